@@ -1,0 +1,14 @@
+// Package crd carries the CustomResourceDefinitions of Holdfast, for programs
+// that install them without having the checkout. People apply the same files:
+//
+//	kubectl apply --server-side -f deploy/crd
+//
+// The files are generated from pkg/api with `make generate`.
+package crd
+
+import _ "embed"
+
+// Applications defines the kind Application, as YAML.
+//
+//go:embed holdfast.dev_applications.yaml
+var Applications []byte

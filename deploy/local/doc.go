@@ -1,0 +1,17 @@
+// Controlplane is a real Kubernetes control plane in one program.
+//
+// The subcommands etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
+// kubectl are the upstream commands, unchanged, with all their flags. The others run
+// them together on the loopback interface:
+//
+//	controlplane up DIR [flags]          start, print the export line, stay until interrupted
+//	controlplane up DIR --detach         start, print the export line, return
+//	controlplane restart DIR COMPONENT   end a component, or find it dead, and start it again
+//	controlplane down DIR                stop
+//
+// It is for tests, the demo and the benchmark. It is not a cluster: nothing runs
+// containers. With --kwok, a fake node pretends to.
+//
+// It is a module of its own, because its dependencies (all of Kubernetes) must not
+// become those of the product.
+package main

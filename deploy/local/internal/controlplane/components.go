@@ -1,0 +1,178 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+)
+
+// Names of the components, as they are in file names and commands.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	Kwok              = "kwok"
+)
+
+// component is one process to run.
+type component struct {
+	name string
+	// argv is the whole command line.
+	argv []string
+	// env is added to the environment.
+	env []string
+	// probe returns nil once the component can be used.
+	probe func(context.Context) error
+}
+
+// stages lists the components in the order of their start; those of one stage do not
+// wait for each other.
+func (s *supervisor) stages() [][]component {
+	stages := [][]component{{s.etcd()}, {s.apiServer()}}
+	var rest []component
+	if s.options.ControllerManager {
+		rest = append(rest, s.controllerManager())
+	}
+	if s.options.Kwok {
+		rest = append(rest, s.scheduler(), s.kwok())
+	}
+	return append(stages, rest)
+}
+
+func (s *supervisor) etcd() component {
+	client, peer := "http://"+address(s.ports.Etcd), "http://"+address(s.ports.EtcdPeer)
+	return component{
+		name: Etcd,
+		argv: append([]string{s.executable, Etcd,
+			"--data-dir=" + s.dir.path("etcd"),
+			"--listen-client-urls=" + client,
+			"--advertise-client-urls=" + client,
+			"--listen-peer-urls=" + peer,
+			"--initial-advertise-peer-urls=" + peer,
+			"--initial-cluster=default=" + peer,
+			// Tests kill processes, not machines: what was written to a file survives.
+			"--unsafe-no-fsync",
+			// One member has nobody to wait for before it elects itself.
+			"--heartbeat-interval=10",
+			"--election-timeout=100",
+		}, s.options.EtcdArgs...),
+		probe: s.probe.get(client + "/readyz"),
+	}
+}
+
+func (s *supervisor) apiServer() component {
+	argv := []string{s.executable, APIServer,
+		"--etcd-servers=http://" + address(s.ports.Etcd),
+		"--bind-address=127.0.0.1",
+		fmt.Sprint("--secure-port=", s.ports.APIServer),
+		// Nothing reaches the API server through the Service "kubernetes": without this
+		// it looks for a network interface with a default route, and fails offline.
+		"--advertise-address=127.0.0.1",
+		"--endpoint-reconciler-type=none",
+		"--service-cluster-ip-range=10.0.0.0/16",
+		"--cert-dir=" + s.dir.path("pki"),
+		"--tls-cert-file=" + s.dir.path("pki", "server.crt"),
+		"--tls-private-key-file=" + s.dir.path("pki", "server.key"),
+		"--token-auth-file=" + s.dir.path("pki", "users.csv"),
+		"--authorization-mode=RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + s.dir.path("pki", "service-account.key"),
+		"--service-account-signing-key-file=" + s.dir.path("pki", "service-account.key"),
+		"--allow-privileged=true",
+	}
+	if s.options.Audit {
+		argv = append(argv,
+			"--audit-policy-file="+s.dir.path("audit-policy.yaml"),
+			"--audit-log-path="+s.dir.path("audit.log"),
+			// Blocking: a response ends after its line is in the file.
+			"--audit-log-mode=blocking",
+			// Never rotated within a run: readers remember offsets.
+			"--audit-log-maxsize=100000",
+		)
+	}
+	return component{
+		name:  APIServer,
+		argv:  append(argv, s.options.APIServerArgs...),
+		probe: s.probe.get("https://" + address(s.ports.APIServer) + "/readyz"),
+	}
+}
+
+// auditPolicy records every request once, when it is over; a watch therefore when it ends.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- level: Metadata
+`
+
+func (s *supervisor) controllerManager() component {
+	serving := s.probe.get("https://" + address(s.ports.ControllerManager) + "/healthz")
+	// Serving says little: it works once it has made something.
+	working := s.probe.get("https://" + address(s.ports.APIServer) + "/api/v1/namespaces/default/serviceaccounts/default")
+	return component{
+		name: ControllerManager,
+		argv: append(s.client(ControllerManager, s.ports.ControllerManager),
+			"--service-account-private-key-file="+s.dir.path("pki", "service-account.key"),
+			"--root-ca-file="+s.dir.path("pki", "ca.crt"),
+			// The defaults, 20 per second, make a test of a hundred objects wait.
+			"--kube-api-qps=1000",
+			"--kube-api-burst=1000",
+		),
+		probe: func(ctx context.Context) error {
+			if err := serving(ctx); err != nil {
+				return err
+			}
+			return working(ctx)
+		},
+	}
+}
+
+func (s *supervisor) scheduler() component {
+	return component{
+		name:  Scheduler,
+		argv:  s.client(Scheduler, s.ports.Scheduler),
+		probe: s.probe.get("https://" + address(s.ports.Scheduler) + "/readyz"),
+	}
+}
+
+// client is the part of the command line that the scheduler and the controller manager share.
+func (s *supervisor) client(name string, port int) []string {
+	return []string{s.executable, name,
+		"--kubeconfig=" + s.dir.kubeconfig(),
+		"--authentication-kubeconfig=" + s.dir.kubeconfig(),
+		"--authorization-kubeconfig=" + s.dir.kubeconfig(),
+		"--authentication-skip-lookup=true",
+		"--leader-elect=false",
+		"--bind-address=127.0.0.1",
+		fmt.Sprint("--secure-port=", port),
+		"--tls-cert-file=" + s.dir.path("pki", "server.crt"),
+		"--tls-private-key-file=" + s.dir.path("pki", "server.key"),
+	}
+}
+
+func (s *supervisor) kwok() component {
+	return component{
+		name: Kwok,
+		argv: []string{s.options.KwokBinary,
+			"--kubeconfig=" + s.dir.kubeconfig(),
+			"--manage-all-nodes=true",
+			// Without a lease the controller manager soon calls the node dead.
+			"--node-lease-duration-seconds=40",
+			"--server-address=" + address(s.ports.Kwok),
+		},
+		// It reads kwok.yaml from there, where it would otherwise look into the home directory.
+		env:   []string{"KWOK_WORKDIR=" + s.dir.path("kwok")},
+		probe: s.ensureNode,
+	}
+}
+
+// writeConfiguration writes the files that the command lines name.
+func (s *supervisor) writeConfiguration(ctx context.Context) error {
+	if err := s.dir.write("audit-policy.yaml", auditPolicy); err != nil {
+		return err
+	}
+	if !s.options.Kwok {
+		return nil
+	}
+	return s.writeKwokStages(ctx)
+}

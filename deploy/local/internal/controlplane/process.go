@@ -1,0 +1,109 @@
+package controlplane
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// process is a component that was started.
+type process struct {
+	component
+	cmd *exec.Cmd
+	// done is closed when the process has ended and its pid file is gone.
+	done chan struct{}
+	// expected is set before we end it ourselves.
+	expected atomic.Bool
+}
+
+// launcher starts children, all from one thread that lives as long as this process:
+// on Linux the kernel ends a child when the thread that forked it ends, and the Go
+// runtime ends threads as it likes.
+type launcher chan func()
+
+func newLauncher() launcher {
+	l := make(launcher)
+	go func() {
+		runtime.LockOSThread()
+		for launch := range l {
+			launch()
+		}
+	}()
+	return l
+}
+
+func (l launcher) start(cmd *exec.Cmd) error {
+	result := make(chan error)
+	l <- func() { result <- cmd.Start() }
+	return <-result
+}
+
+// launch starts the component and calls died if it ends without being told to.
+func (l launcher) launch(dir directory, c component, died func(*process)) (*process, error) {
+	log, err := os.OpenFile(dir.log(c.name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(c.argv[0], c.argv[1:]...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(environment(), c.env...)
+	cmd.SysProcAttr = childAttributes()
+	if err := l.start(cmd); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", c.name, err)
+	}
+	p := &process{component: c, cmd: cmd, done: make(chan struct{})}
+	pid := strconv.Itoa(cmd.Process.Pid) + "\n"
+	if err := os.WriteFile(dir.pid(c.name), []byte(pid), 0o600); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return nil, err
+	}
+	go func() {
+		_ = cmd.Wait()
+		_ = os.Remove(dir.pid(c.name))
+		if !p.expected.Load() {
+			died(p)
+		}
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// environment is ours without the variables that etcd reads as flags: it refuses to
+// start when one contradicts its command line.
+func environment() []string {
+	var kept []string
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "ETCD_") {
+			kept = append(kept, variable)
+		}
+	}
+	// Lets the components on other systems notice that we are gone; see EndWithParent.
+	return append(kept, parentVariable+"="+strconv.Itoa(os.Getpid()))
+}
+
+// stop asks the process to end, and after the grace period makes it.
+func (p *process) stop(grace time.Duration) {
+	p.expected.Store(true)
+	// A paused process does not see any signal but these two.
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	_ = p.cmd.Process.Signal(syscall.SIGCONT)
+	select {
+	case <-p.done:
+	case <-time.After(grace):
+		p.kill()
+	}
+}
+
+func (p *process) kill() {
+	p.expected.Store(true)
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}

@@ -1,0 +1,105 @@
+package binaries
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// program is one of the programs that can be built.
+type program struct {
+	name string
+	// module is its directory, from the root of the checkout.
+	module string
+	// ldflags are in addition to those that leave symbols out.
+	ldflags func(module string) (string, error)
+}
+
+var controlplane = program{name: "controlplane", module: "deploy/local", ldflags: versionFlags}
+
+var kwok = program{name: "kwok", module: "deploy/local/kwok", ldflags: func(string) (string, error) { return "", nil }}
+
+// Root returns the directory of the checkout: the nearest one above the working
+// directory that holds the product's go.mod.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.HasPrefix(string(text), "module holdfast.dev/holdfast\n") {
+			return dir, nil
+		}
+	}
+	return "", errors.New("the working directory is not in a checkout of holdfast.dev/holdfast")
+}
+
+var kubernetesVersion = regexp.MustCompile(`k8s\.io/kubernetes v(\d+)\.(\d+)\.\d+`)
+
+// versionFlags make the servers report the version that go.mod asks for; without
+// them they report v0.0.0, which clients take for very old.
+func versionFlags(module string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(module, "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	found := kubernetesVersion.FindStringSubmatch(string(text))
+	if found == nil {
+		return "", fmt.Errorf("%s/go.mod does not say which version of Kubernetes it builds", module)
+	}
+	version := strings.Fields(found[0])[1]
+	const set = " -X k8s.io/component-base/version."
+	return set + "gitVersion=" + version + set + "gitMajor=" + found[1] + set + "gitMinor=" + found[2], nil
+}
+
+// current says whether the binary is at least as new as everything it is made of.
+func (p program) current(root string) (bool, error) {
+	binary, err := os.Stat(p.binary(root))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	newest, err := newestSource(filepath.Join(root, p.module))
+	return !newest.After(binary.ModTime()), err
+}
+
+func (p program) binary(root string) string { return filepath.Join(root, "bin", p.name) }
+
+// newestSource returns when a source file of the module was last changed. Modules
+// within the module are not part of it.
+func newestSource(module string) (time.Time, error) {
+	var newest time.Time
+	err := filepath.WalkDir(module, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != module {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !isSource(entry.Name()) {
+			return nil
+		}
+		info, err := entry.Info()
+		if err == nil && info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+		return err
+	})
+	return newest, err
+}
+
+func isSource(name string) bool {
+	return name == "go.mod" || name == "go.sum" ||
+		strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
+}

@@ -1,0 +1,91 @@
+package testcluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+)
+
+// UserAgent is that of the requests which this package makes itself.
+const UserAgent = "holdfast-testcluster"
+
+// Kubectl runs the real kubectl of the control plane's release, as the administrator.
+// The error carries what it wrote to standard error.
+func (c *Cluster) Kubectl(ctx context.Context, stdin string, args ...string) (stdout string, err error) {
+	all := append([]string{"kubectl", "--cache-dir=" + filepath.Join(c.dir, "kubectl-cache")}, args...)
+	cmd := exec.CommandContext(ctx, c.binary, all...)
+	// Nothing of the user's preferences may change what a test does.
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(), "KUBECTL_KUBERC=false")
+	var output, problems bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &output, &problems
+	if err := cmd.Run(); err != nil {
+		return output.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(problems.String()))
+	}
+	return output.String(), nil
+}
+
+var (
+	namespaces      = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	notInName       = regexp.MustCompile(`[^a-z0-9]+`)
+)
+
+// Namespace makes a namespace for the test and returns its name. Nobody deletes it.
+func (c *Cluster) Namespace(t testing.TB) string {
+	t.Helper()
+	config := c.Config()
+	config.UserAgent = UserAgent
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	namespace.SetGenerateName(namePrefix(t.Name()))
+	created, err := client.Resource(namespaces).Create(t.Context(), namespace, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("creating a namespace: %v", err)
+	}
+	if c.options.ControllerManager || c.options.Kwok {
+		c.awaitServiceAccount(t, client, created.GetName())
+	}
+	return created.GetName()
+}
+
+// namePrefix makes the test's name fit for a label, with room for what the server adds.
+func namePrefix(test string) string {
+	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(test), "-"), "-")
+	return strings.Trim(name[:min(len(name), 40)], "-") + "-"
+}
+
+// awaitServiceAccount waits until Pods can be created in the namespace: the API server
+// refuses them before.
+func (c *Cluster) awaitServiceAccount(t testing.TB, client dynamic.Interface, namespace string) {
+	t.Helper()
+	found := func(ctx context.Context) (bool, error) {
+		_, err := client.Resource(serviceAccounts).Namespace(namespace).Get(ctx, "default", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, found)
+	if err != nil {
+		t.Fatalf("waiting for the service account of namespace %s: %v", namespace, err)
+	}
+}

@@ -1,0 +1,82 @@
+package testcluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Names of the components.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	Kwok              = "kwok"
+)
+
+// PID returns the process id of a component that runs.
+func (c *Cluster) PID(component string) (int, error) {
+	text, err := os.ReadFile(c.pidFile(component))
+	if err != nil {
+		return 0, fmt.Errorf("%s does not run: %w", component, err)
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text)))
+}
+
+func (c *Cluster) pidFile(component string) string { return filepath.Join(c.dir, component+".pid") }
+
+// Kill ends the component without warning, and returns when it is gone. It stays down
+// until Restart.
+func (c *Cluster) Kill(component string) error {
+	if err := c.signal(component, syscall.SIGKILL); err != nil {
+		return err
+	}
+	// The supervisor removes the file when it has buried the process.
+	for range 1000 {
+		if _, err := os.Stat(c.pidFile(component)); errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return fmt.Errorf("%s was killed but did not go", component)
+}
+
+// Pause stops the component where it is: it keeps its connections and answers nothing.
+func (c *Cluster) Pause(component string) error { return c.signal(component, syscall.SIGSTOP) }
+
+// Resume lets a paused component go on.
+func (c *Cluster) Resume(component string) error { return c.signal(component, syscall.SIGCONT) }
+
+func (c *Cluster) signal(component string, signal syscall.Signal) error {
+	pid, err := c.PID(component)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Kill(pid, signal); err != nil {
+		return fmt.Errorf("sending %v to %s: %w", signal, component, err)
+	}
+	return nil
+}
+
+// Restart starts the component again, on the same port and with the same data, and
+// returns when it is ready. If it runs, or is paused, it is killed first.
+func (c *Cluster) Restart(component string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.binary, "restart", c.dir, component)
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("restarting %s: %w: %s", component, err, strings.TrimSpace(problems.String()))
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package testcluster_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+)
+
+func TestMain(m *testing.M) { testcluster.Main(m, testcluster.Options{}) }
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// client returns a client for ConfigMaps of the namespace, whose requests can be told
+// from all others.
+func client(t *testing.T, cluster *testcluster.Cluster, namespace, userAgent string) dynamic.ResourceInterface {
+	t.Helper()
+	config := cluster.Config()
+	config.UserAgent = userAgent
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	return client.Resource(configMaps).Namespace(namespace)
+}
+
+func configMap(name, value string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1",
+		"kind":       "ConfigMap",
+		"metadata":   map[string]any{"name": name},
+		"data":       map[string]any{"key": value},
+	}}
+}
+
+func TestAnsweredRequestsAreInTheAuditLog(t *testing.T) {
+	cluster := testcluster.Shared()
+	namespace := cluster.Namespace(t)
+	objects := client(t, cluster, namespace, "counted/1")
+
+	mark := cluster.Mark()
+	const n = 50
+	for range n {
+		_, err := objects.Create(t.Context(), configMap("one", "value"), metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.NoError(t, objects.Delete(t.Context(), "one", metav1.DeleteOptions{}))
+	}
+	requests, err := cluster.Requests(mark)
+	require.NoError(t, err)
+
+	mine := requests.By("counted/1")
+	require.Len(t, mine, 2*n, "%s", mine)
+	first := mine[0]
+	require.WithinDuration(t, time.Now(), first.Time, time.Minute)
+	first.Time = time.Time{}
+	require.Equal(t, testcluster.Request{
+		Verb:      "create",
+		URI:       "/api/v1/namespaces/" + namespace + "/configmaps",
+		Resource:  "configmaps",
+		Namespace: namespace,
+		Name:      "one",
+		UserAgent: "counted/1",
+		User:      "admin",
+		Code:      http.StatusCreated,
+	}, first)
+	require.Len(t, mine.Writes(), 2*n)
+}
+
+func TestKubectlIsTheRealOne(t *testing.T) {
+	cluster := testcluster.Shared()
+	namespace := cluster.Namespace(t)
+	const manifest = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "two"}, "data": {"key": null}}`
+
+	_, err := cluster.Kubectl(t.Context(), manifest, "apply", "--namespace="+namespace, "--filename=-")
+	require.NoError(t, err)
+	output, err := cluster.Kubectl(t.Context(), "", "get", "configmap", "two", "--namespace="+namespace, "--output=name")
+	require.NoError(t, err)
+	require.Equal(t, "configmap/two\n", output)
+
+	_, err = cluster.Kubectl(t.Context(), "", "get", "configmap", "three", "--namespace="+namespace)
+	require.ErrorContains(t, err, "not found")
+}
+
+func TestObjectsSurviveTheDeathOfAComponent(t *testing.T) {
+	cluster, err := testcluster.Start(t.Context(), testcluster.Options{})
+	require.NoError(t, err)
+	defer cluster.Stop()
+	objects := client(t, cluster, cluster.Namespace(t), "survivor")
+	_, err = objects.Create(t.Context(), configMap("one", "value"), metav1.CreateOptions{})
+	require.NoError(t, err)
+
+	for _, component := range []string{testcluster.APIServer, testcluster.Etcd} {
+		require.NoError(t, cluster.Kill(component))
+		_, err = cluster.PID(component)
+		require.ErrorIs(t, err, os.ErrNotExist)
+		_, err = get(t, objects, 2*time.Second)
+		require.Error(t, err, "without %s", component)
+
+		require.NoError(t, cluster.Restart(component))
+		require.Eventually(t, func() bool {
+			object, err := get(t, objects, 5*time.Second)
+			return err == nil && object.Object["data"].(map[string]any)["key"] == "value"
+		}, time.Minute, 50*time.Millisecond, "with %s again", component)
+	}
+}
+
+func TestAPausedAPIServerAnswersNothingUntilItResumes(t *testing.T) {
+	cluster, err := testcluster.Start(t.Context(), testcluster.Options{})
+	require.NoError(t, err)
+	defer cluster.Stop()
+	objects := client(t, cluster, cluster.Namespace(t), "patient")
+	_, err = objects.Create(t.Context(), configMap("one", "value"), metav1.CreateOptions{})
+	require.NoError(t, err)
+
+	require.NoError(t, cluster.Pause(testcluster.APIServer))
+	_, err = get(t, objects, time.Second)
+	require.True(t, errors.Is(err, context.DeadlineExceeded), "%v", err)
+
+	require.NoError(t, cluster.Resume(testcluster.APIServer))
+	_, err = get(t, objects, 30*time.Second)
+	require.NoError(t, err)
+}
+
+func TestPodsOfADeploymentBecomeReadyAndGo(t *testing.T) {
+	cluster, err := testcluster.Start(t.Context(), testcluster.Options{Kwok: true})
+	require.NoError(t, err)
+	defer cluster.Stop()
+	namespace := "--namespace=" + cluster.Namespace(t)
+	kubectl := func(args ...string) string {
+		output, err := cluster.Kubectl(t.Context(), "", append(args, namespace)...)
+		require.NoError(t, err)
+		return output
+	}
+
+	kubectl("create", "deployment", "web", "--image=web:1", "--replicas=2")
+	kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+	pods := strings.Fields(kubectl("get", "pods", "--output=name"))
+	require.Len(t, pods, 2)
+
+	kubectl("delete", "deployment", "web", "--cascade=foreground", "--timeout=60s")
+	require.Empty(t, kubectl("get", "pods", "--output=name"))
+}
+
+func get(t *testing.T, objects dynamic.ResourceInterface, timeout time.Duration) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	return objects.Get(ctx, "one", metav1.GetOptions{})
+}

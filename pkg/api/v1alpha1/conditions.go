@@ -1,0 +1,45 @@
+package v1alpha1
+
+// Condition types of an Application.
+const (
+	// ConditionReady is true when everything is held and healthy.
+	ConditionReady = "Ready"
+	// ConditionRendered is true when the source gave valid manifests and the
+	// observer schema fits them.
+	ConditionRendered = "Rendered"
+	// ConditionHeld is true when every held field has its value.
+	ConditionHeld = "Held"
+	// ConditionHealthy is true when every resource is Current by kstatus.
+	ConditionHealthy = "Healthy"
+	// ConditionReconciling is there, and true, while work goes on.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is there, and true, while only a user can help.
+	ConditionStalled = "Stalled"
+)
+
+// Condition reasons. Each has a row in docs/semantics.md.
+const (
+	ReasonReady                      = "Ready"
+	ReasonRendered                   = "Rendered"
+	ReasonHeld                       = "Held"
+	ReasonHealthy                    = "Healthy"
+	ReasonProgressing                = "Progressing"
+	ReasonUnhealthy                  = "Unhealthy"
+	ReasonSuspended                  = "Suspended"
+	ReasonDeleting                   = "Deleting"
+	ReasonWaiting                    = "Waiting"
+	ReasonRetrying                   = "Retrying"
+	ReasonManifestInvalid            = "ManifestInvalid"
+	ReasonManifestTooLarge           = "ManifestTooLarge"
+	ReasonObserverSchemaInvalid      = "ObserverSchemaInvalid"
+	ReasonObserverSchemaNullsDropped = "ObserverSchemaNullsDropped"
+	ReasonSourceNotSupported         = "SourceNotSupported"
+	ReasonResourceConflict           = "ResourceConflict"
+	ReasonRejected                   = "Rejected"
+	ReasonForbidden                  = "Forbidden"
+	ReasonKindUnknown                = "KindUnknown"
+	ReasonKindUnsupported            = "KindUnsupported"
+	ReasonContested                  = "Contested"
+	ReasonFieldDropped               = "FieldDropped"
+	ReasonListTooShort               = "ListTooShort"
+)

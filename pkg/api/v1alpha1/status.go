@@ -1,0 +1,157 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ApplicationStatus is what the controller knows and did. It is also its
+// memory: learned values and accepted forms live here and survive a restart.
+type ApplicationStatus struct {
+	// ObservedGeneration is the generation of the spec that this status speaks
+	// of; -1 until the controller has seen the Application.
+	// +kubebuilder:default=-1
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions: Ready, Rendered, Held, Healthy always; Reconciling and
+	// Stalled only while true.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Summary is "ready/all" resources, for people.
+	// +optional
+	Summary string `json:"summary,omitempty"`
+
+	// Resources is the inventory: every object that was created or adopted and
+	// is not known to be gone.
+	// +optional
+	// +listType=atomic
+	Resources []ResourceStatus `json:"resources,omitempty"`
+
+	// Services maps a Service's name to the address that clients use.
+	// +optional
+	Services map[string]string `json:"services,omitempty"`
+
+	// Accepted lists the leaves that the API server accepted in another form
+	// than they were written.
+	// +optional
+	// +listType=atomic
+	Accepted []AcceptedField `json:"accepted,omitempty"`
+
+	// Contested lists the leaves that somebody keeps changing back.
+	// +optional
+	// +listType=atomic
+	Contested []ContestedField `json:"contested,omitempty"`
+
+	// MangledObserverSchema is the user's entries, the defaults, and what hooks
+	// added.
+	// +optional
+	// +listType=atomic
+	MangledObserverSchema []runtime.RawExtension `json:"mangledObserverSchema,omitempty"`
+
+	// LastAppliedManifest is the desired state: the manifests and the learned
+	// values. Values of Secrets are masked.
+	// +optional
+	// +listType=atomic
+	LastAppliedManifest []runtime.RawExtension `json:"lastAppliedManifest,omitempty"`
+
+	// LastObservedManifest is the observed part of the live objects. Values of
+	// Secrets are masked.
+	// +optional
+	// +listType=atomic
+	LastObservedManifest []runtime.RawExtension `json:"lastObservedManifest,omitempty"`
+}
+
+// ResourceReference identifies one object. The version is the one that the
+// manifest uses; it is not part of the identity.
+type ResourceReference struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// ResourceStatus is one line of the inventory.
+type ResourceStatus struct {
+	ResourceReference `json:",inline"`
+
+	// UID of the object that was created or adopted.
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+	// Schema says whose observer schema holds it.
+	// +optional
+	Schema SchemaOrigin `json:"schema,omitempty"`
+	// Health is the kstatus of the live object: Current, InProgress, Failed,
+	// Terminating, NotFound or Unknown.
+	// +optional
+	Health string `json:"health,omitempty"`
+	// Reason says in one word why the resource is not as it should be.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// Message says what to do about it.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// LastCorrection is when drift was last corrected on it.
+	// +optional
+	LastCorrection *metav1.Time `json:"lastCorrection,omitempty"`
+}
+
+// SchemaOrigin says where an entry of the mangled observer schema is from.
+//
+// +kubebuilder:validation:Enum=User;Default
+type SchemaOrigin string
+
+const (
+	// SchemaUser marks an entry that the user wrote.
+	SchemaUser SchemaOrigin = "User"
+	// SchemaDefault marks an entry that was derived from the manifest.
+	SchemaDefault SchemaOrigin = "Default"
+)
+
+// AcceptedField is a leaf whose accepted form differs from the desired value.
+type AcceptedField struct {
+	Resource ResourceReference `json:"resource"`
+	// Path of the leaf, for example
+	// spec.template.spec.containers[name=web].resources.limits.cpu.
+	Path string `json:"path"`
+	// Desired is the value that was written.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Desired runtime.RawExtension `json:"desired"`
+	// Accepted is what the API server made of it; not set if it dropped the
+	// field.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Accepted *runtime.RawExtension `json:"accepted,omitempty"`
+	// Dropped is true if the API server dropped the field, which most often
+	// means a typing error.
+	// +optional
+	Dropped bool `json:"dropped,omitempty"`
+}
+
+// ContestedField is a leaf that somebody keeps changing back.
+type ContestedField struct {
+	Resource ResourceReference `json:"resource"`
+	Path     string            `json:"path"`
+	// Desired and Observed are the two values; not set for values of Secrets.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Desired *runtime.RawExtension `json:"desired,omitempty"`
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Observed *runtime.RawExtension `json:"observed,omitempty"`
+	// Manager is the field manager that wrote the leaf last.
+	// +optional
+	Manager string `json:"manager,omitempty"`
+	// Corrections is how often the leaf was corrected since it is contested.
+	Corrections int32 `json:"corrections"`
+	// NextCorrection is when the leaf will be corrected again.
+	NextCorrection metav1.Time `json:"nextCorrection"`
+}

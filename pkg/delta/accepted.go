@@ -1,0 +1,69 @@
+package delta
+
+import "holdfast.dev/holdfast/pkg/observer"
+
+// Accepted has the accepted form of each leaf, by path: what the API server
+// made of the value that we wrote there.
+type Accepted map[string]Form
+
+// Form is one accepted form. It counts only while the desired value is exactly
+// the one it was recorded for.
+type Form struct {
+	Desired Value
+	// Accepted is not set if the API server dropped the field.
+	Accepted Value
+}
+
+// Dropped tells whether a value was lost that says something: an API server
+// leaves out zeros and empties that it was sent, and that is no typing error.
+func (f Form) Dropped() bool { return !f.Accepted.Set && !empty(f.Desired.Any) }
+
+func empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case map[string]any:
+		for _, child := range v {
+			if !empty(child) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(v) == 0
+	default:
+		return observer.Equal(v, int64(0))
+	}
+}
+
+// accepted tells whether the live value at path is the accepted form of want.
+func (c *comparer) accepted(path *observer.Path, want, live Value) bool {
+	if len(c.in.Accepted) == 0 {
+		return false
+	}
+	name := path.String()
+	form, ok := c.in.Accepted[name]
+	if !ok || !form.Desired.Equal(want) {
+		return false
+	}
+	c.out.Relied[name] = true
+	return form.Accepted.Equal(live)
+}
+
+// Accept returns the forms that the API server gave to what we wrote. after is
+// the comparison of its response with the desired state that was written;
+// wrote tells whether a path was part of the request.
+// Source: docs/semantics.md, "Compare, per held leaf".
+func Accept(after Comparison, wrote func(path string) bool) Accepted {
+	forms := Accepted{}
+	for _, d := range after.Differences {
+		if (d.Reason == Changed || d.Reason == Missing) && wrote(d.Path) {
+			forms[d.Path] = Form{Desired: d.Desired, Accepted: d.Observed}
+		}
+	}
+	return forms
+}

@@ -1,0 +1,130 @@
+package delta
+
+import (
+	"encoding/json"
+
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Reason says in one word what is wrong with a held field.
+type Reason string
+
+const (
+	// Changed: the live value is neither the desired one nor its accepted form.
+	Changed Reason = "changed"
+	// Missing: the field, or the observed list element, is not there.
+	Missing Reason = "missing"
+	// Extra: the list is longer than the schema allows, and this element goes.
+	Extra Reason = "extra"
+	// ListLength: the list is shorter than the schema asks for.
+	ListLength Reason = "list-length"
+	// Removed: the manifest no longer has a field that we wrote.
+	Removed Reason = "removed"
+)
+
+// Value is a JSON value that may be absent, which is not the same as null.
+type Value struct {
+	Set bool
+	Any any
+}
+
+// Some is a value that is there.
+func Some(v any) Value { return Value{Set: true, Any: v} }
+
+// Equal tells whether both are absent, or both there and equal.
+func (v Value) Equal(w Value) bool {
+	return v.Set == w.Set && (!v.Set || observer.Equal(v.Any, w.Any))
+}
+
+// Difference is one drifted leaf.
+type Difference struct {
+	// Path as people read it, with keys in place of indices.
+	Path              string
+	Reason            Reason
+	Desired, Observed Value
+	// HeldBack is true if the leaf is contested and is not corrected now.
+	HeldBack bool
+
+	ops        []Op
+	guards     []Op
+	structural bool // changes the indices of a list
+	versioned  bool // is safe only on exactly the compared resourceVersion
+}
+
+// Op is one operation of a JSON Patch (RFC 6902).
+type Op struct {
+	Op    string
+	Path  string
+	Value any
+}
+
+// MarshalJSON writes the value of every operation that has one, null included.
+func (o Op) MarshalJSON() ([]byte, error) {
+	if o.Op == "remove" {
+		return json.Marshal(struct {
+			Op   string `json:"op"`
+			Path string `json:"path"`
+		}{o.Op, o.Path})
+	}
+	return json.Marshal(struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value"`
+	}{o.Op, o.Path, o.Value})
+}
+
+// Comparison is what Compare found.
+type Comparison struct {
+	// Differences in the order in which they are corrected.
+	Differences []Difference
+	// Warnings are about lists whose elements could not be told apart.
+	Warnings []string
+	// TooShort are the paths of lists that are shorter than their schema asks
+	// for and for which no further element is known.
+	TooShort []string
+	// Held is the number of leaves with a known value.
+	Held int
+	// Relied has the paths whose accepted form was given to exactly the value
+	// that is desired now.
+	Relied map[string]bool
+}
+
+// Correctable tells whether anything is to be written now.
+func (c Comparison) Correctable() bool {
+	for _, d := range c.Differences {
+		if !d.HeldBack {
+			return true
+		}
+	}
+	return false
+}
+
+// Patch returns the operations that correct every difference that is not held
+// back, and the guards that must stand before them: a test of the UID, of the
+// keys and old values of what is touched, and of the resourceVersion where
+// nothing less is safe. A guard that fails means that somebody was faster; the
+// comparison has to be made again.
+func (c Comparison) Patch(uid, resourceVersion string) (guards, ops []Op) {
+	guards = []Op{{Op: "test", Path: "/metadata/uid", Value: uid}}
+	seen := map[string]bool{}
+	versioned := false
+	for _, structural := range []bool{false, true} {
+		for _, d := range c.Differences {
+			if d.HeldBack || d.structural != structural {
+				continue
+			}
+			ops = append(ops, d.ops...)
+			versioned = versioned || d.versioned
+			for _, g := range d.guards {
+				if !seen[g.Path] {
+					seen[g.Path] = true
+					guards = append(guards, g)
+				}
+			}
+		}
+	}
+	if versioned {
+		guards = append(guards, Op{Op: "test", Path: "/metadata/resourceVersion", Value: resourceVersion})
+	}
+	return guards, ops
+}

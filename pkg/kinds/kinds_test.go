@@ -1,0 +1,234 @@
+package kinds_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+)
+
+// at walks a path such as "spec.containers[].ports", where [] is an element.
+func at(node *kinds.Node, path string) *kinds.Node {
+	for _, step := range strings.Split(path, ".") {
+		name, isElement := strings.CutSuffix(step, "[]")
+		node = node.Field(name)
+		if isElement {
+			node = node.Elem()
+		}
+	}
+	return node
+}
+
+// known is what a test expects to find at a path.
+type known struct {
+	list     kinds.ListKind
+	keys     []string
+	defaults map[string]any
+}
+
+func assertKnown(t *testing.T, expected known, node *kinds.Node) {
+	t.Helper()
+	if !assert.NotNil(t, node, "nothing is known there") {
+		return
+	}
+	assert.Equal(t, expected.list, node.List)
+	assert.Equal(t, expected.keys, node.Keys)
+	assert.Len(t, node.Defaults, len(expected.defaults))
+	for key, value := range expected.defaults {
+		assert.Equal(t, value, node.Defaults[key])
+	}
+}
+
+func byKeys(keys ...string) known { return known{list: kinds.Map, keys: keys} }
+
+func (k known) with(key string, value any) known {
+	k.defaults = map[string]any{key: value}
+	return k
+}
+
+func TestBuiltin(t *testing.T) {
+	const podSpec = "spec.template.spec."
+	atomic, set := known{list: kinds.Atomic}, known{list: kinds.Set}
+	for _, row := range []struct {
+		name, apiVersion, kind, path string
+		expected                     known
+	}{
+		{"ports of a Service have two keys and a default", "v1", "Service", "spec.ports", byKeys("port", "protocol").with("protocol", "TCP")},
+		{"addresses of a Service are atomic", "v1", "Service", "spec.clusterIPs", atomic},
+		{"containers have names", "apps/v1", "Deployment", podSpec + "containers", byKeys("name")},
+		{"environment variables have names", "apps/v1", "Deployment", podSpec + "containers[].env", byKeys("name")},
+		{"ports of a container have two keys and a default", "apps/v1", "Deployment", podSpec + "containers[].ports", byKeys("containerPort", "protocol").with("protocol", "TCP")},
+		{"volume mounts have paths", "apps/v1", "StatefulSet", podSpec + "containers[].volumeMounts", byKeys("mountPath")},
+		{"volumes have names", "apps/v1", "DaemonSet", podSpec + "volumes", byKeys("name")},
+		{"arguments are atomic", "batch/v1", "Job", podSpec + "containers[].args", atomic},
+		{"tolerations are atomic", "apps/v1", "Deployment", podSpec + "tolerations", atomic},
+		{"containers are found below a CronJob's template", "batch/v1", "CronJob", "spec.jobTemplate.spec.template.spec.initContainers", byKeys("name")},
+		{"topology spread constraints have two keys", "v1", "Pod", "spec.topologySpreadConstraints", byKeys("topologyKey", "whenUnsatisfiable")},
+		{"finalizers are a set", "v1", "ConfigMap", "metadata.finalizers", set},
+		{"owner references have uids", "v1", "Secret", "metadata.ownerReferences", byKeys("uid")},
+		{"conditions have types", "apps/v1", "Deployment", "status.conditions", byKeys("type")},
+		{"rules of an Ingress are atomic", "networking.k8s.io/v1", "Ingress", "spec.rules", atomic},
+		{"paths inside an atomic list are atomic", "networking.k8s.io/v1", "Ingress", "spec.rules[].http.paths", atomic},
+		{"rules of a ClusterRole are atomic", "rbac.authorization.k8s.io/v1", "ClusterRole", "rules", atomic},
+		{"lists inside a map are found", "certificates.k8s.io/v1", "CertificateSigningRequest", "spec.extra.anything", atomic},
+		{"webhooks have names", "admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "webhooks", byKeys("name")},
+		{"a structure is no list", "v1", "Service", "spec", known{}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			gvk := schema.FromAPIVersionAndKind(row.apiVersion, row.kind)
+			assertKnown(t, row.expected, at(kinds.Builtin(gvk), row.path))
+		})
+	}
+}
+
+func TestBuiltinKnowsNothingOf(t *testing.T) {
+	for _, row := range []struct{ name, apiVersion, kind string }{
+		{"a kind that does not exist", "v1", "Song"},
+		{"a kind in a group that does not exist", "example.com/v1", "Deployment"},
+		{"a kind in a version that does not exist", "apps/v7", "Deployment"},
+		{"options of a request", "v1", "DeleteOptions"},
+		{"lists of objects", "apps/v1", "DeploymentList"},
+		{"nothing at all", "", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			assert.Nil(t, kinds.Builtin(schema.FromAPIVersionAndKind(row.apiVersion, row.kind)))
+		})
+	}
+}
+
+func TestANilNodeWorks(t *testing.T) {
+	var nothing *kinds.Node
+	assert.Nil(t, nothing.Field("spec").Field("ports").Elem().Field("port"))
+}
+
+func TestAnElementIsNotAFieldOfItsList(t *testing.T) {
+	containers := at(kinds.Builtin(schema.FromAPIVersionAndKind("v1", "Pod")), "spec.containers")
+	assert.Nil(t, containers.Field("ports"))
+	assert.NotNil(t, containers.Elem().Field("ports"))
+}
+
+// The table is a part of every binary and read at the first use.
+func TestTheTableIsSmallAndMarkedAsGenerated(t *testing.T) {
+	content, err := os.ReadFile("builtin.json")
+	require.NoError(t, err)
+	assert.Less(t, len(content), 128<<10)
+	assert.Contains(t, string(content[:200]), `"Code generated by tools/listtypes from k8s.io/client-go v`)
+}
+
+func TestFromOpenAPI(t *testing.T) {
+	doc := readJSON(t, "openapi.yaml")
+	album := schema.FromAPIVersionAndKind("music.example.com/v1", "Album")
+	node, err := kinds.FromOpenAPI(doc, album)
+	require.NoError(t, err)
+
+	for _, row := range []struct {
+		name, path string
+		expected   known
+	}{
+		{"a list with keys below a reference", "spec.songs", byKeys("title", "disc").with("disc", int64(1))},
+		{"a list without a type is atomic", "spec.labels", known{list: kinds.Atomic}},
+		{"a list of an unknown type is atomic", "spec.strange", known{list: kinds.Atomic}},
+		{"a list with keys but without their names is atomic", "spec.keyless", known{list: kinds.Atomic}},
+		{"a set", "spec.genres", known{list: kinds.Set}},
+		{"an empty default of a key does not count", "spec.credits", byKeys("name")},
+		{"a list inside an element inside a list", "spec.songs[].artists", byKeys("name")},
+		{"a list inside a map", "spec.editions.japan", known{list: kinds.Set}},
+		{"a property of the second part of allOf", "spec.both.second", known{list: kinds.Set}},
+		{"a property that both parts of allOf describe", "spec.both.shared", byKeys("id")},
+		{"a type next to a reference decides", "spec.override", known{list: kinds.Atomic}},
+		{"a kind that contains itself", "spec.parent.parent.parent.children[].children[].genres", known{list: kinds.Set}},
+	} {
+		t.Run(row.name, func(t *testing.T) { assertKnown(t, row.expected, at(node, row.path)) })
+	}
+
+	t.Run("a place without lists is not a list", func(t *testing.T) {
+		assert.Nil(t, at(node, "spec.name"))
+		assert.Nil(t, at(node, "spec.open.anything"))
+	})
+	t.Run("a kind that the document does not have is nil", func(t *testing.T) {
+		other, err := kinds.FromOpenAPI(doc, album.GroupVersion().WithKind("Song"))
+		assert.NoError(t, err)
+		assert.Nil(t, other)
+	})
+	t.Run("a reference to nowhere is an error", func(t *testing.T) {
+		_, err := kinds.FromOpenAPI(doc, album.GroupVersion().WithKind("Broken"))
+		assert.ErrorContains(t, err, "music.example.com/v1, Kind=Broken: spec: no schema Missing")
+	})
+	t.Run("a document that is not JSON is an error", func(t *testing.T) {
+		_, err := kinds.FromOpenAPI([]byte("<html>"), album)
+		assert.ErrorContains(t, err, "reading the OpenAPI document of music.example.com/v1")
+	})
+}
+
+func TestFromCRD(t *testing.T) {
+	var crd map[string]any
+	content, err := os.ReadFile(filepath.Join("testdata", "crd.yaml"))
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(content, &crd))
+	v1 := schema.FromAPIVersionAndKind("example.com/v1", "Song")
+	node := kinds.FromCRD(crd, v1)
+
+	for _, row := range []struct {
+		name, path string
+		expected   known
+	}{
+		{"a list without a type is atomic", "spec.rythms", known{list: kinds.Atomic}},
+		{"a list with keys and a default", "spec.tracks", byKeys("name", "side").with("side", "A")},
+		{"a set", "spec.tags", known{list: kinds.Set}},
+		{"metadata is known without being in the definition", "metadata.finalizers", known{list: kinds.Set}},
+	} {
+		t.Run(row.name, func(t *testing.T) { assertKnown(t, row.expected, at(node, row.path)) })
+	}
+
+	t.Run("a version whose schema says nothing has metadata", func(t *testing.T) {
+		loose := kinds.FromCRD(crd, v1.GroupKind().WithVersion("v2"))
+		assertKnown(t, known{list: kinds.Set}, at(loose, "metadata.finalizers"))
+		assert.Nil(t, loose.Field("spec"))
+	})
+	for name, gvk := range map[string]schema.GroupVersionKind{
+		"another version is nil": v1.GroupKind().WithVersion("v3"),
+		"another kind is nil":    v1.GroupVersion().WithKind("Artist"),
+		"another group is nil":   schema.FromAPIVersionAndKind("example.org/v1", "Song"),
+	} {
+		t.Run(name, func(t *testing.T) { assert.Nil(t, kinds.FromCRD(crd, gvk)) })
+	}
+	t.Run("an object that is no definition is nil", func(t *testing.T) {
+		assert.Nil(t, kinds.FromCRD(map[string]any{"spec": "text"}, v1))
+		assert.Nil(t, kinds.FromCRD(nil, v1))
+	})
+}
+
+func readJSON(t *testing.T, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	document, err := yaml.YAMLToJSON(content)
+	require.NoError(t, err)
+	return document
+}
+
+func FuzzFromOpenAPI(f *testing.F) {
+	gvk := schema.FromAPIVersionAndKind("v1", "A")
+	f.Add([]byte(`{"components":{"schemas":{"A":{"x-kubernetes-group-version-kind":[{"version":"v1","kind":"A"}],"properties":{"a":{"$ref":"#/components/schemas/A"},"l":{"items":{"allOf":[{"$ref":"#/components/schemas/A"}]},"x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["a"]}}}}}}`))
+	f.Add([]byte(`{"components":{"schemas":{"A":null,"B":{"allOf":[null]}}}}`))
+	f.Fuzz(func(_ *testing.T, doc []byte) {
+		node, err := kinds.FromOpenAPI(doc, gvk)
+		if err == nil {
+			node.Field("a").Field("a").Field("l").Elem().Field("a")
+		}
+	})
+}
+
+func BenchmarkBuiltinLookup(b *testing.B) {
+	gvk := schema.FromAPIVersionAndKind("apps/v1", "Deployment")
+	for b.Loop() {
+		at(kinds.Builtin(gvk), "spec.template.spec.containers[].env")
+	}
+}

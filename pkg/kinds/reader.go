@@ -1,0 +1,232 @@
+package kinds
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// openAPI is the part of a schema object that speaks of lists.
+type openAPI struct {
+	Ref                  string                `json:"$ref"`
+	AllOf                []*openAPI            `json:"allOf"`
+	Properties           map[string]*openAPI   `json:"properties"`
+	Items                *openAPI              `json:"items"`
+	AdditionalProperties *additionalProperties `json:"additionalProperties"`
+	Default              any                   `json:"default"`
+	ListType             ListKind              `json:"x-kubernetes-list-type"`
+	ListMapKeys          []string              `json:"x-kubernetes-list-map-keys"`
+	Kinds                []groupVersionKind    `json:"x-kubernetes-group-version-kind"`
+}
+
+type groupVersionKind struct {
+	Group   string `json:"group"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+}
+
+// additionalProperties is a schema object, or true or false.
+type additionalProperties struct{ schema *openAPI }
+
+// UnmarshalJSON reads either form.
+func (a *additionalProperties) UnmarshalJSON(content []byte) error {
+	if len(content) == 0 || content[0] != '{' {
+		return nil
+	}
+	return json.Unmarshal(content, &a.schema)
+}
+
+// silent reports whether the schema object itself says nothing about lists, as
+// one that only refers to others.
+func (s *openAPI) silent() bool {
+	return len(s.Properties) == 0 && s.Items == nil && s.AdditionalProperties == nil && s.ListType == ""
+}
+
+// readSchema makes nodes out of a schema object and those that it refers to.
+func readSchema(root *openAPI, schemas map[string]*openAPI, gvk schema.GroupVersionKind) (*Node, error) {
+	r := &reader{schemas: schemas, numbers: map[*openAPI]int{}, nodes: map[string]*Node{}}
+	node, err := r.node(root)
+	if err != nil {
+		return nil, fmt.Errorf("reading the schema of %s: %w", gvk, err)
+	}
+	return node, nil
+}
+
+// reader remembers the node of every combination of schema objects that it has
+// met, so that a kind that contains itself becomes a circle of nodes.
+type reader struct {
+	schemas map[string]*openAPI
+	numbers map[*openAPI]int
+	nodes   map[string]*Node
+}
+
+// node returns the node of a value that all the schema objects describe, or nil
+// if they say nothing.
+func (r *reader) node(descriptions ...*openAPI) (*Node, error) {
+	parts, err := r.parts(descriptions)
+	if err != nil || len(parts) == 0 {
+		return nil, err
+	}
+	key := r.key(parts)
+	if node, ok := r.nodes[key]; ok {
+		return node, nil
+	}
+	node := &Node{}
+	r.nodes[key] = node // before it is filled, because it may contain itself
+	return node, r.fill(node, parts)
+}
+
+// parts returns the schema objects and all that they include by $ref and allOf,
+// without those that say nothing.
+func (r *reader) parts(descriptions []*openAPI) ([]*openAPI, error) {
+	var parts []*openAPI
+	visited := map[*openAPI]bool{}
+	for _, description := range descriptions {
+		if err := r.collect(description, visited, &parts); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+func (r *reader) collect(s *openAPI, visited map[*openAPI]bool, parts *[]*openAPI) error {
+	if s == nil || visited[s] {
+		return nil
+	}
+	visited[s] = true
+	if !s.silent() {
+		*parts = append(*parts, s)
+	}
+	if s.Ref != "" {
+		target, err := r.resolve(s.Ref)
+		if err != nil {
+			return err
+		}
+		if err := r.collect(target, visited, parts); err != nil {
+			return err
+		}
+	}
+	for _, part := range s.AllOf {
+		if err := r.collect(part, visited, parts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) resolve(ref string) (*openAPI, error) {
+	name, ok := strings.CutPrefix(ref, "#/components/schemas/")
+	if !ok {
+		return nil, fmt.Errorf("reference to another document: %s", ref)
+	}
+	target, ok := r.schemas[name]
+	if !ok {
+		return nil, fmt.Errorf("no schema %s", name)
+	}
+	return target, nil
+}
+
+// key names a combination of schema objects.
+func (r *reader) key(parts []*openAPI) string {
+	var key strings.Builder
+	for _, part := range parts {
+		number, ok := r.numbers[part]
+		if !ok {
+			number = len(r.numbers)
+			r.numbers[part] = number
+		}
+		key.WriteString(strconv.Itoa(number))
+		key.WriteByte(' ')
+	}
+	return key.String()
+}
+
+// fill sets what the schema objects say together. Where two of them speak of
+// the same list, the first decides: it is the one nearest to the field.
+func (r *reader) fill(node *Node, parts []*openAPI) (err error) {
+	properties := map[string][]*openAPI{}
+	var elements []*openAPI
+	for _, part := range parts {
+		for name, property := range part.Properties {
+			properties[name] = append(properties[name], property)
+		}
+		if part.AdditionalProperties != nil {
+			elements = append(elements, part.AdditionalProperties.schema)
+		}
+		if part.Items != nil {
+			elements = append(elements, part.Items)
+		}
+		if node.List == "" {
+			node.List, node.Keys = part.list()
+		}
+	}
+	if node.Defaults, err = r.keyDefaults(node.Keys, elements); err != nil {
+		return err
+	}
+	if node.elem, err = r.node(elements...); err != nil {
+		return err
+	}
+	node.fields = make(map[string]*Node, len(properties))
+	for name, descriptions := range properties {
+		if node.fields[name], err = r.node(descriptions...); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// list returns the list type and the keys. A list without a type, or with one
+// that is not known, is atomic.
+func (s *openAPI) list() (ListKind, []string) {
+	switch {
+	case s.ListType == Map && len(s.ListMapKeys) != 0:
+		return Map, s.ListMapKeys
+	case s.ListType == Set:
+		return Set, nil
+	case s.ListType != "" || s.Items != nil:
+		return Atomic, nil
+	}
+	return "", nil
+}
+
+// keyDefaults returns the default of each key that has one. Empty defaults (0
+// and "") do not count: in the built-in kinds they stand for Go's zero values,
+// and no API server stores an element without such a key.
+func (r *reader) keyDefaults(keys []string, elements []*openAPI) (map[string]any, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	parts, err := r.parts(elements)
+	if err != nil {
+		return nil, err
+	}
+	var defaults map[string]any
+	for _, key := range keys {
+		for _, part := range parts {
+			property := part.Properties[key]
+			if property == nil || property.Default == nil || property.Default == "" || property.Default == 0.0 {
+				continue
+			}
+			if defaults == nil {
+				defaults = map[string]any{}
+			}
+			defaults[key] = integer(property.Default)
+			break
+		}
+	}
+	return defaults, nil
+}
+
+// integer returns whole numbers as int64, as objects read from an API server
+// have them, and every other value as it is.
+func integer(value any) any {
+	number, ok := value.(float64)
+	if !ok || number != math.Trunc(number) || math.Abs(number) > 1<<53 {
+		return value
+	}
+	return int64(number)
+}

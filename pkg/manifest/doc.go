@@ -1,0 +1,13 @@
+// Package manifest reads manifests, gives each its identity, checks and
+// normalizes them, says in which order they go, and hides the values of Secrets.
+//
+// It is pure: bytes and values in, values out. It has no client, reads no file
+// and knows nothing of observer schemas. What it makes of a manifest is written
+// down in docs/semantics.md, sections "Identity" and "Desired state".
+//
+//	documents, err := manifest.Read("app.yaml", data)
+//	objects, warnings, err := manifest.Normalize(values, manifest.Options{Application: name})
+//	for _, object := range manifest.InOrder(objects) {
+//		fmt.Println(object.ID, manifest.Redact(object.Content))
+//	}
+package manifest

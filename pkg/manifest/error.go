@@ -1,0 +1,48 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Error is one fault of a stream. It never quotes a value, because the value
+// may be that of a Secret.
+type Error struct {
+	File         string
+	Line, Column int
+	// Path of the field, if the fault is in one.
+	Path    Path
+	Message string
+}
+
+// Error prints file:line:column: message, the form that editors jump to.
+func (e *Error) Error() string {
+	where := fmt.Sprintf("%d:%d: ", e.Line, e.Column)
+	if e.File != "" {
+		where = e.File + ":" + where
+	}
+	return where + e.Message
+}
+
+// Fault is one fault of one manifest of an Application. It never quotes a value
+// of a Secret.
+type Fault struct {
+	// Position is the index in spec.manifest.
+	Position int
+	// ID of the object; zero if the manifest does not identify one.
+	ID ID
+	// Path of the field in the manifest; empty if the whole is at fault.
+	Path    Path
+	Message string
+}
+
+// Error prints
+// spec.manifest[2].metadata.labels.tier (Service default/echo): message.
+func (f *Fault) Error() string {
+	var text strings.Builder
+	text.WriteString(Path{"spec", "manifest", f.Position}.with(f.Path...).String())
+	if f.ID.Name != "" {
+		fmt.Fprintf(&text, " (%s)", f.ID)
+	}
+	return text.String() + ": " + f.Message
+}

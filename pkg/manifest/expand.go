@@ -1,0 +1,91 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// Expand replaces every list among the documents (a v1 List, a PodList, any kind
+// that ends in List and has items) with its items, lists in lists too. An item
+// of a typed list that does not say what it is gets the kind of its list, as
+// kubectl reads it.
+func Expand(documents []Document) ([]Document, error) {
+	var expanded []Document
+	var faults []error
+	for _, document := range documents {
+		if !isList(document.Value) {
+			expanded = append(expanded, document)
+			continue
+		}
+		items, fault := document.items()
+		if fault == nil {
+			items, fault = Expand(items)
+		}
+		if fault != nil {
+			faults = append(faults, fault)
+		}
+		expanded = append(expanded, items...)
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return expanded, nil
+}
+
+// isList reports whether the value is a list of objects. A custom kind may end
+// in List and be none; what tells is the list of items.
+func isList(value map[string]any) bool {
+	kind, _ := value["kind"].(string)
+	if kind == "List" {
+		return true
+	}
+	_, hasItems := value["items"].([]any)
+	return hasItems && strings.HasSuffix(kind, "List")
+}
+
+func (d Document) items() ([]Document, error) {
+	items, ok := d.Value["items"].([]any)
+	if !ok && d.Value["items"] != nil {
+		return nil, d.fault(Path{"items"}, "want a list, not "+describe(d.Value["items"]))
+	}
+	documents := make([]Document, 0, len(items))
+	for i, item := range items {
+		value, ok := item.(map[string]any)
+		if !ok {
+			return nil, d.fault(Path{"items", i}, "want a map with apiVersion, kind and metadata, not "+describe(item))
+		}
+		documents = append(documents, d.item(i, value))
+	}
+	return documents, nil
+}
+
+func (d Document) item(index int, value map[string]any) Document {
+	item := Document{File: d.File, Line: d.Line, Value: d.ofListKind(value)}
+	_, items := field(d.root, "items")
+	if item.root, _ = field(items, index); item.root != nil {
+		item.Line = item.root.Line
+	}
+	return item
+}
+
+// ofListKind fills in the kind that a typed list gives its items.
+func (d Document) ofListKind(item map[string]any) map[string]any {
+	listKind, _ := d.Value["kind"].(string)
+	kind := strings.TrimSuffix(listKind, "List")
+	if item["kind"] != nil || kind == "" {
+		return item
+	}
+	item = maps.Clone(item)
+	item["kind"] = kind
+	if item["apiVersion"] == nil {
+		item["apiVersion"] = d.Value["apiVersion"]
+	}
+	return item
+}
+
+func (d Document) fault(path Path, message string) error {
+	line, column, _ := d.Position(path)
+	return &Error{File: d.File, Line: line, Column: column, Path: path, Message: fmt.Sprintf("%s: %s", path, message)}
+}

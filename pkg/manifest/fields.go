@@ -1,0 +1,77 @@
+package manifest
+
+import (
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// serverFields of metadata belong to the live object of one cluster. They get
+// into manifests by way of kubectl get -o yaml.
+var serverFields = []string{
+	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+	"deletionGracePeriodSeconds", "managedFields", "selfLink",
+}
+
+func (d *draft) dropServerFields() {
+	metadata := d.metadata()
+	for _, field := range serverFields {
+		d.drop(metadata, Path{"metadata", field}, "the API server sets it")
+	}
+	d.drop(metadata, Path{"metadata", "ownerReferences"},
+		"they name owners by uid, and the garbage collector deletes an object whose owner is not there")
+	d.drop(d.content, Path{"status"}, "it is for controllers to write")
+}
+
+// drop deletes the last step of a path from the map that has it.
+func (d *draft) drop(from map[string]any, path Path, why string) {
+	field := path[len(path)-1].(string)
+	if _, there := from[field]; there {
+		delete(from, field)
+		d.warn(path, "dropped: "+why)
+	}
+}
+
+// checkTexts checks labels or annotations, and that Holdfast's own mark is not
+// among them.
+func (d *draft) checkTexts(field, mark string) {
+	at := Path{"metadata", field}
+	texts, isMap := d.metadata()[field].(map[string]any)
+	if value := d.metadata()[field]; value != nil && !isMap {
+		d.fault(at, "must be a map, not "+describe(value))
+	}
+	for key, value := range texts {
+		if _, isText := value.(string); !isText {
+			d.fault(at.with(key), mustBeText(value))
+		}
+	}
+	if _, there := texts[mark]; there {
+		d.fault(at.with(mark), "says whose the object is, and only Holdfast sets it: remove it")
+	}
+}
+
+// refuseOwn refuses the objects that an Application must not delete on its own
+// way out.
+func (d *draft) refuseOwn() {
+	switch {
+	case d.id == d.applicationID():
+		d.fault(nil, "is the Application itself: an Application cannot hold itself")
+	case d.id == ID{Kind: "Namespace", Name: d.Application.Namespace}:
+		d.fault(nil, "is the namespace of the Application, and would be deleted with it: create the namespace first, outside the Application")
+	case d.definesOwnKind():
+		d.fault(nil, "defines a kind of Holdfast, and every object of that kind would be deleted with the Application: install it with Holdfast")
+	}
+}
+
+func (d *draft) applicationID() ID {
+	return ID{
+		Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.Kind,
+		Namespace: d.Application.Namespace, Name: d.Application.Name,
+	}
+}
+
+func (d *draft) definesOwnKind() bool {
+	spec, _ := d.content["spec"].(map[string]any)
+	own := v1alpha1.GroupVersion.Group
+	return d.kind == definitionKind && (spec["group"] == own || strings.HasSuffix(d.id.Name, "."+own))
+}

@@ -1,0 +1,152 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// refuseList refuses what would be several objects in one manifest.
+func (d *draft) refuseList() bool {
+	if !isList(d.content) {
+		return false
+	}
+	d.fault(nil, "is a list of objects: put its items into spec.manifest")
+	return true
+}
+
+// identify finds out which object the manifest is of, and puts it into its
+// namespace.
+func (d *draft) identify() {
+	faults := len(d.faults)
+	kind := schema.GroupKind{Group: d.readGroup(), Kind: d.readKind()}
+	if len(d.faults) == faults {
+		d.kind = kind
+	}
+	if metadata := d.content["metadata"]; metadata != nil && d.metadata() == nil {
+		d.fault(Path{"metadata"}, "must be a map, not "+describe(metadata))
+		return
+	}
+	name, namespace := d.readName(), d.readNamespace()
+	if len(d.faults) > faults {
+		return
+	}
+	d.id = ID{Group: kind.Group, Kind: kind.Kind, Name: name}
+	d.place(namespace)
+}
+
+// place decides the namespace. An unknown kind is taken as namespaced.
+func (d *draft) place(namespace string) {
+	if namespaced, known := d.Scopes.Namespaced(d.kind); known && !namespaced {
+		if namespace != "" {
+			d.warn(Path{"metadata", "namespace"}, "dropped: "+d.kind.Kind+" is cluster-scoped")
+		}
+		delete(d.metadata(), "namespace")
+		return
+	}
+	if namespace == "" {
+		namespace = d.Application.Namespace
+	}
+	d.id.Namespace = namespace
+	d.metadata()["namespace"] = namespace
+}
+
+func (d *draft) readGroup() string {
+	apiVersion := d.text(Path{"apiVersion"}, d.content["apiVersion"])
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	switch {
+	case apiVersion == "":
+	case err != nil, gv.String() != apiVersion, !isGroup(gv.Group), !isLabel(gv.Version):
+		d.fault(Path{"apiVersion"}, "must be a group and version like apps/v1, or v1 for the core group")
+	}
+	return gv.Group
+}
+
+// isGroup and isLabel are stricter than parsing is: both become parts of URLs.
+func isGroup(group string) bool {
+	return group == "" || len(validation.IsDNS1123Subdomain(group)) == 0
+}
+
+func isLabel(text string) bool {
+	return len(validation.IsDNS1123Label(text)) == 0
+}
+
+func (d *draft) readKind() string {
+	kind := d.text(Path{"kind"}, d.content["kind"])
+	if kind != "" && !isLabel(strings.ToLower(kind)) {
+		d.fault(Path{"kind"}, "must be letters and digits, like Deployment")
+	}
+	return kind
+}
+
+func (d *draft) readName() string {
+	at := Path{"metadata", "name"}
+	if d.metadata()["name"] == nil && d.metadata()["generateName"] != nil {
+		d.fault(Path{"metadata", "generateName"}, "would make another object each time: give the object a metadata.name")
+		return ""
+	}
+	name := d.text(at, d.metadata()["name"])
+	for _, problem := range path.IsValidPathSegmentName(name) {
+		d.fault(at, problem)
+	}
+	return name
+}
+
+func (d *draft) readNamespace() string {
+	at := Path{"metadata", "namespace"}
+	value := d.metadata()["namespace"]
+	if value == nil || value == "" {
+		return ""
+	}
+	namespace := d.text(at, value)
+	if namespace != "" && !isLabel(namespace) {
+		d.fault(at, "must be lower-case letters, digits and '-', at most 63 of them")
+	}
+	return namespace
+}
+
+// text returns the text of a required field; "" with a fault if it has none.
+func (d *draft) text(at Path, value any) string {
+	text, isText := value.(string)
+	switch {
+	case value == nil:
+		d.fault(at, "is missing")
+	case !isText:
+		d.fault(at, mustBeText(value))
+	case text == "":
+		d.fault(at, "is empty")
+	}
+	return text
+}
+
+func mustBeText(value any) string {
+	message := "must be text, not " + describe(value)
+	switch value.(type) {
+	case bool, int64, float64:
+		message += ": put it in quotes"
+	}
+	return message
+}
+
+// metadata returns nil if there is none, or what is there is not a map.
+func (d *draft) metadata() map[string]any {
+	metadata, _ := d.content["metadata"].(map[string]any)
+	return metadata
+}
+
+// refuseTwin refuses a second manifest of one object, be it in another version.
+func (d *draft) refuseTwin(firsts map[ID]*draft) {
+	if d.id == (ID{}) {
+		return
+	}
+	first, twice := firsts[d.id]
+	if !twice {
+		firsts[d.id] = d
+		return
+	}
+	d.fault(nil, fmt.Sprintf("is the same object as spec.manifest[%d] (%s here, %s there): keep one of them",
+		first.position, d.content["apiVersion"], first.content["apiVersion"]))
+}

@@ -1,0 +1,115 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// DecodeJSON decodes one JSON object as the Kubernetes libraries do: integers
+// become int64, other numbers float64, nulls stay. It is for JSON that an API
+// server has already accepted; what a user wrote goes through Read.
+func DecodeJSON(raw []byte) (map[string]any, error) {
+	var value map[string]any
+	if err := kjson.Unmarshal(raw, &value); err != nil {
+		return nil, fmt.Errorf("decode manifest: %w", err)
+	}
+	if value == nil {
+		return nil, errors.New("decode manifest: want a JSON object, not null")
+	}
+	return value, nil
+}
+
+// parseJSON reads concatenated JSON documents into the nodes that YAML is read
+// into, so that one converter judges both.
+func parseJSON(text []byte) ([]*yaml.Node, *Error) {
+	p := jsonParser{tokens: json.NewDecoder(bytes.NewReader(text)), at: newCursor(text)}
+	p.tokens.UseNumber()
+	for {
+		p.skipToToken()
+		token, err := p.tokens.Token()
+		if errors.Is(err, io.EOF) && len(p.open) == 0 {
+			return p.roots, nil
+		}
+		if err != nil {
+			return nil, p.fault(err)
+		}
+		p.take(token)
+		if len(p.open) > maxDepth {
+			return nil, &Error{Line: p.at.line, Column: p.at.column, Message: tooDeep}
+		}
+	}
+}
+
+type jsonParser struct {
+	tokens *json.Decoder
+	at     *cursor
+	roots  []*yaml.Node
+	open   []*yaml.Node
+}
+
+// skipToToken moves the cursor to where the next token begins.
+func (p *jsonParser) skipToToken() {
+	offset := int(p.tokens.InputOffset())
+	for offset < len(p.at.text) && strings.IndexByte(" \t\r\n,:", p.at.text[offset]) >= 0 {
+		offset++
+	}
+	p.at.moveTo(offset)
+}
+
+func (p *jsonParser) take(token json.Token) {
+	if delim, ok := token.(json.Delim); ok && (delim == '}' || delim == ']') {
+		p.open = p.open[:len(p.open)-1]
+		return
+	}
+	node := jsonNode(token)
+	node.Line, node.Column = p.at.line, p.at.column
+	if len(p.open) == 0 {
+		p.roots = append(p.roots, node)
+	} else {
+		parent := p.open[len(p.open)-1]
+		parent.Content = append(parent.Content, node)
+	}
+	if node.Kind != yaml.ScalarNode {
+		p.open = append(p.open, node)
+	}
+}
+
+func jsonNode(token json.Token) *yaml.Node {
+	switch token := token.(type) {
+	case json.Delim:
+		if token == '{' {
+			return &yaml.Node{Kind: yaml.MappingNode, Tag: tagMap}
+		}
+		return &yaml.Node{Kind: yaml.SequenceNode, Tag: tagSeq}
+	case string:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tagStr, Style: yaml.DoubleQuotedStyle, Value: token}
+	case json.Number:
+		tag := tagInt
+		if strings.ContainsAny(token.String(), ".eE") {
+			tag = tagFloat
+		}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: token.String()}
+	case bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tagBool, Value: strconv.FormatBool(token)}
+	default:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tagNull, Value: "null"}
+	}
+}
+
+func (p *jsonParser) fault(err error) *Error {
+	message := err.Error()
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		message = "the document ends before it is complete"
+	}
+	p.skipToToken()
+	return &Error{Line: p.at.line, Column: p.at.column, Message: message}
+}

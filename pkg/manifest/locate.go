@@ -1,0 +1,45 @@
+package manifest
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// cursor turns byte offsets into lines and columns, both counted from 1, columns
+// in characters. Offsets must not go back, so that a whole text is walked once.
+type cursor struct {
+	text   []byte
+	offset int
+	line   int
+	column int
+}
+
+func newCursor(text []byte) *cursor {
+	return &cursor{text: text, line: 1, column: 1}
+}
+
+func (c *cursor) moveTo(offset int) {
+	passed := c.text[c.offset:offset]
+	c.offset = offset
+	if breaks := bytes.Count(passed, []byte("\n")); breaks > 0 {
+		c.line += breaks
+		c.column = 1
+		passed = passed[bytes.LastIndexByte(passed, '\n')+1:]
+	}
+	c.column += utf8.RuneCount(passed)
+}
+
+func faultAt(text []byte, offset int, message string) *Error {
+	c := newCursor(text)
+	c.moveTo(offset)
+	return &Error{Line: c.line, Column: c.column, Message: message}
+}
+
+// lineStart is the offset of a line, counted from 1, that the text has.
+func lineStart(text []byte, line int) int {
+	offset := 0
+	for ; line > 1; line-- {
+		offset += bytes.IndexByte(text[offset:], '\n') + 1
+	}
+	return offset
+}

@@ -1,0 +1,97 @@
+package manifest
+
+import (
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Stages of creating and updating, in order; deleting goes in reverse
+// (docs/semantics.md, "Delta", Order). Inside a stage, manifest order holds.
+const (
+	StageNamespaces = iota
+	StageDefinitions
+	// StageRights has RBAC and ServiceAccounts.
+	StageRights
+	// StageConfiguration has Secrets and ConfigMaps, and the few kinds by which
+	// an API server admits or defaults a Pod: one that comes after the Pod is of
+	// no use to it.
+	StageConfiguration
+	StageStorage
+	StageServices
+	StageWorkloads
+	// StageOthers has every kind that is in no other stage.
+	StageOthers
+	// StageAdmission has what can refuse or break requests for other objects.
+	StageAdmission
+
+	stages // their number
+)
+
+var stageNames = [stages]string{
+	"namespaces", "definitions", "rights", "configuration", "storage", "services", "workloads", "others", "admission",
+}
+
+// StageName is the name of a stage for messages.
+func StageName(stage int) string {
+	if stage < 0 || stage >= stages {
+		return "stage " + strconv.Itoa(stage)
+	}
+	return stageNames[stage]
+}
+
+// stageOfGroup has the groups that are in one stage with all their kinds.
+var stageOfGroup = map[string]int{
+	"rbac.authorization.k8s.io":    StageRights,
+	"storage.k8s.io":               StageStorage,
+	"admissionregistration.k8s.io": StageAdmission,
+	"apiregistration.k8s.io":       StageAdmission,
+}
+
+var stageOfKind = map[schema.GroupKind]int{
+	{Kind: "Namespace"}:      StageNamespaces,
+	definitionKind:           StageDefinitions,
+	{Kind: "ServiceAccount"}: StageRights,
+
+	{Kind: "Secret"}:        StageConfiguration,
+	{Kind: "ConfigMap"}:     StageConfiguration,
+	{Kind: "LimitRange"}:    StageConfiguration,
+	{Kind: "ResourceQuota"}: StageConfiguration,
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}: StageConfiguration,
+	{Group: "node.k8s.io", Kind: "RuntimeClass"}:        StageConfiguration,
+
+	{Kind: "PersistentVolume"}:      StageStorage,
+	{Kind: "PersistentVolumeClaim"}: StageStorage,
+
+	{Kind: "Service"}:   StageServices,
+	{Kind: "Endpoints"}: StageServices,
+	{Group: "discovery.k8s.io", Kind: "EndpointSlice"}: StageServices,
+
+	{Kind: "Pod"}:                        StageWorkloads,
+	{Kind: "ReplicationController"}:      StageWorkloads,
+	{Group: "apps", Kind: "Deployment"}:  StageWorkloads,
+	{Group: "apps", Kind: "StatefulSet"}: StageWorkloads,
+	{Group: "apps", Kind: "DaemonSet"}:   StageWorkloads,
+	{Group: "apps", Kind: "ReplicaSet"}:  StageWorkloads,
+	{Group: "batch", Kind: "Job"}:        StageWorkloads,
+	{Group: "batch", Kind: "CronJob"}:    StageWorkloads,
+}
+
+// Stage is the stage in which objects of a kind are created and updated.
+func Stage(gk schema.GroupKind) int {
+	if stage, ok := stageOfKind[gk]; ok {
+		return stage
+	}
+	if stage, ok := stageOfGroup[gk.Group]; ok {
+		return stage
+	}
+	return StageOthers
+}
+
+// InOrder returns the objects by stage, and as they were inside a stage.
+func InOrder(objects []Object) []Object {
+	return slices.SortedStableFunc(slices.Values(objects), func(a, b Object) int {
+		return Stage(a.ID.GroupKind()) - Stage(b.ID.GroupKind())
+	})
+}

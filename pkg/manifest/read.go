@@ -1,0 +1,110 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Limits of what is read. Both are far above what an API server accepts, and
+// far below what hurts.
+const (
+	// maxDepth is how deep maps and lists may be nested.
+	maxDepth = 500
+	// maxCopies is how many nodes the aliases of one stream may make. Nodes that
+	// are written out are not counted: they cost their author as much as us.
+	maxCopies = 100_000
+)
+
+// Read reads a stream of YAML or JSON documents. Each must be a map; empty ones
+// are skipped. Scalars mean what they mean to kubectl, which reads YAML 1.1:
+// yes and on are true, 0644 is 420, a date is a string.
+//
+// What other readers let pass is an error here: a key that is there twice, an
+// integer beyond 64 bits, NaN, a tag of one's own. The error joins one *Error
+// for each fault. Then no document is returned, for half a stream is another
+// stream.
+func Read(file string, data []byte) ([]Document, error) {
+	text, fault := decodeText(data)
+	if fault != nil {
+		fault.File = file
+		return nil, fault
+	}
+	roots, fault := parse(text)
+	c := converter{file: file}
+	documents := c.documents(roots)
+	if fault != nil {
+		fault.File = file
+		c.faults = append(c.faults, fault)
+	}
+	if len(c.faults) > 0 {
+		return nil, errors.Join(c.faults...)
+	}
+	return documents, nil
+}
+
+// parse returns the documents up to the first syntax error. JSON is read as
+// JSON and not as the YAML that it almost is: YAML refuses tabs and long keys.
+func parse(text []byte) ([]*yaml.Node, *Error) {
+	if !looksLikeJSON(text) {
+		return parseYAML(text)
+	}
+	roots, jsonFault := parseJSON(text)
+	if jsonFault == nil {
+		return roots, nil
+	}
+	// {a: 1} is YAML, and so is JSON with a --- after it.
+	roots, yamlFault := parseYAML(text)
+	if yamlFault != nil && !yamlFault.after(jsonFault) {
+		return roots, jsonFault
+	}
+	return roots, yamlFault
+}
+
+func looksLikeJSON(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
+}
+
+// after reports whether e is further down. Of two readers that gave up, the one
+// that came further knows better what the text was meant to be.
+func (e *Error) after(other *Error) bool {
+	if e.Line != other.Line {
+		return e.Line > other.Line
+	}
+	return e.Column > other.Column
+}
+
+var utf8BOM = []byte("\ufeff")
+
+// decodeText checks the encoding and drops byte order marks: at the beginning,
+// and at the beginning of any line, where joining files leaves them.
+func decodeText(data []byte) ([]byte, *Error) {
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff"} {
+		if bytes.HasPrefix(data, []byte(mark)) {
+			return nil, &Error{Line: 1, Column: 1, Message: "the text is UTF-16: save it as UTF-8"}
+		}
+	}
+	text := bytes.TrimPrefix(data, utf8BOM)
+	if !utf8.Valid(text) {
+		return nil, faultAt(text, firstInvalid(text), "the text is not valid UTF-8: save it as UTF-8")
+	}
+	if afterBreak := append([]byte("\n"), utf8BOM...); bytes.Contains(text, afterBreak) {
+		text = bytes.ReplaceAll(text, afterBreak, []byte("\n"))
+	}
+	return text, nil
+}
+
+func firstInvalid(text []byte) int {
+	offset := 0
+	for offset < len(text) {
+		r, size := utf8.DecodeRune(text[offset:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		offset += size
+	}
+	return offset
+}

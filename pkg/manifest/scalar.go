@@ -1,0 +1,146 @@
+package manifest
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Tags in the short form that the YAML library gives to nodes.
+const (
+	tagMap       = "!!map"
+	tagSeq       = "!!seq"
+	tagStr       = "!!str"
+	tagInt       = "!!int"
+	tagFloat     = "!!float"
+	tagBool      = "!!bool"
+	tagNull      = "!!null"
+	tagTimestamp = "!!timestamp"
+	tagMerge     = "!!merge"
+	tagBinary    = "!!binary"
+)
+
+var (
+	errTooLarge  = errors.New("the number does not fit in 64 bits: put it in quotes if it is text")
+	errNotFinite = errors.New("infinity and NaN cannot be sent to an API server: put the word in quotes if it is text")
+	errTagFormat = errors.New("the value does not have the form that its tag says")
+	errBinary    = errors.New("the tag !!binary is not supported: write the base64 text without it")
+)
+
+// oldBooleans are those of YAML 1.1. The library reads YAML 1.2, kubectl 1.1.
+var oldBooleans = map[string]bool{
+	"y": true, "Y": true, "yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true,
+	"n": false, "N": false, "no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
+}
+
+// scalar returns what sigs.k8s.io/yaml makes of a scalar, as the Kubernetes
+// libraries then decode its JSON.
+func scalar(n *yaml.Node) (any, error) {
+	switch {
+	case n.Style&yaml.TaggedStyle != 0:
+		return tagged(n.Tag, n.Value)
+	case n.Style != 0:
+		return n.Value, nil
+	default:
+		return plain(n.Tag, n.Value)
+	}
+}
+
+// plain takes the tag that the library found for a text without quotes.
+func plain(tag, text string) (any, error) {
+	switch tag {
+	case tagNull:
+		return nil, nil
+	case tagBool:
+		return strings.EqualFold(text, "true"), nil
+	case tagInt:
+		return integer(text)
+	case tagFloat:
+		return float(text)
+	default:
+		if value, ok := oldBooleans[text]; ok {
+			return value, nil
+		}
+		return text, nil
+	}
+}
+
+// tagged takes a tag that the author wrote.
+func tagged(tag, text string) (any, error) {
+	switch tag {
+	case tagStr, tagTimestamp:
+		return text, nil
+	case tagInt, tagFloat, tagBool, tagNull:
+	default:
+		return nil, wrongTag(tag)
+	}
+	untagged := yaml.Node{Kind: yaml.ScalarNode, Value: text}
+	value, err := plain(untagged.ShortTag(), text)
+	if err == nil && !fits(tag, value) {
+		err = errTagFormat
+	}
+	return value, err
+}
+
+func fits(tag string, value any) bool {
+	switch value.(type) {
+	case nil:
+		return tag == tagNull
+	case bool:
+		return tag == tagBool
+	case int64:
+		return tag == tagInt || tag == tagFloat
+	case float64:
+		return tag == tagFloat
+	default:
+		return false
+	}
+}
+
+// wrongTag says why a value cannot have a tag.
+func wrongTag(tag string) error {
+	switch tag {
+	case tagMap, tagSeq, tagStr, tagInt, tagFloat, tagBool, tagNull, tagTimestamp:
+		return errTagFormat
+	case tagBinary:
+		return errBinary
+	}
+	return errors.New("the tag " + quoteKey(tag) + " is not supported: Kubernetes has no types of one's own")
+}
+
+// integer reads 12, 0x1F, 0644, 0o644, 0b11 and 1_000.
+func integer(text string) (any, error) {
+	digits := strings.ReplaceAll(text, "_", "")
+	value, err := strconv.ParseInt(digits, 0, 64)
+	if err != nil {
+		return nil, errTooLarge
+	}
+	return value, nil
+}
+
+// float reads every number that has a fraction or an exponent, and the
+// integers that YAML takes for floats: 08, and those of more than 64 bits.
+func float(text string) (any, error) {
+	digits := strings.ReplaceAll(text, "_", "")
+	if !strings.ContainsAny(digits, ".eE") {
+		value, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil {
+			return nil, errTooLarge
+		}
+		return value, nil
+	}
+	value, err := strconv.ParseFloat(digits, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return nil, errTooLarge
+	}
+	if err != nil {
+		return nil, errNotFinite
+	}
+	if value == math.Trunc(value) && value >= math.MinInt64 && value < math.MaxInt64 {
+		return int64(value), nil
+	}
+	return value, nil
+}

@@ -1,0 +1,76 @@
+package manifest
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Scopes says which kinds live in a namespace, without asking a server.
+type Scopes interface {
+	// Namespaced reports whether objects of the kind live in a namespace, and
+	// whether that is known at all.
+	Namespaced(gk schema.GroupKind) (namespaced, known bool)
+}
+
+// BuiltinScopes knows the kinds that Kubernetes 1.36 serves itself.
+func BuiltinScopes() Scopes {
+	return builtinScopes()
+}
+
+var builtinScopes = sync.OnceValue(func() scopeTable {
+	table := scopeTable{}
+	table.add(clusterScopedKinds, false)
+	table.add(namespacedKinds, true)
+	return table
+})
+
+// scopeTable maps kinds to whether they are namespaced.
+type scopeTable map[schema.GroupKind]bool
+
+// Namespaced implements Scopes.
+func (t scopeTable) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
+	namespaced, known = t[gk]
+	return namespaced, known
+}
+
+func (t scopeTable) add(kinds map[string][]string, namespaced bool) {
+	for group, kinds := range kinds {
+		for _, kind := range kinds {
+			t[schema.GroupKind{Group: group, Kind: kind}] = namespaced
+		}
+	}
+}
+
+// layers asks each of its Scopes in turn.
+type layers []Scopes
+
+// Namespaced implements Scopes.
+func (l layers) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
+	for _, scopes := range l {
+		if namespaced, known := scopes.Namespaced(gk); known {
+			return namespaced, true
+		}
+	}
+	return true, false
+}
+
+var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+// definedScopes reads the scopes of the kinds that the manifests themselves
+// define, so that an Application may bring a kind and objects of it.
+func definedScopes(manifests []map[string]any) scopeTable {
+	table := scopeTable{}
+	for _, manifest := range manifests {
+		content := unstructured.Unstructured{Object: manifest}
+		if content.GroupVersionKind().GroupKind() != definitionKind {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(manifest, "spec", "group")
+		kind, _, _ := unstructured.NestedString(manifest, "spec", "names", "kind")
+		scope, _, _ := unstructured.NestedString(manifest, "spec", "scope")
+		table[schema.GroupKind{Group: group, Kind: kind}] = scope != "Cluster"
+	}
+	return table
+}

@@ -1,0 +1,41 @@
+package manifest
+
+import "encoding/base64"
+
+// foldStringData does what the API server does to a Secret: it moves stringData
+// into data, where it prevails. data is brought into the one form of base64 that
+// the API server answers with. No message quotes a value.
+func (d *draft) foldStringData() {
+	data := d.secretMap("data")
+	for key, value := range data {
+		text, isText := value.(string)
+		bytes, err := base64.StdEncoding.DecodeString(text)
+		if !isText || err != nil {
+			d.fault(Path{"data", key}, "must be base64 text: put plain text into stringData")
+			continue
+		}
+		data[key] = base64.StdEncoding.EncodeToString(bytes)
+	}
+	plain := d.secretMap("stringData")
+	for key, value := range plain {
+		text, isText := value.(string)
+		if !isText {
+			d.fault(Path{"stringData", key}, mustBeText(value))
+			continue
+		}
+		if data == nil {
+			data = make(map[string]any, len(plain))
+			d.content["data"] = data
+		}
+		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	delete(d.content, "stringData")
+}
+
+func (d *draft) secretMap(field string) map[string]any {
+	values, isMap := d.content[field].(map[string]any)
+	if value := d.content[field]; value != nil && !isMap {
+		d.fault(Path{field}, "must be a map, not "+describe(value))
+	}
+	return values
+}

@@ -1,0 +1,72 @@
+package observer
+
+import (
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// DefaultEntry derives the observer schema of a resource without one: every
+// leaf of its manifest is observed, every list has the manifest's length, keys
+// are copied as they are. A Service of type LoadBalancer is also watched for
+// its address.
+func DefaultEntry(object manifest.Object) *Entry {
+	entry := &Entry{ID: object.ID, APIVersion: object.APIVersion, Root: &Node{Shape: Map}, Default: true}
+	for name, v := range object.Content {
+		switch name {
+		case "apiVersion", "kind":
+		case "metadata":
+			entry.Root.set(name, defaultMetadata(v))
+		default:
+			entry.Root.set(name, defaultNode(v))
+		}
+	}
+	if isLoadBalancer(object) {
+		entry.Root.set("status", chain("loadBalancer", "ingress"))
+	}
+	return entry
+}
+
+func defaultMetadata(v any) *Node {
+	m, _ := v.(map[string]any)
+	node := &Node{Shape: Map}
+	for name, child := range m {
+		if name != "name" && !serverOwned(name) {
+			node.set(name, defaultNode(child))
+		}
+	}
+	return node
+}
+
+func defaultNode(v any) *Node {
+	switch v := v.(type) {
+	case map[string]any:
+		node := &Node{Shape: Map, Fields: make([]Field, 0, len(v))}
+		for _, name := range sortedKeys(v) {
+			node.Fields = append(node.Fields, Field{Name: name, Node: defaultNode(v[name])})
+		}
+		return node
+	case []any:
+		list := &List{Min: len(v), Max: len(v), Elements: make([]*Node, len(v))}
+		for i, element := range v {
+			list.Elements[i] = defaultNode(element)
+		}
+		return &Node{Shape: Sequence, List: list}
+	default:
+		return &Node{Shape: Leaf}
+	}
+}
+
+func isLoadBalancer(object manifest.Object) bool {
+	if object.ID.Group != "" || object.ID.Kind != "Service" {
+		return false
+	}
+	spec, _ := object.Content["spec"].(map[string]any)
+	return spec["type"] == "LoadBalancer"
+}
+
+// chain is a Map node for each name but the last, which is a Leaf.
+func chain(names ...string) *Node {
+	if len(names) == 0 {
+		return &Node{Shape: Leaf}
+	}
+	return &Node{Shape: Map, Fields: []Field{{Name: names[0], Node: chain(names[1:]...)}}}
+}

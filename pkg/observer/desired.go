@@ -1,0 +1,205 @@
+package observer
+
+import "holdfast.dev/holdfast/pkg/kinds"
+
+// Desired is the desired state of a resource before hooks: a copy of the
+// manifest and, for every observed path that the manifest does not set, the
+// value that the previous desired state has. previous may be nil.
+// Source: docs/semantics.md, "Desired state".
+func (e *Entry) Desired(t *kinds.Node, content, previous map[string]any) map[string]any {
+	desired := CopyMap(content)
+	if previous == nil || e.Default {
+		return desired // a default entry observes nothing that the manifest does not set
+	}
+	carryMap(e.Root, t, desired, previous, true)
+	return desired
+}
+
+func carryMap(node *Node, t *kinds.Node, want, previous map[string]any, root bool) {
+	for _, f := range node.Fields {
+		if root && watched(f.Name) {
+			continue
+		}
+		before, had := previous[f.Name]
+		if !had {
+			continue
+		}
+		now, set := want[f.Name]
+		if set {
+			want[f.Name] = carry(f.Node, t.Field(f.Name), now, before)
+			continue
+		}
+		if kept, ok := restrict(f.Node, t.Field(f.Name), before); ok {
+			want[f.Name] = kept
+		}
+	}
+}
+
+// carry completes a value that the manifest sets.
+func carry(node *Node, t *kinds.Node, want, previous any) any {
+	switch node.Shape {
+	case Map:
+		w, ok1 := want.(map[string]any)
+		p, ok2 := previous.(map[string]any)
+		if ok1 && ok2 {
+			carryMap(node, t, w, p, false)
+		}
+	case Sequence:
+		w, ok1 := want.([]any)
+		p, ok2 := previous.([]any)
+		if ok1 && ok2 {
+			return carryList(node.List, t, w, p)
+		}
+	}
+	return want
+}
+
+func carryList(list *List, t *kinds.Node, want, previous []any) []any {
+	used := make([]bool, len(previous))
+	for i, k := range list.Identities(t, want, previous) {
+		if k < 0 {
+			continue
+		}
+		used[k] = true
+		if i < len(list.Elements) {
+			want[i] = carry(list.Elements[i], t.Elem(), want[i], previous[k])
+		}
+	}
+	for k, before := range previous {
+		if i := len(want); !used[k] && i < len(list.Elements) {
+			if kept, ok := restrictElement(list, t, list.Elements[i], before); ok {
+				want = append(want, kept)
+			}
+		}
+	}
+	return want
+}
+
+// Learn adds to desired what the live object has at observed paths whose value
+// is not known yet. It changes desired and tells whether it learned anything.
+// A known value is never overwritten. A default entry learns nothing, since all
+// its values are known.
+func (e *Entry) Learn(t *kinds.Node, desired, live map[string]any) bool {
+	if e.Default {
+		return false
+	}
+	return learnMap(e.Root, t, desired, live, true)
+}
+
+func learnMap(node *Node, t *kinds.Node, desired, live map[string]any, root bool) bool {
+	learned := false
+	for _, f := range node.Fields {
+		if root && watched(f.Name) {
+			continue
+		}
+		now, exists := live[f.Name]
+		if !exists {
+			continue
+		}
+		known, set := desired[f.Name]
+		if !set {
+			if value, ok := restrict(f.Node, t.Field(f.Name), now); ok {
+				desired[f.Name] = value
+				learned = true
+			}
+			continue
+		}
+		value, more := learn(f.Node, t.Field(f.Name), known, now)
+		if more {
+			desired[f.Name] = value
+			learned = true
+		}
+	}
+	return learned
+}
+
+func learn(node *Node, t *kinds.Node, known, live any) (any, bool) {
+	switch node.Shape {
+	case Map:
+		k, ok1 := known.(map[string]any)
+		l, ok2 := live.(map[string]any)
+		if ok1 && ok2 {
+			return k, learnMap(node, t, k, l, false)
+		}
+	case Sequence:
+		k, ok1 := known.([]any)
+		l, ok2 := live.([]any)
+		if ok1 && ok2 {
+			return learnList(node.List, t, k, l)
+		}
+	}
+	return known, false
+}
+
+func learnList(list *List, t *kinds.Node, known, live []any) (any, bool) {
+	learned := false
+	p := list.Pair(t, known, live)
+	for i, k := range p.Live {
+		if k < 0 {
+			continue
+		}
+		if i < len(known) {
+			value, more := learn(list.Elements[i], t.Elem(), known[i], live[k])
+			known[i] = value
+			learned = learned || more
+			continue
+		}
+		if value, ok := restrictElement(list, t, list.Elements[i], live[k]); ok {
+			known = append(known, value)
+			learned = true
+		}
+	}
+	return known, learned
+}
+
+// restrict is the observed part of a value, without the length dictionaries
+// that a projection has. It is false if nothing observed is there.
+func restrict(node *Node, t *kinds.Node, value any) (any, bool) {
+	switch node.Shape {
+	case Map:
+		m, ok := value.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		out := map[string]any{}
+		for _, f := range node.Fields {
+			if v, exists := m[f.Name]; exists {
+				if kept, ok := restrict(f.Node, t.Field(f.Name), v); ok {
+					out[f.Name] = kept
+				}
+			}
+		}
+		return out, len(out) > 0
+	case Sequence:
+		l, ok := value.([]any)
+		if !ok {
+			return nil, false
+		}
+		kept, learned := learnList(node.List, t, nil, l)
+		return kept, learned
+	default:
+		return Copy(value), true
+	}
+}
+
+// restrictElement is restrict for an element of a list. It keeps the element's
+// keys, observed or not: without them the element could not be found again.
+func restrictElement(list *List, t *kinds.Node, node *Node, value any) (any, bool) {
+	kept, ok := restrict(node, t.Elem(), value)
+	if !ok {
+		return nil, false
+	}
+	id, source := list.identifier(t), map[string]any(nil)
+	if id == nil {
+		return kept, true
+	}
+	source, _ = value.(map[string]any)
+	if m, isMap := kept.(map[string]any); isMap {
+		for _, name := range id.keys {
+			if v, exists := source[name]; exists {
+				m[name] = v
+			}
+		}
+	}
+	return kept, true
+}

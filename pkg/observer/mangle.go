@@ -1,0 +1,97 @@
+package observer
+
+import "holdfast.dev/holdfast/pkg/manifest"
+
+// Mangled is the entry after hooks have made after out of before: what they
+// added or changed is observed too. A default entry follows the whole object;
+// a user's entry grows by exactly the difference.
+// Source: docs/semantics.md, "Desired state".
+func (e *Entry) Mangled(before, after manifest.Object) *Entry {
+	if e.Default {
+		return DefaultEntry(after)
+	}
+	grown := e.Copy()
+	extendMap(grown.Root, before.Content, after.Content, true)
+	return grown
+}
+
+func extendMap(node *Node, before, after map[string]any, root bool) {
+	for _, name := range sortedKeys(after) {
+		if root && (name == "apiVersion" || name == "kind") {
+			continue
+		}
+		was, had := before[name]
+		if had && Equal(was, after[name]) {
+			continue
+		}
+		child := node.Field(name)
+		if child == nil {
+			child = place(was, after[name])
+			node.set(name, child)
+		}
+		extend(child, was, after[name])
+	}
+}
+
+// place is a node that observes nothing yet where both values have the same
+// shape, and all of what is new otherwise.
+func place(before, after any) *Node {
+	_, wasMap := before.(map[string]any)
+	_, isMap := after.(map[string]any)
+	if wasMap && isMap {
+		return &Node{Shape: Map}
+	}
+	_, wasList := before.([]any)
+	_, isList := after.([]any)
+	if wasList && isList {
+		return &Node{Shape: Sequence, List: &List{}}
+	}
+	node := defaultNode(after)
+	if node.Shape == Sequence {
+		node.List.Min, node.List.Max = 0, 0
+	}
+	return node
+}
+
+func extend(node *Node, before, after any) {
+	switch node.Shape {
+	case Map:
+		a, ok := after.(map[string]any)
+		if b, wasMap := before.(map[string]any); ok && wasMap {
+			extendMap(node, b, a, false)
+		}
+	case Sequence:
+		a, ok := after.([]any)
+		if b, wasList := before.([]any); ok && wasList {
+			extendList(node.List, b, a)
+		}
+	}
+}
+
+// extendList observes what hooks changed in a list; they append, or change
+// elements in place. Elements that the schema did not speak of stay free behind
+// an empty map that keeps their place.
+func extendList(list *List, before, after []any) {
+	for i, element := range after {
+		if i < len(before) && Equal(before[i], element) {
+			continue
+		}
+		for len(list.Elements) < i {
+			list.Elements = append(list.Elements, &Node{Shape: Map})
+		}
+		if i >= len(before) {
+			list.Elements = append(list.Elements[:i:i], defaultNode(element))
+			continue
+		}
+		if i == len(list.Elements) {
+			list.Elements = append(list.Elements, place(before[i], element))
+		}
+		extend(list.Elements[i], before[i], element)
+	}
+	if added := len(after) - len(before); list.Max != 0 && added > 0 {
+		list.Max += added
+	}
+	if list.Max != 0 {
+		list.Max = max(list.Max, len(list.Elements))
+	}
+}

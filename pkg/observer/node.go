@@ -1,0 +1,179 @@
+package observer
+
+import (
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// Keys of the control dictionary that ends every list of a schema. The first
+// three keep the spelling of the original format, since users carry files over.
+const (
+	KeyMinLength     = "observer_schema_list_min_length"
+	KeyMaxLength     = "observer_schema_list_max_length"
+	KeyCurrentLength = "observer_schema_list_current_length"
+	KeyMapKeys       = "observer_schema_list_map_keys"
+)
+
+// LeafText is the string that means the same as null in a schema. It survives
+// clients that drop nulls.
+const LeafText = "observed"
+
+// Shape says what a schema node speaks of.
+type Shape int
+
+const (
+	// Leaf observes a whole value.
+	Leaf Shape = iota
+	// Map observes some keys of a map.
+	Map
+	// Sequence observes some elements of a list, and its length.
+	Sequence
+)
+
+// Node is one node of an observer schema.
+type Node struct {
+	Shape  Shape
+	Fields []Field // of a Map, sorted by name
+	List   *List   // of a Sequence
+}
+
+// Field is a named child of a Map node.
+type Field struct {
+	Name string
+	Node *Node
+}
+
+// List is what a schema says of a list.
+type List struct {
+	Elements []*Node
+	// Min and Max bound the live length; Max 0 is no bound.
+	Min, Max int
+	// Keys identify elements, if the schema says so itself.
+	Keys []string
+	// Known is how many elements the list had when its surplus was accepted;
+	// see Entry.KeepSurplus. It is 0 unless Max exceeds len(Elements) for that
+	// reason.
+	Known int
+}
+
+// Field returns the child of that name, or nil.
+func (n *Node) Field(name string) *Node {
+	i, ok := slices.BinarySearchFunc(n.Fields, name, func(f Field, name string) int {
+		return strings.Compare(f.Name, name)
+	})
+	if !ok {
+		return nil
+	}
+	return n.Fields[i].Node
+}
+
+// set adds or replaces a child.
+func (n *Node) set(name string, child *Node) {
+	i, ok := slices.BinarySearchFunc(n.Fields, name, func(f Field, name string) int {
+		return strings.Compare(f.Name, name)
+	})
+	if ok {
+		n.Fields[i].Node = child
+		return
+	}
+	n.Fields = slices.Insert(n.Fields, i, Field{Name: name, Node: child})
+}
+
+// observesNothing is true for a map without keys, which only names a place.
+func (n *Node) observesNothing() bool { return n.Shape == Map && len(n.Fields) == 0 }
+
+// raw is the node as a JSON value; leaves are null.
+func (n *Node) raw() any {
+	switch n.Shape {
+	case Map:
+		m := make(map[string]any, len(n.Fields))
+		for _, f := range n.Fields {
+			m[f.Name] = f.Node.raw()
+		}
+		return m
+	case Sequence:
+		l := make([]any, 0, len(n.List.Elements)+1)
+		for _, e := range n.List.Elements {
+			l = append(l, e.raw())
+		}
+		return append(l, n.List.control())
+	default:
+		return nil
+	}
+}
+
+func (l *List) control() map[string]any {
+	c := map[string]any{KeyMinLength: int64(l.Min), KeyMaxLength: int64(l.Max)}
+	if len(l.Keys) > 0 {
+		keys := make([]any, len(l.Keys))
+		for i, k := range l.Keys {
+			keys[i] = k
+		}
+		c[KeyMapKeys] = keys
+	}
+	return c
+}
+
+// copy is a deep copy.
+func (n *Node) copy() *Node {
+	c := &Node{Shape: n.Shape}
+	if n.Fields != nil {
+		c.Fields = make([]Field, len(n.Fields))
+		for i, f := range n.Fields {
+			c.Fields[i] = Field{Name: f.Name, Node: f.Node.copy()}
+		}
+	}
+	if n.List != nil {
+		l := *n.List
+		l.Elements = make([]*Node, len(n.List.Elements))
+		for i, e := range n.List.Elements {
+			l.Elements[i] = e.copy()
+		}
+		c.List = &l
+	}
+	return c
+}
+
+// Entry is the observer schema of one resource.
+type Entry struct {
+	// ID of the resource; Namespace is empty in a parsed entry that gives none.
+	ID         manifest.ID
+	APIVersion string
+	// Root observes the fields, without apiVersion, kind and metadata.name,
+	// which identify.
+	Root *Node
+	// Default marks an entry that was derived from the manifest.
+	Default bool
+	// namespace is the string that the entry itself gives, if it does.
+	namespace string
+}
+
+// Raw is the entry as a JSON object, as it stands in status and files.
+func (e *Entry) Raw() map[string]any {
+	raw, _ := e.Root.raw().(map[string]any)
+	raw["apiVersion"] = e.APIVersion
+	raw["kind"] = e.ID.Kind
+	metadata, ok := raw["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		raw["metadata"] = metadata
+	}
+	metadata["name"] = e.ID.Name
+	if e.namespace != "" {
+		metadata["namespace"] = e.namespace
+	}
+	return raw
+}
+
+// Copy is a deep copy.
+func (e *Entry) Copy() *Entry {
+	c := *e
+	c.Root = e.Root.copy()
+	return &c
+}
+
+// watched tells whether a top-level field is only watched: recorded, never
+// learned, compared or written.
+func watched(name string) bool { return name == "status" }

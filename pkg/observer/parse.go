@@ -1,0 +1,347 @@
+package observer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// maxDepth bounds the nesting of a schema. No Kubernetes kind comes near it.
+const maxDepth = 500
+
+// Fault is one mistake in an observer schema.
+type Fault struct {
+	// Entry is the position in spec.observerSchema.
+	Entry int
+	// Name says whose entry it is, as far as it is known ("Service echo-demo").
+	Name string
+	// Path of the field inside the entry; empty for the entry as a whole.
+	Path    string
+	Message string
+}
+
+// Error is "observerSchema[0] (Service echo-demo): spec.ports: …".
+func (f *Fault) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "observerSchema[%d]", f.Entry)
+	if f.Name != "" {
+		fmt.Fprintf(&b, " (%s)", f.Name)
+	}
+	b.WriteString(": ")
+	if f.Path != "" {
+		b.WriteString(shorten(f.Path) + ": ")
+	}
+	b.WriteString(f.Message)
+	return b.String()
+}
+
+// shorten keeps messages readable when a key is 64 KiB long.
+func shorten(s string) string {
+	const limit = 256
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
+
+// ParseAll reads all entries of a schema. The error joins one *Fault for every
+// mistake in any of them; the entries are usable only if it is nil.
+func ParseAll(raw []map[string]any) ([]*Entry, error) {
+	var entries []*Entry
+	var faults []error
+	for i, r := range raw {
+		entry, errs := parseEntry(i, r)
+		faults = append(faults, errs...)
+		entries = append(entries, entry)
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return entries, nil
+}
+
+// parseEntry reads one entry.
+func parseEntry(position int, raw map[string]any) (*Entry, []error) {
+	p := &parser{position: position}
+	entry := p.identity(raw)
+	p.name = strings.TrimSpace(entry.ID.Kind + " " + entry.ID.Name)
+	entry.Root = &Node{Shape: Map}
+	for _, name := range sortedKeys(raw) {
+		if name == "apiVersion" || name == "kind" {
+			continue
+		}
+		var child *Node
+		if name == "metadata" {
+			child = p.metadata(raw[name])
+		} else {
+			child = p.node((*Path)(nil).Field(name), raw[name], 1)
+		}
+		if child != nil {
+			entry.Root.set(name, child)
+		}
+	}
+	if manifest.IsSecret(entry.ID.GroupKind()) {
+		foldStringData(entry.Root)
+	}
+	return entry, p.faults
+}
+
+type parser struct {
+	position int
+	name     string
+	faults   []error
+}
+
+func (p *parser) fault(path *Path, format string, args ...any) {
+	p.faults = append(p.faults, &Fault{
+		Entry: p.position, Name: p.name, Path: path.String(), Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// identity reads what says which resource the entry speaks of.
+func (p *parser) identity(raw map[string]any) *Entry {
+	entry := &Entry{}
+	entry.APIVersion = p.text(nil, raw, "apiVersion")
+	entry.ID.Kind = p.text(nil, raw, "kind")
+	gv, err := schema.ParseGroupVersion(entry.APIVersion)
+	if err != nil {
+		p.fault((*Path)(nil).Field("apiVersion"), "%q is not group/version", shorten(entry.APIVersion))
+	}
+	entry.ID.Group = gv.Group
+	metadata, ok := raw["metadata"].(map[string]any)
+	if !ok {
+		p.fault((*Path)(nil).Field("metadata"), "must be a map with the name of the resource: it identifies the entry")
+		return entry
+	}
+	entry.ID.Name = p.text((*Path)(nil).Field("metadata"), metadata, "name")
+	if namespace, ok := metadata["namespace"].(string); ok && namespace != LeafText {
+		entry.namespace, entry.ID.Namespace = namespace, namespace
+	}
+	return entry
+}
+
+// text reads a string that identifies.
+func (p *parser) text(parent *Path, m map[string]any, name string) string {
+	s, ok := m[name].(string)
+	if !ok || s == "" {
+		p.fault(parent.Field(name), "must be a string, never null: it identifies the entry")
+	}
+	return s
+}
+
+// metadata reads the fields of metadata that may be observed.
+func (p *parser) metadata(raw any) *Node {
+	m, ok := raw.(map[string]any)
+	if !ok {
+		return nil // identity has said so
+	}
+	node := &Node{Shape: Map}
+	path := (*Path)(nil).Field("metadata")
+	for _, name := range sortedKeys(m) {
+		if name == "name" {
+			continue
+		}
+		if name == "namespace" && m[name] != nil && m[name] != LeafText {
+			if _, ok := m[name].(string); !ok {
+				p.fault(path.Field(name), "must be a string or null")
+			}
+			continue
+		}
+		if serverOwned(name) {
+			p.fault(path.Field(name), "belongs to the API server and cannot be observed")
+			continue
+		}
+		if child := p.node(path.Field(name), m[name], 2); child != nil {
+			node.set(name, child)
+		}
+	}
+	return node
+}
+
+// serverOwned names the fields of metadata that cannot be observed.
+func serverOwned(name string) bool {
+	return slices.Contains([]string{
+		"uid", "resourceVersion", "generation", "creationTimestamp",
+		"deletionTimestamp", "managedFields", "selfLink",
+	}, name)
+}
+
+func (p *parser) node(path *Path, raw any, depth int) *Node {
+	if depth > maxDepth {
+		p.fault(nil, "nested deeper than %d levels", maxDepth)
+		return nil
+	}
+	switch v := raw.(type) {
+	case nil:
+		return &Node{Shape: Leaf}
+	case map[string]any:
+		return p.mapping(path, v, depth)
+	case []any:
+		return p.sequence(path, v, depth)
+	case string:
+		if v == LeafText {
+			return &Node{Shape: Leaf}
+		}
+	}
+	p.fault(path, "must be null or %q, not %s: a schema names fields, it gives no values", LeafText, describe(raw))
+	return nil
+}
+
+func (p *parser) mapping(path *Path, m map[string]any, depth int) *Node {
+	node := &Node{Shape: Map}
+	for _, name := range sortedKeys(m) {
+		if isControlKey(name) {
+			p.fault(path.Field(name), "belongs into the control dictionary, the last element of a list")
+			continue
+		}
+		if child := p.node(path.Field(name), m[name], depth+1); child != nil {
+			node.set(name, child)
+		}
+	}
+	return node
+}
+
+func (p *parser) sequence(path *Path, l []any, depth int) *Node {
+	if len(l) == 0 {
+		p.fault(path, "is an empty list: its last element must be the control dictionary {%s, %s}", KeyMinLength, KeyMaxLength)
+		return nil
+	}
+	last, ok := l[len(l)-1].(map[string]any)
+	if !ok || !hasControlKey(last) {
+		p.fault(path, "has no control dictionary: its last element must be {%s, %s}", KeyMinLength, KeyMaxLength)
+		return nil
+	}
+	list := p.control(path.Element(positionLabel(len(l)-1), -1), last, len(l)-1)
+	for i, raw := range l[:len(l)-1] {
+		at := path.Element(positionLabel(i), -1)
+		if m, ok := raw.(map[string]any); ok && hasControlKey(m) {
+			p.fault(at, "is a control dictionary, which must be the last element of the list")
+			continue
+		}
+		if child := p.node(at, raw, depth+1); child != nil {
+			list.Elements = append(list.Elements, child)
+		}
+	}
+	return &Node{Shape: Sequence, List: list}
+}
+
+func (p *parser) control(path *Path, m map[string]any, elements int) *List {
+	list := &List{Min: p.length(path, m, KeyMinLength), Max: p.length(path, m, KeyMaxLength)}
+	for _, name := range sortedKeys(m) {
+		switch name {
+		case KeyMinLength, KeyMaxLength, KeyCurrentLength:
+		case KeyMapKeys:
+			list.Keys = p.mapKeys(path.Field(name), m[name])
+		default:
+			p.fault(path.Field(name), "is not a key of the control dictionary")
+		}
+	}
+	if list.Max != 0 && list.Max < list.Min {
+		p.fault(path.Field(KeyMaxLength), "is %d, less than %s %d; 0 means no upper limit", list.Max, KeyMinLength, list.Min)
+	}
+	if list.Max != 0 && list.Max < elements {
+		p.fault(path.Field(KeyMaxLength), "is %d, less than the %d elements before it; 0 means no upper limit", list.Max, elements)
+	}
+	return list
+}
+
+func (p *parser) length(path *Path, m map[string]any, name string) int {
+	v, ok := m[name]
+	if !ok {
+		p.fault(path.Field(name), "is missing: it must be an integer, 0 or more")
+		return 0
+	}
+	n, ok := integer(v)
+	if !ok || n < 0 || n > 1<<31-1 {
+		p.fault(path.Field(name), "must be an integer, 0 or more, not %s", describe(v))
+		return 0
+	}
+	return int(n)
+}
+
+func (p *parser) mapKeys(path *Path, raw any) []string {
+	l, ok := raw.([]any)
+	if !ok || len(l) == 0 {
+		p.fault(path, "must be a list of field names")
+		return nil
+	}
+	var keys []string
+	for _, v := range l {
+		s, ok := v.(string)
+		if !ok || s == "" || slices.Contains(keys, s) {
+			p.fault(path, "must be a list of different field names")
+			return nil
+		}
+		keys = append(keys, s)
+	}
+	return keys
+}
+
+func isControlKey(name string) bool {
+	switch name {
+	case KeyMinLength, KeyMaxLength, KeyCurrentLength, KeyMapKeys:
+		return true
+	}
+	return false
+}
+
+func hasControlKey(m map[string]any) bool {
+	for name := range m {
+		if isControlKey(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// describe names a value that should not be there without repeating it whole.
+func describe(v any) string {
+	switch v := v.(type) {
+	case string:
+		return fmt.Sprintf("the string %q", shorten(v))
+	case bool:
+		return fmt.Sprintf("the boolean %v", v)
+	case nil:
+		return "null"
+	case map[string]any:
+		return "a map"
+	case []any:
+		return "a list"
+	default:
+		return fmt.Sprintf("the number %v", v)
+	}
+}
+
+// foldStringData moves what a schema says of a Secret's stringData to data,
+// where the API server keeps it.
+func foldStringData(root *Node) {
+	text := root.Field("stringData")
+	if text == nil {
+		return
+	}
+	root.Fields = slices.DeleteFunc(root.Fields, func(f Field) bool { return f.Name == "stringData" })
+	data := root.Field("data")
+	if data == nil {
+		root.set("data", text)
+		return
+	}
+	if data.Shape == Map && text.Shape == Map {
+		for _, f := range text.Fields {
+			data.set(f.Name, f.Node)
+		}
+	}
+}
+
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,154 @@
+package observer
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Path leads from the root of an object to one of its values. It carries two
+// names for each step: the one people read (`containers[name=web]`, which does
+// not change when the list is reordered) and the one a JSON Pointer needs (the
+// index in the live list). The nil Path is the root.
+//
+// Paths share their prefixes and are rendered only when somebody asks, since
+// most of them are walked and never shown.
+type Path struct {
+	parent *Path
+	field  string // set for a map key
+	label  string // set for a list element, with its brackets
+	index  int    // live index of a list element; -1 if it is not live
+}
+
+// Field is the path of a map's key.
+func (p *Path) Field(name string) *Path { return &Path{parent: p, field: name} }
+
+// Element is the path of a list's element: label is what people read, in
+// brackets; index is its place in the live list, or -1.
+func (p *Path) Element(label string, index int) *Path {
+	return &Path{parent: p, label: label, index: index}
+}
+
+// Parent is the path one step up; nil for the root and its fields.
+func (p *Path) Parent() *Path { return p.parent }
+
+// IsElement tells whether the last step is an element of a list.
+func (p *Path) IsElement() bool { return p != nil && p.label != "" }
+
+// Index is the live index of a list element, -1 for one that is not live.
+func (p *Path) Index() int { return p.index }
+
+// String is the path for people: spec.ports[port=80,protocol=TCP].targetPort,
+// metadata.labels['app.kubernetes.io/name'].
+func (p *Path) String() string {
+	var b strings.Builder
+	p.write(&b)
+	return b.String()
+}
+
+func (p *Path) write(b *strings.Builder) {
+	if p == nil {
+		return
+	}
+	p.parent.write(b)
+	switch {
+	case p.label != "":
+		b.WriteString(p.label)
+	case plain(p.field):
+		if p.parent != nil {
+			b.WriteByte('.')
+		}
+		b.WriteString(p.field)
+	default:
+		b.WriteString("['" + strings.ReplaceAll(p.field, "'", `\'`) + "']")
+	}
+}
+
+// Pointer is the JSON Pointer (RFC 6901) of the path in the live object.
+func (p *Path) Pointer() string {
+	var b strings.Builder
+	p.point(&b)
+	return b.String()
+}
+
+func (p *Path) point(b *strings.Builder) {
+	if p == nil {
+		return
+	}
+	p.parent.point(b)
+	b.WriteByte('/')
+	if p.label != "" {
+		b.WriteString(strconv.Itoa(p.index))
+		return
+	}
+	b.WriteString(pointerEscaper.Replace(p.field))
+}
+
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
+
+// plain tells whether a map key reads well without quotes.
+func plain(s string) bool {
+	if s == "" {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-', c == '$':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Under tells whether path is prefix or lies below it, both as String gives
+// them.
+func Under(path, prefix string) bool {
+	rest, ok := strings.CutPrefix(path, prefix)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// positionLabel names a list element by its position.
+func positionLabel(i int) string { return "[" + strconv.Itoa(i) + "]" }
+
+// scalarText is a scalar as it stands in a path.
+func scalarText(v any) string {
+	if s, ok := v.(string); ok && !strings.ContainsAny(s, `[],='"`) {
+		return s
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "?"
+	}
+	return string(text)
+}
+
+// Step is one step of a path in an object: a map's field, or an element of a
+// list with its value.
+type Step struct {
+	Field     string
+	IsElement bool
+	Index     int
+	Element   any
+}
+
+// Steps are the steps from the root of a live object to the path.
+func (p *Path) Steps(live map[string]any) []Step {
+	steps, _ := p.steps(live)
+	return steps
+}
+
+func (p *Path) steps(live any) ([]Step, any) {
+	if p == nil {
+		return nil, live
+	}
+	steps, parent := p.parent.steps(live)
+	if p.label == "" {
+		m, _ := parent.(map[string]any)
+		return append(steps, Step{Field: p.field}), m[p.field]
+	}
+	l, _ := parent.([]any)
+	element := at(l, p.index)
+	return append(steps, Step{IsElement: true, Index: p.index, Element: element}), element
+}

@@ -1,0 +1,77 @@
+package observer
+
+import "holdfast.dev/holdfast/pkg/kinds"
+
+// RaiseSurplus raises the maximum of every list of a default entry that is
+// longer in a response to our own write: the API server lengthened it (an
+// admission plugin added a volume, a toleration, a sidecar), so that is not
+// drift. It tells whether it raised any. A user's entry is never relaxed.
+// Source: docs/semantics.md, "Lists".
+func (e *Entry) RaiseSurplus(t *kinds.Node, desired, live map[string]any) bool {
+	return e.Default && raise(e.Root, t, desired, live)
+}
+
+func raise(node *Node, t *kinds.Node, desired, live any) bool {
+	raised := false
+	switch node.Shape {
+	case Map:
+		d, _ := desired.(map[string]any)
+		l, _ := live.(map[string]any)
+		for _, f := range node.Fields {
+			if now, ok := l[f.Name]; ok && raise(f.Node, t.Field(f.Name), d[f.Name], now) {
+				raised = true
+			}
+		}
+	case Sequence:
+		d, _ := desired.([]any)
+		l, _ := live.([]any)
+		list := node.List
+		if list.Max != 0 && len(l) > list.Max {
+			list.Max, list.Known = len(l), len(list.Elements)
+			raised = true
+		}
+		for i, k := range list.Pair(t, d, l).Live {
+			if k >= 0 && raise(list.Elements[i], t.Elem(), at(d, i), l[k]) {
+				raised = true
+			}
+		}
+	}
+	return raised
+}
+
+// KeepSurplus takes the surplus of the previous default entry over, so that
+// what the API server added stays when the manifest's own list changes.
+// desired and previous are the states that the two entries belong to.
+func (e *Entry) KeepSurplus(t *kinds.Node, desired map[string]any, before *Entry, previous map[string]any) {
+	if e.Default && before != nil && before.Default {
+		keep(e.Root, before.Root, t, desired, previous)
+	}
+}
+
+func keep(node, before *Node, t *kinds.Node, desired, previous any) {
+	if node.Shape != before.Shape {
+		return
+	}
+	switch node.Shape {
+	case Map:
+		d, _ := desired.(map[string]any)
+		p, _ := previous.(map[string]any)
+		for _, f := range node.Fields {
+			if b := before.Field(f.Name); b != nil {
+				keep(f.Node, b, t.Field(f.Name), d[f.Name], p[f.Name])
+			}
+		}
+	case Sequence:
+		d, _ := desired.([]any)
+		p, _ := previous.([]any)
+		if surplus := before.List.Max - len(before.List.Elements); before.List.Max != 0 && surplus > 0 {
+			node.List.Max = len(node.List.Elements) + surplus
+			node.List.Known = len(before.List.Elements)
+		}
+		for i, k := range node.List.Identities(t, d, p) {
+			if k >= 0 && i < len(node.List.Elements) && k < len(before.List.Elements) {
+				keep(node.List.Elements[i], before.List.Elements[k], t.Elem(), at(d, i), at(p, k))
+			}
+		}
+	}
+}

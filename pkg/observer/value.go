@@ -1,0 +1,139 @@
+package observer
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Equal is JSON equality with numbers compared as numbers: 1 equals 1.0, and
+// absent, null and empty are three different things (absence is the caller's
+// to tell). A nil value is null.
+func Equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && equalMaps(a, b)
+	case []any:
+		b, ok := b.([]any)
+		return ok && equalLists(a, b)
+	case nil, bool, string:
+		return a == b
+	}
+	return equalNumbers(a, b)
+}
+
+func equalMaps(a, b map[string]any) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for k, v := range a {
+		w, ok := b[k]
+		if !ok || !Equal(v, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func equalLists(a, b []any) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !Equal(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func equalNumbers(a, b any) bool {
+	i, aInt := integer(a)
+	j, bInt := integer(b)
+	if aInt && bInt {
+		return i == j
+	}
+	x, aNumber := float(a)
+	y, bNumber := float(b)
+	return aNumber && bNumber && x == y
+}
+
+// integer returns a number's value if it is a whole one that an int64 holds.
+func integer(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return v, true
+	case int:
+		return int64(v), true
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v), true
+		}
+	case json.Number:
+		i, err := v.Int64()
+		return i, err == nil
+	}
+	return 0, false
+}
+
+func float(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case int:
+		return float64(v), true
+	case float64:
+		return v, true
+	case json.Number:
+		f, err := v.Float64()
+		return f, err == nil
+	}
+	return 0, false
+}
+
+// Covers tells whether live has everything that want has: maps may have more,
+// lists and scalars must be equal. It recognises a list element that was
+// written by us and defaulted by the API server.
+func Covers(live, want any) bool {
+	w, ok := want.(map[string]any)
+	if !ok {
+		return Equal(live, want)
+	}
+	l, ok := live.(map[string]any)
+	if !ok {
+		return false
+	}
+	for k, v := range w {
+		have, ok := l[k]
+		if !ok || !Covers(have, v) {
+			return false
+		}
+	}
+	return true
+}
+
+// keyText is a scalar as a map key: equal scalars, and only they, have the
+// same text.
+func keyText(v any) (string, bool) {
+	if i, ok := integer(v); ok {
+		return "i" + strconv.FormatInt(i, 10), true
+	}
+	switch v := v.(type) {
+	case string:
+		return "s" + v, true
+	case bool:
+		return "b" + strconv.FormatBool(v), true
+	case float64:
+		return "f" + strconv.FormatFloat(v, 'g', -1, 64), true
+	}
+	return "", false
+}
+
+// Copy is a deep copy of a JSON value.
+func Copy(v any) any { return runtime.DeepCopyJSONValue(v) }
+
+// CopyMap is a deep copy of a JSON object.
+func CopyMap(m map[string]any) map[string]any { return runtime.DeepCopyJSON(m) }

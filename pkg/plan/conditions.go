@@ -1,0 +1,143 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// verdict is a condition before it has a time.
+type verdict struct {
+	status  metav1.ConditionStatus
+	reason  string
+	message string
+	stalled bool
+}
+
+func yes(reason, message string) verdict {
+	return verdict{status: metav1.ConditionTrue, reason: reason, message: message}
+}
+
+func no(reason, message string, stalled bool) verdict {
+	return verdict{status: metav1.ConditionFalse, reason: reason, message: message, stalled: stalled}
+}
+
+// conditions sets the conditions that follow from what was found, by this
+// order of precedence for Ready: refused, suspended, not held, not healthy.
+func (c *conclusion) conditions() {
+	rendered, held, healthy := c.rendered(), c.heldVerdict(), c.healthy()
+	ready := yes(v1alpha1.ReasonReady, fmt.Sprintf("%s, %s in place",
+		count(len(c.plan.resources), "resource"), count(c.held, "held field")))
+	switch {
+	case rendered.status != metav1.ConditionTrue:
+		ready = rendered
+	case c.plan.Suspended():
+		ready = no(v1alpha1.ReasonSuspended, "suspended: nothing is corrected until spec.suspend is unset", false)
+	case held.status != metav1.ConditionTrue:
+		ready = held
+	case healthy.status != metav1.ConditionTrue:
+		ready = healthy
+	}
+	c.set(v1alpha1.ConditionReady, ready)
+	c.set(v1alpha1.ConditionRendered, rendered)
+	if c.plan.Refused == nil {
+		c.set(v1alpha1.ConditionHeld, held)
+		c.set(v1alpha1.ConditionHealthy, healthy)
+	}
+	working := ready.status != metav1.ConditionTrue && !c.plan.Suspended()
+	stuck := rendered.stalled || held.stalled
+	c.setWhile(v1alpha1.ConditionReconciling, working && !stuck, ready)
+	c.setWhile(v1alpha1.ConditionStalled, working && stuck, ready)
+}
+
+func (c *conclusion) rendered() verdict {
+	if p := c.plan.Refused; p != nil {
+		return no(p.Reason, p.Message, p.Stalled)
+	}
+	message := count(len(c.plan.resources), "resource")
+	if n := len(c.plan.Warnings); n > 0 {
+		message += "; " + count(n, "warning") + ": " + list(c.plan.Warnings)
+	}
+	return yes(v1alpha1.ReasonRendered, shorten(message, 4096))
+}
+
+func (c *conclusion) heldVerdict() verdict {
+	if len(c.problems) > 0 {
+		worst := c.problems[0]
+		messages := make([]string, len(c.problems))
+		for i, p := range c.problems {
+			messages[i] = p.Message
+			if p.Stalled && !worst.Stalled {
+				worst = p
+			}
+		}
+		return no(worst.Reason, shorten(list(messages), 4096), worst.Stalled)
+	}
+	if contested := c.result.Status.Contested; len(contested) > 0 {
+		messages := make([]string, len(contested))
+		for i, f := range contested {
+			by := ""
+			if f.Manager != "" {
+				by = " by " + f.Manager
+			}
+			messages[i] = fmt.Sprintf("%s of %s %s is changed back%s again and again", f.Path, f.Resource.Kind, f.Resource.Name, by)
+		}
+		return no(v1alpha1.ReasonContested, shorten(list(messages), 4096), false)
+	}
+	if c.plan.Suspended() && c.plan.HasWork() {
+		return no(v1alpha1.ReasonSuspended, "there is drift that is not corrected while suspended", false)
+	}
+	return yes(v1alpha1.ReasonHeld, count(c.held, "field")+" in place")
+}
+
+func (c *conclusion) healthy() verdict {
+	if len(c.unhealthy) == 0 {
+		return yes(v1alpha1.ReasonHealthy, count(len(c.plan.resources), "resource")+" current")
+	}
+	worst := c.unhealthy[0]
+	messages := make([]string, len(c.unhealthy))
+	for i, p := range c.unhealthy {
+		messages[i] = p.id.String() + ": " + p.Message
+		if p.Reason == v1alpha1.ReasonUnhealthy {
+			worst = p
+		}
+	}
+	return no(worst.Reason, shorten(list(messages), 4096), false)
+}
+
+func (c *conclusion) set(kind string, v verdict) {
+	apimeta.SetStatusCondition(&c.result.Status.Conditions, metav1.Condition{
+		Type: kind, Status: v.status, Reason: v.reason, Message: v.message,
+		ObservedGeneration: c.plan.in.Application.Generation, LastTransitionTime: c.now,
+	})
+}
+
+// setWhile has a condition that is there only while it is true.
+func (c *conclusion) setWhile(kind string, holds bool, v verdict) {
+	if !holds {
+		apimeta.RemoveStatusCondition(&c.result.Status.Conditions, kind)
+		return
+	}
+	v.status = metav1.ConditionTrue
+	c.set(kind, v)
+}
+
+// list joins messages, the first few of them.
+func list(messages []string) string {
+	const shown = 5
+	if len(messages) <= shown {
+		return strings.Join(messages, "; ")
+	}
+	return fmt.Sprintf("%s; and %d more", strings.Join(messages[:shown], "; "), len(messages)-shown)
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,257 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Decide says what to do about an Application. For each desired resource:
+//
+//	live object                        action
+//	none                               create
+//	ours, nothing drifted              unchanged
+//	ours, drifted                      update
+//	ours, being deleted                unchanged, until it is gone
+//	not ours, may be adopted           update
+//	not ours                           unchanged, with a Problem
+//
+// and for each resource on record, or with our marks, that is not desired:
+//
+//	ours                               delete
+//	none, or not ours any more         forgotten
+//
+// Decide writes nothing and changes nothing of its input but the memory it is
+// given, from which it drops nothing.
+func Decide(in Input) *Plan {
+	if in.Rules == (Rules{}) {
+		in.Rules = DefaultRules
+	}
+	p := &Plan{in: in}
+	r, problem := render(in)
+	if problem != nil {
+		p.Refused = problem
+		return p
+	}
+	p.Warnings = r.warnings
+	records, inventory := recordsOf(in)
+	accepted := acceptedOf(in)
+	statuses := statusByID(inventory)
+	desired := make(map[manifest.ID]bool, len(r.objects))
+	for i, object := range r.objects {
+		desired[object.ID] = true
+		res := &resource{
+			object: object, entry: r.entries[i], kind: in.Kinds.Type(object.GVK()),
+			previous: records[object.ID], accepted: accepted[object.ID],
+		}
+		p.decide(res, statuses[object.ID])
+		p.resources = append(p.resources, res)
+	}
+	if p.Refused = tooLarge(p); p.Refused != nil {
+		p.resources = nil
+		return p
+	}
+	p.leave(inventory, desired)
+	p.order()
+	return p
+}
+
+func statusByID(inventory []v1alpha1.ResourceStatus) map[manifest.ID]*v1alpha1.ResourceStatus {
+	byID := make(map[manifest.ID]*v1alpha1.ResourceStatus, len(inventory))
+	for i := range inventory {
+		byID[idOf(inventory[i].ResourceReference)] = &inventory[i]
+	}
+	return byID
+}
+
+// decide fills in one desired resource.
+func (p *Plan) decide(res *resource, status *v1alpha1.ResourceStatus) {
+	id := res.object.ID
+	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion}
+	res.desire()
+	live := p.in.Live[id]
+	if blocked := p.in.Blocked[id]; blocked != nil {
+		res.problem = blocked
+	} else if live != nil && !mine(p.in.Application, id, status, live) {
+		res.problem = adoptable(p.in.Application, id, live)
+		res.adopting = res.problem == nil
+	}
+	switch {
+	case res.problem != nil:
+	case live == nil:
+		p.create(res)
+	case text(live, "metadata", "deletionTimestamp") != "":
+		res.live = live
+		res.problem = terminating(id, live)
+	default:
+		res.live = live
+		res.change.UID = text(live, "metadata", "uid")
+		res.change.ResourceVersion = text(live, "metadata", "resourceVersion")
+		res.learn(live)
+		p.correct(res)
+	}
+	res.change.Problem = res.problem
+}
+
+// desire computes the desired state from the manifest and the record.
+func (res *resource) desire() {
+	var previous map[string]any
+	if res.previous != nil {
+		previous = res.previous.desired
+		res.entry.KeepSurplus(res.kind, res.object.Content, res.previous.entry, previous)
+	}
+	res.desired = res.entry.Desired(res.kind, res.object.Content, res.visible(previous))
+}
+
+// visible is the part of an object that may be learned from: of a Secret,
+// everything but its values.
+func (res *resource) visible(object map[string]any) map[string]any {
+	if object == nil || !manifest.IsSecret(res.object.ID.GroupKind()) {
+		return object
+	}
+	visible := maps.Clone(object)
+	delete(visible, "data")
+	return visible
+}
+
+// learn takes the values over that are not known yet. It tells whether there
+// were any.
+func (res *resource) learn(live map[string]any) bool {
+	return res.entry.Learn(res.kind, res.desired, res.visible(live))
+}
+
+func (p *Plan) create(res *resource) {
+	app := p.in.Application
+	res.change.Action = Create
+	_, res.change.Manifest = withMarks(app, res.entry, res.desired)
+	if !observer.Equal(res.desired, res.object.Content) {
+		_, res.change.Fallback = withMarks(app, res.entry, res.object.Content)
+	}
+}
+
+func (p *Plan) correct(res *resource) {
+	res.compared = p.compare(res, res.live)
+	for _, w := range res.compared.Warnings {
+		p.Warnings = append(p.Warnings, res.object.ID.String()+": "+w)
+	}
+	res.change.Fields = res.compared.Differences
+	if len(res.compared.TooShort) > 0 {
+		res.problem = stalled(v1alpha1.ReasonListTooShort, "%s: %s", res.object.ID, strings.Join(res.compared.TooShort, "; "))
+	}
+	if res.compared.Correctable() {
+		res.change.Action = Update
+		res.change.Guards, res.change.Patch = res.compared.Patch(res.change.UID, res.change.ResourceVersion)
+	}
+}
+
+// compare compares the desired state, our marks included, with an object.
+func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
+	entry, desired := withMarks(p.in.Application, res.entry, res.desired)
+	in := delta.Input{
+		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
+		Accepted: res.accepted,
+		HeldBack: func(path string) bool { return p.in.Memory.HeldBack(Leaf{res.object.ID, path}, p.in.Now) },
+		Foreign:  foreignTo(live),
+	}
+	if !res.entry.Default {
+		in.Manifest = res.object.Content
+	}
+	if r := res.previous; r != nil {
+		in.Previous = r.desired
+		in.Prune = res.entry.Default && r.entry != nil && r.entry.Default
+	}
+	return delta.Compare(in)
+}
+
+// leave finds what is on record, or carries our marks, and is not desired.
+func (p *Plan) leave(inventory []v1alpha1.ResourceStatus, desired map[manifest.ID]bool) {
+	seen := map[manifest.ID]bool{}
+	for _, status := range inventory {
+		id := idOf(status.ResourceReference)
+		if !desired[id] && !seen[id] {
+			seen[id] = true
+			p.leaveOne(id, status)
+		}
+	}
+	for _, id := range sortedIDs(p.in.Live) {
+		live := p.in.Live[id]
+		if desired[id] || seen[id] || p.in.Application.UID == "" || !Marked(p.in.Application, id, live) {
+			continue
+		}
+		p.leaveOne(id, v1alpha1.ResourceStatus{
+			ResourceReference: reference(id, text(live, "apiVersion")),
+		})
+	}
+}
+
+func (p *Plan) leaveOne(id manifest.ID, status v1alpha1.ResourceStatus) {
+	live := p.in.Live[id]
+	l := &leaving{id: id, status: status, live: live}
+	l.change = Change{Action: Unchanged, ID: id, APIVersion: status.APIVersion}
+	blocked := p.in.Blocked[id]
+	switch {
+	case blocked != nil && blocked.Reason == v1alpha1.ReasonKindUnknown:
+		return // the kind is gone, and its objects with it
+	case blocked != nil:
+		l.change.Problem = blocked
+	case live == nil || !mine(p.in.Application, id, &status, live):
+		return
+	case text(live, "metadata", "deletionTimestamp") != "":
+		l.change.Problem = terminating(id, live)
+	default:
+		l.change.Action = Delete
+		l.change.UID = text(live, "metadata", "uid")
+	}
+	p.leaving = append(p.leaving, l)
+}
+
+// order lists the changes as they are executed.
+func (p *Plan) order() {
+	byID := make(map[manifest.ID]*resource, len(p.resources))
+	objects := make([]manifest.Object, len(p.resources))
+	for i, res := range p.resources {
+		byID[res.object.ID] = res
+		objects[i] = res.object
+	}
+	for _, o := range manifest.InOrder(objects) {
+		p.Changes = append(p.Changes, byID[o.ID].change)
+	}
+	slices.SortStableFunc(p.leaving, func(a, b *leaving) int {
+		return int(manifest.Stage(b.id.GroupKind())) - int(manifest.Stage(a.id.GroupKind()))
+	})
+	for _, l := range p.leaving {
+		p.Changes = append(p.Changes, l.change)
+	}
+}
+
+// terminating is the Problem of an object that somebody deletes.
+func terminating(id manifest.ID, live map[string]any) *Problem {
+	message := id.String() + " is being deleted"
+	if finalizers := finalizersOf(live); len(finalizers) > 0 {
+		message += ", held by the finalizers " + strings.Join(finalizers, ", ")
+	}
+	return &Problem{Reason: v1alpha1.ReasonWaiting, Message: message}
+}
+
+func finalizersOf(live map[string]any) []string {
+	metadata, _ := live["metadata"].(map[string]any)
+	list, _ := metadata["finalizers"].([]any)
+	var names []string
+	for _, f := range list {
+		if s, ok := f.(string); ok {
+			names = append(names, s)
+		}
+	}
+	return names
+}
+
+func sortedIDs(live map[manifest.ID]map[string]any) []manifest.ID {
+	return slices.SortedFunc(maps.Keys(live), func(a, b manifest.ID) int {
+		return strings.Compare(a.String(), b.String())
+	})
+}

@@ -1,0 +1,30 @@
+package plan
+
+import (
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// decodeValue reads any JSON value, with whole numbers as int64.
+func decodeValue(item *runtime.RawExtension) (any, bool) {
+	if len(item.Raw) == 0 {
+		return nil, true // a raw null
+	}
+	var value any
+	if err := utiljson.Unmarshal(item.Raw, &value); err != nil {
+		return nil, false
+	}
+	return value, true
+}
+
+// encode writes a JSON value that was read or built from JSON, so it can be
+// written.
+func encode(value any) runtime.RawExtension {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		raw = []byte("null")
+	}
+	return runtime.RawExtension{Raw: raw}
+}

@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// foreignTo tells, from an object's managedFields, whether somebody else wrote
+// at or below a path. It is nil for an object without them.
+func foreignTo(live map[string]any) func(*observer.Path) bool {
+	entries := managersOf(live)
+	if len(entries) == 0 {
+		return nil
+	}
+	return func(path *observer.Path) bool {
+		place := path.Steps(live)
+		for _, e := range entries {
+			if e.manager != v1alpha1.FieldManager && touches(e.leaves, place) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// LastWriter names the field manager that wrote at or below a path last, and
+// when; it is empty if the object has no managedFields.
+func LastWriter(live map[string]any, path *observer.Path) (manager string, at time.Time) {
+	place := path.Steps(live)
+	for _, e := range managersOf(live) {
+		if touches(e.leaves, place) && (manager == "" || e.at.After(at)) {
+			manager, at = e.manager, e.at
+		}
+	}
+	return manager, at
+}
+
+type managerEntry struct {
+	manager string
+	at      time.Time
+	leaves  *fieldpath.Set
+}
+
+func managersOf(live map[string]any) []managerEntry {
+	metadata, _ := live["metadata"].(map[string]any)
+	raw, err := json.Marshal(metadata["managedFields"])
+	if err != nil {
+		return nil
+	}
+	var fields []metav1.ManagedFieldsEntry
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	var entries []managerEntry
+	for _, f := range fields {
+		if f.FieldsV1 == nil {
+			continue
+		}
+		set := &fieldpath.Set{}
+		if set.FromJSON(bytes.NewReader(f.FieldsV1.Raw)) != nil {
+			continue
+		}
+		e := managerEntry{manager: f.Manager, leaves: set.Leaves()}
+		if f.Time != nil {
+			e.at = f.Time.Time
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// touches tells whether a set has a leaf at or below a place, or one above it
+// that holds all of it (an atomic list or map).
+func touches(leaves *fieldpath.Set, place []observer.Step) bool {
+	found := false
+	leaves.Iterate(func(p fieldpath.Path) {
+		found = found || sameWay(p, place)
+	})
+	return found
+}
+
+// sameWay tells whether one of the two paths is the beginning of the other.
+func sameWay(p fieldpath.Path, place []observer.Step) bool {
+	for i := range min(len(p), len(place)) {
+		if !sameStep(p[i], place[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameStep(e fieldpath.PathElement, s observer.Step) bool {
+	switch {
+	case e.FieldName != nil:
+		return !s.IsElement && *e.FieldName == s.Field
+	case e.Index != nil:
+		return s.IsElement && *e.Index == s.Index
+	case e.Value != nil:
+		return s.IsElement && observer.Equal((*e.Value).Unstructured(), s.Element)
+	case e.Key != nil:
+		m, ok := s.Element.(map[string]any)
+		for _, field := range *e.Key {
+			v, has := m[field.Name]
+			ok = ok && has && observer.Equal(v, field.Value.Unstructured())
+		}
+		return ok
+	}
+	return false
+}

@@ -1,0 +1,148 @@
+package plan
+
+import (
+	"time"
+
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// Memory is what is remembered of an Application between two plans and is not,
+// or not only, in its status. Losing it costs a repeated correction, nothing
+// else. The zero value remembers nothing.
+type Memory struct {
+	// Fights has the leaves that were corrected lately.
+	Fights map[Leaf]*Fight
+	// Secrets has the accepted forms of Secret values, which never leave the
+	// process.
+	Secrets map[manifest.ID]delta.Accepted
+}
+
+// Leaf names one leaf of one resource.
+type Leaf struct {
+	ID   manifest.ID
+	Path string
+}
+
+// Rules say when a leaf is contested.
+// Source: docs/semantics.md, "Fights".
+type Rules struct {
+	// Limit corrections within Window make a leaf contested.
+	Limit  int
+	Window time.Duration
+	// Its corrections then wait for Pause, twice as long each time, up to
+	// MaxPause.
+	Pause, MaxPause time.Duration
+}
+
+// DefaultRules are those of the controller.
+var DefaultRules = Rules{Limit: 5, Window: 10 * time.Minute, Pause: 10 * time.Second, MaxPause: 30 * time.Minute}
+
+// Fight is the history of one leaf that is being corrected.
+type Fight struct {
+	// Times are the corrections within the window, as long as the leaf is not
+	// contested.
+	Times []time.Time
+	// Corrections since the leaf is contested; 0 while it is not.
+	Corrections int
+	// Next is when a contested leaf may be corrected again.
+	Next time.Time
+	// Manager is the field manager that wrote the leaf last, if it is known.
+	Manager string
+	// Desired and Observed are the two values at the last correction.
+	Desired, Observed delta.Value
+}
+
+// Contested tells whether the leaf backs off.
+func (f *Fight) Contested() bool { return f != nil && f.Corrections > 0 }
+
+// HeldBack tells whether the leaf must not be corrected yet.
+func (m *Memory) HeldBack(leaf Leaf, now time.Time) bool {
+	if m == nil {
+		return false
+	}
+	f := m.Fights[leaf]
+	return f.Contested() && now.Before(f.Next)
+}
+
+// corrected records a correction.
+func (m *Memory) corrected(leaf Leaf, d delta.Difference, now time.Time, rules Rules) {
+	f := m.fight(leaf)
+	f.Desired, f.Observed = d.Desired, d.Observed
+	if f.Contested() {
+		f.Corrections++
+		f.Next = now.Add(rules.pause(f.Corrections - rules.Limit))
+		return
+	}
+	f.Times = append(within(f.Times, now, rules.Window), now)
+	if len(f.Times) >= rules.Limit {
+		m.contest(leaf, now, rules)
+	}
+}
+
+// contest makes a leaf contested at once.
+func (m *Memory) contest(leaf Leaf, now time.Time, rules Rules) {
+	f := m.fight(leaf)
+	f.Corrections = max(f.Corrections, rules.Limit)
+	f.Times = nil
+	f.Next = now.Add(rules.pause(f.Corrections - rules.Limit))
+}
+
+func (m *Memory) fight(leaf Leaf) *Fight {
+	if m.Fights == nil {
+		m.Fights = map[Leaf]*Fight{}
+	}
+	f := m.Fights[leaf]
+	if f == nil {
+		f = &Fight{}
+		m.Fights[leaf] = f
+	}
+	return f
+}
+
+// settle forgets what is over: leaves that are in place and have been left
+// alone for a window. It returns when to look again, 0 if there is no need.
+func (m *Memory) settle(drifted map[Leaf]bool, now time.Time, rules Rules) time.Duration {
+	var next time.Duration
+	for leaf, f := range m.Fights {
+		if !f.Contested() {
+			f.Times = within(f.Times, now, rules.Window)
+			if len(f.Times) == 0 {
+				delete(m.Fights, leaf)
+			}
+			continue
+		}
+		due := f.Next
+		if !drifted[leaf] {
+			due = f.Next.Add(rules.Window)
+			if !now.Before(due) {
+				delete(m.Fights, leaf)
+				continue
+			}
+		}
+		if wait := max(due.Sub(now), time.Millisecond); next == 0 || wait < next {
+			next = wait
+		}
+	}
+	return next
+}
+
+func (r Rules) pause(doublings int) time.Duration {
+	pause := r.Pause
+	for range max(doublings, 0) {
+		if pause *= 2; pause >= r.MaxPause {
+			return r.MaxPause
+		}
+	}
+	return pause
+}
+
+func within(times []time.Time, now time.Time, window time.Duration) []time.Time {
+	kept := times[:0]
+	for _, t := range times {
+		if now.Sub(t) < window {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,15 @@
+package plan
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// Offline is what is known of kinds without an API server: the built-in ones.
+func Offline() Kinds { return offline{manifest.BuiltinScopes()} }
+
+type offline struct{ manifest.Scopes }
+
+func (offline) Type(gvk schema.GroupVersionKind) *kinds.Node { return kinds.Builtin(gvk) }

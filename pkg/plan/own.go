@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// TrackingID is the value of the annotation that says whose an object is and
+// which one: a copy under another name does not match it.
+func TrackingID(app *v1alpha1.Application, id manifest.ID) string {
+	return fmt.Sprintf("%s/%s:%s/%s:%s/%s", app.Namespace, app.Name, id.Group, id.Kind, id.Namespace, id.Name)
+}
+
+// Marked tells whether a live object carries the marks of the Application, for
+// this very identity.
+func Marked(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
+	return text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID) &&
+		text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
+}
+
+// text is a string in an object, or "".
+func text(object map[string]any, fields ...string) string {
+	s, _, _ := unstructured.NestedString(object, fields...)
+	return s
+}
+
+// mine tells whether a live object is the Application's: it carries the marks,
+// or it is on record with its UID and has lost them. An Application without a
+// UID exists only in a file, and the live objects given with it are its own.
+func mine(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceStatus, live map[string]any) bool {
+	if app.UID == "" || Marked(app, id, live) {
+		return true
+	}
+	if status == nil || status.UID == "" || string(status.UID) != text(live, "metadata", "uid") {
+		return false
+	}
+	other := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
+	return other == "" || other == string(app.UID) // or else somebody has adopted it
+}
+
+// adoptable says whether an object that is not ours may be taken over, and if
+// not, why.
+func adoptable(app *v1alpha1.Application, id manifest.ID, live map[string]any) *Problem {
+	owner := ownerOf(live)
+	switch {
+	case app.Spec.Adoption == v1alpha1.AdoptAlways:
+		return nil
+	case app.Spec.Adoption == v1alpha1.AdoptIfUnowned && owner == "":
+		return nil
+	}
+	whose := "it is not this Application's"
+	if owner != "" {
+		whose = "it belongs to " + owner
+	}
+	remedy := "delete it, leave it out of spec.manifest, or set spec.adoption to IfUnowned or Always"
+	if app.Spec.Adoption == v1alpha1.AdoptIfUnowned {
+		remedy = "delete it, leave it out of spec.manifest, or set spec.adoption to Always"
+	}
+	return stalled(v1alpha1.ReasonResourceConflict, "%s exists already and %s: %s", id, whose, remedy)
+}
+
+// ownerOf names who claims an object, or is empty.
+func ownerOf(live map[string]any) string {
+	if tracking := text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID); tracking != "" {
+		return "an Application (" + v1alpha1.AnnotationTrackingID + " " + tracking + ")"
+	}
+	if uid := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID); uid != "" {
+		return "the Application with UID " + uid
+	}
+	owners, _, _ := unstructured.NestedSlice(live, "metadata", "ownerReferences")
+	for _, o := range owners {
+		if owner, ok := o.(map[string]any); ok && owner["controller"] == true {
+			return fmt.Sprintf("%v %v", owner["kind"], owner["name"])
+		}
+	}
+	annotations := []struct{ key, who string }{
+		{"meta.helm.sh/release-name", "Helm release"},
+		{"argocd.argoproj.io/tracking-id", "Argo CD application"},
+		{"config.k8s.io/owning-inventory", "inventory"},
+	}
+	for _, a := range annotations {
+		if name := text(live, "metadata", "annotations", a.key); name != "" {
+			return a.who + " " + name
+		}
+	}
+	if name := text(live, "metadata", "labels", "kustomize.toolkit.fluxcd.io/name"); name != "" {
+		return "Flux Kustomization " + name
+	}
+	return ""
+}
+
+// withMarks adds our marks to a desired state and observes them, so that they
+// are created, compared and corrected like any held field. Neither argument is
+// changed.
+func withMarks(app *v1alpha1.Application, entry *observer.Entry, desired map[string]any) (*observer.Entry, map[string]any) {
+	if app.UID == "" {
+		return entry, desired
+	}
+	marks := map[string]map[string]string{
+		"labels":      {v1alpha1.LabelApplicationUID: string(app.UID)},
+		"annotations": {v1alpha1.AnnotationTrackingID: TrackingID(app, entry.ID)},
+	}
+	return entry.Marked(marks), observer.MarkedObject(desired, marks)
+}

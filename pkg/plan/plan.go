@@ -1,0 +1,159 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Kinds is what is known of kinds, from a table or from an API server.
+type Kinds interface {
+	manifest.Scopes
+	// Type returns the typed schema of a kind, or nil.
+	Type(gvk schema.GroupVersionKind) *kinds.Node
+}
+
+// Mangler changes the objects of an Application before they are desired. What
+// it adds or changes is observed. It must not change its argument's contents.
+type Mangler interface {
+	Mangle(objects []manifest.Object) ([]manifest.Object, error)
+}
+
+// Input is everything a plan is decided from.
+type Input struct {
+	// Application as stored. Without a UID (a file that was never submitted)
+	// live objects are taken to be its own and no marks are written.
+	Application *v1alpha1.Application
+	// Live has the objects that exist under the identities of the Application,
+	// whoever's they are, and all that carry its marks.
+	Live map[manifest.ID]map[string]any
+	// Blocked has the resources that cannot be acted on now, and why: the kind
+	// is unknown, cannot be watched, may not be read.
+	Blocked map[manifest.ID]*Problem
+	Kinds   Kinds
+	Mangle  []Mangler
+	Memory  *Memory
+	Rules   Rules
+	// Now is the time to decide at. It matters for contested fields only.
+	Now time.Time
+}
+
+// Action says what is done to a resource.
+type Action string
+
+// The four actions.
+const (
+	Create    Action = "create"
+	Update    Action = "update"
+	Delete    Action = "delete"
+	Unchanged Action = "unchanged"
+)
+
+// Change is what is to be done to one resource.
+type Change struct {
+	Action     Action
+	ID         manifest.ID
+	APIVersion string
+	// UID and ResourceVersion of the live object; empty for a create.
+	UID, ResourceVersion string
+	// Manifest is the body of a create. Fallback is the same without learned
+	// values, for an API server that refuses one of them; nil if none is known.
+	Manifest, Fallback map[string]any
+	// Fields has one entry per drifted leaf, those that are held back included.
+	Fields []delta.Difference
+	// Guards are the tests that stand before the operations of Patch.
+	Guards, Patch []delta.Op
+	// Problem says why the resource cannot be brought to its desired state.
+	Problem *Problem
+}
+
+// GVK is the kind in the version that the manifest uses.
+func (c Change) GVK() schema.GroupVersionKind {
+	gv, err := schema.ParseGroupVersion(c.APIVersion)
+	if err != nil {
+		gv = schema.GroupVersion{Group: c.ID.Group}
+	}
+	return gv.WithKind(c.ID.Kind)
+}
+
+// Problem is why something is not as it should be.
+type Problem struct {
+	// Reason is a condition reason of package v1alpha1.
+	Reason  string
+	Message string
+	// Stalled is true if only a user can help.
+	Stalled bool
+	// RetryAfter asks to try again then; 0 leaves it to the caller.
+	RetryAfter time.Duration
+}
+
+// Error makes a Problem an error.
+func (p *Problem) Error() string { return p.Message }
+
+// stalled is a Problem that only a user can solve.
+func stalled(reason, format string, args ...any) *Problem {
+	return &Problem{Reason: reason, Message: fmt.Sprintf(format, args...), Stalled: true}
+}
+
+// Plan is what to do, and all that Conclude needs to say afterwards how it
+// went.
+type Plan struct {
+	// Changes has every resource of the Application, in the order of execution:
+	// creates and updates by stage, then deletes in reverse.
+	Changes []Change
+	// Warnings are about the input; none of them stops anything.
+	Warnings []string
+	// Refused says why the input cannot be used at all; Changes is then empty
+	// and nothing may be deleted.
+	Refused *Problem
+
+	in        Input
+	resources []*resource
+	leaving   []*leaving
+}
+
+// Suspended tells whether the Application asks that nothing be written.
+func (p *Plan) Suspended() bool { return p.in.Application.Spec.Suspend }
+
+// HasWork tells whether any change writes.
+func (p *Plan) HasWork() bool {
+	for _, c := range p.Changes {
+		if c.Writes() {
+			return true
+		}
+	}
+	return false
+}
+
+// Writes tells whether executing the change sends a request.
+func (c Change) Writes() bool { return c.Action != Unchanged }
+
+// resource is one desired resource while its plan is made.
+type resource struct {
+	object   manifest.Object // the manifest, mangled
+	entry    *observer.Entry
+	kind     *kinds.Node
+	desired  map[string]any
+	live     map[string]any // nil if there is none of ours
+	previous *record
+	accepted delta.Accepted
+	compared delta.Comparison
+	problem  *Problem
+	adopting bool
+	change   Change
+}
+
+// leaving is a resource on record that is no longer desired.
+type leaving struct {
+	id     manifest.ID
+	status v1alpha1.ResourceStatus
+	live   map[string]any
+	change Change
+}

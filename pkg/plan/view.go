@@ -1,0 +1,187 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// View is a plan as it is printed: `holdfast plan` and the golden files. Values
+// of Secrets are masked.
+type View struct {
+	APIVersion  string       `json:"apiVersion" yaml:"apiVersion"`
+	Kind        string       `json:"kind" yaml:"kind"`
+	Application ViewOwner    `json:"application" yaml:"application"`
+	Refused     *ViewProblem `json:"refused,omitempty" yaml:"refused,omitempty"`
+	Changes     []ViewChange `json:"changes" yaml:"changes"`
+	Warnings    []string     `json:"warnings" yaml:"warnings"`
+	Status      ViewStatus   `json:"status" yaml:"status"`
+}
+
+// ViewOwner names the Application.
+type ViewOwner struct {
+	Namespace string `json:"namespace" yaml:"namespace"`
+	Name      string `json:"name" yaml:"name"`
+}
+
+// ViewProblem is why something cannot be done.
+type ViewProblem struct {
+	Reason  string `json:"reason" yaml:"reason"`
+	Message string `json:"message" yaml:"message"`
+}
+
+// ViewChange is one change.
+type ViewChange struct {
+	Action   Action         `json:"action" yaml:"action"`
+	Resource ViewResource   `json:"resource" yaml:"resource"`
+	Problem  *ViewProblem   `json:"problem,omitempty" yaml:"problem,omitempty"`
+	Manifest map[string]any `json:"manifest,omitempty" yaml:"manifest,omitempty"`
+	Fields   []ViewField    `json:"fields,omitempty" yaml:"fields,omitempty"`
+	// Patch is without its guards.
+	Patch []ViewOp `json:"patch,omitempty" yaml:"patch,omitempty"`
+}
+
+// ViewResource is a reference with its fields in reading order.
+type ViewResource struct {
+	APIVersion string `json:"apiVersion" yaml:"apiVersion"`
+	Kind       string `json:"kind" yaml:"kind"`
+	Namespace  string `json:"namespace,omitempty" yaml:"namespace,omitempty"`
+	Name       string `json:"name" yaml:"name"`
+}
+
+// ViewField is one drifted leaf. A value that is absent is not printed; null is.
+type ViewField struct {
+	Path     string       `json:"path" yaml:"path"`
+	Reason   delta.Reason `json:"reason" yaml:"reason"`
+	Desired  *ViewValue   `json:"desired,omitempty" yaml:"desired,omitempty"`
+	Observed *ViewValue   `json:"observed,omitempty" yaml:"observed,omitempty"`
+	HeldBack bool         `json:"heldBack,omitempty" yaml:"heldBack,omitempty"`
+}
+
+// ViewOp is one operation of the patch.
+type ViewOp struct {
+	Op    string     `json:"op" yaml:"op"`
+	Path  string     `json:"path" yaml:"path"`
+	Value *ViewValue `json:"value,omitempty" yaml:"value,omitempty"`
+}
+
+// ViewValue is any JSON value, null included.
+type ViewValue struct{ Any any }
+
+// MarshalJSON writes the value itself.
+func (v ViewValue) MarshalJSON() ([]byte, error) { return json.Marshal(v.Any) }
+
+// MarshalYAML writes the value itself.
+func (v ViewValue) MarshalYAML() (any, error) { return v.Any, nil }
+
+// ViewStatus is the part of the status that the engine decides.
+type ViewStatus struct {
+	MangledObserverSchema []any `json:"mangledObserverSchema" yaml:"mangledObserverSchema"`
+	LastAppliedManifest   []any `json:"lastAppliedManifest" yaml:"lastAppliedManifest"`
+	LastObservedManifest  []any `json:"lastObservedManifest" yaml:"lastObservedManifest"`
+}
+
+// View is the plan as it is printed, with the status that follows from the live
+// objects it was decided from.
+func (p *Plan) View() View {
+	app := p.in.Application
+	v := View{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Plan",
+		Application: ViewOwner{Namespace: app.Namespace, Name: app.Name},
+		Refused:     viewProblem(p.Refused),
+		Changes:     make([]ViewChange, 0, len(p.Changes)),
+		Warnings:    append([]string{}, p.Warnings...),
+	}
+	for _, c := range p.Changes {
+		v.Changes = append(v.Changes, viewChange(c))
+	}
+	status := p.Conclude(nil, p.in.Now).Status
+	v.Status = ViewStatus{
+		MangledObserverSchema: values(status.MangledObserverSchema),
+		LastAppliedManifest:   values(status.LastAppliedManifest),
+		LastObservedManifest:  values(status.LastObservedManifest),
+	}
+	return v
+}
+
+// YAML is the view as YAML, keys of the plan in reading order.
+func (v View) YAML() ([]byte, error) {
+	var b bytes.Buffer
+	encoder := yaml.NewEncoder(&b)
+	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
+	if err := encoder.Encode(v); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), encoder.Close()
+}
+
+func viewChange(c Change) ViewChange {
+	v := ViewChange{
+		Action: c.Action,
+		Resource: ViewResource{
+			APIVersion: c.APIVersion, Kind: c.ID.Kind, Namespace: c.ID.Namespace, Name: c.ID.Name,
+		},
+		Problem: viewProblem(c.Problem),
+	}
+	if c.Manifest != nil {
+		v.Manifest = manifest.Redact(c.Manifest)
+	}
+	for _, d := range c.Fields {
+		v.Fields = append(v.Fields, viewField(c.ID, d))
+	}
+	for _, op := range c.Patch {
+		v.Patch = append(v.Patch, viewOp(c.ID, op))
+	}
+	return v
+}
+
+func viewField(id manifest.ID, d delta.Difference) ViewField {
+	desired, observed := MaskedValues(id, d)
+	return ViewField{
+		Path: d.Path, Reason: d.Reason, HeldBack: d.HeldBack,
+		Desired: viewValue(desired), Observed: viewValue(observed),
+	}
+}
+
+func viewValue(v delta.Value) *ViewValue {
+	if !v.Set {
+		return nil
+	}
+	return &ViewValue{v.Any}
+}
+
+func viewOp(id manifest.ID, op delta.Op) ViewOp {
+	v := ViewOp{Op: op.Op, Path: op.Path}
+	if op.Op != "remove" {
+		value := op.Value
+		if secretPointer(id, op.Path) {
+			value = manifest.Masked
+		}
+		v.Value = &ViewValue{value}
+	}
+	return v
+}
+
+func viewProblem(p *Problem) *ViewProblem {
+	if p == nil {
+		return nil
+	}
+	return &ViewProblem{Reason: p.Reason, Message: p.Message}
+}
+
+func values(items []runtime.RawExtension) []any {
+	list := make([]any, 0, len(items))
+	for i := range items {
+		if v, ok := decodeValue(&items[i]); ok {
+			list = append(list, v)
+		}
+	}
+	return list
+}
