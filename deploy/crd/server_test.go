@@ -113,7 +113,7 @@ func TestRefused(t *testing.T) {
 		{"two sources", `{manifest: [], tosca: {template: x}}`, oneSource},
 		{"three sources", `{manifest: [], tosca: {template: x}, csar: {url: x}}`, oneSource},
 		{"a TOSCA source without a template", `{tosca: {}}`, "exactly one of template and url must be set"},
-		{"a TOSCA source with two templates", `{tosca: {template: x, url: y}}`, "exactly one of template and url must be set"},
+		{"a TOSCA source with two templates", `{tosca: {template: x, url: z}}`, "exactly one of template and url must be set"},
 		{"an archive from nowhere", `{csar: {inputs: {a: 1}}}`, "exactly one of url and configMapRef must be set"},
 		{"an archive from two places", `{csar: {url: x, configMapRef: {name: a, key: b}}}`, "exactly one of url and configMapRef must be set"},
 		{"a manifest that is no object", `{manifest: [text]}`, "spec.manifest[0]"},
@@ -160,10 +160,12 @@ func TestStatusTakesValuesOfAnyType(t *testing.T) {
 			{"resource": {"apiVersion": "v1", "kind": "Pod", "name": "a"}, "path": "spec.d", "desired": 1.5, "observed": null, "corrections": 5, "nextCorrection": "2026-01-01T00:00:00Z"}],
 		"lastObservedManifest": [{"spec": {"free": null, "list": [{"observer_schema_list_current_length": 0}]}}]
 	}}`
-	patched, err := client.Patch(t.Context(), created.GetName(), "application/merge-patch+json", []byte(status), metav1.PatchOptions{}, "status")
+	// Not with a merge patch, which would drop nulls on its way.
+	require.NoError(t, json.Unmarshal([]byte(status), &created.Object))
+	updated, err := client.UpdateStatus(t.Context(), created, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
 	require.NoError(t, err)
 
-	accepted, _, err := unstructured.NestedSlice(patched.Object, "status", "accepted")
+	accepted, _, err := unstructured.NestedSlice(updated.Object, "status", "accepted")
 	require.NoError(t, err)
 	require.Len(t, accepted, 3)
 	assert.Equal(t, int64(1), accepted[0].(map[string]any)["accepted"])
@@ -172,7 +174,7 @@ func TestStatusTakesValuesOfAnyType(t *testing.T) {
 	assert.Equal(t, false, accepted[2].(map[string]any)["desired"])
 
 	t.Run("nothing in a list has an entry of its own in managedFields", func(t *testing.T) {
-		fields, err := json.Marshal(patched.GetManagedFields())
+		fields, err := json.Marshal(updated.GetManagedFields())
 		require.NoError(t, err)
 		assert.Contains(t, string(fields), `"f:accepted":{}`)
 		assert.Contains(t, string(fields), `"f:lastObservedManifest":{}`)

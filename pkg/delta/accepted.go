@@ -42,16 +42,34 @@ func empty(v any) bool {
 
 // accepted tells whether the live value at path is the accepted form of want.
 func (c *comparer) accepted(path *observer.Path, want, live Value) bool {
+	form, ok := c.relyOn(path, want)
+	return ok && form.Accepted.Equal(live)
+}
+
+// relyOn is the form on record for exactly this desired value.
+func (c *comparer) relyOn(path *observer.Path, want Value) (Form, bool) {
 	if len(c.in.Accepted) == 0 {
-		return false
+		return Form{}, false
 	}
 	name := path.String()
 	form, ok := c.in.Accepted[name]
 	if !ok || !form.Desired.Equal(want) {
-		return false
+		return Form{}, false
 	}
 	c.out.Relied[name] = true
-	return form.Accepted.Equal(live)
+	return form, true
+}
+
+// keepHidden keeps the forms of what lies below a difference: nothing can be
+// said of them before it is corrected.
+func (c *comparer) keepHidden() {
+	for path := range c.in.Accepted {
+		for _, d := range c.out.Differences {
+			if d.Reason != Removed && observer.Under(path, d.Path) {
+				c.out.Relied[path] = true
+			}
+		}
+	}
 }
 
 // Accept returns the forms that the API server gave to what we wrote. after is
@@ -61,7 +79,7 @@ func (c *comparer) accepted(path *observer.Path, want, live Value) bool {
 func Accept(after Comparison, wrote func(path string) bool) Accepted {
 	forms := Accepted{}
 	for _, d := range after.Differences {
-		if (d.Reason == Changed || d.Reason == Missing) && wrote(d.Path) {
+		if (d.Reason == Changed || d.Reason == Missing || d.Reason == ListLength) && wrote(d.Path) {
 			forms[d.Path] = Form{Desired: d.Desired, Accepted: d.Observed}
 		}
 	}

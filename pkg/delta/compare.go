@@ -45,6 +45,7 @@ func Compare(in Input) Comparison {
 		want: Some(in.Desired), live: Some(in.Live), written: in.Manifest, before: in.Previous,
 	}
 	c.compareMap(root, true)
+	c.keepHidden()
 	return c.out
 }
 
@@ -64,6 +65,8 @@ type spot struct {
 	written any  // in the manifest
 	before  any  // in the previous desired state
 	guards  []Op // keys of the list elements on the way
+	// loose is true below a list element that only its position identifies.
+	loose bool
 }
 
 func (c *comparer) compare(s spot) {
@@ -72,6 +75,9 @@ func (c *comparer) compare(s spot) {
 	}
 	if s.node.Shape == observer.Leaf {
 		c.out.Held++
+	}
+	if value, ok := observed(s); ok {
+		c.relyOn(s.path, Some(value))
 	}
 	if !s.live.Set {
 		c.missing(s)
@@ -106,7 +112,7 @@ func (c *comparer) compareMap(s spot, root bool) {
 		c.compare(spot{
 			node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name),
 			want: Value{wanted, w}, live: Value{exists, l}, written: written[f.Name], before: before[f.Name],
-			guards: s.guards,
+			guards: s.guards, loose: s.loose,
 		})
 	}
 	if c.in.Prune {
@@ -119,7 +125,7 @@ func (c *comparer) changed(s spot) {
 	if observer.Equal(s.want.Any, s.live.Any) {
 		return
 	}
-	value, ok := observed(s.node, s.want.Any, s.written)
+	value, ok := observed(s)
 	if !ok || c.accepted(s.path, Some(value), s.live) {
 		return
 	}
@@ -134,7 +140,7 @@ func (c *comparer) changed(s spot) {
 // missing reports a field that is not there. What is written back is the
 // observed part only: what is free beside it is the API server's to default.
 func (c *comparer) missing(s spot) {
-	value, ok := observed(s.node, s.want.Any, s.written)
+	value, ok := observed(s)
 	if !ok || c.accepted(s.path, Some(value), Value{}) {
 		return
 	}
@@ -144,62 +150,53 @@ func (c *comparer) missing(s spot) {
 		ops: []Op{{Op: "add", Path: pointer, Value: value}},
 		// A test for null holds where nothing is: nobody's value is overwritten.
 		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: nil}),
+		// It holds in any element that lacks the field, too.
+		versioned: s.loose,
 	})
 }
 
 // add completes a difference and records it.
 func (c *comparer) add(path *observer.Path, d Difference) {
-	d.Path = path.String()
-	d.HeldBack = c.in.HeldBack != nil && c.in.HeldBack(d.Path)
+	d.Path, d.place = path.String(), path
+	// Who gives a field up does not fight for it.
+	d.HeldBack = d.Reason != Removed && c.in.HeldBack != nil && c.in.HeldBack(d.Path)
 	c.out.Differences = append(c.out.Differences, d)
 }
 
 // observed is the part of a desired value that the schema observes, list
 // elements whole (an element is created as a resource is: free fields
 // included). It is false if nothing of it is to be there.
-func observed(node *observer.Node, want, written any) (any, bool) {
-	switch node.Shape {
-	case observer.Map:
-		m, ok := want.(map[string]any)
-		if !ok {
-			return want, true
+func observed(s spot) (any, bool) {
+	switch want := s.want.Any.(type) {
+	case map[string]any:
+		if s.node.Shape == observer.Map {
+			return observedFields(s, want)
 		}
-		if len(m) == 0 {
-			return map[string]any{}, true // an empty map is held as being there
+	case []any:
+		if s.node.Shape == observer.Sequence {
+			elements := absentElements(s, want)
+			return elements, len(elements) > 0
 		}
-		w, _ := written.(map[string]any)
-		out := map[string]any{}
-		for _, f := range node.Fields {
-			if v, ok := m[f.Name]; ok {
-				if kept, ok := observed(f.Node, v, w[f.Name]); ok {
-					out[f.Name] = kept
-				}
-			}
-		}
-		return out, len(out) > 0
-	case observer.Sequence:
-		l, ok := want.([]any)
-		if !ok {
-			return want, true
-		}
-		elements := absentElements(node.List, l, written)
-		return elements, len(elements) > 0
-	default:
-		return want, true
 	}
+	return s.want.Any, true
 }
 
-// absentElements is what a list gets that is not there at all.
-func absentElements(list *observer.List, want []any, written any) []any {
-	w, _ := written.([]any)
-	n := 0
-	for i := range min(len(list.Elements), len(want), len(w)) {
-		if e := list.Elements[i]; e.Shape != observer.Map || len(e.Fields) > 0 {
-			n = i + 1 // up to the last one that must be there
+func observedFields(s spot, want map[string]any) (any, bool) {
+	if len(want) == 0 {
+		return map[string]any{}, true // an empty map is held as being there
+	}
+	written, _ := s.written.(map[string]any)
+	out := map[string]any{}
+	for _, f := range s.node.Fields {
+		v, ok := want[f.Name]
+		if !ok {
+			continue
+		}
+		if kept, ok := observed(spot{node: f.Node, t: s.t.Field(f.Name), want: Some(v), written: written[f.Name]}); ok {
+			out[f.Name] = kept
 		}
 	}
-	n = min(max(n, list.Min), len(want))
-	return want[:n:n]
+	return out, len(out) > 0
 }
 
 func withGuard(guards []Op, more ...Op) []Op {

@@ -45,11 +45,15 @@ type Difference struct {
 	// HeldBack is true if the leaf is contested and is not corrected now.
 	HeldBack bool
 
+	place      *observer.Path
 	ops        []Op
 	guards     []Op
 	structural bool // changes the indices of a list
 	versioned  bool // is safe only on exactly the compared resourceVersion
 }
+
+// Place is the path as it leads through the live object.
+func (d Difference) Place() *observer.Path { return d.place }
 
 // Op is one operation of a JSON Patch (RFC 6902).
 type Op struct {
@@ -84,8 +88,8 @@ type Comparison struct {
 	TooShort []string
 	// Held is the number of leaves with a known value.
 	Held int
-	// Relied has the paths whose accepted form was given to exactly the value
-	// that is desired now.
+	// Relied has the paths whose accepted form still counts: it was given to
+	// exactly the value that is desired now.
 	Relied map[string]bool
 }
 
@@ -127,4 +131,14 @@ func (c Comparison) Patch(uid, resourceVersion string) (guards, ops []Op) {
 		guards = append(guards, Op{Op: "test", Path: "/metadata/resourceVersion", Value: resourceVersion})
 	}
 	return guards, ops
+}
+
+// Remove is the removal of one scalar that is known to be there.
+func Remove(path *observer.Path, value any) Difference {
+	pointer := path.Pointer()
+	return Difference{
+		Path: path.String(), Reason: Removed, Observed: Some(value),
+		ops:    []Op{{Op: "remove", Path: pointer}},
+		guards: []Op{{Op: "test", Path: pointer, Value: value}},
+	}
 }

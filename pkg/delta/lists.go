@@ -23,7 +23,7 @@ func (c *comparer) compareList(s spot) {
 	removed := c.tooLong(l, len(l.liveList)+len(absent))
 	l.length = len(l.liveList) - removed
 	c.addElements(l, absent, Missing)
-	c.tooShort(l, absent, len(l.liveList)+len(absent)-removed)
+	c.tooShort(l, absent)
 }
 
 type listSpot struct {
@@ -52,17 +52,53 @@ func (c *comparer) compareElements(l *listSpot) []int {
 				node: node, t: l.t.Elem(), path: path,
 				want: Some(l.wantList[i]), live: Some(l.liveList[k]), written: element(l.writtenList, i),
 				before: element(l.beforeList, before[i]),
-				guards: withGuard(l.guards, l.keyGuards(path, k)...),
+				guards: withGuard(l.guards, l.keyGuards(path, k)...), loose: l.loose || l.pairing.ByPosition,
 			})
 			continue
 		}
-		placeOnly := node.Shape == observer.Map && len(node.Fields) == 0
-		if placeOnly || i >= len(l.writtenList) || c.accepted(path, Some(l.wantList[i]), Value{}) {
-			continue
+		if required(l.list, i, l.writtenList) && !c.accepted(path, Some(l.wantList[i]), Value{}) {
+			absent = append(absent, i)
 		}
-		absent = append(absent, i)
 	}
 	return absent
+}
+
+// required tells whether an element of the desired list must be there: the
+// schema observes something of it, and it is written down. A learned element
+// may come and go.
+func required(list *observer.List, i int, written []any) bool {
+	if i >= len(list.Elements) || i >= len(written) {
+		return false
+	}
+	e := list.Elements[i]
+	return e.Shape != observer.Map || len(e.Fields) > 0
+}
+
+// absentElements is what a list gets that is not there at all: the elements
+// that must be there, those that stand before them if only position identifies
+// them, and more until the minimum holds.
+func absentElements(s spot, want []any) []any {
+	list := s.node.List
+	written, _ := s.written.([]any)
+	take := make([]bool, len(want))
+	taken := 0
+	for i := len(want) - 1; i >= 0; i-- {
+		take[i] = required(list, i, written) || taken > 0 && !list.ByIdentity(s.t)
+		if take[i] {
+			taken++
+		}
+	}
+	elements := make([]any, 0, len(want))
+	for i, element := range want {
+		if !take[i] && taken < list.Min {
+			take[i] = true
+			taken++
+		}
+		if take[i] {
+			elements = append(elements, element)
+		}
+	}
+	return elements
 }
 
 // keyGuards test that the element at a live index is still the same one.
@@ -145,6 +181,7 @@ func (c *comparer) addElements(l *listSpot, indices []int, reason Reason) {
 		switch {
 		case !l.pairing.ByPosition:
 			d.ops = []Op{{Op: "add", Path: end, Value: l.wantList[i]}}
+			l.length++
 		case i < l.length:
 			d.ops = []Op{{Op: "add", Path: fmt.Sprintf("%s/%d", l.path.Pointer(), i), Value: l.wantList[i]}}
 			l.length++
@@ -159,21 +196,44 @@ func (c *comparer) addElements(l *listSpot, indices []int, reason Reason) {
 
 // tooShort adds known elements that need not be there but for the minimum:
 // learned ones, and those of the manifest that are not observed.
-func (c *comparer) tooShort(l *listSpot, absent []int, length int) {
+func (c *comparer) tooShort(l *listSpot, absent []int) {
+	length := l.length
 	if length >= l.list.Min {
 		return
 	}
 	var more []int
-	for i, k := range l.list.Identities(l.t, l.wantList, l.liveList) {
-		if k < 0 && !slices.Contains(absent, i) && length+len(more) < l.list.Min {
-			more = append(more, i)
+	for i, present := range l.present() {
+		if length+len(more) >= l.list.Min {
+			break
 		}
+		if present || slices.Contains(absent, i) {
+			continue
+		}
+		if c.accepted(l.path.Element(l.wantLabel(i), -1), Some(l.wantList[i]), Value{}) {
+			length++ // it counts: the API server would drop it again
+			continue
+		}
+		more = append(more, i)
 	}
 	c.addElements(l, more, ListLength)
 	if length+len(more) < l.list.Min {
 		c.out.TooShort = append(c.out.TooShort,
 			fmt.Sprintf("%s has %d elements, fewer than the %d that the observer schema asks for", l.path, length+len(more), l.list.Min))
 	}
+}
+
+// present tells which elements of the desired list are in the live one, be it by
+// their position only.
+func (l *listSpot) present() []bool {
+	present := make([]bool, len(l.wantList))
+	matches := l.list.Identities(l.t, l.wantList, l.liveList)
+	for i := range present {
+		present[i] = matches[i] >= 0
+		if l.pairing.ByPosition {
+			present[i] = i < l.length
+		}
+	}
+	return present
 }
 
 // label names a live element.

@@ -172,8 +172,12 @@ func (r *reader) fill(node *Node, parts []*openAPI) (err error) {
 	}
 	node.fields = make(map[string]*Node, len(properties))
 	for name, descriptions := range properties {
-		if node.fields[name], err = r.node(descriptions...); err != nil {
+		field, err := r.node(descriptions...)
+		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
+		}
+		if field != nil {
+			node.fields[name] = field
 		}
 	}
 	return nil

@@ -6,7 +6,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const tooDeep = "nested deeper than 500 levels"
+var (
+	tooDeep       = fmt.Sprintf("nested deeper than %d levels", maxDepth)
+	tooManyCopies = fmt.Sprintf("the aliases of this stream make more than %d copies", maxCopies)
+	tooManyFaults = fmt.Sprintf("there are more than %d faults: correct those above first", maxFaults)
+)
 
 // converter turns nodes into values and collects what is wrong with them.
 type converter struct {
@@ -65,7 +69,7 @@ func (c *converter) enter(n *yaml.Node) bool {
 	case c.stopped:
 		return false
 	case c.copies > maxCopies:
-		c.stop(n, "the aliases of this stream make more than 100000 copies")
+		c.stop(n, tooManyCopies)
 		return false
 	case isContainer(n) && c.depth == maxDepth:
 		c.stop(n, tooDeep)
@@ -233,11 +237,13 @@ func (c *converter) merge(into map[string]any, source *yaml.Node) {
 
 // fault notes a fault. Below an alias it was noted where the anchor is.
 func (c *converter) fault(n *yaml.Node, message string) {
-	if c.via == nil && !c.stopped {
-		c.faults = append(c.faults, &Error{
-			File: c.file, Line: n.Line, Column: n.Column, Path: c.path.with(), Message: message,
-		})
+	if c.via != nil || c.stopped {
+		return
 	}
+	if len(c.faults) == maxFaults {
+		message, c.stopped = tooManyFaults, true
+	}
+	c.faults = append(c.faults, &Error{File: c.file, Line: n.Line, Column: n.Column, Path: c.path.with(), Message: message})
 }
 
 // stop notes a last fault.

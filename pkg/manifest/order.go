@@ -26,16 +26,16 @@ const (
 	// StageAdmission has what can refuse or break requests for other objects.
 	StageAdmission
 
-	stages // their number
+	stageCount
 )
 
-var stageNames = [stages]string{
+var stageNames = [stageCount]string{
 	"namespaces", "definitions", "rights", "configuration", "storage", "services", "workloads", "others", "admission",
 }
 
 // StageName is the name of a stage for messages.
 func StageName(stage int) string {
-	if stage < 0 || stage >= stages {
+	if stage < 0 || stage >= stageCount {
 		return "stage " + strconv.Itoa(stage)
 	}
 	return stageNames[stage]

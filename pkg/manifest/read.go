@@ -3,16 +3,19 @@ package manifest
 import (
 	"bytes"
 	"errors"
+	"regexp"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits of what is read. Both are far above what an API server accepts, and
-// far below what hurts.
+// Limits of what is read: far above what an API server accepts or a person
+// reads, far below what hurts.
 const (
 	// maxDepth is how deep maps and lists may be nested.
 	maxDepth = 500
+	// maxFaults is how many faults of a stream are told.
+	maxFaults = 100
 	// maxCopies is how many nodes the aliases of one stream may make. Nodes that
 	// are written out are not counted: they cost their author as much as us.
 	maxCopies = 100_000
@@ -48,14 +51,14 @@ func Read(file string, data []byte) ([]Document, error) {
 // parse returns the documents up to the first syntax error. JSON is read as
 // JSON and not as the YAML that it almost is: YAML refuses tabs and long keys.
 func parse(text []byte) ([]*yaml.Node, *Error) {
-	if !looksLikeJSON(text) {
+	if !jsonStart.Match(text) {
 		return parseYAML(text)
 	}
 	roots, jsonFault := parseJSON(text)
 	if jsonFault == nil {
 		return roots, nil
 	}
-	// {a: 1} is YAML, and so is JSON with a --- after it.
+	// JSON with a --- or a comment after it is YAML.
 	roots, yamlFault := parseYAML(text)
 	if yamlFault != nil && !yamlFault.after(jsonFault) {
 		return roots, jsonFault
@@ -63,10 +66,8 @@ func parse(text []byte) ([]*yaml.Node, *Error) {
 	return roots, yamlFault
 }
 
-func looksLikeJSON(text []byte) bool {
-	text = bytes.TrimLeft(text, " \t\r\n")
-	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
-}
+// jsonStart tells JSON from YAML in braces: {a: 1}.
+var jsonStart = regexp.MustCompile(`^[ \t\r\n]*(\[|\{[ \t\r\n]*["}])`)
 
 // after reports whether e is further down. Of two readers that gave up, the one
 // that came further knows better what the text was meant to be.

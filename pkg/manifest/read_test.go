@@ -160,6 +160,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a version of YAML that the library does not know", "%YAML 1.2\n---\na: 1\n", "1:1: the version of YAML is not supported: remove the %YAML line"},
 		{"a document after dots without a separator", "a: 1\n...\nb: 1\n", "3:1: a '---' is missing before this document"},
 
+		{"YAML in braces", "{a: [1}\n", "1:1: this list is broken: a ',' or a ']' is missing"},
 		{"JSON without a comma", "{\"a\": 1,\n \"b\": 2\n \"c\": 3}", `3:2: invalid character '"' after object key:value pair`},
 		{"JSON that is cut off", "{\"a\": [1,", "1:10: the document ends before it is complete"},
 		{"JSON that is cut off in a string", "{\"a\": \"b", "1:7: the document ends before it is complete"},
@@ -184,6 +185,13 @@ func TestReadNeverQuotesAValue(t *testing.T) {
 		assert.NotContains(t, err.Error(), "hunter2")
 		assert.NotContains(t, err.Error(), "9876")
 	}
+}
+
+func TestReadTellsTheFirstHundredFaults(t *testing.T) {
+	_, err := Read("", []byte(strings.Repeat("a: 1\n", 100_000)))
+	faults := strings.Split(err.Error(), "\n")
+	assert.Len(t, faults, 101)
+	assert.Equal(t, "102:1: there are more than 100 faults: correct those above first", faults[100])
 }
 
 func TestReadTellsThePathOfAFault(t *testing.T) {

@@ -10,13 +10,13 @@ import (
 // its address.
 func DefaultEntry(object manifest.Object) *Entry {
 	entry := &Entry{ID: object.ID, APIVersion: object.APIVersion, Root: &Node{Shape: Map}, Default: true}
-	for name, v := range object.Content {
+	for _, name := range sortedKeys(object.Content) {
 		switch name {
 		case "apiVersion", "kind":
 		case "metadata":
-			entry.Root.set(name, defaultMetadata(v))
+			entry.Root.set(name, defaultMetadata(object.Content[name]))
 		default:
-			entry.Root.set(name, defaultNode(v))
+			entry.Root.set(name, defaultNode(object.Content[name]))
 		}
 	}
 	if isLoadBalancer(object) {
@@ -28,9 +28,9 @@ func DefaultEntry(object manifest.Object) *Entry {
 func defaultMetadata(v any) *Node {
 	m, _ := v.(map[string]any)
 	node := &Node{Shape: Map}
-	for name, child := range m {
+	for _, name := range sortedKeys(m) {
 		if name != "name" && !serverOwned(name) {
-			node.set(name, defaultNode(child))
+			node.set(name, defaultNode(m[name]))
 		}
 	}
 	return node
@@ -39,6 +39,9 @@ func defaultMetadata(v any) *Node {
 func defaultNode(v any) *Node {
 	switch v := v.(type) {
 	case map[string]any:
+		if hasControlKey(v) {
+			return &Node{Shape: Leaf} // the manifest has a schema in it, which no schema can spell out
+		}
 		node := &Node{Shape: Map, Fields: make([]Field, 0, len(v))}
 		for _, name := range sortedKeys(v) {
 			node.Fields = append(node.Fields, Field{Name: name, Node: defaultNode(v[name])})

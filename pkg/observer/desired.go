@@ -144,10 +144,12 @@ func learnList(list *List, t *kinds.Node, known, live []any) (any, bool) {
 			learned = learned || more
 			continue
 		}
-		if value, ok := restrictElement(list, t, list.Elements[i], live[k]); ok {
-			known = append(known, value)
-			learned = true
+		value, ok := restrictElement(list, t, list.Elements[i], live[k])
+		if !ok {
+			break // the next would take the place of this one
 		}
+		known = append(known, value)
+		learned = true
 	}
 	return known, learned
 }

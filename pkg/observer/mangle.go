@@ -1,6 +1,10 @@
 package observer
 
-import "holdfast.dev/holdfast/pkg/manifest"
+import (
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
 
 // Mangled is the entry after hooks have made after out of before: what they
 // added or changed is observed too. A default entry follows the whole object;
@@ -80,7 +84,7 @@ func extendList(list *List, before, after []any) {
 			list.Elements = append(list.Elements, &Node{Shape: Map})
 		}
 		if i >= len(before) {
-			list.Elements = append(list.Elements[:i:i], defaultNode(element))
+			list.Elements = slices.Insert(list.Elements, i, defaultNode(element)) // learned ones come after it
 			continue
 		}
 		if i == len(list.Elements) {

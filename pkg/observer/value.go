@@ -69,7 +69,7 @@ func integer(v any) (int64, bool) {
 	case int:
 		return int64(v), true
 	case float64:
-		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+		if v == math.Trunc(v) && math.Abs(v) < 1<<63 {
 			return int64(v), true
 		}
 	case json.Number:

@@ -29,6 +29,10 @@ func no(reason, message string, stalled bool) verdict {
 // conditions sets the conditions that follow from what was found, by this
 // order of precedence for Ready: refused, suspended, not held, not healthy.
 func (c *conclusion) conditions() {
+	if c.plan.retiring {
+		c.deleting()
+		return
+	}
 	rendered, held, healthy := c.rendered(), c.heldVerdict(), c.healthy()
 	ready := yes(v1alpha1.ReasonReady, fmt.Sprintf("%s, %s in place",
 		count(len(c.plan.resources), "resource"), count(c.held, "held field")))
@@ -52,6 +56,18 @@ func (c *conclusion) conditions() {
 	stuck := rendered.stalled || held.stalled
 	c.setWhile(v1alpha1.ConditionReconciling, working && !stuck, ready)
 	c.setWhile(v1alpha1.ConditionStalled, working && stuck, ready)
+}
+
+// deleting says how far the deletion of the Application is.
+func (c *conclusion) deleting() {
+	ready := no(v1alpha1.ReasonDeleting, "being deleted", false)
+	if len(c.problems) > 0 {
+		ready = c.heldVerdict()
+		ready.message = "being deleted: " + ready.message
+	}
+	c.set(v1alpha1.ConditionReady, ready)
+	c.setWhile(v1alpha1.ConditionReconciling, !ready.stalled, ready)
+	c.setWhile(v1alpha1.ConditionStalled, ready.stalled, ready)
 }
 
 func (c *conclusion) rendered() verdict {

@@ -41,7 +41,7 @@ func Decide(in Input) *Plan {
 	p.Warnings = r.warnings
 	records, inventory := recordsOf(in)
 	accepted := acceptedOf(in)
-	statuses := statusByID(inventory)
+	p.statuses = statusByID(inventory)
 	desired := make(map[manifest.ID]bool, len(r.objects))
 	for i, object := range r.objects {
 		desired[object.ID] = true
@@ -49,7 +49,7 @@ func Decide(in Input) *Plan {
 			object: object, entry: r.entries[i], kind: in.Kinds.Type(object.GVK()),
 			previous: records[object.ID], accepted: accepted[object.ID],
 		}
-		p.decide(res, statuses[object.ID])
+		p.decide(res, p.statuses[object.ID])
 		p.resources = append(p.resources, res)
 	}
 	if p.Refused = tooLarge(p); p.Refused != nil {
@@ -64,7 +64,7 @@ func Decide(in Input) *Plan {
 func statusByID(inventory []v1alpha1.ResourceStatus) map[manifest.ID]*v1alpha1.ResourceStatus {
 	byID := make(map[manifest.ID]*v1alpha1.ResourceStatus, len(inventory))
 	for i := range inventory {
-		byID[idOf(inventory[i].ResourceReference)] = &inventory[i]
+		byID[IDOf(inventory[i].ResourceReference)] = &inventory[i]
 	}
 	return byID
 }
@@ -75,9 +75,9 @@ func (p *Plan) decide(res *resource, status *v1alpha1.ResourceStatus) {
 	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion}
 	res.desire()
 	live := p.in.Live[id]
-	if blocked := p.in.Blocked[id]; blocked != nil {
-		res.problem = blocked
-	} else if live != nil && !mine(p.in.Application, id, status, live) {
+	if live == nil {
+		res.problem = p.in.Blocked[id]
+	} else if !mine(p.in.Application, id, status, live) {
 		res.problem = adoptable(p.in.Application, id, live)
 		res.adopting = res.problem == nil
 	}
@@ -94,6 +94,10 @@ func (p *Plan) decide(res *resource, status *v1alpha1.ResourceStatus) {
 		res.change.ResourceVersion = text(live, "metadata", "resourceVersion")
 		res.learn(live)
 		p.correct(res)
+		if blocked := p.in.Blocked[id]; blocked != nil {
+			res.problem = blocked
+			res.change.Action, res.change.Guards, res.change.Patch = Unchanged, nil, nil
+		}
 	}
 	res.change.Problem = res.problem
 }
@@ -114,9 +118,7 @@ func (res *resource) visible(object map[string]any) map[string]any {
 	if object == nil || !manifest.IsSecret(res.object.ID.GroupKind()) {
 		return object
 	}
-	visible := maps.Clone(object)
-	delete(visible, "data")
-	return visible
+	return withoutSecrets(object)
 }
 
 // learn takes the values over that are not known yet. It tells whether there
@@ -140,9 +142,7 @@ func (p *Plan) correct(res *resource) {
 		p.Warnings = append(p.Warnings, res.object.ID.String()+": "+w)
 	}
 	res.change.Fields = res.compared.Differences
-	if len(res.compared.TooShort) > 0 {
-		res.problem = stalled(v1alpha1.ReasonListTooShort, "%s: %s", res.object.ID, strings.Join(res.compared.TooShort, "; "))
-	}
+	res.problem = tooShort(res.object.ID, res.compared)
 	if res.compared.Correctable() {
 		res.change.Action = Update
 		res.change.Guards, res.change.Patch = res.compared.Patch(res.change.UID, res.change.ResourceVersion)
@@ -163,16 +163,26 @@ func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
 	}
 	if r := res.previous; r != nil {
 		in.Previous = r.desired
-		in.Prune = res.entry.Default && r.entry != nil && r.entry.Default
+		in.Prune = res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
 	}
 	return delta.Compare(in)
+}
+
+// wasApplied tells whether what is on record was ever written to this object: a
+// create that was refused leaves a record, too, and so does an object that
+// turned out to be somebody else's.
+func (p *Plan) wasApplied(res *resource) bool {
+	if p.in.Application.UID == "" {
+		return true
+	}
+	return !res.adopting && res.previous.status != nil && res.previous.status.UID != ""
 }
 
 // leave finds what is on record, or carries our marks, and is not desired.
 func (p *Plan) leave(inventory []v1alpha1.ResourceStatus, desired map[manifest.ID]bool) {
 	seen := map[manifest.ID]bool{}
 	for _, status := range inventory {
-		id := idOf(status.ResourceReference)
+		id := IDOf(status.ResourceReference)
 		if !desired[id] && !seen[id] {
 			seen[id] = true
 			p.leaveOne(id, status)
@@ -190,24 +200,31 @@ func (p *Plan) leave(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 }
 
 func (p *Plan) leaveOne(id manifest.ID, status v1alpha1.ResourceStatus) {
-	live := p.in.Live[id]
-	l := &leaving{id: id, status: status, live: live}
-	l.change = Change{Action: Unchanged, ID: id, APIVersion: status.APIVersion}
-	blocked := p.in.Blocked[id]
+	l := &leaving{id: id, status: status}
+	p.judge(l)
+	if l.change.Action == Delete || l.change.Problem != nil {
+		p.leaving = append(p.leaving, l)
+	}
+}
+
+// judge decides what becomes of a resource that is no longer desired. Without a
+// change and without a problem it is forgotten: it is gone, or not ours.
+func (p *Plan) judge(l *leaving) {
+	l.live = p.in.Live[l.id]
+	l.change = Change{Action: Unchanged, ID: l.id, APIVersion: l.status.APIVersion}
+	blocked := p.in.Blocked[l.id]
 	switch {
 	case blocked != nil && blocked.Reason == v1alpha1.ReasonKindUnknown:
-		return // the kind is gone, and its objects with it
+		// the kind is gone, and its objects with it
 	case blocked != nil:
 		l.change.Problem = blocked
-	case live == nil || !mine(p.in.Application, id, &status, live):
-		return
-	case text(live, "metadata", "deletionTimestamp") != "":
-		l.change.Problem = terminating(id, live)
+	case l.live == nil || !mine(p.in.Application, l.id, &l.status, l.live):
+	case text(l.live, "metadata", "deletionTimestamp") != "":
+		l.change.Problem = terminating(l.id, l.live)
 	default:
 		l.change.Action = Delete
-		l.change.UID = text(live, "metadata", "uid")
+		l.change.UID = text(l.live, "metadata", "uid")
 	}
-	p.leaving = append(p.leaving, l)
 }
 
 // order lists the changes as they are executed.
@@ -221,12 +238,20 @@ func (p *Plan) order() {
 	for _, o := range manifest.InOrder(objects) {
 		p.Changes = append(p.Changes, byID[o.ID].change)
 	}
-	slices.SortStableFunc(p.leaving, func(a, b *leaving) int {
-		return int(manifest.Stage(b.id.GroupKind())) - int(manifest.Stage(a.id.GroupKind()))
-	})
-	for _, l := range p.leaving {
+	for _, l := range reversed(p.leaving) {
 		p.Changes = append(p.Changes, l.change)
 	}
+}
+
+// reversed is the order in which resources are deleted. The inventory keeps its
+// own, or it would be turned round with each status.
+func reversed(resources []*leaving) []*leaving {
+	ordered := slices.Clone(resources)
+	slices.Reverse(ordered)
+	slices.SortStableFunc(ordered, func(a, b *leaving) int {
+		return manifest.Stage(b.id.GroupKind()) - manifest.Stage(a.id.GroupKind())
+	})
+	return ordered
 }
 
 // terminating is the Problem of an object that somebody deletes.

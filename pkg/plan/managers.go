@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"encoding/json"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,15 +14,17 @@ import (
 )
 
 // foreignTo tells, from an object's managedFields, whether somebody else wrote
-// at or below a path. It is nil for an object without them.
+// at or below a path. It is nil for an object without them. They are read when
+// they are first asked for: most comparisons never ask.
 func foreignTo(live map[string]any) func(*observer.Path) bool {
-	entries := managersOf(live)
-	if len(entries) == 0 {
+	metadata, _ := live["metadata"].(map[string]any)
+	if list, _ := metadata["managedFields"].([]any); len(list) == 0 {
 		return nil
 	}
+	managers := sync.OnceValue(func() []managerEntry { return managersOf(live) })
 	return func(path *observer.Path) bool {
 		place := path.Steps(live)
-		for _, e := range entries {
+		for _, e := range managers() {
 			if e.manager != v1alpha1.FieldManager && touches(e.leaves, place) {
 				return true
 			}

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/delta"
@@ -8,22 +10,51 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
+// Places of a Secret that only its readers may see. The annotations are masked
+// whole where they are one value, for kubectl apply keeps a copy of the object
+// among them.
+var (
+	secretPlaces   = []string{"data", "stringData", "metadata.annotations['" + lastAppliedAnnotation + "']"}
+	secretPointers = []string{"/data", "/stringData", "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration"}
+)
+
 // secretPath tells whether a path of a resource leads to what only readers of
 // the Secret may see.
 func secretPath(id manifest.ID, path string) bool {
-	return manifest.IsSecret(id.GroupKind()) && (observer.Under(path, "data") || observer.Under(path, "stringData"))
+	return manifest.IsSecret(id.GroupKind()) && (path == "metadata.annotations" ||
+		slices.ContainsFunc(secretPlaces, func(place string) bool { return observer.Under(path, place) }))
 }
 
 func secretPointer(id manifest.ID, pointer string) bool {
-	return manifest.IsSecret(id.GroupKind()) &&
-		(strings.HasPrefix(pointer, "/data") || strings.HasPrefix(pointer, "/stringData"))
+	return manifest.IsSecret(id.GroupKind()) && (pointer == "/metadata/annotations" ||
+		slices.ContainsFunc(secretPointers, func(place string) bool { return strings.HasPrefix(pointer, place) }))
+}
+
+// withoutSecrets is a Secret without what only its readers may see. The object
+// is not changed, and what is not left out is shared with it.
+func withoutSecrets(object map[string]any) map[string]any {
+	visible := maps.Clone(object)
+	delete(visible, "data")
+	delete(visible, "stringData")
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if _, has := annotations[lastAppliedAnnotation]; has {
+		annotations, metadata = maps.Clone(annotations), maps.Clone(metadata)
+		delete(annotations, lastAppliedAnnotation)
+		metadata["annotations"] = annotations
+		visible["metadata"] = metadata
+	}
+	return visible
 }
 
 // MaskedValues are the two values of a difference as they may be shown: of a
 // Secret only that they differ.
 func MaskedValues(id manifest.ID, d delta.Difference) (desired, observed delta.Value) {
-	desired, observed = d.Desired, d.Observed
-	if !secretPath(id, d.Path) {
+	return maskedPair(id, d.Path, d.Desired, d.Observed)
+}
+
+func maskedPair(id manifest.ID, path string, desired, observed delta.Value) (maskedDesired, maskedObserved delta.Value) {
+	if !secretPath(id, path) {
 		return desired, observed
 	}
 	if desired.Set {

@@ -65,27 +65,39 @@ func (m *Memory) HeldBack(leaf Leaf, now time.Time) bool {
 	return f.Contested() && now.Before(f.Next)
 }
 
-// corrected records a correction.
-func (m *Memory) corrected(leaf Leaf, d delta.Difference, now time.Time, rules Rules) {
+// corrected records a correction of what manager wrote. It tells whether the
+// leaf is contested from now on.
+func (m *Memory) corrected(leaf Leaf, d delta.Difference, manager string, now time.Time, rules Rules) bool {
 	f := m.fight(leaf)
-	f.Desired, f.Observed = d.Desired, d.Observed
+	f.Desired, f.Observed, f.Manager = d.Desired, d.Observed, manager
 	if f.Contested() {
 		f.Corrections++
 		f.Next = now.Add(rules.pause(f.Corrections - rules.Limit))
-		return
+		return false
 	}
 	f.Times = append(within(f.Times, now, rules.Window), now)
-	if len(f.Times) >= rules.Limit {
-		m.contest(leaf, now, rules)
-	}
+	return len(f.Times) >= rules.Limit && m.contest(leaf, d, now, rules)
 }
 
-// contest makes a leaf contested at once.
-func (m *Memory) contest(leaf Leaf, now time.Time, rules Rules) {
+// contest makes a leaf contested at once. It tells whether it was not before.
+func (m *Memory) contest(leaf Leaf, d delta.Difference, now time.Time, rules Rules) bool {
 	f := m.fight(leaf)
+	isNew := !f.Contested()
+	f.Desired, f.Observed = d.Desired, d.Observed
 	f.Corrections = max(f.Corrections, rules.Limit)
 	f.Times = nil
 	f.Next = now.Add(rules.pause(f.Corrections - rules.Limit))
+	return isNew
+}
+
+// forgive forgets the leaves of a resource that are in place: its user has
+// changed what is wanted, and the fight may be over.
+func (m *Memory) forgive(drifted map[Leaf]bool) {
+	for leaf := range m.Fights {
+		if !drifted[leaf] {
+			delete(m.Fights, leaf)
+		}
+	}
 }
 
 func (m *Memory) fight(leaf Leaf) *Fight {

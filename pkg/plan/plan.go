@@ -117,6 +117,8 @@ type Plan struct {
 	in        Input
 	resources []*resource
 	leaving   []*leaving
+	statuses  map[manifest.ID]*v1alpha1.ResourceStatus
+	retiring  bool // the Application is being deleted
 }
 
 // Suspended tells whether the Application asks that nothing be written.

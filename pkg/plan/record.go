@@ -40,7 +40,7 @@ func recordsOf(in Input) (records map[manifest.ID]*record, inventory []v1alpha1.
 	}
 	for i := range app.Status.Resources {
 		status := &app.Status.Resources[i]
-		if r := records[idOf(status.ResourceReference)]; r != nil {
+		if r := records[IDOf(status.ResourceReference)]; r != nil {
 			r.status = status
 		}
 	}
@@ -97,8 +97,8 @@ func Identify(content map[string]any, namespace string, scopes manifest.Scopes) 
 	return id, true
 }
 
-// idOf is the identity that a reference names.
-func idOf(ref v1alpha1.ResourceReference) manifest.ID {
+// IDOf is the identity that a reference names.
+func IDOf(ref v1alpha1.ResourceReference) manifest.ID {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
 		return manifest.ID{}
@@ -125,7 +125,7 @@ func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
 				form.Accepted = delta.Some(value)
 			}
 		}
-		id := idOf(a.Resource)
+		id := IDOf(a.Resource)
 		if accepted[id] == nil {
 			accepted[id] = delta.Accepted{}
 		}

@@ -101,13 +101,20 @@ func (p *Plan) View() View {
 	for _, c := range p.Changes {
 		v.Changes = append(v.Changes, viewChange(c))
 	}
-	status := p.Conclude(nil, p.in.Now).Status
+	status := p.preview()
 	v.Status = ViewStatus{
 		MangledObserverSchema: values(status.MangledObserverSchema),
 		LastAppliedManifest:   values(status.LastAppliedManifest),
 		LastObservedManifest:  values(status.LastObservedManifest),
 	}
 	return v
+}
+
+// preview is the status that the plan leads to. It leaves the memory alone.
+func (p *Plan) preview() v1alpha1.ApplicationStatus {
+	own := *p
+	own.in.Memory = &Memory{}
+	return own.conclude(&conclusion{plan: &own, preview: true}).Status
 }
 
 // YAML is the view as YAML, keys of the plan in reading order.

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Paths are those of the programs.
@@ -91,6 +92,7 @@ func (p program) build(ctx context.Context, root string, log io.Writer) error {
 	if err != nil {
 		return err
 	}
+	started := time.Now()
 	progress := startProgress(log, p.name, total)
 	defer progress.stop()
 	next := p.binary(root) + ".new"
@@ -99,6 +101,10 @@ func (p program) build(ctx context.Context, root string, log io.Writer) error {
 	cmd.Stderr = io.MultiWriter(progress, &output)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("go build in %s: %w\n%s", p.module, err, lastLines(output.String(), 20))
+	}
+	// As old as the sources that it was made of: some may have changed meanwhile.
+	if err := os.Chtimes(next, started, started); err != nil {
+		return err
 	}
 	// In one step, so that a running program keeps its file and no one finds half of one.
 	return os.Rename(next, p.binary(root))

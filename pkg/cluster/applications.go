@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+)
+
+// applicationsClient speaks JSON bytes for Applications: their raw manifests
+// and nulls must come through as they are.
+func applicationsClient(base *rest.Config, client *http.Client) (rest.Interface, error) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	config := rest.CopyConfig(base)
+	config.GroupVersion = &v1alpha1.GroupVersion
+	config.APIPath = "/apis"
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	return rest.RESTClientForConfigAndClient(config, client)
+}
+
+// GetApplication reads an Application.
+func (c *Client) GetApplication(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error) {
+	return decodeApplication(c.applications.Get().Namespace(at.Namespace).Resource(v1alpha1.Resource).Name(at.Name).Do(ctx))
+}
+
+// WriteMetadata replaces the finalizers and merges annotations of an
+// Application, if it is still the version given.
+func (c *Client) WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
+	metadata := map[string]any{
+		"uid": app.UID, "resourceVersion": app.ResourceVersion, "finalizers": finalizers,
+	}
+	if annotations != nil {
+		metadata["annotations"] = annotations
+	}
+	body, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, err
+	}
+	return decodeApplication(c.patchApplication(app, types.MergePatchType, body).Do(ctx))
+}
+
+// WriteStatus replaces the status of an Application, if it is still the version
+// given. It is a JSON Patch because a merge patch would lose the nulls of the
+// observer schema.
+func (c *Client) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
+	body, err := json.Marshal([]delta.Op{
+		{Op: "test", Path: "/metadata/uid", Value: app.UID},
+		// Not a test: another version is then a conflict, and not just invalid.
+		{Op: "replace", Path: "/metadata/resourceVersion", Value: app.ResourceVersion},
+		{Op: "add", Path: "/status", Value: status},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return decodeApplication(c.patchApplication(app, types.JSONPatchType, body).SubResource("status").Do(ctx))
+}
+
+func (c *Client) patchApplication(app *v1alpha1.Application, kind types.PatchType, body []byte) *rest.Request {
+	return c.applications.Patch(kind).Namespace(app.Namespace).Resource(v1alpha1.Resource).Name(app.Name).
+		VersionedParams(&metav1.PatchOptions{FieldManager: v1alpha1.FieldManager}, metav1.ParameterCodec).Body(body)
+}
+
+func decodeApplication(result rest.Result) (*v1alpha1.Application, error) {
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return nil, err
+	}
+	return DecodeApplication(raw)
+}
+
+// DecodeApplication reads an Application from JSON.
+func DecodeApplication(raw []byte) (*v1alpha1.Application, error) {
+	app := &v1alpha1.Application{}
+	if err := json.Unmarshal(raw, app); err != nil {
+		return nil, fmt.Errorf("reading an Application: %w", err)
+	}
+	app.ManagedFields = nil
+	return app, nil
+}

@@ -1,0 +1,57 @@
+package cluster
+
+import (
+	"fmt"
+	"net/http"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// Client has the connections to one API server: one as the controller itself,
+// for reading and for Applications, and one that only ever acts as somebody
+// else.
+type Client struct {
+	// Config is the controller's own, without client-side rate limits: fairness
+	// is the server's business.
+	Config    *rest.Config
+	Own       dynamic.Interface
+	Metadata  metadata.Interface
+	Discovery discovery.DiscoveryInterface
+
+	applications rest.Interface
+	writes       dynamic.Interface
+	writesRaw    rest.Interface
+}
+
+// NewClient connects to the API server of a configuration. It sends nothing.
+func NewClient(base *rest.Config) (*Client, error) {
+	config := rest.CopyConfig(base)
+	config.QPS, config.RateLimiter = -1, nil
+	config.WarningHandler = rest.NoWarnings{}
+	own, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", config.Host, err)
+	}
+	c := &Client{Config: config}
+	if c.Own, err = dynamic.NewForConfigAndClient(config, own); err != nil {
+		return nil, err
+	}
+	if c.Metadata, err = metadata.NewForConfigAndClient(config, own); err != nil {
+		return nil, err
+	}
+	if c.Discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, own); err != nil {
+		return nil, err
+	}
+	if c.applications, err = applicationsClient(config, own); err != nil {
+		return nil, err
+	}
+	impersonating := &http.Client{Transport: impersonator{own.Transport}, Timeout: own.Timeout}
+	if c.writes, err = dynamic.NewForConfigAndClient(config, impersonating); err != nil {
+		return nil, err
+	}
+	c.writesRaw, err = applicationsClient(config, impersonating)
+	return c, err
+}

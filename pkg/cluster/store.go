@@ -1,0 +1,291 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// Object is a live object as a Store keeps it: its JSON without managedFields,
+// which is a tenth of what the decoded object takes.
+type Object struct {
+	Key             types.NamespacedName
+	UID             types.UID
+	ResourceVersion string
+	// Application is the UID in our label, if there is one.
+	Application types.UID
+	JSON        []byte
+}
+
+// Content decodes the object; the caller owns the result.
+func (o *Object) Content() map[string]any {
+	content, err := manifest.DecodeJSON(o.JSON)
+	if err != nil {
+		return nil // it was encoded by us
+	}
+	return content
+}
+
+func newObject(u *unstructured.Unstructured) (*Object, error) {
+	unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
+	raw, err := json.Marshal(u.Object)
+	if err != nil {
+		return nil, err
+	}
+	return &Object{
+		Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()},
+		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
+		Application: types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID]),
+		JSON:        raw,
+	}, nil
+}
+
+// newer tells whether a is a later state than b of the same object. A version
+// that cannot be compared counts as newer, as it did before versions could be.
+func (o *Object) newer(b *Object) bool {
+	order, err := resourceversion.CompareResourceVersion(o.ResourceVersion, b.ResourceVersion)
+	return err != nil || order > 0
+}
+
+// Store has the objects of one kind. A reflector fills it, and our own writes
+// do; it never goes back to a state that is older than one it has seen, so a
+// watch that lags behind our writes does not undo them.
+//
+// It implements cache.ReflectorStore.
+type Store struct {
+	// changed is called with what an object was and is, either of which may be
+	// nil, after every change that is not our own.
+	changed func(before, after *Object)
+	// synced is called once, when the first list is complete.
+	synced func()
+
+	mu      sync.RWMutex
+	objects map[types.NamespacedName]*Object
+	byApp   map[types.UID]map[types.NamespacedName]struct{}
+	// gone has the UIDs of objects that we know to be deleted while the watch
+	// may still speak of them.
+	gone  map[types.UID]struct{}
+	ready bool
+}
+
+func newStore(changed func(before, after *Object), synced func()) *Store {
+	return &Store{
+		changed: changed, synced: synced,
+		objects: map[types.NamespacedName]*Object{},
+		byApp:   map[types.UID]map[types.NamespacedName]struct{}{},
+		gone:    map[types.UID]struct{}{},
+	}
+}
+
+// Get returns the object of that name, or nil.
+func (s *Store) Get(key types.NamespacedName) *Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.objects[key]
+}
+
+// Of returns the objects that carry the label of an Application, in order.
+func (s *Store) Of(application types.UID) []*Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	found := make([]*Object, 0, len(s.byApp[application]))
+	for key := range s.byApp[application] {
+		found = append(found, s.objects[key])
+	}
+	slices.SortFunc(found, func(a, b *Object) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	return found
+}
+
+// Ready tells whether the first list is complete.
+func (s *Store) Ready() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.ready
+}
+
+// Len is the number of objects.
+func (s *Store) Len() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.objects)
+}
+
+// Wrote takes in the response to our own write.
+func (s *Store) Wrote(content map[string]any) {
+	o, err := newObject(&unstructured.Unstructured{Object: maps.Clone(content)})
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(o)
+}
+
+// Deleted takes in that the object with that UID is gone.
+func (s *Store) Deleted(key types.NamespacedName, uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone[uid] = struct{}{}
+	if o := s.objects[key]; o != nil && o.UID == uid {
+		s.drop(o)
+	}
+}
+
+// put stores an object unless it is stale. It returns what was there, and
+// whether it was replaced.
+func (s *Store) put(o *Object) (before *Object, replaced bool) {
+	before = s.objects[o.Key]
+	if _, dead := s.gone[o.UID]; dead {
+		return before, false
+	}
+	if before != nil && !o.newer(before) {
+		return before, false
+	}
+	if before != nil {
+		s.drop(before)
+	}
+	s.objects[o.Key] = o
+	if s.byApp[o.Application] == nil {
+		s.byApp[o.Application] = map[types.NamespacedName]struct{}{}
+	}
+	s.byApp[o.Application][o.Key] = struct{}{}
+	return before, true
+}
+
+func (s *Store) drop(o *Object) {
+	delete(s.objects, o.Key)
+	delete(s.byApp[o.Application], o.Key)
+	if len(s.byApp[o.Application]) == 0 {
+		delete(s.byApp, o.Application)
+	}
+}
+
+// Add takes in a watch event.
+func (s *Store) Add(item any) error { return s.Update(item) }
+
+// Update takes in a watch event.
+func (s *Store) Update(item any) error {
+	o, err := objectOf(item)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	before, replaced := s.put(o)
+	s.mu.Unlock()
+	if replaced {
+		s.changed(before, o)
+	}
+	return nil
+}
+
+// Delete takes in a watch event: the object is gone, or is no longer selected.
+func (s *Store) Delete(item any) error {
+	o, err := objectOf(item)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	delete(s.gone, o.UID)
+	before := s.objects[o.Key]
+	dropped := before != nil && before.UID == o.UID && !before.newer(o)
+	if dropped {
+		s.drop(before)
+	}
+	s.mu.Unlock()
+	if dropped {
+		s.changed(before, nil)
+	}
+	return nil
+}
+
+// Replace takes in a list. What we wrote after it stays.
+func (s *Store) Replace(items []any, version string) error {
+	listed := make(map[types.NamespacedName]*Object, len(items))
+	for _, item := range items {
+		o, err := objectOf(item)
+		if err != nil {
+			return err
+		}
+		listed[o.Key] = o
+	}
+	type change struct{ before, after *Object }
+	var changes []change
+	s.mu.Lock()
+	horizon := &Object{ResourceVersion: version}
+	for key, o := range s.objects {
+		if listed[key] == nil && !o.newer(horizon) {
+			s.drop(o)
+			changes = append(changes, change{o, nil})
+		}
+	}
+	for _, o := range listed {
+		if before, replaced := s.put(o); replaced {
+			changes = append(changes, change{before, o})
+		}
+	}
+	s.forgetGone(listed)
+	first := !s.ready
+	s.ready = true
+	s.mu.Unlock()
+	for _, c := range changes {
+		s.changed(c.before, c.after)
+	}
+	if first {
+		s.synced()
+	}
+	return nil
+}
+
+// forgetGone forgets the deleted objects that a list no longer has.
+func (s *Store) forgetGone(listed map[types.NamespacedName]*Object) {
+	still := map[types.UID]struct{}{}
+	for _, o := range listed {
+		if _, dead := s.gone[o.UID]; dead {
+			still[o.UID] = struct{}{}
+		}
+	}
+	s.gone = still
+}
+
+// Resync does nothing: nothing here is waiting for a second look.
+func (s *Store) Resync() error { return nil }
+
+// Transformer makes what a stream of initial events collects as small as the
+// store is.
+func (s *Store) Transformer() cache.TransformFunc {
+	return func(item any) (any, error) {
+		if u, ok := item.(*unstructured.Unstructured); ok {
+			return newObject(u)
+		}
+		return item, nil
+	}
+}
+
+func objectOf(item any) (*Object, error) {
+	switch item := item.(type) {
+	case *Object:
+		return item, nil
+	case *unstructured.Unstructured:
+		return newObject(item)
+	}
+	return nil, fmt.Errorf("a watch gave a %T", item)
+}
+
+// IsGone tells whether the object with that UID is known to be deleted.
+func (s *Store) IsGone(uid types.UID) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, gone := s.gone[uid]
+	return gone
+}

@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// WatchApplications watches all Applications until the context ends. changed is
+// called for every change that is not our own; synced when the first list is
+// complete.
+func WatchApplications(ctx context.Context, client *Client, changed func(before, after *Object), synced func()) *Store {
+	store := newStore(changed, synced)
+	resource := client.Own.Resource(v1alpha1.GroupVersionResource)
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return resource.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return resource.Watch(ctx, options)
+		},
+	}
+	reflector := cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, store,
+		cache.ReflectorOptions{Name: "applications", TypeDescription: v1alpha1.GroupVersionResource.String()})
+	go reflector.RunWithContext(ctx)
+	return store
+}
+
+// WatchDefinitions watches the metadata of CustomResourceDefinitions until the
+// context ends, and calls changed with the group of each that comes, changes or
+// goes after the first list.
+func WatchDefinitions(ctx context.Context, client metadata.Interface, changed func(group string)) {
+	resource := client.Resource(definitions)
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return resource.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return resource.Watch(ctx, options)
+		},
+	}
+	store := &definitionStore{changed: changed, versions: map[string]string{}}
+	reflector := cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, store,
+		cache.ReflectorOptions{Name: "definitions", TypeDescription: definitions.String()})
+	go reflector.RunWithContext(ctx)
+}
+
+// definitionStore remembers of each definition only which version it has.
+type definitionStore struct {
+	changed func(group string)
+
+	mu       sync.Mutex
+	versions map[string]string
+	listed   bool
+}
+
+func (s *definitionStore) Add(item any) error    { return s.Update(item) }
+func (s *definitionStore) Resync() error         { return nil }
+func (s *definitionStore) Update(item any) error { s.note(item, false); return nil }
+func (s *definitionStore) Delete(item any) error { s.note(item, true); return nil }
+
+func (s *definitionStore) note(item any, gone bool) {
+	definition, ok := item.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	news := s.versions[definition.Name] != definition.ResourceVersion || gone
+	s.versions[definition.Name] = definition.ResourceVersion
+	if gone {
+		delete(s.versions, definition.Name)
+	}
+	s.mu.Unlock()
+	if news {
+		s.changed(groupOf(definition.Name))
+	}
+}
+
+// Replace finds what changed while the watch was away.
+func (s *definitionStore) Replace(items []any, _ string) error {
+	versions := map[string]string{}
+	for _, item := range items {
+		if definition, ok := item.(*metav1.PartialObjectMetadata); ok {
+			versions[definition.Name] = definition.ResourceVersion
+		}
+	}
+	s.mu.Lock()
+	old, listed := s.versions, s.listed
+	s.versions, s.listed = versions, true
+	s.mu.Unlock()
+	if !listed {
+		return nil
+	}
+	for name, version := range versions {
+		if old[name] != version {
+			s.changed(groupOf(name))
+		}
+	}
+	for name := range old {
+		if _, still := versions[name]; !still {
+			s.changed(groupOf(name))
+		}
+	}
+	return nil
+}
+
+// groupOf is the group in the name of a definition, plural.group.
+func groupOf(name string) string {
+	_, group, _ := strings.Cut(name, ".")
+	return group
+}

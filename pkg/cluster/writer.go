@@ -1,0 +1,163 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// Writer writes as one ServiceAccount. There is no other way to write the
+// objects of an Application.
+type Writer struct {
+	client dynamic.Interface
+	rest   rest.Interface
+	user   string
+}
+
+// As returns the writer for a ServiceAccount. It refuses an empty name, for
+// which no header would be sent and the controller's own rights would count.
+func (c *Client) As(namespace, serviceAccount string) (*Writer, error) {
+	if namespace == "" || serviceAccount == "" {
+		return nil, errors.New("a write needs a ServiceAccount and its namespace")
+	}
+	return &Writer{client: c.writes, rest: c.writesRaw, user: "system:serviceaccount:" + namespace + ":" + serviceAccount}, nil
+}
+
+// User is the name that the API server knows the writer by.
+func (w *Writer) User() string { return w.user }
+
+// Create creates an object and returns what the API server made of it.
+func (w *Writer) Create(ctx context.Context, at Location, body map[string]any) (map[string]any, error) {
+	object := &unstructured.Unstructured{Object: body}
+	created, err := w.resource(at).Create(w.in(ctx), object, metav1.CreateOptions{FieldManager: v1alpha1.FieldManager})
+	return content(created), err
+}
+
+// Patch applies a JSON Patch (RFC 6902) and returns the object after it.
+func (w *Writer) Patch(ctx context.Context, at Location, ops any) (map[string]any, error) {
+	body, err := json.Marshal(ops)
+	if err != nil {
+		return nil, fmt.Errorf("writing the patch of %s: %w", at.ID, err)
+	}
+	patched, err := w.resource(at).Patch(w.in(ctx), at.ID.Name, types.JSONPatchType, body,
+		metav1.PatchOptions{FieldManager: v1alpha1.FieldManager})
+	return content(patched), err
+}
+
+// Get reads an object with the ServiceAccount's rights, managedFields included.
+func (w *Writer) Get(ctx context.Context, at Location) (map[string]any, error) {
+	object, err := w.resource(at).Get(w.in(ctx), at.ID.Name, metav1.GetOptions{})
+	return content(object), err
+}
+
+// Delete deletes the object with that UID and no other. It returns what is left
+// of it while a finalizer or a grace period holds it, and nil if it is gone: at
+// once, or before we came. An object of that name with another UID is a
+// conflict.
+func (w *Writer) Delete(ctx context.Context, at Location, uid string) (remaining map[string]any, err error) {
+	background := metav1.DeletePropagationBackground
+	precondition := types.UID(uid)
+	body, err := json.Marshal(metav1.DeleteOptions{
+		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		PropagationPolicy: &background,
+		Preconditions:     &metav1.Preconditions{UID: &precondition},
+	})
+	if err != nil {
+		return nil, err
+	}
+	// Not the dynamic client, which drops the response.
+	result := w.rest.Delete().AbsPath(at.path()...).Body(body).
+		SetHeader("Content-Type", "application/json").Do(w.in(ctx))
+	if err := result.Error(); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return nil, err
+	}
+	return remains(raw, uid)
+}
+
+// remains reads the response to a delete: the object, if it still exists, or a
+// Status. Some built-in kinds answer with the object although it is gone; only
+// what is marked as being deleted is still there.
+func remains(raw []byte, uid string) (map[string]any, error) {
+	object, err := manifest.DecodeJSON(raw)
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer to a delete: %w", err)
+	}
+	u := unstructured.Unstructured{Object: object}
+	if u.GetKind() == "Status" || string(u.GetUID()) != uid || u.GetDeletionTimestamp() == nil {
+		return nil, nil
+	}
+	return object, nil
+}
+
+func (w *Writer) resource(at Location) dynamic.ResourceInterface {
+	resource := w.client.Resource(at.Mapping.Resource)
+	if at.Mapping.Namespaced {
+		return resource.Namespace(at.ID.Namespace)
+	}
+	return resource
+}
+
+// Location is where an object is.
+type Location struct {
+	ID      manifest.ID
+	Mapping Mapping
+}
+
+// path is the URL path of the object.
+func (l Location) path() []string {
+	path := []string{"/api", l.Mapping.Resource.Version}
+	if l.Mapping.Resource.Group != "" {
+		path = []string{"/apis", l.Mapping.Resource.Group, l.Mapping.Resource.Version}
+	}
+	if l.Mapping.Namespaced {
+		path = append(path, "namespaces", l.ID.Namespace)
+	}
+	return append(path, l.Mapping.Resource.Resource, l.ID.Name)
+}
+
+func content(u *unstructured.Unstructured) map[string]any {
+	if u == nil {
+		return nil
+	}
+	return u.Object
+}
+
+type userKey struct{}
+
+func (w *Writer) in(ctx context.Context) context.Context {
+	return context.WithValue(ctx, userKey{}, w.user)
+}
+
+// impersonator sends every request as the user of its context, and none
+// without: a request that nobody stands for would have the controller's rights.
+type impersonator struct{ next http.RoundTripper }
+
+func (t impersonator) RoundTrip(request *http.Request) (*http.Response, error) {
+	user, ok := request.Context().Value(userKey{}).(string)
+	if !ok || user == "" {
+		return nil, fmt.Errorf("refused to send %s %s without a ServiceAccount to act as", request.Method, request.URL.Path)
+	}
+	request = request.Clone(request.Context())
+	request.Header.Set(transport.ImpersonateUserHeader, user)
+	return t.next.RoundTrip(request)
+}

@@ -1,0 +1,323 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+const (
+	// inFlight is how many requests are sent at a time for one Application.
+	inFlight = 8
+	// attempts is how often a change is decided again at once, because somebody
+	// was faster.
+	attempts = 4
+	// requestTimeout bounds one request.
+	requestTimeout = 30 * time.Second
+	// recheckConflict is how long an object that is in the way is not read again.
+	recheckConflict = 5 * time.Minute
+)
+
+// action executes the changes of one plan.
+type action struct {
+	c      *Controller
+	g      *gathered
+	plan   *plan.Plan
+	now    time.Time
+	mu     sync.Mutex // guards what follows, and plan.Found
+	result map[manifest.ID]plan.Outcome
+}
+
+// act executes a plan, stage by stage, several requests at a time inside a
+// stage, begun in manifest order. Deletes come last, and only if all else
+// succeeded. A failing resource does not stop the others.
+func (c *Controller) act(ctx context.Context, g *gathered, p *plan.Plan) map[manifest.ID]plan.Outcome {
+	a := &action{c: c, g: g, plan: p, now: c.options.Now(), result: map[manifest.ID]plan.Outcome{}}
+	var stage, deletes []plan.Change
+	for _, change := range p.Changes {
+		if change.Action == plan.Delete {
+			deletes = append(deletes, change)
+			continue
+		}
+		if len(stage) > 0 && manifest.Stage(stage[0].ID.GroupKind()) != manifest.Stage(change.ID.GroupKind()) {
+			a.run(ctx, stage)
+			stage = nil
+		}
+		stage = append(stage, change)
+	}
+	a.run(ctx, stage)
+	if !a.troubled() {
+		a.runDeletes(ctx, deletes)
+	}
+	return a.result
+}
+
+// troubled tells whether anything that should exist does not, or is not as it
+// should be.
+func (a *action) troubled() bool {
+	for _, change := range a.plan.Changes {
+		if change.Problem != nil && change.Problem.Reason != v1alpha1.ReasonDeleting {
+			return true
+		}
+	}
+	for _, outcome := range a.result {
+		if outcome.Problem != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// runDeletes deletes stage by stage, and stops before a stage as long as one
+// before it still has objects.
+func (a *action) runDeletes(ctx context.Context, changes []plan.Change) {
+	for len(changes) > 0 {
+		n := 1
+		for n < len(changes) && manifest.Stage(changes[n].ID.GroupKind()) == manifest.Stage(changes[0].ID.GroupKind()) {
+			n++
+		}
+		a.run(ctx, changes[:n])
+		for _, change := range changes[:n] {
+			if !a.result[change.ID].Gone {
+				return
+			}
+		}
+		changes = changes[n:]
+	}
+}
+
+func (a *action) run(ctx context.Context, changes []plan.Change) {
+	var group errgroup.Group
+	group.SetLimit(inFlight)
+	for _, change := range changes {
+		if !change.Writes() {
+			continue
+		}
+		if len(changes) == 1 {
+			a.one(ctx, change)
+			continue
+		}
+		group.Go(func() error {
+			a.one(ctx, change)
+			return nil
+		})
+	}
+	_ = group.Wait()
+}
+
+// one executes one change and records how it went.
+func (a *action) one(ctx context.Context, change plan.Change) {
+	if ctx.Err() != nil {
+		a.record(change.ID, plan.Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the controller is stopping"}})
+		return
+	}
+	at, problem := a.locate(change)
+	if problem != nil {
+		a.record(change.ID, plan.Outcome{Action: change.Action, Problem: problem})
+		return
+	}
+	for range attempts {
+		outcome, again := a.try(ctx, at, change)
+		if !again {
+			a.record(change.ID, outcome)
+			return
+		}
+		change = a.found(change.ID, outcome.Object)
+		if !change.Writes() {
+			a.record(change.ID, plan.Outcome{Action: change.Action, Object: outcome.Object, Problem: change.Problem})
+			return
+		}
+	}
+	a.record(change.ID, plan.Outcome{Action: change.Action, Problem: &plan.Problem{
+		Reason: v1alpha1.ReasonRetrying, Message: change.ID.String() + " keeps changing while it is being written",
+	}})
+}
+
+func (a *action) locate(change plan.Change) (cluster.Location, *plan.Problem) {
+	kind := a.g.kinds.known[change.ID.GroupKind()]
+	if kind == nil {
+		return cluster.Location{}, &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the kind of " + change.ID.String() + " is not known yet"}
+	}
+	return cluster.Location{ID: change.ID, Mapping: kind.Mapping}, kind.problem
+}
+
+// try sends the request of a change. again asks to decide anew with the object
+// of the outcome, which is what the cluster really has; nil if it has none.
+func (a *action) try(ctx context.Context, at cluster.Location, change plan.Change) (outcome plan.Outcome, again bool) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	switch change.Action {
+	case plan.Create:
+		return a.create(ctx, at, change)
+	case plan.Update:
+		return a.update(ctx, at, change)
+	default:
+		return a.delete(ctx, at, change)
+	}
+}
+
+func (a *action) create(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+	outcome := plan.Outcome{Action: plan.Create}
+	object, err := a.g.writer.Create(ctx, at, inNamespace(change.Manifest, at))
+	if err != nil && change.Fallback != nil && code(err) == 422 {
+		// A learned value is refused (an address is taken): without it, then.
+		outcome.WithoutLearned = true
+		object, err = a.g.writer.Create(ctx, at, inNamespace(change.Fallback, at))
+	}
+	switch {
+	case err == nil:
+		a.wrote(at, object)
+		outcome.Object = object
+		return outcome, false
+	case apierrors.IsAlreadyExists(err):
+		return a.reread(ctx, at, change)
+	}
+	outcome.Problem = problemOf(err, change.ID, "create", a.g.writer)
+	return outcome, false
+}
+
+// inNamespace is the body with the namespace that its URL will have.
+func inNamespace(body map[string]any, at cluster.Location) map[string]any {
+	if !at.Mapping.Namespaced {
+		return body
+	}
+	body = maps.Clone(body)
+	metadata, _ := body["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	metadata["namespace"] = at.ID.Namespace
+	body["metadata"] = metadata
+	return body
+}
+
+func (a *action) update(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+	outcome := plan.Outcome{Action: plan.Update}
+	ops := slices.Concat(change.Guards, change.Patch)
+	object, err := a.g.writer.Patch(ctx, at, ops)
+	switch {
+	case err == nil:
+		a.wrote(at, object)
+		outcome.Object = object
+		return outcome, false
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return a.reread(ctx, at, change)
+	case guardFailed(err):
+		fresh, again := a.reread(ctx, at, change)
+		if again && fresh.Object != nil && applies(ops, fresh.Object) {
+			break // the guards hold: it is the change itself that is refused
+		}
+		return fresh, again
+	}
+	outcome.Problem = problemOf(err, change.ID, "patch", a.g.writer)
+	return outcome, false
+}
+
+func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+	outcome := plan.Outcome{Action: plan.Delete}
+	remaining, err := a.g.writer.Delete(ctx, at, change.UID)
+	switch {
+	case err == nil && remaining == nil:
+		a.gone(at, change.UID)
+		outcome.Gone = true
+		return outcome, false
+	case err == nil:
+		a.wrote(at, remaining)
+		outcome.Object = remaining
+		return outcome, false
+	case apierrors.IsConflict(err):
+		return a.reread(ctx, at, change) // another object has the name now
+	}
+	outcome.Problem = problemOf(err, change.ID, "delete", a.g.writer)
+	return outcome, false
+}
+
+// reread reads what the cluster really has.
+func (a *action) reread(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+	object, err := a.g.writer.Get(ctx, at)
+	switch {
+	case err == nil:
+		return plan.Outcome{Object: object}, true
+	case apierrors.IsNotFound(err):
+		a.gone(at, change.UID)
+		return plan.Outcome{}, true
+	}
+	return plan.Outcome{Action: change.Action, Problem: problemOf(err, change.ID, "get", a.g.writer)}, false
+}
+
+// found decides a resource anew.
+func (a *action) found(id manifest.ID, object map[string]any) plan.Change {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change := a.plan.Found(id, object)
+	if object != nil {
+		a.g.memory.found[id] = found{object: object, until: a.now.Add(recheckConflict)}
+	} else {
+		delete(a.g.memory.found, id)
+	}
+	return change
+}
+
+func (a *action) record(id manifest.ID, outcome plan.Outcome) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.result[id] = outcome
+	if outcome.Problem == nil {
+		delete(a.g.memory.failures, id)
+		return
+	}
+	problem := *outcome.Problem
+	problem.RetryAfter = a.g.memory.failed(id, outcome.Problem, a.now)
+	outcome.Problem = &problem
+	a.result[id] = outcome
+}
+
+// wrote has the store know our own write before the watch does.
+func (a *action) wrote(at cluster.Location, object map[string]any) {
+	if store, _ := a.c.watches.Store(at.Mapping.Resource); store != nil {
+		store.Wrote(object)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.g.memory.found, at.ID)
+}
+
+// gone has the store know that an object is no more.
+func (a *action) gone(at cluster.Location, uid string) {
+	if uid == "" {
+		return
+	}
+	if store, _ := a.c.watches.Store(at.Mapping.Resource); store != nil {
+		store.Deleted(types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, types.UID(uid))
+	}
+}
+
+// applies tells whether a patch, guards included, fits an object.
+func applies(ops []delta.Op, object map[string]any) bool {
+	raw, err := json.Marshal(ops)
+	if err != nil {
+		return false
+	}
+	patch, err := jsonpatch.DecodePatch(raw)
+	if err != nil {
+		return false
+	}
+	document, err := json.Marshal(object)
+	if err != nil {
+		return false
+	}
+	_, err = patch.Apply(document)
+	return err == nil
+}

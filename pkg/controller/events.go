@@ -1,0 +1,50 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	eventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
+	"k8s.io/client-go/tools/events"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// recorder is what is used of an event recorder.
+type recorder interface {
+	Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any)
+}
+
+// startEvents starts sending events. They are sent beside the work, several of
+// one kind as a series.
+func (c *Controller) startEvents(ctx context.Context) (stop func(), err error) {
+	client, err := eventsv1.NewForConfig(c.client.Config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting for events: %w", err)
+	}
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client})
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return nil, fmt.Errorf("starting events: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	c.events = broadcaster.NewRecorder(scheme, "holdfast")
+	return broadcaster.Shutdown, nil
+}
+
+// announce tells people what was done.
+func (c *Controller) announce(app *v1alpha1.Application, result plan.Result) {
+	if result.Event == nil {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if result.Event.Warning {
+		kind = corev1.EventTypeWarning
+	}
+	c.events.Eventf(app, nil, kind, result.Event.Reason, "Reconcile", "%s", result.Event.Note)
+}

@@ -1,0 +1,137 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// problemOf says what an API server's error means for a resource: by the
+// status it has, never by its text.
+//
+//	status                         meaning
+//	403, namespace terminating     wait
+//	403                            stalled: rights, a quota or a policy
+//	404                            wait: the namespace is missing
+//	400, 405, 413, 422             stalled: the object is refused
+//	everything else                retry
+func problemOf(err error, id manifest.ID, verb string, writer *cluster.Writer) *plan.Problem {
+	message := errorText(err, id)
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s: its namespace is being deleted", id), RetryAfter: 10 * time.Second}
+	case apierrors.IsForbidden(err):
+		return &plan.Problem{
+			Reason: v1alpha1.ReasonForbidden, Stalled: true,
+			Message: fmt.Sprintf("may not %s %s: %s. If the ServiceAccount lacks the right, grant it: %s", verb, id, message, grant(id, writer)),
+		}
+	case apierrors.IsNotFound(err):
+		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, id, message), RetryAfter: time.Second}
+	case refused(err):
+		return &plan.Problem{Reason: v1alpha1.ReasonRejected, Stalled: true, Message: fmt.Sprintf("the API server refuses to %s %s: %s", verb, id, message)}
+	}
+	problem := &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot %s %s now: %s", verb, id, message)}
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		problem.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return problem
+}
+
+// refused tells whether the same request can never succeed.
+func refused(err error) bool {
+	switch code(err) {
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
+func code(err error) int32 {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Code
+	}
+	return 0
+}
+
+// guardFailed tells whether a 422 may come from a test in our own patch: it
+// then has no causes, which a validation always has.
+func guardFailed(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0
+}
+
+// errorText is what may be told of an error. An API server repeats values in its
+// messages, so of a Secret only the fields are named.
+func errorText(err error, id manifest.ID) string {
+	if !manifest.IsSecret(id.GroupKind()) {
+		return trimmed(err.Error())
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return "the request did not succeed (details are withheld for Secrets)"
+	}
+	fields := causeFields(status.Status())
+	text := string(status.Status().Reason)
+	if len(fields) > 0 {
+		text += " (" + strings.Join(fields, ", ") + ")"
+	}
+	return text + "; details are withheld for Secrets"
+}
+
+func causeFields(status metav1.Status) []string {
+	var fields []string
+	if status.Details != nil {
+		for _, cause := range status.Details.Causes {
+			if cause.Field != "" {
+				fields = append(fields, cause.Field)
+			}
+		}
+	}
+	return fields
+}
+
+// grant is the command that gives a ServiceAccount the rights it lacks.
+func grant(id manifest.ID, writer *cluster.Writer) string {
+	account := strings.Replace(strings.TrimPrefix(writer.User(), "system:serviceaccount:"), "system:serviceaccount:", "", 1)
+	_, name, _ := strings.Cut(account, ":")
+	if id.Namespace == "" {
+		return fmt.Sprintf("kubectl create clusterrolebinding holdfast-%s --clusterrole=cluster-admin --serviceaccount=%s", name, account)
+	}
+	return fmt.Sprintf("kubectl create rolebinding holdfast-%s -n %s --clusterrole=edit --serviceaccount=%s", name, id.Namespace, account)
+}
+
+// watchProblem is why a kind cannot be watched.
+func watchProblem(gk schema.GroupKind, resource schema.GroupVersionResource, err error) *plan.Problem {
+	if apierrors.IsForbidden(err) {
+		return &plan.Problem{
+			Reason: v1alpha1.ReasonForbidden, Stalled: true,
+			Message: fmt.Sprintf("the controller may not list and watch %s: grant its ServiceAccount get, list and watch on them", resource.GroupResource()),
+		}
+	}
+	return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot watch %s now: %s", gk, trimmed(err.Error()))}
+}
+
+func trimmed(text string) string {
+	const limit = 1024
+	if len(text) > limit {
+		return strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,100 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// doneChange is one change that was made, for the event.
+type doneChange struct {
+	action Action
+	id     manifest.ID
+	paths  []string
+}
+
+// event tells in one event what was done.
+func (c *conclusion) event() {
+	if len(c.done) == 0 && len(c.warnings) == 0 {
+		return
+	}
+	var parts []string
+	for _, kind := range []struct {
+		action Action
+		word   string
+	}{{Create, "created"}, {Update, "corrected"}, {Delete, "deleted"}} {
+		if part := describeDone(c.done, kind.action, kind.word); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	reasons := map[Action]string{Create: "Created", Update: "Corrected", Delete: "Deleted"}
+	reason := "Changed"
+	if len(parts) == 1 {
+		reason = reasons[c.done[0].action]
+	}
+	note := strings.Join(append(parts, c.warnings...), "; ")
+	c.result.Event = &Event{Warning: len(c.warnings) > 0, Reason: reason, Note: shorten(note, 1024)}
+}
+
+func describeDone(done []doneChange, action Action, word string) string {
+	const shown = 3
+	var names []string
+	n := 0
+	for _, d := range done {
+		if d.action != action {
+			continue
+		}
+		if n++; n > shown {
+			continue
+		}
+		name := d.id.String()
+		if action == Update && len(d.paths) > 0 {
+			name += " (" + strings.Join(d.paths[:min(len(d.paths), shown)], ", ")
+			if len(d.paths) > shown {
+				name += fmt.Sprintf(" and %d more", len(d.paths)-shown)
+			}
+			name += ")"
+		}
+		names = append(names, name)
+	}
+	if n == 0 {
+		return ""
+	}
+	if n > shown {
+		names = append(names, fmt.Sprintf("%d more", n-shown))
+	}
+	return word + " " + strings.Join(names, ", ")
+}
+
+func shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit-len("…")], "") + "…"
+}
+
+// warnContested tells, once, that a leaf backs off from now on.
+func (c *conclusion) warnContested(leaf Leaf) {
+	f := c.plan.in.Memory.Fights[leaf]
+	desired, observed := maskedPair(leaf.ID, leaf.Path, f.Desired, f.Observed)
+	text := fmt.Sprintf("%s of %s is contested: desired %s, observed %s", leaf.Path, leaf.ID, inline(desired), inline(observed))
+	if f.Manager != "" {
+		text += ", written by " + f.Manager
+	}
+	c.warnings = append(c.warnings, text)
+}
+
+// inline is a value in a sentence.
+func inline(v delta.Value) string {
+	if !v.Set {
+		return "absent"
+	}
+	raw, err := json.Marshal(v.Any)
+	if err != nil {
+		return "?"
+	}
+	return shorten(string(raw), 80)
+}

@@ -1,0 +1,182 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// found is what is known of a desired resource after its change.
+type found struct {
+	live     map[string]any // nil if there is none of ours
+	compared delta.Comparison
+	problem  *Problem
+	// wrote is true if the API server answered our own create or patch.
+	wrote  bool
+	action Action
+}
+
+// find puts together what the plan knew and what came of its change.
+func (c *conclusion) find(res *resource, before *v1alpha1.ResourceStatus) found {
+	f := found{live: res.live, compared: res.compared, problem: res.problem}
+	outcome, attempted := c.outcomes[res.object.ID]
+	switch {
+	case !attempted:
+		f.problem = c.waiting(res)
+	case outcome.Gone:
+		f.live, f.problem = nil, outcome.Problem
+		c.result.Again = c.result.Again || outcome.Problem == nil
+	default:
+		f.problem, f.action = outcome.Problem, outcome.Action
+		if c.isOurs(res, outcome, before) {
+			f.live = outcome.Object
+			f.wrote = outcome.Problem == nil && outcome.Action != Unchanged
+			f.compared = c.responded(res, outcome, f.wrote)
+		}
+	}
+	if f.problem == nil || f.problem.Reason == v1alpha1.ReasonListTooShort {
+		f.problem = tooShort(res.object.ID, f.compared)
+	}
+	return f
+}
+
+// waiting is why a resource is not yet as it should be although nothing failed.
+func (c *conclusion) waiting(res *resource) *Problem {
+	if res.problem != nil || c.preview || c.plan.Suspended() || !res.change.Writes() {
+		return res.problem
+	}
+	verb := map[Action]string{Create: "created", Update: "corrected"}[res.change.Action]
+	return &Problem{Reason: v1alpha1.ReasonWaiting, Message: res.object.ID.String() + " is still to be " + verb}
+}
+
+// isOurs tells whether the object of an outcome may be taken for the resource.
+// What answers our own write is; what was found in its place is checked, since
+// an object that gets into the inventory will be deleted one day.
+func (c *conclusion) isOurs(res *resource, outcome Outcome, before *v1alpha1.ResourceStatus) bool {
+	if outcome.Object == nil {
+		return false
+	}
+	if outcome.Problem == nil && outcome.Action != Unchanged {
+		return true
+	}
+	return res.adopting && res.live != nil || mine(c.plan.in.Application, res.object.ID, before, outcome.Object)
+}
+
+func tooShort(id manifest.ID, compared delta.Comparison) *Problem {
+	if len(compared.TooShort) == 0 {
+		return nil
+	}
+	return stalled(v1alpha1.ReasonListTooShort, "%s: %s", id, strings.Join(compared.TooShort, "; "))
+}
+
+// responded takes in an API server's response: what it lengthened, what it
+// accepted in another form, and what is to be learned from it.
+// It returns the comparison with the response.
+func (c *conclusion) responded(res *resource, outcome Outcome, wrote bool) delta.Comparison {
+	live := outcome.Object
+	if wrote {
+		if outcome.WithoutLearned {
+			res.desired = res.entry.Desired(res.kind, res.object.Content, nil)
+		}
+		if !res.leftExtra() {
+			res.entry.RaiseSurplus(res.kind, res.desired, live)
+		}
+		res.previous = nil // what it had and the manifest has not is removed now
+	}
+	res.learn(live)
+	if wrote {
+		c.accept(res, live, outcome.Action)
+	}
+	after := c.plan.compare(res, live)
+	c.result.Again = c.result.Again || outcome.Problem == nil && after.Correctable()
+	return after
+}
+
+// leftExtra tells whether the patch left elements in a list that is too long,
+// because they are contested. The API server did not add those.
+func (res *resource) leftExtra() bool {
+	for _, d := range res.change.Fields {
+		if d.Reason == delta.Extra && d.HeldBack {
+			return true
+		}
+	}
+	return false
+}
+
+// accept records what the API server made of our write.
+func (c *conclusion) accept(res *resource, live map[string]any, action Action) {
+	after := c.plan.compare(res, live)
+	forms := delta.Accept(after, func(path string) bool { return res.wrote(path, action) && !isMark(path) })
+	for _, path := range sortedPaths(forms) {
+		if res.accepted == nil {
+			res.accepted = delta.Accepted{}
+		}
+		res.accepted[path] = forms[path]
+		if forms[path].Dropped() {
+			c.warnings = append(c.warnings, fmt.Sprintf("%s: the API server dropped %s: is it a typing error?", res.object.ID, path))
+		}
+	}
+	for _, d := range after.Differences {
+		if d.Reason == delta.Extra && !d.HeldBack && res.wrote(d.Path, action) {
+			// Somebody on the way to the API server adds it to whatever we write.
+			leaf := Leaf{res.object.ID, d.Path}
+			if c.plan.in.Memory.contest(leaf, d, c.now.Time, c.plan.in.Rules) {
+				c.warnContested(leaf)
+			}
+		}
+	}
+}
+
+// wrote tells whether a path was part of what we sent.
+func (res *resource) wrote(path string, action Action) bool {
+	if action == Create {
+		return true
+	}
+	for _, d := range res.change.Fields {
+		if !d.HeldBack && observer.Under(path, d.Path) {
+			return true
+		}
+	}
+	return false
+}
+
+// isMark tells whether a path is one of our own marks, which nobody may drop.
+func isMark(path string) bool {
+	return path == "metadata.labels['"+v1alpha1.LabelApplicationUID+"']" ||
+		path == "metadata.annotations['"+v1alpha1.AnnotationTrackingID+"']"
+}
+
+// corrected remembers the corrections that were made, for fights.
+func (c *conclusion) corrected(res *resource) {
+	done := doneChange{action: Update, id: res.object.ID}
+	if res.change.Action == Create {
+		done.action = Create
+	}
+	for _, d := range res.change.Fields {
+		if d.HeldBack {
+			continue
+		}
+		done.paths = append(done.paths, d.Path)
+		if d.Reason == delta.Removed || res.adopting {
+			continue
+		}
+		leaf := Leaf{res.object.ID, d.Path}
+		if c.plan.in.Memory.corrected(leaf, d, otherWriter(res.live, d), c.now.Time, c.plan.in.Rules) {
+			c.warnContested(leaf)
+		}
+	}
+	c.done = append(c.done, done)
+}
+
+// otherWriter names who wrote a drifted leaf, if it is known and not us.
+func otherWriter(live map[string]any, d delta.Difference) string {
+	manager, _ := LastWriter(live, d.Place())
+	if manager == v1alpha1.FieldManager {
+		return ""
+	}
+	return manager
+}

@@ -1,0 +1,157 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// stored is the desired state as the status shows it.
+func (res *resource) stored() map[string]any { return manifest.Redact(res.desired) }
+
+// record writes the schema and the desired state, or keeps those on record as
+// long as what they say is not yet done.
+func (c *conclusion) record(res *resource, f found) {
+	s := &c.result.Status
+	entry, desired := res.entry.Raw(), res.stored()
+	if !c.preview && res.isPending(f) {
+		entry, desired = res.previous.entry.Raw(), res.previous.desired
+	}
+	s.MangledObserverSchema = append(s.MangledObserverSchema, encode(entry))
+	s.LastAppliedManifest = append(s.LastAppliedManifest, encode(desired))
+}
+
+// isPending tells whether the record is still needed: it says what we wrote and
+// is to go, and that is still there, or nothing is known of the live object.
+func (res *resource) isPending(f found) bool {
+	r := res.previous
+	if f.wrote || r == nil || r.entry == nil || r.entry.Default != res.entry.Default {
+		return false
+	}
+	if f.problem != nil && f.compared.Relied == nil {
+		return true
+	}
+	return slices.ContainsFunc(f.compared.Differences, func(d delta.Difference) bool {
+		return d.Reason == delta.Removed || d.Reason == delta.Extra && !d.HeldBack
+	})
+}
+
+func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, f found) {
+	status := v1alpha1.ResourceStatus{
+		ResourceReference: reference(res.object.ID, res.object.APIVersion),
+		Schema:            v1alpha1.SchemaUser,
+	}
+	if res.entry.Default {
+		status.Schema = v1alpha1.SchemaDefault
+	}
+	if before != nil {
+		status.UID, status.LastCorrection = before.UID, before.LastCorrection
+	}
+	if f.live != nil {
+		status.UID = types.UID(text(f.live, "metadata", "uid"))
+	}
+	if f.wrote && f.action == Update && !res.adopting {
+		status.LastCorrection = &c.now
+	}
+	health, unhealthy := healthOf(f.live)
+	status.Health = health
+	if unhealthy != nil {
+		status.Reason, status.Message = unhealthy.Reason, unhealthy.Message
+		c.unhealthy = append(c.unhealthy, placedProblem{res.object.ID, unhealthy})
+	}
+	if f.problem != nil {
+		status.Reason, status.Message = f.problem.Reason, f.problem.Message
+		c.problems = append(c.problems, placedProblem{res.object.ID, f.problem})
+	}
+	c.result.Status.Resources = append(c.result.Status.Resources, status)
+}
+
+// accepted writes the accepted forms that still count: those whose desired
+// value the last comparison still asked for, or all if there was none.
+func (c *conclusion) accepted(res *resource, compared delta.Comparison) {
+	id := res.object.ID
+	delete(c.plan.in.Memory.Secrets, id)
+	for _, path := range sortedPaths(res.accepted) {
+		form := res.accepted[path]
+		if compared.Relied != nil && !compared.Relied[path] {
+			continue
+		}
+		if secretPath(id, path) {
+			c.plan.in.Memory.acceptSecret(id, path, form)
+			continue
+		}
+		a := v1alpha1.AcceptedField{
+			Resource: reference(id, res.object.APIVersion), Path: path,
+			Desired: encode(form.Desired.Any), Dropped: form.Dropped(),
+		}
+		if form.Accepted.Set {
+			value := encode(form.Accepted.Any)
+			a.Accepted = &value
+		}
+		c.result.Status.Accepted = append(c.result.Status.Accepted, a)
+	}
+}
+
+func sortedPaths(forms delta.Accepted) []string { return slices.Sorted(maps.Keys(forms)) }
+
+func (m *Memory) acceptSecret(id manifest.ID, path string, form delta.Form) {
+	if m.Secrets == nil {
+		m.Secrets = map[manifest.ID]delta.Accepted{}
+	}
+	if m.Secrets[id] == nil {
+		m.Secrets[id] = delta.Accepted{}
+	}
+	m.Secrets[id][path] = form
+}
+
+// contested writes the leaves that back off.
+func (c *conclusion) contested(res *resource, compared delta.Comparison) {
+	id := res.object.ID
+	for _, d := range compared.Differences {
+		c.drifted[Leaf{id, d.Path}] = true
+	}
+	for _, leaf := range c.plan.in.Memory.leaves(id) {
+		f := c.plan.in.Memory.Fights[leaf]
+		if !f.Contested() {
+			continue
+		}
+		field := v1alpha1.ContestedField{
+			Resource: reference(id, res.object.APIVersion), Path: leaf.Path, Manager: f.Manager,
+			Corrections: int32(f.Corrections), NextCorrection: metav1.NewTime(f.Next.UTC().Truncate(time.Second)),
+		}
+		if !secretPath(id, leaf.Path) {
+			field.Desired, field.Observed = optional(f.Desired), optional(f.Observed)
+		}
+		c.result.Status.Contested = append(c.result.Status.Contested, field)
+	}
+}
+
+// optional is a value that may be absent.
+func optional(v delta.Value) *runtime.RawExtension {
+	if !v.Set {
+		return nil
+	}
+	raw := encode(v.Any)
+	return &raw
+}
+
+// leaves are the leaves of a resource that have a history, in order.
+func (m *Memory) leaves(id manifest.ID) []Leaf {
+	var found []Leaf
+	for leaf := range m.Fights {
+		if leaf.ID == id {
+			found = append(found, leaf)
+		}
+	}
+	slices.SortFunc(found, func(a, b Leaf) int { return strings.Compare(a.Path, b.Path) })
+	return found
+}
