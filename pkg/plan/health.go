@@ -30,5 +30,7 @@ func healthOf(live map[string]any) (string, *Problem) {
 	case status.FailedStatus:
 		return string(result.Status), &Problem{Reason: v1alpha1.ReasonUnhealthy, Message: result.Message}
 	}
-	return string(result.Status), &Problem{Reason: v1alpha1.ReasonProgressing, Message: result.Message}
+	// kstatus counts replicas in its message: the status would be written for
+	// each Pod that becomes ready.
+	return string(result.Status), &Problem{Reason: v1alpha1.ReasonProgressing, Message: "in progress"}
 }

@@ -94,6 +94,14 @@ func ownerOf(live map[string]any) string {
 	return ""
 }
 
+// marks is the number of held leaves that are our own marks.
+func (p *Plan) marks() int {
+	if p.in.Application.UID == "" {
+		return 0
+	}
+	return 2
+}
+
 // withMarks adds our marks to a desired state and observes them, so that they
 // are created, compared and corrected like any held field. Neither argument is
 // changed.
