@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Names of the components.
@@ -41,13 +43,15 @@ func (c *Cluster) Kill(component string) error {
 		return err
 	}
 	// The supervisor removes the file when it has buried the process.
-	for range 1000 {
-		if _, err := os.Stat(c.pidFile(component)); errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		time.Sleep(10 * time.Millisecond)
+	gone := func(context.Context) (bool, error) {
+		_, err := os.Stat(c.pidFile(component))
+		return errors.Is(err, os.ErrNotExist), nil
 	}
-	return fmt.Errorf("%s was killed but did not go", component)
+	err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, 10*time.Second, true, gone)
+	if err != nil {
+		return fmt.Errorf("waiting for the end of %s: %w", component, err)
+	}
+	return nil
 }
 
 // Pause stops the component where it is: it keeps its connections and answers nothing.

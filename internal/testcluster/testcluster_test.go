@@ -2,7 +2,6 @@ package testcluster_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"os"
 	"strings"
@@ -123,7 +122,7 @@ func TestAPausedAPIServerAnswersNothingUntilItResumes(t *testing.T) {
 
 	require.NoError(t, cluster.Pause(testcluster.APIServer))
 	_, err = get(t, objects, time.Second)
-	require.True(t, errors.Is(err, context.DeadlineExceeded), "%v", err)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 
 	require.NoError(t, cluster.Resume(testcluster.APIServer))
 	_, err = get(t, objects, 30*time.Second)
@@ -151,6 +150,7 @@ func TestPodsOfADeploymentBecomeReadyAndGo(t *testing.T) {
 }
 
 func get(t *testing.T, objects dynamic.ResourceInterface, timeout time.Duration) (*unstructured.Unstructured, error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	return objects.Get(ctx, "one", metav1.GetOptions{})

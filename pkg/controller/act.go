@@ -130,7 +130,11 @@ func (a *action) one(ctx context.Context, change plan.Change) {
 		a.record(change.ID, plan.Outcome{Action: change.Action, Problem: problem})
 		return
 	}
+	read := false
 	for range attempts {
+		if change.ReadFirst && !read {
+			change, read = a.readFirst(ctx, at, change), true
+		}
 		outcome, again := a.try(ctx, at, change)
 		if !again {
 			a.record(change.ID, outcome)
@@ -145,6 +149,20 @@ func (a *action) one(ctx context.Context, change plan.Change) {
 	a.record(change.ID, plan.Outcome{Action: change.Action, Problem: &plan.Problem{
 		Reason: v1alpha1.ReasonRetrying, Message: change.ID.String() + " keeps changing while it is being written",
 	}})
+}
+
+// readFirst decides a change again with the whole object, if it can be read.
+func (a *action) readFirst(ctx context.Context, at cluster.Location, change plan.Change) plan.Change {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	object, err := a.g.writer.Get(ctx, at)
+	if err != nil {
+		return change
+	}
+	if fresh := a.found(change.ID, object); fresh.Action == change.Action {
+		return fresh
+	}
+	return change // its guards will see that somebody was faster
 }
 
 func (a *action) locate(change plan.Change) (cluster.Location, *plan.Problem) {

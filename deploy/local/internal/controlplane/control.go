@@ -33,9 +33,10 @@ func (s *supervisor) serveControl(stop context.CancelFunc) (*control, error) {
 	c := &control{dir: s.dir}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, _ *http.Request) {
-		if !s.ready.Load() {
-			http.Error(w, "starting", http.StatusServiceUnavailable)
+		if s.ready.Load() {
+			return
 		}
+		http.Error(w, "starting", http.StatusServiceUnavailable)
 	})
 	mux.HandleFunc("POST /stop", func(http.ResponseWriter, *http.Request) { stop() })
 	mux.HandleFunc("POST /restart/{component}", func(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +76,7 @@ func (d directory) command(ctx context.Context, method, path string) error {
 	if err := d.readJSON(controlFile, &e); err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, method, e.URL+path, nil)
+	request, err := http.NewRequestWithContext(ctx, method, e.URL+path, http.NoBody)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -207,13 +208,15 @@ func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for range 1000 {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	err := poll(ctx, func() error {
 		if condition() {
-			return
+			return nil
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("still not: %s", what)
+		return errors.New("still not: " + what)
+	})
+	check(t, err)
 }
 
 type safeBuffer struct {

@@ -48,6 +48,15 @@ func (d directory) readJSON(name string, value any) error {
 	return nil
 }
 
+// clean removes what another run has left: a pid file, if its supervisor was killed,
+// would name some other process now, and old logs would mix with the new.
+func (d directory) clean() {
+	for _, name := range []string{Etcd, APIServer, ControllerManager, Scheduler, Kwok} {
+		_ = os.Remove(d.pid(name))
+		_ = os.Remove(d.log(name))
+	}
+}
+
 // errLocked says that another supervisor has the directory.
 var errLocked = errors.New("the directory belongs to a running control plane")
 

@@ -11,7 +11,7 @@
 // A directory holds everything that belongs to one control plane:
 //
 //	kubeconfig         server, certificate authority and token, system:masters
-//	<component>.log    standard output and error, appended to on a restart
+//	<component>.log    standard output and error of this run, restarts included
 //	<component>.pid    exists exactly as long as the process runs
 //	audit.log          one JSON object per completed request, with Options.Audit
 //	etcd/              the data

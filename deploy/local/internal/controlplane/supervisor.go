@@ -33,10 +33,7 @@ type supervisor struct {
 
 func newSupervisor(o Options, errOut io.Writer) (*supervisor, error) {
 	s := &supervisor{options: o, dir: directory(o.Dir), launcher: newLauncher(), errOut: errOut}
-	// Left behind by a supervisor that was killed: they would name other processes now.
-	for _, name := range []string{Etcd, APIServer, ControllerManager, Scheduler, Kwok} {
-		_ = os.Remove(s.dir.pid(name))
-	}
+	s.dir.clean()
 	var err error
 	if s.executable, err = os.Executable(); err != nil {
 		return nil, fmt.Errorf("finding this program: %w", err)

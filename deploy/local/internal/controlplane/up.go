@@ -15,8 +15,8 @@ const Ready = "ready"
 
 // Up runs a control plane until the context ends, Down is called on its directory, or
 // its parent dies. If one already runs in the directory, it says so and returns.
-func Up(ctx context.Context, o Options, out, errOut io.Writer) error {
-	o, err := o.complete()
+func Up(ctx context.Context, o Options, out, errOut io.Writer) (err error) {
+	o, err = o.complete()
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func Up(ctx context.Context, o Options, out, errOut io.Writer) error {
 	}
 	defer lock.Close()
 	if o.Remove {
-		defer os.RemoveAll(o.Dir)
+		defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
 	}
 	return run(ctx, o, out, errOut)
 }

@@ -1,0 +1,98 @@
+// Command bench measures the controller on a real API server and prints one
+// table: what was measured, the target, and what a bare client reaches doing the
+// same writes in the same run on the same machine.
+//
+// It runs bin/holdfast-controller as a process of its own and exits 0 whatever
+// the figures are; it fails only if it cannot measure.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/internal/testcluster/binaries"
+)
+
+func main() {
+	applications := flag.Int("applications", 1000, "Applications of P5")
+	rest := flag.Duration("rest", time.Minute, "how long P2 watches for requests at rest")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *applications, *rest); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, applications int, rest time.Duration) error {
+	root, err := binaries.Root()
+	if err != nil {
+		return err
+	}
+	cluster, err := testcluster.Start(ctx, testcluster.Options{})
+	if err != nil {
+		return err
+	}
+	defer cluster.Stop()
+	b := &bench{
+		cluster: cluster, controller: filepath.Join(root, "bin", "holdfast-controller"),
+		definition: filepath.Join(root, "deploy", "crd"), applications: applications, rest: rest,
+	}
+	fmt.Printf("%d cores, %s, Go %s; kube-apiserver and etcd on the same machine, audit log on\n\n",
+		runtime.NumCPU(), runtime.GOOS+"/"+runtime.GOARCH, runtime.Version())
+	return b.all(ctx)
+}
+
+// bench is one run on one control plane.
+type bench struct {
+	cluster      *testcluster.Cluster
+	controller   string // path of the binary
+	definition   string // folder of the CRDs
+	applications int
+	rest         time.Duration
+
+	client  *client
+	process *process
+	table   table
+}
+
+// all measures row by row. A row that cannot be measured says so and does not
+// hide the others.
+func (b *bench) all(ctx context.Context) error {
+	var err error
+	if b.client, err = newClient(b.cluster.Config()); err != nil {
+		return err
+	}
+	if err := b.client.install(ctx, b.definition); err != nil {
+		return err
+	}
+	rows := []struct {
+		name    string
+		measure func(context.Context) error
+	}{
+		{"P12", b.empty}, {"P1", b.create}, {"P3", b.oneDrift}, {"P5", b.many},
+		{"P4", b.latency}, {"P6", b.driftsAtOnce}, {"P2", b.atRest}, {"P10", b.large},
+	}
+	b.table.header()
+	for _, row := range rows {
+		if err := row.measure(ctx); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			b.table.row(row.name, "not measured", err.Error(), "", "")
+		}
+	}
+	if b.process != nil {
+		b.process.stop()
+	}
+	return nil
+}

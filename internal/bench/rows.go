@@ -1,0 +1,355 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// requests are those of the controller since a mark, without watches, discovery
+// and events.
+func (b *bench) requests(since testcluster.Mark) (testcluster.Requests, error) {
+	all, err := b.cluster.Requests(since)
+	if err != nil {
+		return nil, err
+	}
+	return all.By("holdfast-controller").Where(func(r testcluster.Request) bool {
+		return r.Verb != "watch" && r.Resource != "" && r.Resource != "events"
+	}), nil
+}
+
+// settled waits until the controller has sent nothing for a while.
+func (b *bench) settled(ctx context.Context, since testcluster.Mark) (testcluster.Requests, error) {
+	before := -1
+	for ctx.Err() == nil {
+		time.Sleep(500 * time.Millisecond)
+		requests, err := b.requests(since)
+		if err != nil || len(requests) == before {
+			return requests, err
+		}
+		before = len(requests)
+	}
+	return nil, ctx.Err()
+}
+
+// empty is P12.
+func (b *bench) empty(ctx context.Context) error {
+	var err error
+	if b.process, err = b.start(ctx); err != nil {
+		return err
+	}
+	const pause = 20 * time.Second
+	time.Sleep(time.Second)
+	mark := b.cluster.Mark()
+	before, err := b.process.cpu()
+	if err != nil {
+		return err
+	}
+	time.Sleep(pause)
+	after, err := b.process.cpu()
+	if err != nil {
+		return err
+	}
+	memory, err := b.process.memory()
+	if err != nil {
+		return err
+	}
+	requests, err := b.requests(mark)
+	if err != nil {
+		return err
+	}
+	b.table.row("P12", "controller on an empty cluster: ready after", seconds(b.process.ready), "", "≤ 1 s")
+	b.table.row("", "memory", fmt.Sprintf("%d MiB", memory/1024), "", "≤ 45 MiB")
+	b.table.row("", "requests in 20 s", fmt.Sprint(len(requests)), "", "0")
+	b.table.row("", "CPU", fmt.Sprintf("%.2f %%", 100*(after-before).Seconds()/pause.Seconds()), "", "≤ 0.1 %")
+	return nil
+}
+
+// create is P1.
+func (b *bench) create(ctx context.Context) error {
+	if err := b.readyAfter(ctx, application("warm", "warm")); err != nil {
+		return err
+	}
+	for _, n := range []int{1, 4, 10} {
+		names := numbered("create", n)
+		mark := b.cluster.Mark()
+		if err := b.readyAfter(ctx, application("create", names...)); err != nil {
+			return err
+		}
+		requests, err := b.settled(ctx, mark)
+		if err != nil {
+			return err
+		}
+		reads := len(requests) - len(requests.Writes())
+		b.table.row("P1", fmt.Sprintf("requests to create %d resources, reads", n),
+			fmt.Sprintf("%d, %d", len(requests), reads), "", fmt.Sprintf("%d, 0", n+2))
+		if err := b.client.remove(ctx, "create"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readyAfter submits an Application and waits for it.
+func (b *bench) readyAfter(ctx context.Context, app *unstructured.Unstructured) error {
+	return await(ctx, b.client.apps(), 1,
+		func(u *unstructured.Unstructured) bool { return u.GetName() == app.GetName() && ready(u) },
+		func() error {
+			_, err := b.client.apps().Create(ctx, app, metav1.CreateOptions{})
+			return err
+		})
+}
+
+// oneDrift is P3.
+func (b *bench) oneDrift(ctx context.Context) error {
+	mark := b.cluster.Mark()
+	if _, err := b.revert(ctx, "warm", "changed"); err != nil {
+		return err
+	}
+	requests, err := b.settled(ctx, mark)
+	if err != nil {
+		return err
+	}
+	kinds := make([]string, len(requests))
+	for i, r := range requests {
+		kinds[i] = r.Verb + " " + strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")
+	}
+	b.table.row("P3", "requests for one drift", fmt.Sprint(len(requests)), "", "1 patch + ≤ 1 status")
+	b.table.row("", strings.Join(kinds, ", "), "", "", "")
+	return nil
+}
+
+// revert drifts one ConfigMap and returns how long its value was wrong, from the
+// response to the foreign write to the event of the correction.
+func (b *bench) revert(ctx context.Context, name, value string) (time.Duration, error) {
+	drifted := false
+	var begun, ended time.Time
+	err := await(ctx, b.client.configMaps(), 1, func(u *unstructured.Unstructured) bool {
+		if u.GetName() != name {
+			return false
+		}
+		drifted = drifted || !held(u)
+		if drifted && held(u) {
+			ended = time.Now()
+			return true
+		}
+		return false
+	}, func() error {
+		err := b.client.drift(ctx, name, value)
+		begun = time.Now()
+		return err
+	})
+	return max(ended.Sub(begun), 0), err
+}
+
+// latency is P4, with as many objects held as P5 has left.
+func (b *bench) latency(ctx context.Context) error {
+	var all []time.Duration
+	for i := range 200 {
+		d, err := b.revert(ctx, fmt.Sprintf("many-%d", i%b.applications), fmt.Sprintf("drift-%d", i))
+		if err != nil {
+			return err
+		}
+		all = append(all, d)
+	}
+	b.table.row("P4", fmt.Sprintf("one drift reverted, %d held: p50 / p99", b.applications),
+		milliseconds(percentile(all, 50))+" / "+milliseconds(percentile(all, 99)), "", "≤ 6 / ≤ 20 ms")
+	return nil
+}
+
+// many is P5.
+func (b *bench) many(ctx context.Context) error {
+	floor, err := b.bareMany(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := b.process.memory()
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	err = await(ctx, b.client.apps(), b.applications,
+		func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetName(), "many-") && ready(u) },
+		func() error {
+			return each(ctx, b.applications, func(ctx context.Context, i int) error {
+				name := fmt.Sprintf("many-%d", i)
+				_, err := b.client.apps().Create(ctx, application(name, name), metav1.CreateOptions{})
+				return err
+			})
+		})
+	if err != nil {
+		return err
+	}
+	took := time.Since(begun)
+	after, err := b.process.memory()
+	if err != nil {
+		return err
+	}
+	n := b.applications
+	b.table.row("P5", fmt.Sprintf("%d Applications at once, all Ready", n), rate(n, took), rate(n, floor),
+		fmt.Sprintf("≥ 60 %% of bare (is %.0f %%), ≥ 5 × 43/s", 100*floor.Seconds()/took.Seconds()))
+	b.table.row("P7", "resident memory per held object", fmt.Sprintf("%.1f KiB", float64(after-before)/float64(n)), "", "≤ 4 KiB (heap)")
+	return nil
+}
+
+// bareMany does the writes of P5 without a controller: submit, metadata, create,
+// status.
+func (b *bench) bareMany(ctx context.Context) (time.Duration, error) {
+	b.process.stop()
+	status, err := json.Marshal(map[string]any{"status": map[string]any{"summary": strings.Repeat("x", 900)}})
+	if err != nil {
+		return 0, err
+	}
+	metadata := []byte(`{"metadata":{"annotations":{"a":"b"}}}`)
+	names := make([]string, b.applications)
+	begun := time.Now()
+	err = each(ctx, b.applications, func(ctx context.Context, i int) error {
+		names[i] = fmt.Sprintf("bare-%d", i)
+		if _, err := b.client.apps().Create(ctx, application(names[i], names[i]), metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		if _, err := b.client.apps().Patch(ctx, names[i], types.MergePatchType, metadata, metav1.PatchOptions{}); err != nil {
+			return err
+		}
+		if _, err := b.client.configMaps().Create(ctx, configMap(names[i]), metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		_, err := b.client.apps().Patch(ctx, names[i], types.MergePatchType, status, metav1.PatchOptions{}, "status")
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	took := time.Since(begun)
+	if err := b.client.remove(ctx, names...); err != nil {
+		return 0, err
+	}
+	err = each(ctx, len(names), func(ctx context.Context, i int) error {
+		return b.client.configMaps().Delete(ctx, names[i], metav1.DeleteOptions{})
+	})
+	if err != nil {
+		return 0, err
+	}
+	b.process, err = b.start(ctx)
+	return took, err
+}
+
+// driftsAtOnce is P6. The bare client drifts and reverts by itself, on objects
+// that nobody holds.
+func (b *bench) driftsAtOnce(ctx context.Context) error {
+	const n = 200
+	err := each(ctx, n, func(ctx context.Context, i int) error {
+		_, err := b.client.configMaps().Create(ctx, configMap(fmt.Sprintf("free-%d", i)), metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	for _, value := range []string{"drift", "held"} {
+		err := each(ctx, n, func(ctx context.Context, i int) error {
+			return b.client.drift(ctx, fmt.Sprintf("free-%d", i), value)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	floor := time.Since(begun)
+	drifted := map[string]bool{}
+	begun = time.Now()
+	err = await(ctx, b.client.configMaps(), n, func(u *unstructured.Unstructured) bool {
+		if strings.HasPrefix(u.GetName(), "many-") && !held(u) {
+			drifted[u.GetName()] = true
+		}
+		return drifted[u.GetName()] && held(u)
+	}, func() error {
+		return each(ctx, n, func(ctx context.Context, i int) error {
+			return b.client.drift(ctx, fmt.Sprintf("many-%d", i), "all at once")
+		})
+	})
+	if err != nil {
+		return err
+	}
+	took := time.Since(begun)
+	b.table.row("P6", "200 drifts at once, made and all reverted", seconds(took), seconds(floor),
+		fmt.Sprintf("≤ 1.3 × bare (is %.2f ×)", took.Seconds()/floor.Seconds()))
+	return nil
+}
+
+// atRest is P2.
+func (b *bench) atRest(ctx context.Context) error {
+	mark := b.cluster.Mark()
+	if _, err := b.settled(ctx, mark); err != nil {
+		return err
+	}
+	mark = b.cluster.Mark()
+	time.Sleep(b.rest)
+	requests, err := b.requests(mark)
+	if err != nil {
+		return err
+	}
+	b.table.row("P2", fmt.Sprintf("requests at rest in %s, %d Applications", b.rest, b.applications), fmt.Sprint(len(requests)), "", "0")
+	return nil
+}
+
+// large is P10.
+func (b *bench) large(ctx context.Context) error {
+	const n = 1000
+	names := numbered("bare-large", n)
+	begun := time.Now()
+	err := each(ctx, n, func(ctx context.Context, i int) error {
+		_, err := b.client.configMaps().Create(ctx, configMap(names[i]), metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	floor := time.Since(begun)
+	app := application("large", numbered("large", n)...)
+	begun = time.Now()
+	if err := b.readyAfter(ctx, app); err != nil {
+		return err
+	}
+	took := time.Since(begun)
+	b.table.row("P10", "one Application of 1000 resources, Ready", rate(n, took), rate(n, floor),
+		fmt.Sprintf("≥ 60 %% of bare (is %.0f %%)", 100*floor.Seconds()/took.Seconds()))
+	decided, err := decideTime(app)
+	if err != nil {
+		return err
+	}
+	b.table.row("", "its plan computed in", milliseconds(decided), "", "≤ 100 ms")
+	return nil
+}
+
+func decideTime(u *unstructured.Unstructured) (time.Duration, error) {
+	raw, err := u.MarshalJSON()
+	if err != nil {
+		return 0, err
+	}
+	app := &v1alpha1.Application{}
+	if err := json.Unmarshal(raw, app); err != nil {
+		return 0, err
+	}
+	app.Namespace, app.UID = namespace, "bench"
+	begun := time.Now()
+	plan.Decide(plan.Input{Application: app, Kinds: plan.Offline()})
+	return time.Since(begun), nil
+}
+
+func numbered(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%d", prefix, i)
+	}
+	return names
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+)
+
+// await watches a kind until the condition has held once for n different
+// objects. begin is called when the watch is open.
+func await(ctx context.Context, resource dynamic.ResourceInterface, n int, condition func(*unstructured.Unstructured) bool, begin func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	list, err := resource.List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return err
+	}
+	stream, err := resource.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+	if err != nil {
+		return err
+	}
+	defer stream.Stop()
+	failed := make(chan error, 1)
+	go func() { failed <- begin() }()
+	met := map[string]bool{}
+	for len(met) < n {
+		select {
+		case event, open := <-stream.ResultChan():
+			if !open {
+				return errors.New("the watch has ended early")
+			}
+			if u, ok := event.Object.(*unstructured.Unstructured); ok && condition(u) {
+				met[u.GetName()] = true
+			}
+		case err := <-failed:
+			if err != nil {
+				return err
+			}
+			failed = nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// ready tells whether an Application is Ready.
+func ready(u *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == "Ready" {
+			return m["status"] == "True"
+		}
+	}
+	return false
+}
+
+// held tells whether a ConfigMap has its held value.
+func held(u *unstructured.Unstructured) bool {
+	value, _, _ := unstructured.NestedString(u.Object, "data", "key")
+	return value == "held"
+}
