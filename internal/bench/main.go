@@ -14,6 +14,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -23,17 +25,18 @@ import (
 
 func main() {
 	applications := flag.Int("applications", 1000, "Applications of P5")
+	only := flag.String("rows", "", "comma-separated rows to measure, such as P5,P10; empty: all")
 	rest := flag.Duration("rest", time.Minute, "how long P2 watches for requests at rest")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *applications, *rest); err != nil {
+	if err := run(ctx, *applications, *rest, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, applications int, rest time.Duration) error {
+func run(ctx context.Context, applications int, rest time.Duration, only string) error {
 	root, err := binaries.Root()
 	if err != nil {
 		return err
@@ -45,7 +48,7 @@ func run(ctx context.Context, applications int, rest time.Duration) error {
 	defer cluster.Stop()
 	b := &bench{
 		cluster: cluster, controller: filepath.Join(root, "bin", "holdfast-controller"),
-		definition: filepath.Join(root, "deploy", "crd"), applications: applications, rest: rest,
+		definition: filepath.Join(root, "deploy", "crd"), applications: applications, rest: rest, only: only,
 	}
 	fmt.Printf("%d cores, %s, Go %s; kube-apiserver and etcd on the same machine, audit log on\n\n",
 		runtime.NumCPU(), runtime.GOOS+"/"+runtime.GOARCH, runtime.Version())
@@ -59,10 +62,19 @@ type bench struct {
 	definition   string // folder of the CRDs
 	applications int
 	rest         time.Duration
+	only         string
 
 	client  *client
 	process *process
 	table   table
+}
+
+// ensureRunning starts the controller for a run that leaves the first rows out.
+func (b *bench) ensureRunning(ctx context.Context) (err error) {
+	if b.process == nil && b.only != "" {
+		b.process, err = b.start(ctx)
+	}
+	return err
 }
 
 // all measures row by row. A row that cannot be measured says so and does not
@@ -84,6 +96,12 @@ func (b *bench) all(ctx context.Context) error {
 	}
 	b.table.header()
 	for _, row := range rows {
+		if b.only != "" && !slices.Contains(strings.Split(b.only, ","), row.name) {
+			continue
+		}
+		if err := b.ensureRunning(ctx); err != nil {
+			return err
+		}
 		if err := row.measure(ctx); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()

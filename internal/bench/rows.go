@@ -316,13 +316,25 @@ func (b *bench) large(ctx context.Context) error {
 	}
 	floor := time.Since(begun)
 	app := application("large", numbered("large", n)...)
+	isReady := make(chan error, 1)
 	begun = time.Now()
-	if err := b.readyAfter(ctx, app); err != nil {
+	err = await(ctx, b.client.configMaps(), n,
+		func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetName(), "large-") },
+		func() error {
+			go func() { isReady <- b.readyAfter(ctx, app) }()
+			return nil
+		})
+	if err != nil {
 		return err
 	}
 	took := time.Since(begun)
-	b.table.row("P10", "one Application of 1000 resources, Ready", rate(n, took), rate(n, floor),
+	if err := <-isReady; err != nil {
+		return err
+	}
+	ready := time.Since(begun)
+	b.table.row("P10", "one Application of 1000 resources, created", rate(n, took), rate(n, floor),
 		fmt.Sprintf("≥ 60 %% of bare (is %.0f %%)", 100*floor.Seconds()/took.Seconds()))
+	b.table.row("", "and Ready", rate(n, ready), "", "")
 	decided, err := decideTime(app)
 	if err != nil {
 		return err

@@ -40,12 +40,15 @@ func await(ctx context.Context, resource dynamic.ResourceInterface, n int, condi
 			if err != nil {
 				return err
 			}
-			failed = nil
+			failed = nil // a nil channel never answers
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	return nil
+	if failed == nil {
+		return nil
+	}
+	return <-failed // the watch may be faster than the response
 }
 
 // ready tells whether an Application is Ready.

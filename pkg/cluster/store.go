@@ -132,12 +132,13 @@ func (s *Store) Wrote(content map[string]any) {
 	s.put(o)
 }
 
-// Deleted takes in that the object with that UID is gone.
+// Deleted takes in that the object with that UID is gone. If it is not here, the
+// watch was faster and will not speak of it again.
 func (s *Store) Deleted(key types.NamespacedName, uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.gone[uid] = struct{}{}
 	if o := s.objects[key]; o != nil && o.UID == uid {
+		s.gone[uid] = struct{}{}
 		s.drop(o)
 	}
 }
@@ -280,12 +281,4 @@ func objectOf(item any) (*Object, error) {
 		return newObject(item)
 	}
 	return nil, fmt.Errorf("a watch gave a %T", item)
-}
-
-// IsGone tells whether the object with that UID is known to be deleted.
-func (s *Store) IsGone(uid types.UID) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	_, gone := s.gone[uid]
-	return gone
 }

@@ -22,7 +22,7 @@ import (
 
 const (
 	// inFlight is how many requests are sent at a time for one Application.
-	inFlight = 8
+	inFlight = 16
 	// attempts is how often a change is decided again at once, because somebody
 	// was faster.
 	attempts = 4
@@ -320,6 +320,9 @@ func (a *action) gone(at cluster.Location, uid string) {
 	if store, _ := a.c.watches.Store(at.Mapping.Resource); store != nil {
 		store.Deleted(types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, types.UID(uid))
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.g.memory.gone[types.UID(uid)] = true
 }
 
 // applies tells whether a patch, guards included, fits an object.

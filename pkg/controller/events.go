@@ -38,13 +38,13 @@ func (c *Controller) startEvents(ctx context.Context) (stop func(), err error) {
 }
 
 // announce tells people what was done.
-func (c *Controller) announce(app *v1alpha1.Application, result plan.Result) {
-	if result.Event == nil {
+func (c *Controller) announce(app *v1alpha1.Application, event *plan.Event) {
+	if event == nil {
 		return
 	}
 	kind := corev1.EventTypeNormal
-	if result.Event.Warning {
+	if event.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	c.events.Eventf(app, nil, kind, result.Event.Reason, "Reconcile", "%s", result.Event.Note)
+	c.events.Eventf(app, nil, kind, event.Reason, "Reconcile", "%s", event.Note)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -27,11 +29,24 @@ func (c *Controller) finalize(ctx context.Context, app *v1alpha1.Application) (t
 		return c.report(ctx, app, p, outcomes)
 	}
 	finalizers := slices.DeleteFunc(slices.Clone(app.Finalizers), func(f string) bool { return f == v1alpha1.Finalizer })
-	if _, err := c.client.WriteMetadata(ctx, app, finalizers, nil); err != nil {
+	written, err := c.client.WriteMetadata(ctx, app, finalizers, nil)
+	if err != nil {
 		return again(err)
 	}
-	c.announce(app, p.Conclude(outcomes, c.options.Now()))
-	return 0, nil
+	c.announce(app, p.Conclude(outcomes, c.options.Now()).Event)
+	return 0, c.letGo(written)
+}
+
+// letGo has the store know, before the watch does, that the Application is gone
+// or that only somebody else's finalizers hold it: what the watches still have
+// to say about its objects is of no interest.
+func (c *Controller) letGo(app *v1alpha1.Application) error {
+	c.forget(app.UID)
+	if len(app.Finalizers) > 0 {
+		return c.wroteApplication(app)
+	}
+	c.applications.Deleted(types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, app.UID)
+	return nil
 }
 
 // released tells whether nothing of the Application is left, or all of it was

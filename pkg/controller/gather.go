@@ -61,6 +61,18 @@ func (c *Controller) gather(ctx context.Context, app *v1alpha1.Application) (*ga
 	return g, nil
 }
 
+// asReported is the input with the status as it will be when the postponed
+// report is written.
+func (g *gathered) asReported() plan.Input {
+	if g.memory.postponed == nil {
+		return g.input
+	}
+	input, app := g.input, *g.input.Application
+	app.Status = g.memory.postponed.status
+	input.Application = &app
+	return input
+}
+
 // collect takes the objects with the Application's label from the stores.
 func (c *Controller) collect(app *v1alpha1.Application, g *gathered) {
 	for gk, kind := range g.kinds.known {
@@ -113,7 +125,7 @@ func (c *Controller) addUnwatched(ctx context.Context, g *gathered) {
 		if !ok || kind.problem != nil {
 			continue
 		}
-		if store, _ := c.watches.Store(kind.Resource); store != nil && store.IsGone(status.UID) {
+		if g.memory.gone[status.UID] {
 			continue
 		}
 		object, err := g.writer.Get(ctx, cluster.Location{ID: id, Mapping: kind.Mapping})

@@ -21,6 +21,10 @@ type memory struct {
 	// found has objects that exist and are in no watch, because they do not
 	// carry our label.
 	found map[manifest.ID]found
+	// gone has the objects that we deleted and know to be gone.
+	gone map[types.UID]bool
+	// postponed is the report that is not written yet, if there is one.
+	postponed *postponed
 }
 
 type failure struct {
@@ -48,6 +52,7 @@ func (c *Controller) memoryOf(app *v1alpha1.Application) *memory {
 		m.generation = app.Generation
 		m.failures = map[manifest.ID]*failure{}
 		m.found = map[manifest.ID]found{}
+		m.gone = map[types.UID]bool{}
 	}
 	c.names[app.UID] = types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 	return m

@@ -29,7 +29,7 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (t
 	if err != nil || g.waiting {
 		return 0, err
 	}
-	p := plan.Decide(g.input)
+	p := plan.Decide(g.asReported())
 	if p.Suspended() || p.Refused != nil {
 		return c.report(ctx, app, p, nil)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,15 +18,69 @@ import (
 // report writes the status, if it changed, and one event, if something was
 // done. It is the only place that turns outcomes into either.
 func (c *Controller) report(ctx context.Context, app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) (time.Duration, error) {
-	result := p.Conclude(outcomes, c.options.Now())
+	m, now := c.memoryOf(app), c.options.Now()
+	result := p.Conclude(outcomes, now)
+	after := result.RetryAfter
+	if result.Again {
+		after = time.Millisecond
+	}
+	if m.postponed == nil && result.Event == nil && same(app.Status, result.Status) {
+		return after, nil
+	}
+	m.postpone(result, now)
+	if wait := m.postponed.until.Sub(now); wait > 0 && routine(app.Status, result.Status) {
+		return sooner(after, wait), nil
+	}
 	if err := c.writeStatus(ctx, app, result.Status); err != nil {
 		return again(err)
 	}
-	c.announce(app, result)
-	if result.Again {
-		return time.Millisecond, nil
+	event := m.postponed.event
+	m.postponed = nil
+	c.announce(app, event)
+	return after, nil
+}
+
+// sooner is the smaller of two waits, where 0 is no wait at all.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b < a {
+		return b
 	}
-	return result.RetryAfter, nil
+	return a
+}
+
+// reportDelay is how long the report of a correction may wait. The corrections
+// of others come first when there are many, and several of one Application
+// become one report.
+const reportDelay = 500 * time.Millisecond
+
+// postponed is a report that is not written yet.
+type postponed struct {
+	status v1alpha1.ApplicationStatus
+	event  *plan.Event
+	until  time.Time
+}
+
+// postpone adds a result to the report that is not written yet.
+func (m *memory) postpone(result plan.Result, now time.Time) {
+	if m.postponed == nil {
+		m.postponed = &postponed{until: now.Add(reportDelay)}
+	}
+	m.postponed.status = result.Status
+	m.postponed.event = m.postponed.event.And(result.Event)
+}
+
+// routine tells whether a status says nothing new but when something was last
+// corrected and what was seen. All that must survive a crash is the same.
+func routine(before, after v1alpha1.ApplicationStatus) bool {
+	if len(before.Resources) != len(after.Resources) {
+		return false
+	}
+	after.Resources = slices.Clone(after.Resources)
+	for i := range after.Resources {
+		after.Resources[i].LastCorrection = before.Resources[i].LastCorrection
+	}
+	after.LastObservedManifest = before.LastObservedManifest
+	return same(before, after)
 }
 
 // writeStatus replaces the status unless it is the same. If somebody has written

@@ -60,6 +60,16 @@ func (c *comparer) relyOn(path *observer.Path, want Value) (Form, bool) {
 	return form, true
 }
 
+// keepForm keeps the form of a value that may be in place as it was written.
+func (c *comparer) keepForm(s spot) {
+	if len(c.in.Accepted) == 0 {
+		return
+	}
+	if value, ok := observed(s); ok {
+		c.relyOn(s.path, Some(value))
+	}
+}
+
 // keepHidden keeps the forms of what lies below a difference: nothing can be
 // said of them before it is corrected.
 func (c *comparer) keepHidden() {

@@ -73,12 +73,7 @@ func (c *comparer) compare(s spot) {
 	if !s.want.Set {
 		return
 	}
-	if s.node.Shape == observer.Leaf {
-		c.out.Held++
-	}
-	if value, ok := observed(s); ok {
-		c.relyOn(s.path, Some(value))
-	}
+	c.keepForm(s)
 	if !s.live.Set {
 		c.missing(s)
 		return
@@ -123,10 +118,15 @@ func (c *comparer) compareMap(s spot, root bool) {
 // changed reports a value that differs, whole.
 func (c *comparer) changed(s spot) {
 	if observer.Equal(s.want.Any, s.live.Any) {
+		c.inPlace(s)
 		return
 	}
 	value, ok := observed(s)
+	if isList(s.want.Any) && s.live.Any != nil {
+		ok = ok || len(s.want.Any.([]any)) == 0 // an empty list is free to be any list, and nothing else
+	}
 	if !ok || c.accepted(s.path, Some(value), s.live) {
+		c.inPlace(s)
 		return
 	}
 	pointer := s.path.Pointer()
@@ -142,6 +142,7 @@ func (c *comparer) changed(s spot) {
 func (c *comparer) missing(s spot) {
 	value, ok := observed(s)
 	if !ok || c.accepted(s.path, Some(value), Value{}) {
+		c.inPlace(s)
 		return
 	}
 	pointer := s.path.Pointer()
@@ -153,6 +154,12 @@ func (c *comparer) missing(s spot) {
 		// It holds in any element that lacks the field, too.
 		versioned: s.loose,
 	})
+}
+
+func (c *comparer) inPlace(s spot) {
+	if s.node.Shape == observer.Leaf {
+		c.out.Held++
+	}
 }
 
 // add completes a difference and records it.

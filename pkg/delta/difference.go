@@ -86,11 +86,14 @@ type Comparison struct {
 	// TooShort are the paths of lists that are shorter than their schema asks
 	// for and for which no further element is known.
 	TooShort []string
-	// Held is the number of leaves with a known value.
+	// Held is the number of leaves that are in place.
 	Held int
 	// Relied has the paths whose accepted form still counts: it was given to
 	// exactly the value that is desired now.
 	Relied map[string]bool
+	// Unsure is true if something of unknown origin was taken for somebody
+	// else's, and left when the field around it was removed.
+	Unsure bool
 }
 
 // Correctable tells whether anything is to be written now.

@@ -111,5 +111,9 @@ func (c *comparer) foreign(s spot) bool {
 }
 
 func (c *comparer) wroteAt(path *observer.Path) bool {
-	return c.in.Foreign == nil || c.in.Foreign(path)
+	if c.in.Foreign == nil {
+		c.out.Unsure = true
+		return true
+	}
+	return c.in.Foreign(path)
 }

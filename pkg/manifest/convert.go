@@ -133,106 +133,12 @@ func (c *converter) sequence(n *yaml.Node) any {
 	return list
 }
 
-func (c *converter) mapping(n *yaml.Node) any {
-	if n.Tag != tagMap {
-		c.fault(n, wrongTag(n.Tag).Error())
-	}
-	value := make(map[string]any, len(n.Content)/2)
-	var merges []*yaml.Node
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		name, content := n.Content[i], n.Content[i+1]
-		if isMerge(name) {
-			merges = append(merges, content)
-			continue
-		}
-		key := c.key(name)
-		element := c.at(key, content)
-		if _, twice := value[key]; twice {
-			c.duplicate(n, name, key)
-			continue
-		}
-		value[key] = element
-	}
-	for i, source := range merges {
-		if i > 0 {
-			c.fault(source, "the key << is here twice: write << once, with a list")
-		}
-		c.merge(value, source)
-	}
-	return value
-}
-
 // at converts what is one step below the current path.
 func (c *converter) at(step any, n *yaml.Node) any {
 	c.path = append(c.path, step)
 	value := c.value(n)
 	c.path = c.path[:len(c.path)-1]
 	return value
-}
-
-// key returns the text of a key as it is written. kubectl makes "true" of the
-// key y, and "420" of 0644; here a field keeps its name.
-func (c *converter) key(n *yaml.Node) string {
-	if n.Anchor != "" {
-		c.anchored[n] = false
-	}
-	n = target(n)
-	if n.Kind != yaml.ScalarNode {
-		c.fault(n, "a key must be text, not a list or a map")
-		return ""
-	}
-	switch n.Tag {
-	case tagNull:
-		c.fault(n, "a key must be text, not null: put it in quotes")
-	case tagStr, tagInt, tagFloat, tagBool, tagTimestamp, tagMerge:
-	default:
-		c.fault(n, wrongTag(n.Tag).Error())
-	}
-	return n.Value
-}
-
-func (c *converter) duplicate(mapping, name *yaml.Node, key string) {
-	first, _ := entry(mapping, key)
-	c.path = append(c.path, key)
-	c.fault(name, fmt.Sprintf("the key %s is here twice, first on line %d", quoteKey(key), first.Line))
-	c.path = c.path[:len(c.path)-1]
-}
-
-func isMerge(name *yaml.Node) bool {
-	return name.Kind == yaml.ScalarNode && name.Tag == tagMerge && name.Value == "<<"
-}
-
-// mergeSources lists the maps of a merge key, those that prevail first.
-func mergeSources(value *yaml.Node) []*yaml.Node {
-	if list := target(value); list.Kind == yaml.SequenceNode {
-		return list.Content
-	}
-	return []*yaml.Node{value}
-}
-
-// merge adds the keys that are not there yet: what is written in a map prevails
-// over what is merged into it.
-func (c *converter) merge(into map[string]any, source *yaml.Node) {
-	converted := c.value(source)
-	if converted == nil && target(source).Kind != yaml.ScalarNode {
-		return // its fault is noted
-	}
-	maps, isList := converted.([]any)
-	if !isList {
-		maps = []any{converted}
-	}
-	for _, element := range maps {
-		merged, isMap := element.(map[string]any)
-		if !isMap {
-			c.fault(source, "the key << wants a map or a list of maps")
-			return
-		}
-		for key, value := range merged {
-			if _, there := into[key]; !there {
-				into[key] = value
-			}
-		}
-	}
 }
 
 // fault notes a fault. Below an alias it was noted where the anchor is.
@@ -253,24 +159,4 @@ func (c *converter) stop(n *yaml.Node, message string) {
 	}
 	c.fault(n, message)
 	c.stopped = true
-}
-
-// describe names the type of a value for a message, never the value.
-func describe(value any) string {
-	switch value := value.(type) {
-	case nil:
-		return "null"
-	case string:
-		return "text"
-	case bool:
-		return "a boolean"
-	case int64, float64:
-		return "a number"
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "a map"
-	default:
-		return fmt.Sprintf("a Go value of type %T", value)
-	}
 }

@@ -55,7 +55,7 @@ func entry(mapping *yaml.Node, key string) (name, value *yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		name, value := mapping.Content[i], mapping.Content[i+1]
 		if isMerge(name) {
-			merged = append(merged, mergeSources(value)...)
+			merged = append(merged, value)
 			continue
 		}
 		if target(name).Value == key {
@@ -63,11 +63,23 @@ func entry(mapping *yaml.Node, key string) (name, value *yaml.Node) {
 		}
 	}
 	for _, source := range merged {
-		if name, value := field(source, key); name != nil {
+		if name, value := mergedEntry(source, key); name != nil {
 			return name, value
 		}
 	}
 	return nil, nil
+}
+
+// mergedEntry looks into the map, or the list of maps, of a merge key.
+func mergedEntry(source *yaml.Node, key string) (name, value *yaml.Node) {
+	if list := target(source); list.Kind == yaml.SequenceNode {
+		for _, element := range list.Content {
+			if name, value := field(element, key); name != nil {
+				return name, value
+			}
+		}
+	}
+	return field(source, key)
 }
 
 // target follows an alias to what its anchor names.

@@ -46,3 +46,23 @@ func (f *Fault) Error() string {
 	}
 	return text.String() + ": " + f.Message
 }
+
+// describe names the type of a value for a message, never the value.
+func describe(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "text"
+	case bool:
+		return "a boolean"
+	case int64, float64:
+		return "a number"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a map"
+	default:
+		return fmt.Sprintf("a Go value of type %T", value)
+	}
+}

@@ -47,11 +47,13 @@ func (d *draft) place(namespace string) {
 		delete(d.metadata(), "namespace")
 		return
 	}
+	// The content stays as it is written: a namespace that the user does not
+	// name is none of the fields that are held by default.
 	if namespace == "" {
 		namespace = d.Application.Namespace
+		delete(d.metadata(), "namespace")
 	}
 	d.id.Namespace = namespace
-	d.metadata()["namespace"] = namespace
 }
 
 func (d *draft) readGroup() string {

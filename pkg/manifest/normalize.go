@@ -30,8 +30,8 @@ func (o Object) GVK() schema.GroupVersionKind {
 
 // Options is what Normalize has to know besides the manifests.
 type Options struct {
-	// Application is the one that the manifests are of. Its namespace is given
-	// to namespaced objects that have none.
+	// Application is the one that the manifests are of. Its namespace is that
+	// of namespaced objects that name none.
 	Application types.NamespacedName
 	// Scopes says which kinds are namespaced; nil means BuiltinScopes. A kind
 	// that is not known is taken as namespaced, unless a

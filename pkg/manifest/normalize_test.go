@@ -33,15 +33,15 @@ func normalize(t require.TestingT, text string) (objects []Object, warnings []st
 func TestNormalize(t *testing.T) {
 	rows := []struct{ name, manifest, want, id string }{
 		{
-			"a namespaced object gets the namespace of the Application",
+			"a namespaced object is in the namespace of the Application, and its content is as written",
 			"{apiVersion: v1, kind: Service, metadata: {name: echo}, spec: {ports: [{port: 80}]}}",
-			"{apiVersion: v1, kind: Service, metadata: {name: echo, namespace: shop}, spec: {ports: [{port: 80}]}}",
+			"{apiVersion: v1, kind: Service, metadata: {name: echo}, spec: {ports: [{port: 80}]}}",
 			"Service shop/echo",
 		},
 		{
 			"an empty namespace is none",
 			"{apiVersion: v1, kind: Service, metadata: {name: echo, namespace: ''}}",
-			"{apiVersion: v1, kind: Service, metadata: {name: echo, namespace: shop}}",
+			"{apiVersion: v1, kind: Service, metadata: {name: echo}}",
 			"Service shop/echo",
 		},
 		{
@@ -59,7 +59,7 @@ func TestNormalize(t *testing.T) {
 		{
 			"an unknown kind is taken as namespaced",
 			"{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}}",
-			"{apiVersion: example.com/v1, kind: Song, metadata: {name: top50, namespace: shop}}",
+			"{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}}",
 			"Song.example.com shop/top50",
 		},
 		{
@@ -71,49 +71,49 @@ func TestNormalize(t *testing.T) {
 		{
 			"a null in a map means absent",
 			"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: null, creationTimestamp: null}, status: null, data: {a: null, b: ''}, x: [{y: null}]}",
-			"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}, data: {b: ''}, x: [{}]}",
+			"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {b: ''}, x: [{}]}",
 			"ConfigMap shop/a",
 		},
 		{
 			"a custom kind may end in List and have no items",
 			"{apiVersion: example.com/v1, kind: AllowList, metadata: {name: a}, items: text}",
-			"{apiVersion: example.com/v1, kind: AllowList, metadata: {name: a, namespace: shop}, items: text}",
+			"{apiVersion: example.com/v1, kind: AllowList, metadata: {name: a}, items: text}",
 			"AllowList.example.com shop/a",
 		},
 		{
 			"another Application may be part of this one",
 			"{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: other}}",
-			"{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: other, namespace: shop}}",
+			"{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: other}}",
 			"Application.holdfast.dev shop/other",
 		},
 		{
 			"stringData of a Secret becomes data and prevails",
 			"{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {old: b2xk, both: b2xk}, stringData: {both: new, plain: '', utf8: é}}",
-			"{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: shop}, data: {old: b2xk, both: bmV3, plain: '', utf8: w6k=}}",
+			"{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {old: b2xk, both: bmV3, plain: '', utf8: w6k=}}",
 			"Secret shop/a",
 		},
 		{
 			"stringData without data",
 			"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {k: v}}",
-			"{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: shop}, data: {k: dg==}}",
+			"{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {k: dg==}}",
 			"Secret shop/a",
 		},
 		{
 			"empty stringData leaves nothing",
 			"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {}}",
-			"{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: shop}}",
+			"{apiVersion: v1, kind: Secret, metadata: {name: a}}",
 			"Secret shop/a",
 		},
 		{
 			"base64 of a Secret gets its one form",
 			`{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {broken: "aGVs\nbG8=\n", spare: "dh=="}}`,
-			"{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: shop}, data: {broken: aGVsbG8=, spare: dg==}}",
+			"{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {broken: aGVsbG8=, spare: dg==}}",
 			"Secret shop/a",
 		},
 		{
 			"a Secret of another group is not one",
 			"{apiVersion: example.com/v1, kind: Secret, metadata: {name: a}, stringData: {k: 1}}",
-			"{apiVersion: example.com/v1, kind: Secret, metadata: {name: a, namespace: shop}, stringData: {k: 1}}",
+			"{apiVersion: example.com/v1, kind: Secret, metadata: {name: a}, stringData: {k: 1}}",
 			"Secret.example.com shop/a",
 		},
 	}
@@ -201,7 +201,7 @@ spec: {status: kept, uid: kept}
 	objects, _, err := normalize(t, "{apiVersion: v1, kind: Service, metadata: {name: a, uid: u}, status: {a: b}, spec: {status: kept, uid: kept}}")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{
-		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "a", "namespace": "shop"},
+		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "a"},
 		"spec": map[string]any{"status": "kept", "uid": "kept"},
 	}, objects[0].Content)
 }

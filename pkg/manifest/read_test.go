@@ -68,6 +68,10 @@ func TestRead(t *testing.T) {
 			}},
 		},
 		{
+			"an anchor in a merged map",
+			"<<: &x {a: 1}\nb: *x\n", []map[string]any{{"a": int64(1), "b": a}},
+		},
+		{
 			"of several maps that are merged the first prevails", "a: &x {k: 1}\nb: &y {k: 2, l: 2}\nc: {<<: [*x, *y, {m: 3}]}\n",
 			[]map[string]any{{
 				"a": map[string]any{"k": int64(1)}, "b": map[string]any{"k": int64(2), "l": int64(2)},
@@ -130,7 +134,7 @@ func TestReadRefuses(t *testing.T) {
 		{"an anchor of another document", "a: &x 1\n---\nb: *x\n", `3:4: the anchor "x" is in another document`},
 		{"a merge of text", "a: {<<: b}\n", "1:9: the key << wants a map or a list of maps"},
 		{"a merge of a list of texts", "a: {<<: [b]}\n", "1:9: the key << wants a map or a list of maps"},
-		{"two merges in one map", "x: &x {k: 1}\na:\n  <<: *x\n  <<: *x\n", "4:7: the key << is here twice: write << once, with a list"},
+		{"two merges in one map", "x: &x {k: 1}\na:\n  <<: *x\n  <<: *x\n", "3:3: the key << is in this map twice: write it once, with a list"},
 
 		{"a null key", "a:\n  ~: 1\n", "2:3: a key must be text, not null: put it in quotes"},
 		{"an empty key", "a:\n  ? \n  : 1\n", "2:4: a key must be text, not null: put it in quotes"},

@@ -67,9 +67,8 @@ func ParseAll(raw []map[string]any) ([]*Entry, error) {
 
 // parseEntry reads one entry.
 func parseEntry(position int, raw map[string]any) (*Entry, []error) {
-	p := &parser{position: position}
+	p := &parser{position: position, name: nameOf(raw)}
 	entry := p.identity(raw)
-	p.name = strings.TrimSpace(entry.ID.Kind + " " + entry.ID.Name)
 	entry.Root = &Node{Shape: Map}
 	for _, name := range sortedKeys(raw) {
 		if name == "apiVersion" || name == "kind" {
@@ -89,6 +88,14 @@ func parseEntry(position int, raw map[string]any) (*Entry, []error) {
 		foldStringData(entry.Root)
 	}
 	return entry, p.faults
+}
+
+// nameOf names an entry for messages as well as it can be named.
+func nameOf(raw map[string]any) string {
+	kind, _ := raw["kind"].(string)
+	metadata, _ := raw["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	return shorten(strings.TrimSpace(kind + " " + name))
 }
 
 type parser struct {
@@ -228,75 +235,6 @@ func (p *parser) sequence(path *Path, l []any, depth int) *Node {
 		}
 	}
 	return &Node{Shape: Sequence, List: list}
-}
-
-func (p *parser) control(path *Path, m map[string]any, elements int) *List {
-	list := &List{Min: p.length(path, m, KeyMinLength), Max: p.length(path, m, KeyMaxLength)}
-	for _, name := range sortedKeys(m) {
-		switch name {
-		case KeyMinLength, KeyMaxLength, KeyCurrentLength:
-		case KeyMapKeys:
-			list.Keys = p.mapKeys(path.Field(name), m[name])
-		default:
-			p.fault(path.Field(name), "is not a key of the control dictionary")
-		}
-	}
-	if list.Max != 0 && list.Max < list.Min {
-		p.fault(path.Field(KeyMaxLength), "is %d, less than %s %d; 0 means no upper limit", list.Max, KeyMinLength, list.Min)
-	}
-	if list.Max != 0 && list.Max < elements {
-		p.fault(path.Field(KeyMaxLength), "is %d, less than the %d elements before it; 0 means no upper limit", list.Max, elements)
-	}
-	return list
-}
-
-func (p *parser) length(path *Path, m map[string]any, name string) int {
-	v, ok := m[name]
-	if !ok {
-		p.fault(path.Field(name), "is missing: it must be an integer, 0 or more")
-		return 0
-	}
-	n, ok := integer(v)
-	if !ok || n < 0 || n > 1<<31-1 {
-		p.fault(path.Field(name), "must be an integer, 0 or more, not %s", describe(v))
-		return 0
-	}
-	return int(n)
-}
-
-func (p *parser) mapKeys(path *Path, raw any) []string {
-	l, ok := raw.([]any)
-	if !ok || len(l) == 0 {
-		p.fault(path, "must be a list of field names")
-		return nil
-	}
-	var keys []string
-	for _, v := range l {
-		s, ok := v.(string)
-		if !ok || s == "" || slices.Contains(keys, s) {
-			p.fault(path, "must be a list of different field names")
-			return nil
-		}
-		keys = append(keys, s)
-	}
-	return keys
-}
-
-func isControlKey(name string) bool {
-	switch name {
-	case KeyMinLength, KeyMaxLength, KeyCurrentLength, KeyMapKeys:
-		return true
-	}
-	return false
-}
-
-func hasControlKey(m map[string]any) bool {
-	for name := range m {
-		if isControlKey(name) {
-			return true
-		}
-	}
-	return false
 }
 
 // describe names a value that should not be there without repeating it whole.

@@ -112,6 +112,9 @@ func (c *conclusion) status() {
 		c.plan.in.Memory.forgive(c.drifted)
 	}
 	c.result.RetryAfter = c.plan.in.Memory.settle(c.drifted, c.now.Time, c.plan.in.Rules)
+	for _, res := range c.plan.resources {
+		c.contested(res)
+	}
 	for _, p := range c.problems {
 		if p.RetryAfter > 0 && (c.result.RetryAfter == 0 || p.RetryAfter < c.result.RetryAfter) {
 			c.result.RetryAfter = p.RetryAfter
@@ -144,8 +147,10 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 		c.result.Status.LastObservedManifest = append(c.result.Status.LastObservedManifest, encode(manifest.Redact(observed)))
 	}
 	c.accepted(res, f.compared)
-	c.contested(res, f.compared)
-	c.held += f.compared.Held
+	for _, d := range f.compared.Differences {
+		c.drifted[Leaf{res.object.ID, d.Path}] = true
+	}
+	c.held += max(f.compared.Held-c.plan.marks(), 0)
 }
 
 // leaving keeps a resource in the inventory until it is gone.

@@ -73,6 +73,7 @@ func statusByID(inventory []v1alpha1.ResourceStatus) map[manifest.ID]*v1alpha1.R
 func (p *Plan) decide(res *resource, status *v1alpha1.ResourceStatus) {
 	id := res.object.ID
 	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion}
+	res.compared = delta.Comparison{}
 	res.desire()
 	live := p.in.Live[id]
 	if live == nil {
@@ -139,14 +140,31 @@ func (p *Plan) create(res *resource) {
 func (p *Plan) correct(res *resource) {
 	res.compared = p.compare(res, res.live)
 	for _, w := range res.compared.Warnings {
-		p.Warnings = append(p.Warnings, res.object.ID.String()+": "+w)
+		if w = res.object.ID.String() + ": " + w; !slices.Contains(p.Warnings, w) {
+			p.Warnings = append(p.Warnings, w)
+		}
 	}
 	res.change.Fields = res.compared.Differences
 	res.problem = tooShort(res.object.ID, res.compared)
 	if res.compared.Correctable() {
 		res.change.Action = Update
 		res.change.Guards, res.change.Patch = res.compared.Patch(res.change.UID, res.change.ResourceVersion)
+		res.change.ReadFirst = res.compared.Unsure || p.namesFighter(res)
 	}
+}
+
+// namesFighter tells whether a leaf is, or is about to be, contested while the
+// object at hand does not say who wrote it.
+func (p *Plan) namesFighter(res *resource) bool {
+	for _, d := range res.compared.Differences {
+		if d.HeldBack || !p.in.Memory.nearlyContested(Leaf{res.object.ID, d.Path}, p.in.Rules) {
+			continue
+		}
+		if manager, _ := LastWriter(res.live, d.Place()); manager == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // compare compares the desired state, our marks included, with an object.

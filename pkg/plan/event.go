@@ -98,3 +98,22 @@ func inline(v delta.Value) string {
 	}
 	return shorten(string(raw), 80)
 }
+
+// And is one event for two that would follow each other at once. Either may be
+// nil.
+func (e *Event) And(other *Event) *Event {
+	switch {
+	case e == nil:
+		return other
+	case other == nil:
+		return e
+	}
+	both := Event{Warning: e.Warning || other.Warning, Reason: e.Reason, Note: e.Note}
+	if e.Reason != other.Reason {
+		both.Reason = "Changed"
+	}
+	if !strings.Contains(e.Note, other.Note) {
+		both.Note = shorten(e.Note+"; "+other.Note, 1024)
+	}
+	return &both
+}

@@ -65,6 +65,16 @@ func (m *Memory) HeldBack(leaf Leaf, now time.Time) bool {
 	return f.Contested() && now.Before(f.Next)
 }
 
+// nearlyContested tells whether a leaf is contested, or will be with its next
+// correction.
+func (m *Memory) nearlyContested(leaf Leaf, rules Rules) bool {
+	if m == nil || m.Fights[leaf] == nil {
+		return false
+	}
+	f := m.Fights[leaf]
+	return f.Contested() || len(f.Times) >= rules.Limit-1
+}
+
 // corrected records a correction of what manager wrote. It tells whether the
 // leaf is contested from now on.
 func (m *Memory) corrected(leaf Leaf, d delta.Difference, manager string, now time.Time, rules Rules) bool {

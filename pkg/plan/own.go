@@ -58,7 +58,7 @@ func adoptable(app *v1alpha1.Application, id manifest.ID, live map[string]any) *
 		whose = "it belongs to " + owner
 	}
 	remedy := "delete it, leave it out of spec.manifest, or set spec.adoption to IfUnowned or Always"
-	if app.Spec.Adoption == v1alpha1.AdoptIfUnowned {
+	if owner != "" || app.Spec.Adoption == v1alpha1.AdoptIfUnowned {
 		remedy = "delete it, leave it out of spec.manifest, or set spec.adoption to Always"
 	}
 	return stalled(v1alpha1.ReasonResourceConflict, "%s exists already and %s: %s", id, whose, remedy)

@@ -70,6 +70,10 @@ type Change struct {
 	Fields []delta.Difference
 	// Guards are the tests that stand before the operations of Patch.
 	Guards, Patch []delta.Op
+	// ReadFirst asks to read the whole object, managedFields included, and to
+	// decide again with it (see Plan.Found) before the patch is sent: who wrote
+	// what matters here.
+	ReadFirst bool
 	// Problem says why the resource cannot be brought to its desired state.
 	Problem *Problem
 }

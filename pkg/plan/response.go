@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -110,7 +111,8 @@ func (res *resource) leftExtra() bool {
 // accept records what the API server made of our write.
 func (c *conclusion) accept(res *resource, live map[string]any, action Action) {
 	after := c.plan.compare(res, live)
-	forms := delta.Accept(after, func(path string) bool { return res.wrote(path, action) && !isMark(path) })
+	forms := delta.Accept(after, func(path string) bool { return res.wrote(path, action) })
+	maps.DeleteFunc(forms, losesMark)
 	for _, path := range sortedPaths(forms) {
 		if res.accepted == nil {
 			res.accepted = delta.Accepted{}
@@ -144,10 +146,22 @@ func (res *resource) wrote(path string, action Action) bool {
 	return false
 }
 
-// isMark tells whether a path is one of our own marks, which nobody may drop.
-func isMark(path string) bool {
-	return path == "metadata.labels['"+v1alpha1.LabelApplicationUID+"']" ||
-		path == "metadata.annotations['"+v1alpha1.AnnotationTrackingID+"']"
+// losesMark tells whether a form lacks one of our own marks, or changes it.
+// Without them the object would not be known as ours: that is never accepted.
+func losesMark(path string, form delta.Form) bool {
+	for field, key := range map[string]string{
+		"metadata.labels": v1alpha1.LabelApplicationUID, "metadata.annotations": v1alpha1.AnnotationTrackingID,
+	} {
+		if path == field+"['"+key+"']" {
+			return true
+		}
+		desired, _ := form.Desired.Any.(map[string]any)
+		accepted, _ := form.Accepted.Any.(map[string]any)
+		if path == field && desired[key] != accepted[key] {
+			return true
+		}
+	}
+	return false
 }
 
 // corrected remembers the corrections that were made, for fights.

@@ -114,11 +114,8 @@ func (m *Memory) acceptSecret(id manifest.ID, path string, form delta.Form) {
 }
 
 // contested writes the leaves that back off.
-func (c *conclusion) contested(res *resource, compared delta.Comparison) {
+func (c *conclusion) contested(res *resource) {
 	id := res.object.ID
-	for _, d := range compared.Differences {
-		c.drifted[Leaf{id, d.Path}] = true
-	}
 	for _, leaf := range c.plan.in.Memory.leaves(id) {
 		f := c.plan.in.Memory.Fights[leaf]
 		if !f.Contested() {

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// child is a process that runs until it is stopped.
+type child struct {
+	cmd      *exec.Cmd
+	stopping atomic.Bool
+	ended    chan struct{}
+}
+
+// startChild starts a process. died is called if it ends before it is stopped.
+func startChild(cmd *exec.Cmd, died func(error)) (*child, error) {
+	// A group of its own: an interrupt on the terminal reaches only us, so that the
+	// children stop in order.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	c := &child{cmd: cmd, ended: make(chan struct{})}
+	go func() {
+		_ = cmd.Wait()
+		if !c.stopping.Load() {
+			died(fmt.Errorf("%s ended: %s", filepath.Base(cmd.Path), cmd.ProcessState))
+		}
+		close(c.ended)
+	}()
+	return c, nil
+}
+
+// stop ends the process, and makes it after ten seconds.
+func (c *child) stop() {
+	c.stopping.Store(true)
+	_ = c.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-c.ended:
+	case <-time.After(10 * time.Second):
+		_ = c.cmd.Process.Kill()
+		<-c.ended
+	}
+}
+
+// startControlPlane starts a control plane, which ends with us and removes its
+// directory, and returns when it is ready.
+func (c checkout) startControlPlane(ctx context.Context, dir string, died func(error)) (*child, error) {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.program(controlplaneProgram),
+		"up", dir, "--kwok", "--remove", "--with-parent="+strconv.Itoa(os.Getpid()))
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	problems := &strings.Builder{}
+	cmd.Stdout, cmd.Stderr = writer, problems
+	plane, err := startChild(cmd, died)
+	_ = writer.Close()
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })()
+	if isReady(reader) {
+		return plane, nil
+	}
+	plane.stop()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return nil, fmt.Errorf("the control plane did not start: %s", problems)
+}
+
+// isReady reads the output of the control plane up to its last line, which says how
+// to use it.
+func isReady(output io.Reader) bool {
+	lines := bufio.NewScanner(output)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "export ") {
+			return true
+		}
+	}
+	return false
+}
+
+// controllerCommand runs the controller with its output in the log.
+func (c *cluster) controllerCommand(ctx context.Context, log *os.File) *exec.Cmd {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.program(controllerProgram), "--kubeconfig="+c.kubeconfig())
+	cmd.Stdout, cmd.Stderr = log, log
+	return cmd
+}
+
+// tail is the end of a file.
+func tail(path string, lines int) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

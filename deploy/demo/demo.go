@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// demo shows what Holdfast does, on a control plane that is gone when it returns,
+// however it ends.
+func demo(ctx context.Context, c checkout, t *terminal) error {
+	if err := c.built(); err != nil {
+		return err
+	}
+	t.say(introduction)
+	started := time.Now()
+	checks, err := show(ctx, c, t)
+	if err != nil {
+		return err
+	}
+	t.heading(fmt.Sprintf("Everything happened as it should: %d checks, %s", checks, rounded(time.Since(started))))
+	t.say(farewell)
+	return nil
+}
+
+const introduction = `Holdfast holds exactly the fields you name, on any Kubernetes object, and
+leaves everything else alone.
+
+This shows it on a real control plane that is started for it and removed
+afterwards: etcd, kube-apiserver, kube-controller-manager, kube-scheduler. Only
+the node is not real (kwok): Pods become ready there and run nothing. The
+commands are run as they are shown, kubectl being "bin/controlplane kubectl",
+and the output is theirs.`
+
+const farewell = `The control plane and its files are gone again. "make up" starts one to play
+with; the Application was examples/echo-demo.yaml.`
+
+// show starts a control plane, tells the story, and removes what it started. It
+// returns how many checks have passed.
+func show(ctx context.Context, c checkout, t *terminal) (checks int, err error) {
+	base, err := os.MkdirTemp("", "holdfast-demo-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(base)) }()
+	childrenAlive, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+
+	started := time.Now()
+	dir := filepath.Join(base, "cluster")
+	plane, err := c.startControlPlane(childrenAlive, dir, fail)
+	if err != nil {
+		return 0, err
+	}
+	defer plane.stop()
+	cluster, err := c.connect(dir)
+	if err != nil {
+		return 0, err
+	}
+	t.ok("the control plane is ready, after %s", rounded(time.Since(started)))
+
+	log, err := os.Create(filepath.Join(base, "controller.log"))
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	s := &story{terminal: t, cluster: cluster, startController: func() (*child, error) {
+		return startChild(cluster.controllerCommand(ctx, log), fail)
+	}}
+	defer s.end()
+	if err := s.tell(childrenAlive); err != nil {
+		return 0, s.explain(ctx, err, log.Name())
+	}
+	return t.checks, nil
+}
+
+// explain shows why the story has ended, unless the user has ended it.
+func (s *story) explain(ctx context.Context, err error, logFile string) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	s.failed(err)
+	s.say("The end of the controller's log:")
+	s.output(tail(logFile, 15))
+	return errShown
+}
+
+func rounded(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return "less than 1 ms"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}

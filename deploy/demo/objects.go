@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// What examples/echo-demo.yaml makes.
+const (
+	namespace   = "default"
+	application = "echo-demo" // and the name of its Deployment and its Service
+	container   = "echo"
+	image       = "registry.k8s.io/echoserver:1.4"
+	otherImage  = "registry.k8s.io/echoserver:1.10"
+)
+
+var (
+	applications = v1alpha1.GroupVersionResource
+	deployments  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	replicaSets  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
+	services     = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	pods         = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+)
+
+// get reads the object of the demo that is of a kind.
+func (c *cluster) get(ctx context.Context, resource schema.GroupVersionResource) (*unstructured.Unstructured, error) {
+	return c.client.Resource(resource).Namespace(namespace).Get(ctx, application, metav1.GetOptions{})
+}
+
+// condition is something that an object may be.
+type condition struct {
+	what  string
+	holds func(*unstructured.Unstructured) bool
+}
+
+func imageIs(image string) condition {
+	return condition{"image " + image, func(deployment *unstructured.Unstructured) bool {
+		for _, c := range containersOf(deployment) {
+			if c["name"] == container {
+				return c["image"] == image
+			}
+		}
+		return false
+	}}
+}
+
+func affinityIs(affinity string) condition {
+	return condition{"sessionAffinity " + affinity, func(service *unstructured.Unstructured) bool {
+		value, _, _ := unstructured.NestedString(service.Object, "spec", "sessionAffinity")
+		return value == affinity
+	}}
+}
+
+func replicasAre(n int64) condition {
+	return condition{fmt.Sprint(n, " replicas"), func(deployment *unstructured.Unstructured) bool {
+		return number(deployment, "spec", "replicas") == n
+	}}
+}
+
+// rolledOut is a Deployment whose Pods are all new and ready.
+func rolledOut(n int64) condition {
+	return condition{fmt.Sprint(n, " new Pods that are ready"), func(deployment *unstructured.Unstructured) bool {
+		return number(deployment, "status", "observedGeneration") == deployment.GetGeneration() &&
+			number(deployment, "status", "replicas") == n &&
+			number(deployment, "status", "updatedReplicas") == n &&
+			number(deployment, "status", "availableReplicas") == n
+	}}
+}
+
+// number is an integer field of an object; 0 if there is none.
+func number(object *unstructured.Unstructured, fields ...string) int64 {
+	value, _, _ := unstructured.NestedInt64(object.Object, fields...)
+	return value
+}
+
+// containersOf are the containers in a Deployment's template.
+func containersOf(deployment *unstructured.Unstructured) []map[string]any {
+	list, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	var found []map[string]any
+	for _, element := range list {
+		if c, ok := element.(map[string]any); ok {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// containerNames are their names, in order.
+func containerNames(deployment *unstructured.Unstructured) []string {
+	var names []string
+	for _, c := range containersOf(deployment) {
+		names = append(names, fmt.Sprint(c["name"]))
+	}
+	return names
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// playground is where `up` keeps its control plane.
+func (c checkout) playground() string { return filepath.Join(c.root, ".holdfast") }
+
+// up starts what does not run yet, and says how to use it.
+func up(ctx context.Context, c checkout, t *terminal) error {
+	if err := c.built(); err != nil {
+		return err
+	}
+	dir := c.playground()
+	exportLine, err := c.detachControlPlane(ctx, dir)
+	if err != nil {
+		return err
+	}
+	cluster, err := c.connect(dir)
+	if err != nil {
+		return err
+	}
+	if err := cluster.install(ctx); err != nil {
+		return err
+	}
+	if err := cluster.detachController(ctx); err != nil {
+		return err
+	}
+	t.say(fmt.Sprintf(howToUse, exportLine, quoted(c.program(controlplaneProgram))))
+	return nil
+}
+
+const howToUse = `A control plane with Holdfast is running. Its files and logs are in .holdfast;
+"make down" stops it and removes them. To use it:
+
+  %s
+  alias kubectl='%s kubectl'
+
+and then, for example:
+
+  kubectl apply --server-side -f examples/echo-demo.yaml
+  kubectl get hfapp,deploy,svc
+
+Writes are made with the rights of the ServiceAccount holdfast-applier, which
+has those of "edit" in the namespace default; other namespaces need their own.`
+
+// detachControlPlane has a control plane running in the directory, and returns the
+// command that has kubectl use it.
+func (c checkout) detachControlPlane(ctx context.Context, dir string) (string, error) {
+	cmd := exec.CommandContext(ctx, c.program(controlplaneProgram), "up", dir, "--kwok", "--detach")
+	// It takes its own child with it, which a kill would not.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	output, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("starting the control plane: %w", explained(err))
+	}
+	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
+	return lines[len(lines)-1], nil
+}
+
+// explained adds to the error of a command what it wrote to standard error.
+func explained(err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
+	}
+	return err
+}
+
+// quoted is a path as a word of a shell command within single quotes.
+func quoted(path string) string {
+	if strings.ContainsAny(path, ` '"$\&;()`) {
+		return `"` + strings.ReplaceAll(path, `'`, `'\''`) + `"`
+	}
+	return path
+}
+
+// detachController has a controller running that outlives us.
+func (c *cluster) detachController(ctx context.Context) error {
+	lock, err := lockController(c.dir)
+	if errors.Is(err, errRunning) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	log, err := os.Create(filepath.Join(c.dir, "controller.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := c.controllerCommand(ctx, log)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.ExtraFiles = []*os.File{lock} // it holds the lock as long as it lives
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(lock, cmd.Process.Pid); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("the controller ended: %w\n%s", err, tail(log.Name(), 15))
+	case <-time.After(time.Second): // whatever is wrong at its start, it says at once
+		return nil
+	}
+}
+
+// down stops what runs and removes its files.
+func down(ctx context.Context, c checkout, t *terminal) error {
+	dir := c.playground()
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		t.say("Nothing is running.")
+		return nil
+	}
+	if err := stopController(ctx, dir); err != nil {
+		return fmt.Errorf("stopping the controller: %w", err)
+	}
+	if _, err := os.Stat(c.program(controlplaneProgram)); err != nil {
+		return errors.New("bin/controlplane is missing, and stops what it started: run `make controlplane`, then `make down` again")
+	}
+	if _, err := exec.CommandContext(ctx, c.program(controlplaneProgram), "down", dir).Output(); err != nil {
+		return fmt.Errorf("stopping the control plane: %w", explained(err))
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	t.say("Stopped; .holdfast is removed.")
+	return nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+func (s *story) showStatus(ctx context.Context) error {
+	follower, err := s.cluster.follow(ctx, deployments)
+	if err != nil {
+		return err
+	}
+	defer follower.stop()
+	if _, err := follower.until(ctx, rolledOut(3)); err != nil {
+		return err
+	}
+	if err := s.run(ctx, readyCommand); err != nil {
+		return err
+	}
+	app, err := s.cluster.application(ctx)
+	if err != nil {
+		return err
+	}
+	s.say(`In short; "kubectl get hfapp echo-demo -o yaml" shows all of it:`)
+	s.output(statusText(app.Status))
+	if err := s.run(ctx, "kubectl events --for=hfapp/echo-demo"); err != nil {
+		return err
+	}
+	return s.checkStatus(app.Status)
+}
+
+func (c *cluster) application(ctx context.Context) (*v1alpha1.Application, error) {
+	object, err := c.get(ctx, applications)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	app := &v1alpha1.Application{}
+	return app, json.Unmarshal(raw, app)
+}
+
+// statusText has what people look for in a status.
+func statusText(status v1alpha1.ApplicationStatus) string {
+	lines := []string{"conditions:"}
+	for _, c := range status.Conditions {
+		lines = append(lines, fmt.Sprintf("  %-11s %-6s %s", c.Type, c.Status, c.Message))
+	}
+	lines = append(lines, "resources:")
+	for _, r := range status.Resources {
+		line := fmt.Sprintf("  %-11s %s, %s", r.Kind, r.Name, r.Health)
+		if r.LastCorrection != nil {
+			line += ", last corrected at " + r.LastCorrection.Format("15:04:05")
+		}
+		lines = append(lines, line)
+	}
+	lines = append(lines, "accepted: (values that the API server writes in another way)")
+	for _, f := range status.Accepted {
+		lines = append(lines,
+			fmt.Sprintf("  %-11s %s", f.Resource.Kind, f.Path),
+			fmt.Sprintf("  %-11s %s was written, %s is what it says", "", f.Desired.Raw, acceptedAs(f)))
+	}
+	lines = append(lines, "lastAppliedManifest: (what is desired, and what was learned)",
+		"  Service     spec.sessionAffinity: "+learnedAffinity(status))
+	return strings.Join(lines, "\n")
+}
+
+func acceptedAs(f v1alpha1.AcceptedField) string {
+	if f.Accepted == nil {
+		return "nothing"
+	}
+	return string(f.Accepted.Raw)
+}
+
+// learnedAffinity is the sessionAffinity on record for the Service.
+func learnedAffinity(status v1alpha1.ApplicationStatus) string {
+	for _, item := range status.LastAppliedManifest {
+		var object unstructured.Unstructured
+		if json.Unmarshal(item.Raw, &object) == nil && object.GetKind() == "Service" {
+			affinity, _, _ := unstructured.NestedString(object.Object, "spec", "sessionAffinity")
+			return affinity
+		}
+	}
+	return ""
+}
+
+func (s *story) checkStatus(status v1alpha1.ApplicationStatus) error {
+	if !apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionHeld) || len(status.Resources) != 2 {
+		return errors.New("the status does not say that 2 resources are held")
+	}
+	s.ok("it says that both resources are held")
+	if a := status.Accepted; len(a) != 1 || string(a[0].Desired.Raw) != `"1000m"` || acceptedAs(a[0]) != `"1"` {
+		return errors.New(`the status does not say that "1000m" was accepted as "1"`)
+	}
+	s.ok("a CPU limit of 1000m that reads 1 is known to be the same: no drift")
+	if learned := learnedAffinity(status); learned != "None" {
+		return fmt.Errorf("the status has sessionAffinity %q, not the learned None", learned)
+	}
+	s.ok("the sessionAffinity that was learned is part of what is desired")
+	return nil
+}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// application is an Application and where it is written.
+type application struct {
+	*v1alpha1.Application
+	document manifest.Document
+}
+
+// applications reads Applications. It is all or nothing: the error joins
+// everything that is wrong with any of them.
+func (s sources) applications() ([]application, error) {
+	documents, err := s.read(s.files)
+	if err != nil {
+		return nil, err
+	}
+	if len(documents) == 0 {
+		return nil, fmt.Errorf("there is no Application in %s", strings.Join(s.names(), ", "))
+	}
+	var apps []application
+	var faults []error
+	for _, document := range documents {
+		app, err := readApplication(document, s.namespace)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		if first, twice := find(apps, app); twice {
+			faults = append(faults, faultAt(document, nil, fmt.Sprintf("Application %s/%s is given twice, first at %s: keep one of them",
+				app.Namespace, app.Name, place(first.document))))
+		}
+		apps = append(apps, app)
+	}
+	return apps, errors.Join(faults...)
+}
+
+// names are the files as messages name them.
+func (s sources) names() []string {
+	names := make([]string, len(s.files))
+	for i, file := range s.files {
+		if names[i] = file; file == stdin {
+			names[i] = stdinName
+		}
+	}
+	return names
+}
+
+func find(apps []application, like application) (application, bool) {
+	for _, app := range apps {
+		if app.Namespace == like.Namespace && app.Name == like.Name {
+			return app, true
+		}
+	}
+	return application{}, false
+}
+
+// readApplication makes an Application of a document. Nothing is dropped on the
+// way: the nulls of an observer schema are what it is made of.
+func readApplication(document manifest.Document, namespace string) (application, error) {
+	if err := isApplication(document); err != nil {
+		return application{}, err
+	}
+	if err := checkApplication(document); err != nil {
+		return application{}, err
+	}
+	raw, err := json.Marshal(document.Value)
+	if err != nil {
+		return application{}, faultAt(document, nil, err.Error())
+	}
+	app := &v1alpha1.Application{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, app); err != nil {
+		return application{}, faultAt(document, nil, "is not an Application: "+err.Error())
+	}
+	if app.Namespace == "" {
+		app.Namespace = namespace
+	}
+	return application{app, document}, nil
+}
+
+// isApplication refuses objects of other kinds.
+func isApplication(document manifest.Document) error {
+	apiVersion, _ := document.Value["apiVersion"].(string)
+	kind, _ := document.Value["kind"].(string)
+	want := v1alpha1.GroupVersion.String()
+	group, _, _ := strings.Cut(apiVersion, "/")
+	switch {
+	case kind == "" || apiVersion == "":
+		return faultAt(document, nil, fmt.Sprintf("is not an Application: it must begin with apiVersion: %s and kind: %s", want, v1alpha1.Kind))
+	case apiVersion == want && kind == v1alpha1.Kind:
+		return nil
+	case group == v1alpha1.GroupVersion.Group && kind == v1alpha1.Kind:
+		return faultAt(document, manifest.Path{"apiVersion"}, fmt.Sprintf("is an Application of %s, and this version of Holdfast reads %s", apiVersion, want))
+	default:
+		return faultAt(document, nil, fmt.Sprintf(
+			"is a %s of %s, not an Application of %s: put it into spec.manifest of one, or give it with --live if it is a live object", kind, apiVersion, want))
+	}
+}

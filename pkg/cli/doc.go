@@ -1,0 +1,12 @@
+// Package cli is the command line of Holdfast: one file for each command, its
+// options filled from flags, its logic without cobra.
+//
+// It decides nothing itself. What it prints is what package plan decides, so it
+// cannot disagree with the controller. Commands write to the streams they are
+// given, data on one and messages on the other, and return an error that says
+// with which status the program ends.
+//
+//	streams := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now}
+//	status := cli.Main([]string{"holdfast", "diff", "-f", "application.yaml"}, streams)
+//	os.Exit(status)
+package cli

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// refusal says why an Application cannot be used, each mistake with the line and
+// column that it is on.
+func refusal(document manifest.Document, problem *plan.Problem, faults []error) error {
+	if len(faults) == 0 {
+		return refused(problem.Reason, faultAt(document, nil, problem.Message))
+	}
+	all := make([]error, len(faults))
+	for i, fault := range faults {
+		all[i] = refused(problem.Reason, faultAt(document, placeOf(fault), fault.Error()))
+	}
+	return errors.Join(all...)
+}
+
+func refused(reason string, err error) error { return fmt.Errorf("%s: %w", reason, err) }
+
+// placeOf is the path, in an Application, of the field that a fault is in.
+func placeOf(fault error) manifest.Path {
+	var ofManifest *manifest.Fault
+	if errors.As(fault, &ofManifest) {
+		return append(manifest.Path{"spec", "manifest", ofManifest.Position}, ofManifest.Path...)
+	}
+	var ofSchema *observer.Fault
+	if errors.As(fault, &ofSchema) {
+		return append(manifest.Path{"spec", "observerSchema", ofSchema.Entry}, parsePath(ofSchema.Path)...)
+	}
+	return nil
+}
+
+// parsePath reads what observer.Path prints: spec.ports[0].port,
+// metadata.labels['app.kubernetes.io/name']. It stops at what it cannot read.
+func parsePath(text string) manifest.Path {
+	var path manifest.Path
+	for text != "" {
+		var step any
+		var ok bool
+		switch {
+		case strings.HasPrefix(text, "['"):
+			step, text, ok = quotedKey(text[2:])
+		case text[0] == '[':
+			step, text, ok = index(text[1:])
+		default:
+			text = strings.TrimPrefix(text, ".")
+			end := strings.IndexAny(text+".", ".[")
+			step, text, ok = text[:end], text[end:], end > 0
+		}
+		if !ok {
+			break
+		}
+		path = append(path, step)
+	}
+	return path
+}
+
+// quotedKey reads key'] and returns what comes after it.
+func quotedKey(text string) (key any, rest string, ok bool) {
+	text = strings.ReplaceAll(text, `\'`, "\x00") // no key of a manifest has that
+	name, rest, ok := strings.Cut(text, "']")
+	return strings.ReplaceAll(name, "\x00", "'"), strings.ReplaceAll(rest, "\x00", `\'`), ok
+}
+
+// index reads 0] and returns what comes after it.
+func index(text string) (position any, rest string, ok bool) {
+	number, rest, ok := strings.Cut(text, "]")
+	n, err := strconv.Atoi(number)
+	return n, rest, ok && err == nil
+}

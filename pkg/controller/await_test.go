@@ -1,0 +1,281 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// patience is how long a test waits for what should happen at once.
+const patience = 60 * time.Second
+
+// Await watches an object until it is as wanted; nil stands for no object.
+func (f *fixture) Await(resource schema.GroupVersionResource, name, what string, wanted func(object map[string]any) bool) map[string]any {
+	f.t.Helper()
+	return f.AwaitWithin(patience, resource, name, what, wanted)
+}
+
+// AwaitWithin is Await with a patience of its own.
+func (f *fixture) AwaitWithin(limit time.Duration, resource schema.GroupVersionResource, name, what string, wanted func(object map[string]any) bool) map[string]any {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), limit)
+	defer cancel()
+	last, err := until(ctx, f.in("user", resource), name, wanted)
+	if err != nil {
+		text, _ := yaml.Marshal(last)
+		f.t.Fatalf("waited in vain for %s %s: %s: %v\n%s\nrequests of the controller:\n%s", resource.Resource, name, what, err, text, f.Requests())
+	}
+	return last
+}
+
+// until lists and watches until the object is as wanted, over any outage of the API server.
+func until(ctx context.Context, client dynamic.ResourceInterface, name string, wanted func(map[string]any) bool) (last map[string]any, err error) {
+	selected := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()}
+	for {
+		list, listErr := client.List(ctx, selected)
+		if listErr == nil {
+			last = nil
+			if len(list.Items) > 0 {
+				last = list.Items[0].Object
+			}
+			if wanted(last) {
+				return last, nil
+			}
+			since := selected
+			since.ResourceVersion = list.GetResourceVersion()
+			var stream watch.Interface
+			if stream, listErr = client.Watch(ctx, since); listErr == nil {
+				if object, ok := follow(stream, &last, wanted); ok {
+					return object, nil
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return last, errors.Join(ctx.Err(), listErr)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func follow(stream watch.Interface, last *map[string]any, wanted func(map[string]any) bool) (map[string]any, bool) {
+	defer stream.Stop()
+	for event := range stream.ResultChan() {
+		object, ok := event.Object.(*unstructured.Unstructured)
+		if !ok || event.Type == watch.Error {
+			return nil, false
+		}
+		*last = object.Object
+		if event.Type == watch.Deleted {
+			*last = nil
+		}
+		if wanted(*last) {
+			return *last, true
+		}
+	}
+	return nil, false
+}
+
+// AwaitGone waits until there is no object of that name.
+func (f *fixture) AwaitGone(resource schema.GroupVersionResource, name string) {
+	f.t.Helper()
+	f.Await(resource, name, "gone", func(object map[string]any) bool { return object == nil })
+}
+
+// AwaitValue waits until a field of an object has a value.
+func (f *fixture) AwaitValue(resource schema.GroupVersionResource, name string, want any, path ...string) map[string]any {
+	f.t.Helper()
+	return f.Await(resource, name, fmt.Sprintf("%s is %v", strings.Join(path, "."), want), func(object map[string]any) bool {
+		return value(object, path...) == want
+	})
+}
+
+// value is a scalar in an object, nil if there is none. A path element that is a
+// number leads into a list.
+func value(object map[string]any, path ...string) any {
+	var at any = object
+	for _, step := range path {
+		switch in := at.(type) {
+		case map[string]any:
+			at = in[step]
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(step, &i); err != nil || i >= len(in) {
+				return nil
+			}
+			at = in[i]
+		default:
+			return nil
+		}
+	}
+	switch at.(type) {
+	case map[string]any, []any:
+		return nil
+	}
+	return at
+}
+
+// AwaitApplication waits until an Application is as wanted, in its present generation.
+func (f *fixture) AwaitApplication(name, what string, wanted func(*v1alpha1.Application) bool) *v1alpha1.Application {
+	f.t.Helper()
+	return f.decode(f.Await(applications, name, what, func(object map[string]any) bool {
+		app := f.decode(object)
+		return app != nil && app.Status.ObservedGeneration == app.Generation && wanted(app)
+	}))
+}
+
+// AwaitReady waits until all of an Application is held and healthy.
+func (f *fixture) AwaitReady(name string) *v1alpha1.Application {
+	f.t.Helper()
+	return f.AwaitApplication(name, "Ready", func(app *v1alpha1.Application) bool {
+		return apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionReady)
+	})
+}
+
+// AwaitHeld waits until all of an Application is held. Nothing makes Deployments healthy
+// here.
+func (f *fixture) AwaitHeld(name string) *v1alpha1.Application {
+	f.t.Helper()
+	return f.AwaitApplication(name, "Held", func(app *v1alpha1.Application) bool {
+		return apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionHeld)
+	})
+}
+
+// AwaitReason waits until an Application is not ready for a reason, and returns it and
+// the message of the condition.
+func (f *fixture) AwaitReason(name, reason string) (*v1alpha1.Application, string) {
+	f.t.Helper()
+	app := f.AwaitApplication(name, "not ready because "+reason, func(app *v1alpha1.Application) bool {
+		ready := condition(app, v1alpha1.ConditionReady)
+		return ready.Status == metav1.ConditionFalse && ready.Reason == reason
+	})
+	return app, condition(app, v1alpha1.ConditionReady).Message
+}
+
+func condition(app *v1alpha1.Application, kind string) metav1.Condition {
+	if c := apimeta.FindStatusCondition(app.Status.Conditions, kind); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// eventually waits for a condition that cannot be watched.
+func (f *fixture) eventually(what string, holds func() bool) {
+	f.t.Helper()
+	err := wait.PollUntilContextTimeout(f.t.Context(), 20*time.Millisecond, patience, true,
+		func(context.Context) (bool, error) { return holds(), nil })
+	require.NoError(f.t, err, "waiting for %s", what)
+}
+
+// Mark forgets the requests so far.
+func (f *fixture) Mark() { f.mark = f.cluster.Mark() }
+
+// Requests are what the controller has asked of the API server since the last Mark,
+// watches not counted. On the shared control plane it is what concerns the test's
+// namespace, or a group of the test's own.
+func (f *fixture) Requests() testcluster.Requests {
+	f.t.Helper()
+	return f.requestsSince(f.mark)
+}
+
+func (f *fixture) requestsSince(mark testcluster.Mark) testcluster.Requests {
+	f.t.Helper()
+	all, err := f.cluster.Requests(mark)
+	require.NoError(f.t, err)
+	return all.By(f.agent).Where(func(r testcluster.Request) bool {
+		return r.Verb != "watch" && (f.alone || strings.Contains(r.URI, f.namespace))
+	})
+}
+
+// Quiet waits until the controller has had nothing to ask for a while. It must come to
+// rest soon.
+func (f *fixture) Quiet(while time.Duration) {
+	f.t.Helper()
+	const restless = 20 * time.Second
+	begin, mark := time.Now(), f.cluster.Mark()
+	for time.Since(begin) < while+restless {
+		rest := while
+		if seen := f.requestsSince(mark); len(seen) > 0 {
+			rest = while - time.Since(seen[len(seen)-1].Time)
+		} else {
+			rest = while - time.Since(begin)
+		}
+		if rest <= 0 {
+			return
+		}
+		select {
+		case <-time.After(rest):
+		case <-f.t.Context().Done():
+		}
+	}
+	f.t.Fatalf("no quiet %v within %v; requests of the controller:\n%s", while, while+restless, f.requestsSince(mark))
+}
+
+// counts sorts requests by what they are: "create configmaps" → 2. A subresource
+// is behind a slash.
+func counts(requests testcluster.Requests) map[string]int {
+	n := map[string]int{}
+	for _, r := range requests {
+		what := r.Verb + " " + r.Resource
+		if r.Subresource != "" {
+			what += "/" + r.Subresource
+		}
+		n[what]++
+	}
+	return n
+}
+
+// withoutEvents takes the events out, which are sent beside the work.
+func withoutEvents(requests testcluster.Requests) testcluster.Requests {
+	return requests.Where(func(r testcluster.Request) bool { return r.Resource != events.Resource })
+}
+
+// notes are what the events about an Application say, oldest first.
+func (f *fixture) notes(name string) []string {
+	f.t.Helper()
+	list, err := f.in("user", events).List(f.t.Context(), metav1.ListOptions{})
+	require.NoError(f.t, err)
+	slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int {
+		return a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time)
+	})
+	var notes []string
+	for _, e := range list.Items {
+		if value(e.Object, "regarding", "name") == name {
+			notes = append(notes, fmt.Sprint(value(e.Object, "reason"), ": ", value(e.Object, "note")))
+		}
+	}
+	return notes
+}
+
+// AwaitNote waits for an event about an Application that says something.
+func (f *fixture) AwaitNote(name string, parts ...string) {
+	f.t.Helper()
+	f.eventually("an event with "+strings.Join(parts, ", "), func() bool {
+		return slices.ContainsFunc(f.notes(name), func(note string) bool {
+			return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(note, part) })
+		})
+	})
+}
+
+func clone(t *testing.T, object map[string]any) map[string]any {
+	t.Helper()
+	return (&unstructured.Unstructured{Object: object}).DeepCopy().Object
+}

@@ -1,0 +1,210 @@
+package controller_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/controller"
+)
+
+// configs is a spec of n ConfigMaps.
+func configs(n int) string {
+	var text strings.Builder
+	text.WriteString("manifest:\n")
+	for i := range n {
+		fmt.Fprintf(&text, "- {apiVersion: v1, kind: ConfigMap, metadata: {name: config-%d}, data: {key: held}}\n", i)
+	}
+	return text.String()
+}
+
+// mixed is a spec of n resources of several kinds, in all stages of creation.
+func mixed(n int) string {
+	objects := []string{
+		`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, selector: {matchLabels: {app: web}},
+		   template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1", ports: [{containerPort: 80}]}]}}}}`,
+		`{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80, targetPort: http}]}}`,
+		`{apiVersion: v1, kind: Secret, metadata: {name: web}, stringData: {password: secret}}`,
+		`{apiVersion: v1, kind: ServiceAccount, metadata: {name: web}}`,
+	}
+	var text strings.Builder
+	text.WriteString("manifest:\n")
+	for i := range n {
+		if i < len(objects) {
+			fmt.Fprintf(&text, "- %s\n", objects[i])
+			continue
+		}
+		fmt.Fprintf(&text, "- {apiVersion: v1, kind: ConfigMap, metadata: {name: config-%d}, data: {key: held}}\n", i)
+	}
+	return text.String()
+}
+
+// What each phase of an Application's life may cost. All requests of the controller
+// count here, whatever they are about.
+func TestBudgets(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	f.Run(controller.Options{})
+
+	for _, n := range []int{1, 4, 10} {
+		t.Run(fmt.Sprintf("creating %d resources of a kind takes %d requests, and deleting them %d", n, n+2, n+1), func(t *testing.T) {
+			f := f.Elsewhere(t)
+			f.Submit("app", configs(n))
+			f.AwaitReady("app")
+			f.Quiet(time.Second)
+			created := f.Requests().Where(unrelatedToKinds)
+			assert.Equal(t, map[string]int{
+				"create configmaps": n, "patch applications": 1, "patch applications/status": 1, "create events": 1,
+			}, counts(created), "%s", created)
+
+			f.Mark()
+			f.Delete(applications, "app")
+			f.AwaitGone(applications, "app")
+			f.Quiet(time.Second)
+			deleted := f.Requests()
+			assert.Equal(t, map[string]int{
+				"delete configmaps": n, "patch applications": 1, "create events": 1,
+			}, counts(deleted), "%s", deleted)
+			assert.Nil(t, f.Get(configMaps, "config-0"))
+		})
+	}
+
+	t.Run("ten resources of five kinds cost no more than ten of one kind", func(t *testing.T) {
+		f := f.Elsewhere(t)
+		f.Submit("app", mixed(10))
+		f.AwaitHeld("app")
+		f.Quiet(time.Second)
+		created := f.Requests().Where(unrelatedToKinds)
+		assert.Equal(t, map[string]int{
+			"create deployments": 1, "create services": 1, "create secrets": 1, "create serviceaccounts": 1, "create configmaps": 6,
+			"patch applications": 1, "patch applications/status": 1, "create events": 1,
+		}, counts(created), "%s", created)
+		for _, r := range created {
+			assert.NotContains(t, []string{"get", "list"}, r.Verb, "%s", r)
+		}
+	})
+
+	t.Run("one drift takes one patch, and one status write to say so", func(t *testing.T) {
+		f := f.Elsewhere(t)
+		f.Submit("app", configs(4))
+		f.AwaitReady("app")
+		f.Quiet(time.Second)
+		f.Mark()
+		f.Patch("mallory", configMaps, "config-2", `{data: {key: changed}}`)
+		f.AwaitValue(configMaps, "config-2", "held", "data", "key")
+		f.Quiet(time.Second)
+		corrected := f.Requests()
+		assert.Equal(t, map[string]int{
+			"patch configmaps": 1, "patch applications/status": 1, "create events": 1,
+		}, counts(corrected), "%s", corrected)
+	})
+
+	t.Run("a free field that changes costs nothing", func(t *testing.T) {
+		f := f.Elsewhere(t)
+		f.Submit("app", configs(1))
+		f.AwaitReady("app")
+		f.Quiet(time.Second)
+		f.Mark()
+		f.Patch("mallory", configMaps, "config-0", `{data: {another: free}, metadata: {annotations: {note: free}}}`)
+		f.Quiet(2 * time.Second)
+		assert.Empty(t, f.Requests())
+	})
+
+	t.Run("an object that is deleted by somebody is created again with one create", func(t *testing.T) {
+		f := f.Elsewhere(t)
+		f.Submit("app", configs(2))
+		f.AwaitReady("app")
+		f.Quiet(time.Second)
+		f.Mark()
+		f.Delete(configMaps, "config-1")
+		f.AwaitValue(configMaps, "config-1", "held", "data", "key")
+		f.Quiet(time.Second)
+		again := f.Requests()
+		assert.Equal(t, map[string]int{
+			"create configmaps": 1, "patch applications/status": 1, "create events": 1,
+		}, counts(again), "%s", again)
+	})
+
+	t.Run("a new version of the spec costs the writes it asks for and a status", func(t *testing.T) {
+		f := f.Elsewhere(t)
+		f.Submit("app", configs(4))
+		f.AwaitReady("app")
+		f.Quiet(time.Second)
+		f.Mark()
+		f.Submit("app", strings.Replace(configs(3), "key: held", "key: other", 1))
+		f.AwaitReady("app")
+		f.Quiet(time.Second)
+		updated := f.Requests()
+		assert.Equal(t, map[string]int{
+			"patch configmaps": 1, "delete configmaps": 1, "patch applications/status": 1, "create events": 1,
+		}, counts(updated), "%s", updated)
+	})
+}
+
+// unrelatedToKinds leaves out what is asked once per kind: where it is served.
+func unrelatedToKinds(r testcluster.Request) bool {
+	return r.Namespace != "" || !strings.HasPrefix(r.URI, "/api")
+}
+
+func TestARestartWritesNothing(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	first := f.Run(controller.Options{})
+	const n = 30
+	for i := range n {
+		f.Submit(fmt.Sprintf("app-%d", i), fmt.Sprintf(`
+manifest:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: config-%d}, data: {key: held}}
+- {apiVersion: v1, kind: Service, metadata: {name: service-%d}, spec: {ports: [{port: 80}]}}
+observerSchema:
+- {apiVersion: v1, kind: Service, metadata: {name: service-%d}, spec: {sessionAffinity: null}}
+`, i, i, i))
+	}
+	for i := range n {
+		f.AwaitReady(fmt.Sprintf("app-%d", i))
+	}
+	f.Quiet(time.Second)
+	first.Stop()
+
+	f.Mark()
+	f.Run(controller.Options{})
+	f.Quiet(3 * time.Second)
+	all := f.Requests()
+	assert.Empty(t, all.Writes(), "%s", all)
+	streams, err := f.cluster.Requests(f.mark)
+	require.NoError(t, err)
+	t.Logf("a restart with %d Applications: %v", n, counts(streams.By(f.agent)))
+
+	// Then: it holds them all, what it had learned included.
+	f.Patch("mallory", services, "service-7", `{spec: {sessionAffinity: ClientIP}}`)
+	f.AwaitValue(services, "service-7", "None", "spec", "sessionAffinity")
+	f.Patch("mallory", configMaps, "config-7", `{data: {key: changed}}`)
+	f.AwaitValue(configMaps, "config-7", "held", "data", "key")
+	f.Quiet(time.Second)
+	writes := counts(f.Requests().Writes())
+	assert.Equal(t, 1, writes["patch services"])
+	assert.Equal(t, 1, writes["patch configmaps"])
+}
+
+func TestAtRestNothingIsAsked(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	f.Run(controller.Options{})
+	const n = 200
+	for i := range n {
+		f.Submit(fmt.Sprintf("app-%d", i),
+			fmt.Sprintf(`{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config-%d}, data: {key: held}}]}`, i))
+	}
+	for i := range n {
+		f.AwaitReady(fmt.Sprintf("app-%d", i))
+	}
+	f.Quiet(time.Second)
+	f.Mark()
+	select {
+	case <-time.After(time.Minute):
+	case <-t.Context().Done():
+	}
+	assert.Empty(t, f.Requests(), "in a minute")
+}

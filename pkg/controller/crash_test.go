@@ -1,0 +1,282 @@
+package controller_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/controller"
+)
+
+// moment is when, in the course of a request, a process dies.
+type moment string
+
+const (
+	beforeSending  moment = "before it is sent"
+	beforeResponse moment = "after it is sent"
+	afterResponse  moment = "after its response"
+)
+
+// death is that of a process, at one of its writes about a namespace. Nothing that it
+// asks for afterwards is sent.
+type death struct {
+	http.RoundTripper
+	namespace string
+	at        int // 0: never
+	when      moment
+	died      chan struct{}
+
+	mu     sync.Mutex
+	writes int
+	dead   bool
+}
+
+var errDead = errors.New("the process is dead")
+
+func (d *death) wrap(next http.RoundTripper) http.RoundTripper {
+	d.RoundTripper = next
+	return d
+}
+
+func (d *death) RoundTrip(request *http.Request) (*http.Response, error) {
+	doomed, dead := d.count(request)
+	if dead || doomed && d.when == beforeSending {
+		return nil, errDead
+	}
+	response, err := d.RoundTripper.RoundTrip(request)
+	if !doomed {
+		return response, err
+	}
+	defer d.die()
+	if err == nil && d.when == beforeResponse {
+		response.Body.Close()
+		return nil, errDead
+	}
+	return response, err
+}
+
+// count tells whether the process dies at this request, or is dead.
+func (d *death) count(request *http.Request) (doomed, dead bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dead {
+		return false, true
+	}
+	if request.Method == http.MethodGet || !strings.Contains(request.URL.Path, d.namespace) || strings.HasSuffix(request.URL.Path, "/events") {
+		return false, false
+	}
+	d.writes++
+	if d.writes != d.at {
+		return false, false
+	}
+	if d.when == beforeSending {
+		d.dead = true
+		close(d.died)
+	}
+	return true, false
+}
+
+func (d *death) die() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.dead {
+		d.dead = true
+		close(d.died)
+	}
+}
+
+const before = `
+manifest:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: kept}, data: {stays: "1", goes: "2", changes: "3"}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: removed}, data: {key: held}}
+- {apiVersion: v1, kind: Secret, metadata: {name: secret}, stringData: {password: secret}}
+- {apiVersion: v1, kind: Service, metadata: {name: service}, spec: {selector: {app: web}, ports: [{port: 80}]}}
+- {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}},
+   template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1", resources: {limits: {cpu: 1000m}}}]}}}}
+observerSchema:
+- {apiVersion: v1, kind: Service, metadata: {name: service}, spec: {sessionAffinity: null, selector: {app: null}}}
+`
+
+var after = strings.NewReplacer(
+	`stays: "1", goes: "2", changes: "3"`, `stays: "1", changes: "4"`,
+	"{name: removed}", "{name: added}",
+	"web:1", "web:2",
+	"observerSchema:", "- {apiVersion: v1, kind: ServiceAccount, metadata: {name: added}}\nobserverSchema:",
+).Replace(before)
+
+// A process may die at any of its writes. The next one brings the cluster to the same
+// state, and with the same number of creations and deletions, as one that lives.
+func TestADeathAtAnyWriteIsNoLoss(t *testing.T) {
+	for _, life := range []struct {
+		name string
+		// given is what a process that lives has done before; when is what is asked
+		// of the one that dies.
+		given, when func(*fixture)
+		then        func(*fixture)
+	}{
+		{
+			name: "when an Application is created",
+			when: func(f *fixture) { f.Submit("app", before) },
+			then: func(f *fixture) { f.AwaitHeld("app") },
+		},
+		{
+			name:  "when a field, a value and a resource give way to others",
+			given: func(f *fixture) { f.Submit("app", before); f.AwaitHeld("app") },
+			when:  func(f *fixture) { f.Submit("app", after) },
+			then:  func(f *fixture) { f.AwaitHeld("app") },
+		},
+		{
+			name:  "when an Application is deleted",
+			given: func(f *fixture) { f.Submit("app", before); f.AwaitHeld("app") },
+			when:  func(f *fixture) { f.Delete(applications, "app") },
+			then:  func(f *fixture) { f.AwaitGone(applications, "app") },
+		},
+	} {
+		t.Run(life.name, func(t *testing.T) {
+			cluster := givenAlone(t, testcluster.Options{})
+			churn := cluster.recordChurn()
+			run := func(name string, at int, when moment) (*fixture, *death) {
+				f := cluster.Elsewhere(t)
+				if life.given != nil {
+					healthy := f.Run(controller.Options{})
+					life.given(f)
+					healthy.Stop()
+				}
+				f.Mark()
+				d := &death{namespace: f.namespace, at: at, when: when, died: make(chan struct{})}
+				mortal := f.RunThrough(d.wrap, controller.Options{})
+				life.when(f)
+				if at > 0 {
+					select {
+					case <-d.died:
+					case <-time.After(patience):
+						t.Fatalf("%s: no such write; requests:\n%s", name, f.Requests())
+					}
+					mortal.Stop()
+					mortal = f.Run(controller.Options{})
+				}
+				life.then(f)
+				if at == 0 {
+					f.Quiet(time.Second)
+				}
+				mortal.Stop()
+				return f, d
+			}
+			alive, d := run("life", 0, "")
+			want, wantChurn := alive.snapshot(), churn.in(alive.namespace)
+			writes := d.writes
+			require.Positive(t, writes)
+
+			runs := map[string]*fixture{}
+			for at := 1; at <= writes; at++ {
+				for _, when := range []moment{beforeSending, beforeResponse, afterResponse} {
+					name := fmt.Sprintf("death at write %d of %d, %s", at, writes, when)
+					runs[name], _ = run(name, at, when)
+				}
+			}
+			last := cluster.Run(controller.Options{})
+			cluster.Quiet(2 * time.Second)
+			last.Stop()
+			for name, f := range runs {
+				assert.Equal(t, want, f.snapshot(), name)
+				assert.Equal(t, wantChurn, churn.in(f.namespace), "%s:\n%s", name, f.requestsHere())
+			}
+			t.Logf("%d deaths", len(runs))
+		})
+	}
+}
+
+// requestsHere are all requests about the namespace, by whichever controller.
+func (f *fixture) requestsHere() testcluster.Requests {
+	return f.Requests().Where(func(r testcluster.Request) bool { return r.Namespace == f.namespace })
+}
+
+// churn counts the objects that come and go in each namespace. The audit log would not
+// do: a request that nobody waits for any more may have been executed.
+type churn struct {
+	mu    sync.Mutex
+	count map[string]map[string]int
+}
+
+// kept are the resources whose objects make up what a test compares.
+var kept = []schema.GroupVersionResource{applications, configMaps, secrets, services, deployments, serviceAccounts}
+
+func (f *fixture) recordChurn() *churn {
+	f.t.Helper()
+	c := &churn{count: map[string]map[string]int{}}
+	for _, resource := range kept {
+		stream, err := f.As("user").Resource(resource).Watch(f.t.Context(), metav1.ListOptions{})
+		require.NoError(f.t, err)
+		go func() {
+			for event := range stream.ResultChan() {
+				u, ok := event.Object.(*unstructured.Unstructured)
+				if ok && (event.Type == watch.Added || event.Type == watch.Deleted) {
+					c.note(u.GetNamespace(), fmt.Sprint(event.Type, " ", resource.Resource))
+				}
+			}
+		}()
+	}
+	return c
+}
+
+func (c *churn) note(namespace, what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.count[namespace] == nil {
+		c.count[namespace] = map[string]int{}
+	}
+	c.count[namespace][what]++
+}
+
+func (c *churn) in(namespace string) map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.count[namespace])
+}
+
+var (
+	times = regexp.MustCompile(`(?m)^.*(lastTransitionTime|creationTimestamp|lastCorrection|nextCorrection|time|resourceVersion|generation):.*\n`)
+	uids  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	ips   = regexp.MustCompile(`10\.0\.\d+\.\d+`)
+)
+
+// snapshot is everything in the namespace that outlives a process, as text, without
+// times, versions and names that the API server invents.
+func (f *fixture) snapshot() string {
+	f.t.Helper()
+	var text strings.Builder
+	for _, resource := range kept {
+		list, err := f.in("user", resource).List(f.t.Context(), metav1.ListOptions{})
+		require.NoError(f.t, err)
+		for _, item := range list.Items {
+			unstructured.RemoveNestedField(item.Object, "metadata", "managedFields")
+			// The generation in the status is one of the spec, not of a process.
+			if item.GetKind() == "Application" {
+				observed, _, _ := unstructured.NestedInt64(item.Object, "status", "observedGeneration")
+				fmt.Fprintf(&text, "# observed: %v\n", observed == item.GetGeneration())
+			}
+			raw, err := yaml.Marshal(item.Object)
+			require.NoError(f.t, err)
+			fmt.Fprintf(&text, "---\n%s", raw)
+		}
+	}
+	same := strings.ReplaceAll(text.String(), f.namespace, "$NS")
+	same = times.ReplaceAllString(same, "")
+	same = ips.ReplaceAllString(same, "$$IP")
+	return uids.ReplaceAllString(same, "$$UID")
+}

@@ -1,0 +1,405 @@
+package controller_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/deploy/crd"
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/controller"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// These tests wait for most of their time: for quiet, above all.
+	if err := flag.Set("test.parallel", "24"); err != nil {
+		panic(err)
+	}
+	testcluster.Main(m, testcluster.Options{})
+}
+
+var (
+	applications    = v1alpha1.GroupVersionResource
+	configMaps      = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	secrets         = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	services        = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	namespaces      = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	deployments     = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	roleBindings    = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
+	clusterBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
+	accessReviews   = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
+	definitions     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	events          = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
+)
+
+// applier is the ServiceAccount that the controller acts as by default.
+const applier = "holdfast-applier"
+
+// fixture is what a test is given: a namespace on a real API server, whose applier
+// may do everything in it. What the test does itself, it does as "user".
+type fixture struct {
+	t         *testing.T
+	cluster   *testcluster.Cluster
+	namespace string
+	// agent is the user agent of the controller.
+	agent string
+	// alone is true on a control plane that no other test uses: every request of
+	// the controller counts, and not only those about the namespace.
+	alone bool
+	mark  testcluster.Mark
+}
+
+// hold is the controller that holds the Applications of the shared control plane.
+var hold = sync.OnceValue(func() *instance {
+	c := testcluster.Shared()
+	if err := install(context.Background(), c); err != nil {
+		panic(err)
+	}
+	i, err := start(c, "holdfast-shared", nil, controller.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return i
+})
+
+// given returns a namespace on the shared control plane, where a controller runs.
+// Tests that use it run side by side.
+func given(t *testing.T) *fixture {
+	t.Helper()
+	t.Parallel()
+	f := &fixture{t: t, cluster: testcluster.Shared(), agent: hold().agent}
+	f.enter()
+	return f
+}
+
+// givenAlone returns a namespace on a control plane of the test's own, on which no
+// controller runs yet.
+func givenAlone(t *testing.T, options testcluster.Options) *fixture {
+	t.Helper()
+	t.Parallel()
+	c, err := testcluster.Start(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(c.Stop)
+	require.NoError(t, install(t.Context(), c))
+	f := &fixture{t: t, cluster: c, agent: "holdfast-alone", alone: true}
+	f.enter()
+	return f
+}
+
+// Elsewhere is the same in another namespace, for a test of its own.
+func (f *fixture) Elsewhere(t *testing.T) *fixture {
+	t.Helper()
+	other := *f
+	other.t = t
+	other.enter()
+	return &other
+}
+
+func (f *fixture) enter() {
+	f.t.Helper()
+	f.namespace = f.cluster.Namespace(f.t)
+	f.Create("user", fmt.Sprintf(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: %s}}`, applier))
+	f.Grant("cluster-admin", applier)
+	f.Mark()
+}
+
+// install installs the definition of Applications.
+func install(ctx context.Context, c *testcluster.Cluster) error {
+	if _, err := c.Kubectl(ctx, string(crd.Applications), "apply", "--server-side", "--filename=-"); err != nil {
+		return err
+	}
+	_, err := c.Kubectl(ctx, "", "wait", "--for=condition=Established", "crd/applications.holdfast.dev", "--timeout=60s")
+	return err
+}
+
+// instance is a controller that runs.
+type instance struct {
+	*controller.Controller
+	agent string
+	// Stop ends it and waits until it has ended.
+	Stop func()
+	// Kill tells it to end and does not wait.
+	Kill context.CancelFunc
+}
+
+// start starts a controller and returns when it holds Applications. wrap may meddle
+// with its requests.
+func start(c *testcluster.Cluster, agent string, wrap func(http.RoundTripper) http.RoundTripper, options controller.Options) (*instance, error) {
+	config := c.Config()
+	config.UserAgent = agent
+	if wrap != nil {
+		config.Wrap(wrap)
+	}
+	client, err := cluster.NewClient(config)
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(filepath.Join(c.Dir(), agent+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log)))
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
+	i := &instance{Controller: controller.New(client, options), agent: agent, Kill: cancel}
+	ended := make(chan error, 1)
+	go func() { ended <- i.Run(ctx) }()
+	i.Stop = sync.OnceFunc(func() {
+		cancel()
+		<-ended
+		log.Close()
+	})
+	for !i.Ready() {
+		select {
+		case err := <-ended:
+			ended <- err
+			return nil, fmt.Errorf("the controller ended: %w", err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return i, nil
+}
+
+// Run starts a controller on a control plane that has none. It stops with the test.
+func (f *fixture) Run(options controller.Options) *instance {
+	f.t.Helper()
+	return f.RunThrough(nil, options)
+}
+
+// RunThrough is Run with something between the controller and the API server.
+func (f *fixture) RunThrough(wrap func(http.RoundTripper) http.RoundTripper, options controller.Options) *instance {
+	f.t.Helper()
+	require.True(f.t, f.alone, "another controller holds the Applications of the shared control plane")
+	i, err := start(f.cluster, f.agent, wrap, options)
+	require.NoError(f.t, err)
+	f.t.Cleanup(i.Stop)
+	return i
+}
+
+var clients sync.Map // by control plane and user agent
+
+// As is a client of the administrator under a user agent, which is the field manager, too.
+func (f *fixture) As(who string) dynamic.Interface {
+	f.t.Helper()
+	type key struct {
+		*testcluster.Cluster
+		who string
+	}
+	if client, ok := clients.Load(key{f.cluster, who}); ok {
+		return client.(dynamic.Interface)
+	}
+	config := f.cluster.Config()
+	config.UserAgent = who
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(f.t, err)
+	clients.Store(key{f.cluster, who}, client)
+	return client
+}
+
+// in is where the objects of a resource are: in the test's namespace, if they are in any.
+func (f *fixture) in(who string, resource schema.GroupVersionResource) dynamic.ResourceInterface {
+	f.t.Helper()
+	client := f.As(who).Resource(resource)
+	switch resource {
+	case namespaces, clusterBindings, accessReviews, definitions, webhooks:
+		return client
+	}
+	return client.Namespace(f.namespace)
+}
+
+// object reads an object from YAML. $NS in it is the namespace of the test.
+func (f *fixture) object(text string) *unstructured.Unstructured {
+	f.t.Helper()
+	u := &unstructured.Unstructured{}
+	require.NoError(f.t, yaml.Unmarshal([]byte(strings.ReplaceAll(text, "$NS", f.namespace)), &u.Object))
+	return u
+}
+
+// resourceOf is where a kind is served. The plurals are regular in these tests.
+func resourceOf(u *unstructured.Unstructured) schema.GroupVersionResource {
+	gvk := u.GroupVersionKind()
+	return gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s")
+}
+
+// Create creates an object from YAML.
+func (f *fixture) Create(who, text string) *unstructured.Unstructured {
+	f.t.Helper()
+	u := f.object(text)
+	created, err := f.in(who, resourceOf(u)).Create(f.t.Context(), u, metav1.CreateOptions{})
+	require.NoError(f.t, err)
+	return created
+}
+
+// Submit creates or replaces the spec of an Application, given as YAML, as
+// `kubectl apply --server-side` does.
+func (f *fixture) Submit(name, spec string) {
+	f.t.Helper()
+	f.SubmitAs(name, spec, nil)
+}
+
+// SubmitAs is Submit with annotations.
+func (f *fixture) SubmitAs(name, spec string, annotations map[string]string) {
+	f.t.Helper()
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Application",
+		"spec": f.object(spec).Object,
+	}}
+	u.SetName(name)
+	u.SetAnnotations(annotations)
+	_, err := f.in("user", applications).Apply(f.t.Context(), name, u, metav1.ApplyOptions{FieldManager: "user", Force: true})
+	require.NoError(f.t, err)
+}
+
+// Delete asks for the deletion of an object. It does not wait.
+func (f *fixture) Delete(resource schema.GroupVersionResource, name string) {
+	f.t.Helper()
+	require.NoError(f.t, f.in("user", resource).Delete(f.t.Context(), name, metav1.DeleteOptions{}))
+}
+
+// Patch merges YAML into an object, as somebody.
+func (f *fixture) Patch(who string, resource schema.GroupVersionResource, name, text string) map[string]any {
+	f.t.Helper()
+	body, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "$NS", f.namespace)))
+	require.NoError(f.t, err)
+	patched, err := f.in(who, resource).Patch(f.t.Context(), name, types.MergePatchType, body, metav1.PatchOptions{})
+	require.NoError(f.t, err)
+	return patched.Object
+}
+
+// PatchJSON applies a JSON Patch, written as YAML, as somebody.
+func (f *fixture) PatchJSON(who string, resource schema.GroupVersionResource, name, text string) map[string]any {
+	f.t.Helper()
+	body, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(f.t, err)
+	patched, err := f.in(who, resource).Patch(f.t.Context(), name, types.JSONPatchType, body, metav1.PatchOptions{})
+	require.NoError(f.t, err)
+	return patched.Object
+}
+
+// Get returns an object, nil if there is none.
+func (f *fixture) Get(resource schema.GroupVersionResource, name string) map[string]any {
+	f.t.Helper()
+	u, err := f.in("user", resource).Get(f.t.Context(), name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(f.t, err)
+	return u.Object
+}
+
+// Application returns an Application, nil if there is none.
+func (f *fixture) Application(name string) *v1alpha1.Application {
+	f.t.Helper()
+	return f.decode(f.Get(applications, name))
+}
+
+func (f *fixture) decode(object map[string]any) *v1alpha1.Application {
+	f.t.Helper()
+	if object == nil {
+		return nil
+	}
+	raw, err := json.Marshal(object)
+	require.NoError(f.t, err)
+	app, err := cluster.DecodeApplication(raw)
+	require.NoError(f.t, err)
+	return app
+}
+
+var bindings atomic.Int64
+
+// Grant gives a ServiceAccount of the namespace the rights of a role in it, and returns
+// when the API server knows.
+func (f *fixture) Grant(role, account string) {
+	f.t.Helper()
+	f.Create("user", fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: test-%d}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %s}
+subjects: [{kind: ServiceAccount, name: %s, namespace: $NS}]`, bindings.Add(1), role, account))
+	f.awaitAccess(account, fmt.Sprintf(`{namespace: %s, verb: create, resource: configmaps}`, f.namespace))
+}
+
+// GrantEverywhere lets the applier do everything in the whole cluster.
+func (f *fixture) GrantEverywhere() {
+	f.t.Helper()
+	f.Create("user", fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: test-$NS-%d}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, name: %s, namespace: $NS}]`, bindings.Add(1), applier))
+	f.awaitAccess(applier, `{verb: create, group: apiextensions.k8s.io, resource: customresourcedefinitions}`)
+}
+
+func (f *fixture) awaitAccess(account, attributes string) {
+	f.t.Helper()
+	f.eventually("the rights of "+account, func() bool {
+		review := f.Create("user", fmt.Sprintf(`
+apiVersion: authorization.k8s.io/v1
+kind: SubjectAccessReview
+spec: {user: "system:serviceaccount:$NS:%s", resourceAttributes: %s}`, account, attributes))
+		allowed, _, _ := unstructured.NestedBool(review.Object, "status", "allowed")
+		return allowed
+	})
+}
+
+// Definition defines a custom kind in a group of the test's own, $NS.example.com, and
+// returns when it is served.
+func (f *fixture) Definition(kind, plural, schema string) {
+	f.t.Helper()
+	f.Create("user", definition(kind, plural, schema))
+	f.AwaitEstablished(plural)
+}
+
+// AwaitEstablished waits until the API server serves a custom kind of the test's.
+func (f *fixture) AwaitEstablished(plural string) {
+	f.t.Helper()
+	f.Await(definitions, plural+"."+f.namespace+".example.com", "Established", func(object map[string]any) bool {
+		conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
+		for _, c := range conditions {
+			if value(c.(map[string]any), "type") == "Established" {
+				return value(c.(map[string]any), "status") == "True"
+			}
+		}
+		return false
+	})
+}
+
+// definition is the definition of a custom kind in the test's group, as a flow of YAML.
+func definition(kind, plural, schema string) string {
+	return fmt.Sprintf(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition,
+  metadata: {name: %s.$NS.example.com}, spec: {group: $NS.example.com, scope: Namespaced,
+  names: {kind: %s, plural: %s}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: %s}}]}}`,
+		plural, kind, plural, schema)
+}
+
+// cleanupContext is for what is undone after a test, when its own context is over.
+func cleanupContext() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	time.AfterFunc(10*time.Second, cancel)
+	return ctx
+}

@@ -1,0 +1,320 @@
+package delta_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"pgregory.net/rapid"
+
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/observer/observertest"
+)
+
+var thing = observertest.Type()
+
+// drawn is a resource to compare: an entry, a desired state and a live object.
+type drawn struct {
+	in   delta.Input
+	spec map[string]any
+}
+
+func draw(t *rapid.T, o observertest.Options) drawn {
+	spec := observertest.Spec(t)
+	object := observertest.Manifest(spec)
+	entry := observer.DefaultEntry(object)
+	if rapid.Bool().Draw(t, "user's") {
+		entry = observertest.Entry(t, spec, o)
+	}
+	live := observertest.Object(observertest.Mutate(t, spec))
+	desired := entry.Desired(thing, object.Content, nil)
+	entry.Learn(thing, desired, observertest.Object(observertest.Mutate(t, spec))) // some other day
+	return drawn{spec: spec, in: delta.Input{
+		Entry: entry, Type: thing, Desired: desired, Manifest: object.Content, Live: live,
+	}}
+}
+
+func (d drawn) String() string {
+	show := func(v any) string { raw, _ := json.Marshal(v); return string(raw) }
+	return fmt.Sprintf("schema  %s\ndesired %s\nwritten %s\nlive    %s\nbefore  %s",
+		show(d.in.Entry.Raw()), show(d.in.Desired), show(d.in.Manifest), show(d.in.Live), show(d.in.Previous))
+}
+
+// corrected is the live object after the patch, applied as an API server does.
+func corrected(t *rapid.T, d drawn, c delta.Comparison) map[string]any {
+	guards, ops := c.Patch("u-1", "1")
+	raw, err := json.Marshal(slices.Concat(guards, ops))
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := jsonpatch.DecodePatch(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := json.Marshal(d.in.Live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patched, err := patch.Apply(document)
+	if err != nil {
+		t.Fatalf("%v\npatch %s\n%s", err, raw, d)
+	}
+	after, err := manifest.DecodeJSON(patched)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return after
+}
+
+func TestComparingAStateWithItselfFindsNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t, observertest.Options{})
+		d.in.Live = d.in.Desired
+		if c := delta.Compare(d.in); len(c.Differences) > 0 {
+			t.Fatalf("%v\n%s", c.Differences, d)
+		}
+	})
+}
+
+func TestACorrectedObjectHasNoDrift(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t, observertest.Options{Bounded: true})
+		c := delta.Compare(d.in)
+		before := d.String()
+		after := corrected(t, d, c)
+		if before != d.String() {
+			t.Fatal("an input was changed")
+		}
+		_, ops := c.Patch("u-1", "1")
+		d.in.Live = after
+		if again := delta.Compare(d.in); len(again.Differences) > 0 {
+			t.Fatalf("still %v\npatch was %v\nbefore:\n%s\nafter:\n%s", again.Differences, ops, before, d)
+		}
+	})
+}
+
+func TestACorrectionTouchesHeldFieldsOnly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t, observertest.Options{})
+		c := delta.Compare(d.in)
+		after := corrected(t, d, c)
+		s := side{d.in.Entry.Root, d.in.Type}
+		if where := s.touched("", d.in.Desired, d.in.Live, after); where != "" {
+			_, ops := c.Patch("u-1", "1")
+			t.Fatalf("%s was touched\n%s\nafter   %v\npatch %v", where, d, after, ops)
+		}
+	})
+}
+
+func TestTheOrderOfAssociativeListsDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		// A leaf over a subtree holds it exactly, order included.
+		d := draw(t, observertest.Options{Known: true, Walked: true})
+		one := summary(delta.Compare(d.in))
+		d.in.Live = observertest.Object(observertest.Shuffle(t, d.in.Live["spec"].(map[string]any)))
+		two := summary(delta.Compare(d.in))
+		if !reflect.DeepEqual(one, two) {
+			t.Fatalf("%v\n%v\n%s", one, two, d)
+		}
+	})
+}
+
+func summary(c delta.Comparison) []string {
+	found := []string{}
+	for _, d := range c.Differences {
+		if d.Reason != delta.Extra { // the surplus goes from the end
+			found = append(found, fmt.Sprint(d.Path, d.Reason, d.Desired))
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func TestADefaultEntryFindsEveryChangeOfALeaf(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		object := observertest.Manifest(observertest.Spec(t))
+		live := observer.CopyMap(object.Content)
+		leaves := 0
+		where := spoil(t, live["spec"], &leaves, -1)
+		if leaves == 0 {
+			return
+		}
+		spoil(t, live["spec"], &where, rapid.IntRange(0, leaves-1).Draw(t, "leaf"))
+		in := delta.Input{
+			Entry: observer.DefaultEntry(object), Type: thing, Desired: object.Content, Manifest: object.Content, Live: live,
+		}
+		if c := delta.Compare(in); len(c.Differences) == 0 {
+			t.Fatalf("%v\n%v", object.Content, live)
+		}
+	})
+}
+
+// spoil changes one scalar, or counts them.
+func spoil(t *rapid.T, v any, count *int, which int) int {
+	visit := func(child any, put func(any)) {
+		switch child.(type) {
+		case map[string]any, []any:
+			spoil(t, child, count, which)
+		default:
+			if *count == which {
+				put("spoiled")
+			}
+			*count++
+		}
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		names := make([]string, 0, len(v))
+		for name := range v {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			visit(v[name], func(x any) { v[name] = x })
+		}
+	case []any:
+		for i := range v {
+			visit(v[i], func(x any) { v[i] = x })
+		}
+	}
+	return 0
+}
+
+func TestWhatTheManifestDroppedIsRemovedAndNothingElse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := observertest.Spec(t)
+		before := observertest.Manifest(observertest.Mutate(t, spec))
+		object := observertest.Manifest(spec)
+		d := drawn{in: delta.Input{
+			Entry: observer.DefaultEntry(object), Type: thing, Desired: object.Content, Manifest: object.Content,
+			Live: observertest.Object(observertest.Mutate(t, before.Content["spec"].(map[string]any))), Previous: before.Content, Prune: true,
+		}}
+		if rapid.Bool().Draw(t, "managed") {
+			theirs := rapid.SampledFrom([]string{"spec.v", "spec.m", "spec.l1", "never"}).Draw(t, "theirs")
+			d.in.Foreign = func(path *observer.Path) bool { return strings.HasPrefix(path.String(), theirs) }
+		}
+		c := delta.Compare(d.in)
+		after := corrected(t, d, c)
+		if where := dropped("", before.Content["spec"], object.Content["spec"], after["spec"]); where != "" {
+			t.Fatalf("%s is still there\n%s\nafter   %v", where, d, after)
+		}
+		d.in.Live, d.in.Prune = after, false
+		if again := delta.Compare(d.in); len(again.Differences) > 0 {
+			t.Fatalf("still %v\n%s", again.Differences, d)
+		}
+	})
+}
+
+// dropped is the first scalar in maps that was written, is not wanted, and is
+// there.
+func dropped(path string, before, want, after any) string {
+	b, ok1 := before.(map[string]any)
+	a, ok2 := after.(map[string]any)
+	w, _ := want.(map[string]any)
+	if !ok1 || !ok2 {
+		return ""
+	}
+	for name, was := range b {
+		now, there := a[name]
+		wanted, still := w[name]
+		if !there {
+			continue
+		}
+		switch was.(type) {
+		case map[string]any:
+			if where := dropped(path+"."+name, was, wanted, now); where != "" {
+				return where
+			}
+		case []any:
+		default:
+			if !still {
+				return path + "." + name
+			}
+		}
+	}
+	return ""
+}
+
+// side walks what a correction must leave alone.
+type side struct {
+	node *observer.Node
+	t    *kinds.Node
+}
+
+// touched is the path of the first free value that differs between two live
+// objects, or of one that came or went.
+func (s side) touched(path string, want, before, after any) string {
+	switch s.node.Shape {
+	case observer.Map:
+		b, ok1 := before.(map[string]any)
+		a, ok2 := after.(map[string]any)
+		w, ok3 := want.(map[string]any)
+		if ok1 && ok2 && ok3 {
+			return s.touchedFields(path, w, b, a)
+		}
+	case observer.Sequence:
+		b, ok1 := before.([]any)
+		a, ok2 := after.([]any)
+		w, ok3 := want.([]any)
+		if ok1 && ok2 && ok3 {
+			return s.touchedElements(path, w, b, a)
+		}
+	}
+	return ""
+}
+
+func (s side) touchedFields(path string, want, before, after map[string]any) string {
+	for _, m := range []map[string]any{before, after} {
+		for name := range m {
+			child := s.node.Field(name)
+			was, had := before[name]
+			now, has := after[name]
+			wanted, known := want[name]
+			at := path + "." + name
+			if child == nil || !known {
+				if had != has || !observer.Equal(was, now) {
+					return at
+				}
+				continue
+			}
+			if where := (side{child, s.t.Field(name)}).touched(at, wanted, was, now); where != "" {
+				return where
+			}
+		}
+	}
+	return ""
+}
+
+func (s side) touchedElements(path string, want, before, after []any) string {
+	list := s.node.List
+	b, a := list.Pair(s.t, want, before), list.Pair(s.t, want, after)
+	for i, element := range list.Elements {
+		if b.Live[i] < 0 || a.Live[i] < 0 || i >= len(want) {
+			continue
+		}
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if where := (side{element, s.t.Elem()}).touched(at, want[i], before[b.Live[i]], after[a.Live[i]]); where != "" {
+			return where
+		}
+	}
+	next := 0
+	for _, k := range a.Free {
+		for next < len(b.Free) && !observer.Equal(before[b.Free[next]], after[k]) {
+			next++
+		}
+		if next == len(b.Free) && !slices.ContainsFunc(want, func(w any) bool { return observer.Equal(w, after[k]) }) {
+			return fmt.Sprintf("%s[%d]", path, k)
+		}
+	}
+	if len(after) < len(before) && list.Max == 0 {
+		return path + " (its length)"
+	}
+	return ""
+}

@@ -1,0 +1,102 @@
+package manifest
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+)
+
+func (c *converter) mapping(n *yaml.Node) any {
+	if n.Tag != tagMap {
+		c.fault(n, wrongTag(n.Tag).Error())
+	}
+	value := make(map[string]any, len(n.Content)/2)
+	var merged []map[string]any
+	merges := 0
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, content := n.Content[i], n.Content[i+1]
+		if isMerge(name) {
+			merged = append(merged, c.mergeSources(content)...)
+			merges++
+			continue
+		}
+		key := c.key(name)
+		element := c.at(key, content)
+		if _, twice := value[key]; twice {
+			c.duplicate(n, name, key)
+			continue
+		}
+		value[key] = element
+	}
+	if merges > 1 {
+		c.fault(n, "the key << is in this map twice: write it once, with a list")
+	}
+	merge(value, merged)
+	return value
+}
+
+// key returns the text of a key as it is written. kubectl makes "true" of the
+// key y, and "420" of 0644; here a field keeps its name.
+func (c *converter) key(n *yaml.Node) string {
+	if n.Anchor != "" {
+		c.anchored[n] = false
+	}
+	n = target(n)
+	if n.Kind != yaml.ScalarNode {
+		c.fault(n, "a key must be text, not a list or a map")
+		return ""
+	}
+	switch n.Tag {
+	case tagNull:
+		c.fault(n, "a key must be text, not null: put it in quotes")
+	case tagStr, tagInt, tagFloat, tagBool, tagTimestamp, tagMerge:
+	default:
+		c.fault(n, wrongTag(n.Tag).Error())
+	}
+	return n.Value
+}
+
+func (c *converter) duplicate(mapping, name *yaml.Node, key string) {
+	first, _ := entry(mapping, key)
+	c.path = append(c.path, key)
+	c.fault(name, fmt.Sprintf("the key %s is here twice, first on line %d", quoteKey(key), first.Line))
+	c.path = c.path[:len(c.path)-1]
+}
+
+func isMerge(name *yaml.Node) bool {
+	return name.Kind == yaml.ScalarNode && name.Tag == tagMerge && name.Value == "<<"
+}
+
+// mergeSources converts the maps of a merge key, those that prevail first.
+func (c *converter) mergeSources(n *yaml.Node) []map[string]any {
+	value := c.value(n)
+	if value == nil && isContainer(target(n)) {
+		return nil // an alias whose fault is noted
+	}
+	list, isList := value.([]any)
+	if !isList {
+		list = []any{value}
+	}
+	sources := make([]map[string]any, 0, len(list))
+	for _, element := range list {
+		source, isMap := element.(map[string]any)
+		if !isMap {
+			c.fault(n, "the key << wants a map or a list of maps")
+			return nil
+		}
+		sources = append(sources, source)
+	}
+	return sources
+}
+
+// merge adds the keys that are not there yet: what is written in a map prevails
+// over what is merged into it, and the first source over the next.
+func merge(into map[string]any, sources []map[string]any) {
+	for _, source := range sources {
+		for key, value := range source {
+			if _, there := into[key]; !there {
+				into[key] = value
+			}
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package observertest
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"pgregory.net/rapid"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// GVK is the kind that all drawn objects have.
+var GVK = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
+
+// ID is the identity that they have.
+var ID = manifest.ID{Group: GVK.Group, Kind: GVK.Kind, Namespace: "default", Name: "thing"}
+
+// Object is the whole object with that spec.
+func Object(spec map[string]any) map[string]any {
+	return map[string]any{
+		"apiVersion": GVK.GroupVersion().String(), "kind": GVK.Kind,
+		"metadata": map[string]any{"name": ID.Name, "namespace": ID.Namespace, "uid": "u-1", "resourceVersion": "1"},
+		"spec":     spec,
+	}
+}
+
+// Manifest is the manifest with that spec.
+func Manifest(spec map[string]any) manifest.Object {
+	return manifest.Object{ID: ID, APIVersion: GVK.GroupVersion().String(), Content: map[string]any{
+		"apiVersion": GVK.GroupVersion().String(), "kind": GVK.Kind,
+		"metadata": map[string]any{"name": ID.Name}, "spec": spec,
+	}}
+}
+
+// Options say what a schema may be.
+type Options struct {
+	// Known schemas have no elements beyond the manifest's lists.
+	Known bool
+	// Keys are observed in every element that is.
+	Keys bool
+	// Walked schemas have leaves over single values only.
+	Walked bool
+	// Bounded lists have maxima; they never rule the manifest itself out.
+	Bounded bool
+}
+
+// Entry draws a user's entry that fits a manifest's spec.
+func Entry(t *rapid.T, spec map[string]any, o Options) *observer.Entry {
+	raw := map[string]any{
+		"apiVersion": GVK.GroupVersion().String(), "kind": GVK.Kind,
+		"metadata": map[string]any{"name": ID.Name},
+		"spec":     o.mapping(t, spec, 0),
+	}
+	entries, err := observer.ParseAll([]map[string]any{raw})
+	if err != nil {
+		t.Fatalf("%v\n%v", err, raw)
+	}
+	assigned, err := observer.Assign(entries, []manifest.Object{Manifest(spec)})
+	if err != nil {
+		t.Fatalf("%v\n%v", err, raw)
+	}
+	return assigned[0]
+}
+
+func (o Options) node(t *rapid.T, name string, v any, depth int) any {
+	if !o.Walked && rapid.IntRange(0, 4).Draw(t, "leaf") == 0 {
+		return nil
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return o.mapping(t, v, depth)
+	case []any:
+		return o.sequence(t, name, v, depth)
+	default:
+		return rapid.SampledFrom([]any{nil, observer.LeafText}).Draw(t, "observed")
+	}
+}
+
+func (o Options) mapping(t *rapid.T, m map[string]any, depth int) map[string]any {
+	node := map[string]any{}
+	for _, name := range sorted(m) {
+		if rapid.Bool().Draw(t, "observes "+name) {
+			node[name] = o.node(t, name, m[name], depth+1)
+		}
+	}
+	for _, name := range fieldNames {
+		if _, has := m[name]; !has && rapid.IntRange(0, 5).Draw(t, "learns "+name) == 0 {
+			node[name] = o.unset(t, name, depth)
+		}
+	}
+	return node
+}
+
+// unset observes a field that the manifest does not set.
+func (o Options) unset(t *rapid.T, name string, depth int) any {
+	if depth >= maxDepth || !o.Walked && rapid.Bool().Draw(t, "leaf") {
+		return nil
+	}
+	switch {
+	case name[0] == 'm':
+		return o.mapping(t, nil, depth+1)
+	case name[0] != 'v' && !o.Known:
+		return o.sequence(t, name, nil, depth)
+	}
+	return nil
+}
+
+func (o Options) sequence(t *rapid.T, name string, l []any, depth int) []any {
+	n := len(l)
+	if !o.Known {
+		n += rapid.IntRange(0, 2).Draw(t, "beyond")
+	}
+	elements := []any{}
+	for i := range rapid.IntRange(0, n).Draw(t, "elements") {
+		elements = append(elements, o.element(t, name, l, i, depth))
+	}
+	lowest := rapid.IntRange(0, len(l)).Draw(t, "min")
+	highest := 0
+	if o.Bounded && rapid.Bool().Draw(t, "bounded") {
+		highest = max(1, lowest, len(l), len(elements)) + rapid.IntRange(0, 1).Draw(t, "room")
+	}
+	control := map[string]any{observer.KeyMinLength: int64(lowest), observer.KeyMaxLength: int64(highest)}
+	if name[0] == 'k' {
+		control[observer.KeyMapKeys] = []any{"name"}
+	}
+	return append(elements, control)
+}
+
+func (o Options) element(t *rapid.T, name string, l []any, i, depth int) any {
+	var v any = map[string]any{}
+	if name[0] == 's' {
+		v = ""
+	}
+	if i < len(l) {
+		v = l[i]
+	}
+	node := o.node(t, name, v, depth+1)
+	if m, ok := node.(map[string]any); ok && name[0] == 'k' && (o.Keys || i >= len(l)) {
+		m["name"] = nil
+	}
+	return node
+}
+
+// Type is the typed schema of the kind: sets are sets, and lists with keys have
+// them.
+func Type() *kinds.Node {
+	crd := map[string]any{"spec": map[string]any{
+		"group": GVK.Group, "names": map[string]any{"kind": GVK.Kind},
+		"versions": []any{map[string]any{"name": GVK.Version, "schema": map[string]any{
+			"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{"spec": typeOf(0)}},
+		}}},
+	}}
+	return kinds.FromCRD(crd, GVK)
+}
+
+func typeOf(depth int) map[string]any {
+	properties := map[string]any{"name": map[string]any{"type": "string"}}
+	if depth <= maxDepth {
+		for _, name := range fieldNames {
+			properties[name] = fieldType(name, depth)
+		}
+	}
+	return map[string]any{"type": "object", "properties": properties}
+}
+
+func fieldType(name string, depth int) map[string]any {
+	switch name[0] {
+	case 'm':
+		return typeOf(depth + 1)
+	case 'k':
+		return map[string]any{"type": "array", "items": typeOf(depth + 1),
+			"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []any{"name"}}
+	case 'l':
+		return map[string]any{"type": "array", "items": typeOf(depth + 1)}
+	case 's':
+		return map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "x-kubernetes-list-type": "set"}
+	default:
+		return map[string]any{"type": "string"}
+	}
+}

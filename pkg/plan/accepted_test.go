@@ -1,0 +1,228 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const podSpec = `
+manifest:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: web}
+  spec:
+    template:
+      spec:
+        containers:
+        - {name: web, image: web:1, resources: {limits: {cpu: %CPU}}}
+        volumes: [{name: tmp}]
+`
+
+func podContainer(o map[string]any) map[string]any {
+	return get(o, "spec", "template", "spec", "containers").([]any)[0].(map[string]any)
+}
+
+func TestWhatTheAPIServerMakesOfAValueIsNotDrift(t *testing.T) {
+	rows := []struct {
+		name    string
+		respond func(o map[string]any)
+		path    string
+		dropped bool
+		event   string
+	}{
+		{"a quantity is normalized", func(o map[string]any) { set(podContainer(o), "1", "resources", "limits", "cpu") },
+			"spec.template.spec.containers[name=web].resources.limits.cpu", false, "created Deployment.apps default/web"},
+		{"a webhook rewrites an image", func(o map[string]any) { podContainer(o)["image"] = "mirror/web:1" },
+			"spec.template.spec.containers[name=web].image", false, "created Deployment.apps default/web"},
+		{"a field is pruned", func(o map[string]any) { delete(podContainer(o), "image") },
+			"spec.template.spec.containers[name=web].image", true,
+			"created Deployment.apps default/web; Deployment.apps default/web: the API server dropped spec.template.spec.containers[name=web].image: is it a typing error?"},
+		{"a map is pruned", func(o map[string]any) { delete(podContainer(o), "resources") },
+			"spec.template.spec.containers[name=web].resources", true,
+			"created Deployment.apps default/web; Deployment.apps default/web: the API server dropped spec.template.spec.containers[name=web].resources: is it a typing error?"},
+		{"an element is dropped from a list", func(o map[string]any) { set(o, []any{}, "spec", "template", "spec", "volumes") },
+			"spec.template.spec.volumes[name=tmp]", true,
+			"created Deployment.apps default/web; Deployment.apps default/web: the API server dropped spec.template.spec.volumes[name=tmp]: is it a typing error?"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t, replace(podSpec, "%CPU", "1000m"))
+			w.respond = row.respond
+			_, result := w.round()
+			require.Len(t, w.app.Status.Accepted, 1)
+			accepted := w.app.Status.Accepted[0]
+			assert.Equal(t, row.path, accepted.Path)
+			assert.Equal(t, row.dropped, accepted.Dropped)
+			assert.Equal(t, row.dropped, accepted.Accepted == nil)
+			assert.Equal(t, row.event, result.Event.Note)
+			assert.Equal(t, row.dropped, result.Event.Warning)
+			w.quiet()
+			w.quiet()
+		})
+	}
+}
+
+func TestAnAcceptedFormIsForgottenWithItsDesiredValue(t *testing.T) {
+	w := newWorld(t, replace(podSpec, "%CPU", "1000m"))
+	w.respond = func(o map[string]any) { set(podContainer(o), "1", "resources", "limits", "cpu") }
+	w.round()
+	w.edit(replace(podSpec, "%CPU", "2000m"))
+	w.respond = func(o map[string]any) { set(podContainer(o), "2", "resources", "limits", "cpu") }
+	p, _ := w.round()
+	assert.Equal(t, []string{"spec.template.spec.containers[name=web].resources.limits.cpu changed"}, paths(p))
+	require.Len(t, w.app.Status.Accepted, 1)
+	assert.Equal(t, `"2000m"`, string(w.app.Status.Accepted[0].Desired.Raw))
+	w.quiet()
+
+	w.edit(replace(podSpec, "%CPU", "'2'"))
+	w.round()
+	assert.Empty(t, w.app.Status.Accepted)
+	w.quiet()
+}
+
+func TestAnAcceptedFormSurvivesTheAbsenceOfItsField(t *testing.T) {
+	w := newWorld(t, replace(podSpec, "%CPU", "1000m"))
+	w.respond = func(o map[string]any) {
+		if podContainer(o)["resources"] != nil {
+			set(podContainer(o), "1", "resources", "limits", "cpu")
+		}
+	}
+	w.round()
+	delete(podContainer(w.only()), "resources")
+	w.store(w.decide().Conclude(nil, w.now))
+	require.Len(t, w.app.Status.Accepted, 1)
+	w.round()
+	w.quiet()
+}
+
+func TestAnAcceptedFormIsNotAnyOtherValue(t *testing.T) {
+	w := newWorld(t, replace(podSpec, "%CPU", "1000m"))
+	w.respond = func(o map[string]any) { set(podContainer(o), "1", "resources", "limits", "cpu") }
+	w.round()
+	set(podContainer(w.only()), "3", "resources", "limits", "cpu")
+	p, _ := w.round()
+	assert.Len(t, paths(p), 1)
+	assert.Equal(t, "1", get(podContainer(w.only()), "resources", "limits", "cpu"))
+	w.quiet()
+}
+
+func TestOnlyWhatWeWroteIsAccepted(t *testing.T) {
+	w := newWorld(t, replace(podSpec, "%CPU", "1000m"))
+	w.round()
+	podContainer(w.only())["image"] = "web:2"
+	w.respond = func(o map[string]any) { set(podContainer(o), "7", "resources", "limits", "cpu") } // a race
+	_, result := w.round()
+	assert.True(t, result.Again)
+	assert.Empty(t, w.app.Status.Accepted)
+	w.respond = nil
+	w.round()
+	assert.Equal(t, "1000m", get(podContainer(w.only()), "resources", "limits", "cpu"))
+	w.quiet()
+}
+
+func TestAcceptedFormsOfSecretsStayInMemory(t *testing.T) {
+	w := newWorld(t, `
+manifest:
+- {apiVersion: v1, kind: Secret, metadata: {name: keys}, stringData: {a: canary}}
+`)
+	w.respond = func(o map[string]any) { set(o, "cmV3cml0dGVu", "data", "a") }
+	_, result := w.round()
+	assert.Empty(t, result.Status.Accepted)
+	assert.Len(t, w.mem.Secrets, 1)
+	w.quiet()
+}
+
+func TestOurMarksAreNeverAcceptedAsDropped(t *testing.T) {
+	w := newWorld(t, settings)
+	w.respond = func(o map[string]any) { delete(get(o, "metadata").(map[string]any), "labels") }
+	_, result := w.round()
+	assert.Empty(t, result.Status.Accepted)
+	assert.True(t, result.Again)
+	for range 5 {
+		w.round()
+	}
+	assert.Len(t, w.app.Status.Contested, 1, "it is a fight, not a loop")
+	_, result = w.round()
+	assert.False(t, result.Again)
+}
+
+func sidecar(o map[string]any) {
+	spec := get(o, "spec", "template", "spec").(map[string]any)
+	for _, c := range spec["containers"].([]any) {
+		if c.(map[string]any)["name"] == "mesh" {
+			return
+		}
+	}
+	spec["containers"] = append([]any{map[string]any{"name": "mesh", "image": "mesh:1"}}, spec["containers"].([]any)...)
+}
+
+func TestASurplusRaisesTheMaximumOfADefaultEntry(t *testing.T) {
+	w := newWorld(t, replace(podSpec, "%CPU", "'1'"))
+	w.respond = sidecar
+	_, result := w.round()
+	assert.False(t, result.Again)
+	control := get(w.stored(w.app.Status.MangledObserverSchema), "spec", "template", "spec", "containers").([]any)[1]
+	assert.Equal(t, map[string]any{"observer_schema_list_min_length": int64(1), "observer_schema_list_max_length": int64(2)}, control)
+	w.quiet()
+
+	spec := get(w.only(), "spec", "template", "spec").(map[string]any)
+	spec["containers"] = append(spec["containers"].([]any), map[string]any{"name": "third"})
+	p, _ := w.round()
+	assert.Equal(t, []string{"spec.template.spec.containers[name=third] extra"}, paths(p))
+	w.quiet()
+}
+
+func TestAUsersSchemaIsNotRelaxedButContested(t *testing.T) {
+	w := newWorld(t, replace(podSpec, "%CPU", "'1'")+`
+observerSchema:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: web}
+  spec:
+    template:
+      spec:
+        containers:
+        - {image: null}
+        - {observer_schema_list_min_length: 1, observer_schema_list_max_length: 1}
+`)
+	w.respond = sidecar
+	_, result := w.round()
+	assert.False(t, result.Again)
+	require.Len(t, w.app.Status.Contested, 1)
+	assert.Equal(t, "spec.template.spec.containers[name=mesh]", w.app.Status.Contested[0].Path)
+	assert.Contains(t, result.Event.Note, "is contested: desired absent, observed {")
+	_, reason, _ := w.condition("Held")
+	assert.Equal(t, "Contested", reason)
+
+	p, again := w.round()
+	assert.Equal(t, []string{"spec.template.spec.containers[name=mesh] extra held back"}, paths(p))
+	assert.False(t, p.HasWork())
+	assert.Positive(t, again.RetryAfter)
+
+	w.now = w.now.Add(again.RetryAfter)
+	p, _ = w.round()
+	assert.True(t, p.HasWork(), "tried again after the pause")
+	p, _ = w.round()
+	assert.False(t, p.HasWork())
+}
+
+func TestAContestedElementIsNotTakenForASurplus(t *testing.T) {
+	w := newWorld(t, replace(podSpec, "%CPU", "'1'"))
+	w.round()
+	for range 5 {
+		sidecar(w.only())
+		w.round()
+	}
+	sidecar(w.only())
+	podContainer(w.only())["image"] = "x" // of the sidecar
+	get(w.only(), "spec", "template", "spec", "containers").([]any)[1].(map[string]any)["image"] = "web:2"
+	p, _ := w.round()
+	assert.Equal(t, []string{
+		"spec.template.spec.containers[name=web].image changed",
+		"spec.template.spec.containers[name=mesh] extra held back",
+	}, paths(p))
+	control := get(w.stored(w.app.Status.MangledObserverSchema), "spec", "template", "spec", "containers").([]any)[1]
+	assert.Equal(t, int64(1), control.(map[string]any)["observer_schema_list_max_length"])
+}

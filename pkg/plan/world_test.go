@@ -1,0 +1,193 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// world is one Application and a cluster that does what it is told: Decide,
+// execution and Conclude in a circle, the status stored as JSON in between.
+type world struct {
+	t    *testing.T
+	app  *v1alpha1.Application
+	live map[manifest.ID]map[string]any
+	mem  *plan.Memory
+	now  time.Time
+	// respond changes what is written on its way into the cluster.
+	respond func(object map[string]any)
+	// refuse is the outcome of changes that are not executed.
+	refuse map[plan.Action]plan.Outcome
+	uids   int
+}
+
+// newWorld has an Application with that spec, as YAML.
+func newWorld(t *testing.T, spec string) *world {
+	t.Helper()
+	w := &world{
+		t: t, live: map[manifest.ID]map[string]any{}, mem: &plan.Memory{},
+		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		app: &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: "app-1"}},
+	}
+	w.app.Status.ObservedGeneration = -1
+	w.edit(spec)
+	return w
+}
+
+// edit replaces the spec.
+func (w *world) edit(spec string) {
+	w.t.Helper()
+	w.app.Spec = v1alpha1.ApplicationSpec{}
+	require.NoError(w.t, yaml.UnmarshalStrict([]byte(spec), &w.app.Spec))
+	w.app.Generation++
+}
+
+func (w *world) decide() *plan.Plan {
+	return plan.Decide(plan.Input{
+		Application: w.app, Live: w.live, Kinds: plan.Offline(), Memory: w.mem, Now: w.now,
+	})
+}
+
+// round decides, executes and concludes.
+func (w *world) round() (*plan.Plan, plan.Result) {
+	w.t.Helper()
+	p := w.decide()
+	outcomes := map[manifest.ID]plan.Outcome{}
+	for _, c := range p.Changes {
+		if !c.Writes() {
+			continue
+		}
+		outcome, refused := w.refuse[c.Action]
+		if !refused {
+			outcome = w.execute(c)
+		}
+		outcomes[c.ID] = outcome
+	}
+	return p, w.store(p.Conclude(outcomes, w.now))
+}
+
+// quiet decides and concludes without anything to do, and fails if there is.
+func (w *world) quiet() {
+	w.t.Helper()
+	before, err := json.Marshal(w.app.Status)
+	require.NoError(w.t, err)
+	p, result := w.round()
+	for _, c := range p.Changes {
+		require.False(w.t, c.Writes(), "%s %s: %v", c.Action, c.ID, c.Fields)
+	}
+	require.False(w.t, result.Again)
+	require.Nil(w.t, result.Event)
+	after, err := json.Marshal(w.app.Status)
+	require.NoError(w.t, err)
+	require.JSONEq(w.t, string(before), string(after), "a quiet round changes no status")
+}
+
+// store keeps the status as an API server does.
+func (w *world) store(r plan.Result) plan.Result {
+	w.t.Helper()
+	raw, err := json.Marshal(r.Status)
+	require.NoError(w.t, err)
+	w.app.Status = v1alpha1.ApplicationStatus{}
+	require.NoError(w.t, json.Unmarshal(raw, &w.app.Status))
+	return r
+}
+
+func (w *world) execute(c plan.Change) plan.Outcome {
+	w.t.Helper()
+	switch c.Action {
+	case plan.Create:
+		w.uids++
+		object := observer.CopyMap(c.Manifest)
+		metadata := object["metadata"].(map[string]any)
+		metadata["namespace"] = c.ID.Namespace
+		metadata["uid"] = "u-" + string(rune('0'+w.uids))
+		metadata["resourceVersion"] = "1"
+		w.live[c.ID] = object
+	case plan.Update:
+		w.live[c.ID] = applyPatch(w.t, w.live[c.ID], c)
+	default:
+		delete(w.live, c.ID)
+		return plan.Outcome{Action: plan.Delete, Gone: true}
+	}
+	if w.respond != nil {
+		w.respond(w.live[c.ID])
+	}
+	return plan.Outcome{Action: c.Action, Object: observer.CopyMap(w.live[c.ID])}
+}
+
+// only is the one live object.
+func (w *world) only() map[string]any {
+	w.t.Helper()
+	require.Len(w.t, w.live, 1)
+	for _, object := range w.live {
+		return object
+	}
+	return nil
+}
+
+// set changes the one live object, as somebody else would.
+func (w *world) set(value any, fields ...string) { set(w.only(), value, fields...) }
+
+func set(object map[string]any, value any, fields ...string) {
+	for _, f := range fields[:len(fields)-1] {
+		child, ok := object[f].(map[string]any)
+		if !ok {
+			child = map[string]any{}
+			object[f] = child
+		}
+		object = child
+	}
+	object[fields[len(fields)-1]] = value
+}
+
+func get(object map[string]any, fields ...string) any {
+	var value any = object
+	for _, f := range fields {
+		m, _ := value.(map[string]any)
+		value = m[f]
+	}
+	return value
+}
+
+// stored is the first item of a list in the status.
+func (w *world) stored(items []runtime.RawExtension) map[string]any {
+	w.t.Helper()
+	require.NotEmpty(w.t, items)
+	content, err := manifest.DecodeJSON(items[0].Raw)
+	require.NoError(w.t, err)
+	return content
+}
+
+func (w *world) condition(kind string) (status, reason, message string) {
+	for _, c := range w.app.Status.Conditions {
+		if c.Type == kind {
+			return string(c.Status), c.Reason, c.Message
+		}
+	}
+	return "", "", ""
+}
+
+// paths are those of a plan's fields, with their reasons.
+func paths(p *plan.Plan) []string {
+	var found []string
+	for _, c := range p.Changes {
+		for _, d := range c.Fields {
+			text := d.Path + " " + string(d.Reason)
+			if d.HeldBack {
+				text += " held back"
+			}
+			found = append(found, text)
+		}
+	}
+	return found
+}
