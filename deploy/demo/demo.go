@@ -83,7 +83,11 @@ func (s *story) explain(ctx context.Context, err error, logFile string) error {
 		return err
 	}
 	s.failed(err)
-	s.say("The end of the controller's log:")
+	if applications, err := s.cluster.shell(ctx, "kubectl get hfapp -o wide"); err == nil {
+		s.say("What the Application says:")
+		s.output(applications)
+	}
+	s.say("What the controller logged last:")
 	s.output(tail(logFile, 15))
 	return errShown
 }

@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-const usage = `usage: go run ./deploy/demo demo|up|down
+const usage = `Usage: go run ./deploy/demo COMMAND
 
-  demo   show on a control plane of its own what Holdfast does, then clean up
-  up     start a control plane with Holdfast in .holdfast, to play with
+  demo   show what Holdfast does, on a control plane of its own, then remove it
+  up     start a control plane with Holdfast, in .holdfast, to play with
   down   stop it and remove .holdfast
 `
 

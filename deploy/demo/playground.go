@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // playground is where `up` keeps its control plane.
@@ -20,6 +19,7 @@ func up(ctx context.Context, c checkout, t *terminal) error {
 	if err := c.built(); err != nil {
 		return err
 	}
+	t.say("Starting what does not run yet, which takes some seconds.")
 	dir := c.playground()
 	exportLine, err := c.detachControlPlane(ctx, dir)
 	if err != nil {
@@ -32,7 +32,7 @@ func up(ctx context.Context, c checkout, t *terminal) error {
 	if err := cluster.install(ctx); err != nil {
 		return err
 	}
-	if err := cluster.detachController(ctx); err != nil {
+	if err := cluster.ensureController(ctx); err != nil {
 		return err
 	}
 	t.say(fmt.Sprintf(howToUse, exportLine, quoted(c.program(controlplaneProgram))))
@@ -82,40 +82,6 @@ func quoted(path string) string {
 		return `"` + strings.ReplaceAll(path, `'`, `'\''`) + `"`
 	}
 	return path
-}
-
-// detachController has a controller running that outlives us.
-func (c *cluster) detachController(ctx context.Context) error {
-	lock, err := lockController(c.dir)
-	if errors.Is(err, errRunning) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	log, err := os.Create(filepath.Join(c.dir, "controller.log"))
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	cmd := c.controllerCommand(ctx, log)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.ExtraFiles = []*os.File{lock} // it holds the lock as long as it lives
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintln(lock, cmd.Process.Pid); err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	select {
-	case err := <-ended:
-		return fmt.Errorf("the controller ended: %w\n%s", err, tail(log.Name(), 15))
-	case <-time.After(time.Second): // whatever is wrong at its start, it says at once
-		return nil
-	}
 }
 
 // down stops what runs and removes its files.

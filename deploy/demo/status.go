@@ -9,20 +9,13 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
 func (s *story) showStatus(ctx context.Context) error {
-	follower, err := s.cluster.follow(ctx, deployments)
-	if err != nil {
-		return err
-	}
-	defer follower.stop()
-	if _, err := follower.until(ctx, rolledOut(3)); err != nil {
-		return err
-	}
-	if err := s.run(ctx, readyCommand); err != nil {
+	if err := s.settled(ctx); err != nil {
 		return err
 	}
 	app, err := s.cluster.application(ctx)
@@ -37,11 +30,43 @@ func (s *story) showStatus(ctx context.Context) error {
 	return s.checkStatus(app.Status)
 }
 
+// settled waits until the last correction is rolled out and reported.
+func (s *story) settled(ctx context.Context) error {
+	for _, wait := range []struct {
+		resource schema.GroupVersionResource
+		until    condition
+	}{{deployments, rolledOut(3)}, {applications, readyAndCorrected}} {
+		follower, err := s.cluster.follow(ctx, wait.resource)
+		if err != nil {
+			return err
+		}
+		_, err = follower.until(ctx, wait.until)
+		follower.stop()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var readyAndCorrected = condition{"Ready, with a correction on record for both resources", func(object *unstructured.Unstructured) bool {
+	app, err := decode(object)
+	if err != nil || !apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionReady) {
+		return false
+	}
+	corrected := func(r v1alpha1.ResourceStatus) bool { return r.LastCorrection != nil }
+	return len(app.Status.Resources) == 2 && corrected(app.Status.Resources[0]) && corrected(app.Status.Resources[1])
+}}
+
 func (c *cluster) application(ctx context.Context) (*v1alpha1.Application, error) {
 	object, err := c.get(ctx, applications)
 	if err != nil {
 		return nil, err
 	}
+	return decode(object)
+}
+
+func decode(object *unstructured.Unstructured) (*v1alpha1.Application, error) {
 	raw, err := json.Marshal(object)
 	if err != nil {
 		return nil, err

@@ -103,6 +103,7 @@ func isApplication(document manifest.Document) error {
 		return faultAt(document, manifest.Path{"apiVersion"}, fmt.Sprintf("is an Application of %s, and this version of Holdfast reads %s", apiVersion, want))
 	default:
 		return faultAt(document, nil, fmt.Sprintf(
-			"is a %s of %s, not an Application of %s: put it into spec.manifest of one, or give it with --live if it is a live object", kind, apiVersion, want))
+			"want kind %s of %s, not kind %s of %s: put it into spec.manifest of an Application, or give it with --live if it is a live object",
+			v1alpha1.Kind, want, kind, apiVersion))
 	}
 }

@@ -25,12 +25,17 @@ func checkApplication(document manifest.Document) error {
 	if len(c.faults) == 0 {
 		c.rules()
 	}
-	return errors.Join(c.faults...)
+	slices.SortStableFunc(c.faults, byPlace)
+	all := make([]error, len(c.faults))
+	for i, fault := range c.faults {
+		all[i] = fault
+	}
+	return errors.Join(all...)
 }
 
 type checker struct {
 	document manifest.Document
-	faults   []error
+	faults   []*manifest.Error
 }
 
 func (c *checker) fault(path manifest.Path, format string, args ...any) {

@@ -18,6 +18,7 @@ Of Secrets it shows that a value differs, never the value.
   + create     the object is not there
   ~ correct    held fields differ, each as FIELD: live value → desired value
   - delete     the Application no longer has the object
+  ~ orphan     the Application goes, and the object stays without its marks
   ! blocked    the object cannot be brought to its desired state, and why
   ! contested  somebody keeps changing a field back, so its correction waits
 
@@ -40,7 +41,8 @@ const diffExample = `
     PROGRAM diff -f application.yaml --live -
 
   # In a script: is everything in place?
-  PROGRAM diff -f application.yaml --live live.yaml >/dev/null || echo "no: $?"
+  PROGRAM diff -f application.yaml --live live.yaml >/dev/null ||
+    echo "no: status $?"
 `
 
 type diffFlags struct {

@@ -35,18 +35,25 @@ func (t *differences) write() {
 		if did == unchanged {
 			continue
 		}
-		t.space(did == remove && change.Problem == nil)
+		oneLine := (did == remove || did == orphan) && change.Problem == nil
+		t.space(oneLine)
 		t.header(did, change)
-		t.problem(change)
-		for _, field := range change.Fields {
-			t.field(change.ID, field)
-		}
-		for line := range strings.Lines(t.body(change)) {
-			t.marked("", "+", line)
+		if !oneLine {
+			t.details(change)
 		}
 	}
 	t.line("")
 	t.line(t.palette.paint(bold, t.count.String()))
+}
+
+func (t *differences) details(change plan.Change) {
+	t.problem(change)
+	for _, field := range change.Fields {
+		t.field(change.ID, field)
+	}
+	for line := range strings.Lines(body(change)) {
+		t.marked("", "+", line)
+	}
 }
 
 // space keeps resources apart, but not those of one line each.
@@ -58,7 +65,7 @@ func (t *differences) space(oneLine bool) {
 }
 
 // body is the whole object of a create.
-func (t *differences) body(change plan.Change) string {
+func body(change plan.Change) string {
 	if change.Manifest == nil {
 		return ""
 	}

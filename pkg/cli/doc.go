@@ -7,6 +7,6 @@
 // with which status the program ends.
 //
 //	streams := cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now}
-//	status := cli.Main([]string{"holdfast", "diff", "-f", "application.yaml"}, streams)
+//	status := cli.Main([]string{"holdfast", "diff", "-f", "-"}, streams)
 //	os.Exit(status)
 package cli

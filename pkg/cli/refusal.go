@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,16 +16,19 @@ import (
 // column that it is on.
 func refusal(document manifest.Document, problem *plan.Problem, faults []error) error {
 	if len(faults) == 0 {
-		return refused(problem.Reason, faultAt(document, nil, problem.Message))
+		faults = []error{problem}
 	}
-	all := make([]error, len(faults))
+	placed := make([]*manifest.Error, len(faults))
 	for i, fault := range faults {
-		all[i] = refused(problem.Reason, faultAt(document, placeOf(fault), fault.Error()))
+		placed[i] = faultAt(document, placeOf(fault), fault.Error())
+	}
+	slices.SortStableFunc(placed, byPlace)
+	all := make([]error, len(placed))
+	for i, fault := range placed {
+		all[i] = fmt.Errorf("%s: %w", problem.Reason, fault)
 	}
 	return errors.Join(all...)
 }
-
-func refused(reason string, err error) error { return fmt.Errorf("%s: %w", reason, err) }
 
 // placeOf is the path, in an Application, of the field that a fault is in.
 func placeOf(fault error) manifest.Path {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,17 +24,21 @@ const (
 )
 
 // sourcesLong is the part of the help that commands with sourceFlags share.
-const sourcesLong = `The live objects of an Application without a UID, which was never submitted, are
-taken to be its own. Of one with a UID, they are those that carry its marks.
-CustomResourceDefinitions among the files are read for the lists of their kinds.`
+const sourcesLong = `What was learned is in the status; a file has it that was made by
+"kubectl get hfapp NAME -o yaml". The live objects of an Application without a
+UID, which was never submitted, are taken to be its own; those of one with a UID
+carry its marks. CustomResourceDefinitions among the files are read for what
+they say of their kinds.`
 
 // sourceFlags say where the Applications and the live objects come from.
 type sourceFlags struct {
 	files, live []string
 	namespace   string
+	set         *pflag.FlagSet
 }
 
 func (f *sourceFlags) add(flags *pflag.FlagSet) {
+	f.set = flags
 	flags.StringSliceVarP(&f.files, "filename", "f", nil,
 		"`FILE` with Applications, or - for standard input; may be given several times")
 	flags.StringSliceVar(&f.live, "live", nil,
@@ -52,20 +57,24 @@ type sources struct {
 // options says what is wrong with the flags, without reading any file.
 func (f sourceFlags) options(streams Streams) (sources, error) {
 	s := sources{in: streams.In, files: f.files, live: f.live, namespace: f.namespace}
-	all := slices.Concat(s.files, s.live)
-	slices.Sort(all)
 	switch {
+	case f.isEmpty("filename", s.files), f.isEmpty("live", s.live):
+		return s, errors.New("-f and --live take the name of a file, and one of them is empty")
 	case len(s.files) == 0:
 		return s, errors.New("which Application? Give its file with -f, or -f - for standard input")
-	case slices.Contains(all, ""):
-		return s, errors.New("-f and --live take the name of a file, and one of them is empty")
-	case slices.Contains(slices.Compact(slices.Clone(s.files)), stdin) && slices.Contains(s.live, stdin):
+	case slices.Contains(s.files, stdin) && slices.Contains(s.live, stdin):
 		return s, errors.New("standard input can be read once: give a file to -f or to --live")
 	case len(validation.IsDNS1123Label(s.namespace)) > 0:
 		return s, fmt.Errorf("-n %q is not the name of a namespace: lower-case letters, digits and '-'", s.namespace)
 	}
 	s.files, s.live = once(s.files), once(s.live)
 	return s, nil
+}
+
+// isEmpty tells whether a flag is there and names no file: most often because a
+// variable of a shell is not set.
+func (f sourceFlags) isEmpty(flag string, files []string) bool {
+	return f.set.Changed(flag) && (len(files) == 0 || slices.Contains(files, ""))
 }
 
 // once drops what is given a second time.
@@ -95,13 +104,7 @@ func (s sources) read(files []string) ([]manifest.Document, error) {
 }
 
 func (s sources) readOne(file string) ([]manifest.Document, error) {
-	name, data, err := file, []byte(nil), error(nil)
-	if file == stdin {
-		name = stdinName
-		data, err = io.ReadAll(s.in)
-	} else {
-		data, err = os.ReadFile(file)
-	}
+	name, data, err := s.content(file)
 	if err != nil {
 		return nil, unreadable(name, err)
 	}
@@ -110,6 +113,16 @@ func (s sources) readOne(file string) ([]manifest.Document, error) {
 		return nil, err
 	}
 	return manifest.Expand(documents)
+}
+
+// content returns what is in a file, and how messages name it.
+func (s sources) content(file string) (name string, data []byte, err error) {
+	if file == stdin {
+		data, err = io.ReadAll(s.in)
+		return stdinName, data, err
+	}
+	data, err = os.ReadFile(file)
+	return file, data, err
 }
 
 // unreadable says what to do about a file that cannot be read.
@@ -129,7 +142,7 @@ func unreadable(file string, err error) error {
 
 // faultAt is a fault at a field of a document, or at the nearest that is there
 // above it.
-func faultAt(d manifest.Document, path manifest.Path, message string) error {
+func faultAt(d manifest.Document, path manifest.Path, message string) *manifest.Error {
 	fault := &manifest.Error{File: d.File, Path: path, Message: message}
 	for n := len(path); n >= 0; n-- {
 		var known bool
@@ -138,6 +151,11 @@ func faultAt(d manifest.Document, path manifest.Path, message string) error {
 		}
 	}
 	return fault
+}
+
+// byPlace sorts faults of one file from its top to its bottom.
+func byPlace(a, b *manifest.Error) int {
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
 
 // place is where a document begins: file:line.

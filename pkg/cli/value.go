@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ func inline(v delta.Value) (string, bool) {
 	switch {
 	case isText && strings.Contains(text, "\n"):
 		return "", false
-	case strings.HasPrefix(text, manifest.Masked+" ("):
+	case isMasked(text):
 		return text, true
 	}
 	node := nodeOf(v.Any)
@@ -44,11 +45,15 @@ func block(v delta.Value) string {
 	if !v.Set {
 		return ""
 	}
-	if text, isText := v.Any.(string); isText && strings.Contains(text, "\n") {
+	if text, isText := v.Any.(string); isText && (strings.Contains(text, "\n") || isMasked(text)) {
 		return text
 	}
 	return encoded(nodeOf(v.Any))
 }
+
+// isMasked tells whether a text stands for a value of a Secret that differs. It
+// needs no quotes.
+func isMasked(text string) bool { return strings.HasPrefix(text, manifest.Masked+" (") }
 
 // objectYAML writes an object as people do: what it is first, the rest after.
 func objectYAML(object map[string]any) string { return encoded(nodeOf(object)) }
@@ -84,11 +89,24 @@ func nodeOf(value any) *yaml.Node {
 }
 
 func scalarOf(value any) *yaml.Node {
+	if text, isText := value.(string); isText && isPlain(text) {
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: text}
+	}
 	node := &yaml.Node{}
 	if node.Encode(value) != nil {
 		node.SetString("?")
 	}
 	return node
+}
+
+// plainText is text that is the same in YAML, but for the words of notPlain. The
+// library can tell of every text whether it needs quotes, and takes its time.
+var plainText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9/_-]*$`)
+
+var notPlain = []string{"y", "yes", "n", "no", "on", "off", "true", "false", "null"}
+
+func isPlain(text string) bool {
+	return plainText.MatchString(text) && !slices.Contains(notPlain, strings.ToLower(text))
 }
 
 // first are the keys that come before all others, in this order.

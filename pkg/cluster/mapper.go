@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"golang.org/x/sync/singleflight"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,42 +34,65 @@ type Mapping struct {
 var ErrKindUnknown = errors.New("is not served by the API server")
 
 // Mapper finds out about kinds, one group and version at a time, and remembers
-// what it found until Forget. That a kind is unknown is not remembered.
+// what it found until Forget. That a kind is unknown is not remembered. Who asks
+// for what is being asked for already waits for that answer.
 type Mapper struct {
 	client *Client
 
-	mu    sync.Mutex
-	known map[schema.GroupVersion]map[string]Mapping // by kind
+	mu     sync.Mutex
+	groups map[schema.GroupVersion]*servedGroup
+}
+
+// servedGroup is what is known of one group and version. An answer that is on
+// its way when the group is forgotten is forgotten with it.
+type servedGroup struct {
+	flight singleflight.Group
+
+	mu        sync.Mutex
+	resources map[string]metav1.APIResource // by kind
+	mappings  map[string]Mapping            // by kind
 }
 
 // NewMapper knows nothing yet.
 func NewMapper(client *Client) *Mapper {
-	return &Mapper{client: client, known: map[schema.GroupVersion]map[string]Mapping{}}
+	return &Mapper{client: client, groups: map[schema.GroupVersion]*servedGroup{}}
 }
 
 // Mapping returns where a kind is served: ErrKindUnknown if it certainly is
 // not, another error if that cannot be told now.
 func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (Mapping, error) {
-	m.mu.Lock()
-	mapping, ok := m.known[gvk.GroupVersion()][gvk.Kind]
-	m.mu.Unlock()
-	if ok {
+	g := m.group(gvk.GroupVersion())
+	if mapping, ok := g.mapping(gvk.Kind); ok {
 		return mapping, nil
 	}
-	mapping, err := m.discover(gvk)
+	found, err, _ := g.flight.Do(gvk.Kind, func() (any, error) { return m.look(ctx, g, gvk) })
 	if err != nil {
 		return Mapping{}, err
 	}
-	if mapping.Type, err = m.typeOf(ctx, gvk, mapping); err != nil {
-		return Mapping{}, err
-	}
+	return found.(Mapping), nil
+}
+
+func (m *Mapper) group(gv schema.GroupVersion) *servedGroup {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.known[gvk.GroupVersion()] == nil {
-		m.known[gvk.GroupVersion()] = map[string]Mapping{}
+	if m.groups[gv] == nil {
+		m.groups[gv] = &servedGroup{mappings: map[string]Mapping{}}
 	}
-	m.known[gvk.GroupVersion()][gvk.Kind] = mapping
-	return mapping, nil
+	return m.groups[gv]
+}
+
+func (g *servedGroup) mapping(kind string) (Mapping, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	mapping, ok := g.mappings[kind]
+	return mapping, ok
+}
+
+func (g *servedGroup) resource(kind string) (metav1.APIResource, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	resource, ok := g.resources[kind]
+	return resource, ok
 }
 
 // Forget drops what is known of a group: one of its kinds has come, changed or
@@ -75,29 +100,65 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (Mapp
 func (m *Mapper) Forget(group string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for gv := range m.known {
+	for gv := range m.groups {
 		if gv.Group == group {
-			delete(m.known, gv)
+			delete(m.groups, gv)
 		}
 	}
 }
 
-// discover asks for one group and version only: a broken aggregated API of
-// another group cannot hide this one.
-func (m *Mapper) discover(gvk schema.GroupVersionKind) (Mapping, error) {
-	list, err := m.client.Discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
-	if apierrors.IsNotFound(err) {
-		return Mapping{}, fmt.Errorf("%s: %s %w", gvk.Kind, gvk.GroupVersion(), ErrKindUnknown)
-	}
-	if err != nil {
-		return Mapping{}, fmt.Errorf("looking up %s: %w", gvk.Kind, err)
-	}
-	for _, r := range list.APIResources {
-		if r.Kind == gvk.Kind && !strings.Contains(r.Name, "/") {
-			return mappingOf(gvk, r), nil
+// look asks the API server for what is not known of a kind.
+func (m *Mapper) look(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) (Mapping, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	resource, ok := g.resource(gvk.Kind)
+	if !ok {
+		if _, err, _ := g.flight.Do("", func() (any, error) { return nil, m.discover(ctx, g, gvk) }); err != nil {
+			return Mapping{}, err
+		}
+		if resource, ok = g.resource(gvk.Kind); !ok {
+			return Mapping{}, fmt.Errorf("%s: %s %w", gvk.Kind, gvk.GroupVersion(), ErrKindUnknown)
 		}
 	}
-	return Mapping{}, fmt.Errorf("%s: %s %w", gvk.Kind, gvk.GroupVersion(), ErrKindUnknown)
+	mapping := mappingOf(gvk, resource)
+	var err error
+	if mapping.Type, err = m.typeOf(ctx, gvk, mapping); err != nil {
+		return Mapping{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mappings[gvk.Kind] = mapping
+	return mapping, nil
+}
+
+// lookTimeout bounds what is asked about one kind.
+const lookTimeout = 30 * time.Second
+
+// discover asks for one group and version only: a broken aggregated API of
+// another group cannot hide this one.
+func (m *Mapper) discover(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) error {
+	path := "/apis/" + gvk.GroupVersion().String()
+	if gvk.Group == "" {
+		path = "/api/" + gvk.Version
+	}
+	list := &metav1.APIResourceList{}
+	err := m.client.Discovery.RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("%s: %s %w", gvk.Kind, gvk.GroupVersion(), ErrKindUnknown)
+	}
+	if err != nil {
+		return fmt.Errorf("looking up %s: %w", gvk.Kind, err)
+	}
+	resources := make(map[string]metav1.APIResource, len(list.APIResources))
+	for _, r := range list.APIResources {
+		if _, has := resources[r.Kind]; !has && !strings.Contains(r.Name, "/") {
+			resources[r.Kind] = r
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.resources = resources
+	return nil
 }
 
 func mappingOf(gvk schema.GroupVersionKind, r metav1.APIResource) Mapping {

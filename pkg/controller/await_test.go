@@ -1,9 +1,12 @@
 package controller_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -186,7 +189,20 @@ func (f *fixture) eventually(what string, holds func() bool) {
 }
 
 // Mark forgets the requests so far.
-func (f *fixture) Mark() { f.mark = f.cluster.Mark() }
+func (f *fixture) Mark() { f.mark = f.now() }
+
+// now is the present moment in the audit log, between two lines.
+func (f *fixture) now() testcluster.Mark {
+	f.t.Helper()
+	mark := f.cluster.Mark()
+	log, err := os.Open(filepath.Join(f.cluster.Dir(), "audit.log"))
+	require.NoError(f.t, err)
+	defer log.Close()
+	before := make([]byte, min(int64(mark), 64*1024))
+	_, err = log.ReadAt(before, int64(mark)-int64(len(before)))
+	require.NoError(f.t, err)
+	return mark - testcluster.Mark(len(before)-1-bytes.LastIndexByte(before, '\n'))
+}
 
 // Requests are what the controller has asked of the API server since the last Mark,
 // watches not counted. On the shared control plane it is what concerns the test's
@@ -210,7 +226,7 @@ func (f *fixture) requestsSince(mark testcluster.Mark) testcluster.Requests {
 func (f *fixture) Quiet(while time.Duration) {
 	f.t.Helper()
 	const restless = 20 * time.Second
-	begin, mark := time.Now(), f.cluster.Mark()
+	begin, mark := time.Now(), f.now()
 	for time.Since(begin) < while+restless {
 		rest := while
 		if seen := f.requestsSince(mark); len(seen) > 0 {

@@ -176,7 +176,9 @@ observerSchema:
 	assert.Empty(t, all.Writes(), "%s", all)
 	streams, err := f.cluster.Requests(f.mark)
 	require.NoError(t, err)
-	t.Logf("a restart with %d Applications: %v", n, counts(streams.By(f.agent)))
+	asked := counts(streams.By(f.agent))
+	t.Logf("a restart with %d Applications: %v", n, asked)
+	assert.LessOrEqual(t, asked["get "], 1, "the API server is asked once where the kinds of a group are served")
 
 	// Then: it holds them all, what it had learned included.
 	f.Patch("mallory", services, "service-7", `{spec: {sessionAffinity: ClientIP}}`)

@@ -247,7 +247,12 @@ func resourceOf(u *unstructured.Unstructured) schema.GroupVersionResource {
 // Create creates an object from YAML.
 func (f *fixture) Create(who, text string) *unstructured.Unstructured {
 	f.t.Helper()
-	u := f.object(text)
+	return f.createObject(who, f.object(text).Object)
+}
+
+func (f *fixture) createObject(who string, content map[string]any) *unstructured.Unstructured {
+	f.t.Helper()
+	u := &unstructured.Unstructured{Object: content}
 	created, err := f.in(who, resourceOf(u)).Create(f.t.Context(), u, metav1.CreateOptions{})
 	require.NoError(f.t, err)
 	return created

@@ -97,6 +97,7 @@ ports: [{containerPort: 80}]`) + `
 - {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}
 - {apiVersion: batch/v1, kind: Job, metadata: {name: once}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "a:1"}]}}}}
 `,
+			accepted: []string{`spec.template.spec.containers[name=web].env[name=A].value: "" → dropped`},
 		},
 		{
 			name: "nothing, empty maps and empty lists",
@@ -107,7 +108,6 @@ manifest:` + web("", "volumes: []\nsecurityContext: {}\nnodeSelector: {}", "comm
 `,
 			accepted: []string{
 				"spec.template.spec.nodeSelector: {} → dropped",
-				"metadata.labels: {} → dropped",
 				"data: {} → dropped",
 			},
 		},
@@ -382,7 +382,7 @@ func TestAnImmutableFieldIsReportedOnce(t *testing.T) {
 	for _, row := range []struct{ name, before, after, path string }{
 		{
 			name:   "the clusterIP of a Service",
-			before: `[{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {clusterIP: None, ports: [{port: 80}]}}]`,
+			before: `[{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {clusterIP: 10.0.77.76, ports: [{port: 80}]}}]`,
 			after:  `[{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {clusterIP: 10.0.77.77, ports: [{port: 80}]}}]`,
 			path:   "spec.clusterIP",
 		},

@@ -122,8 +122,8 @@ func (c *comparer) changed(s spot) {
 		return
 	}
 	value, ok := observed(s)
-	if isList(s.want.Any) && s.live.Any != nil {
-		ok = ok || len(s.want.Any.([]any)) == 0 // an empty list is free to be any list, and nothing else
+	if l, wantsList := s.want.Any.([]any); wantsList && len(l) == 0 && s.live.Any != nil {
+		ok = true // an empty list is free to be any list, and nothing else
 	}
 	if !ok || c.accepted(s.path, Some(value), s.live) {
 		c.inPlace(s)

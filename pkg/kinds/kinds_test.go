@@ -106,6 +106,9 @@ func TestBuiltinKnowsNothingOf(t *testing.T) {
 func TestANilNodeWorks(t *testing.T) {
 	var nothing *kinds.Node
 	assert.Nil(t, nothing.Field("spec").Field("ports").Elem().Field("port"))
+	for name := range nothing.Fields() {
+		t.Errorf("nothing has the field %s", name)
+	}
 }
 
 func TestAnElementIsNotAFieldOfItsList(t *testing.T) {

@@ -1,5 +1,10 @@
 package kinds
 
+import (
+	"iter"
+	"maps"
+)
+
 // ListKind says how the elements of a list are told apart. The empty ListKind
 // means that the node is not a list.
 type ListKind string
@@ -54,4 +59,12 @@ func (n *Node) Elem() *Node {
 		return nil
 	}
 	return n.elem
+}
+
+// Fields returns the names and types of the known fields, in no order.
+func (n *Node) Fields() iter.Seq2[string, *Node] {
+	if n == nil {
+		return func(func(string, *Node) bool) {}
+	}
+	return maps.All(n.fields)
 }

@@ -3,6 +3,8 @@ package plan
 import (
 	"encoding/json"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
@@ -19,7 +21,10 @@ const inventoryBytes = 400
 // corrected or deleted.
 func tooLarge(p *Plan) *Problem {
 	app := p.in.Application
-	spec := size(app.Spec) + size(app.ObjectMeta.Annotations)
+	spec := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema)
+	for key, value := range app.Annotations {
+		spec += textSize(key) + textSize(value)
+	}
 	status := 0
 	for _, res := range p.resources {
 		status += inventoryBytes + size(res.entry.Raw()) + size(res.stored())
@@ -37,11 +42,53 @@ func tooLarge(p *Plan) *Problem {
 		(spec+status)/1024, spec/1024, status/1024, maxApplicationBytes/1024)
 }
 
-// size is the length of a value as JSON.
+func rawSize(items []runtime.RawExtension) int {
+	n := 0
+	for i := range items {
+		n += len(items[i].Raw) + len(",")
+	}
+	return n
+}
+
+// size is the length of a value as JSON, without writing it: this is asked of
+// every resource each time.
 func size(v any) int {
-	raw, err := json.Marshal(v)
+	switch v := v.(type) {
+	case map[string]any:
+		n := len("{}")
+		for name, child := range v {
+			n += textSize(name) + len(":,") + size(child)
+		}
+		return n
+	case []any:
+		n := len("[]")
+		for _, child := range v {
+			n += size(child) + len(",")
+		}
+		return n
+	case string:
+		return textSize(v)
+	case nil, bool:
+		return len("false")
+	}
+	raw, err := json.Marshal(v) // a number
 	if err != nil {
 		return 0
 	}
 	return len(raw)
+}
+
+// textSize is the length of a string with its quotes; what is escaped takes up
+// to six bytes.
+func textSize(s string) int {
+	n := len(s) + len(`""`)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < 0x20, c == '<', c == '>', c == '&':
+			n += 5
+		case c == '"', c == '\\':
+			n++
+		}
+	}
+	return n
 }

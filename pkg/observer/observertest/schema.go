@@ -99,7 +99,7 @@ func (o Options) unset(t *rapid.T, name string, depth int) any {
 	switch {
 	case name[0] == 'm':
 		return o.mapping(t, nil, depth+1)
-	case name[0] != 'v' && !o.Known:
+	case name[0] != 'v' && (!o.Known || o.Walked):
 		return o.sequence(t, name, nil, depth)
 	}
 	return nil

@@ -1,0 +1,144 @@
+# Everything here needs Go, git and make, and nothing else. `make race` also needs a
+# C compiler.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# The same programs and results on every machine: with or without a C compiler,
+# within a workspace or not.
+export CGO_ENABLED := 0
+export GOWORK := off
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -s -w -X holdfast.dev/holdfast/internal/version.number=$(VERSION)
+
+# The modules of this repository. Only the first is the product.
+MODULES := . tools tools/lint deploy/local deploy/local/kwok
+# The modules whose code is ours to check and quick to load.
+CHECKED := . tools
+
+TIMEOUT ?= 20m
+FUZZTIME ?= 20s
+
+##@ Use
+
+.PHONY: help
+help: ## Show this help
+	@awk 'BEGIN {FS = ":.*## "} \
+		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build controlplane ## Show what Holdfast does, on a real control plane, and clean up
+	@go run ./deploy/demo demo
+
+.PHONY: up
+up: build controlplane ## Start a control plane with Holdfast to play with
+	@go run ./deploy/demo up
+
+.PHONY: down
+down: ## Stop what `make up` started
+	@go run ./deploy/demo down
+
+##@ Build
+
+.PHONY: build
+build: ## Build bin/holdfast and bin/holdfast-controller
+	@go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+.PHONY: controlplane
+controlplane: ## Build the local control plane (minutes the first time, then nothing)
+	@go run ./internal/testcluster/binaries/build
+
+.PHONY: generate
+generate: bin/controller-gen ## Write deepcopy functions, CRDs and the table of built-in kinds
+	@$(call generate,.)
+
+.PHONY: clean
+clean: ## Remove what was built (the control plane too)
+	rm -rf bin
+
+##@ Test
+
+.PHONY: test
+test: controlplane ## Run all tests; those that need a cluster get a real control plane
+	go test -timeout $(TIMEOUT) ./...
+
+# Packages whose tests start no control plane.
+PURE = $$(go list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... \
+	| awk '$$1 ~ /\.test$$/ && !/ holdfast\.dev\/holdfast\/internal\/testcluster/ {sub(/\.test$$/, "", $$1); print $$1}')
+
+.PHONY: test-pure
+test-pure: ## Run the tests that need no control plane
+	@go test $(PURE)
+
+.PHONY: race
+race: export CGO_ENABLED := 1
+race: ## Run the tests that need no control plane with the race detector (needs a C compiler)
+	@command -v "$$(go env CC)" >/dev/null || { echo "make race needs a C compiler ($$(go env CC))" >&2; exit 1; }
+	@go test -race -timeout $(TIMEOUT) $(PURE)
+
+.PHONY: golden
+golden: ## Write the golden files anew; read the diff before you believe it
+	@go test ./pkg/plan -run TestGolden -update
+	@go test ./pkg/cli -run TestScript -update
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (default 20s)
+	@for package in $$(git grep -lE '^func Fuzz' -- '*_test.go' | xargs -n 1 dirname | sort -u); do \
+		for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$package/*_test.go | cut -c 6-); do \
+			echo "$$package $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$package; \
+		done; \
+	done
+
+.PHONY: bench
+bench: build controlplane ## Measure the controller beside a bare client, on a real API server
+	@go run ./internal/bench
+
+##@ Check
+
+.PHONY: verify
+verify: bin/controller-gen ## Check that generated files, formatting and go.mod files are current; go vet
+	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; \
+	$(call generate,$$temporary); \
+	$(foreach file,$(GENERATED),diff -ru --exclude='*.go' '$(file)' "$$temporary/$(file)" || stale=1;) \
+	$(foreach package,$(API_PACKAGES),diff -u '$(package)/$(DEEPCOPY)' "$$temporary/$(package)/$(DEEPCOPY)" || stale=1;) \
+	if [[ -n "$${stale:-}" ]]; then echo 'generated files are out of date: run `make generate`' >&2; exit 1; fi
+	@unformatted=$$(git ls-files --cached --others --exclude-standard '*.go' \
+		| while read -r file; do if [[ -f $$file ]]; then echo "$$file"; fi; done | xargs gofmt -l); \
+	if [[ -n "$$unformatted" ]]; then printf 'not formatted with gofmt:\n%s\n' "$$unformatted" >&2; exit 1; fi
+	@for module in $(MODULES); do echo "go mod tidy -diff in $$module"; go -C $$module mod tidy -diff; done
+	@for module in $(CHECKED); do echo "go vet in $$module"; go -C $$module vet ./...; done
+
+.PHONY: lint
+lint: bin/golangci-lint ## Run the linters of .golangci.yml
+	@for module in $(CHECKED); do echo "golangci-lint in $$module"; (cd $$module && "$(CURDIR)/bin/golangci-lint" run ./...); done
+
+# Tools are programs of modules of their own, so that the product does not depend on
+# what they depend on. They are built again when their versions change.
+
+bin/controller-gen: tools/go.mod tools/go.sum
+	@echo 'building $@ (once)'
+	@go -C tools build -trimpath -o '$(CURDIR)/$@' sigs.k8s.io/controller-tools/cmd/controller-gen
+	@touch $@
+
+bin/golangci-lint: tools/lint/go.mod tools/lint/go.sum
+	@echo 'building $@ (once, minutes)'
+	@go -C tools/lint build -trimpath -ldflags '-s -w' -o '$(CURDIR)/$@' github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+# What is generated, but for the deepcopy functions of each API package.
+GENERATED := deploy/crd pkg/kinds/builtin.json
+API_PACKAGES := $(patsubst %/doc.go,%,$(wildcard pkg/api/*/doc.go pkg/api/*/*/doc.go))
+DEEPCOPY := zz_generated.deepcopy.go
+
+# generate writes everything below the directory $(1).
+define generate
+$(foreach package,$(API_PACKAGES),bin/controller-gen object paths='./$(package)' output:object:dir="$(1)/$(package)";) \
+bin/controller-gen crd:headerFile=tools/crd-header.txt paths=./pkg/api/... output:crd:dir="$(1)/deploy/crd"; \
+directory=$$(cd "$(1)" && pwd); mkdir -p "$$directory/pkg/kinds"; \
+go -C tools run ./listtypes -o "$$directory/pkg/kinds/builtin.json"
+endef

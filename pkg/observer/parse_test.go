@@ -1,0 +1,168 @@
+package observer_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+func parseYAML(t *testing.T, texts ...string) ([]*observer.Entry, error) {
+	t.Helper()
+	raw := make([]map[string]any, len(texts))
+	for i, text := range texts {
+		content, err := yaml.YAMLToJSON([]byte(text))
+		require.NoError(t, err)
+		raw[i], err = manifest.DecodeJSON(content)
+		require.NoError(t, err)
+	}
+	return observer.ParseAll(raw)
+}
+
+const head = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
+
+func TestFaultsOfASchema(t *testing.T) {
+	const where = "observerSchema[0] (Service web): "
+	rows := []struct {
+		name, schema string
+		faults       []string
+	}{
+		{"a value is not a leaf", head + "spec: {a: 1, b: x, c: true, d: 1.5}", []string{
+			where + `spec.a: must be null or "observed", not the number 1: a schema names fields, it gives no values`,
+			where + `spec.b: must be null or "observed", not the string "x": a schema names fields, it gives no values`,
+			where + `spec.c: must be null or "observed", not the boolean true: a schema names fields, it gives no values`,
+			where + `spec.d: must be null or "observed", not the number 1.5: a schema names fields, it gives no values`,
+		}},
+		{"an empty list", head + "spec: {a: []}", []string{
+			where + "spec.a: is an empty list: its last element must be the control dictionary {observer_schema_list_min_length, observer_schema_list_max_length}",
+		}},
+		{"a list without control dictionary", head + "spec: {a: [null]}", []string{
+			where + "spec.a: has no control dictionary: its last element must be {observer_schema_list_min_length, observer_schema_list_max_length}",
+		}},
+		{"a control dictionary in the middle", head + "spec: {a: [{observer_schema_list_min_length: 0}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}]}", []string{
+			where + "spec.a[0]: is a control dictionary, which must be the last element of the list",
+		}},
+		{"a control key outside of a list", head + "spec: {observer_schema_list_min_length: 0}", []string{
+			where + "spec.observer_schema_list_min_length: belongs into the control dictionary, the last element of a list",
+		}},
+		{"a length is missing", head + "spec: {a: [{observer_schema_list_min_length: 0}]}", []string{
+			where + "spec.a[0].observer_schema_list_max_length: is missing: it must be an integer, 0 or more",
+		}},
+		{"lengths that are no lengths", head + "spec: {a: [{observer_schema_list_min_length: -1, observer_schema_list_max_length: 1.5}]}", []string{
+			where + "spec.a[0].observer_schema_list_min_length: must be an integer, 0 or more, not the number -1",
+			where + "spec.a[0].observer_schema_list_max_length: must be an integer, 0 or more, not the number 1.5",
+		}},
+		{"a maximum below the minimum", head + "spec: {a: [{observer_schema_list_min_length: 2, observer_schema_list_max_length: 1}]}", []string{
+			where + "spec.a[0].observer_schema_list_max_length: is 1, less than observer_schema_list_min_length 2; 0 means no upper limit",
+		}},
+		{"a maximum below the elements", head + "spec: {a: [null, null, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 1}]}", []string{
+			where + "spec.a[2].observer_schema_list_max_length: is 1, less than the 2 elements before it; 0 means no upper limit",
+		}},
+		{"map keys that are no names", head + "spec: {a: [{observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, observer_schema_list_map_keys: [a, a]}], b: [{observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, observer_schema_list_map_keys: a}]}", []string{
+			where + "spec.a[0].observer_schema_list_map_keys: must be a list of different field names",
+			where + "spec.b[0].observer_schema_list_map_keys: must be a list of field names",
+		}},
+		{"another key in the control dictionary", head + "spec: {a: [{observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, more: 1}]}", []string{
+			where + "spec.a[0].more: is not a key of the control dictionary",
+		}},
+		{"fields of the API server", "apiVersion: v1\nkind: Service\nmetadata: {name: web, uid: null, resourceVersion: null, generation: null, creationTimestamp: null, deletionTimestamp: null, managedFields: null, selfLink: null}", []string{
+			where + "metadata.creationTimestamp: belongs to the API server and cannot be observed",
+			where + "metadata.deletionTimestamp: belongs to the API server and cannot be observed",
+			where + "metadata.generation: belongs to the API server and cannot be observed",
+			where + "metadata.managedFields: belongs to the API server and cannot be observed",
+			where + "metadata.resourceVersion: belongs to the API server and cannot be observed",
+			where + "metadata.selfLink: belongs to the API server and cannot be observed",
+			where + "metadata.uid: belongs to the API server and cannot be observed",
+		}},
+		{"no identity", "spec: null", []string{
+			"observerSchema[0]: apiVersion: must be a string, never null: it identifies the entry",
+			"observerSchema[0]: kind: must be a string, never null: it identifies the entry",
+			"observerSchema[0]: metadata: must be a map with the name of the resource: it identifies the entry",
+		}},
+		{"a null identity", "apiVersion: null\nkind: null\nmetadata: {name: null}", []string{
+			"observerSchema[0]: apiVersion: must be a string, never null: it identifies the entry",
+			"observerSchema[0]: kind: must be a string, never null: it identifies the entry",
+			"observerSchema[0]: metadata.name: must be a string, never null: it identifies the entry",
+		}},
+		{"an apiVersion that is none", "apiVersion: a/b/c\nkind: Service\nmetadata: {name: web}", []string{
+			where + `apiVersion: "a/b/c" is not group/version`,
+		}},
+		{"a namespace that is no text", "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: 5}", []string{
+			where + "metadata.namespace: must be a string or null",
+		}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := parseYAML(t, row.schema)
+			require.Error(t, err)
+			assert.Equal(t, row.faults, strings.Split(err.Error(), "\n"))
+		})
+	}
+}
+
+func TestFaultsOfAllEntriesAreReportedAtOnce(t *testing.T) {
+	_, err := parseYAML(t, head+"a: 1", head+"b: null", head+"c: 2")
+	require.Error(t, err)
+	assert.Equal(t, []string{
+		`observerSchema[0] (Service web): a: must be null or "observed", not the number 1: a schema names fields, it gives no values`,
+		`observerSchema[2] (Service web): c: must be null or "observed", not the number 2: a schema names fields, it gives no values`,
+	}, strings.Split(err.Error(), "\n"))
+}
+
+func TestHostileSchemasAreRefusedShortly(t *testing.T) {
+	var deep any
+	for range 10000 {
+		deep = map[string]any{"a": deep}
+	}
+	long := strings.Repeat("k", 64<<10)
+	for name, value := range map[string]any{
+		"deep nesting": deep, "a long key": map[string]any{long: int64(1)}, "a long text": long,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := observer.ParseAll([]map[string]any{{
+				"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "web"}, "spec": value,
+			}})
+			require.Error(t, err)
+			assert.Less(t, len(err.Error()), 1024)
+		})
+	}
+}
+
+func TestWhatParsesIsReadAsItIsMeant(t *testing.T) {
+	t.Run("observed means null", func(t *testing.T) {
+		entries, err := parseYAML(t, head+"spec: {a: observed, b: null}")
+		require.NoError(t, err)
+		assert.Equal(t, map[string]any{"a": nil, "b": nil}, entries[0].Raw()["spec"])
+	})
+	t.Run("a namespace identifies", func(t *testing.T) {
+		entries, err := parseYAML(t, "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}")
+		require.NoError(t, err)
+		assert.Equal(t, manifest.ID{Kind: "Service", Namespace: "shop", Name: "web"}, entries[0].ID)
+		assert.Equal(t, map[string]any{"name": "web", "namespace": "shop"}, entries[0].Raw()["metadata"])
+	})
+	t.Run("a null namespace is observed", func(t *testing.T) {
+		entries, err := parseYAML(t, "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: observed}")
+		require.NoError(t, err)
+		assert.Empty(t, entries[0].ID.Namespace)
+		assert.Equal(t, map[string]any{"name": "web", "namespace": nil}, entries[0].Raw()["metadata"])
+	})
+	t.Run("the length of an observation is no fault", func(t *testing.T) {
+		_, err := parseYAML(t, head+"spec: {a: [{observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, observer_schema_list_current_length: 3}]}")
+		assert.NoError(t, err)
+	})
+	t.Run("stringData of a Secret is data", func(t *testing.T) {
+		entries, err := parseYAML(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: null}\ndata: {b: null}")
+		require.NoError(t, err)
+		assert.Equal(t, map[string]any{"a": nil, "b": nil}, entries[0].Raw()["data"])
+		assert.NotContains(t, entries[0].Raw(), "stringData")
+	})
+	t.Run("status may be watched", func(t *testing.T) {
+		_, err := parseYAML(t, head+"status: null")
+		assert.NoError(t, err)
+	})
+}

@@ -1,0 +1,106 @@
+package plan_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+const configMap = `
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: settings-%d, labels: {app: web}}
+  data: {mode: live, level: info, text: some words that are a bit longer}
+`
+
+const deployment = `
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: web-%d, labels: {app: web}}
+  spec:
+    replicas: 2
+    selector: {matchLabels: {app: web}}
+    template:
+      metadata: {labels: {app: web}}
+      spec:
+        containers:
+        - name: web
+          image: web:1
+          args: [serve, --fast]
+          env: [{name: A, value: '1'}, {name: B, value: '2'}, {name: C, value: '3'}]
+          ports: [{containerPort: 80}, {containerPort: 443}]
+          resources: {limits: {cpu: '1', memory: 1Gi}, requests: {cpu: 500m, memory: 512Mi}}
+          readinessProbe: {httpGet: {path: /ready, port: 80}}
+          volumeMounts: [{name: tmp, mountPath: /tmp}]
+        volumes: [{name: tmp, emptyDir: {}}]
+`
+
+// BenchmarkDecide decides an Application that is at rest: everything exists, has
+// its record, and is in place.
+func BenchmarkDecide(b *testing.B) {
+	rows := []struct {
+		name, manifest string
+		n              int
+	}{
+		{"OneConfigMap", configMap, 1},
+		{"TenDeployments", deployment, 10},
+		{"1000ConfigMaps", configMap, 1000},
+		{"300Deployments", deployment, 300}, // about as many as one object may have
+	}
+	for _, row := range rows {
+		b.Run(row.name, func(b *testing.B) {
+			in := atRest(b, row.manifest, row.n)
+			b.ReportAllocs()
+			for b.Loop() {
+				if p := plan.Decide(in); p.HasWork() || p.Refused != nil {
+					b.Fatal("not at rest", p.Refused)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkConclude writes the status of an Application that is at rest.
+func BenchmarkConclude(b *testing.B) {
+	in := atRest(b, configMap, 1000)
+	p := plan.Decide(in)
+	b.ReportAllocs()
+	for b.Loop() {
+		p.Conclude(nil, in.Now)
+	}
+}
+
+func atRest(b *testing.B, item string, n int) plan.Input {
+	b.Helper()
+	var spec strings.Builder
+	spec.WriteString("manifest:")
+	for i := range n {
+		fmt.Fprintf(&spec, item, i)
+	}
+	app := &v1alpha1.Application{}
+	app.Namespace, app.Name, app.UID = "default", "shop", "app-1"
+	if err := yaml.UnmarshalStrict([]byte(spec.String()), &app.Spec); err != nil {
+		b.Fatal(err)
+	}
+	in := plan.Input{Application: app, Kinds: plan.Offline(), Memory: &plan.Memory{}, Live: map[manifest.ID]map[string]any{}}
+	p := plan.Decide(in)
+	if p.Refused != nil {
+		b.Fatal(p.Refused)
+	}
+	outcomes := map[manifest.ID]plan.Outcome{}
+	for i, c := range p.Changes {
+		live := c.Manifest
+		set(live, c.ID.Namespace, "metadata", "namespace")
+		set(live, fmt.Sprint("u-", i), "metadata", "uid")
+		in.Live[c.ID] = live
+		outcomes[c.ID] = plan.Outcome{Action: plan.Create, Object: live}
+	}
+	app.Status = p.Conclude(outcomes, in.Now).Status
+	return in
+}

@@ -1,0 +1,154 @@
+package plan_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+var retrying = &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the API server is busy", RetryAfter: 7}
+
+func TestConditions(t *testing.T) {
+	failUpdate := func(p *plan.Problem) func(w *world) {
+		return func(w *world) {
+			w.round()
+			w.set("other", "data", "mode")
+			w.refuse = map[plan.Action]plan.Outcome{plan.Update: {Action: plan.Update, Problem: p}}
+			w.round()
+		}
+	}
+	rows := []struct {
+		name string
+		play func(w *world)
+		// status and reason of Ready, Rendered, Held, Healthy; of Reconciling
+		// and Stalled the status, empty if they are not there
+		want    [4]string
+		working string
+		stalled string
+	}{
+		{"everything is in place", func(w *world) { w.round() },
+			[4]string{"True Ready", "True Rendered", "True Held", "True Healthy"}, "", ""},
+		{"nothing has been done yet", func(w *world) { w.store(w.decide().Conclude(nil, w.now)) },
+			[4]string{"False Waiting", "True Rendered", "False Waiting", "True Healthy"}, "True", ""},
+		{"the manifest is refused", func(w *world) { w.edit("manifest: [{kind: X}]"); w.round() },
+			[4]string{"False ManifestInvalid", "False ManifestInvalid", " ", " "}, "", "True"},
+		{"the schema is refused", func(w *world) {
+			w.edit(settings + "observerSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: other}}]")
+			w.round()
+		}, [4]string{"False ObserverSchemaInvalid", "False ObserverSchemaInvalid", " ", " "}, "", "True"},
+		{"the source is not supported", func(w *world) { w.edit("tosca: {template: x}"); w.round() },
+			[4]string{"False SourceNotSupported", "False SourceNotSupported", " ", " "}, "", "True"},
+		{"a patch is rejected", failUpdate(rejected),
+			[4]string{"False Rejected", "True Rendered", "False Rejected", "True Healthy"}, "", "True"},
+		{"a patch is retried", failUpdate(retrying),
+			[4]string{"False Retrying", "True Rendered", "False Retrying", "True Healthy"}, "True", ""},
+		{"a leaf is contested", func(w *world) { w.round(); fight(w, 5) },
+			[4]string{"False Contested", "True Rendered", "False Contested", "True Healthy"}, "True", ""},
+		{"it is suspended with drift", func(w *world) {
+			w.round()
+			w.set("other", "data", "mode")
+			w.app.Spec.Suspend = true
+			w.store(w.decide().Conclude(nil, w.now))
+		}, [4]string{"False Suspended", "True Rendered", "False Suspended", "True Healthy"}, "", ""},
+		{"it is suspended without drift", func(w *world) {
+			w.round()
+			w.app.Spec.Suspend = true
+			w.store(w.decide().Conclude(nil, w.now))
+		}, [4]string{"False Suspended", "True Rendered", "True Held", "True Healthy"}, "", ""},
+		{"a resource is still on its way", func(w *world) {
+			w.edit("manifest: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 1}}]")
+			w.round()
+		}, [4]string{"False Progressing", "True Rendered", "True Held", "False Progressing"}, "True", ""},
+		{"a resource has failed", func(w *world) {
+			w.edit("manifest: [{apiVersion: v1, kind: Pod, metadata: {name: web}}]")
+			w.respond = func(o map[string]any) { set(o, "Failed", "status", "phase") }
+			w.round()
+		}, [4]string{"False Unhealthy", "True Rendered", "True Held", "False Unhealthy"}, "True", ""},
+		{"a resource is being deleted", func(w *world) {
+			w.round()
+			w.edit("manifest: []")
+			w.refuse = map[plan.Action]plan.Outcome{plan.Delete: {Action: plan.Delete, Object: w.only()}}
+			w.round()
+		}, [4]string{"False Waiting", "True Rendered", "False Waiting", "True Healthy"}, "True", ""},
+		{"all of it is over", func(w *world) {
+			failUpdate(rejected)(w)
+			w.refuse = nil
+			w.round()
+		}, [4]string{"True Ready", "True Rendered", "True Held", "True Healthy"}, "", ""},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t, settings)
+			row.play(w)
+			var got [4]string
+			for i, kind := range []string{"Ready", "Rendered", "Held", "Healthy"} {
+				status, reason, _ := w.condition(kind)
+				got[i] = status + " " + reason
+			}
+			working, _, _ := w.condition("Reconciling")
+			stuck, _, _ := w.condition("Stalled")
+			assert.Equal(t, row.want, got)
+			assert.Equal(t, row.working, working, "Reconciling")
+			assert.Equal(t, row.stalled, stuck, "Stalled")
+		})
+	}
+}
+
+func TestARefusedInputLeavesTheRestOfTheStatusAlone(t *testing.T) {
+	w := newWorld(t, settings)
+	w.round()
+	before := w.app.Status.DeepCopy()
+	w.edit("manifest: [{kind: X}]")
+	p, _ := w.round()
+	assert.Empty(t, p.Changes, "nothing is deleted")
+	assert.Equal(t, before.Resources, w.app.Status.Resources)
+	assert.Equal(t, before.LastAppliedManifest, w.app.Status.LastAppliedManifest)
+	assert.Equal(t, w.app.Generation, w.app.Status.ObservedGeneration)
+}
+
+func TestMessagesSayWhatIsHeldAndSummariesCount(t *testing.T) {
+	w := newWorld(t, settings)
+	w.round()
+	_, _, message := w.condition("Held")
+	assert.Contains(t, message, "fields in place")
+	assert.Equal(t, "1/1", w.app.Status.Summary)
+	delete(w.live, settingsID)
+	w.refuse = map[plan.Action]plan.Outcome{plan.Create: {Action: plan.Create, Problem: retrying}}
+	_, result := w.round()
+	assert.Equal(t, "0/1", w.app.Status.Summary)
+	assert.Equal(t, retrying.RetryAfter, result.RetryAfter)
+	var problem *plan.Problem
+	assert.ErrorAs(t, error(errors.Join(retrying)), &problem)
+}
+
+func TestAnEventTellsWhatWasDone(t *testing.T) {
+	many := "manifest:\n"
+	for i := range 5 {
+		many += fmt.Sprintf("- {apiVersion: v1, kind: ConfigMap, metadata: {name: c%d}, data: {a: a, b: b, c: c, d: d, e: e}}\n", i)
+	}
+	w := newWorld(t, many)
+	_, result := w.round()
+	assert.Equal(t, &plan.Event{Reason: "Created",
+		Note: "created ConfigMap default/c0, ConfigMap default/c1, ConfigMap default/c2, 2 more"}, result.Event)
+
+	c0 := w.live[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "c0"}]
+	for _, key := range []string{"a", "b", "c", "d", "e"} {
+		set(c0, "x", "data", key)
+	}
+	_, result = w.round()
+	assert.Equal(t, &plan.Event{Reason: "Corrected",
+		Note: "corrected ConfigMap default/c0 (data.a, data.b, data.c and 2 more)"}, result.Event)
+
+	set(c0, "x", "data", "a")
+	w.app.Spec.Manifest = w.app.Spec.Manifest[:4]
+	_, result = w.round()
+	assert.Equal(t, "Changed", result.Event.Reason)
+	_, _ = w.round()
+	w.quiet()
+}

@@ -1,0 +1,97 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// Y2FuYXJ5 is "canary" in base64.
+const canary = "Y2FuYXJ5"
+
+// hidesCanaries fails if a value of a Secret is in what may be shown.
+func hidesCanaries(t *testing.T, what any) {
+	t.Helper()
+	raw, err := json.Marshal(what)
+	require.NoError(t, err)
+	assert.NotContains(t, string(raw), canary)
+	assert.NotContains(t, string(raw), "canary")
+}
+
+func TestNoValueOfASecretIsShown(t *testing.T) {
+	rows := []struct{ name, spec string }{
+		{"under the default schema", `
+manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}, data: {b: Y2FuYXJ5LTI=}}]`},
+		{"under a user's schema", `
+manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}, data: {b: Y2FuYXJ5LTI=}}]
+observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: null}}, data: {a: null, c: null}}]`},
+		{"under a leaf over all of it", `
+manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {x: y}}, stringData: {a: canary-1}}]
+observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: null}, data: null}]`},
+		{"under a leaf over annotations that the manifest does not have", `
+manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}}]
+observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: null}, data: null}]`},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t, row.spec)
+			w.respond = func(o map[string]any) {
+				set(o, "canary-copy", "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+				set(o, "Y2FuYXJ5LTM=", "data", "c")
+			}
+			look := func(p *plan.Plan, result plan.Result) {
+				hidesCanaries(t, p.View())
+				hidesCanaries(t, result)
+				for _, c := range p.Changes {
+					for _, d := range c.Fields {
+						desired, observed := plan.MaskedValues(c.ID, d)
+						hidesCanaries(t, []any{desired, observed})
+					}
+				}
+			}
+			look(w.decide(), plan.Result{})
+			look(w.round())
+			for range 7 {
+				set(w.only(), "Y2FuYXJ5LTQ=", "data", "a")
+				set(w.only(), "canary-other", "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+				look(w.decide(), plan.Result{})
+				look(w.round())
+			}
+			delete(w.only(), "data")
+			look(w.decide(), plan.Result{})
+			look(w.round())
+		})
+	}
+}
+
+func TestTheCopyThatKubectlKeepsOfASecretIsNotWrittenByUs(t *testing.T) {
+	w := newWorld(t, `
+manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}}]
+observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: null, team: null}}}]`)
+	w.round()
+	const key = "kubectl.kubernetes.io/last-applied-configuration"
+	for _, value := range []string{"canary-1", "canary-2"} {
+		w.set(value, "metadata", "annotations", key)
+		p, _ := w.round()
+		assert.Empty(t, paths(p))
+		assert.Equal(t, value, get(w.only(), "metadata", "annotations", key))
+	}
+}
+
+func TestAnApplicationThatWouldNotFitIsRefused(t *testing.T) {
+	w := newWorld(t, "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: big}, data: {a: '"+strings.Repeat("x", 600<<10)+"'}}]")
+	p := w.decide()
+	require.NotNil(t, p.Refused)
+	assert.Equal(t, "the Application would take 1801 KiB (spec 600 KiB, status 1201 KiB) of the 1408 KiB that one object may have: "+
+		"split it into several Applications", p.Refused.Message)
+	assert.True(t, p.Refused.Stalled)
+	assert.Empty(t, p.Changes)
+
+	w.edit("manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: big}, data: {a: '" + strings.Repeat("x", 400<<10) + "'}}]")
+	assert.Nil(t, w.decide().Refused)
+}
