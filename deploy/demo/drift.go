@@ -58,7 +58,7 @@ func (s *story) scale(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := follower.until(ctx, rolledOut(3)); err != nil {
+	if _, err := follower.until(ctx, rolledOut(3).or(writtenAgain(scaled.object))); err != nil {
 		return err
 	}
 	if err := s.run(ctx, readyCommand); err != nil {
@@ -71,9 +71,8 @@ func (s *story) scale(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The generation counts the changes of the spec, whoever makes them.
-	if was, is := scaled.object.GetGeneration(), now.GetGeneration(); was != is {
-		return fmt.Errorf("the spec was written again after it was scaled: its generation was %d and is %d", was, is)
+	if writtenAgain(scaled.object).holds(now) {
+		return errors.New("somebody has written the spec after it was scaled")
 	}
 	s.ok("3 Pods run, and nobody has written the spec since it was scaled")
 	return nil

@@ -39,6 +39,10 @@ type condition struct {
 	holds func(*unstructured.Unstructured) bool
 }
 
+func (c condition) or(other condition) condition {
+	return condition{c.what, func(object *unstructured.Unstructured) bool { return c.holds(object) || other.holds(object) }}
+}
+
 func imageIs(image string) condition {
 	return condition{"image " + image, func(deployment *unstructured.Unstructured) bool {
 		for _, c := range containersOf(deployment) {
@@ -70,6 +74,14 @@ func rolledOut(n int64) condition {
 			number(deployment, "status", "replicas") == n &&
 			number(deployment, "status", "updatedReplicas") == n &&
 			number(deployment, "status", "availableReplicas") == n
+	}}
+}
+
+// writtenAgain is an object whose spec is not that of the earlier state any more. The
+// generation counts the changes of a spec, whoever makes them.
+func writtenAgain(earlier *unstructured.Unstructured) condition {
+	return condition{"another spec", func(object *unstructured.Unstructured) bool {
+		return object.GetGeneration() != earlier.GetGeneration()
 	}}
 }
 

@@ -101,6 +101,13 @@ func given(t *testing.T) *fixture {
 func givenAlone(t *testing.T, options testcluster.Options) *fixture {
 	t.Helper()
 	t.Parallel()
+	return givenStill(t, options)
+}
+
+// givenStill is givenAlone for a test that counts what is in this process: no other
+// test runs meanwhile.
+func givenStill(t *testing.T, options testcluster.Options) *fixture {
+	t.Helper()
 	c, err := testcluster.Start(t.Context(), options)
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)

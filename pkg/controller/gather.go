@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,6 +77,9 @@ func (g *gathered) asReported() plan.Input {
 // collect takes the objects with the Application's label from the stores.
 func (c *Controller) collect(app *v1alpha1.Application, g *gathered) {
 	for gk, kind := range g.kinds.known {
+		if kind.problem != nil {
+			continue // it is not watched
+		}
 		store, err := c.watches.Store(kind.Resource)
 		switch {
 		case err != nil && !store.Ready():
@@ -163,6 +167,9 @@ type knownKind struct {
 	cluster.Mapping
 	// problem is why nothing can be done with the kind.
 	problem *plan.Problem
+	// unserved is why nothing of it can be held: the manifest's version of it is
+	// not served. The mapping is that of another version then.
+	unserved *plan.Problem
 }
 
 // Namespaced tells what the API server says of a kind, or what is known of
@@ -201,30 +208,45 @@ func (c *Controller) lookUp(ctx context.Context, app *v1alpha1.Application) *kno
 		if _, done := k.known[gvk.GroupKind()]; done {
 			continue // in another version: the manifest's comes first
 		}
-		kind := &knownKind{}
-		var err error
-		kind.Mapping, err = c.mapper.Mapping(ctx, gvk)
-		switch {
-		case errors.Is(err, cluster.ErrKindUnknown):
-			kind.problem = &plan.Problem{
-				Reason:  v1alpha1.ReasonKindUnknown,
-				Message: fmt.Sprintf("%s in %s is not served by the API server; its resources wait for it", gvk.Kind, gvk.GroupVersion()),
-				// The definition's watch is faster; this is for the case that the
-				// controller may not watch definitions.
-				RetryAfter: 30 * time.Second,
-			}
-			c.awaitKind(gvk.Group, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
-		case err != nil:
-			kind.problem = &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error(), RetryAfter: 2 * time.Second}
-		case !kind.Watchable:
-			kind.problem = &plan.Problem{
-				Reason: v1alpha1.ReasonKindUnsupported, Stalled: true,
-				Message: fmt.Sprintf("%s in %s cannot be listed and watched, so nothing of it can be held: take it out of the manifests", gvk.Kind, gvk.GroupVersion()),
-			}
-		}
-		k.known[gvk.GroupKind()] = kind
+		k.known[gvk.GroupKind()] = c.lookUpOne(ctx, app, gvk)
 	}
 	return k
+}
+
+// lookUpOne finds one kind. In a version that is not served nothing of it can be
+// held, but what there is of it can still be found and deleted in another.
+func (c *Controller) lookUpOne(ctx context.Context, app *v1alpha1.Application, gvk schema.GroupVersionKind) *knownKind {
+	kind := &knownKind{}
+	var err error
+	kind.Mapping, err = c.mapper.Mapping(ctx, gvk)
+	if errors.Is(err, cluster.ErrKindUnknown) {
+		c.awaitKind(gvk.Group, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+		if kind.Mapping, err = c.mapper.AnyVersion(ctx, gvk.GroupKind()); err == nil {
+			kind.unserved = unknownKind(gvk)
+		}
+	}
+	switch {
+	case errors.Is(err, cluster.ErrKindUnknown):
+		kind.problem = unknownKind(gvk)
+	case err != nil:
+		kind.problem = &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error(), RetryAfter: 2 * time.Second}
+	case !kind.Watchable:
+		kind.problem = &plan.Problem{
+			Reason: v1alpha1.ReasonKindUnsupported, Stalled: true,
+			Message: fmt.Sprintf("%s in %s cannot be listed and watched, so nothing of it can be held: take it out of the manifests", gvk.Kind, gvk.GroupVersion()),
+		}
+	}
+	return kind
+}
+
+func unknownKind(gvk schema.GroupVersionKind) *plan.Problem {
+	return &plan.Problem{
+		Reason:  v1alpha1.ReasonKindUnknown,
+		Message: fmt.Sprintf("%s in %s is not served by the API server; its resources wait for it", gvk.Kind, gvk.GroupVersion()),
+		// The definition's watch is faster; this is for the case that the
+		// controller may not watch definitions.
+		RetryAfter: 30 * time.Second,
+	}
 }
 
 // kindsOf are the kinds that an Application may have objects of: of its
@@ -269,21 +291,24 @@ func kindsAnnotation(gvks map[schema.GroupVersionKind]struct{}) string {
 
 // block adds the problems of kinds to all their resources.
 func (g *gathered) block() {
-	troubled := false
-	for _, kind := range g.kinds.known {
-		troubled = troubled || kind.problem != nil
-	}
-	if !troubled {
-		return
-	}
 	app := g.input.Application
-	ids := desiredIDs(app, g.kinds)
-	for _, status := range app.Status.Resources {
-		ids[plan.IDOf(status.ResourceReference)] = true
-	}
-	for id := range ids {
-		if kind, ok := g.kinds.known[id.GroupKind()]; ok && kind.problem != nil {
-			g.input.Blocked[id] = kind.problem
+	var desired map[manifest.ID]bool
+	for gk, kind := range g.kinds.known {
+		if kind.problem == nil && kind.unserved == nil {
+			continue
+		}
+		if desired == nil {
+			desired = desiredIDs(app, g.kinds)
+		}
+		for id := range desired {
+			if id.GroupKind() == gk && app.DeletionTimestamp == nil {
+				g.input.Blocked[id] = cmp.Or(kind.problem, kind.unserved)
+			}
+		}
+		for _, status := range app.Status.Resources {
+			if id := plan.IDOf(status.ResourceReference); id.GroupKind() == gk && kind.problem != nil {
+				g.input.Blocked[id] = kind.problem
+			}
 		}
 	}
 }

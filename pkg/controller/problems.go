@@ -112,9 +112,9 @@ func grant(id manifest.ID, writer *cluster.Writer) string {
 	account := strings.Replace(strings.TrimPrefix(writer.User(), "system:serviceaccount:"), "system:serviceaccount:", "", 1)
 	_, name, _ := strings.Cut(account, ":")
 	if id.Namespace == "" {
-		return fmt.Sprintf("kubectl create clusterrolebinding holdfast-%s --clusterrole=cluster-admin --serviceaccount=%s", name, account)
+		return fmt.Sprintf("kubectl create clusterrolebinding %s --clusterrole=cluster-admin --serviceaccount=%s", name, account)
 	}
-	return fmt.Sprintf("kubectl create rolebinding holdfast-%s -n %s --clusterrole=edit --serviceaccount=%s", name, id.Namespace, account)
+	return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=edit --serviceaccount=%s", name, id.Namespace, account)
 }
 
 // watchProblem is why a kind cannot be watched.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -70,14 +71,24 @@ func (m *memory) postpone(result plan.Result, now time.Time) {
 }
 
 // routine tells whether a status says nothing new but when something was last
-// corrected and what was seen. All that must survive a crash is the same.
+// corrected, what was seen, and that resources are in progress, as they are for
+// a moment after most corrections. All that must survive a crash is the same.
 func routine(before, after v1alpha1.ApplicationStatus) bool {
 	if len(before.Resources) != len(after.Resources) {
 		return false
 	}
+	ready := apimeta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
+	inProgress := ready != nil && ready.Reason == v1alpha1.ReasonProgressing
 	after.Resources = slices.Clone(after.Resources)
-	for i := range after.Resources {
-		after.Resources[i].LastCorrection = before.Resources[i].LastCorrection
+	for i, was := range before.Resources {
+		r := &after.Resources[i]
+		r.LastCorrection = was.LastCorrection
+		if inProgress {
+			r.Health, r.Reason, r.Message = was.Health, was.Reason, was.Message
+		}
+	}
+	if inProgress {
+		after.Conditions, after.Summary = before.Conditions, before.Summary
 	}
 	after.LastObservedManifest = before.LastObservedManifest
 	return same(before, after)

@@ -1,0 +1,256 @@
+package controller_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/controller"
+)
+
+const anySpec = `{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}`
+
+// custom is a resource of the test's own group.
+func (f *fixture) custom(plural string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: f.namespace + ".example.com", Version: "v1", Resource: plural}
+}
+
+func TestADefinitionAndItsObjectInOneApplication(t *testing.T) {
+	f := given(t)
+	f.GrantEverywhere()
+	const custom = "- {apiVersion: $NS.example.com/v1, kind: Song, metadata: {name: song}, spec: {title: Chanson}}\n"
+	f.Submit("app", "manifest:\n"+custom+"- "+strings.ReplaceAll(definition("Song", "songs", anySpec), "\n", " ")+"\n"+`
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}}`)
+
+	f.AwaitReady("app")
+	songs := f.custom("songs")
+	f.Patch("mallory", songs, "song", `{spec: {title: Lied}}`)
+	f.AwaitValue(songs, "song", "Chanson", "spec", "title")
+	f.Quiet(quiet)
+
+	// Then: the definition goes last.
+	f.Mark()
+	f.Delete(applications, "app")
+	f.AwaitGone(applications, "app")
+	var gone []string
+	for _, r := range f.touched() {
+		gone = append(gone, r.Verb+" "+r.Resource)
+	}
+	assert.Equal(t, "delete songs", gone[0])
+	assert.Equal(t, "delete customresourcedefinitions", gone[len(gone)-1])
+	assert.Nil(t, f.Get(definitions, "songs."+f.namespace+".example.com"))
+}
+
+func TestAKindThatIsMissingIsWaitedForAlone(t *testing.T) {
+	f := given(t)
+	f.Submit("app", `
+manifest:
+- {apiVersion: $NS.example.com/v1, kind: Song, metadata: {name: song}, spec: {title: Chanson}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}}`)
+	_, message := f.AwaitReason("app", v1alpha1.ReasonKindUnknown)
+	assert.Contains(t, message, "Song")
+	assert.NotNil(t, f.Get(configMaps, "config"), "the other resource does not wait")
+	f.Quiet(quiet)
+
+	f.Definition("Song", "songs", anySpec)
+
+	begin := time.Now()
+	f.AwaitReady("app")
+	assert.Less(t, time.Since(begin), 10*time.Second)
+	assert.Equal(t, "Chanson", value(f.Get(f.custom("songs"), "song"), "spec", "title"))
+	f.Quiet(quiet)
+}
+
+func TestAKindThatGoesAndComesBack(t *testing.T) {
+	f := given(t)
+	f.Definition("Song", "songs", anySpec)
+	f.Submit("app", `
+manifest:
+- {apiVersion: $NS.example.com/v1, kind: Song, metadata: {name: song}, spec: {title: Chanson}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}}`)
+	f.AwaitReady("app")
+
+	f.Delete(definitions, "songs."+f.namespace+".example.com")
+	f.AwaitGone(definitions, "songs."+f.namespace+".example.com")
+	f.AwaitReason("app", v1alpha1.ReasonKindUnknown)
+	f.Quiet(quiet)
+	f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
+	f.AwaitValue(configMaps, "config", "ours", "data", "key")
+
+	f.Definition("Song", "songs", anySpec)
+	f.AwaitReady("app")
+	f.Patch("mallory", f.custom("songs"), "song", `{spec: {title: Lied}}`)
+	f.AwaitValue(f.custom("songs"), "song", "Chanson", "spec", "title")
+	f.Quiet(quiet)
+}
+
+func TestAnApplicationGoesThoughItsKindIsGone(t *testing.T) {
+	f := given(t)
+	f.Definition("Song", "songs", anySpec)
+	f.Submit("app", `{manifest: [{apiVersion: $NS.example.com/v1, kind: Song, metadata: {name: song}, spec: {title: Chanson}}]}`)
+	f.AwaitReady("app")
+	f.Delete(definitions, "songs."+f.namespace+".example.com")
+	f.AwaitReason("app", v1alpha1.ReasonKindUnknown)
+
+	f.Delete(applications, "app")
+
+	f.AwaitGone(applications, "app")
+	f.Quiet(time.Second)
+}
+
+func TestAKindThatCannotBeWatchedIsRefusedAlone(t *testing.T) {
+	f := given(t)
+	f.Submit("app", `
+manifest:
+- {apiVersion: authentication.k8s.io/v1, kind: TokenReview, metadata: {name: review}, spec: {token: a}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}}`)
+
+	app, message := f.AwaitReason("app", v1alpha1.ReasonKindUnsupported)
+
+	assert.Contains(t, message, "TokenReview")
+	assert.Contains(t, message, "cannot be listed and watched")
+	assert.NotEmpty(t, condition(app, v1alpha1.ConditionStalled).Message)
+	assert.NotNil(t, f.Get(configMaps, "config"))
+	f.Quiet(quiet)
+}
+
+func TestTheElementsOfACustomListAreToldApartByItsKeys(t *testing.T) {
+	f := given(t)
+	f.Definition("Album", "albums", `{type: object, properties: {spec: {type: object, properties: {
+	  songs: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name],
+	    items: {type: object, required: [name], properties: {name: {type: string}, title: {type: string}}}}}}}}`)
+	f.Submit("app", `
+manifest:
+- {apiVersion: $NS.example.com/v1, kind: Album, metadata: {name: album}, spec: {songs: [{name: a, title: A}, {name: b, title: B}]}}
+observerSchema:
+- apiVersion: $NS.example.com/v1
+  kind: Album
+  metadata: {name: album}
+  spec:
+    songs:
+    - {name: null, title: null}
+    - {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}
+`)
+	f.AwaitReady("app")
+	f.Quiet(time.Second)
+	albums := f.custom("albums")
+
+	// When elements come before the held one, and they are turned round,
+	f.Mark()
+	f.Patch("mallory", albums, "album", `{spec: {songs: [{name: c, title: C}, {name: b, title: B}, {name: a, title: A}]}}`)
+	f.Quiet(quiet)
+	assert.Empty(t, f.touched(), "then nothing has drifted.")
+
+	// And when the held one changes, it is corrected where it is.
+	f.Patch("mallory", albums, "album", `{spec: {songs: [{name: c, title: X}, {name: b, title: X}, {name: a, title: X}]}}`)
+	object := f.AwaitValue(albums, "album", "A", "spec", "songs", "2", "title")
+	assert.Equal(t, "X", value(object, "spec", "songs", "0", "title"))
+	assert.Equal(t, "X", value(object, "spec", "songs", "1", "title"))
+	f.Quiet(quiet)
+	assert.Len(t, f.touched(), 1)
+}
+
+// versions is a definition that serves some of two versions of a kind.
+func versions(v1, v2 bool) string {
+	return fmt.Sprintf(`{spec: {versions: [
+	  {name: v1, served: %t, storage: false, schema: {openAPIV3Schema: %s}},
+	  {name: v2, served: %t, storage: true, schema: {openAPIV3Schema: %s}}]}}`, v1, anySpec, v2, anySpec)
+}
+
+func TestMovingAManifestToAnotherVersionOfItsKindNeitherDeletesNorCreates(t *testing.T) {
+	f := given(t)
+	f.Definition("Song", "songs", anySpec)
+	f.Patch("user", definitions, "songs."+f.namespace+".example.com", versions(true, true))
+	spec := `{manifest: [{apiVersion: $NS.example.com/v1, kind: Song, metadata: {name: song}, spec: {title: Chanson}}]}`
+	f.Submit("app", spec)
+	f.AwaitReady("app")
+	before := f.Get(f.custom("songs"), "song")
+	f.Quiet(time.Second)
+
+	f.Mark()
+	f.Submit("app", strings.Replace(spec, "example.com/v1", "example.com/v2", 1))
+	app := f.AwaitReady("app")
+	f.Quiet(quiet)
+	assert.Empty(t, f.touched())
+	assert.Equal(t, f.namespace+".example.com/v2", app.Status.Resources[0].APIVersion)
+
+	// Then: it is held in the new version, also when the old one is served no more.
+	f.Patch("user", definitions, "songs."+f.namespace+".example.com", versions(false, true))
+	songs := f.custom("songs")
+	songs.Version = "v2"
+	f.Patch("mallory", songs, "song", `{spec: {title: Lied}}`)
+	after := f.AwaitValue(songs, "song", "Chanson", "spec", "title")
+	assert.Equal(t, value(before, "metadata", "uid"), value(after, "metadata", "uid"))
+	f.AwaitReady("app")
+	f.Quiet(quiet)
+}
+
+func TestAResourceWhoseVersionIsServedNoMoreIsStillDeleted(t *testing.T) {
+	for name, leave := range map[string]func(f *fixture){
+		"when the Application goes": func(f *fixture) {
+			f.Delete(applications, "app")
+			f.AwaitGone(applications, "app")
+		},
+		"when it leaves the manifest": func(f *fixture) {
+			f.Submit("app", `{manifest: []}`)
+			f.AwaitReady("app")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := given(t)
+			f.Definition("Song", "songs", anySpec)
+			f.Patch("user", definitions, "songs."+f.namespace+".example.com", versions(true, true))
+			f.Submit("app", `{manifest: [{apiVersion: $NS.example.com/v1, kind: Song, metadata: {name: song}, spec: {title: Chanson}}]}`)
+			f.AwaitReady("app")
+
+			f.Patch("user", definitions, "songs."+f.namespace+".example.com", versions(false, true))
+			f.AwaitReason("app", v1alpha1.ReasonKindUnknown)
+			leave(f)
+
+			songs := f.custom("songs")
+			songs.Version = "v2"
+			assert.Nil(t, f.Get(songs, "song"))
+		})
+	}
+}
+
+func TestWatchesComeAndGoWithTheirKinds(t *testing.T) {
+	f := givenStill(t, testcluster.Options{})
+	holding := f.Run(controller.Options{})
+	const n, rounds = 30, 3
+	var spec strings.Builder
+	spec.WriteString("manifest:\n")
+	for i := range n {
+		kind := fmt.Sprintf("Kind%d", i)
+		f.Create("user", definition(kind, strings.ToLower(kind)+"s", anySpec))
+		fmt.Fprintf(&spec, "- {apiVersion: $NS.example.com/v1, kind: %s, metadata: {name: a}, spec: {a: b}}\n", kind)
+	}
+	for i := range n {
+		f.AwaitEstablished(fmt.Sprintf("kind%ds", i))
+	}
+	round := func() {
+		f.Submit("app", spec.String())
+		f.AwaitReady("app")
+		require.Equal(t, n, holding.Watching())
+		f.Delete(applications, "app")
+		f.AwaitGone(applications, "app")
+		f.eventually("the end of the watches", func() bool { return holding.Watching() == 0 })
+	}
+	round() // connections and caches come with the first
+	f.Quiet(time.Second)
+	before := runtime.NumGoroutine()
+
+	for range rounds {
+		round()
+	}
+
+	f.eventually(fmt.Sprintf("%d goroutines again", before), func() bool { return runtime.NumGoroutine() <= before+3 })
+}
