@@ -107,7 +107,7 @@ func (t *differences) field(id manifest.ID, d delta.Difference) {
 		return
 	}
 	t.noted(path, path, note)
-	for _, line := range changedLines(block(observed), block(desired)) {
+	for _, line := range blockLines(observed, desired) {
 		t.marked("  ", line.mark, line.text)
 	}
 }

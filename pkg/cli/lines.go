@@ -5,10 +5,21 @@ import (
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/diff"
+
+	"holdfast.dev/holdfast/pkg/delta"
 )
 
 // markedLine is a line of a value: "-" as it is, "+" as it is desired, " " both.
 type markedLine struct{ mark, text string }
+
+// blockLines compares two values by line. A text and a map that reads like it
+// are told apart by the quotes of the text.
+func blockLines(before, after delta.Value) []markedLine {
+	if changed := changedLines(block(before), block(after)); len(changed) > 0 {
+		return changed
+	}
+	return changedLines(encoded(nodeOf(before.Any)), encoded(nodeOf(after.Any)))
+}
 
 // changedLines compares two texts by line. Of a long text it has what is near a
 // change, and "…" for what lies between.

@@ -90,6 +90,12 @@ func TestChangedLines(t *testing.T) {
 	}, changedLines(before, after))
 }
 
+func TestATextIsToldFromAMapThatReadsLikeIt(t *testing.T) {
+	text, object := delta.Some("a: 1\n"), delta.Some(map[string]any{"a": int64(1)})
+	assert.Equal(t, []markedLine{{"-", "|"}, {"-", "  a: 1"}, {"+", "a: 1"}}, blockLines(text, object))
+	assert.Empty(t, blockLines(text, text))
+}
+
 func TestWrap(t *testing.T) {
 	assert.Equal(t, []string{"one two", "three", "muchlongerthanthat", "x", "next"}, wrap("one two three muchlongerthanthat x\nnext", 8))
 }

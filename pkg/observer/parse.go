@@ -67,7 +67,7 @@ func ParseAll(raw []map[string]any) ([]*Entry, error) {
 
 // parseEntry reads one entry.
 func parseEntry(position int, raw map[string]any) (*Entry, []error) {
-	p := &parser{position: position, name: nameOf(raw)}
+	p := &parser{position: position, name: nameOf(raw), secret: raw["kind"] == "Secret"}
 	entry := p.identity(raw)
 	entry.Root = &Node{Shape: Map}
 	for _, name := range sortedKeys(raw) {
@@ -101,6 +101,7 @@ func nameOf(raw map[string]any) string {
 type parser struct {
 	position int
 	name     string
+	secret   bool // what it gives by mistake may be a secret value
 	faults   []error
 }
 
@@ -195,7 +196,7 @@ func (p *parser) node(path *Path, raw any, depth int) *Node {
 			return &Node{Shape: Leaf}
 		}
 	}
-	p.fault(path, "must be null or %q, not %s: a schema names fields, it gives no values", LeafText, describe(raw))
+	p.fault(path, "must be null or %q, not %s: a schema names fields, it gives no values", LeafText, p.describe(raw))
 	return nil
 }
 
@@ -235,6 +236,13 @@ func (p *parser) sequence(path *Path, l []any, depth int) *Node {
 		}
 	}
 	return &Node{Shape: Sequence, List: list}
+}
+
+func (p *parser) describe(v any) string {
+	if p.secret {
+		return describeShape(v)
+	}
+	return describe(v)
 }
 
 // describe names a value that should not be there without repeating it whole.

@@ -166,3 +166,13 @@ func TestWhatParsesIsReadAsItIsMeant(t *testing.T) {
 		assert.NoError(t, err)
 	})
 }
+
+func TestAValueOfASecretIsNotRepeatedInAFault(t *testing.T) {
+	_, err := observer.ParseAll([]map[string]any{{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "keys"},
+		"stringData": map[string]any{"password": "hunter2"},
+	}})
+	require.Error(t, err)
+	assert.NotContains(t, err.Error(), "hunter2")
+	assert.Contains(t, err.Error(), "stringData.password: must be null")
+}
