@@ -120,6 +120,9 @@ func (m *Mapper) look(ctx context.Context, g *servedGroup, gvk schema.GroupVersi
 			return Mapping{}, fmt.Errorf("%s: %s %w", gvk.Kind, gvk.GroupVersion(), ErrKindUnknown)
 		}
 	}
+	if ending(resource) {
+		return Mapping{}, fmt.Errorf("%s: %s is being removed from the API server", gvk.Kind, gvk.GroupVersion())
+	}
 	mapping := mappingOf(gvk, resource)
 	var err error
 	if mapping.Type, err = m.typeOf(ctx, gvk, mapping); err != nil {
@@ -129,6 +132,30 @@ func (m *Mapper) look(ctx context.Context, g *servedGroup, gvk schema.GroupVersi
 	defer g.mu.Unlock()
 	g.mappings[gvk.Kind] = mapping
 	return mapping, nil
+}
+
+// AnyVersion returns where a kind is served in any version, the preferred one
+// first: ErrKindUnknown if it certainly is served in none.
+func (m *Mapper) AnyVersion(ctx context.Context, gk schema.GroupKind) (Mapping, error) {
+	unknown := fmt.Errorf("%s %w", gk, ErrKindUnknown)
+	if gk.Group == "" {
+		return Mapping{}, unknown // there is one version of it
+	}
+	group := &metav1.APIGroup{}
+	err := m.client.Discovery.RESTClient().Get().AbsPath("/apis/" + gk.Group).Do(ctx).Into(group)
+	if apierrors.IsNotFound(err) {
+		return Mapping{}, unknown
+	}
+	if err != nil {
+		return Mapping{}, fmt.Errorf("looking up %s: %w", gk, err)
+	}
+	for _, v := range append([]metav1.GroupVersionForDiscovery{group.PreferredVersion}, group.Versions...) {
+		mapping, err := m.Mapping(ctx, gk.WithVersion(v.Version))
+		if !errors.Is(err, ErrKindUnknown) {
+			return mapping, err
+		}
+	}
+	return Mapping{}, unknown
 }
 
 // lookTimeout bounds what is asked about one kind.
@@ -168,6 +195,12 @@ func mappingOf(gvk schema.GroupVersionKind, r metav1.APIResource) Mapping {
 		Namespaced: r.Namespaced,
 		Watchable:  verbs.Match(gvk.GroupVersion().String(), &r),
 	}
+}
+
+// ending tells whether a kind is served for what is left of it only: its
+// definition is being deleted.
+func ending(r metav1.APIResource) bool {
+	return slices.Contains(r.Verbs, "watch") && slices.Contains(r.Verbs, "delete") && !slices.Contains(r.Verbs, "create")
 }
 
 var definitions = schema.GroupVersionResource{

@@ -121,15 +121,19 @@ func (s *Store) Len() int {
 	return len(s.objects)
 }
 
-// Wrote takes in the response to our own write.
+// Wrote takes in the response to our own write. It is no news but to the
+// Application that has lost the object by it.
 func (s *Store) Wrote(content map[string]any) {
 	o, err := newObject(&unstructured.Unstructured{Object: maps.Clone(content)})
 	if err != nil {
 		return
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.put(o)
+	before, replaced := s.put(o)
+	s.mu.Unlock()
+	if replaced && before != nil && before.Application != o.Application {
+		s.changed(before, o)
+	}
 }
 
 // Deleted takes in that the object with that UID is gone. If it is not here, the

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -85,6 +86,19 @@ func (w *Watches) Need(application types.UID, resources map[schema.GroupVersionR
 		return
 	}
 	w.needs[application] = maps.Clone(resources)
+}
+
+// Users returns the Applications that need a kind of a group.
+func (w *Watches) Users(group string) []types.UID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	users := map[types.UID]struct{}{}
+	for resource, k := range w.kinds {
+		if resource.Group == group {
+			maps.Copy(users, k.users)
+		}
+	}
+	return slices.Collect(maps.Keys(users))
 }
 
 // Store returns the store of a kind that is needed, and why its watch fails, if

@@ -250,13 +250,18 @@ func (f *fixture) Quiet(while time.Duration) {
 func counts(requests testcluster.Requests) map[string]int {
 	n := map[string]int{}
 	for _, r := range requests {
-		what := r.Verb + " " + r.Resource
-		if r.Subresource != "" {
-			what += "/" + r.Subresource
-		}
-		n[what]++
+		n[counted(r)]++
 	}
 	return n
+}
+
+// counted is what a request is, for counting.
+func counted(r testcluster.Request) string {
+	what := r.Verb + " " + r.Resource
+	if r.Subresource != "" {
+		what += "/" + r.Subresource
+	}
+	return what
 }
 
 // withoutEvents takes the events out, which are sent beside the work.

@@ -100,6 +100,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	klog.FromContext(ctx).Info("Holding Applications", "applications", c.applications.Len())
 	c.work(ctx)
+	c.flush()
 	c.watches.Wait()
 	return nil
 }
@@ -217,15 +218,25 @@ func (c *Controller) KindGone(resource schema.GroupVersionResource) {
 	c.mapper.Forget(resource.Group)
 }
 
-// definitionChanged is called when a custom kind has come, changed or gone.
+// definitionChanged is called when a custom kind has come, changed or gone. Who
+// uses it looks again: its watch may not notice for minutes.
 func (c *Controller) definitionChanged(group string) {
 	c.mapper.Forget(group)
+	users := c.watches.Users(group)
 	c.mu.Lock()
 	keys := c.waiting[group]
 	delete(c.waiting, group)
+	if keys == nil {
+		keys = map[types.NamespacedName]struct{}{}
+	}
+	for _, uid := range users {
+		if key, known := c.names[uid]; known {
+			keys[key] = struct{}{}
+		}
+	}
 	c.mu.Unlock()
 	for key := range keys {
-		// Served a moment after its definition says so.
+		// Served, and not served any more, a moment after its definition says so.
 		c.queue.AddAfter(key, 100*time.Millisecond)
 	}
 }

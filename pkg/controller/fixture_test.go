@@ -352,7 +352,7 @@ kind: RoleBinding
 metadata: {name: test-%d}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %s}
 subjects: [{kind: ServiceAccount, name: %s, namespace: $NS}]`, bindings.Add(1), role, account))
-	f.awaitAccess(account, fmt.Sprintf(`{namespace: %s, verb: create, resource: configmaps}`, f.namespace))
+	f.awaitAccess(account, f.createConfigMaps())
 }
 
 // GrantEverywhere lets the applier do everything in the whole cluster.
@@ -369,14 +369,22 @@ subjects: [{kind: ServiceAccount, name: %s, namespace: $NS}]`, bindings.Add(1), 
 
 func (f *fixture) awaitAccess(account, attributes string) {
 	f.t.Helper()
-	f.eventually("the rights of "+account, func() bool {
-		review := f.Create("user", fmt.Sprintf(`
+	f.eventually("the rights of "+account, func() bool { return f.allowed(account, attributes) })
+}
+
+// allowed asks the API server what a ServiceAccount of the namespace may do.
+func (f *fixture) allowed(account, attributes string) bool {
+	f.t.Helper()
+	review := f.Create("user", fmt.Sprintf(`
 apiVersion: authorization.k8s.io/v1
 kind: SubjectAccessReview
 spec: {user: "system:serviceaccount:$NS:%s", resourceAttributes: %s}`, account, attributes))
-		allowed, _, _ := unstructured.NestedBool(review.Object, "status", "allowed")
-		return allowed
-	})
+	allowed, _, _ := unstructured.NestedBool(review.Object, "status", "allowed")
+	return allowed
+}
+
+func (f *fixture) createConfigMaps() string {
+	return fmt.Sprintf(`{namespace: %s, verb: create, resource: configmaps}`, f.namespace)
 }
 
 // Definition defines a custom kind in a group of the test's own, $NS.example.com, and

@@ -219,8 +219,10 @@ func (c *Controller) lookUpOne(ctx context.Context, app *v1alpha1.Application, g
 	kind := &knownKind{}
 	var err error
 	kind.Mapping, err = c.mapper.Mapping(ctx, gvk)
-	if errors.Is(err, cluster.ErrKindUnknown) {
+	if err != nil || !kind.Watchable {
 		c.awaitKind(gvk.Group, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+	}
+	if errors.Is(err, cluster.ErrKindUnknown) {
 		if kind.Mapping, err = c.mapper.AnyVersion(ctx, gvk.GroupKind()); err == nil {
 			kind.unserved = unknownKind(gvk)
 		}

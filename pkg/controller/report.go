@@ -70,6 +70,23 @@ func (m *memory) postpone(result plan.Result, now time.Time) {
 	m.postponed.event = m.postponed.event.And(result.Event)
 }
 
+// flush writes the reports that are still postponed when the workers have ended.
+// What does not get through in time costs nothing but the time of a correction.
+func (c *Controller) flush() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for uid, m := range c.memories {
+		if m.postponed == nil || ctx.Err() != nil {
+			continue
+		}
+		if app, err := c.application(c.names[uid]); err == nil && app != nil && app.UID == uid {
+			_ = c.writeStatus(ctx, app, m.postponed.status)
+		}
+	}
+}
+
 // routine tells whether a status says nothing new but when something was last
 // corrected, what was seen, and that resources are in progress, as they are for
 // a moment after most corrections. All that must survive a crash is the same.

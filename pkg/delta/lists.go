@@ -47,7 +47,7 @@ func (c *comparer) compareElements(l *listSpot) []int {
 		}
 		path := l.path.Element(l.pairing.Labels[i], k)
 		node := l.list.Elements[i]
-		if k >= 0 {
+		if k >= 0 && (!node.IsPlace() || isMap(l.wantList[i]) && isMap(l.liveList[k])) {
 			c.compare(spot{
 				node: node, t: l.t.Elem(), path: path,
 				want: Some(l.wantList[i]), live: Some(l.liveList[k]), written: element(l.writtenList, i),
@@ -56,7 +56,7 @@ func (c *comparer) compareElements(l *listSpot) []int {
 			})
 			continue
 		}
-		if required(l.list, i, l.writtenList) && !c.accepted(path, Some(l.wantList[i]), Value{}) {
+		if k < 0 && required(l.list, i, l.writtenList) && !c.accepted(path, Some(l.wantList[i]), Value{}) {
 			absent = append(absent, i)
 		}
 	}
@@ -70,8 +70,7 @@ func required(list *observer.List, i int, written []any) bool {
 	if i >= len(list.Elements) || i >= len(written) {
 		return false
 	}
-	e := list.Elements[i]
-	return e.Shape != observer.Map || len(e.Fields) > 0
+	return !list.Elements[i].IsPlace()
 }
 
 // absentElements is what a list gets that is not there at all: the elements

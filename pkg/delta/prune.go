@@ -11,8 +11,8 @@ import (
 // one has not.
 func (c *comparer) prune(s spot, before, want, live map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if _, still := want[name]; still {
-			continue
+		if _, still := want[name]; still || name == "namespace" && s.path.String() == "metadata" {
+			continue // the namespace is part of the identity, written down or not
 		}
 		now, exists := live[name]
 		if !exists {

@@ -191,11 +191,11 @@ func restrictElement(list *List, t *kinds.Node, node *Node, value any) (any, boo
 	if !ok {
 		return nil, false
 	}
-	id, source := list.identifier(t), map[string]any(nil)
+	id := list.identifier(t)
 	if id == nil {
 		return kept, true
 	}
-	source, _ = value.(map[string]any)
+	source, _ := value.(map[string]any)
 	if m, isMap := kept.(map[string]any); isMap {
 		for _, name := range id.keys {
 			if v, exists := source[name]; exists {

@@ -83,7 +83,7 @@ func checkShape(path *Path, node *Node, value any, fault func(*Path, string, ...
 			return
 		}
 		for i, element := range node.List.Elements {
-			if i < len(l) {
+			if i < len(l) && !element.IsPlace() {
 				checkShape(path.Element(positionLabel(i), -1), element, l[i], fault)
 			}
 		}

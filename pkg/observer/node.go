@@ -81,8 +81,10 @@ func (n *Node) set(name string, child *Node) {
 	n.Fields = slices.Insert(n.Fields, i, Field{Name: name, Node: child})
 }
 
-// observesNothing is true for a map without keys, which only names a place.
-func (n *Node) observesNothing() bool { return n.Shape == Map && len(n.Fields) == 0 }
+// IsPlace is true for a map without keys. As the element of a list it observes
+// nothing, whatever is there, and keeps the place for those after it; as a field
+// it observes that a map is there.
+func (n *Node) IsPlace() bool { return n.Shape == Map && len(n.Fields) == 0 }
 
 // raw is the node as a JSON value; leaves are null.
 func (n *Node) raw() any {

@@ -49,8 +49,12 @@ func project(node *Node, t *kinds.Node, desired, live any) any {
 		p := node.List.Pair(t, want, l)
 		out := make([]any, 0, len(p.Live)+1)
 		for i, k := range p.Live {
-			if k >= 0 {
-				out = append(out, project(node.List.Elements[i], t.Elem(), at(want, i), l[k]))
+			switch element := node.List.Elements[i]; {
+			case k < 0:
+			case element.IsPlace():
+				out = append(out, map[string]any{})
+			default:
+				out = append(out, project(element, t.Elem(), at(want, i), l[k]))
 			}
 		}
 		return append(out, map[string]any{KeyCurrentLength: length})

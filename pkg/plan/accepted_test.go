@@ -58,6 +58,8 @@ func TestWhatTheAPIServerMakesOfAValueIsNotDrift(t *testing.T) {
 			assert.Equal(t, row.dropped, accepted.Accepted == nil)
 			assert.Equal(t, row.event, result.Event.Note)
 			assert.Equal(t, row.dropped, result.Event.Warning)
+			status, _, _ := w.condition("Held")
+			assert.Equal(t, "True", status)
 			w.quiet()
 			w.quiet()
 		})

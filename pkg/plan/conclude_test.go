@@ -183,6 +183,20 @@ func TestWhatWasNeverWrittenIsNotRemoved(t *testing.T) {
 	w.quiet()
 }
 
+func TestAnotherObjectOfThatNameLosesNothingWhenItIsAdopted(t *testing.T) {
+	w := newWorld(t, settings)
+	w.round()
+	w.live[settingsID] = map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": "settings", "namespace": "default", "uid": "theirs"},
+		"data":     map[string]any{"level": "theirs"},
+	}
+	w.edit(shorter + "adoption: Always\n")
+	w.round()
+	assert.Equal(t, map[string]any{"mode": "live", "level": "theirs"}, w.only()["data"])
+	w.quiet()
+}
+
 func TestAnObjectThatIsNotOursStaysOutOfTheInventory(t *testing.T) {
 	w := newWorld(t, settings)
 	foreign := map[string]any{

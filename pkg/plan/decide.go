@@ -122,10 +122,9 @@ func (res *resource) visible(object map[string]any) map[string]any {
 	return withoutSecrets(object)
 }
 
-// learn takes the values over that are not known yet. It tells whether there
-// were any.
-func (res *resource) learn(live map[string]any) bool {
-	return res.entry.Learn(res.kind, res.desired, res.visible(live))
+// learn takes the values over that are not known yet.
+func (res *resource) learn(live map[string]any) {
+	res.entry.Learn(res.kind, res.desired, res.visible(live))
 }
 
 func (p *Plan) create(res *resource) {

@@ -5,8 +5,11 @@
 //
 // It knows no cluster and no clock.
 //
-//	p := plan.Decide(plan.Input{Application: app, Live: live, Kinds: plan.Offline()})
+//	p := plan.Decide(plan.Input{Application: &app, Live: live, Kinds: plan.Offline()})
 //	for _, change := range p.Changes {
 //		fmt.Println(change.Action, change.ID)
 //	}
+//	// Output:
+//	// update ConfigMap default/settings
+//	// create ConfigMap default/more
 package plan

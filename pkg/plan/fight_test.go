@@ -61,6 +61,19 @@ func TestALeafIsContestedAfterFiveCorrections(t *testing.T) {
 	assert.Equal(t, []string{"False", "Contested"}, []string{status, reason})
 }
 
+func TestWeAreNotOurOwnOpponent(t *testing.T) {
+	w := newWorld(t, settings)
+	w.round()
+	var fields any
+	require.NoError(t, yaml.Unmarshal([]byte(`
+- {manager: holdfast, operation: Update, time: '2026-01-01T00:00:00Z', fieldsV1: {'f:data': {'f:mode': {}, 'f:level': {}}}}
+`), &fields))
+	w.set(fields, "metadata", "managedFields")
+	fight(w, 5)
+	require.Len(t, w.app.Status.Contested, 1)
+	assert.Empty(t, w.app.Status.Contested[0].Manager)
+}
+
 func TestCorrectionsThatAreFarApartAreNoFight(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"bytes"
 	"encoding/json"
 	"sync"
 	"time"
@@ -67,7 +66,7 @@ func managersOf(live map[string]any) []managerEntry {
 			continue
 		}
 		set := &fieldpath.Set{}
-		if set.FromJSON(bytes.NewReader(f.FieldsV1.Raw)) != nil {
+		if set.FromJSON(f.FieldsV1.GetRawReader()) != nil {
 			continue
 		}
 		e := managerEntry{manager: f.Manager, leaves: set.Leaves()}

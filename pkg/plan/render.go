@@ -133,21 +133,13 @@ func nullsDropped(app *v1alpha1.Application) *Problem {
 	if !ok || len(app.Spec.ObserverSchema) == 0 {
 		return nil
 	}
-	var sent struct {
-		Spec struct {
-			ObserverSchema []any `json:"observerSchema"`
-		} `json:"spec"`
-	}
-	if json.Unmarshal([]byte(text), &sent) != nil {
-		return nil
-	}
 	stored := make([]any, len(app.Spec.ObserverSchema))
 	for i, item := range app.Spec.ObserverSchema {
 		if content, err := decode(item); err == nil {
 			stored[i] = content
 		}
 	}
-	lost := observer.DroppedNulls(sent.Spec.ObserverSchema, stored)
+	lost := observer.DroppedNulls(sentSchema(text), stored)
 	if len(lost) == 0 {
 		return nil
 	}
@@ -161,6 +153,20 @@ func nullsDropped(app *v1alpha1.Application) *Problem {
 		"kubectl apply dropped nulls from spec.observerSchema (%s%s), so these fields would not be held: "+
 			"submit with `kubectl apply --server-side`, or write %q in place of null",
 		strings.Join(lost, ", "), more, observer.LeafText)
+}
+
+// sentSchema is the schema in the annotation; an annotation that cannot be read
+// says nothing.
+func sentSchema(text string) []any {
+	var sent struct {
+		Spec struct {
+			ObserverSchema []any `json:"observerSchema"`
+		} `json:"spec"`
+	}
+	if json.Unmarshal([]byte(text), &sent) != nil {
+		return nil
+	}
+	return sent.Spec.ObserverSchema
 }
 
 // summary is the text of an error, short enough for a condition.

@@ -31,7 +31,7 @@ manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: c
 manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}, data: {b: Y2FuYXJ5LTI=}}]
 observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: null}}, data: {a: null, c: null}}]`},
 		{"under a leaf over all of it", `
-manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {x: y}}, stringData: {a: canary-1}}]
+manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {team: red}}, stringData: {a: canary-1}}]
 observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: null}, data: null}]`},
 		{"under a leaf over annotations that the manifest does not have", `
 manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}}]
@@ -87,7 +87,7 @@ func TestAnApplicationThatWouldNotFitIsRefused(t *testing.T) {
 	w := newWorld(t, "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: big}, data: {a: '"+strings.Repeat("x", 600<<10)+"'}}]")
 	p := w.decide()
 	require.NotNil(t, p.Refused)
-	assert.Equal(t, "the Application would take 1801 KiB (spec 600 KiB, status 1201 KiB) of the 1408 KiB that one object may have: "+
+	assert.Equal(t, "the Application would take 1800 KiB (spec 600 KiB, status 1200 KiB) of the 1408 KiB that one object may have: "+
 		"split it into several Applications", p.Refused.Message)
 	assert.True(t, p.Refused.Stalled)
 	assert.Empty(t, p.Changes)

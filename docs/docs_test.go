@@ -1,0 +1,182 @@
+// Package docs checks that the documents are true: that what they show is what the
+// programs print, that each condition reason is explained, that links lead somewhere.
+package docs
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/cli"
+)
+
+// documents are those of this directory and the README, by their paths from the root.
+var documents = []string{"README.md", "docs/semantics.md", "docs/install.md", "docs/design.md"}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", path))
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestEveryConditionReasonIsExplained(t *testing.T) {
+	row := regexp.MustCompile("(?m)^\\| \\**`([A-Za-z]+)`\\**")
+	table := section(t, read(t, "docs/semantics.md"), "| reason |")
+	var explained []string
+	for _, match := range row.FindAllStringSubmatch(table, -1) {
+		explained = append(explained, match[1])
+	}
+	assert.ElementsMatch(t, reasons(t), explained, "the table of docs/semantics.md and the constants of pkg/api/v1alpha1")
+}
+
+// section is the table that begins with a line.
+func section(t *testing.T, text, begin string) string {
+	t.Helper()
+	_, after, found := strings.Cut(text, "\n"+begin)
+	require.True(t, found, "no table %q", begin)
+	table, _, _ := strings.Cut(after, "\n\n")
+	return table
+}
+
+// reasons are the values of the constants Reason… of the API.
+func reasons(t *testing.T) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../pkg/api/v1alpha1/conditions.go", nil, 0)
+	require.NoError(t, err)
+	var found []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
+			return true
+		}
+		value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		require.NoError(t, err)
+		found = append(found, value)
+		return true
+	})
+	require.NotEmpty(t, found)
+	return found
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	for _, document := range documents {
+		for _, match := range link.FindAllStringSubmatch(withoutCode(read(t, document)), -1) {
+			if strings.Contains(match[1], "://") {
+				continue
+			}
+			path, anchor, _ := strings.Cut(match[1], "#")
+			target := document
+			if path != "" {
+				target = filepath.Join(filepath.Dir(document), path)
+			}
+			info, err := os.Stat(filepath.Join("..", target))
+			if assert.NoError(t, err, "%s: %s", document, match[1]) && anchor != "" && !info.IsDir() {
+				assert.Contains(t, anchors(read(t, target)), anchor, "%s: %s", document, match[1])
+			}
+		}
+	}
+}
+
+var fence = regexp.MustCompile("(?ms)^```.*?^```")
+
+func withoutCode(text string) string { return fence.ReplaceAllString(text, "") }
+
+// anchors are those that the headings of a document get.
+func anchors(text string) []string {
+	var found []string
+	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(withoutCode(text), -1) {
+		name := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(match[1]), "")
+		found = append(found, strings.ReplaceAll(name, " ", "-"))
+	}
+	return found
+}
+
+func TestWhatTheReadmeShowsIsPrinted(t *testing.T) {
+	readme := read(t, "README.md")
+	t.Chdir("..")
+	shown := 0
+	for _, block := range blocks(readme, "console") {
+		for _, example := range strings.Split("\n"+block, "\n$ ")[1:] {
+			command, expected, _ := strings.Cut(example, "\n")
+			program, isOurs := strings.CutPrefix(command, "bin/holdfast ")
+			if !isOurs {
+				continue // needs a cluster
+			}
+			shown++
+			var out, problems bytes.Buffer
+			status := cli.Main(append([]string{"holdfast"}, strings.Fields(program)...), cli.Streams{
+				In: strings.NewReader(""), Out: &out, Err: &problems,
+				Getenv: func(string) string { return "" }, Now: func() time.Time { return time.Unix(0, 0) },
+			})
+			assert.Less(t, status, 2, command)
+			assert.Empty(t, problems.String(), command)
+			assertShows(t, expected, out.String())
+		}
+	}
+	assert.Positive(t, shown)
+}
+
+// assertShows checks that a text is what was printed, but for what a line "…" leaves
+// out.
+func assertShows(t *testing.T, shown, printed string) {
+	t.Helper()
+	rest := printed
+	for i, part := range strings.Split("\n"+strings.TrimRight(shown, "\n")+"\n", "\n…\n") {
+		part = strings.TrimPrefix(part, "\n")
+		at := strings.Index(rest, part)
+		if !assert.GreaterOrEqual(t, at, 0, "%q is not printed in:\n%s", part, printed) || i == 0 && !assert.Zero(t, at, "%q is not how it begins", part) {
+			return
+		}
+		rest = rest[at+len(part):]
+	}
+	if !strings.HasSuffix(strings.TrimRight(shown, "\n"), "…") {
+		assert.Empty(t, rest, "more is printed")
+	}
+}
+
+// blocks are the fenced blocks of a language.
+func blocks(text, language string) []string {
+	var found []string
+	for _, match := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```").FindAllStringSubmatch(text, -1) {
+		found = append(found, match[1])
+	}
+	return found
+}
+
+func TestTheReadmeShowsTheQuickstart(t *testing.T) {
+	assert.Contains(t, blocks(read(t, "README.md"), "yaml"), read(t, "docs/quickstart/application.yaml"))
+}
+
+func TestDocumentsStayShort(t *testing.T) {
+	for document, limit := range map[string]int{"README.md": 150, "docs/design.md": 200} {
+		assert.LessOrEqual(t, strings.Count(read(t, document), "\n"), limit, document)
+	}
+}
+
+func TestDocumentsNameEveryFlagOfTheController(t *testing.T) {
+	source := read(t, "cmd/holdfast-controller/main.go")
+	install := read(t, "docs/install.md")
+	var flags []string
+	for _, match := range regexp.MustCompile(`set\.\w+Var\(&[\w.]+, "([a-z-]+)"`).FindAllStringSubmatch(source, -1) {
+		flags = append(flags, match[1])
+	}
+	require.NotEmpty(t, flags)
+	for _, flag := range slices.DeleteFunc(flags, func(f string) bool { return f == "version" }) {
+		assert.Contains(t, install, fmt.Sprintf("| `--%s` |", flag))
+	}
+}

@@ -1,0 +1,180 @@
+package delta_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/observer/observertest"
+)
+
+func object(t *testing.T, text string) map[string]any {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	require.NoError(t, err)
+	content, err := manifest.DecodeJSON(raw)
+	require.NoError(t, err)
+	return content
+}
+
+// given compares under a user's schema; "" is the default one.
+func given(t *testing.T, schema, desired, live string) delta.Input {
+	t.Helper()
+	in := delta.Input{Live: object(t, live), Desired: object(t, desired)}
+	o := observertest.Manifest(nil)
+	o.Content = in.Desired
+	in.Entry, in.Manifest = observer.DefaultEntry(o), in.Desired
+	if schema != "" {
+		raw := observertest.Manifest(nil).Content
+		delete(raw, "spec")
+		for name, node := range object(t, schema) {
+			raw[name] = node
+		}
+		entries, err := observer.ParseAll([]map[string]any{raw})
+		require.NoError(t, err)
+		in.Entry = entries[0]
+	}
+	return in
+}
+
+func ops(c delta.Comparison) []string {
+	_, list := c.Patch("", "")
+	found := []string{}
+	for _, op := range list {
+		text := op.Op + " " + op.Path
+		if op.Op != "remove" {
+			raw, _ := json.Marshal(op.Value)
+			text += " " + string(raw)
+		}
+		found = append(found, text)
+	}
+	return found
+}
+
+const (
+	anyLength = "{observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}"
+	byName    = "{observer_schema_list_min_length: %d, observer_schema_list_max_length: %d, observer_schema_list_map_keys: [name]}"
+)
+
+func TestCompare(t *testing.T) {
+	rows := []struct {
+		name, schema, desired, live string
+		ops                         []string
+	}{
+		{"a status is watched only, even if a hook sets it", "{status: null, spec: {a: null}}", "{status: {x: 1}, spec: {a: 1}}", "{status: {x: 2}, spec: {a: 1}}", nil},
+		{"an unknown value is free until it is learned", "{a: null}", "{}", "{a: 1}", nil},
+		{"a field beside the schema is free", "{a: null}", "{a: 1, b: 1}", "{a: 1, b: 2}", nil},
+		{"a map that is not there comes with its observed fields", "{m: {a: null}}", "{m: {a: 1, b: 1}}", "{}", []string{`add /m {"a":1}`}},
+		{"a map of which nothing is known does not come", "{m: {c: null}}", "{m: {b: 1}}", "{}", nil},
+		{"an empty list is free to be absent", "", "{l: []}", "{}", nil},
+		{"an empty list is free to be longer", "", "{l: []}", "{l: [1]}", nil},
+		{"an empty list is free to be null", "", "{l: []}", "{l: null}", nil},
+		{"an empty list is not a map", "", "{l: []}", "{l: {a: 1}}", []string{"replace /l []"}},
+		{"a list that is not there comes with what must be in it", "{l: [{}, {x: null}, {}, " + fmt.Sprintf(byName, 0, 0) + "]}",
+			"{l: [{name: a}, {name: b, x: 1}, {name: c}]}", "{}", []string{`add /l [{"name":"b","x":1}]`}},
+		{"a list by position comes with what stands before, too", "{l: [{}, {x: null}, {}, " + anyLength + "]}",
+			"{l: [{name: a}, {name: b, x: 1}, {name: c}]}", "{}", []string{`add /l [{"name":"a"},{"name":"b","x":1}]`}},
+		{"a list that is not there is filled up to its minimum", "{l: [" + fmt.Sprintf(byName, 2, 0) + "]}",
+			"{l: [{name: a}, {name: b}, {name: c}]}", "{}", []string{`add /l [{"name":"a"},{"name":"b"}]`}},
+		{"missing elements by position fill the gap", "{l: [{}, {}, null, " + anyLength + "]}", "{l: [1, 2, 3]}", "{l: [9]}", []string{"add /l/- 2", "add /l/- 3"}},
+		{"a minimum after a gap adds nothing twice", "{l: [{}, {}, null, {observer_schema_list_min_length: 4, observer_schema_list_max_length: 0}]}",
+			"{l: [1, 2, 3, 4]}", "{l: [9]}", []string{"add /l/- 2", "add /l/- 3", "add /l/- 4"}},
+		{"a place without fields asks for nothing", "{l: [{}, " + fmt.Sprintf(byName, 0, 0) + "]}", "{l: [{name: a}]}", "{l: []}", nil},
+		{"a place is free, whatever is there", "{l: [{}, null, " + anyLength + "]}", "{l: [1, 2]}", "{l: [9, 9]}", []string{"replace /l/1 2"}},
+		{"an element that is missing makes room for itself", "{l: [null, " + fmt.Sprintf(byName, 0, 1) + "]}",
+			"{l: [{name: a}]}", "{l: [{name: x}, {name: z}]}", []string{"remove /l/1", "remove /l/0", `add /l/- {"name":"a"}`}},
+		{"inner corrections come before the list is shortened", "{l: [{x: null, in: [null, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 1}]}, " + fmt.Sprintf(byName, 0, 1) + "]}",
+			"{l: [{name: a, x: 1, in: [1]}]}", "{l: [{name: z}, {name: a, x: 2, in: [1, 2]}]}",
+			[]string{"replace /l/1/x 1", "remove /l/1/in/1", "remove /l/0"}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			if row.ops == nil {
+				row.ops = []string{}
+			}
+			assert.Equal(t, row.ops, ops(delta.Compare(given(t, row.schema, row.desired, row.live))))
+		})
+	}
+}
+
+func TestAFieldIsRemovedFromAnElementThatIsEmptyNow(t *testing.T) {
+	in := given(t, "", "{l: [{}]}", "{l: [{a: 1, foreign: 2}]}")
+	in.Previous, in.Prune = object(t, "{l: [{a: 1}]}"), true
+	assert.Equal(t, []string{"remove /l/0/a"}, ops(delta.Compare(in)))
+}
+
+func TestGuards(t *testing.T) {
+	guards := func(in delta.Input) []string {
+		list, _ := delta.Compare(in).Patch("u-1", "7")
+		found := []string{}
+		for _, g := range list {
+			raw, err := json.Marshal(g)
+			require.NoError(t, err)
+			found = append(found, string(raw))
+		}
+		return found
+	}
+	const uid = `{"op":"test","path":"/metadata/uid","value":"u-1"}`
+	const version = `{"op":"test","path":"/metadata/resourceVersion","value":"7"}`
+	rows := []struct {
+		name, schema, desired, live string
+		guards                      []string
+	}{
+		{"the old value of what is replaced", "", "{a: 1}", "{a: 2}", []string{uid, `{"op":"test","path":"/a","value":2}`}},
+		{"nothing where something is added", "", "{a: 1}", "{}", []string{uid, `{"op":"test","path":"/a","value":null}`}},
+		{"the key of the element on the way", "{l: [{x: null}, " + fmt.Sprintf(byName, 0, 0) + "]}", "{l: [{name: a, x: 1}]}", "{l: [{name: a, x: 2}]}",
+			[]string{uid, `{"op":"test","path":"/l/0/name","value":"a"}`, `{"op":"test","path":"/l/0/x","value":2}`}},
+		{"the version where only a position tells the element", "{l: [{x: null}, " + anyLength + "]}", "{l: [{x: 1}]}", "{l: [{}]}",
+			[]string{uid, `{"op":"test","path":"/l/0/x","value":null}`, version}},
+		{"the version where a list without keys changes its length", "{l: [null, " + anyLength + "]}", "{l: [1]}", "{l: []}", []string{uid, version}},
+		{"the key of an element that goes", "{l: [" + fmt.Sprintf(byName, 0, 1) + "]}", "{l: [{name: a}]}", "{l: [{name: a, free: 1}, {name: b, free: 2}]}",
+			[]string{uid, `{"op":"test","path":"/l/1/name","value":"b"}`}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			assert.Equal(t, row.guards, guards(given(t, row.schema, row.desired, row.live)))
+		})
+	}
+}
+
+func TestAnAcceptedFormInALength(t *testing.T) {
+	in := given(t, "", "{l: [1, 2]}", "{l: [1]}")
+	in.Accepted = delta.Accept(delta.Compare(in), func(string) bool { return true })
+	c := delta.Compare(in)
+	assert.Empty(t, c.Differences)
+	assert.Empty(t, c.TooShort, "what the API server drops counts")
+	assert.Equal(t, map[string]bool{"l[1]": true}, c.Relied)
+}
+
+func TestWhatIsDroppedSaysSomethingOrNot(t *testing.T) {
+	for _, empty := range []any{nil, "", false, int64(0), 0.0, []any{}, map[string]any{}, map[string]any{"a": ""}} {
+		assert.False(t, delta.Form{Desired: delta.Some(empty)}.Dropped(), "%v", empty)
+	}
+	for _, full := range []any{"x", true, int64(1), []any{""}, map[string]any{"a": "x"}} {
+		assert.True(t, delta.Form{Desired: delta.Some(full)}.Dropped(), "%v", full)
+		assert.False(t, delta.Form{Desired: delta.Some(full), Accepted: delta.Some("y")}.Dropped())
+	}
+}
+
+func TestHeldLeavesAreCounted(t *testing.T) {
+	c := delta.Compare(given(t, "", "{a: 1, b: 2, m: {c: 3}, n: {d: 4}}", "{a: 1, b: 9, m: {c: 3}}"))
+	assert.Equal(t, 2, c.Held)
+	assert.Len(t, c.Differences, 2)
+}
+
+func TestALeafThatIsHeldBackStaysOutOfThePatch(t *testing.T) {
+	in := given(t, "", "{a: 1, b: 2}", "{a: 3, b: 3}")
+	in.HeldBack = func(path string) bool { return path == "a" }
+	c := delta.Compare(in)
+	assert.Equal(t, []string{"replace /b 2"}, ops(c))
+	assert.True(t, c.Correctable())
+	in.HeldBack = func(string) bool { return true }
+	assert.False(t, delta.Compare(in).Correctable())
+}
