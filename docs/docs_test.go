@@ -92,7 +92,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-var fence = regexp.MustCompile("(?ms)^```.*?^```")
+var fence = regexp.MustCompile("(?ms)^```.*?\n```$")
 
 func withoutCode(text string) string { return fence.ReplaceAllString(text, "") }
 

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -70,6 +71,13 @@ func (c *Client) WriteStatus(ctx context.Context, app *v1alpha1.Application, sta
 func (c *Client) patchApplication(app *v1alpha1.Application, kind types.PatchType, body []byte) *rest.Request {
 	return c.applications.Patch(kind).Namespace(app.Namespace).Resource(v1alpha1.Resource).Name(app.Name).
 		VersionedParams(&metav1.PatchOptions{FieldManager: v1alpha1.FieldManager}, metav1.ParameterCodec).Body(body)
+}
+
+// NamespaceEnds tells whether a namespace is known to be in deletion.
+func (c *Client) NamespaceEnds(ctx context.Context, name string) bool {
+	resource := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	namespace, err := c.Metadata.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+	return err == nil && namespace.DeletionTimestamp != nil
 }
 
 func decodeApplication(result rest.Result) (*v1alpha1.Application, error) {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -121,6 +122,7 @@ func (a *action) run(ctx context.Context, changes []plan.Change) {
 
 // one executes one change and records how it went.
 func (a *action) one(ctx context.Context, change plan.Change) {
+	defer a.recovered(change.ID)
 	if ctx.Err() != nil {
 		a.record(change.ID, plan.Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the controller is stopping"}})
 		return
@@ -149,6 +151,16 @@ func (a *action) one(ctx context.Context, change plan.Change) {
 	a.record(change.ID, plan.Outcome{Action: change.Action, Problem: &plan.Problem{
 		Reason: v1alpha1.ReasonRetrying, Message: change.ID.String() + " keeps changing while it is being written",
 	}})
+}
+
+// recovered turns a panic into the failure of one resource: it happens on a
+// goroutine of its own, where nobody else would catch it.
+func (a *action) recovered(id manifest.ID) {
+	if r := recover(); r != nil {
+		a.record(id, plan.Outcome{Problem: &plan.Problem{
+			Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: panic: %v", id, r),
+		}})
+	}
 }
 
 // readFirst decides a change again with the whole object, if it can be read.

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,6 +26,11 @@ func (c *Controller) finalize(ctx context.Context, app *v1alpha1.Application) (t
 	}
 	p := plan.Retire(g.input)
 	outcomes := c.act(ctx, g, p)
+	if forbidden(p, outcomes) && c.client.NamespaceEnds(ctx, app.Namespace) {
+		g.leaveTo(app.Namespace)
+		p = plan.Retire(g.input)
+		outcomes = c.act(ctx, g, p)
+	}
 	if !released(p, outcomes) {
 		return c.report(ctx, app, p, outcomes)
 	}
@@ -35,6 +41,28 @@ func (c *Controller) finalize(ctx context.Context, app *v1alpha1.Application) (t
 	}
 	c.announce(app, p.Conclude(outcomes, c.options.Now()).Event)
 	return 0, c.letGo(written)
+}
+
+// forbidden tells whether the rights are missing to go on.
+func forbidden(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
+	for _, change := range p.Changes {
+		problem := change.Problem
+		if outcome, attempted := outcomes[change.ID]; attempted {
+			problem = outcome.Problem
+		}
+		if problem != nil && problem.Reason == v1alpha1.ReasonForbidden {
+			return true
+		}
+	}
+	return false
+}
+
+// leaveTo leaves what is in a namespace that is being deleted to whoever deletes
+// it. The rights to do so ourselves are often gone before the objects.
+func (g *gathered) leaveTo(namespace string) {
+	there := func(id manifest.ID) bool { return id.Namespace == namespace }
+	maps.DeleteFunc(g.input.Live, func(id manifest.ID, _ map[string]any) bool { return there(id) })
+	maps.DeleteFunc(g.input.Blocked, func(id manifest.ID, _ *plan.Problem) bool { return there(id) })
 }
 
 // letGo has the store know, before the watch does, that the Application is gone

@@ -70,7 +70,7 @@ func remembered(app *v1alpha1.Application) plan.Memory {
 
 // failed remembers that a resource cannot be brought to its desired state now,
 // and returns when to try again: soon for what may pass, in minutes for what
-// only a user can solve; later each time.
+// only a user can solve in the Application; later each time.
 func (m *memory) failed(id manifest.ID, problem *plan.Problem, now time.Time) time.Duration {
 	f := m.failures[id]
 	if f == nil {
@@ -78,7 +78,10 @@ func (m *memory) failed(id manifest.ID, problem *plan.Problem, now time.Time) ti
 		m.failures[id] = f
 	}
 	first, limit := 250*time.Millisecond, 5*time.Minute
-	if problem.Stalled {
+	switch {
+	case problem.Reason == v1alpha1.ReasonForbidden:
+		first = 10 * time.Second // somebody runs the command that the message gives, and waits
+	case problem.Stalled:
 		first, limit = 2*time.Minute, 16*time.Minute
 	}
 	wait := first

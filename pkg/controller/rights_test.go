@@ -19,41 +19,46 @@ import (
 func unprivileged(t *testing.T) *fixture {
 	t.Helper()
 	f := given(t)
-	list, err := f.in("user", roleBindings).List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
+	f.revoke()
+	return f
+}
+
+// revoke takes all rights in the namespace, and returns when the API server knows.
+func (f *fixture) revoke() {
+	f.t.Helper()
+	list, err := f.in("user", roleBindings).List(f.t.Context(), metav1.ListOptions{})
+	require.NoError(f.t, err)
 	for _, binding := range list.Items {
 		f.Delete(roleBindings, binding.GetName())
 	}
 	f.eventually("the end of the rights", func() bool { return !f.allowed(applier, f.createConfigMaps()) })
-	return f
 }
 
 func TestWithoutRightsNothingHappensUntilTheyAreGranted(t *testing.T) {
 	f := unprivileged(t)
 	f.Submit("app", oneConfig)
 	app, message := f.AwaitReason("app", v1alpha1.ReasonForbidden)
-	assert.Contains(t, message, fmt.Sprintf(
-		"kubectl create rolebinding holdfast-%s -n %s --clusterrole=edit --serviceaccount=%s:%s", applier, f.namespace, f.namespace, applier))
 	assert.Contains(t, message, "system:serviceaccount:"+f.namespace+":"+applier)
+	assert.Contains(t, message, f.command())
 	assert.Equal(t, v1alpha1.ReasonForbidden, condition(app, v1alpha1.ConditionStalled).Reason)
+	f.Quiet(quiet)
 	assert.Empty(t, f.touched())
 
-	// When the command is run that the message gives,
-	_, command, _ := strings.Cut(message, "kubectl ")
-	_, err := f.cluster.Kubectl(t.Context(), "", strings.Fields(command)...)
-	require.NoError(t, err)
+	f.Grant("cluster-admin", applier)
 
-	// then it goes on by itself.
-	begin := time.Now()
 	f.AwaitReady("app")
-	t.Logf("ready %v after the grant", time.Since(begin).Round(time.Second))
 	assert.Equal(t, "ours", value(f.Get(configMaps, "config"), "data", "key"))
+}
+
+// command is the one that a message gives to somebody who may grant rights.
+func (f *fixture) command() string {
+	return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=edit --serviceaccount=%s:%s", applier, f.namespace, f.namespace, applier)
 }
 
 func TestTheServiceAccountOfTheSpecIsTheOneThatActs(t *testing.T) {
 	f := unprivileged(t)
 	f.Create("user", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: deployer}}`)
-	f.Grant("edit", "deployer")
+	f.Grant("cluster-admin", "deployer")
 	f.Mark()
 	f.Submit("app", "serviceAccountName: deployer"+oneConfig)
 	f.AwaitReady("app")
@@ -66,12 +71,7 @@ func TestRightsThatGoBeforeTheDeletionLeaveTheInventoryAlone(t *testing.T) {
 	f := given(t)
 	f.Submit("app", oneConfig)
 	f.AwaitReady("app")
-	list, err := f.in("user", roleBindings).List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	for _, binding := range list.Items {
-		f.Delete(roleBindings, binding.GetName())
-	}
-	f.eventually("the end of the rights", func() bool { return !f.allowed(applier, f.createConfigMaps()) })
+	f.revoke()
 	f.Mark()
 
 	f.Delete(applications, "app")
@@ -114,15 +114,48 @@ func TestEveryWriteIsMadeInTheNameOfTheServiceAccount(t *testing.T) {
 	}
 }
 
-// The garbage collector and the namespace controller do what they do in a real cluster.
-func TestANamespaceThatIsDeletedGoes(t *testing.T) {
+// What needs the controllers of Kubernetes: they fill the role "edit", and empty a
+// namespace that is deleted.
+func TestBesideTheControllersOfKubernetes(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{ControllerManager: true})
 	f.Run(controller.Options{})
-	f.Submit("app", mixed(6))
-	f.AwaitHeld("app")
 
-	f.Delete(namespaces, f.namespace)
+	t.Run("the command that a message gives grants what is missing", func(t *testing.T) {
+		f := f.Elsewhere(t)
+		f.revoke()
+		f.Submit("app", oneConfig)
+		_, message := f.AwaitReason("app", v1alpha1.ReasonForbidden)
 
-	f.AwaitGone(namespaces, f.namespace)
-	f.Quiet(quiet)
+		_, command, _ := strings.Cut(message, "kubectl ")
+		_, err := f.cluster.Kubectl(t.Context(), "", strings.Fields(command)...)
+		require.NoError(t, err)
+
+		f.AwaitReady("app")
+	})
+
+	t.Run("a namespace that is deleted goes, and the Application with it", func(t *testing.T) {
+		f := f.Elsewhere(t)
+		f.Submit("app", mixed(6))
+		f.AwaitHeld("app")
+
+		f.Delete(namespaces, f.namespace)
+
+		f.AwaitGone(namespaces, f.namespace)
+		f.Quiet(quiet)
+	})
+
+	t.Run("what is in another namespace is deleted all the same", func(t *testing.T) {
+		f := f.Elsewhere(t)
+		other := f.Elsewhere(t)
+		f.GrantEverywhere()
+		f.Submit("app", oneConfig+`
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: elsewhere, namespace: `+other.namespace+`}, data: {key: ours}}`)
+		f.AwaitReady("app")
+
+		f.Delete(namespaces, f.namespace)
+
+		f.AwaitGone(namespaces, f.namespace)
+		assert.Nil(t, other.Get(configMaps, "elsewhere"))
+		f.Quiet(quiet)
+	})
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -88,6 +89,8 @@ func textSize(s string) int {
 			n += 5
 		case c == '"', c == '\\':
 			n++
+		case c == 0xe2 && (strings.HasPrefix(s[i:], "\u2028") || strings.HasPrefix(s[i:], "\u2029")):
+			n += 3
 		}
 	}
 	return n

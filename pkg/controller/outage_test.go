@@ -1,0 +1,178 @@
+package controller_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/controller"
+)
+
+func TestAnOutageOfTheControlPlaneIsSurvived(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	f.Run(controller.Options{})
+	f.Definition("Song", "songs", anySpec)
+	songs := f.custom("songs")
+	f.Submit("app", `
+manifest:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}}
+- {apiVersion: $NS.example.com/v1, kind: Song, metadata: {name: song}, spec: {title: Chanson}}`)
+	f.AwaitReady("app")
+	f.Quiet(time.Second)
+	uid := value(f.Get(songs, "song"), "metadata", "uid")
+
+	for _, outage := range []struct {
+		name   string
+		strike func() error
+	}{
+		{"the API server is killed and comes back", func() error {
+			return errors.Join(f.cluster.Kill(testcluster.APIServer), f.cluster.Restart(testcluster.APIServer))
+		}},
+		{"etcd is killed and comes back", func() error {
+			return errors.Join(f.cluster.Kill(testcluster.Etcd), f.cluster.Restart(testcluster.Etcd))
+		}},
+		{"etcd answers nothing for five seconds", func() error {
+			if err := f.cluster.Pause(testcluster.Etcd); err != nil {
+				return err
+			}
+			<-time.After(5 * time.Second)
+			return f.cluster.Resume(testcluster.Etcd)
+		}},
+	} {
+		t.Run(outage.name, func(t *testing.T) {
+			f := *f
+			f.t = t
+			require.NoError(t, outage.strike())
+			f.eventually("the end of the outage", func() bool {
+				_, err := f.cluster.Kubectl(t.Context(), "", "get", "--raw=/readyz")
+				return err == nil
+			})
+
+			// Then: what changes from now on is seen and corrected,
+			f.eventually("a drift", func() bool {
+				_, err := f.kubectl("", "patch", "configmap", "config", "--type=merge", `--patch={"data":{"key":"theirs"}}`)
+				return err == nil
+			})
+			f.AwaitWithin(2*patience, configMaps, "config", "corrected", func(object map[string]any) bool {
+				return value(object, "data", "key") == "ours"
+			})
+			f.Patch("mallory", songs, "song", `{spec: {title: Lied}}`)
+			song := f.AwaitWithin(2*patience, songs, "song", "corrected", func(object map[string]any) bool {
+				return value(object, "spec", "title") == "Chanson"
+			})
+			assert.Equal(t, uid, value(song, "metadata", "uid"), "nothing is made anew")
+			// and what is new is made.
+			name := fmt.Sprint("app-", time.Now().UnixNano())
+			f.Submit(name, strings.ReplaceAll(oneConfig, "name: config", "name: "+name))
+			f.AwaitReady(name)
+			f.AwaitReady("app")
+			f.Quiet(quiet)
+		})
+	}
+}
+
+// flaky fails every third request that is not a watch, each time in another way.
+type flaky struct {
+	http.RoundTripper
+	requests, failures atomic.Int64
+}
+
+func (b *flaky) wrap(next http.RoundTripper) http.RoundTripper {
+	b.RoundTripper = next
+	return b
+}
+
+func (b *flaky) RoundTrip(request *http.Request) (*http.Response, error) {
+	if strings.Contains(request.URL.RawQuery, "watch=") || b.requests.Add(1)%3 != 0 {
+		return b.RoundTripper.RoundTrip(request)
+	}
+	switch n := b.failures.Add(1); n % 6 {
+	case 0:
+		return nil, errors.New("connection reset by peer")
+	case 1: // executed, and the answer is lost
+		response, err := b.RoundTripper.RoundTrip(request)
+		if err == nil {
+			response.Body.Close()
+		}
+		return nil, errors.New("the answer is lost")
+	case 2: // executed, and half of the answer arrives
+		response, err := b.RoundTripper.RoundTrip(request)
+		if err == nil {
+			all, _ := io.ReadAll(response.Body)
+			response.Body.Close()
+			response.Body = io.NopCloser(bytes.NewReader(all[:len(all)/2]))
+		}
+		return response, err
+	case 3:
+		return failure(request, http.StatusTooManyRequests, "TooManyRequests"), nil
+	case 4:
+		return failure(request, http.StatusConflict, "Conflict"), nil
+	default:
+		return failure(request, http.StatusInternalServerError, "InternalError"), nil
+	}
+}
+
+func failure(request *http.Request, code int, reason string) *http.Response {
+	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"injected","reason":%q,"code":%d}`, reason, code)
+	response := &http.Response{
+		StatusCode: code, Request: request, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}
+	if code == http.StatusTooManyRequests {
+		response.Header.Set("Retry-After", "1")
+	}
+	return response
+}
+
+func TestRequestsThatFailInAnyWayAreMadeUpFor(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	churn := f.recordChurn()
+	unlucky := &flaky{}
+	f.RunThrough(unlucky.wrap, controller.Options{})
+
+	f.Submit("app", mixed(10))
+	f.AwaitHeld("app")
+	f.Submit("app", strings.Replace(mixed(8), "web:1", "web:2", 1))
+	f.AwaitHeld("app")
+	f.AwaitValue(deployments, "web", "web:2", "spec", "template", "spec", "containers", "0", "image")
+	f.Quiet(quiet)
+	f.Delete(applications, "app")
+	f.AwaitGone(applications, "app")
+	f.Quiet(quiet)
+
+	t.Logf("%d of %d requests failed", unlucky.failures.Load(), unlucky.requests.Load())
+	assert.Equal(t, map[string]int{
+		"ADDED applications": 1, "ADDED configmaps": 6, "ADDED deployments": 1, "ADDED secrets": 1, "ADDED services": 1,
+		"DELETED applications": 1, "DELETED configmaps": 6, "DELETED deployments": 1, "DELETED secrets": 1, "DELETED services": 1,
+		"ADDED serviceaccounts": 2, "DELETED serviceaccounts": 1, // one is the applier
+	}, churn.in(f.namespace))
+}
+
+// A panic while one Application is handled is an error of that one.
+func TestAPanicDoesNotStopTheController(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	var calls atomic.Int64
+	f.Run(controller.Options{Now: func() time.Time {
+		if calls.Add(1) <= 3 {
+			panic("a test")
+		}
+		return time.Now()
+	}})
+	for i := range 5 {
+		f.Submit(fmt.Sprintf("app-%d", i), fmt.Sprintf(`{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config-%d}}]}`, i))
+	}
+	for i := range 5 {
+		f.AwaitReady(fmt.Sprintf("app-%d", i))
+	}
+	assert.Greater(t, calls.Load(), int64(3))
+}

@@ -1,0 +1,191 @@
+package controller_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// bulky is a spec of n ConfigMaps of so many KiB each.
+func bulky(n, kib int) string {
+	var text strings.Builder
+	text.WriteString("manifest:\n")
+	for i := range n {
+		fmt.Fprintf(&text, "- {apiVersion: v1, kind: ConfigMap, metadata: {name: bulk-%d}, data: {key: %s}}\n", i, strings.Repeat("x", kib*1024))
+	}
+	return text.String()
+}
+
+func TestAnApplicationWhoseStatusWouldNotFitIsRefusedBeforeAnythingIsCreated(t *testing.T) {
+	f := given(t)
+	f.Submit("app", bulky(8, 80))
+
+	app, message := f.AwaitReason("app", v1alpha1.ReasonManifestTooLarge)
+
+	assert.Contains(t, message, "KiB")
+	assert.Contains(t, message, "split it")
+	assert.Equal(t, v1alpha1.ReasonManifestTooLarge, condition(app, v1alpha1.ConditionStalled).Reason)
+	f.Quiet(quiet)
+	assert.Empty(t, f.touched())
+	assert.Equal(t, map[string]int{"patch applications/status": 1}, counts(withoutEvents(f.Requests())))
+
+	// Then: what fits is created.
+	f.Submit("app", bulky(4, 80))
+	f.AwaitReady("app")
+	// And: growing beyond leaves what there is.
+	f.Mark()
+	f.Submit("app", bulky(8, 80))
+	app, _ = f.AwaitReason("app", v1alpha1.ReasonManifestTooLarge)
+	assert.Len(t, app.Status.Resources, 4)
+	f.Quiet(quiet)
+	assert.Empty(t, f.touched())
+	f.Delete(applications, "app")
+	f.AwaitGone(applications, "app")
+	assert.Nil(t, f.Get(configMaps, "bulk-0"))
+}
+
+func TestAnApplicationThatJustFitsIsHeld(t *testing.T) {
+	f := given(t)
+	// The status repeats the spec twice; etcd takes 1.5 MiB.
+	for kib := 61; kib >= 48; kib-- {
+		f.Submit("app", bulky(8, kib))
+		app := f.AwaitApplication("app", "judged", func(app *v1alpha1.Application) bool {
+			return len(app.Status.Conditions) > 0 && condition(app, v1alpha1.ConditionReady).Reason != v1alpha1.ReasonProgressing
+		})
+		if condition(app, v1alpha1.ConditionReady).Reason == v1alpha1.ReasonManifestTooLarge {
+			continue
+		}
+		require.Equal(t, metav1.ConditionTrue, condition(app, v1alpha1.ConditionReady).Status, "%d KiB in each", kib)
+		f.Patch("mallory", configMaps, "bulk-3", `{data: {key: small}}`)
+		f.Await(configMaps, "bulk-3", "corrected", func(object map[string]any) bool { return value(object, "data", "key") != "small" })
+		f.Quiet(quiet)
+		t.Logf("8 ConfigMaps of %d KiB fit", kib)
+		return
+	}
+	t.Fatal("nothing fits")
+}
+
+func TestAllFaultsOfTheInputAreReportedAtOnceAndNothingIsDone(t *testing.T) {
+	for _, row := range []struct {
+		name, spec, reason string
+		faults             []string
+	}{
+		{
+			name: "of manifests",
+			spec: `
+manifest:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: new}, data: {key: ours}}
+- {apiVersion: v1, metadata: {name: without-kind}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {generateName: made-up-}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: not/a/name}}
+- {apiVersion: v1, kind: List, items: []}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: twice}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: twice, namespace: $NS}}
+`,
+			reason: v1alpha1.ReasonManifestInvalid,
+			faults: []string{"manifest[1]", "manifest[2]", "manifest[3]", "manifest[4]", "manifest[5]", "manifest[7]"},
+		},
+		{
+			name: "of schemas",
+			spec: `
+manifest:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: new}, data: {key: ours}}
+- {apiVersion: v1, kind: Service, metadata: {name: service}, spec: {ports: [{port: 80}]}}
+observerSchema:
+- {apiVersion: v1, kind: Service, metadata: {name: service}, spec: {ports: [{port: null}]}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: new}, data: {key: 5}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: new, uid: null}}
+`,
+			reason: v1alpha1.ReasonObserverSchemaInvalid,
+			faults: []string{"observerSchema[0]", "spec.ports", "observerSchema[1]", "data.key", "observerSchema[2]", "observerSchema[3]", "metadata.uid"},
+		},
+		{
+			name: "of schemas that fit no manifest",
+			spec: `
+manifest:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: new}, data: {key: ours}}
+- {apiVersion: v1, kind: Service, metadata: {name: service}, spec: {ports: [{port: 80}]}}
+observerSchema:
+- {apiVersion: v1, kind: Service, metadata: {name: service}, spec: {ports: {port: null}}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: nowhere}, data: {key: null}}
+`,
+			reason: v1alpha1.ReasonObserverSchemaInvalid,
+			faults: []string{"observerSchema[0]", "observerSchema[1]"},
+		},
+		{
+			name: "of both",
+			spec: `
+manifest:
+- {apiVersion: v1, kind: ConfigMap, metadata: {}}
+observerSchema:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: new}, data: {key: 5}}
+`,
+			reason: v1alpha1.ReasonManifestInvalid,
+			faults: []string{"manifest[0]", "observerSchema[0]"},
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			f := given(t)
+			// Given an Application that holds something,
+			f.Submit("app", oneConfig)
+			f.AwaitReady("app")
+			f.Quiet(time.Second)
+			before := f.Get(configMaps, "config")
+			// when what is submitted is broken, and names none of it,
+			f.Mark()
+			f.Submit("app", row.spec)
+
+			app, message := f.AwaitReason("app", row.reason)
+
+			for _, fault := range row.faults {
+				assert.Contains(t, message, fault)
+			}
+			assert.Equal(t, row.reason, condition(app, v1alpha1.ConditionRendered).Reason)
+			assert.Equal(t, row.reason, condition(app, v1alpha1.ConditionStalled).Reason)
+			f.Quiet(quiet)
+			assert.Empty(t, f.touched())
+			assert.Equal(t, before, f.Get(configMaps, "config"))
+			assert.Len(t, app.Status.Resources, 1, "the inventory stays")
+
+			// then mending it leads to where it would have led without.
+			f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: new}, data: {key: ours}}]}`)
+			f.AwaitReady("app")
+			assert.NotNil(t, f.Get(configMaps, "new"))
+			assert.Nil(t, f.Get(configMaps, "config"))
+		})
+	}
+}
+
+func TestWhatTheAPIServerRefusesIsReportedAndDoesNotStopTheOthers(t *testing.T) {
+	f := given(t)
+	f.Submit("app", `
+manifest:
+- {apiVersion: v1, kind: Service, metadata: {name: bad}, spec: {ports: [{port: 99999}]}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: bad}, data: {key: {not: text}}}
+- {apiVersion: v1, kind: Secret, metadata: {name: bad}, type: kubernetes.io/tls, data: {tls.crt: Y2FuYXJ5}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: lost, namespace: there-is-no-such-namespace}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: good}, data: {key: ours}}
+`)
+	app := f.AwaitApplication("app", "refused in part", func(app *v1alpha1.Application) bool {
+		reasons := map[string]bool{}
+		for _, r := range app.Status.Resources {
+			reasons[r.Reason] = true
+		}
+		return reasons[v1alpha1.ReasonRejected] && len(reasons) > 1
+	})
+	held := condition(app, v1alpha1.ConditionHeld).Message
+	assert.Contains(t, held, "spec.ports[0].port")
+	assert.NotContains(t, held, "canary")
+	assert.NotContains(t, held, "Y2FuYXJ5")
+	f.AwaitValue(configMaps, "good", "ours", "data", "key")
+	assert.Nil(t, f.Get(secrets, "bad"))
+}
