@@ -310,6 +310,10 @@ func (a *action) record(id manifest.ID, outcome plan.Outcome) {
 	}
 	problem := *outcome.Problem
 	problem.RetryAfter = a.g.memory.failed(id, outcome.Problem, a.now)
+	if f, ok := a.g.memory.found[id]; ok {
+		f.until = a.now.Add(problem.RetryAfter) // what is in the way is read again then
+		a.g.memory.found[id] = f
+	}
 	outcome.Problem = &problem
 	a.result[id] = outcome
 }

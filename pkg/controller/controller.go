@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -156,7 +157,7 @@ func (c *Controller) next(ctx context.Context) bool {
 func (c *Controller) safely(ctx context.Context, key types.NamespacedName) (after time.Duration, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
 	return c.reconcile(ctx, key)

@@ -201,6 +201,34 @@ func TestADeathAtAnyWriteIsNoLoss(t *testing.T) {
 	}
 }
 
+// Nothing keeps a second controller from starting while the first one still believes
+// that it leads.
+func TestTwoControllersAtOnceDoNoHarm(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	churn := f.recordChurn()
+	f.Run(controller.Options{})
+	f.Run(controller.Options{})
+
+	f.Submit("app", before)
+	f.AwaitHeld("app")
+	f.Submit("app", after)
+	f.AwaitHeld("app")
+	f.Patch("mallory", configMaps, "kept", `{data: {changes: theirs}}`)
+	f.AwaitValue(configMaps, "kept", "4", "data", "changes")
+	f.AwaitHeld("app")
+	f.Quiet(quiet)
+	f.Delete(applications, "app")
+	f.AwaitGone(applications, "app")
+	f.Quiet(quiet)
+
+	assert.Equal(t, map[string]int{
+		"ADDED applications": 1, "ADDED configmaps": 3, "ADDED deployments": 1, "ADDED secrets": 1, "ADDED services": 1,
+		"DELETED applications": 1, "DELETED configmaps": 3, "DELETED deployments": 1, "DELETED secrets": 1, "DELETED services": 1,
+		"ADDED serviceaccounts": 2, "DELETED serviceaccounts": 1, // one is the applier
+	}, churn.in(f.namespace))
+	t.Logf("requests of two controllers: %v", counts(f.Requests()))
+}
+
 // requestsHere are all requests about the namespace, by whichever controller.
 func (f *fixture) requestsHere() testcluster.Requests {
 	return f.Requests().Where(func(r testcluster.Request) bool { return r.Namespace == f.namespace })

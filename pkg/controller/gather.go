@@ -101,7 +101,7 @@ func idOf(gk schema.GroupKind, key types.NamespacedName) manifest.ID {
 // addFound adds the objects that were found outside of any watch.
 func (g *gathered) addFound(now time.Time) {
 	for id, f := range g.memory.found {
-		if _, watched := g.input.Live[id]; watched || now.After(f.until) {
+		if _, watched := g.input.Live[id]; watched || !now.Before(f.until) {
 			delete(g.memory.found, id)
 			continue
 		}

@@ -111,3 +111,13 @@ func (m *memory) blocked(now time.Time) map[manifest.ID]*plan.Problem {
 	}
 	return blocked
 }
+
+// nextProbe is how long what was found outside of any watch is believed, 0 if
+// there is no such thing. Nobody tells us when it goes.
+func (m *memory) nextProbe(now time.Time) time.Duration {
+	var next time.Duration
+	for _, f := range m.found {
+		next = sooner(next, max(f.until.Sub(now), time.Second))
+	}
+	return next
+}

@@ -158,21 +158,42 @@ func TestRequestsThatFailInAnyWayAreMadeUpFor(t *testing.T) {
 	}, churn.in(f.namespace))
 }
 
-// A panic while one Application is handled is an error of that one.
+// explosive panics at the first request for some objects.
+type explosive struct {
+	http.RoundTripper
+	left atomic.Int64
+}
+
+func (e *explosive) wrap(next http.RoundTripper) http.RoundTripper {
+	e.RoundTripper = next
+	return e
+}
+
+func (e *explosive) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/configmaps") && e.left.Add(-1) >= 0 {
+		panic("a test")
+	}
+	return e.RoundTripper.RoundTrip(request)
+}
+
+// A panic while one Application is handled is an error of that one, wherever it happens.
 func TestAPanicDoesNotStopTheController(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	var calls atomic.Int64
-	f.Run(controller.Options{Now: func() time.Time {
+	bomb := &explosive{}
+	bomb.left.Store(3)
+	f.RunThrough(bomb.wrap, controller.Options{Now: func() time.Time {
 		if calls.Add(1) <= 3 {
 			panic("a test")
 		}
 		return time.Now()
 	}})
 	for i := range 5 {
-		f.Submit(fmt.Sprintf("app-%d", i), fmt.Sprintf(`{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config-%d}}]}`, i))
+		f.Submit(fmt.Sprintf("app-%d", i), strings.ReplaceAll(configs(3), "config-", fmt.Sprintf("config-%d-", i)))
 	}
 	for i := range 5 {
 		f.AwaitReady(fmt.Sprintf("app-%d", i))
 	}
 	assert.Greater(t, calls.Load(), int64(3))
+	assert.Negative(t, bomb.left.Load())
 }

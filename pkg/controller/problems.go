@@ -35,7 +35,8 @@ func problemOf(err error, id manifest.ID, verb string, writer *cluster.Writer) *
 	case apierrors.IsForbidden(err):
 		return &plan.Problem{
 			Reason: v1alpha1.ReasonForbidden, Stalled: true,
-			Message: fmt.Sprintf("may not %s %s: %s. If the ServiceAccount lacks the right, grant it: %s", verb, id, message, grant(id, writer)),
+			Message: fmt.Sprintf("may not %s %s: %s", verb, id, message),
+			Remedy:  "If the ServiceAccount lacks the right, grant it: " + grant(id, writer),
 		}
 	case apierrors.IsNotFound(err):
 		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, id, message), RetryAfter: time.Second}
@@ -109,7 +110,7 @@ func causeFields(status metav1.Status) []string {
 
 // grant is the command that gives a ServiceAccount the rights it lacks.
 func grant(id manifest.ID, writer *cluster.Writer) string {
-	account := strings.Replace(strings.TrimPrefix(writer.User(), "system:serviceaccount:"), "system:serviceaccount:", "", 1)
+	account := strings.TrimPrefix(writer.User(), "system:serviceaccount:")
 	_, name, _ := strings.Cut(account, ":")
 	if id.Namespace == "" {
 		return fmt.Sprintf("kubectl create clusterrolebinding %s --clusterrole=cluster-admin --serviceaccount=%s", name, account)
@@ -122,7 +123,7 @@ func watchProblem(gk schema.GroupKind, resource schema.GroupVersionResource, err
 	if apierrors.IsForbidden(err) {
 		return &plan.Problem{
 			Reason: v1alpha1.ReasonForbidden, Stalled: true,
-			Message: fmt.Sprintf("the controller may not list and watch %s: grant its ServiceAccount get, list and watch on them", resource.GroupResource()),
+			Message: fmt.Sprintf("the controller may not list and watch %s: grant its ServiceAccount list and watch on them", resource.GroupResource()),
 		}
 	}
 	return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot watch %s now: %s", gk, trimmed(err.Error()))}

@@ -22,6 +22,9 @@ func (c *Controller) report(ctx context.Context, app *v1alpha1.Application, p *p
 	m, now := c.memoryOf(app), c.options.Now()
 	result := p.Conclude(outcomes, now)
 	after := result.RetryAfter
+	if probe := m.nextProbe(now); probe > 0 {
+		after = sooner(after, probe)
+	}
 	if result.Again {
 		after = time.Millisecond
 	}

@@ -217,7 +217,7 @@ func (c *comparer) tooShort(l *listSpot, absent []int) {
 	c.addElements(l, more, ListLength)
 	if length+len(more) < l.list.Min {
 		c.out.TooShort = append(c.out.TooShort,
-			fmt.Sprintf("%s has %d elements, fewer than the %d that the observer schema asks for", l.path, length+len(more), l.list.Min))
+			fmt.Sprintf("%s has a length of %d, less than the %d that the observer schema asks for", l.path, length+len(more), l.list.Min))
 	}
 }
 

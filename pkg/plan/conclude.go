@@ -160,7 +160,7 @@ func (c *conclusion) leaving(l *leaving) {
 		return // found to be gone, or not ours any more
 	}
 	if attempted && outcome.Action == Update && outcome.Problem == nil {
-		c.done = append(c.done, doneChange{action: Update, id: l.id}) // our marks are off
+		c.done = append(c.done, doneChange{action: release, id: l.id}) // our marks are off
 		return
 	}
 	status := l.status
@@ -184,7 +184,7 @@ func (c *conclusion) leaving(l *leaving) {
 		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: l.id.String() + " is to be deleted when all else is in place"}
 	}
 	status.Health, _ = healthOf(live)
-	status.Message = problem.Message
+	status.Message = problem.Error()
 	if uid := text(live, "metadata", "uid"); uid != "" {
 		status.UID = types.UID(uid)
 	}

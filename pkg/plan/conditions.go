@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -84,14 +85,18 @@ func (c *conclusion) rendered() verdict {
 func (c *conclusion) heldVerdict() verdict {
 	if len(c.problems) > 0 {
 		worst := c.problems[0]
-		messages := make([]string, len(c.problems))
+		messages, remedies := make([]string, len(c.problems)), []string(nil)
 		for i, p := range c.problems {
 			messages[i] = p.Message
+			if p.Remedy != "" && !slices.Contains(remedies, p.Remedy) {
+				remedies = append(remedies, p.Remedy)
+			}
 			if p.Stalled && !worst.Stalled {
 				worst = p
 			}
 		}
-		return no(worst.Reason, shorten(list(messages), 4096), worst.Stalled)
+		message := strings.Join(append([]string{list(messages)}, remedies...), ". ")
+		return no(worst.Reason, shorten(message, 4096), worst.Stalled)
 	}
 	if contested := c.result.Status.Contested; len(contested) > 0 {
 		messages := make([]string, len(contested))

@@ -9,6 +9,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
+// release is what becomes of an object that is orphaned, for the event.
+const release Action = "release"
+
 // doneChange is one change that was made, for the event.
 type doneChange struct {
 	action Action
@@ -25,12 +28,12 @@ func (c *conclusion) event() {
 	for _, kind := range []struct {
 		action Action
 		word   string
-	}{{Create, "created"}, {Update, "corrected"}, {Delete, "deleted"}} {
+	}{{Create, "created"}, {Update, "corrected"}, {Delete, "deleted"}, {release, "released"}} {
 		if part := describeDone(c.done, kind.action, kind.word); part != "" {
 			parts = append(parts, part)
 		}
 	}
-	reasons := map[Action]string{Create: "Created", Update: "Corrected", Delete: "Deleted"}
+	reasons := map[Action]string{Create: "Created", Update: "Corrected", Delete: "Deleted", release: "Released"}
 	reason := "Changed"
 	if len(parts) == 1 {
 		reason = reasons[c.done[0].action]

@@ -35,9 +35,20 @@ func foreignTo(live map[string]any) func(*observer.Path) bool {
 // LastWriter names the field manager that wrote at or below a path last, and
 // when; it is empty if the object has no managedFields.
 func LastWriter(live map[string]any, path *observer.Path) (manager string, at time.Time) {
+	return lastWriter(live, path, "")
+}
+
+// otherWriter is LastWriter without ourselves: the times of managedFields have
+// seconds only, and in a fast fight they are the same.
+func otherWriter(live map[string]any, path *observer.Path) string {
+	manager, _ := lastWriter(live, path, v1alpha1.FieldManager)
+	return manager
+}
+
+func lastWriter(live map[string]any, path *observer.Path, except string) (manager string, at time.Time) {
 	place := path.Steps(live)
 	for _, e := range managersOf(live) {
-		if touches(e.leaves, place) && (manager == "" || e.at.After(at)) {
+		if e.manager != except && touches(e.leaves, place) && (manager == "" || e.at.After(at)) {
 			manager, at = e.manager, e.at
 		}
 	}

@@ -179,18 +179,9 @@ func (c *conclusion) corrected(res *resource) {
 			continue
 		}
 		leaf := Leaf{res.object.ID, d.Path}
-		if c.plan.in.Memory.corrected(leaf, d, otherWriter(res.live, d), c.now.Time, c.plan.in.Rules) {
+		if c.plan.in.Memory.corrected(leaf, d, otherWriter(res.live, d.Place()), c.now.Time, c.plan.in.Rules) {
 			c.warnContested(leaf)
 		}
 	}
 	c.done = append(c.done, done)
-}
-
-// otherWriter names who wrote a drifted leaf, if it is known and not us.
-func otherWriter(live map[string]any, d delta.Difference) string {
-	manager, _ := LastWriter(live, d.Place())
-	if manager == v1alpha1.FieldManager {
-		return ""
-	}
-	return manager
 }

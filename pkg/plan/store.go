@@ -69,7 +69,7 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, f
 		c.unhealthy = append(c.unhealthy, placedProblem{res.object.ID, unhealthy})
 	}
 	if f.problem != nil {
-		status.Reason, status.Message = f.problem.Reason, f.problem.Message
+		status.Reason, status.Message = f.problem.Reason, f.problem.Error()
 		c.problems = append(c.problems, placedProblem{res.object.ID, f.problem})
 	}
 	c.result.Status.Resources = append(c.result.Status.Resources, status)

@@ -40,6 +40,5 @@ const (
 	ReasonKindUnknown                = "KindUnknown"
 	ReasonKindUnsupported            = "KindUnsupported"
 	ReasonContested                  = "Contested"
-	ReasonFieldDropped               = "FieldDropped"
 	ReasonListTooShort               = "ListTooShort"
 )

@@ -14,8 +14,8 @@ type ApplicationStatus struct {
 	// +kubebuilder:default=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions: Ready, Rendered, Held, Healthy always; Reconciling and
-	// Stalled only while true.
+	// Conditions: Ready and Rendered always, Held and Healthy once there is
+	// something to hold; Reconciling and Stalled only while true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -30,10 +30,6 @@ type ApplicationStatus struct {
 	// +optional
 	// +listType=atomic
 	Resources []ResourceStatus `json:"resources,omitempty"`
-
-	// Services maps a Service's name to the address that clients use.
-	// +optional
-	Services map[string]string `json:"services,omitempty"`
 
 	// Accepted lists the leaves that the API server accepted in another form
 	// than they were written.

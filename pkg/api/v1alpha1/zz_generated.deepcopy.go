@@ -146,13 +146,6 @@ func (in *ApplicationStatus) DeepCopyInto(out *ApplicationStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	if in.Services != nil {
-		in, out := &in.Services, &out.Services
-		*out = make(map[string]string, len(*in))
-		for key, val := range *in {
-			(*out)[key] = val
-		}
-	}
 	if in.Accepted != nil {
 		in, out := &in.Accepted, &out.Accepted
 		*out = make([]AcceptedField, len(*in))

@@ -1,0 +1,223 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// seen is a store and what it has told of changes, a line for each.
+type seen struct {
+	*Store
+	changes []string
+	synced  int
+}
+
+func newSeen() *seen {
+	s := &seen{}
+	s.Store = newStore(func(before, after *Object) {
+		s.changes = append(s.changes, fmt.Sprintf("%s → %s", shown(before), shown(after)))
+	}, func() { s.synced++ })
+	return s
+}
+
+func shown(o *Object) string {
+	if o == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s@%s", o.UID, o.ResourceVersion)
+}
+
+// state is an object in a version, with the label of an Application unless that is empty.
+func state(uid, version, application string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"version": version},
+	}}
+	u.SetNamespace("default")
+	u.SetName("config")
+	u.SetUID(types.UID(uid))
+	u.SetResourceVersion(version)
+	if application != "" {
+		u.SetLabels(map[string]string{v1alpha1.LabelApplicationUID: application})
+	}
+	return u
+}
+
+var config = types.NamespacedName{Namespace: "default", Name: "config"}
+
+// buried tells whether the store waits for the watch to say that an object is gone.
+func (s *seen) buried(uid types.UID) bool {
+	_, gone := s.gone[uid]
+	return gone
+}
+
+func (s *seen) now() string { return shown(s.Get(config)) }
+
+// play performs steps on a store, in a small language: "add u1@5", "update u1@6",
+// "delete u1@7" are events of the watch; "list u1@5 at 9" and "list at 9" are lists of
+// it; "wrote u1@5" and "deleted u1" are our own writes. "+b" at the end stands for the
+// label of another Application than app, "-" for none.
+func (s *seen) play(t *testing.T, steps ...string) {
+	t.Helper()
+	for _, step := range steps {
+		words := strings.Fields(step)
+		application := "app"
+		switch words[len(words)-1] {
+		case "+b":
+			application = "b"
+		case "-":
+			application = ""
+		}
+		object := func(word string) *unstructured.Unstructured {
+			uid, version, _ := strings.Cut(word, "@")
+			return state(uid, version, application)
+		}
+		switch words[0] {
+		case "add":
+			require.NoError(t, s.Add(object(words[1])))
+		case "update":
+			require.NoError(t, s.Update(object(words[1])))
+		case "delete":
+			require.NoError(t, s.Delete(object(words[1])))
+		case "wrote":
+			s.Wrote(object(words[1]).Object)
+		case "deleted":
+			s.Deleted(config, types.UID(words[1]))
+		case "list":
+			var items []any
+			at := words[2]
+			if words[1] != "at" {
+				items, at = []any{object(words[1])}, words[3]
+			}
+			require.NoError(t, s.Replace(items, at))
+		default:
+			t.Fatalf("what is %q?", step)
+		}
+	}
+}
+
+func TestAStoreNeverGoesBackBehindWhatItHasSeen(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		steps   []string
+		now     string
+		changes []string
+	}{
+		{"an event is taken in, and told", []string{"add u1@5"}, "u1@5", []string{"none → u1@5"}},
+		{"our own write is taken in, and not told", []string{"wrote u1@5"}, "u1@5", nil},
+		{"the event of our own write is not news", []string{"wrote u1@5", "add u1@5"}, "u1@5", nil},
+		{"an event older than our own write is ignored", []string{"wrote u1@9", "update u1@7"}, "u1@9", nil},
+		{"an event newer than our own write is told", []string{"wrote u1@5", "update u1@7"}, "u1@7", []string{"u1@5 → u1@7"}},
+		{"a response older than an event is ignored", []string{"add u1@7", "wrote u1@5"}, "u1@7", []string{"none → u1@7"}},
+		{"a duplicate event is not news", []string{"add u1@5", "update u1@5"}, "u1@5", []string{"none → u1@5"}},
+		{"versions are compared as numbers", []string{"add u1@9", "update u1@10"}, "u1@10", []string{"none → u1@9", "u1@9 → u1@10"}},
+		{"a deletion by somebody else is told", []string{"add u1@5", "delete u1@7"}, "none", []string{"none → u1@5", "u1@5 → none"}},
+		{"our own deletion is not told", []string{"wrote u1@5", "deleted u1", "delete u1@7"}, "none", nil},
+		{"an event from before our own deletion does not bring the object back",
+			[]string{"wrote u1@5", "deleted u1", "update u1@6"}, "none", nil},
+		{"a deletion that comes before our own response is told once",
+			[]string{"wrote u1@5", "delete u1@7", "deleted u1"}, "none", []string{"u1@5 → none"}},
+		{"an object made anew after our own deletion is another one",
+			[]string{"wrote u1@5", "deleted u1", "add u2@8"}, "u2@8", []string{"none → u2@8"}},
+		{"the deletion of the first of two objects of one name leaves the second",
+			[]string{"add u1@5", "wrote u2@8", "delete u1@7"}, "u2@8", []string{"none → u1@5"}},
+		{"our own deletion of the first of two objects of one name leaves the second",
+			[]string{"add u1@5", "update u2@8", "deleted u1"}, "u2@8", []string{"none → u1@5", "u1@5 → u2@8"}},
+		{"an object that lost its label is dropped, and told", []string{"add u1@5", "delete u1@6"}, "none", []string{"none → u1@5", "u1@5 → none"}},
+		{"a lost label from before our own write of it is ignored", []string{"add u1@5", "wrote u1@7", "delete u1@6"}, "u1@7", []string{"none → u1@5"}},
+		{"a list replaces everything", []string{"add u1@5", "list u1@6 at 9"}, "u1@6", []string{"none → u1@5", "u1@5 → u1@6"}},
+		{"what a list does not have is gone, and told", []string{"add u1@5", "list at 9"}, "none", []string{"none → u1@5", "u1@5 → none"}},
+		{"what we wrote after a list stays", []string{"wrote u1@12", "list at 9"}, "u1@12", nil},
+		{"a list older than our own write does not undo it", []string{"wrote u1@12", "list u1@6 at 9"}, "u1@12", nil},
+		{"a list from before our own deletion does not bring the object back",
+			[]string{"wrote u1@5", "deleted u1", "list u1@5 at 9"}, "none", nil},
+		{"a list that says what is known is not news", []string{"wrote u1@5", "list u1@5 at 9"}, "u1@5", nil},
+		{"our own write that takes an object from another Application is told",
+			[]string{"add u1@5", "wrote u1@6 +b"}, "u1@6", []string{"none → u1@5", "u1@5 → u1@6"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newSeen()
+			s.play(t, row.steps...)
+			assert.Equal(t, row.now, s.now())
+			assert.Equal(t, row.changes, s.changes)
+		})
+	}
+}
+
+func TestAnObjectThatWeDeletedIsRememberedUntilTheWatchSaysSo(t *testing.T) {
+	s := newSeen()
+	s.play(t, "wrote u1@5", "deleted u1")
+	assert.True(t, s.buried("u1"))
+	s.play(t, "delete u1@7")
+	assert.False(t, s.buried("u1"), "nothing is remembered for ever")
+
+	t.Run("or a list does", func(t *testing.T) {
+		s := newSeen()
+		s.play(t, "wrote u1@5", "deleted u1", "list u1@5 at 6")
+		assert.True(t, s.buried("u1"), "the list is older")
+		s.play(t, "list at 9")
+		assert.False(t, s.buried("u1"))
+	})
+	t.Run("unless the watch was faster", func(t *testing.T) {
+		s := newSeen()
+		s.play(t, "wrote u1@5", "delete u1@7", "deleted u1")
+		assert.False(t, s.buried("u1"))
+	})
+}
+
+func TestAStoreFindsTheObjectsOfAnApplication(t *testing.T) {
+	s := newSeen()
+	s.play(t, "add u1@5")
+	require.Len(t, s.Of("app"), 1)
+	assert.Empty(t, s.Of("b"))
+
+	s.play(t, "update u1@6 +b")
+	assert.Empty(t, s.Of("app"))
+	require.Len(t, s.Of("b"), 1)
+	assert.Equal(t, map[string]any{"version": "6"}, s.Of("b")[0].Content()["data"])
+
+	s.play(t, "delete u1@7 +b")
+	assert.Empty(t, s.Of("b"))
+	assert.Zero(t, s.Len())
+}
+
+func TestAStoreIsReadyWithItsFirstList(t *testing.T) {
+	s := newSeen()
+	s.play(t, "add u1@5")
+	assert.False(t, s.Ready())
+	s.play(t, "list at 9")
+	assert.True(t, s.Ready())
+	s.play(t, "list at 10")
+	assert.Equal(t, 1, s.synced)
+}
+
+func TestAStoredObjectIsACopyWithoutManagedFields(t *testing.T) {
+	s := newSeen()
+	u := state("u1", "5", "app")
+	require.NoError(t, unstructured.SetNestedSlice(u.Object, []any{map[string]any{"manager": "a"}}, "metadata", "managedFields"))
+	s.Wrote(u.Object)
+	content := s.Get(config).Content()
+	_, has, _ := unstructured.NestedSlice(content, "metadata", "managedFields")
+	assert.False(t, has)
+
+	content["data"] = nil
+	assert.NotNil(t, s.Get(config).Content()["data"])
+}
+
+func TestAStoreTakesWhatAWatchGivesAndNothingElse(t *testing.T) {
+	s := newSeen()
+	small, err := s.Transformer()(state("u1", "5", "app"))
+	require.NoError(t, err)
+	require.IsType(t, &Object{}, small)
+	require.NoError(t, s.Add(small))
+	assert.Equal(t, "u1@5", s.now())
+	assert.Error(t, s.Add("text"))
+	assert.NoError(t, s.Resync())
+}
