@@ -216,7 +216,7 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 	case apierrors.IsAlreadyExists(err):
 		return a.reread(ctx, at, change)
 	}
-	outcome.Problem = problemOf(err, change.ID, "create", a.g.writer)
+	outcome.Problem = problemOf(err, at, "create", a.g.writer)
 	return outcome, false
 }
 
@@ -251,7 +251,7 @@ func (a *action) update(ctx context.Context, at cluster.Location, change plan.Ch
 		}
 		return fresh, again
 	}
-	outcome.Problem = problemOf(err, change.ID, "patch", a.g.writer)
+	outcome.Problem = problemOf(err, at, "patch", a.g.writer)
 	return outcome, false
 }
 
@@ -270,7 +270,7 @@ func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Ch
 	case apierrors.IsConflict(err):
 		return a.reread(ctx, at, change) // another object has the name now
 	}
-	outcome.Problem = problemOf(err, change.ID, "delete", a.g.writer)
+	outcome.Problem = problemOf(err, at, "delete", a.g.writer)
 	return outcome, false
 }
 
@@ -284,7 +284,7 @@ func (a *action) reread(ctx context.Context, at cluster.Location, change plan.Ch
 		a.gone(at, change.UID)
 		return plan.Outcome{}, true
 	}
-	return plan.Outcome{Action: change.Action, Problem: problemOf(err, change.ID, "get", a.g.writer)}, false
+	return plan.Outcome{Action: change.Action, Problem: problemOf(err, at, "get", a.g.writer)}, false
 }
 
 // found decides a resource anew.

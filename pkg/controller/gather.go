@@ -137,7 +137,7 @@ func (c *Controller) addUnwatched(ctx context.Context, g *gathered) {
 		case err == nil:
 			g.input.Live[id] = object
 		case !apierrors.IsNotFound(err):
-			g.input.Blocked[id] = problemOf(err, id, "get", g.writer)
+			g.input.Blocked[id] = problemOf(err, cluster.Location{ID: id, Mapping: kind.Mapping}, "get", g.writer)
 		}
 	}
 }

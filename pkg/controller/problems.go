@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,8 @@ import (
 //	404                            wait: the namespace is missing
 //	400, 405, 413, 422             stalled: the object is refused
 //	everything else                retry
-func problemOf(err error, id manifest.ID, verb string, writer *cluster.Writer) *plan.Problem {
+func problemOf(err error, at cluster.Location, verb string, writer *cluster.Writer) *plan.Problem {
+	id := at.ID
 	message := errorText(err, id)
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -36,7 +38,7 @@ func problemOf(err error, id manifest.ID, verb string, writer *cluster.Writer) *
 		return &plan.Problem{
 			Reason: v1alpha1.ReasonForbidden, Stalled: true,
 			Message: fmt.Sprintf("may not %s %s: %s", verb, id, message),
-			Remedy:  "If the ServiceAccount lacks the right, grant it: " + grant(id, writer),
+			Remedy:  "If the ServiceAccount lacks the right, grant it: " + grant(at, writer),
 		}
 	case apierrors.IsNotFound(err):
 		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, id, message), RetryAfter: time.Second}
@@ -108,15 +110,26 @@ func causeFields(status metav1.Status) []string {
 	return fields
 }
 
-// grant is the command that gives a ServiceAccount the rights it lacks.
-func grant(id manifest.ID, writer *cluster.Writer) string {
+// grant is the command that gives a ServiceAccount the rights it lacks, and as
+// few as can be more.
+func grant(at cluster.Location, writer *cluster.Writer) string {
 	account := strings.TrimPrefix(writer.User(), "system:serviceaccount:")
 	_, name, _ := strings.Cut(account, ":")
-	if id.Namespace == "" {
-		return fmt.Sprintf("kubectl create clusterrolebinding %s --clusterrole=cluster-admin --serviceaccount=%s", name, account)
+	if at.Mapping.Namespaced && slices.Contains(editable, at.ID.Group) {
+		return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=edit --serviceaccount=%s", name, at.ID.Namespace, account)
 	}
-	return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=edit --serviceaccount=%s", name, id.Namespace, account)
+	role := name + "-" + at.Mapping.Resource.Resource
+	resource := at.Mapping.Resource.GroupResource().String()
+	kind, where := "clusterrole", ""
+	if at.Mapping.Namespaced {
+		kind, where = "role", " -n "+at.ID.Namespace
+	}
+	return fmt.Sprintf("kubectl create %[1]s %[2]s%[3]s --verb=get,create,patch,delete --resource=%[4]s && "+
+		"kubectl create %[1]sbinding %[2]s%[3]s --%[1]s=%[2]s --serviceaccount=%[5]s", kind, role, where, resource, account)
 }
+
+// editable are the groups whose namespaced kinds the ClusterRole edit is about.
+var editable = []string{"", "apps", "autoscaling", "batch", "networking.k8s.io", "policy"}
 
 // watchProblem is why a kind cannot be watched.
 func watchProblem(gk schema.GroupKind, resource schema.GroupVersionResource, err error) *plan.Problem {
