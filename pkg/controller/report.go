@@ -131,6 +131,9 @@ func (c *Controller) writeStatus(ctx context.Context, app *v1alpha1.Application,
 			return err
 		}
 		written, err = c.client.WriteStatus(ctx, fresh, status)
+		// The store will know what somebody wrote from this answer, and take the
+		// watch's word for old: nobody else will have it looked at.
+		c.queue.Add(types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
 	}
 	if err != nil {
 		return err

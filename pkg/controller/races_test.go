@@ -1,0 +1,162 @@
+package controller_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/controller"
+)
+
+// meddler has somebody act at the very moment before a request is sent: when its
+// decision is made, and is wrong from then on.
+type meddler struct {
+	http.RoundTripper
+
+	mu             sync.Mutex
+	method, suffix string
+	act            func()
+}
+
+func (m *meddler) wrap(next http.RoundTripper) http.RoundTripper {
+	m.RoundTripper = next
+	return m
+}
+
+// before has something done once, before the next request of a method to a path.
+func (m *meddler) before(method, suffix string, act func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.method, m.suffix, m.act = method, suffix, act
+}
+
+func (m *meddler) RoundTrip(request *http.Request) (*http.Response, error) {
+	if act := m.due(request); act != nil {
+		act()
+	}
+	return m.RoundTripper.RoundTrip(request)
+}
+
+func (m *meddler) due(request *http.Request) func() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.act == nil || request.Method != m.method || !strings.HasSuffix(request.URL.Path, m.suffix) {
+		return nil
+	}
+	act := m.act
+	m.act = nil
+	return act
+}
+
+func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
+	alone := givenAlone(t, testcluster.Options{})
+	m := &meddler{}
+	alone.RunThrough(m.wrap, controller.Options{})
+	held := func(t *testing.T) *fixture {
+		t.Helper()
+		f := alone.Elsewhere(t)
+		f.Submit("app", oneConfig)
+		f.AwaitReady("app")
+		f.Quiet(time.Second)
+		f.Mark()
+		return f
+	}
+
+	t.Run("a spec that changes while the status of the last one is written is handled", func(t *testing.T) {
+		f := alone.Elsewhere(t)
+		m.before(http.MethodPatch, "/applications/app/status", func() {
+			f.Submit("app", strings.Replace(oneConfig, "key: ours", "key: newer", 1))
+		})
+		f.Submit("app", oneConfig)
+		f.AwaitValue(configMaps, "config", "newer", "data", "key")
+		f.AwaitReady("app")
+		f.Quiet(quiet)
+	})
+
+	t.Run("an Application that is deleted while it is created leaves nothing", func(t *testing.T) {
+		f := alone.Elsewhere(t)
+		m.before(http.MethodPost, "/configmaps", func() { f.Delete(applications, "app") })
+		f.Submit("app", oneConfig)
+		f.AwaitGone(applications, "app")
+		assert.Nil(t, f.Get(configMaps, "config"))
+		f.Quiet(quiet)
+	})
+
+	t.Run("an Application that is deleted before it is known to us leaves nothing", func(t *testing.T) {
+		f := alone.Elsewhere(t)
+		m.before(http.MethodPatch, "/applications/app", func() { f.Delete(applications, "app") })
+		f.Submit("app", oneConfig)
+		f.AwaitGone(applications, "app")
+		f.Quiet(quiet)
+		assert.Nil(t, f.Get(configMaps, "config"))
+	})
+
+	t.Run("a held field that changes again while it is corrected is corrected", func(t *testing.T) {
+		f := held(t)
+		m.before(http.MethodPatch, "/configmaps/config", func() {
+			f.Patch("mallory", configMaps, "config", `{data: {key: again, free: theirs}}`)
+		})
+		f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
+		object := f.Await(configMaps, "config", "corrected", func(object map[string]any) bool {
+			return value(object, "data", "key") == "ours" && value(object, "data", "free") != nil
+		})
+		assert.Equal(t, "theirs", value(object, "data", "free"))
+		f.Quiet(quiet)
+		f.AwaitReady("app")
+	})
+
+	t.Run("an object that goes while it is corrected is created again", func(t *testing.T) {
+		f := held(t)
+		before := value(f.Get(configMaps, "config"), "metadata", "uid")
+		m.before(http.MethodPatch, "/configmaps/config", func() { f.Delete(configMaps, "config") })
+		f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
+		f.Await(configMaps, "config", "another, and ours", func(object map[string]any) bool {
+			return object != nil && value(object, "metadata", "uid") != before && value(object, "data", "key") == "ours"
+		})
+		f.Quiet(quiet)
+		f.AwaitReady("app")
+	})
+
+	t.Run("an object that somebody makes anew while it is corrected is left alone", func(t *testing.T) {
+		f := held(t)
+		m.before(http.MethodPatch, "/configmaps/config", func() { f.replace(configMaps, "config") })
+		f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
+		f.AwaitReason("app", v1alpha1.ReasonResourceConflict)
+		f.Quiet(quiet)
+		assert.Equal(t, "replaced", value(f.Get(configMaps, "config"), "data", "key"))
+	})
+
+	t.Run("an object that somebody makes anew while it is deleted is left alone", func(t *testing.T) {
+		f := held(t)
+		m.before(http.MethodDelete, "/configmaps/config", func() { f.replace(configMaps, "config") })
+		f.Delete(applications, "app")
+		f.AwaitGone(applications, "app")
+		f.Quiet(quiet)
+		assert.Equal(t, "replaced", value(f.Get(configMaps, "config"), "data", "key"))
+	})
+
+	t.Run("an object that loses its label while the Application is deleted is deleted", func(t *testing.T) {
+		f := held(t)
+		m.before(http.MethodDelete, "/configmaps/config", func() {
+			f.Patch("mallory", configMaps, "config", `{metadata: {labels: null, annotations: null}}`)
+		})
+		f.Delete(applications, "app")
+		f.AwaitGone(applications, "app")
+		assert.Nil(t, f.Get(configMaps, "config"))
+	})
+}
+
+// replace has somebody make an object anew.
+func (f *fixture) replace(resource schema.GroupVersionResource, name string) {
+	f.t.Helper()
+	f.Delete(resource, name)
+	f.AwaitGone(resource, name)
+	f.Create("somebody", `{apiVersion: v1, kind: ConfigMap, metadata: {name: `+name+`}, data: {key: replaced}}`)
+}
