@@ -29,8 +29,9 @@ func main() {
 	rest := flag.Duration("rest", time.Minute, "how long P2 watches for requests at rest")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *applications, *rest, *only); err != nil {
+	err := run(ctx, *applications, *rest, *only)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}

@@ -34,7 +34,10 @@ func TestNothingIsSentUnderTheControllersOwnRights(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			next := &recorded{}
 			request := httptest.NewRequestWithContext(ctx, http.MethodPost, "https://example.com/api/v1/namespaces", http.NoBody)
-			_, err := impersonator{next}.RoundTrip(request)
+			response, err := impersonator{next}.RoundTrip(request)
+			if response != nil {
+				require.NoError(t, response.Body.Close())
+			}
 			require.ErrorContains(t, err, "without a ServiceAccount")
 			assert.Empty(t, next.requests)
 		})

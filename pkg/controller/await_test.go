@@ -51,32 +51,40 @@ func (f *fixture) AwaitWithin(limit time.Duration, resource schema.GroupVersionR
 
 // until lists and watches until the object is as wanted, over any outage of the API server.
 func until(ctx context.Context, client dynamic.ResourceInterface, name string, wanted func(map[string]any) bool) (last map[string]any, err error) {
-	selected := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()}
 	for {
-		list, listErr := client.List(ctx, selected)
-		if listErr == nil {
-			last = nil
-			if len(list.Items) > 0 {
-				last = list.Items[0].Object
-			}
-			if wanted(last) {
-				return last, nil
-			}
-			since := selected
-			since.ResourceVersion = list.GetResourceVersion()
-			var stream watch.Interface
-			if stream, listErr = client.Watch(ctx, since); listErr == nil {
-				if object, ok := follow(stream, &last, wanted); ok {
-					return object, nil
-				}
-			}
+		met, seenErr := seen(ctx, client, name, &last, wanted)
+		if met {
+			return last, nil
 		}
 		select {
 		case <-ctx.Done():
-			return last, errors.Join(ctx.Err(), listErr)
+			return last, errors.Join(ctx.Err(), seenErr)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// seen lists and then watches once, and tells whether the object was as wanted.
+func seen(ctx context.Context, client dynamic.ResourceInterface, name string, last *map[string]any, wanted func(map[string]any) bool) (bool, error) {
+	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()}
+	list, err := client.List(ctx, options)
+	if err != nil {
+		return false, err
+	}
+	*last = nil
+	if len(list.Items) > 0 {
+		*last = list.Items[0].Object
+	}
+	if wanted(*last) {
+		return true, nil
+	}
+	options.ResourceVersion = list.GetResourceVersion()
+	stream, err := client.Watch(ctx, options)
+	if err != nil {
+		return false, err
+	}
+	_, met := follow(stream, last, wanted)
+	return met, nil
 }
 
 func follow(stream watch.Interface, last *map[string]any, wanted func(map[string]any) bool) (map[string]any, bool) {
@@ -228,7 +236,7 @@ func (f *fixture) Quiet(while time.Duration) {
 	const restless = 20 * time.Second
 	begin, mark := time.Now(), f.now()
 	for time.Since(begin) < while+restless {
-		rest := while
+		var rest time.Duration
 		if seen := f.requestsSince(mark); len(seen) > 0 {
 			rest = while - time.Since(seen[len(seen)-1].Time)
 		} else {

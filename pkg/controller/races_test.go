@@ -1,7 +1,9 @@
 package controller_test
 
 import (
+	"io"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -15,14 +17,15 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// meddler has somebody act at the very moment before a request is sent: when its
-// decision is made, and is wrong from then on.
+// meddler has somebody act at the very moment before a request is sent, when its
+// decision is made, and is wrong from then on; and it can hold back what watches say.
 type meddler struct {
 	http.RoundTripper
 
 	mu             sync.Mutex
 	method, suffix string
 	act            func()
+	lagging        map[string]chan struct{} // by resource; closed when its watches go on
 }
 
 func (m *meddler) wrap(next http.RoundTripper) http.RoundTripper {
@@ -37,11 +40,48 @@ func (m *meddler) before(method, suffix string, act func()) {
 	m.method, m.suffix, m.act = method, suffix, act
 }
 
+// lag holds back all that the watches of a resource say, until the function that it
+// returns is called.
+func (m *meddler) lag(resource string) (goOn func()) {
+	gate := make(chan struct{})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lagging == nil {
+		m.lagging = map[string]chan struct{}{}
+	}
+	m.lagging[resource] = gate
+	return sync.OnceFunc(func() { close(gate) })
+}
+
+func (m *meddler) gate(resource string) <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lagging[resource]
+}
+
 func (m *meddler) RoundTrip(request *http.Request) (*http.Response, error) {
 	if act := m.due(request); act != nil {
 		act()
 	}
-	return m.RoundTripper.RoundTrip(request)
+	response, err := m.RoundTripper.RoundTrip(request)
+	if err == nil && request.URL.Query().Get("watch") != "" {
+		response.Body = &gated{response.Body, func() <-chan struct{} { return m.gate(path.Base(request.URL.Path)) }}
+	}
+	return response, err
+}
+
+// gated is the body of a watch.
+type gated struct {
+	io.ReadCloser
+	gate func() <-chan struct{}
+}
+
+func (g *gated) Read(p []byte) (int, error) {
+	n, err := g.ReadCloser.Read(p)
+	if gate := g.gate(); gate != nil {
+		<-gate
+	}
+	return n, err
 }
 
 func (m *meddler) due(request *http.Request) func() {
@@ -71,13 +111,39 @@ func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
 
 	t.Run("a spec that changes while the status of the last one is written is handled", func(t *testing.T) {
 		f := alone.Elsewhere(t)
+		// The watch speaks of it when it is old already.
+		goOn := func() {}
 		m.before(http.MethodPatch, "/applications/app/status", func() {
+			goOn = m.lag("applications")
 			f.Submit("app", strings.Replace(oneConfig, "key: ours", "key: newer", 1))
 		})
 		f.Submit("app", oneConfig)
+		f.Await(applications, "app", "written twice", func(object map[string]any) bool {
+			return f.decode(object).Generation == 2 && f.decode(object).Status.ObservedGeneration == 1
+		})
+		goOn()
 		f.AwaitValue(configMaps, "config", "newer", "data", "key")
 		f.AwaitReady("app")
 		f.Quiet(quiet)
+	})
+
+	t.Run("a watch that lags behind our own writes makes us write nothing twice", func(t *testing.T) {
+		f := alone.Elsewhere(t)
+		f.Submit("app", configs(3))
+		f.AwaitReady("app")
+		f.Quiet(time.Second)
+		f.Mark()
+		goOn := m.lag("configmaps")
+		defer goOn()
+		for _, key := range []string{"a", "b", "c"} {
+			f.Submit("app", strings.ReplaceAll(configs(4), "key: held", "key: "+key))
+			f.AwaitReady("app")
+		}
+		f.Submit("app", strings.ReplaceAll(configs(2), "key: held", "key: c"))
+		f.AwaitReady("app")
+		goOn()
+		f.Quiet(quiet)
+		assert.Equal(t, map[string]int{"patch configmaps": 3*3 + 2, "create configmaps": 1, "delete configmaps": 2}, counts(f.touched()), "%s", f.Requests())
 	})
 
 	t.Run("an Application that is deleted while it is created leaves nothing", func(t *testing.T) {

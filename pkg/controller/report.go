@@ -76,6 +76,7 @@ func (m *memory) postpone(result plan.Result, now time.Time) {
 // flush writes the reports that are still postponed when the workers have ended.
 // What does not get through in time costs nothing but the time of a correction.
 func (c *Controller) flush() {
+	//nolint:forbidigo // the context of the work has ended already
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	c.mu.Lock()

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,6 +77,7 @@ func FuzzNormalize(f *testing.F) {
 }
 
 func requirePlaces(t *testing.T, err error, size int) {
+	t.Helper()
 	for _, fault := range faultsOf[*Error](t, err) {
 		require.Positive(t, fault.Line, err)
 		require.Positive(t, fault.Column, err)
@@ -88,6 +88,7 @@ func requirePlaces(t *testing.T, err error, size int) {
 
 // faultsOf returns the faults that an error joins; all must be of one type.
 func faultsOf[T error](t *testing.T, err error) []T {
+	t.Helper()
 	joined, ok := err.(interface{ Unwrap() []error })
 	errs := []error{err}
 	if ok {
@@ -96,13 +97,14 @@ func faultsOf[T error](t *testing.T, err error) []T {
 	var faults []T
 	for _, err := range errs {
 		var fault T
-		require.True(t, errors.As(err, &fault), "%T", err)
+		require.ErrorAs(t, err, &fault)
 		faults = append(faults, fault)
 	}
 	return faults
 }
 
 func requireReadsBack(t *testing.T, value map[string]any) {
+	t.Helper()
 	raw, err := json.Marshal(value)
 	require.NoError(t, err)
 	again, err := Read("g", raw)

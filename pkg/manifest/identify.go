@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -91,7 +91,7 @@ func (d *draft) readName() string {
 		return ""
 	}
 	name := d.text(at, d.metadata()["name"])
-	for _, problem := range path.IsValidPathSegmentName(name) {
+	for _, problem := range content.IsPathSegmentName(name) {
 		d.fault(at, problem)
 	}
 	return name

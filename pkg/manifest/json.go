@@ -9,9 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	kjson "k8s.io/apimachinery/pkg/util/json"
-
 	"go.yaml.in/yaml/v3"
+	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // DecodeJSON decodes one JSON object as the Kubernetes libraries do: integers

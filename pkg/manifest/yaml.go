@@ -147,8 +147,8 @@ func aliasOffset(text []byte, name string) int {
 // controlOffset finds the first character that is not in YAML's c-printable.
 func controlOffset(text []byte) int {
 	return max(0, bytes.IndexFunc(text, func(r rune) bool {
-		switch {
-		case r == '\t', r == '\n', r == '\r', r == 0x85:
+		switch r {
+		case '\t', '\n', '\r', 0x85:
 			return false
 		default:
 			return r < 0x20 || r >= 0x7F && r < 0xA0 || r == 0xFFFE || r == 0xFFFF
