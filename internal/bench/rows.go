@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -203,30 +202,22 @@ func (b *bench) many(ctx context.Context) error {
 }
 
 // bareMany does the writes of P5 without a controller: submit, metadata, create,
-// status.
+// status, with the status that the controller writes.
 func (b *bench) bareMany(ctx context.Context) (time.Duration, error) {
-	b.process.stop()
-	status, err := json.Marshal(map[string]any{"status": map[string]any{"summary": strings.Repeat("x", 900)}})
+	metadata, status, err := b.sample(ctx)
 	if err != nil {
 		return 0, err
 	}
-	metadata := []byte(`{"metadata":{"annotations":{"a":"b"}}}`)
-	names := make([]string, b.applications)
+	b.process.stop()
+	names := numbered("bare", b.applications)
 	begun := time.Now()
-	err = each(ctx, b.applications, func(ctx context.Context, i int) error {
-		names[i] = fmt.Sprintf("bare-%d", i)
-		if _, err := b.client.apps().Create(ctx, application(names[i], names[i]), metav1.CreateOptions{}); err != nil {
-			return err
-		}
-		if _, err := b.client.apps().Patch(ctx, names[i], types.MergePatchType, metadata, metav1.PatchOptions{}); err != nil {
-			return err
-		}
-		if _, err := b.client.configMaps().Create(ctx, configMap(names[i]), metav1.CreateOptions{}); err != nil {
-			return err
-		}
-		_, err := b.client.apps().Patch(ctx, names[i], types.MergePatchType, status, metav1.PatchOptions{}, "status")
-		return err
-	})
+	err = await(ctx, b.client.apps(), len(names),
+		func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetName(), "bare-") && ready(u) },
+		func() error {
+			return each(ctx, len(names), func(ctx context.Context, i int) error {
+				return b.client.bare(ctx, names[i], metadata, status)
+			})
+		})
 	if err != nil {
 		return 0, err
 	}
@@ -244,6 +235,26 @@ func (b *bench) bareMany(ctx context.Context) (time.Duration, error) {
 	return took, err
 }
 
+// sample is what the controller writes for an Application of one ConfigMap.
+func (b *bench) sample(ctx context.Context) (metadata, status []byte, err error) {
+	if err := b.readyAfter(ctx, application("sample", "sample")); err != nil {
+		return nil, nil, err
+	}
+	u, err := b.client.apps().Get(ctx, "sample", metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	metadata, err = json.Marshal(map[string]any{"metadata": map[string]any{"annotations": u.GetAnnotations()}})
+	if err != nil {
+		return nil, nil, err
+	}
+	status, err = json.Marshal([]map[string]any{{"op": "add", "path": "/status", "value": u.Object["status"]}})
+	if err != nil {
+		return nil, nil, err
+	}
+	return metadata, status, b.client.remove(ctx, "sample")
+}
+
 // driftsAtOnce is P6. The bare client drifts and reverts by itself, on objects
 // that nobody holds.
 func (b *bench) driftsAtOnce(ctx context.Context) error {
@@ -256,23 +267,23 @@ func (b *bench) driftsAtOnce(ctx context.Context) error {
 		return err
 	}
 	begun := time.Now()
-	for _, value := range []string{"drift", "held"} {
-		err := each(ctx, n, func(ctx context.Context, i int) error {
-			return b.client.drift(ctx, fmt.Sprintf("free-%d", i), value)
-		})
-		if err != nil {
-			return err
+	err = await(ctx, b.client.configMaps(), n, reverted("free-"), func() error {
+		for _, value := range []string{"drift", "held"} {
+			err := each(ctx, n, func(ctx context.Context, i int) error {
+				return b.client.drift(ctx, fmt.Sprintf("free-%d", i), value)
+			})
+			if err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	floor := time.Since(begun)
-	drifted := map[string]bool{}
 	begun = time.Now()
-	err = await(ctx, b.client.configMaps(), n, func(u *unstructured.Unstructured) bool {
-		if strings.HasPrefix(u.GetName(), "many-") && !held(u) {
-			drifted[u.GetName()] = true
-		}
-		return drifted[u.GetName()] && held(u)
-	}, func() error {
+	err = await(ctx, b.client.configMaps(), n, reverted("many-"), func() error {
 		return each(ctx, n, func(ctx context.Context, i int) error {
 			return b.client.drift(ctx, fmt.Sprintf("many-%d", i), "all at once")
 		})
@@ -284,6 +295,17 @@ func (b *bench) driftsAtOnce(ctx context.Context) error {
 	b.table.row("P6", "200 drifts at once, made and all reverted", seconds(took), seconds(floor),
 		fmt.Sprintf("≤ 1.3 × bare (is %.2f ×)", took.Seconds()/floor.Seconds()))
 	return nil
+}
+
+// reverted tells whether an object was seen to be wrong and is right again.
+func reverted(prefix string) func(*unstructured.Unstructured) bool {
+	drifted := map[string]bool{}
+	return func(u *unstructured.Unstructured) bool {
+		if strings.HasPrefix(u.GetName(), prefix) && !held(u) {
+			drifted[u.GetName()] = true
+		}
+		return drifted[u.GetName()] && held(u)
+	}
 }
 
 // atRest is P2.
@@ -306,10 +328,15 @@ func (b *bench) atRest(ctx context.Context) error {
 func (b *bench) large(ctx context.Context) error {
 	const n = 1000
 	names := numbered("bare-large", n)
+	exist := func(prefix string) func(*unstructured.Unstructured) bool {
+		return func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetName(), prefix) }
+	}
 	begun := time.Now()
-	err := each(ctx, n, func(ctx context.Context, i int) error {
-		_, err := b.client.configMaps().Create(ctx, configMap(names[i]), metav1.CreateOptions{})
-		return err
+	err := await(ctx, b.client.configMaps(), n, exist("bare-large-"), func() error {
+		return each(ctx, n, func(ctx context.Context, i int) error {
+			_, err := b.client.configMaps().Create(ctx, configMap(names[i]), metav1.CreateOptions{})
+			return err
+		})
 	})
 	if err != nil {
 		return err
@@ -318,12 +345,10 @@ func (b *bench) large(ctx context.Context) error {
 	app := application("large", numbered("large", n)...)
 	isReady := make(chan error, 1)
 	begun = time.Now()
-	err = await(ctx, b.client.configMaps(), n,
-		func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetName(), "large-") },
-		func() error {
-			go func() { isReady <- b.readyAfter(ctx, app) }()
-			return nil
-		})
+	err = await(ctx, b.client.configMaps(), n, exist("large-"), func() error {
+		go func() { isReady <- b.readyAfter(ctx, app) }()
+		return nil
+	})
 	if err != nil {
 		return err
 	}

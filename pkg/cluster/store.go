@@ -181,6 +181,9 @@ func (s *Store) Add(item any) error { return s.Update(item) }
 
 // Update takes in a watch event.
 func (s *Store) Update(item any) error {
+	if u, ok := item.(*unstructured.Unstructured); ok && s.knows(u) {
+		return nil // most often the echo of our own write
+	}
 	o, err := objectOf(item)
 	if err != nil {
 		return err
@@ -192,6 +195,12 @@ func (s *Store) Update(item any) error {
 		s.changed(before, o)
 	}
 	return nil
+}
+
+// knows tells whether this very state of an object is here.
+func (s *Store) knows(u *unstructured.Unstructured) bool {
+	o := s.Get(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()})
+	return o != nil && o.UID == u.GetUID() && o.ResourceVersion == u.GetResourceVersion()
 }
 
 // Delete takes in a watch event: the object is gone, or is no longer selected.
