@@ -28,7 +28,7 @@ import (
 )
 
 // patience is how long a test waits for what should happen at once.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // Await watches an object until it is as wanted; nil stands for no object.
 func (f *fixture) Await(resource schema.GroupVersionResource, name, what string, wanted func(object map[string]any) bool) map[string]any {

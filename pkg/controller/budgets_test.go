@@ -169,14 +169,18 @@ observerSchema:
 	f.Quiet(time.Second)
 	first.Stop()
 
+	// Streams are in the log when they have ended.
+	f.eventually("the end of the streams", func() bool { return len(f.streams("configmaps")) > 0 })
+	for _, r := range f.streams("configmaps") {
+		assert.Contains(t, r.URI, "labelSelector=holdfast.dev%2Fapplication-uid", "a watch costs what is held, not what exists")
+	}
+
 	f.Mark()
 	f.Run(controller.Options{})
 	f.Quiet(3 * time.Second)
 	all := f.Requests()
 	assert.Empty(t, all.Writes(), "%s", all)
-	streams, err := f.cluster.Requests(f.mark)
-	require.NoError(t, err)
-	asked := counts(streams.By(f.agent))
+	asked := counts(all)
 	t.Logf("a restart with %d Applications: %v", n, asked)
 	assert.LessOrEqual(t, asked["get "], 1, "the API server is asked once where the kinds of a group are served")
 
@@ -189,6 +193,14 @@ observerSchema:
 	writes := counts(f.Requests().Writes())
 	assert.Equal(t, 1, writes["patch services"])
 	assert.Equal(t, 1, writes["patch configmaps"])
+}
+
+// streams are the watches of a resource that have ended.
+func (f *fixture) streams(resource string) testcluster.Requests {
+	f.t.Helper()
+	all, err := f.cluster.Requests(0)
+	require.NoError(f.t, err)
+	return all.By(f.agent).Where(func(r testcluster.Request) bool { return r.Verb == "watch" && r.Resource == resource })
 }
 
 func TestAtRestNothingIsAsked(t *testing.T) {

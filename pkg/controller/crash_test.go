@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
@@ -197,6 +198,61 @@ func TestADeathAtAnyWriteIsNoLoss(t *testing.T) {
 				assert.Equal(t, wantChurn, churn.in(f.namespace), "%s:\n%s", name, f.requestsHere())
 			}
 			t.Logf("%d deaths", len(runs))
+		})
+	}
+}
+
+// What a process has made and not yet said is found again, also when nobody wants it any
+// more by then.
+func TestADeathBeforeTheDeletionLeavesNothingBehind(t *testing.T) {
+	for name, leave := range map[string]func(f *fixture){
+		"of the Application": func(f *fixture) { f.Delete(applications, "app") },
+		"of its resources":   func(f *fixture) { f.Submit("app", "{manifest: []}") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			alone := givenAlone(t, testcluster.Options{})
+			churn := alone.recordChurn()
+			runs := map[int]*fixture{}
+			for at := 1; ; at++ {
+				f := alone.Elsewhere(t)
+				d := &death{namespace: f.namespace, at: at, when: beforeResponse, died: make(chan struct{})}
+				mortal := f.RunThrough(d.wrap, controller.Options{})
+				f.Submit("app", before)
+				held := make(chan struct{})
+				go func() {
+					defer close(held)
+					_, _ = until(t.Context(), f.in("user", applications), "app", func(object map[string]any) bool {
+						return object != nil && condition(f.decode(object), v1alpha1.ConditionHeld).Status == metav1.ConditionTrue
+					})
+				}()
+				select {
+				case <-d.died:
+				case <-held:
+				}
+				mortal.Stop()
+				leave(f)
+				next := f.Run(controller.Options{})
+				f.Await(applications, "app", "gone or empty", func(object map[string]any) bool {
+					app := f.decode(object)
+					return app == nil || len(app.Status.Resources) == 0 && app.Status.ObservedGeneration == app.Generation
+				})
+				next.Stop()
+				runs[at] = f
+				if d.writes < at {
+					break // it lived
+				}
+			}
+			last := alone.Run(controller.Options{})
+			alone.Quiet(2 * time.Second)
+			last.Stop()
+			require.Greater(t, len(runs), 6)
+			for at, f := range runs {
+				count := churn.in(f.namespace)
+				for _, resource := range []string{"configmaps", "secrets", "services", "deployments"} {
+					assert.Equal(t, count["ADDED "+resource], count["DELETED "+resource], "%s, after a death at write %d", resource, at)
+				}
+			}
+			t.Logf("%d deaths", len(runs)-1)
 		})
 	}
 }

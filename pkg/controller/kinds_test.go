@@ -36,9 +36,14 @@ func TestADefinitionAndItsObjectInOneApplication(t *testing.T) {
 	f.AwaitValue(songs, "song", "Chanson", "spec", "title")
 	f.Quiet(quiet)
 
-	// Then: the definition goes last.
+	// Then: the definition goes last, and stays as long as there is an object of it.
+	f.Patch("somebody", songs, "song", `{metadata: {finalizers: [somebody.example.com/wait]}}`)
 	f.Mark()
 	f.Delete(applications, "app")
+	f.AwaitReason("app", v1alpha1.ReasonWaiting)
+	f.Quiet(quiet)
+	assert.NotContains(t, counts(f.touched()), "delete customresourcedefinitions")
+	f.Patch("somebody", songs, "song", `{metadata: {finalizers: null}}`)
 	f.AwaitGone(applications, "app")
 	var gone []string
 	for _, r := range f.touched() {

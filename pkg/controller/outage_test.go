@@ -158,6 +158,73 @@ func TestRequestsThatFailInAnyWayAreMadeUpFor(t *testing.T) {
 	}, churn.in(f.namespace))
 }
 
+// brittle ends every watch after a second, by turns in silence, in the middle of a line,
+// and by saying that its version is too old.
+type brittle struct {
+	http.RoundTripper
+	ended atomic.Int64
+}
+
+func (b *brittle) wrap(next http.RoundTripper) http.RoundTripper {
+	b.RoundTripper = next
+	return b
+}
+
+func (b *brittle) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := b.RoundTripper.RoundTrip(request)
+	if err != nil || request.URL.Query().Get("watch") == "" {
+		return response, err
+	}
+	last := []string{
+		"", `{"type":"MODIFIED","object":{"kind":"Conf`,
+		`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old","reason":"Expired","code":410}}` + "\n",
+	}[b.ended.Add(1)%3]
+	body := response.Body
+	reader, writer := io.Pipe()
+	go func() {
+		_, err := io.Copy(writer, body)
+		writer.CloseWithError(err)
+	}()
+	time.AfterFunc(time.Second, func() {
+		// Between two events: what is being written comes first.
+		_, _ = io.WriteString(writer, last)
+		_ = writer.Close()
+		_ = body.Close()
+	})
+	response.Body = reader
+	return response, nil
+}
+
+func TestWatchesThatBreakAllTheTimeMissNothing(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	weak := &brittle{}
+	f.RunThrough(weak.wrap, controller.Options{})
+	f.Submit("app", configs(20))
+	f.AwaitReady("app")
+	f.Mark()
+
+	const n = 20
+	for i := range n {
+		name := fmt.Sprintf("config-%d", i)
+		if i%4 == 3 {
+			f.Delete(configMaps, name)
+		} else {
+			f.Patch("mallory", configMaps, name, `{data: {key: theirs}}`)
+		}
+		f.AwaitValue(configMaps, name, "held", "data", "key")
+		select { // so that it spreads over many lives of a watch
+		case <-time.After(300 * time.Millisecond):
+		case <-t.Context().Done():
+		}
+	}
+
+	f.AwaitReady("app")
+	writes := counts(f.touched())
+	assert.Equal(t, map[string]int{"patch configmaps": n - n/4, "create configmaps": n / 4}, writes, "%s", f.touched())
+	assert.Greater(t, weak.ended.Load(), int64(10))
+	t.Logf("%d watches have ended", weak.ended.Load())
+}
+
 // explosive panics at the first request for some objects.
 type explosive struct {
 	http.RoundTripper
