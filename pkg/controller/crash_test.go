@@ -277,11 +277,17 @@ func TestTwoControllersAtOnceDoNoHarm(t *testing.T) {
 	f.AwaitGone(applications, "app")
 	f.Quiet(quiet)
 
-	assert.Equal(t, map[string]int{
-		"ADDED applications": 1, "ADDED configmaps": 3, "ADDED deployments": 1, "ADDED secrets": 1, "ADDED services": 1,
-		"DELETED applications": 1, "DELETED configmaps": 3, "DELETED deployments": 1, "DELETED secrets": 1, "DELETED services": 1,
-		"ADDED serviceaccounts": 2, "DELETED serviceaccounts": 1, // one is the applier
-	}, churn.in(f.namespace))
+	// One may see what the other has just deleted as missing before it sees that the
+	// Application is being deleted, and create it again. It goes all the same.
+	count := churn.in(f.namespace)
+	for _, resource := range kept {
+		added, deleted := count["ADDED "+resource.Resource], count["DELETED "+resource.Resource]
+		if resource == serviceAccounts {
+			added-- // the applier
+		}
+		assert.Positive(t, added, resource.Resource)
+		assert.Equal(t, added, deleted, resource.Resource)
+	}
 	t.Logf("requests of two controllers: %v", counts(f.Requests()))
 }
 

@@ -160,7 +160,8 @@ func within(part, whole any) bool {
 	case []any:
 		w, ok := whole.([]any)
 		for _, child := range p {
-			found := false
+			place, isMap := child.(map[string]any)
+			found := isMap && len(place) == 0 // keeps the place of what is not observed
 			for _, v := range w {
 				found = found || within(child, v)
 			}
