@@ -94,6 +94,9 @@ func (p *Plan) decide(res *resource, status *v1alpha1.ResourceStatus) {
 		res.change.UID = text(live, "metadata", "uid")
 		res.change.ResourceVersion = text(live, "metadata", "resourceVersion")
 		res.learn(live)
+		if !res.adopting && p.unrecorded(status) {
+			res.entry.RaiseSurplus(res.kind, res.desired, live)
+		}
 		p.correct(res)
 		if blocked := p.in.Blocked[id]; blocked != nil {
 			res.problem = blocked
@@ -101,6 +104,13 @@ func (p *Plan) decide(res *resource, status *v1alpha1.ResourceStatus) {
 		}
 	}
 	res.change.Problem = res.problem
+}
+
+// unrecorded tells whether an object that carries our marks is not on record: we
+// died, or lost the answer, between its create and the status. What is in it
+// then is taken for the response to the create, as far as lengths go.
+func (p *Plan) unrecorded(status *v1alpha1.ResourceStatus) bool {
+	return p.in.Application.UID != "" && (status == nil || status.UID == "")
 }
 
 // desire computes the desired state from the manifest and the record.
