@@ -12,3 +12,8 @@ import _ "embed"
 //
 //go:embed holdfast.dev_applications.yaml
 var Applications []byte
+
+// Mysqls defines the kind Mysql, the built-in template, as YAML.
+//
+//go:embed fnjoin.com_mysqls.yaml
+var Mysqls []byte

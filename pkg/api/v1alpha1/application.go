@@ -61,6 +61,10 @@ type ApplicationSpec struct {
 	// +listType=atomic
 	ObserverSchema []runtime.RawExtension `json:"observerSchema,omitempty"`
 
+	// Hooks change what is applied and take part in the Application's life.
+	// +optional
+	Hooks *Hooks `json:"hooks,omitempty"`
+
 	// ServiceAccountName is the ServiceAccount, in the namespace of the
 	// Application, whose rights are used for every write. Empty: the
 	// controller's --default-service-account.
@@ -85,6 +89,18 @@ type ApplicationSpec struct {
 	// deletion is not stopped.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+
+	// Interval is how often a source behind a URL is asked for changes, and the
+	// Application looked at even though nothing has happened. Unset: the
+	// controller's --source-interval and --resync-interval.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s')",message="must be at least 10s"
+	Interval *metav1.Duration `json:"interval,omitempty"`
+
+	// Retry says when to try again what did not succeed.
+	// +optional
+	Retry *RetryPolicy `json:"retry,omitempty"`
 }
 
 // AdoptionPolicy says when an existing object may be taken over.
@@ -113,48 +129,28 @@ const (
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// ToscaSource is a TOSCA template, inline or behind a URL.
-//
-// +kubebuilder:validation:XValidation:rule="has(self.template) != has(self.url)",message="exactly one of template and url must be set"
-type ToscaSource struct {
-	// Template is the template itself, as YAML text.
+// RetryPolicy says when to try again what did not succeed: after
+// initialInterval first, then after multiplier times the wait before, up to
+// maxInterval, each a little longer by chance.
+type RetryPolicy struct {
+	// InitialInterval is the first wait. Unset: 250ms.
 	// +optional
-	Template string `json:"template,omitempty"`
-	// URL is where the template is fetched from.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be positive"
+	InitialInterval *metav1.Duration `json:"initialInterval,omitempty"`
+	// Multiplier is what each wait is multiplied with for the next. Unset: 2.
 	// +optional
-	URL string `json:"url,omitempty"`
-	// Inputs are the values of the template's inputs.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10
+	Multiplier *int32 `json:"multiplier,omitempty"`
+	// MaxInterval is the longest wait. Unset: 5m.
 	// +optional
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:Type=object
-	Inputs *runtime.RawExtension `json:"inputs,omitempty"`
-}
-
-// CSARSource is an archive, behind a URL or in a ConfigMap.
-//
-// +kubebuilder:validation:XValidation:rule="has(self.url) != has(self.configMapRef)",message="exactly one of url and configMapRef must be set"
-type CSARSource struct {
-	// URL is where the archive is fetched from.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be positive"
+	MaxInterval *metav1.Duration `json:"maxInterval,omitempty"`
+	// MaxAttempts is how often a resource is tried before the Application is
+	// Stalled, until something changes. 0: without limit.
 	// +optional
-	URL string `json:"url,omitempty"`
-	// ConfigMapRef names a key of a ConfigMap's binaryData in the same namespace.
-	// +optional
-	ConfigMapRef *KeyReference `json:"configMapRef,omitempty"`
-	// Inputs are the values of the template's inputs.
-	// +optional
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:Type=object
-	Inputs *runtime.RawExtension `json:"inputs,omitempty"`
-}
-
-// KeyReference names a key of an object in the same namespace.
-type KeyReference struct {
-	// Name of the object.
-	// +kubebuilder:validation:MinLength=1
-	Name string `json:"name"`
-	// Key in its data.
-	// +kubebuilder:validation:MinLength=1
-	Key string `json:"key"`
+	// +kubebuilder:validation:Minimum=0
+	MaxAttempts int32 `json:"maxAttempts,omitempty"`
 }

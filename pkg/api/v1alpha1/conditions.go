@@ -11,6 +11,9 @@ const (
 	ConditionHeld = "Held"
 	// ConditionHealthy is true when every resource is Current by kstatus.
 	ConditionHealthy = "Healthy"
+	// ConditionCompleted is there, and true, once the workload has said that its
+	// work is done.
+	ConditionCompleted = "Completed"
 	// ConditionReconciling is there, and true, while work goes on.
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is there, and true, while only a user can help.
@@ -29,6 +32,7 @@ const (
 	ReasonDeleting                   = "Deleting"
 	ReasonWaiting                    = "Waiting"
 	ReasonRetrying                   = "Retrying"
+	ReasonRetriesExhausted           = "RetriesExhausted"
 	ReasonManifestInvalid            = "ManifestInvalid"
 	ReasonManifestTooLarge           = "ManifestTooLarge"
 	ReasonObserverSchemaInvalid      = "ObserverSchemaInvalid"
@@ -41,4 +45,11 @@ const (
 	ReasonKindUnsupported            = "KindUnsupported"
 	ReasonContested                  = "Contested"
 	ReasonListTooShort               = "ListTooShort"
+	ReasonHookFailed                 = "HookFailed"
+	ReasonCompleted                  = "Completed"
+	ReasonShuttingDown               = "ShuttingDown"
+	ReasonShutdownFailed             = "ShutdownFailed"
+	ReasonTranslationFailed          = "TranslationFailed"
+	ReasonFetchFailed                = "FetchFailed"
+	ReasonSourceNotAllowed           = "SourceNotAllowed"
 )

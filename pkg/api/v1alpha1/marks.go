@@ -13,6 +13,27 @@ const (
 	// comma separated) that it may have objects of, written before the first of
 	// them is created.
 	AnnotationKinds = "holdfast.dev/kinds"
+	// AnnotationNamespaces is on the Application: the namespaces beside its own
+	// that it may have objects in, comma separated, written before the first of
+	// them is created.
+	AnnotationNamespaces = "holdfast.dev/namespaces"
+	// AnnotationReconcile on an Application asks for a reconcile now. Its value,
+	// any text, is found in status.reconcileRequest when that is done.
+	AnnotationReconcile = "holdfast.dev/reconcile"
+	// AnnotationGenerate is on a Secret of a manifest. It names keys that are
+	// filled with random text when the Secret is created and never again, comma
+	// separated, each with an optional length: "password,root-password:32".
+	AnnotationGenerate = "holdfast.dev/generate"
+	// AnnotationDeletionPolicy is on a manifest and says what becomes of that one
+	// object when it is no longer desired: Delete or Orphan. Unset: as
+	// spec.deletionPolicy says.
+	AnnotationDeletionPolicy = "holdfast.dev/deletion-policy"
+	// AnnotationCompleted on an Application is when its workload has said that its
+	// work is done (RFC 3339).
+	AnnotationCompleted = "holdfast.dev/completed"
+	// AnnotationShutDown on an Application is when its workload has said, in its
+	// shutdown, that it may be deleted (RFC 3339).
+	AnnotationShutDown = "holdfast.dev/shut-down"
 	// Finalizer keeps an Application until its resources are gone.
 	Finalizer = "holdfast.dev/resources"
 	// FieldManager is the name under which the controller writes.

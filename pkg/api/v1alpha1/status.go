@@ -31,6 +31,36 @@ type ApplicationStatus struct {
 	// +listType=atomic
 	Resources []ResourceStatus `json:"resources,omitempty"`
 
+	// Services has the address that clients use for each Service: host:port, or
+	// <pending> until it is known. The key is the name of the Service, with
+	// "namespace/" before it if that is not the Application's.
+	// +optional
+	Services map[string]string `json:"services,omitempty"`
+
+	// SourceDigest is the SHA-256 digest of what the manifests were translated
+	// from: the template or archive, and the inputs. Not set for spec.manifest.
+	// +optional
+	SourceDigest string `json:"sourceDigest,omitempty"`
+	// ManifestDigest is the SHA-256 digest of the manifests that the source was
+	// translated into. Not set for spec.manifest.
+	// +optional
+	ManifestDigest string `json:"manifestDigest,omitempty"`
+	// Outputs are the outputs of the template that can be evaluated.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	Outputs *runtime.RawExtension `json:"outputs,omitempty"`
+
+	// Hooks is the state of the hooks.
+	// +optional
+	Hooks *HooksStatus `json:"hooks,omitempty"`
+
+	// ReconcileRequest is the value of the annotation holdfast.dev/reconcile that
+	// was last acted on.
+	// +optional
+	ReconcileRequest string `json:"reconcileRequest,omitempty"`
+
 	// Accepted lists the leaves that the API server accepted in another form
 	// than they were written.
 	// +optional

@@ -1,0 +1,19 @@
+package v1
+
+// Defaulted returns the spec as the API server would have filled it in.
+func (s MysqlSpec) Defaulted() MysqlSpec {
+	for _, field := range []struct {
+		value    *string
+		fallback string
+	}{
+		{&s.CPU, "500m"}, {&s.Memory, "512Mi"}, {&s.Storage, "1Gi"}, {&s.Version, "8.4"}, {&s.Database, "app"},
+	} {
+		if *field.value == "" {
+			*field.value = field.fallback
+		}
+	}
+	if s.DeletionPolicy == "" {
+		s.DeletionPolicy = DeletionKeep
+	}
+	return s
+}
