@@ -136,7 +136,8 @@ func (c Comparison) Patch(uid, resourceVersion string) (guards, ops []Op) {
 	return guards, ops
 }
 
-// Remove is the removal of one scalar that is known to be there.
+// Remove is the removal of one value that is known to be there. Of several
+// elements of one list the last comes first: their indices stay valid.
 func Remove(path *observer.Path, value any) Difference {
 	pointer := path.Pointer()
 	return Difference{

@@ -27,7 +27,9 @@ func (e *Error) Error() string {
 // Fault is one fault of one manifest of an Application. It never quotes a value
 // of a Secret.
 type Fault struct {
-	// Position is the index in spec.manifest.
+	// Field is where the list of manifests is; nil for spec.manifest.
+	Field Path
+	// Position is the index in it.
 	Position int
 	// ID of the object; zero if the manifest does not identify one.
 	ID ID
@@ -40,11 +42,19 @@ type Fault struct {
 // spec.manifest[2].metadata.labels.tier (Service default/echo): message.
 func (f *Fault) Error() string {
 	var text strings.Builder
-	text.WriteString(Path{"spec", "manifest", f.Position}.with(f.Path...).String())
+	text.WriteString(fieldOr(f.Field).with(f.Position).with(f.Path...).String())
 	if f.ID.Name != "" {
 		fmt.Fprintf(&text, " (%s)", f.ID)
 	}
 	return text.String() + ": " + f.Message
+}
+
+// fieldOr is where a list of manifests is.
+func fieldOr(field Path) Path {
+	if field == nil {
+		return Path{"spec", "manifest"}
+	}
+	return field
 }
 
 // describe names the type of a value for a message, never the value.

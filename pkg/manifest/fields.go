@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -47,6 +48,17 @@ func (d *draft) checkTexts(field, mark string) {
 	}
 	if _, there := texts[mark]; there {
 		d.fault(at.with(mark), "says whose the object is, and only Holdfast sets it: remove it")
+	}
+}
+
+// checkDeletionPolicy checks what a manifest says about the end of its object.
+func (d *draft) checkDeletionPolicy() {
+	annotations, _ := d.metadata()["annotations"].(map[string]any)
+	switch annotations[v1alpha1.AnnotationDeletionPolicy] {
+	case nil, string(v1alpha1.DeletionDelete), string(v1alpha1.DeletionOrphan):
+	default:
+		at := Path{"metadata", "annotations", v1alpha1.AnnotationDeletionPolicy}
+		d.fault(at, fmt.Sprintf("must be %s or %s", v1alpha1.DeletionDelete, v1alpha1.DeletionOrphan))
 	}
 }
 

@@ -149,6 +149,6 @@ func (d *draft) refuseTwin(firsts map[ID]*draft) {
 		firsts[d.id] = d
 		return
 	}
-	d.fault(nil, fmt.Sprintf("is the same object as spec.manifest[%d] (%s here, %s there): keep one of them",
-		first.position, d.content["apiVersion"], first.content["apiVersion"]))
+	d.fault(nil, fmt.Sprintf("is the same object as %s (%s here, %s there): keep one of them",
+		fieldOr(d.Field).with(first.position), d.content["apiVersion"], first.content["apiVersion"]))
 }

@@ -37,6 +37,9 @@ type Options struct {
 	// that is not known is taken as namespaced, unless a
 	// CustomResourceDefinition among the manifests says otherwise.
 	Scopes Scopes
+	// Field is where faults say that the list of manifests is; nil for
+	// spec.manifest.
+	Field Path
 }
 
 // Normalize checks the manifests of an Application and returns them with their
@@ -91,6 +94,7 @@ func (d *draft) normalize(manifest map[string]any) {
 	d.dropServerFields()
 	d.checkTexts("labels", v1alpha1.LabelApplicationUID)
 	d.checkTexts("annotations", v1alpha1.AnnotationTrackingID)
+	d.checkDeletionPolicy()
 	if IsSecret(d.kind) {
 		d.foldStringData()
 	}
@@ -102,11 +106,11 @@ func (d *draft) object() Object {
 }
 
 func (d *draft) fault(path Path, message string) {
-	d.faults = append(d.faults, &Fault{Position: d.position, ID: d.id, Path: path, Message: message})
+	d.faults = append(d.faults, &Fault{Field: d.Field, Position: d.position, ID: d.id, Path: path, Message: message})
 }
 
 func (d *draft) warn(path Path, message string) {
-	warning := Fault{Position: d.position, ID: d.id, Path: path, Message: message}
+	warning := Fault{Field: d.Field, Position: d.position, ID: d.id, Path: path, Message: message}
 	d.warnings = append(d.warnings, warning.Error())
 }
 

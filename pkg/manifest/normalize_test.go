@@ -270,6 +270,8 @@ func TestNormalizeRefuses(t *testing.T) {
 		{"the annotation that only Holdfast sets", "{apiVersion: v1, kind: Service, metadata: {name: a, annotations: {holdfast.dev/tracking-id: x}}}",
 			[]string{`spec.manifest[0].metadata.annotations["holdfast.dev/tracking-id"] (Service shop/a): says whose the object is, and only Holdfast sets it: remove it`}},
 
+		{"a deletion policy that there is not", "{apiVersion: v1, kind: Service, metadata: {name: a, annotations: {holdfast.dev/deletion-policy: Keep}}}",
+			[]string{`spec.manifest[0].metadata.annotations["holdfast.dev/deletion-policy"] (Service shop/a): must be Delete or Orphan`}},
 		{"the Application itself", "{apiVersion: holdfast.dev/v1, kind: Application, metadata: {name: echo}}",
 			[]string{"spec.manifest[0] (Application.holdfast.dev shop/echo): is the Application itself: an Application cannot hold itself"}},
 		{"the namespace of the Application", "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}",

@@ -47,8 +47,8 @@ func redact(content, other map[string]any, mark string) map[string]any {
 		return content
 	}
 	redacted := maps.Clone(content)
-	for _, field := range []string{"data", "stringData"} {
-		if value, ok := content[field]; ok {
+	for field, value := range content {
+		if SecretField(field) {
 			redacted[field] = maskAll(value, other[field], mark)
 		}
 	}
@@ -60,6 +60,16 @@ func redact(content, other map[string]any, mark string) map[string]any {
 		redacted["metadata"] = metadata
 	}
 	return redacted
+}
+
+// SecretField tells whether only readers of a Secret may see a field of it. What
+// is not known to be open is not: it may be a typing error, stringdata.
+func SecretField(field string) bool {
+	switch field {
+	case "apiVersion", "kind", "metadata", "type", "immutable", "":
+		return false
+	}
+	return true
 }
 
 // isSecret errs on the side of masking: half an object may lack its apiVersion.

@@ -25,7 +25,7 @@ const (
 
 var (
 	errTooLarge  = errors.New("the number does not fit in 64 bits: put it in quotes if it is text")
-	errNotFinite = errors.New("infinity and NaN cannot be sent to an API server: put the word in quotes if it is text")
+	errNotFinite = errors.New("infinity and NaN have no place in a manifest: put the word in quotes if it is text")
 	errTagFormat = errors.New("the value does not have the form that its tag says")
 	errBinary    = errors.New("the tag !!binary is not supported: write the base64 text without it")
 )
@@ -57,9 +57,9 @@ func plain(tag, text string) (any, error) {
 	case tagBool:
 		return strings.EqualFold(text, "true"), nil
 	case tagInt:
-		return integer(text)
+		return Integer(text)
 	case tagFloat:
-		return float(text)
+		return Float(text)
 	default:
 		if value, ok := oldBooleans[text]; ok {
 			return value, nil
@@ -111,8 +111,8 @@ func wrongTag(tag string) error {
 	return errors.New("the tag " + quoteKey(tag) + " is not supported: Kubernetes has no types of one's own")
 }
 
-// integer reads 12, 0x1F, 0644, 0o644, 0b11 and 1_000.
-func integer(text string) (any, error) {
+// Integer reads the text of a YAML integer as an int64: 12, 0x1F, 0644, 0o644, 0b11 and 1_000.
+func Integer(text string) (any, error) {
 	digits := strings.ReplaceAll(text, "_", "")
 	value, err := strconv.ParseInt(digits, 0, 64)
 	if err != nil {
@@ -121,9 +121,10 @@ func integer(text string) (any, error) {
 	return value, nil
 }
 
-// float reads every number that has a fraction or an exponent, and the
-// integers that YAML takes for floats: 08, and those of more than 64 bits.
-func float(text string) (any, error) {
+// Float reads the text of a YAML float, as an int64 if its value is whole: every
+// number that has a fraction or an exponent, and the integers that YAML takes for
+// floats: 08, and those of more than 64 bits.
+func Float(text string) (any, error) {
 	digits := strings.ReplaceAll(text, "_", "")
 	if !strings.ContainsAny(digits, ".eE") {
 		value, err := strconv.ParseInt(digits, 10, 64)
