@@ -1,0 +1,59 @@
+// Package suggest finds the name that a mistyped one was meant to be.
+package suggest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// DidYouMean suggests the name that is nearest to a mistyped one, or that it is
+// the beginning of; it is empty if none is near.
+func DidYouMean(typed string, names []string) string {
+	best, nearest := "", 1+max(2, len(typed)/3)
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if !strings.HasPrefix(name, typed) && max(len(name)-len(typed), len(typed)-len(name)) >= nearest {
+			continue
+		}
+		distance := editDistance(strings.ToLower(typed), strings.ToLower(name))
+		if len(typed) > 2 && strings.HasPrefix(name, typed) {
+			distance = 1
+		}
+		if distance < nearest && distance < len(name) {
+			best, nearest = name, distance
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(": did you mean %s?", best)
+}
+
+// editDistance is how many letters must be added, removed, exchanged or swapped
+// with their neighbour to make b of a.
+func editDistance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return len(a) + len(b) // nobody mistypes that
+	}
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			exchange := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				exchange++
+			}
+			rows[i][j] = min(exchange, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}
