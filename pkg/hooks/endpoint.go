@@ -1,0 +1,89 @@
+package hooks
+
+import (
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Pending is the address of a Service that has none yet.
+const Pending = "<pending>"
+
+// Address is a listener of ResourcePostCreate, ResourcePostUpdate and
+// ResourceObserved: it finds the address of a Service.
+func Address(s *Seen) error {
+	if s.ID.Group == "" && s.ID.Kind == "Service" {
+		s.Address = Endpoint(s.Live)
+	}
+	return nil
+}
+
+// Endpoint is where clients reach a live Service, host:port with its first port:
+//
+//	type          address
+//	LoadBalancer  IP or host name that the balancer has; <pending> until it has one
+//	NodePort      <node>:port, with the port of the nodes
+//	ExternalName  the name
+//	others        name.namespace.svc, in the cluster
+func Endpoint(service map[string]any) string {
+	kind, _, _ := unstructured.NestedString(service, "spec", "type")
+	port := firstPort(service, "port")
+	switch kind {
+	case "LoadBalancer":
+		host := ingressHost(service)
+		if host == "" {
+			return Pending
+		}
+		return join(host, port)
+	case "NodePort":
+		return join("<node>", firstPort(service, "nodePort"))
+	case "ExternalName":
+		name, _, _ := unstructured.NestedString(service, "spec", "externalName")
+		return join(name, port)
+	}
+	name, _, _ := unstructured.NestedString(service, "metadata", "name")
+	namespace, _, _ := unstructured.NestedString(service, "metadata", "namespace")
+	return join(name+"."+namespace+".svc", port)
+}
+
+func ingressHost(service map[string]any) string {
+	ingresses, _, _ := unstructured.NestedFieldNoCopy(service, "status", "loadBalancer", "ingress")
+	list, _ := ingresses.([]any)
+	for _, item := range list {
+		ingress, _ := item.(map[string]any)
+		for _, key := range []string{"ip", "hostname"} {
+			if host, _ := ingress[key].(string); host != "" {
+				return host
+			}
+		}
+	}
+	return ""
+}
+
+// firstPort is the number of a Service's first port, "" if there is none.
+func firstPort(service map[string]any, field string) string {
+	value, _, _ := unstructured.NestedFieldNoCopy(service, "spec", "ports")
+	ports, _ := value.([]any)
+	if len(ports) == 0 {
+		return ""
+	}
+	port, _ := ports[0].(map[string]any)
+	switch n := port[field].(type) {
+	case int64:
+		return strconv.FormatInt(n, 10)
+	case float64:
+		return strconv.FormatInt(int64(n), 10)
+	}
+	return ""
+}
+
+func join(host, port string) string {
+	if port == "" {
+		return host
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return host + ":" + port
+}

@@ -1,0 +1,141 @@
+package hooks
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// GeneratedKey is a key of a Secret that is filled with random text.
+type GeneratedKey struct {
+	Name string
+	// Length in characters of the alphabet A-Z, a-z, 0-9: 6 bits each, nearly.
+	Length int
+}
+
+const (
+	defaultLength  = 32
+	shortestSecret = 8
+	longestSecret  = 1024
+)
+
+var keyName = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
+
+// GeneratedKeys reads the annotation holdfast.dev/generate of a manifest:
+// "password,root-password:32". It returns nothing for an object without it.
+func GeneratedKeys(object map[string]any) ([]GeneratedKey, error) {
+	text, has := annotation(object, v1alpha1.AnnotationGenerate)
+	if !has {
+		return nil, nil
+	}
+	var keys []GeneratedKey
+	for part := range strings.SplitSeq(text, ",") {
+		name, length, hasLength := strings.Cut(strings.TrimSpace(part), ":")
+		key := GeneratedKey{Name: name, Length: defaultLength}
+		if !keyName.MatchString(name) {
+			return nil, fmt.Errorf("%q is no key of a Secret: letters, digits, '-', '_' and '.' are", name)
+		}
+		if hasLength {
+			n, err := strconv.Atoi(length)
+			if err != nil || n < shortestSecret || n > longestSecret {
+				return nil, fmt.Errorf("%s has length %q: it must be a number from %d to %d", name, length, shortestSecret, longestSecret)
+			}
+			key.Length = n
+		}
+		for _, k := range keys {
+			if k.Name == name {
+				return nil, fmt.Errorf("%s is there twice", name)
+			}
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// CheckGenerate is a listener of ApplicationMangling. It refuses what Generate
+// could not do, or what would undo it.
+func CheckGenerate(m *Mangling) error {
+	for _, o := range m.Objects {
+		if err := checkGenerate(o, m.Entries[o.ID]); err != nil {
+			return fmt.Errorf("%s: annotation %s: %w", o.ID, v1alpha1.AnnotationGenerate, err)
+		}
+	}
+	return nil
+}
+
+func checkGenerate(o manifest.Object, entry *observer.Entry) error {
+	keys, err := GeneratedKeys(o.Content)
+	if err != nil || keys == nil {
+		return err
+	}
+	if !manifest.IsSecret(o.ID.GroupKind()) {
+		return fmt.Errorf("is for Secrets only, this is a %s", o.ID.Kind)
+	}
+	data, _ := o.Content["data"].(map[string]any)
+	for _, key := range keys {
+		if _, set := data[key.Name]; set {
+			return fmt.Errorf("the manifest gives %s a value as well: leave one of them out", key.Name)
+		}
+	}
+	if entry != nil && !entry.Default && entry.Root.Field("data") != nil && entry.Root.Field("data").Shape == observer.Leaf {
+		return fmt.Errorf("the observer schema holds all of data, and would remove what is generated: name the keys to hold")
+	}
+	return nil
+}
+
+// Generate is a listener of ResourcePreCreate: it fills the keys that the
+// annotation names, in a Secret that is being created. They are not observed.
+func Generate(c *Creating) error {
+	keys, err := GeneratedKeys(c.Object)
+	if err != nil || len(keys) == 0 || !manifest.IsSecret(c.ID.GroupKind()) {
+		return err
+	}
+	data, _ := c.Object["data"].(map[string]any)
+	if data == nil {
+		data = map[string]any{}
+		c.Object["data"] = data
+	}
+	for _, key := range keys {
+		text, err := randomText(c.Random, key.Length)
+		if err != nil {
+			return fmt.Errorf("generating %s: %w", key.Name, err)
+		}
+		data[key.Name] = base64.StdEncoding.EncodeToString(text)
+	}
+	return nil
+}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+// randomText takes each character of the alphabet with the same probability:
+// bytes that would make the first ones more likely are thrown away.
+func randomText(random io.Reader, length int) ([]byte, error) {
+	const fair = 256 - 256%len(alphabet)
+	text := make([]byte, 0, length)
+	buffer := make([]byte, 2*length)
+	for len(text) < length {
+		if _, err := io.ReadFull(random, buffer); err != nil {
+			return nil, err
+		}
+		for _, b := range buffer {
+			if int(b) < fair && len(text) < length {
+				text = append(text, alphabet[int(b)%len(alphabet)])
+			}
+		}
+	}
+	return text, nil
+}
+
+func annotation(object map[string]any, key string) (string, bool) {
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	text, ok := annotations[key].(string)
+	return text, ok
+}

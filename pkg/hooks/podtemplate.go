@@ -1,0 +1,63 @@
+package hooks
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// podSpecs are the kinds that make Pods, and where their specs are.
+var podSpecs = map[schema.GroupKind][]string{
+	{Kind: "Pod"}:                        {"spec"},
+	{Kind: "ReplicationController"}:      {"spec", "template", "spec"},
+	{Group: "apps", Kind: "Deployment"}:  {"spec", "template", "spec"},
+	{Group: "apps", Kind: "StatefulSet"}: {"spec", "template", "spec"},
+	{Group: "apps", Kind: "DaemonSet"}:   {"spec", "template", "spec"},
+	{Group: "apps", Kind: "ReplicaSet"}:  {"spec", "template", "spec"},
+	{Group: "batch", Kind: "Job"}:        {"spec", "template", "spec"},
+	{Group: "batch", Kind: "CronJob"}:    {"spec", "jobTemplate", "spec", "template", "spec"},
+}
+
+// podSpec is the spec of the Pods that an object makes, nil if it makes none.
+func podSpec(o manifest.Object) map[string]any {
+	steps, makesPods := podSpecs[o.ID.GroupKind()]
+	if !makesPods {
+		return nil
+	}
+	at := o.Content
+	for _, step := range steps {
+		at, _ = at[step].(map[string]any)
+	}
+	return at
+}
+
+// containers are those of a Pod spec, init containers first.
+func containers(spec map[string]any) []map[string]any {
+	var found []map[string]any
+	for _, field := range []string{"initContainers", "containers"} {
+		list, _ := spec[field].([]any)
+		for _, item := range list {
+			if container, ok := item.(map[string]any); ok {
+				found = append(found, container)
+			}
+		}
+	}
+	return found
+}
+
+// appendNamed appends an element to a list of named elements, unless one of that
+// name is there.
+func appendNamed(parent map[string]any, field string, element map[string]any) bool {
+	value, there := parent[field]
+	list, isList := value.([]any)
+	if there && !isList {
+		return false // the API server will say what is wrong with it
+	}
+	for _, item := range list {
+		if other, ok := item.(map[string]any); ok && other["name"] == element["name"] {
+			return false
+		}
+	}
+	parent[field] = append(list, element)
+	return true
+}

@@ -1,0 +1,64 @@
+package hooks
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Point is a moment at which listeners are called, in the order in which they
+// were registered. The first error ends the run.
+type Point[E any] struct {
+	name      string
+	listeners []listener[E]
+}
+
+type listener[E any] struct {
+	name string
+	call func(E) error
+}
+
+// Error is that of one listener.
+type Error struct {
+	// Point and Listener say where it happened.
+	Point, Listener string
+	Err             error
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("hook %s of %s: %v", e.Listener, e.Point, e.Err)
+}
+
+// Unwrap returns the listener's error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Listen registers a listener under the name that errors have. Points are filled
+// before they are run; Listen is not for use beside Run.
+func (p *Point[E]) Listen(name string, call func(E) error) {
+	p.listeners = append(p.listeners, listener[E]{name, call})
+}
+
+// Run calls the listeners. A panic of one is an error like any other; its value
+// is not repeated, for it may contain anything.
+func (p *Point[E]) Run(event E) error {
+	for _, l := range p.listeners {
+		if err := l.run(event); err != nil {
+			return &Error{Point: p.name, Listener: l.name, Err: err}
+		}
+	}
+	return nil
+}
+
+func (l listener[E]) run(event E) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic (%T)", r)
+		}
+	}()
+	return l.call(event)
+}
+
+// and is a point with the listeners of both, p's first.
+func (p Point[E]) and(other Point[E]) Point[E] {
+	p.listeners = slices.Concat(p.listeners, other.listeners)
+	return p
+}
