@@ -1,0 +1,70 @@
+package fetch
+
+import (
+	"net"
+	"net/netip"
+	"syscall"
+)
+
+// special are the networks that lead to this host, to its cluster or to nobody,
+// beside those that net/netip has names for.
+var special = prefixes(
+	"0.0.0.0/8",       // this network
+	"100.64.0.0/10",   // carrier-grade NAT, and many clusters
+	"192.0.0.0/24",    // protocol assignments
+	"192.0.2.0/24",    // documentation
+	"198.18.0.0/15",   // benchmarks
+	"198.51.100.0/24", // documentation
+	"203.0.113.0/24",  // documentation
+	"240.0.0.0/4",     // reserved, and broadcast
+	"64:ff9b::/96",    // NAT64: an IPv4 address inside
+	"64:ff9b:1::/48",  // NAT64, local
+	"100::/64",        // discard
+	"2001::/23",       // protocol assignments, Teredo
+	"2001:db8::/32",   // documentation
+	"2002::/16",       // 6to4: an IPv4 address inside
+	"fec0::/10",       // site-local
+)
+
+func prefixes(texts ...string) []netip.Prefix {
+	list := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		list[i] = netip.MustParsePrefix(text)
+	}
+	return list
+}
+
+// control refuses a connection by the address that a name has led to. It is called
+// for each address, after resolution: what a name means next does not matter.
+func (f *Fetcher) control(_, address string, _ syscall.RawConn) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return notAllowed("the address cannot be read")
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return notAllowed("the address cannot be read")
+	}
+	if f.reachable(ip) {
+		return nil
+	}
+	return notAllowed("the host has an address that is not public, and in no --allow-url-network")
+}
+
+func (f *Fetcher) reachable(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	for _, network := range f.options.Networks {
+		if network.Contains(ip) {
+			return true
+		}
+	}
+	if !ip.IsGlobalUnicast() || ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() {
+		return false
+	}
+	for _, network := range special {
+		if network.Contains(ip) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,138 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/fetch"
+	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// Reader reads ConfigMaps and Secrets of an Application's namespace, with the
+// rights that the Application has. kind is ConfigMap or Secret.
+type Reader interface {
+	Read(ctx context.Context, kind, name string) (map[string]any, *plan.Problem)
+}
+
+// Fetcher fetches URLs.
+type Fetcher interface {
+	Get(ctx context.Context, url string, before fetch.Page) (fetch.Page, error)
+}
+
+// Material is what is translated.
+type Material struct {
+	Application *v1alpha1.Application
+	// Name is what messages call the template or archive.
+	Name   string
+	URL    string
+	Data   []byte
+	Inputs map[string]hooks.Input
+	// Page is what was fetched from the URL.
+	Page fetch.Page
+	// Imports has what the template imports from URLs. Translate fills it.
+	Imports map[string]fetch.Page
+
+	// stamp stands for the data in digests if the data are secret.
+	stamp string
+}
+
+// Used tells whether the manifests of an Application are made from a template or
+// an archive.
+func Used(app *v1alpha1.Application) bool { return app.Spec.Tosca != nil || app.Spec.CSAR != nil }
+
+// Static tells, once the material was translated, whether nothing but a new
+// version of the Application can change the translation: the template is inline,
+// or its digest is given, and nothing else is read.
+func (m *Material) Static() bool {
+	tosca, csar := m.Application.Spec.Tosca, m.Application.Spec.CSAR
+	fixed := tosca != nil && (tosca.URL == "" || tosca.SHA256 != "") || csar != nil && csar.SHA256 != ""
+	return fixed && len(translationOf(m.Application).InputsFrom) == 0 && len(m.Imports) == 0
+}
+
+// Same tells whether a translation of m needs not be made, because that of before
+// is the same. Imports can only be compared by translating again.
+func (m *Material) Same(before *Material) bool {
+	return before != nil && len(before.Imports) == 0 && m.Name == before.Name && m.URL == before.URL && m.stamp == before.stamp &&
+		bytes.Equal(m.Data, before.Data) && reflect.DeepEqual(m.Inputs, before.Inputs) &&
+		reflect.DeepEqual(translationOf(m.Application), translationOf(before.Application))
+}
+
+// Gather finds the template or archive of an Application, and its inputs. before
+// is what was gathered last, or nil: what has not changed is not fetched again.
+func Gather(ctx context.Context, app *v1alpha1.Application, reader Reader, fetcher Fetcher, before *Material) (*Material, *plan.Problem) {
+	m := &Material{Application: app}
+	if before != nil {
+		m.Imports = before.Imports
+	}
+	if problem := m.find(ctx, reader, fetcher, before); problem != nil {
+		return nil, problem
+	}
+	if problem := m.readInputs(ctx, reader); problem != nil {
+		return nil, problem
+	}
+	return m, nil
+}
+
+// find finds the bytes.
+func (m *Material) find(ctx context.Context, reader Reader, fetcher Fetcher, before *Material) *plan.Problem {
+	tosca, csar := m.Application.Spec.Tosca, m.Application.Spec.CSAR
+	switch {
+	case tosca != nil && tosca.URL == "":
+		m.Name, m.Data = "spec.tosca.template", []byte(tosca.Template)
+		return nil
+	case tosca != nil:
+		return m.fetch(ctx, fetcher, tosca.URL, tosca.SHA256, before)
+	case csar.URL != "":
+		return m.fetch(ctx, fetcher, csar.URL, csar.SHA256, before)
+	case csar.ConfigMapRef != nil:
+		return m.readKey(ctx, reader, "ConfigMap", *csar.ConfigMapRef)
+	default:
+		return m.readKey(ctx, reader, "Secret", *csar.SecretRef)
+	}
+}
+
+func (m *Material) fetch(ctx context.Context, fetcher Fetcher, url, digest string, before *Material) *plan.Problem {
+	m.Name, m.URL = nameOf(url), url
+	last := fetch.Page{}
+	if before != nil && before.URL == url {
+		last = before.Page
+	}
+	if digest != "" && last.Data != nil && fetch.CheckDigest(last.Data, digest) == nil {
+		m.Page, m.Data = last, last.Data // nothing else can have this digest
+		return nil
+	}
+	page, err := fetcher.Get(ctx, url, last)
+	if err == nil && digest != "" {
+		err = fetch.CheckDigest(page.Data, digest)
+	}
+	if err != nil {
+		return fetchProblem(m.Name, err)
+	}
+	m.Page, m.Data = page, page.Data
+	return nil
+}
+
+// fetchProblem says what an error of a fetch means.
+func fetchProblem(name string, err error) *plan.Problem {
+	var refused *fetch.NotAllowedError
+	if errors.As(err, &refused) {
+		return &plan.Problem{Reason: v1alpha1.ReasonSourceNotAllowed, Stalled: true, Message: fmt.Sprintf("%s is not fetched: %v", name, err)}
+	}
+	return missing("%s cannot be fetched: %v", name, err)
+}
+
+func missing(format string, args ...any) *plan.Problem {
+	return &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: fmt.Sprintf(format, args...)}
+}
+
+func translationOf(app *v1alpha1.Application) v1alpha1.Translation {
+	if app.Spec.Tosca != nil {
+		return app.Spec.Tosca.Translation
+	}
+	return app.Spec.CSAR.Translation
+}

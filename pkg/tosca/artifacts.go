@@ -1,0 +1,110 @@
+package tosca
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// artifact is a file that belongs to a node.
+type artifact struct {
+	at   place
+	file place // its path
+	kind string
+	from *file
+}
+
+// artifactsOf are the artifacts of a node template and its types, own ones first.
+func (e *evaluator) artifactsOf(n *template) []artifact {
+	var all []artifact
+	seen := map[string]bool{}
+	sources := []place{n.get("artifacts")}
+	for _, d := range n.line {
+		sources = append(sources, d.at.get("artifacts"))
+	}
+	for _, source := range sources {
+		if !e.wantMap(source) {
+			continue
+		}
+		for _, entry := range source.entries() {
+			e.step(e.ctx)
+			if a, ok := e.readArtifact(entry); ok && !seen[entry.name()] {
+				seen[entry.name()] = true
+				all = append(all, a)
+			}
+		}
+	}
+	return all
+}
+
+// readArtifact understands `name: path` and `name: {file: path, type: …}`.
+func (e *evaluator) readArtifact(p place) (artifact, bool) {
+	a := artifact{at: p, file: p, from: p.file}
+	if p.isMap() {
+		e.known(p, artifactKey)
+		a.file, a.kind = p.get("file"), p.get("type").text()
+	}
+	if !a.file.isScalar() || a.file.isNull() || a.file.text() == "" {
+		e.faults.add(p, MissingRequiredKeyname, "the artifact has no file")
+		return a, false
+	}
+	return a, true
+}
+
+// isManifest tells whether an artifact is meant to be a manifest of its node.
+func (a artifact) isManifest() bool {
+	switch a.kind {
+	case "tosca.artifacts.File", "application/yaml", "application/x-yaml", "text/yaml":
+		return true
+	case "":
+		name := strings.ToLower(a.file.text())
+		return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+	default:
+		return false
+	}
+}
+
+// getArtifact is get_artifact: [SELF | node, name]. It is the content of the file:
+// where the file is, as TOSCA has it, means nothing in a manifest.
+func getArtifact(e *evaluator, args place, s scope) value {
+	elements := args.elements()
+	if len(elements) < 2 || !elements[0].isScalar() || !elements[1].isScalar() {
+		e.faults.add(args, InvalidFunction, "get_artifact needs a node and the name of an artifact: [SELF, name]")
+		return unknown
+	}
+	n := e.entity(elements[0], s)
+	if n == nil {
+		return unknown
+	}
+	var names []string
+	for _, a := range e.artifactsOf(n) {
+		if a.at.name() == elements[1].text() {
+			return e.contentOf(a, elements[1])
+		}
+		names = append(names, a.at.name())
+	}
+	e.faults.add(elements[1], UnknownArtifact, "the node %s has no artifact %s%s", n.name, shown(elements[1].text()), e.didYouMean(elements[1].text(), names))
+	return unknown
+}
+
+// contentOf reads an artifact, as imports are read.
+func (e *evaluator) contentOf(a artifact, from place) value {
+	to, ok := e.locate(a.from, statement{at: a.at, reference: a.file.text(), repository: a.at.get("repository")})
+	if !ok {
+		return unknown
+	}
+	text, known := e.contents[to.String()]
+	if !known {
+		data := e.fetch(e.ctx, a.at, to)
+		if data == nil {
+			return unknown
+		}
+		text = string(data)
+		e.contents[to.String()] = text
+	}
+	e.spend(e.ctx, len(text)/textPerStep)
+	if !utf8.ValidString(text) || len(text) > e.limits.Manifest {
+		e.faults.add(from, InvalidManifest, "the artifact is not text, or is larger than %d bytes", e.limits.Manifest)
+		return unknown
+	}
+	return value{any: text, size: sizeOf(text)}
+}

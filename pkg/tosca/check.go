@@ -1,0 +1,151 @@
+package tosca
+
+import (
+	"slices"
+)
+
+// checker holds a value against a schema. depth bounds data types that contain
+// themselves: values are not deeper than the files they come from.
+type checker struct {
+	*evaluator
+	secret bool
+	// at is where the value is written, for mistakes within it too.
+	at place
+}
+
+// check tells what is wrong with a value. what it is of, such as "default ",
+// begins the messages; path within the value follows it.
+func (e *evaluator) check(at place, v value, s *schema) bool {
+	if v.unknown || s == nil || v.unset {
+		return true
+	}
+	c := checker{evaluator: e, secret: v.secret || IsSensitive(at.name()), at: at}
+	return c.value(v.any, s, "", 0)
+}
+
+func (c checker) value(content any, s *schema, within string, depth int) bool {
+	c.step(c.ctx)
+	if depth > c.limits.Nesting {
+		c.fault(ValueTypeMismatch, within, "is nested deeper than %d levels", c.limits.Nesting)
+		return false
+	}
+	base, chain := c.primitive(s)
+	ok := c.ofType(content, base, s, within, depth)
+	for _, constraint := range slices.Concat(chain, s.constraints) {
+		if !ok {
+			return false
+		}
+		ok = c.constrained(content, base, constraint, within)
+	}
+	return ok
+}
+
+// primitive is the type that the values of a schema have at last, with the
+// constraints that derived types add on the way. A data type that is made of
+// properties is its own.
+func (c checker) primitive(s *schema) (base string, chain []constraint) {
+	name := s.typeName
+	if isPrimitive(name) || name == "" {
+		return name, nil
+	}
+	d := c.dataType(s.at.file, name)
+	if d == nil {
+		return "", nil
+	}
+	for _, ancestor := range c.lineage(d, false) {
+		if ancestor.at.exists() {
+			chain = append(chain, c.constraintsOf(ancestor)...)
+		}
+		if isPrimitive(ancestor.parent) {
+			return ancestor.parent, chain
+		}
+	}
+	return name, chain
+}
+
+func (c checker) ofType(content any, base string, s *schema, within string, depth int) bool {
+	if base == "" || base == "any" || content == nil && base == "null" {
+		return true
+	}
+	if form, known := primitives[base]; known {
+		if !form.accepts(content) {
+			c.fault(ValueTypeMismatch, within, "%s is not %s%s", told(content, c.secret), form.article, hint(content, base))
+			return false
+		}
+		return c.entries(content, s, within, depth)
+	}
+	d := c.dataType(s.at.file, base)
+	line := c.lineage(d, false)
+	if isOpaque(line) {
+		return true
+	}
+	return c.complex(content, base, c.propertiesOf(line), within, depth)
+}
+
+// hint says what to do about a plain word that YAML takes for something else.
+func hint(content any, base string) string {
+	switch content.(type) {
+	case bool, int64, float64:
+		if base == "string" {
+			return ": put it in quotes"
+		}
+	}
+	return ""
+}
+
+// entries checks what is in a list or map.
+func (c checker) entries(content any, s *schema, within string, depth int) bool {
+	ok := true
+	switch content := content.(type) {
+	case []any:
+		for i, element := range content {
+			if s.entry != nil {
+				ok = c.value(element, s.entry, within+indexed(i), depth+1) && ok
+			}
+		}
+	case map[string]any:
+		for _, key := range keysOf(content) {
+			if s.entry != nil {
+				ok = c.value(content[key], s.entry, within+"."+key, depth+1) && ok
+			}
+			if s.key != nil {
+				ok = c.value(key, s.key, within+"."+key, depth+1) && ok
+			}
+		}
+	}
+	return ok
+}
+
+// complex checks a value of a data type that is made of properties.
+func (c checker) complex(content any, name string, properties map[string]*schema, within string, depth int) bool {
+	fields, isMap := content.(map[string]any)
+	if !isMap {
+		c.fault(ValueTypeMismatch, within, "%s is not a map, which %s is", told(content, c.secret), name)
+		return false
+	}
+	ok := true
+	for _, key := range keysOf(fields) {
+		property := properties[key]
+		if property == nil {
+			c.fault(UnknownProperty, within, "%s has no property %s%s", name, shown(key), c.didYouMean(key, keysOf(properties)))
+			ok = false
+			continue
+		}
+		ok = c.value(fields[key], property, within+"."+key, depth+1) && ok
+	}
+	for _, key := range keysOf(properties) {
+		if _, there := fields[key]; !there && properties[key].required && !properties[key].initial.exists() {
+			c.fault(MissingProperty, within, "%s needs the property %s", name, key)
+			ok = false
+		}
+	}
+	return ok
+}
+
+func (c checker) fault(code Code, within, format string, args ...any) {
+	at := c.at
+	if within != "" && !c.secret {
+		at.path = &trail{up: at.path, within: cut(within)}
+	}
+	c.faults.add(at, code, format, args...)
+}

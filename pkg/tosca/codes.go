@@ -1,0 +1,101 @@
+package tosca
+
+import (
+	"cmp"
+
+	"holdfast.dev/holdfast/pkg/tosca/csar"
+)
+
+// Code says what kind of mistake an Error is. Codes are stable: programs may
+// rely on them. docs/tosca.md lists them.
+type Code string
+
+// The codes of errors.
+const (
+	InvalidYAML            Code = "InvalidYAML"
+	DuplicateKey           Code = "DuplicateKey"
+	LimitExceeded          Code = "LimitExceeded"
+	UnknownVersion         Code = "UnknownVersion"
+	MissingRequiredKeyname Code = "MissingRequiredKeyname"
+	UnknownKeyname         Code = "UnknownKeyname"
+	InvalidShape           Code = "InvalidShape"
+	InvalidImport          Code = "InvalidImport"
+	MissingImportFile      Code = "MissingImportFile"
+	SourceNotAllowed       Code = "SourceNotAllowed"
+	UnknownRepository      Code = "UnknownRepository"
+	EmbeddedCredential     Code = "EmbeddedCredential"
+	InvalidType            Code = "InvalidType"
+	UnknownDataType        Code = "UnknownDataType"
+	ValueTypeMismatch      Code = "ValueTypeMismatch"
+	InvalidConstraint      Code = "InvalidConstraint"
+	ConstraintViolation    Code = "ConstraintViolation"
+	UnknownInput           Code = "UnknownInput"
+	MissingInput           Code = "MissingInput"
+	UnknownFunction        Code = "UnknownFunction"
+	InvalidFunction        Code = "InvalidFunction"
+	NotAvailable           Code = "NotAvailable"
+	UnknownProperty        Code = "UnknownProperty"
+	MissingProperty        Code = "MissingProperty"
+	PropertyLoop           Code = "PropertyLoop"
+	UnknownNode            Code = "UnknownNode"
+	UnknownArtifact        Code = "UnknownArtifact"
+	ForeignNode            Code = "ForeignNode"
+	DependencyLoop         Code = "DependencyLoop"
+	NotSupported           Code = "NotSupported"
+	EmptySpec              Code = "EmptySpec"
+	InvalidManifest        Code = "InvalidManifest"
+	Internal               Code = "Internal"
+
+	InvalidArchive  Code = csar.InvalidArchive
+	InsecurePath    Code = csar.InsecurePath
+	DuplicateEntry  Code = csar.DuplicateEntry
+	ArchiveTooLarge Code = csar.ArchiveTooLarge
+	InvalidMeta     Code = csar.InvalidMeta
+	NoEntry         Code = csar.NoEntry
+)
+
+// rules say what a code means without quoting anything. They stand for the
+// messages about fetched files: whoever names a URL must not learn through an
+// error what is there.
+var rules = map[Code]string{
+	InvalidYAML:            "the text is not valid YAML",
+	DuplicateKey:           "a key is in a map twice",
+	LimitExceeded:          "a limit is exceeded",
+	UnknownVersion:         "the version of TOSCA is not known",
+	MissingRequiredKeyname: "a required key is missing",
+	UnknownKeyname:         "there is no such key",
+	InvalidShape:           "the value does not have the right shape",
+	InvalidImport:          "the import is not valid",
+	MissingImportFile:      "the imported file was not found",
+	SourceNotAllowed:       "the file may not be read from there",
+	UnknownRepository:      "there is no such repository",
+	EmbeddedCredential:     "a credential is written into the template",
+	InvalidType:            "the type is not known or not valid",
+	UnknownDataType:        "the data type is not known",
+	ValueTypeMismatch:      "the value does not have the type that is declared",
+	InvalidConstraint:      "the constraint is not valid",
+	ConstraintViolation:    "the value breaks a constraint",
+	UnknownInput:           "there is no such input",
+	MissingInput:           "a required input has no value and no default",
+	UnknownFunction:        "there is no such function",
+	InvalidFunction:        "the arguments of the function are not valid",
+	NotAvailable:           "needs a running deployment; not available when manifests are rendered",
+	UnknownProperty:        "there is no such property",
+	MissingProperty:        "a required property is missing",
+	PropertyLoop:           "properties depend on each other in a loop",
+	UnknownNode:            "there is no such node template",
+	UnknownArtifact:        "there is no such artifact",
+	ForeignNode:            "the node template is no Kubernetes object",
+	DependencyLoop:         "requirements make a loop",
+	NotSupported:           "is not supported",
+	EmptySpec:              "the spec is empty",
+	InvalidManifest:        "the manifest is not valid",
+	InvalidArchive:         "the archive is not valid",
+	InsecurePath:           "a path points outside the archive",
+	DuplicateEntry:         "the archive has an entry twice",
+	ArchiveTooLarge:        "the archive is too large",
+	InvalidMeta:            "TOSCA.meta is not valid",
+	NoEntry:                "it is not clear which template is the entry",
+}
+
+func ruleOf(code Code) string { return cmp.Or(rules[code], "is not valid") }

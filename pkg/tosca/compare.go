@@ -1,0 +1,64 @@
+package tosca
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+)
+
+// compare orders two values of a type; ok is false if they have no order.
+func compare(a, b any, base string) (order int, ok bool) {
+	if units[base] != nil {
+		x, xOK := inUnits(a, base)
+		y, yOK := inUnits(b, base)
+		return cmp.Compare(x, y), xOK && yOK
+	}
+	if base == "version" {
+		return compareVersions(value{any: a}.text(), value{any: b}.text()), true
+	}
+	if x, y, both := both[int64](a, b); both {
+		return cmp.Compare(x, y), true
+	}
+	if x, y, both := both[string](a, b); both {
+		return strings.Compare(x, y), true
+	}
+	if isNumber(a) && isNumber(b) {
+		return cmp.Compare(number(a), number(b)), true
+	}
+	return 0, false
+}
+
+func both[T any](a, b any) (x, y T, ok bool) {
+	x, xOK := a.(T)
+	y, yOK := b.(T)
+	return x, y, xOK && yOK
+}
+
+func number(content any) float64 {
+	if integer, ok := content.(int64); ok {
+		return float64(integer)
+	}
+	return content.(float64)
+}
+
+// compareVersions compares part by part, numbers as numbers.
+func compareVersions(a, b string) int {
+	x, y := strings.FieldsFunc(a, isDot), strings.FieldsFunc(b, isDot)
+	for i := range min(len(x), len(y)) {
+		if order := comparePart(x[i], y[i]); order != 0 {
+			return order
+		}
+	}
+	return cmp.Compare(len(x), len(y))
+}
+
+func isDot(r rune) bool { return r == '.' || r == '-' }
+
+func comparePart(a, b string) int {
+	x, xErr := strconv.Atoi(a)
+	y, yErr := strconv.Atoi(b)
+	if xErr == nil && yErr == nil {
+		return cmp.Compare(x, y)
+	}
+	return strings.Compare(a, b)
+}

@@ -1,0 +1,116 @@
+package csar
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// Kind is what bytes are.
+type Kind int
+
+// The kinds of content. Whatever is no archive is taken to be a template.
+const (
+	Template Kind = iota
+	Zip
+	Gzip
+	Tar
+)
+
+// Detect tells what data is by its first bytes. Names do not matter: a signed URL
+// has none that tells.
+func Detect(data []byte) Kind {
+	const ustarAt = 257
+	switch {
+	case bytes.HasPrefix(data, []byte("PK\x03\x04")), bytes.HasPrefix(data, []byte("PK\x05\x06")):
+		return Zip
+	case bytes.HasPrefix(data, []byte{0x1f, 0x8b}):
+		return Gzip
+	case len(data) > ustarAt+5 && string(data[ustarAt:ustarAt+5]) == "ustar":
+		return Tar
+	default:
+		return Template
+	}
+}
+
+// Archive is a CSAR whose entries have been checked.
+type Archive struct {
+	// Entry is the path of the entry template.
+	Entry string
+	// HasMeta tells whether a TOSCA.meta named the entry.
+	HasMeta bool
+	// Version is the CSAR-Version, if TOSCA.meta has one.
+	Version string
+	// Warnings are about TOSCA.meta, in the order of its lines.
+	Warnings []string
+
+	files map[string]content
+}
+
+// content reads one file.
+type content func() ([]byte, *Error)
+
+// Open reads a zip, tar or gzipped tar. The error is an *Error.
+func Open(data []byte, limits Limits) (*Archive, error) {
+	files, fault := open(data, limits)
+	if fault != nil {
+		return nil, fault
+	}
+	archive := &Archive{files: files}
+	if fault := archive.findEntry(); fault != nil {
+		return nil, fault
+	}
+	return archive, nil
+}
+
+func open(data []byte, limits Limits) (map[string]content, *Error) {
+	if len(data) > limits.Archive {
+		return nil, fault(ArchiveTooLarge, "the archive is larger than %d bytes", limits.Archive)
+	}
+	switch Detect(data) {
+	case Zip:
+		return readZip(data, limits)
+	case Gzip:
+		return readGzip(data, limits)
+	case Tar:
+		return readTar(data, len(data), limits)
+	default:
+		return nil, fault(InvalidArchive, "is neither a zip nor a tar archive")
+	}
+}
+
+// Has reports whether a file is in the archive.
+func (a *Archive) Has(name string) bool {
+	_, there := a.files[name]
+	return there
+}
+
+// File returns the content of a file. The error is an *Error.
+func (a *Archive) File(name string) ([]byte, error) {
+	read, there := a.files[name]
+	if !there {
+		return nil, fault(InvalidArchive, "%s is not in the archive", quote(name))
+	}
+	data, fault := read()
+	if fault != nil {
+		return nil, fault
+	}
+	return data, nil
+}
+
+// Names are the paths of all files, sorted.
+func (a *Archive) Names() []string {
+	names := make([]string, 0, len(a.files))
+	for name := range a.files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// rootTemplates are the YAML files that are in no directory.
+func (a *Archive) rootTemplates() []string {
+	return slices.DeleteFunc(a.Names(), func(name string) bool {
+		return strings.Contains(name, "/") || !isYAML(name)
+	})
+}

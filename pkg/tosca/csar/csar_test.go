@@ -1,0 +1,272 @@
+package csar_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/tosca/csar"
+)
+
+const template = "tosca_definitions_version: tosca_simple_yaml_1_3\n"
+
+// entry is one entry of an archive, as the writers take it.
+type entry struct {
+	name, content string
+	mode          fs.FileMode
+	flags         uint16
+	typeflag      byte
+}
+
+func zipOf(t testing.TB, entries ...entry) []byte {
+	t.Helper()
+	var archive bytes.Buffer
+	writer := zip.NewWriter(&archive)
+	for _, e := range entries {
+		header := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Flags: e.flags}
+		if e.mode != 0 {
+			header.SetMode(e.mode)
+		}
+		w, err := writer.CreateHeader(header)
+		require.NoError(t, err)
+		if !strings.HasSuffix(e.name, "/") {
+			_, err = w.Write([]byte(e.content))
+			require.NoError(t, err)
+		}
+	}
+	require.NoError(t, writer.Close())
+	return archive.Bytes()
+}
+
+func tarOf(t testing.TB, entries ...entry) []byte {
+	t.Helper()
+	var archive bytes.Buffer
+	writer := tar.NewWriter(&archive)
+	for _, e := range entries {
+		header := &tar.Header{Name: e.name, Mode: 0o644, Size: int64(len(e.content)), Typeflag: e.typeflag, Format: tar.FormatPAX}
+		if header.Typeflag == 0 {
+			header.Typeflag = tar.TypeReg
+		}
+		if strings.HasSuffix(e.name, "/") {
+			header.Typeflag = tar.TypeDir
+		}
+		if header.Typeflag == tar.TypeSymlink || header.Typeflag == tar.TypeLink {
+			header.Linkname = "/etc/passwd"
+		}
+		if header.Typeflag == tar.TypeXGlobalHeader {
+			header = &tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "a commit"}}
+		}
+		require.NoError(t, writer.WriteHeader(header))
+		_, err := writer.Write([]byte(e.content))
+		require.NoError(t, err)
+	}
+	require.NoError(t, writer.Close())
+	return archive.Bytes()
+}
+
+func gzipOf(t testing.TB, data []byte) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	_, err := writer.Write(data)
+	require.NoError(t, err)
+	require.NoError(t, writer.Close())
+	return packed.Bytes()
+}
+
+func files(pairs ...string) (entries []entry) {
+	for i := 0; i < len(pairs); i += 2 {
+		entries = append(entries, entry{name: pairs[i], content: pairs[i+1]})
+	}
+	return entries
+}
+
+const meta = "TOSCA-Metadata/TOSCA.meta"
+
+func TestEntry(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		entries  []entry
+		entry    string
+		version  string
+		warnings []string
+	}{
+		{"TOSCA.meta of 1.0 names it", files(meta, "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.0\nEntry-Definitions: a/b.yaml\n", "a/b.yaml", template, "c.yaml", template), "a/b.yaml", "1.0", nil},
+		{"TOSCA.meta of 1.1 names it", files(meta, "TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 1.1\nEntry-Definitions: b.yaml", "b.yaml", template), "b.yaml", "1.1", nil},
+		{"TOSCA.meta of 2.0 in the root names it", files("TOSCA.meta", "TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 2.0\nEntry-Definitions: ./b.yaml\n", "b.yaml", template), "b.yaml", "2.0", nil},
+		{"the key of TOSCA in XML is the same", files(meta, "TOSCA-Meta-Version: 1.0\nCSAR-Version: 1.0\nEntry-Definitions: b.yaml\n", "b.yaml", template), "b.yaml", "1.0", nil},
+		{"without blanks, with CRLF, unknown keys and a second block", files(meta, "\r\nTOSCA-Meta-File-Version:1.0\r\nCSAR-Version:1.1\r\nX-Mine: 1\r\nOther-Definitions: x.yaml\r\nEntry-Definitions:b.yaml\r\n\r\nnonsense\r\nEntry-Definitions: c.yaml", "b.yaml", template), "b.yaml", "1.1", nil},
+		{"a line that begins with a blank continues the last", files(meta, "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nEntry-Definitions: defini\n tions/b.yaml\n", "definitions/b.yaml", template), "definitions/b.yaml", "1.1", nil},
+		{"without versions there are warnings", files(meta, "Entry-Definitions: b.yaml\n", "b.yaml", template), "b.yaml", "", []string{"TOSCA-Metadata/TOSCA.meta: TOSCA-Meta-File-Version is missing", "TOSCA-Metadata/TOSCA.meta: CSAR-Version is missing"}},
+		{"a root TOSCA.meta of 1.1 is a warning", files("TOSCA.meta", "TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 1.1\nEntry-Definitions: b.yaml\n", "b.yaml", template), "b.yaml", "1.1", []string{"TOSCA.meta: in CSAR 1.1 it belongs into TOSCA-Metadata/TOSCA.meta"}},
+		{"2.0 without Entry-Definitions takes the only root file", files(meta, "TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 2.0\n", "b.yml", template, "d/c.yaml", template), "b.yml", "2.0", nil},
+		{"without TOSCA.meta it is the only root file", files("b.YAML", template, "readme.txt", "", "d/c.yaml", template), "b.YAML", "", nil},
+		{"directories are no files", append(files("b.yaml", template), entry{name: "c.yaml/"}, entry{name: "c.yaml/"}), "b.yaml", "", nil},
+	} {
+		for kind, pack := range map[string]func() []byte{
+			"zip":    func() []byte { return zipOf(t, row.entries...) },
+			"tar":    func() []byte { return tarOf(t, row.entries...) },
+			"tar.gz": func() []byte { return gzipOf(t, tarOf(t, row.entries...)) },
+		} {
+			t.Run(row.name+", "+kind, func(t *testing.T) {
+				archive, err := csar.Open(pack(), csar.DefaultLimits())
+				require.NoError(t, err)
+				assert.Equal(t, row.entry, archive.Entry)
+				assert.Equal(t, row.version, archive.Version)
+				assert.Equal(t, row.warnings, archive.Warnings)
+				content, err := archive.File(archive.Entry)
+				require.NoError(t, err)
+				assert.Equal(t, template, string(content))
+			})
+		}
+	}
+}
+
+func TestATarOfADirectoryAndOfACommit(t *testing.T) {
+	data := tarOf(t, entry{typeflag: tar.TypeXGlobalHeader}, entry{name: "./", typeflag: tar.TypeDir}, entry{name: "./d/", typeflag: tar.TypeDir}, entry{name: "./d/x.yaml", content: "1"}, entry{name: "./b.yaml", content: template})
+	archive, err := csar.Open(data, csar.DefaultLimits())
+	require.NoError(t, err)
+	assert.Equal(t, "b.yaml", archive.Entry)
+	assert.Equal(t, []string{"b.yaml", "d/x.yaml"}, archive.Names())
+	_, err = archive.File("nope")
+	assert.EqualError(t, err, `"nope" is not in the archive`)
+}
+
+func TestMistakes(t *testing.T) {
+	ok := files("b.yaml", template)
+	with := func(more ...entry) []entry { return append(more, ok...) }
+	many := make([]entry, 0, 10_000)
+	for i := range cap(many) {
+		many = append(many, entry{name: fmt.Sprintf("f%d", i)})
+	}
+	large := strings.Repeat("0123456789abcdef", 1<<16) + "x"
+	for _, row := range []struct {
+		name string
+		data []byte
+		code string
+		want string
+	}{
+		{"no archive", []byte("text"), csar.InvalidArchive, "is neither a zip nor a tar archive"},
+		{"a zip cut off", zipOf(t, ok...)[:60], csar.InvalidArchive, "is not a valid zip file, or not all of one: its format is broken"},
+		{"a gzip cut off", gzipOf(t, tarOf(t, ok...))[:40], csar.InvalidArchive, "is not a valid gzip file, or not all of one: it ends too early"},
+		{"a gzip of no tar", gzipOf(t, []byte(template)), csar.InvalidArchive, "is gzipped, but not a tar archive"},
+		{"a tar cut off", tarOf(t, files("b.yaml", strings.Repeat("#", 1000))...)[:700], csar.InvalidArchive, `is not a valid tar file, or not all of one: it ends within "b.yaml"`},
+		{"a path upwards", zipOf(t, with(files("../a.yaml", "")...)...), csar.InsecurePath, `the entry "../a.yaml" has an insecure path: entries are relative, with / between names, and without ..`},
+		{"a path upwards further down", zipOf(t, with(files("a/../../b", "")...)...), csar.InsecurePath, `the entry "a/../../b" has an insecure path: entries are relative, with / between names, and without ..`},
+		{"an absolute path", zipOf(t, with(files("/etc/passwd", "")...)...), csar.InsecurePath, `the entry "/etc/passwd" has an insecure path: entries are relative, with / between names, and without ..`},
+		{"a backslash", zipOf(t, with(files(`..\a`, "")...)...), csar.InsecurePath, `the entry "..\\a" has an insecure path: entries are relative, with / between names, and without ..`},
+		{"a drive", zipOf(t, with(files("C:a", "")...)...), csar.InsecurePath, `the entry "C:a" has an insecure path: entries are relative, with / between names, and without ..`},
+		{"a NUL", zipOf(t, with(files("a\x00b", "")...)...), csar.InsecurePath, `the entry "a\x00b" has an insecure path: entries are relative, with / between names, and without ..`},
+		{"a symbolic link in a zip", zipOf(t, with(entry{name: "l", content: "/etc/passwd", mode: fs.ModeSymlink | 0o777})...), csar.InsecurePath, `the entry "l" is a link or a device: an archive has files only`},
+		{"a symbolic link in a tar", tarOf(t, with(entry{name: "l", typeflag: tar.TypeSymlink})...), csar.InsecurePath, `the entry "l" is a link or a device: an archive has files only`},
+		{"a hard link", tarOf(t, with(entry{name: "l", typeflag: tar.TypeLink})...), csar.InsecurePath, `the entry "l" is a link or a device: an archive has files only`},
+		{"a device", tarOf(t, with(entry{name: "l", typeflag: tar.TypeChar})...), csar.InsecurePath, `the entry "l" is a link or a device: an archive has files only`},
+		{"a path upwards in a tar", tarOf(t, with(files("../a", "")...)...), csar.InsecurePath, `the entry "../a" has an insecure path: entries are relative, with / between names, and without ..`},
+		{"an encrypted entry", zipOf(t, with(entry{name: "e", flags: 1})...), csar.InvalidArchive, `the entry "e" is encrypted`},
+		{"two entries of one name", zipOf(t, with(ok...)...), csar.DuplicateEntry, `the archive has "b.yaml" twice (as "b.yaml"): which one is meant depends on who reads it`},
+		{"two entries of one name but for case", zipOf(t, with(files("B.yaml", "")...)...), csar.DuplicateEntry, `the archive has "b.yaml" twice (as "B.yaml"): which one is meant depends on who reads it`},
+		{"two entries of one name but for case, the other way", zipOf(t, append(files("b.yaml", ""), files("B.yaml", "")...)...), csar.DuplicateEntry, `the archive has "B.yaml" twice (as "b.yaml"): which one is meant depends on who reads it`},
+		{"a file that is a directory too", zipOf(t, with(files("b.yaml/c", "")...)...), csar.DuplicateEntry, `the archive has "b.yaml" as a file and as the directory of "b.yaml/c"`},
+		{"10,000 entries", zipOf(t, many...), csar.ArchiveTooLarge, "the archive has more than 1000 entries"},
+		{"1,001 entries in a tar", tarOf(t, many[:1001]...), csar.ArchiveTooLarge, "the archive has more than 1000 entries"},
+		{"an archive that is too large", append(zipOf(t, ok...), make([]byte, 9<<20)...), csar.ArchiveTooLarge, "the archive is larger than 8388608 bytes"},
+		{"a file that is too large", zipOf(t, with(files("a.bin", large)...)...), csar.ArchiveTooLarge, `"a.bin" is larger than 1048576 bytes`},
+		{"YAML that is too large", tarOf(t, files("b.yaml", large[:1<<19+1])...), csar.ArchiveTooLarge, `"b.yaml" is larger than 524288 bytes`},
+		{"a ratio of 1000", zipOf(t, with(files("a.bin", strings.Repeat("0", 1<<20))...)...), csar.ArchiveTooLarge, `the entry "a.bin" is packed more than 100 times: it unpacks to far more than it is`},
+		{"a gzip with a ratio of 1000", gzipOf(t, tarOf(t, files("a.bin", strings.Repeat("0", 1<<20), "b.bin", strings.Repeat("0", 1<<20), "b.yaml", template)...)), csar.ArchiveTooLarge, "the files of the archive are more than 100 times as large as the archive"},
+		{"a gzip of 64 MiB of zeros", gzipOf(t, make([]byte, 64<<20)), csar.ArchiveTooLarge, "the files of the archive are larger than 33554432 bytes together"},
+		{"no TOSCA.meta and no template", zipOf(t, files("a.txt", "")...), csar.NoEntry, "the archive has no TOSCA-Metadata/TOSCA.meta, so it should have exactly one YAML file in its root, and has 0"},
+		{"no TOSCA.meta and two templates", zipOf(t, files("a.yaml", "", "b.yml", "")...), csar.NoEntry, "the archive has no TOSCA-Metadata/TOSCA.meta, so it should have exactly one YAML file in its root, and has 2"},
+		{"a packed directory", zipOf(t, files("shop/a.yaml", "", "shop/TOSCA-Metadata/TOSCA.meta", "")...), csar.NoEntry, `the archive has no TOSCA-Metadata/TOSCA.meta, so it should have exactly one YAML file in its root, and has 0; all is in the directory "shop": pack what is in it, and not the directory`},
+		{"two TOSCA.meta", zipOf(t, files(meta, "", "TOSCA.meta", "")...), csar.InvalidMeta, "the archive has TOSCA-Metadata/TOSCA.meta and TOSCA.meta: keep one of them"},
+		{"no Entry-Definitions in 1.1", zipOf(t, with(files(meta, "CSAR-Version: 1.1\n")...)...), csar.NoEntry, "TOSCA-Metadata/TOSCA.meta:1: Entry-Definitions is missing: which template is the entry?"},
+		{"Entry-Definitions that are not there", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nEntry-Definitions: nope.yaml\n")...)...), csar.NoEntry, `TOSCA-Metadata/TOSCA.meta:2: the Entry-Definitions file "nope.yaml" does not exist in the archive`},
+		{"Entry-Definitions outside", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nEntry-Definitions: ../../etc/passwd\n")...)...), csar.InsecurePath, `TOSCA-Metadata/TOSCA.meta:2: Entry-Definitions "../../etc/passwd" points outside the CSAR`},
+		{"a key twice", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nCSAR-Version: 1.0\n")...)...), csar.InvalidMeta, `TOSCA-Metadata/TOSCA.meta:2: "CSAR-Version" is there twice, first on line 1`},
+		{"a line that is none", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nnonsense\n")...)...), csar.InvalidMeta, "TOSCA-Metadata/TOSCA.meta:2: a line must be like Name: value"},
+		{"an unknown CSAR-Version", zipOf(t, with(files(meta, "CSAR-Version: 3.0\n")...)...), csar.InvalidMeta, "TOSCA-Metadata/TOSCA.meta:1: CSAR-Version is none of 1.0, 1.1, 2.0"},
+		{"an unknown TOSCA-Meta-File-Version", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nTOSCA-Meta-File-Version: 7\nEntry-Definitions: b.yaml\n")...)...), csar.InvalidMeta, "TOSCA-Metadata/TOSCA.meta:2: TOSCA-Meta-File-Version is none of 1.0, 1.1"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := csar.Open(row.data, csar.DefaultLimits())
+			require.EqualError(t, err, row.want)
+			var fault *csar.Error
+			require.ErrorAs(t, err, &fault)
+			assert.Equal(t, row.code, fault.Code)
+		})
+	}
+}
+
+// Entries that share their data are counted as often as they are there.
+func TestTheSumOfAllFilesIsBounded(t *testing.T) {
+	var entries []entry
+	for i := range 40 {
+		noise := strings.Repeat(fmt.Sprintf("%07d,", i*7919), 1<<17)
+		entries = append(entries, entry{name: fmt.Sprintf("f%d", i), content: noise})
+	}
+	limits := csar.DefaultLimits()
+	limits.Ratio = 10_000 // not what is tested
+	_, err := csar.Open(tarOf(t, entries...)[:1<<23], limits)
+	require.Error(t, err, "it is cut off")
+	limits.Archive = 1 << 30
+	_, err = csar.Open(tarOf(t, entries...), limits)
+	assert.EqualError(t, err, "the files of the archive are larger than 33554432 bytes together")
+}
+
+func TestAFileThatLiesAboutItsSizeCannotBeUnpacked(t *testing.T) {
+	data := zipOf(t, files("b.yaml", strings.Repeat("x", 5000))...)
+	size := []byte{0x88, 0x13, 0, 0} // 5000
+	require.GreaterOrEqual(t, bytes.Count(data, size), 1)
+	archive, err := csar.Open(bytes.ReplaceAll(data, size, []byte{10, 0, 0, 0}), csar.DefaultLimits())
+	require.NoError(t, err)
+	_, err = archive.File("b.yaml")
+	assert.EqualError(t, err, `"b.yaml" cannot be unpacked: its format is broken`)
+}
+
+func TestANestedArchiveIsJustAFile(t *testing.T) {
+	inner := zipOf(t, files("../../evil", "x")...)
+	archive, err := csar.Open(zipOf(t, files("b.yaml", template, "inner.csar", string(inner))...), csar.DefaultLimits())
+	require.NoError(t, err)
+	content, err := archive.File("inner.csar")
+	require.NoError(t, err)
+	assert.Equal(t, inner, content)
+}
+
+// FuzzOpen holds Open to its laws: it never panics, every name is inside the
+// archive, and no file is larger than the limits allow.
+func FuzzOpen(f *testing.F) {
+	all := files(meta, "TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 1.1\nEntry-Definitions: a/b.yaml\n", "a/b.yaml", template)
+	f.Add(zipOf(f, all...))
+	f.Add(tarOf(f, all...))
+	f.Add(gzipOf(f, tarOf(f, all...)))
+	f.Add([]byte("PK\x03\x04"))
+	limits := csar.Limits{Archive: 1 << 16, Entries: 20, Sum: 1 << 16, File: 1 << 14, YAML: 1 << 13, Ratio: 100}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		archive, err := csar.Open(data, limits)
+		if err != nil {
+			var fault *csar.Error
+			require.ErrorAs(t, err, &fault)
+			require.NotEmpty(t, fault.Code)
+			return
+		}
+		require.True(t, archive.Has(archive.Entry))
+		sum := 0
+		for _, name := range archive.Names() {
+			require.True(t, fs.ValidPath(name), "%q", name)
+			content, err := archive.File(name)
+			if err == nil {
+				require.LessOrEqual(t, len(content), limits.File)
+				sum += len(content)
+			}
+		}
+		require.LessOrEqual(t, sum, limits.Sum)
+	})
+}

@@ -1,0 +1,38 @@
+package csar
+
+import "fmt"
+
+// The codes of errors. They are stable: scripts may rely on them.
+const (
+	InvalidArchive  = "InvalidArchive"
+	InsecurePath    = "InsecurePath"
+	DuplicateEntry  = "DuplicateEntry"
+	ArchiveTooLarge = "ArchiveTooLarge"
+	InvalidMeta     = "InvalidMeta"
+	NoEntry         = "NoEntryDefinitions"
+)
+
+// Error is what is wrong with an archive. File and Line are set if it is in a
+// file of the archive.
+type Error struct {
+	File    string
+	Line    int
+	Code    string
+	Message string
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	switch {
+	case e.File == "":
+		return e.Message
+	case e.Line == 0:
+		return e.File + ": " + e.Message
+	default:
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
+	}
+}
+
+func fault(code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,175 @@
+package csar
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+const (
+	metaInFolder = "TOSCA-Metadata/TOSCA.meta"
+	metaInRoot   = "TOSCA.meta"
+)
+
+// The keys of TOSCA.meta that mean something to us; all others are ignored.
+const (
+	keyFileVersion    = "TOSCA-Meta-File-Version"
+	keyOldFileVersion = "TOSCA-Meta-Version" // of the time of TOSCA in XML
+	keyVersion        = "CSAR-Version"
+	keyEntry          = "Entry-Definitions"
+)
+
+// metaLine is the value of a key and where it is.
+type metaLine struct {
+	value string
+	line  int
+}
+
+// findEntry says which file the archive is about: TOSCA.meta names it, or it is
+// the only YAML file in the root.
+func (a *Archive) findEntry() *Error {
+	inFolder, inRoot := a.Has(metaInFolder), a.Has(metaInRoot)
+	switch {
+	case inFolder && inRoot:
+		return fault(InvalidMeta, "the archive has %s and %s: keep one of them", metaInFolder, metaInRoot)
+	case inFolder:
+		return a.entryFromMeta(metaInFolder)
+	case inRoot:
+		return a.entryFromMeta(metaInRoot)
+	default:
+		return a.entryFromRoot("the archive has no " + metaInFolder + ", so it")
+	}
+}
+
+func (a *Archive) entryFromRoot(why string) *Error {
+	found := a.rootTemplates()
+	if len(found) == 1 {
+		a.Entry = found[0]
+		return nil
+	}
+	hint := ""
+	if folder := a.onlyFolder(); folder != "" {
+		hint = fmt.Sprintf("; all is in the directory %s: pack what is in it, and not the directory", quote(folder))
+	}
+	return fault(NoEntry, "%s should have exactly one YAML file in its root, and has %d%s", why, len(found), hint)
+}
+
+// onlyFolder is the directory that has everything in it, if one has.
+func (a *Archive) onlyFolder() string {
+	only := ""
+	for name := range a.files {
+		folder, _, below := strings.Cut(name, "/")
+		if !below || only != "" && folder != only {
+			return ""
+		}
+		only = folder
+	}
+	return only
+}
+
+func (a *Archive) entryFromMeta(file string) *Error {
+	data, err := a.files[file]()
+	if err != nil {
+		return err
+	}
+	block, err := parseMeta(file, string(data))
+	if err != nil {
+		return err
+	}
+	a.HasMeta = true
+	if err := a.checkVersions(file, block); err != nil {
+		return err
+	}
+	entry, there := block[keyEntry]
+	if !there || entry.value == "" {
+		if strings.HasPrefix(a.Version, "1.") {
+			return &Error{File: file, Line: 1, Code: NoEntry, Message: keyEntry + " is missing: which template is the entry?"}
+		}
+		return a.entryFromRoot(file + " has no " + keyEntry + ", so the archive")
+	}
+	return a.checkEntry(file, entry)
+}
+
+func (a *Archive) checkEntry(file string, entry metaLine) *Error {
+	name := path.Clean(entry.value)
+	if !secure(name) {
+		return &Error{File: file, Line: entry.line, Code: InsecurePath, Message: fmt.Sprintf("%s %s points outside the CSAR", keyEntry, quote(entry.value))}
+	}
+	if !a.Has(name) {
+		return &Error{File: file, Line: entry.line, Code: NoEntry, Message: fmt.Sprintf("the %s file %s does not exist in the archive", keyEntry, quote(entry.value))}
+	}
+	a.Entry = name
+	return nil
+}
+
+func (a *Archive) checkVersions(file string, block map[string]metaLine) *Error {
+	version, fault := oneOf(file, block, keyVersion, "1.0", "1.1", "2.0")
+	if fault != nil {
+		return fault
+	}
+	a.Version = version
+	key := keyFileVersion
+	if _, there := block[key]; !there {
+		if _, old := block[keyOldFileVersion]; old {
+			key = keyOldFileVersion
+		}
+	}
+	fileVersion, fault := oneOf(file, block, key, "1.0", "1.1")
+	if fileVersion == "" {
+		a.warn(file, keyFileVersion)
+	}
+	if version == "" {
+		a.warn(file, keyVersion)
+	}
+	if file == metaInRoot && strings.HasPrefix(version, "1.") {
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%s: in CSAR %s it belongs into %s", file, version, metaInFolder))
+	}
+	return fault
+}
+
+func (a *Archive) warn(file, key string) {
+	a.Warnings = append(a.Warnings, file+": "+key+" is missing")
+}
+
+// oneOf returns the value of a key that takes few values; empty if it is absent.
+func oneOf(file string, block map[string]metaLine, key string, values ...string) (string, *Error) {
+	line, there := block[key]
+	if !there {
+		return "", nil
+	}
+	for _, value := range values {
+		if line.value == value {
+			return value, nil
+		}
+	}
+	return "", &Error{File: file, Line: line.line, Code: InvalidMeta, Message: fmt.Sprintf("%s is none of %s", key, strings.Join(values, ", "))}
+}
+
+// parseMeta reads the first block, which is about the archive: lines of
+// "Name: value", where one that begins with a blank continues the last.
+func parseMeta(file, text string) (map[string]metaLine, *Error) {
+	block, last := map[string]metaLine{}, ""
+	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
+	for i, line := range strings.Split(text, "\n") {
+		if strings.TrimSpace(line) == "" {
+			if len(block) == 0 {
+				continue
+			}
+			break
+		}
+		if at := block[last]; line[0] == ' ' && last != "" {
+			at.value += strings.TrimRight(line[1:], " ")
+			block[last] = at
+			continue
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || strings.TrimSpace(name) != name {
+			return nil, &Error{File: file, Line: i + 1, Code: InvalidMeta, Message: "a line must be like Name: value"}
+		}
+		if first, twice := block[name]; twice {
+			return nil, &Error{File: file, Line: i + 1, Code: InvalidMeta, Message: fmt.Sprintf("%s is there twice, first on line %d", quote(name), first.line)}
+		}
+		block[name], last = metaLine{strings.TrimSpace(value), i + 1}, name
+	}
+	return block, nil
+}

@@ -1,0 +1,82 @@
+package csar
+
+import (
+	"io/fs"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var driveLetter = regexp.MustCompile(`^[A-Za-z]:`)
+
+// names are the entries that an archive has had so far. Every name is checked,
+// also those of directories and of files that nobody asks for: an archive with
+// one bad name was made to harm.
+type names struct {
+	limits  Limits
+	count   int
+	folded  map[string]string
+	folders map[string]bool
+}
+
+func newNames(limits Limits) *names {
+	return &names{limits: limits, folded: map[string]string{}, folders: map[string]bool{}}
+}
+
+// add returns the cleaned name of an entry; empty for the root itself.
+func (n *names) add(raw string, isDir bool) (string, *Error) {
+	if n.count++; n.count > n.limits.Entries {
+		return "", fault(ArchiveTooLarge, "the archive has more than %d entries", n.limits.Entries)
+	}
+	name := strings.TrimSuffix(strings.TrimPrefix(raw, "./"), "/")
+	if isDir && (name == "" || name == ".") {
+		return "", nil
+	}
+	if !secure(name) {
+		return "", fault(InsecurePath, "the entry %s has an insecure path: entries are relative, with / between names, and without ..", quote(raw))
+	}
+	key := strings.ToLower(name)
+	first, twice := n.folded[key]
+	sameFolder := isDir && n.folders[key] && first == name
+	if twice && !sameFolder {
+		return "", fault(DuplicateEntry, "the archive has %s twice (as %s): which one is meant depends on who reads it", quote(name), quote(first))
+	}
+	n.folded[key], n.folders[key] = name, isDir
+	return name, nil
+}
+
+// throughFile finds a file that is used as a directory: what is below it reads
+// differently wherever it is unpacked.
+func (n *names) throughFile() *Error {
+	for key, name := range n.folded {
+		for dir := path.Dir(key); dir != "."; dir = path.Dir(dir) {
+			if file, there := n.folded[dir]; there && !n.folders[dir] {
+				return fault(DuplicateEntry, "the archive has %s as a file and as the directory of %s", quote(file), quote(name))
+			}
+		}
+	}
+	return nil
+}
+
+func secure(name string) bool {
+	return fs.ValidPath(name) && !strings.ContainsAny(name, "\\\x00") && !driveLetter.MatchString(name)
+}
+
+func isYAML(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".yaml", ".yml":
+		return true
+	default:
+		return false
+	}
+}
+
+// quote quotes a name for a message and shortens it if it is too long for one.
+func quote(name string) string {
+	const longest = 80
+	if len(name) > longest {
+		return strconv.Quote(strings.ToValidUTF8(name[:longest], "")) + "…"
+	}
+	return strconv.Quote(name)
+}

@@ -1,0 +1,102 @@
+package csar
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+)
+
+// tarOverhead is what headers and padding may add to the files: two blocks of an
+// entry, and those of long names.
+const tarOverhead = 4 << 10
+
+// readGzip unpacks all of it: the index of a tar is the tar itself.
+func readGzip(data []byte, limits Limits) (map[string]content, *Error) {
+	reader, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fault(InvalidArchive, "is not a valid gzip file, or not all of one: %s", reason(err))
+	}
+	limit := limits.Sum + limits.Entries*tarOverhead
+	var unpacked bytes.Buffer
+	if _, err := unpacked.ReadFrom(io.LimitReader(reader, int64(limit)+1)); err != nil {
+		return nil, fault(InvalidArchive, "is not a valid gzip file, or not all of one: %s", reason(err))
+	}
+	if unpacked.Len() > limit {
+		return nil, limits.admitSum(int64(unpacked.Len()), len(data))
+	}
+	if Detect(unpacked.Bytes()) != Tar {
+		return nil, fault(InvalidArchive, "is gzipped, but not a tar archive")
+	}
+	return readTar(unpacked.Bytes(), len(data), limits)
+}
+
+// readTar finds the files. Their contents are parts of data. size is that of the
+// archive as it came.
+func readTar(data []byte, size int, limits Limits) (map[string]content, *Error) {
+	at := bytes.NewReader(data)
+	reader := tar.NewReader(at)
+	seen, files, sum := newNames(limits), map[string]content{}, int64(0)
+	for {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
+			return nil, fault(InvalidArchive, "is not a valid tar file, or not all of one: %s", reason(err))
+		}
+		if header.Typeflag == tar.TypeXGlobalHeader {
+			continue // git archive notes a commit in one
+		}
+		name, fault := seen.admitTar(header)
+		if fault != nil {
+			return nil, fault
+		}
+		if header.Typeflag != tar.TypeReg {
+			continue
+		}
+		sum += header.Size
+		if fault := limits.admitSum(sum, size); fault != nil {
+			return nil, fault
+		}
+		begin := len(data) - at.Len()
+		if header.Size > int64(at.Len()) {
+			return nil, notAll(name)
+		}
+		files[name] = partOf(data[begin : begin+int(header.Size)])
+	}
+	return files, seen.throughFile()
+}
+
+func notAll(name string) *Error {
+	return fault(InvalidArchive, "is not a valid tar file, or not all of one: it ends within %s", quote(name))
+}
+
+func (n *names) admitTar(header *tar.Header) (string, *Error) {
+	isDir := header.Typeflag == tar.TypeDir
+	name, bad := n.add(header.Name, isDir)
+	switch {
+	case bad != nil, isDir:
+		return name, bad
+	case header.Typeflag != tar.TypeReg:
+		return "", fault(InsecurePath, "the entry %s is a link or a device: an archive has files only", quote(header.Name))
+	case isSparse(header):
+		return "", fault(InvalidArchive, "the entry %s is a sparse file", quote(name))
+	}
+	return name, n.limits.admit(name, header.Size)
+}
+
+// isSparse: the size of a sparse file is not how many bytes the archive has of it.
+func isSparse(header *tar.Header) bool {
+	for key := range header.PAXRecords {
+		if len(key) > 11 && key[:11] == "GNU.sparse." {
+			return true
+		}
+	}
+	return header.Typeflag == tar.TypeGNUSparse
+}
+
+func partOf(data []byte) content {
+	return func() ([]byte, *Error) { return data, nil }
+}

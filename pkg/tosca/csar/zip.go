@@ -1,0 +1,98 @@
+package csar
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+)
+
+const encrypted = 0x1
+
+func readZip(data []byte, limits Limits) (map[string]content, *Error) {
+	if fault := countZip(data, limits); fault != nil {
+		return nil, fault
+	}
+	reader, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, fault(InvalidArchive, "is not a valid zip file, or not all of one: %s", reason(err))
+	}
+	seen, files, sum := newNames(limits), map[string]content{}, int64(0)
+	for _, entry := range reader.File {
+		isDir := entry.FileInfo().IsDir()
+		name, bad := seen.add(entry.Name, isDir)
+		if bad == nil && !isDir {
+			bad = admitZip(name, entry, limits)
+		}
+		if bad != nil {
+			return nil, bad
+		}
+		if isDir {
+			continue
+		}
+		sum += int64(entry.UncompressedSize64) // admitted: it is small
+		files[name] = zipContent(name, entry)
+	}
+	if fault := limits.admitSum(sum, len(data)); fault != nil {
+		return nil, fault
+	}
+	return files, seen.throughFile()
+}
+
+// countZip counts the entries before the library makes objects of them: a header
+// in the directory takes 46 bytes, and ten times that in memory.
+func countZip(data []byte, limits Limits) *Error {
+	if bytes.Count(data, []byte("PK\x01\x02")) > 2*limits.Entries {
+		return fault(ArchiveTooLarge, "the archive has more than %d entries", limits.Entries)
+	}
+	return nil
+}
+
+func admitZip(name string, entry *zip.File, limits Limits) *Error {
+	switch mode := entry.Mode(); {
+	case mode&fs.ModeType != 0:
+		return fault(InsecurePath, "the entry %s is a link or a device: an archive has files only", quote(name))
+	case entry.Flags&encrypted != 0:
+		return fault(InvalidArchive, "the entry %s is encrypted", quote(name))
+	case entry.Method != zip.Store && entry.Method != zip.Deflate:
+		return fault(InvalidArchive, "the entry %s is compressed in a way that is not supported: use deflate", quote(name))
+	case entry.UncompressedSize64 > uint64(limits.File):
+		return limits.admit(name, int64(limits.File)+1)
+	case entry.UncompressedSize64 > ratioMatters && entry.UncompressedSize64/uint64(limits.Ratio) > entry.CompressedSize64:
+		return fault(ArchiveTooLarge, "the entry %s is packed more than %d times: it unpacks to far more than it is", quote(name), limits.Ratio)
+	}
+	return limits.admit(name, int64(entry.UncompressedSize64))
+}
+
+// zipContent unpacks a file when it is asked for. The library ends with an error
+// at the declared size, and so does the LimitReader.
+func zipContent(name string, entry *zip.File) content {
+	return func() ([]byte, *Error) {
+		reader, err := entry.Open()
+		if err != nil {
+			return nil, fault(InvalidArchive, "%s cannot be unpacked: %s", quote(name), reason(err))
+		}
+		defer reader.Close()
+		var unpacked bytes.Buffer
+		unpacked.Grow(int(entry.UncompressedSize64) + bytes.MinRead)
+		if _, err := unpacked.ReadFrom(io.LimitReader(reader, int64(entry.UncompressedSize64)+1)); err != nil {
+			return nil, fault(InvalidArchive, "%s cannot be unpacked: %s", quote(name), reason(err))
+		}
+		return unpacked.Bytes(), nil
+	}
+}
+
+// reason keeps texts of the libraries short and without their package names.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, zip.ErrChecksum):
+		return "its checksum is wrong"
+	case errors.Is(err, zip.ErrFormat):
+		return "its format is broken"
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "it ends too early"
+	default:
+		return "its data are broken"
+	}
+}

@@ -1,0 +1,151 @@
+package tosca
+
+import "strings"
+
+// getProperty is get_property: [SELF | HOST | node, property, key or index…],
+// with the name of a requirement or capability before that of the property, or
+// with a path of TOSCA 2.0 before it: RELATIONSHIP, requirement, [index,] TARGET;
+// CAPABILITY, name.
+func getProperty(e *evaluator, args place, s scope) value {
+	elements := args.elements()
+	e.spend(e.ctx, len(elements))
+	if len(elements) < 2 {
+		e.faults.add(args, InvalidFunction, "get_property needs a node and a property: [SELF, name]")
+		return unknown
+	}
+	for _, element := range elements {
+		if !element.isScalar() || element.isNull() {
+			e.faults.add(element, InvalidFunction, "must be a name or an index, not %s", element.describe())
+			return unknown
+		}
+	}
+	n := e.entity(elements[0], s)
+	if n == nil {
+		return unknown
+	}
+	return e.propertyAt(n, elements[1:])
+}
+
+// entity is the node template that the first argument names.
+func (e *evaluator) entity(p place, s scope) *template {
+	switch name := p.text(); name {
+	case "SELF", "HOST", "SOURCE", "TARGET":
+		return e.relative(p, name, s)
+	default:
+		n := e.templates[name]
+		if n == nil {
+			e.faults.add(p, UnknownNode, "there is no node template %s%s", shown(name), e.near(name, func() []string { return append(e.templateNames(), "SELF", "HOST") }))
+		}
+		return n
+	}
+}
+
+func (e *evaluator) relative(p place, name string, s scope) *template {
+	switch {
+	case name == "SOURCE" || name == "TARGET":
+		e.faults.add(p, InvalidFunction, "%s is known only in relationships", name)
+		return nil
+	case s.self == nil:
+		e.faults.add(p, InvalidFunction, "%s is known only in node templates", name)
+		return nil
+	case name == "SELF":
+		return s.self
+	}
+	hosts := s.self.requirementsNamed("host")
+	if len(hosts) == 0 || hosts[0].to == nil {
+		e.faults.add(p, UnknownNode, "%s has no host in the template", s.self.name)
+		return nil
+	}
+	return hosts[0].to
+}
+
+// propertyAt finds what the arguments after the node lead to.
+func (e *evaluator) propertyAt(n *template, steps []place) value {
+	for {
+		name := steps[0].text()
+		if e.hasProperty(n, name) {
+			return e.walk(e.property(n, name, steps[0]), steps[1:])
+		}
+		if len(steps) < 2 {
+			return e.noProperty(n, steps[0])
+		}
+		switch name {
+		case "RELATIONSHIP":
+			if n, steps = e.alongRelationship(n, steps[1:]); n == nil {
+				return unknown
+			}
+			continue
+		case "CAPABILITY":
+			steps = steps[1:]
+			name = steps[0].text()
+			if len(steps) < 2 {
+				return e.noProperty(n, steps[0])
+			}
+		}
+		if capability := n.get("capabilities").get(name).get("properties").get(steps[1].text()); capability.exists() {
+			return e.walk(e.eval(capability, scope{self: n}), steps[2:])
+		}
+		targets := n.requirementsNamed(name)
+		if len(targets) == 0 || targets[0].to == nil {
+			return e.noProperty(n, steps[0])
+		}
+		n, steps = targets[0].to, steps[1:]
+	}
+}
+
+// hasProperty tells whether a property can have a value: it is assigned, or its
+// type declares it.
+func (e *evaluator) hasProperty(n *template, name string) bool {
+	return n.get("properties").get(name).exists() || n.schemas[name] != nil
+}
+
+func (e *evaluator) noProperty(n *template, p place) value {
+	names := func() []string { return append(n.get("properties").names(), keysOf(n.schemas)...) }
+	e.faults.add(p, UnknownProperty, "the node %s has no property %s%s", n.name, shown(p.text()), e.near(p.text(), names))
+	return unknown
+}
+
+// alongRelationship follows requirement, [index,] TARGET. TARGET may be left out
+// before CAPABILITY.
+func (e *evaluator) alongRelationship(n *template, steps []place) (*template, []place) {
+	requirements, index := n.requirementsNamed(steps[0].text()), int64(0)
+	at := steps[0]
+	if steps = steps[1:]; len(steps) > 1 {
+		if i, err := scalar(steps[0].node, asTosca); err == nil && isOf[int64](i) {
+			index, steps = i.(int64), steps[1:]
+		}
+	}
+	if len(steps) > 1 && steps[0].text() == "TARGET" {
+		steps = steps[1:]
+	}
+	if index < 0 || index >= int64(len(requirements)) || requirements[index].to == nil || len(steps) == 0 {
+		e.faults.add(at, UnknownNode, "the node %s has no such requirement%s", n.name, e.near(at.text(), n.requirementNames))
+		return nil, nil
+	}
+	return requirements[index].to, steps
+}
+
+func (n *template) requirementNames() []string {
+	names := make([]string, len(n.requirements))
+	for i, r := range n.requirements {
+		names[i] = r.name
+	}
+	return names
+}
+
+// getAttribute answers for attributes that are properties, which TOSCA 2.0
+// reflects as attributes. All others need a running deployment.
+func getAttribute(e *evaluator, args place, s scope) value {
+	elements := args.elements()
+	if len(elements) >= 2 && elements[0].isScalar() && elements[1].isScalar() {
+		name := elements[0].text()
+		n := e.templates[name]
+		if strings.EqualFold(name, "SELF") && s.self != nil {
+			n = s.self
+		}
+		if n != nil && n.get("properties").get(elements[1].text()).exists() {
+			return getProperty(e, args, s)
+		}
+	}
+	return notAvailable(e, args, s)
+}

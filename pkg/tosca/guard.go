@@ -1,0 +1,167 @@
+package tosca
+
+import (
+	"fmt"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// guard checks a parsed file before anything walks through it: how deep and how
+// large it is once its aliases are followed, that no alias is within its own
+// anchor, that keys are text and not there twice, and that tags are YAML's own.
+// After it, every walk through the file ends.
+func (t *translator) guard(f *file, root *yaml.Node) {
+	g := guard{t: t, f: f, done: map[*yaml.Node]extent{}, open: map[*yaml.Node]bool{}}
+	g.measure(root, 1)
+}
+
+// extent is how large a value is with all its aliases followed.
+type extent struct{ nodes, depth int }
+
+type guard struct {
+	t    *translator
+	f    *file
+	done map[*yaml.Node]extent // of anchors
+	open map[*yaml.Node]bool
+}
+
+func (g *guard) measure(n *yaml.Node, depth int) extent {
+	if n.Kind == yaml.AliasNode {
+		return g.alias(n, depth)
+	}
+	g.t.nodes++
+	if g.t.nodes > g.t.limits.Nodes {
+		g.halt(n, fmt.Sprintf("the files have more than %d values", g.t.limits.Nodes))
+	}
+	g.checkTag(n)
+	if n.Kind == yaml.ScalarNode {
+		return extent{1, 0}
+	}
+	if depth > g.t.limits.Nesting {
+		g.halt(n, g.tooDeep())
+	}
+	if n.Anchor != "" {
+		g.open[n] = true
+	}
+	if n.Kind == yaml.MappingNode {
+		g.checkKeys(n)
+	}
+	size := extent{1, 0}
+	for _, child := range n.Content {
+		size = g.add(n, size, g.measure(child, depth+1))
+	}
+	size.depth++
+	if n.Anchor != "" {
+		g.open[n] = false
+		g.done[n] = size
+	}
+	return size
+}
+
+func (g *guard) add(n *yaml.Node, size, child extent) extent {
+	size.nodes += child.nodes
+	size.depth = max(size.depth, child.depth)
+	if size.nodes > g.t.limits.Expanded {
+		g.halt(n, fmt.Sprintf("the file has more than %d values once its aliases are followed", g.t.limits.Expanded))
+	}
+	return size
+}
+
+func (g *guard) alias(n *yaml.Node, depth int) extent {
+	if g.open[n.Alias] {
+		g.halt(n, "the anchor "+quote(n.Value)+" contains this alias of it")
+	}
+	size, measured := g.done[n.Alias]
+	if !measured {
+		return extent{1, 0} // a scalar
+	}
+	if depth+size.depth > g.t.limits.Nesting {
+		g.halt(n, g.tooDeep())
+	}
+	return size
+}
+
+func (g *guard) tooDeep() string {
+	return fmt.Sprintf("nested deeper than %d levels", g.t.limits.Nesting)
+}
+
+// halt ends the translation: going on would be the harm that is guarded against.
+func (g *guard) halt(n *yaml.Node, message string) {
+	code := LimitExceeded
+	if n.Kind == yaml.AliasNode && g.open[n.Alias] {
+		code = InvalidYAML
+	}
+	g.t.faults.addAt(g.f, n.Line, n.Column, code, message)
+	panic(stop{g.t.faults.err()})
+}
+
+func (g *guard) checkTag(n *yaml.Node) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		if n.Tag == tagMap {
+			return
+		}
+	case yaml.SequenceNode:
+		if n.Tag == tagSeq {
+			return
+		}
+	default:
+		switch n.ShortTag() {
+		case tagStr, tagInt, tagFloat, tagBool, tagNull, tagTimestamp, tagMerge:
+			return
+		}
+	}
+	g.t.faults.addAt(g.f, n.Line, n.Column, InvalidYAML, "the tag "+quote(n.Tag)+" is not supported: a template has no types of one's own")
+}
+
+func (g *guard) checkKeys(n *yaml.Node) {
+	var lines map[string]int
+	if len(n.Content) > 2 {
+		lines = make(map[string]int, len(n.Content)/2)
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name := n.Content[i]
+		key := target(name)
+		switch {
+		case isMerge(name):
+			g.checkMerge(n.Content[i+1])
+		case key.Kind != yaml.ScalarNode:
+			g.t.faults.addAt(g.f, name.Line, name.Column, InvalidYAML, "a key must be text, not a list or a map")
+		case key.ShortTag() == tagNull:
+			g.t.faults.addAt(g.f, name.Line, name.Column, InvalidYAML, "a key must be text, not null: put it in quotes")
+		}
+		text := key.Value
+		if isMerge(name) {
+			text = "<<"
+		}
+		if first, twice := lines[text]; twice && key.Kind == yaml.ScalarNode {
+			g.t.faults.addAt(g.f, name.Line, name.Column, DuplicateKey, fmt.Sprintf("the key %s is here twice, first on line %d", quote(text), first))
+			continue
+		}
+		if lines != nil {
+			lines[text] = name.Line
+		}
+	}
+}
+
+func (g *guard) checkMerge(value *yaml.Node) {
+	sources := []*yaml.Node{value}
+	if list := target(value); list.Kind == yaml.SequenceNode {
+		sources = list.Content
+	}
+	for _, source := range sources {
+		if target(source).Kind != yaml.MappingNode {
+			g.t.faults.addAt(g.f, source.Line, source.Column, InvalidYAML, "the key << wants a map or a list of maps")
+		}
+	}
+}
+
+// quote quotes a name for a message and shortens it if it is too long for one.
+func quote(name string) string {
+	const longest = 80
+	if len(name) > longest {
+		return strconv.Quote(name[:longest]) + "…"
+	}
+	return strconv.Quote(name)
+}

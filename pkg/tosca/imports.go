@@ -1,0 +1,209 @@
+package tosca
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// The imports that users of this family of templates write. The types that
+// matter of them are built in, so that no network is needed.
+var wellKnown = regexp.MustCompile(`^https?://(raw\.githubusercontent\.com|github\.com)/(grycap|indigo-dc)/[\w./-]*custom_types\.ya?ml$`)
+
+// wellKnownNames are the names of the normative types: tosca-parser's, and the
+// profiles of TOSCA.
+var wellKnownNames = map[string]bool{
+	"tosca-normative-types":       true,
+	"tosca_simple_yaml_1_0":       true,
+	"org.oasis-open.simple:2.0":   true,
+	"org.oasis-open.tosca.simple": true,
+}
+
+// statement is one import in its many notations.
+type statement struct {
+	at         place
+	reference  string
+	repository place
+	prefix     string
+	profile    bool
+}
+
+func (t *translator) readImports(ctx context.Context, f *file) {
+	list := f.root.get("imports")
+	if !list.exists() || list.isNull() {
+		return
+	}
+	if list.isMap() {
+		t.faults.add(list, InvalidImport, "must be a list: write `- %s: …` for each import", first(list.names()))
+		return
+	}
+	if !t.wantList(list) {
+		return
+	}
+	for _, element := range list.elements() {
+		if s, ok := t.readImport(element); ok {
+			t.follow(ctx, f, s)
+		}
+	}
+}
+
+func first(names []string) string {
+	if len(names) == 0 {
+		return "name"
+	}
+	return names[0]
+}
+
+// readImport understands `- file`, `- {file: …}`, `- {url: …}`, `- {profile: …}`,
+// `- alias: file` and `- alias: {file: …}`.
+func (t *translator) readImport(p place) (statement, bool) {
+	s := statement{at: p}
+	if p.isScalar() && !p.isNull() {
+		s.reference = p.text()
+		return s, true
+	}
+	if !p.isMap() {
+		t.faults.add(p, InvalidImport, "must be the name of a file, or a map with file, url or profile, not %s", p.describe())
+		return s, false
+	}
+	body := p
+	if alias, ok := p.only(); ok && !isImportKey(alias.name()) {
+		if alias.isScalar() {
+			s.reference = alias.text()
+			return s, !alias.isNull()
+		}
+		body = alias
+	}
+	return t.readLongImport(s, body)
+}
+
+func isImportKey(name string) bool { return name == "file" || name == "url" || name == "profile" }
+
+func (t *translator) readLongImport(s statement, body place) (statement, bool) {
+	if !t.wantMap(body) {
+		return s, false
+	}
+	t.known(body, importKeys)
+	for _, key := range []string{"file", "url", "profile"} {
+		reference := body.get(key)
+		if !reference.exists() {
+			continue
+		}
+		text, ok := t.wantText(reference)
+		s.reference, s.profile = text, key == "profile"
+		s.repository = body.get("repository")
+		s.prefix = body.get("namespace_prefix").text() + body.get("namespace").text()
+		return s, ok
+	}
+	t.faults.add(body, InvalidImport, "needs one of file, url and profile")
+	return s, false
+}
+
+// follow reads an imported file, once.
+func (t *translator) follow(ctx context.Context, f *file, s statement) {
+	if wellKnown.MatchString(s.reference) || wellKnownNames[s.reference] {
+		f.minimal = true
+		return
+	}
+	if s.profile {
+		t.faults.add(s.at, MissingImportFile, "the profile %s is not known: only org.oasis-open.simple:2.0 is", shown(s.reference))
+		return
+	}
+	to, ok := t.locate(f, s)
+	if !ok {
+		return
+	}
+	if known := t.loaded[to.String()]; known != nil {
+		t.warn(s.at, "%s is loaded already", bare(to.shown()))
+		f.imports = append(f.imports, edge{s.prefix, known})
+		return
+	}
+	if problem := t.tooManyFiles(f); problem != "" {
+		t.faults.add(s.at, LimitExceeded, "%s", problem)
+		return
+	}
+	data := t.fetch(ctx, s.at, to)
+	if data == nil {
+		return
+	}
+	imported := &file{name: t.fileName(to), at: to, depth: f.depth + 1, fetched: to.url != nil}
+	t.loaded[to.String()] = imported
+	f.imports = append(f.imports, edge{s.prefix, imported})
+	t.read(ctx, imported, f, data)
+}
+
+func (t *translator) tooManyFiles(f *file) string {
+	switch {
+	case len(t.loaded) > t.limits.Files:
+		return fmt.Sprintf("more than %d files are imported", t.limits.Files)
+	case f.depth >= t.limits.Depth:
+		return fmt.Sprintf("files import each other more than %d levels deep", t.limits.Depth)
+	default:
+		return ""
+	}
+}
+
+// fileName is what messages call an imported file.
+func (t *translator) fileName(to location) string {
+	if to.inArchive {
+		return t.archiveName + "!" + to.path
+	}
+	if to.url == nil {
+		return path.Join(path.Dir(t.name), to.path)
+	}
+	return to.shown()
+}
+
+// locate finds out where an import leads.
+func (t *translator) locate(f *file, s statement) (location, bool) {
+	base := f.at
+	if s.repository.exists() {
+		var ok bool
+		if base, ok = t.repository(f, s.repository); !ok {
+			return location{}, false
+		}
+	}
+	to, code, problem := base.resolve(s.reference)
+	if code == EmbeddedCredential {
+		t.faults.add(s.at, code, "%s", problem) // and not what it is
+		return location{}, false
+	}
+	if problem != "" {
+		t.faults.add(s.at, code, "%s: %s", bare(s.reference), problem)
+		return location{}, false
+	}
+	return to, true
+}
+
+// repository returns where the files of a repository are.
+func (t *translator) repository(f *file, name place) (location, bool) {
+	all := f.root.get("repositories")
+	p := all.get(name.text())
+	if !p.exists() {
+		t.faults.add(name, UnknownRepository, "there is no repository %s%s", shown(name.text()), t.didYouMean(name.text(), all.names()))
+		return location{}, false
+	}
+	reference := p
+	if p.isMap() {
+		reference = p.get("url")
+		if credential := p.get("credential"); credential.isMap() {
+			t.faults.add(credential, EmbeddedCredential, "a credential must not be written into a template")
+			return location{}, false
+		}
+	}
+	if !reference.isScalar() {
+		t.faults.add(p, MissingRequiredKeyname, "the repository has no url")
+		return location{}, false
+	}
+	to, code, problem := f.at.resolve(strings.TrimSuffix(reference.text(), "/") + "/")
+	if problem != "" {
+		t.faults.add(reference, code, "%s", problem)
+		return location{}, false
+	}
+	if to.url == nil {
+		to.path += "/-" // resolve drops the last name
+	}
+	return to, true
+}

@@ -1,0 +1,86 @@
+package tosca
+
+import (
+	"slices"
+	"strings"
+)
+
+// The keys that each map of the grammar may have, those of all versions: a key of
+// a later version in an earlier one harms nobody.
+var (
+	fileKeys = words(`tosca_definitions_version namespace metadata template_name template_author template_version
+		description dsl_definitions repositories imports artifact_types data_types capability_types interface_types
+		relationship_types node_types group_types policy_types topology_template service_template profile functions`)
+	topologyKeys = words(`description metadata inputs node_templates relationship_templates groups policies outputs
+		substitution_mappings workflows imperative_workflows dsl_definitions`)
+	nodeKeys = words(`type description metadata directives properties attributes requirements capabilities interfaces
+		artifacts node_filter copy count`)
+	parameterKeys = words(`type description default value required constraints validation entry_schema key_schema status
+		metadata mapping external_schema external-schema hidden`)
+	outputKeys  = words(`description value type required constraints validation entry_schema key_schema status metadata mapping default`)
+	schemaKeys  = words(`type description constraints validation entry_schema key_schema`)
+	typeKeys    = words(`derived_from version metadata description attributes properties requirements capabilities interfaces artifacts constraints validation entry_schema key_schema mime_type file_ext`)
+	importKeys  = words(`file repository namespace_prefix namespace_uri namespace url profile description metadata`)
+	requireKeys = words(`node relationship capability node_filter occurrences count count_range directives optional allocation`)
+	artifactKey = words(`type file repository description deploy_path version artifact_version checksum checksum_algorithm properties metadata`)
+)
+
+func words(text string) []string { return strings.Fields(text) }
+
+// known refuses keys of a map that the grammar does not have.
+func (t *translator) known(p place, keys []string) {
+	for _, entry := range p.entries() {
+		name := entry.name()
+		if slices.Contains(keys, name) || strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "tosca_") {
+			continue
+		}
+		t.faults.add(entry, UnknownKeyname, "there is no such key%s", t.didYouMean(name, keys))
+	}
+}
+
+// wantMap tells whether p is a map. An absent one and null are empty maps.
+func (t *translator) wantMap(p place) bool {
+	if !p.exists() || p.isNull() {
+		return false
+	}
+	if !p.isMap() {
+		t.faults.add(p, InvalidShape, "must be a map, not %s", p.describe())
+	}
+	return p.isMap()
+}
+
+func (t *translator) wantList(p place) bool {
+	if !p.exists() || p.isNull() {
+		return false
+	}
+	if !p.isList() {
+		t.faults.add(p, InvalidShape, "must be a list, not %s", p.describe())
+	}
+	return p.isList()
+}
+
+// wantText returns the text of a scalar. Numbers and dates are taken as they are
+// written: versions look like them.
+func (t *translator) wantText(p place) (string, bool) {
+	if !p.isScalar() || p.isNull() {
+		t.faults.add(p, InvalidShape, "must be text, not %s", p.describe())
+		return "", false
+	}
+	return p.text(), true
+}
+
+// wantBool reads a boolean, also one of YAML 1.1.
+func (t *translator) wantBool(p place, otherwise bool) bool {
+	if !p.exists() {
+		return otherwise
+	}
+	if p.isScalar() {
+		if value, err := scalar(p.node, asBoolean); err == nil {
+			if boolean, ok := value.(bool); ok {
+				return boolean
+			}
+		}
+	}
+	t.faults.add(p, InvalidShape, "must be true or false, not %s", p.describe())
+	return otherwise
+}

@@ -1,0 +1,130 @@
+package tosca
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// readAllTypes reads and checks the types of every file.
+func (t *translator) readAllTypes() {
+	for _, f := range t.files {
+		t.known(f.root, fileKeys)
+		t.readTypes(f)
+	}
+	for _, f := range t.files {
+		for kind := range f.types {
+			for _, name := range slices.Sorted(maps.Keys(f.types[kind])) {
+				t.checkType(f.types[kind][name])
+			}
+		}
+	}
+}
+
+func (t *translator) checkType(d *definition) {
+	t.known(d.at, typeKeys)
+	d.properties = t.readSchemas(d.at.get("properties"))
+	t.lineage(d, true)
+}
+
+// lineage is a type and those it is derived from, nearest first. It ends where a
+// name is not known or a loop begins, which is told if tell is set.
+func (t *translator) lineage(d *definition, tell bool) []*definition {
+	line := []*definition{d}
+	for d.parent != "" {
+		parent := t.parentOf(d)
+		at := d.at.get("derived_from")
+		if parent == nil {
+			if tell && !isPrimitive(d.parent) {
+				t.faults.add(at, InvalidType, "the type %s is not known%s", shown(d.parent), t.notImported(d.at.file, d.kind, d.parent))
+			}
+			break
+		}
+		if slices.Contains(line, parent) {
+			if tell {
+				t.faults.add(at, InvalidType, "types are derived from each other in a loop: %s", loopOf(line, parent))
+			}
+			break
+		}
+		if len(line) == t.limits.Nesting {
+			if tell {
+				t.faults.add(at, LimitExceeded, "the type is derived more than %d levels deep", t.limits.Nesting)
+			}
+			break
+		}
+		line = append(line, parent)
+		d = parent
+	}
+	return line
+}
+
+// parentOf finds the type that d is derived from. A declared type may have the
+// name of a built-in one and be derived from it.
+func (t *translator) parentOf(d *definition) *definition {
+	found := d.at.file.lookup(d.kind, d.parent)
+	if found == nil {
+		return t.opaqueType(d.at.file, d.kind, d.parent)
+	}
+	return found
+}
+
+func loopOf(line []*definition, to *definition) string {
+	var names []string
+	for _, d := range line[slices.Index(line, to):] {
+		names = append(names, d.name)
+	}
+	return strings.Join(append(names, to.name), " -> ")
+}
+
+// opaqueType stands for a type of a well-known import that is not built in: it
+// exists, and is no Kubernetes object.
+func (t *translator) opaqueType(f *file, kind kind, name string) *definition {
+	if kind == otherTypes || !strings.HasPrefix(name, "tosca.") || !f.minimalAnywhere(map[*file]bool{}) {
+		return nil
+	}
+	return &definition{name: name, kind: kind, opaque: true}
+}
+
+// nodeType finds the type of a node template; nil if it is not known.
+func (t *translator) nodeType(f *file, name string) *definition {
+	if found := f.lookup(nodeTypes, name); found != nil {
+		return found
+	}
+	return t.opaqueType(f, nodeTypes, name)
+}
+
+func (t *translator) notImported(f *file, kind kind, name string) string {
+	if near := t.near(name, func() []string { return f.typeNames(kind) }); near != "" {
+		return near
+	}
+	return ": is the file that declares it not imported?"
+}
+
+// isKubernetes tells whether nodes of a type are manifests.
+func isKubernetes(line []*definition) bool {
+	return slices.ContainsFunc(line, func(d *definition) bool { return d.kubernetes })
+}
+
+// isOpaque tells whether a type is not known in all its parts. The built-in type
+// of manifests is: it has the property spec, and no other.
+func isOpaque(line []*definition) bool {
+	return slices.ContainsFunc(line, func(d *definition) bool {
+		return d.opaque && !d.kubernetes && d.name != "tosca.nodes.Root" && d.name != "tosca.datatypes.Root"
+	})
+}
+
+// propertiesOf are the properties of a type with the inherited ones.
+func (e *evaluator) propertiesOf(line []*definition) map[string]*schema {
+	if all, known := e.schemas[line[0]]; known {
+		return all
+	}
+	all := map[string]*schema{}
+	e.schemas[line[0]] = all
+	for _, d := range slices.Backward(line) {
+		e.spend(e.ctx, len(d.properties))
+		for name, own := range d.properties {
+			all[name] = own.refining(all[name])
+		}
+	}
+	return all
+}

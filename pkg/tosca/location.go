@@ -1,0 +1,83 @@
+package tosca
+
+import (
+	"net/url"
+	"path"
+	"strings"
+)
+
+// location is where a file is: in the archive, behind a URL, or beside the
+// template.
+type location struct {
+	inArchive bool
+	url       *url.URL // nil: path
+	path      string
+}
+
+func (l location) String() string {
+	if l.url != nil {
+		return l.url.Redacted()
+	}
+	return l.path
+}
+
+// shown is what messages say: a URL without its query, which may have a token.
+func (l location) shown() string {
+	if l.url == nil {
+		return l.path
+	}
+	u := *l.url
+	u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = "", false, "", ""
+	return u.Redacted()
+}
+
+// resolve returns where a reference in the file at l leads. problem says why it
+// leads nowhere.
+func (l location) resolve(reference string) (to location, code Code, problem string) {
+	if strings.Contains(reference, "://") || strings.HasPrefix(reference, "file:") {
+		return absolute(reference)
+	}
+	if reference == "" || strings.ContainsAny(reference, "\\\x00") {
+		return location{}, InvalidImport, "is not a path or URL"
+	}
+	switch {
+	case l.inArchive:
+		return l.within(reference)
+	case l.url != nil:
+		relative, err := url.Parse(reference)
+		if err != nil {
+			return location{}, InvalidImport, "is not a path or URL"
+		}
+		return location{url: l.url.ResolveReference(relative)}, "", ""
+	case path.IsAbs(reference):
+		return location{}, InsecurePath, "an absolute path is that of a CSAR's root, and this is not in a CSAR"
+	default:
+		return location{path: path.Join(path.Dir(l.path), reference)}, "", ""
+	}
+}
+
+// within stays inside the archive; a path that begins with / begins at its root.
+func (l location) within(reference string) (to location, code Code, problem string) {
+	name := strings.TrimLeft(reference, "/")
+	if !path.IsAbs(reference) {
+		name = path.Join(path.Dir(l.path), reference)
+	}
+	name = path.Clean(name)
+	if name == ".." || strings.HasPrefix(name, "../") {
+		return location{}, InsecurePath, "points outside the CSAR"
+	}
+	return location{inArchive: true, path: name}, "", ""
+}
+
+func absolute(reference string) (to location, code Code, problem string) {
+	to.url, _ = url.Parse(reference)
+	switch {
+	case to.url == nil || to.url.Host == "" && to.url.Scheme != "file":
+		return location{}, InvalidImport, "is not a valid URL"
+	case to.url.Scheme != "https" && to.url.Scheme != "http":
+		return location{}, SourceNotAllowed, "is not an https URL"
+	case to.url.User != nil:
+		return location{}, EmbeddedCredential, "has a user or password in it: URLs in templates have none"
+	}
+	return to, "", ""
+}

@@ -1,0 +1,88 @@
+package tosca
+
+import (
+	"container/heap"
+	"slices"
+	"strings"
+)
+
+// inOrder sorts the node templates: what a node requires comes before it. Among
+// those that could be next, the first one of the template is.
+func (t *translator) inOrder() []*template {
+	waits := make([]int, len(t.order))
+	dependents := make([][]int, len(t.order))
+	for _, n := range t.order {
+		for _, r := range n.requirements {
+			if r.to != nil {
+				waits[n.index]++
+				dependents[r.to.index] = append(dependents[r.to.index], n.index)
+			}
+		}
+	}
+	var ready indexHeap
+	for i, count := range waits {
+		if count == 0 {
+			ready = append(ready, i) // ascending, which is a heap
+		}
+	}
+	sorted := make([]*template, 0, len(t.order))
+	for len(ready) > 0 {
+		next := heap.Pop(&ready).(int)
+		sorted = append(sorted, t.order[next])
+		for _, i := range dependents[next] {
+			if waits[i]--; waits[i] == 0 {
+				heap.Push(&ready, i)
+			}
+		}
+	}
+	if len(sorted) < len(t.order) {
+		t.tellLoop(waits)
+	}
+	return sorted
+}
+
+// tellLoop follows the requirements of a node that still waits, until one comes
+// again.
+func (t *translator) tellLoop(waits []int) {
+	n := t.order[slices.IndexFunc(waits, func(count int) bool { return count > 0 })]
+	var walked []*template
+	var names []string
+	for !slices.Contains(walked, n) {
+		walked, names = append(walked, n), append(names, n.name)
+		n = waitingFor(n, waits).to
+	}
+	begin := slices.Index(walked, n)
+	names = append(names, n.name)
+	t.faults.add(waitingFor(n, waits).at, DependencyLoop, "requirements make a loop: %s", cutLoop(names[begin:]))
+}
+
+// waitingFor is the first requirement of n that has not been met.
+func waitingFor(n *template, waits []int) requirement {
+	for _, r := range n.requirements {
+		if r.to != nil && waits[r.to.index] > 0 {
+			return r
+		}
+	}
+	return requirement{to: n} // cannot be: whoever waits has somebody to wait for
+}
+
+func cutLoop(names []string) string {
+	const most = 12
+	if len(names) > most {
+		names = append(append(slices.Clone(names[:most-2]), "…"), names[len(names)-1])
+	}
+	return strings.Join(names, " -> ")
+}
+
+type indexHeap []int
+
+func (h indexHeap) Len() int           { return len(h) }
+func (h indexHeap) Less(i, j int) bool { return h[i] < h[j] }
+func (h indexHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *indexHeap) Push(x any)        { *h = append(*h, x.(int)) }
+
+func (h *indexHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}

@@ -1,0 +1,33 @@
+package tosca
+
+// outputs evaluates the outputs. Those that need a running deployment are no
+// mistake.
+func (e *evaluator) outputs() []Output {
+	p := e.entry.topology().get("outputs")
+	if !e.wantMap(p) {
+		return nil
+	}
+	var all []Output
+	for _, entry := range p.entries() {
+		if !e.wantMap(entry) {
+			continue
+		}
+		e.known(entry, outputKeys)
+		output := Output{Name: entry.name(), Description: entry.get("description").text(), State: Unavailable}
+		if content := entry.get("value"); content.exists() {
+			e.output(&output, e.eval(content, scope{output: true}))
+		}
+		all = append(all, output)
+	}
+	return all
+}
+
+func (e *evaluator) output(to *Output, v value) {
+	switch {
+	case v.unknown || v.unset:
+	case v.secret || IsSensitive(to.Name):
+		to.State = Hidden
+	default:
+		to.State, to.Value = Available, copied(v.any)
+	}
+}

@@ -1,0 +1,108 @@
+package tosca
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// crowded is how many bytes that may begin a value a template may have, and all
+// manifests together. The YAML library takes up to 200 bytes of memory for each value, and tells how many
+// there are when it has made them.
+const crowded = 280_000
+
+// parse reads the one document of a YAML or JSON file.
+func (t *translator) parse(f *file, data []byte) {
+	if len(data) > t.limits.Template {
+		t.faults.addAt(f, 0, 0, LimitExceeded, fmt.Sprintf("the file is larger than %d bytes", t.limits.Template))
+		return
+	}
+	if isCrowded(data) {
+		t.faults.addAt(f, 1, 1, LimitExceeded, fmt.Sprintf("the file has more than %d values", t.limits.Nodes))
+		return
+	}
+	if json.Valid(data) {
+		// YAML allows no tabs between the parts of JSON. They are in no text of
+		// it, where they are written \t.
+		data = bytes.ReplaceAll(data, []byte("\t"), []byte(" "))
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	root, more, err := document(data)
+	switch {
+	case err != nil:
+		t.faults.addAll(f, syntaxErrors(f.name, data))
+	case root == nil || root.Kind != yaml.MappingNode:
+		t.faults.addAt(f, 1, 1, InvalidYAML, "want a template, which is a map and begins with tosca_definitions_version")
+	case more:
+		t.faults.addAt(f, 1, 1, InvalidYAML, "the file has several documents: a template is one")
+	default:
+		t.guard(f, root)
+		f.root = place{file: f, at: root, node: root}
+	}
+}
+
+// document returns the root of the first document, and whether there are more.
+func document(data []byte) (root *yaml.Node, more bool, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("the YAML library cannot read this")
+		}
+	}()
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var first, second yaml.Node
+	if err := decoder.Decode(&first); err != nil {
+		return nil, false, err
+	}
+	more = decoder.Decode(&second) == nil
+	return target(first.Content[0]), more, nil
+}
+
+// syntaxErrors lets package manifest say what is wrong: it knows the problems of
+// the YAML library and where they are.
+func syntaxErrors(name string, data []byte) []*Error {
+	_, err := manifest.Read(name, data)
+	faults := manifestErrors(err)
+	if len(faults) == 0 {
+		return []*Error{{File: name, Line: 1, Col: 1, Code: InvalidYAML, Msg: "the file is empty, or not valid YAML"}}
+	}
+	var all []*Error
+	for _, fault := range faults {
+		all = append(all, &Error{File: name, Line: fault.Line, Col: fault.Column, Code: InvalidYAML, Msg: fault.Message})
+	}
+	return all
+}
+
+// manifestErrors takes apart what manifest.Read has joined.
+func manifestErrors(err error) []*manifest.Error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []*manifest.Error
+		for _, part := range joined.Unwrap() {
+			all = append(all, manifestErrors(part)...)
+		}
+		return all
+	}
+	var one *manifest.Error
+	if errors.As(err, &one) {
+		return []*manifest.Error{one}
+	}
+	return nil
+}
+
+// isCrowded tells whether a text may have too many values.
+func isCrowded(data []byte) bool { return crowd(data) > crowded }
+
+// crowd counts what may begin a value. It counts too many, never too few.
+func crowd(data []byte) (count int) {
+	for _, b := range data {
+		switch b {
+		case ',', '[', '{', ':', '\n', '\r', '-', '?', '&', '*', '!':
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,76 @@
+package tosca
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+)
+
+// pattern is a compiled regular expression and about how many instructions it has.
+type pattern struct {
+	form *regexp.Regexp
+	cost int
+}
+
+// heaviest is how many instructions a pattern may have: {1000} writes what is
+// before it a thousand times.
+const heaviest = 20_000
+
+// checkPattern compiles a pattern and says what is wrong with it. RE2 is linear
+// in the text, and in what the pattern expands to.
+func (t *translator) checkPattern(bound any) string {
+	text, isText := bound.(string)
+	if !isText {
+		return "must be text"
+	}
+	if _, known := t.regexps[text]; known {
+		return ""
+	}
+	if len(text) > t.limits.Pattern {
+		return fmt.Sprintf("the pattern is longer than %d bytes", t.limits.Pattern)
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return "is not a regular expression of RE2: see https://github.com/google/re2/wiki/Syntax"
+	}
+	cost := costOf(parsed)
+	if cost > heaviest {
+		return "the pattern is too large once its repetitions are written out"
+	}
+	if t.weight += cost; t.weight > 5*heaviest {
+		return "the patterns of the template are too large together"
+	}
+	form, err := regexp.Compile(`^(?:` + text + `)$`)
+	if err != nil {
+		return "is not a regular expression of RE2: see https://github.com/google/re2/wiki/Syntax"
+	}
+	t.regexps[text] = pattern{form, cost}
+	return ""
+}
+
+// costOf is about how many instructions an expression compiles to. The parser
+// bounds its depth.
+func costOf(expression *syntax.Regexp) int {
+	cost := 1 + len(expression.Rune)
+	for _, part := range expression.Sub {
+		cost += costOf(part)
+	}
+	if expression.Op == syntax.OpRepeat {
+		cost *= max(expression.Min, expression.Max, 1)
+	}
+	return min(cost, 1<<30)
+}
+
+func (c checker) patternProblem(content any, clause constraint) string {
+	text, isText := content.(string)
+	if !isText {
+		return "is not text, and has no pattern"
+	}
+	used := c.regexps[clause.bound.(string)]
+	const operations = 2000 // that take as long as a step does
+	c.spend(c.ctx, 1+used.cost*len(text)/operations)
+	if used.form.MatchString(text) {
+		return ""
+	}
+	return "does not match the pattern " + told(clause.bound, false)
+}

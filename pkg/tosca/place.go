@@ -1,0 +1,241 @@
+package tosca
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// trail leads to a value, from its end to the top. Strings are made of it only
+// for messages.
+type trail struct {
+	up    *trail
+	key   string
+	index int // if key is empty
+	// within is the rest of the way, already text, into a value that is not
+	// written anywhere.
+	within string
+}
+
+func (p *trail) String() string {
+	if p != nil && p.within != "" {
+		return p.up.String() + p.within
+	}
+	var steps manifest.Path
+	for ; p != nil; p = p.up {
+		if p.key == "" && p.index >= 0 {
+			steps = append(steps, p.index)
+			continue
+		}
+		steps = append(steps, p.key)
+	}
+	slices.Reverse(steps)
+	return steps.String()
+}
+
+// place is a value of a file and where it is written. The zero place is absent.
+type place struct {
+	file *file
+	// at is what messages point at: the key, or the element of a list.
+	at *yaml.Node
+	// node is the value; aliases are followed.
+	node *yaml.Node
+	path *trail
+}
+
+func (p place) exists() bool { return p.node != nil }
+func (p place) isMap() bool  { return p.node != nil && p.node.Kind == yaml.MappingNode }
+func (p place) isList() bool { return p.node != nil && p.node.Kind == yaml.SequenceNode }
+
+func (p place) isScalar() bool {
+	return p.node != nil && p.node.Kind == yaml.ScalarNode
+}
+
+func (p place) isNull() bool {
+	return p.isScalar() && p.node.Style&^yaml.TaggedStyle == 0 && p.node.ShortTag() == tagNull
+}
+
+// isText tells whether the value is text for sure: it is in quotes, or cannot be
+// read as anything else.
+func (p place) isText() bool {
+	if !p.isScalar() {
+		return false
+	}
+	tag := p.node.ShortTag()
+	return tag == tagStr || tag == tagTimestamp
+}
+
+// text is the text of a scalar as it is written.
+func (p place) text() string {
+	if !p.isScalar() {
+		return ""
+	}
+	return p.node.Value
+}
+
+// name is the key that the value has in its map.
+func (p place) name() string {
+	if p.path == nil {
+		return ""
+	}
+	return p.path.key
+}
+
+// describe names the type of a value for a message, never the value.
+func (p place) describe() string {
+	switch {
+	case p.isMap():
+		return "a map"
+	case p.isList():
+		return "a list"
+	case p.isNull():
+		return "null"
+	case p.isText():
+		return "text"
+	case p.node.ShortTag() == tagBool:
+		return "a boolean"
+	default:
+		return "a number"
+	}
+}
+
+func (p place) below(key string, at, value *yaml.Node) place {
+	step := &trail{up: p.path, key: key}
+	if key == "" {
+		step.index = -1
+	}
+	return place{file: p.file, at: at, node: target(value), path: step}
+}
+
+// get returns the value of a key; absent if p is no map or has no such key.
+func (p place) get(key string) place {
+	if !p.isMap() {
+		return place{}
+	}
+	if name, value := find(p.node, key); name != nil {
+		return p.below(key, name, value)
+	}
+	return place{}
+}
+
+// find looks into a map and what is merged into it. The guard has bounded how
+// deep that goes.
+func find(mapping *yaml.Node, key string) (name, value *yaml.Node) {
+	merges := false
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		switch name := mapping.Content[i]; {
+		case isMerge(name):
+			merges = true
+		case target(name).Value == key:
+			return name, mapping.Content[i+1]
+		}
+	}
+	if !merges {
+		return nil, nil
+	}
+	for _, source := range mergeSources(mapping) {
+		if name, value := find(source, key); name != nil {
+			return name, value
+		}
+	}
+	return nil, nil
+}
+
+// entries are the values of a map in the order they are written; those that are
+// merged into it come last.
+func (p place) entries() []place {
+	if !p.isMap() {
+		return nil
+	}
+	return p.collect(make([]place, 0, len(p.node.Content)/2), p.node, nil)
+}
+
+func (p place) collect(entries []place, mapping *yaml.Node, seen map[string]bool) []place {
+	sources := mergeSources(mapping)
+	if sources != nil && seen == nil {
+		seen = map[string]bool{}
+	}
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		name := mapping.Content[i]
+		key := target(name).Value
+		if isMerge(name) || seen[key] {
+			continue
+		}
+		if seen != nil {
+			seen[key] = true
+		}
+		entries = append(entries, p.below(key, name, mapping.Content[i+1]))
+	}
+	for _, source := range sources {
+		entries = p.collect(entries, source, seen)
+	}
+	return entries
+}
+
+// names are the keys of a map.
+func (p place) names() []string {
+	entries := p.entries()
+	names := make([]string, len(entries))
+	for i, entry := range entries {
+		names[i] = entry.name()
+	}
+	return names
+}
+
+// elements are the values of a list.
+func (p place) elements() []place {
+	if !p.isList() {
+		return nil
+	}
+	elements := make([]place, len(p.node.Content))
+	for i := range elements {
+		elements[i] = p.element(i)
+	}
+	return elements
+}
+
+func (p place) element(i int) place {
+	node := p.node.Content[i]
+	return place{file: p.file, at: node, node: target(node), path: &trail{up: p.path, index: i}}
+}
+
+// only returns the one entry of a map that has just one.
+func (p place) only() (place, bool) {
+	if !p.isMap() || len(p.node.Content) != 2 || isMerge(p.node.Content[0]) {
+		return place{}, false
+	}
+	return p.below(target(p.node.Content[0]).Value, p.node.Content[0], p.node.Content[1]), true
+}
+
+// target follows an alias to what its anchor names.
+func target(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+func isMerge(name *yaml.Node) bool {
+	return name.Kind == yaml.ScalarNode && name.Tag == tagMerge && name.Value == "<<"
+}
+
+// mergeSources are the maps that << merges into a map, those that prevail first.
+func mergeSources(mapping *yaml.Node) (sources []*yaml.Node) {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if !isMerge(mapping.Content[i]) {
+			continue
+		}
+		value := target(mapping.Content[i+1])
+		if value.Kind == yaml.MappingNode {
+			sources = append(sources, value)
+		}
+		if value.Kind == yaml.SequenceNode {
+			for _, element := range value.Content {
+				sources = append(sources, target(element))
+			}
+		}
+	}
+	return sources
+}

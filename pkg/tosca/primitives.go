@@ -1,0 +1,133 @@
+package tosca
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// primitive is a type of the grammar itself.
+type primitive struct {
+	article string // as messages call it
+	accepts func(any) bool
+}
+
+// primitives are the types of TOSCA 1.0 to 2.0 that values are made of.
+var primitives = map[string]primitive{
+	"string":                {"a string", isOf[string]},
+	"integer":               {"an integer", isOf[int64]},
+	"float":                 {"a number", isNumber},
+	"number":                {"a number", isNumber},
+	"boolean":               {"a boolean", isOf[bool]},
+	"list":                  {"a list", isOf[[]any]},
+	"map":                   {"a map", isOf[map[string]any]},
+	"range":                 {"a range, which is a list of two integers, the second of them not lower, or UNBOUNDED", isRange},
+	"timestamp":             {"a timestamp like 2006-01-02T15:04:05Z", matches(timestampForm)},
+	"version":               {"a version like 1.0 or 1.2.3.beta-4", isVersion},
+	"bytes":                 {"text in base64", isOf[string]},
+	"nil":                   {"null", isNull},
+	"null":                  {"null", isNull},
+	"scalar":                {"a number with a unit", isOf[string]},
+	"scalar-unit.size":      {"a size like 4 GB", isScalarUnit("scalar-unit.size")},
+	"scalar-unit.time":      {"a time like 5 min", isScalarUnit("scalar-unit.time")},
+	"scalar-unit.frequency": {"a frequency like 2.5 GHz", isScalarUnit("scalar-unit.frequency")},
+	"scalar-unit.bitrate":   {"a bit rate like 10 Mbps", isScalarUnit("scalar-unit.bitrate")},
+}
+
+var primitiveNames = slices.Sorted(maps.Keys(primitives))
+
+func isPrimitive(name string) bool {
+	_, known := primitives[name]
+	return known
+}
+
+// takesText tells whether a value without a type is text for a type, however it
+// looks.
+func takesText(name string) bool {
+	switch name {
+	case "string", "timestamp", "version", "bytes", "scalar":
+		return true
+	default:
+		return strings.HasPrefix(name, "scalar-unit.")
+	}
+}
+
+func isOf[T any](content any) bool {
+	_, ok := content.(T)
+	return ok
+}
+
+func isNull(content any) bool { return content == nil }
+
+func isNumber(content any) bool { return isOf[int64](content) || isOf[float64](content) }
+
+var (
+	timestampForm = regexp.MustCompile(`^\d{4}-\d\d?-\d\d?(([Tt]|[ \t]+)\d\d?:\d\d:\d\d(\.\d*)?([ \t]*(Z|[-+]\d\d?(:\d\d)?))?)?$`)
+	versionForm   = regexp.MustCompile(`^\d+(\.\d+){0,2}(\.\w+(-\d+)?)?$`)
+)
+
+func matches(form *regexp.Regexp) func(any) bool {
+	return func(content any) bool {
+		text, isText := content.(string)
+		return isText && form.MatchString(text)
+	}
+}
+
+// isVersion takes the numbers that plain versions read as, too.
+func isVersion(content any) bool {
+	return isNumber(content) || matches(versionForm)(content)
+}
+
+func isRange(content any) bool {
+	bounds, isList := content.([]any)
+	if !isList || len(bounds) != 2 {
+		return false
+	}
+	low, ok := bounds[0].(int64)
+	high, isInteger := bounds[1].(int64)
+	return ok && (bounds[1] == unbounded || isInteger && low <= high)
+}
+
+const unbounded = "UNBOUNDED"
+
+var scalarUnitForm = regexp.MustCompile(`^\s*([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]+)\s*$`)
+
+// units are how many of the smallest unit each is, by lower-case names: TOSCA
+// does not tell kB from KB.
+var units = map[string]map[string]float64{
+	"scalar-unit.size": {
+		"b": 1, "kb": 1e3, "kib": 1 << 10, "mb": 1e6, "mib": 1 << 20,
+		"gb": 1e9, "gib": 1 << 30, "tb": 1e12, "tib": 1 << 40,
+	},
+	"scalar-unit.time": {"d": 86400e9, "h": 3600e9, "m": 60e9, "min": 60e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1},
+	"scalar-unit.frequency": {
+		"hz": 1, "khz": 1e3, "mhz": 1e6, "ghz": 1e9,
+	},
+	"scalar-unit.bitrate": {
+		"bps": 1, "kbps": 1e3, "kibps": 1 << 10, "mbps": 1e6, "mibps": 1 << 20, "gbps": 1e9, "gibps": 1 << 30,
+		"tbps": 1e12, "tibps": 1 << 40,
+	},
+}
+
+func isScalarUnit(name string) func(any) bool {
+	return func(content any) bool {
+		_, ok := inUnits(content, name)
+		return ok
+	}
+}
+
+// inUnits is a number with a unit as a multiple of the smallest unit.
+func inUnits(content any, name string) (float64, bool) {
+	text, _ := content.(string)
+	parts := scalarUnitForm.FindStringSubmatch(text)
+	if parts == nil {
+		return 0, false
+	}
+	unit, known := units[name][strings.ToLower(parts[2])]
+	number, err := strconv.ParseFloat(parts[1], 64)
+	return number * unit, known && err == nil
+}
+
+func indexed(i int) string { return "[" + strconv.Itoa(i) + "]" }

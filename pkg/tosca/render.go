@@ -1,0 +1,208 @@
+package tosca
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// render makes the manifests of all Kubernetes nodes.
+func (e *evaluator) render() Result {
+	r := renderer{evaluator: e}
+	for _, n := range e.inOrder() {
+		if n.kubernetes {
+			r.node(n)
+		}
+	}
+	return r.result
+}
+
+type renderer struct {
+	*evaluator
+
+	result Result
+	size   int // of all manifests
+	crowd  int // in all manifests
+}
+
+// node renders the spec of a node, or its artifacts if it has none.
+func (r *renderer) node(n *template) {
+	at := n.get("properties").get(specKey)
+	v := r.property(n, specKey, n.at)
+	if !at.exists() {
+		at = n.at
+	}
+	switch {
+	case v.unknown:
+	case v.unset && at.node == n.at.node:
+		r.artifacts(n)
+	default:
+		r.spec(n, at, v)
+	}
+}
+
+func (r *renderer) artifacts(n *template) {
+	found := false
+	for _, a := range r.artifactsOf(n) {
+		if !a.isManifest() {
+			continue
+		}
+		found = true
+		if v := r.contentOf(a, a.at); !v.unknown {
+			r.spec(n, a.at, v)
+		}
+	}
+	if !found {
+		r.faults.add(n.at, MissingProperty, "the required property spec is missing: it is the manifest of a Kubernetes object")
+	}
+}
+
+// spec makes manifests of an evaluated spec: text with documents, a map, or a
+// list of maps.
+func (r *renderer) spec(n *template, at place, v value) {
+	if r.size += v.size; r.size > r.limits.Manifests {
+		r.halt(fmt.Sprintf("the manifests are larger than %d bytes together", r.limits.Manifests))
+	}
+	if r.options.Raw {
+		r.result.Texts = append(r.result.Texts, Text{Node: n.name, Line: at.at.Line, Text: rawText(v)})
+		return
+	}
+	switch content := v.any.(type) {
+	case nil:
+		r.faults.add(at, EmptySpec, "the spec must not be empty")
+	case string:
+		r.text(at, content, v.secret)
+	case map[string]any:
+		r.objects(at, []manifest.Document{{Value: copied(content).(map[string]any)}}, "")
+	case []any:
+		r.list(at, content)
+	default:
+		r.faults.add(at, InvalidManifest, "the spec must be a manifest, not %s", describe(v.any))
+	}
+}
+
+func rawText(v value) string {
+	if text, isText := v.any.(string); isText {
+		return text
+	}
+	text, err := yaml.Marshal(v.any)
+	if err != nil {
+		return v.text()
+	}
+	return string(text)
+}
+
+func (r *renderer) list(at place, content []any) {
+	documents := make([]manifest.Document, 0, len(content))
+	for i, element := range content {
+		fields, isMap := element.(map[string]any)
+		if !isMap {
+			r.faults.add(at, InvalidManifest, "element %d of the spec must be a manifest, not %s", i, describe(element))
+			continue
+		}
+		documents = append(documents, manifest.Document{Value: copied(fields).(map[string]any)})
+	}
+	r.objects(at, documents, "element")
+}
+
+// text reads the documents of a spec.
+func (r *renderer) text(at place, text string, secret bool) {
+	if len(text) > r.limits.Manifest {
+		r.faults.add(at, LimitExceeded, "the spec is larger than %d bytes", r.limits.Manifest)
+		return
+	}
+	if r.crowd += crowd([]byte(text)); r.crowd > crowded {
+		r.halt("the manifests have too many values together")
+	}
+	r.spend(r.ctx, len(text)/textPerStep)
+	documents, err := manifest.Read("", []byte(text))
+	if err != nil {
+		r.unreadable(at, err, secret)
+		return
+	}
+	r.objects(at, documents, "line")
+}
+
+// unreadable tells where the manifest is broken. The text of a message may have a
+// key that came out of a sensitive input; then it is left out.
+func (r *renderer) unreadable(at place, err error, secret bool) {
+	for _, fault := range manifestErrors(err) {
+		message := fault.Message
+		if secret {
+			message = "the manifest is not valid, and has sensitive values"
+		}
+		if fault.Line > 0 {
+			message = fmt.Sprintf("line %d of the manifest, column %d: %s", fault.Line, fault.Column, message)
+		}
+		r.faults.add(at, InvalidManifest, "%s", message)
+	}
+}
+
+// objects checks that documents are objects, and adds them. unit says how
+// messages tell them apart: by line, by element, or not at all.
+func (r *renderer) objects(at place, documents []manifest.Document, unit string) {
+	expanded, err := manifest.Expand(documents)
+	if err != nil {
+		r.unreadable(at, err, false)
+		return
+	}
+	if len(expanded) == 0 {
+		r.faults.add(at, EmptySpec, "the spec must not be empty: it has no manifest in it")
+		return
+	}
+	for i, document := range expanded {
+		where := ""
+		switch unit {
+		case "line":
+			where = fmt.Sprintf("line %d of the manifest: ", document.Line)
+		case "element":
+			where = fmt.Sprintf("element %d of the spec: ", i)
+		}
+		for _, problem := range problemsOf(document.Value) {
+			r.faults.add(at, InvalidManifest, "%s%s", where, problem)
+		}
+		if len(r.result.Objects) >= r.limits.Objects {
+			r.halt(fmt.Sprintf("there are more than %d manifests", r.limits.Objects))
+		}
+		r.result.Objects = append(r.result.Objects, document.Value)
+	}
+}
+
+// problemsOf says what every object needs and this one lacks.
+func problemsOf(object map[string]any) (problems []string) {
+	for _, key := range []string{"apiVersion", "kind"} {
+		if problem := textProblem(key, object[key]); problem != "" {
+			problems = append(problems, problem)
+		}
+	}
+	metadata, isMap := object["metadata"].(map[string]any)
+	switch {
+	case object["metadata"] != nil && !isMap:
+		return append(problems, "metadata must be a map, not "+describe(object["metadata"]))
+	case metadata["name"] == nil && metadata["generateName"] != nil:
+		if problem := textProblem("metadata.generateName", metadata["generateName"]); problem != "" {
+			problems = append(problems, problem)
+		}
+	default:
+		if problem := textProblem("metadata.name", metadata["name"]); problem != "" {
+			problems = append(problems, problem)
+		}
+	}
+	return problems
+}
+
+func textProblem(name string, content any) string {
+	text, isText := content.(string)
+	switch {
+	case content == nil:
+		return name + " is missing"
+	case !isText:
+		return name + " must be text, not " + describe(content) + ": put it in quotes"
+	case text == "":
+		return name + " is empty"
+	default:
+		return ""
+	}
+}

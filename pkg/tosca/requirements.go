@@ -1,0 +1,69 @@
+package tosca
+
+// readRequirements reads the requirements of a node template.
+func (t *translator) readRequirements(n *template) {
+	p := n.get("requirements")
+	switch {
+	case !p.exists() || p.isNull():
+	case p.isMap():
+		for _, entry := range p.entries() {
+			t.readRequirement(n, entry)
+		}
+	case t.wantList(p):
+		for _, element := range p.elements() {
+			if !element.isMap() {
+				t.faults.add(element, InvalidShape, "must be a map like {dependency: node}, not %s", element.describe())
+				continue
+			}
+			for _, entry := range element.entries() {
+				t.readRequirement(n, entry)
+			}
+		}
+	}
+}
+
+// readRequirement understands `dependency: node` and `dependency: {node: …}`. One
+// without a node asks for something that is found elsewhere.
+func (t *translator) readRequirement(n *template, p place) {
+	node := p
+	if p.isMap() {
+		t.known(p, requireKeys)
+		node = p.get("node")
+	}
+	if !node.exists() || node.isNull() {
+		t.warn(p, "has no effect: it names no node")
+		return
+	}
+	name, ok := t.wantText(node)
+	if !ok {
+		return
+	}
+	r := requirement{name: p.name(), at: p, to: t.templates[name]}
+	if r.to == nil {
+		t.missingTarget(n, r, node)
+	}
+	n.requirements = append(n.requirements, r)
+}
+
+// missingTarget is about a requirement whose node is not in the template. Other
+// orchestrators find hosts elsewhere.
+func (t *translator) missingTarget(n *template, r requirement, node place) {
+	switch {
+	case !n.kubernetes && t.options.IgnoreForeignNodes:
+	case r.name == "host" && t.options.IgnoreForeignNodes:
+		t.warn(r.at, "left out: there is no node template %s", shown(node.text()))
+	default:
+		t.faults.add(node, UnknownNode, "there is no node template %s%s", shown(node.text()), t.near(node.text(), t.templateNames))
+	}
+}
+
+// requirementsNamed are the requirements of a name, in their order.
+func (n *template) requirementsNamed(name string) []requirement {
+	var found []requirement
+	for _, r := range n.requirements {
+		if r.name == name {
+			found = append(found, r)
+		}
+	}
+	return found
+}

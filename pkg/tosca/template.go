@@ -1,0 +1,184 @@
+package tosca
+
+import "strings"
+
+// template is a node template.
+type template struct {
+	name string
+	at   place
+	// original is the template that copy names.
+	original place
+	index    int
+	typeName string
+	line     []*definition
+	// kubernetes tells whether its spec is rendered.
+	kubernetes bool
+	// schemas are the properties of its type.
+	schemas      map[string]*schema
+	requirements []requirement
+}
+
+// requirement leads to another node template; to is nil if it does not.
+type requirement struct {
+	name string
+	at   place
+	to   *template
+}
+
+// get returns a key of a node template, or that of the one it copies.
+func (n *template) get(key string) place {
+	if own := n.at.get(key); own.exists() {
+		return own
+	}
+	return n.original.get(key)
+}
+
+// readTopology reads the node templates.
+func (t *translator) readTopology() {
+	p := t.entry.topology()
+	t.templates = map[string]*template{}
+	if !p.exists() {
+		t.faults.add(t.entry.root, MissingRequiredKeyname, "the template has no topology_template (service_template in TOSCA 2.0): there is nothing to translate")
+		return
+	}
+	if t.entry.root.get("topology_template").exists() && t.entry.root.get("service_template").exists() {
+		t.faults.add(t.entry.root.get("service_template"), InvalidShape, "is there beside topology_template: keep one of them")
+	}
+	if !t.wantMap(p) {
+		return
+	}
+	t.known(p, topologyKeys)
+	nodes := p.get("node_templates")
+	if nodes.exists() && !nodes.isNull() && !t.wantMap(nodes) {
+		return
+	}
+	if len(nodes.entries()) == 0 {
+		t.faults.add(p, MissingRequiredKeyname, "the topology has no node_templates: there is nothing to translate")
+		return
+	}
+	for _, entry := range nodes.entries() {
+		t.readTemplate(entry)
+	}
+}
+
+func (t *translator) readTemplate(p place) {
+	if !p.isMap() {
+		t.faults.add(p, InvalidShape, "must be a map with a type, not %s", p.describe())
+		return
+	}
+	t.known(p, nodeKeys)
+	n := &template{name: p.name(), at: p, index: len(t.order)}
+	t.templates[n.name] = n
+	t.order = append(t.order, n)
+	t.checkDirectives(p.get("directives"))
+}
+
+func (t *translator) checkDirectives(p place) {
+	if !p.exists() {
+		return
+	}
+	directives := p.elements()
+	if p.isScalar() {
+		directives = []place{p}
+	}
+	for _, directive := range directives {
+		switch name := strings.ToLower(directive.text()); name {
+		case "select", "selectable", "substitute", "substitutable":
+			t.faults.add(directive, NotSupported, "the directive %s is not supported: the node would have to be found elsewhere", name)
+		case "create", "internal":
+		default:
+			t.faults.add(directive, InvalidShape, "there is no directive %s%s", shown(directive.text()), t.didYouMean(name, []string{"create", "internal"}))
+		}
+	}
+}
+
+// checkTopology finds the types and requirements of the node templates, and
+// looks at the parts that have no effect.
+func (e *evaluator) checkTopology() {
+	for _, n := range e.order {
+		e.readCopy(n)
+		e.readNodeType(n)
+	}
+	for _, n := range e.order {
+		e.readRequirements(n)
+	}
+	e.checkSections()
+}
+
+// readCopy finds the template that another is a copy of.
+func (t *translator) readCopy(n *template) {
+	p := n.at.get("copy")
+	if !p.exists() {
+		return
+	}
+	original := t.templates[p.text()]
+	switch {
+	case original == nil:
+		t.faults.add(p, UnknownNode, "there is no node template %s%s", shown(p.text()), t.near(p.text(), t.templateNames))
+	case original == n || original.at.get("copy").exists():
+		t.faults.add(p, InvalidShape, "%s is a copy itself: copy what it copies", shown(p.text()))
+	default:
+		n.original = original.at
+	}
+}
+
+func (t *translator) templateNames() []string {
+	names := make([]string, len(t.order))
+	for i, n := range t.order {
+		names[i] = n.name
+	}
+	return names
+}
+
+func (e *evaluator) readNodeType(n *template) {
+	p := n.get("type")
+	if !p.exists() || p.isNull() {
+		if !n.at.get("copy").exists() {
+			e.faults.add(n.at, MissingRequiredKeyname, "type is missing")
+		}
+		return
+	}
+	var ok bool
+	if n.typeName, ok = e.wantText(p); !ok {
+		return
+	}
+	d := e.nodeType(p.file, n.typeName)
+	if d == nil {
+		e.faults.add(p, InvalidType, "the node type %s is not known%s", shown(n.typeName), e.notImported(p.file, nodeTypes, n.typeName))
+		return
+	}
+	n.line = e.lineage(d, false)
+	n.kubernetes = isKubernetes(n.line)
+	n.schemas = e.propertiesOf(n.line)
+	if !n.kubernetes {
+		e.foreign(n, p)
+		return
+	}
+	e.checkPropertyNames(n)
+}
+
+// foreign refuses a node that is no Kubernetes object, or leaves it out.
+func (e *evaluator) foreign(n *template, at place) {
+	if e.options.IgnoreForeignNodes {
+		e.warn(n.at, "left out: its type %s is not a Kubernetes object", n.typeName)
+		return
+	}
+	e.faults.add(at, ForeignNode, "the node %s has type %s, and only Kubernetes objects can be translated: %s and types derived from it; foreign nodes can be left out with ignoreForeignNodes",
+		n.name, n.typeName, KubernetesObject)
+}
+
+// checkPropertyNames refuses properties that the type does not declare.
+func (e *evaluator) checkPropertyNames(n *template) {
+	p := n.get("properties")
+	if !e.wantMap(p) || isOpaque(n.line) {
+		return
+	}
+	names := func() []string { return append(keysOf(n.schemas), specKey) }
+	for _, entry := range p.entries() {
+		if name := entry.name(); name != specKey && n.schemas[name] == nil {
+			e.faults.add(entry, UnknownProperty, "%s has no property %s%s", n.typeName, shown(name), e.near(name, names))
+		}
+	}
+}
+
+const specKey = "spec"

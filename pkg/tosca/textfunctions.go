@@ -1,0 +1,196 @@
+package tosca
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// concat joins texts. Where one part ends in a key of YAML and the next is the
+// value of a function, it puts a space between them: without it the value would
+// be part of the key, which nobody can mean (docs/tosca.md, "The space in
+// concat").
+func concat(e *evaluator, args place, s scope) value {
+	parts, ok := e.texts(args, s, "concat")
+	if !ok {
+		return unknown
+	}
+	if len(parts) == 0 {
+		e.faults.add(args, InvalidFunction, "concat needs a list with something in it")
+		return unknown
+	}
+	b := builder{e: e, at: args}
+	for _, part := range parts {
+		if part.evaluated && !e.options.StrictConcat && b.endsInKey() && !strings.HasPrefix(part.text, " ") && !strings.HasPrefix(part.text, "\n") {
+			b.add(" ", false)
+		}
+		b.add(part.text, part.secret)
+	}
+	return b.value()
+}
+
+// joined is join: [[text…], delimiter].
+func joined(e *evaluator, args place, s scope) value {
+	elements := args.elements()
+	if len(elements) == 0 || len(elements) > 2 {
+		e.faults.add(args, InvalidFunction, "join needs a list of texts and, if any, a delimiter")
+		return unknown
+	}
+	parts, ok := e.texts(elements[0], s, "join")
+	delimiter := textPart{}
+	if len(elements) == 2 {
+		var fine bool
+		delimiter, fine = e.textOf(elements[1], s)
+		ok = ok && fine
+	}
+	if !ok {
+		return unknown
+	}
+	b := builder{e: e, at: args}
+	for i, part := range parts {
+		if i > 0 {
+			b.add(delimiter.text, delimiter.secret)
+		}
+		b.add(part.text, part.secret)
+	}
+	return b.value()
+}
+
+// token is token: [text, separators, index]. Each character of separators is one.
+func token(e *evaluator, args place, s scope) value {
+	elements := args.elements()
+	if len(elements) != 3 {
+		e.faults.add(args, InvalidFunction, "token needs three arguments: a text, its separators, and an index")
+		return unknown
+	}
+	text, textOK := e.textOf(elements[0], s)
+	separators, separatorsOK := e.textOf(elements[1], s)
+	index := e.eval(elements[2], s)
+	if !textOK || !separatorsOK || index.unknown {
+		return unknown
+	}
+	i, isInteger := index.any.(int64)
+	if !isInteger || separators.text == "" {
+		e.faults.add(args, InvalidFunction, "token needs three arguments: a text, its separators, and an index")
+		return unknown
+	}
+	e.spend(e.ctx, 1+len(text.text)/textPerStep)
+	tokens := splitAny(text.text, separators.text)
+	if i < 0 || i >= int64(len(tokens)) {
+		e.faults.add(elements[2], InvalidFunction, "the index %d is not there: the text has %d tokens", i, len(tokens))
+		return unknown
+	}
+	return value{any: tokens[i], size: sizeOf(tokens[i]), secret: text.secret || index.secret || separators.secret}
+}
+
+// splitAny splits at each of several characters. Nothing between two of them is
+// an empty token.
+func splitAny(text, separators string) (tokens []string) {
+	for {
+		at := strings.IndexAny(text, separators)
+		if at < 0 {
+			return append(tokens, text)
+		}
+		_, size := utf8.DecodeRuneInString(text[at:])
+		tokens, text = append(tokens, text[:at]), text[at+size:]
+	}
+}
+
+// textPart is one part of a text.
+type textPart struct {
+	text string
+	// evaluated tells that a function made it.
+	evaluated bool
+	secret    bool
+}
+
+// texts evaluates a list of parts, or a function that returns one.
+func (e *evaluator) texts(list place, s scope, name string) ([]textPart, bool) {
+	if !list.isList() {
+		return e.partsOf(list, e.eval(list, s), name)
+	}
+	parts, ok := make([]textPart, 0, len(list.node.Content)), true
+	for _, element := range list.elements() {
+		part, fine := e.textOf(element, s)
+		parts, ok = append(parts, part), ok && fine
+	}
+	return parts, ok
+}
+
+// partsOf are the elements of a list that a function returned.
+func (e *evaluator) partsOf(at place, v value, name string) ([]textPart, bool) {
+	if v.unknown {
+		return nil, false
+	}
+	list, isList := v.any.([]any)
+	if !isList {
+		e.faults.add(at, InvalidFunction, "%s needs a list, not %s", name, describe(v.any))
+		return nil, false
+	}
+	parts := make([]textPart, len(list))
+	for i, element := range list {
+		parts[i] = textPart{text: value{any: element}.text(), evaluated: true, secret: v.secret}
+	}
+	return parts, true
+}
+
+// textOf evaluates one part. A scalar is as it is written: 1.10 stays 1.10.
+func (e *evaluator) textOf(p place, s scope) (textPart, bool) {
+	if p.isScalar() && !p.isNull() {
+		e.step(e.ctx)
+		return textPart{text: p.text()}, true
+	}
+	_, isCall, _ := e.callIn(p, s)
+	v := e.eval(p, s)
+	if v.unset && !v.unknown {
+		e.faults.add(p, MissingInput, "has no value to put into a text")
+		return textPart{}, false
+	}
+	if v.unknown {
+		return textPart{}, false
+	}
+	return textPart{text: v.text(), evaluated: isCall, secret: v.secret}, true
+}
+
+// textPerStep is how many bytes of text cost a step.
+const textPerStep = 256
+
+// builder joins parts within the limits.
+type builder struct {
+	e      *evaluator
+	at     place
+	text   strings.Builder
+	secret bool
+}
+
+func (b *builder) add(text string, secret bool) {
+	b.e.spend(b.e.ctx, len(text)/textPerStep)
+	if b.text.Len()+len(text) > b.e.limits.Manifest {
+		b.e.faults.add(b.at, LimitExceeded, "the text is larger than %d bytes", b.e.limits.Manifest)
+		panic(stop{b.e.faults.err()})
+	}
+	b.text.WriteString(text)
+	b.secret = b.secret || secret
+}
+
+func (b *builder) value() value {
+	text := b.text.String()
+	return value{any: text, size: sizeOf(text), secret: b.secret}
+}
+
+// keyAtEnd is a line that is a key, or dashes of a list, and nothing more. A key
+// in it has no colon and no blank of its own: in http://host: the author means a
+// port, in "echo result:" a text.
+var keyAtEnd = regexp.MustCompile("^ *(- +)*(-|[^\\s:\"'#{}\\[\\],&*!|>%@`-][^\\s:\"']*:|\"[^\"\\\\]*\":|'[^']*':)$")
+
+// endsInKey looks at the last line, which is no key if it is long.
+func (b *builder) endsInKey() bool {
+	const longest = 1024
+	text := b.text.String()
+	last := text[max(0, len(text)-longest):]
+	at := strings.LastIndexByte(last, '\n')
+	if at < 0 && len(last) < len(text) {
+		return false
+	}
+	return keyAtEnd.MatchString(last[at+1:])
+}

@@ -1,0 +1,292 @@
+package tosca_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/tosca"
+)
+
+// files are a Resolver.
+type files map[string]string
+
+func (f files) Resolve(_ context.Context, location string) ([]byte, error) {
+	text, there := f[location]
+	switch {
+	case there:
+		return []byte(text), nil
+	case strings.Contains(location, "://"):
+		return nil, errors.New("host not in the allowed list")
+	default:
+		return nil, fs.ErrNotExist
+	}
+}
+
+const header = "tosca_definitions_version: tosca_simple_yaml_1_3\n"
+
+// withSpec is a template with one node, whose spec is on the line 7.
+func withSpec(inputs, spec string) string {
+	return header + "topology_template:\n  inputs: " + inputs + "\n  node_templates:\n    a: {type: tosca.nodes.indigo.KubernetesObject, properties: {\n        spec: " + spec + "}}\n"
+}
+
+func source(template string) tosca.Source {
+	return tosca.Source{Name: "t.yaml", Data: []byte(template)}
+}
+
+func translate(t *testing.T, template string, options tosca.Options) (tosca.Result, error) {
+	t.Helper()
+	return tosca.Translate(t.Context(), source(template), nil, options)
+}
+
+// The space in concat, rule by rule; spec is what Options.Raw shows.
+func TestConcat(t *testing.T) {
+	for _, row := range []struct{ name, parts, want string }{
+		{"a key and the value of a function get a space", `["replicas:", {get_input: n}]`, "replicas: 3"},
+		{"an indented key", `["a: b\n  replicas:", {get_input: n}]`, "a: b\n  replicas: 3"},
+		{"a key of a list's element", `["- port:", {get_input: n}]`, "- port: 3"},
+		{"a key of a list in a list", `["- - port:", {get_input: n}]`, "- - port: 3"},
+		{"a bare dash", `["ports:\n  -", {get_input: n}]`, "ports:\n  - 3"},
+		{"a key in quotes", `['"a b":', {get_input: n}]`, `"a b": 3`},
+		{"a key like that of a label", `["app.kubernetes.io/part-of:", {get_input: n}]`, "app.kubernetes.io/part-of: 3"},
+		{"the value of another function", `["a:", {concat: [x, y]}]`, "a: xy"},
+		{"a literal gets none", `["a:", b]`, "a:b"},
+		{"something after the colon", `["image: nginx:", {get_input: n}]`, "image: nginx:3"},
+		{"a URL", `["- http://host:", {get_input: n}]`, "- http://host:3"},
+		{"within quotes", `['password: "', {get_input: n}, '"']`, `password: "3"`},
+		{"a text with blanks before the colon", `["echo result:", {get_input: n}]`, "echo result:3"},
+		{"a blank that is there already", `["a: ", {get_input: n}]`, "a: 3"},
+		{"a value that begins with one", `["a:", {get_input: blank}]`, "a: x"},
+		{"a key before the last line", `["a:\n", {get_input: n}]`, "a:\n3"},
+		{"the beginning", `[{get_input: n}, "."]`, "3."},
+		{"a dash within a word", `["a-", {get_input: n}]`, "a-3"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			template := withSpec(`{n: {type: integer, default: 3}, blank: {type: string, default: " x"}}`, "{concat: "+row.parts+"}")
+			result, err := translate(t, template, tosca.Options{Raw: true})
+			require.NoError(t, err)
+			require.Len(t, result.Texts, 1)
+			assert.Equal(t, tosca.Text{Node: "a", Line: 6, Text: row.want}, result.Texts[0])
+			assert.Empty(t, result.Objects)
+		})
+	}
+}
+
+func TestStrictConcatAddsNothing(t *testing.T) {
+	result, err := translate(t, withSpec("{n: {type: integer, default: 3}}", `{concat: ["a:", {get_input: n}]}`), tosca.Options{Raw: true, StrictConcat: true})
+	require.NoError(t, err)
+	assert.Equal(t, "a:3", result.Texts[0].Text)
+}
+
+func TestTexts(t *testing.T) {
+	for _, row := range []struct{ name, expression, want string }{
+		{"scalars of a literal are as they are written", `{concat: [1.10, "|", yes, "|", 0x10, "|", 2020-01-01]}`, "1.10|yes|0x10|2020-01-01"},
+		{"scalars of inputs are as YAML writes them", `{join: [[{get_input: f}, {get_input: b}, {get_input: i}], "|"]}`, "1.5|true|16"},
+		{"lists and maps are JSON", `{concat: [{get_input: l}, {get_input: m}]}`, `[1,"<a>"]{"k":[true]}`},
+		{"join without a delimiter", `{join: [[a, b]]}`, "ab"},
+		{"join of a list that is an input", `{join: [{get_input: l}, ", "]}`, "1, <a>"},
+		{"separators are a set of characters", `{token: ["a:b;c", ";:", 2]}`, "c"},
+		{"nothing between separators is a token", `{token: ["a::b", ":", 1]}`, ""},
+		{"separators beyond ASCII", `{token: ["aéb", "é", 1]}`, "b"},
+		{"functions in functions", `{token: [{concat: [a, ".", {get_input: i}]}, ".", {get_input: one}]}`, "16"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inputs := `{f: {type: float, default: 1.50}, b: {type: boolean, default: on}, i: {type: integer, default: 0x10}, one: {type: integer, default: 1}, l: {type: list, default: [1, <a>]}, m: {type: map, default: {k: [true]}}}`
+			result, err := translate(t, withSpec(inputs, row.expression), tosca.Options{Raw: true})
+			require.NoError(t, err)
+			assert.Equal(t, row.want, result.Texts[0].Text)
+		})
+	}
+}
+
+func TestATextIsReadAsItsInputWants(t *testing.T) {
+	for _, row := range []struct {
+		kind, text string
+		want       any
+	}{
+		{"string", "1.10", "1.10"},
+		{"string", "yes", "yes"},
+		{"string", " a: b\n", " a: b\n"},
+		{"version", "1.10", "1.10"},
+		{"integer", "12", int64(12)},
+		{"float", "1.5", 1.5},
+		{"boolean", "yes", true},
+		{"list", "[1, a]", []any{int64(1), "a"}},
+		{"list", "- 1\n- a", []any{int64(1), "a"}},
+		{"map", "a: {b: 1}", map[string]any{"a": map[string]any{"b": int64(1)}}},
+	} {
+		t.Run(row.kind+" "+row.text, func(t *testing.T) {
+			template := withSpec("{i: {type: "+row.kind+"}}", "{apiVersion: v1, kind: Secret, metadata: {name: a}, value: {get_input: i}}")
+			result, err := tosca.Translate(t.Context(), source(template), map[string]tosca.Input{"i": tosca.TextInput(row.text, false)}, tosca.Options{})
+			require.NoError(t, err)
+			assert.Equal(t, row.want, result.Objects[0]["value"])
+		})
+	}
+	template := withSpec("{i: {type: list}}", "{}")
+	_, err := tosca.Translate(t.Context(), source(template), map[string]tosca.Input{"i": tosca.TextInput("[hunter2", true)}, tosca.Options{})
+	assert.EqualError(t, err, "t.yaml:3:12: inputs.i: the given value is not valid YAML")
+}
+
+func TestSensitiveInputsAreNeverTold(t *testing.T) {
+	template := withSpec("{plain: {type: integer}, other: {type: string}}", "{apiVersion: v1, kind: Secret, metadata: {name: a}}") +
+		"  outputs:\n    direct: {value: {get_input: other}}\n    joined: {value: {concat: [a, {get_input: other}]}}\n    nested: {value: [{a: {get_input: other}}]}\n    part: {value: {token: [{get_input: other}, t, 0]}}\n    free: {value: 1}\n"
+	inputs := map[string]tosca.Input{"plain": {Value: "hunter2", Sensitive: true}, "other": {Value: "hunter2", Sensitive: true}}
+	_, err := tosca.Translate(t.Context(), source(template), inputs, tosca.Options{})
+	assert.EqualError(t, err, "t.yaml:3:12: inputs.plain: (hidden) is not an integer")
+	inputs["plain"] = tosca.Input{Value: 1}
+	result, err := tosca.Translate(t.Context(), source(template), inputs, tosca.Options{})
+	require.NoError(t, err)
+	assert.NotContains(t, fmt.Sprint(result.Outputs, result.Warnings), "hunter2")
+	assert.Equal(t, tosca.Output{Name: "free", Value: int64(1), State: tosca.Available}, result.Outputs[4])
+	for _, output := range result.Outputs[:4] {
+		assert.Equal(t, tosca.Hidden, output.State, output.Name)
+		assert.Nil(t, output.Value)
+	}
+}
+
+func TestAMapThatLooksLikeACallStaysAMap(t *testing.T) {
+	result, err := translate(t, withSpec("{known: {type: string, default: x}}",
+		"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: {token: abc}, b: {concat: text}, c: {get_input: knwon}, d: {get_input: known}}}"), tosca.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]any{
+		"a": map[string]any{"token": "abc"}, "b": map[string]any{"concat": "text"}, "c": map[string]any{"get_input": "knwon"}, "d": "x",
+	}, result.Objects[0]["stringData"])
+	assert.Equal(t, []string{"t.yaml:6:120: node_templates.a.properties.spec.stringData.c.get_input: is left as it is, because no input has that name: did you mean known?"}, texts(result.Warnings))
+}
+
+func TestValidateNeedsNoValues(t *testing.T) {
+	template := withSpec("{n: {type: integer}}", `{concat: ["a: ", {get_input: n}]}`)
+	_, err := tosca.Validate(t.Context(), source(template), nil, tosca.Options{})
+	require.NoError(t, err)
+	_, err = tosca.Validate(t.Context(), source(template), map[string]tosca.Input{"n": {Value: 1}}, tosca.Options{})
+	require.Error(t, err, "with a value it is checked")
+	_, err = tosca.Validate(t.Context(), source(strings.Replace(template, "get_input: n", "get_input: m", 1)), nil, tosca.Options{})
+	assert.EqualError(t, err, `t.yaml:6:33: node_templates.a.properties.spec.concat[1]: unknown input "m" (declared: n)`)
+}
+
+func TestImportsAreRelativeToTheFileThatHasThem(t *testing.T) {
+	resolver := files{
+		"types/a.yaml":                       "imports: [../b.yaml, a.yaml]\n",
+		"b.yaml":                             "node_types: {acme.B: {derived_from: tosca.nodes.indigo.KubernetesObject}}\n",
+		"https://example.com/x/types/a.yaml": "imports: [../b.yaml]\n",
+		"https://example.com/x/b.yaml":       "node_types: {acme.B: {derived_from: tosca.nodes.indigo.KubernetesObject}}\n",
+	}
+	template := header + "imports: [types/a.yaml]\ntopology_template: {node_templates: {a: {type: acme.B, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}}}\n"
+	local, err := translate(t, template, tosca.Options{Resolver: resolver})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"types/a.yaml:1:22: imports[1]: types/a.yaml is loaded already"}, texts(local.Warnings))
+	fetched := source(template)
+	fetched.URL = "https://example.com/x/t.yaml"
+	remote, err := tosca.Translate(t.Context(), fetched, nil, tosca.Options{Resolver: resolver})
+	require.NoError(t, err)
+	assert.Equal(t, local.Objects, remote.Objects)
+
+	_, err = translate(t, header+"imports: [nope.yaml, 'https://example.com/y', https://user:hunter2@example.com/z]\n", tosca.Options{Resolver: resolver})
+	assert.EqualError(t, err, "t.yaml:2:11: imports[0]: nope.yaml: not found\n"+
+		"t.yaml:2:22: imports[1]: https://example.com/y: host not in the allowed list\n"+
+		"t.yaml:2:47: imports[2]: has a user or password in it: URLs in templates have none")
+}
+
+func TestTheDigestIsThatOfEverythingThatWasRead(t *testing.T) {
+	template := header + "imports: [b.yaml]\ntopology_template: {node_templates: {a: {type: acme.B, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}}}\n"
+	digest := func(template, imported string) string {
+		result, err := translate(t, template, tosca.Options{Resolver: files{"b.yaml": imported}})
+		require.NoError(t, err)
+		assert.Regexp(t, "^sha256:[0-9a-f]{64}$", result.Digest)
+		return result.Digest
+	}
+	const types = "node_types: {acme.B: {derived_from: tosca.nodes.indigo.KubernetesObject}}\n"
+	one := digest(template, types)
+	assert.Equal(t, one, digest(template, types))
+	assert.NotEqual(t, one, digest(template+"\n", types))
+	assert.NotEqual(t, one, digest(template, types+"\n"))
+}
+
+func TestMessagesAboutFetchedFilesQuoteNothing(t *testing.T) {
+	const leak = "{hunter2: hunter2, tosca_definitions_version: hunter2, hunter2: [hunter2]}"
+	fetched := tosca.Source{Name: "t.yaml", URL: "https://example.com/t.yaml", Data: []byte(leak)}
+	_, err := tosca.Translate(t.Context(), fetched, nil, tosca.Options{})
+	assert.EqualError(t, err, "t.yaml:1:20: the version of TOSCA is not known\nt.yaml:1:56: a key is in a map twice")
+	_, err = tosca.Translate(t.Context(), fetched, nil, tosca.Options{QuoteFetched: true})
+	assert.ErrorContains(t, err, "hunter2")
+	for _, text := range []string{leak, "hunter2", "hunter2: *hunter2", header + "hunter2: x\nnode_types: {hunter2: {derived_from: hunter2}}"} {
+		_, err = translate(t, header+"imports: ['https://example.com/x']\ntopology_template: {node_templates: {}}\n", tosca.Options{Resolver: files{"https://example.com/x": text}})
+		require.Error(t, err)
+		assert.NotContains(t, err.Error(), "hunter2")
+		assert.Contains(t, err.Error(), "https://example.com/x:", "but where it is")
+	}
+}
+
+func TestArchives(t *testing.T) {
+	const kubernetes = "topology_template: {node_templates: {a: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}}}\n"
+	for _, row := range []struct {
+		name  string
+		files []packed
+		want  string
+	}{
+		{"a template of 1.0 needs TOSCA.meta", []packed{{"a.yaml", "tosca_definitions_version: tosca_simple_yaml_1_0\n" + kubernetes}},
+			"s.csar!a.yaml: a CSAR with a template of tosca_simple_yaml_1_0 needs a TOSCA-Metadata/TOSCA.meta"},
+		{"an import outside", []packed{{"a.yaml", header + "imports: [../a.yaml, /../../b.yaml, nope.yaml, d/e.yaml]\n"}},
+			"s.csar!a.yaml:2:11: imports[0]: ../a.yaml: points outside the CSAR\n" +
+				"s.csar!a.yaml:2:22: imports[1]: /../../b.yaml: points outside the CSAR\n" +
+				"s.csar!a.yaml:2:37: imports[2]: nope.yaml: not found in the archive\n" +
+				"s.csar!a.yaml:2:48: imports[3]: d/e.yaml: not found in the archive"},
+		{"an import that is an archive", []packed{{"a.yaml", header + "imports: [b.csar]\n"}, {"b.csar", string(zipOf(t, packed{"c.yaml", header}))}},
+			"s.csar!b.csar:1:38: the text is not valid UTF-8: save it as UTF-8"},
+		{"an artifact outside", []packed{{"a.yaml", header + "topology_template: {node_templates: {a: {type: tosca.nodes.indigo.KubernetesObject, artifacts: {manifest: ../../etc/passwd.yaml}}}}\n"}},
+			"s.csar!a.yaml:2:97: node_templates.a.artifacts.manifest: ../../etc/passwd.yaml: points outside the CSAR"},
+		{"an artifact that is no text", []packed{{"a.yaml", header + "topology_template: {node_templates: {a: {type: tosca.nodes.indigo.KubernetesObject, artifacts: {manifest: d/b.yaml}}}}\n"}, {"d/b.yaml", "\xff"}},
+			"s.csar!a.yaml:2:97: node_templates.a.artifacts.manifest: the artifact is not text, or is larger than 1048576 bytes"},
+		{"a broken TOSCA.meta", []packed{{"TOSCA.meta", "CSAR-Version: 2.0\nx\n"}}, "s.csar!TOSCA.meta:2:1: a line must be like Name: value"},
+		{"no zip", nil, "s.csar: the archive has no TOSCA-Metadata/TOSCA.meta, so it should have exactly one YAML file in its root, and has 0"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := tosca.Translate(t.Context(), tosca.Source{Name: "s.csar", Data: zipOf(t, row.files...)}, nil, tosca.Options{Resolver: files{}})
+			assert.EqualError(t, err, row.want)
+		})
+	}
+	result, err := tosca.Translate(t.Context(), tosca.Source{Name: "s.csar", Data: zipOf(t, packed{"a.yaml", header + kubernetes})}, nil, tosca.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"s.csar!a.yaml:1:1: a CSAR without TOSCA.meta should have template_name in its metadata",
+		"s.csar!a.yaml:1:1: a CSAR without TOSCA.meta should have template_version in its metadata",
+	}, texts(result.Warnings))
+}
+
+func TestJSONWithTabs(t *testing.T) {
+	result, err := translate(t, "{\n\t\"tosca_definitions_version\":\t\"tosca_2_0\",\n\t\"service_template\": {\"node_templates\": {\"a\": {\"type\": \"holdfast.nodes.KubernetesObject\", \"properties\": {\"spec\": {\"apiVersion\": \"v1\", \"kind\": \"Secret\", \"metadata\": {\"name\": \"a\"}, \"x\": \"\\t\"}}}}}\n}", tosca.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, "\t", result.Objects[0]["x"])
+}
+
+func TestObjectsShareNothing(t *testing.T) {
+	result, err := translate(t, withSpec("{m: {type: map, default: {a: {b: c}}}}", "[{apiVersion: v1, kind: Secret, metadata: {name: a}, x: {get_input: m}, y: {get_input: m}}]"), tosca.Options{})
+	require.NoError(t, err)
+	x := result.Objects[0]["x"].(map[string]any)
+	x["a"].(map[string]any)["b"] = "changed"
+	assert.Equal(t, map[string]any{"a": map[string]any{"b": "c"}}, result.Objects[0]["y"])
+}
+
+func TestACancelledContextEndsIt(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	cancel(cause)
+	_, err := tosca.Translate(ctx, source(withSpec("{}", "{}")), nil, tosca.Options{})
+	assert.ErrorIs(t, err, cause)
+}
+
+func TestAPanicBecomesAnError(t *testing.T) {
+	resolver := panics{}
+	_, err := translate(t, header+"imports: [a.yaml]\n", tosca.Options{Resolver: resolver})
+	assert.EqualError(t, err, "t.yaml: the template cannot be translated: this is a mistake in Holdfast; please report it with the template")
+}
+
+type panics struct{}
+
+func (panics) Resolve(context.Context, string) ([]byte, error) { panic("hunter2") }

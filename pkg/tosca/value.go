@@ -1,0 +1,148 @@
+package tosca
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// value is what an expression came to.
+type value struct {
+	// any is made of map[string]any, []any, string, int64, float64, bool and nil.
+	// Parts may be shared; nothing may be changed.
+	any any
+	// size is about how many bytes it takes when all shared parts are copied.
+	size int
+	// secret values must not be told.
+	secret bool
+	// unknown values could not be evaluated: the reason has been told, or an
+	// input is not given yet. What is made of them is unknown too.
+	unknown bool
+	// unset is nothing at all: an input that nobody gave, a property without an
+	// assignment. It is not the same as null only in messages.
+	unset bool
+}
+
+var unknown = value{unknown: true}
+
+// sizeOf is the size of a value that shares nothing.
+func sizeOf(content any) int {
+	const overhead = 16
+	size := overhead
+	switch content := content.(type) {
+	case string:
+		size += len(content)
+	case []any:
+		for _, element := range content {
+			size += sizeOf(element)
+		}
+	case map[string]any:
+		for key, element := range content {
+			size += len(key) + sizeOf(element)
+		}
+	}
+	return size
+}
+
+// text is a value as part of a text: what YAML would make of a scalar, and lists
+// and maps as JSON.
+func (v value) text() string {
+	switch content := v.any.(type) {
+	case string:
+		return content
+	case nil:
+		return "null"
+	case bool:
+		return strconv.FormatBool(content)
+	case int64:
+		return strconv.FormatInt(content, 10)
+	case float64:
+		return strconv.FormatFloat(content, 'g', -1, 64)
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if encoder.Encode(v.any) != nil {
+		return ""
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}
+
+// describe names the type of a value for a message.
+func describe(content any) string {
+	switch content.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "text"
+	case bool:
+		return "a boolean"
+	case int64, float64:
+		return "a number"
+	case []any:
+		return "a list"
+	default:
+		return "a map"
+	}
+}
+
+// told is a value for a message: short, and not if it is secret.
+func told(content any, secret bool) string {
+	if secret {
+		return "(hidden)"
+	}
+	text, isText := content.(string)
+	if isText {
+		return shown(text)
+	}
+	return cut(value{any: content}.text())
+}
+
+// shown quotes a text for a message.
+func shown(text string) string { return quote(text) }
+
+// bare quotes the name of a file only if it looks like anything else.
+func bare(name string) string {
+	if strings.IndexFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' }) >= 0 {
+		return quote(name)
+	}
+	return cut(name)
+}
+
+func cut(text string) string {
+	const longest = 100
+	if len(text) <= longest {
+		return text
+	}
+	end := longest
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}
+
+// copied is a deep copy, so that objects share nothing.
+func copied(content any) any {
+	switch content := content.(type) {
+	case map[string]any:
+		to := make(map[string]any, len(content))
+		for key, element := range content {
+			to[key] = copied(element)
+		}
+		return to
+	case []any:
+		to := make([]any, len(content))
+		for i, element := range content {
+			to[i] = copied(element)
+		}
+		return to
+	default:
+		return content
+	}
+}
+
+func keysOf[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
