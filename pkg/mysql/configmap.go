@@ -1,0 +1,43 @@
+package mysql
+
+import (
+	"crypto/sha256"
+	_ "embed" // the scripts
+	"encoding/hex"
+	"strings"
+)
+
+// The names of the files in the ConfigMap.
+const (
+	optionsFile = "my.cnf"
+	startFile   = "start.sh"
+	aliveFile   = "alive.sh"
+)
+
+//go:embed files/start.sh
+var startScript string
+
+//go:embed files/alive.sh
+var aliveScript string
+
+// files are what the Pod runs with.
+func (d *database) files() values {
+	return values{optionsFile: d.options(), startFile: startScript, aliveFile: aliveScript}
+}
+
+func (d *database) configMap() values {
+	return d.object("v1", "ConfigMap", d.configName(), values{"data": d.files()})
+}
+
+// checksum changes with any of the files, so that the Pod is replaced: it would
+// not read them again.
+func (d *database) checksum() string {
+	files := d.files()
+	var all strings.Builder
+	for _, name := range []string{optionsFile, startFile, aliveFile} {
+		text, _ := files[name].(string)
+		all.WriteString(name + "\x00" + text + "\x00")
+	}
+	sum := sha256.Sum256([]byte(all.String()))
+	return hex.EncodeToString(sum[:])
+}

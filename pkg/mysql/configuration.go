@@ -1,0 +1,64 @@
+package mysql
+
+import (
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/template"
+)
+
+// reserved are options that the Pod and its Services depend on.
+var reserved = map[string]string{
+	"datadir":           "the volume has its place",
+	"socket":            "the probes use it",
+	"pid-file":          "it is in a directory of its own",
+	"init-file":         "it applies the credentials of the Secret",
+	"port":              "the Services lead to 3306",
+	"skip-networking":   "the Services lead to the network",
+	"bind-address":      "the Services lead to the Pod's address",
+	"user":              "the Pod runs as the right user already",
+	"skip-grant-tables": "everybody would be root",
+	"daemonize":         "the Pod ends when its process does",
+}
+
+// checkConfiguration refuses lines that would break the server, or that would be
+// about another program.
+func checkConfiguration(text string) (faults []*template.Fault) {
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		if reason := refuse(strings.TrimSpace(line)); reason != "" {
+			faults = append(faults, fault("configuration", "line %d: %s", number, reason))
+		}
+	}
+	return faults
+}
+
+// refuse says why a line of my.cnf cannot be had.
+func refuse(line string) string {
+	switch {
+	case line == "" || line[0] == '#' || line[0] == ';':
+		return ""
+	case strings.ContainsRune(line, 0):
+		return "has a null character"
+	case line[0] == '!':
+		return "includes other files: there are none"
+	case line[0] == '[' && line != "[mysqld]":
+		return "begins another section: all lines are of [mysqld]"
+	}
+	name := optionName(line)
+	if why, ok := reserved[name]; ok {
+		return name + " cannot be set: " + why
+	}
+	return ""
+}
+
+// optionName is the name of an option in its usual form: the server takes dashes
+// and underscores for the same, and strips prefixes.
+func optionName(line string) string {
+	name, _, _ := strings.Cut(line, "=")
+	name = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")
+	for _, prefix := range []string{"loose-", "maximum-", "enable-"} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	return name
+}

@@ -1,0 +1,53 @@
+package mysql
+
+import (
+	"strconv"
+
+	"holdfast.dev/holdfast/pkg/api/mysql/v1"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// generated are the keys of the Secret that get random text, 32 characters each,
+// when it is created, and never again.
+const generated = "password:32,root-password:32"
+
+// secret has the connection and the credentials, by the names of the
+// specification "Service Binding for Kubernetes" (servicebinding.io).
+func (d *database) secret() values {
+	secret := d.object("v1", "Secret", d.name, values{
+		"type": "servicebinding.io/mysql",
+		"stringData": values{
+			"type": "mysql", "host": d.host(), "port": strconv.Itoa(port), "database": d.spec.Database, "username": user,
+		},
+	})
+	d.annotate(secret, values{v1alpha1.AnnotationGenerate: generated, v1alpha1.AnnotationDeletionPolicy: d.deletion()})
+	return secret
+}
+
+// volume is a claim of its own, and not a template in the StatefulSet: those can
+// never change, and this one can grow.
+func (d *database) volume() values {
+	spec := values{
+		"accessModes": list{"ReadWriteOnce"},
+		"resources":   values{"requests": values{"storage": d.spec.Storage}},
+	}
+	if d.spec.StorageClassName != nil {
+		spec["storageClassName"] = *d.spec.StorageClassName
+	}
+	volume := d.object("v1", "PersistentVolumeClaim", d.volumeName(), values{"spec": spec})
+	d.annotate(volume, values{v1alpha1.AnnotationDeletionPolicy: d.deletion()})
+	return volume
+}
+
+// deletion is what becomes of the data, and of the Secret that belongs to it.
+func (d *database) deletion() string {
+	if d.spec.DeletionPolicy == v1.DeletionDelete {
+		return string(v1alpha1.DeletionDelete)
+	}
+	return string(v1alpha1.DeletionOrphan)
+}
+
+func (d *database) annotate(manifest, annotations values) {
+	metadata, _ := manifest["metadata"].(values)
+	metadata["annotations"] = annotations
+}

@@ -1,0 +1,63 @@
+package mysql
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
+)
+
+func TestTheBufferPoolFollowsTheMemory(t *testing.T) {
+	for memory, pool := range map[string]string{
+		"128Mi": "16Mi", "256Mi": "32Mi", "512Mi": "96Mi", "1Gi": "384Mi", "2Gi": "1152Mi", "4Gi": "2560Mi", "16Gi": "11Gi",
+	} {
+		bytes, instances := bufferPool(quantity(memory))
+		assert.Equal(t, quantity(pool), bytes, memory)
+		assert.Positive(t, instances, memory)
+	}
+}
+
+func quantity(text string) int64 {
+	q := resource.MustParse(text)
+	return q.Value()
+}
+
+// Whatever the memory is, the server has room beside its pool, and the server, which
+// rounds up to 128 MiB for each part of a pool, has nothing to round.
+func TestTheBufferPoolLeavesRoom(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		memory := rapid.Int64Range(quantity(leastMemory), 1<<40).Draw(t, "memory")
+		pool, instances := bufferPool(memory)
+		assert.LessOrEqual(t, pool, memory/4*3)
+		assert.GreaterOrEqual(t, pool, int64(16*mebibyte))
+		assert.Zero(t, pool%mebibyte)
+		if unit := 128 * mebibyte * instances; pool > unit {
+			assert.Zero(t, pool%unit)
+		}
+		assert.LessOrEqual(t, instances, int64(8))
+	})
+}
+
+func TestMoreMemoryIsNeverLessPool(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		less := rapid.Int64Range(quantity(leastMemory), 1<<40).Draw(t, "less")
+		more := rapid.Int64Range(less, 1<<41).Draw(t, "more")
+		a, partsOfA := bufferPool(less)
+		b, partsOfB := bufferPool(more)
+		// Rounding for more parts may take back up to what one more part rounds off.
+		assert.LessOrEqual(t, a, b+128*mebibyte*max(partsOfA, partsOfB))
+		assert.LessOrEqual(t, connections(less), connections(more))
+	})
+}
+
+func FuzzConfiguration(f *testing.F) {
+	for _, seed := range []string{"", "sort_buffer_size=1M", "[mysqld]\r\ndatadir=/x", "!include a", "loose-\x00", "=", "-_=-"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, fault := range checkConfiguration(text) {
+			assert.NotEmpty(t, fault.Message)
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package mysql
+
+// image is the official one.
+const image = "docker.io/library/mysql"
+
+// AnnotationChecksum is on the Pod: it changes with the files of the ConfigMap.
+const AnnotationChecksum = "fnjoin.com/configuration-checksum"
+
+// statefulSet runs one Pod, and never two on one volume.
+func (d *database) statefulSet() values {
+	return d.object("apps/v1", "StatefulSet", d.name, values{"spec": values{
+		"replicas":    int64(1),
+		"serviceName": d.headlessName(),
+		// A Pod that never becomes ready, for a configuration that is wrong, is
+		// replaced when that is put right. With OrderedReady somebody would have to
+		// delete it.
+		"podManagementPolicy": "Parallel",
+		"updateStrategy":      values{"type": "RollingUpdate"},
+		"selector":            values{"matchLabels": d.selector()},
+		"template": values{
+			"metadata": values{"labels": d.labels(), "annotations": values{AnnotationChecksum: d.checksum()}},
+			"spec":     d.pod(),
+		},
+	}})
+}
+
+// pod meets the Pod security standard "restricted". 999 is the user of the image.
+func (d *database) pod() values {
+	return values{
+		"automountServiceAccountToken":  false,
+		"enableServiceLinks":            false, // a Service named mysql would set MYSQL_HOST
+		"terminationGracePeriodSeconds": int64(120),
+		"securityContext": values{
+			"runAsNonRoot": true, "runAsUser": int64(999), "runAsGroup": int64(999),
+			"fsGroup": int64(999), "fsGroupChangePolicy": "OnRootMismatch",
+			"seccompProfile": values{"type": "RuntimeDefault"},
+		},
+		"containers": list{d.container()},
+		"volumes": list{
+			values{"name": "data", "persistentVolumeClaim": values{"claimName": d.volumeName()}},
+			values{"name": "config", "configMap": values{"name": d.configName()}},
+			values{"name": "credentials", "secret": values{"secretName": d.name, "defaultMode": int64(0o440)}},
+			values{"name": "run", "emptyDir": values{"medium": "Memory", "sizeLimit": "1Mi"}},
+			values{"name": "tmp", "emptyDir": values{}},
+		},
+	}
+}
+
+// Directories in the container.
+const (
+	configDirectory      = "/etc/holdfast/mysql"
+	credentialsDirectory = "/run/credentials"
+	runDirectory         = "/run/mysqld" // where clients of the image look for the socket
+	dataDirectory        = "/var/lib/mysql"
+)
+
+func (d *database) container() values {
+	size := values{"cpu": d.spec.CPU, "memory": d.spec.Memory}
+	return values{
+		"name":    "mysql",
+		"image":   image + ":" + d.spec.Version,
+		"command": list{"bash", configDirectory + "/" + startFile, configDirectory, credentialsDirectory, runDirectory, dataDirectory},
+		"ports":   list{values{"name": "mysql", "containerPort": int64(port), "protocol": "TCP"}},
+		// As much as is asked for, and no more: the last to be evicted.
+		"resources": values{"requests": size, "limits": size},
+		"securityContext": values{
+			"allowPrivilegeEscalation": false,
+			"readOnlyRootFilesystem":   true,
+			"capabilities":             values{"drop": list{"ALL"}},
+		},
+		"startupProbe":   probe(ping(), 5, 720), // an hour: the first start, or recovery after a crash
+		"livenessProbe":  probe(list{"bash", configDirectory + "/" + aliveFile, credentialsDirectory, runDirectory}, 10, 6),
+		"readinessProbe": probe(list{"mysql", "--defaults-file=" + runDirectory + "/client.cnf", "--execute=SELECT 1"}, 5, 3),
+		"volumeMounts": list{
+			values{"name": "data", "mountPath": dataDirectory},
+			values{"name": "config", "mountPath": configDirectory, "readOnly": true},
+			values{"name": "credentials", "mountPath": credentialsDirectory, "readOnly": true},
+			values{"name": "run", "mountPath": runDirectory},
+			values{"name": "tmp", "mountPath": "/tmp"},
+		},
+	}
+}
+
+// ping reaches the server through the network: while it initializes its data it
+// has none.
+func ping() list {
+	return list{"mysqladmin", "--defaults-file=" + runDirectory + "/client.cnf", "ping"}
+}
+
+func probe(command list, period, failures int64) values {
+	return values{
+		"exec":          values{"command": command},
+		"periodSeconds": period, "timeoutSeconds": int64(5), "failureThreshold": failures,
+	}
+}

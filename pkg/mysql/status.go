@@ -1,0 +1,129 @@
+package mysql
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/pkg/api/mysql/v1"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/template"
+)
+
+// Status implements template.Template. What it says of the objects it says of the
+// live ones; where these are not known now it stays with what it said before.
+func (Template) Status(seen template.Seen) (map[string]any, error) {
+	object, _, err := decode(seen.Object)
+	if err != nil {
+		return nil, err
+	}
+	d := &database{name: object.Name, namespace: object.Namespace}
+	status := v1.MysqlStatus{
+		ObservedGeneration: object.Generation,
+		Connection:         &v1.Connection{Host: d.host(), Port: port, SecretName: d.name},
+	}
+	conditions := d.conditionsOf(seen.Live)
+	if seen.Live == nil {
+		conditions = kept(object.Status.Conditions)
+	}
+	status.Ready = usable(conditions)
+	conditions = append(conditions, judged(seen.Verdict(), status.Ready, conditions)...)
+	status.Conditions = since(object.Status.Conditions, conditions, seen.Now)
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+}
+
+// conditionsOf are the three conditions about objects.
+func (d *database) conditionsOf(live template.Live) []v1.Condition {
+	return []v1.Condition{
+		stateOf(live[manifest.ID{Group: "apps", Kind: "StatefulSet", Namespace: d.namespace, Name: d.name}]),
+		thereIs(v1.ConditionService, live[manifest.ID{Kind: "Service", Namespace: d.namespace, Name: d.name}]),
+		thereIs(v1.ConditionSecret, live[manifest.ID{Kind: "Secret", Namespace: d.namespace, Name: d.name}]),
+	}
+}
+
+// stateOf is AVAILABLE with one ready replica of one, of the present spec.
+func stateOf(set values) v1.Condition {
+	condition := thereIs(v1.ConditionStatefulSet, set)
+	if condition.Status == v1.Missing {
+		return condition
+	}
+	seen := countAt(set, "status", "observedGeneration") >= countAt(set, "metadata", "generation")
+	ready, all := countAt(set, "status", "readyReplicas"), countAt(set, "status", "replicas")
+	if !seen || ready != 1 || all != 1 {
+		condition.Status = v1.Creating
+	}
+	return condition
+}
+
+// thereIs is about an object that is of use as soon as it exists.
+func thereIs(kind string, object values) v1.Condition {
+	condition := v1.Condition{Type: kind, Status: v1.Available}
+	if object == nil || textAt(object, "metadata", "deletionTimestamp") != "" {
+		condition.Status = v1.Missing
+	}
+	return condition
+}
+
+// kept are the conditions about objects that a status has.
+func kept(conditions []v1.Condition) []v1.Condition {
+	return slices.DeleteFunc(slices.Clone(conditions), func(c v1.Condition) bool {
+		return c.Type == v1.ConditionReady || c.Type == v1.ConditionStalled
+	})
+}
+
+// usable tells whether clients can work: all three objects do.
+func usable(conditions []v1.Condition) bool {
+	return len(conditions) == 3 && !slices.ContainsFunc(conditions, func(c v1.Condition) bool { return c.Status != v1.Available })
+}
+
+// judged are Ready and, while it is so, Stalled. The database is ready when it can
+// be used and is what the spec asks for.
+func judged(verdict template.Verdict, usable bool, objects []v1.Condition) []v1.Condition {
+	ready := v1.Condition{Type: v1.ConditionReady, Status: v1.False, Reason: verdict.Reason, Message: verdict.Message}
+	switch {
+	case verdict.Ready && usable:
+		ready.Status, ready.Message = v1.True, "accepts connections"
+	case verdict.Ready, verdict.Reason == v1alpha1.ReasonProgressing:
+		ready.Reason, ready.Message = v1alpha1.ReasonProgressing, waitingFor(objects)
+	case verdict.Stalled:
+		return []v1.Condition{ready, {Type: v1.ConditionStalled, Status: v1.True, Reason: verdict.Reason, Message: verdict.Message}}
+	}
+	return []v1.Condition{ready}
+}
+
+// waitingFor names the first object that is not as it should be.
+func waitingFor(objects []v1.Condition) string {
+	for _, condition := range objects {
+		switch condition.Status {
+		case v1.Missing:
+			return fmt.Sprintf("waiting for the %s to be created", condition.Type)
+		case v1.Creating:
+			return fmt.Sprintf("waiting for the Pod of the %s to be ready", condition.Type)
+		}
+	}
+	return "waiting for its Application to take in the present spec"
+}
+
+// since gives each condition the time of its last transition: now, if its status
+// is another one than before.
+func since(before, conditions []v1.Condition, now metav1.Time) []v1.Condition {
+	for i := range conditions {
+		condition := &conditions[i]
+		condition.LastTransitionTime = now
+		at := slices.IndexFunc(before, func(c v1.Condition) bool { return c.Type == condition.Type })
+		if at >= 0 && before[at].Status == condition.Status && !before[at].LastTransitionTime.IsZero() {
+			condition.LastTransitionTime = before[at].LastTransitionTime
+		}
+	}
+	slices.SortFunc(conditions, func(a, b v1.Condition) int { return cmp.Compare(order(a), order(b)) })
+	return conditions
+}
+
+// order has Ready first, because people read it first.
+func order(c v1.Condition) int {
+	return slices.Index([]string{v1.ConditionReady, v1.ConditionStalled, v1.ConditionService, v1.ConditionSecret, v1.ConditionStatefulSet}, c.Type)
+}

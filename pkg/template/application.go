@@ -1,0 +1,73 @@
+package template
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// FieldManager is the name under which the loop around templates writes
+// Applications and the status of custom resources.
+const FieldManager = "holdfast-templates"
+
+// Application is that of a custom resource: of the same name and namespace, and
+// owned by it if it has a UID already. It has the labels of the resource, too, so
+// that a controller that looks at some labels only sees both or none.
+func (r Rendered) Application(object map[string]any) (*v1alpha1.Application, error) {
+	owner := unstructured.Unstructured{Object: object}
+	app := &v1alpha1.Application{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
+		ObjectMeta: metav1.ObjectMeta{Name: owner.GetName(), Namespace: owner.GetNamespace(), Labels: r.labels(owner.GetLabels())},
+		Spec: v1alpha1.ApplicationSpec{
+			ServiceAccountName: r.ServiceAccountName,
+			Adoption:           cmp.Or(r.Adoption, v1alpha1.AdoptNever),
+			DeletionPolicy:     cmp.Or(r.DeletionPolicy, v1alpha1.DeletionDelete),
+		},
+	}
+	if owner.GetUID() != "" {
+		app.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&owner, owner.GroupVersionKind())}
+	}
+	var err error
+	if app.Spec.Manifest, err = raw(r.Manifests); err != nil {
+		return nil, fmt.Errorf("rendering the manifests of %s: %w", owner.GetName(), err)
+	}
+	if app.Spec.ObserverSchema, err = raw(r.Schema); err != nil {
+		return nil, fmt.Errorf("rendering the observer schema of %s: %w", owner.GetName(), err)
+	}
+	return app, nil
+}
+
+// labels are those of the custom resource, and those that are rendered, which
+// prevail.
+func (r Rendered) labels(inherited map[string]string) map[string]string {
+	all := make(map[string]string, len(inherited)+len(r.Labels))
+	maps.Copy(all, inherited)
+	maps.Copy(all, r.Labels)
+	return all
+}
+
+func raw(objects []map[string]any) ([]runtime.RawExtension, error) {
+	items := make([]runtime.RawExtension, len(objects))
+	for i, object := range objects {
+		content, err := json.Marshal(object)
+		if err != nil {
+			return nil, err
+		}
+		items[i].Raw = content
+	}
+	return items, nil
+}
+
+// Owns tells whether a custom resource owns an Application: it is its controller.
+// An earlier resource of the same name is another one.
+func Owns(object map[string]any, app *v1alpha1.Application) bool {
+	owner := unstructured.Unstructured{Object: object}
+	return metav1.IsControlledBy(app, &owner)
+}

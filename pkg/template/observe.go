@@ -1,0 +1,73 @@
+package template
+
+import (
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// observed is a leaf of an observer schema. It is not null, so that an Application
+// that is printed can be applied with any kubectl.
+const observed = "observed"
+
+// Observe derives the entry of the observer schema that holds what a manifest says
+// and leaves open what others may add:
+//
+//	in the manifest        in the entry
+//	a scalar               observed
+//	a map                  its keys; others are free
+//	a list of maps         its elements; more may come
+//	a list of scalars      exactly these
+//
+// free are paths of fields, such as spec.accessModes, that are left out: nobody
+// holds them after the object is created. Keys with dots cannot be named.
+func Observe(manifest map[string]any, free ...string) map[string]any {
+	entry := observeMap(manifest, "", free)
+	entry["apiVersion"], entry["kind"] = manifest["apiVersion"], manifest["kind"]
+	source, _ := manifest["metadata"].(map[string]any)
+	metadata := map[string]any{"name": source["name"]}
+	if namespace := source["namespace"]; namespace != nil {
+		metadata["namespace"] = namespace
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		if values, ok := source[field].(map[string]any); ok && !slices.Contains(free, "metadata."+field) {
+			metadata[field] = observeMap(values, "metadata."+field, free)
+		}
+	}
+	entry["metadata"] = metadata
+	return entry
+}
+
+func observeMap(values map[string]any, path string, free []string) map[string]any {
+	result := make(map[string]any, len(values))
+	for name, value := range values {
+		if below := strings.TrimPrefix(path+"."+name, "."); !slices.Contains(free, below) {
+			result[name] = observe(value, below, free)
+		}
+	}
+	return result
+}
+
+func observe(value any, path string, free []string) any {
+	switch value := value.(type) {
+	case map[string]any:
+		return observeMap(value, path, free)
+	case []any:
+		return observeList(value, path, free)
+	default:
+		return observed
+	}
+}
+
+func observeList(list []any, path string, free []string) []any {
+	longest := len(list)
+	result := make([]any, 0, len(list)+1)
+	for _, element := range list {
+		if _, isMap := element.(map[string]any); isMap {
+			longest = 0 // no limit
+		}
+		result = append(result, observe(element, path, free))
+	}
+	return append(result, map[string]any{observer.KeyMinLength: len(list), observer.KeyMaxLength: longest})
+}

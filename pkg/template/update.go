@@ -1,0 +1,70 @@
+package template
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+)
+
+// Update is the JSON Patch (RFC 6902) that makes an Application what is desired,
+// if it is still the same object; nil if nothing has to change. It touches what a
+// template renders and leaves the rest of the spec, such as suspend, to others.
+func Update(live, desired *v1alpha1.Application) []delta.Op {
+	ops := labelOps(live, desired.Labels)
+	if !sameObjects(live.Spec.Manifest, desired.Spec.Manifest) {
+		ops = append(ops, delta.Op{Op: "add", Path: "/spec/manifest", Value: desired.Spec.Manifest})
+	}
+	if !sameObjects(live.Spec.ObserverSchema, desired.Spec.ObserverSchema) {
+		ops = append(ops, delta.Op{Op: "add", Path: "/spec/observerSchema", Value: desired.Spec.ObserverSchema})
+	}
+	for _, field := range []struct{ path, live, desired string }{
+		{"/spec/serviceAccountName", live.Spec.ServiceAccountName, desired.Spec.ServiceAccountName},
+		{"/spec/adoption", string(live.Spec.Adoption), string(desired.Spec.Adoption)},
+		{"/spec/deletionPolicy", string(live.Spec.DeletionPolicy), string(desired.Spec.DeletionPolicy)},
+	} {
+		switch {
+		case field.live == field.desired:
+		case field.desired == "":
+			ops = append(ops, delta.Op{Op: "remove", Path: field.path})
+		default:
+			ops = append(ops, delta.Op{Op: "add", Path: field.path, Value: field.desired})
+		}
+	}
+	if len(ops) == 0 {
+		return nil
+	}
+	return append([]delta.Op{{Op: "test", Path: "/metadata/uid", Value: live.UID}}, ops...)
+}
+
+// labelOps sets the labels that are rendered. Others are other people's.
+func labelOps(live *v1alpha1.Application, desired map[string]string) (ops []delta.Op) {
+	if len(live.Labels) == 0 && len(desired) > 0 {
+		return []delta.Op{{Op: "add", Path: "/metadata/labels", Value: desired}}
+	}
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	for _, key := range slices.Sorted(maps.Keys(desired)) {
+		if live.Labels[key] != desired[key] {
+			ops = append(ops, delta.Op{Op: "add", Path: "/metadata/labels/" + escape.Replace(key), Value: desired[key]})
+		}
+	}
+	return ops
+}
+
+// sameObjects compares lists as JSON values.
+func sameObjects(a, b []runtime.RawExtension) bool {
+	return slices.EqualFunc(a, b, func(a, b runtime.RawExtension) bool {
+		if bytes.Equal(a.Raw, b.Raw) {
+			return true
+		}
+		var x, y any
+		return json.Unmarshal(a.Raw, &x) == nil && json.Unmarshal(b.Raw, &y) == nil && reflect.DeepEqual(x, y)
+	})
+}
