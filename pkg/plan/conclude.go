@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -65,9 +66,13 @@ func (p *Plan) Conclude(outcomes map[manifest.ID]Outcome, now time.Time) Result 
 func (p *Plan) conclude(c *conclusion) Result {
 	c.result.Status = *p.in.Application.Status.DeepCopy()
 	c.result.Status.ObservedGeneration = p.in.Application.Generation
+	c.result.Status.ReconcileRequest = p.in.Application.Annotations[v1alpha1.AnnotationReconcile]
 	if p.Refused == nil {
 		c.status()
+		c.source()
+		c.reconciled()
 	}
+	c.completed()
 	c.conditions()
 	c.event()
 	return c.result
@@ -81,12 +86,14 @@ type conclusion struct {
 	preview bool
 	result  Result
 
-	held int // leaves that are in place
+	tokens []string // digests of callback tokens that are in the cluster
+	held   int      // leaves that are in place
 	// problems keep resources from being held, unhealthy from being ready; both
 	// in the order of the resources.
 	problems  []placedProblem
 	unhealthy []placedProblem
 	warnings  []string
+	notes     []string // what is told beside what was done
 	done      []doneChange
 	drifted   map[Leaf]bool
 }
@@ -98,7 +105,7 @@ type placedProblem struct {
 
 func (c *conclusion) status() {
 	s := &c.result.Status
-	s.Resources, s.Accepted, s.Contested = nil, nil, nil
+	s.Resources, s.Accepted, s.Contested, s.Services = nil, nil, nil, nil
 	s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest = nil, nil, nil
 	c.drifted = map[Leaf]bool{}
 	before := statusByID(c.plan.in.Application.Status.Resources)
@@ -108,9 +115,16 @@ func (c *conclusion) status() {
 	for _, l := range c.plan.leaving {
 		c.leaving(l)
 	}
+	for _, l := range c.plan.gone {
+		if outcome := c.outcomes[l.id]; outcome.Problem != nil {
+			c.keep(l, nil, outcome.Problem)
+		}
+	}
+	c.hooks()
 	if app := c.plan.in.Application; app.Generation != app.Status.ObservedGeneration {
 		c.plan.in.Memory.forgive(c.drifted)
 	}
+	c.plan.in.Memory.accepts(c.drifted)
 	c.result.RetryAfter = c.plan.in.Memory.settle(c.drifted, c.now.Time, c.plan.in.Rules)
 	for _, res := range c.plan.resources {
 		c.contested(res)
@@ -143,14 +157,81 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	c.record(res, f)
 	c.inventory(res, before, f)
 	if f.live != nil {
-		observed := res.entry.Project(res.kind, res.desired, f.live)
-		c.result.Status.LastObservedManifest = append(c.result.Status.LastObservedManifest, encode(manifest.Redact(observed)))
+		c.seen(res, f.live)
 	}
 	c.accepted(res, f.compared)
 	for _, d := range f.compared.Differences {
 		c.drifted[Leaf{res.object.ID, d.Path}] = true
 	}
 	c.held += max(f.compared.Held-c.plan.marks(), 0)
+}
+
+// seen adds what the hooks made of a live object.
+func (c *conclusion) seen(res *resource, live map[string]any) {
+	s := res.seen
+	if s == nil || s.Observed == nil {
+		s = &hooks.Seen{Entry: res.entry, Type: res.kind, Desired: res.desired, Live: live}
+		_ = observe(s) // a hook has failed before its turn, or nobody has looked
+	}
+	status := &c.result.Status
+	status.LastObservedManifest = append(status.LastObservedManifest, encode(s.Observed))
+	if s.Address != "" {
+		if status.Services == nil {
+			status.Services = map[string]string{}
+		}
+		status.Services[c.nameOf(res.object.ID)] = s.Address
+	}
+	c.tokens = append(c.tokens, s.Tokens...)
+}
+
+// nameOf is the name of an object, with its namespace if that is not the
+// Application's.
+func (c *conclusion) nameOf(id manifest.ID) string {
+	if id.Namespace == c.plan.in.Application.Namespace {
+		return id.Name
+	}
+	return id.Namespace + "/" + id.Name
+}
+
+// hooks writes the state of the hooks.
+func (c *conclusion) hooks() {
+	app, state := c.plan.in.Application, v1alpha1.HooksStatus{}
+	if app.Status.Hooks != nil {
+		state = *app.Status.Hooks
+	}
+	c.result.Status.Hooks = nil
+	if len(hooks.Purposes(app)) == 0 {
+		return
+	}
+	state.Tokens = hooks.KeepTokens(state.Tokens, c.tokens)
+	if len(state.Tokens) > 0 || state.Shutdown != nil {
+		c.result.Status.Hooks = &state
+	}
+}
+
+// source writes what the manifests were translated from, and into.
+func (c *conclusion) source() {
+	s, source := &c.result.Status, c.plan.in.Source
+	if !translated(c.plan.in.Application) || source == nil || c.plan.retiring {
+		s.SourceDigest, s.ManifestDigest, s.Outputs = "", "", nil
+		return
+	}
+	s.SourceDigest, s.ManifestDigest, s.Outputs = source.Digest, source.ManifestDigest(), nil
+	if len(source.Outputs) > 0 {
+		outputs := encode(source.Outputs)
+		s.Outputs = &outputs
+	}
+}
+
+// reconciled runs the hooks that come last.
+func (c *conclusion) reconciled() {
+	if c.plan.retiring || c.preview {
+		return
+	}
+	event := &hooks.Reconciled{Application: c.plan.in.Application, Status: &c.result.Status}
+	if err := c.plan.hooks.ApplicationPostReconcile.Run(event); err != nil {
+		c.problems = append(c.problems, placedProblem{Problem: HookProblem(err)})
+	}
 }
 
 // leaving keeps a resource in the inventory until it is gone.
@@ -163,15 +244,16 @@ func (c *conclusion) leaving(l *leaving) {
 		c.done = append(c.done, doneChange{action: release, id: l.id}) // our marks are off
 		return
 	}
-	status := l.status
-	status.Reason, status.Message = v1alpha1.ReasonDeleting, ""
+	if outcome.Gone {
+		c.done = append(c.done, doneChange{action: Delete, id: l.id})
+		if outcome.Problem != nil {
+			c.keep(l, nil, outcome.Problem)
+		}
+		return
+	}
 	problem := l.change.Problem
 	live := l.live
 	if attempted {
-		if outcome.Gone {
-			c.done = append(c.done, doneChange{action: Delete, id: l.id})
-			return
-		}
 		if outcome.Object != nil {
 			live = outcome.Object
 		}
@@ -183,8 +265,14 @@ func (c *conclusion) leaving(l *leaving) {
 	} else if problem == nil {
 		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: l.id.String() + " is to be deleted when all else is in place"}
 	}
+	c.keep(l, live, problem)
+}
+
+// keep keeps a resource that is no longer desired in the inventory.
+func (c *conclusion) keep(l *leaving, live map[string]any, problem *Problem) {
+	status := l.status
+	status.Reason, status.Message = v1alpha1.ReasonDeleting, problem.Error()
 	status.Health, _ = healthOf(live)
-	status.Message = problem.Error()
 	if uid := text(live, "metadata", "uid"); uid != "" {
 		status.UID = types.UID(uid)
 	}

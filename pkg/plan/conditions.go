@@ -59,6 +59,21 @@ func (c *conclusion) conditions() {
 	c.setWhile(v1alpha1.ConditionStalled, working && stuck, ready)
 }
 
+// completed says that the workload has said that its work is done.
+func (c *conclusion) completed() {
+	app := c.plan.in.Application
+	at, said := app.Annotations[v1alpha1.AnnotationCompleted]
+	if !said || app.Spec.Hooks == nil || app.Spec.Hooks.Complete == nil {
+		apimeta.RemoveStatusCondition(&c.result.Status.Conditions, v1alpha1.ConditionCompleted)
+		return
+	}
+	v := yes(v1alpha1.ReasonCompleted, "the workload said at "+at+" that its work is done")
+	if apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionCompleted) == nil {
+		c.notes = append(c.notes, v.message)
+	}
+	c.set(v1alpha1.ConditionCompleted, v)
+}
+
 // deleting says how far the deletion of the Application is.
 func (c *conclusion) deleting() {
 	ready := no(v1alpha1.ReasonDeleting, "being deleted", false)
@@ -74,6 +89,10 @@ func (c *conclusion) deleting() {
 func (c *conclusion) rendered() verdict {
 	if p := c.plan.Refused; p != nil {
 		return no(p.Reason, p.Message, p.Stalled)
+	}
+	if source := c.plan.in.Source; source != nil && source.Problem != nil {
+		p := source.Problem
+		return no(p.Reason, p.Error()+"; the manifests of the last translation stay in force", p.Stalled)
 	}
 	message := count(len(c.plan.resources), "resource")
 	if n := len(c.plan.Warnings); n > 0 {

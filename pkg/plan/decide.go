@@ -32,8 +32,8 @@ func Decide(in Input) *Plan {
 	if in.Rules == (Rules{}) {
 		in.Rules = DefaultRules
 	}
-	p := &Plan{in: in}
-	r, problem := render(in)
+	p := &Plan{in: in, hooks: hooked(in)}
+	r, problem := p.render()
 	if problem != nil {
 		p.Refused = problem
 		return p
@@ -56,7 +56,7 @@ func Decide(in Input) *Plan {
 		p.resources = nil
 		return p
 	}
-	p.leave(inventory, desired)
+	p.leave(inventory, desired, records)
 	p.order()
 	return p
 }
@@ -93,7 +93,9 @@ func (p *Plan) decide(res *resource, status *v1alpha1.ResourceStatus) {
 		res.live = live
 		res.change.UID = text(live, "metadata", "uid")
 		res.change.ResourceVersion = text(live, "metadata", "resourceVersion")
-		res.learn(live)
+		if res.seen, res.problem = p.see(&p.hooks.ResourceObserved, res, live); res.problem != nil {
+			break
+		}
 		if !res.adopting && p.unrecorded(status) {
 			res.entry.RaiseSurplus(res.kind, res.desired, live)
 		}
@@ -120,21 +122,7 @@ func (res *resource) desire() {
 		previous = res.previous.desired
 		res.entry.KeepSurplus(res.kind, res.object.Content, res.previous.entry, previous)
 	}
-	res.desired = res.entry.Desired(res.kind, res.object.Content, res.visible(previous))
-}
-
-// visible is the part of an object that may be learned from: of a Secret,
-// everything but its values.
-func (res *resource) visible(object map[string]any) map[string]any {
-	if object == nil || !manifest.IsSecret(res.object.ID.GroupKind()) {
-		return object
-	}
-	return withoutSecrets(object)
-}
-
-// learn takes the values over that are not known yet.
-func (res *resource) learn(live map[string]any) {
-	res.entry.Learn(res.kind, res.desired, res.visible(live))
+	res.desired = res.entry.Desired(res.kind, res.object.Content, visibleOf(res.object.ID, previous))
 }
 
 func (p *Plan) create(res *resource) {
@@ -148,13 +136,16 @@ func (p *Plan) create(res *resource) {
 
 func (p *Plan) correct(res *resource) {
 	res.compared = p.compare(res, res.live)
+	if withdrawn := p.withdrawn(res); len(withdrawn) > 0 {
+		res.compared.Differences = withdrawn // the others are for the next patch
+	}
 	for _, w := range res.compared.Warnings {
 		if w = res.object.ID.String() + ": " + w; !slices.Contains(p.Warnings, w) {
 			p.Warnings = append(p.Warnings, w)
 		}
 	}
 	res.change.Fields = res.compared.Differences
-	res.problem = tooShort(res.object.ID, res.compared)
+	res.problem = p.leftOver(res.object.ID, res.compared)
 	if res.compared.Correctable() {
 		res.change.Action = Update
 		res.change.Guards, res.change.Patch = res.compared.Patch(res.change.UID, res.change.ResourceVersion)
@@ -206,13 +197,13 @@ func (p *Plan) wasApplied(res *resource) bool {
 }
 
 // leave finds what is on record, or carries our marks, and is not desired.
-func (p *Plan) leave(inventory []v1alpha1.ResourceStatus, desired map[manifest.ID]bool) {
+func (p *Plan) leave(inventory []v1alpha1.ResourceStatus, desired map[manifest.ID]bool, records map[manifest.ID]*record) {
 	seen := map[manifest.ID]bool{}
 	for _, status := range inventory {
 		id := IDOf(status.ResourceReference)
 		if !desired[id] && !seen[id] {
 			seen[id] = true
-			p.leaveOne(id, status)
+			p.leaveOne(id, status, records[id])
 		}
 	}
 	for _, id := range sortedIDs(p.in.Live) {
@@ -222,20 +213,35 @@ func (p *Plan) leave(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 		}
 		p.leaveOne(id, v1alpha1.ResourceStatus{
 			ResourceReference: reference(id, text(live, "apiVersion")),
-		})
+		}, records[id])
 	}
 }
 
-func (p *Plan) leaveOne(id manifest.ID, status v1alpha1.ResourceStatus) {
-	l := &leaving{id: id, status: status}
+func (p *Plan) leaveOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record) {
+	l := &leaving{id: id, status: status, previous: r}
 	p.judge(l)
-	if l.change.Action == Delete || l.change.Problem != nil {
+	switch {
+	case l.change.Writes() || l.change.Problem != nil:
 		p.leaving = append(p.leaving, l)
+	case l.live == nil && status.UID != "":
+		p.gone = append(p.gone, l)
 	}
+}
+
+// Gone are the resources on record that are no longer desired and have gone since:
+// what comes after a deletion is still to be done. An Outcome with a Problem keeps
+// one on record.
+func (p *Plan) Gone() []manifest.ID {
+	ids := make([]manifest.ID, len(p.gone))
+	for i, l := range p.gone {
+		ids[i] = l.id
+	}
+	return ids
 }
 
 // judge decides what becomes of a resource that is no longer desired. Without a
-// change and without a problem it is forgotten: it is gone, or not ours.
+// change and without a problem it is forgotten: it is gone, or not ours, or left
+// without our marks.
 func (p *Plan) judge(l *leaving) {
 	l.live = p.in.Live[l.id]
 	l.change = Change{Action: Unchanged, ID: l.id, APIVersion: l.status.APIVersion}
@@ -246,6 +252,8 @@ func (p *Plan) judge(l *leaving) {
 	case blocked != nil:
 		l.change.Problem = blocked
 	case l.live == nil || !mine(p.in.Application, l.id, &l.status, l.live):
+	case p.orphaned(l):
+		l.orphan()
 	case text(l.live, "metadata", "deletionTimestamp") != "":
 		l.change.Problem = terminating(l.id, l.live)
 	default:

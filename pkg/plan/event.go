@@ -3,8 +3,13 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -19,9 +24,11 @@ type doneChange struct {
 	paths  []string
 }
 
-// event tells in one event what was done.
+// event tells in one event what was done, and why nothing more can be done from
+// now on.
 func (c *conclusion) event() {
-	if len(c.done) == 0 && len(c.warnings) == 0 {
+	stuck := c.newlyStalled()
+	if len(c.done) == 0 && len(c.warnings) == 0 && len(c.notes) == 0 && stuck == nil {
 		return
 	}
 	var parts []string
@@ -38,8 +45,27 @@ func (c *conclusion) event() {
 	if len(parts) == 1 {
 		reason = reasons[c.done[0].action]
 	}
-	note := strings.Join(append(parts, c.warnings...), "; ")
-	c.result.Event = &Event{Warning: len(c.warnings) > 0, Reason: reason, Note: shorten(note, 1024)}
+	if len(parts) == 0 && len(c.notes) > 0 {
+		reason = v1alpha1.ReasonCompleted
+	}
+	parts = slices.Concat(parts, c.notes, c.warnings)
+	if stuck != nil {
+		reason, parts = stuck.Reason, append(parts, stuck.Message)
+	}
+	c.result.Event = &Event{
+		Warning: len(c.warnings) > 0 || stuck != nil, Reason: reason, Note: shorten(strings.Join(parts, "; "), 1024),
+	}
+}
+
+// newlyStalled is the condition that says that only a user can help, if it was
+// not there before, or said something else.
+func (c *conclusion) newlyStalled() *metav1.Condition {
+	now := apimeta.FindStatusCondition(c.result.Status.Conditions, v1alpha1.ConditionStalled)
+	before := apimeta.FindStatusCondition(c.plan.in.Application.Status.Conditions, v1alpha1.ConditionStalled)
+	if now == nil || before != nil && before.Reason == now.Reason && before.Message == now.Message {
+		return nil
+	}
+	return now
 }
 
 func describeDone(done []doneChange, action Action, word string) string {

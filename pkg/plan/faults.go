@@ -12,6 +12,10 @@ import (
 // not refused, or for another reason than a mistake in a field.
 func Faults(in Input) []error {
 	objects, _, err := objectsOf(in)
+	var problem *Problem
+	if errors.As(err, &problem) {
+		return nil
+	}
 	entries, schemaErr := schemaOf(in.Application)
 	if faults := append(unjoin(err), unjoin(schemaErr)...); len(faults) > 0 {
 		return faults

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -98,7 +99,8 @@ func readCase(t *testing.T, dir string) plan.Input {
 		in.Live[id] = object
 	}
 	if additions := readObjects(t, filepath.Join(dir, "mangle.yaml")); additions != nil {
-		in.Mangle = []plan.Mangler{merger(additions)}
+		in.Hooks = hooks.New()
+		in.Hooks.ApplicationMangling.Listen("test", merger(additions).mangle)
 	}
 	return in
 }
@@ -122,9 +124,9 @@ func readObjects(t *testing.T, file string) []map[string]any {
 // merger is a hook that merges objects into those of the same kind and name.
 type merger []map[string]any
 
-func (m merger) Mangle(objects []manifest.Object) ([]manifest.Object, error) {
-	mangled := make([]manifest.Object, len(objects))
-	for i, o := range objects {
+func (m merger) mangle(event *hooks.Mangling) error {
+	mangled := make([]manifest.Object, len(event.Objects))
+	for i, o := range event.Objects {
 		o.Content = observer.CopyMap(o.Content)
 		for _, addition := range m {
 			name := addition["metadata"].(map[string]any)["name"]
@@ -134,7 +136,8 @@ func (m merger) Mangle(objects []manifest.Object) ([]manifest.Object, error) {
 		}
 		mangled[i] = o
 	}
-	return mangled, nil
+	event.Objects = mangled
+	return nil
 }
 
 func merge(into, from map[string]any) {

@@ -14,6 +14,16 @@ const (
 	healthUnknown  = string(status.UnknownStatus)
 )
 
+// Health is the kstatus of a live object, and what it says about it; a message
+// may count replicas.
+func Health(live map[string]any) (health, message string) {
+	result, err := status.Compute(&unstructured.Unstructured{Object: live})
+	if err != nil {
+		return healthUnknown, "its health cannot be read: " + err.Error()
+	}
+	return string(result.Status), result.Message
+}
+
 // healthOf computes the kstatus of a live object, and what is wrong if it is
 // not Current.
 func healthOf(live map[string]any) (string, *Problem) {

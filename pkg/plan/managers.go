@@ -56,9 +56,10 @@ func lastWriter(live map[string]any, path *observer.Path, except string) (manage
 }
 
 type managerEntry struct {
-	manager string
-	at      time.Time
-	leaves  *fieldpath.Set
+	manager     string
+	subresource string
+	at          time.Time
+	leaves      *fieldpath.Set
 }
 
 func managersOf(live map[string]any) []managerEntry {
@@ -80,7 +81,7 @@ func managersOf(live map[string]any) []managerEntry {
 		if set.FromJSON(f.FieldsV1.GetRawReader()) != nil {
 			continue
 		}
-		e := managerEntry{manager: f.Manager, leaves: set.Leaves()}
+		e := managerEntry{manager: f.Manager, subresource: f.Subresource, leaves: set.Leaves()}
 		if f.Time != nil {
 			e.at = f.Time.Time
 		}

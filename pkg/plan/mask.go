@@ -2,7 +2,6 @@ package plan
 
 import (
 	"maps"
-	"slices"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/delta"
@@ -10,32 +9,33 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Places of a Secret that only its readers may see. The annotations are masked
-// whole where they are one value, for kubectl apply keeps a copy of the object
-// among them.
-var (
-	secretPlaces   = []string{"data", "stringData", "metadata.annotations['" + lastAppliedAnnotation + "']"}
-	secretPointers = []string{"/data", "/stringData", "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration"}
+// Places in the metadata of a Secret that only its readers may see. The
+// annotations are masked whole where they are one value, for kubectl apply keeps a
+// copy of the object among them.
+const (
+	secretPlace   = "metadata.annotations['" + lastAppliedAnnotation + "']"
+	secretPlaceAt = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration"
 )
 
 // secretPath tells whether a path of a resource leads to what only readers of
 // the Secret may see.
 func secretPath(id manifest.ID, path string) bool {
-	return manifest.IsSecret(id.GroupKind()) && (path == "metadata.annotations" ||
-		slices.ContainsFunc(secretPlaces, func(place string) bool { return observer.Under(path, place) }))
+	field, _, _ := strings.Cut(strings.ReplaceAll(path, "[", "."), ".")
+	return manifest.IsSecret(id.GroupKind()) &&
+		(manifest.SecretField(field) || strings.HasPrefix(path, "[") || path == "metadata.annotations" || observer.Under(path, secretPlace))
 }
 
 func secretPointer(id manifest.ID, pointer string) bool {
-	return manifest.IsSecret(id.GroupKind()) && (pointer == "/metadata/annotations" ||
-		slices.ContainsFunc(secretPointers, func(place string) bool { return strings.HasPrefix(pointer, place) }))
+	field, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+	return manifest.IsSecret(id.GroupKind()) &&
+		(manifest.SecretField(field) || pointer == "/metadata/annotations" || strings.HasPrefix(pointer, secretPlaceAt))
 }
 
 // withoutSecrets is a Secret without what only its readers may see. The object
 // is not changed, and what is not left out is shared with it.
 func withoutSecrets(object map[string]any) map[string]any {
 	visible := maps.Clone(object)
-	delete(visible, "data")
-	delete(visible, "stringData")
+	maps.DeleteFunc(visible, func(field string, _ any) bool { return manifest.SecretField(field) })
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	if _, has := annotations[lastAppliedAnnotation]; has {

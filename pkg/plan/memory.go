@@ -13,6 +13,8 @@ import (
 type Memory struct {
 	// Fights has the leaves that were corrected lately.
 	Fights map[Leaf]*Fight
+	// Refusals has the leaves that the API server refuses to change.
+	Refusals map[Leaf]*Refusal
 	// Secrets has the accepted forms of Secret values, which never leave the
 	// process.
 	Secrets map[manifest.ID]delta.Accepted
@@ -61,8 +63,18 @@ func (m *Memory) HeldBack(leaf Leaf, now time.Time) bool {
 	if m == nil {
 		return false
 	}
+	if r := m.Refusals[leaf]; r != nil && now.Before(r.Until) {
+		return true
+	}
 	f := m.Fights[leaf]
 	return f.Contested() && now.Before(f.Next)
+}
+
+// Retry has every contested leaf corrected again now.
+func (m *Memory) Retry() {
+	for _, f := range m.Fights {
+		f.Next = time.Time{}
+	}
 }
 
 // nearlyContested tells whether a leaf is contested, or will be with its next

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -47,6 +48,11 @@ func mine(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceSt
 // not, why.
 func adoptable(app *v1alpha1.Application, id manifest.ID, live map[string]any) *Problem {
 	owner := ownerOf(live)
+	if id.Kind == "Secret" && id.Group == "" && id.Name == hooks.SecretName(app) && len(hooks.Purposes(app)) > 0 {
+		// Whoever made it knows the tokens in it.
+		return stalled(v1alpha1.ReasonResourceConflict,
+			"%s exists already, and spec.hooks needs that name for tokens that nobody else has made: delete it", id)
+	}
 	switch {
 	case app.Spec.Adoption == v1alpha1.AdoptAlways:
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -18,12 +19,6 @@ type Kinds interface {
 	manifest.Scopes
 	// Type returns the typed schema of a kind, or nil.
 	Type(gvk schema.GroupVersionKind) *kinds.Node
-}
-
-// Mangler changes the objects of an Application before they are desired. What
-// it adds or changes is observed. It must not change its argument's contents.
-type Mangler interface {
-	Mangle(objects []manifest.Object) ([]manifest.Object, error)
 }
 
 // Input is everything a plan is decided from.
@@ -38,9 +33,14 @@ type Input struct {
 	// is unknown, cannot be watched, may not be read.
 	Blocked map[manifest.ID]*Problem
 	Kinds   Kinds
-	Mangle  []Mangler
-	Memory  *Memory
-	Rules   Rules
+	// Source has the manifests that spec.tosca or spec.csar was translated into.
+	Source *Source
+	// Hooks are called beside the engine's own steps; nil for none.
+	Hooks *hooks.Hooks
+	// Callback is how workloads reach the controller, if that is known.
+	Callback hooks.Callback
+	Memory   *Memory
+	Rules    Rules
 	// Now is the time to decide at. It matters for contested fields only.
 	Now time.Time
 }
@@ -97,6 +97,9 @@ type Problem struct {
 	Remedy string
 	// Stalled is true if only a user can help.
 	Stalled bool
+	// Partial is true if only some leaves of the resource are concerned, and the
+	// others are held.
+	Partial bool
 	// RetryAfter asks to try again then; 0 leaves it to the caller.
 	RetryAfter time.Duration
 }
@@ -127,8 +130,10 @@ type Plan struct {
 	Refused *Problem
 
 	in        Input
+	hooks     *hooks.Hooks
 	resources []*resource
 	leaving   []*leaving
+	gone      []*leaving
 	statuses  map[manifest.ID]*v1alpha1.ResourceStatus
 	retiring  bool // the Application is being deleted
 }
@@ -160,6 +165,8 @@ type resource struct {
 	accepted delta.Accepted
 	compared delta.Comparison
 	problem  *Problem
+	// seen is what the hooks made of the live object.
+	seen     *hooks.Seen
 	adopting bool
 	change   Change
 }
@@ -168,6 +175,8 @@ type resource struct {
 type leaving struct {
 	id     manifest.ID
 	status v1alpha1.ResourceStatus
-	live   map[string]any
-	change Change
+	// previous is what is on record; nil if nothing is.
+	previous *record
+	live     map[string]any
+	change   Change
 }

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -25,36 +28,67 @@ type rendered struct {
 // render turns the source and the schema of an Application into objects and
 // their entries. It is all or nothing: one fault refuses the whole input, so
 // that nothing is applied by halves and nothing is deleted by mistake.
-func render(in Input) (rendered, *Problem) {
-	app := in.Application
-	if app.Spec.Tosca != nil || app.Spec.CSAR != nil {
-		return rendered{}, stalled(v1alpha1.ReasonSourceNotSupported,
-			"this version translates no TOSCA: put the manifests into spec.manifest")
-	}
+func (p *Plan) render() (rendered, *Problem) {
+	app := p.in.Application
 	if problem := nullsDropped(app); problem != nil {
 		return rendered{}, problem
 	}
-	objects, warnings, err := objectsOf(in)
+	objects, warnings, err := objectsOf(p.in)
+	var problem *Problem
+	if errors.As(err, &problem) {
+		return rendered{}, problem
+	}
 	entries, schemaErr := schemaOf(app)
 	if err != nil {
-		return rendered{}, stalled(v1alpha1.ReasonManifestInvalid, "%s", summary(errors.Join(err, schemaErr)))
+		return rendered{}, stalled(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(err, schemaErr)))
 	}
 	if schemaErr != nil {
-		return rendered{}, stalled(v1alpha1.ReasonObserverSchemaInvalid, "%s", summary(schemaErr))
+		return rendered{}, stalled(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(schemaErr))
 	}
 	assigned, err := observer.Assign(entries, objects)
 	if err != nil {
-		return rendered{}, stalled(v1alpha1.ReasonObserverSchemaInvalid, "%s", summary(err))
+		return rendered{}, stalled(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(err))
 	}
-	mangled, assigned, err := mangle(in.Mangle, objects, assigned)
-	if err != nil {
-		return rendered{}, stalled(v1alpha1.ReasonManifestInvalid, "%s", summary(err))
+	r := rendered{objects: objects, entries: assigned, warnings: warnings}
+	if err := p.mangle(&r); err != nil {
+		return rendered{}, stalled(v1alpha1.ReasonHookFailed, "%s", Summary(err))
 	}
-	return rendered{objects: mangled, entries: assigned, warnings: warnings}, nil
+	return r, nil
 }
 
+// objectsOf are the normalized manifests, wherever they are from. The error is a
+// *Problem if there are none to find fault with.
 func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	app := in.Application
+	options := manifest.Options{
+		Application: types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, Scopes: in.Kinds,
+	}
+	if !translated(app) {
+		raw, err := manifestsOf(app)
+		if err != nil {
+			return nil, nil, err
+		}
+		return manifest.Normalize(raw, options)
+	}
+	switch source := in.Source; {
+	case source == nil:
+		return nil, nil, stalled(v1alpha1.ReasonSourceNotSupported, "nothing here fetches and translates this source")
+	case source.Objects == nil:
+		return nil, nil, source.Problem
+	}
+	options.Field = manifest.Path{"translation"}
+	objects, warnings, err := manifest.Normalize(in.Source.Objects, options)
+	return objects, slices.Concat(in.Source.Warnings, warnings), err
+}
+
+// translated tells whether the manifests of an Application are made from a
+// template.
+func translated(app *v1alpha1.Application) bool {
+	return app.Spec.Tosca != nil || app.Spec.CSAR != nil
+}
+
+// manifestsOf decodes spec.manifest.
+func manifestsOf(app *v1alpha1.Application) ([]map[string]any, error) {
 	raw := make([]map[string]any, len(app.Spec.Manifest))
 	var faults []error
 	for i, item := range app.Spec.Manifest {
@@ -64,12 +98,7 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 		}
 		raw[i] = content
 	}
-	if len(faults) > 0 {
-		return nil, nil, errors.Join(faults...)
-	}
-	return manifest.Normalize(raw, manifest.Options{
-		Application: types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, Scopes: in.Kinds,
-	})
+	return raw, errors.Join(faults...)
 }
 
 func schemaOf(app *v1alpha1.Application) ([]*observer.Entry, error) {
@@ -95,31 +124,41 @@ func decode(item runtime.RawExtension) (map[string]any, error) {
 	return manifest.DecodeJSON(item.Raw)
 }
 
-// mangle runs the hooks. An object that a hook adds is held by default.
-func mangle(manglers []Mangler, objects []manifest.Object, entries []*observer.Entry) ([]manifest.Object, []*observer.Entry, error) {
-	if len(manglers) == 0 {
-		return objects, entries, nil
+// mangle runs the hooks. What they add is observed, too; an object that they add
+// is held by default.
+func (p *Plan) mangle(r *rendered) error {
+	before := make(map[manifest.ID]int, len(r.objects))
+	m := &hooks.Mangling{
+		Application: p.in.Application, Objects: r.objects, Live: p.in.Live,
+		Entries: make(map[manifest.ID]*observer.Entry, len(r.objects)),
 	}
-	before := make(map[manifest.ID]int, len(objects))
-	for i, o := range objects {
+	for i, o := range r.objects {
 		before[o.ID] = i
+		m.Entries[o.ID] = r.entries[i]
 	}
-	mangled := objects
-	for _, m := range manglers {
-		var err error
-		if mangled, err = m.Mangle(mangled); err != nil {
-			return nil, nil, err
+	if err := p.hooks.ApplicationMangling.Run(m); err != nil {
+		return err
+	}
+	entries := make([]*observer.Entry, len(m.Objects))
+	for i, o := range m.Objects {
+		k, had := before[o.ID]
+		switch {
+		case !had:
+			entries[i] = observer.DefaultEntry(o)
+		case sameContent(r.objects[k].Content, o.Content):
+			entries[i] = r.entries[k]
+		default:
+			entries[i] = r.entries[k].Mangled(r.objects[k], o)
 		}
 	}
-	grown := make([]*observer.Entry, len(mangled))
-	for i, o := range mangled {
-		if k, had := before[o.ID]; had {
-			grown[i] = entries[k].Mangled(objects[k], o)
-		} else {
-			grown[i] = observer.DefaultEntry(o)
-		}
-	}
-	return mangled, grown, nil
+	r.objects, r.entries, r.warnings = m.Objects, entries, append(r.warnings, m.Warnings...)
+	return nil
+}
+
+// sameContent tells whether a hook has left the content alone: it is the very
+// same map.
+func sameContent(a, b map[string]any) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
 // lastAppliedAnnotation is where a client-side kubectl apply keeps what it was
@@ -169,8 +208,8 @@ func sentSchema(text string) []any {
 	return sent.Spec.ObserverSchema
 }
 
-// summary is the text of an error, short enough for a condition.
-func summary(err error) string {
+// Summary is the text of an error, short enough for a condition.
+func Summary(err error) string {
 	const limit = 4096
 	text := err.Error()
 	if len(text) <= limit {

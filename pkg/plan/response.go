@@ -36,11 +36,11 @@ func (c *conclusion) find(res *resource, before *v1alpha1.ResourceStatus) found 
 		if c.isOurs(res, outcome, before) {
 			f.live = outcome.Object
 			f.wrote = outcome.Problem == nil && outcome.Action != Unchanged
-			f.compared = c.responded(res, outcome, f.wrote)
+			f.compared = c.responded(res, outcome, &f)
 		}
 	}
 	if f.problem == nil || f.problem.Reason == v1alpha1.ReasonListTooShort {
-		f.problem = tooShort(res.object.ID, f.compared)
+		f.problem = c.plan.leftOver(res.object.ID, f.compared)
 	}
 	return f
 }
@@ -67,6 +67,14 @@ func (c *conclusion) isOurs(res *resource, outcome Outcome, before *v1alpha1.Res
 	return res.adopting && res.live != nil || mine(c.plan.in.Application, res.object.ID, before, outcome.Object)
 }
 
+// leftOver is why a comparison leaves something uncorrected, or nil.
+func (p *Plan) leftOver(id manifest.ID, compared delta.Comparison) *Problem {
+	if problem := p.refusal(id, compared); problem != nil {
+		return problem
+	}
+	return tooShort(id, compared)
+}
+
 func tooShort(id manifest.ID, compared delta.Comparison) *Problem {
 	if len(compared.TooShort) == 0 {
 		return nil
@@ -77,9 +85,13 @@ func tooShort(id manifest.ID, compared delta.Comparison) *Problem {
 // responded takes in an API server's response: what it lengthened, what it
 // accepted in another form, and what is to be learned from it.
 // It returns the comparison with the response.
-func (c *conclusion) responded(res *resource, outcome Outcome, wrote bool) delta.Comparison {
-	live := outcome.Object
-	if wrote {
+func (c *conclusion) responded(res *resource, outcome Outcome, f *found) delta.Comparison {
+	live, point := outcome.Object, &c.plan.hooks.ResourceObserved
+	if f.wrote {
+		point = &c.plan.hooks.ResourcePostUpdate
+		if outcome.Action == Create {
+			point = &c.plan.hooks.ResourcePostCreate
+		}
 		if outcome.WithoutLearned {
 			res.desired = res.entry.Desired(res.kind, res.object.Content, nil)
 		}
@@ -88,8 +100,11 @@ func (c *conclusion) responded(res *resource, outcome Outcome, wrote bool) delta
 		}
 		res.previous = nil // what it had and the manifest has not is removed now
 	}
-	res.learn(live)
-	if wrote {
+	var problem *Problem
+	if res.seen, problem = c.plan.see(point, res, live); problem != nil {
+		f.problem = problem
+	}
+	if f.wrote {
 		c.accept(res, live, outcome.Action)
 	}
 	after := c.plan.compare(res, live)

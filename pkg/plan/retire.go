@@ -5,39 +5,41 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
-	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // Retire says what to do about the resources of an Application that is being
-// deleted: delete them all in reverse order, or, with deletionPolicy Orphan,
-// take our marks off and leave them.
+// deleted: delete them all in reverse order, or, where the deletion policy is
+// Orphan, take our marks off and leave them.
 func Retire(in Input) *Plan {
 	if in.Rules == (Rules{}) {
 		in.Rules = DefaultRules
 	}
-	p := &Plan{in: in, retiring: true}
-	inventory := in.Application.Status.Resources
+	p := &Plan{in: in, hooks: hooked(in), retiring: true}
+	records, inventory := recordsOf(in)
 	p.statuses = statusByID(inventory)
-	p.leave(inventory, nil)
-	if in.Application.Spec.DeletionPolicy == v1alpha1.DeletionOrphan {
-		var marked []*leaving
-		for _, l := range p.leaving {
-			if p.orphan(l) {
-				marked = append(marked, l)
-			}
-		}
-		p.leaving = marked
-	}
+	p.leave(inventory, nil, records)
 	p.order()
 	return p
 }
 
-// orphan turns a deletion into the removal of our marks. It is false if there is
-// nothing to do.
-func (p *Plan) orphan(l *leaving) bool {
-	if l.change.Action != Delete {
-		return false // already going, by somebody else's hand
+// orphaned tells whether an object that is no longer desired stays: its manifest
+// said so, or else, when the Application is deleted, spec.deletionPolicy does.
+func (p *Plan) orphaned(l *leaving) bool {
+	policy := text(l.live, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
+	if l.previous != nil {
+		policy = text(l.previous.desired, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
+	}
+	if policy == "" && p.retiring {
+		policy = string(p.in.Application.Spec.DeletionPolicy)
+	}
+	return policy == string(v1alpha1.DeletionOrphan)
+}
+
+// orphan plans the removal of our marks. What somebody deletes is left to that.
+func (l *leaving) orphan() {
+	if text(l.live, "metadata", "deletionTimestamp") != "" {
+		return
 	}
 	var fields []delta.Difference
 	for _, mark := range []struct{ field, key string }{
@@ -50,25 +52,11 @@ func (p *Plan) orphan(l *leaving) bool {
 		}
 	}
 	if len(fields) == 0 {
-		return false
+		return
 	}
 	l.change.Action = Update
 	l.change.Fields = fields
+	l.change.UID = text(l.live, "metadata", "uid")
 	l.change.ResourceVersion = text(l.live, "metadata", "resourceVersion")
 	l.change.Guards, l.change.Patch = delta.Comparison{Differences: fields}.Patch(l.change.UID, l.change.ResourceVersion)
-	return true
-}
-
-// InDeletionStage returns the changes that may be executed now: those of the
-// first stage, in order of deletion, that still has objects. What a later stage
-// holds (a definition, a namespace) must outlive them.
-func (p *Plan) InDeletionStage() []Change {
-	var now []Change
-	for _, c := range p.Changes {
-		if len(now) > 0 && manifest.Stage(c.ID.GroupKind()) != manifest.Stage(now[0].ID.GroupKind()) {
-			break
-		}
-		now = append(now, c)
-	}
-	return now
 }

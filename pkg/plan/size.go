@@ -22,11 +22,14 @@ const inventoryBytes = 400
 // corrected or deleted.
 func tooLarge(p *Plan) *Problem {
 	app := p.in.Application
-	spec := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema)
+	spec := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema) + sourceSize(app)
 	for key, value := range app.Annotations {
 		spec += textSize(key) + textSize(value)
 	}
 	status := 0
+	if p.in.Source != nil {
+		status += size(p.in.Source.Outputs)
+	}
 	for _, res := range p.resources {
 		status += inventoryBytes + size(res.entry.Raw()) + size(res.stored())
 		projected := res.desired
@@ -41,6 +44,25 @@ func tooLarge(p *Plan) *Problem {
 	return stalled(v1alpha1.ReasonManifestTooLarge,
 		"the Application would take %d KiB (spec %d KiB, status %d KiB) of the %d KiB that one object may have: split it into several Applications",
 		(spec+status)/1024, spec/1024, status/1024, maxApplicationBytes/1024)
+}
+
+// sourceSize is that of a template and its inputs.
+func sourceSize(app *v1alpha1.Application) int {
+	n := 0
+	if t := app.Spec.Tosca; t != nil {
+		n += textSize(t.Template) + inputsSize(t.Translation)
+	}
+	if a := app.Spec.CSAR; a != nil {
+		n += inputsSize(a.Translation)
+	}
+	return n
+}
+
+func inputsSize(t v1alpha1.Translation) int {
+	if t.Inputs == nil {
+		return 0
+	}
+	return len(t.Inputs.Raw)
 }
 
 func rawSize(items []runtime.RawExtension) int {

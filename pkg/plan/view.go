@@ -3,12 +3,14 @@ package plan
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -138,7 +140,7 @@ func viewChange(c Change) ViewChange {
 		Problem: viewProblem(c.Problem),
 	}
 	if c.Manifest != nil {
-		v.Manifest = manifest.Redact(c.Manifest)
+		v.Manifest = withGenerated(manifest.Redact(c.Manifest))
 	}
 	for _, d := range c.Fields {
 		v.Fields = append(v.Fields, viewField(c.ID, d))
@@ -147,6 +149,23 @@ func viewChange(c Change) ViewChange {
 		v.Patch = append(v.Patch, viewOp(c.ID, op))
 	}
 	return v
+}
+
+// withGenerated shows that a Secret gets random values when it is created.
+func withGenerated(object map[string]any) map[string]any {
+	keys, err := hooks.GeneratedKeys(object)
+	if err != nil || len(keys) == 0 {
+		return object
+	}
+	shown, data := maps.Clone(object), map[string]any{}
+	if set, ok := object["data"].(map[string]any); ok {
+		maps.Copy(data, set)
+	}
+	for _, key := range keys {
+		data[key.Name] = manifest.Masked + " (generated)"
+	}
+	shown["data"] = data
+	return shown
 }
 
 func viewField(id manifest.ID, d delta.Difference) ViewField {

@@ -1,0 +1,128 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// FieldState says what a field is to the Application.
+// Source: docs/semantics.md, "Words".
+type FieldState string
+
+const (
+	// FieldHeld: the manifest sets it, and drift is corrected.
+	FieldHeld FieldState = "held"
+	// FieldLearned: observed, not in the manifest, so the API server's value is
+	// taken over and held.
+	FieldLearned FieldState = "learned"
+	// FieldAccepted: held in the form that the API server made of it.
+	FieldAccepted FieldState = "accepted"
+	// FieldContested: held, and somebody keeps changing it back.
+	FieldContested FieldState = "contested"
+	// FieldWatched: recorded, and never compared or written.
+	FieldWatched FieldState = "watched"
+	// FieldMark: Holdfast's own mark of whose the object is, held like any field.
+	FieldMark FieldState = "mark"
+	// FieldFree: not observed.
+	FieldFree FieldState = "free"
+)
+
+// Field is one field of a resource, explained. Values of Secrets are masked.
+type Field struct {
+	// Path as people read it; Parent is that of the map or list element that has
+	// it, "" at the top.
+	Path, Parent string
+	State        FieldState
+	// Desired is not set for a field without a desired value; of a free field
+	// nobody desires anything. Live is not set where the object has no such field.
+	Desired, Live delta.Value
+	// Drift is the reason of its drift; empty for a field that is in place.
+	Drift delta.Reason
+	// Corrected is true for drift that Holdfast corrects now; else Why says why not.
+	Corrected bool
+	// Writer is the field manager that wrote it last.
+	Writer Writer
+	// Corrections is how often a contested field was corrected, Next when it may
+	// be corrected again.
+	Corrections int
+	Next        time.Time
+	// Why says why Holdfast would or would not correct the field.
+	Why string
+}
+
+// Writer is a field manager and when it wrote; the zero Writer is not known.
+type Writer struct {
+	Manager string
+	// Subresource through which it wrote, such as scale; "" for the object itself.
+	Subresource string
+	At          time.Time
+}
+
+// Explanation is what there is to say of one resource, field by field.
+type Explanation struct {
+	ID manifest.ID
+	// Change is what would be done now.
+	Change Change
+	// Default is true if the observer schema of the resource was derived from
+	// its manifest; false for an entry of the user.
+	Default bool
+	// Desired is false for a resource that is on record and no longer desired:
+	// nothing of it is held.
+	Desired bool
+	// Missing is true if there is no such object, so that all its fields are.
+	Missing bool
+	Fields  []Field
+}
+
+// Explain says for every field of a resource what it is to the Application, from
+// the desired state, the live object and who wrote it. The fields that identify
+// an object, and those that are the API server's own, are left out. It is false
+// if the plan has no such resource. showSecrets leaves values of Secrets as they
+// are: the caller answers for who reads them.
+func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
+	at := slices.IndexFunc(p.Changes, func(c Change) bool { return c.ID == id })
+	if at < 0 {
+		return Explanation{}, false
+	}
+	explained := Explanation{ID: id, Change: p.Changes[at], Missing: p.in.Live[id] == nil}
+	e := &explainer{plan: p, id: id, live: p.in.Live[id], change: explained.Change, showSecrets: showSecrets}
+	e.writers = managersOf(e.live)
+	for _, res := range p.resources {
+		if res.object.ID == id {
+			explained.Desired, explained.Default = true, res.entry.Default
+			e.explain(res)
+		}
+	}
+	if !explained.Desired {
+		e.compared.Differences = explained.Change.Fields // our marks, which are taken off
+		e.free(place{live: delta.Value{Set: e.live != nil, Any: e.live}, root: true})
+	}
+	explained.Fields = e.fields
+	slices.SortStableFunc(explained.Fields, func(a, b Field) int { return cmp.Compare(rank(a.Path), rank(b.Path)) })
+	return explained, true
+}
+
+// rank puts metadata before and status after all else.
+func rank(path string) int {
+	switch root := rootOf(path); root {
+	case "metadata":
+		return 0
+	case "status":
+		return 2
+	default:
+		return 1
+	}
+}
+
+func rootOf(path string) string {
+	for i, r := range path {
+		if r == '.' || r == '[' {
+			return path[:i]
+		}
+	}
+	return path
+}

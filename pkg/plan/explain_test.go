@@ -1,0 +1,267 @@
+package plan_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// Laws of explanations, in every golden case of the engine.
+func TestExplanationsAgreeWithThePlan(t *testing.T) {
+	cases, err := filepath.Glob(filepath.Join(goldenRoot, "*", "application.yaml"))
+	require.NoError(t, err)
+	explained := 0
+	for _, file := range cases {
+		dir := filepath.Dir(file)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			p := plan.Decide(readCase(t, dir))
+			for _, change := range p.Changes {
+				e, ok := p.Explain(change.ID, false)
+				require.True(t, ok)
+				agrees(t, change, e)
+				explained++
+			}
+		})
+	}
+	assert.Greater(t, explained, 50)
+}
+
+func agrees(t *testing.T, change plan.Change, e plan.Explanation) {
+	t.Helper()
+	for _, d := range change.Fields {
+		found := false
+		for _, f := range e.Fields {
+			found = found || observer.Under(f.Path, d.Path) && f.Drift == d.Reason
+		}
+		assert.True(t, found, "the drift of %s is explained", d.Path)
+	}
+	type field struct {
+		path string
+		// Where position is all that an element has, one that is missing is named
+		// as the live one at its place.
+		live bool
+	}
+	seen := map[field]bool{}
+	for _, f := range e.Fields {
+		assert.False(t, seen[field{f.Path, f.Live.Set}], "%s is explained once", f.Path)
+		seen[field{f.Path, f.Live.Set}] = true
+		assert.NotEmpty(t, f.Why, f.Path)
+		assert.True(t, observer.Under(f.Path, f.Parent) || f.Parent == "", "%s is in %s", f.Path, f.Parent)
+		if change.Action == plan.Unchanged && change.Problem == nil {
+			assert.Empty(t, f.Drift, "%s of a resource to which nothing is done", f.Path)
+		}
+		if f.State == plan.FieldHeld && f.Drift == "" && f.Live.Set {
+			assert.True(t, f.Desired.Equal(f.Live) || isEmptyList(f.Desired), "%s is held and in place: %v, %v", f.Path, f.Desired, f.Live)
+		}
+		assert.False(t, f.State == plan.FieldFree && f.Desired.Set, "nobody desires anything of %s", f.Path)
+	}
+}
+
+// An empty list is free to be longer.
+func isEmptyList(v delta.Value) bool {
+	l, ok := v.Any.([]any)
+	return ok && len(l) == 0
+}
+
+// given is an Application that has been submitted, and its live objects.
+func given(t *testing.T, application string, live ...string) plan.Input {
+	t.Helper()
+	in := plan.Input{
+		Application: &v1alpha1.Application{}, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{},
+		Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(application), in.Application))
+	for _, text := range live {
+		documents, err := manifest.Read("live", []byte(text))
+		require.NoError(t, err)
+		id, ok := plan.Identify(documents[0].Value, in.Application.Namespace, in.Kinds)
+		require.True(t, ok)
+		in.Live[id] = documents[0].Value
+	}
+	return in
+}
+
+func lines(e plan.Explanation) []string {
+	var all []string
+	for _, f := range e.Fields {
+		line := fmt.Sprintf("%s %s: %s", f.State, f.Path, value(f.Live))
+		if f.Desired.Set && !f.Desired.Equal(f.Live) {
+			line += " want " + value(f.Desired)
+		}
+		if f.Drift != "" {
+			line += fmt.Sprintf(" (%s, corrected %t)", f.Drift, f.Corrected)
+		}
+		if f.Writer.Manager != "" {
+			line += " by " + f.Writer.Manager
+		}
+		if f.Writer.Subresource != "" {
+			line += "/" + f.Writer.Subresource
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+func value(v delta.Value) string {
+	if !v.Set {
+		return "-"
+	}
+	return fmt.Sprint(v.Any)
+}
+
+const explainedApplication = `
+metadata: {name: shop, namespace: default, generation: 1}
+spec:
+  suspend: %t
+  manifest:
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: web}
+    spec: {template: {spec: {containers: [{name: web, image: "web:1", resources: {limits: {cpu: 1000m}}}], hostNetwork: true}}}
+  observerSchema:
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: web}
+    spec:
+      paused: null
+      template:
+        spec:
+          dnsPolicy: null
+          hostNetwork: null
+          containers:
+          - {image: null, resources: {limits: {cpu: null}}}
+          - {observer_schema_list_min_length: 1, observer_schema_list_max_length: 2}
+    status: {replicas: null}
+status:
+  observedGeneration: 1
+  accepted:
+  - resource: {apiVersion: apps/v1, kind: Deployment, namespace: default, name: web}
+    path: spec.template.spec.containers[name=web].resources.limits.cpu
+    desired: 1000m
+    accepted: "1"
+`
+
+const explainedLive = `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: default
+  uid: u-1
+  resourceVersion: "7"
+  managedFields:
+  - {manager: hpa, subresource: scale, time: '2026-01-01T00:00:00Z', fieldsV1: {'f:spec': {'f:replicas': {}}}}
+  - {manager: kubectl-set, time: '2026-01-01T00:00:00Z', fieldsV1: {'f:spec': {'f:template': {'f:spec': {'f:containers': {'k:{"name":"web"}': {'f:image': {}}}}}}}}
+spec:
+  replicas: 5
+  template:
+    spec:
+      dnsPolicy: ClusterFirst
+      containers:
+      - {name: proxy, image: "proxy:1"}
+      - {name: web, image: "web:2", resources: {limits: {cpu: "1"}}}
+      - {name: extra, image: "extra:1"}
+status: {replicas: 5, readyReplicas: 5}
+`
+
+var webID = manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "web"}
+
+func TestEveryFieldIsExplained(t *testing.T) {
+	e, ok := plan.Decide(given(t, fmt.Sprintf(explainedApplication, false), explainedLive)).Explain(webID, false)
+	require.True(t, ok)
+	assert.False(t, e.Default)
+	assert.True(t, e.Desired)
+	assert.Equal(t, []string{
+		"learned spec.paused: -",
+		"free spec.replicas: 5 by hpa/scale",
+		"learned spec.template.spec.dnsPolicy: ClusterFirst",
+		"held spec.template.spec.hostNetwork: - want true (missing, corrected true)",
+		"held spec.template.spec.containers[name=web].image: web:2 want web:1 (changed, corrected true) by kubectl-set",
+		"free spec.template.spec.containers[name=web].name: web",
+		"accepted spec.template.spec.containers[name=web].resources.limits.cpu: 1 want 1000m",
+		"free spec.template.spec.containers[name=proxy].image: proxy:1",
+		"free spec.template.spec.containers[name=proxy].name: proxy",
+		"free spec.template.spec.containers[name=extra]: map[image:extra:1 name:extra] (extra, corrected true)",
+		"free status.readyReplicas: 5",
+		"watched status.replicas: 5",
+	}, lines(e))
+}
+
+func TestNothingIsCorrectedWhileSuspended(t *testing.T) {
+	e, _ := plan.Decide(given(t, fmt.Sprintf(explainedApplication, true), explainedLive)).Explain(webID, false)
+	drifted := 0
+	for _, f := range e.Fields {
+		if f.Drift == "" {
+			continue
+		}
+		drifted++
+		assert.False(t, f.Corrected, f.Path)
+		assert.Contains(t, f.Why, "while the Application is suspended")
+	}
+	assert.Equal(t, 3, drifted)
+}
+
+func TestAnObjectThatIsNotThereIsExplainedByWhatIsDesired(t *testing.T) {
+	e, _ := plan.Decide(given(t, fmt.Sprintf(explainedApplication, false))).Explain(webID, false)
+	assert.True(t, e.Missing)
+	assert.Contains(t, lines(e), "held spec.template.spec.containers[name=web].image: - want web:1 (missing, corrected true)")
+}
+
+func TestAContestedFieldNamesWhoFights(t *testing.T) {
+	in := given(t, fmt.Sprintf(explainedApplication, false), explainedLive)
+	next := in.Now.Add(time.Minute)
+	in.Memory = &plan.Memory{Fights: map[plan.Leaf]*plan.Fight{
+		{ID: webID, Path: "spec.template.spec.containers[name=web].image"}: {Corrections: 7, Next: next, Manager: "kubectl-set"},
+	}}
+	e, _ := plan.Decide(in).Explain(webID, false)
+	for _, f := range e.Fields {
+		if f.State != plan.FieldContested {
+			continue
+		}
+		assert.Equal(t, "spec.template.spec.containers[name=web].image", f.Path)
+		assert.Equal(t, 7, f.Corrections)
+		assert.Equal(t, next, f.Next)
+		assert.False(t, f.Corrected)
+		assert.Contains(t, f.Why, "by kubectl-set")
+		return
+	}
+	assert.Fail(t, "no field is contested")
+}
+
+func TestExplainingShowsNoValueOfASecret(t *testing.T) {
+	in := given(t, `
+metadata: {name: shop, namespace: default, uid: app-1, generation: 1}
+spec:
+  adoption: Always
+  manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: Y2FuYXJ5LTE=, b: Y2FuYXJ5LTI=}}]
+`, `
+apiVersion: v1
+kind: Secret
+metadata: {name: s, namespace: default, annotations: {kubectl.kubernetes.io/last-applied-configuration: canary}}
+data: {a: Y2FuYXJ5LTE=, b: Y2FuYXJ5LTM=, c: Y2FuYXJ5LTQ=}
+`)
+	id := manifest.ID{Kind: "Secret", Namespace: "default", Name: "s"}
+	e, _ := plan.Decide(in).Explain(id, false)
+	hidesCanaries(t, e.Fields)
+	assert.Contains(t, lines(e), "held data.a: ***")
+	assert.Contains(t, lines(e), "held data.b: *** (observed) want *** (desired) (changed, corrected true)")
+	assert.Contains(t, lines(e), "free data.c: ***")
+	e, _ = plan.Decide(in).Explain(id, true)
+	assert.Contains(t, lines(e), "held data.a: Y2FuYXJ5LTE=")
+}
+
+func TestWhatIsNotInThePlanIsNotExplained(t *testing.T) {
+	_, ok := plan.Decide(given(t, fmt.Sprintf(explainedApplication, false))).Explain(manifest.ID{Kind: "Pod", Name: "x"}, false)
+	assert.False(t, ok)
+}

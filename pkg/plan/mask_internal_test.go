@@ -1,0 +1,31 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// What is not known to be open is masked: a typing error may have put a value there.
+func TestWhatOnlyReadersOfASecretMaySee(t *testing.T) {
+	secret := manifest.ID{Kind: "Secret", Namespace: "default", Name: "s"}
+	for path, hidden := range map[string]bool{
+		"data": true, "data.key": true, "data['a.b']": true, "stringData.key": true, "stringdata.key": true, "datum": true, "['odd.field']": true, "list[0]": true,
+		"type": false, "immutable": false, "metadata.labels.app": false, "metadata.name": false, "": false,
+		"metadata.annotations": true, "metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']": true, "metadata.annotations.note": false,
+	} {
+		assert.Equal(t, hidden, secretPath(secret, path), path)
+	}
+	for pointer, hidden := range map[string]bool{
+		"/data": true, "/data/key": true, "/stringdata/key": true, "/type": false, "/metadata/labels/app": false, "/metadata/annotations": true,
+		"/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration": true, "/metadata/annotations/note": false, "/metadata/uid": false,
+	} {
+		assert.Equal(t, hidden, secretPointer(secret, pointer), pointer)
+	}
+	assert.False(t, secretPath(manifest.ID{Kind: "ConfigMap"}, "data.key"))
+	assert.Equal(t, map[string]any{"kind": "Secret", "type": "Opaque", "stringdata": map[string]any{"password": manifest.Masked}, "datum": manifest.Masked},
+		manifest.Redact(map[string]any{"kind": "Secret", "type": "Opaque", "stringdata": map[string]any{"password": "x"}, "datum": "x"}))
+	assert.Equal(t, map[string]any{"kind": "Secret"}, withoutSecrets(map[string]any{"kind": "Secret", "stringdata": map[string]any{"password": "x"}}))
+}

@@ -1,0 +1,55 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// A leaf that the API server refuses is held back, alone and for a while.
+func TestARefusedLeafIsHeldBackAlone(t *testing.T) {
+	w := newWorld(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: field}, data: {a: ours, b: ours}}]`)
+	w.round()
+	w.set("theirs", "data", "a")
+	w.set("theirs", "data", "b")
+	p := w.decide()
+	require.Equal(t, []string{"data.a changed", "data.b changed"}, paths(p))
+	parts := p.Changes[0].Parts()
+	require.Len(t, parts, 2)
+	assert.Equal(t, "/data/b", parts[1].Ops[len(parts[1].Ops)-1].Path)
+
+	id := p.Changes[0].ID
+	problem := p.Refuse(plan.Leaf{ID: id, Path: "data.b"}, &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "b is immutable", Stalled: true})
+	assert.True(t, problem.Partial)
+	assert.Equal(t, 2*time.Minute, problem.RetryAfter)
+	p = w.decide()
+	assert.Equal(t, []string{"data.a changed", "data.b changed held back"}, paths(p))
+
+	_, result := w.round()
+	assert.Equal(t, "ours", get(w.only(), "data", "a"))
+	assert.Equal(t, "theirs", get(w.only(), "data", "b"))
+	status, reason, message := w.condition(v1alpha1.ConditionHeld)
+	assert.Equal(t, []string{"False", v1alpha1.ReasonRejected, "b is immutable"}, []string{status, reason, message})
+	assert.LessOrEqual(t, result.RetryAfter, 2*time.Minute)
+	assert.Empty(t, w.app.Status.Contested)
+
+	t.Run("later, when it is refused again", func(t *testing.T) {
+		w.now = w.now.Add(2 * time.Minute)
+		p := w.decide()
+		assert.Equal(t, []string{"data.b changed"}, paths(p))
+		again := p.Refuse(plan.Leaf{ID: id, Path: "data.b"}, &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "b is immutable", Stalled: true})
+		assert.Equal(t, 4*time.Minute, again.RetryAfter)
+	})
+	t.Run("and forgotten when it is in place", func(t *testing.T) {
+		w.set("ours", "data", "b")
+		w.round()
+		status, _, _ := w.condition(v1alpha1.ConditionHeld)
+		assert.Equal(t, "True", status)
+		assert.Empty(t, w.mem.Refusals)
+	})
+}

@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
+)
+
+// ShuttingDown is the status of an Application whose workload is asked to shut
+// down, before anything of it is deleted. In the step ShutdownCall it is the
+// status to write before the workload is called: a call that nobody remembers
+// would be made again.
+func ShuttingDown(app *v1alpha1.Application, step hooks.ShutdownStep, lastError string, now time.Time) Result {
+	at := metav1.NewTime(now.UTC().Truncate(time.Second))
+	c := &conclusion{plan: &Plan{in: Input{Application: app}, retiring: true}, now: at}
+	c.result.Status = *app.Status.DeepCopy()
+	c.result.Status.ObservedGeneration = app.Generation
+	c.result.Status.ReconcileRequest = app.Annotations[v1alpha1.AnnotationReconcile]
+	if c.result.Status.Hooks == nil {
+		c.result.Status.Hooks = &v1alpha1.HooksStatus{}
+	}
+	state := c.result.Status.Hooks.Shutdown
+	if state == nil {
+		state = &v1alpha1.ShutdownStatus{}
+		c.result.Status.Hooks.Shutdown = state
+	}
+	state.LastError = lastError
+	if step == hooks.ShutdownCall {
+		// Rounded up, so that nobody's time is cut short.
+		called := metav1.NewTime(now.UTC().Add(time.Second - time.Nanosecond).Truncate(time.Second))
+		state.Attempts, state.LastAttempt, state.LastError = state.Attempts+1, &called, ""
+	}
+	v := shutdownVerdict(*app.Spec.Hooks.Shutdown, step, *state)
+	c.set(v1alpha1.ConditionReady, v)
+	c.setWhile(v1alpha1.ConditionReconciling, !v.stalled, v)
+	c.setWhile(v1alpha1.ConditionStalled, v.stalled, v)
+	c.event()
+	return c.result
+}
+
+func shutdownVerdict(hook v1alpha1.ShutdownHook, step hooks.ShutdownStep, state v1alpha1.ShutdownStatus) verdict {
+	said := ""
+	if state.LastError != "" {
+		said = ": " + state.LastError
+	}
+	if step == hooks.ShutdownStuck {
+		return no(v1alpha1.ReasonShutdownFailed, fmt.Sprintf(
+			"the workload did not call back after Service %s was called %s%s. Nothing is deleted: set the annotation %s to try again, "+
+				"or spec.hooks.shutdown.onFailure to Delete, or remove spec.hooks.shutdown to delete everything now",
+			hook.Service, count(int(state.Attempts), "time"), said, v1alpha1.AnnotationReconcile), true)
+	}
+	return no(v1alpha1.ReasonShuttingDown, fmt.Sprintf("Service %s was asked to shut down (attempt %d of %d)%s",
+		hook.Service, state.Attempts, hooks.Retries(hook)+1, said), false)
+}
