@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,6 +51,29 @@ func (c *Client) WriteMetadata(ctx context.Context, app *v1alpha1.Application, f
 		return nil, err
 	}
 	return decodeApplication(c.patchApplication(app, types.MergePatchType, body).Do(ctx))
+}
+
+// Annotate sets one annotation of an Application, if it is still the one with
+// that UID.
+func (c *Client) Annotate(ctx context.Context, app *v1alpha1.Application, key, value string) error {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": app.UID, "annotations": map[string]string{key: value},
+	}})
+	if err != nil {
+		return err
+	}
+	return c.patchApplication(app, types.MergePatchType, body).Do(ctx).Error()
+}
+
+// DeleteApplication deletes an Application, with that UID and no other. What is
+// gone already, or has another one in its place, is no error.
+func (c *Client) DeleteApplication(ctx context.Context, app *v1alpha1.Application) error {
+	err := c.applications.Delete().Namespace(app.Namespace).Resource(v1alpha1.Resource).Name(app.Name).
+		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &app.UID}}).Do(ctx).Error()
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
 }
 
 // WriteStatus replaces the status of an Application, if it is still the version

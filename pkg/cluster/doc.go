@@ -7,6 +7,6 @@
 // cannot make us write twice.
 //
 //	kinds := cluster.NewMapper(client)
-//	watches := cluster.NewWatches(client, changed)
+//	watches := cluster.NewWatches(client.Own, handler)
 //	writer, err := client.As("default", "holdfast-applier")
 package cluster

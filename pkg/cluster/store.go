@@ -23,6 +23,7 @@ type Object struct {
 	Key             types.NamespacedName
 	UID             types.UID
 	ResourceVersion string
+	Generation      int64
 	// Application is the UID in our label, if there is one.
 	Application types.UID
 	JSON        []byte
@@ -45,7 +46,7 @@ func newObject(u *unstructured.Unstructured) (*Object, error) {
 	}
 	return &Object{
 		Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()},
-		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
+		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Generation: u.GetGeneration(),
 		Application: types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID]),
 		JSON:        raw,
 	}, nil
@@ -75,9 +76,16 @@ type Store struct {
 	byApp   map[types.UID]map[types.NamespacedName]struct{}
 	// gone has the UIDs of objects that we know to be deleted while the watch
 	// may still speak of them.
-	gone  map[types.UID]struct{}
+	gone map[types.UID]struct{}
+	// left has the versions at which objects left the watch lately: the response
+	// to a write of ours may still be on its way to us, and is older.
+	left  *ring[types.UID, *Object]
 	ready bool
 }
+
+// mostLeft is how many objects that left are remembered. A response that comes
+// later than so many of them is taken for news.
+const mostLeft = 1024
 
 func newStore(changed func(before, after *Object), synced func()) *Store {
 	return &Store{
@@ -85,6 +93,7 @@ func newStore(changed func(before, after *Object), synced func()) *Store {
 		objects: map[types.NamespacedName]*Object{},
 		byApp:   map[types.UID]map[types.NamespacedName]struct{}{},
 		gone:    map[types.UID]struct{}{},
+		left:    newRing[types.UID, *Object](mostLeft),
 	}
 }
 
@@ -157,6 +166,9 @@ func (s *Store) put(o *Object) (before *Object, replaced bool) {
 	if before != nil && !o.newer(before) {
 		return before, false
 	}
+	if last := s.left.get(o.UID); last != nil && !o.newer(last) {
+		return before, false
+	}
 	if before != nil {
 		s.drop(before)
 	}
@@ -211,6 +223,7 @@ func (s *Store) Delete(item any) error {
 	}
 	s.mu.Lock()
 	delete(s.gone, o.UID)
+	s.left.put(o.UID, &Object{ResourceVersion: o.ResourceVersion})
 	before := s.objects[o.Key]
 	dropped := before != nil && before.UID == o.UID && !before.newer(o)
 	if dropped {
@@ -270,6 +283,13 @@ func (s *Store) forgetGone(listed map[types.NamespacedName]*Object) {
 		}
 	}
 	s.gone = still
+}
+
+// all returns every object.
+func (s *Store) all() []*Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Collect(maps.Values(s.objects))
 }
 
 // Resync does nothing: nothing here is waiting for a second look.

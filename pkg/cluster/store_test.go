@@ -221,3 +221,50 @@ func TestAStoreTakesWhatAWatchGivesAndNothingElse(t *testing.T) {
 	assert.Error(t, s.Add("text"))
 	assert.NoError(t, s.Resync())
 }
+
+// The answer to a write of ours may come later than the watch's word that the object
+// is gone.
+func TestALateResponseDoesNotBringAnObjectBack(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		before func(*seen)
+	}{
+		{"to a create, deleted at once by somebody", func(s *seen) { require.NoError(t, s.Add(state("a", "10", "app"))) }},
+		{"to a create that the watch has not shown", func(*seen) {}},
+		{"to a delete that a finalizer held for a moment", func(s *seen) {
+			s.Wrote(state("a", "9", "app").Object)
+			require.NoError(t, s.Update(state("a", "10", "app")))
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newSeen()
+			row.before(s)
+			require.NoError(t, s.Delete(state("a", "11", "app")))
+			s.Wrote(state("a", "10", "app").Object)
+			assert.Nil(t, s.Get(config))
+			assert.Empty(t, s.Of("app"))
+		})
+	}
+	t.Run("but what we write to an object that has only lost its label is news", func(t *testing.T) {
+		s := newSeen()
+		require.NoError(t, s.Add(state("a", "10", "app")))
+		require.NoError(t, s.Delete(state("a", "11", "")))
+		s.Wrote(state("a", "12", "app").Object)
+		assert.NotNil(t, s.Get(config))
+	})
+	t.Run("and so is another object of that name", func(t *testing.T) {
+		s := newSeen()
+		require.NoError(t, s.Delete(state("a", "11", "app")))
+		s.Wrote(state("b", "12", "app").Object)
+		assert.Equal(t, types.UID("b"), s.Get(config).UID)
+	})
+	t.Run("and only so many are remembered", func(t *testing.T) {
+		r := newRing[int, int](3)
+		for i := range 10 {
+			r.put(i, i+1)
+			r.put(i, i+2)
+		}
+		assert.Equal(t, []int{0, 9, 10, 11}, []int{r.get(6), r.get(7), r.get(8), r.get(9)})
+		assert.Len(t, r.values, 3)
+	})
+}

@@ -27,10 +27,11 @@ type Watches struct {
 	handler Handler
 	ctx     context.Context //nolint:containedctx // the life of the watches, not of a call
 
-	mu    sync.Mutex
-	kinds map[schema.GroupVersionResource]*kindWatch
-	needs map[types.UID]map[schema.GroupVersionResource]struct{}
-	wait  sync.WaitGroup
+	mu     sync.Mutex
+	narrow bool
+	kinds  map[watched]*kindWatch
+	needs  map[types.UID]map[watched]struct{}
+	wait   sync.WaitGroup
 }
 
 // Handler is told what the watches see. Its methods must not block.
@@ -43,6 +44,13 @@ type Handler interface {
 	KindGone(resource schema.GroupVersionResource)
 }
 
+// watched is what one watch is about: a resource, in one namespace or, with an
+// empty one, everywhere.
+type watched struct {
+	schema.GroupVersionResource
+	namespace string
+}
+
 type kindWatch struct {
 	store  *Store
 	cancel context.CancelFunc
@@ -50,22 +58,40 @@ type kindWatch struct {
 	err    error
 }
 
-// NewWatches starts nothing yet. The watches end with the context.
-func NewWatches(ctx context.Context, client dynamic.Interface, handler Handler) *Watches {
+// NewWatches starts nothing yet.
+func NewWatches(client dynamic.Interface, handler Handler) *Watches {
 	return &Watches{
-		client: client, handler: handler, ctx: ctx,
-		kinds: map[schema.GroupVersionResource]*kindWatch{},
-		needs: map[types.UID]map[schema.GroupVersionResource]struct{}{},
+		client: client, handler: handler,
+		kinds: map[watched]*kindWatch{},
+		needs: map[types.UID]map[watched]struct{}{},
 	}
 }
 
-// Need says which kinds an Application needs, all of them. What it needed before
-// and does not any more is stopped if nobody else needs it.
-func (w *Watches) Need(application types.UID, resources map[schema.GroupVersionResource]struct{}) {
+// Run has the watches that are needed from now on run until the context ends.
+func (w *Watches) Run(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.ctx = ctx
+}
+
+// Narrow says whether namespaced kinds are watched in the namespaces where they
+// are needed only, for which rights in those are enough, or in all of them by one
+// watch. It holds for what is needed from now on.
+func (w *Watches) Narrow(narrow bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.narrow = narrow
+}
+
+// Need says which kinds an Application needs, all of them, and whether each is
+// namespaced, and in which namespaces it may have objects. What it needed before
+// and does not any more is stopped if nobody else needs it.
+func (w *Watches) Need(application types.UID, resources map[schema.GroupVersionResource]bool, namespaces []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	needs := w.needed(resources, namespaces)
 	for r := range w.needs[application] {
-		if _, still := resources[r]; still {
+		if _, still := needs[r]; still {
 			continue
 		}
 		k := w.kinds[r]
@@ -75,17 +101,31 @@ func (w *Watches) Need(application types.UID, resources map[schema.GroupVersionR
 			delete(w.kinds, r)
 		}
 	}
-	for r := range resources {
+	for r := range needs {
 		if w.kinds[r] == nil {
 			w.kinds[r] = w.start(r)
 		}
 		w.kinds[r].users[application] = struct{}{}
 	}
-	if len(resources) == 0 {
+	if len(needs) == 0 {
 		delete(w.needs, application)
 		return
 	}
-	w.needs[application] = maps.Clone(resources)
+	w.needs[application] = needs
+}
+
+func (w *Watches) needed(resources map[schema.GroupVersionResource]bool, namespaces []string) map[watched]struct{} {
+	needs := map[watched]struct{}{}
+	for resource, namespaced := range resources {
+		if !w.narrow || !namespaced {
+			needs[watched{resource, ""}] = struct{}{}
+			continue
+		}
+		for _, namespace := range namespaces {
+			needs[watched{resource, namespace}] = struct{}{}
+		}
+	}
+	return needs
 }
 
 // Users returns the Applications that need a kind of a group.
@@ -93,24 +133,36 @@ func (w *Watches) Users(group string) []types.UID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	users := map[types.UID]struct{}{}
-	for resource, k := range w.kinds {
-		if resource.Group == group {
+	for r, k := range w.kinds {
+		if r.Group == group {
 			maps.Copy(users, k.users)
 		}
 	}
 	return slices.Collect(maps.Keys(users))
 }
 
-// Store returns the store of a kind that is needed, and why its watch fails, if
-// it does. The store is nil for a kind that nobody needs.
-func (w *Watches) Store(resource schema.GroupVersionResource) (*Store, error) {
+// Store returns the objects of a kind where an Application needs it, and why a
+// watch of them fails, if one does. It is nil for a kind that the Application
+// does not need.
+func (w *Watches) Store(application types.UID, resource schema.GroupVersionResource) (*View, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	k := w.kinds[resource]
-	if k == nil {
-		return nil, nil
+	var view *View
+	var err error
+	for r := range w.needs[application] {
+		if r.GroupVersionResource != resource {
+			continue
+		}
+		if view == nil {
+			view = &View{stores: map[string]*Store{}}
+		}
+		k := w.kinds[r]
+		view.stores[r.namespace] = k.store
+		if k.err != nil && (err == nil || !k.store.Ready()) {
+			err = k.err
+		}
 	}
-	return k.store, k.err
+	return view, err
 }
 
 // Len is the number of watches.
@@ -120,17 +172,28 @@ func (w *Watches) Len() int {
 	return len(w.kinds)
 }
 
+// Objects is the number of objects in the watches.
+func (w *Watches) Objects() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, k := range w.kinds {
+		n += k.store.Len()
+	}
+	return n
+}
+
 // Wait returns when all watches have ended, after their context has.
 func (w *Watches) Wait() { w.wait.Wait() }
 
 // start begins to watch a kind. The lock is held.
-func (w *Watches) start(resource schema.GroupVersionResource) *kindWatch {
+func (w *Watches) start(resource watched) *kindWatch {
 	ctx, cancel := context.WithCancel(w.ctx)
 	k := &kindWatch{cancel: cancel, users: map[types.UID]struct{}{}}
 	k.store = newStore(w.changed, func() { w.report(resource, k, nil, true) })
 	reflector := cache.NewReflectorWithOptions(
 		w.listerWatcher(resource, k), &unstructured.Unstructured{}, k.store,
-		cache.ReflectorOptions{Name: resource.String(), TypeDescription: resource.String()})
+		cache.ReflectorOptions{Name: resource.String(), TypeDescription: resource.GroupVersionResource.String()})
 	w.wait.Go(func() { reflector.RunWithContext(ctx) })
 	return k
 }
@@ -145,8 +208,8 @@ func (w *Watches) changed(before, after *Object) {
 	}
 }
 
-func (w *Watches) listerWatcher(resource schema.GroupVersionResource, k *kindWatch) cache.ListerWatcher {
-	client := w.client.Resource(resource)
+func (w *Watches) listerWatcher(resource watched, k *kindWatch) cache.ListerWatcher {
+	client := in(w.client.Resource(resource.GroupVersionResource), resource.namespace)
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = v1alpha1.LabelApplicationUID
@@ -164,7 +227,7 @@ func (w *Watches) listerWatcher(resource schema.GroupVersionResource, k *kindWat
 }
 
 // report remembers how a kind's watch is, and tells the handler if that is new.
-func (w *Watches) report(resource schema.GroupVersionResource, k *kindWatch, err error, news bool) {
+func (w *Watches) report(resource watched, k *kindWatch, err error, news bool) {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return // the reflector lists again
 	}
@@ -180,7 +243,15 @@ func (w *Watches) report(resource schema.GroupVersionResource, k *kindWatch, err
 		return
 	}
 	if apierrors.IsNotFound(err) {
-		w.handler.KindGone(resource)
+		w.handler.KindGone(resource.GroupVersionResource)
 	}
 	w.handler.WatchChanged(users)
+}
+
+// in is a resource in a namespace, or everywhere.
+func in(client dynamic.NamespaceableResourceInterface, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return client
+	}
+	return client.Namespace(namespace)
 }

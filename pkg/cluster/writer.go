@@ -48,12 +48,21 @@ func (w *Writer) Create(ctx context.Context, at Location, body map[string]any) (
 
 // Patch applies a JSON Patch (RFC 6902) and returns the object after it.
 func (w *Writer) Patch(ctx context.Context, at Location, ops any) (map[string]any, error) {
+	return w.patch(ctx, at, ops, metav1.PatchOptions{FieldManager: v1alpha1.FieldManager})
+}
+
+// TryPatch asks whether a patch would be accepted. Nothing is changed.
+func (w *Writer) TryPatch(ctx context.Context, at Location, ops any) error {
+	_, err := w.patch(ctx, at, ops, metav1.PatchOptions{FieldManager: v1alpha1.FieldManager, DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+func (w *Writer) patch(ctx context.Context, at Location, ops any, options metav1.PatchOptions) (map[string]any, error) {
 	body, err := json.Marshal(ops)
 	if err != nil {
 		return nil, fmt.Errorf("writing the patch of %s: %w", at.ID, err)
 	}
-	patched, err := w.resource(at).Patch(w.in(ctx), at.ID.Name, types.JSONPatchType, body,
-		metav1.PatchOptions{FieldManager: v1alpha1.FieldManager})
+	patched, err := w.resource(at).Patch(w.in(ctx), at.ID.Name, types.JSONPatchType, body, options)
 	return content(patched), err
 }
 

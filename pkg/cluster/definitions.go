@@ -6,34 +6,11 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
-
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
-
-// WatchApplications watches all Applications until the context ends. changed is
-// called for every change that is not our own; synced when the first list is
-// complete.
-func WatchApplications(ctx context.Context, client *Client, changed func(before, after *Object), synced func()) *Store {
-	store := newStore(changed, synced)
-	resource := client.Own.Resource(v1alpha1.GroupVersionResource)
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return resource.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return resource.Watch(ctx, options)
-		},
-	}
-	reflector := cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, store,
-		cache.ReflectorOptions{Name: "applications", TypeDescription: v1alpha1.GroupVersionResource.String()})
-	go reflector.RunWithContext(ctx)
-	return store
-}
 
 // WatchDefinitions watches the metadata of CustomResourceDefinitions until the
 // context ends, and calls changed with the group of each that comes, changes or

@@ -1,0 +1,51 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+)
+
+// CreateApplication creates an Application with the controller's own rights, as a
+// field manager, and returns what the API server made of it.
+func (c *Client) CreateApplication(ctx context.Context, app *v1alpha1.Application, manager string) (*v1alpha1.Application, error) {
+	body, err := json.Marshal(app)
+	if err != nil {
+		return nil, fmt.Errorf("writing Application %s/%s: %w", app.Namespace, app.Name, err)
+	}
+	return decodeApplication(c.applications.Post().Namespace(app.Namespace).Resource(v1alpha1.Resource).
+		VersionedParams(&metav1.CreateOptions{FieldManager: manager}, metav1.ParameterCodec).Body(body).Do(ctx))
+}
+
+// PatchApplication applies a JSON Patch to an Application with the controller's own
+// rights, as a field manager.
+func (c *Client) PatchApplication(ctx context.Context, at types.NamespacedName, ops []delta.Op, manager string) (*v1alpha1.Application, error) {
+	body, err := json.Marshal(ops)
+	if err != nil {
+		return nil, fmt.Errorf("writing the patch of Application %s: %w", at, err)
+	}
+	return decodeApplication(c.applications.Patch(types.JSONPatchType).Namespace(at.Namespace).Resource(v1alpha1.Resource).Name(at.Name).
+		VersionedParams(&metav1.PatchOptions{FieldManager: manager}, metav1.ParameterCodec).Body(body).Do(ctx))
+}
+
+// WriteStatusOf replaces the status of an object, if it is still the one with that
+// UID, and returns the object after it.
+func (c *Client) WriteStatusOf(ctx context.Context, gvr schema.GroupVersionResource, o *Object, status map[string]any, manager string) (map[string]any, error) {
+	body, err := json.Marshal([]delta.Op{
+		{Op: "test", Path: "/metadata/uid", Value: o.UID},
+		{Op: "add", Path: "/status", Value: status},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("writing the status of %s %s: %w", gvr.Resource, o.Key, err)
+	}
+	written, err := c.Own.Resource(gvr).Namespace(o.Key.Namespace).Patch(ctx, o.Key.Name, types.JSONPatchType, body,
+		metav1.PatchOptions{FieldManager: manager}, "status")
+	return content(written), err
+}

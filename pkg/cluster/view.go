@@ -1,0 +1,58 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// View is the objects of one kind where one Application needs it: in all
+// namespaces, or in some.
+type View struct{ stores map[string]*Store }
+
+// Ready tells whether the first lists are complete.
+func (v *View) Ready() bool {
+	for _, store := range v.stores {
+		if !store.Ready() {
+			return false
+		}
+	}
+	return true
+}
+
+// Of returns the objects that carry the label of an Application, in order.
+func (v *View) Of(application types.UID) []*Object {
+	var found []*Object
+	for _, store := range v.stores {
+		found = append(found, store.Of(application)...)
+	}
+	if len(v.stores) > 1 {
+		slices.SortFunc(found, func(a, b *Object) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	}
+	return found
+}
+
+// Wrote is Store.Wrote.
+func (v *View) Wrote(content map[string]any) {
+	u := unstructured.Unstructured{Object: content}
+	if store := v.at(u.GetNamespace()); store != nil {
+		store.Wrote(content)
+	}
+}
+
+// Deleted is Store.Deleted.
+func (v *View) Deleted(key types.NamespacedName, uid types.UID) {
+	if store := v.at(key.Namespace); store != nil {
+		store.Deleted(key, uid)
+	}
+}
+
+// at is the store that has the objects of a namespace, if there is one.
+func (v *View) at(namespace string) *Store {
+	if store := v.stores[""]; store != nil {
+		return store
+	}
+	return v.stores[namespace]
+}
