@@ -1,0 +1,17 @@
+package callback
+
+import (
+	"context"
+	"time"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/hooks"
+)
+
+// Writer writes calls down with the rights of the controller.
+func Writer(client *cluster.Client, now func() time.Time) func(context.Context, *v1alpha1.Application, hooks.Purpose) error {
+	return func(ctx context.Context, app *v1alpha1.Application, purpose hooks.Purpose) error {
+		return client.Annotate(ctx, app, marks[purpose], now().UTC().Format(time.RFC3339Nano))
+	}
+}

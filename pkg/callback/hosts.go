@@ -1,0 +1,34 @@
+package callback
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+)
+
+// HostsOf are the names that a server at an external URL is called by: its host,
+// and the shorter names of a Service.
+func HostsOf(external string) ([]string, error) {
+	u, err := url.Parse(external)
+	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, fmt.Errorf("%q is no address like https://holdfast-callback.holdfast-system.svc", external)
+	}
+	host := u.Hostname()
+	hosts := []string{host}
+	if service, ok := strings.CutSuffix(host, ".svc"); ok {
+		hosts = append(hosts, service, host+".cluster.local")
+	}
+	return hosts, nil
+}
+
+func addHosts(template *x509.Certificate, hosts []string) {
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+			continue
+		}
+		template.DNSNames = append(template.DNSNames, host)
+	}
+}

@@ -1,0 +1,101 @@
+package callback
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	// mostConnections is how many there may be. Those that say nothing are soon
+	// closed.
+	mostConnections = 2048
+	// mostAtOnce is how many accepted calls are written down at the same time;
+	// others wait so long for their turn.
+	mostAtOnce   = 64
+	longestQueue = 5 * time.Second
+	// callRate is for all calls of one address; it may have callBurst times as
+	// many at once. All Pods of a node, or of another cluster, may have the same.
+	callRate, callBurst = 100, 10
+	// failRate and failBurst are for the answers to calls without a valid token. A
+	// valid one is good all the same: nobody can guess 256 bits, so that one Pod
+	// with a wrong token need not stop others at its address.
+	failRate, failBurst = 1, 20
+	// oftenest is how often one Application may be asked to reconcile.
+	oftenest = time.Second
+	// mostHosts is how many addresses are remembered.
+	mostHosts = 4096
+)
+
+// limits keeps callers from keeping everything busy. They are known by their
+// addresses.
+type limits struct {
+	rate  int
+	now   func() time.Time
+	slots chan struct{}
+
+	mu    sync.Mutex
+	hosts map[string]*host
+}
+
+type host struct{ calls, failures *rate.Limiter }
+
+func newLimits(rate int, now func() time.Time) *limits {
+	return &limits{rate: rate, now: now, slots: make(chan struct{}, mostAtOnce), hosts: map[string]*host{}}
+}
+
+// allow tells whether an address may call now.
+func (l *limits) allow(address string) bool { return l.host(address).calls.AllowN(l.now(), 1) }
+
+// failed counts a call without a valid token, and tells whether there were too
+// many of them.
+func (l *limits) failed(address string) (tooMany bool) {
+	return !l.host(address).failures.AllowN(l.now(), 1)
+}
+
+// begin waits for a turn to write. If there is one, done is to be called after it.
+func (l *limits) begin(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, longestQueue)
+	defer cancel()
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (l *limits) done() { <-l.slots }
+
+// host finds what is remembered of an address. When there are too many, those that
+// have not failed lately are forgotten; if all have, any is.
+func (l *limits) host(address string) *host {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h := l.hosts[address]; h != nil {
+		return h
+	}
+	if len(l.hosts) >= mostHosts {
+		l.forget()
+	}
+	h := &host{calls: rate.NewLimiter(rate.Limit(l.rate), callBurst*l.rate), failures: rate.NewLimiter(failRate, failBurst)}
+	l.hosts[address] = h
+	return h
+}
+
+func (l *limits) forget() {
+	now := l.now()
+	for address, h := range l.hosts {
+		if h.failures.TokensAt(now) >= failBurst && int(h.calls.TokensAt(now)) >= callBurst*l.rate {
+			delete(l.hosts, address)
+		}
+	}
+	for address := range l.hosts {
+		if len(l.hosts) < mostHosts {
+			return
+		}
+		delete(l.hosts, address)
+	}
+}

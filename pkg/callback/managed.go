@@ -1,0 +1,214 @@
+package callback
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/klog/v2"
+)
+
+// SecretName is the name of the Secret with the certificate authorities.
+const SecretName = "holdfast-callback-ca"
+
+// The keys of that Secret.
+const (
+	currentKey, nextKey, previousKey = "current", "next", "previous"
+)
+
+// Managed issues the server's certificates from an authority of its own. The
+// authorities are kept in a Secret, which all replicas share: the one that signs,
+// the next one long before it signs, and the previous one as long as it is valid.
+// All of them are trusted.
+type Managed struct {
+	secrets   corev1client.SecretInterface
+	hosts     []string
+	lifetimes Lifetimes
+	now       func() time.Time
+	changed   func()
+
+	mu     sync.Mutex
+	state  authorities
+	server *tls.Certificate
+}
+
+// authorities are those of the Secret. next and previous may be nil.
+type authorities struct{ current, next, previous *pair }
+
+// NewManaged makes one for a server that is called by these hosts. changed is
+// called when the bundle is another one.
+func NewManaged(secrets corev1client.SecretInterface, hosts []string, lifetimes Lifetimes, now func() time.Time, changed func()) *Managed {
+	return &Managed{secrets: secrets, hosts: hosts, lifetimes: lifetimes, now: now, changed: changed}
+}
+
+// Bundle is the PEM bundle that verifies the server, now and after the next
+// rotation.
+func (m *Managed) Bundle() []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.bundle(m.now())
+}
+
+func (a authorities) bundle(now time.Time) []byte {
+	var certificates [][]byte
+	for _, p := range []*pair{a.current, a.next, a.previous} {
+		if p != nil && now.Before(p.cert.NotAfter) {
+			certificates = append(certificates, p.certPEM)
+		}
+	}
+	if len(certificates) == 0 {
+		return nil
+	}
+	return append(bytes.Join(certificates, []byte("\n")), '\n')
+}
+
+// TLS is the configuration of the server.
+func (m *Managed) TLS() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: m.certificate}
+}
+
+// certificate is the server's, made anew when it is due.
+func (m *Managed) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	if m.state.current == nil {
+		return nil, errors.New("there is no certificate authority yet")
+	}
+	if m.server != nil && !lived(m.server.Leaf, twoThirds, now) {
+		return m.server, nil
+	}
+	lifetime := min(m.lifetimes.Server, m.state.current.cert.NotAfter.Sub(now))
+	server, err := newServer(m.state.current, m.hosts, now, lifetime)
+	if err != nil {
+		return nil, err
+	}
+	m.server = server
+	return server, nil
+}
+
+// Keep refreshes until the context ends, after waiting as long as patience says.
+func (m *Managed) Keep(ctx context.Context, patience func() time.Duration) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(patience()):
+		}
+		if err := m.Refresh(ctx); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "The callback server keeps its certificates as they are")
+		}
+	}
+}
+
+// Refresh reads the authorities, and makes what is missing or due.
+func (m *Managed) Refresh(ctx context.Context) error {
+	for {
+		err := m.refresh(ctx)
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+func (m *Managed) refresh(ctx context.Context) error {
+	secret, err := m.secrets.Get(ctx, SecretName, metav1.GetOptions{})
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
+		return fmt.Errorf("reading the certificate authority of callbacks: %w", err)
+	}
+	if missing {
+		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: SecretName}}
+	}
+	state, err := m.advance(readAuthorities(secret.Data))
+	if err != nil {
+		return err
+	}
+	data := state.data()
+	switch {
+	case missing:
+		secret.Data = data
+		_, err = m.secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: "holdfast"})
+	case !maps.EqualFunc(secret.Data, data, bytes.Equal):
+		secret.Data = data
+		_, err = m.secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: "holdfast"})
+	}
+	if err != nil {
+		return fmt.Errorf("writing the certificate authority of callbacks: %w", err)
+	}
+	m.use(state)
+	return nil
+}
+
+// use has the server sign with the authorities from now on.
+func (m *Managed) use(state authorities) {
+	m.mu.Lock()
+	now := m.now()
+	before := m.state.bundle(now)
+	if m.state.current == nil || !bytes.Equal(m.state.current.certPEM, state.current.certPEM) {
+		m.server = nil
+	}
+	m.state = state
+	changed := !bytes.Equal(before, state.bundle(now))
+	m.mu.Unlock()
+	if changed && m.changed != nil {
+		m.changed()
+	}
+}
+
+// advance makes what is missing: the first authority; the next one when half of
+// the life of the current one is over; and has it take over after two thirds.
+func (m *Managed) advance(a authorities) (authorities, error) {
+	now := m.now()
+	var err error
+	if a.current == nil || !now.Before(a.current.cert.NotAfter) {
+		a = authorities{previous: a.previous}
+		if a.current, err = newAuthority(now, m.lifetimes.Authority); err != nil {
+			return a, err
+		}
+	}
+	if a.next == nil && lived(a.current.cert, half, now) {
+		if a.next, err = newAuthority(now, m.lifetimes.Authority); err != nil {
+			return a, err
+		}
+	}
+	if a.next != nil && lived(a.current.cert, twoThirds, now) {
+		a = authorities{current: a.next, previous: a.current}
+	}
+	if a.previous != nil && !now.Before(a.previous.cert.NotAfter) {
+		a.previous = nil
+	}
+	return a, nil
+}
+
+// readAuthorities reads what there is. What cannot be read is made anew.
+func readAuthorities(data map[string][]byte) (a authorities) {
+	for key, into := range map[string]**pair{currentKey: &a.current, nextKey: &a.next, previousKey: &a.previous} {
+		if p, err := readPair(data[key+".crt"], data[key+".key"]); err == nil && p.cert.IsCA {
+			*into = p
+		}
+	}
+	return a
+}
+
+func (a authorities) data() map[string][]byte {
+	data := map[string][]byte{}
+	for key, p := range map[string]*pair{currentKey: a.current, nextKey: a.next, previousKey: a.previous} {
+		if p != nil {
+			data[key+".crt"], data[key+".key"] = p.certPEM, p.keyPEM
+		}
+	}
+	return data
+}

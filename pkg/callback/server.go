@@ -1,0 +1,103 @@
+package callback
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/net/netutil"
+	"golang.org/x/sync/singleflight"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
+)
+
+// The limits of a connection.
+const (
+	headerTimeout  = 5 * time.Second
+	requestTimeout = 15 * time.Second
+	idleTimeout    = 30 * time.Second
+	mostHeader     = 8 << 10
+	mostBody       = 4 << 10
+	drainTimeout   = 5 * time.Second
+	// writeTimeout is for writing a call down, within requestTimeout.
+	writeTimeout = 10 * time.Second
+)
+
+// Options of a Server.
+type Options struct {
+	// Lookup finds an Application; nil if there is none.
+	Lookup func(namespace, name string) *v1alpha1.Application
+	// Read reads an Application from the API server, for a call with a valid token
+	// that comes too early by what Lookup knows; nil: it is too early.
+	Read func(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error)
+	// Ready tells whether Lookup knows all Applications; nil: it does.
+	Ready func() bool
+	// Accept writes down that an Application was called back. It is called again
+	// for a call that is repeated before Lookup shows the first.
+	Accept func(ctx context.Context, app *v1alpha1.Application, purpose hooks.Purpose) error
+	// Count counts the results of calls; nil for nobody.
+	Count func(result string)
+	// CallsPerSecond is how many calls may come from one address; 0 for 100, with
+	// room for a burst of ten times that.
+	CallsPerSecond int
+	// Now is the clock; nil for the real one.
+	Now func() time.Time
+}
+
+// Server answers callbacks.
+type Server struct {
+	options Options
+	limits  *limits
+	writing singleflight.Group
+}
+
+// NewServer makes a server.
+func NewServer(options Options) *Server {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.Ready == nil {
+		options.Ready = func() bool { return true }
+	}
+	if options.Count == nil {
+		options.Count = func(string) {}
+	}
+	if options.CallsPerSecond <= 0 {
+		options.CallsPerSecond = callRate
+	}
+	return &Server{options: options, limits: newLimits(options.CallsPerSecond, options.Now)}
+}
+
+// Serve answers until the context ends, and then finishes what it has begun.
+// Without a TLS configuration it speaks plain HTTP, which is for development only.
+func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
+	listener = netutil.LimitListener(listener, mostConnections)
+	if config != nil {
+		listener = tls.NewListener(listener, config)
+	}
+	server := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: mostHeader,
+		BaseContext:    func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		ErrorLog:       klog.NewStandardLogger("INFO"),
+	}
+	stopped := make(chan struct{})
+	defer context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+		defer cancel()
+		_ = server.Shutdown(drain)
+	})()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	<-stopped
+	return nil
+}
