@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -55,14 +54,17 @@ func (c *Controller) act(ctx context.Context, g *gathered, p *plan.Plan) map[man
 			continue
 		}
 		if len(stage) > 0 && manifest.Stage(stage[0].ID.GroupKind()) != manifest.Stage(change.ID.GroupKind()) {
-			a.run(ctx, stage)
+			a.runStage(ctx, stage)
 			stage = nil
 		}
 		stage = append(stage, change)
 	}
-	a.run(ctx, stage)
-	if !a.troubled() {
+	a.runStage(ctx, stage)
+	if g.untold == nil && !a.troubled() {
 		a.runDeletes(ctx, deletes)
+	}
+	for _, id := range p.Gone() {
+		a.record(id, plan.Outcome{Action: plan.Delete, Gone: true, Problem: a.postDelete(id)})
 	}
 	return a.result
 }
@@ -101,6 +103,18 @@ func (a *action) runDeletes(ctx context.Context, changes []plan.Change) {
 	}
 }
 
+// runStage runs a stage of creates and updates. Before the first one that may have
+// workloads, the tokens that these get are told.
+func (a *action) runStage(ctx context.Context, changes []plan.Change) {
+	if len(changes) > 0 && manifest.Stage(changes[0].ID.GroupKind()) > manifest.StageConfiguration &&
+		a.g.untold == nil && slices.ContainsFunc(changes, plan.Change.Writes) {
+		a.g.untold = a.tellTokens(ctx)
+	}
+	if a.g.untold == nil {
+		a.run(ctx, changes)
+	}
+}
+
 func (a *action) run(ctx context.Context, changes []plan.Change) {
 	var group errgroup.Group
 	group.SetLimit(inFlight)
@@ -122,7 +136,7 @@ func (a *action) run(ctx context.Context, changes []plan.Change) {
 
 // one executes one change and records how it went.
 func (a *action) one(ctx context.Context, change plan.Change) {
-	defer a.recovered(change.ID)
+	defer a.recovered(ctx, change.ID)
 	if ctx.Err() != nil {
 		a.record(change.ID, plan.Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the controller is stopping"}})
 		return
@@ -155,10 +169,10 @@ func (a *action) one(ctx context.Context, change plan.Change) {
 
 // recovered turns a panic into the failure of one resource: it happens on a
 // goroutine of its own, where nobody else would catch it.
-func (a *action) recovered(id manifest.ID) {
+func (a *action) recovered(ctx context.Context, id manifest.ID) {
 	if r := recover(); r != nil {
 		a.record(id, plan.Outcome{Problem: &plan.Problem{
-			Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: panic: %v", id, r),
+			Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: %v", id, panicked(ctx, r)),
 		}})
 	}
 }
@@ -202,11 +216,18 @@ func (a *action) try(ctx context.Context, at cluster.Location, change plan.Chang
 
 func (a *action) create(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Create}
-	object, err := a.g.writer.Create(ctx, at, inNamespace(change.Manifest, at))
+	body, err := a.preCreate(at, change.Manifest)
+	if err != nil {
+		outcome.Problem = plan.HookProblem(err)
+		return outcome, false
+	}
+	object, err := a.g.writer.Create(ctx, at, body)
 	if err != nil && change.Fallback != nil && code(err) == 422 {
 		// A learned value is refused (an address is taken): without it, then.
 		outcome.WithoutLearned = true
-		object, err = a.g.writer.Create(ctx, at, inNamespace(change.Fallback, at))
+		if body, err = a.preCreate(at, change.Fallback); err == nil {
+			object, err = a.g.writer.Create(ctx, at, body)
+		}
 	}
 	switch {
 	case err == nil:
@@ -220,21 +241,12 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 	return outcome, false
 }
 
-// inNamespace is the body with the namespace that its URL will have.
-func inNamespace(body map[string]any, at cluster.Location) map[string]any {
-	if !at.Mapping.Namespaced {
-		return body
-	}
-	body = maps.Clone(body)
-	metadata, _ := body["metadata"].(map[string]any)
-	metadata = maps.Clone(metadata)
-	metadata["namespace"] = at.ID.Namespace
-	body["metadata"] = metadata
-	return body
-}
-
 func (a *action) update(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Update}
+	if err := a.c.options.Hooks.ResourcePreUpdate.Run(a.changing(at.ID)); err != nil {
+		outcome.Problem = plan.HookProblem(err)
+		return outcome, false
+	}
 	ops := slices.Concat(change.Guards, change.Patch)
 	object, err := a.g.writer.Patch(ctx, at, ops)
 	switch {
@@ -252,16 +264,31 @@ func (a *action) update(ctx context.Context, at cluster.Location, change plan.Ch
 		return fresh, again
 	}
 	outcome.Problem = problemOf(err, at, "patch", a.g.writer)
-	return outcome, false
+	if !refused(err) {
+		return outcome, false
+	}
+	accepted, problem := a.tryParts(ctx, at, change, outcome.Problem)
+	if problem == nil {
+		return outcome, false
+	}
+	if accepted == 0 {
+		outcome.Problem = problem
+		return outcome, false
+	}
+	return a.reread(ctx, at, change) // and the other leaves are corrected
 }
 
 func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Delete}
+	if err := a.c.options.Hooks.ResourcePreDelete.Run(a.changing(at.ID)); err != nil {
+		outcome.Problem = plan.HookProblem(err)
+		return outcome, false
+	}
 	remaining, err := a.g.writer.Delete(ctx, at, change.UID)
 	switch {
 	case err == nil && remaining == nil:
 		a.gone(at, change.UID)
-		outcome.Gone = true
+		outcome.Gone, outcome.Problem = true, a.postDelete(at.ID)
 		return outcome, false
 	case err == nil:
 		a.wrote(at, remaining)
@@ -308,19 +335,21 @@ func (a *action) record(id manifest.ID, outcome plan.Outcome) {
 		delete(a.g.memory.failures, id)
 		return
 	}
-	problem := *outcome.Problem
-	problem.RetryAfter = a.g.memory.failed(id, outcome.Problem, a.now)
+	if outcome.Problem.Partial {
+		return
+	}
+	problem := a.g.memory.failed(id, outcome.Problem, a.now)
 	if f, ok := a.g.memory.found[id]; ok {
 		f.until = a.now.Add(problem.RetryAfter) // what is in the way is read again then
 		a.g.memory.found[id] = f
 	}
-	outcome.Problem = &problem
+	outcome.Problem = problem
 	a.result[id] = outcome
 }
 
 // wrote has the store know our own write before the watch does.
 func (a *action) wrote(at cluster.Location, object map[string]any) {
-	if store, _ := a.c.watches.Store(at.Mapping.Resource); store != nil {
+	if store, _ := a.c.watches.Store(a.g.input.Application.UID, at.Mapping.Resource); store != nil {
 		store.Wrote(object)
 	}
 	a.mu.Lock()
@@ -333,7 +362,7 @@ func (a *action) gone(at cluster.Location, uid string) {
 	if uid == "" {
 		return
 	}
-	if store, _ := a.c.watches.Store(at.Mapping.Resource); store != nil {
+	if store, _ := a.c.watches.Store(a.g.input.Application.UID, at.Mapping.Resource); store != nil {
 		store.Deleted(types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, types.UID(uid))
 	}
 	a.mu.Lock()

@@ -3,18 +3,21 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
+	"net"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/fetch"
+	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/source"
+	"holdfast.dev/holdfast/pkg/template"
 )
 
 // Options of the controller.
@@ -25,9 +28,40 @@ type Options struct {
 	DefaultServiceAccount string
 	// Rules say when a field is contested.
 	Rules plan.Rules
+	// Hooks are called beside the controller's own; nil for none.
+	Hooks *hooks.Hooks
+	// Callback tells how workloads reach this controller; nil if they cannot.
+	Callback func() hooks.Callback
+	// Dial connects to the Services that are asked to shut down; nil for the
+	// cluster's network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Fetcher fetches templates and archives; nil: none is.
+	Fetcher source.Fetcher
+	// SourceInterval is how often they are asked for changes; 0: 5 min. The
+	// spec.interval of an Application comes first.
+	SourceInterval time.Duration
+	// Templates make Applications of custom resources.
+	Templates []template.Template
+	// Selection is which Applications are looked at; Select changes it.
+	Selection cluster.Selection
+	// ResyncInterval is how often an Application is looked at though nothing has
+	// happened, at most; 0: never. Its spec.interval comes first.
+	ResyncInterval time.Duration
+	// Leading is closed when this process may work. Until then it watches
+	// Applications, and neither their objects nor does it write. nil: at once.
+	Leading <-chan struct{}
+	// Drain is how long Applications that are being handled when the context ends
+	// may take to be done; 0: 10 s.
+	Drain time.Duration
+	// Metrics count what happens; nil for nobody.
+	Metrics *Metrics
 	// Now is the clock; nil for the real one.
 	Now func() time.Time
 }
+
+// ErrNotLeading is the cause of the end of the context that Run is given, if
+// another process leads: what is being done is then abandoned at once.
+var ErrNotLeading = errors.New("this process does not lead any more")
 
 // Controller holds the Applications of one API server.
 type Controller struct {
@@ -37,73 +71,125 @@ type Controller struct {
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	events  recorder
 
-	applications *cluster.Store
+	applications *cluster.Selected
 	watches      *cluster.Watches
+	templates    *templates
+	calls        *calls
+	called       called
 	synced       chan struct{}
 
 	mu sync.Mutex
+	// selection is what is selected now.
+	selection cluster.Selection
 	// names finds the Application of an object's label.
 	names map[types.UID]types.NamespacedName
 	// memories has what is remembered of each Application between reconciles.
 	memories map[types.UID]*memory
 	// waiting has the Applications that wait for kinds of a group to appear.
 	waiting map[string]map[types.NamespacedName]struct{}
+	// changed has the Applications about which something has changed since they
+	// were last handled: what was given up is tried again.
+	changed map[types.UID]struct{}
 }
 
 // New makes a controller; Run starts it.
 func New(client *cluster.Client, options Options) *Controller {
-	if options.Concurrency <= 0 {
-		options.Concurrency = 16
-	}
-	if options.DefaultServiceAccount == "" {
-		options.DefaultServiceAccount = "holdfast-applier"
-	}
-	if options.Rules == (plan.Rules{}) {
-		options.Rules = plan.DefaultRules
-	}
-	if options.Now == nil {
-		options.Now = time.Now
-	}
-	return &Controller{
+	options = options.withDefaults()
+	c := &Controller{
 		options: options, client: client, mapper: cluster.NewMapper(client),
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			// Per Application only: the default limiter lets ten Applications a
-			// second through, all together.
-			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](50*time.Millisecond, 5*time.Minute),
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter(),
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "applications"}),
-		synced:   make(chan struct{}),
-		names:    map[types.UID]types.NamespacedName{},
-		memories: map[types.UID]*memory{},
-		waiting:  map[string]map[types.NamespacedName]struct{}{},
+		selection: options.Selection,
+		synced:    make(chan struct{}),
+		names:     map[types.UID]types.NamespacedName{},
+		memories:  map[types.UID]*memory{},
+		waiting:   map[string]map[types.NamespacedName]struct{}{},
+		changed:   map[types.UID]struct{}{},
+		calls:     newCalls(options.Dial),
 	}
+	c.options.Hooks = c.standardHooks(options.Hooks)
+	c.watches = cluster.NewWatches(client.Own, c)
+	c.watches.Narrow(len(options.Selection.Namespaces) > 0)
+	c.templates = newTemplates(c, options.Templates)
+	c.applications = cluster.NewSelected(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
+	options.Metrics.of(c)
+	return c
 }
 
-// Run watches and works until the context ends, and returns when the
-// Applications that were being handled are done. It fails if the first list of
-// Applications cannot be had within a minute.
+func (o Options) withDefaults() Options {
+	if o.Concurrency <= 0 {
+		o.Concurrency = 16
+	}
+	if o.DefaultServiceAccount == "" {
+		o.DefaultServiceAccount = "holdfast-applier"
+	}
+	if o.Rules == (plan.Rules{}) {
+		o.Rules = plan.DefaultRules
+	}
+	if o.Drain <= 0 {
+		o.Drain = 10 * time.Second
+	}
+	if o.SourceInterval <= 0 {
+		o.SourceInterval = 5 * time.Minute
+	}
+	if o.Fetcher == nil {
+		o.Fetcher, _ = fetch.New(fetch.Options{}) // without prefixes, which is no error
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Run watches, and works as soon as it leads, until the context ends. It returns
+// when the Applications that were being handled are done. It fails if the first
+// list of Applications cannot be had within a minute.
 func (c *Controller) Run(ctx context.Context) error {
+	defer c.queue.ShutDown()
 	stopEvents, err := c.startEvents(ctx)
 	if err != nil {
 		return err
 	}
 	defer stopEvents()
-	c.watches = cluster.NewWatches(ctx, c.client.Own, c)
-	c.applications = cluster.WatchApplications(ctx, c.client, c.applicationChanged, func() { close(c.synced) })
+	c.watches.Run(ctx)
+	c.applications.Run(ctx)
 	cluster.WatchDefinitions(ctx, c.client.Metadata, c.definitionChanged)
+	if ended, err := c.sync(ctx); ended {
+		return err
+	}
+	klog.FromContext(ctx).Info("Holding Applications", "applications", c.applications.Len())
+	waitForTemplates := c.templates.run(ctx)
+	c.work(ctx)
+	waitForTemplates()
+	if !errors.Is(context.Cause(ctx), ErrNotLeading) {
+		c.flush()
+	}
+	c.watches.Wait()
+	return nil
+}
+
+// sync waits for the first list of Applications, and until this process leads.
+func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
 	select {
 	case <-c.synced:
 	case <-ctx.Done():
-		c.queue.ShutDown()
-		return nil
+		return true, nil
 	case <-time.After(time.Minute):
-		c.queue.ShutDown()
-		return errors.New("no list of Applications within a minute: is the CustomResourceDefinition applied, and may the controller list it?")
+		return true, errors.New("no list of Applications within a minute: is the CustomResourceDefinition applied, and may the controller list it?")
 	}
-	klog.FromContext(ctx).Info("Holding Applications", "applications", c.applications.Len())
-	c.work(ctx)
-	c.flush()
-	c.watches.Wait()
-	return nil
+	if c.options.Leading == nil {
+		return false, nil
+	}
+	klog.FromContext(ctx).Info("Ready to take over", "applications", c.applications.Len())
+	select {
+	case <-c.options.Leading:
+		return false, nil
+	case <-ctx.Done():
+		return true, nil
+	}
 }
 
 // Ready tells whether the first list of Applications is complete.
@@ -116,138 +202,19 @@ func (c *Controller) Ready() bool {
 	}
 }
 
-// work runs the workers until the context ends and their work is done.
-func (c *Controller) work(ctx context.Context) {
-	var workers sync.WaitGroup
-	for range c.options.Concurrency {
-		workers.Go(func() {
-			for c.next(ctx) {
-			}
-		})
-	}
-	<-ctx.Done()
-	c.queue.ShutDown()
-	workers.Wait()
-}
-
-// next handles one Application. It is false when there is no more work.
-func (c *Controller) next(ctx context.Context) bool {
-	key, shutdown := c.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer c.queue.Done(key)
-	logger := klog.FromContext(ctx).WithValues("application", key.String())
-	after, err := c.safely(klog.NewContext(ctx, logger), key)
-	switch {
-	case err != nil && ctx.Err() != nil:
-	case err != nil:
-		logger.Error(err, "Retrying")
-		c.queue.AddRateLimited(key)
-	default:
-		c.queue.Forget(key)
-		if after > 0 {
-			c.queue.AddAfter(key, after)
-		}
-	}
-	return true
-}
-
-// safely turns a panic into an error: one Application must not stop the others.
-func (c *Controller) safely(ctx context.Context, key types.NamespacedName) (after time.Duration, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return c.reconcile(ctx, key)
-}
-
-// applicationChanged is called by the watch of Applications.
-func (c *Controller) applicationChanged(before, after *cluster.Object) {
-	object := after
-	if object == nil {
-		object = before
-	}
+// Select changes which Applications are looked at, while all others are left as
+// they are: nothing of what is selected no more is deleted or released.
+func (c *Controller) Select(selection cluster.Selection) {
 	c.mu.Lock()
-	if after != nil {
-		c.names[after.UID] = after.Key
-	}
+	c.selection = selection
 	c.mu.Unlock()
-	c.queue.Add(object.Key)
-	if before != nil && after != nil && before.UID != after.UID {
-		c.forget(before.UID)
-	}
-	if after == nil {
-		c.forget(before.UID)
-	}
+	c.watches.Narrow(len(selection.Namespaces) > 0)
+	c.applications.Select(selection)
+	c.templates.selectAgain(selection)
 }
 
-// forget drops what is remembered of an Application that is gone.
-func (c *Controller) forget(uid types.UID) {
-	c.watches.Need(uid, nil)
+func (c *Controller) selected() cluster.Selection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := c.names[uid]
-	delete(c.names, uid)
-	delete(c.memories, uid)
-	for _, keys := range c.waiting {
-		delete(keys, key)
-	}
-}
-
-// ObjectChanged is called when an object has changed by somebody else's hand.
-func (c *Controller) ObjectChanged(application types.UID) {
-	c.mu.Lock()
-	key, known := c.names[application]
-	c.mu.Unlock()
-	if known {
-		c.queue.Add(key)
-	}
-}
-
-// WatchChanged is called when a kind's watch has its first list, fails, or
-// works again.
-func (c *Controller) WatchChanged(applications []types.UID) {
-	for _, uid := range applications {
-		c.ObjectChanged(uid)
-	}
-}
-
-// KindGone is called when the API server no longer serves a kind.
-func (c *Controller) KindGone(resource schema.GroupVersionResource) {
-	c.mapper.Forget(resource.Group)
-}
-
-// definitionChanged is called when a custom kind has come, changed or gone. Who
-// uses it looks again: its watch may not notice for minutes.
-func (c *Controller) definitionChanged(group string) {
-	c.mapper.Forget(group)
-	users := c.watches.Users(group)
-	c.mu.Lock()
-	keys := c.waiting[group]
-	delete(c.waiting, group)
-	if keys == nil {
-		keys = map[types.NamespacedName]struct{}{}
-	}
-	for _, uid := range users {
-		if key, known := c.names[uid]; known {
-			keys[key] = struct{}{}
-		}
-	}
-	c.mu.Unlock()
-	for key := range keys {
-		// Served, and not served any more, a moment after its definition says so.
-		c.queue.AddAfter(key, 100*time.Millisecond)
-	}
-}
-
-// awaitKind has an Application handled again when a kind of the group changes.
-func (c *Controller) awaitKind(group string, key types.NamespacedName) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.waiting[group] == nil {
-		c.waiting[group] = map[types.NamespacedName]struct{}{}
-	}
-	c.waiting[group][key] = struct{}{}
+	return c.selection
 }

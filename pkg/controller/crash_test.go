@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -257,6 +258,39 @@ func TestADeathBeforeTheDeletionLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// What admission added to an object whose creation nobody has recorded is kept all the
+// same: nothing tells it from what was there when the response came.
+func TestWhatAWebhookAddsIsKeptOverADeath(t *testing.T) {
+	for _, when := range []moment{beforeResponse, afterResponse} {
+		t.Run("of one that dies "+string(when), func(t *testing.T) {
+			f := givenAlone(t, testcluster.Options{}).Elsewhere(t)
+			f.Webhook("CREATE", injecting)
+			d := &death{namespace: f.namespace, at: 2, when: when, died: make(chan struct{})}
+			mortal := f.RunThrough(d.wrap, controller.Options{})
+			f.Submit("app", "manifest:"+web("", podLists, ""))
+			select {
+			case <-d.died:
+			case <-time.After(patience):
+				t.Fatalf("no such write; requests:\n%s", f.Requests())
+			}
+			mortal.Stop()
+			created := f.Get(deployments, "web")
+			assert.Empty(t, f.Application("app").Status.Resources, "nothing is on record")
+
+			f.Run(controller.Options{})
+			f.AwaitHeld("app")
+			f.Quiet(quiet)
+			live := f.Get(deployments, "web")
+			assert.Equal(t, created["metadata"].(map[string]any)["generation"], live["metadata"].(map[string]any)["generation"], "nobody has written it")
+			raw, err := json.Marshal(live["spec"])
+			require.NoError(t, err)
+			for _, name := range []string{`"sidecar"`, `"injected"`, `"own"`} {
+				assert.Contains(t, string(raw), name)
+			}
+		})
+	}
+}
+
 // Nothing keeps a second controller from starting while the first one still believes
 // that it leads.
 func TestTwoControllersAtOnceDoNoHarm(t *testing.T) {
@@ -369,4 +403,27 @@ func (f *fixture) snapshot() string {
 	same = times.ReplaceAllString(same, "")
 	same = ips.ReplaceAllString(same, "$$IP")
 	return uids.ReplaceAllString(same, "$$UID")
+}
+
+// What a patch adds is written down before it is sent.
+func TestAFieldThatWasWrittenBeforeADeathGoesWithItsWish(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	spec := func(data string) string {
+		return `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours` + data + `}}]`
+	}
+	first := f.Run(controller.Options{})
+	f.Submit("app", spec(""))
+	f.AwaitReady("app")
+	first.Stop()
+	f.Submit("app", spec(", other: x"))
+	end := &death{namespace: f.namespace + "/", at: 3, when: beforeSending, died: make(chan struct{})}
+	second := f.RunThrough(end.wrap, controller.Options{})
+	<-end.died
+	second.Stop()
+	assert.Equal(t, "x", value(f.Get(configMaps, "config"), "data", "other"))
+	f.Submit("app", spec(""))
+	f.Run(controller.Options{})
+	f.AwaitReady("app")
+	f.Quiet(quiet)
+	assert.Nil(t, value(f.Get(configMaps, "config"), "data", "other"))
 }

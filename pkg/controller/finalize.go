@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -20,9 +22,15 @@ func (c *Controller) finalize(ctx context.Context, app *v1alpha1.Application) (t
 	if !slices.Contains(app.Finalizers, v1alpha1.Finalizer) {
 		return 0, nil
 	}
+	if err := c.options.Hooks.ApplicationPreDelete.Run(&hooks.Lifecycle{Application: app}); err != nil {
+		return c.hookFailed(ctx, app, err)
+	}
 	g, err := c.gather(ctx, app)
 	if err != nil || g.waiting {
 		return 0, err
+	}
+	if over, after, err := c.shutDown(ctx, app, g); !over {
+		return after, err
 	}
 	p := plan.Retire(g.input)
 	outcomes := c.act(ctx, g, p)
@@ -40,7 +48,16 @@ func (c *Controller) finalize(ctx context.Context, app *v1alpha1.Application) (t
 		return again(err)
 	}
 	c.announce(app, p.Conclude(outcomes, c.options.Now()).Event)
+	c.deleted(ctx, app)
 	return 0, c.letGo(written)
+}
+
+// deleted runs the hooks that come last of all. Nothing can be said about their
+// errors in a status.
+func (c *Controller) deleted(ctx context.Context, app *v1alpha1.Application) {
+	if err := c.options.Hooks.ApplicationPostDelete.Run(&hooks.Lifecycle{Application: app}); err != nil {
+		klog.FromContext(ctx).Error(err, "A hook has failed after the deletion")
+	}
 }
 
 // forbidden tells whether the rights are missing to go on.
@@ -80,6 +97,11 @@ func (c *Controller) letGo(app *v1alpha1.Application) error {
 // released tells whether nothing of the Application is left, or all of it was
 // let go.
 func released(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
+	for _, id := range p.Gone() {
+		if outcomes[id].Problem != nil {
+			return false
+		}
+	}
 	for _, change := range p.Changes {
 		outcome, attempted := outcomes[change.ID]
 		switch {

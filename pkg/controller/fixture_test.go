@@ -28,6 +28,7 @@ import (
 	"holdfast.dev/holdfast/deploy/crd"
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/callback"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller"
 )
@@ -43,6 +44,7 @@ func TestMain(m *testing.M) {
 
 var (
 	applications    = v1alpha1.GroupVersionResource
+	jobs            = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 	configMaps      = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	secrets         = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	services        = schema.GroupVersionResource{Version: "v1", Resource: "services"}
@@ -74,12 +76,12 @@ type fixture struct {
 }
 
 // hold is the controller that holds the Applications of the shared control plane.
-var hold = sync.OnceValue(func() *instance {
+var hold = sync.OnceValue(func() *callbacks {
 	c := testcluster.Shared()
 	if err := install(context.Background(), c); err != nil {
 		panic(err)
 	}
-	i, err := start(c, "holdfast-shared", nil, controller.Options{})
+	i, err := startWithCallbacks(context.Background(), c, "holdfast-shared", "default", controller.Options{}, callback.DefaultLifetimes, time.Now)
 	if err != nil {
 		panic(err)
 	}

@@ -27,6 +27,14 @@ type gathered struct {
 	memory *memory
 	writer *cluster.Writer
 	kinds  *knownKinds
+	// manifests are those of the Application, as far as they can be read.
+	manifests []map[string]any
+	// poll is when to look at their source again; zero: never.
+	poll time.Time
+	// told is true when the status was written before the work was done, untold is
+	// why that was not possible.
+	told   bool
+	untold error
 	// waiting is true until the watches of all kinds have their first list: what
 	// is not in a store may exist all the same.
 	waiting bool
@@ -38,19 +46,18 @@ type gathered struct {
 func (c *Controller) gather(ctx context.Context, app *v1alpha1.Application) (*gathered, error) {
 	now := c.options.Now()
 	m := c.memoryOf(app)
-	g := &gathered{memory: m, kinds: c.lookUp(ctx, app)}
-	account := app.Spec.ServiceAccountName
-	if account == "" {
-		account = c.options.DefaultServiceAccount
-	}
+	g := &gathered{memory: m}
 	var err error
-	if g.writer, err = c.client.As(app.Namespace, account); err != nil {
+	if g.writer, err = c.writerOf(app); err != nil {
 		return nil, err
 	}
-	c.watches.Need(app.UID, g.kinds.resources())
+	source := c.source(ctx, app, g)
+	g.kinds = c.lookUp(ctx, app, g.manifests, m.kinds)
+	c.watches.Need(app.UID, g.kinds.resources(), namespacesOf(app, g.manifests))
 	g.input = plan.Input{
 		Application: app, Kinds: g.kinds, Memory: &m.plan, Rules: c.options.Rules, Now: now,
 		Live: map[manifest.ID]map[string]any{}, Blocked: m.blocked(now),
+		Source: source, Hooks: c.options.Hooks, Callback: c.callback(),
 	}
 	c.collect(app, g)
 	g.addFound(now)
@@ -60,6 +67,15 @@ func (c *Controller) gather(ctx context.Context, app *v1alpha1.Application) (*ga
 	g.block()
 	c.addUnwatched(ctx, g)
 	return g, nil
+}
+
+// writerOf writes with the rights of the Application's ServiceAccount.
+func (c *Controller) writerOf(app *v1alpha1.Application) (*cluster.Writer, error) {
+	account := app.Spec.ServiceAccountName
+	if account == "" {
+		account = c.options.DefaultServiceAccount
+	}
+	return c.client.As(app.Namespace, account)
 }
 
 // asReported is the input with the status as it will be when the postponed
@@ -80,7 +96,7 @@ func (c *Controller) collect(app *v1alpha1.Application, g *gathered) {
 		if kind.problem != nil {
 			continue // it is not watched
 		}
-		store, err := c.watches.Store(kind.Resource)
+		store, err := c.watches.Store(app.UID, kind.Resource)
 		switch {
 		case err != nil && !store.Ready():
 			kind.problem = watchProblem(gk, kind.Resource, err)
@@ -120,7 +136,7 @@ func (c *Controller) addUnwatched(ctx context.Context, g *gathered) {
 			continue
 		}
 		if desired == nil {
-			desired = desiredIDs(app, g.kinds)
+			desired = desiredIDs(g.manifests, app.Namespace, g.kinds)
 		}
 		if desired[id] && app.DeletionTimestamp == nil {
 			continue // to be created, and found if it exists
@@ -142,15 +158,11 @@ func (c *Controller) addUnwatched(ctx context.Context, g *gathered) {
 	}
 }
 
-// desiredIDs are the identities in the spec, as far as it can be read.
-func desiredIDs(app *v1alpha1.Application, scopes manifest.Scopes) map[manifest.ID]bool {
+// desiredIDs are the identities in the manifests, as far as they can be read.
+func desiredIDs(manifests []map[string]any, namespace string, scopes manifest.Scopes) map[manifest.ID]bool {
 	ids := map[manifest.ID]bool{}
-	for _, item := range app.Spec.Manifest {
-		content, err := manifest.DecodeJSON(item.Raw)
-		if err != nil {
-			continue
-		}
-		if id, ok := plan.Identify(content, app.Namespace, scopes); ok {
+	for _, content := range manifests {
+		if id, ok := plan.Identify(content, namespace, scopes); ok {
 			ids[id] = true
 		}
 	}
@@ -189,22 +201,22 @@ func (k *knownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
 	return kinds.Builtin(gvk)
 }
 
-// resources are the kinds to watch.
-func (k *knownKinds) resources() map[schema.GroupVersionResource]struct{} {
-	resources := map[schema.GroupVersionResource]struct{}{}
+// resources are the kinds to watch, and whether each is namespaced.
+func (k *knownKinds) resources() map[schema.GroupVersionResource]bool {
+	resources := map[schema.GroupVersionResource]bool{}
 	for _, kind := range k.known {
 		if kind.problem == nil {
-			resources[kind.Resource] = struct{}{}
+			resources[kind.Resource] = kind.Mapping.Namespaced
 		}
 	}
 	return resources
 }
 
-// lookUp finds the kinds of the manifests, of the inventory and of the
-// write-ahead annotation.
-func (c *Controller) lookUp(ctx context.Context, app *v1alpha1.Application) *knownKinds {
+// lookUp finds the kinds of the manifests, of the inventory, of the write-ahead
+// annotation, and more.
+func (c *Controller) lookUp(ctx context.Context, app *v1alpha1.Application, manifests []map[string]any, more []schema.GroupVersionKind) *knownKinds {
 	k := &knownKinds{builtin: manifest.BuiltinScopes(), known: map[schema.GroupKind]*knownKind{}}
-	for _, gvk := range kindsOf(app) {
+	for _, gvk := range slices.Concat(kindsIn(app, manifests), more) {
 		if _, done := k.known[gvk.GroupKind()]; done {
 			continue // in another version: the manifest's comes first
 		}
@@ -251,9 +263,14 @@ func unknownKind(gvk schema.GroupVersionKind) *plan.Problem {
 	}
 }
 
-// kindsOf are the kinds that an Application may have objects of: of its
-// manifests first, in the version that they use.
+// kindsOf are the kinds that an Application with spec.manifest may have objects of.
 func kindsOf(app *v1alpha1.Application) []schema.GroupVersionKind {
+	return kindsIn(app, manifestsOf(app))
+}
+
+// kindsIn are the kinds that an Application may have objects of: of its manifests
+// first, in the version that they use.
+func kindsIn(app *v1alpha1.Application, manifests []map[string]any) []schema.GroupVersionKind {
 	var gvks []schema.GroupVersionKind
 	add := func(apiVersion, kind string) {
 		gvk := schema.FromAPIVersionAndKind(apiVersion, kind)
@@ -261,11 +278,7 @@ func kindsOf(app *v1alpha1.Application) []schema.GroupVersionKind {
 			gvks = append(gvks, gvk)
 		}
 	}
-	for _, item := range app.Spec.Manifest {
-		content, err := manifest.DecodeJSON(item.Raw)
-		if err != nil {
-			continue
-		}
+	for _, content := range manifests {
 		apiVersion, _ := content["apiVersion"].(string)
 		kind, _ := content["kind"].(string)
 		add(apiVersion, kind)
@@ -300,7 +313,7 @@ func (g *gathered) block() {
 			continue
 		}
 		if desired == nil {
-			desired = desiredIDs(app, g.kinds)
+			desired = desiredIDs(g.manifests, app.Namespace, g.kinds)
 		}
 		for id := range desired {
 			if id.GroupKind() == gk && app.DeletionTimestamp == nil {

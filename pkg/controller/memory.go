@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -16,6 +17,16 @@ import (
 type memory struct {
 	plan       plan.Memory
 	generation int64
+	// request is the value of the annotation that asks for a reconcile now.
+	request string
+	retry   retry
+	// interval is how often to look again though nothing happens; 0: as often
+	// as at all Applications.
+	interval time.Duration
+	// translated is what was made of its template or archive.
+	translated *translated
+	// kinds are those of objects that hooks add.
+	kinds []schema.GroupVersionKind
 	// failures has the resources that must not be tried again yet.
 	failures map[manifest.ID]*failure
 	// found has objects that exist and are in no watch, because they do not
@@ -23,14 +34,19 @@ type memory struct {
 	found map[manifest.ID]found
 	// gone has the objects that we deleted and know to be gone.
 	gone map[types.UID]bool
+	// seen is what the metrics tell of the Application.
+	seen seen
 	// postponed is the report that is not written yet, if there is one.
 	postponed *postponed
 }
 
+// failure is a resource that could not be brought to its desired state.
 type failure struct {
-	problem *plan.Problem
-	times   int
-	until   time.Time
+	problem  *plan.Problem
+	attempts int
+	until    time.Time
+	// exhausted is true after the last attempt, until something changes.
+	exhausted bool
 }
 
 type found struct {
@@ -38,22 +54,36 @@ type found struct {
 	until  time.Time
 }
 
-// memoryOf returns the memory of an Application. A new generation of it is a
-// new try for everything.
+// memoryOf returns the memory of an Application. A new generation of it, or a
+// request to reconcile now, is a new try for everything.
 func (c *Controller) memoryOf(app *v1alpha1.Application) *memory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.memories[app.UID]
 	if m == nil {
-		m = &memory{generation: app.Generation, plan: remembered(app)}
+		m = &memory{generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app)}
 		c.memories[app.UID] = m
 	}
-	if m.generation != app.Generation || m.failures == nil {
-		m.generation = app.Generation
+	m.retry, m.interval = retryOf(app.Spec.Retry), 0
+	if app.Spec.Interval != nil {
+		m.interval = app.Spec.Interval.Duration
+	}
+	request := app.Annotations[v1alpha1.AnnotationReconcile]
+	if request != m.request {
+		m.plan.Retry()
+	}
+	if m.generation != app.Generation || m.request != request || m.failures == nil {
+		m.generation, m.request = app.Generation, request
 		m.failures = map[manifest.ID]*failure{}
+		m.plan.Refusals = nil
 		m.found = map[manifest.ID]found{}
 		m.gone = map[types.UID]bool{}
 	}
+	if _, changed := c.changed[app.UID]; changed {
+		delete(c.changed, app.UID)
+		m.tryAgain()
+	}
+	m.giveUpLeaves(c.options.Now())
 	c.names[app.UID] = types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 	return m
 }
@@ -68,48 +98,69 @@ func remembered(app *v1alpha1.Application) plan.Memory {
 	return m
 }
 
-// failed remembers that a resource cannot be brought to its desired state now,
-// and returns when to try again: soon for what may pass, in minutes for what
-// only a user can solve in the Application; later each time.
-func (m *memory) failed(id manifest.ID, problem *plan.Problem, now time.Time) time.Duration {
+// failed remembers that a resource cannot be brought to its desired state now.
+// It returns the problem with the time to try again, later each time; without
+// one, and stalled, after the last attempt.
+func (m *memory) failed(id manifest.ID, problem *plan.Problem, now time.Time) *plan.Problem {
 	f := m.failures[id]
 	if f == nil {
 		f = &failure{}
 		m.failures[id] = f
 	}
-	first, limit := 250*time.Millisecond, 5*time.Minute
-	switch {
-	case problem.Reason == v1alpha1.ReasonForbidden:
-		first = 10 * time.Second // somebody runs the command that the message gives, and waits
-	case problem.Stalled:
-		first, limit = 2*time.Minute, 16*time.Minute
+	f.attempts++
+	if f.exhausted = m.retry.exhausted(f.attempts); f.exhausted {
+		f.attempts = m.retry.attempts // what is tried because something changed is no further attempt
+		f.problem = givenUp(problem, f.attempts)
+		return f.problem
 	}
-	wait := first
-	for range f.times {
-		if wait *= 2; wait >= limit {
-			wait = limit
-			break
-		}
-	}
-	if problem.RetryAfter > wait {
-		wait = problem.RetryAfter
-	}
+	wait := m.retry.wait(problem, f.attempts)
 	wait += time.Duration(rand.Int64N(int64(wait)/10 + 1)) // not all at the same moment
-	f.problem, f.times, f.until = problem, f.times+1, now.Add(wait)
-	return wait
+	again := *problem
+	again.RetryAfter = wait
+	f.problem, f.until = problem, now.Add(wait)
+	return &again
 }
 
 // blocked returns what must not be tried yet.
 func (m *memory) blocked(now time.Time) map[manifest.ID]*plan.Problem {
 	blocked := map[manifest.ID]*plan.Problem{}
 	for id, f := range m.failures {
-		if now.Before(f.until) {
-			problem := *f.problem
-			problem.RetryAfter = f.until.Sub(now)
-			blocked[id] = &problem
+		if !f.exhausted && !now.Before(f.until) {
+			continue
 		}
+		problem := *f.problem
+		if !f.exhausted {
+			problem.RetryAfter = f.until.Sub(now)
+		}
+		blocked[id] = &problem
 	}
 	return blocked
+}
+
+// tryAgain lets what was given up be tried once more: something has changed.
+func (m *memory) tryAgain() {
+	for _, f := range m.failures {
+		if f.exhausted {
+			f.exhausted, f.until = false, time.Time{}
+		}
+	}
+	for _, refusal := range m.plan.Refusals {
+		if m.retry.exhausted(refusal.Times) {
+			refusal.Until = time.Time{}
+		}
+	}
+}
+
+// forGood is as long as nothing changes.
+const forGood = 10 * 365 * 24 * time.Hour
+
+// giveUpLeaves holds back for good what was refused at the last attempt.
+func (m *memory) giveUpLeaves(now time.Time) {
+	for _, refusal := range m.plan.Refusals {
+		if m.retry.exhausted(refusal.Times) && refusal.Until.After(now) {
+			refusal.Until = now.Add(forGood)
+		}
+	}
 }
 
 // nextProbe is how long what was found outside of any watch is believed, 0 if

@@ -307,6 +307,60 @@ manifest:
 	assert.Equal(t, map[string]int{"patch configmaps": 2}, counts(f.touched()), "%s", f.Requests())
 }
 
+// A manifest may say of its own object that it stays.
+func TestTheDeletionPolicyOfOneObject(t *testing.T) {
+	const kept = `
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: kept, annotations: {holdfast.dev/deletion-policy: Orphan}}, data: {key: ours}}`
+	const gone = `
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: gone, annotations: {holdfast.dev/deletion-policy: Delete}}, data: {key: ours}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: last}, data: {key: ours}}`
+	released := func(t *testing.T, f *fixture, uid any) {
+		t.Helper()
+		after := &unstructured.Unstructured{Object: f.Get(configMaps, "kept")}
+		require.NotNil(t, after.Object)
+		assert.Equal(t, uid, string(after.GetUID()))
+		assert.Empty(t, after.GetLabels())
+		assert.Equal(t, map[string]string{v1alpha1.AnnotationDeletionPolicy: "Orphan"}, after.GetAnnotations())
+	}
+	t.Run("when it leaves the manifest", func(t *testing.T) {
+		f := given(t)
+		f.Submit("app", "manifest:"+kept+gone)
+		f.AwaitReady("app")
+		uid := value(f.Get(configMaps, "kept"), "metadata", "uid")
+		f.Submit("app", "manifest: []")
+		f.AwaitGone(configMaps, "last")
+		f.AwaitGone(configMaps, "gone")
+		app := f.AwaitApplication("app", "empty", func(app *v1alpha1.Application) bool { return len(app.Status.Resources) == 0 })
+		assert.Empty(t, app.Status.LastAppliedManifest)
+		f.Quiet(quiet)
+		released(t, f, uid)
+	})
+	t.Run("when the Application goes", func(t *testing.T) {
+		f := given(t)
+		f.Submit("app", "manifest:"+kept+gone)
+		f.AwaitReady("app")
+		uid := value(f.Get(configMaps, "kept"), "metadata", "uid")
+		f.Delete(applications, "app")
+		f.AwaitGone(applications, "app")
+		assert.Nil(t, f.Get(configMaps, "last"))
+		released(t, f, uid)
+
+		// Then: the next one of that name takes it over, if it may.
+		f.Submit("app", "adoption: IfUnowned\nmanifest:"+kept)
+		f.AwaitReady("app")
+		assert.Equal(t, uid, value(f.Get(configMaps, "kept"), "metadata", "uid"))
+	})
+	t.Run("that deletes although the Application orphans", func(t *testing.T) {
+		f := given(t)
+		f.Submit("app", "deletionPolicy: Orphan\nmanifest:"+gone)
+		f.AwaitReady("app")
+		f.Delete(applications, "app")
+		f.AwaitGone(applications, "app")
+		assert.Nil(t, f.Get(configMaps, "gone"))
+		assert.NotNil(t, f.Get(configMaps, "last"))
+	})
+}
+
 func TestAnApplicationMadeAnewUnderTheSameNameOwnsNothingOfTheFirst(t *testing.T) {
 	f := given(t)
 	f.Submit("app", "deletionPolicy: Orphan"+oneConfig)

@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -25,18 +26,103 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (t
 	if app.DeletionTimestamp != nil {
 		return c.finalize(ctx, app)
 	}
-	g, err := c.gather(ctx, app)
+	after, err := c.bring(ctx, app)
+	if err != nil {
+		return 0, err
+	}
+	return after, c.finishCompleted(ctx, key)
+}
+
+// bring brings the objects of an Application that is not being deleted to their
+// desired state.
+func (c *Controller) bring(ctx context.Context, app *v1alpha1.Application) (time.Duration, error) {
+	if err := c.options.Hooks.ApplicationPreReconcile.Run(&hooks.Lifecycle{Application: app}); err != nil {
+		return c.hookFailed(ctx, app, err)
+	}
+	g, p, err := c.decide(ctx, app)
 	if err != nil || g.waiting {
 		return 0, err
 	}
-	p := plan.Decide(g.asReported())
+	after, err := c.execute(ctx, app, g, p)
+	if err == nil && !g.poll.IsZero() {
+		after = sooner(after, max(g.poll.Sub(c.options.Now()), time.Millisecond))
+	}
+	return after, err
+}
+
+// execute acts on a plan and reports.
+func (c *Controller) execute(ctx context.Context, app *v1alpha1.Application, g *gathered, p *plan.Plan) (time.Duration, error) {
 	if p.Suspended() || p.Refused != nil {
 		return c.report(ctx, app, p, nil)
 	}
-	if app, err = c.protect(ctx, app, p); err != nil {
+	app, err := c.protect(ctx, app, p)
+	if err != nil {
 		return again(err)
 	}
-	return c.report(ctx, app, p, c.act(ctx, g, p))
+	if app, err = c.recordAhead(ctx, app, p); err != nil {
+		return again(err)
+	}
+	outcomes := c.act(ctx, g, p)
+	if g.told {
+		app = c.latest(app)
+	}
+	after, err := c.report(ctx, app, p, outcomes)
+	if err == nil && g.untold != nil {
+		return again(g.untold)
+	}
+	return after, err
+}
+
+// recordAhead writes down what is about to be written, where nobody would know of
+// it should we die in between.
+func (c *Controller) recordAhead(ctx context.Context, app *v1alpha1.Application, p *plan.Plan) (*v1alpha1.Application, error) {
+	status := p.Ahead()
+	if status == nil {
+		return app, nil
+	}
+	if err := c.writeStatus(ctx, app, *status); err != nil {
+		return nil, err
+	}
+	return c.latest(app), nil
+}
+
+// latest is the version of an Application that the watch, or our own last write,
+// has shown.
+func (c *Controller) latest(app *v1alpha1.Application) *v1alpha1.Application {
+	latest, err := c.application(types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+	if err != nil || latest == nil || latest.UID != app.UID {
+		return app
+	}
+	return latest
+}
+
+// decide gathers and decides, and once more if hooks have added objects of kinds
+// that nobody has looked for yet.
+func (c *Controller) decide(ctx context.Context, app *v1alpha1.Application) (*gathered, *plan.Plan, error) {
+	for {
+		g, err := c.gather(ctx, app)
+		if err != nil || g.waiting {
+			return g, nil, err
+		}
+		p := plan.Decide(g.asReported())
+		if !g.learnKinds(p) {
+			return g, p, nil
+		}
+	}
+}
+
+// learnKinds tells whether a plan has changes of kinds that were not looked up,
+// and has them looked up from now on.
+func (g *gathered) learnKinds(p *plan.Plan) bool {
+	found := false
+	for _, change := range p.Changes {
+		gvk := change.GVK()
+		if g.kinds.known[gvk.GroupKind()] == nil && !slices.Contains(g.memory.kinds, gvk) {
+			g.memory.kinds = append(g.memory.kinds, gvk)
+			found = true
+		}
+	}
+	return found
 }
 
 // application reads an Application from the watch; nil if it is gone.
@@ -74,15 +160,19 @@ func (c *Controller) protect(ctx context.Context, app *v1alpha1.Application, p *
 	for _, r := range app.Status.Resources {
 		gvks[schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)] = struct{}{}
 	}
-	annotation := kindsAnnotation(gvks)
-	if slices.Contains(app.Finalizers, v1alpha1.Finalizer) && app.Annotations[v1alpha1.AnnotationKinds] == annotation {
+	marks := map[string]string{v1alpha1.AnnotationKinds: kindsAnnotation(gvks)}
+	if namespaces := namespacesAnnotation(app, p); namespaces != app.Annotations[v1alpha1.AnnotationNamespaces] {
+		marks[v1alpha1.AnnotationNamespaces] = namespaces
+	}
+	if slices.Contains(app.Finalizers, v1alpha1.Finalizer) && len(marks) == 1 &&
+		app.Annotations[v1alpha1.AnnotationKinds] == marks[v1alpha1.AnnotationKinds] {
 		return app, nil
 	}
 	finalizers := app.Finalizers
 	if !slices.Contains(finalizers, v1alpha1.Finalizer) {
 		finalizers = append(slices.Clone(finalizers), v1alpha1.Finalizer)
 	}
-	protected, err := c.client.WriteMetadata(ctx, app, finalizers, map[string]string{v1alpha1.AnnotationKinds: annotation})
+	protected, err := c.client.WriteMetadata(ctx, app, finalizers, marks)
 	if err != nil {
 		return nil, err
 	}

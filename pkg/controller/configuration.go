@@ -1,0 +1,84 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+)
+
+// configuration is a file that says what is selected:
+//
+//	apiVersion: holdfast.dev/v1alpha1
+//	kind: ControllerConfiguration
+//	watchNamespaces: [shop, blog]
+//	selector: team=web
+//
+// It is no object of an API server: it is mounted, and read again when it changes.
+type configuration struct {
+	APIVersion      string    `json:"apiVersion"`
+	Kind            string    `json:"kind"`
+	WatchNamespaces *[]string `json:"watchNamespaces"`
+	Selector        *string   `json:"selector"`
+}
+
+// ConfigurationKind is the kind of a configuration file.
+const ConfigurationKind = "ControllerConfiguration"
+
+// ParseConfiguration reads a ControllerConfiguration in YAML or JSON. What it
+// does not say is as in flags. An error names what is wrong and not where the
+// text is from.
+func ParseConfiguration(text []byte, flags cluster.Selection) (cluster.Selection, error) {
+	var c configuration
+	if err := yaml.UnmarshalStrict(text, &c); err != nil {
+		return cluster.Selection{}, err
+	}
+	if c.APIVersion != v1alpha1.GroupVersion.String() || c.Kind != ConfigurationKind {
+		return cluster.Selection{}, fmt.Errorf("it is a %q of %q, must be a %s of %s", c.Kind, c.APIVersion, ConfigurationKind, v1alpha1.GroupVersion)
+	}
+	selection := flags
+	var err error
+	if c.WatchNamespaces != nil {
+		selection.Namespaces, err = namespacesNamed(*c.WatchNamespaces)
+		if err != nil {
+			return cluster.Selection{}, fmt.Errorf("watchNamespaces: %w", err)
+		}
+	}
+	if c.Selector != nil {
+		selection.Labels, err = labels.Parse(*c.Selector)
+		if err != nil {
+			return cluster.Selection{}, fmt.Errorf("selector: %w", err)
+		}
+	}
+	return selection, nil
+}
+
+// NewSelection is the Selection of namespaces, none for all, and a label selector
+// as kubectl takes it, empty for any.
+func NewSelection(namespaces []string, selector string) (cluster.Selection, error) {
+	named, err := namespacesNamed(namespaces)
+	if err != nil {
+		return cluster.Selection{}, err
+	}
+	parsed, err := labels.Parse(selector)
+	return cluster.Selection{Namespaces: named, Labels: parsed}, err
+}
+
+// namespacesNamed checks the names of namespaces, and takes each once.
+func namespacesNamed(names []string) ([]string, error) {
+	var errs []error
+	for _, name := range names {
+		for _, problem := range content.IsDNS1123Label(name) {
+			errs = append(errs, fmt.Errorf("%q is no name of a namespace: %s", name, problem))
+		}
+	}
+	named := slices.Clone(names)
+	slices.Sort(named)
+	return slices.Compact(named), errors.Join(errs...)
+}

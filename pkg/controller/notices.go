@@ -1,0 +1,141 @@
+package controller
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/cluster"
+)
+
+// applicationChanged is called by the watch of Applications.
+func (c *Controller) applicationChanged(before, after *cluster.Object) {
+	if before != nil && (after == nil || before.UID != after.UID) {
+		c.forget(before.UID)
+	}
+	if after == nil {
+		c.queue.Add(before.Key)
+		return
+	}
+	if before != nil && before.UID == after.UID && sameWish(before, after) {
+		return // a status
+	}
+	c.mu.Lock()
+	c.names[after.UID] = after.Key
+	c.changed[after.UID] = struct{}{}
+	c.mu.Unlock()
+	c.queue.Add(after.Key)
+}
+
+// sameWish tells whether two versions of an Application ask for the same: they
+// differ in their status, or in who manages what.
+func sameWish(before, after *cluster.Object) bool {
+	var a, b metav1.PartialObjectMetadata
+	if before.Generation != after.Generation ||
+		json.Unmarshal(before.JSON, &a) != nil || json.Unmarshal(after.JSON, &b) != nil {
+		return false
+	}
+	return maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&
+		slices.Equal(a.Finalizers, b.Finalizers) && a.DeletionTimestamp.Equal(b.DeletionTimestamp)
+}
+
+// forget drops what is remembered of an Application that is gone, or is not
+// looked at any more.
+func (c *Controller) forget(uid types.UID) {
+	c.watches.Need(uid, nil, nil)
+	c.calls.forget(uid)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := c.names[uid]
+	delete(c.names, uid)
+	delete(c.memories, uid)
+	delete(c.changed, uid)
+	for _, keys := range c.waiting {
+		delete(keys, key)
+	}
+}
+
+// forgetMissing forgets an Application that went while it was being handled, and
+// so was remembered again.
+func (c *Controller) forgetMissing(key types.NamespacedName) {
+	if c.applications.Get(key) != nil {
+		return
+	}
+	var gone []types.UID
+	c.mu.Lock()
+	for uid, of := range c.names {
+		if of == key {
+			gone = append(gone, uid)
+		}
+	}
+	c.mu.Unlock()
+	for _, uid := range gone {
+		c.forget(uid)
+	}
+}
+
+// ObjectChanged is called when an object has changed by somebody else's hand.
+func (c *Controller) ObjectChanged(application types.UID) {
+	c.mu.Lock()
+	key, known := c.names[application]
+	if known {
+		c.changed[application] = struct{}{}
+	}
+	c.mu.Unlock()
+	if known {
+		c.queue.Add(key)
+	}
+}
+
+// WatchChanged is called when a kind's watch has its first list, fails, or
+// works again.
+func (c *Controller) WatchChanged(applications []types.UID) {
+	for _, uid := range applications {
+		c.ObjectChanged(uid)
+	}
+}
+
+// KindGone is called when the API server no longer serves a kind.
+func (c *Controller) KindGone(resource schema.GroupVersionResource) {
+	c.mapper.Forget(resource.Group)
+}
+
+// definitionChanged is called when a custom kind has come, changed or gone. Who
+// uses it looks again: its watch may not notice for minutes.
+func (c *Controller) definitionChanged(group string) {
+	c.mapper.Forget(group)
+	c.templates.definitionChanged(group)
+	users := c.watches.Users(group)
+	c.mu.Lock()
+	keys := c.waiting[group]
+	delete(c.waiting, group)
+	if keys == nil {
+		keys = map[types.NamespacedName]struct{}{}
+	}
+	for _, uid := range users {
+		if key, known := c.names[uid]; known {
+			keys[key] = struct{}{}
+			c.changed[uid] = struct{}{}
+		}
+	}
+	c.mu.Unlock()
+	for key := range keys {
+		// Served, and not served any more, a moment after its definition says so.
+		c.queue.AddAfter(key, 100*time.Millisecond)
+	}
+}
+
+// awaitKind has an Application handled again when a kind of the group changes.
+func (c *Controller) awaitKind(group string, key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting[group] == nil {
+		c.waiting[group] = map[types.NamespacedName]struct{}{}
+	}
+	c.waiting[group][key] = struct{}{}
+}

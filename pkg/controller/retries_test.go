@@ -1,0 +1,256 @@
+package controller_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/controller"
+)
+
+// failing answers creates of ConfigMaps with a server error, as long as it is told to.
+type failing struct {
+	http.RoundTripper
+	broken   atomic.Bool
+	attempts atomic.Int64
+}
+
+func (b *failing) wrap(next http.RoundTripper) http.RoundTripper {
+	b.RoundTripper = next
+	return b
+}
+
+func (b *failing) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/configmaps") {
+		b.attempts.Add(1)
+		if b.broken.Load() {
+			return failure(request, http.StatusInternalServerError, "InternalError"), nil
+		}
+	}
+	return b.RoundTripper.RoundTrip(request)
+}
+
+// The steps of one story: what is given up stays so until something happens, whatever
+// that is, and a success starts the count anew.
+func TestAttemptsThatAreLimited(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	bad := &failing{}
+	bad.broken.Store(true)
+	f.RunThrough(bad.wrap, controller.Options{})
+	spec := func(value string) string {
+		return `
+retry: {initialInterval: 20ms, multiplier: 1, maxAttempts: 3}
+manifest:
+- {apiVersion: v1, kind: Secret, metadata: {name: other}, data: {key: b3Vycw==}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ` + value + `}}`
+	}
+	// The echo of a correction of our own may come before its answer, and is then a
+	// change like any other: one attempt more.
+	last := int64(0)
+	givenUp := func(attempts int64, what string) {
+		t.Helper()
+		f.eventually(what, func() bool { return bad.attempts.Load() >= last+attempts })
+		app, message := f.AwaitReason("app", v1alpha1.ReasonRetriesExhausted)
+		assert.Contains(t, message, "injected", "the last error")
+		assert.Contains(t, message, "given up after 3 of 3 attempts")
+		assert.Equal(t, metav1.ConditionTrue, condition(app, v1alpha1.ConditionStalled).Status)
+		f.Quiet(time.Second)
+		tried := bad.attempts.Load() - last
+		assert.True(t, tried == attempts || tried == attempts+1, "%s: %d attempts", what, tried)
+		last += tried
+	}
+
+	f.Submit("app", spec("one"))
+	givenUp(3, "as many attempts as are allowed")
+
+	f.Patch("mallory", secrets, "other", `{data: {key: dGhlaXJz}}`)
+	f.AwaitValue(secrets, "other", "b3Vycw==", "data", "key")
+	givenUp(1, "another object's drift: one more")
+
+	f.Patch("user", applications, "app", `{metadata: {labels: {team: web}}}`)
+	givenUp(1, "a label of the Application: one more")
+
+	f.Patch("user", applications, "app", `{metadata: {annotations: {holdfast.dev/reconcile: now}}}`)
+	givenUp(3, "a request to reconcile: all of them")
+
+	f.Submit("app", spec("two"))
+	givenUp(3, "another spec: all of them")
+
+	bad.broken.Store(false)
+	f.Patch("mallory", secrets, "other", `{data: {key: dGhlaXJz}}`)
+	f.AwaitReady("app")
+	last = bad.attempts.Load()
+
+	bad.broken.Store(true)
+	f.Delete(configMaps, "config")
+	givenUp(3, "after a success the count starts anew")
+}
+
+// What is written of an Application that nobody asked anything new with: its status, or
+// who manages what.
+func TestAnUpdateThatAsksForNothingStartsNothing(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	metrics := controller.NewMetrics()
+	f.Run(controller.Options{Metrics: metrics})
+	f.Submit("app", oneConfig)
+	f.AwaitReady("app")
+	f.Quiet(time.Second)
+	reconciles := func() float64 { return sum(t, metrics, "holdfast_reconciles_total") }
+	f.Mark()
+	before := reconciles()
+
+	for range 5 {
+		body, err := json.Marshal(map[string]any{"status": map[string]any{"summary": time.Now().String()}})
+		require.NoError(t, err)
+		_, err = f.in("mallory", applications).Patch(t.Context(), "app", types.MergePatchType, body, metav1.PatchOptions{}, "status")
+		require.NoError(t, err)
+	}
+	// The watch has said all that when it has said this, of another Application.
+	f.Submit("last", strings.ReplaceAll(oneConfig, "name: config", "name: last"))
+	f.AwaitReady("last")
+	f.Quiet(time.Second)
+
+	assert.Empty(t, f.Requests().Where(func(r testcluster.Request) bool { return r.Name == "app" && r.Resource == "applications" }))
+	last := sum(t, metrics, "holdfast_reconciles_total") - before
+	f.Patch("user", applications, "app", `{metadata: {labels: {team: web}}}`)
+	f.eventually("a label is looked at", func() bool { return reconciles() > before+last })
+	assert.LessOrEqual(t, last, float64(10), "of the other Application alone")
+}
+
+// together notes how many requests about one Application's object are under way.
+type together struct {
+	http.RoundTripper
+	mu        sync.Mutex
+	now, most int
+	slow      chan struct{} // a token for each request that may go on
+}
+
+func (c *together) wrap(next http.RoundTripper) http.RoundTripper {
+	c.RoundTripper = next
+	return c
+}
+
+func (c *together) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodPatch || !strings.Contains(request.URL.Path, "/configmaps/") {
+		return c.RoundTripper.RoundTrip(request)
+	}
+	c.mu.Lock()
+	c.now++
+	c.most = max(c.most, c.now)
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		c.now--
+		c.mu.Unlock()
+	}()
+	<-c.slow
+	return c.RoundTripper.RoundTrip(request)
+}
+
+func TestOneApplicationIsNeverHandledTwiceAtATime(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	slow := &together{slow: make(chan struct{})}
+	f.RunThrough(slow.wrap, controller.Options{Concurrency: 8})
+	f.Submit("app", oneConfig)
+	f.AwaitReady("app")
+	f.Quiet(time.Second)
+
+	f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
+	f.eventually("a correction that takes its time", func() bool {
+		slow.mu.Lock()
+		defer slow.mu.Unlock()
+		return slow.now > 0
+	})
+	for i := range 20 { // each of them a reason to handle the Application
+		f.Patch("mallory", configMaps, "config", `{data: {key: theirs-`+string(rune('a'+i))+`}}`)
+		f.Patch("user", applications, "app", `{metadata: {annotations: {holdfast.dev/reconcile: "`+string(rune('a'+i))+`"}}}`)
+	}
+	f.Submit("other", strings.ReplaceAll(oneConfig, "name: config", "name: other"))
+	f.AwaitReady("other") // others are handled meanwhile
+	close(slow.slow)
+	f.AwaitValue(configMaps, "config", "ours", "data", "key")
+	f.AwaitReady("app")
+
+	slow.mu.Lock()
+	defer slow.mu.Unlock()
+	assert.Equal(t, 1, slow.most)
+}
+
+// What is being done when a process is asked to end is brought to its end; what is not
+// begun is left to the next one.
+func TestAnEndInMidWorkLeavesNothingHalfDone(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	gate := &held{arrived: make(chan struct{}), goOn: make(chan struct{})}
+	first := f.RunThrough(gate.wrap, controller.Options{Concurrency: 1})
+	f.Submit("app", configs(20))
+	<-gate.arrived
+	f.Submit("later", strings.ReplaceAll(configs(2), "config-", "later-"))
+
+	first.Kill()
+	stopped := make(chan struct{})
+	go func() {
+		first.Stop()
+		close(stopped)
+	}()
+	close(gate.goOn)
+	<-stopped
+
+	list, err := f.in("user", configMaps).List(t.Context(), metav1.ListOptions{LabelSelector: v1alpha1.LabelApplicationUID})
+	require.NoError(t, err)
+	assert.Len(t, list.Items, 20)
+	assert.Len(t, f.Application("app").Status.Resources, 20, "and its report is written")
+
+	f.Mark()
+	f.Run(controller.Options{})
+	f.AwaitReady("later")
+	f.AwaitReady("app")
+	assert.Equal(t, 2, counts(f.Requests())["create configmaps"])
+}
+
+// held holds back the first create of a ConfigMap.
+type held struct {
+	http.RoundTripper
+	once          sync.Once
+	arrived, goOn chan struct{}
+}
+
+func (h *held) wrap(next http.RoundTripper) http.RoundTripper {
+	h.RoundTripper = next
+	return h
+}
+
+func (h *held) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/configmaps") {
+		h.once.Do(func() {
+			close(h.arrived)
+			<-h.goOn
+		})
+	}
+	return h.RoundTripper.RoundTrip(request)
+}
+
+// Without any event, an Application is looked at again when its interval is over.
+func TestAnApplicationIsLookedAtAgainAfterItsInterval(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	metrics := controller.NewMetrics()
+	f.Run(controller.Options{Metrics: metrics, ResyncInterval: 500 * time.Millisecond})
+	f.Submit("app", oneConfig)
+	f.AwaitReady("app")
+	f.Quiet(time.Second)
+	f.Mark()
+
+	before := sum(t, metrics, "holdfast_reconciles_total")
+	f.eventually("three more looks", func() bool { return sum(t, metrics, "holdfast_reconciles_total") >= before+3 })
+	assert.Empty(t, f.Requests(), "which cost no request")
+}

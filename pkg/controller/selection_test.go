@@ -1,0 +1,69 @@
+package controller_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/controller"
+)
+
+// Where namespaces are watched one by one, an object in another one is found again only
+// if that was written down before it was made.
+func TestAnObjectInAnotherNamespaceIsNotForgottenByADeath(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	f.GrantEverywhere()
+	other := f.Elsewhere(t)
+	both := controller.Options{Selection: cluster.Selection{Namespaces: []string{f.namespace, other.namespace}}}
+	// The writes about its own namespace: the annotations, then the status.
+	end := &death{namespace: f.namespace + "/", at: 2, when: beforeSending, died: make(chan struct{})}
+	first := f.RunThrough(end.wrap, both)
+	f.Submit("app", `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: far, namespace: `+other.namespace+`}, data: {key: ours}}]`)
+	<-end.died
+	first.Stop()
+	assert.NotNil(t, other.Get(configMaps, "far"))
+	assert.Empty(t, f.Application("app").Status.Resources, "it died before it could say so")
+
+	f.Submit("app", oneConfig)
+	f.Run(both)
+	f.AwaitReady("app")
+	other.AwaitGone(configMaps, "far")
+	f.Quiet(quiet)
+}
+
+func TestWatchesAreAsNarrowAsTheSelection(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	other := f.Elsewhere(t)
+	one := cluster.Selection{Namespaces: []string{f.namespace}}
+	all := cluster.Selection{}
+	running := f.Run(controller.Options{Selection: one})
+	for _, in := range []*fixture{f, other} {
+		in.Submit("app", oneConfig)
+	}
+	f.AwaitReady("app")
+	narrow := func(r testcluster.Request) bool { return r.Namespace == "" && r.Resource == configMaps.Resource }
+	assert.Nil(t, other.Get(configMaps, "config"))
+	assert.Equal(t, 1, running.Watching())
+
+	running.Select(all)
+	other.AwaitReady("app")
+	f.eventually("one watch for all", func() bool { return running.Watching() == 1 })
+	f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
+	f.AwaitValue(configMaps, "config", "ours", "data", "key")
+
+	running.Select(one)
+	f.eventually("one watch of one namespace", func() bool { return running.Watching() == 1 })
+	f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
+	f.AwaitValue(configMaps, "config", "ours", "data", "key")
+	f.Quiet(quiet)
+	f.Mark()
+	other.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
+	f.Quiet(quiet)
+	assert.Empty(t, f.Requests())
+	assert.Equal(t, "theirs", value(other.Get(configMaps, "config"), "data", "key"))
+	running.Stop() // a watch is in the log when it ends
+	requests, _ := f.cluster.Requests(0)
+	assert.Len(t, requests.By(f.agent).Where(narrow), 1, "the watch of all namespaces, while all were selected")
+}

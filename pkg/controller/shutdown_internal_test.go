@@ -1,0 +1,68 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// Who may have a Service called must not read through us what its port says.
+func TestAnErrorOfACallTellsNothingOfTheAnswer(t *testing.T) {
+	hook := v1alpha1.ShutdownHook{Service: "work", Port: 80, Path: "/stop?key=hunter2"}
+	for _, row := range []struct{ name, answer, says string }{
+		{"no HTTP", "hunter2\r\n", "something else than HTTP"},
+		{"a bad status", "HTTP/1.1 hunter2 hunter2\r\n\r\n", "something else than HTTP"},
+		{"a bad header", "HTTP/1.1 200 OK\r\nhunter2\r\n\r\n", "something else than HTTP"},
+		{"nothing", "", "or nothing"},
+		{"an error", "HTTP/1.1 500 hunter2\r\nContent-Length: 7\r\n\r\nhunter2", "it answered 500"},
+		{"a redirect", "HTTP/1.1 307 hunter2\r\nLocation: http://hunter2/\r\nContent-Length: 0\r\n\r\n", "it answered 307"},
+		{"a header without end", "HTTP/1.1 200 OK\r\nA: " + string(make([]byte, 2*mostAnswer)), "something else than HTTP"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			calls := newCalls(func(context.Context, string, string) (net.Conn, error) {
+				ours, theirs := net.Pipe()
+				go func() {
+					defer theirs.Close()
+					_, _ = theirs.Read(make([]byte, 4096))
+					_, _ = io.WriteString(theirs, row.answer)
+				}()
+				return ours, nil
+			})
+			err := calls.send(t.Context(), &v1alpha1.Application{}, hook, map[string]any{})
+			require.ErrorContains(t, err, row.says)
+			assert.NotContains(t, err.Error(), "hunter2")
+		})
+	}
+	t.Run("a name that does not resolve is told", func(t *testing.T) {
+		calls := newCalls(func(context.Context, string, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "work.shop.svc"}}
+		})
+		err := calls.send(t.Context(), &v1alpha1.Application{}, hook, map[string]any{})
+		assert.EqualError(t, err, "dial tcp: lookup work.shop.svc: no such host")
+	})
+	t.Run("no ExternalName is called, and nothing that is not there", func(t *testing.T) {
+		calls := newCalls(func(context.Context, string, string) (net.Conn, error) { panic("called") })
+		err := calls.send(t.Context(), &v1alpha1.Application{}, hook, map[string]any{"spec": map[string]any{"type": "ExternalName"}})
+		require.ErrorContains(t, err, "ExternalName")
+		require.ErrorContains(t, calls.send(t.Context(), &v1alpha1.Application{}, hook, nil), "not among the resources")
+	})
+}
+
+// An Application may be gone before its workload has answered.
+func TestAnApplicationThatIsGoneIsNotRememberedForItsCall(t *testing.T) {
+	calls := newCalls(nil)
+	calls.begin("one")
+	calls.note("one", errors.New("refused"))
+	assert.Equal(t, "refused", calls.said("one", nil))
+	calls.forget("one")
+	calls.note("one", errors.New("late"))
+	assert.Empty(t, calls.last)
+	assert.Equal(t, "as it was", calls.said("one", &v1alpha1.ShutdownStatus{LastError: "as it was"}))
+}

@@ -1,0 +1,225 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/source"
+)
+
+// firstFetchRetry is how long to wait after a fetch has failed once; the wait
+// doubles, up to the interval.
+const firstFetchRetry = 5 * time.Second
+
+// renewals bounds how many sources are looked at together.
+var renewals = make(chan struct{}, 16)
+
+// translated is what was made of the template or archive of an Application.
+type translated struct {
+	app     *v1alpha1.Application // that it was made for
+	request string
+	// material is what was translated last, well or not; nil if nothing was had.
+	material *source.Material
+	// made is nil while the source is looked at for the first time.
+	made     *plan.Source
+	failures int
+	// next is when to look at the source again; zero: never.
+	next time.Time
+	// coming brings what follows. The source is looked at beside the workers: a
+	// server that is slow must keep no Application from being held.
+	coming chan *translated
+}
+
+// source finds the manifests of an Application: its own, or those that its
+// template or archive is translated into. It returns nil for its own, and while
+// nothing is known yet that may be acted on.
+func (c *Controller) source(ctx context.Context, app *v1alpha1.Application, g *gathered) *plan.Source {
+	if !source.Used(app) {
+		g.memory.translated = nil
+		g.manifests = manifestsOf(app)
+		return nil
+	}
+	deleting := app.DeletionTimestamp != nil
+	if !deleting {
+		g.memory.translated = c.renewed(ctx, app, g)
+	}
+	t := g.memory.translated
+	if !deleting && !t.usable(app) {
+		g.waiting = true
+		return nil
+	}
+	if t == nil || t.made == nil {
+		return nil
+	}
+	g.manifests = t.made.Objects
+	if t.coming == nil {
+		g.poll = t.next
+	}
+	return t.made
+}
+
+// renewed takes over what has come, and has the source looked at if it is time.
+func (c *Controller) renewed(ctx context.Context, app *v1alpha1.Application, g *gathered) *translated {
+	t := g.memory.translated
+	if t != nil && t.coming != nil {
+		select {
+		case t = <-t.coming:
+		default:
+			return t
+		}
+	}
+	if t.fresh(app, c.options.Now()) {
+		return t
+	}
+	meanwhile := translated{coming: make(chan *translated, 1)}
+	if t != nil {
+		meanwhile = *t
+		meanwhile.coming = make(chan *translated, 1)
+	}
+	go func() {
+		meanwhile.coming <- c.look(ctx, app, g.writer, t)
+		c.queue.Add(types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+	}()
+	return &meanwhile
+}
+
+// fresh tells whether a translation is still the one to use. After a problem,
+// any change of the Application may be the solution.
+func (t *translated) fresh(app *v1alpha1.Application, now time.Time) bool {
+	return t.usable(app) && (t.made.Problem == nil || t.app.Generation == app.Generation) &&
+		(t.next.IsZero() || now.Before(t.next))
+}
+
+// usable tells whether a translation is that of the Application's source, looked
+// at no earlier than it was asked for.
+func (t *translated) usable(app *v1alpha1.Application) bool {
+	return t != nil && t.made != nil && t.request == app.Annotations[v1alpha1.AnnotationReconcile] && sameSource(t.app, app)
+}
+
+func sameSource(a, b *v1alpha1.Application) bool {
+	return reflect.DeepEqual(a.Spec.Tosca, b.Spec.Tosca) && reflect.DeepEqual(a.Spec.CSAR, b.Spec.CSAR)
+}
+
+// look looks at the source, when it has its turn.
+func (c *Controller) look(ctx context.Context, app *v1alpha1.Application, writer *cluster.Writer, before *translated) (t *translated) {
+	t = &translated{app: app, request: app.Annotations[v1alpha1.AnnotationReconcile]}
+	if before != nil {
+		t.material = before.material
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			c.settle(t, before, &plan.Source{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: panicked(ctx, r).Error()}})
+		}
+	}()
+	select {
+	case renewals <- struct{}{}:
+		defer func() { <-renewals }()
+	case <-ctx.Done():
+	}
+	c.settle(t, before, c.translate(ctx, app, writer, t, before))
+	return t
+}
+
+// translate translates the source if it is another one than before.
+func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, writer *cluster.Writer, t, before *translated) *plan.Source {
+	material, problem := source.Gather(ctx, app, reader{c, writer, app.Namespace}, c.options.Fetcher, t.material)
+	if problem != nil {
+		return &plan.Source{Problem: problem}
+	}
+	unchanged := before != nil && before.made != nil && before.made.Problem == nil && material.Same(before.material)
+	t.material = material
+	if unchanged {
+		return before.made
+	}
+	return source.Translate(ctx, material, c.options.Fetcher, c.options.Hooks)
+}
+
+// settle decides what holds from now on, and when to look again. While a source
+// cannot be had or translated, the last good translation of it stays in force.
+func (c *Controller) settle(t, before *translated, made *plan.Source) {
+	t.made = made
+	if made.Problem == nil {
+		if !t.material.Static() {
+			t.next = c.lookAgain(t.app, 0)
+		}
+		return
+	}
+	problem := *made.Problem
+	problem.Message, problem.Remedy = problem.Error(), ""
+	t.made, t.failures = &plan.Source{Problem: &problem}, 1
+	if before != nil && before.made != nil && sameSource(before.app, t.app) {
+		kept := *before.made
+		kept.Problem = &problem
+		t.made, t.failures = &kept, before.failures+1
+	}
+	if t.made.Objects == nil && len(t.app.Status.Resources) > 0 {
+		problem.Message += "\nUntil then nothing is created, corrected or deleted"
+	}
+	if problem.Reason == v1alpha1.ReasonTranslationFailed && problem.Stalled && t.material != nil && t.material.Static() {
+		return // it would fail again
+	}
+	t.next = c.lookAgain(t.app, t.failures)
+}
+
+// lookAgain is when to look at a source again: after the interval, or earlier if
+// it has failed; and not at all of them at the same moment.
+func (c *Controller) lookAgain(app *v1alpha1.Application, failures int) time.Time {
+	wait := c.options.SourceInterval
+	if app.Spec.Interval != nil {
+		wait = app.Spec.Interval.Duration
+	}
+	if failures > 0 {
+		wait = min(firstFetchRetry<<min(failures-1, 10), wait)
+	}
+	wait -= time.Duration(rand.Int64N(int64(wait)/10 + 1))
+	return c.options.Now().Add(wait)
+}
+
+// reader reads with the rights of an Application's ServiceAccount.
+type reader struct {
+	c         *Controller
+	writer    *cluster.Writer
+	namespace string
+}
+
+// Read reads a ConfigMap or Secret.
+func (r reader) Read(ctx context.Context, kind, name string) (map[string]any, *plan.Problem) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	at := cluster.Location{ID: manifest.ID{Kind: kind, Namespace: r.namespace, Name: name}}
+	mapping, err := r.c.mapper.Mapping(ctx, schema.GroupVersionKind{Version: "v1", Kind: kind})
+	if err != nil {
+		return nil, problemOf(err, at, "get", r.writer)
+	}
+	at.Mapping = mapping
+	object, err := r.writer.Get(ctx, at)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: fmt.Sprintf("%s is not there", at.ID)}
+	case err != nil:
+		return nil, problemOf(err, at, "get", r.writer)
+	}
+	return object, nil
+}
+
+// manifestsOf decodes spec.manifest, as far as it can be read.
+func manifestsOf(app *v1alpha1.Application) []map[string]any {
+	var manifests []map[string]any
+	for _, item := range app.Spec.Manifest {
+		if content, err := manifest.DecodeJSON(item.Raw); err == nil {
+			manifests = append(manifests, content)
+		}
+	}
+	return manifests
+}
