@@ -3,14 +3,20 @@
 package main
 
 import (
+	"context"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"holdfast.dev/holdfast/pkg/cli"
 )
 
 func main() {
-	os.Exit(cli.Main(os.Args, cli.Streams{
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := cli.Main(ctx, os.Args, cli.Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now,
-	}))
+	})
+	stop()
+	os.Exit(status)
 }

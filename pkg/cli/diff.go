@@ -2,16 +2,27 @@ package cli
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
 const diffLong = `Show what differs between an Application and the live objects, for people.
 
-No cluster is asked. The Application is read from a file, with its status if the
-file has one, and so are the live objects. For each resource that differs it
-says what the controller would do and, for each field, which value would become
+With NAME, the Application and its live objects are read from the cluster, with
+your rights. With -f no cluster is asked: the Application is read from a file,
+with its status if the file has one, and so are the live objects. With -f and
+--cluster it shows what submitting the file would change in the cluster.
+
+For each resource that differs it says what the controller would do and, for each field, which value would become
 which. Fields that the Application does not hold may differ and are not shown.
 Of Secrets it shows that a value differs, never the value.
 
@@ -22,7 +33,7 @@ Of Secrets it shows that a value differs, never the value.
   ! blocked    the object cannot be brought to its desired state, and why
   ! contested  somebody keeps changing a field back, so its correction waits
 
-` + sourcesLong + `
+` + files.SourcesLong + `
 
 Exit status:
   0  no difference
@@ -36,9 +47,11 @@ const diffExample = `
   # What differs from these live objects
   PROGRAM diff -f application.yaml --live live.yaml
 
-  # What differs from what a cluster has now
-  kubectl get deployments,services -o yaml |
-    PROGRAM diff -f application.yaml --live -
+  # What differs from what the cluster has now
+  PROGRAM diff web
+
+  # What submitting a file would change
+  PROGRAM diff -f application.yaml --cluster
 
   # In a script: is everything in place?
   PROGRAM diff -f application.yaml --live live.yaml >/dev/null ||
@@ -46,70 +59,86 @@ const diffExample = `
 `
 
 type diffFlags struct {
-	sources sourceFlags
-	color   string
+	target     connection.TargetFlags
+	color      string
+	submitting bool
+	external   bool
 }
 
 type diffOptions struct {
-	streams Streams
-	sources sources
-	palette palette
-	width   int
+	streams  Streams
+	target   connection.Target
+	palette  terminal.Palette
+	width    int
+	external []string // a program that compares; nil: we do
 }
 
 func newDiffCommand(name string, streams Streams) *cobra.Command {
-	var flags diffFlags
-	cmd := &cobra.Command{
-		Use:     "diff -f FILE... [--live FILE...]",
-		Short:   "Show what differs, field by field",
-		Long:    diffLong,
-		Example: examples(name, diffExample),
-		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			options, err := flags.options(streams)
-			if err != nil {
-				return &usageError{cmd.CommandPath(), err}
-			}
-			return options.run()
-		},
-		DisableFlagsInUseLine: true,
-	}
-	flags.sources.add(cmd.Flags())
-	cmd.Flags().StringVar(&flags.color, "color", "auto", "use colours: `auto|always|never`; auto is on a terminal, unless NO_COLOR is set")
-	return cmd
+	f := &diffFlags{target: connection.NewTargetFlags()}
+	return command{
+		use:   "diff NAME | diff -f FILE... [--live FILE... | --cluster]",
+		short: "Show what differs, field by field",
+		long:  diffLong, example: diffExample,
+		args: atMost(1), flags: f.add,
+		options:       func(args []string) (runner, error) { return f.options(streams, args) },
+		complete:      f.target.Connection.Named,
+		completeFlags: map[string]completer{"context": f.target.Connection.Contexts, "namespace": f.target.Connection.Namespaces},
+	}.build(name)
 }
 
-func (f diffFlags) options(streams Streams) (diffOptions, error) {
-	o := diffOptions{streams: streams, width: width(streams.Out)}
+func (f *diffFlags) add(flags *pflag.FlagSet) {
+	f.target.Add(flags)
+	flags.BoolVar(&f.submitting, "cluster", false, "with -f: compare with the cluster, as it is before the file is submitted")
+	flags.BoolVar(&f.external, "external", false, "show it with the program in KUBECTL_EXTERNAL_DIFF, or diff -u -N")
+	terminal.AddColor(flags, &f.color)
+}
+
+func (f *diffFlags) options(streams Streams, args []string) (runner, error) {
+	o := diffOptions{streams: streams, width: terminal.Width(streams.Out)}
 	var err error
-	if o.sources, err = f.sources.options(streams); err != nil {
+	if o.target, args, err = f.target.Options(streams, args); err != nil {
 		return o, err
 	}
-	o.palette, err = paletteFor(f.color, streams)
+	o.target.Submitting = f.submitting
+	switch {
+	case len(args) > 0:
+		return o, connection.ErrNotWithFiles(args[0])
+	case f.submitting && !o.target.InFiles:
+		return o, errors.New("--cluster is for a file that is not submitted yet: give it with -f")
+	case f.submitting && len(o.target.Live) > 0:
+		return o, errors.New("the live objects come from files or from the cluster: leave out --live or --cluster")
+	}
+	if f.external {
+		o.external = externalDiff(streams.Getenv)
+	}
+	o.palette, err = terminal.PaletteFor(f.color, streams)
 	return o, err
 }
 
-func (o diffOptions) run() error {
-	decisions, err := o.sources.decide(o.streams.Now())
+func (o diffOptions) run(ctx context.Context) error {
+	decisions, err := o.target.DecideAll(ctx)
 	if err != nil {
 		return err
+	}
+	if o.external != nil {
+		return o.runExternal(ctx, decisions)
 	}
 	var text bytes.Buffer
 	different := false
 	for i, d := range decisions {
-		warn(o.streams.Err, slices.Concat(d.Warnings, d.notes()))
+		warn(o.streams.Err, slices.Concat(d.Warnings, d.Notes()))
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		t := &differences{decided: d, palette: o.palette, width: o.width, out: &text}
-		t.write()
-		different = different || t.count.differs()
+		t := &report.Differences{Decision: d, Palette: o.palette, Width: o.width, Out: &text}
+		t.Write()
+		different = different || t.Count.Differs()
 	}
-	if err := write(o.streams.Out, text.Bytes()); err != nil {
+	if err := terminal.Write(o.streams.Out, text.Bytes()); err != nil {
 		return err
 	}
 	if different {
-		return &Exit{Status: statusDifferent}
+		return &terminal.Exit{Status: terminal.StatusDifferent}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -19,7 +20,7 @@ spec:
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {mode: live}}
 `)
 	streams := cli.Streams{In: application, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now}
-	status := cli.Main([]string{"holdfast", "diff", "-f", "-"}, streams)
+	status := cli.Main(context.Background(), []string{"holdfast", "diff", "-f", "-"}, streams)
 	fmt.Println("status", status)
 	// Output:
 	// Application default/settings

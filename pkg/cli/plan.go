@@ -1,21 +1,28 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
 const planLong = `Print what the controller would do about an Application, for programs.
 
-No cluster is asked. The Application is read from a file, with its status if the
-file has one, and so are the live objects. What is printed is a Plan: every
+With NAME, the Application and its live objects are read from the cluster, with
+your rights. With -f no cluster is asked: the Application is read from a file,
+with its status if the file has one, and so are the live objects. What is printed is a Plan: every
 resource in the order of execution, what is created, every field that drifted,
 the JSON Patch that corrects it, and the status that follows. Values of Secrets
 are masked. Several Applications give several documents.
 
-` + sourcesLong + `
+` + files.SourcesLong + `
 
 Exit status:
   0  printed, whether there is something to do or not
@@ -28,9 +35,8 @@ const planExample = `
   # What would be corrected, given these live objects
   PROGRAM plan -f application.yaml --live live.yaml
 
-  # The same with what a cluster has now
-  kubectl get deployments,services -o yaml |
-    PROGRAM plan -f application.yaml --live -
+  # For an Application of the cluster, as it is now
+  PROGRAM plan web
 
   # Only the patches
   PROGRAM plan -f application.yaml --live live.yaml -o json |
@@ -38,56 +44,55 @@ const planExample = `
 `
 
 type planFlags struct {
-	sources sourceFlags
-	output  string
+	target connection.TargetFlags
+	output string
 }
 
 type planOptions struct {
 	streams Streams
-	sources sources
-	print   printer
+	target  connection.Target
+	print   terminal.Printer
 }
 
 func newPlanCommand(name string, streams Streams) *cobra.Command {
-	var flags planFlags
-	cmd := &cobra.Command{
-		Use:     "plan -f FILE... [--live FILE...] [-o yaml|json]",
-		Short:   "Print what the controller would do, as YAML or JSON",
-		Long:    planLong,
-		Example: examples(name, planExample),
-		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			options, err := flags.options(streams)
-			if err != nil {
-				return &usageError{cmd.CommandPath(), err}
-			}
-			return options.run()
-		},
-		DisableFlagsInUseLine: true,
-	}
-	flags.sources.add(cmd.Flags())
-	cmd.Flags().StringVarP(&flags.output, "output", "o", "yaml", "format of what is printed: `yaml|json`")
-	return cmd
+	f := &planFlags{target: connection.NewTargetFlags()}
+	return command{
+		use:   "plan NAME | plan -f FILE... [--live FILE...]",
+		short: "Print what the controller would do, as YAML or JSON",
+		long:  planLong, example: planExample,
+		args: atMost(1), flags: f.add,
+		options:       func(args []string) (runner, error) { return f.options(streams, args) },
+		complete:      f.target.Connection.Named,
+		completeFlags: map[string]completer{"output": oneOf("yaml", "json"), "context": f.target.Connection.Contexts, "namespace": f.target.Connection.Namespaces},
+	}.build(name)
 }
 
-func (f planFlags) options(streams Streams) (planOptions, error) {
+func (f *planFlags) add(flags *pflag.FlagSet) {
+	f.target.Add(flags)
+	flags.StringVarP(&f.output, "output", "o", "yaml", "format of what is printed: `yaml|json`")
+}
+
+func (f *planFlags) options(streams Streams, args []string) (runner, error) {
 	o := planOptions{streams: streams}
 	var err error
-	if o.sources, err = f.sources.options(streams); err != nil {
+	if o.target, args, err = f.target.Options(streams, args); err != nil {
 		return o, err
 	}
-	o.print, err = printerFor(f.output)
+	if len(args) > 0 {
+		return o, connection.ErrNotWithFiles(args[0])
+	}
+	o.print, err = terminal.PrinterFor(f.output)
 	return o, err
 }
 
-func (o planOptions) run() error {
-	decisions, err := o.sources.decide(o.streams.Now())
+func (o planOptions) run(ctx context.Context) error {
+	decisions, err := o.target.DecideAll(ctx)
 	if err != nil {
 		return err
 	}
 	views := make([]any, len(decisions))
 	for i, d := range decisions {
-		warn(o.streams.Err, d.notes())
+		warn(o.streams.Err, d.Notes())
 		views[i] = d.View()
 	}
 	return o.print(o.streams.Out, views...)
@@ -95,6 +100,6 @@ func (o planOptions) run() error {
 
 func warn(w io.Writer, warnings []string) {
 	for _, warning := range warnings {
-		fmt.Fprintln(w, "warning: "+visible(warning))
+		fmt.Fprintln(w, "warning: "+terminal.Visible(warning))
 	}
 }

@@ -23,7 +23,7 @@ import (
 func run(t testing.TB, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, messages bytes.Buffer
-	status = cli.Main(append([]string{"holdfast"}, args...), cli.Streams{
+	status = cli.Main(t.Context(), append([]string{"holdfast"}, args...), cli.Streams{
 		In: strings.NewReader(""), Out: &out, Err: &messages,
 		Getenv: func(string) string { return "" },
 		Now:    func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) },

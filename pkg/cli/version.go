@@ -1,37 +1,51 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/internal/version"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-const versionLong = `Print which version of Holdfast this is.
+const versionLong = `Print which version of Holdfast this is and, if a cluster is configured, which
+Kubernetes that is and which versions of Applications it serves.
 
 Exit status:
   0  printed
-  2  an error, also one in the flags`
+  2  an error, also one in the flags, or the cluster cannot be reached`
 
 const versionExample = `
   # What to write into a bug report
   PROGRAM version -o yaml
+
+  # Without asking the cluster
+  PROGRAM version --client
 `
 
 type versionFlags struct {
-	output string
+	connection connection.Flags
+	output     string
+	client     bool
 }
 
 type versionOptions struct {
+	versionFlags
 	streams Streams
-	print   printer // nil: for people
+	print   terminal.Printer // nil: for people
 }
 
 // Versions is what `version -o json` prints.
 type Versions struct {
-	Client Build `json:"client" yaml:"client"`
+	Client Build   `json:"client" yaml:"client"`
+	Server *Server `json:"server,omitempty" yaml:"server,omitempty"`
 }
 
 // Build says how a program was built.
@@ -41,45 +55,93 @@ type Build struct {
 	Platform  string `json:"platform" yaml:"platform"`
 }
 
-func newVersionCommand(name string, streams Streams) *cobra.Command {
-	var flags versionFlags
-	cmd := &cobra.Command{
-		Use:     "version [-o yaml|json]",
-		Short:   "Print which version this is",
-		Long:    versionLong,
-		Example: examples(name, versionExample),
-		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			options, err := flags.options(streams)
-			if err != nil {
-				return &usageError{cmd.CommandPath(), err}
-			}
-			return options.run()
-		},
-		DisableFlagsInUseLine: true,
-	}
-	cmd.Flags().StringVarP(&flags.output, "output", "o", "", "print for programs: `yaml|json`")
-	return cmd
+// Server says what a cluster has.
+type Server struct {
+	Kubernetes string `json:"kubernetes" yaml:"kubernetes"`
+	// Applications are the versions of the kind that are served.
+	Applications []string `json:"applications" yaml:"applications"`
 }
 
-func (f versionFlags) options(streams Streams) (versionOptions, error) {
-	o := versionOptions{streams: streams}
+func newVersionCommand(name string, streams Streams) *cobra.Command {
+	f := &versionFlags{connection: connection.NewFlags()}
+	return command{
+		use: "version", short: "Print which version this is, and that of the cluster",
+		long: versionLong, example: versionExample,
+		args: noArguments, flags: f.add,
+		options:       func([]string) (runner, error) { return f.options(streams) },
+		completeFlags: map[string]completer{"output": oneOf("yaml", "json"), "context": f.connection.Contexts, "namespace": f.connection.Namespaces},
+	}.build(name)
+}
+
+func (f *versionFlags) add(flags *pflag.FlagSet) {
+	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json`")
+	flags.BoolVar(&f.client, "client", false, "only of this program; no cluster is asked")
+	f.connection.Add(flags)
+}
+
+func (f *versionFlags) options(streams Streams) (runner, error) {
+	o := versionOptions{versionFlags: *f, streams: streams}
 	if f.output == "" {
 		return o, nil
 	}
 	var err error
-	o.print, err = printerFor(f.output)
+	o.print, err = terminal.PrinterFor(f.output)
 	return o, err
 }
 
-func (o versionOptions) run() error {
+func (o versionOptions) run(context.Context) error {
 	versions := Versions{Client: Build{
 		Version: version.String(), GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}}
+	var unreachable error
+	if !o.client && o.connection.IsConfigured() {
+		versions.Server, unreachable = o.server()
+	}
+	if err := o.show(versions); err != nil {
+		return err
+	}
+	return unreachable
+}
+
+func (o versionOptions) show(versions Versions) error {
 	if o.print != nil {
 		return o.print(o.streams.Out, versions)
 	}
 	client := versions.Client
 	_, err := fmt.Fprintf(o.streams.Out, "Client: %s (%s, %s)\n", client.Version, client.GoVersion, client.Platform)
+	if err != nil || versions.Server == nil {
+		return err
+	}
+	served := "no Applications: Holdfast is not installed"
+	if len(versions.Server.Applications) > 0 {
+		served = "Applications in " + strings.Join(versions.Server.Applications, ", ")
+	}
+	_, err = fmt.Fprintf(o.streams.Out, "Server: Kubernetes %s, %s\n", versions.Server.Kubernetes, served)
 	return err
+}
+
+// server asks the cluster for its versions.
+func (o versionOptions) server() (*Server, error) {
+	c, err := o.connection.Connect()
+	if err != nil {
+		return nil, err
+	}
+	info, err := c.Discovery.ServerVersion()
+	if err != nil {
+		return nil, c.Explained(err, "get", "the version")
+	}
+	server := &Server{Kubernetes: info.GitVersion, Applications: []string{}}
+	groups, err := c.Discovery.ServerGroups()
+	if err != nil {
+		return server, c.Explained(err, "list", "the API groups")
+	}
+	for _, group := range groups.Groups {
+		if group.Name != v1alpha1.GroupVersion.Group {
+			continue
+		}
+		for _, v := range group.Versions {
+			server.Applications = append(server.Applications, v.Version)
+		}
+	}
+	return server, nil
 }

@@ -1,0 +1,114 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"holdfast.dev/holdfast/internal/suggest"
+)
+
+// Explained says what an API server's answer means, and what to do. verb and what
+// are what was to be done, and to what.
+func (c *Cluster) Explained(err error, verb, what string) error {
+	var network net.Error
+	var sent *url.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted")
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%s: you may not %s it: %w. Ask for that right, or use another --context or --as", what, verb, err)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s: the API server %s does not know you: check the user in the kubeconfig, or give another --context", what, c.Config.Host)
+	case apierrors.IsInvalid(err):
+		return fmt.Errorf("%s: %w", what, refusalText(err))
+	case utilnet.IsConnectionRefused(err), errors.As(err, &network) && network.Timeout(), errors.As(err, &sent):
+		return fmt.Errorf("the API server %s cannot be reached: %w. Is it the right one? --kubeconfig and --context choose another", c.Config.Host, rootCause(err))
+	default:
+		return fmt.Errorf("%s: %w", what, err)
+	}
+}
+
+// rootCause leaves the URL of a request out, which says nothing to people.
+func rootCause(err error) error {
+	var sent *url.Error
+	if errors.As(err, &sent) {
+		return sent.Err
+	}
+	return err
+}
+
+// refusalText is the text of an API server's refusal without the preamble that
+// names the object again.
+func refusalText(err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
+		return err
+	}
+	var causes []string
+	for _, cause := range status.Status().Details.Causes {
+		text := strings.TrimSpace(cause.Message)
+		if cause.Field != "" && cause.Field != "<nil>" {
+			text = cause.Field + ": " + text
+		}
+		causes = append(causes, text)
+	}
+	return fmt.Errorf("the API server refuses it: %s", strings.Join(causes, "; "))
+}
+
+// NoSuchApplication says which one may have been meant.
+func (c *Cluster) NoSuchApplication(ctx context.Context, namespace, name string, err error) error {
+	if !apierrors.IsNotFound(err) {
+		return c.Explained(err, "get", "Application "+namespace+"/"+name)
+	}
+	list, listErr := c.Own.Resource(Applications).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(listErr) {
+		return ErrNotInstalled
+	}
+	var names []string
+	if listErr == nil {
+		for _, item := range list.Items {
+			names = append(names, item.GetName())
+		}
+	}
+	hint := suggest.DidYouMean(name, names)
+	if hint == "" {
+		hint = ": `holdfast get -A` lists those of all namespaces"
+	}
+	return fmt.Errorf("there is no Application %q in the namespace %s%s", name, namespace, hint)
+}
+
+// ErrNotInstalled says what to do where no Application can be.
+var ErrNotInstalled = errors.New("the API server does not serve Applications: is Holdfast installed? See `holdfast install --help`")
+
+// sortedErrors are errors in the order of their texts.
+func sortedErrors(errs []error) []error {
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errs
+}
+
+// Unresolved says which kind may have been meant by one that is not served.
+func (c *Cluster) Unresolved(err error, kind string) error {
+	if !apimeta.IsNoMatchError(err) {
+		return c.Explained(err, "get", "the kinds")
+	}
+	var names []string
+	lists, _ := c.Discovery.ServerPreferredResources()
+	for _, list := range lists {
+		for i := range list.APIResources {
+			names = append(names, strings.ToLower(list.APIResources[i].Kind))
+		}
+	}
+	return fmt.Errorf("the API server serves no kind %q%s", kind, suggest.DidYouMean(strings.ToLower(kind), names))
+}

@@ -1,0 +1,139 @@
+package connection
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"holdfast.dev/holdfast/pkg/cli/files"
+)
+
+// fieldManager is the name under which the command line writes.
+const fieldManager = "holdfast-cli"
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// Applied is what came of a server-side apply.
+type Applied struct {
+	Stored *unstructured.Unstructured
+	Done   string // created, configured or unchanged
+}
+
+// Apply sends a submission, and the ConfigMap with its archive before it.
+func (c *Cluster) Apply(ctx context.Context, s *files.Submission, dryRun, force bool) (Applied, error) {
+	if err := c.applyArchive(ctx, s, dryRun, nil); err != nil {
+		return Applied{}, err
+	}
+	client := c.Own.Resource(Applications).Namespace(s.Namespace)
+	before, err := client.Get(ctx, s.Name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return Applied{}, c.Explained(err, "get", "Application "+s.Namespace+"/"+s.Name)
+	}
+	created := err != nil
+	result := Applied{}
+	if result.Stored, err = c.ApplyOne(ctx, client, s.Name, s.Content, dryRun, force); err != nil {
+		return result, c.notApplied(ctx, err, s)
+	}
+	switch {
+	case created:
+		result.Done = "created"
+	case before.GetResourceVersion() == result.Stored.GetResourceVersion():
+		result.Done = "unchanged"
+	default:
+		result.Done = "configured"
+	}
+	if dryRun || s.Archive == nil {
+		return result, nil
+	}
+	if err := c.applyArchive(ctx, s, false, result.Stored); err != nil {
+		return result, err
+	}
+	return result, c.dropArchive(ctx, s, before)
+}
+
+// ApplyOne sends one object by server-side apply, and returns what is stored. The
+// error is that of the API server.
+func (c *Cluster) ApplyOne(ctx context.Context, client dynamic.ResourceInterface, name string, content any, dryRun, force bool) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", name, err)
+	}
+	options := metav1.PatchOptions{FieldManager: fieldManager, Force: &force, FieldValidation: metav1.FieldValidationStrict}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	return client.Patch(ctx, name, types.ApplyPatchType, body, options)
+}
+
+// notApplied says why an Application was not stored, and what to do.
+func (c *Cluster) notApplied(ctx context.Context, err error, s *files.Submission) error {
+	name := "Application " + s.Namespace + "/" + s.Name
+	switch {
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("%s: others have set what you submit: %w. --force-conflicts takes it over", name, refusalText(err))
+	case apierrors.IsNotFound(err):
+		if _, missing := c.Own.Resource(Applications).List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsNotFound(missing) {
+			return ErrNotInstalled
+		}
+		return fmt.Errorf("%s: there is no namespace %s: `kubectl create namespace %s` makes it", name, s.Namespace, s.Namespace)
+	default:
+		return c.Explained(err, "patch", name)
+	}
+}
+
+// applyArchive puts the archive into its ConfigMap. With an owner, the ConfigMap
+// goes when the owner goes.
+func (c *Cluster) applyArchive(ctx context.Context, s *files.Submission, dryRun bool, owner *unstructured.Unstructured) error {
+	if s.Archive == nil {
+		return nil
+	}
+	metadata := map[string]any{"name": files.ArchiveName(s.Name, s.Archive), "namespace": s.Namespace}
+	if owner != nil {
+		metadata["ownerReferences"] = []any{map[string]any{
+			"apiVersion": owner.GetAPIVersion(), "kind": owner.GetKind(), "name": owner.GetName(), "uid": string(owner.GetUID()),
+		}}
+	}
+	content := map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata,
+		"binaryData": map[string]any{files.ArchiveKey: base64.StdEncoding.EncodeToString(s.Archive)},
+	}
+	name := metadata["name"].(string)
+	_, err := c.ApplyOne(ctx, c.Own.Resource(configMaps).Namespace(s.Namespace), name, content, dryRun, true)
+	return c.Explained(err, "patch", "ConfigMap "+s.Namespace+"/"+name)
+}
+
+// dropArchive deletes the ConfigMap with the archive that was submitted before.
+func (c *Cluster) dropArchive(ctx context.Context, s *files.Submission, before *unstructured.Unstructured) error {
+	if before == nil {
+		return nil
+	}
+	old, _, _ := unstructured.NestedString(before.Object, "spec", "csar", "configMapRef", "name")
+	if !strings.HasPrefix(old, s.Name+files.ArchiveInfix) || old == files.ArchiveName(s.Name, s.Archive) {
+		return nil
+	}
+	err := c.Own.Resource(configMaps).Namespace(s.Namespace).Delete(ctx, old, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return c.Explained(err, "delete", "ConfigMap "+s.Namespace+"/"+old)
+}
+
+// Patch changes an Application under the name of the command line.
+func (c *Cluster) Patch(ctx context.Context, name string, kind types.PatchType, patch any) error {
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	_, err = c.Own.Resource(Applications).Namespace(c.Namespace).
+		Patch(ctx, name, kind, body, metav1.PatchOptions{FieldManager: fieldManager})
+	return c.Explained(err, "patch", "Application "+c.Namespace+"/"+name)
+}

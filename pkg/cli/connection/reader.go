@@ -1,0 +1,38 @@
+package connection
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// clusterReader reads with the rights of the user.
+type clusterReader struct {
+	*Cluster
+
+	namespace string
+}
+
+// Read implements source.Reader.
+func (r clusterReader) Read(ctx context.Context, kind, name string) (map[string]any, *plan.Problem) {
+	id := manifest.ID{Kind: kind, Namespace: r.namespace, Name: name}
+	mapping, err := r.Kinds.Mapping(ctx, schema.GroupVersionKind{Version: "v1", Kind: kind})
+	if err != nil {
+		return nil, &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error()}
+	}
+	object, err := r.Get(ctx, cluster.Location{ID: id, Mapping: mapping})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: id.String() + " is not there"}
+	case err != nil:
+		return nil, &plan.Problem{Reason: files.UnreadableReason, Message: r.Explained(err, "get", id.String()).Error()}
+	}
+	return object, nil
+}

@@ -1,0 +1,218 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// Applications is where Applications are served.
+var Applications = v1alpha1.GroupVersionResource
+
+// TargetFlags say which Application is meant: one of a cluster, by its name, or
+// one in files, with live objects in files.
+type TargetFlags struct {
+	files.SourceFlags
+	Connection Flags
+}
+
+// NewTargetFlags are the flags with nothing chosen.
+func NewTargetFlags() TargetFlags { return TargetFlags{Connection: NewFlags()} }
+
+// Add adds those for files and those for the cluster.
+func (f *TargetFlags) Add(flags *pflag.FlagSet) {
+	f.SourceFlags.Add(flags)
+	f.Connection.Add(flags)
+}
+
+// ErrNotWithFiles refuses an argument beside -f.
+func ErrNotWithFiles(argument string) error {
+	return fmt.Errorf("%q is not a flag, and the command takes nothing else: give each file with -f or --live", argument)
+}
+
+// ErrNameAndFile is for commands that were given an Application in two ways.
+var ErrNameAndFile = errors.New("with -f the Application is in the file: leave the name out")
+
+// Target is an Application and where it and its live objects are.
+type Target struct {
+	files.Sources
+	InFiles    bool
+	Submitting bool // with files: what if they were submitted to the cluster?
+	Name       string
+	Connection Flags
+	Now        func() time.Time
+}
+
+// Options takes the name off the arguments, if no files are given.
+func (f TargetFlags) Options(streams terminal.Streams, args []string) (t Target, rest []string, err error) {
+	t = Target{InFiles: f.InFiles(), Connection: f.Connection, Now: streams.Now}
+	if t.InFiles {
+		f.Namespace = *f.Connection.Namespace
+		t.Sources, err = f.SourceFlags.Options(streams)
+		return t, args, err
+	}
+	if len(args) == 0 {
+		return t, nil, errors.New("which Application? Give its name, or its file with -f")
+	}
+	t.Name = args[0]
+	if slices.Contains(files.ManifestFiles, filepath.Ext(t.Name)) {
+		return t, nil, fmt.Errorf("%q looks like a file, and a name of an Application is wanted: give each file with -f", t.Name)
+	}
+	return t, args[1:], files.ValidName(t.Name)
+}
+
+// Decided is the Application and what would be done about it. c is nil if it is
+// in files. What cannot be read of its live objects is blocked.
+func (t Target) Decided(ctx context.Context) (d files.Decision, c *Cluster, err error) {
+	d, c, _, err = t.decidedAndUnreadable(ctx)
+	return d, c, err
+}
+
+func (t Target) decidedAndUnreadable(ctx context.Context) (d files.Decision, c *Cluster, unreadable, err error) {
+	if t.InFiles {
+		all, err := t.Decide(ctx, t.Now())
+		switch {
+		case err != nil:
+			return files.Decision{}, nil, nil, err
+		case len(all) > 1:
+			return files.Decision{}, nil, nil, fmt.Errorf("there are %d Applications in the files, and this takes one: leave the others out", len(all))
+		}
+		return all[0], nil, nil, nil
+	}
+	if c, err = t.Connection.Connect(); err != nil {
+		return files.Decision{}, nil, nil, err
+	}
+	app, err := c.Application(ctx, t.Name)
+	if err != nil {
+		return files.Decision{}, c, nil, err
+	}
+	d, unreadable = c.decide(ctx, app, t.Now())
+	return d, c, unreadable, nil
+}
+
+// DecideAll decides about all Applications in the files, or the one of the
+// cluster. It is an error if a live object cannot be read: what differs there is
+// not known.
+func (t Target) DecideAll(ctx context.Context) ([]files.Decision, error) {
+	switch {
+	case t.Submitting:
+		return t.decideSubmitted(ctx)
+	case t.InFiles:
+		return t.Decide(ctx, t.Now())
+	}
+	d, _, unreadable, err := t.decidedAndUnreadable(ctx)
+	if err = errors.Join(err, unreadable); err != nil {
+		return nil, err
+	}
+	return []files.Decision{d}, files.NotDecided(d)
+}
+
+// decideSubmitted decides as the controller would if the files were submitted.
+func (t Target) decideSubmitted(ctx context.Context) ([]files.Decision, error) {
+	if *t.Connection.Namespace == "" {
+		t.Namespace = ""
+	}
+	apps, err := t.Applications(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := t.Connection.Connect()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]files.Decision, len(apps))
+	for i, app := range apps {
+		if app.Namespace == "" {
+			app.Namespace = c.Namespace
+		}
+		if app, err = c.submitted(ctx, app); err != nil {
+			return nil, err
+		}
+		d, unreadable := c.decide(ctx, app, t.Now())
+		if err := errors.Join(unreadable, files.NotDecided(d)); err != nil {
+			return nil, err
+		}
+		all[i] = d
+	}
+	return all, nil
+}
+
+// notSubmitted is the UID of an Application that has none yet: what exists is
+// not its own.
+const notSubmitted = "(assigned-when-submitted)"
+
+// submitted is the stored Application with the spec of the one given.
+func (c *Cluster) submitted(ctx context.Context, app files.Subject) (files.Subject, error) {
+	stored, err := c.GetApplication(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+	switch {
+	case apierrors.IsNotFound(err):
+		fresh := app.DeepCopy()
+		fresh.UID = notSubmitted
+		fresh.Status = v1alpha1.ApplicationStatus{}
+		return files.Subject{Application: fresh, Document: app.Document}, nil
+	case err != nil:
+		return app, c.Explained(err, "get", "Application "+app.Namespace+"/"+app.Name)
+	}
+	other := !files.SameSource(stored, app.Application)
+	stored.Spec = *app.Spec.DeepCopy()
+	stored.Generation++ // a new spec
+	return files.Subject{Application: stored, Document: app.Document, NewSource: other}, nil
+}
+
+// Application reads an Application of the cluster.
+func (c *Cluster) Application(ctx context.Context, name string) (files.Subject, error) {
+	app, err := c.GetApplication(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name})
+	if err != nil {
+		return files.Subject{}, c.NoSuchApplication(ctx, c.Namespace, name, err)
+	}
+	app.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind}
+	return files.Subject{Application: app, Document: storedDocument(app)}, nil
+}
+
+// storedDocument stands for an Application that is in no file.
+func storedDocument(app *v1alpha1.Application) manifest.Document {
+	return manifest.Document{File: "application " + app.Namespace + "/" + app.Name}
+}
+
+// Named completes the name of an Application.
+func (f Flags) Named(ctx context.Context, args []string, _ string) []string {
+	if len(args) > 0 {
+		return nil
+	}
+	return f.names(ctx)
+}
+
+// names are the names of all Applications in the namespace.
+func (f Flags) names(ctx context.Context) []string {
+	c, err := f.Connect()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	list, err := c.Metadata.Resource(Applications).Namespace(c.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].Name
+	}
+	return names
+}
+
+// completionTimeout is how long a shell waits for suggestions.
+const completionTimeout = 3 * time.Second

@@ -1,0 +1,148 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/cluster"
+)
+
+// WaitFlags say whether to wait, and how long.
+type WaitFlags struct {
+	Wait    bool
+	timeout time.Duration
+}
+
+// Add adds them; until says in the help what is waited for.
+func (f *WaitFlags) Add(flags *pflag.FlagSet, until string) {
+	flags.BoolVar(&f.Wait, "wait", f.Wait, "show how it gets along, "+until)
+	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "how `LONG` to wait at most; 0: without limit")
+}
+
+// Visitor looks at an Application, nil when there is none, and tells whether
+// there is nothing more to wait for.
+type Visitor func(app *v1alpha1.Application) (done bool, err error)
+
+// Follow visits an Application as it is, and each time that it changes, until
+// the visitor is done or the time is over. late says what was not reached.
+func (f WaitFlags) Follow(ctx context.Context, c *Cluster, namespace, name string, late func() error, visit Visitor) error {
+	if f.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, errTimeIsOver)
+		defer cancel()
+	}
+	for {
+		done, err := c.followOnce(ctx, namespace, name, visit)
+		switch {
+		case errors.Is(context.Cause(ctx), errTimeIsOver):
+			return &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("after %s: %w", f.timeout, late())}
+		case done || err != nil:
+			return err
+		}
+	}
+}
+
+var errTimeIsOver = errors.New("the time is over")
+
+// followOnce lists and watches until the stream ends.
+func (c *Cluster) followOnce(ctx context.Context, namespace, name string, visit Visitor) (done bool, err error) {
+	client := c.Own.Resource(Applications).Namespace(namespace)
+	what := "Application " + namespace + "/" + name
+	one := metav1.ListOptions{FieldSelector: "metadata.name=" + name}
+	list, err := client.List(ctx, one)
+	if err != nil {
+		return false, c.Explained(err, "list", what)
+	}
+	var app *v1alpha1.Application
+	if len(list.Items) > 0 {
+		if app, err = decodeObject(&list.Items[0]); err != nil {
+			return false, err
+		}
+	}
+	if done, err = visit(app); done || err != nil {
+		return done, err
+	}
+	one.ResourceVersion = list.GetResourceVersion()
+	stream, err := client.Watch(ctx, one)
+	if err != nil {
+		return false, c.Explained(err, "watch", what)
+	}
+	defer stream.Stop()
+	for event := range stream.ResultChan() {
+		if done, err := visitEvent(event, visit); done || err != nil {
+			return done, err
+		}
+	}
+	if ctx.Err() != nil {
+		return false, c.Explained(context.Cause(ctx), "watch", what)
+	}
+	return false, nil
+}
+
+func visitEvent(event watch.Event, visit Visitor) (done bool, err error) {
+	switch event.Type {
+	case watch.Deleted:
+		return visit(nil)
+	case watch.Added, watch.Modified:
+		u, ok := event.Object.(*unstructured.Unstructured)
+		if !ok {
+			return false, nil
+		}
+		app, err := decodeObject(u)
+		if err != nil {
+			return false, err
+		}
+		return visit(app)
+	case watch.Error:
+		if err := apierrors.FromObject(event.Object); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+			return false, fmt.Errorf("watching: %w", err)
+		}
+	case watch.Bookmark:
+	}
+	return false, nil
+}
+
+func decodeObject(u *unstructured.Unstructured) (*v1alpha1.Application, error) {
+	raw, err := u.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("reading an Application: %w", err)
+	}
+	return cluster.DecodeApplication(raw)
+}
+
+// Ready waits until an Application is ready, or only a user can help.
+func (f WaitFlags) Ready(ctx context.Context, c *Cluster, streams terminal.Streams, namespace, name string) error {
+	shown := NewProgress(streams)
+	defer shown.End()
+	last := Readiness{"Unknown", WaitingReason, "the controller has not looked at it yet"}
+	late := func() error {
+		return fmt.Errorf("%s/%s is not ready: %s: %s. `holdfast status %s -n %s` says more", namespace, name, last.Reason, last.Message, name, namespace)
+	}
+	return f.Follow(ctx, c, namespace, name, late, func(app *v1alpha1.Application) (bool, error) {
+		if app == nil {
+			return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s was deleted while it was waited for", namespace, name)}
+		}
+		last = ReadyIn(app)
+		shown.Show(app)
+		switch {
+		case last.Status == "True":
+			shown.Say("ready: " + last.Message)
+			return true, nil
+		case app.Status.ObservedGeneration == app.Generation && apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionStalled),
+			last.Reason == v1alpha1.ReasonSuspended:
+			return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s is not ready, and waiting does not help: %s: %s", namespace, name, last.Reason, last.Message)}
+		}
+		return false, nil
+	})
+}

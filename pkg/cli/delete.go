@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/delta"
+)
+
+const deleteLong = `Delete an Application, and with it all its resources, in reverse order. With
+--orphan they stay as they are, without Holdfast's marks. spec.deletionPolicy
+says which it is if --orphan is not given.
+
+On a terminal it asks first; elsewhere it needs --yes.
+
+Exit status:
+  0  deleted; with --wait: and gone
+  1  with --wait: not gone in time; or the answer was no
+  2  an error, also one in the flags`
+
+const deleteExample = `
+  # Delete web and all its resources, and wait until they are gone
+  PROGRAM delete web --yes --wait
+
+  # Delete it and leave its resources alone
+  PROGRAM delete web --orphan
+`
+
+type deleteFlags struct {
+	changeFlags
+	orphan, yes bool
+}
+
+type deleteOptions struct {
+	deleteFlags
+	streams Streams
+	name    string
+}
+
+func newDeleteCommand(name string, streams Streams) *cobra.Command {
+	f := &deleteFlags{changeFlags: changeFlags{connection: connection.NewFlags()}}
+	return command{
+		use: "delete NAME", short: "Delete an Application, with or without its resources",
+		long: deleteLong, example: deleteExample,
+		args: exactly("NAME"), flags: f.add,
+		options: func(args []string) (runner, error) {
+			return deleteOptions{*f, streams, args[0]}, files.ValidName(args[0])
+		},
+		complete:      f.connection.Named,
+		completeFlags: map[string]completer{"context": f.connection.Contexts, "namespace": f.connection.Namespaces},
+	}.build(name)
+}
+
+func (f *deleteFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.orphan, "orphan", false, "leave its resources as they are")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	f.wait.Add(flags, "until it is gone")
+	f.connection.Add(flags)
+}
+
+func (o deleteOptions) run(ctx context.Context) error {
+	c, err := o.connection.Connect()
+	if err != nil {
+		return err
+	}
+	app, err := c.Application(ctx, o.name)
+	if err != nil {
+		return err
+	}
+	orphan := o.orphan || app.Spec.DeletionPolicy == v1alpha1.DeletionOrphan
+	if err := o.confirm(app, orphan); err != nil {
+		return err
+	}
+	if o.orphan && app.Spec.DeletionPolicy != v1alpha1.DeletionOrphan {
+		if err := c.Patch(ctx, o.name, types.JSONPatchType, []delta.Op{
+			{Op: "test", Path: "/metadata/uid", Value: app.UID},
+			{Op: "add", Path: "/spec/deletionPolicy", Value: v1alpha1.DeletionOrphan},
+		}); err != nil {
+			return err
+		}
+	}
+	err = c.Own.Resource(connection.Applications).Namespace(c.Namespace).
+		Delete(ctx, o.name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &app.UID}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return c.Explained(err, "delete", "Application "+c.Namespace+"/"+o.name)
+	}
+	word := "deleted"
+	if orphan {
+		word = "deleted, its resources stay"
+	}
+	if _, err := fmt.Fprintf(o.streams.Out, "application.%s/%s %s\n", v1alpha1.GroupVersion.Group, o.name, word); err != nil {
+		return err
+	}
+	if !o.wait.Wait {
+		return nil
+	}
+	return o.gone(ctx, c, app.UID)
+}
+
+// confirm asks, where somebody can answer.
+func (o deleteOptions) confirm(app files.Subject, orphan bool) error {
+	if o.yes {
+		return nil
+	}
+	what := fmt.Sprintf("and its %s", terminal.Plural(len(app.Status.Resources), "resource"))
+	if orphan {
+		what = fmt.Sprintf("and leave its %s as they are", terminal.Plural(len(app.Status.Resources), "resource"))
+	}
+	in, _ := o.streams.In.(*os.File)
+	if in == nil || !terminal.IsTerminal(in) {
+		return fmt.Errorf("this deletes the Application %s/%s %s: give --yes if that is meant", app.Namespace, app.Name, what)
+	}
+	fmt.Fprintf(o.streams.Err, "Delete the Application %s/%s %s? [y/N] ", app.Namespace, app.Name, what)
+	answer, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && answer == "" {
+		fmt.Fprintln(o.streams.Err)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return &terminal.Exit{Status: terminal.StatusDifferent, Err: errors.New("nothing was deleted")}
+}
+
+// gone waits until the Application is gone, and with it its resources.
+func (o deleteOptions) gone(ctx context.Context, c *connection.Cluster, uid types.UID) error {
+	shown := connection.NewProgress(o.streams)
+	defer shown.End()
+	message := "its finalizer is still there: does the controller run?"
+	late := func() error {
+		return fmt.Errorf("%s/%s is not gone: %s", c.Namespace, o.name, message)
+	}
+	return o.wait.Follow(ctx, c, c.Namespace, o.name, late, func(app *v1alpha1.Application) (bool, error) {
+		if app == nil || app.UID != uid {
+			shown.Say("gone")
+			return true, nil
+		}
+		if ready := connection.ReadyIn(app); ready.Reason == v1alpha1.ReasonDeleting || app.DeletionTimestamp != nil && ready.Status == "False" {
+			message = ready.Message
+		}
+		shown.Show(app)
+		return false, nil
+	})
+}

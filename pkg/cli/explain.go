@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+const explainLong = `Say for every field of a live object what it is to its Application, who wrote it
+last, and whether Holdfast would correct it.
+
+  held       the manifest sets it, and drift is corrected
+  learned    observed, but not in the manifest: the API server's value was taken
+             over, and is held
+  accepted   held in the form that the API server made of it ("1000m" and "1")
+  contested  held, and somebody keeps changing it back
+  watched    recorded in the status, and never compared
+  free       not observed: Holdfast never writes it again
+
+A sign stands before each field that is observed: = it is in place, ~ it drifted
+and is corrected, ! it drifted and is not corrected now. Who wrote a field last,
+and when, is what the API server keeps in metadata.managedFields.
+
+KIND is written as for kubectl: deployment, deploy, deployments.apps. With PATH,
+only the fields at and below it are shown, each with all there is to say; list
+elements may be left out of it: spec.template.spec.containers.image. With -f and
+--live the Application and its live objects are read from files, and no cluster
+is asked. Values of Secrets are masked; *** (desired) and *** (observed) differ.
+
+Exit status:
+  0  shown
+  2  an error, also one in the flags`
+
+const explainExample = `
+  # Every field of a Deployment of the Application web
+  PROGRAM explain web deployment/web
+
+  # Only its replicas, with all there is to say about them
+  PROGRAM explain web deploy/web spec.replicas
+
+  # From files that kubectl wrote, for example in a bug report
+  PROGRAM explain -f application.yaml --live live.yaml deployment/web
+`
+
+type explainFlags struct {
+	target      connection.TargetFlags
+	color       string
+	output      string
+	showSecrets bool
+}
+
+type explainOptions struct {
+	streams     Streams
+	target      connection.Target
+	resource    string
+	path        string
+	palette     terminal.Palette
+	print       terminal.Printer // nil: for people
+	showSecrets bool
+}
+
+func newExplainCommand(name string, streams Streams) *cobra.Command {
+	f := &explainFlags{target: connection.NewTargetFlags()}
+	return command{
+		use:   "explain NAME KIND/NAME [PATH]",
+		short: "Say for each field whether it is held, and who wrote it",
+		long:  explainLong, example: explainExample,
+		args:          atMost(3),
+		flags:         f.add,
+		options:       func(args []string) (runner, error) { return f.options(streams, args) },
+		complete:      f.target.Connection.ResourceOf,
+		completeFlags: map[string]completer{"output": oneOf("yaml", "json"), "context": f.target.Connection.Contexts, "namespace": f.target.Connection.Namespaces},
+	}.build(name)
+}
+
+func (f *explainFlags) add(flags *pflag.FlagSet) {
+	f.target.Add(flags)
+	terminal.AddColor(flags, &f.color)
+	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json`")
+	terminal.AddShowSecrets(flags, &f.showSecrets)
+}
+
+func (f *explainFlags) options(streams Streams, args []string) (runner, error) {
+	o := explainOptions{streams: streams, showSecrets: f.showSecrets}
+	var err error
+	if o.target, args, err = f.target.Options(streams, args); err != nil {
+		return o, err
+	}
+	switch len(args) {
+	case 2:
+		o.path = args[1]
+		fallthrough
+	case 1:
+		o.resource = args[0]
+	case 0:
+		return o, errors.New("which of its objects? Give KIND/NAME, for example deployment/web")
+	default:
+		return o, errors.New("with -f the Application is in the file: give KIND/NAME and, if you want, PATH")
+	}
+	if o.palette, err = terminal.PaletteFor(f.color, streams); err != nil || f.output == "" {
+		return o, err
+	}
+	o.print, err = terminal.PrinterFor(f.output)
+	return o, err
+}
+
+func (o explainOptions) run(ctx context.Context) error {
+	d, _, err := o.target.Decided(ctx)
+	if err != nil {
+		return err
+	}
+	if err := files.NotDecided(d); err != nil {
+		return err
+	}
+	ids := make([]manifest.ID, len(d.Changes))
+	for i, change := range d.Changes {
+		ids[i] = change.ID
+	}
+	id, err := files.FindResource(o.resource, ids)
+	if err != nil {
+		return err
+	}
+	explained, _ := d.Explain(id, o.showSecrets)
+	if problem := explained.Change.Problem; problem != nil && problem.Reason == files.UnreadableReason {
+		return problem
+	}
+	if explained.Fields, err = report.FieldsAt(explained.Fields, o.path); err != nil {
+		return err
+	}
+	if o.print != nil {
+		return o.print(o.streams.Out, report.ViewOf(explained))
+	}
+	var text bytes.Buffer
+	t := &report.Explanation{
+		Explanation: explained, Namespace: d.Namespace, Application: d.Name, Palette: o.palette,
+		Width: terminal.Width(o.streams.Out), Now: o.streams.Now(), Detailed: o.path != "", Out: &text,
+	}
+	t.Write()
+	return terminal.Write(o.streams.Out, text.Bytes())
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// externalDiff is the program that compares, as kubectl reads it: words, and no
+// shell.
+func externalDiff(getenv func(string) string) []string {
+	if words := strings.Fields(getenv("KUBECTL_EXTERNAL_DIFF")); len(words) > 0 {
+		return words
+	}
+	return []string{"diff", "-u", "-N"}
+}
+
+// runExternal has a program compare two directories, one with the live objects
+// and one with what they would become. The program ends with 1 if they differ.
+func (o diffOptions) runExternal(ctx context.Context, decisions []files.Decision) error {
+	directory, err := os.MkdirTemp("", "holdfast-diff-")
+	if err != nil {
+		return fmt.Errorf("making a directory for the objects: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(directory) }() // it is in the directory for such
+	before, after := filepath.Join(directory, "LIVE"), filepath.Join(directory, "DESIRED")
+	for _, made := range []string{before, after} {
+		if err := os.Mkdir(made, 0o700); err != nil {
+			return fmt.Errorf("making a directory for the objects: %w", err)
+		}
+	}
+	for _, d := range decisions {
+		warn(o.streams.Err, d.Notes())
+		for _, change := range d.Changes {
+			if err := writePair(d, change, before, after); err != nil {
+				return fmt.Errorf("writing %s: %w", change.ID, err)
+			}
+		}
+	}
+	cmd := exec.CommandContext(ctx, o.external[0], append(o.external[1:], before, after)...)
+	cmd.Stdout, cmd.Stderr = o.streams.Out, o.streams.Err
+	err = cmd.Run()
+	var ended *exec.ExitError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &ended) && ended.ExitCode() == terminal.StatusDifferent:
+		return &terminal.Exit{Status: terminal.StatusDifferent}
+	default:
+		return fmt.Errorf("running %s: %w: does KUBECTL_EXTERNAL_DIFF name a program that compares directories?", o.external[0], err)
+	}
+}
+
+// writePair writes a live object and what it would become, values of Secrets
+// masked.
+func writePair(d files.Decision, change plan.Change, before, after string) error {
+	live, desired, err := pair(d, change)
+	if err != nil {
+		return err
+	}
+	live, desired = manifest.RedactChange(live, desired)
+	group := change.ID.Group
+	name := strings.ReplaceAll(strings.Join([]string{group, change.ID.Kind, change.ID.Namespace, change.ID.Name}, "."), "/", "_")
+	for directory, object := range map[string]map[string]any{before: live, after: desired} {
+		if object == nil {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(terminal.ObjectYAML(object)), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pair is a live object and what it becomes; nil where there is none.
+func pair(d files.Decision, change plan.Change) (live, desired map[string]any, err error) {
+	live = withoutManagedFields(d.Live[change.ID])
+	switch change.Action {
+	case plan.Create:
+		return nil, change.Manifest, nil
+	case plan.Delete:
+		return live, nil, nil
+	case plan.Unchanged:
+		return live, live, nil
+	case plan.Update:
+	}
+	patch, err := json.Marshal(change.Patch)
+	if err != nil {
+		return nil, nil, err
+	}
+	ops, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := json.Marshal(live)
+	if err != nil {
+		return nil, nil, err
+	}
+	if raw, err = ops.Apply(raw); err != nil {
+		return nil, nil, err
+	}
+	desired, err = manifest.DecodeJSON(raw)
+	return live, desired, err
+}
+
+// withoutManagedFields is an object without what nobody reads in a comparison.
+func withoutManagedFields(object map[string]any) map[string]any {
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok || metadata["managedFields"] == nil {
+		return object
+	}
+	shown := make(map[string]any, len(object))
+	for key, value := range object {
+		shown[key] = value
+	}
+	visible := make(map[string]any, len(metadata))
+	for key, value := range metadata {
+		if key != "managedFields" {
+			visible[key] = value
+		}
+	}
+	shown["metadata"] = visible
+	return shown
+}

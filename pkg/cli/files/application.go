@@ -1,0 +1,112 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// Subject is an Application and where it is written.
+type Subject struct {
+	*v1alpha1.Application
+	Document manifest.Document
+	// NewSource is set if the status is that of another template or archive.
+	NewSource bool
+}
+
+// Applications reads Applications. It is all or nothing: the error joins
+// everything that is wrong with any of them.
+func (s Sources) Applications(ctx context.Context) ([]Subject, error) {
+	documents, err := s.Input.Read(ctx, s.Files)
+	if err != nil {
+		return nil, err
+	}
+	if len(documents) == 0 {
+		return nil, fmt.Errorf("there is no Application in %s", strings.Join(s.Names(), ", "))
+	}
+	var apps []Subject
+	var faults []error
+	for _, document := range documents {
+		app, err := readApplication(document, s.Namespace)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		if first, twice := find(apps, app); twice {
+			faults = append(faults, FaultAt(document, nil, fmt.Sprintf("Application %s/%s is given twice, first at %s: keep one of them",
+				app.Namespace, app.Name, place(first.Document))))
+		}
+		apps = append(apps, app)
+	}
+	return apps, errors.Join(faults...)
+}
+
+// Names are the files as messages name them.
+func (s Sources) Names() []string {
+	names := make([]string, len(s.Files))
+	for i, file := range s.Files {
+		if names[i] = file; file == Stdin {
+			names[i] = StdinName
+		}
+	}
+	return names
+}
+
+func find(apps []Subject, like Subject) (Subject, bool) {
+	for _, app := range apps {
+		if app.Namespace == like.Namespace && app.Name == like.Name {
+			return app, true
+		}
+	}
+	return Subject{}, false
+}
+
+// readApplication makes an Application of a document. Nothing is dropped on the
+// way: the nulls of an observer schema are what it is made of.
+func readApplication(document manifest.Document, namespace string) (Subject, error) {
+	if err := isApplication(document); err != nil {
+		return Subject{}, err
+	}
+	if err := checkApplication(document); err != nil {
+		return Subject{}, err
+	}
+	raw, err := json.Marshal(document.Value)
+	if err != nil {
+		return Subject{}, FaultAt(document, nil, err.Error())
+	}
+	app := &v1alpha1.Application{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, app); err != nil {
+		return Subject{}, FaultAt(document, nil, "is not an Application: "+err.Error())
+	}
+	if app.Namespace == "" {
+		app.Namespace = namespace
+	}
+	return Subject{Application: app, Document: document}, nil
+}
+
+// isApplication refuses objects of other kinds.
+func isApplication(document manifest.Document) error {
+	apiVersion, _ := document.Value["apiVersion"].(string)
+	kind, _ := document.Value["kind"].(string)
+	want := v1alpha1.GroupVersion.String()
+	group, _, _ := strings.Cut(apiVersion, "/")
+	switch {
+	case kind == "" || apiVersion == "":
+		return FaultAt(document, nil, fmt.Sprintf("is not an Application: it must begin with apiVersion: %s and kind: %s", want, v1alpha1.Kind))
+	case apiVersion == want && kind == v1alpha1.Kind:
+		return nil
+	case group == v1alpha1.GroupVersion.Group && kind == v1alpha1.Kind:
+		return FaultAt(document, manifest.Path{"apiVersion"}, fmt.Sprintf("is an Application of %s, and this version of Holdfast reads %s", apiVersion, want))
+	default:
+		return FaultAt(document, nil, fmt.Sprintf(
+			"want kind %s of %s, not kind %s of %s: put it into spec.manifest of an Application, or give it with --live if it is a live object",
+			v1alpha1.Kind, want, kind, apiVersion))
+	}
+}

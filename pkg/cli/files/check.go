@@ -1,0 +1,229 @@
+package files
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/internal/suggest"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// checkApplication finds everything in a document that an Application cannot
+// have, with line and column. What the engine judges (the manifests and the
+// observer schema) it leaves to the engine.
+func checkApplication(document manifest.Document) error {
+	c := &checker{document: document}
+	c.value(nil, reflect.TypeFor[v1alpha1.Application](), document.Value)
+	if len(c.faults) == 0 {
+		c.rules()
+	}
+	slices.SortStableFunc(c.faults, byPlace)
+	all := make([]error, len(c.faults))
+	for i, fault := range c.faults {
+		all[i] = fault
+	}
+	return errors.Join(all...)
+}
+
+type checker struct {
+	document manifest.Document
+	faults   []*manifest.Error
+}
+
+func (c *checker) fault(path manifest.Path, format string, args ...any) {
+	c.faults = append(c.faults, FaultAt(c.document, path, path.String()+": "+fmt.Sprintf(format, args...)))
+}
+
+// rules are those that the definition of the kind has beyond types.
+func (c *checker) rules() {
+	metadata, _ := c.document.Value["metadata"].(map[string]any)
+	if name, _ := metadata["name"].(string); name == "" {
+		c.fault(manifest.Path{"metadata", "name"}, "is missing: an Application has a name")
+	}
+	spec, _ := c.document.Value["spec"].(map[string]any)
+	sources := 0
+	for _, source := range []string{"manifest", "tosca", "csar"} {
+		if spec[source] != nil {
+			sources++
+		}
+	}
+	if sources != 1 {
+		c.fault(manifest.Path{"spec"}, "needs exactly one of manifest, tosca and csar, and has %d", sources)
+	}
+	c.oneOf(spec, "adoption", v1alpha1.AdoptNever, v1alpha1.AdoptIfUnowned, v1alpha1.AdoptAlways)
+	c.oneOf(spec, "deletionPolicy", v1alpha1.DeletionDelete, v1alpha1.DeletionOrphan)
+}
+
+func (c *checker) oneOf(spec map[string]any, field string, allowed ...any) {
+	value, has := spec[field].(string)
+	if !has || value == "" {
+		return
+	}
+	names := make([]string, len(allowed))
+	for i, a := range allowed {
+		names[i] = fmt.Sprint(a)
+	}
+	if !slices.Contains(names, value) {
+		c.fault(manifest.Path{"spec", field}, "%q is none of %s", value, strings.Join(names, ", "))
+	}
+}
+
+var (
+	rawType  = reflect.TypeFor[runtime.RawExtension]()
+	timeType = reflect.TypeFor[metav1.Time]()
+	decoder  = reflect.TypeFor[json.Unmarshaler]()
+)
+
+// value compares a value with the Go type that is to take it.
+func (c *checker) value(path manifest.Path, t reflect.Type, value any) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == rawType:
+		c.object(path, value)
+	case value == nil: // as if it were absent
+	case reflect.PointerTo(t).Implements(decoder):
+		c.decodes(path, t, value)
+	default:
+		c.plain(path, t, value)
+	}
+}
+
+// object wants a map where the spec has a whole object. In status, any value
+// may be stored.
+func (c *checker) object(path manifest.Path, value any) {
+	if _, isMap := value.(map[string]any); !isMap && path[0] == "spec" {
+		c.fault(path, "must be a map, not %s", describe(value))
+	}
+}
+
+// decodes asks a type that reads itself whether it can.
+func (c *checker) decodes(path manifest.Path, t reflect.Type, value any) {
+	raw, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(raw, reflect.New(t).Interface())
+	}
+	if err == nil {
+		return
+	}
+	if t == timeType {
+		c.fault(path, "must be a time like 2006-01-02T15:04:05Z")
+		return
+	}
+	c.fault(path, "cannot be read: %v", err)
+}
+
+func (c *checker) plain(path manifest.Path, t reflect.Type, value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		if t.Kind() == reflect.Struct {
+			c.fields(path, t, v)
+			return
+		}
+		if t.Kind() == reflect.Map {
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				c.value(below(path, key), t.Elem(), v[key])
+			}
+			return
+		}
+	case []any:
+		if t.Kind() == reflect.Slice {
+			for i, element := range v {
+				c.value(below(path, i), t.Elem(), element)
+			}
+			return
+		}
+	case string:
+		if t.Kind() == reflect.String {
+			return
+		}
+	case bool:
+		if t.Kind() == reflect.Bool {
+			return
+		}
+	case int64:
+		if reflect.Zero(t).CanInt() && !reflect.Zero(t).OverflowInt(v) {
+			return
+		}
+	}
+	c.fault(path, "must be %s, not %s", wanted(t), describe(value))
+}
+
+// fields checks the fields of a map. In status, an unknown field is one of
+// another version.
+func (c *checker) fields(path manifest.Path, t reflect.Type, value map[string]any) {
+	known := fieldsOf(t)
+	for _, name := range slices.Sorted(maps.Keys(value)) {
+		field, isKnown := known[name]
+		if isKnown {
+			c.value(below(path, name), field, value[name])
+			continue
+		}
+		if len(path) == 0 || path[0] != "status" {
+			c.fault(below(path, name), "there is no such field%s", suggest.DidYouMean(name, slices.Collect(maps.Keys(known))))
+		}
+	}
+}
+
+// fieldsOf are the JSON names of a struct's fields, and their types.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	known := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case name == "" && field.Anonymous:
+			maps.Copy(known, fieldsOf(field.Type))
+		case name != "" && name != "-":
+			known[name] = field.Type
+		}
+	}
+	return known
+}
+
+func below(path manifest.Path, step any) manifest.Path {
+	return append(slices.Clip(path), step)
+}
+
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "a map"
+	case reflect.Slice:
+		return "a list"
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	default:
+		return "a whole number"
+	}
+}
+
+// describe names the type of a value, never the value: it may be a secret.
+func describe(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "text"
+	case bool:
+		return "a boolean"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a map"
+	default:
+		return "a number"
+	}
+}

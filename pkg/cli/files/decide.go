@@ -1,0 +1,110 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// Decision is an Application and what the controller would do about it.
+type Decision struct {
+	Subject
+	*plan.Plan
+	Live  map[manifest.ID]map[string]any
+	Kinds plan.Kinds
+	// Faults are the mistakes for which the plan is refused.
+	Faults []error
+}
+
+// Decide reads the files and decides about each Application in them. The error
+// joins everything that is wrong with any; then nothing is decided.
+func (s Sources) Decide(ctx context.Context, now time.Time) ([]Decision, error) {
+	apps, err := s.Applications(ctx)
+	documents, liveErr := s.Input.Read(ctx, s.Live)
+	if err = errors.Join(err, liveErr); err != nil {
+		return nil, err
+	}
+	all := make([]Decision, 0, len(apps))
+	var faults []error
+	for _, app := range apps {
+		d, err := app.decide(ctx, documents, now)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		all = append(all, d)
+	}
+	return all, errors.Join(faults...)
+}
+
+func (app Subject) decide(ctx context.Context, documents []manifest.Document, now time.Time) (Decision, error) {
+	app, made := app.Translated(ctx, liveReader{documents, app.Namespace}, false)
+	kinds := kindsOf(app.With(made), documents)
+	live, err := liveObjects(documents, app.Namespace, kinds)
+	if err != nil {
+		return Decision{}, err
+	}
+	in := plan.Input{Application: app.Application, Live: live, Kinds: kinds, Source: made, Memory: app.Memory(), Now: now}
+	d := Decision{Subject: app, Live: live, Kinds: kinds}
+	if app.DeletionTimestamp != nil {
+		d.Plan = plan.Retire(in)
+		return d, nil
+	}
+	d.Plan = plan.Decide(in)
+	if d.Refused != nil {
+		d.Faults = slices.Concat(plan.Faults(in), app.SourceFaults(made))
+		return d, refusal(app.Document, d.Refused, d.Faults)
+	}
+	return d, nil
+}
+
+// Memory is what the status remembers of fights, as the controller reads it.
+func (app Subject) Memory() *plan.Memory {
+	m := &plan.Memory{Fights: map[plan.Leaf]*plan.Fight{}}
+	for _, f := range app.Status.Contested {
+		m.Fights[LeafOf(f)] = &plan.Fight{Corrections: int(f.Corrections), Next: f.NextCorrection.Time, Manager: f.Manager}
+	}
+	return m
+}
+
+// LeafOf is the field that is contested.
+func LeafOf(f v1alpha1.ContestedField) plan.Leaf {
+	return plan.Leaf{ID: plan.IDOf(f.Resource), Path: f.Path}
+}
+
+// Notes are what is to be known of a decision and is not in the plan itself.
+func (d Decision) Notes() []string {
+	var notes []string
+	name := d.Namespace + "/" + d.Name
+	if d.Suspended() {
+		notes = append(notes, "Application "+name+" is suspended: nothing of this is done until spec.suspend is unset")
+	}
+	for _, change := range d.Changes {
+		found, _ := d.Live[change.ID]["apiVersion"].(string)
+		if found != "" && found != change.APIVersion {
+			notes = append(notes, fmt.Sprintf("the live %s is given in %s and desired in %s: fields may differ because of that, get it in %s",
+				change.ID, found, change.APIVersion, change.APIVersion))
+		}
+	}
+	return notes
+}
+
+// UnreadableReason marks what the user cannot read: not a reason of the API.
+const UnreadableReason = "Unreadable"
+
+// NotDecided is why nothing could be decided, or nil.
+func NotDecided(d Decision) error {
+	switch {
+	case d.Refused == nil:
+		return nil
+	case d.Document.Value == nil: // it is in no file
+		return fmt.Errorf("the Application %s/%s is refused: %s: %w", d.Namespace, d.Name, d.Refused.Reason, d.Refused)
+	default:
+		return refusal(d.Document, d.Refused, d.Faults)
+	}
+}

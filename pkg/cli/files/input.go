@@ -1,0 +1,161 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// Input is what files, directories, URLs and standard input are read with.
+type Input struct {
+	In        io.Reader
+	Recursive bool
+}
+
+// Read returns the documents of files, with the items of lists in place of the
+// lists. The error joins those of all files.
+func (i Input) Read(ctx context.Context, files []string) ([]manifest.Document, error) {
+	var all []manifest.Document
+	var faults []error
+	for _, file := range files {
+		documents, err := i.readOne(ctx, file)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		all = append(all, documents...)
+	}
+	return all, errors.Join(faults...)
+}
+
+func (i Input) readOne(ctx context.Context, file string) ([]manifest.Document, error) {
+	if info, err := os.Stat(file); file != Stdin && err == nil && info.IsDir() {
+		return i.readDirectory(ctx, file)
+	}
+	name, data, err := i.content(ctx, file)
+	if err != nil {
+		return nil, Unreadable(name, err)
+	}
+	documents, err := manifest.Read(name, data)
+	if err != nil {
+		return nil, err
+	}
+	return manifest.Expand(documents)
+}
+
+// ManifestFiles are the endings of what is read in a directory.
+var ManifestFiles = []string{".yaml", ".yml", ".json"}
+
+// readDirectory reads what looks like manifests, in the order of names.
+func (i Input) readDirectory(ctx context.Context, directory string) ([]manifest.Document, error) {
+	var files []string
+	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != directory && !i.Recursive:
+			return filepath.SkipDir
+		case !entry.IsDir() && slices.Contains(ManifestFiles, filepath.Ext(path)):
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, Unreadable(directory, err)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: there is no file in it that ends in %s: give another directory, or -R for those below it",
+			directory, strings.Join(ManifestFiles, ", "))
+	}
+	return i.Read(ctx, files)
+}
+
+// content returns what is in a file, and how messages name it.
+func (i Input) content(ctx context.Context, file string) (name string, data []byte, err error) {
+	switch {
+	case file == Stdin:
+		data, err = io.ReadAll(i.In)
+		return StdinName, data, err
+	case IsURL(file):
+		data, err = fetch(ctx, file)
+		return file, data, err
+	default:
+		data, err = os.ReadFile(file)
+		return file, data, err
+	}
+}
+
+const (
+	fetchTimeout = 30 * time.Second
+	fetchLimit   = 16 << 20
+)
+
+// fetch reads what is behind a URL.
+func fetch(ctx context.Context, url string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the server answers %s", response.Status)
+	}
+	data, err := io.ReadAll(io.LimitReader(response.Body, fetchLimit+1))
+	if err == nil && len(data) > fetchLimit {
+		err = fmt.Errorf("it is longer than %d MiB", fetchLimit>>20)
+	}
+	return data, err
+}
+
+// kustomized builds a kustomization and returns its documents.
+func kustomized(directory string) ([]manifest.Document, error) {
+	infos, err := resource.NewLocalBuilder().Unstructured().
+		FilenameParam(false, &resource.FilenameOptions{Kustomize: directory}).Flatten().Do().Infos()
+	if err != nil {
+		return nil, fmt.Errorf("-k %s: %w", directory, err)
+	}
+	documents := make([]manifest.Document, 0, len(infos))
+	for _, info := range infos {
+		raw, err := json.Marshal(info.Object)
+		if err != nil {
+			return nil, fmt.Errorf("-k %s: %w", directory, err)
+		}
+		read, err := manifest.Read(directory, raw)
+		if err != nil {
+			return nil, err
+		}
+		documents = append(documents, read...)
+	}
+	return documents, nil
+}
+
+// Unreadable says what to do about a file that cannot be read.
+func Unreadable(file string, err error) error {
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: there is no such file", file)
+	case errors.As(err, &path):
+		return fmt.Errorf("%s: cannot be read: %w", file, path.Err)
+	default:
+		return fmt.Errorf("%s: cannot be read: %w", file, err)
+	}
+}

@@ -1,0 +1,92 @@
+package files
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// knownKinds is what files say of kinds, beyond those of Kubernetes itself: the
+// CustomResourceDefinitions among them, the live objects, the inventory.
+type knownKinds struct {
+	plan.Kinds
+	namespaced  map[schema.GroupKind]bool
+	definitions map[schema.GroupKind]map[string]any
+	types       map[schema.GroupVersionKind]*kinds.Node
+}
+
+var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+// kindsOf learns the kinds of an Application. Definitions know best.
+func kindsOf(app Subject, live []manifest.Document) *knownKinds {
+	k := &knownKinds{
+		Kinds:       plan.Offline(),
+		namespaced:  map[schema.GroupKind]bool{},
+		definitions: map[schema.GroupKind]map[string]any{},
+		types:       map[schema.GroupVersionKind]*kinds.Node{},
+	}
+	for _, resource := range app.Status.Resources {
+		k.namespaced[plan.IDOf(resource.ResourceReference).GroupKind()] = resource.Namespace != ""
+	}
+	for _, document := range live {
+		k.learn(document.Value)
+	}
+	for _, item := range app.Spec.Manifest {
+		if content, err := manifest.DecodeJSON(item.Raw); err == nil {
+			k.define(content)
+		}
+	}
+	for _, document := range live {
+		k.define(document.Value)
+	}
+	return k
+}
+
+// learn takes the scope from an object that a cluster has: there, an object of
+// a namespaced kind names its namespace.
+func (k *knownKinds) learn(content map[string]any) {
+	object := unstructured.Unstructured{Object: content}
+	if uid, _, _ := unstructured.NestedString(content, "metadata", "uid"); uid != "" {
+		namespace, _, _ := unstructured.NestedString(content, "metadata", "namespace")
+		k.namespaced[object.GroupVersionKind().GroupKind()] = namespace != ""
+	}
+}
+
+// define reads a CustomResourceDefinition.
+func (k *knownKinds) define(content map[string]any) {
+	object := unstructured.Unstructured{Object: content}
+	if object.GroupVersionKind().GroupKind() != definitionKind {
+		return
+	}
+	group, _, _ := unstructured.NestedString(content, "spec", "group")
+	kind, _, _ := unstructured.NestedString(content, "spec", "names", "kind")
+	scope, _, _ := unstructured.NestedString(content, "spec", "scope")
+	defined := schema.GroupKind{Group: group, Kind: kind}
+	k.namespaced[defined] = scope != "Cluster"
+	k.definitions[defined] = content
+}
+
+// Namespaced implements manifest.Scopes.
+func (k *knownKinds) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
+	if namespaced, known = k.Kinds.Namespaced(gk); known {
+		return namespaced, true
+	}
+	namespaced, known = k.namespaced[gk]
+	return namespaced, known
+}
+
+// Type implements plan.Kinds.
+func (k *knownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
+	if node := k.Kinds.Type(gvk); node != nil {
+		return node
+	}
+	node, known := k.types[gvk]
+	if !known {
+		node = kinds.FromCRD(k.definitions[gvk.GroupKind()], gvk)
+		k.types[gvk] = node
+	}
+	return node
+}

@@ -1,0 +1,42 @@
+package files
+
+import (
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// lastApplied is where kubectl apply keeps a copy of what it was given.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// MaskApplication masks the values of Secrets among the manifests of an
+// Application, and in the copy that kubectl apply keeps of it. It tells whether
+// there are any.
+func MaskApplication(object map[string]any) (masked bool) {
+	items, _, _ := unstructured.NestedFieldNoCopy(object, "spec", "manifest")
+	list, _ := items.([]any)
+	for i, item := range list {
+		if content, ok := item.(map[string]any); ok {
+			list[i] = manifest.Redact(content)
+			masked = masked || text(content, "kind") == "Secret"
+		}
+	}
+	annotations, _, _ := unstructured.NestedFieldNoCopy(object, "metadata", "annotations")
+	texts, _ := annotations.(map[string]any)
+	copied, has := texts[lastApplied].(string)
+	if !has {
+		return masked
+	}
+	texts[lastApplied] = manifest.Masked
+	var applied map[string]any
+	if json.Unmarshal([]byte(copied), &applied) != nil {
+		return true
+	}
+	masked = MaskApplication(applied) || masked
+	if raw, err := json.Marshal(applied); err == nil {
+		texts[lastApplied] = string(raw)
+	}
+	return masked
+}

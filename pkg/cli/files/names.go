@@ -1,0 +1,115 @@
+package files
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"holdfast.dev/holdfast/internal/suggest"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// ValidName refuses what cannot be the name of an Application, before anybody is
+// asked.
+func ValidName(name string) error {
+	if len(validation.IsDNS1123Subdomain(name)) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%q is not the name of an Application: lower-case letters, digits, '-' and '.'", name)
+}
+
+// shortNames are those of kubectl, for the kinds that have them.
+var shortNames = map[string]string{
+	"cj": "cronjob", "cm": "configmap", "crd": "customresourcedefinition", "ds": "daemonset", "ep": "endpoints",
+	"hpa": "horizontalpodautoscaler", "ing": "ingress", "limits": "limitrange", "netpol": "networkpolicy",
+	"ns": "namespace", "pc": "priorityclass", "pdb": "poddisruptionbudget", "po": "pod", "pv": "persistentvolume",
+	"pvc": "persistentvolumeclaim", "quota": "resourcequota", "rs": "replicaset", "sa": "serviceaccount",
+	"sc": "storageclass", "sts": "statefulset", "svc": "service", "deploy": "deployment",
+}
+
+// FindResource finds the one that KIND/NAME means, or KIND/NAMESPACE/NAME. The
+// kind is written as kubectl takes it: deployment, deployments.apps, deploy.
+func FindResource(typed string, ids []manifest.ID) (manifest.ID, error) {
+	kind, name, both := strings.Cut(typed, "/")
+	namespace := ""
+	if before, after, has := strings.Cut(name, "/"); has {
+		namespace, name = before, after
+	}
+	if !both || kind == "" || name == "" {
+		return manifest.ID{}, fmt.Errorf("%q is not KIND/NAME, as deployment/web is", typed)
+	}
+	var found []manifest.ID
+	for _, id := range ids {
+		if id.Name == name && (namespace == "" || id.Namespace == namespace) && isKind(kind, id) {
+			found = append(found, id)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return manifest.ID{}, fmt.Errorf("the Application has no resource %s%s", typed, suggestResource(typed, ids))
+	default:
+		return manifest.ID{}, fmt.Errorf("%s may be %s: write %s", typed, joinIDs(found, " or "), ArgumentOf(found[0], true))
+	}
+}
+
+// isKind tells whether a kind is meant by what was typed: deployment,
+// Deployments, deployment.apps, deploy.
+func isKind(typed string, id manifest.ID) bool {
+	typed, group, hasGroup := strings.Cut(strings.ToLower(typed), ".")
+	if hasGroup && group != id.Group && !strings.HasPrefix(id.Group, group+".") {
+		return false
+	}
+	kind := strings.ToLower(id.Kind)
+	return typed == kind || typed == kind+"s" || typed == kind+"es" || shortNames[typed] == kind ||
+		strings.HasSuffix(kind, "y") && typed == strings.TrimSuffix(kind, "y")+"ies"
+}
+
+// suggestResource names the nearest resource, or all of them if they are few.
+func suggestResource(typed string, ids []manifest.ID) string {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = ArgumentOf(id, false)
+	}
+	if hint := suggest.DidYouMean(typed, names); hint != "" {
+		return hint
+	}
+	const few = 8
+	switch {
+	case len(ids) == 0:
+		return ": it has none"
+	case len(ids) > few:
+		return fmt.Sprintf(": `holdfast status` lists its %d", len(ids))
+	default:
+		return ": it has " + strings.Join(names, ", ")
+	}
+}
+
+// ArgumentOf is KIND/NAME as people type it.
+func ArgumentOf(id manifest.ID, withNamespace bool) string {
+	kind := strings.ToLower(id.Kind)
+	if withNamespace && id.Namespace != "" {
+		return kind + "/" + id.Namespace + "/" + id.Name
+	}
+	return kind + "/" + id.Name
+}
+
+func joinIDs(ids []manifest.ID, with string) string {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = id.String()
+	}
+	return strings.Join(names, with)
+}
+
+// NameOf is a resource as texts about its Application name it: without the
+// namespace that both are in.
+func NameOf(id manifest.ID, namespace string) string {
+	if id.Namespace == "" || id.Namespace == namespace {
+		return terminal.Visible(id.Kind + " " + id.Name)
+	}
+	return terminal.Visible(id.Kind + " " + id.Namespace + "/" + id.Name)
+}

@@ -1,0 +1,116 @@
+package files
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// Stdin is the name of standard input among files; StdinName is that in
+// messages.
+const (
+	Stdin     = "-"
+	StdinName = "stdin"
+)
+
+// SourcesLong is the part of the help that commands with SourceFlags share.
+const SourcesLong = `What was learned is in the status; a file has it that was made by
+"kubectl get hfapp NAME -o yaml". The live objects of an Application without a
+UID, which was never submitted, are taken to be its own; those of one with a UID
+carry its marks. CustomResourceDefinitions among the files are read for what
+they say of their kinds.`
+
+// SourceFlags say where the Applications and the live objects come from, if they
+// come from files.
+type SourceFlags struct {
+	Files, live []string
+	Namespace   string
+	Recursive   bool
+	Set         *pflag.FlagSet
+}
+
+// Add adds the flags that name files.
+func (f *SourceFlags) Add(flags *pflag.FlagSet) {
+	f.Set = flags
+	flags.StringSliceVarP(&f.Files, "filename", "f", nil,
+		"`FILE` with Applications, a directory, a URL, or - for standard input; may be given several times")
+	flags.BoolVarP(&f.Recursive, "recursive", "R", false, "with directories: what is below them, too")
+	flags.StringSliceVar(&f.live, "live", nil,
+		"`FILE` with live objects (documents, a List), or - for standard input; may be given several times; without it, nothing is live")
+}
+
+// Sources are files to read.
+type Sources struct {
+	Input
+	Files, Live []string
+	Namespace   string
+}
+
+// InFiles tells whether files are given, and no cluster is to be asked.
+func (f SourceFlags) InFiles() bool { return f.Set.Changed("filename") || f.Set.Changed("live") }
+
+// Options says what is wrong with the flags, without reading any file.
+func (f SourceFlags) Options(streams terminal.Streams) (Sources, error) {
+	s := Sources{Input: Input{In: streams.In, Recursive: f.Recursive}, Files: f.Files, Live: f.live, Namespace: f.Namespace}
+	if s.Namespace == "" {
+		s.Namespace = metav1.NamespaceDefault
+	}
+	switch {
+	case IsEmpty(f.Set, "filename", s.Files), IsEmpty(f.Set, "live", s.Live):
+		return s, errors.New("-f and --live take the name of a file, and one of them is empty")
+	case len(s.Files) == 0:
+		return s, errors.New("which Application? Give its file with -f, or -f - for standard input")
+	case slices.Contains(s.Files, Stdin) && slices.Contains(s.Live, Stdin):
+		return s, errors.New("standard input can be read once: give a file to -f or to --live")
+	case len(validation.IsDNS1123Label(s.Namespace)) > 0:
+		return s, fmt.Errorf("-n %q is not the name of a namespace: lower-case letters, digits and '-'", s.Namespace)
+	}
+	s.Files, s.Live = Once(s.Files), Once(s.Live)
+	return s, nil
+}
+
+// IsEmpty tells whether a flag is there and names no file: most often because a
+// variable of a shell is not set.
+func IsEmpty(set *pflag.FlagSet, flag string, files []string) bool {
+	return set.Changed(flag) && (len(files) == 0 || slices.Contains(files, ""))
+}
+
+// Once drops what is given a second time.
+func Once(files []string) []string {
+	var different []string
+	for _, file := range files {
+		if !slices.Contains(different, file) {
+			different = append(different, file)
+		}
+	}
+	return different
+}
+
+// FaultAt is a fault at a field of a document, or at the nearest that is there
+// above it.
+func FaultAt(d manifest.Document, path manifest.Path, message string) *manifest.Error {
+	fault := &manifest.Error{File: d.File, Path: path, Message: message}
+	for n := len(path); n >= 0; n-- {
+		var known bool
+		if fault.Line, fault.Column, known = d.Position(path[:n]); known {
+			break
+		}
+	}
+	return fault
+}
+
+// byPlace sorts faults of one file from its top to its bottom.
+func byPlace(a, b *manifest.Error) int {
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+}
+
+// place is where a document begins: file:line.
+func place(d manifest.Document) string { return fmt.Sprintf("%s:%d", d.File, d.Line) }

@@ -1,0 +1,143 @@
+package files
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	remote "holdfast.dev/holdfast/pkg/fetch"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/source"
+)
+
+// Translated translates the template or archive of an Application, as the
+// controller does. Where that cannot be done here, what was last applied stands
+// for it, if it was made of the same source. stored tells that the Application is
+// that of the cluster, where the last good translation stays in force.
+func (app Subject) Translated(ctx context.Context, reader source.Reader, stored bool) (Subject, *plan.Source) {
+	onRecord := len(app.Status.LastAppliedManifest) > 0 && !app.NewSource
+	if !source.Used(app.Application) || app.calledBack() && onRecord {
+		return app.asApplied(), nil
+	}
+	made := app.translate(ctx, reader)
+	if made.Problem != nil && onRecord && (stored || made.Problem.Reason != v1alpha1.ReasonTranslationFailed) {
+		return app.asApplied(), nil
+	}
+	return app, made
+}
+
+func (app Subject) translate(ctx context.Context, reader source.Reader) *plan.Source {
+	material, problem := source.Gather(ctx, app.Application, reader, noFetcher{}, nil)
+	if problem != nil {
+		return &plan.Source{Problem: problem}
+	}
+	return source.Translate(ctx, material, noFetcher{}, nil)
+}
+
+// sourceFault is a mistake in a template or archive, and the field that it is in or
+// that refers to it.
+type sourceFault struct {
+	path    manifest.Path
+	message string
+}
+
+func (f *sourceFault) Error() string { return f.message }
+
+// SourceFaults are the reasons for which there is no translation.
+func (app Subject) SourceFaults(made *plan.Source) []error {
+	if made == nil || made.Problem == nil || made.Objects != nil {
+		return nil
+	}
+	path := manifest.Path{"spec", "csar"}
+	switch {
+	case app.Spec.Tosca != nil && made.Problem.Reason == v1alpha1.ReasonTranslationFailed:
+		path = manifest.Path{"spec", "tosca", "template"}
+	case app.Spec.Tosca != nil:
+		path = manifest.Path{"spec", "tosca"}
+	}
+	var faults []error
+	for message := range strings.SplitSeq(made.Problem.Error(), "\n") {
+		faults = append(faults, &sourceFault{path, message})
+	}
+	return faults
+}
+
+// calledBack tells whether the manifests have the address in them that the
+// workload calls back, which only the controller knows.
+func (app Subject) calledBack() bool {
+	return app.Spec.Hooks != nil && app.Spec.Hooks.Complete != nil
+}
+
+// With is the Application with what was made of its source among its manifests,
+// to find the kinds and names in it.
+func (app Subject) With(made *plan.Source) Subject {
+	if made == nil {
+		return app
+	}
+	known := Subject{Application: app.DeepCopy(), Document: app.Document}
+	for _, object := range made.Objects {
+		known.Spec.Manifest = append(known.Spec.Manifest, rawOf(object))
+	}
+	return known
+}
+
+// SameSource tells whether two Applications have the same template and archive.
+func SameSource(a, b *v1alpha1.Application) bool {
+	return reflect.DeepEqual(a.Spec.Tosca, b.Spec.Tosca) && reflect.DeepEqual(a.Spec.CSAR, b.Spec.CSAR)
+}
+
+// noFetcher fetches nothing: what the controller may fetch, this program does not
+// know.
+type noFetcher struct{}
+
+var errNotFetched = errors.New("only the controller fetches the URLs of Applications: see what is there with `translate URL`")
+
+func (noFetcher) Get(context.Context, string, remote.Page) (remote.Page, error) {
+	return remote.Page{}, errNotFetched
+}
+
+// liveReader reads the ConfigMaps and Secrets among live objects in files.
+type liveReader struct {
+	documents []manifest.Document
+	namespace string
+}
+
+// Read implements source.Reader.
+func (r liveReader) Read(_ context.Context, kind, name string) (map[string]any, *plan.Problem) {
+	want := manifest.ID{Kind: kind, Namespace: r.namespace, Name: name}
+	for _, document := range r.documents {
+		if id, ok := plan.Identify(document.Value, r.namespace, plan.Offline()); ok && id == want {
+			return withStringData(document.Value), nil
+		}
+	}
+	return nil, &plan.Problem{
+		Reason: v1alpha1.ReasonFetchFailed, Message: fmt.Sprintf("%s is not among the files: give it with --live", want),
+	}
+}
+
+// withStringData is an object with stringData in its data, as the API server
+// stores a Secret.
+func withStringData(content map[string]any) map[string]any {
+	plain, _ := content["stringData"].(map[string]any)
+	if len(plain) == 0 {
+		return content
+	}
+	data, _ := content["data"].(map[string]any)
+	data = maps.Clone(data)
+	if data == nil {
+		data = map[string]any{}
+	}
+	for key, value := range plain {
+		text, _ := value.(string)
+		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	content = maps.Clone(content)
+	content["data"] = data
+	return content
+}

@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+)
+
+func TestProgramName(t *testing.T) {
+	for path, want := range map[string]string{
+		"holdfast":                    "holdfast",
+		"/usr/bin/holdfast-v1":        "holdfast",
+		"/usr/bin/kubectl-holdfast":   "kubectl holdfast",
+		"kubectl-holdfast.exe":        "kubectl holdfast",
+		"/home/me/go/bin/holdfast.go": "holdfast",
+	} {
+		assert.Equal(t, want, programName(path), path)
+	}
+}
+
+func TestHelpFitsAnOldTerminal(t *testing.T) {
+	root := NewCommand("kubectl holdfast", Streams{})
+	for _, command := range append([]*cobra.Command{root}, commandsBelow(root)...) {
+		var help strings.Builder
+		command.SetOut(&help)
+		assert.NoError(t, command.Help())
+		for line := range strings.Lines(help.String()) {
+			assert.LessOrEqual(t, len([]rune(strings.TrimSuffix(line, "\n"))), 80, "%s: %s", command.Name(), line)
+		}
+		if command.Parent() == root {
+			assert.NotEmpty(t, command.GroupID, "%s is in the help of the program", command.Name())
+		}
+		if !command.HasSubCommands() {
+			assert.Contains(t, help.String(), "\nExit status:\n", command.Name())
+			assert.NotEmpty(t, command.Example, command.Name())
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"holdfast.dev/holdfast/deploy"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+const installLong = `Install Holdfast into a cluster, or update it: the definitions of its kinds, its
+namespace, and what its controller needs. The objects are built into this program.
+It is a server-side apply, so what you have set beside is left alone.
+
+With --export they are printed instead, and no cluster is asked.
+
+There is no public image of the controller: build one ("make image" in a checkout),
+put it where your cluster finds it, and name it with --image.
+
+Exit status:
+  0  installed, or printed
+  2  an error, also one in the flags`
+
+const installExample = `
+  # Into the cluster of the current context
+  PROGRAM install --image registry.example.com/holdfast-controller:1
+
+  # To look at first, or to keep in Git
+  PROGRAM install --export > holdfast.yaml
+`
+
+type installFlags struct {
+	connection connection.Flags
+	export     bool
+	image      string
+}
+
+type installOptions struct {
+	installFlags
+	streams Streams
+}
+
+func newInstallCommand(name string, streams Streams) *cobra.Command {
+	f := &installFlags{connection: connection.NewFlags()}
+	return command{
+		use: "install [--image IMAGE]", short: "Install Holdfast into a cluster",
+		long: installLong, example: installExample,
+		args: noArguments, flags: f.add,
+		options:       func([]string) (runner, error) { return f.options(streams) },
+		completeFlags: map[string]completer{"context": f.connection.Contexts, "namespace": f.connection.Namespaces},
+	}.build(name)
+}
+
+func (f *installFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.export, "export", false, "print the objects, and install nothing")
+	flags.StringVar(&f.image, "image", "", "`IMAGE` of the controller; without it, the one of the built-in objects")
+	f.connection.Add(flags)
+	flags.Lookup("namespace").Usage = "`NAMESPACE` to install into; without it, " + deploy.Namespace
+}
+
+func (f *installFlags) options(streams Streams) (runner, error) {
+	o := installOptions{*f, streams}
+	if namespace := *f.connection.Namespace; namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
+		return o, fmt.Errorf("-n %q is not the name of a namespace: lower-case letters, digits and '-'", namespace)
+	}
+	return o, nil
+}
+
+func (o installOptions) run(ctx context.Context) error {
+	documents, err := manifest.Read("install.yaml", deploy.Install())
+	if err != nil {
+		return err
+	}
+	objects := make([]map[string]any, len(documents))
+	for i, document := range documents {
+		objects[i] = document.Value
+		if namespace := *o.connection.Namespace; namespace != "" {
+			moveTo(objects[i], namespace)
+		}
+		if o.image != "" {
+			setImage(objects[i], o.image)
+		}
+	}
+	if o.export {
+		var text []byte
+		for i, object := range objects {
+			if i > 0 {
+				text = append(text, "---\n"...)
+			}
+			text = append(text, terminal.ObjectYAML(object)...)
+		}
+		return terminal.Write(o.streams.Out, text)
+	}
+	c, err := o.connection.Connect()
+	if err != nil {
+		return err
+	}
+	return o.install(ctx, c, objects)
+}
+
+// moveTo puts an object that is made for the namespace of the files into another
+// one.
+func moveTo(object map[string]any, namespace string) {
+	u := unstructured.Unstructured{Object: object}
+	if u.GetKind() == "Namespace" && u.GetName() == deploy.Namespace {
+		u.SetName(namespace)
+	}
+	if u.GetNamespace() == deploy.Namespace {
+		u.SetNamespace(namespace)
+	}
+	subjects, _, _ := unstructured.NestedFieldNoCopy(object, "subjects")
+	list, _ := subjects.([]any)
+	for _, item := range list {
+		if subject, ok := item.(map[string]any); ok && subject["namespace"] == deploy.Namespace {
+			subject["namespace"] = namespace
+		}
+	}
+}
+
+// setImage sets the image of the containers, if the object is a Deployment.
+func setImage(object map[string]any, image string) {
+	if object["kind"] != "Deployment" {
+		return
+	}
+	value, _, _ := unstructured.NestedFieldNoCopy(object, "spec", "template", "spec", "containers")
+	containers, _ := value.([]any)
+	for _, item := range containers {
+		if container, ok := item.(map[string]any); ok {
+			container["image"] = image
+		}
+	}
+}
+
+func (o installOptions) install(ctx context.Context, c *connection.Cluster, objects []map[string]any) error {
+	for _, object := range objects {
+		u := &unstructured.Unstructured{Object: object}
+		name := u.GetKind() + " " + u.GetName()
+		client, err := c.ClientFor(ctx, u)
+		if err != nil {
+			return c.Explained(err, "find", name)
+		}
+		if _, err := c.ApplyOne(ctx, client, u.GetName(), object, false, true); err != nil {
+			if apierrors.IsForbidden(err) {
+				return fmt.Errorf("%s: installing takes the rights of an administrator: %w", name, err)
+			}
+			return c.Explained(err, "patch", name)
+		}
+		if _, err := fmt.Fprintln(o.streams.Out, name+" applied"); err != nil {
+			return err
+		}
+	}
+	if err := c.AwaitServed(ctx); err != nil {
+		return err
+	}
+	fmt.Fprint(o.streams.Err, afterInstall)
+	return nil
+}
+
+// afterInstall is what to do next: without it no Application can write.
+const afterInstall = `
+Applications write with the rights of a ServiceAccount of their namespace. To let
+those of the namespace default edit it:
+
+  kubectl create serviceaccount holdfast-applier
+  kubectl create rolebinding holdfast-applier --clusterrole=edit \
+    --serviceaccount=default:holdfast-applier
+`

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/pkg/builtin"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/template"
+)
+
+const renderLong = `Print the objects that a built-in template makes of a custom resource.
+
+No cluster is asked. The custom resource is read from a file, checked as the API
+server would check it, and rendered as the controller renders it. With
+-o application the whole Application is printed, observer schema included. Its
+leaves are the word "observed", so that any kubectl can apply it.
+
+Exit status:
+  0  printed
+  2  an error, also one in the flags or in the custom resource`
+
+const renderExample = `
+  # The objects of a database
+  PROGRAM render -f mysql.yaml
+
+  # The Application, and what the controller would do about it
+  PROGRAM render -f mysql.yaml -o application |
+    PROGRAM plan -f -`
+
+type renderFlags struct {
+	sources files.SourceFlags
+	output  string
+}
+
+type renderOptions struct {
+	streams Streams
+	sources files.Sources
+	print   terminal.Printer
+	// application: print Applications instead of their manifests.
+	application bool
+}
+
+func newRenderCommand(name string, streams Streams) *cobra.Command {
+	f := &renderFlags{}
+	return command{
+		use:   "render -f FILE... [-o yaml|json|application]",
+		short: "Print what a template makes of a custom resource",
+		long:  renderLong, example: renderExample,
+		args: noArguments, flags: f.add,
+		options:       func([]string) (runner, error) { return f.options(streams) },
+		completeFlags: map[string]completer{"output": oneOf("yaml", "json", "application")},
+	}.build(name)
+}
+
+func (f *renderFlags) add(flags *pflag.FlagSet) {
+	f.sources.Set = flags
+	flags.StringSliceVarP(&f.sources.Files, "filename", "f", nil,
+		"`FILE` with custom resources, a directory, a URL, or - for standard input; may be given several times")
+	flags.BoolVarP(&f.sources.Recursive, "recursive", "R", false, "with directories: what is below them, too")
+	flags.StringVarP(&f.sources.Namespace, "namespace", "n", "default",
+		"`NAMESPACE` of custom resources that do not name theirs")
+	flags.StringVarP(&f.output, "output", "o", "yaml", "what is printed: the objects as `yaml|json`, or the application")
+}
+
+func (f *renderFlags) options(streams Streams) (runner, error) {
+	o := renderOptions{streams: streams, application: f.output == "application", print: terminal.PrintYAML}
+	if len(f.sources.Files) == 0 && !f.sources.Set.Changed("filename") {
+		return o, errors.New("which custom resource? Give its file with -f, or -f - for standard input")
+	}
+	var err error
+	if o.sources, err = f.sources.Options(streams); err != nil || o.application {
+		return o, err
+	}
+	if o.print, err = terminal.PrinterFor(f.output); err != nil {
+		return o, fmt.Errorf("%w, or application", err)
+	}
+	return o, nil
+}
+
+// run is all or nothing: the error joins everything that is wrong with any of the
+// custom resources.
+func (o renderOptions) run(ctx context.Context) error {
+	documents, err := o.sources.Input.Read(ctx, o.sources.Files)
+	if err != nil {
+		return err
+	}
+	if len(documents) == 0 {
+		return fmt.Errorf("there is no custom resource in %s", strings.Join(o.sources.Names(), ", "))
+	}
+	var all []any
+	var faults []error
+	for _, document := range documents {
+		printed, err := o.render(document)
+		all = append(all, printed...)
+		if err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return err
+	}
+	return o.print(o.streams.Out, all...)
+}
+
+// render returns what is printed of one custom resource.
+func (o renderOptions) render(document manifest.Document) ([]any, error) {
+	t, err := templateOf(document)
+	if err != nil {
+		return nil, err
+	}
+	object := inNamespace(document.Value, o.sources.Namespace)
+	rendered, err := t.Render(template.Input{Object: object})
+	faults := append(template.Faults(err), rendered.Unknown...)
+	if len(faults) > 0 {
+		return nil, faultsAt(document, faults)
+	}
+	if o.application {
+		app, err := rendered.Application(object)
+		if err != nil {
+			return nil, err
+		}
+		printed, err := withoutStatus(app)
+		return []any{printed}, err
+	}
+	printed := make([]any, len(rendered.Manifests))
+	for i, object := range rendered.Manifests {
+		printed[i] = object
+	}
+	return printed, nil
+}
+
+// templateOf finds the template of a document's kind.
+func templateOf(document manifest.Document) (template.Template, error) {
+	apiVersion, _ := document.Value["apiVersion"].(string)
+	kind, _ := document.Value["kind"].(string)
+	var known []string
+	for _, t := range builtin.Templates() {
+		want := t.Kind()
+		if apiVersion == want.GroupVersion().String() && kind == want.Kind {
+			return t, nil
+		}
+		known = append(known, fmt.Sprintf("%s of %s", want.Kind, want.GroupVersion()))
+	}
+	return nil, files.FaultAt(document, nil, fmt.Sprintf("there is no template for kind %q of %q, only for %s", kind, apiVersion, strings.Join(known, ", ")))
+}
+
+// inNamespace is the object with a namespace, if it names none.
+func inNamespace(object map[string]any, namespace string) map[string]any {
+	metadata, isMap := object["metadata"].(map[string]any)
+	if !isMap || metadata["namespace"] != nil {
+		return object
+	}
+	metadata["namespace"] = namespace
+	return object
+}
+
+// faultsAt gives each fault the line and column that it is on.
+func faultsAt(document manifest.Document, faults []*template.Fault) error {
+	all := make([]error, len(faults))
+	for i, fault := range faults {
+		all[i] = files.FaultAt(document, fault.Path, fault.Error())
+	}
+	return errors.Join(all...)
+}
+
+// withoutStatus is an object as people write it.
+func withoutStatus(object any) (map[string]any, error) {
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	content, err := manifest.DecodeJSON(raw)
+	if err != nil {
+		return nil, err
+	}
+	delete(content, "status")
+	return content, nil
+}

@@ -1,0 +1,243 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// Differences writes what would be done about one Application.
+type Differences struct {
+	files.Decision
+	Palette terminal.Palette
+	Width   int
+	Out     *bytes.Buffer
+	Count   count
+	// oneLine is true after a resource that took one line.
+	oneLine bool
+}
+
+// indent is that of everything below the line that names a resource.
+const indent = "    "
+
+// Write writes all of it to Out, and counts it.
+func (t *Differences) Write() {
+	t.line(t.Palette.Paint(terminal.Bold, "Application "+t.Namespace+"/"+t.Name))
+	for _, change := range t.Changes {
+		did := t.verb(change)
+		t.Count.add(did, change)
+		if did == unchanged {
+			continue
+		}
+		oneLine := (did == remove || did == orphan) && change.Problem == nil
+		t.space(oneLine)
+		t.header(did, change)
+		if !oneLine {
+			t.details(change)
+		}
+	}
+	t.line("")
+	t.line(t.Palette.Paint(terminal.Bold, t.Count.String()))
+}
+
+func (t *Differences) details(change plan.Change) {
+	t.problem(change)
+	for _, field := range change.Fields {
+		t.field(change.ID, field)
+	}
+	for line := range strings.Lines(body(change)) {
+		t.marked("", "+", line)
+	}
+}
+
+// space keeps resources apart, but not those of one line each.
+func (t *Differences) space(oneLine bool) {
+	if !oneLine || !t.oneLine {
+		t.line("")
+	}
+	t.oneLine = oneLine
+}
+
+// body is the whole object of a create.
+func body(change plan.Change) string {
+	if change.Manifest == nil {
+		return ""
+	}
+	return terminal.ObjectYAML(manifest.Redact(change.Manifest))
+}
+
+func (t *Differences) header(did verb, change plan.Change) {
+	name := change.ID.Name
+	if change.ID.Namespace != "" {
+		name = change.ID.Namespace + "/" + name
+	}
+	resource := terminal.Visible(change.ID.Kind + " " + name)
+	version := terminal.Visible(" (" + change.APIVersion + ")")
+	t.line(t.Palette.Paint(did.style(), did.symbol()+" "+string(did)) + " " + t.Palette.Paint(terminal.Bold, resource) + version)
+}
+
+// problem says why a resource cannot be brought to its desired state.
+func (t *Differences) problem(change plan.Change) {
+	if change.Problem == nil {
+		return
+	}
+	text := terminal.Visible(change.Problem.Reason + ": " + change.Problem.Message)
+	mark := "! "
+	for _, line := range terminal.Wrap(text, t.Width-len(indent)-len(mark)) {
+		t.line(indent + mark + line)
+		mark = "  "
+	}
+}
+
+// field writes one drifted leaf, on one line if it fits.
+func (t *Differences) field(id manifest.ID, d delta.Difference) {
+	desired, observed := plan.MaskedValues(id, d)
+	path, note := terminal.Visible(d.Path)+":", t.note(id, d)
+	before, short := terminal.Inline(observed)
+	after, alsoShort := terminal.Inline(desired)
+	before, after = terminal.Visible(before), terminal.Visible(after)
+	if short && alsoShort && t.fits(path+" "+before+" → "+after) {
+		t.noted(path+" "+before+" → "+after, path+" "+t.Palette.Paint(terminal.Red, before)+" → "+t.Palette.Paint(terminal.Green, after), note)
+		return
+	}
+	t.noted(path, path, note)
+	for _, line := range terminal.BlockLines(observed, desired) {
+		t.marked("  ", line.Mark, line.Text)
+	}
+}
+
+func (t *Differences) fits(text string) bool {
+	return utf8.RuneCountInString(indent+text) <= t.Width
+}
+
+// noted writes a line, whose plain form is text, and a note: behind it, or below
+// if there is no room.
+func (t *Differences) noted(text, painted, note string) {
+	switch {
+	case note == "":
+		t.line(indent + painted)
+	case t.fits(text + "  # " + note):
+		t.line(indent + painted + "  # " + note)
+	default:
+		t.line(indent + painted)
+		t.line(indent + "  # " + note)
+	}
+}
+
+// note says what the values do not.
+func (t *Differences) note(id manifest.ID, d delta.Difference) string {
+	why := ""
+	switch d.Reason {
+	case delta.Extra:
+		why = "more elements than the observer schema allows"
+	case delta.ListLength:
+		why = "fewer elements than the observer schema asks for"
+	case delta.Removed:
+		why = "no longer desired"
+	case delta.Changed, delta.Missing:
+	}
+	if d.HeldBack {
+		why = t.fight(plan.Leaf{ID: id, Path: d.Path})
+	}
+	return terminal.Visible(why)
+}
+
+// fight says who keeps changing a contested leaf, and until when it waits.
+func (t *Differences) fight(leaf plan.Leaf) string {
+	for _, f := range t.Status.Contested {
+		if files.LeafOf(f) != leaf {
+			continue
+		}
+		by := ""
+		if f.Manager != "" {
+			by = " by " + f.Manager
+		}
+		return "contested" + by + ", waits until " + f.NextCorrection.UTC().Format(time.RFC3339)
+	}
+	return "contested"
+}
+
+// marked writes a line of a value, deeper below what has it.
+func (t *Differences) marked(deeper, mark, text string) {
+	line := strings.TrimRight(mark+" "+terminal.Visible(strings.TrimRight(text, "\n")), " ")
+	switch mark {
+	case "+":
+		line = t.Palette.Paint(terminal.Green, line)
+	case "-":
+		line = t.Palette.Paint(terminal.Red, line)
+	}
+	t.line(indent + deeper + line)
+}
+
+func (t *Differences) line(text string) { fmt.Fprintln(t.Out, text) }
+
+// verb is what would be done to a resource, in a word.
+type verb string
+
+const (
+	create    verb = "create"
+	correct   verb = "correct"
+	orphan    verb = "orphan"
+	remove    verb = "delete"
+	blocked   verb = "blocked"
+	contested verb = "contested"
+	unchanged verb = "unchanged"
+)
+
+func (t *Differences) verb(change plan.Change) verb {
+	switch change.Action {
+	case plan.Create:
+		return create
+	case plan.Delete:
+		return remove
+	case plan.Update:
+		if t.DeletionTimestamp != nil && t.Spec.DeletionPolicy == v1alpha1.DeletionOrphan {
+			return orphan
+		}
+		return correct
+	case plan.Unchanged:
+	}
+	switch {
+	case change.Problem != nil:
+		return blocked
+	case len(change.Fields) > 0:
+		return contested
+	default:
+		return unchanged
+	}
+}
+
+func (v verb) symbol() string {
+	switch v {
+	case create:
+		return "+"
+	case correct, orphan:
+		return "~"
+	case remove:
+		return "-"
+	default:
+		return "!"
+	}
+}
+
+func (v verb) style() terminal.Style {
+	switch v {
+	case create:
+		return terminal.Green
+	case correct, orphan:
+		return terminal.Yellow
+	case remove:
+		return terminal.Red
+	default:
+		return terminal.Purple
+	}
+}

@@ -1,0 +1,259 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// Explanation writes what there is to say of one resource.
+type Explanation struct {
+	plan.Explanation
+	Namespace, Application string
+	Palette                terminal.Palette
+	Width                  int
+	Now                    time.Time
+	// Detailed says all there is to say of each field.
+	Detailed bool
+	Out      *bytes.Buffer
+}
+
+// Columns of a field: the sign, its state, and then the field itself.
+const (
+	stateColumn = 4
+	fieldColumn = stateColumn + len("contested") + 1
+)
+
+// Write writes all of it to Out.
+func (t *Explanation) Write() {
+	t.line(t.Palette.Paint(terminal.Bold, files.NameOf(t.ID, t.Namespace)) + terminal.Visible(" ("+t.Change.APIVersion+")") +
+		" of Application " + t.Namespace + "/" + t.Application)
+	t.line(t.schema())
+	t.missing()
+	t.problem()
+	parent := "-"
+	for _, f := range t.shown() {
+		if f.Parent != parent {
+			parent = f.Parent
+			t.line("")
+			t.line(t.Palette.Paint(terminal.Bold, terminal.Visible(titleOf(parent))))
+		}
+		t.field(f)
+	}
+	t.line("")
+	t.line(t.summary())
+}
+
+func (t *Explanation) line(text string) { fmt.Fprintln(t.Out, strings.TrimRight(text, " ")) }
+
+// schema says whose observer schema holds the resource.
+func (t *Explanation) schema() string {
+	switch {
+	case !t.Desired:
+		return "No longer desired: nothing of it is held."
+	case t.Default:
+		return "Held by the default observer schema: every field of its manifest."
+	default:
+		return "Held by its entry in the observer schema: the fields that are named there."
+	}
+}
+
+// missing says once what is so of every field.
+func (t *Explanation) missing() {
+	if !t.Missing || len(t.Fields) == 0 {
+		return
+	}
+	t.line(t.Palette.Paint(terminal.Purple, "! "+t.Fields[0].Why))
+}
+
+func (t *Explanation) problem() {
+	if t.Change.Problem == nil {
+		return
+	}
+	for i, line := range terminal.Wrap(terminal.Visible(t.Change.Problem.Reason+": "+t.Change.Problem.Error()), t.Width-2) {
+		mark := "  "
+		if i == 0 {
+			mark = "! "
+		}
+		t.line(t.Palette.Paint(terminal.Purple, mark+line))
+	}
+}
+
+// titleOf stands above the fields that have the same parent.
+func titleOf(parent string) string {
+	if parent == "" {
+		return "(top level)"
+	}
+	return parent
+}
+
+// shown leaves out the status, which nobody holds, unless it is asked for; and
+// keeps the fields of one parent together.
+func (t *Explanation) shown() []plan.Field {
+	var fields []plan.Field
+	order := map[string]int{}
+	for _, f := range t.Fields {
+		if !t.Detailed && (isStatus(f) || isOwnMark(f) && (f.Drift == "" || t.Missing)) {
+			continue
+		}
+		if _, known := order[f.Parent]; !known {
+			order[f.Parent] = len(order)
+		}
+		fields = append(fields, f)
+	}
+	slices.SortStableFunc(fields, func(a, b plan.Field) int { return order[a.Parent] - order[b.Parent] })
+	return fields
+}
+
+// isOwnMark tells whether a field is one that Holdfast itself added.
+func isOwnMark(f plan.Field) bool { return f.State == plan.FieldMark }
+
+func isStatus(f plan.Field) bool {
+	return f.State == plan.FieldFree && (f.Path == "status" || strings.HasPrefix(f.Path, "status.") || strings.HasPrefix(f.Path, "status["))
+}
+
+// field is one line, with the writer at its end, and more lines for what does
+// not fit and what is to be said.
+func (t *Explanation) field(f plan.Field) {
+	name := terminal.Visible(strings.TrimPrefix(strings.TrimPrefix(f.Path, f.Parent), "."))
+	head := fmt.Sprintf("  %s %-*s ", signOf(f), fieldColumn-stateColumn-1, f.State)
+	text, whole := t.value(f)
+	writer := t.Writer(f.Writer)
+	room := t.Width - fieldColumn
+	switch {
+	case whole && terminal.Length(name+": "+text)+2+terminal.Length(writer) <= room && writer != "":
+		pad := strings.Repeat(" ", room-terminal.Length(name+": "+text)-terminal.Length(writer))
+		t.line(t.paintState(f, head) + name + ": " + text + pad + t.Palette.Paint(terminal.Dim, writer))
+	case whole && terminal.Length(name+": "+text) <= room:
+		t.line(t.paintState(f, head) + name + ": " + text)
+		t.below(terminal.Dim, writerLine(writer))
+	default:
+		t.line(t.paintState(f, head) + name + ":")
+		t.long(f)
+		t.below(terminal.Dim, writerLine(writer))
+	}
+	t.more(f)
+}
+
+func writerLine(writer string) string {
+	if writer == "" {
+		return ""
+	}
+	return "written by " + writer
+}
+
+// signOf says without words or colour how an observed field is.
+func signOf(f plan.Field) string {
+	switch {
+	case f.State == plan.FieldFree && f.Drift == "", f.State == plan.FieldWatched:
+		return " "
+	case f.Drift == "":
+		return "="
+	case f.Corrected:
+		return "~"
+	default:
+		return "!"
+	}
+}
+
+func (t *Explanation) paintState(f plan.Field, text string) string {
+	switch {
+	case signOf(f) == "~":
+		return t.Palette.Paint(terminal.Yellow, text)
+	case f.State == plan.FieldContested || signOf(f) == "!":
+		return t.Palette.Paint(terminal.Purple, text)
+	case f.State == plan.FieldFree || f.State == plan.FieldWatched:
+		return t.Palette.Paint(terminal.Dim, text)
+	case f.State == plan.FieldHeld:
+		return t.Palette.Paint(terminal.Green, text)
+	default:
+		return t.Palette.Paint(terminal.Cyan, text)
+	}
+}
+
+// more says why, where that is not what the sign and the state say already.
+func (t *Explanation) more(f plan.Field) {
+	why := t.whyOf(f)
+	if t.Missing {
+		return
+	}
+	if t.Detailed || f.Drift != "" || f.State == plan.FieldContested || f.State == plan.FieldAccepted {
+		t.below(terminal.Plain, why)
+	}
+}
+
+// whyOf adds to why a field is, or is not, corrected how often it was.
+func (t *Explanation) whyOf(f plan.Field) string {
+	switch {
+	case f.Next.IsZero():
+		return f.Why
+	case f.Next.After(t.Now):
+		return fmt.Sprintf("%s; corrected %d times, again in %s", f.Why, f.Corrections, terminal.Span(f.Next.Sub(t.Now)))
+	default:
+		return fmt.Sprintf("%s; corrected %d times before", f.Why, f.Corrections)
+	}
+}
+
+// below writes a text under a field.
+func (t *Explanation) below(s terminal.Style, text string) {
+	indent := strings.Repeat(" ", fieldColumn+2)
+	if text == "" {
+		return
+	}
+	for _, line := range terminal.Wrap(terminal.Visible(text), t.Width-len(indent)) {
+		t.line(indent + t.Palette.Paint(s, line))
+	}
+}
+
+// Writer is who wrote a field last, and how long ago.
+func (t *Explanation) Writer(w plan.Writer) string {
+	if w.Manager == "" {
+		return ""
+	}
+	text := terminal.Visible(w.Manager)
+	if w.Subresource != "" {
+		text += terminal.Visible(" (" + w.Subresource + ")")
+	}
+	if !w.At.IsZero() {
+		text += ", " + terminal.Ago(t.Now, w.At)
+	}
+	return text
+}
+
+// summary counts the fields of each state.
+func (t *Explanation) summary() string {
+	var parts []string
+	for _, state := range []plan.FieldState{
+		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldWatched, plan.FieldFree,
+	} {
+		n := 0
+		for _, f := range t.Fields {
+			if f.State == state && !isStatus(f) {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	drifted := 0
+	for _, f := range t.Fields {
+		if f.Drift != "" && !isOwnMark(f) {
+			drifted++
+		}
+	}
+	text := "Fields: " + strings.Join(parts, ", ")
+	if len(parts) == 0 {
+		text = "Fields: none"
+	}
+	if drifted > 0 {
+		text += fmt.Sprintf("; %d drifted", drifted)
+	}
+	return t.Palette.Paint(terminal.Bold, text)
+}

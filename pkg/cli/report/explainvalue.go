@@ -1,0 +1,57 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// value is what is live, and what it is to be, on one line; false if that takes
+// more.
+func (t *Explanation) value(f plan.Field) (string, bool) {
+	live, short := terminal.Inline(f.Live)
+	live = terminal.Visible(live)
+	if !short || f.State == plan.FieldFree || f.State == plan.FieldWatched || f.Live.Equal(f.Desired) {
+		return live, short
+	}
+	desired, alsoShort := terminal.Inline(f.Desired)
+	desired = terminal.Visible(desired)
+	if f.Drift == "" { // accepted in another form, or not known yet
+		if !f.Desired.Set {
+			return live, short
+		}
+		return live + " (desired: " + desired + ")", alsoShort
+	}
+	return live + " → " + desired, alsoShort
+}
+
+// long is a value that takes lines of its own.
+func (t *Explanation) long(f plan.Field) {
+	indent := strings.Repeat(" ", fieldColumn+2)
+	if f.State == plan.FieldFree || f.Live.Equal(f.Desired) || !f.Desired.Set {
+		lines := strings.Split(strings.TrimRight(terminal.Block(f.Live), "\n"), "\n")
+		for i, line := range lines {
+			if !t.Detailed && i == longLines && len(lines) > longLines+1 {
+				t.line(indent + t.Palette.Paint(terminal.Dim, fmt.Sprintf("… %d more lines", len(lines)-i)))
+				return
+			}
+			t.line(indent + terminal.Visible(line))
+		}
+		return
+	}
+	for _, line := range terminal.BlockLines(f.Live, f.Desired) {
+		style := terminal.Plain
+		switch line.Mark {
+		case "-":
+			style = terminal.Red
+		case "+":
+			style = terminal.Green
+		}
+		t.line(indent + t.Palette.Paint(style, line.Mark+" "+terminal.Visible(line.Text)))
+	}
+}
+
+// longLines is how much of a long value is shown where it is one of many.
+const longLines = 6

@@ -1,0 +1,81 @@
+package report
+
+import (
+	"time"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// ExplanationView is what `explain -o json` prints.
+type ExplanationView struct {
+	APIVersion string            `json:"apiVersion" yaml:"apiVersion"`
+	Kind       string            `json:"kind" yaml:"kind"`
+	Resource   plan.ViewResource `json:"resource" yaml:"resource"`
+	// Schema is User or Default.
+	Schema string      `json:"schema" yaml:"schema"`
+	Fields []FieldView `json:"fields" yaml:"fields"`
+}
+
+// FieldView is one field. A value that is absent is not printed; null is.
+type FieldView struct {
+	Path  string          `json:"path" yaml:"path"`
+	State plan.FieldState `json:"state" yaml:"state"`
+	Drift delta.Reason    `json:"drift,omitempty" yaml:"drift,omitempty"`
+	// Corrected is true for drift that is corrected now.
+	Corrected bool `json:"corrected,omitempty" yaml:"corrected,omitempty"`
+
+	Desired *plan.ViewValue `json:"desired,omitempty" yaml:"desired,omitempty"`
+	Live    *plan.ViewValue `json:"live,omitempty" yaml:"live,omitempty"`
+	Writer  *WriterView     `json:"writer,omitempty" yaml:"writer,omitempty"`
+	Why     string          `json:"why" yaml:"why"`
+}
+
+// WriterView is who wrote a field last.
+type WriterView struct {
+	Manager     string `json:"manager" yaml:"manager"`
+	Subresource string `json:"subresource,omitempty" yaml:"subresource,omitempty"`
+	Time        string `json:"time,omitempty" yaml:"time,omitempty"`
+}
+
+// ViewOf is an explanation as programs read it.
+func ViewOf(e plan.Explanation) ExplanationView {
+	v := ExplanationView{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Explanation", Schema: string(v1alpha1.SchemaUser),
+		Resource: plan.ViewResource{APIVersion: e.Change.APIVersion, Kind: e.ID.Kind, Namespace: e.ID.Namespace, Name: e.ID.Name},
+		Fields:   make([]FieldView, len(e.Fields)),
+	}
+	if e.Default {
+		v.Schema = string(v1alpha1.SchemaDefault)
+	}
+	for i, f := range e.Fields {
+		v.Fields[i] = fieldView(f)
+	}
+	return v
+}
+
+func fieldView(f plan.Field) FieldView {
+	return FieldView{
+		Path: f.Path, State: f.State, Drift: f.Drift, Corrected: f.Corrected, Why: f.Why,
+		Desired: viewValue(f.Desired), Live: viewValue(f.Live), Writer: writerView(f.Writer),
+	}
+}
+
+func viewValue(v delta.Value) *plan.ViewValue {
+	if !v.Set {
+		return nil
+	}
+	return &plan.ViewValue{Any: v.Any}
+}
+
+func writerView(w plan.Writer) *WriterView {
+	if w.Manager == "" {
+		return nil
+	}
+	v := &WriterView{Manager: w.Manager, Subresource: w.Subresource}
+	if !w.At.IsZero() {
+		v.Time = w.At.UTC().Format(time.RFC3339)
+	}
+	return v
+}

@@ -1,0 +1,239 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// StatusText writes a status for people.
+type StatusText struct {
+	StatusView
+	Palette terminal.Palette
+	Width   int
+	Now     time.Time
+	Out     *bytes.Buffer
+}
+
+// Write writes all of it to Out.
+func (t *StatusText) Write() {
+	t.headline()
+	t.resources()
+	t.addresses()
+	for _, list := range []struct {
+		title string
+		fits  func(plan.Field) bool
+	}{
+		{"Drifted", func(f plan.Field) bool { return f.Drift != "" && f.State != plan.FieldContested }},
+		{"Contested", func(f plan.Field) bool { return f.State == plan.FieldContested }},
+		{"Accepted in another form", func(f plan.Field) bool { return f.State == plan.FieldAccepted && f.Drift == "" }},
+		{"Learned", func(f plan.Field) bool { return f.State == plan.FieldLearned && f.Drift == "" }},
+		{"Held", func(f plan.Field) bool { return f.State == plan.FieldHeld && f.Drift == "" }},
+	} {
+		t.fields(list.title, list.fits)
+	}
+	t.events()
+	t.next()
+}
+
+func (t *StatusText) line(text string) { fmt.Fprintln(t.Out, strings.TrimRight(text, " ")) }
+
+func (t *StatusText) title(text string) {
+	t.line("")
+	t.line(t.Palette.Paint(terminal.Bold, text))
+}
+
+// wrapped writes a text with a mark before it.
+func (t *StatusText) wrapped(mark, text string) {
+	for _, line := range terminal.Wrap(terminal.Visible(text), t.Width-terminal.Length(mark)) {
+		t.line(mark + line)
+		mark = strings.Repeat(" ", terminal.Length(mark))
+	}
+}
+
+func (t *StatusText) headline() {
+	sign, style, word := "!", terminal.Purple, "not ready: "+t.Reason
+	switch {
+	case t.Ready == "True":
+		sign, style, word = "=", terminal.Green, "ready"
+	case t.Ready != "False" || t.Reason == v1alpha1.ReasonProgressing || t.Reason == v1alpha1.ReasonWaiting:
+		sign, style = "~", terminal.Yellow
+	}
+	t.line(t.Palette.Paint(terminal.Bold, "Application "+t.Application.Namespace+"/"+t.Application.Name) + "  " +
+		t.Palette.Paint(style, sign+" "+terminal.Visible(word)))
+	t.wrapped("  ", t.Message)
+	account := "the default ServiceAccount"
+	if t.ServiceAccount != "" {
+		account = "the ServiceAccount " + t.ServiceAccount
+	}
+	text := "writes with the rights of " + account
+	if t.Created != "" {
+		text = "submitted " + t.since(t.Created) + "; " + text
+	}
+	t.wrapped("  ", text)
+}
+
+// since is how long ago a time of the view was.
+func (t *StatusText) since(text string) string {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return text
+	}
+	return terminal.Ago(t.Now, at)
+}
+
+// resources is a table; what is wrong with a resource stands below it.
+func (t *StatusText) resources() {
+	if len(t.Resources) == 0 {
+		return
+	}
+	rows := [][]string{{"RESOURCE", "HEALTH", "AGE", "CORRECTED", "FIELDS"}}
+	for _, r := range t.Resources {
+		age, corrected := "-", "never"
+		if r.Created != "" {
+			age = strings.TrimSuffix(t.since(r.Created), " ago")
+		}
+		if r.LastCorrection != "" {
+			corrected = t.since(r.LastCorrection)
+		}
+		rows = append(rows, []string{files.NameOf(r.id, t.Application.Namespace), r.Health, age, corrected, countsText(r.Counts)})
+	}
+	t.line("")
+	for i, line := range terminal.Aligned(rows) {
+		if i == 0 {
+			t.line(t.Palette.Paint(terminal.Bold, line))
+			continue
+		}
+		r := t.Resources[i-1]
+		t.line(t.Palette.Paint(healthStyle(r), line))
+		if r.Message != "" {
+			t.wrapped("  ! ", strings.TrimPrefix(r.Reason+": "+r.Message, ": "))
+		}
+	}
+}
+
+func healthStyle(r ResourceView) terminal.Style {
+	switch {
+	case r.Health == "Current" && (r.Reason == "" || r.Message == ""):
+		return terminal.Plain
+	case r.Health == "InProgress" || r.Health == "Terminating":
+		return terminal.Yellow
+	default:
+		return terminal.Purple
+	}
+}
+
+func countsText(counts map[plan.FieldState]int) string {
+	var parts []string
+	for _, state := range []plan.FieldState{plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldFree} {
+		if n := counts[state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (t *StatusText) addresses() {
+	if len(t.services) == 0 {
+		return
+	}
+	t.title("Addresses")
+	for _, name := range slices.Sorted(maps.Keys(t.services)) {
+		t.line("  " + terminal.Visible(name+"  "+t.services[name]))
+	}
+}
+
+// fields lists those of all resources that have one thing in common.
+func (t *StatusText) fields(title string, fits func(plan.Field) bool) {
+	const shown = 10
+	n := 0
+	for _, r := range t.Resources {
+		of := 0
+		for _, f := range r.fields {
+			if !fits(f) {
+				continue
+			}
+			if n++; n > shown {
+				continue
+			}
+			if n == 1 {
+				t.title(title)
+			}
+			if of++; of == 1 {
+				t.line("  " + files.NameOf(r.id, t.Application.Namespace))
+			}
+			t.field(f)
+		}
+	}
+	if n > shown {
+		t.line(fmt.Sprintf("  … and %d more, which explain shows", n-shown))
+	}
+}
+
+// field is one line if it fits: its path, and what became of it.
+func (t *StatusText) field(f plan.Field) {
+	e := Explanation{Now: t.Now, Palette: t.Palette}
+	text, whole := e.value(f)
+	if !whole {
+		text = "(several lines)"
+	}
+	head := "    " + signOf(f) + " " + terminal.Visible(f.Path) + ": "
+	if terminal.Length(head+text) <= t.Width {
+		t.line(head + text)
+	} else {
+		t.line(strings.TrimRight(head, " "))
+		t.line("        " + text)
+	}
+	why := ""
+	switch {
+	case f.State == plan.FieldContested:
+		why = e.whyOf(f)
+	case f.Drift != "":
+		why = cmp.Or(writerLine(e.Writer(f.Writer)), f.Why)
+	case f.State == plan.FieldAccepted && !f.Live.Set:
+		why = f.Why
+	}
+	if why != "" {
+		t.wrapped("        ", why)
+	}
+}
+
+func (t *StatusText) events() {
+	if len(t.Events) == 0 {
+		return
+	}
+	t.title("Last events")
+	for _, event := range t.Events {
+		times := ""
+		if event.Count > 1 {
+			times = fmt.Sprintf(" (%d times)", event.Count)
+		}
+		sign := " "
+		if event.Type == "Warning" {
+			sign = "!"
+		}
+		t.wrapped(fmt.Sprintf("  %s %8s  ", sign, t.since(event.Time)), event.Reason+times+": "+event.Message)
+	}
+}
+
+func (t *StatusText) next() {
+	if len(t.Next) == 0 {
+		return
+	}
+	t.title("What to do")
+	for _, one := range t.Next {
+		t.wrapped("  - ", one.Text)
+		if one.Command != "" {
+			t.line("      " + t.Palette.Paint(terminal.Cyan, terminal.Visible(one.Command))) // whole, to be copied
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package report
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// StatusView is what `status -o json` prints.
+type StatusView struct {
+	APIVersion  string         `json:"apiVersion" yaml:"apiVersion"`
+	Kind        string         `json:"kind" yaml:"kind"`
+	Application plan.ViewOwner `json:"application" yaml:"application"`
+	// Ready is True, False or Unknown; Reason and Message say why.
+	Ready          string         `json:"ready" yaml:"ready"`
+	Reason         string         `json:"reason" yaml:"reason"`
+	Message        string         `json:"message" yaml:"message"`
+	Suspended      bool           `json:"suspended,omitempty" yaml:"suspended,omitempty"`
+	ServiceAccount string         `json:"serviceAccount,omitempty" yaml:"serviceAccount,omitempty"`
+	Created        string         `json:"created,omitempty" yaml:"created,omitempty"`
+	Resources      []ResourceView `json:"resources" yaml:"resources"`
+	Events         []EventView    `json:"events,omitempty" yaml:"events,omitempty"`
+	// Next is what a person can do, if something is wrong.
+	Next []Advice `json:"next,omitempty" yaml:"next,omitempty"`
+
+	services map[string]string
+}
+
+// ResourceView is how one resource is.
+type ResourceView struct {
+	Resource       plan.ViewResource `json:"resource" yaml:"resource"`
+	Health         string            `json:"health" yaml:"health"`
+	Reason         string            `json:"reason,omitempty" yaml:"reason,omitempty"`
+	Message        string            `json:"message,omitempty" yaml:"message,omitempty"`
+	Created        string            `json:"created,omitempty" yaml:"created,omitempty"`
+	LastCorrection string            `json:"lastCorrection,omitempty" yaml:"lastCorrection,omitempty"`
+	// Counts has the number of fields in each state.
+	Counts map[plan.FieldState]int `json:"counts" yaml:"counts"`
+	// Fields are those that are observed, and those that drifted.
+	Fields []FieldView `json:"fields,omitempty" yaml:"fields,omitempty"`
+
+	id     manifest.ID
+	fields []plan.Field
+}
+
+// EventView is one event.
+type EventView struct {
+	Time    string `json:"time" yaml:"time"`
+	Type    string `json:"type" yaml:"type"`
+	Reason  string `json:"reason" yaml:"reason"`
+	Message string `json:"message" yaml:"message"`
+	Count   int32  `json:"count" yaml:"count"`
+}
+
+// StatusOf puts together what the status says and what the live objects show.
+func StatusOf(d files.Decision) StatusView {
+	ready := connection.ReadyIn(d.Application)
+	v := StatusView{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "ApplicationReport",
+		Application: plan.ViewOwner{Namespace: d.Namespace, Name: d.Name},
+		Ready:       ready.Status, Reason: ready.Reason, Message: ready.Message,
+		Suspended: d.Spec.Suspend, ServiceAccount: d.Spec.ServiceAccountName,
+		Created: timeText(d.CreationTimestamp), Resources: []ResourceView{}, services: d.Status.Services,
+	}
+	recorded := map[manifest.ID]v1alpha1.ResourceStatus{}
+	for _, r := range d.Status.Resources {
+		recorded[plan.IDOf(r.ResourceReference)] = r
+	}
+	seen := map[manifest.ID]bool{}
+	for _, change := range d.Changes {
+		explained, _ := d.Explain(change.ID, false)
+		seen[change.ID] = true
+		v.Resources = append(v.Resources, resourceView(explained, recorded[change.ID], d.Live[change.ID]))
+	}
+	for _, r := range d.Status.Resources { // of an Application that is refused
+		if id := plan.IDOf(r.ResourceReference); !seen[id] {
+			e := plan.Explanation{ID: id, Change: plan.Change{APIVersion: r.APIVersion}}
+			v.Resources = append(v.Resources, resourceView(e, r, d.Live[id]))
+		}
+	}
+	return v
+}
+
+func resourceView(e plan.Explanation, recorded v1alpha1.ResourceStatus, live map[string]any) ResourceView {
+	r := ResourceView{
+		Resource: plan.ViewResource{APIVersion: e.Change.APIVersion, Kind: e.ID.Kind, Namespace: e.ID.Namespace, Name: e.ID.Name},
+		Health:   recorded.Health, Reason: recorded.Reason, Message: recorded.Message,
+		Counts: map[plan.FieldState]int{}, id: e.ID, fields: e.Fields,
+	}
+	if recorded.LastCorrection != nil {
+		r.LastCorrection = timeText(*recorded.LastCorrection)
+	}
+	r.look(e, live)
+	r.count(e)
+	return r
+}
+
+// look completes what is on record with how the object is now.
+func (r *ResourceView) look(e plan.Explanation, live map[string]any) {
+	switch {
+	case live != nil:
+		u := unstructured.Unstructured{Object: live}
+		r.Created = timeText(u.GetCreationTimestamp())
+		health, message := plan.Health(live)
+		if r.Health = health; health != "Current" && (r.Message == "" || r.Reason == v1alpha1.ReasonProgressing) {
+			r.Message = message
+		}
+	case e.Change.Problem != nil && e.Change.Problem.Reason == files.UnreadableReason:
+		r.Reason, r.Message = files.UnreadableReason, e.Change.Problem.Message
+	case e.Desired:
+		r.Health = "NotFound"
+		if r.Message == "" {
+			r.Message = "the object is not there"
+		}
+	}
+	switch {
+	case e.Change.Action == plan.Delete:
+		r.Message = "no longer desired: it is deleted"
+	case e.Change.Action == plan.Update && !e.Desired:
+		r.Message = "no longer desired: it is left alone from now on"
+	}
+	if p := e.Change.Problem; p != nil && r.Message == "" {
+		r.Reason, r.Message = p.Reason, p.Error()
+	}
+	if r.Health == "" {
+		r.Health = "Unknown"
+	}
+}
+
+// count counts the fields, and keeps those that have something to say.
+func (r *ResourceView) count(e plan.Explanation) {
+	if e.Missing {
+		r.fields = nil // that the object is not there says it all
+	}
+	for _, f := range e.Fields {
+		if isStatus(f) || isOwnMark(f) {
+			continue
+		}
+		r.Counts[f.State]++
+		if isObserved(f) && !e.Missing {
+			r.Fields = append(r.Fields, fieldView(f))
+		}
+	}
+}
+
+// isObserved tells whether a field is the user's to know of: named in the observer
+// schema, or to be removed.
+func isObserved(f plan.Field) bool { return f.Drift != "" || f.State != plan.FieldFree }
+
+func timeText(t metav1.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}

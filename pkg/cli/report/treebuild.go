@@ -1,0 +1,177 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// Branch is an object and what it owns.
+type Branch struct {
+	name, health, message string
+	created               time.Time
+	children              []*Branch
+}
+
+// TreeOf is an Application with its resources and what these own. What cannot be
+// listed is left out, with a warning.
+func TreeOf(ctx context.Context, c *connection.Cluster, d files.Decision) (*Branch, []string) {
+	ready := connection.ReadyIn(d.Application)
+	root := &Branch{name: "Application " + d.Namespace + "/" + d.Name, health: "Ready", message: ready.Message, created: d.CreationTimestamp.Time}
+	if ready.Status != "True" {
+		root.health = "Not ready: " + ready.Reason
+	} else {
+		root.message = ""
+	}
+	view := StatusOf(d)
+	namespaces := map[string]bool{}
+	byUID := map[types.UID]*Branch{}
+	for _, r := range view.Resources {
+		b := &Branch{name: files.NameOf(r.id, d.Namespace), health: r.Health, message: r.Message}
+		if live := d.Live[r.id]; live != nil {
+			u := unstructured.Unstructured{Object: live}
+			b.created = u.GetCreationTimestamp().Time
+			byUID[u.GetUID()] = b
+			if r.id.Namespace != "" {
+				namespaces[r.id.Namespace] = true
+			}
+		}
+		root.children = append(root.children, b)
+	}
+	var warnings []string
+	for _, namespace := range sortedKeysOf(namespaces) {
+		objects, problems := owned(ctx, c, namespace)
+		warnings = append(warnings, problems...)
+		grow(ctx, c, byUID, objects, d.Namespace)
+	}
+	return root, warnings
+}
+
+func sortedKeysOf(set map[string]bool) []string {
+	keys := make([]string, 0, len(set))
+	for key := range set {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// ownedObject is an object that has an owner.
+type ownedObject struct {
+	resource schema.GroupVersionResource
+	metav1.PartialObjectMetadata
+}
+
+// grow hangs objects below their owners, generation by generation.
+func grow(ctx context.Context, c *connection.Cluster, byUID map[types.UID]*Branch, objects []ownedObject, home string) {
+	for grown := true; grown; {
+		grown = false
+		for _, o := range objects {
+			if byUID[o.UID] != nil {
+				continue
+			}
+			for _, owner := range o.OwnerReferences {
+				if parent := byUID[owner.UID]; parent != nil {
+					b := branchOf(ctx, c, o, home)
+					byUID[o.UID], grown = b, true
+					parent.children = append(parent.children, b)
+					break
+				}
+			}
+		}
+	}
+}
+
+// branchOf reads an object for its health.
+func branchOf(ctx context.Context, c *connection.Cluster, o ownedObject, home string) *Branch {
+	id := manifest.ID{Group: o.resource.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+	b := &Branch{name: files.NameOf(id, home), health: "Unknown", created: o.CreationTimestamp.Time}
+	live, err := c.Own.Resource(o.resource).Namespace(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
+	if err != nil {
+		b.message = c.Explained(err, "get", id.String()).Error()
+		return b
+	}
+	if b.health, b.message = plan.Health(live.Object); b.health == "Current" {
+		b.message = ""
+	}
+	return b
+}
+
+// owned are the objects of a namespace that have an owner, of all kinds that can
+// be listed.
+func owned(ctx context.Context, c *connection.Cluster, namespace string) (objects []ownedObject, warnings []string) {
+	lists, err := discovery.ServerPreferredNamespacedResources(c.Discovery)
+	if err != nil {
+		warnings = append(warnings, "not all kinds are known: "+err.Error())
+	}
+	var mu sync.Mutex
+	var refused []string
+	var reads errgroup.Group
+	reads.SetLimit(connection.ReadsAtOnce)
+	for _, served := range listable(lists) {
+		reads.Go(func() error {
+			list, err := c.Metadata.Resource(served.resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				refused = append(refused, served.resource.GroupResource().String())
+				return nil
+			}
+			for _, item := range list.Items {
+				if len(item.OwnerReferences) > 0 {
+					item.Kind = served.kind
+					objects = append(objects, ownedObject{served.resource, item})
+				}
+			}
+			return nil
+		})
+	}
+	_ = reads.Wait() // the lists keep their errors
+	if len(refused) > 0 {
+		slices.Sort(refused)
+		warnings = append(warnings, fmt.Sprintf("in the namespace %s these cannot be listed, so they are missing here: %s", namespace, strings.Join(refused, ", ")))
+	}
+	slices.SortFunc(objects, func(a, b ownedObject) int {
+		return strings.Compare(a.Kind+"/"+a.Name, b.Kind+"/"+b.Name)
+	})
+	return objects, warnings
+}
+
+type servedKind struct {
+	resource schema.GroupVersionResource
+	kind     string
+}
+
+// listable are the kinds whose objects may be owned. Events are too many, and
+// what is served under two groups counts once.
+func listable(lists []*metav1.APIResourceList) []servedKind {
+	var served []servedKind
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for i := range list.APIResources {
+			r := &list.APIResources[i]
+			if slices.Contains(r.Verbs, "list") && r.Kind != "Event" && gv.Group != "metrics.k8s.io" {
+				served = append(served, servedKind{gv.WithResource(r.Name), r.Kind})
+			}
+		}
+	}
+	return served
+}

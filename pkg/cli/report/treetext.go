@@ -1,0 +1,77 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+)
+
+// TreeText writes a tree, names at the left and what is said of them in columns.
+type TreeText struct {
+	Palette terminal.Palette
+	Now     time.Time
+	Out     *bytes.Buffer
+}
+
+// treeLine is one line of a tree before its columns are aligned.
+type treeLine struct {
+	branch *Branch
+	stem   string // of what hangs below
+	cells  []string
+}
+
+// Write writes a branch and all below it to Out.
+func (t *TreeText) Write(root *Branch) {
+	lines := t.lines(root, "", "")
+	rows := make([][]string, len(lines))
+	for i, l := range lines {
+		rows[i] = l.cells
+	}
+	for i, text := range terminal.Aligned(rows) {
+		b := lines[i].branch
+		fmt.Fprintln(t.Out, t.Palette.Paint(branchStyle(b), text))
+		if b.message == "" {
+			continue
+		}
+		for _, line := range terminal.Wrap(terminal.Visible(b.message), terminal.PlainWidth-terminal.Length(lines[i].stem)-2) {
+			fmt.Fprintln(t.Out, lines[i].stem+t.Palette.Paint(terminal.Dim, "! "+line))
+		}
+	}
+}
+
+func branchStyle(b *Branch) terminal.Style {
+	switch b.health {
+	case "Current", "Ready":
+		return terminal.Plain
+	case "InProgress", "Terminating":
+		return terminal.Yellow
+	default:
+		return terminal.Purple
+	}
+}
+
+// lines are a branch and all below it. first stands before the branch itself,
+// stem before what is below it.
+func (t *TreeText) lines(b *Branch, first, stem string) []treeLine {
+	age := "-"
+	if !b.created.IsZero() {
+		age = terminal.Span(t.Now.Sub(b.created))
+	}
+	below := stem
+	if len(b.children) > 0 {
+		below += "│ "
+	} else {
+		below += "  "
+	}
+	lines := []treeLine{{b, below, []string{first + b.name, b.health, age}}}
+	for i, child := range b.children {
+		if i < len(b.children)-1 {
+			lines = append(lines, t.lines(child, stem+"├─ ", stem+"│  ")...)
+			continue
+		}
+		lines = append(lines, t.lines(child, stem+"└─ ", stem+"   ")...)
+	}
+	return lines
+}

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+const schemaSuggestLong = `Propose an observer schema for a live object, which need not belong to an
+Application. It has the fields that people and their tools wrote, and leaves out
+those that controllers and autoscalers write, with a comment that says who does.
+Read it before you use it: it is made from metadata.managedFields, and knows only
+who wrote what, not what you want.
+
+Exit status:
+  0  printed
+  2  an error, also one in the flags`
+
+const schemaSuggestExample = `
+  # What to hold of a Deployment that an autoscaler scales
+  PROGRAM schema suggest deployment/web > schema.yaml
+`
+
+type schemaSuggestOptions struct {
+	connection connection.Flags
+	streams    Streams
+	kind, name string
+}
+
+func newSchemaSuggestCommand(name string, streams Streams) *cobra.Command {
+	connection := connection.NewFlags()
+	return command{
+		use: "suggest KIND/NAME", short: "Propose an observer schema from a live object",
+		long: schemaSuggestLong, example: schemaSuggestExample,
+		args: exactly("KIND/NAME"), flags: func(flags *pflag.FlagSet) { connection.Add(flags) },
+		options: func(args []string) (runner, error) {
+			kind, name, both := strings.Cut(args[0], "/")
+			if !both || kind == "" || name == "" || strings.Contains(name, "/") {
+				return nil, fmt.Errorf("%q is not KIND/NAME, as deployment/web is", args[0])
+			}
+			return schemaSuggestOptions{connection, streams, kind, name}, nil
+		},
+		completeFlags: map[string]completer{"context": connection.Contexts, "namespace": connection.Namespaces},
+	}.build(name)
+}
+
+func (o schemaSuggestOptions) run(ctx context.Context) error {
+	c, err := o.connection.Connect()
+	if err != nil {
+		return err
+	}
+	gvk, err := o.resolve()
+	if err != nil {
+		return c.Unresolved(err, o.kind)
+	}
+	mapping, err := c.Kinds.Mapping(ctx, gvk)
+	if err != nil {
+		return c.Explained(err, "get", o.kind)
+	}
+	id := manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Name: o.name}
+	if mapping.Namespaced {
+		id.Namespace = c.Namespace
+	}
+	live, err := c.Get(ctx, cluster.Location{ID: id, Mapping: mapping})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("there is no %s", id)
+	}
+	if err != nil {
+		return c.Explained(err, "get", id.String())
+	}
+	return terminal.Write(o.streams.Out, suggestionText(plan.Suggest(live, mapping.Type), o.streams))
+}
+
+// resolve finds the kind that is meant, as kubectl does: by its plural, its short
+// names, and its group.
+func (o schemaSuggestOptions) resolve() (schema.GroupVersionKind, error) {
+	mapper, err := o.connection.ToRESTMapper()
+	if err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	if full, _ := schema.ParseResourceArg(strings.ToLower(o.kind)); full != nil {
+		if gvk, err := mapper.KindFor(*full); err == nil {
+			return gvk, nil
+		}
+	}
+	return mapper.KindFor(schema.ParseGroupResource(strings.ToLower(o.kind)).WithVersion(""))
+}
+
+// suggestionText is a schema with comments that say what was left out.
+func suggestionText(s plan.Suggestion, streams Streams) []byte {
+	var b bytes.Buffer
+	if len(s.LeftOut) > 0 {
+		b.WriteString("# Left out, because others keep writing it:\n")
+		rows := make([][]string, len(s.LeftOut))
+		for i, f := range s.LeftOut {
+			e := report.Explanation{Now: streams.Now()}
+			rows[i] = []string{"#   " + terminal.Visible(f.Path), e.Writer(f.Writer)}
+		}
+		for _, line := range terminal.Aligned(rows) {
+			b.WriteString(line + "\n")
+		}
+	}
+	b.WriteString(terminal.ObjectYAML(s.Entry))
+	return b.Bytes()
+}

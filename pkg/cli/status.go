@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+)
+
+const statusLong = `Say how an Application is: whether it is ready and why not, how each of its
+resources is, which fields drifted, were learned, are accepted in another form or
+are contested, what happened last, and what to do next if something is wrong.
+
+The live objects are read now, with your rights. With -f and --live everything is
+read from files, and no cluster is asked. Values of Secrets are masked.
+
+Exit status:
+  0  it is ready
+  1  it is not
+  2  an error, also one in the flags`
+
+const statusExample = `
+  # How is web?
+  PROGRAM status web
+
+  # From files that kubectl wrote, for example in a bug report
+  PROGRAM status -f application.yaml --live live.yaml
+
+  # For a script
+  PROGRAM status web -o json
+`
+
+type statusFlags struct {
+	target connection.TargetFlags
+	color  string
+	output string
+}
+
+type statusOptions struct {
+	streams Streams
+	program string
+	target  connection.Target
+	palette terminal.Palette
+	print   terminal.Printer // nil: for people
+}
+
+func newStatusCommand(name string, streams Streams) *cobra.Command {
+	f := &statusFlags{target: connection.NewTargetFlags()}
+	return command{
+		use: "status NAME", short: "Say how an Application is, and what to do next",
+		long: statusLong, example: statusExample,
+		args: atMost(1), flags: f.add,
+		options:       func(args []string) (runner, error) { return f.options(name, streams, args) },
+		complete:      f.target.Connection.Named,
+		completeFlags: map[string]completer{"output": oneOf("yaml", "json"), "context": f.target.Connection.Contexts, "namespace": f.target.Connection.Namespaces},
+	}.build(name)
+}
+
+func (f *statusFlags) add(flags *pflag.FlagSet) {
+	f.target.Add(flags)
+	terminal.AddColor(flags, &f.color)
+	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json`")
+}
+
+func (f *statusFlags) options(program string, streams Streams, args []string) (runner, error) {
+	o := statusOptions{streams: streams, program: program}
+	var err error
+	if o.target, args, err = f.target.Options(streams, args); err != nil {
+		return o, err
+	}
+	if len(args) > 0 {
+		return o, connection.ErrNameAndFile
+	}
+	if o.palette, err = terminal.PaletteFor(f.color, streams); err != nil || f.output == "" {
+		return o, err
+	}
+	o.print, err = terminal.PrinterFor(f.output)
+	return o, err
+}
+
+func (o statusOptions) run(ctx context.Context) error {
+	d, c, err := o.target.Decided(ctx)
+	if err != nil {
+		return err
+	}
+	view := report.StatusOf(d)
+	if c != nil {
+		if view.Events, err = report.Events(ctx, c, d.Application); err != nil {
+			warn(o.streams.Err, []string{err.Error()})
+		}
+	}
+	view.Next = report.Advise(d, view, o.program)
+	if err := o.show(view); err != nil {
+		return err
+	}
+	if view.Ready != "True" {
+		return &terminal.Exit{Status: terminal.StatusDifferent}
+	}
+	return nil
+}
+
+func (o statusOptions) show(view report.StatusView) error {
+	if o.print != nil {
+		return o.print(o.streams.Out, view)
+	}
+	var text bytes.Buffer
+	t := &report.StatusText{StatusView: view, Palette: o.palette, Width: terminal.Width(o.streams.Out), Now: o.streams.Now(), Out: &text}
+	t.Write()
+	return terminal.Write(o.streams.Out, text.Bytes())
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+const submitLong = `Make or update an Application from plain manifests.
+
+The files of -f become spec.manifest, those of -O spec.observerSchema. A file may
+also be an Application itself: then it is submitted as it is, with what the flags
+add, and NAME may be left out. Before anything is sent, the manifests and the
+observer schema are checked by the engine that the controller uses; every mistake
+is told with its file, line and column.
+
+It is a server-side apply by the field manager holdfast-cli: nulls of an observer
+schema arrive, and fields that others set, such as spec.suspend, stay. What an
+earlier submit had and this one has not is removed.
+
+In place of manifests, --tosca takes a template and --csar an archive. A template
+in a file is sent whole; an archive in a file of at most 1 MiB is put into a
+ConfigMap that goes with the Application. URLs are fetched by the controller.
+
+With --wait it shows how each resource gets along, until all are ready, one can
+only be helped by you, or the time is over.
+
+Exit status:
+  0  submitted; with --wait: and ready
+  1  with --wait: not ready in time, or stalled
+  2  an error, also one in the flags or in the files`
+
+const submitExample = `
+  # An Application web from the manifests of a directory
+  PROGRAM submit web -f manifests/
+
+  # Hold only the fields that schema.yaml names, and wait until all is ready
+  PROGRAM submit web -f manifests/ -O schema.yaml --wait
+
+  # What would be stored?
+  PROGRAM submit web -f manifests/ --dry-run=client -o yaml
+
+  # From a TOSCA template, with an input
+  PROGRAM submit shop --tosca shop.yaml --input replicas=3
+`
+
+type submitFlags struct {
+	connection connection.Flags
+	source     files.SubmittedFlags
+	dryRun     string
+	output     string
+	// showSecrets prints values of Secrets.
+	showSecrets bool
+	force       bool
+	wait        connection.WaitFlags
+}
+
+type submitOptions struct {
+	submitFlags
+	streams Streams
+	source  files.SubmittedSource
+	// object prints the Application; nil: say what was done.
+	object printers.ResourcePrinter
+}
+
+func newSubmitCommand(name string, streams Streams) *cobra.Command {
+	f := &submitFlags{connection: connection.NewFlags()}
+	return command{
+		use: "submit NAME -f FILE...", short: "Make or update an Application from manifests",
+		long: submitLong, example: submitExample,
+		args: atMost(1), flags: f.add,
+		options:  func(args []string) (runner, error) { return f.options(streams, args) },
+		complete: f.connection.Named,
+		completeFlags: map[string]completer{
+			"output": oneOf("yaml", "json", "name"), "dry-run": oneOf("client", "server", "none"),
+			"hook": oneOf("complete"), "context": f.connection.Contexts, "namespace": f.connection.Namespaces,
+			"adoption":        oneOf("Never", "IfUnowned", "Always"),
+			"deletion-policy": oneOf("Delete", "Orphan"),
+		},
+	}.build(name)
+}
+
+func (f *submitFlags) add(flags *pflag.FlagSet) {
+	f.source.Add(flags)
+	flags.StringVar(&f.dryRun, "dry-run", "none", "`MODE`: client only prints what would be sent, server has the API server check it, and neither stores anything")
+	flags.StringVarP(&f.output, "output", "o", "", "print the Application: `yaml|json|name`")
+	terminal.AddShowSecrets(flags, &f.showSecrets)
+	flags.BoolVar(&f.force, "force-conflicts", false, "take fields over that another field manager has set")
+	f.wait.Add(flags, "until it is ready")
+	f.connection.Add(flags)
+}
+
+func (f *submitFlags) options(streams Streams, args []string) (runner, error) {
+	o := submitOptions{submitFlags: *f, streams: streams}
+	var err error
+	if o.source, err = f.source.Options(streams, args); err != nil {
+		return o, err
+	}
+	switch {
+	case f.dryRun != "none" && f.dryRun != "client" && f.dryRun != "server":
+		return o, fmt.Errorf("--dry-run takes none, client or server, not %q", f.dryRun)
+	case f.dryRun != "none" && f.wait.Wait:
+		return o, errors.New("a dry run stores nothing that --wait could wait for: leave one of them out")
+	}
+	if o.output == "" && f.dryRun == "client" {
+		o.output = "yaml"
+	}
+	if o.output != "" {
+		o.object, err = objectPrinter(o.output)
+	}
+	return o, err
+}
+
+func (o submitOptions) run(ctx context.Context) error {
+	s, err := o.source.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if o.dryRun == "client" {
+		return o.print(ctx, s)
+	}
+	c, err := o.connection.Connect()
+	if err != nil {
+		return err
+	}
+	if err := s.Place(c.Namespace, *o.connection.Namespace); err != nil {
+		return err
+	}
+	if err := s.Check(c.LookUp(ctx, s.App)); err != nil {
+		return err
+	}
+	return o.send(ctx, c, s)
+}
+
+// print shows what would be sent, without any cluster.
+func (o submitOptions) print(_ context.Context, s *files.Submission) error {
+	if err := s.Place(*o.connection.Namespace, *o.connection.Namespace); err != nil {
+		return err
+	}
+	if err := s.Check(plan.Offline()); err != nil {
+		return err
+	}
+	return o.printObject(s.Object())
+}
+
+// printObject prints an Application, with the values of Secrets masked.
+func (o submitOptions) printObject(u *unstructured.Unstructured) error {
+	if !o.showSecrets && files.MaskApplication(u.Object) {
+		warn(o.streams.Err, []string{"values of Secrets are masked in what is printed: --show-secrets shows them"})
+	}
+	return o.object.PrintObj(u, o.streams.Out)
+}
+
+func (o submitOptions) send(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
+	result, err := c.Apply(ctx, s, o.dryRun == "server", o.force)
+	if err != nil {
+		return err
+	}
+	note := result.Done
+	if o.dryRun == "server" {
+		note += " (server dry run)"
+	}
+	switch {
+	case o.object != nil:
+		err = o.printObject(result.Stored)
+	default:
+		_, err = fmt.Fprintf(o.streams.Out, "application.%s/%s %s\n", v1alpha1.GroupVersion.Group, s.Name, note)
+	}
+	if err != nil || !o.wait.Wait {
+		return err
+	}
+	return o.wait.Ready(ctx, c, o.streams, s.Namespace, s.Name)
+}

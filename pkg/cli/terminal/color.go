@@ -1,0 +1,59 @@
+package terminal
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+)
+
+// Style is how a terminal shows a text (ECMA-48, SGR).
+type Style string
+
+// The styles that texts have, each with one meaning in all commands.
+const (
+	Plain  Style = ""
+	Bold   Style = "1"
+	Dim    Style = "2"
+	Red    Style = "31"
+	Green  Style = "32"
+	Yellow Style = "33"
+	Purple Style = "35"
+	Cyan   Style = "36"
+)
+
+// Palette paints, or leaves everything as it is.
+type Palette struct{ on bool }
+
+// PaletteFor is the palette that --color asks for: auto is on only on a
+// terminal that knows colours, and for people who did not switch them off.
+func PaletteFor(color string, streams Streams) (Palette, error) {
+	switch color {
+	case "always":
+		return Palette{true}, nil
+	case "never":
+		return Palette{}, nil
+	case "auto":
+		_, isTerminal := File(streams.Out)
+		return Palette{isTerminal && streams.Getenv("NO_COLOR") == "" && streams.Getenv("TERM") != "dumb"}, nil
+	default:
+		return Palette{}, fmt.Errorf("there is no colour mode %q: --color takes auto, always or never", color)
+	}
+}
+
+// Paint shows a text in a style, or as it is.
+func (p Palette) Paint(s Style, text string) string {
+	if !p.on || text == "" || s == Plain {
+		return text
+	}
+	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+}
+
+// AddColor adds --color.
+func AddColor(flags *pflag.FlagSet, color *string) {
+	flags.StringVar(color, "color", "auto", "use colours: `auto|always|never`; auto is on a terminal, unless NO_COLOR is set")
+}
+
+// AddShowSecrets adds --show-secrets.
+func AddShowSecrets(flags *pflag.FlagSet, show *bool) {
+	flags.BoolVar(show, "show-secrets", false, "show values of Secrets, where you may read them")
+}

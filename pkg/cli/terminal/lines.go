@@ -1,0 +1,94 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"holdfast.dev/holdfast/pkg/delta"
+)
+
+// MarkedLine is a line of a value: "-" as it is, "+" as it is desired, " " both.
+type MarkedLine struct{ Mark, Text string }
+
+// BlockLines compares two values by line. A text and a map that reads like it
+// are told apart by the quotes of the text.
+func BlockLines(before, after delta.Value) []MarkedLine {
+	if changed := changedLines(Block(before), Block(after)); len(changed) > 0 {
+		return changed
+	}
+	return changedLines(encoded(nodeOf(before.Any)), encoded(nodeOf(after.Any)))
+}
+
+// changedLines compares two texts by line. Of a long text it has what is near a
+// change, and "…" for what lies between.
+func changedLines(before, after string) []MarkedLine {
+	unified := string(diff.Diff("live", []byte(before), "desired", []byte(after)))
+	var changed []MarkedLine
+	for i, line := range strings.Split(strings.TrimSuffix(unified, "\n"), "\n") {
+		switch {
+		case i < 3: // the names of the two
+		case strings.HasPrefix(line, "@@"):
+			if len(changed) > 0 {
+				changed = append(changed, MarkedLine{" ", "…"})
+			}
+		case strings.HasPrefix(line, `\`):
+			changed = append(changed, MarkedLine{" ", "(no line break at the end)"})
+		case line != "":
+			changed = append(changed, MarkedLine{line[:1], line[1:]})
+		}
+	}
+	return changed
+}
+
+// Wrap breaks a text into lines at spaces. A longer word stays whole, so that
+// it can be copied.
+func Wrap(text string, width int) []string {
+	var lines []string
+	for paragraph := range strings.Lines(text) {
+		line := ""
+		for _, word := range strings.Fields(paragraph) {
+			if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+				lines = append(lines, line)
+				line = ""
+			}
+			line = strings.TrimPrefix(line+" "+word, " ")
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Plural is a number of things: 1 field, 2 fields.
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Aligned puts cells into columns.
+func Aligned(rows [][]string) []string {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], Length(cell))
+		}
+	}
+	lines := make([]string, len(rows))
+	for i, row := range rows {
+		for k, cell := range row {
+			lines[i] += cell + strings.Repeat(" ", widths[k]-Length(cell)+2)
+		}
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return lines
+}
+
+// Length is how many characters a text has.
+func Length(text string) int { return utf8.RuneCountInString(text) }

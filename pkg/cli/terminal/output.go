@@ -1,0 +1,79 @@
+package terminal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// Printer writes values for programs, one document each, all or none of them.
+type Printer func(w io.Writer, values ...any) error
+
+// PrinterFor is the printer that -o names.
+func PrinterFor(output string) (Printer, error) {
+	switch output {
+	case "yaml":
+		return PrintYAML, nil
+	case "json":
+		return PrintJSON, nil
+	default:
+		return nil, fmt.Errorf("there is no output format %q: -o takes yaml or json", output)
+	}
+}
+
+// PrintJSON prints values as JSON.
+func PrintJSON(w io.Writer, values ...any) error {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	for _, value := range values {
+		if err := encoder.Encode(value); err != nil {
+			return fmt.Errorf("writing JSON: %w", err)
+		}
+	}
+	return Write(w, b.Bytes())
+}
+
+// PrintYAML prints values as YAML.
+func PrintYAML(w io.Writer, values ...any) error {
+	var b bytes.Buffer
+	for i, value := range values {
+		if i > 0 {
+			b.WriteString("---\n")
+		}
+		document, err := yamlOf(value)
+		if err != nil {
+			return fmt.Errorf("writing YAML: %w", err)
+		}
+		b.Write(document)
+	}
+	return Write(w, b.Bytes())
+}
+
+func yamlOf(value any) ([]byte, error) {
+	if view, ok := value.(plan.View); ok {
+		return view.YAML()
+	}
+	var b bytes.Buffer
+	encoder := yaml.NewEncoder(&b)
+	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), encoder.Close()
+}
+
+// Write writes all of a text.
+func Write(w io.Writer, text []byte) error {
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("writing the output: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Visible writes out what would act on a terminal instead of being shown on it,
+// or would look like something else: control characters, marks that change the
+// direction of text, spaces that are none. Line breaks and tabs stay.
+func Visible(text string) string {
+	if strings.IndexFunc(text, hidden) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case !hidden(r):
+			b.WriteRune(r)
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+func hidden(r rune) bool {
+	return r != '\n' && r != '\t' && (r == utf8.RuneError || !unicode.IsPrint(r))
+}

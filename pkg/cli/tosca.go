@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/tosca"
+)
+
+const toscaLong = `Check TOSCA templates and CSAR archives.
+
+"PROGRAM translate" prints what they become. docs/tosca.md says what is supported.`
+
+func newToscaCommand(name string, streams Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "tosca", Short: "Check TOSCA templates and CSAR archives", Long: reflow(examples(name, toscaLong)),
+		Args: knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newToscaValidateCommand(name, streams))
+	return cmd
+}
+
+const toscaValidateLong = `Find all mistakes of TOSCA templates and CSAR archives.
+
+No cluster is asked. Inputs need no values; those that are given are checked. Each
+mistake is told with its file, line, column and path; -o adds its code and is for
+programs. Warnings are about what has no effect.
+
+Exit status:
+  0  no mistakes, perhaps warnings
+  2  mistakes; or an error in the flags or files`
+
+const toscaValidateExample = `
+  # Can these be translated?
+  PROGRAM tosca validate shop.yaml shop.csar
+
+  # With these values for the inputs?
+  PROGRAM tosca validate shop.yaml --inputs inputs.yaml
+
+  # The mistakes for an editor or a script
+  PROGRAM tosca validate shop.yaml -o json
+`
+
+type toscaValidateFlags struct {
+	template toscaFlags
+	output   string
+}
+
+type toscaValidateOptions struct {
+	streams  Streams
+	files    []string
+	template toscaOptions
+	print    terminal.Printer // nil: for people
+}
+
+func newToscaValidateCommand(name string, streams Streams) *cobra.Command {
+	f := &toscaValidateFlags{}
+	return command{
+		use: "validate FILE|URL|-...", short: "Find all mistakes of templates and archives",
+		long: toscaValidateLong, example: toscaValidateExample,
+		args: atLeast("FILE"), flags: f.add,
+		options:       func(args []string) (runner, error) { return f.options(streams, args) },
+		completeFlags: map[string]completer{"output": oneOf("yaml", "json")},
+	}.build(name)
+}
+
+func (f *toscaValidateFlags) add(flags *pflag.FlagSet) {
+	f.template.add(flags)
+	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json`")
+}
+
+func (f *toscaValidateFlags) options(streams Streams, args []string) (runner, error) {
+	o := toscaValidateOptions{streams: streams, files: files.Once(args)}
+	var err error
+	if f.output != "" {
+		if o.print, err = terminal.PrinterFor(f.output); err != nil {
+			return o, err
+		}
+	}
+	o.template, err = f.template.options(streams)
+	return o, err
+}
+
+// Finding is what `tosca validate -o json` says of one mistake or warning.
+type Finding struct {
+	Severity string `json:"severity" yaml:"severity"` // error, warning
+	File     string `json:"file" yaml:"file"`
+	Line     int    `json:"line,omitempty" yaml:"line,omitempty"`
+	Column   int    `json:"column,omitempty" yaml:"column,omitempty"`
+	Path     string `json:"path,omitempty" yaml:"path,omitempty"`
+	Code     string `json:"code,omitempty" yaml:"code,omitempty"`
+	Message  string `json:"message" yaml:"message"`
+}
+
+func findingOf(severity string, e tosca.Error) Finding {
+	return Finding{severity, e.File, e.Line, e.Col, e.Path, string(e.Code), e.Msg}
+}
+
+func (o toscaValidateOptions) run(ctx context.Context) error {
+	findings, faults := []Finding{}, []error(nil)
+	for _, file := range o.files {
+		warnings, err := o.template.validate(ctx, file)
+		mistakes := tosca.Errors(err)
+		if err != nil && len(mistakes) == 0 {
+			return err // a file that cannot be read, or an end of ctx
+		}
+		for _, warning := range warnings {
+			findings = append(findings, findingOf("warning", warning))
+		}
+		for _, mistake := range mistakes {
+			findings = append(findings, findingOf("error", *mistake))
+			faults = append(faults, mistake)
+		}
+		if o.print != nil {
+			continue
+		}
+		warn(o.streams.Err, warningTexts(warnings))
+		if err == nil {
+			fmt.Fprintln(o.streams.Out, terminal.Visible(file)+": no mistakes")
+		}
+	}
+	if o.print == nil {
+		return errors.Join(faults...)
+	}
+	if err := o.print(o.streams.Out, findings); err != nil || len(faults) == 0 {
+		return err
+	}
+	return &terminal.Exit{Status: terminal.StatusFailed}
+}

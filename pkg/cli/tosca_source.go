@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/internal/version"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	remote "holdfast.dev/holdfast/pkg/fetch"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/source"
+	"holdfast.dev/holdfast/pkg/tosca"
+)
+
+// toscaFlags say with what a template is translated.
+type toscaFlags struct {
+	values                []string
+	file                  string
+	networks              []string
+	strict, ignoreForeign bool
+}
+
+func (f *toscaFlags) add(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.values, "input", nil, "`NAME=VALUE` of an input, as YAML; may be given several times")
+	flags.StringVar(&f.file, "inputs", "", "`FILE` with a map of inputs; --input wins over it")
+	flags.StringArrayVar(&f.networks, "allow-url-network", nil, "`NETWORK`, such as 10.1.0.0/16, from which URLs are fetched although it is not public")
+	flags.BoolVar(&f.strict, "strict-concat", false, "put no space between a key and its value in concat")
+	flags.BoolVar(&f.ignoreForeign, "ignore-foreign-nodes", false, "leave out nodes that are no Kubernetes objects")
+}
+
+// toscaOptions read templates and translate them.
+type toscaOptions struct {
+	in        io.Reader
+	inputFile string
+	values    map[string]tosca.Input
+	options   tosca.Options
+	fetcher   source.Fetcher
+}
+
+func (f *toscaFlags) options(streams Streams) (toscaOptions, error) {
+	o := toscaOptions{
+		in: streams.In, inputFile: f.file, values: map[string]tosca.Input{},
+		options: tosca.Options{StrictConcat: f.strict, IgnoreForeignNodes: f.ignoreForeign, QuoteFetched: true},
+	}
+	var err error
+	if o.fetcher, err = fetcherFor(f.networks); err != nil {
+		return o, err
+	}
+	for _, pair := range f.values {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return o, errors.New("--input takes NAME=VALUE, and one has no name or no '='")
+		}
+		if _, twice := o.values[name]; twice {
+			return o, fmt.Errorf("--input gives %q twice: keep one of them", name)
+		}
+		o.values[name] = tosca.TextInput(value, false)
+	}
+	return o, nil
+}
+
+// fetcherFor fetches for a person at their own machine: every https URL, but from
+// this machine and networks like it only where they are named. A template that
+// somebody else wrote can name URLs, too.
+func fetcherFor(networks []string) (source.Fetcher, error) {
+	options := remote.Options{Anywhere: true, UserAgent: "holdfast/" + version.String()}
+	for _, text := range networks {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("--allow-url-network takes a network like 10.1.0.0/16, not %q", text)
+		}
+		options.Networks = append(options.Networks, network.Masked())
+	}
+	return remote.New(options)
+}
+
+func (o toscaOptions) translate(ctx context.Context, file string, raw bool) (tosca.Result, error) {
+	source, options, inputs, err := o.prepare(ctx, file)
+	if err != nil {
+		return tosca.Result{}, err
+	}
+	defer options.close()
+	options.Raw = raw
+	return tosca.Translate(ctx, source, inputs, options.Options)
+}
+
+func (o toscaOptions) validate(ctx context.Context, file string) ([]tosca.Warning, error) {
+	source, options, inputs, err := o.prepare(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer options.close()
+	result, err := tosca.Validate(ctx, source, inputs, options.Options)
+	return result.Warnings, err
+}
+
+// opened are options that hold a directory open.
+type opened struct {
+	tosca.Options
+
+	root *os.Root
+}
+
+func (o opened) close() {
+	if o.root != nil {
+		_ = o.root.Close() // it was only read from
+	}
+}
+
+// prepare reads the template and the inputs.
+func (o toscaOptions) prepare(ctx context.Context, file string) (tosca.Source, opened, map[string]tosca.Input, error) {
+	inputs, inputsErr := o.inputs()
+	source, err := o.source(ctx, file)
+	if err = errors.Join(err, inputsErr); err != nil {
+		return source, opened{}, nil, err
+	}
+	with := opened{Options: o.options}
+	if file != files.Stdin && source.URL == "" {
+		if with.root, err = os.OpenRoot(filepath.Dir(file)); err != nil {
+			return source, opened{}, nil, files.Unreadable(filepath.Dir(file), err)
+		}
+	}
+	with.Resolver = beside{with.root, o.fetcher}
+	return source, with, inputs, nil
+}
+
+// source reads a template or archive.
+func (o toscaOptions) source(ctx context.Context, file string) (tosca.Source, error) {
+	const most = 8 << 20 // archives are not larger, templates are smaller
+	switch {
+	case file == files.Stdin:
+		data, err := io.ReadAll(io.LimitReader(o.in, most+1))
+		return tosca.Source{Name: files.StdinName, Data: data}, err
+	case files.IsURL(file):
+		page, err := o.fetcher.Get(ctx, file, remote.Page{})
+		if err != nil {
+			return tosca.Source{}, fmt.Errorf("%s: %w", file, err)
+		}
+		return tosca.Source{Name: file, Data: page.Data, URL: file}, nil
+	}
+	data, err := readUpTo(most, func() (*os.File, error) { return os.Open(file) })
+	if err != nil {
+		return tosca.Source{}, files.Unreadable(file, err)
+	}
+	return tosca.Source{Name: file, Data: data}, nil
+}
+
+// readUpTo reads a file, and one byte more than the limit of one that is larger:
+// whoever reads it on refuses it.
+func readUpTo(most int64, open func() (*os.File, error)) ([]byte, error) {
+	file, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, most+1))
+}
+
+// inputs are those of the file and of the flags.
+func (o toscaOptions) inputs() (map[string]tosca.Input, error) {
+	inputs := map[string]tosca.Input{}
+	if o.inputFile != "" {
+		data, err := os.ReadFile(o.inputFile)
+		if err != nil {
+			return nil, files.Unreadable(o.inputFile, err)
+		}
+		documents, err := manifest.Read(o.inputFile, data)
+		if err != nil {
+			return nil, err
+		}
+		for _, document := range documents {
+			for name, value := range document.Value {
+				inputs[name] = tosca.Input{Value: value}
+			}
+		}
+	}
+	for name, value := range o.values {
+		inputs[name] = value
+	}
+	return inputs, nil
+}
+
+// beside is a tosca.Resolver of what is in the directory of a template or below
+// it, and of URLs. A template that somebody else wrote
+// reads no other file.
+type beside struct {
+	root    *os.Root
+	fetcher source.Fetcher
+}
+
+// Resolve implements tosca.Resolver.
+func (b beside) Resolve(ctx context.Context, location string) ([]byte, error) {
+	const most = 1 << 20
+	switch {
+	case files.IsURL(location):
+		page, err := b.fetcher.Get(ctx, location, remote.Page{})
+		return page.Data, err
+	case b.root == nil:
+		return nil, errors.New("a template from standard input imports no files")
+	case !filepath.IsLocal(filepath.FromSlash(location)):
+		return nil, errors.New("is outside the directory of the template")
+	}
+	data, err := readUpTo(most, func() (*os.File, error) { return b.root.Open(filepath.FromSlash(location)) })
+	var path *fs.PathError
+	if errors.As(err, &path) && !errors.Is(err, fs.ErrNotExist) {
+		err = path.Err // without the name, which the message has
+	}
+	return data, err
+}

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/tosca"
+)
+
+const translateLong = `Print the manifests that a TOSCA template or a CSAR archive is translated to.
+
+No cluster is asked. What FILE is, its content tells: a template, or an archive
+(zip, tar, tar.gz). A template may import files that are in its directory or
+below. URLs, also those of imports, must begin with https:// and lead to public
+addresses; --allow-url-network names networks that may be reached all the same.
+Manifests are printed whole, values of Secrets too, in the order in which
+the requirements of the template want them. Warnings and the outputs of the
+template go to standard error. docs/tosca.md says what is supported.
+
+Exit status:
+  0  printed
+  2  an error, also one in the flags or in the template`
+
+const translateExample = `
+  # The manifests of a template, with a value for one of its inputs
+  PROGRAM translate shop.yaml --input replicas=3
+
+  # Those of an archive, as a List for programs
+  PROGRAM translate shop.csar --inputs inputs.yaml -o json
+
+  # The text of each node before it is read as YAML
+  PROGRAM translate shop.yaml --raw --input replicas=3
+`
+
+type translateFlags struct {
+	template toscaFlags
+	output   string
+	raw      bool
+}
+
+type translateOptions struct {
+	streams  Streams
+	file     string
+	template toscaOptions
+	raw      bool
+	json     bool
+}
+
+func newTranslateCommand(name string, streams Streams) *cobra.Command {
+	f := &translateFlags{}
+	return command{
+		use: "translate FILE|URL|- [--input NAME=VALUE]...", short: "Print what a TOSCA template or CSAR becomes",
+		long: translateLong, example: translateExample,
+		args: exactly("FILE"), flags: f.add,
+		options:       func(args []string) (runner, error) { return f.options(streams, args[0]) },
+		completeFlags: map[string]completer{"output": oneOf("yaml", "json")},
+	}.build(name)
+}
+
+func (f *translateFlags) add(flags *pflag.FlagSet) {
+	f.template.add(flags)
+	flags.StringVarP(&f.output, "output", "o", "yaml", "format of what is printed: `yaml|json`; json is a List")
+	flags.BoolVar(&f.raw, "raw", false, "print the text of each node as it is, to find mistakes in templates")
+}
+
+func (f *translateFlags) options(streams Streams, file string) (runner, error) {
+	o := translateOptions{streams: streams, file: file, raw: f.raw, json: f.output == "json"}
+	if _, err := terminal.PrinterFor(f.output); err != nil {
+		return o, err
+	}
+	var err error
+	o.template, err = f.template.options(streams)
+	return o, err
+}
+
+func (o translateOptions) run(ctx context.Context) error {
+	result, err := o.template.translate(ctx, o.file, o.raw)
+	warn(o.streams.Err, warningTexts(result.Warnings))
+	if err != nil {
+		return err
+	}
+	if err := o.print(result); err != nil {
+		return err
+	}
+	o.tellOutputs(result.Outputs)
+	return nil
+}
+
+func (o translateOptions) print(result tosca.Result) error {
+	if o.raw {
+		return terminal.Write(o.streams.Out, rawTexts(result.Texts))
+	}
+	if o.json {
+		items := result.Objects
+		if items == nil {
+			items = []map[string]any{} // a List has items
+		}
+		return terminal.PrintJSON(o.streams.Out, map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+	}
+	var text bytes.Buffer
+	for i, object := range result.Objects {
+		if i > 0 {
+			text.WriteString("---\n")
+		}
+		text.WriteString(terminal.ObjectYAML(object))
+	}
+	return terminal.Write(o.streams.Out, text.Bytes())
+}
+
+// rawTexts are the texts of nodes, each below a line that names it.
+func rawTexts(texts []tosca.Text) []byte {
+	var all bytes.Buffer
+	for _, text := range texts {
+		fmt.Fprintf(&all, "# %s, line %d\n%s", text.Node, text.Line, text.Text)
+		if !bytes.HasSuffix(all.Bytes(), []byte("\n")) {
+			all.WriteByte('\n')
+		}
+	}
+	return all.Bytes()
+}
+
+func (o translateOptions) tellOutputs(outputs []tosca.Output) {
+	for _, output := range outputs {
+		fmt.Fprintln(o.streams.Err, terminal.Visible("output "+output.Name+": "+outputText(output)))
+	}
+}
+
+func outputText(output tosca.Output) string {
+	switch output.State {
+	case tosca.Available:
+		if line, ok := terminal.Inline(delta.Some(output.Value)); ok {
+			return line
+		}
+		return fmt.Sprintf("%q", output.Value)
+	case tosca.Hidden:
+		return "(hidden, because it is made of a sensitive input)"
+	default:
+		return "(not available before it runs)"
+	}
+}
+
+func warningTexts(warnings []tosca.Warning) []string {
+	texts := make([]string, len(warnings))
+	for i, warning := range warnings {
+		texts[i] = warning.Error()
+	}
+	return texts
+}
