@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	"errors"
-	goflag "flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -13,27 +12,33 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register"                         // --logging-format=json
+	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection" // leader_election_*
+	_ "k8s.io/component-base/metrics/prometheus/restclient"              // rest_client_*
+	_ "k8s.io/component-base/metrics/prometheus/workqueue"               // workqueue_*
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/internal/version"
+	"holdfast.dev/holdfast/pkg/builtin"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() {
+		stop() // a second signal ends the process at once
+		klog.FromContext(ctx).Info("Ending: finishing what is being done")
+	})
 	err := run(ctx, os.Args[1:])
 	stop()
+	logs.FlushLogs()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "holdfast-controller:", err)
 		os.Exit(1)
 	}
-}
-
-type flags struct {
-	kubeconfig string
-	version    bool
-	options    controller.Options
 }
 
 func run(ctx context.Context, args []string) error {
@@ -48,43 +53,52 @@ func run(ctx context.Context, args []string) error {
 		fmt.Println("holdfast-controller", version.String())
 		return nil
 	}
+	if err := logsapi.ValidateAndApply(f.logging, nil); err != nil {
+		return err
+	}
 	config, err := configOf(f.kubeconfig)
 	if err != nil {
 		return err
 	}
 	config.UserAgent = "holdfast-controller/" + version.String()
+	return hold(ctx, config, f)
+}
+
+// hold runs the controller and what belongs to it until the context ends.
+func hold(ctx context.Context, config *rest.Config, f *flags) error {
 	client, err := cluster.NewClient(config)
 	if err != nil {
 		return err
 	}
+	if f.options.Selection, err = f.selection(); err != nil {
+		return err
+	}
+	f.options.Templates = builtin.Templates()
+	f.options.Metrics = controller.NewMetrics()
 	klog.FromContext(ctx).Info("Starting", "version", version.String(), "server", config.Host)
-	return controller.New(client, f.options).Run(ctx)
-}
-
-func parse(args []string) (flags, error) {
-	var f flags
-	set := pflag.NewFlagSet("holdfast-controller", pflag.ContinueOnError)
-	set.StringVar(&f.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "file that says how to reach the API server; empty: as the Pod that this runs in")
-	set.IntVar(&f.options.Concurrency, "concurrency", 16, "how many Applications are handled at the same time")
-	set.StringVar(&f.options.DefaultServiceAccount, "default-service-account", "holdfast-applier",
-		"ServiceAccount in the Application's namespace whose rights are used when the Application names none")
-	set.BoolVar(&f.version, "version", false, "print the version and exit")
-	logging := goflag.NewFlagSet("", goflag.ContinueOnError)
-	klog.InitFlags(logging)
-	set.AddGoFlag(logging.Lookup("v"))
-	set.Usage = func() {
-		fmt.Fprintf(os.Stderr, "holdfast-controller holds the Applications of a cluster.\n\nUsage: holdfast-controller [flags]\n\n%s", set.FlagUsagesWrapped(80))
+	election, err := f.candidate(config)
+	if err != nil {
+		return err
 	}
-	if err := set.Parse(args); err != nil {
-		return f, err
+	f.options.Leading = election.leading
+	callbacks, err := newCallbacks(f.callback, config)
+	if err != nil {
+		return err
 	}
-	if set.NArg() > 0 {
-		return f, fmt.Errorf("takes no arguments, only flags: %q", set.Args())
+	f.options.Callback = callbacks.callback
+	c := controller.New(client, f.options)
+	stopServing, err := serve(ctx, f, c)
+	if err != nil {
+		return err
 	}
-	if f.options.Concurrency < 1 {
-		return f, fmt.Errorf("--concurrency is %d, must be at least 1", f.options.Concurrency)
+	defer stopServing()
+	if err := callbacks.serve(ctx, client, c, f.options.Metrics); err != nil {
+		return err
 	}
-	return f, nil
+	if f.configFile != "" {
+		go f.followConfiguration(ctx, c)
+	}
+	return election.run(ctx, c.Run)
 }
 
 // configOf says how to reach the API server.

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+)
+
+// mount is a ConfigMap as a kubelet mounts it: the file is a link into a directory
+// that is a link, and a new version is another directory.
+type mount struct {
+	t        *testing.T
+	dir      string
+	versions int
+}
+
+func (m *mount) file() string { return filepath.Join(m.dir, "config.yaml") }
+
+// write puts a new version in place, all at once.
+func (m *mount) write(text string) {
+	m.t.Helper()
+	m.versions++
+	version := "..version-" + strconv.Itoa(m.versions)
+	require.NoError(m.t, os.Mkdir(filepath.Join(m.dir, version), 0o700))
+	require.NoError(m.t, os.WriteFile(filepath.Join(m.dir, version, "config.yaml"), []byte(text), 0o600))
+	next := filepath.Join(m.dir, "..next")
+	require.NoError(m.t, os.Symlink(version, next))
+	require.NoError(m.t, os.Rename(next, filepath.Join(m.dir, "..data")))
+	if m.versions == 1 {
+		require.NoError(m.t, os.Symlink("..data/config.yaml", m.file()))
+		return
+	}
+	require.NoError(m.t, os.RemoveAll(filepath.Join(m.dir, "..version-"+strconv.Itoa(m.versions-1))))
+}
+
+func configured(fields string) string {
+	return "apiVersion: holdfast.dev/v1alpha1\nkind: ControllerConfiguration\n" + fields
+}
+
+func watching(namespaces ...string) string {
+	return configured("watchNamespaces: [" + strings.Join(namespaces, ", ") + "]\n")
+}
+
+func TestWhatIsSelectedChangesWhileTheProcessRuns(t *testing.T) {
+	c, one := ours(t)
+	two := c.Namespace(t)
+	inNamespace(t, c, two)
+	m := &mount{t: t, dir: t.TempDir()}
+	m.write(watching(one))
+	p := start(t, c, "--leader-elect=false", "--config="+m.file(), "-v=1")
+	p.Says(leads)
+	for _, namespace := range []string{one, two} {
+		submit(t, c, namespace, "app", "team: web")
+	}
+	awaitReady(t, c, one, "app")
+	assert.Empty(t, objects(t, c, two), "that namespace is not looked at")
+
+	selects := 0
+	selectAnew := func(text string) {
+		m.write(text)
+		selects++
+		p.until("the new selection", func() bool { return strings.Count(p.Log(), "Selecting Applications anew") == selects })
+	}
+	t.Run("a namespace that is selected is looked at, without a restart", func(t *testing.T) {
+		mark := c.Mark()
+		selectAnew(watching(one, two))
+		awaitReady(t, c, two, "app")
+		for _, r := range since(t, c, mark) {
+			assert.False(t, r.Verb == "list" && r.Namespace == one, "the other namespace's watches go on: %s", r)
+		}
+	})
+	t.Run("a namespace that is not selected any more is left alone", func(t *testing.T) {
+		mark := c.Mark()
+		selectAnew(watching(two))
+		drift(t, c, one, "app")
+		drift(t, c, two, "app")
+		awaitCorrected(t, c, two, "app")
+		kubectl(t, c, "", "delete", "application", "app", "-n", two, "--timeout=60s")
+		assert.Equal(t, "theirs", key(t, c, one, "app"))
+		assert.NotEmpty(t, kubectl(t, c, "", "get", "application", "app", "-n", one, "--output=jsonpath={.metadata.finalizers}"), "nothing is released")
+		for _, r := range since(t, c, mark).Writes() {
+			assert.NotEqual(t, one, r.Namespace, "%s", r)
+		}
+	})
+	t.Run("a file that is wrong changes nothing", func(t *testing.T) {
+		for _, wrong := range []struct{ text, says string }{
+			{configured("watchNamespace: [x]"), "watchNamespace"},
+			{configured("watchNamespaces: [Not_A_Name]"), "Not_A_Name"},
+			{configured("selector: '=='"), "selector"},
+			{"{", "yaml"},
+		} {
+			before := strings.Count(p.Log(), "Keeping the configuration as it is")
+			m.write(wrong.text)
+			p.until("a complaint", func() bool { return strings.Count(p.Log(), "Keeping the configuration as it is") > before })
+			lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
+			assert.Contains(t, lines[len(lines)-1], wrong.says)
+			assert.Contains(t, lines[len(lines)-1], m.file())
+		}
+		submit(t, c, two, "again", "team: web")
+		awaitReady(t, c, two, "again")
+	})
+	t.Run("a label selector", func(t *testing.T) {
+		selectAnew(configured("selector: team=web\n"))
+		awaitReady(t, c, one, "app")
+		awaitCorrected(t, c, one, "app")
+		submit(t, c, one, "other", "team: shop")
+		submit(t, c, one, "last", "team: web")
+		awaitReady(t, c, one, "last")
+		assert.NotContains(t, objects(t, c, one), "configmap/other")
+
+		kubectl(t, c, "", "label", "application", "app", "team=shop", "--overwrite", "-n", one)
+		eventually(t, "the end of the watch's interest", func() bool {
+			drift(t, c, one, "app")
+			drift(t, c, one, "last")
+			awaitCorrected(t, c, one, "last")
+			return key(t, c, one, "app") == "theirs"
+		})
+	})
+}
+
+func TestRightsInTheWatchedNamespacesAreEnough(t *testing.T) {
+	c, namespace := ours(t)
+	other := c.Namespace(t)
+	inNamespace(t, c, other)
+	kubectl(t, c, fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: controller, namespace: %[1]s}
+rules:
+- {apiGroups: [holdfast.dev], resources: [applications], verbs: [get, list, watch, patch]}
+- {apiGroups: [holdfast.dev], resources: [applications/status], verbs: [patch]}
+- {apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create, get, update]}
+- {apiGroups: [""], resources: [serviceaccounts], verbs: [impersonate]}
+- {apiGroups: [""], resources: [configmaps], verbs: [list, watch]}`, namespace), "apply", "--server-side", "--filename=-")
+	kubectl(t, c, "", "create", "serviceaccount", "controller", "-n", namespace)
+	kubectl(t, c, "", "create", "rolebinding", "controller", "-n", namespace, "--role=controller", "--serviceaccount="+namespace+":controller")
+	p := start(t, c, append(elected(namespace), "--kubeconfig="+kubeconfigOf(t, c, namespace, "controller"))...)
+	p.Says(leads)
+
+	submit(t, c, namespace, "app", "")
+	awaitReady(t, c, namespace, "app")
+	drift(t, c, namespace, "app")
+	awaitCorrected(t, c, namespace, "app")
+
+	// What may be in another namespace is watched there, which takes rights there.
+	kubectl(t, c, fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: far},
+  spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: far, namespace: %s}, data: {key: ours}}]}}`, other),
+		"apply", "--server-side", "-n", namespace, "--filename=-")
+	eventually(t, "the missing right", func() bool {
+		return strings.Contains(kubectl(t, c, "", "get", "application", "far", "-n", namespace, "--output=jsonpath={.status.conditions[?(@.type=='Stalled')].message}"),
+			"may not list and watch configmaps")
+	})
+	drift(t, c, namespace, "app")
+	awaitCorrected(t, c, namespace, "app")
+
+	kubectl(t, c, "", "delete", "application", "app", "-n", namespace, "--timeout=60s")
+	assert.NotContains(t, objects(t, c, namespace), "configmap/app")
+}
+
+// kubeconfigOf is a kubeconfig with a token of a ServiceAccount.
+func kubeconfigOf(t *testing.T, c *testcluster.Cluster, namespace, account string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	text := kubectl(t, c, "", "config", "view", "--raw", "--minify", "--flatten")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	token := strings.TrimSpace(kubectl(t, c, "", "create", "token", account, "-n", namespace))
+	kubectl(t, c, "", "config", "set-credentials", account, "--token="+token, "--kubeconfig="+file)
+	kubectl(t, c, "", "config", "set-context", "--current", "--user="+account, "--kubeconfig="+file)
+	return file
+}
+
+// objects are the ConfigMaps of Applications.
+func objects(t *testing.T, c *testcluster.Cluster, namespace string) string {
+	t.Helper()
+	return kubectl(t, c, "", "get", "configmaps", "-n", namespace, "--selector=holdfast.dev/application-uid", "--output=name")
+}
+
+func since(t *testing.T, c *testcluster.Cluster, mark testcluster.Mark) testcluster.Requests {
+	t.Helper()
+	requests, err := c.Requests(mark)
+	require.NoError(t, err)
+	return requests.By("holdfast-controller")
+}

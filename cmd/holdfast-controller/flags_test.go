@@ -1,0 +1,80 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	logsapi "k8s.io/component-base/logs/api/v1"
+)
+
+func TestFlagsThatAreWrongAreNamed(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no worker", []string{"--concurrency=0"}, "--concurrency is 0"},
+		{"an argument", []string{"hold"}, "takes no arguments"},
+		{"a flag that there is not", []string{"--nonsense"}, "--nonsense"},
+		{"a lease shorter than its renewal", []string{"--leader-elect-lease-duration=5s"}, "leaseDuration"},
+		{"profiles for everybody", []string{"--profiling-bind-address=:6060"}, "--profiling-bind-address"},
+		{"profiles for the network", []string{"--profiling-bind-address=10.0.0.1:6060"}, "--profiling-bind-address"},
+		{"an address without a port", []string{"--profiling-bind-address=localhost"}, "--profiling-bind-address"},
+		{"a negative interval", []string{"--resync-interval=-1s"}, "--resync-interval"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := parse(row.args)
+			assert.ErrorContains(t, err, row.want)
+		})
+	}
+}
+
+func TestWhatIsSelectedAtTheStartIsChecked(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"a namespace that cannot be", []string{"--watch-namespaces=a,B"}, `"B" is no name of a namespace`},
+		{"a selector that cannot be read", []string{"--selector=,"}, "--selector"},
+		{"a file that is not there", []string{"--config=/nowhere/config.yaml"}, "/nowhere/config.yaml"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			f, err := parse(row.args)
+			require.NoError(t, err)
+			_, err = f.selection()
+			assert.ErrorContains(t, err, row.want)
+		})
+	}
+}
+
+func TestTheDocumentsNameEveryFlag(t *testing.T) {
+	text, err := os.ReadFile("../../docs/install.md")
+	require.NoError(t, err)
+	f := &flags{logging: logsapi.NewLoggingConfiguration(), election: defaultElection()}
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.add(set)
+	set.VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden && flag.Name != "version" && flag.Name != "v" {
+			assert.Contains(t, string(text), "`--"+flag.Name+"`")
+		}
+	})
+	for line := range strings.Lines(usage(set)) {
+		assert.LessOrEqual(t, len(strings.TrimSpace(line)), 90, "fits a terminal")
+	}
+}
+
+func TestFlagsThatAreRight(t *testing.T) {
+	f, err := parse([]string{"--profiling-bind-address=[::1]:6060", "--watch-namespaces=b,a,b", "--selector=team in (a, b)", "-v=10", "--logging-format=json"})
+	require.NoError(t, err)
+	selection, err := f.selection()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a", "b"}, selection.Namespaces)
+	assert.Equal(t, "team in (a,b)", selection.Labels.String())
+	assert.EqualValues(t, mostVerbose, f.logging.Verbosity, "above, bodies of requests would be logged")
+	assert.True(t, f.election.LeaderElect)
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+)
+
+// elected are the flags of one of several replicas, with short times.
+func elected(namespace string) []string {
+	return []string{
+		"--leader-elect-resource-namespace=" + namespace,
+		"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",
+		"--watch-namespaces=" + namespace,
+	}
+}
+
+const (
+	leads   = "Holding Applications"
+	standby = "Ready to take over"
+)
+
+func TestAReplicaTakesOverAtOnceFromOneThatEnds(t *testing.T) {
+	c, namespace := ours(t)
+	first := start(t, c, elected(namespace)...)
+	first.Says(leads)
+	submit(t, c, namespace, "app", "")
+	awaitReady(t, c, namespace, "app")
+	mark := c.Mark()
+	second := start(t, c, elected(namespace)...)
+	second.Says(standby)
+
+	status, body := second.Get("/readyz")
+	assert.Equal(t, 200, status, body)
+	drift(t, c, namespace, "app")
+	awaitCorrected(t, c, namespace, "app")
+	requests, err := c.Requests(mark)
+	require.NoError(t, err)
+	lists := requests.By("holdfast-controller").Where(func(r testcluster.Request) bool { return r.Resource == "configmaps" && r.Verb == "list" })
+	assert.Empty(t, lists, "a replica that does not lead watches no objects")
+	_, metrics := second.Get("/metrics")
+	assert.Contains(t, metrics, "holdfast_watches 0")
+	assert.Contains(t, metrics, `leader_election_master_status{name="holdfast-controller"} 0`)
+
+	first.Signal(syscall.SIGTERM)
+	assert.Equal(t, 0, first.Ends(), first.Log())
+	second.Says(leads)
+	assert.Empty(t, kubectl(t, c, "", "get", "events", "-n", namespace, "--field-selector=reason=LeaderElectionLost", "--output=name"))
+	drift(t, c, namespace, "app")
+	awaitCorrected(t, c, namespace, "app")
+	_, metrics = second.Get("/metrics")
+	assert.Contains(t, metrics, `leader_election_master_status{name="holdfast-controller"} 1`)
+	holder := kubectl(t, c, "", "get", "lease", "holdfast-controller", "-n", namespace, "--output=jsonpath={.spec.leaseTransitions}")
+	assert.NotEmpty(t, holder)
+
+	second.Signal(syscall.SIGTERM)
+	assert.Equal(t, 0, second.Ends(), second.Log())
+	assert.Empty(t, strings.TrimSpace(kubectl(t, c, "", "get", "lease", "holdfast-controller", "-n", namespace, "--output=jsonpath={.spec.holderIdentity}")), "the lease is released")
+}
+
+// A leader that is paused for longer than its lease believes that it leads when it goes
+// on. It ends, and what it may have done meanwhile is no harm.
+func TestALeaderThatWasPausedForLongerThanItsLeaseEnds(t *testing.T) {
+	c, namespace := ours(t)
+	first := start(t, c, elected(namespace)...)
+	first.Says(leads)
+	submit(t, c, namespace, "app", "")
+	awaitReady(t, c, namespace, "app")
+	uid := kubectl(t, c, "", "get", "configmap", "app", "-n", namespace, "--output=jsonpath={.metadata.uid}")
+	second := start(t, c, elected(namespace)...)
+	second.Says(standby)
+
+	first.Signal(syscall.SIGSTOP)
+	second.Says(leads)
+	submit(t, c, namespace, "app-2", "")
+	awaitReady(t, c, namespace, "app-2")
+	drift(t, c, namespace, "app")
+	first.Signal(syscall.SIGCONT)
+
+	assert.Equal(t, 1, first.Ends(), first.Log())
+	assert.Contains(t, first.Log(), "does not lead any more")
+	awaitCorrected(t, c, namespace, "app")
+	awaitCorrected(t, c, namespace, "app-2")
+	assert.Equal(t, uid, kubectl(t, c, "", "get", "configmap", "app", "-n", namespace, "--output=jsonpath={.metadata.uid}"), "nothing is made anew")
+	drift(t, c, namespace, "app-2")
+	awaitCorrected(t, c, namespace, "app-2")
+}
+
+// What a process waits for when it is asked to end is, at most, an API server that does
+// not answer.
+func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
+	c, err := testcluster.Start(t.Context(), testcluster.Options{})
+	require.NoError(t, err)
+	defer c.Stop()
+	define(t, c)
+	namespace := c.Namespace(t)
+	p := start(t, c, elected(namespace)...)
+	p.Says(leads)
+
+	require.NoError(t, c.Pause(testcluster.APIServer))
+	p.Signal(syscall.SIGTERM)
+	p.Says("Ending")
+	p.Signal(syscall.SIGTERM)
+	p.Ends()
+	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	require.True(t, ok)
+	assert.True(t, status.Signaled(), "it did not end by itself: %v", p.cmd.ProcessState)
+	require.NoError(t, c.Resume(testcluster.APIServer))
+}
+
+// Who cannot renew its lease must suppose that somebody else leads.
+func TestAnAPIServerThatIsPausedForLongerThanTheLease(t *testing.T) {
+	c, err := testcluster.Start(t.Context(), testcluster.Options{})
+	require.NoError(t, err)
+	defer c.Stop()
+	define(t, c)
+	namespace := c.Namespace(t)
+	inNamespace(t, c, namespace)
+	first := start(t, c, elected(namespace)...)
+	first.Says(leads)
+	submit(t, c, namespace, "app", "")
+	awaitReady(t, c, namespace, "app")
+
+	require.NoError(t, c.Pause(testcluster.APIServer))
+	assert.Equal(t, 1, first.Ends(), first.Log())
+	require.NoError(t, c.Resume(testcluster.APIServer))
+
+	eventually(t, "an API server that answers", func() bool {
+		_, err := c.Kubectl(t.Context(), "", "get", "--raw=/readyz")
+		return err == nil
+	})
+	second := start(t, c, elected(namespace)...)
+	second.Says(leads)
+	drift(t, c, namespace, "app")
+	awaitCorrected(t, c, namespace, "app")
+}

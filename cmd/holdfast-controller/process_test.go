@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/deploy/crd"
+	"holdfast.dev/holdfast/internal/testcluster"
+)
+
+// asProgram in the environment makes the test binary the program itself.
+const asProgram = "HOLDFAST_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	testcluster.Main(m, testcluster.Options{})
+}
+
+// process is a running controller.
+type process struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	// ended is closed when the process has; err is then how.
+	ended chan struct{}
+	err   error
+
+	mu  sync.Mutex
+	log bytes.Buffer
+}
+
+func (p *process) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.Write(text)
+}
+
+// Log is what the process has said so far.
+func (p *process) Log() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+// start runs the program on a control plane. It ends with the test.
+func start(t *testing.T, c *testcluster.Cluster, args ...string) *process {
+	t.Helper()
+	args = append([]string{"--kubeconfig=" + c.Kubeconfig(), "--metrics-bind-address=127.0.0.1:0", "--callback-bind-address=0"}, args...)
+	p := &process{t: t, cmd: exec.Command(os.Args[0], args...), ended: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), asProgram+"=1")
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	require.NoError(t, p.cmd.Start())
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+	})
+	return p
+}
+
+// Says waits until the process has logged a text, and returns the line.
+func (p *process) Says(text string) string {
+	p.t.Helper()
+	var line string
+	p.until("the log has "+text, func() bool {
+		for one := range strings.Lines(p.Log()) {
+			if strings.Contains(one, text) {
+				line = one
+				return true
+			}
+		}
+		return false
+	})
+	return line
+}
+
+// Ends waits for the end of the process and returns its exit status.
+func (p *process) Ends() int {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(time.Minute):
+		p.t.Fatalf("the process does not end:\n%s", p.Log())
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+func (p *process) Signal(signal syscall.Signal) {
+	p.t.Helper()
+	require.NoError(p.t, p.cmd.Process.Signal(signal))
+}
+
+// Get asks the address that the process serves its metrics on.
+func (p *process) Get(path string) (status int, body string) {
+	p.t.Helper()
+	line := p.Says(`"Serving"`)
+	_, address, _ := strings.Cut(line, `address="`)
+	address, _, _ = strings.Cut(address, `"`)
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://"+address+path, http.NoBody)
+	require.NoError(p.t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(p.t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(p.t, err)
+	return response.StatusCode, string(text)
+}
+
+func (p *process) until(what string, holds func() bool) {
+	p.t.Helper()
+	eventually(p.t, what, func() bool {
+		select {
+		case <-p.ended:
+			if !holds() {
+				p.t.Fatalf("the process has ended (%v) before %s:\n%s", p.err, what, p.Log())
+			}
+			return true
+		default:
+			return holds()
+		}
+	})
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waited in vain: %s", what)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// ours is a namespace on the shared control plane, with the definition of
+// Applications, and an applier who may do everything.
+func ours(t *testing.T) (c *testcluster.Cluster, namespace string) {
+	t.Helper()
+	c = testcluster.Shared()
+	define(t, c)
+	namespace = c.Namespace(t)
+	inNamespace(t, c, namespace)
+	return c, namespace
+}
+
+func define(t *testing.T, c *testcluster.Cluster) {
+	t.Helper()
+	kubectl(t, c, string(crd.Applications), "apply", "--server-side", "--filename=-")
+	kubectl(t, c, "", "wait", "--for=condition=Established", "crd/applications.holdfast.dev", "--timeout=60s")
+}
+
+func inNamespace(t *testing.T, c *testcluster.Cluster, namespace string) {
+	t.Helper()
+	kubectl(t, c, "", "create", "serviceaccount", "holdfast-applier", "-n", namespace)
+	kubectl(t, c, "", "create", "rolebinding", "applier", "-n", namespace, "--clusterrole=cluster-admin", "--serviceaccount="+namespace+":holdfast-applier")
+}
+
+func kubectl(t *testing.T, c *testcluster.Cluster, stdin string, args ...string) string {
+	t.Helper()
+	output, err := c.Kubectl(t.Context(), stdin, args...)
+	require.NoError(t, err)
+	return output
+}
+
+// submit makes an Application of one ConfigMap of the same name.
+func submit(t *testing.T, c *testcluster.Cluster, namespace, name, labels string) {
+	t.Helper()
+	kubectl(t, c, fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: %[1]s, labels: {%[2]s}},
+  spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: %[1]s}, data: {key: ours}}]}}`, name, labels),
+		"apply", "--server-side", "-n", namespace, "--filename=-")
+}
+
+func awaitReady(t *testing.T, c *testcluster.Cluster, namespace, name string) {
+	t.Helper()
+	kubectl(t, c, "", "wait", "--for=condition=Ready", "application/"+name, "-n", namespace, "--timeout=60s")
+}
+
+// drift changes the ConfigMap of an Application.
+func drift(t *testing.T, c *testcluster.Cluster, namespace, name string) {
+	t.Helper()
+	kubectl(t, c, "", "patch", "configmap", name, "-n", namespace, "--type=merge", `--patch={"data":{"key":"theirs"}}`)
+}
+
+func key(t *testing.T, c *testcluster.Cluster, namespace, name string) string {
+	t.Helper()
+	return kubectl(t, c, "", "get", "configmap", name, "-n", namespace, "--output=jsonpath={.data.key}")
+}
+
+func awaitCorrected(t *testing.T, c *testcluster.Cluster, namespace, name string) {
+	t.Helper()
+	eventually(t, "the correction of "+name, func() bool { return key(t, c, namespace, name) == "ours" })
+}

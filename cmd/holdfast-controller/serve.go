@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+
+	"holdfast.dev/holdfast/pkg/controller"
+)
+
+// serve serves what the flags ask for; stop ends that.
+func serve(ctx context.Context, f *flags, c *controller.Controller) (stop func(), err error) {
+	var servers []*http.Server
+	stop = func() {
+		for _, server := range servers {
+			_ = server.Close()
+		}
+	}
+	for _, s := range []struct {
+		flag, address string
+		handler       http.Handler
+	}{
+		{"--metrics-bind-address", f.metricsAddress, signals(f.options.Metrics.Gatherer(), c.Ready)},
+		{"--profiling-bind-address", f.profilingAddress, profiles()},
+	} {
+		if off(s.address) {
+			continue
+		}
+		server, err := listen(ctx, s.address, s.handler)
+		if err != nil {
+			stop()
+			return nil, fmt.Errorf("%s: %w", s.flag, err)
+		}
+		servers = append(servers, server)
+	}
+	return stop, nil
+}
+
+func listen(ctx context.Context, address string, handler http.Handler) (*http.Server, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	klog.FromContext(ctx).Info("Serving", "address", listener.Addr().String())
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			klog.FromContext(ctx).Error(err, "Serving has ended")
+		}
+	}()
+	return server, nil
+}
+
+// signals serves what the metrics are, that the process lives, and whether it
+// knows the Applications: it could take over then, if it does not lead.
+func signals(own prometheus.Gatherer, ready func() bool) http.Handler {
+	mux := http.NewServeMux()
+	all := prometheus.Gatherers{legacyregistry.DefaultGatherer, own}
+	mux.Handle("/metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !ready() {
+			http.Error(w, "there is no list of Applications yet", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	return mux
+}
+
+// profiles serves what the process does, for go tool pprof.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}
