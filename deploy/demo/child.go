@@ -95,7 +95,8 @@ func isReady(output io.Reader) bool {
 
 // controllerCommand runs the controller with its output in the log.
 func (c *cluster) controllerCommand(ctx context.Context, log *os.File) *exec.Cmd {
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.program(controllerProgram), "--kubeconfig="+c.kubeconfig())
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.program(controllerProgram),
+		"--kubeconfig="+c.kubeconfig(), "--leader-elect=false", "--metrics-bind-address=0", "--callback-bind-address=0")
 	cmd.Stdout, cmd.Stderr = log, log
 	return cmd
 }

@@ -1,0 +1,25 @@
+package deploy_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Whoever looks for a file finds it where the documents say.
+func TestEveryDirectoryIsUsed(t *testing.T) {
+	used := map[string]bool{}
+	for _, document := range []string{"../docs/operations.md", "../docs/security.md", "../docs/install.md"} {
+		text, err := os.ReadFile(document)
+		require.NoError(t, err)
+		for _, name := range []string{"default", "ha", "namespaced", "monitoring", "helm/holdfast", "admission", "install.yaml"} {
+			used[name] = used[name] || strings.Contains(string(text), "deploy/"+name)
+		}
+	}
+	for name, is := range used {
+		assert.True(t, is, "deploy/%s is in no document", name)
+	}
+}

@@ -1,0 +1,185 @@
+package manifests_test
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// documented are the metrics of docs/operations.md. That a running controller has
+// them is tested in deploy.
+func documented(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/operations.md")
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(text), "\n| metric |")
+	require.True(t, found, "a table of metrics")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var names []string
+	for _, match := range regexp.MustCompile("(?m)^\\| `([a-z_]+)").FindAllStringSubmatch(table, -1) {
+		names = append(names, match[1])
+	}
+	require.NotEmpty(t, names)
+	return names
+}
+
+var series = regexp.MustCompile(`_(bucket|sum|count)$`)
+
+// assertAsks checks that an expression is one, and asks for documented metrics only.
+func assertAsks(t *testing.T, expression string) {
+	t.Helper()
+	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
+	require.NoError(t, err)
+	asked := 0
+	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
+		if selector, ok := node.(*parser.VectorSelector); ok {
+			asked++
+			name := selector.Name
+			if !slices.Contains(documented(t), name) {
+				name = series.ReplaceAllString(name, "")
+			}
+			assert.Contains(t, documented(t), name, expression)
+		}
+		return nil
+	})
+	assert.Positive(t, asked, "%s asks for nothing", expression)
+}
+
+func rules(t *testing.T) map[string]rulefmt.Rule {
+	t.Helper()
+	groups, errs := rulefmt.ParseFile(deployed+"/monitoring/alerts.yaml", false, model.UTF8Validation, parser.NewParser(parser.Options{}), nil)
+	require.Empty(t, errs)
+	found := map[string]rulefmt.Rule{}
+	for _, group := range groups.Groups {
+		for _, rule := range group.Rules {
+			found[rule.Alert] = rule
+		}
+	}
+	return found
+}
+
+func TestAlertsAskForWhatThereIs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	require.NoError(t, err)
+	for name, rule := range rules(t) {
+		assertAsks(t, rule.Expr)
+		assert.NotEmpty(t, rule.Annotations["summary"], name)
+		assert.NotEmpty(t, rule.Annotations["description"], name)
+		assert.Contains(t, []string{"warning", "critical"}, rule.Labels["severity"], name)
+		assert.Contains(t, string(text), "\n| `"+name+"` |", "docs/operations.md says what to do")
+	}
+}
+
+// Each alert with what fires it, and with what does not.
+func TestAlertsFireWhenTheyShould(t *testing.T) {
+	const quiet = `load 1m
+  holdfast_contested_fields 0x60
+  holdfast_stalled_applications 0x60
+  holdfast_applications{ready="True"} 5x60
+  holdfast_applications{ready="False"} 0x60
+  holdfast_reconciles_total{result="success"} 0+10x60
+  holdfast_reconciles_total{result="error"} 0+1x60
+  holdfast_reconciles_total{result="panic"} 0x60
+  leader_election_master_status{name="holdfast-controller", pod="a"} 1x60
+  leader_election_master_status{name="holdfast-controller", pod="b"} 0x60
+  workqueue_queue_duration_seconds_bucket{name="applications", le="10"} 0+10x60
+  workqueue_queue_duration_seconds_bucket{name="applications", le="100"} 0+10x60
+  workqueue_queue_duration_seconds_bucket{name="applications", le="+Inf"} 0+10x60
+`
+	for _, row := range []struct{ alert, load string }{
+		{"HoldfastContested", "holdfast_contested_fields 2x60"},
+		{"HoldfastStalled", "holdfast_stalled_applications 1x60"},
+		{"HoldfastNotConverging", "holdfast_applications{ready=\"False\"} 1x60\n  holdfast_stalled_applications 0x60"},
+		{"HoldfastErrors", `holdfast_reconciles_total{result="success"} 0+1x60` + "\n  " + `holdfast_reconciles_total{result="error"} 0+3x60`},
+		{"HoldfastPanics", `holdfast_reconciles_total{result="panic"} 0x50 1x10`},
+		{"HoldfastNotLeading", `leader_election_master_status{name="holdfast-controller", pod="a"} 0x60`},
+		{"HoldfastNotLeading", `up 1x60`},
+		{"HoldfastBehind", `workqueue_queue_duration_seconds_bucket{name="applications", le="10"} 0x60` + "\n  " +
+			`workqueue_queue_duration_seconds_bucket{name="applications", le="100"} 0+10x60` + "\n  " +
+			`workqueue_queue_duration_seconds_bucket{name="applications", le="+Inf"} 0+10x60`},
+	} {
+		t.Run(row.alert, func(t *testing.T) {
+			rule, ok := rules(t)[row.alert]
+			require.True(t, ok)
+			assert.Equal(t, 1, samples(t, "load 1m\n  "+row.load+"\n", rule.Expr))
+			assert.Zero(t, samples(t, quiet, rule.Expr))
+		})
+	}
+}
+
+// samples is how many series an expression has after an hour.
+func samples(t *testing.T, load, expression string) int {
+	t.Helper()
+	storage := promqltest.LoadedStorage(t, load)
+	engine := promqltest.NewTestEngine(t, false, 0, 1000)
+	query, err := engine.NewInstantQuery(t.Context(), storage, nil, expression, time.Unix(0, 0).Add(time.Hour))
+	require.NoError(t, err)
+	defer query.Close()
+	vector, err := query.Exec(t.Context()).Vector()
+	require.NoError(t, err)
+	return len(vector)
+}
+
+type dashboard struct {
+	UID, Title    string
+	SchemaVersion int
+	Templating    struct {
+		List []struct{ Name, Type string }
+	}
+	Panels []panel
+}
+
+type panel struct {
+	ID          int
+	Title, Type string
+	GridPos     struct{ X, Y, W, H int }
+	Datasource  struct{ Type, UID string }
+	Targets     []struct{ RefID, Expr string }
+}
+
+func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
+	text, err := os.ReadFile(deployed + "/monitoring/dashboard.json")
+	require.NoError(t, err)
+	var d dashboard
+	require.NoError(t, json.Unmarshal(text, &d))
+	assert.NotEmpty(t, d.UID)
+	assert.GreaterOrEqual(t, d.SchemaVersion, 36, "older ones have other data sources")
+	require.NotEmpty(t, d.Panels)
+	variables := map[string]string{}
+	for _, variable := range d.Templating.List {
+		variables[variable.Name] = variable.Type
+	}
+	assert.Equal(t, "datasource", variables["datasource"])
+	ids := map[int]bool{}
+	for i, p := range d.Panels {
+		assert.False(t, ids[p.ID], "%s: its ID is another panel's", p.Title)
+		ids[p.ID] = true
+		assert.Contains(t, []string{"timeseries", "stat"}, p.Type)
+		assert.Equal(t, "${datasource}", p.Datasource.UID)
+		require.NotEmpty(t, p.Targets, p.Title)
+		for _, target := range p.Targets {
+			expression := strings.NewReplacer("$__rate_interval", "5m", "$job", "holdfast").Replace(target.Expr)
+			assert.NotContains(t, expression, "$", "a variable that there is not")
+			assertAsks(t, expression)
+		}
+		for _, other := range d.Panels[:i] {
+			assert.False(t, p.overlaps(other), "%s lies on %s", p.Title, other.Title)
+		}
+	}
+}
+
+func (p panel) overlaps(other panel) bool {
+	a, b := p.GridPos, other.GridPos
+	return a.X < b.X+b.W && b.X < a.X+a.W && a.Y < b.Y+b.H && b.Y < a.Y+a.H
+}
