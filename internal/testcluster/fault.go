@@ -55,7 +55,41 @@ func (c *Cluster) Kill(component string) error {
 }
 
 // Pause stops the component where it is: it keeps its connections and answers nothing.
-func (c *Cluster) Pause(component string) error { return c.signal(component, syscall.SIGSTOP) }
+// It returns when all threads have stopped, as far as /proc tells.
+func (c *Cluster) Pause(component string) error {
+	if err := c.signal(component, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	pid, err := c.PID(component)
+	if err != nil {
+		return err
+	}
+	for range 1000 {
+		if stopped(pid) {
+			return nil
+		}
+		time.Sleep(time.Millisecond) //nolint:forbidigo // nothing tells when a process has stopped
+	}
+	return fmt.Errorf("%s does not stop", component)
+}
+
+// stopped tells whether no thread of a process runs any more. Without /proc it is taken
+// to be so.
+func stopped(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, file := range threads {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		// The name in parentheses may have blanks of its own.
+		_, state, _ := strings.Cut(string(raw[bytes.LastIndexByte(raw, ')')+1:]), " ")
+		if !strings.HasPrefix(state, "T") {
+			return false
+		}
+	}
+	return true
+}
 
 // Resume lets a paused component go on.
 func (c *Cluster) Resume(component string) error { return c.signal(component, syscall.SIGCONT) }

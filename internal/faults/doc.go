@@ -1,0 +1,37 @@
+// Package faults has the controller work while everything around it fails, and
+// compares what comes of it with what comes of the same wishes without faults. It
+// is tests only.
+//
+// `make test-faults` runs it. FAULT_SEED and FAULT_DURATION say with which random
+// numbers, and for how long a storm lasts; every run prints them, what was
+// injected, and what was compared. The same seed draws the same wishes, deaths and
+// faults again; which request meets which fault still depends on the moment, so a
+// failure may take more than one run to come back. Without them, as a part of
+// `make test`, it is shorter.
+//
+// Each fault that the controller must survive has a test, here or beside the code:
+//
+//	death at every write                          pkg/controller TestADeathAtAnyWriteIsNoLoss
+//	death between two of many wishes              here TestStorm
+//	a cache that is behind                        pkg/controller TestWhoeverIsFasterIsNotMissedAndNotOverwritten
+//	watches that end, break off, or are too old   pkg/controller TestWatchesThatBreakAllTheTimeMissNothing
+//	watch events twice, lost, or in silence       here TestStorm
+//	made anew between two events                  pkg/controller TestAnObjectThatSomebodyMadeAnewIsNeverDeleted
+//	answers lost, cut, 409, 429, 500, reset       pkg/controller TestRequestsThatFailInAnyWayAreMadeUpFor
+//	the same and 503, at random                   here TestStorm
+//	an answer that takes 30 seconds               here TestAnAnswerThatComesTooLate
+//	API server and etcd killed                    pkg/controller TestAnOutageOfTheControlPlaneIsSurvived, here TestStorm
+//	API server paused for longer than the lease   cmd/holdfast-controller TestAnAPIServerThatIsPausedForLongerThanTheLease
+//	a leader paused for longer than the lease     cmd/holdfast-controller TestALeaderThatWasPausedForLongerThanItsLeaseEnds
+//	two that lead                                 pkg/controller TestTwoControllersAtOnceDoNoHarm
+//	a kind comes, goes, changes its versions      pkg/controller TestAKindThatGoesAndComesBack and its neighbours
+//	discovery that fails in part                  here TestDiscoveryThatFailsInPartIsNoEndOfAKind
+//	a namespace that is being deleted             pkg/controller TestBesideTheControllersOfKubernetes
+//	rights that go between create and delete      pkg/controller TestRightsThatGoBeforeTheDeletionLeaveTheInventoryAlone
+//	a delete that a finalizer holds               pkg/controller TestAForeignFinalizerKeepsAResourceInTheInventory
+//	a delete that admission denies                here TestADeleteThatIsDenied
+//	another writer, and a webhook that rewrites   pkg/controller TestAFightOverOneLeafBacksOffAndIsReported and its neighbours
+//	200 kinds that come and go 50 times           here TestKindsThatComeAndGo
+//	a stop in mid-work                            pkg/controller TestAnEndInMidWorkLeavesNothingHalfDone
+//	a panic                                       pkg/controller TestAPanicDoesNotStopTheController
+package faults

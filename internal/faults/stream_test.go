@@ -1,0 +1,119 @@
+package faults_test
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"time"
+)
+
+// Ends of a watch.
+const (
+	closes  = "closed watch"
+	cuts    = "cut watch"
+	expires = "expired watch"
+	silent  = "silent watch"
+)
+
+const tooOld = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old","reason":"Expired","code":410}}` + "\n"
+
+// watch lets a watch live for some seconds at most, and spoils its events.
+func (i *injector) watch(request *http.Request) (*http.Response, error) {
+	if i.draw(10) == 0 {
+		return i.fail(request, http.StatusServiceUnavailable, "ServiceUnavailable")
+	}
+	response, err := i.next.RoundTrip(request)
+	life, end := i.draw(3000), i.draw(4)
+	if err != nil || response.StatusCode != http.StatusOK || life < 0 {
+		return response, err
+	}
+	reader, writer := io.Pipe()
+	s := &stream{injector: i, body: response.Body, to: writer, end: []string{closes, cuts, expires, silent}[max(end, 0)]}
+	go s.copy(time.After(200*time.Millisecond + time.Duration(life)*time.Millisecond))
+	response.Body = &body{PipeReader: reader, upstream: s.body}
+	return response, nil
+}
+
+// body closes both ends.
+type body struct {
+	*io.PipeReader
+	upstream io.Closer
+}
+
+func (b *body) Close() error {
+	_ = b.upstream.Close()
+	return b.PipeReader.Close()
+}
+
+// stream is one watch.
+type stream struct {
+	injector *injector
+	body     io.ReadCloser
+	to       *io.PipeWriter
+	end      string
+}
+
+// copy passes events until the life of the watch is over. What is lost would be
+// missed by anybody, so that the watch says in the end that it is too old.
+func (s *stream) copy(over <-chan time.Time) {
+	lines := make(chan []byte)
+	stop := make(chan struct{})
+	go s.read(lines, stop)
+	defer close(stop)
+	defer s.body.Close()
+	for {
+		select {
+		case <-over:
+			s.finish()
+			return
+		case line, ok := <-lines:
+			if !ok {
+				_ = s.to.Close()
+				return
+			}
+			switch s.injector.draw(20) {
+			case 0:
+				s.injector.note("lost event")
+				s.end = expires
+				continue
+			case 1, 2:
+				s.injector.note("event twice")
+				if _, err := s.to.Write(line); err != nil {
+					return
+				}
+			}
+			if _, err := s.to.Write(line); err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (s *stream) read(lines chan<- []byte, stop <-chan struct{}) {
+	defer close(lines)
+	reader := bufio.NewReader(s.body)
+	for {
+		line, err := reader.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		select {
+		case lines <- line:
+		case <-stop:
+			return
+		}
+	}
+}
+
+func (s *stream) finish() {
+	s.injector.note(s.end)
+	switch s.end {
+	case cuts:
+		_, _ = s.to.Write([]byte(`{"type":"MODIFIED","object":{"kind":"Conf`))
+	case expires:
+		_, _ = s.to.Write([]byte(tooOld))
+	case silent:
+		<-time.After(2 * time.Second)
+	}
+	_ = s.to.Close()
+}

@@ -1,0 +1,219 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
+	"holdfast.dev/holdfast/deploy/crd"
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/controller"
+)
+
+func TestMain(m *testing.M) { testcluster.Main(m, testcluster.Options{}) }
+
+// agent is the user agent of controllers.
+const agent = "holdfast-under-faults"
+
+// world is a control plane of the test's own.
+type world struct {
+	t       *testing.T
+	cluster *testcluster.Cluster
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	c, err := testcluster.Start(t.Context(), testcluster.Options{})
+	require.NoError(t, err)
+	t.Cleanup(c.Stop)
+	w := &world{t: t, cluster: c}
+	w.Kubectl(string(crd.Applications), "apply", "--server-side", "--filename=-")
+	w.Kubectl("", "wait", "--for=condition=Established", "crd/applications.holdfast.dev", "--timeout=60s")
+	return w
+}
+
+// Namespace makes a namespace in which the applier may do everything.
+func (w *world) Namespace() string {
+	w.t.Helper()
+	namespace := w.cluster.Namespace(w.t)
+	w.Kubectl("", "create", "serviceaccount", "holdfast-applier", "-n", namespace)
+	w.Kubectl("", "create", "rolebinding", "applier", "-n", namespace, "--clusterrole=cluster-admin", "--serviceaccount="+namespace+":holdfast-applier")
+	return namespace
+}
+
+// Kubectl runs kubectl until it succeeds: the control plane may be away for a while.
+func (w *world) Kubectl(stdin string, args ...string) string {
+	w.t.Helper()
+	var output string
+	var err error
+	w.Until("kubectl "+strings.Join(args, " "), func() bool {
+		output, err = w.cluster.Kubectl(w.t.Context(), stdin, args...)
+		return err == nil || args[0] == "create" && strings.Contains(err.Error(), "AlreadyExists")
+	})
+	return output
+}
+
+// Try runs kubectl once; what is not there any more is no failure.
+func (w *world) Try(stdin string, args ...string) string {
+	output, _ := w.cluster.Kubectl(w.t.Context(), stdin, args...)
+	return output
+}
+
+func (w *world) Until(what string, holds func() bool) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
+	defer cancel()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			w.t.Fatalf("waited in vain: %s", what)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// instance is a controller that runs.
+type instance struct {
+	*controller.Controller
+	faults  *injector
+	metrics *controller.Metrics
+	stop    func()
+}
+
+// Watching is the number of kinds that are watched.
+func (i *instance) Watching() int {
+	families, err := i.metrics.Gatherer().Gather()
+	if err != nil {
+		return -1
+	}
+	for _, family := range families {
+		if family.GetName() == "holdfast_watches" {
+			return int(family.GetMetric()[0].GetGauge().GetValue())
+		}
+	}
+	return -1
+}
+
+// Run starts a controller behind an injector; nil for none. It ends with the test.
+func (w *world) Run(faults *injector) *instance {
+	w.t.Helper()
+	if faults == nil {
+		faults = newInjector(0)
+		faults.Calm()
+	}
+	return w.runWith(faults, faults.wrap)
+}
+
+func (w *world) runWith(faults *injector, wrap func(http.RoundTripper) http.RoundTripper) *instance {
+	w.t.Helper()
+	config := w.cluster.Config()
+	config.UserAgent = agent
+	config.Wrap(wrap)
+	client, err := cluster.NewClient(config)
+	require.NoError(w.t, err)
+	log, err := os.OpenFile(filepath.Join(w.cluster.Dir(), "controller.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(w.t, err)
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log)))))
+	metrics := controller.NewMetrics()
+	i := &instance{Controller: controller.New(client, controller.Options{Metrics: metrics}), faults: faults, metrics: metrics}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = i.Controller.Run(ctx)
+	}()
+	i.stop = sync.OnceFunc(func() {
+		cancel()
+		<-ended
+		log.Close()
+	})
+	w.t.Cleanup(i.stop)
+	w.Until("a controller that is ready", i.Ready)
+	return i
+}
+
+// Kill ends a controller as a crash does: nothing that it sends arrives any more.
+func (i *instance) Kill() {
+	i.faults.Die()
+	i.stop()
+}
+
+// Quiet waits until the controllers have asked for nothing for a while, and fails if
+// that does not come.
+func (w *world) Quiet(while time.Duration) {
+	w.t.Helper()
+	last, mark := time.Now(), w.mark()
+	var seen testcluster.Requests
+	w.Until("quiet", func() bool {
+		requests, err := w.cluster.Requests(mark)
+		require.NoError(w.t, err)
+		seen = requests.By(agent).Where(func(r testcluster.Request) bool { return r.Verb != "watch" })
+		if len(seen) > 0 {
+			last = seen[len(seen)-1].Time
+		}
+		return time.Since(last) > while
+	})
+}
+
+// mark is the present moment, between two lines of the audit log.
+func (w *world) mark() testcluster.Mark {
+	w.t.Helper()
+	for {
+		mark := w.cluster.Mark()
+		if _, err := w.cluster.Requests(mark); err == nil {
+			return mark
+		}
+	}
+}
+
+// shown are the resources that a comparison is about.
+const shown = "configmaps,secrets,services,deployments.apps"
+
+var (
+	metadata = regexp.MustCompile(`(?m)^ *(uid|resourceVersion|creationTimestamp|generation|lastTransitionTime|observedGeneration|time|lastCorrection|holdfast.dev/application-uid):.*\n`)
+	address  = regexp.MustCompile(`10\.0\.\d+\.\d+`)
+)
+
+// Snapshot is what there is of Applications in a namespace, and their inventories,
+// without what the API server invents.
+func (w *world) Snapshot(namespace string) string {
+	w.t.Helper()
+	objects := w.Kubectl("", "get", shown, "-n", namespace, "--selector=holdfast.dev/application-uid", "--sort-by=.metadata.name", "--output=yaml")
+	inventories := w.Kubectl("", "get", "applications", "-n", namespace, "--output=jsonpath="+
+		`{range .items[*]}{.metadata.name}{" "}{.metadata.finalizers}{" "}{.status.summary}{"\n"}{range .status.resources[*]}  {.kind} {.name} {.health} {.reason}{"\n"}{end}{end}`)
+	text := metadata.ReplaceAllString(objects, "") + inventories
+	return address.ReplaceAllString(strings.ReplaceAll(text, namespace, "$NS"), "$$IP")
+}
+
+// application is the text of one.
+func application(name, spec string) string {
+	return fmt.Sprintf("{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: %s}, spec: %s}", name, spec)
+}
+
+func (w *world) Submit(namespace, name, spec string) {
+	w.t.Helper()
+	w.Kubectl(application(name, spec), "apply", "--server-side", "--force-conflicts", "-n", namespace, "--filename=-")
+}
+
+// AwaitHeld waits until the present generation of an Application is held.
+func (w *world) AwaitHeld(namespace, name string) {
+	w.t.Helper()
+	w.Until(name+" is held", func() bool {
+		got := w.Try("", "get", "application", name, "-n", namespace, "--output=jsonpath={.metadata.generation} {.status.observedGeneration} {.status.conditions[?(@.type=='Held')].status}")
+		var generation, observed int
+		var status string
+		_, err := fmt.Sscan(got, &generation, &observed, &status)
+		return err == nil && generation == observed && status == "True"
+	})
+}
