@@ -128,6 +128,13 @@ func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) 
 	return group.Wait()
 }
 
+// free makes a ConfigMap that nobody holds.
+func (c *client) free(ctx context.Context, name string) error {
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}}}
+	_, err := c.configMaps().Create(ctx, object, metav1.CreateOptions{})
+	return err
+}
+
 // drift sets data.key of a ConfigMap.
 func (c *client) drift(ctx context.Context, name, value string) error {
 	body, err := json.Marshal(map[string]any{"data": map[string]any{"key": value}})
