@@ -1,0 +1,16 @@
+// Command generate prints docs/cli.md, the reference of the command line.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"holdfast.dev/holdfast/pkg/cli"
+)
+
+func main() {
+	if _, err := os.Stdout.Write(cli.Reference()); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,26 @@
+package docs_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// The first column may have several reasons in one row.
+func TestEveryConditionReasonHasARemedy(t *testing.T) {
+	table := section(t, read(t, "docs/operations.md"), "| reason |")
+	var helped []string
+	for line := range strings.SplitSeq(table, "\n") {
+		columns := strings.Split(line, " | ")
+		if len(columns) != 3 {
+			continue
+		}
+		assert.NotEmpty(t, strings.Trim(columns[2], " |"), line)
+		for _, match := range regexp.MustCompile("`([A-Za-z]+)`").FindAllStringSubmatch(columns[0], -1) {
+			helped = append(helped, match[1])
+		}
+	}
+	assert.ElementsMatch(t, reasons(t), helped, "the table of docs/operations.md and the constants of pkg/api/v1alpha1")
+}
