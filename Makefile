@@ -15,11 +15,12 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS := -s -w -X holdfast.dev/holdfast/internal/version.number=$(VERSION)
 
 # The modules of this repository. Only the first is the product.
-MODULES := . tools tools/lint deploy/local deploy/local/kwok
+MODULES := . tools tools/lint tools/manifests deploy/local deploy/local/kwok
 # What go vet and the linters look at. The main packages of deploy/local are left out:
 # checking them means to load all of Kubernetes, for minutes.
-CHECKED := . tools deploy/local/internal
+CHECKED := . tools tools/manifests deploy/local/internal
 
+IMAGE ?= holdfast.dev/holdfast-controller:$(VERSION)
 TIMEOUT ?= 20m
 FUZZTIME ?= 20s
 
@@ -54,8 +55,19 @@ controlplane: ## Build the local control plane (minutes the first time, then not
 	@go run ./internal/testcluster/binaries/build
 
 .PHONY: generate
-generate: bin/controller-gen ## Write deepcopy functions, CRDs and the table of built-in kinds
+generate: bin/controller-gen ## Write deepcopy functions, CRDs, the table of built-in kinds, docs/cli.md
 	@$(call generate,.)
+
+.PHONY: image
+image: ## Build the controller's image as IMAGE (needs docker with buildx)
+	@command -v docker >/dev/null || { echo 'make image needs docker with buildx' >&2; exit 1; }
+	docker buildx build --build-arg VERSION='$(VERSION)' --tag '$(IMAGE)' --load .
+
+.PHONY: sbom
+sbom: ## Write bin/holdfast-controller.cdx.json: the modules in the controller, with their licenses
+	@mkdir -p bin
+	@go -C tools/manifests tool cyclonedx-gomod app -json -licenses -std -main cmd/holdfast-controller \
+		-output '$(CURDIR)/bin/holdfast-controller.cdx.json' '$(CURDIR)'
 
 .PHONY: clean
 clean: ## Remove what was built (the control plane too)
@@ -67,6 +79,7 @@ clean: ## Remove what was built (the control plane too)
 test: controlplane ## Run all tests; those that need a cluster get a real control plane
 	go test -timeout $(TIMEOUT) ./...
 	go -C deploy/local test ./internal/...
+	go -C tools/manifests test -count=1 ./... # the cache knows nothing of files outside of the module
 
 # Packages whose tests start no control plane.
 PURE = $$(go list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... \
@@ -82,10 +95,33 @@ race: ## Run the tests that need no control plane with the race detector (needs 
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race needs a C compiler ($$(go env CC))" >&2; exit 1; }
 	@go test -race -timeout $(TIMEOUT) $(PURE)
 
+.PHONY: test-mysql
+test-mysql: ## Run what Mysql renders with a real server (needs Debian's mariadb-server)
+	@command -v mariadbd >/dev/null || PATH="$$PATH:/usr/sbin" command -v mariadbd >/dev/null \
+		|| { echo 'make test-mysql needs mariadbd: apt install mariadb-server' >&2; exit 1; }
+	go test -count=1 -tags mysqlserver ./pkg/mysql
+
+.PHONY: test-peers
+test-peers: ## Compare pkg/tosca with the parser of OpenStack (needs Debian's python3-tosca-parser)
+	@/usr/bin/python3 -c 'import toscaparser' 2>/dev/null \
+		|| { echo 'make test-peers needs tosca-parser: apt install python3-tosca-parser' >&2; exit 1; }
+	@/usr/bin/python3 -c 'import os, sys, toscaparser.elements as e; sys.exit(not os.path.exists(os.path.join(os.path.dirname(e.__file__), "TOSCA_definition_1_0.yaml")))' \
+		|| { echo 'make test-peers: this package of tosca-parser lacks TOSCA_definition_1_0.yaml, without which it reads nothing: PYTHONPATH may name a complete one' >&2; exit 1; }
+	go test -count=1 -tags peers ./pkg/tosca -run TestPeer
+
+FAULT_SEED ?=
+FAULT_DURATION ?= 2m
+
+.PHONY: test-faults
+test-faults: controlplane ## Run the controller while everything fails (FAULT_SEED, FAULT_DURATION)
+	FAULT_SEED=$(FAULT_SEED) FAULT_DURATION=$(FAULT_DURATION) go test -count=1 -v -timeout 60m ./internal/faults
+
 .PHONY: golden
 golden: ## Write the golden files anew; read the diff before you believe it
-	@go test ./pkg/plan -run TestGolden -update
-	@go test ./pkg/cli -run TestScript -update
+	@go test ./pkg/plan ./pkg/mysql -run TestGolden -update
+	@go test ./pkg/tosca -run 'TestGolden|TestErrors' -update
+	@go test ./pkg/cli ./pkg/cli/clitest -run TestScript -update
+	@go -C tools/manifests test . -run TestEveryValue -update
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (default 20s)
@@ -106,7 +142,7 @@ bench: build controlplane ## Measure the controller beside a bare client, on a r
 verify: bin/controller-gen ## Check that generated files, formatting and go.mod files are current; go vet
 	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; \
 	$(call generate,$$temporary); \
-	$(foreach file,$(GENERATED),diff -ru --exclude='*.go' '$(file)' "$$temporary/$(file)" || stale=1;) \
+	$(foreach file,$(GENERATED),diff -ru --exclude='*.go' --exclude=Kustomization '$(file)' "$$temporary/$(file)" || stale=1;) \
 	$(foreach package,$(API_PACKAGES),diff -u '$(package)/$(DEEPCOPY)' "$$temporary/$(package)/$(DEEPCOPY)" || stale=1;) \
 	if [[ -n "$${stale:-}" ]]; then echo 'generated files are out of date: run `make generate`' >&2; exit 1; fi
 	@unformatted=$$(git ls-files --cached --others --exclude-standard '*.go' \
@@ -133,7 +169,7 @@ bin/golangci-lint: tools/lint/go.mod tools/lint/go.sum
 	@touch $@
 
 # What is generated, but for the deepcopy functions of each API package.
-GENERATED := deploy/crd pkg/kinds/builtin.json
+GENERATED := deploy/crd deploy/install.yaml pkg/kinds/builtin.json docs/cli.md
 API_PACKAGES := $(patsubst %/doc.go,%,$(wildcard pkg/api/*/doc.go pkg/api/*/*/doc.go))
 DEEPCOPY := zz_generated.deepcopy.go
 
@@ -141,6 +177,9 @@ DEEPCOPY := zz_generated.deepcopy.go
 define generate
 $(foreach package,$(API_PACKAGES),bin/controller-gen object paths='./$(package)' output:object:dir="$(1)/$(package)";) \
 bin/controller-gen crd:headerFile=tools/crd-header.txt paths=./pkg/api/... output:crd:dir="$(1)/deploy/crd"; \
-directory=$$(cd "$(1)" && pwd); mkdir -p "$$directory/pkg/kinds"; \
-go -C tools run ./listtypes -o "$$directory/pkg/kinds/builtin.json"
+directory=$$(cd "$(1)" && pwd); mkdir -p "$$directory/pkg/kinds" "$$directory/docs"; \
+go -C tools run ./listtypes -o "$$directory/pkg/kinds/builtin.json"; \
+go run ./docs/generate > "$$directory/docs/cli.md"; \
+{ echo '# Code generated by kustomize from deploy/default. DO NOT EDIT.'; \
+	go -C tools/manifests tool kustomize build ../../deploy/default; } > "$$directory/deploy/install.yaml"
 endef

@@ -8,9 +8,11 @@
 //	     └──────┬───────┤
 //	            │   pkg/cluster                the only one that talks to a cluster
 //	            │       │
-//	         pkg/plan ──┘
+//	         pkg/plan ──┘    pkg/builtin
 //	            │
 //	  pkg/hooks  pkg/tosca  pkg/mysql
+//	            │
+//	       pkg/template
 //	            │
 //	  pkg/delta → pkg/observer → pkg/manifest, pkg/kinds
 //	            │

@@ -7,21 +7,23 @@ const module = "holdfast.dev/holdfast"
 // everything below their directories. A package may import what is in a lower
 // layer, and what is in its own directory; not its neighbours.
 var layers = [][]string{
-	{"pkg/api", "internal/version"},
+	{"pkg/api", "internal/version", "internal/suggest"},
 	{"pkg/kinds", "pkg/manifest"},
 	{"pkg/observer"},
 	{"pkg/delta"},
+	{"pkg/template"},
 	{"pkg/hooks", "pkg/tosca", "pkg/mysql"},
-	{"pkg/plan"},
-	{"pkg/cluster"},
-	{"pkg/controller", "pkg/cli"},
+	{"pkg/plan", "pkg/builtin"},
+	{"pkg/cluster", "pkg/fetch"},
+	{"pkg/source"},
+	{"pkg/controller", "pkg/cli", "pkg/callback"},
 	{"cmd"},
 }
 
 // pure are the packages that decide and never act.
 var pure = []string{
 	"pkg/api", "pkg/kinds", "pkg/manifest", "pkg/observer", "pkg/delta",
-	"pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/plan",
+	"pkg/template", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/plan",
 }
 
 // notInPure lists what no pure package may contain, not even through others.
@@ -41,7 +43,7 @@ var notInPure = []string{
 // Go types of built-in kinds. (pkg/plan does, through the library of kstatus.)
 var dataOnly = []string{
 	"pkg/api", "pkg/kinds", "pkg/manifest", "pkg/observer", "pkg/delta",
-	"pkg/hooks", "pkg/tosca", "pkg/mysql",
+	"pkg/template", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql",
 }
 
 // notImportedByPure lists what no pure package may import itself.
