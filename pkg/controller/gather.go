@@ -153,7 +153,8 @@ func (c *Controller) addUnwatched(ctx context.Context, g *gathered) {
 		case err == nil:
 			g.input.Live[id] = object
 		case !apierrors.IsNotFound(err):
-			g.input.Blocked[id] = problemOf(err, cluster.Location{ID: id, Mapping: kind.Mapping}, "get", g.writer)
+			problem := problemOf(err, cluster.Location{ID: id, Mapping: kind.Mapping}, "get", g.writer)
+			g.input.Blocked[id] = g.memory.failed(id, problem, g.input.Now)
 		}
 	}
 }

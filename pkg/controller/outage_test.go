@@ -264,3 +264,55 @@ func TestAPanicDoesNotStopTheController(t *testing.T) {
 	assert.Greater(t, calls.Load(), int64(3))
 	assert.Negative(t, bomb.left.Load())
 }
+
+// refusing answers the first reads of one object with an error.
+type refusing struct {
+	http.RoundTripper
+	object string
+	left   atomic.Int64
+}
+
+func (r *refusing) wrap(next http.RoundTripper) http.RoundTripper {
+	r.RoundTripper = next
+	return r
+}
+
+func (r *refusing) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method == http.MethodGet && strings.HasSuffix(request.URL.Path, r.object) && r.left.Add(-1) >= 0 {
+		return failure(request, http.StatusInternalServerError, "InternalError"), nil
+	}
+	return r.RoundTripper.RoundTrip(request)
+}
+
+// Of an object that is on record, in no watch and no longer wanted, only a read tells
+// whether it is gone. Nothing else happens to the Application that would have it asked
+// once more.
+func TestAReadThatFailsIsTriedAgain(t *testing.T) {
+	for _, deleted := range []bool{true, false} {
+		t.Run(fmt.Sprintf("deleted=%v", deleted), func(t *testing.T) {
+			f := givenAlone(t, testcluster.Options{})
+			first := f.Run(controller.Options{})
+			f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: stays}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: goes}}]}`)
+			f.AwaitHeld("app")
+			first.Stop()
+			f.Delete(configMaps, "goes")
+			if deleted {
+				f.Delete(applications, "app")
+			} else {
+				f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: stays}}]}`)
+			}
+
+			unlucky := &refusing{object: "/configmaps/goes"}
+			unlucky.left.Store(3)
+			f.RunThrough(unlucky.wrap, controller.Options{})
+
+			if deleted {
+				f.AwaitGone(applications, "app")
+			} else {
+				f.AwaitHeld("app")
+				require.Len(t, f.Application("app").Status.Resources, 1)
+			}
+			assert.Negative(t, unlucky.left.Load(), "all the errors came")
+		})
+	}
+}
