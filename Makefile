@@ -111,10 +111,11 @@ test-peers: ## Compare pkg/tosca with the parser of OpenStack (needs Debian's py
 
 FAULT_SEED ?=
 FAULT_DURATION ?= 2m
+FAULT_STEPS ?=
 
 .PHONY: test-faults
-test-faults: controlplane ## Run the controller while everything fails (FAULT_SEED, FAULT_DURATION)
-	FAULT_SEED=$(FAULT_SEED) FAULT_DURATION=$(FAULT_DURATION) go test -count=1 -v -timeout 60m ./internal/faults
+test-faults: controlplane ## Run the controller while everything fails (FAULT_SEED, FAULT_DURATION, FAULT_STEPS)
+	FAULT_SEED=$(FAULT_SEED) FAULT_DURATION=$(FAULT_DURATION) FAULT_STEPS=$(FAULT_STEPS) go test -count=1 -v -timeout 60m ./internal/faults
 
 .PHONY: golden
 golden: ## Write the golden files anew; read the diff before you believe it

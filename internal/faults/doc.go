@@ -3,11 +3,13 @@
 // is tests only.
 //
 // `make test-faults` runs it. FAULT_SEED and FAULT_DURATION say with which random
-// numbers, and for how long a storm lasts; every run prints them, what was
-// injected, and what was compared. The same seed draws the same wishes, deaths and
-// faults again; which request meets which fault still depends on the moment, so a
-// failure may take more than one run to come back. Without them, as a part of
-// `make test`, it is shorter.
+// numbers, and for how long a storm lasts. Every run prints what was injected, what was
+// compared, and in the end the line that does it again: the seed and the number of steps.
+// The seed decides the wishes, the other people's changes and their order, at which write
+// a controller dies, and which request meets which fault: the n-th patch of an object, the
+// m-th event of the n-th watch of a kind, whatever else is on its way. What it cannot
+// decide is how fast the API server answers. Without them, as a part of `make test`, a
+// storm is shorter.
 //
 // Each fault that the controller must survive has a test, here or beside the code:
 //

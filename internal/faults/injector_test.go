@@ -4,30 +4,40 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // injector stands between a controller and its API server and spoils a part of what
-// passes. What it does is decided by its seed alone, request by request.
+// passes. Which request meets which fault is decided by its seed and by what the request
+// is: the third patch of an object meets the same fault whatever else is on its way.
 type injector struct {
 	next http.RoundTripper
+	seed uint64
 
 	mu     sync.Mutex
-	random *rand.Rand
 	calm   bool // nothing is spoilt
 	dead   bool // nothing passes: the process is gone
+	left   int  // requests until death, if death is near
+	near   bool
+	asked  map[string]int // how often the same was asked before
 	counts map[string]int
 }
 
 func newInjector(seed uint64) *injector {
-	return &injector{random: rand.New(rand.NewPCG(seed, 1)), counts: map[string]int{}}
+	return &injector{seed: seed, asked: map[string]int{}, counts: map[string]int{}}
 }
 
 func (i *injector) wrap(next http.RoundTripper) http.RoundTripper {
@@ -49,20 +59,60 @@ func (i *injector) Die() {
 	i.dead = true
 }
 
-func (i *injector) isDead() bool {
+// DieAfter lets so many writes pass, and then nothing any more.
+func (i *injector) DieAfter(writes int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.near, i.left = true, writes
+}
+
+// isDead says whether a request cannot be sent any more; it counts writes.
+func (i *injector) isDead(method string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.near && method != http.MethodGet {
+		i.dead = i.dead || i.left == 0
+		i.left--
+	}
+	return i.dead
+}
+
+// Dead says whether nothing passes any more.
+func (i *injector) Dead() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.dead
 }
 
-// draw is a random number below n, and -1 when nothing is to be spoilt.
-func (i *injector) draw(n int) int {
+// namespaced is a part of a path that the API server invents anew in every run.
+var namespaced = regexp.MustCompile(`/namespaces/[^/]+/`)
+
+// fate are the random numbers that belong to a request.
+func (i *injector) fate(request *http.Request) *fate {
+	what := request.Method + request.URL.Query().Get("watch") + namespaced.ReplaceAllString(request.URL.Path, "/")
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.calm {
+	sum := fnv.New64a()
+	fmt.Fprint(sum, what, i.asked[what])
+	i.asked[what]++
+	return &fate{injector: i, random: rand.New(rand.NewPCG(i.seed, sum.Sum64()))}
+}
+
+// fate is what happens to one request, or to one watch.
+type fate struct {
+	injector *injector
+	random   *rand.Rand
+}
+
+// draw is a random number below n, and -1 when nothing is to be spoilt.
+func (f *fate) draw(n int) int {
+	drawn := f.random.IntN(n)
+	f.injector.mu.Lock()
+	defer f.injector.mu.Unlock()
+	if f.injector.calm {
 		return -1
 	}
-	return i.random.IntN(n)
+	return drawn
 }
 
 func (i *injector) note(fault string) {
@@ -88,7 +138,7 @@ var (
 )
 
 func (i *injector) RoundTrip(request *http.Request) (*http.Response, error) {
-	if i.isDead() {
+	if i.isDead(request.Method) {
 		return nil, errDead
 	}
 	if request.URL.Query().Get("watch") != "" {
@@ -99,7 +149,8 @@ func (i *injector) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // spoil fails a quarter of the requests.
 func (i *injector) spoil(request *http.Request) (*http.Response, error) {
-	switch i.draw(32) {
+	fate := i.fate(request)
+	switch fate.draw(32) {
 	case 0:
 		i.note("reset")
 		return nil, errNet
@@ -131,7 +182,7 @@ func (i *injector) spoil(request *http.Request) (*http.Response, error) {
 	case 7:
 		i.note("late answer")
 		response, err := i.next.RoundTrip(request)
-		<-time.After(time.Duration(i.draw(500)+1) * time.Millisecond)
+		<-time.After(time.Duration(fate.draw(500)+1) * time.Millisecond)
 		return response, err
 	}
 	return i.next.RoundTrip(request)
@@ -148,4 +199,34 @@ func (i *injector) fail(request *http.Request, code int, reason string) (*http.R
 		response.Header.Set("Retry-After", "1")
 	}
 	return response, nil
+}
+
+// Whatever else is on its way, and in which order: the same request meets the same fault.
+func TestTheSeedDecidesWhichRequestMeetsWhichFault(t *testing.T) {
+	const each = 200
+	fates := func(order []int) map[string]int {
+		i, got, asked := newInjector(7), map[string]int{}, map[int]int{}
+		for _, object := range order {
+			request, err := http.NewRequest(http.MethodPatch, fmt.Sprintf("https://host/api/v1/namespaces/n-%d/configmaps/c%d", rand.IntN(1000), object), http.NoBody)
+			require.NoError(t, err)
+			got[fmt.Sprint(object, " ", asked[object])] = i.fate(request).draw(32)
+			asked[object]++
+		}
+		return got
+	}
+	var ordered []int
+	for object := range 5 {
+		ordered = append(ordered, slices.Repeat([]int{object}, each)...)
+	}
+	mixed := slices.Clone(ordered)
+	rand.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+	first := fates(ordered)
+	assert.Equal(t, first, fates(mixed))
+	spoilt := 0
+	for _, drawn := range first {
+		if drawn < 8 {
+			spoilt++
+		}
+	}
+	assert.InDelta(t, len(first)/4, spoilt, 60, "a quarter of the requests is spoilt")
 }

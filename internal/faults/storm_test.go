@@ -3,6 +3,7 @@ package faults_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -16,11 +17,11 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
-// seedAndDuration are FAULT_SEED and FAULT_DURATION, or a seed of this very run and
-// half a minute.
-func seedAndDuration(t *testing.T) (seed uint64, duration time.Duration) {
+// wanted are FAULT_SEED, FAULT_DURATION and FAULT_STEPS, or a seed of this very run,
+// half a minute, and as many steps as that allows.
+func wanted(t *testing.T) (seed uint64, duration time.Duration, steps int) {
 	t.Helper()
-	seed, duration = uint64(time.Now().UnixNano()), 30*time.Second
+	seed, duration, steps = uint64(time.Now().UnixNano()), 30*time.Second, math.MaxInt
 	var err error
 	if text := os.Getenv("FAULT_SEED"); text != "" {
 		seed, err = strconv.ParseUint(text, 10, 64)
@@ -30,8 +31,12 @@ func seedAndDuration(t *testing.T) (seed uint64, duration time.Duration) {
 		duration, err = time.ParseDuration(text)
 		require.NoError(t, err, "FAULT_DURATION")
 	}
-	t.Logf("again: make test-faults FAULT_SEED=%d FAULT_DURATION=%v", seed, duration)
-	return seed, duration
+	if text := os.Getenv("FAULT_STEPS"); text != "" {
+		steps, err = strconv.Atoi(text)
+		require.NoError(t, err, "FAULT_STEPS")
+		duration = time.Hour
+	}
+	return seed, duration, steps
 }
 
 // spec is a random one out of many. Each has some of the objects, in some variant.
@@ -105,9 +110,14 @@ func (s *storm) step() {
 	}
 }
 
-// death ends the controller and starts another one.
+// death ends the controller and starts another one: at a write that the seed gives, or
+// when the controller has had nothing more to write for a while.
 func (s *storm) death() {
 	s.did["death of the controller"]++
+	s.running.faults.DieAfter(s.random.IntN(6))
+	for end := time.Now().Add(300 * time.Millisecond); !s.running.faults.Dead() && time.Now().Before(end); {
+		<-time.After(10 * time.Millisecond)
+	}
 	s.running.Kill()
 	s.t.Logf("injected into life %d: %s", s.deaths, s.running.faults.Injected())
 	s.deaths++
@@ -117,14 +127,16 @@ func (s *storm) death() {
 // After any number of faults the cluster is what the last wishes make of an empty one,
 // nobody else's object has changed, and then there is silence.
 func TestStorm(t *testing.T) {
-	seed, duration := seedAndDuration(t)
+	seed, duration, steps := wanted(t)
+	step := 0
+	defer func() { t.Logf("again: make test-faults FAULT_SEED=%d FAULT_STEPS=%d", seed, step) }()
 	w := newWorld(t)
 	s := &storm{world: w, random: rand.New(rand.NewPCG(seed, 0)), namespace: w.Namespace(), did: map[string]int{}}
 	w.Kubectl("", "create", "configmap", "bystander", "-n", s.namespace, "--from-literal=key=free")
 	bystander := w.Kubectl("", "get", "configmap", "bystander", "-n", s.namespace, "--output=yaml")
 	s.running = w.Run(newInjector(s.random.Uint64()))
 
-	for end := time.Now().Add(duration); time.Now().Before(end); {
+	for end := time.Now().Add(duration); step < steps && time.Now().Before(end); step++ {
 		s.step()
 	}
 	last := map[string]string{}

@@ -19,16 +19,17 @@ const tooOld = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","sta
 
 // watch lets a watch live for some seconds at most, and spoils its events.
 func (i *injector) watch(request *http.Request) (*http.Response, error) {
-	if i.draw(10) == 0 {
+	fate := i.fate(request)
+	if fate.draw(10) == 0 {
 		return i.fail(request, http.StatusServiceUnavailable, "ServiceUnavailable")
 	}
 	response, err := i.next.RoundTrip(request)
-	life, end := i.draw(3000), i.draw(4)
+	life, end := fate.draw(3000), fate.draw(4)
 	if err != nil || response.StatusCode != http.StatusOK || life < 0 {
 		return response, err
 	}
 	reader, writer := io.Pipe()
-	s := &stream{injector: i, body: response.Body, to: writer, end: []string{closes, cuts, expires, silent}[max(end, 0)]}
+	s := &stream{fate: fate, body: response.Body, to: writer, end: []string{closes, cuts, expires, silent}[max(end, 0)]}
 	go s.copy(time.After(200*time.Millisecond + time.Duration(life)*time.Millisecond))
 	response.Body = &body{PipeReader: reader, upstream: s.body}
 	return response, nil
@@ -47,14 +48,14 @@ func (b *body) Close() error {
 
 // stream is one watch.
 type stream struct {
-	injector *injector
-	body     io.ReadCloser
-	to       *io.PipeWriter
-	end      string
+	*fate
+	body io.ReadCloser
+	to   *io.PipeWriter
+	end  string
 }
 
 // copy passes events until the life of the watch is over. What is lost would be
-// missed by anybody, so that the watch says in the end that it is too old.
+// missed by anybody, so that the watch says in the end that it is too old, whoever ends it.
 func (s *stream) copy(over <-chan time.Time) {
 	lines := make(chan []byte)
 	stop := make(chan struct{})
@@ -68,10 +69,13 @@ func (s *stream) copy(over <-chan time.Time) {
 			return
 		case line, ok := <-lines:
 			if !ok {
+				if s.end == expires {
+					s.finish()
+				}
 				_ = s.to.Close()
 				return
 			}
-			switch s.injector.draw(20) {
+			switch s.draw(20) {
 			case 0:
 				s.injector.note("lost event")
 				s.end = expires

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"testing"
@@ -71,6 +72,7 @@ func (w *world) Try(stdin string, args ...string) string {
 	return output
 }
 
+// Until waits for something, and says what there is instead when it does not come.
 func (w *world) Until(what string, holds func() bool) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
@@ -78,11 +80,25 @@ func (w *world) Until(what string, holds func() bool) {
 	for !holds() {
 		select {
 		case <-ctx.Done():
-			w.t.Fatalf("waited in vain: %s", what)
+			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+			w.t.Fatalf("waited in vain: %s; there is\n%s\nand the controller said in the end\n%s", what,
+				w.Try("", "get", "applications", "--all-namespaces", "--output=yaml"), w.said(100))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
+
+// said are the last lines of the controllers' log.
+func (w *world) said(lines int) string {
+	log, err := os.ReadFile(w.log())
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(string(log), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+func (w *world) log() string { return filepath.Join(w.cluster.Dir(), "controller.log") }
 
 // instance is a controller that runs.
 type instance struct {
@@ -123,7 +139,7 @@ func (w *world) runWith(faults *injector, wrap func(http.RoundTripper) http.Roun
 	config.Wrap(wrap)
 	client, err := cluster.NewClient(config)
 	require.NoError(w.t, err)
-	log, err := os.OpenFile(filepath.Join(w.cluster.Dir(), "controller.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(w.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(w.t, err)
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log)))))
 	metrics := controller.NewMetrics()
