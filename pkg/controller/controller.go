@@ -90,6 +90,8 @@ type Controller struct {
 	// changed has the Applications about which something has changed since they
 	// were last handled: what was given up is tried again.
 	changed map[types.UID]struct{}
+	// reporting is how many postponed reports are being written.
+	reporting int
 }
 
 // New makes a controller; Run starts it.

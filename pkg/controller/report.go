@@ -33,8 +33,12 @@ func (c *Controller) report(ctx context.Context, app *v1alpha1.Application, p *p
 		return after, nil
 	}
 	m.postpone(result, now)
-	if wait := m.postponed.until.Sub(now); wait > 0 && routine(app.Status, result.Status) {
-		return sooner(after, wait), nil
+	if routine(app.Status, result.Status) {
+		wait, done := c.reportIn(m.postponed, now)
+		if wait > 0 {
+			return sooner(after, wait), nil
+		}
+		defer done()
 	}
 	if err := c.writeStatus(ctx, app, result.Status); err != nil {
 		return again(err)
@@ -53,22 +57,41 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// reportDelay is how long the report of a correction may wait. The corrections
-// of others come first when there are many, and several of one Application
-// become one report.
+// reportDelay is how long the report of a correction waits: several of one
+// Application become one report.
 const reportDelay = 500 * time.Millisecond
 
 // postponed is a report that is not written yet.
 type postponed struct {
 	status v1alpha1.ApplicationStatus
 	event  *plan.Event
-	until  time.Time
+	since  time.Time
+}
+
+// reportIn is how long a postponed report still waits. While other Applications have
+// news there is one such report at a time: corrections come before reports. done is to
+// be called when a report that waits no longer is written.
+func (c *Controller) reportIn(report *postponed, now time.Time) (wait time.Duration, done func()) {
+	if wait := report.since.Add(reportDelay).Sub(now); wait > 0 {
+		return wait, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.changed) > 0 && c.reporting > 0 {
+		return reportDelay / 4, nil
+	}
+	c.reporting++
+	return 0, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.reporting--
+	}
 }
 
 // postpone adds a result to the report that is not written yet.
 func (m *memory) postpone(result plan.Result, now time.Time) {
 	if m.postponed == nil {
-		m.postponed = &postponed{until: now.Add(reportDelay)}
+		m.postponed = &postponed{since: now}
 	}
 	m.postponed.status = result.Status
 	m.postponed.event = m.postponed.event.And(result.Event)
