@@ -115,7 +115,9 @@ FAULT_STEPS ?=
 
 .PHONY: test-faults
 test-faults: controlplane ## Run the controller while everything fails (FAULT_SEED, FAULT_DURATION, FAULT_STEPS)
-	FAULT_SEED=$(FAULT_SEED) FAULT_DURATION=$(FAULT_DURATION) FAULT_STEPS=$(FAULT_STEPS) go test -count=1 -v -timeout 60m ./internal/faults
+	@mkdir -p .holdfast/faults
+	FAULT_SEED=$(FAULT_SEED) FAULT_DURATION=$(FAULT_DURATION) FAULT_STEPS=$(FAULT_STEPS) go test -count=1 -v -timeout 60m \
+		-artifacts -outputdir .holdfast/faults ./internal/faults
 
 .PHONY: golden
 golden: ## Write the golden files anew; read the diff before you believe it

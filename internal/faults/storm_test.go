@@ -82,8 +82,24 @@ func (s *storm) app() string { return fmt.Sprintf("app%d", s.random.IntN(apps)) 
 
 // step does one thing.
 func (s *storm) step() {
-	app := s.app()
 	switch n := s.random.IntN(40); {
+	case n < 3:
+		s.death()
+	case n < 4:
+		s.did["API server killed"]++
+		require.NoError(s.t, errors.Join(s.cluster.Kill(testcluster.APIServer), s.cluster.Restart(testcluster.APIServer)))
+	case n < 10:
+		s.did["pause"]++
+		<-time.After(time.Duration(s.random.IntN(500)) * time.Millisecond)
+	default:
+		s.change(n - 10)
+	}
+}
+
+// change is somebody's, one of thirty.
+func (s *storm) change(n int) {
+	app := s.app()
+	switch {
 	case n < 12:
 		s.did["wish"]++
 		s.Submit(s.namespace, app, spec(s.random, app))
@@ -96,25 +112,18 @@ func (s *storm) step() {
 	case n < 27:
 		s.did["label taken off"]++
 		s.Try("", "label", "service", app, "-n", s.namespace, "holdfast.dev/application-uid-")
-	case n < 30:
+	default:
 		s.did["Application deleted"]++
 		s.Try("", "delete", "application", app, "-n", s.namespace, "--wait=false")
-	case n < 33:
-		s.death()
-	case n < 34:
-		s.did["API server killed"]++
-		require.NoError(s.t, errors.Join(s.cluster.Kill(testcluster.APIServer), s.cluster.Restart(testcluster.APIServer)))
-	default:
-		s.did["pause"]++
-		<-time.After(time.Duration(s.random.IntN(500)) * time.Millisecond)
 	}
 }
 
-// death ends the controller and starts another one: at a write that the seed gives, or
-// when the controller has had nothing more to write for a while.
+// death ends the controller in the midst of what follows from a change, at a write that
+// the seed gives, or, when that many do not come, soon after it; and starts another one.
 func (s *storm) death() {
 	s.did["death of the controller"]++
 	s.running.faults.DieAfter(s.random.IntN(6))
+	s.change(s.random.IntN(30))
 	for end := time.Now().Add(300 * time.Millisecond); !s.running.faults.Dead() && time.Now().Before(end); {
 		<-time.After(10 * time.Millisecond)
 	}

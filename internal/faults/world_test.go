@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime/pprof"
 	"strings"
 	"sync"
 	"testing"
@@ -40,9 +39,26 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
 	w := &world{t: t, cluster: c}
+	t.Cleanup(w.keep)
 	w.Kubectl(string(crd.Applications), "apply", "--server-side", "--filename=-")
 	w.Kubectl("", "wait", "--for=condition=Established", "crd/applications.holdfast.dev", "--timeout=60s")
 	return w
+}
+
+// keep puts what tells of a failure beside the other artifacts of the run.
+func (w *world) keep() {
+	if !w.t.Failed() {
+		return
+	}
+	for _, name := range []string{"audit.log", filepath.Base(w.log())} {
+		content, err := os.ReadFile(filepath.Join(w.cluster.Dir(), name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(w.t.ArtifactDir(), name), content, 0o600)
+		}
+		if err != nil {
+			w.t.Log(err)
+		}
+	}
 }
 
 // Namespace makes a namespace in which the applier may do everything.
@@ -80,7 +96,6 @@ func (w *world) Until(what string, holds func() bool) {
 	for !holds() {
 		select {
 		case <-ctx.Done():
-			_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
 			w.t.Fatalf("waited in vain: %s; there is\n%s\nand the controller said in the end\n%s", what,
 				w.Try("", "get", "applications", "--all-namespaces", "--output=yaml"), w.said(100))
 		case <-time.After(50 * time.Millisecond):
