@@ -1,9 +1,12 @@
 package controller_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"regexp"
@@ -426,4 +429,59 @@ func TestAFieldThatWasWrittenBeforeADeathGoesWithItsWish(t *testing.T) {
 	f.AwaitReady("app")
 	f.Quiet(quiet)
 	assert.Nil(t, value(f.Get(configMaps, "config"), "data", "other"))
+}
+
+// tardy keeps the creates of one resource to itself.
+type tardy struct {
+	http.RoundTripper
+	resource string
+	caught   chan *http.Request
+}
+
+func (d *tardy) wrap(next http.RoundTripper) http.RoundTripper {
+	d.RoundTripper = next
+	return d
+}
+
+func (d *tardy) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodPost || !strings.HasSuffix(request.URL.Path, d.resource) {
+		return d.RoundTripper.RoundTrip(request)
+	}
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return nil, err
+	}
+	late := request.Clone(context.WithoutCancel(request.Context()))
+	late.Body = io.NopCloser(bytes.NewReader(body))
+	select {
+	case d.caught <- late:
+	default:
+	}
+	<-request.Context().Done()
+	return nil, request.Context().Err()
+}
+
+// A request may be on its way for longer than the process that sent it lives. What it
+// creates is not wanted any more when it arrives, and nothing else is of its kind.
+func TestACreateThatArrivesAfterADeathGoes(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	const config = `{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: %s}}`
+	late := &tardy{resource: "/secrets", caught: make(chan *http.Request, 1)}
+	first := f.RunThrough(late.wrap, controller.Options{Drain: time.Millisecond})
+	f.Submit("app", fmt.Sprintf(`{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: secret}}, `+config+`]}`, "one"))
+	create := <-late.caught
+	first.Stop()
+	f.Submit("app", fmt.Sprintf(`{manifest: [`+config+`]}`, "two"))
+	f.Run(controller.Options{})
+	f.AwaitReady("app")
+	f.Submit("app", fmt.Sprintf(`{manifest: [`+config+`]}`, "three"))
+	f.AwaitValue(configMaps, "config", "three", "data", "key")
+	f.AwaitReady("app")
+	f.Quiet(time.Second)
+
+	response, err := late.RoundTripper.RoundTrip(create)
+
+	require.NoError(t, err)
+	require.Equal(t, http.StatusCreated, response.StatusCode)
+	f.AwaitGone(secrets, "secret")
 }

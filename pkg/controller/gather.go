@@ -287,9 +287,18 @@ func kindsIn(app *v1alpha1.Application, manifests []map[string]any) []schema.Gro
 	for _, r := range app.Status.Resources {
 		add(r.APIVersion, r.Kind)
 	}
+	for _, gvk := range announced(app) {
+		add(gvk.GroupVersion().String(), gvk.Kind)
+	}
+	return gvks
+}
+
+// announced is the write-ahead inventory of kinds.
+func announced(app *v1alpha1.Application) []schema.GroupVersionKind {
+	var gvks []schema.GroupVersionKind
 	for _, text := range strings.Split(app.Annotations[v1alpha1.AnnotationKinds], ",") {
 		if gvk, _ := schema.ParseKindArg(text); gvk != nil {
-			add(gvk.GroupVersion().String(), gvk.Kind)
+			gvks = append(gvks, *gvk)
 		}
 	}
 	return gvks

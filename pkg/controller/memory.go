@@ -15,6 +15,8 @@ import (
 // memory is what is remembered of one Application between two reconciles. Only
 // the worker that has the Application touches it. It may be lost.
 type memory struct {
+	// since is when this process first looked at the Application.
+	since      time.Time
 	plan       plan.Memory
 	generation int64
 	// request is the value of the annotation that asks for a reconcile now.
@@ -61,7 +63,7 @@ func (c *Controller) memoryOf(app *v1alpha1.Application) *memory {
 	defer c.mu.Unlock()
 	m := c.memories[app.UID]
 	if m == nil {
-		m = &memory{generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app)}
+		m = &memory{since: c.options.Now(), generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app)}
 		c.memories[app.UID] = m
 	}
 	m.retry, m.interval = retryOf(app.Spec.Retry), 0

@@ -55,7 +55,7 @@ func (c *Controller) execute(ctx context.Context, app *v1alpha1.Application, g *
 	if p.Suspended() || p.Refused != nil {
 		return c.report(ctx, app, p, nil)
 	}
-	app, err := c.protect(ctx, app, p)
+	app, err := c.protect(ctx, app, p, g.memory.since)
 	if err != nil {
 		return again(err)
 	}
@@ -146,10 +146,16 @@ func again(err error) (time.Duration, error) {
 	return 0, err
 }
 
+// longestRequest is how long a request of a process that has died may still be on its
+// way: after a minute the API server gives up (its --request-timeout).
+const longestRequest = time.Minute
+
 // protect makes sure, before the first write of a plan, that the Application
 // cannot go without us, and that its kinds are known should we die before the
-// status is written.
-func (c *Controller) protect(ctx context.Context, app *v1alpha1.Application, p *plan.Plan) (*v1alpha1.Application, error) {
+// status is written. A kind that is named already stays for a while: of what a process
+// before us was about to create when it died, nothing may be seen yet. since is when this
+// process first looked at the Application.
+func (c *Controller) protect(ctx context.Context, app *v1alpha1.Application, p *plan.Plan, since time.Time) (*v1alpha1.Application, error) {
 	if !p.HasWork() {
 		return app, nil
 	}
@@ -159,6 +165,11 @@ func (c *Controller) protect(ctx context.Context, app *v1alpha1.Application, p *
 	}
 	for _, r := range app.Status.Resources {
 		gvks[schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)] = struct{}{}
+	}
+	if c.options.Now().Before(since.Add(longestRequest)) {
+		for _, gvk := range announced(app) {
+			gvks[gvk] = struct{}{}
+		}
 	}
 	marks := map[string]string{v1alpha1.AnnotationKinds: kindsAnnotation(gvks)}
 	if namespaces := namespacesAnnotation(app, p); namespaces != app.Annotations[v1alpha1.AnnotationNamespaces] {
