@@ -2,9 +2,12 @@ package faults_test
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"net/http"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Ends of a watch.
@@ -29,7 +32,7 @@ func (i *injector) watch(request *http.Request) (*http.Response, error) {
 		return response, err
 	}
 	reader, writer := io.Pipe()
-	s := &stream{fate: fate, body: response.Body, to: writer, end: []string{closes, cuts, expires, silent}[max(end, 0)]}
+	s := &stream{fate: fate, listing: request.URL.Query().Get("sendInitialEvents") == "true", body: response.Body, to: writer, end: []string{closes, cuts, expires, silent}[max(end, 0)]}
 	go s.copy(time.After(200*time.Millisecond + time.Duration(life)*time.Millisecond))
 	response.Body = &body{PipeReader: reader, upstream: s.body}
 	return response, nil
@@ -49,9 +52,10 @@ func (b *body) Close() error {
 // stream is one watch.
 type stream struct {
 	*fate
-	body io.ReadCloser
-	to   *io.PipeWriter
-	end  string
+	listing bool // the events are still those of a list, of which nothing is ever lost
+	body    io.ReadCloser
+	to      *io.PipeWriter
+	end     string
 }
 
 // copy passes events until the life of the watch is over. What is lost would be
@@ -75,12 +79,15 @@ func (s *stream) copy(over <-chan time.Time) {
 				_ = s.to.Close()
 				return
 			}
-			switch s.draw(20) {
-			case 0:
+			if s.listing {
+				s.listing = !bytes.Contains(line, []byte(metav1.InitialEventsAnnotationKey))
+			}
+			switch lot := s.draw(20); {
+			case lot == 0 && !s.listing:
 				s.injector.note("lost event")
 				s.end = expires
 				continue
-			case 1, 2:
+			case lot == 1 || lot == 2:
 				s.injector.note("event twice")
 				if _, err := s.to.Write(line); err != nil {
 					return
