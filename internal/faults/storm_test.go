@@ -110,12 +110,23 @@ func (s *storm) change(n int) {
 		s.did["object deleted"]++
 		s.Try("", "delete", "configmap", fmt.Sprintf("%s-%d", app, s.random.IntN(6)), "-n", s.namespace, "--wait=false")
 	case n < 27:
-		s.did["label taken off"]++
-		s.Try("", "label", "service", app, "-n", s.namespace, "holdfast.dev/application-uid-")
+		s.takeOffLabel(app)
 	default:
 		s.did["Application deleted"]++
 		s.Try("", "delete", "application", app, "-n", s.namespace, "--wait=false")
 	}
+}
+
+// takeOffLabel takes our label off a Service that is on record. The marks of one that is
+// not, because its process has died, are all that tells whose it is.
+func (s *storm) takeOffLabel(app string) {
+	uid := s.Try("", "get", "service", app, "-n", s.namespace, "--output=jsonpath={.metadata.uid}")
+	recorded := s.Try("", "get", "application", app, "-n", s.namespace, `--output=jsonpath={.status.resources[?(@.kind=="Service")].uid}`)
+	if uid == "" || uid != recorded {
+		return
+	}
+	s.did["label taken off"]++
+	s.Try("", "label", "service", app, "-n", s.namespace, "holdfast.dev/application-uid-")
 }
 
 // death ends the controller in the midst of what follows from a change, at a write that
