@@ -1,9 +1,11 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -119,7 +121,7 @@ func (a *action) run(ctx context.Context, changes []plan.Change) {
 	var group errgroup.Group
 	group.SetLimit(inFlight)
 	for _, change := range changes {
-		if !change.Writes() {
+		if !change.Writes() && !change.ReadFirst {
 			continue
 		}
 		if len(changes) == 1 {
@@ -149,7 +151,16 @@ func (a *action) one(ctx context.Context, change plan.Change) {
 	read := false
 	for range attempts {
 		if change.ReadFirst && !read {
-			change, read = a.readFirst(ctx, at, change), true
+			object, problem := a.readFirst(ctx, at)
+			if object != nil {
+				if fresh := a.found(change.ID, object); fresh.Action == change.Action || !change.Writes() {
+					change = fresh
+				} // or else its guards will see that somebody was faster
+			}
+			if read = true; !change.Writes() {
+				a.record(change.ID, plan.Outcome{Action: change.Action, Object: object, Problem: cmp.Or(problem, change.Problem)})
+				return
+			}
 		}
 		outcome, again := a.try(ctx, at, change)
 		if !again {
@@ -177,18 +188,15 @@ func (a *action) recovered(ctx context.Context, id manifest.ID) {
 	}
 }
 
-// readFirst decides a change again with the whole object, if it can be read.
-func (a *action) readFirst(ctx context.Context, at cluster.Location, change plan.Change) plan.Change {
+// readFirst reads the whole object, managedFields included.
+func (a *action) readFirst(ctx context.Context, at cluster.Location) (map[string]any, *plan.Problem) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	object, err := a.g.writer.Get(ctx, at)
 	if err != nil {
-		return change
+		return nil, problemOf(err, at, "get", a.g.writer)
 	}
-	if fresh := a.found(change.ID, object); fresh.Action == change.Action {
-		return fresh
-	}
-	return change // its guards will see that somebody was faster
+	return object, nil
 }
 
 func (a *action) locate(change plan.Change) (cluster.Location, *plan.Problem) {
@@ -237,8 +245,20 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 	case apierrors.IsAlreadyExists(err):
 		return a.reread(ctx, at, change)
 	}
+	a.unsure(at.ID, err)
 	outcome.Problem = problemOf(err, at, "create", a.g.writer)
 	return outcome, false
+}
+
+// unsure remembers an object that may have been created all the same: the answer was
+// lost, or is that of a server that stumbled.
+func (a *action) unsure(id manifest.ID, err error) {
+	if status := code(err); status != 0 && status < http.StatusInternalServerError {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.g.memory.unsure[id] = true
 }
 
 func (a *action) update(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
@@ -355,6 +375,7 @@ func (a *action) wrote(at cluster.Location, object map[string]any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.g.memory.found, at.ID)
+	delete(a.g.memory.unsure, at.ID)
 }
 
 // gone has the store know that an object is no more.

@@ -29,6 +29,8 @@ type gathered struct {
 	kinds  *knownKinds
 	// manifests are those of the Application, as far as they can be read.
 	manifests []map[string]any
+	// ids are their identities, once somebody has asked.
+	ids map[manifest.ID]bool
 	// poll is when to look at their source again; zero: never.
 	poll time.Time
 	// told is true when the status was written before the work was done, untold is
@@ -65,8 +67,7 @@ func (c *Controller) gather(ctx context.Context, app *v1alpha1.Application) (*ga
 		return g, nil
 	}
 	g.block()
-	c.addUnwatched(ctx, g)
-	return g, nil
+	return g, c.addUnwatched(ctx, g)
 }
 
 // writerOf writes with the rights of the Application's ServiceAccount.
@@ -125,38 +126,69 @@ func (g *gathered) addFound(now time.Time) {
 	}
 }
 
-// addUnwatched reads what is on record, is no longer desired and is in no store.
-// An object that has lost our label is not gone until a read says so.
-func (c *Controller) addUnwatched(ctx context.Context, g *gathered) {
+// addUnwatched reads what may exist, is no longer desired and is in no store. An object
+// that has lost our label is not gone until a read says so; one whose create had no
+// answer may be on its way to the watch.
+func (c *Controller) addUnwatched(ctx context.Context, g *gathered) error {
 	app := g.input.Application
-	var desired map[manifest.ID]bool
+	recorded := map[manifest.ID]bool{}
 	for _, status := range app.Status.Resources {
 		id := plan.IDOf(status.ResourceReference)
-		if g.input.Live[id] != nil || g.input.Blocked[id] != nil || status.UID == "" {
-			continue
-		}
-		if desired == nil {
-			desired = desiredIDs(g.manifests, app.Namespace, g.kinds)
-		}
-		if desired[id] && app.DeletionTimestamp == nil {
-			continue // to be created, and found if it exists
-		}
-		kind, ok := g.kinds.known[id.GroupKind()]
-		if !ok || kind.problem != nil {
-			continue
-		}
-		if g.memory.gone[status.UID] {
-			continue
-		}
-		object, err := g.writer.Get(ctx, cluster.Location{ID: id, Mapping: kind.Mapping})
-		switch {
-		case err == nil:
-			g.input.Live[id] = object
-		case !apierrors.IsNotFound(err):
-			problem := problemOf(err, cluster.Location{ID: id, Mapping: kind.Mapping}, "get", g.writer)
-			g.input.Blocked[id] = g.memory.failed(id, problem, g.input.Now)
+		recorded[id] = true
+		existed := status.UID != "" || status.Reason == v1alpha1.ReasonRetrying
+		if existed && !g.memory.gone[status.UID] && !g.memory.unsure[id] {
+			if problem := c.addLeft(ctx, g, id); problem != nil {
+				g.input.Blocked[id] = problem
+			}
 		}
 	}
+	for id := range g.memory.unsure {
+		problem := c.addLeft(ctx, g, id)
+		switch {
+		case problem == nil:
+		case recorded[id]:
+			g.input.Blocked[id] = problem
+		default:
+			return problem
+		}
+	}
+	return nil
+}
+
+// addLeft reads an object unless it is desired, or there is nothing to find out. It
+// returns why that is not possible now.
+func (c *Controller) addLeft(ctx context.Context, g *gathered, id manifest.ID) *plan.Problem {
+	if g.input.Live[id] != nil {
+		delete(g.memory.unsure, id)
+		return nil
+	}
+	kind, ok := g.kinds.known[id.GroupKind()]
+	if !ok || kind.problem != nil || g.wanted()[id] {
+		return nil
+	}
+	if blocked := g.input.Blocked[id]; blocked != nil {
+		return blocked
+	}
+	at := cluster.Location{ID: id, Mapping: kind.Mapping}
+	object, err := g.writer.Get(ctx, at)
+	switch {
+	case err == nil:
+		g.input.Live[id] = object
+	case apierrors.IsNotFound(err):
+		delete(g.memory.unsure, id)
+	default:
+		return g.memory.failed(id, problemOf(err, at, "get", g.writer), g.input.Now)
+	}
+	return nil
+}
+
+// wanted are the identities of what is to be created, and so found if it exists.
+func (g *gathered) wanted() map[manifest.ID]bool {
+	app := g.input.Application
+	if g.ids == nil && app.DeletionTimestamp == nil {
+		g.ids = desiredIDs(g.manifests, app.Namespace, g.kinds)
+	}
+	return g.ids
 }
 
 // desiredIDs are the identities in the manifests, as far as they can be read.
@@ -317,16 +349,12 @@ func kindsAnnotation(gvks map[schema.GroupVersionKind]struct{}) string {
 // block adds the problems of kinds to all their resources.
 func (g *gathered) block() {
 	app := g.input.Application
-	var desired map[manifest.ID]bool
 	for gk, kind := range g.kinds.known {
 		if kind.problem == nil && kind.unserved == nil {
 			continue
 		}
-		if desired == nil {
-			desired = desiredIDs(g.manifests, app.Namespace, g.kinds)
-		}
-		for id := range desired {
-			if id.GroupKind() == gk && app.DeletionTimestamp == nil {
+		for id := range g.wanted() {
+			if id.GroupKind() == gk {
 				g.input.Blocked[id] = cmp.Or(kind.problem, kind.unserved)
 			}
 		}

@@ -34,6 +34,8 @@ type memory struct {
 	// found has objects that exist and are in no watch, because they do not
 	// carry our label.
 	found map[manifest.ID]found
+	// unsure has the objects that may have been created though the answer was none.
+	unsure map[manifest.ID]bool
 	// gone has the objects that we deleted and know to be gone.
 	gone map[types.UID]bool
 	// seen is what the metrics tell of the Application.
@@ -63,7 +65,7 @@ func (c *Controller) memoryOf(app *v1alpha1.Application) *memory {
 	defer c.mu.Unlock()
 	m := c.memories[app.UID]
 	if m == nil {
-		m = &memory{since: c.options.Now(), generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app)}
+		m = &memory{since: c.options.Now(), unsure: map[manifest.ID]bool{}, generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app)}
 		c.memories[app.UID] = m
 	}
 	m.retry, m.interval = retryOf(app.Spec.Retry), 0

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
@@ -313,6 +314,84 @@ func TestAReadThatFailsIsTriedAgain(t *testing.T) {
 				require.Len(t, f.Application("app").Status.Resources, 1)
 			}
 			assert.Negative(t, unlucky.left.Load(), "all the errors came")
+		})
+	}
+}
+
+// deaf lets nothing through any more at some time: no event of a watch, and no answer to
+// a create, though the first one is carried out.
+type deaf struct {
+	http.RoundTripper
+	resource string
+	now      atomic.Bool
+	created  atomic.Int64
+	released chan struct{}
+}
+
+func (d *deaf) wrap(next http.RoundTripper) http.RoundTripper {
+	d.RoundTripper = next
+	return d
+}
+
+func (d *deaf) RoundTrip(request *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(request.URL.Path, d.resource) {
+		return d.RoundTripper.RoundTrip(request)
+	}
+	if request.Method == http.MethodPost && d.now.Load() {
+		if d.created.Add(1) == 1 {
+			response, err := d.RoundTripper.RoundTrip(request)
+			if err == nil {
+				response.Body.Close()
+			}
+		}
+		return nil, errors.New("connection reset by peer")
+	}
+	response, err := d.RoundTripper.RoundTrip(request)
+	if err == nil && request.URL.Query().Get("watch") != "" {
+		response.Body = &deafBody{ReadCloser: response.Body, deaf: d}
+	}
+	return response, err
+}
+
+type deafBody struct {
+	io.ReadCloser
+	*deaf
+}
+
+func (b *deafBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.now.Load() {
+		<-b.released
+	}
+	return n, err
+}
+
+// Whether a create without an answer was carried out, the watch says late, and the status
+// does not at all.
+func TestWhatWasCreatedWithoutAnAnswerGoesWithItsApplication(t *testing.T) {
+	for _, deleted := range []bool{true, false} {
+		t.Run(fmt.Sprintf("deleted=%v", deleted), func(t *testing.T) {
+			f := givenAlone(t, testcluster.Options{})
+			const one = `{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}`
+			line := &deaf{resource: "/configmaps", released: make(chan struct{})}
+			f.RunThrough(line.wrap, controller.Options{})
+			defer close(line.released)
+			f.Submit("app", `{manifest: [`+one+`]}`)
+			f.AwaitReady("app")
+			line.now.Store(true)
+			f.Submit("app", `{manifest: [`+one+`, {apiVersion: v1, kind: ConfigMap, metadata: {name: two}}]}`)
+			f.Await(configMaps, "two", "created", func(object map[string]any) bool { return object != nil })
+			f.AwaitReason("app", v1alpha1.ReasonRetrying)
+
+			if deleted {
+				f.Delete(applications, "app")
+				f.AwaitGone(applications, "app")
+			} else {
+				f.Submit("app", `{manifest: [`+one+`]}`)
+				f.AwaitReady("app")
+			}
+
+			assert.Nil(t, f.Get(configMaps, "two"))
 		})
 	}
 }
