@@ -482,6 +482,7 @@ func TestACreateThatArrivesAfterADeathGoes(t *testing.T) {
 	response, err := late.RoundTripper.RoundTrip(create)
 
 	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusCreated, response.StatusCode)
 	f.AwaitGone(secrets, "secret")
 }
