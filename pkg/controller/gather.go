@@ -162,8 +162,8 @@ func (c *Controller) addLeft(ctx context.Context, g *gathered, id manifest.ID) *
 		delete(g.memory.unsure, id)
 		return nil
 	}
-	kind, ok := g.kinds.known[id.GroupKind()]
-	if !ok || kind.problem != nil || g.wanted()[id] {
+	kind := g.kinds.known[id.GroupKind()]
+	if readable := kind != nil && kind.problem == nil; !readable || g.wanted()[id] {
 		return nil
 	}
 	if blocked := g.input.Blocked[id]; blocked != nil {
