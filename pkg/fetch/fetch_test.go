@@ -90,7 +90,7 @@ func TestAPersonMayFetchFromAnywhereOverTLS(t *testing.T) {
 func FuzzCheck(f *testing.F) {
 	for _, seed := range []string{
 		"https://example.com/templates/a.yaml", "https://example.com/templates/../a", "https://example.com\\@evil.com/templates/a",
-		"https://example.com:443/templates/%2e%2e/a", "https://EXAMPLE.com/templates?x#y", "https://example.com%00.evil.com/templates/",
+		"https://example.com:443/templates/%2e%2e/a", "https://EXAMPLE.com/templates?x#y", "https://example.com/templates/..a", "https://example.com%00.evil.com/templates/",
 	} {
 		f.Add(seed)
 	}
@@ -109,7 +109,7 @@ func FuzzCheck(f *testing.F) {
 		require.Nil(t, request.URL.User)
 		path := request.URL.EscapedPath()
 		require.True(t, path == "/templates" || strings.HasPrefix(path, "/templates/"), path)
-		require.NotContains(t, path, "/..")
+		require.NotContains(t, strings.Split(path, "/"), "..")
 	})
 }
 

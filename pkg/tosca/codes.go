@@ -58,6 +58,7 @@ const (
 // messages about fetched files: whoever names a URL must not learn through an
 // error what is there.
 var rules = map[Code]string{
+	"":                     "has no effect, or another one than it may seem", // a warning
 	InvalidYAML:            "the text is not valid YAML",
 	DuplicateKey:           "a key is in a map twice",
 	LimitExceeded:          "a limit is exceeded",

@@ -205,7 +205,7 @@ func (e *evaluator) assigned(n *template, name string) value {
 	v := e.eval(p, scope{self: n, want: s, manifest: isSpec && !p.isScalar()})
 	if !isSpec {
 		v.secret = v.secret || IsSensitive(name)
-		if !e.check(p, v, s) {
+		if v = e.completed(v, s, p); !e.check(p, v, s) {
 			return unknown
 		}
 	}

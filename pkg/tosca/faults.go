@@ -39,7 +39,7 @@ func (c *faults) keep(f *file, fault *Error) {
 	}
 	if f != nil {
 		fault.File = f.name
-		if f.fetched && !c.quote {
+		if f.sealed && !c.quote {
 			fault.Path, fault.Msg = "", ruleOf(fault.Code)
 		}
 	}

@@ -3,9 +3,10 @@ package tosca
 // file is one template or file of types.
 type file struct {
 	// name is what messages call it.
-	name    string
-	at      location
-	fetched bool
+	name string
+	at   location
+	// sealed files are not quoted: they were fetched, or are sensitive.
+	sealed  bool
 	depth   int
 	root    place
 	version version

@@ -82,21 +82,44 @@ func (e *evaluator) propertyAt(n *template, steps []place) value {
 				return e.noProperty(n, steps[0])
 			}
 		}
-		if capability := n.get("capabilities").get(name).get("properties").get(steps[1].text()); capability.exists() {
+		if capability := n.ofCapability(name, steps[1]); capability.exists() {
 			return e.walk(e.eval(capability, scope{self: n}), steps[2:])
 		}
 		targets := n.requirementsNamed(name)
 		if len(targets) == 0 || targets[0].to == nil {
 			return e.noProperty(n, steps[0])
 		}
+		if capability := targets[0].ofCapability(steps[1]); capability.exists() {
+			return e.walk(e.eval(capability, scope{self: targets[0].to}), steps[2:])
+		}
 		n, steps = targets[0].to, steps[1:]
 	}
+}
+
+// ofCapability is a property of a capability; absent if it is not assigned.
+func (n *template) ofCapability(capability string, property place) place {
+	return n.get("capabilities").get(capability).get("properties").get(property.text())
+}
+
+// ofCapability is a property of the capability that a requirement leads to: the
+// one that it names, or that has its own name.
+func (r requirement) ofCapability(property place) place {
+	if named := r.to.ofCapability(r.at.get("capability").text(), property); named.exists() {
+		return named
+	}
+	return r.to.ofCapability(r.name, property)
 }
 
 // hasProperty tells whether a property can have a value: it is assigned, or its
 // type declares it.
 func (e *evaluator) hasProperty(n *template, name string) bool {
 	return n.get("properties").get(name).exists() || n.schemas[name] != nil
+}
+
+// hasValue tells whether a property is assigned or has a default.
+func (n *template) hasValue(name string) bool {
+	s := n.schemas[name]
+	return n.get("properties").get(name).exists() || s != nil && s.initial.exists()
 }
 
 func (e *evaluator) noProperty(n *template, p place) value {
@@ -143,7 +166,7 @@ func getAttribute(e *evaluator, args place, s scope) value {
 		if strings.EqualFold(name, "SELF") && s.self != nil {
 			n = s.self
 		}
-		if n != nil && n.get("properties").get(elements[1].text()).exists() {
+		if n != nil && n.hasValue(elements[1].text()) {
 			return getProperty(e, args, s)
 		}
 	}

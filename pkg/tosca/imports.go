@@ -128,7 +128,7 @@ func (t *translator) follow(ctx context.Context, f *file, s statement) {
 	if data == nil {
 		return
 	}
-	imported := &file{name: t.fileName(to), at: to, depth: f.depth + 1, fetched: to.url != nil}
+	imported := &file{name: t.fileName(to), at: to, depth: f.depth + 1, sealed: f.sealed || to.url != nil}
 	t.loaded[to.String()] = imported
 	f.imports = append(f.imports, edge{s.prefix, imported})
 	t.read(ctx, imported, f, data)

@@ -16,6 +16,7 @@ type input struct {
 	*schema
 	name  string
 	given *Input
+	read  any // what was given, as the type reads it
 	value value
 }
 
@@ -90,6 +91,7 @@ func (e *evaluator) resolveInputs() {
 			missing = append(missing, in)
 			in.value.unknown = true
 		}
+		in.value = e.completed(in.value, in.schema, at)
 		e.check(at, in.value, in.schema)
 	}
 	if e.lenient || len(missing) == 0 {
@@ -112,7 +114,9 @@ func (e *evaluator) resolveInputs() {
 // it is written.
 func (e *evaluator) inputValue(in *input) (value, place) {
 	if in.given != nil {
-		return e.givenValue(in), in.at
+		given := e.givenValue(in)
+		in.read = given.any
+		return given, in.at
 	}
 	for _, initial := range []place{in.initial, in.at.get("value")} {
 		if initial.exists() && !initial.isNull() {
@@ -120,6 +124,17 @@ func (e *evaluator) inputValue(in *input) (value, place) {
 		}
 	}
 	return value{unset: true}, in.at
+}
+
+// givenInputs are the values that were given.
+func (e *evaluator) givenInputs() map[string]any {
+	given := map[string]any{}
+	for name, in := range e.inputs {
+		if in.given != nil {
+			given[name] = in.read
+		}
+	}
+	return given
 }
 
 func (e *evaluator) givenValue(in *input) value {

@@ -15,7 +15,7 @@ import (
 // load reads the source and everything it imports. It returns the entry
 // template, nil if that cannot be read.
 func (t *translator) load(ctx context.Context, source Source) *file {
-	f := &file{name: source.Name, fetched: source.URL != ""}
+	f := &file{name: source.Name, sealed: source.URL != "" || source.Sensitive}
 	if source.URL != "" {
 		f.at.url, _ = url.Parse(source.URL)
 	}
@@ -70,7 +70,7 @@ func (t *translator) archiveFault(f *file, err error) {
 	told := &Error{Code: Code(fault.Code), Msg: fault.Message}
 	at := f
 	if fault.File != "" {
-		at = &file{name: f.name + "!" + fault.File, fetched: f.fetched}
+		at = &file{name: f.name + "!" + fault.File, sealed: f.sealed}
 		told.Line, told.Col = fault.Line, min(fault.Line, 1)
 	}
 	t.faults.keep(at, told)

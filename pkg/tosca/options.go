@@ -15,6 +15,8 @@ type Source struct {
 	// URL is where it was fetched from, empty if it was not. Imports are relative
 	// to it, and messages about its content give positions and rules only.
 	URL string
+	// Sensitive data, of a Secret, are not quoted either.
+	Sensitive bool
 }
 
 // Resolver reads the files that a template refers to and that are not in its

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"go.yaml.in/yaml/v3"
 
@@ -58,7 +59,7 @@ func document(data []byte) (root *yaml.Node, more bool, err error) {
 	if err := decoder.Decode(&first); err != nil {
 		return nil, false, err
 	}
-	more = decoder.Decode(&second) == nil
+	more = !errors.Is(decoder.Decode(&second), io.EOF) // one that cannot be read is one, too
 	return target(first.Content[0]), more, nil
 }
 

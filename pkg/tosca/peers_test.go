@@ -46,6 +46,7 @@ var refusedOnPurpose = map[string]string{
 	"get-input-of-an-input-that-is-not-declared":             "inputs that are not declared",
 	"get-input-of-a-name-that-is-nearly-right":               "inputs that are not declared",
 	"a-node-that-is-no-kubernetes-object":                    "other nodes",
+	"a-default-of-a-field-that-its-data-type-does-not-take":  "a value that breaks a constraint",
 }
 
 // The types that the peer needs to be told.

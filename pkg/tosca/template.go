@@ -1,6 +1,9 @@
 package tosca
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // template is a node template.
 type template struct {
@@ -103,6 +106,9 @@ func (e *evaluator) checkTopology() {
 		e.readRequirements(n)
 	}
 	e.checkSections()
+	if e.options.IgnoreForeignNodes && e.faults.empty() && !slices.ContainsFunc(e.order, func(n *template) bool { return n.kubernetes || n.line == nil }) {
+		e.faults.add(e.entry.topology().get("node_templates"), ForeignNode, "none of the node templates is a Kubernetes object: there is nothing to translate")
+	}
 }
 
 // readCopy finds the template that another is a copy of.

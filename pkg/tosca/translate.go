@@ -19,6 +19,8 @@ type Result struct {
 	Texts []Text
 	// Outputs are those of the template, in its order.
 	Outputs []Output
+	// Inputs are the values that were given, each as the type of its input reads it.
+	Inputs map[string]any
 	// Warnings are in the order of files and lines.
 	Warnings []Warning
 	// Metadata is the metadata of the template, if it is a map.
@@ -70,10 +72,10 @@ func Translate(ctx context.Context, source Source, inputs map[string]Input, opti
 
 // Validate finds what Translate would find wrong, where not all inputs are known
 // yet: a required input without a value is no mistake, and what is made of it is
-// not checked. The Result has warnings, and the digest.
+// not checked. The Result has warnings, the inputs, and the digest.
 func Validate(ctx context.Context, source Source, inputs map[string]Input, options Options) (Result, error) {
 	result, err := translate(ctx, source, inputs, options, true)
-	return Result{Warnings: result.Warnings, Digest: result.Digest, Metadata: result.Metadata, Steps: result.Steps}, err
+	return Result{Inputs: result.Inputs, Warnings: result.Warnings, Digest: result.Digest, Metadata: result.Metadata, Steps: result.Steps}, err
 }
 
 // translator is one translation on its way.
@@ -145,6 +147,7 @@ func (t *translator) run(ctx context.Context, source Source, inputs map[string]I
 	e.checkProperties()
 	result := e.render()
 	result.Outputs = e.outputs()
+	result.Inputs = e.givenInputs()
 	if !t.faults.empty() {
 		return Result{}, t.faults.err()
 	}

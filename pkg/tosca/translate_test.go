@@ -84,6 +84,14 @@ func TestStrictConcatAddsNothing(t *testing.T) {
 	assert.Equal(t, "a:3", result.Texts[0].Text)
 }
 
+// What an import changes far away must not read as "everything is gone".
+func TestATemplateOfForeignNodesOnlyIsRefused(t *testing.T) {
+	template := header + "topology_template: {node_templates: {a: {type: tosca.nodes.Compute}, b: {type: tosca.nodes.Database}}}\n"
+	_, err := translate(t, template, tosca.Options{IgnoreForeignNodes: true})
+	require.EqualError(t, err, "t.yaml:2:21: node_templates: none of the node templates is a Kubernetes object: there is nothing to translate")
+	assert.Equal(t, tosca.ForeignNode, tosca.Errors(err)[0].Code)
+}
+
 func TestTexts(t *testing.T) {
 	for _, row := range []struct{ name, expression, want string }{
 		{"scalars of a literal are as they are written", `{concat: [1.10, "|", yes, "|", 0x10, "|", 2020-01-01]}`, "1.10|yes|0x10|2020-01-01"},
@@ -126,6 +134,7 @@ func TestATextIsReadAsItsInputWants(t *testing.T) {
 			result, err := tosca.Translate(t.Context(), source(template), map[string]tosca.Input{"i": tosca.TextInput(row.text, false)}, tosca.Options{})
 			require.NoError(t, err)
 			assert.Equal(t, row.want, result.Objects[0]["value"])
+			assert.Equal(t, map[string]any{"i": row.want}, result.Inputs)
 		})
 	}
 	template := withSpec("{i: {type: list}}", "{}")
@@ -220,6 +229,26 @@ func TestMessagesAboutFetchedFilesQuoteNothing(t *testing.T) {
 		require.Error(t, err)
 		assert.NotContains(t, err.Error(), "hunter2")
 		assert.Contains(t, err.Error(), "https://example.com/x:", "but where it is")
+	}
+}
+
+// What is in a file that must not be quoted is not quoted from the files beside it
+// either, and not in warnings.
+func TestNoPartOfASealedArchiveIsQuoted(t *testing.T) {
+	const warned = "topology_template: {substitution_mappings: {}, node_templates: {hunter2: {type: tosca.nodes.indigo.KubernetesObject, interfaces: {}, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}}}\n"
+	for _, source := range []tosca.Source{{URL: "https://example.com/shop.csar"}, {Sensitive: true}} {
+		source.Name = "shop.csar"
+		source.Data = zipOf(t, packed{"a.yaml", header + "imports: [d/b.yaml]\n" + warned}, packed{"d/b.yaml", "node_types: {hunter2: {derived_from: hunter2}}\n"})
+		_, err := tosca.Translate(t.Context(), source, nil, tosca.Options{})
+		require.EqualError(t, err, "shop.csar!d/b.yaml:1:24: the type is not known or not valid")
+		source.Data = zipOf(t, packed{"a.yaml", header + warned})
+		result, err := tosca.Translate(t.Context(), source, nil, tosca.Options{})
+		require.NoError(t, err)
+		require.NotEmpty(t, result.Warnings)
+		for _, warning := range texts(result.Warnings) {
+			assert.NotContains(t, warning, "hunter2")
+			assert.Contains(t, warning, "has no effect, or another one than it may seem")
+		}
 	}
 }
 

@@ -55,7 +55,7 @@ var builtin = [kinds]map[string]*definition{
 		holdfast.nodes.KubernetesObject`),
 	dataTypes: named(dataTypes, `tosca.datatypes.Root tosca.datatypes.Credential tosca.datatypes.TimeInterval
 		tosca.datatypes.network.NetworkInfo tosca.datatypes.network.PortInfo tosca.datatypes.network.PortSpec
-		tosca.datatypes.network.PortDef tosca.datatypes.json tosca.datatypes.xml PortDef json xml any`),
+		tosca.datatypes.network.PortDef tosca.datatypes.json tosca.datatypes.xml any`),
 }
 
 func named(kind kind, text string) map[string]*definition {
@@ -111,14 +111,22 @@ func (f *file) lookup(kind kind, name string) *definition {
 	if found := builtin[kind][name]; found != nil {
 		return found
 	}
-	if kind != nodeTypes {
+	if kind == otherTypes {
 		return nil
 	}
-	short := name
-	if namespace, rest, ok := strings.Cut(name, ":"); ok && namespace == "tosca" {
-		short = rest
+	short := strings.TrimPrefix(name, "tosca:")
+	for _, namespace := range shortNames[kind] {
+		if found := builtin[kind][namespace+short]; found != nil {
+			return found
+		}
 	}
-	return builtin[nodeTypes]["tosca.nodes."+short]
+	return nil
+}
+
+// shortNames are the namespaces that the grammar lets one leave out.
+var shortNames = map[kind][]string{
+	nodeTypes: {"tosca.nodes."},
+	dataTypes: {"tosca.datatypes.", "tosca.datatypes.network."},
 }
 
 // lookedUp is a name that was looked for in a file: files import each other in

@@ -108,9 +108,10 @@ func (a *Archive) Names() []string {
 	return names
 }
 
-// rootTemplates are the YAML files that are in no directory.
+// rootTemplates are the YAML files that are in no directory. Hidden ones are of
+// tools: tar on macOS packs a ._main.yaml beside main.yaml.
 func (a *Archive) rootTemplates() []string {
 	return slices.DeleteFunc(a.Names(), func(name string) bool {
-		return strings.Contains(name, "/") || !isYAML(name)
+		return strings.Contains(name, "/") || !isYAML(name) || strings.HasPrefix(name, ".")
 	})
 }

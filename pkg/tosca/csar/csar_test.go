@@ -109,6 +109,8 @@ func TestEntry(t *testing.T) {
 		{"a root TOSCA.meta of 1.1 is a warning", files("TOSCA.meta", "TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 1.1\nEntry-Definitions: b.yaml\n", "b.yaml", template), "b.yaml", "1.1", []string{"TOSCA.meta: in CSAR 1.1 it belongs into TOSCA-Metadata/TOSCA.meta"}},
 		{"2.0 without Entry-Definitions takes the only root file", files(meta, "TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 2.0\n", "b.yml", template, "d/c.yaml", template), "b.yml", "2.0", nil},
 		{"without TOSCA.meta it is the only root file", files("b.YAML", template, "readme.txt", "", "d/c.yaml", template), "b.YAML", "", nil},
+		{"TOSCA.meta as YAML has it, with a comment and quotes", files(meta, "# made by hand\nTOSCA-Meta-File-Version: '1.0'\nCSAR-Version: \"1.1\"\n# the template\nEntry-Definitions: 'b.yaml'\n", "b.yaml", template), "b.yaml", "1.1", nil},
+		{"a hidden file is none of the templates", files("b.yaml", template, "._b.yaml", "\x00\x05\x16\x07"), "b.yaml", "", nil},
 		{"directories are no files", append(files("b.yaml", template), entry{name: "c.yaml/"}, entry{name: "c.yaml/"}), "b.yaml", "", nil},
 	} {
 		for kind, pack := range map[string]func() []byte{
@@ -165,6 +167,7 @@ func TestMistakes(t *testing.T) {
 		{"a backslash", zipOf(t, with(files(`..\a`, "")...)...), csar.InsecurePath, `the entry "..\\a" has an insecure path: entries are relative, with / between names, and without ..`},
 		{"a drive", zipOf(t, with(files("C:a", "")...)...), csar.InsecurePath, `the entry "C:a" has an insecure path: entries are relative, with / between names, and without ..`},
 		{"a NUL", zipOf(t, with(files("a\x00b", "")...)...), csar.InsecurePath, `the entry "a\x00b" has an insecure path: entries are relative, with / between names, and without ..`},
+		{"a name in another encoding", zipOf(t, with(files("\x84.txt", "")...)...), csar.InvalidArchive, `the entry "\x84.txt" has a name that is not UTF-8: pack the archive with names in UTF-8, or without this file`},
 		{"a symbolic link in a zip", zipOf(t, with(entry{name: "l", content: "/etc/passwd", mode: fs.ModeSymlink | 0o777})...), csar.InsecurePath, `the entry "l" is a link or a device: an archive has files only`},
 		{"a symbolic link in a tar", tarOf(t, with(entry{name: "l", typeflag: tar.TypeSymlink})...), csar.InsecurePath, `the entry "l" is a link or a device: an archive has files only`},
 		{"a hard link", tarOf(t, with(entry{name: "l", typeflag: tar.TypeLink})...), csar.InsecurePath, `the entry "l" is a link or a device: an archive has files only`},
@@ -190,6 +193,7 @@ func TestMistakes(t *testing.T) {
 		{"no Entry-Definitions in 1.1", zipOf(t, with(files(meta, "CSAR-Version: 1.1\n")...)...), csar.NoEntry, "TOSCA-Metadata/TOSCA.meta:1: Entry-Definitions is missing: which template is the entry?"},
 		{"Entry-Definitions that are not there", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nEntry-Definitions: nope.yaml\n")...)...), csar.NoEntry, `TOSCA-Metadata/TOSCA.meta:2: the Entry-Definitions file "nope.yaml" does not exist in the archive`},
 		{"Entry-Definitions outside", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nEntry-Definitions: ../../etc/passwd\n")...)...), csar.InsecurePath, `TOSCA-Metadata/TOSCA.meta:2: Entry-Definitions "../../etc/passwd" points outside the CSAR`},
+		{"Entry-Definitions with a backslash", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nEntry-Definitions: a\\b.yaml\n")...)...), csar.InsecurePath, `TOSCA-Metadata/TOSCA.meta:2: Entry-Definitions "a\\b.yaml" is no path in the CSAR: it is relative to the root, with / between names`},
 		{"a key twice", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nCSAR-Version: 1.0\n")...)...), csar.InvalidMeta, `TOSCA-Metadata/TOSCA.meta:2: "CSAR-Version" is there twice, first on line 1`},
 		{"a line that is none", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nnonsense\n")...)...), csar.InvalidMeta, "TOSCA-Metadata/TOSCA.meta:2: a line must be like Name: value"},
 		{"an unknown CSAR-Version", zipOf(t, with(files(meta, "CSAR-Version: 3.0\n")...)...), csar.InvalidMeta, "TOSCA-Metadata/TOSCA.meta:1: CSAR-Version is none of 1.0, 1.1, 2.0"},

@@ -92,8 +92,11 @@ func (a *Archive) entryFromMeta(file string) *Error {
 
 func (a *Archive) checkEntry(file string, entry metaLine) *Error {
 	name := path.Clean(entry.value)
-	if !secure(name) {
+	if name == ".." || strings.HasPrefix(name, "../") {
 		return &Error{File: file, Line: entry.line, Code: InsecurePath, Message: fmt.Sprintf("%s %s points outside the CSAR", keyEntry, quote(entry.value))}
+	}
+	if !secure(name) {
+		return &Error{File: file, Line: entry.line, Code: InsecurePath, Message: fmt.Sprintf("%s %s is no path in the CSAR: it is relative to the root, with / between names", keyEntry, quote(entry.value))}
 	}
 	if !a.Has(name) {
 		return &Error{File: file, Line: entry.line, Code: NoEntry, Message: fmt.Sprintf("the %s file %s does not exist in the archive", keyEntry, quote(entry.value))}
@@ -146,7 +149,8 @@ func oneOf(file string, block map[string]metaLine, key string, values ...string)
 }
 
 // parseMeta reads the first block, which is about the archive: lines of
-// "Name: value", where one that begins with a blank continues the last.
+// "Name: value", where one that begins with a blank continues the last. Some write
+// it as YAML, with comments and quotes.
 func parseMeta(file, text string) (map[string]metaLine, *Error) {
 	block, last := map[string]metaLine{}, ""
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
@@ -162,6 +166,9 @@ func parseMeta(file, text string) (map[string]metaLine, *Error) {
 			block[last] = at
 			continue
 		}
+		if line[0] == '#' {
+			continue
+		}
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || strings.TrimSpace(name) != name {
 			return nil, &Error{File: file, Line: i + 1, Code: InvalidMeta, Message: "a line must be like Name: value"}
@@ -169,7 +176,16 @@ func parseMeta(file, text string) (map[string]metaLine, *Error) {
 		if first, twice := block[name]; twice {
 			return nil, &Error{File: file, Line: i + 1, Code: InvalidMeta, Message: fmt.Sprintf("%s is there twice, first on line %d", quote(name), first.line)}
 		}
-		block[name], last = metaLine{strings.TrimSpace(value), i + 1}, name
+		block[name], last = metaLine{unquoted(strings.TrimSpace(value)), i + 1}, name
 	}
 	return block, nil
+}
+
+func unquoted(value string) string {
+	for _, mark := range []string{`"`, `'`} {
+		if inner, ok := strings.CutPrefix(value, mark); ok && strings.HasSuffix(inner, mark) {
+			return inner[:len(inner)-1]
+		}
+	}
+	return value
 }

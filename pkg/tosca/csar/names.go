@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 var driveLetter = regexp.MustCompile(`^[A-Za-z]:`)
@@ -32,6 +33,9 @@ func (n *names) add(raw string, isDir bool) (string, *Error) {
 	name := strings.TrimSuffix(strings.TrimPrefix(raw, "./"), "/")
 	if isDir && (name == "" || name == ".") {
 		return "", nil
+	}
+	if !utf8.ValidString(name) {
+		return "", fault(InvalidArchive, "the entry %s has a name that is not UTF-8: pack the archive with names in UTF-8, or without this file", quote(raw))
 	}
 	if !secure(name) {
 		return "", fault(InsecurePath, "the entry %s has an insecure path: entries are relative, with / between names, and without ..", quote(raw))

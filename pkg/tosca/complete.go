@@ -1,0 +1,89 @@
+package tosca
+
+import "maps"
+
+// completed is a value with the defaults of its data types in place of the fields
+// that it leaves out. The value itself is not changed: parts of it may be shared.
+func (e *evaluator) completed(v value, s *schema, at place) value {
+	if v.unknown || v.unset || !s.hasFields() {
+		return v
+	}
+	c := completer{checker: checker{evaluator: e, at: at}, size: v.size}
+	v.any = c.complete(v.any, s, 0)
+	v.size = c.size
+	return v
+}
+
+// hasFields tells whether a value of the schema may be made of fields.
+func (s *schema) hasFields() bool {
+	return s != nil && (s.typeName != "" && !isPrimitive(s.typeName) || s.entry.hasFields())
+}
+
+// completer counts what it adds.
+type completer struct {
+	checker
+
+	size int
+}
+
+// complete ends where a data type contains itself by default: what is deeper than
+// files are is refused by the check that follows.
+func (c *completer) complete(content any, s *schema, depth int) any {
+	if depth > c.limits.Nesting || !s.hasFields() {
+		return content
+	}
+	c.step(c.ctx)
+	switch content := content.(type) {
+	case []any:
+		made := make([]any, len(content))
+		for i, element := range content {
+			made[i] = c.complete(element, s.entry, depth+1)
+		}
+		return made
+	case map[string]any:
+		made := maps.Clone(content)
+		for name, field := range c.fieldsOf(content, s) {
+			value, there := content[name]
+			if !there {
+				if !field.initial.exists() || field.initial.isNull() {
+					continue
+				}
+				value = c.added(name, field)
+			}
+			made[name] = c.complete(value, field, depth+1)
+		}
+		return made
+	}
+	return content
+}
+
+// added is the default of a field.
+func (c *completer) added(name string, field *schema) any {
+	v := c.literalOf(field.initial, field)
+	size := len(name) + v.size
+	c.spend(c.ctx, 1+size/textPerStep)
+	if c.size += size; c.size > c.limits.Manifest {
+		c.faults.add(c.at, LimitExceeded, "the value is larger than %d bytes", c.limits.Manifest)
+		panic(stop{c.faults.err()})
+	}
+	return v.any
+}
+
+// fieldsOf are the schemas of what is in a map, and of what is not and could be.
+func (c *completer) fieldsOf(content map[string]any, s *schema) map[string]*schema {
+	if s.entry != nil {
+		fields := make(map[string]*schema, len(content))
+		for name := range content {
+			fields[name] = s.entry
+		}
+		return fields
+	}
+	d := c.dataType(s.at.file, s.typeName)
+	if d == nil {
+		return nil
+	}
+	line := c.lineage(d, false)
+	fields := c.propertiesOf(line)
+	c.spend(c.ctx, len(line)+len(fields))
+	return fields
+}
