@@ -104,7 +104,13 @@ func (t *translated) fresh(app *v1alpha1.Application, now time.Time) bool {
 // usable tells whether a translation is that of the Application's source, looked
 // at no earlier than it was asked for.
 func (t *translated) usable(app *v1alpha1.Application) bool {
-	return t != nil && t.made != nil && t.request == app.Annotations[v1alpha1.AnnotationReconcile] && sameSource(t.app, app)
+	return t.lasts(app) && t.request == app.Annotations[v1alpha1.AnnotationReconcile]
+}
+
+// lasts tells whether a translation, if it is good, stays in force: the source is the
+// same. One that was restored is of one version of the spec only.
+func (t *translated) lasts(app *v1alpha1.Application) bool {
+	return t != nil && t.made != nil && sameSource(t.app, app) && (!t.made.Restored || t.app.Generation == app.Generation)
 }
 
 func sameSource(a, b *v1alpha1.Application) bool {
@@ -146,7 +152,8 @@ func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, w
 }
 
 // settle decides what holds from now on, and when to look again. While a source
-// cannot be had or translated, the last good translation of it stays in force.
+// cannot be had or translated, the last good translation of it stays in force: that
+// which is remembered, or else what the status has of it.
 func (c *Controller) settle(t, before *translated, made *plan.Source) {
 	t.made = made
 	if made.Problem == nil {
@@ -158,10 +165,13 @@ func (c *Controller) settle(t, before *translated, made *plan.Source) {
 	problem := *made.Problem
 	problem.Message, problem.Remedy = problem.Error(), ""
 	t.made, t.failures = &plan.Source{Problem: &problem}, 1
-	if before != nil && before.made != nil && sameSource(before.app, t.app) {
+	if before.lasts(t.app) {
 		kept := *before.made
 		kept.Problem = &problem
 		t.made, t.failures = &kept, before.failures+1
+	} else if restored := plan.Restored(t.app); restored != nil {
+		restored.Problem = &problem
+		t.made = restored
 	}
 	if t.made.Objects == nil && len(t.app.Status.Resources) > 0 {
 		problem.Message += "\nUntil then nothing is created, corrected or deleted"

@@ -182,6 +182,7 @@ func TestWhatCannotBeHadOrTranslatedIsToldWithItsReason(t *testing.T) {
 		"ConfigMap number":  `{data: {a: many}}`,
 		"Secret broken":     `{data: {archive: "%hunter2", a: "%hunter2"}}`,
 		"Secret password":   fmt.Sprintf(`{data: {a: %s}}`, b64("hunter2")),
+		"Secret sealed":     fmt.Sprintf(`{data: {t: %s}}`, b64("tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template: {inputs: {a: {type: integer, default: hunter2}}, node_templates: {a: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {}}}}}\n")),
 		"ConfigMap archive": `{binaryData: {archive: "UEsDBA=="}}`,
 	}
 	importing := func(url string) string {
@@ -202,6 +203,7 @@ func TestWhatCannotBeHadOrTranslatedIsToldWithItsReason(t *testing.T) {
 		{name: "a Secret that is not base64", spec: `csar: {secretRef: {name: broken, key: archive}}`, reason: "FetchFailed", message: "Secret broken, key archive: is not base64"},
 		{name: "half an archive", spec: `csar: {configMapRef: {name: archive, key: archive}}`, reason: "TranslationFailed", stalled: true, message: "ConfigMap archive, key archive: "},
 		{name: "text in place of an archive", spec: `csar: {configMapRef: {name: text, key: template}}`, reason: "TranslationFailed", stalled: true, message: `ConfigMap text, key template:1:1: `},
+		{name: "a template in a Secret", spec: `csar: {secretRef: {name: sealed, key: t}}`, reason: "TranslationFailed", stalled: true, message: "Secret sealed, key t:2:49: the value does not have the type that is declared"},
 		{name: "no inputs", spec: tosca("  inputsFrom: [{secretRef: {name: nowhere}}]\n"), reason: "FetchFailed", message: "Secret nowhere is not there"},
 		{name: "inputs that are not base64", spec: tosca("  inputsFrom: [{secretRef: {name: broken}}]\n"), reason: "FetchFailed", message: "is not base64"},
 		{name: "an input that nobody asks for", spec: tosca("  inputsFrom: [{configMapRef: {name: inputs}}]\n"), reason: "TranslationFailed", stalled: true, message: `unknown input "c"`},

@@ -41,7 +41,7 @@ func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks
 	own.ApplicationToscaTranslation.Listen("tosca", func(t *hooks.Translation) error {
 		return translate(ctx, t, imports)
 	})
-	event := &hooks.Translation{Application: m.Application, Data: m.Data, Name: m.Name, URL: m.URL, Inputs: m.Inputs}
+	event := &hooks.Translation{Application: m.Application, Data: m.Data, Name: m.Name, URL: m.URL, Sensitive: m.stamp != "", Inputs: m.Inputs}
 	err := own.And(h).ApplicationToscaTranslation.Run(event)
 	m.Imports = imports.read
 	switch {
@@ -64,7 +64,7 @@ func translate(ctx context.Context, t *hooks.Translation, imports *resolver) err
 		inputs[name] = tosca.Input{Value: input.Value, Text: input.Text, Sensitive: input.Sensitive}
 	}
 	settings := translationOf(t.Application)
-	result, err := tosca.Translate(ctx, tosca.Source{Name: t.Name, Data: t.Data, URL: t.URL}, inputs, tosca.Options{
+	result, err := tosca.Translate(ctx, tosca.Source{Name: t.Name, Data: t.Data, URL: t.URL, Sensitive: t.Sensitive}, inputs, tosca.Options{
 		Resolver: imports, StrictConcat: settings.StrictConcat, IgnoreForeignNodes: settings.IgnoreForeignNodes,
 	})
 	if err != nil {

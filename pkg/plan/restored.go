@@ -1,0 +1,99 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// Restored is the last translation as far as the status has it, for a controller that
+// was started while the source cannot be had. It is nil unless the status has all of
+// it: this very spec was held, and nothing was left to be done. What came of a later
+// translation is not deleted by it, and values of Secrets are those of the live ones.
+func Restored(app *v1alpha1.Application) *Source {
+	held := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionHeld)
+	if held == nil || held.Status != "True" || held.ObservedGeneration != app.Generation ||
+		app.Status.SourceDigest == "" || len(app.Status.LastAppliedManifest) != len(app.Status.Resources) {
+		return nil
+	}
+	source := &Source{Restored: true, Objects: []map[string]any{}}
+	for i, item := range app.Status.LastAppliedManifest {
+		content, err := decode(item)
+		of := app.Status.Resources[i].ResourceReference
+		if err != nil || content["apiVersion"] != of.APIVersion || content["kind"] != of.Kind || text(content, "metadata", "name") != of.Name {
+			return nil
+		}
+		if of.Kind == "Secret" && of.Name == hooks.SecretName(app) && len(hooks.Purposes(app)) > 0 {
+			continue // the hooks add it again
+		}
+		source.Objects = append(source.Objects, content)
+	}
+	return source
+}
+
+func (p *Plan) restored() bool { return p.in.Source != nil && p.in.Source.Restored }
+
+// unmask gives the Secrets of a restored translation the values that the live ones
+// have: the status masks them. Where there are none, nothing can be done with a Secret
+// until the source can be had.
+func (p *Plan) unmask() {
+	if !p.restored() {
+		return
+	}
+	app, source := p.in.Application, *p.in.Source
+	statuses := statusByID(app.Status.Resources)
+	source.Objects = slices.Clone(source.Objects)
+	p.in.Source = &source
+	for i, content := range source.Objects {
+		id, ok := Identify(content, app.Namespace, p.in.Kinds)
+		if !ok || !manifest.IsSecret(id.GroupKind()) {
+			continue
+		}
+		live := p.in.Live[id]
+		if live != nil && !mine(app, id, statuses[id], live) {
+			live = nil
+		}
+		whole, known := unmasked(content, live)
+		source.Objects[i] = whole.(map[string]any)
+		if !known {
+			p.unknown = append(p.unknown, id)
+		}
+	}
+}
+
+// waitsForSource is the Problem of a Secret without known values.
+func (p *Plan) waitsForSource(id manifest.ID) *Problem {
+	if !slices.Contains(p.unknown, id) {
+		return nil
+	}
+	return &Problem{Reason: v1alpha1.ReasonFetchFailed, Message: fmt.Sprintf("%s has values that are known only when the source can be had again", id)}
+}
+
+// unmasked is a value with what is masked in it taken from another one. It is not
+// known if that has nothing there.
+func unmasked(value, live any) (whole any, known bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		from, _ := live.(map[string]any)
+		made := make(map[string]any, len(value))
+		known = true
+		for name, child := range value {
+			part, has := unmasked(child, from[name])
+			made[name], known = part, known && has
+		}
+		return made, known
+	case string:
+		if value == manifest.Masked && live == nil {
+			return "", false
+		}
+		if value == manifest.Masked {
+			return live, true
+		}
+	}
+	return value, true
+}

@@ -1,0 +1,102 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+func records(texts ...string) (all []runtime.RawExtension) {
+	for _, text := range texts {
+		all = append(all, runtime.RawExtension{Raw: []byte(text)})
+	}
+	return all
+}
+
+func TestOnlyAStatusThatHasAllOfItIsRestored(t *testing.T) {
+	whole := func() *v1alpha1.Application {
+		app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Name: "app", Namespace: "default", Generation: 3}}
+		app.Status.SourceDigest = "digest"
+		app.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, ObservedGeneration: 3}}
+		app.Status.Resources = []v1alpha1.ResourceStatus{{ResourceReference: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "page"}}}
+		app.Status.LastAppliedManifest = records(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "page"}}`)
+		return app
+	}
+	require.NotNil(t, plan.Restored(whole()))
+	assert.Len(t, plan.Restored(whole()).Objects, 1)
+	for name, change := range map[string]func(*v1alpha1.Application){
+		"it was not held":               func(app *v1alpha1.Application) { app.Status.Conditions[0].Status = metav1.ConditionFalse },
+		"nothing is known of it":        func(app *v1alpha1.Application) { app.Status.Conditions = nil },
+		"it was another spec":           func(app *v1alpha1.Application) { app.Generation++ },
+		"it was no translation":         func(app *v1alpha1.Application) { app.Status.SourceDigest = "" },
+		"an object has no record":       func(app *v1alpha1.Application) { app.Status.LastAppliedManifest = nil },
+		"a record cannot be read":       func(app *v1alpha1.Application) { app.Status.LastAppliedManifest = records(`{`) },
+		"a record is of another object": func(app *v1alpha1.Application) { app.Status.Resources[0].Name = "other" },
+	} {
+		app := whole()
+		change(app)
+		assert.Nil(t, plan.Restored(app), name)
+	}
+}
+
+// What was learned is held as before: an element that was learned may still go, and a
+// value that was learned may not change.
+func TestARestoredTranslationHoldsWhatWasHeld(t *testing.T) {
+	w := newWorld(t, `
+tosca: {url: "https://example.com/t.yaml"}
+observerSchema:
+- apiVersion: example.com/v1
+  kind: Song
+  metadata: {name: top50}
+  spec:
+    title: null
+    key: null
+    tags: [{name: null}, {name: null}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, observer_schema_list_map_keys: [name]}]`)
+	object := map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Song", "metadata": map[string]any{"name": "top50"},
+		"spec": map[string]any{"title": "bonnie", "tags": []any{map[string]any{"name": "pop"}}},
+	}
+	w.respond = func(live map[string]any) {
+		set(live, "C", "spec", "key")
+		set(live, []any{map[string]any{"name": "pop"}, map[string]any{"name": "new"}}, "spec", "tags")
+	}
+	round := func(source *plan.Source) *plan.Plan {
+		t.Helper()
+		p := plan.Decide(plan.Input{Application: w.app, Live: w.live, Kinds: plan.Offline(), Memory: w.mem, Now: w.now, Source: source})
+		outcomes := map[manifest.ID]plan.Outcome{}
+		for _, c := range p.Changes {
+			if c.Writes() {
+				outcomes[c.ID] = w.execute(c)
+			}
+		}
+		w.store(p.Conclude(outcomes, w.now))
+		return p
+	}
+	translation := &plan.Source{Objects: []map[string]any{object}, Digest: "digest"}
+	round(translation)
+	w.respond = nil
+	require.Empty(t, paths(round(translation)))
+	before := w.app.Status.DeepCopy()
+
+	restored := plan.Restored(w.app)
+	require.NotNil(t, restored)
+	restored.Problem = &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: "gone"}
+	require.Empty(t, paths(round(restored)))
+	assert.Equal(t, before.LastAppliedManifest, w.app.Status.LastAppliedManifest)
+	assert.Equal(t, before.MangledObserverSchema, w.app.Status.MangledObserverSchema)
+	assert.Equal(t, before.ManifestDigest, w.app.Status.ManifestDigest)
+	assert.Equal(t, "digest", w.app.Status.SourceDigest)
+
+	w.set([]any{map[string]any{"name": "pop"}}, "spec", "tags")
+	assert.Empty(t, paths(round(restored)), "a learned element may go")
+	w.set("D", "spec", "key")
+	assert.Equal(t, []string{"spec.key changed"}, paths(round(restored)))
+	assert.Equal(t, "C", get(w.only(), "spec", "key"))
+}
