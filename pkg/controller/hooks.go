@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -92,10 +91,14 @@ func (c *Controller) CallbackChanged() {
 }
 
 // needCallback is a listener of ApplicationMangling. It refuses hooks for which
-// there is nobody to call back.
+// there is nobody to call back, but not where workloads know an address from before:
+// those stay held with it.
 func (c *Controller) needCallback(m *hooks.Mangling) error {
+	if err := hooks.NeedAddresses(m); err != nil {
+		return err
+	}
 	if len(hooks.Purposes(m.Application)) > 0 && c.callback().URL == "" {
-		return errors.New("spec.hooks needs the callback server, which is off (--callback-bind-address) or has no certificate yet")
+		m.Warnings = append(m.Warnings, "spec.hooks: the callback server is off (--callback-bind-address) or has no certificate yet: nobody answers workloads, which keep the address they have")
 	}
 	return nil
 }

@@ -36,10 +36,15 @@ const (
 // which is written before the workload is called, so that a restart never repeats
 // an attempt.
 func (c *Controller) shutDown(ctx context.Context, app *v1alpha1.Application, g *gathered) (over bool, after time.Duration, err error) {
-	if app.Spec.Hooks == nil || app.Spec.Hooks.Shutdown == nil || len(app.Status.Resources) == 0 {
+	if app.Spec.Hooks == nil || app.Spec.Hooks.Shutdown == nil || len(app.Status.Resources) == 0 ||
+		app.Spec.DeletionPolicy == v1alpha1.DeletionOrphan { // nothing ends that could finish before
 		return true, 0, nil
 	}
 	hook, now := *app.Spec.Hooks.Shutdown, c.options.Now()
+	service := serviceOf(g, app, hook)
+	if service == nil && c.client.NamespaceEnds(ctx, app.Namespace) {
+		return true, 0, nil // everything goes, with us or without: nobody is left to be asked
+	}
 	app = startedAgain(app)
 	var state *v1alpha1.ShutdownStatus
 	if app.Status.Hooks != nil {
@@ -57,7 +62,7 @@ func (c *Controller) shutDown(ctx context.Context, app *v1alpha1.Application, g 
 	}
 	c.announce(app, result.Event)
 	if step == hooks.ShutdownCall {
-		c.call(ctx, app, hook, serviceOf(g, app, hook))
+		c.call(ctx, app, hook, service)
 		wait = hooks.Grace(hook)
 	}
 	return false, wait, nil

@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,8 +23,8 @@ const (
 // Callback is how workloads reach the controller.
 type Callback struct {
 	// URL is the base of every callback's address; empty if it is not known, as
-	// when a plan is made without a cluster. What is live, or a placeholder, then
-	// stands for it.
+	// when a plan is made without a cluster. What the Secrets in the cluster have
+	// from before, or a placeholder, then stands for it.
 	URL string
 	// CA is the PEM bundle that verifies the server; empty if the system's
 	// certificates do.
@@ -38,15 +39,18 @@ func (c Callback) Mangle(m *Mangling) error {
 	if len(purposes) == 0 {
 		return nil
 	}
+	if name := twice(variables(m.Application)); name != "" {
+		return fmt.Errorf("spec.hooks: two variables have the name %s: each needs its own", name)
+	}
 	objects := slices.Clone(m.Objects)
-	namespaces := map[string]bool{m.Application.Namespace: true}
-	makesPods := false
+	namespaces, makesPods := namespacesOf(m)
+	if c.URL == "" {
+		c = before(m, namespaces)
+	}
 	for i, o := range objects {
 		if podSpec(o) == nil {
 			continue
 		}
-		makesPods = true
-		namespaces[o.ID.Namespace] = true
 		o.Content = observer.CopyMap(o.Content)
 		m.Warnings = append(m.Warnings, c.inject(m.Application, o)...)
 		objects[i] = o
@@ -55,8 +59,8 @@ func (c Callback) Mangle(m *Mangling) error {
 		m.Warnings = append(m.Warnings, "spec.hooks: no manifest makes Pods, so nobody is told the address of the callback")
 	}
 	var added []manifest.Object
-	for _, namespace := range sortedNames(namespaces) {
-		secret := c.secret(m, namespace, purposes)
+	for _, namespace := range namespaces {
+		secret := c.secret(m.Application, namespace, purposes)
 		if taken := slices.IndexFunc(objects, func(o manifest.Object) bool { return o.ID == secret.ID }); taken >= 0 {
 			return fmt.Errorf("%s is a manifest, and the name of the Secret that spec.hooks needs: give it another name", secret.ID)
 		}
@@ -66,26 +70,69 @@ func (c Callback) Mangle(m *Mangling) error {
 	return nil
 }
 
+// namespacesOf are the namespaces that get a Secret: the Application's own, and those
+// with its Pods. makesPods tells whether there are any Pods.
+func namespacesOf(m *Mangling) (namespaces []string, makesPods bool) {
+	namespaces = []string{m.Application.Namespace}
+	for _, o := range m.Objects {
+		if podSpec(o) != nil {
+			namespaces, makesPods = append(namespaces, o.ID.Namespace), true
+		}
+	}
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces), makesPods
+}
+
+// before is the callback that the Application's Secrets in the cluster have. What
+// somebody else has made is not trusted.
+func before(m *Mangling, namespaces []string) Callback {
+	app := m.Application
+	for _, namespace := range namespaces {
+		secret := m.Live[manifest.ID{Kind: "Secret", Namespace: namespace, Name: SecretName(app)}]
+		metadata, _ := secret["metadata"].(map[string]any)
+		labels, _ := metadata["labels"].(map[string]any)
+		if uid := string(app.UID); uid != "" && labels[v1alpha1.LabelApplicationUID] != uid {
+			continue
+		}
+		data, _ := secret["data"].(map[string]any)
+		for _, purpose := range []Purpose{Complete, Shutdown, Reconcile} {
+			address := string(decoded(data[urlKey(purpose)]))
+			if base, ok := strings.CutSuffix(address, CallbackPath(app.Namespace, app.Name, purpose)); ok {
+				return Callback{URL: base, CA: decoded(data[caKey])}
+			}
+		}
+	}
+	return Callback{}
+}
+
+// decoded is a value of a Secret; nil if it is none.
+func decoded(value any) []byte {
+	text, _ := value.(string)
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
 // injected tells whether Pods are told anything.
 func injected(app *v1alpha1.Application) bool {
 	return app.Spec.Hooks.Complete != nil || app.Spec.Hooks.Shutdown != nil
 }
 
 // secret is the Secret of one namespace.
-func (c Callback) secret(m *Mangling, namespace string, purposes []Purpose) manifest.Object {
-	app := m.Application
+func (c Callback) secret(app *v1alpha1.Application, namespace string, purposes []Purpose) manifest.Object {
 	id := manifest.ID{Kind: "Secret", Namespace: namespace, Name: SecretName(app)}
 	metadata := map[string]any{"name": id.Name}
 	if namespace != app.Namespace {
 		metadata["namespace"] = namespace
 	}
-	data, live := map[string]any{}, dataOf(m.Live[id])
+	data := map[string]any{}
 	for _, purpose := range purposes {
-		url := c.URL + CallbackPath(app.Namespace, app.Name, purpose)
-		data[urlKey(purpose)] = c.value(url, live[urlKey(purpose)])
+		data[urlKey(purpose)] = c.value(c.URL + CallbackPath(app.Namespace, app.Name, purpose))
 	}
-	if c.verified(live) {
-		data[caKey] = c.value(string(c.CA), live[caKey])
+	if c.verified() {
+		data[caKey] = c.value(string(c.CA))
 	}
 	metadata["annotations"] = map[string]any{v1alpha1.AnnotationGenerate: generatedTokens()}
 	return manifest.Object{ID: id, APIVersion: "v1", Position: -1, Content: map[string]any{
@@ -104,48 +151,89 @@ func generatedTokens() string {
 	return strings.Join(keys, ",")
 }
 
-// value is a value of the Secret: what the cluster has, if the callback is not
-// known here.
-func (c Callback) value(known string, live any) string {
-	if text, ok := live.(string); c.URL == "" && ok {
-		return text
-	}
+// placeholder stands in a plan for what only the controller knows.
+const placeholder = "set by the controller"
+
+// value is a value of the Secret.
+func (c Callback) value(text string) string {
 	if c.URL == "" {
-		known = "set by the controller"
+		text = placeholder
 	}
-	return base64.StdEncoding.EncodeToString([]byte(known))
+	return base64.StdEncoding.EncodeToString([]byte(text))
 }
 
 // verified tells whether Pods need a bundle to verify the server.
-func (c Callback) verified(live map[string]any) bool {
-	if c.URL != "" {
-		return len(c.CA) > 0
+func (c Callback) verified() bool { return c.URL == "" || len(c.CA) > 0 }
+
+// NeedAddresses is a listener of ApplicationMangling, after Mangle. It refuses hooks
+// whose callbacks have no address: none is known, and no Secret in the cluster has one
+// from before.
+func NeedAddresses(m *Mangling) error {
+	unknown := Callback{}.value("")
+	for _, o := range m.Objects {
+		data, _ := o.Content["data"].(map[string]any)
+		for _, purpose := range Purposes(m.Application) {
+			if manifest.IsSecret(o.ID.GroupKind()) && o.ID.Name == SecretName(m.Application) && data[urlKey(purpose)] == unknown {
+				return errors.New("spec.hooks needs the callback server, which is off (--callback-bind-address) or has no certificate yet")
+			}
+		}
 	}
-	_, has := live[caKey]
-	return has || live == nil
+	return nil
 }
 
-// inject tells the containers of an object's Pods the addresses and tokens.
+// inject tells the containers of an object's Pods the addresses and tokens. What the
+// manifest has already stays as it is.
 func (c Callback) inject(app *v1alpha1.Application, o manifest.Object) (warnings []string) {
 	spec := podSpec(o)
-	verified := c.URL == "" || len(c.CA) > 0
+	warn := func(format string, args ...any) {
+		warnings = append(warnings, o.ID.String()+": "+fmt.Sprintf(format, args...))
+	}
 	for _, container := range containers(spec) {
 		for _, v := range variables(app) {
 			if !appendNamed(container, "env", v.fromSecret(SecretName(app))) {
-				warnings = append(warnings, fmt.Sprintf("%s: container %v sets %s itself: it is left as it is", o.ID, container["name"], v.name))
+				warn("container %v sets %s itself: it is left as it is", container["name"], v.name)
 			}
 		}
-		if verified {
-			appendNamed(container, "volumeMounts", map[string]any{"name": volumeName, "mountPath": MountPath, "readOnly": true})
+	}
+	if !c.verified() {
+		return warnings
+	}
+	if !addVolume(spec, SecretName(app)) {
+		warn("it has a volume %s itself, so %s is not mounted", volumeName, caKey)
+		return warnings
+	}
+	for _, container := range containers(spec) {
+		if !addMount(container) {
+			warn("container %v mounts %s, or something at %s, itself: it is left as it is", container["name"], volumeName, MountPath)
 		}
 	}
-	if verified {
-		appendNamed(spec, "volumes", map[string]any{"name": volumeName, "secret": map[string]any{
-			"secretName": SecretName(app),
-			"items":      []any{map[string]any{"key": caKey, "path": caKey}},
-		}})
-	}
 	return warnings
+}
+
+// addVolume adds the volume with the bundle, unless another one has its name.
+func addVolume(spec map[string]any, secret string) bool {
+	volume := map[string]any{"name": volumeName, "secret": map[string]any{
+		"secretName": secret,
+		"items":      []any{map[string]any{"key": caKey, "path": caKey}},
+	}}
+	if appendNamed(spec, "volumes", volume) {
+		return true
+	}
+	source, _ := named(spec, "volumes", volumeName)["secret"].(map[string]any)
+	return source["secretName"] == secret
+}
+
+// addMount mounts it, unless the container does, or has something else in its place:
+// one container cannot mount two volumes there.
+func addMount(container map[string]any) bool {
+	list, _ := container["volumeMounts"].([]any)
+	for _, item := range list {
+		mount, _ := item.(map[string]any)
+		if mount["name"] == volumeName || mount["mountPath"] == MountPath {
+			return mount["name"] == volumeName && mount["mountPath"] == MountPath
+		}
+	}
+	return appendNamed(container, "volumeMounts", map[string]any{"name": volumeName, "mountPath": MountPath, "readOnly": true})
 }
 
 // variable is an environment variable with a key of the Secret.
@@ -173,23 +261,19 @@ func variables(app *v1alpha1.Application) []variable {
 	return all
 }
 
+// twice is a name that two variables have, "" if none is.
+func twice(all []variable) string {
+	for i, v := range all {
+		if slices.ContainsFunc(all[:i], func(other variable) bool { return other.name == v.name }) {
+			return v.name
+		}
+	}
+	return ""
+}
+
 func or(text, otherwise string) string {
 	if text == "" {
 		return otherwise
 	}
 	return text
-}
-
-func dataOf(object map[string]any) map[string]any {
-	data, _ := object["data"].(map[string]any)
-	return data
-}
-
-func sortedNames(set map[string]bool) []string {
-	names := make([]string, 0, len(set))
-	for name := range set {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -60,21 +60,33 @@ func GeneratedKeys(object map[string]any) ([]GeneratedKey, error) {
 }
 
 // CheckGenerate is a listener of ApplicationMangling. It refuses what Generate
-// could not do, or what would undo it.
+// could not do, or what would undo it, and warns of keys that a Secret which exists
+// already will never get.
 func CheckGenerate(m *Mangling) error {
 	for _, o := range m.Objects {
-		if err := checkGenerate(o, m.Entries[o.ID]); err != nil {
+		keys, err := GeneratedKeys(o.Content)
+		if err == nil && keys != nil {
+			err = checkGenerate(o, keys, m.Entries[o.ID])
+		}
+		if err != nil {
 			return fmt.Errorf("%s: annotation %s: %w", o.ID, v1alpha1.AnnotationGenerate, err)
 		}
+		m.Warnings = append(m.Warnings, neverGenerated(o.ID, keys, m.Live[o.ID])...)
 	}
 	return nil
 }
 
-func checkGenerate(o manifest.Object, entry *observer.Entry) error {
-	keys, err := GeneratedKeys(o.Content)
-	if err != nil || keys == nil {
-		return err
+func neverGenerated(id manifest.ID, keys []GeneratedKey, live map[string]any) (warnings []string) {
+	data, _ := live["data"].(map[string]any)
+	for _, key := range keys {
+		if _, has := data[key.Name]; live != nil && !has {
+			warnings = append(warnings, fmt.Sprintf("%s: %s is not generated, because the Secret exists already: delete it to have all made again, or add the key by hand", id, key.Name))
+		}
 	}
+	return warnings
+}
+
+func checkGenerate(o manifest.Object, keys []GeneratedKey, entry *observer.Entry) error {
 	if !manifest.IsSecret(o.ID.GroupKind()) {
 		return fmt.Errorf("is for Secrets only, this is a %s", o.ID.Kind)
 	}

@@ -120,3 +120,24 @@ func TestWhatGenerateCouldNotDoIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// Keys are filled when the Secret is created, and never later: who adds one must know.
+func TestAKeyThatIsAddedLaterIsWarnedOf(t *testing.T) {
+	object := manifest.Object{ID: secretID, Content: secret("password,added", nil)}
+	live := map[string]any{"data": map[string]any{"password": "aHVudGVyMg=="}}
+	for name, row := range map[string]struct {
+		live     map[string]any
+		warnings []string
+	}{
+		"is to be created": {nil, nil},
+		"has both":         {map[string]any{"data": map[string]any{"password": "", "added": ""}}, nil},
+		"has one":          {live, []string{"Secret default/s: added is not generated, because the Secret exists already: delete it to have all made again, or add the key by hand"}},
+	} {
+		m := &hooks.Mangling{Objects: []manifest.Object{object}, Live: map[manifest.ID]map[string]any{}}
+		if row.live != nil {
+			m.Live[secretID] = row.live
+		}
+		require.NoError(t, hooks.CheckGenerate(m), name)
+		assert.Equal(t, row.warnings, m.Warnings, name)
+	}
+}

@@ -91,6 +91,8 @@ type Translation struct {
 	Data []byte
 	Name string
 	URL  string
+	// Sensitive data are those of a Secret: nobody is told of them.
+	Sensitive bool
 	// Inputs are the values of the template's inputs.
 	Inputs map[string]Input
 	// Objects, Outputs, Warnings and Digest are the result.
