@@ -16,29 +16,7 @@ type Form struct {
 
 // Dropped tells whether a value was lost that says something: an API server
 // leaves out zeros and empties that it was sent, and that is no typing error.
-func (f Form) Dropped() bool { return !f.Accepted.Set && !empty(f.Desired.Any) }
-
-func empty(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case bool:
-		return !v
-	case string:
-		return v == ""
-	case map[string]any:
-		for _, child := range v {
-			if !empty(child) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		return len(v) == 0
-	default:
-		return observer.Equal(v, int64(0))
-	}
-}
+func (f Form) Dropped() bool { return !f.Accepted.Set && !observer.Empty(f.Desired.Any) }
 
 // accepted tells whether the live value at path is the accepted form of want.
 func (c *comparer) accepted(path *observer.Path, want, live Value) bool {

@@ -20,8 +20,9 @@ type Input struct {
 	// both belong to default entries, so that all of Previous was written by us.
 	Prune    bool
 	Accepted Accepted
-	// HeldBack tells whether the leaf at a path is contested and must wait.
-	HeldBack func(path string) bool
+	// HeldBack tells whether the leaf at a path must wait: it is contested, or the
+	// API server has refused this change of it.
+	HeldBack func(path string, reason Reason) bool
 	// Foreign tells whether somebody else wrote at or below a path of the live
 	// object. nil: taken to be so whenever something of unknown origin is there.
 	Foreign func(path *observer.Path) bool
@@ -162,12 +163,12 @@ func (c *comparer) inPlace(s spot) {
 	}
 }
 
-// add completes a difference and records it.
-func (c *comparer) add(path *observer.Path, d Difference) {
+// add completes a difference and records it. It tells whether it is corrected now.
+func (c *comparer) add(path *observer.Path, d Difference) bool {
 	d.Path, d.place = path.String(), path
-	// Who gives a field up does not fight for it.
-	d.HeldBack = d.Reason != Removed && c.in.HeldBack != nil && c.in.HeldBack(d.Path)
+	d.HeldBack = c.in.HeldBack != nil && c.in.HeldBack(d.Path, d.Reason)
 	c.out.Differences = append(c.out.Differences, d)
+	return !d.HeldBack
 }
 
 // observed is the part of a desired value that the schema observes, list
@@ -188,22 +189,22 @@ func observed(s spot) (any, bool) {
 	return s.want.Any, true
 }
 
+// observedFields is the observed part of a map. A map of which everything is
+// observed is held as being there, though it be empty or have empty lists only.
 func observedFields(s spot, want map[string]any) (any, bool) {
-	if len(want) == 0 {
-		return map[string]any{}, true // an empty map is held as being there
-	}
 	written, _ := s.written.(map[string]any)
-	out := map[string]any{}
+	out, seen := map[string]any{}, 0
 	for _, f := range s.node.Fields {
 		v, ok := want[f.Name]
 		if !ok {
 			continue
 		}
+		seen++
 		if kept, ok := observed(spot{node: f.Node, t: s.t.Field(f.Name), want: Some(v), written: written[f.Name]}); ok {
 			out[f.Name] = kept
 		}
 	}
-	return out, len(out) > 0
+	return out, len(out) > 0 || seen == len(want)
 }
 
 func withGuard(guards []Op, more ...Op) []Op {

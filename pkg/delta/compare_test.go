@@ -171,10 +171,10 @@ func TestHeldLeavesAreCounted(t *testing.T) {
 
 func TestALeafThatIsHeldBackStaysOutOfThePatch(t *testing.T) {
 	in := given(t, "", "{a: 1, b: 2}", "{a: 3, b: 3}")
-	in.HeldBack = func(path string) bool { return path == "a" }
+	in.HeldBack = func(path string, _ delta.Reason) bool { return path == "a" }
 	c := delta.Compare(in)
 	assert.Equal(t, []string{"replace /b 2"}, ops(c))
 	assert.True(t, c.Correctable())
-	in.HeldBack = func(string) bool { return true }
+	in.HeldBack = func(string, delta.Reason) bool { return true }
 	assert.False(t, delta.Compare(in).Correctable())
 }

@@ -42,10 +42,12 @@ type Difference struct {
 	Path              string
 	Reason            Reason
 	Desired, Observed Value
-	// HeldBack is true if the leaf is contested and is not corrected now.
+	// HeldBack is true if the leaf is contested, or was refused, and is not
+	// corrected now.
 	HeldBack bool
 
 	place      *observer.Path
+	was        *previous // what our previous manifest had, if it is Removed
 	ops        []Op
 	guards     []Op
 	structural bool // changes the indices of a list
@@ -104,6 +106,28 @@ func (c Comparison) Correctable() bool {
 		}
 	}
 	return false
+}
+
+// previous is a value of the previous desired state.
+type previous struct {
+	path  *observer.Path
+	value any
+}
+
+// Kept is a desired state with what is to be removed and is held back: it will be
+// the previous one when that is tried again. It is nil if there is no such thing.
+func (c Comparison) Kept(desired map[string]any) map[string]any {
+	var kept map[string]any
+	for _, d := range c.Differences {
+		if d.Reason != Removed || !d.HeldBack || d.was == nil {
+			continue
+		}
+		if kept == nil {
+			kept = observer.CopyMap(desired)
+		}
+		d.was.path.Put(kept, observer.Copy(d.was.value))
+	}
+	return kept
 }
 
 // Patch returns the operations that correct every difference that is not held

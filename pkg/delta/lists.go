@@ -3,6 +3,7 @@ package delta
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -19,6 +20,11 @@ func (c *comparer) compareList(s spot) {
 	if l.pairing.Warning != "" {
 		c.out.Warnings = append(c.out.Warnings, fmt.Sprintf("%s: %s", s.path, l.pairing.Warning))
 	}
+	if c.in.Prune && len(l.wantList) == 0 && l.list.Max == 0 {
+		c.emptied(s, l.beforeList, l.liveList)
+		return
+	}
+	l.now = l.desiredIn(l.liveList)
 	absent := c.compareElements(l)
 	removed := c.tooLong(l, len(l.liveList)+len(absent))
 	l.length = len(l.liveList) - removed
@@ -34,6 +40,43 @@ type listSpot struct {
 	writtenList        []any
 	beforeList         []any
 	length             int // of the live list while it is being corrected
+	// now has, for each element of the live list while it is being corrected, the
+	// index in the desired list of the one with its identity, or -1.
+	now []int
+}
+
+// desiredIn tells which elements of the desired list those of a list are.
+func (l *listSpot) desiredIn(list []any) []int {
+	now := make([]int, len(list))
+	for k := range now {
+		now[k] = -1
+	}
+	for i, k := range l.list.Identities(l.t, l.wantList, list) {
+		if k >= 0 {
+			now[k] = i
+		}
+	}
+	return now
+}
+
+// placeFor is where element i of the desired list belongs in a list with
+// identities: behind the last one that stands before it in the desired list, or
+// else before the first of the others, or else at the end. The order of init
+// containers and of variables that use each other means something.
+func (l *listSpot) placeFor(i int) int {
+	before, at := -1, len(l.now)
+	for k, j := range l.now {
+		if j >= 0 && j < i && j > before {
+			before, at = j, k+1
+		}
+	}
+	if before >= 0 {
+		return at
+	}
+	if k := slices.IndexFunc(l.now, func(j int) bool { return j > i }); k >= 0 {
+		return k
+	}
+	return at
 }
 
 // compareElements compares element by element and returns the indices of those
@@ -45,7 +88,7 @@ func (c *comparer) compareElements(l *listSpot) []int {
 		if i >= len(l.wantList) {
 			break // not known yet
 		}
-		path := l.path.Element(l.pairing.Labels[i], k)
+		path := l.path.Element(l.pairing.Labels[i], k).Desired(i)
 		node := l.list.Elements[i]
 		if k >= 0 && (!node.IsPlace() || isMap(l.wantList[i]) && isMap(l.liveList[k])) {
 			c.compare(spot{
@@ -119,13 +162,12 @@ func (c *comparer) tooLong(l *listSpot, length int) int {
 	if l.list.Max == 0 || length <= l.list.Max {
 		return 0
 	}
-	var victims []int
-	for _, k := range c.abandoned(l) {
-		if len(victims) < length-l.list.Max {
-			victims = append(victims, k)
-		}
-	}
+	candidates := c.abandoned(l)
 	for _, k := range slices.Backward(l.pairing.Free) {
+		candidates = append(candidates, k)
+	}
+	var victims []int
+	for _, k := range candidates {
 		if len(victims) < length-l.list.Max && !slices.Contains(victims, k) {
 			victims = append(victims, k)
 		}
@@ -134,7 +176,7 @@ func (c *comparer) tooLong(l *listSpot, length int) int {
 	for _, k := range victims {
 		path := l.path.Element(l.label(k), k)
 		guards := l.keyGuards(path, k)
-		c.add(path, Difference{
+		written := c.add(path, Difference{
 			Reason: Extra, Observed: Some(l.liveList[k]),
 			ops:    []Op{{Op: "remove", Path: path.Pointer()}},
 			guards: withGuard(l.guards, guards...),
@@ -143,54 +185,77 @@ func (c *comparer) tooLong(l *listSpot, length int) int {
 			// the request.
 			structural: true, versioned: len(guards) == 0,
 		})
+		if written {
+			l.now = slices.Delete(l.now, k, k+1)
+		}
 	}
 	return len(victims)
 }
 
 // abandoned are the free live elements that our previous manifest had and this
-// one has not.
+// one has not, the surest first. Some may be named more than once.
 func (c *comparer) abandoned(l *listSpot) []int {
+	if l.list.ByIdentity(l.t) && !l.pairing.ByPosition {
+		liveIn := l.list.Identities(l.t, l.liveList, l.beforeList)
+		wantIn := l.list.Identities(l.t, l.beforeList, l.wantList)
+		return l.free(func(k int) bool { return liveIn[k] >= 0 && wantIn[liveIn[k]] < 0 })
+	}
+	// A list that got shorter has moved up: what is left behind its end is ours,
+	// though the same may stand further up now.
+	isLeft := func(k int) bool { return k >= len(l.wantList) && k < len(l.beforeList) }
+	isLike := func(k int) func(any) bool {
+		return func(element any) bool { return observer.Covers(l.liveList[k], element) }
+	}
+	return slices.Concat(
+		l.free(func(k int) bool { return isLeft(k) && isLike(k)(l.beforeList[k]) }),
+		l.free(func(k int) bool {
+			return slices.ContainsFunc(l.beforeList, isLike(k)) && !slices.ContainsFunc(l.wantList, isLike(k))
+		}),
+		l.free(isLeft), // rewritten by somebody
+	)
+}
+
+// free are the free live elements of which something is true.
+func (l *listSpot) free(is func(k int) bool) []int {
 	var found []int
-	liveIn := l.list.Identities(l.t, l.liveList, l.beforeList)
-	wantIn := l.list.Identities(l.t, l.beforeList, l.wantList)
-	byIdentity := l.list.ByIdentity(l.t) && !l.pairing.ByPosition
 	for _, k := range l.pairing.Free {
-		if byIdentity {
-			if p := liveIn[k]; p >= 0 && wantIn[p] < 0 {
-				found = append(found, k)
-			}
-			continue
-		}
-		had := slices.ContainsFunc(l.beforeList, func(p any) bool { return observer.Covers(l.liveList[k], p) })
-		has := slices.ContainsFunc(l.wantList, func(w any) bool { return observer.Covers(l.liveList[k], w) })
-		if had && !has {
+		if is(k) {
 			found = append(found, k)
 		}
 	}
 	return found
 }
 
-// addElements adds elements of the desired list, whole. Lists without identity
-// get them at their position, with what stands before them.
+// addElements adds elements of the desired list, whole, where they belong. Lists
+// without identity get them at their position, with what stands before them.
 func (c *comparer) addElements(l *listSpot, indices []int, reason Reason) {
 	for _, i := range indices {
 		path := l.path.Element(l.wantLabel(i), -1)
 		d := Difference{Reason: reason, Desired: Some(l.wantList[i]), guards: l.guards, structural: true, versioned: true}
-		end := l.path.Pointer() + "/-"
-		switch {
-		case !l.pairing.ByPosition:
-			d.ops = []Op{{Op: "add", Path: end, Value: l.wantList[i]}}
+		if !l.pairing.ByPosition {
+			at := len(l.now)
+			d.ops = []Op{l.insert(at, len(l.now), i)}
 			l.length++
-		case i < l.length:
-			d.ops = []Op{{Op: "add", Path: fmt.Sprintf("%s/%d", l.path.Pointer(), i), Value: l.wantList[i]}}
-			l.length++
-		default:
-			for ; l.length <= i; l.length++ {
-				d.ops = append(d.ops, Op{Op: "add", Path: end, Value: l.wantList[l.length]})
+			if c.add(path, d) {
+				l.now = slices.Insert(l.now, at, i)
 			}
+			continue
+		}
+		for next := true; next; next = l.length <= i {
+			d.ops = append(d.ops, l.insert(i, l.length, min(i, l.length)))
+			l.length++
 		}
 		c.add(path, d)
 	}
+}
+
+// insert puts element i of the desired list at an index of a list of that length.
+func (l *listSpot) insert(at, length, i int) Op {
+	place := "-"
+	if at < length {
+		place = strconv.Itoa(at)
+	}
+	return Op{Op: "add", Path: l.path.Pointer() + "/" + place, Value: l.wantList[i]}
 }
 
 // tooShort adds known elements that need not be there but for the minimum:

@@ -47,10 +47,27 @@ func (c *comparer) remove(s spot) {
 	}
 	pointer := s.path.Pointer()
 	c.add(s.path, Difference{
-		Reason: Removed, Observed: s.live,
+		Reason: Removed, Observed: s.live, was: &previous{s.path, s.before},
 		ops:    []Op{{Op: "remove", Path: pointer}},
 		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}),
 	})
+}
+
+// emptied takes our elements out of a list that our manifest has no elements for
+// any more: all of them, if nobody else wrote in it. An empty list is free.
+func (c *comparer) emptied(s spot, before, live []any) {
+	switch {
+	case len(before) == 0 || len(live) == 0:
+	case c.foreign(s):
+		c.removeElements(s, before, live)
+	default:
+		pointer := s.path.Pointer()
+		c.add(s.path, Difference{
+			Reason: Removed, Desired: Some([]any{}), Observed: s.live, was: &previous{s.path, s.before},
+			ops:    []Op{{Op: "replace", Path: pointer, Value: []any{}}},
+			guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}),
+		})
+	}
 }
 
 func (c *comparer) removeElements(s spot, before, live []any) {
@@ -62,7 +79,7 @@ func (c *comparer) removeElements(s spot, before, live []any) {
 		}
 		path := s.path.Element(list.Label(s.t, live[k], k), k)
 		c.add(path, Difference{
-			Reason: Removed, Observed: Some(live[k]),
+			Reason: Removed, Observed: Some(live[k]), was: &previous{s.path, s.before},
 			ops:    []Op{{Op: "remove", Path: path.Pointer()}},
 			guards: s.guards, structural: true, versioned: true,
 		})

@@ -75,6 +75,33 @@ func (d *draft) refuseOwn() {
 	}
 }
 
+// refuseLeaves refuses an Application among the manifests whose observer schema has
+// nulls. They are leaves there, and absent in a manifest: less would be held than was
+// written.
+func (d *draft) refuseLeaves(manifest map[string]any) {
+	if d.kind != d.applicationID().GroupKind() {
+		return
+	}
+	spec, _ := manifest["spec"].(map[string]any)
+	var refuse func(value any, at Path)
+	refuse = func(value any, at Path) {
+		switch value := value.(type) {
+		case map[string]any:
+			for key, child := range value {
+				if child == nil {
+					d.fault(at.with(key), "is null, which means absent in a manifest: write observed")
+				}
+				refuse(child, at.with(key))
+			}
+		case []any:
+			for i, child := range value {
+				refuse(child, at.with(i))
+			}
+		}
+	}
+	refuse(spec["observerSchema"], Path{"spec", "observerSchema"})
+}
+
 func (d *draft) applicationID() ID {
 	return ID{
 		Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.Kind,

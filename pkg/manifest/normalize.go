@@ -91,6 +91,7 @@ func (d *draft) normalize(manifest map[string]any) {
 	}
 	d.identify()
 	d.refuseOwn()
+	d.refuseLeaves(manifest)
 	d.dropServerFields()
 	d.checkTexts("labels", v1alpha1.LabelApplicationUID)
 	d.checkTexts("annotations", v1alpha1.AnnotationTrackingID)

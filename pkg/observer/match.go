@@ -34,6 +34,9 @@ func Assign(entries []*Entry, objects []manifest.Object) ([]*Entry, error) {
 			k := matches[0]
 			own := entry.Copy()
 			own.ID = objects[k].ID
+			if own.ID.Namespace == "" {
+				own.namespace = ""
+			}
 			assigned[k], from[k] = own, i
 			checkShape(nil, own.Root, objects[k].Content, fault)
 		}
@@ -53,8 +56,8 @@ func (e *Entry) matches(objects []manifest.Object) []int {
 		if o.ID.Group != e.ID.Group || o.ID.Kind != e.ID.Kind || o.ID.Name != e.ID.Name {
 			continue
 		}
-		if e.namespace != "" && o.ID.Namespace != e.namespace {
-			continue
+		if e.namespace != "" && o.ID.Namespace != "" && o.ID.Namespace != e.namespace {
+			continue // a cluster-scoped object has lost the namespace that both were written with
 		}
 		found = append(found, k)
 	}

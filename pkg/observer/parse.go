@@ -271,12 +271,10 @@ func foldStringData(root *Node) {
 		return
 	}
 	root.Fields = slices.DeleteFunc(root.Fields, func(f Field) bool { return f.Name == "stringData" })
-	data := root.Field("data")
-	if data == nil {
-		root.set("data", text)
-		return
-	}
-	if data.Shape == Map && text.Shape == Map {
+	switch data := root.Field("data"); {
+	case data == nil, text.Shape != Map:
+		root.set("data", text) // a leaf over all of it observes what the other does, too
+	case data.Shape == Map:
 		for _, f := range text.Fields {
 			data.set(f.Name, f.Node)
 		}

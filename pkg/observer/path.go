@@ -18,6 +18,7 @@ type Path struct {
 	field  string // set for a map key
 	label  string // set for a list element, with its brackets
 	index  int    // live index of a list element; -1 if it is not live
+	nth    int    // of the elements of the desired list
 }
 
 // Field is the path of a map's key.
@@ -27,6 +28,39 @@ func (p *Path) Field(name string) *Path { return &Path{parent: p, field: name} }
 // brackets; index is its place in the live list, or -1.
 func (p *Path) Element(label string, index int) *Path {
 	return &Path{parent: p, label: label, index: index}
+}
+
+// Desired says which element of the desired list it is that the path leads to.
+func (p *Path) Desired(nth int) *Path {
+	p.nth = nth
+	return p
+}
+
+// Put sets the value of a field in a desired state, with the maps on the way to it
+// that are not there. Elements on the way must be.
+func (p *Path) Put(desired map[string]any, value any) {
+	if m, ok := p.parent.in(desired).(map[string]any); ok {
+		m[p.field] = value
+	}
+}
+
+func (p *Path) in(desired map[string]any) any {
+	if p == nil {
+		return desired
+	}
+	parent := p.parent.in(desired)
+	if p.label != "" {
+		l, _ := parent.([]any)
+		return at(l, p.nth)
+	}
+	m, ok := parent.(map[string]any)
+	if !ok {
+		return nil
+	}
+	if _, ok := m[p.field]; !ok {
+		m[p.field] = map[string]any{}
+	}
+	return m[p.field]
 }
 
 // Parent is the path one step up; nil for the root and its fields.

@@ -8,17 +8,25 @@ import "holdfast.dev/holdfast/pkg/kinds"
 // drift. It tells whether it raised any. A user's entry is never relaxed.
 // Source: docs/semantics.md, "Lists".
 func (e *Entry) RaiseSurplus(t *kinds.Node, desired, live map[string]any) bool {
-	return e.Default && raise(e.Root, t, desired, live)
+	return e.Default && raiser{}.raise(e.Root, t, desired, live)
 }
 
-func raise(node *Node, t *kinds.Node, desired, live any) bool {
+// FindSurplus is RaiseSurplus for an object that may have lost elements of ours
+// since: those are not taken for the API server's.
+func (e *Entry) FindSurplus(t *kinds.Node, desired, live map[string]any) bool {
+	return e.Default && raiser{later: true}.raise(e.Root, t, desired, live)
+}
+
+type raiser struct{ later bool }
+
+func (r raiser) raise(node *Node, t *kinds.Node, desired, live any) bool {
 	raised := false
 	switch node.Shape {
 	case Map:
 		d, _ := desired.(map[string]any)
 		l, _ := live.(map[string]any)
 		for _, f := range node.Fields {
-			if now, ok := l[f.Name]; ok && raise(f.Node, t.Field(f.Name), d[f.Name], now) {
+			if now, ok := l[f.Name]; ok && r.raise(f.Node, t.Field(f.Name), d[f.Name], now) {
 				raised = true
 			}
 		}
@@ -26,12 +34,16 @@ func raise(node *Node, t *kinds.Node, desired, live any) bool {
 		d, _ := desired.([]any)
 		l, _ := live.([]any)
 		list := node.List
-		if list.Max != 0 && len(l) > list.Max {
-			list.Max, list.Known = len(l), len(list.Elements)
+		pairing, length := list.Pair(t, d, l), len(l)
+		if r.later {
+			length = len(list.Elements) + len(pairing.Free)
+		}
+		if list.Max != 0 && length > list.Max {
+			list.Max, list.Known = length, len(list.Elements)
 			raised = true
 		}
-		for i, k := range list.Pair(t, d, l).Live {
-			if k >= 0 && raise(list.Elements[i], t.Elem(), at(d, i), l[k]) {
+		for i, k := range pairing.Live {
+			if k >= 0 && r.raise(list.Elements[i], t.Elem(), at(d, i), l[k]) {
 				raised = true
 			}
 		}

@@ -94,25 +94,63 @@ func float(v any) (float64, bool) {
 	return 0, false
 }
 
-// Covers tells whether live has everything that want has: maps may have more,
-// lists and scalars must be equal. It recognises a list element that was
-// written by us and defaulted by the API server.
+// Covers tells whether live has everything that want has: maps and lists may have
+// more, and maps may lack what is empty. It recognises a list element that was
+// written by us, and completed by the API server.
 func Covers(live, want any) bool {
-	w, ok := want.(map[string]any)
-	if !ok {
-		return Equal(live, want)
+	switch want := want.(type) {
+	case map[string]any:
+		l, ok := live.(map[string]any)
+		return ok && coversFields(l, want)
+	case []any:
+		l, ok := live.([]any)
+		return ok && coversElements(l, want)
 	}
-	l, ok := live.(map[string]any)
-	if !ok {
-		return false
+	return Equal(live, want)
+}
+
+// coversElements finds the elements in their order.
+func coversElements(live, want []any) bool {
+	for _, element := range live {
+		if len(want) > 0 && Covers(element, want[0]) {
+			want = want[1:]
+		}
 	}
-	for k, v := range w {
-		have, ok := l[k]
-		if !ok || !Covers(have, v) {
+	return len(want) == 0
+}
+
+func coversFields(live, want map[string]any) bool {
+	for name, v := range want {
+		have, ok := live[name]
+		if ok && !Covers(have, v) || !ok && !Empty(v) {
 			return false
 		}
 	}
 	return true
+}
+
+// Empty tells whether a value is one that an API server may leave out: zero,
+// false, or nothing but that.
+func Empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case map[string]any:
+		for _, child := range v {
+			if !Empty(child) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(v) == 0
+	default:
+		return Equal(v, int64(0))
+	}
 }
 
 // keyText is a scalar as a map key: equal scalars, and only they, have the

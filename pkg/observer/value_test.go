@@ -43,5 +43,8 @@ func TestCovers(t *testing.T) {
 	assert.True(t, observer.Covers(map[string]any{"a": 1.0, "m": map[string]any{"x": "y", "more": 1}, "b": 2}, want))
 	assert.False(t, observer.Covers(map[string]any{"a": int64(1), "m": map[string]any{}}, want))
 	assert.False(t, observer.Covers("x", want))
-	assert.False(t, observer.Covers([]any{"a", "b"}, []any{"a"}), "lists are equal or not")
+	assert.True(t, observer.Covers([]any{"injected", map[string]any{"a": "x", "b": "default"}, "more"}, []any{map[string]any{"a": "x"}, "more"}))
+	assert.False(t, observer.Covers([]any{"b", "a"}, []any{"a", "b"}), "in their order")
+	assert.False(t, observer.Covers([]any{"a"}, []any{"a", "a"}))
+	assert.True(t, observer.Covers(map[string]any{}, map[string]any{"zero": int64(0), "none": []any{}, "m": map[string]any{"off": false}}), "an API server may leave out what is empty")
 }

@@ -1,25 +1,24 @@
 package plan
 
 import (
+	"maps"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // Ahead is the status to write before the plan is executed, or nil if there is no
-// need: a patch is about to write fields that are not on record. Should we die
+// need: a request is about to write fields that are not on record. Should we die
 // before the status says so, the next spec may not have them any more, and nobody
-// would know that they are ours to remove. What is created needs no such record:
-// it has our marks, and its manifest is on record when it is patched.
+// would know that they are ours to remove. It is about what is on record; see
+// Creating for what is not.
 func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
-	ahead := map[manifest.ID]map[string]any{}
+	ahead := map[manifest.ID]*record{}
 	for _, res := range p.resources {
-		r := res.previous
-		if res.change.Action != Update || res.adopting || r == nil || r.entry == nil || !r.entry.Default || !res.entry.Default {
-			continue
-		}
-		if desired, more := withAdded(r.desired, res.stored()); more {
-			ahead[res.object.ID] = desired.(map[string]any)
+		if r := res.ahead(); r != nil && !p.unrecorded(r.status) {
+			ahead[res.object.ID] = r
 		}
 	}
 	if len(ahead) == 0 {
@@ -33,65 +32,81 @@ func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 			continue
 		}
 		id, ok := Identify(content, app.Namespace, p.in.Kinds)
-		if desired := ahead[id]; ok && desired != nil && i < len(status.MangledObserverSchema) {
-			entry := observer.DefaultEntry(manifest.Object{ID: id, APIVersion: text(desired, "apiVersion"), Content: desired})
-			status.LastAppliedManifest[i] = encode(desired)
-			status.MangledObserverSchema[i] = encode(entry.Raw())
+		if r := ahead[id]; ok && r != nil && i < len(status.MangledObserverSchema) {
+			status.LastAppliedManifest[i] = encode(r.desired)
+			status.MangledObserverSchema[i] = encode(r.entry.Raw())
 		}
 	}
 	return status
 }
 
-// withAdded is what is on record with the fields that are new, and whether there
-// are any. Of a list that gets longer, the new one is taken.
-func withAdded(before, after any) (merged any, more bool) {
-	switch after := after.(type) {
+// ahead is the record of a resource with the fields that it is about to get; nil if
+// they are all on record, or none is ever removed.
+func (res *resource) ahead() *record {
+	r := res.previous
+	if !res.change.Writes() || res.adopting || !res.entry.Default || r == nil || r.entry == nil || !r.entry.Default {
+		return nil
+	}
+	desired, more := united(res.kind, r.desired, res.stored())
+	if !more {
+		return nil
+	}
+	grown := *r
+	grown.desired = desired.(map[string]any)
+	grown.entry = observer.DefaultEntry(manifest.Object{ID: r.id, APIVersion: text(grown.desired, "apiVersion"), Content: grown.desired})
+	grown.entry.KeepSurplus(res.kind, grown.desired, r.entry, r.desired)
+	return &grown
+}
+
+// united is a state with all fields and elements that another has and it has not,
+// and whether there are any.
+func united(t *kinds.Node, before, after any) (union any, more bool) {
+	switch is := after.(type) {
 	case map[string]any:
-		was, ok := before.(map[string]any)
-		if !ok {
-			return before, false
+		if was, ok := before.(map[string]any); ok {
+			return unitedFields(t, was, is)
 		}
-		return addedFields(was, after)
+		return after, true
 	case []any:
-		was, ok := before.([]any)
-		switch {
-		case !ok:
-			return before, false
-		case len(after) > len(was):
-			return after, true
-		case len(after) == len(was):
-			return addedElements(was, after)
+		if was, ok := before.([]any); ok {
+			return unitedElements(t, was, is)
 		}
+		return after, true
 	}
 	return before, false
 }
 
-func addedFields(before, after map[string]any) (map[string]any, bool) {
-	merged, more := make(map[string]any, len(after)), false
-	for name, value := range before {
-		merged[name] = value
-	}
-	for name, value := range after {
+func unitedFields(t *kinds.Node, before, after map[string]any) (map[string]any, bool) {
+	union, more := maps.Clone(before), false
+	for name, is := range after {
 		was, had := before[name]
 		if !had {
-			merged[name], more = value, true
+			union[name], more = is, true
 			continue
 		}
 		var added bool
-		if merged[name], added = withAdded(was, value); added {
-			more = true
-		}
+		union[name], added = united(t.Field(name), was, is)
+		more = more || added
 	}
-	return merged, more
+	return union, more
 }
 
-func addedElements(before, after []any) ([]any, bool) {
-	merged, more := make([]any, len(before)), false
-	for i := range before {
-		var added bool
-		if merged[i], added = withAdded(before[i], after[i]); added {
-			more = true
+// unitedElements are in the order of after; what only before has comes last.
+func unitedElements(t *kinds.Node, before, after []any) ([]any, bool) {
+	union, more := make([]any, 0, len(after)), false
+	kept := make([]bool, len(before))
+	for i, k := range new(observer.List).Identities(t, after, before) {
+		if k < 0 {
+			union, more = append(union, after[i]), true
+			continue
+		}
+		element, added := united(t.Elem(), before[k], after[i])
+		union, more, kept[k] = append(union, element), more || added, true
+	}
+	for k, element := range before {
+		if !kept[k] {
+			union = append(union, element)
 		}
 	}
-	return merged, more
+	return union, more
 }

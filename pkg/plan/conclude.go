@@ -216,6 +216,9 @@ func (c *conclusion) source() {
 		s.SourceDigest, s.ManifestDigest, s.Outputs = "", "", nil
 		return
 	}
+	if source.Restored {
+		return // they are what it was restored with
+	}
 	s.SourceDigest, s.ManifestDigest, s.Outputs = source.Digest, source.ManifestDigest(), nil
 	if len(source.Outputs) > 0 {
 		outputs := encode(source.Outputs)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ func Decide(in Input) *Plan {
 		in.Rules = DefaultRules
 	}
 	p := &Plan{in: in, hooks: hooked(in)}
+	p.unmask()
 	r, problem := p.render()
 	if problem != nil {
 		p.Refused = problem
@@ -42,6 +44,9 @@ func Decide(in Input) *Plan {
 	records, inventory := recordsOf(in)
 	accepted := acceptedOf(in)
 	p.statuses = statusByID(inventory)
+	if slices.ContainsFunc(r.objects, func(o manifest.Object) bool { return p.unrecorded(p.statuses[o.ID]) }) {
+		addCreated(records, in)
+	}
 	desired := make(map[manifest.ID]bool, len(r.objects))
 	for i, object := range r.objects {
 		desired[object.ID] = true
@@ -56,7 +61,9 @@ func Decide(in Input) *Plan {
 		p.resources = nil
 		return p
 	}
-	p.leave(inventory, desired, records)
+	if !p.restored() { // it may know too little
+		p.leave(inventory, desired, records)
+	}
 	p.order()
 	return p
 }
@@ -82,6 +89,7 @@ func (p *Plan) decide(res *resource, status *v1alpha1.ResourceStatus) {
 		res.problem = adoptable(p.in.Application, id, live)
 		res.adopting = res.problem == nil
 	}
+	res.problem = cmp.Or(res.problem, p.waitsForSource(id))
 	switch {
 	case res.problem != nil:
 	case live == nil:
@@ -97,12 +105,12 @@ func (p *Plan) decide(res *resource, status *v1alpha1.ResourceStatus) {
 			break
 		}
 		if !res.adopting && p.unrecorded(status) {
-			res.entry.RaiseSurplus(res.kind, res.desired, live)
+			res.takeSurplus(live)
 		}
 		p.correct(res)
 		if blocked := p.in.Blocked[id]; blocked != nil {
 			res.problem = blocked
-			res.change.Action, res.change.Guards, res.change.Patch = Unchanged, nil, nil
+			res.change.Action, res.change.Guards, res.change.Patch, res.change.ReadFirst = Unchanged, nil, nil, false
 		}
 	}
 	res.change.Problem = res.problem
@@ -113,6 +121,18 @@ func (p *Plan) decide(res *resource, status *v1alpha1.ResourceStatus) {
 // then is taken for the response to the create, as far as lengths go.
 func (p *Plan) unrecorded(status *v1alpha1.ResourceStatus) bool {
 	return p.in.Application.UID != "" && (status == nil || status.UID == "")
+}
+
+// takeSurplus takes what the API server has added to the lists of an object for its
+// response to our create: to what we wrote then, as far as that is known.
+func (res *resource) takeSurplus(live map[string]any) {
+	r := res.previous
+	if r == nil || !r.created {
+		res.entry.RaiseSurplus(res.kind, res.desired, live)
+		return
+	}
+	r.entry.FindSurplus(res.kind, r.desired, live)
+	res.entry.KeepSurplus(res.kind, res.desired, r.entry, r.desired)
 }
 
 // desire computes the desired state from the manifest and the record.
@@ -136,9 +156,11 @@ func (p *Plan) create(res *resource) {
 
 func (p *Plan) correct(res *resource) {
 	res.compared = p.compare(res, res.live)
-	if withdrawn := p.withdrawn(res); len(withdrawn) > 0 {
-		res.compared.Differences = withdrawn // the others are for the next patch
+	withdrawn := delta.Comparison{Differences: p.withdrawn(res)}
+	if withdrawn.Correctable() {
+		res.compared.Differences = nil // the others are for the next patch
 	}
+	res.compared.Differences = append(res.compared.Differences, withdrawn.Differences...)
 	for _, w := range res.compared.Warnings {
 		if w = res.object.ID.String() + ": " + w; !slices.Contains(p.Warnings, w) {
 			p.Warnings = append(p.Warnings, w)
@@ -146,6 +168,7 @@ func (p *Plan) correct(res *resource) {
 	}
 	res.change.Fields = res.compared.Differences
 	res.problem = p.leftOver(res.object.ID, res.compared)
+	res.change.ReadFirst = res.compared.Unsure
 	if res.compared.Correctable() {
 		res.change.Action = Update
 		res.change.Guards, res.change.Patch = res.compared.Patch(res.change.UID, res.change.ResourceVersion)
@@ -173,11 +196,20 @@ func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
 	in := delta.Input{
 		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
 		Accepted: res.accepted,
-		HeldBack: func(path string) bool { return p.in.Memory.HeldBack(Leaf{res.object.ID, path}, p.in.Now) },
-		Foreign:  foreignTo(live),
+		HeldBack: func(path string, reason delta.Reason) bool {
+			leaf := Leaf{res.object.ID, path}
+			if reason == delta.Removed { // who gives a field up does not fight for it
+				return p.in.Memory.refused(leaf, p.in.Now)
+			}
+			return p.in.Memory.HeldBack(leaf, p.in.Now)
+		},
+		Foreign: foreignTo(live),
 	}
 	if !res.entry.Default {
 		in.Manifest = res.object.Content
+		if p.restored() {
+			in.Manifest = nil // what was learned cannot be told from it: it may come and go
+		}
 	}
 	if r := res.previous; r != nil {
 		in.Previous = r.desired
@@ -193,7 +225,8 @@ func (p *Plan) wasApplied(res *resource) bool {
 	if p.in.Application.UID == "" {
 		return true
 	}
-	return !res.adopting && res.previous.status != nil && res.previous.status.UID != ""
+	r := res.previous
+	return !res.adopting && (r.created || r.status != nil && r.status.UID != "")
 }
 
 // leave finds what is on record, or carries our marks, and is not desired.

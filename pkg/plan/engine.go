@@ -54,7 +54,9 @@ func (p *Plan) withdrawn(res *resource) (fields []delta.Difference) {
 		return nil
 	}
 	for _, w := range hooks.Withdrawn(p.in.Application, res.object.ID, res.previous.desired, res.desired, res.live) {
-		fields = append(fields, delta.Remove(w.Path, w.Value))
+		d := delta.Remove(w.Path, w.Value)
+		d.HeldBack = p.in.Memory.refused(Leaf{res.object.ID, d.Path}, p.in.Now)
+		fields = append(fields, d)
 	}
 	return fields
 }

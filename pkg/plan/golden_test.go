@@ -25,7 +25,8 @@ const goldenRoot = "../../testdata/plan"
 
 // TestGolden decides every case under testdata/plan: application.yaml,
 // live.yaml (objects that exist), mangle.yaml (what a hook merges into the
-// objects), and compares the printed plan with plan.golden.yaml.
+// objects), before.yaml (the Application for which a process has died before its
+// status), and compares the printed plan with plan.golden.yaml.
 func TestGolden(t *testing.T) {
 	cases, err := filepath.Glob(filepath.Join(goldenRoot, "*", "application.yaml"))
 	require.NoError(t, err)
@@ -97,6 +98,13 @@ func readCase(t *testing.T, dir string) plan.Input {
 		id, ok := plan.Identify(object, in.Application.Namespace, in.Kinds)
 		require.True(t, ok)
 		in.Live[id] = object
+	}
+	if raw, err = os.ReadFile(filepath.Join(dir, "before.yaml")); err == nil {
+		before := plan.Input{Application: &v1alpha1.Application{}, Kinds: in.Kinds}
+		require.NoError(t, yaml.UnmarshalStrict(raw, before.Application))
+		creating, changed := plan.Decide(before).Creating()
+		require.True(t, changed)
+		in.Application.Annotations = map[string]string{v1alpha1.AnnotationCreating: creating}
 	}
 	if additions := readObjects(t, filepath.Join(dir, "mangle.yaml")); additions != nil {
 		in.Hooks = hooks.New()

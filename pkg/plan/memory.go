@@ -58,16 +58,19 @@ type Fight struct {
 // Contested tells whether the leaf backs off.
 func (f *Fight) Contested() bool { return f != nil && f.Corrections > 0 }
 
-// HeldBack tells whether the leaf must not be corrected yet.
+// HeldBack tells whether the leaf must not be corrected yet: it was refused, or is
+// contested.
 func (m *Memory) HeldBack(leaf Leaf, now time.Time) bool {
 	if m == nil {
 		return false
 	}
-	if r := m.Refusals[leaf]; r != nil && now.Before(r.Until) {
-		return true
-	}
 	f := m.Fights[leaf]
-	return f.Contested() && now.Before(f.Next)
+	return m.refused(leaf, now) || f.Contested() && now.Before(f.Next)
+}
+
+// refused tells whether an API server has refused to change the leaf just now.
+func (m *Memory) refused(leaf Leaf, now time.Time) bool {
+	return m != nil && m.Refusals[leaf] != nil && now.Before(m.Refusals[leaf].Until)
 }
 
 // Retry has every contested leaf corrected again now.

@@ -71,8 +71,8 @@ type Change struct {
 	// Guards are the tests that stand before the operations of Patch.
 	Guards, Patch []delta.Op
 	// ReadFirst asks to read the whole object, managedFields included, and to
-	// decide again with it (see Plan.Found) before the patch is sent: who wrote
-	// what matters here.
+	// decide again with it (see Plan.Found) before anything is sent: who wrote what
+	// matters here. It may turn an unchanged resource into an update.
 	ReadFirst bool
 	// Problem says why the resource cannot be brought to its desired state.
 	Problem *Problem
@@ -135,7 +135,8 @@ type Plan struct {
 	leaving   []*leaving
 	gone      []*leaving
 	statuses  map[manifest.ID]*v1alpha1.ResourceStatus
-	retiring  bool // the Application is being deleted
+	unknown   []manifest.ID // Secrets whose values only the source has
+	retiring  bool          // the Application is being deleted
 }
 
 // Suspended tells whether the Application asks that nothing be written.

@@ -16,6 +16,9 @@ type record struct {
 	desired map[string]any
 	entry   *observer.Entry
 	status  *v1alpha1.ResourceStatus // nil if it was never created
+	// created tells that this is no record of the status, but what was written down
+	// before the object was created.
+	created bool
 }
 
 // recordsOf reads the memory that the status is. What cannot be read is

@@ -53,3 +53,31 @@ func TestARefusedLeafIsHeldBackAlone(t *testing.T) {
 		assert.Empty(t, w.mem.Refusals)
 	})
 }
+
+// What the API server does not let go is not asked for again and again, and is no
+// reason to leave the others as they are.
+func TestARefusedRemovalIsHeldBackAlone(t *testing.T) {
+	w := newWorld(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: field}, immutable: true, data: {a: ours}}]`)
+	w.round()
+	w.edit(`manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: field}, data: {a: new}}]`)
+	p := w.decide()
+	require.Equal(t, []string{"data.a changed", "immutable removed"}, paths(p))
+
+	problem := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "immutable is set", Stalled: true}
+	p.Refuse(plan.Leaf{ID: p.Changes[0].ID, Path: "immutable"}, problem)
+	assert.Equal(t, []string{"data.a changed", "immutable removed held back"}, paths(w.decide()))
+
+	w.round()
+	assert.Equal(t, "new", get(w.only(), "data", "a"))
+	assert.Equal(t, true, get(w.only(), "immutable"))
+	_, reason, _ := w.condition(v1alpha1.ConditionHeld)
+	assert.Equal(t, v1alpha1.ReasonRejected, reason)
+
+	t.Run("and made when it is tried again", func(t *testing.T) {
+		w.now = w.now.Add(2 * time.Minute)
+		w.round()
+		assert.NotContains(t, w.only(), "immutable")
+		w.quiet()
+		assert.Empty(t, w.mem.Refusals)
+	})
+}

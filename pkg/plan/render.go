@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -169,16 +170,10 @@ const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 // wrote: nothing is held by half in silence.
 func nullsDropped(app *v1alpha1.Application) *Problem {
 	text, ok := app.Annotations[lastAppliedAnnotation]
-	if !ok || len(app.Spec.ObserverSchema) == 0 {
+	if !ok {
 		return nil
 	}
-	stored := make([]any, len(app.Spec.ObserverSchema))
-	for i, item := range app.Spec.ObserverSchema {
-		if content, err := decode(item); err == nil {
-			stored[i] = content
-		}
-	}
-	lost := observer.DroppedNulls(sentSchema(text), stored)
+	lost := lostLeaves(text, app)
 	if len(lost) == 0 {
 		return nil
 	}
@@ -189,23 +184,45 @@ func nullsDropped(app *v1alpha1.Application) *Problem {
 		lost = lost[:shown]
 	}
 	return stalled(v1alpha1.ReasonObserverSchemaNullsDropped,
-		"kubectl apply dropped nulls from spec.observerSchema (%s%s), so these fields would not be held: "+
+		"kubectl apply dropped nulls (%s%s), so these fields would not be held: "+
 			"submit with `kubectl apply --server-side`, or write %q in place of null",
 		strings.Join(lost, ", "), more, observer.LeafText)
 }
 
-// sentSchema is the schema in the annotation; an annotation that cannot be read
-// says nothing.
-func sentSchema(text string) []any {
+// lostLeaves compares the schema of an Application, and those of Applications among
+// its manifests, with what kubectl apply was given. An annotation that cannot be
+// read says nothing.
+func lostLeaves(text string, app *v1alpha1.Application) []string {
 	var sent struct {
 		Spec struct {
-			ObserverSchema []any `json:"observerSchema"`
+			ObserverSchema []any            `json:"observerSchema"`
+			Manifest       []map[string]any `json:"manifest"`
 		} `json:"spec"`
 	}
 	if json.Unmarshal([]byte(text), &sent) != nil {
 		return nil
 	}
-	return sent.Spec.ObserverSchema
+	lost := placed("spec.observerSchema", observer.DroppedNulls(sent.Spec.ObserverSchema, values(app.Spec.ObserverSchema)))
+	for i, inner := range sent.Spec.Manifest {
+		if inner["kind"] != v1alpha1.Kind || i >= len(app.Spec.Manifest) {
+			continue
+		}
+		stored, err := decode(app.Spec.Manifest[i])
+		if err != nil {
+			continue
+		}
+		was, _, _ := unstructured.NestedSlice(inner, "spec", "observerSchema")
+		is, _, _ := unstructured.NestedSlice(stored, "spec", "observerSchema")
+		lost = append(lost, placed(fmt.Sprintf("spec.manifest[%d].spec.observerSchema", i), observer.DroppedNulls(was, is))...)
+	}
+	return lost
+}
+
+func placed(field string, paths []string) []string {
+	for i := range paths {
+		paths[i] = field + paths[i]
+	}
+	return paths
 }
 
 // Summary is the text of an error, short enough for a condition.

@@ -98,7 +98,7 @@ func (c *conclusion) responded(res *resource, outcome Outcome, f *found) delta.C
 		if !res.leftExtra() {
 			res.entry.RaiseSurplus(res.kind, res.desired, live)
 		}
-		res.previous = nil // what it had and the manifest has not is removed now
+		res.keepRefused()
 	}
 	var problem *Problem
 	if res.seen, problem = c.plan.see(point, res, live); problem != nil {
@@ -110,6 +110,20 @@ func (c *conclusion) responded(res *resource, outcome Outcome, f *found) delta.C
 	after := c.plan.compare(res, live)
 	c.result.Again = c.result.Again || outcome.Problem == nil && after.Correctable()
 	return after
+}
+
+// keepRefused leaves of the record what the manifest has no longer and the API
+// server has refused to remove. The rest is removed now.
+func (res *resource) keepRefused() {
+	kept := res.compared.Kept(res.stored())
+	if kept == nil {
+		res.previous = nil
+		return
+	}
+	previous := *res.previous
+	previous.desired = kept
+	previous.entry = observer.DefaultEntry(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept})
+	res.previous = &previous
 }
 
 // leftExtra tells whether the patch left elements in a list that is too long,

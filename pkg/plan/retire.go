@@ -18,6 +18,7 @@ func Retire(in Input) *Plan {
 	p := &Plan{in: in, hooks: hooked(in), retiring: true}
 	records, inventory := recordsOf(in)
 	p.statuses = statusByID(inventory)
+	addCreated(records, in)
 	p.leave(inventory, nil, records)
 	p.order()
 	return p

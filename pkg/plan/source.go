@@ -21,6 +21,8 @@ type Source struct {
 	Warnings []string
 	// Problem is why the source could not be fetched or translated now.
 	Problem *Problem
+	// Restored tells that Objects are from the status: see Restored.
+	Restored bool
 }
 
 // ManifestDigest is the SHA-256 digest of the manifests as JSON, in hexadecimal.

@@ -34,10 +34,10 @@ func (c *conclusion) record(res *resource, f found) {
 // is to go, and that is still there, or nothing is known of the live object.
 func (res *resource) isPending(f found) bool {
 	r := res.previous
-	if f.wrote || r == nil || r.entry == nil || r.entry.Default != res.entry.Default {
+	if r == nil || r.entry == nil || r.entry.Default != res.entry.Default {
 		return false
 	}
-	if f.problem != nil && f.compared.Relied == nil {
+	if f.problem != nil && f.compared.Relied == nil || f.compared.Unsure {
 		return true
 	}
 	return slices.ContainsFunc(f.compared.Differences, func(d delta.Difference) bool {

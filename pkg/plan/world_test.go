@@ -29,13 +29,14 @@ type world struct {
 	// refuse is the outcome of changes that are not executed.
 	refuse map[plan.Action]plan.Outcome
 	uids   int
+	kinds  plan.Kinds
 }
 
 // newWorld has an Application with that spec, as YAML.
 func newWorld(t *testing.T, spec string) *world {
 	t.Helper()
 	w := &world{
-		t: t, live: map[manifest.ID]map[string]any{}, mem: &plan.Memory{},
+		t: t, live: map[manifest.ID]map[string]any{}, mem: &plan.Memory{}, kinds: plan.Offline(),
 		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		app: &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: "app-1"}},
 	}
@@ -54,14 +55,40 @@ func (w *world) edit(spec string) {
 
 func (w *world) decide() *plan.Plan {
 	return plan.Decide(plan.Input{
-		Application: w.app, Live: w.live, Kinds: plan.Offline(), Memory: w.mem, Now: w.now,
+		Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now,
 	})
+}
+
+// protect writes down what must be known before anything is executed.
+func (w *world) protect(p *plan.Plan) {
+	w.t.Helper()
+	if value, changed := p.Creating(); changed {
+		w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: value}
+	}
+	if status := p.Ahead(); status != nil {
+		w.store(plan.Result{Status: *status})
+	}
+}
+
+// die executes a plan, or does not come to that, and forgets everything.
+func (w *world) die(executed bool) *plan.Plan {
+	w.t.Helper()
+	p := w.decide()
+	w.protect(p)
+	for _, c := range p.Changes {
+		if executed && c.Writes() {
+			w.execute(c)
+		}
+	}
+	w.mem = &plan.Memory{}
+	return p
 }
 
 // round decides, executes and concludes.
 func (w *world) round() (*plan.Plan, plan.Result) {
 	w.t.Helper()
 	p := w.decide()
+	w.protect(p)
 	outcomes := map[manifest.ID]plan.Outcome{}
 	for _, c := range p.Changes {
 		if !c.Writes() {

@@ -1,0 +1,51 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const labelled = `, labels: {new: "1"}`
+
+// onePod is a spec with a Pod, and more in its metadata.
+func onePod(more string) string {
+	return `manifest: [{apiVersion: v1, kind: Pod, metadata: {name: web` + more + `}, spec: {containers: [{name: web, image: "web:1"}]}}]`
+}
+
+// What an API server has added once is still its own after a death, though the record
+// was written anew before it.
+func TestADeathDoesNotMakeWhatTheAPIServerAddedAForeignElement(t *testing.T) {
+	for _, executed := range []bool{false, true} {
+		w := newWorld(t, onePod(""))
+		w.respond = func(o map[string]any) {
+			containers := get(o, "spec", "containers").([]any)
+			set(o, append(containers, map[string]any{"name": "injected"}), "spec", "containers")
+		}
+		w.round()
+		w.respond = nil
+		w.quiet()
+
+		w.edit(onePod(labelled))
+		w.die(executed)
+		w.edit(onePod(""))
+		w.rest()
+		w.quiet()
+		assert.Len(t, get(w.only(), "spec", "containers"), 2)
+		assert.NotContains(t, get(w.only(), "metadata", "labels"), "new")
+	}
+}
+
+// An object on record that is created again has fields that are not.
+func TestADeathAfterAnObjectWasCreatedAgainIsNoLoss(t *testing.T) {
+	w := newWorld(t, onePod(""))
+	w.round()
+	clear(w.live)
+	w.edit(onePod(labelled))
+	w.die(true)
+	require.Equal(t, "1", get(w.only(), "metadata", "labels", "new"))
+	w.edit(onePod(""))
+	w.rest()
+	assert.NotContains(t, get(w.only(), "metadata", "labels"), "new")
+}

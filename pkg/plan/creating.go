@@ -1,0 +1,147 @@
+package plan
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"sync"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Creating is what the annotation holdfast.dev/creating of the Application has to
+// be before the plan is executed, and whether it has to be written: the desired
+// states of what is about to be created. Should we die before they are in the
+// status, the next spec may have lost a field of them, and nobody else would know
+// that it is ours to remove.
+//
+// It costs no request: the finalizer is written at the same time. Only what has a
+// default schema is in it, since nothing else is ever removed.
+func (p *Plan) Creating() (value string, changed bool) {
+	var states []any
+	needed := false
+	for _, res := range p.resources {
+		if !p.unrecorded(p.statuses[res.object.ID]) {
+			continue
+		}
+		needed = needed || res.change.Writes()
+		if state := res.creating(); state != nil {
+			states = append(states, state)
+		}
+	}
+	before := p.in.Application.Annotations[v1alpha1.AnnotationCreating]
+	if !needed || observer.Equal(states, unpack(before)) {
+		return before, false
+	}
+	value = pack(states, p.room())
+	return value, value != before
+}
+
+// The annotation may be so long, as long as all annotations of an Application are no
+// longer than an API server takes, with some room for others. kubectl apply keeps a
+// copy of the whole Application among them.
+const (
+	mostCreating    = 32 * 1024
+	mostAnnotations = 256*1024 - 16*1024
+)
+
+// room is how long the annotation may be.
+func (p *Plan) room() int {
+	taken := 0
+	for key, value := range p.in.Application.Annotations {
+		if key != v1alpha1.AnnotationCreating {
+			taken += len(key) + len(value)
+		}
+	}
+	return min(mostCreating, mostAnnotations-taken)
+}
+
+// creating is the desired state of a resource that is not on record, with what it
+// was given before; nil if nothing of it is ours.
+func (res *resource) creating() map[string]any {
+	switch {
+	case !res.entry.Default || res.adopting:
+		return nil
+	case res.change.Action == Create:
+		return res.stored()
+	case res.previous != nil && res.previous.created:
+		union, _ := unitedFields(res.kind, res.previous.desired, res.stored())
+		return union
+	case res.live != nil:
+		return res.stored()
+	}
+	return nil
+}
+
+// addCreated adds what the annotation says to the records: of what the status
+// knows nothing of, or only that it could not be created.
+func addCreated(records map[manifest.ID]*record, in Input) {
+	for _, state := range unpack(in.Application.Annotations[v1alpha1.AnnotationCreating]) {
+		desired, _ := state.(map[string]any)
+		id, ok := Identify(desired, in.Application.Namespace, in.Kinds)
+		if !ok {
+			continue
+		}
+		r := records[id]
+		if r != nil && (r.status != nil && r.status.UID != "" || r.entry != nil && !r.entry.Default) {
+			continue
+		}
+		created := &record{id: id, desired: desired, created: true}
+		created.entry = observer.DefaultEntry(manifest.Object{ID: id, APIVersion: text(desired, "apiVersion"), Content: desired})
+		if r != nil {
+			created.status = r.status
+		}
+		records[id] = created
+	}
+}
+
+// gzipWriters are kept: each has most of a MiB.
+var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
+// pack is a list of states as text: JSON, compressed. Of what is too long for the
+// room the last states are left out.
+func pack(states []any, room int) string {
+	for n := len(states); n > 0; n /= 2 {
+		raw, err := json.Marshal(states[:n])
+		if err != nil {
+			return ""
+		}
+		var b bytes.Buffer
+		w := gzipWriters.Get().(*gzip.Writer)
+		w.Reset(&b)
+		_, _ = w.Write(raw) // a buffer takes everything
+		_ = w.Close()
+		gzipWriters.Put(w)
+		if base64.StdEncoding.EncodedLen(b.Len()) <= room {
+			return base64.StdEncoding.EncodeToString(b.Bytes())
+		}
+	}
+	return ""
+}
+
+// unpack reads what pack has written; there is nothing in what it has not.
+func unpack(text string) []any {
+	compressed, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(compressed) == 0 {
+		return nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		return nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(r, 2*maxApplicationBytes))
+	if err != nil {
+		return nil
+	}
+	var states []any
+	if utiljson.Unmarshal(raw, &states) != nil {
+		return nil
+	}
+	return states
+}

@@ -1,0 +1,138 @@
+package plan_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"math/rand"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+const twoConfigs = `manifest:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1", b: "2"}}
+- {apiVersion: v1, kind: Secret, metadata: {name: two}, stringData: {password: canary}}`
+
+func TestWhatIsAboutToBeCreatedIsWrittenDownOnce(t *testing.T) {
+	w := newWorld(t, twoConfigs)
+	creating := func() (string, bool) { return w.decide().Creating() }
+	first, changed := creating()
+	require.True(t, changed)
+	again, changed := creating()
+	assert.True(t, changed)
+	assert.Equal(t, first, again, "it is the same each time")
+
+	w.die(true)
+	_, changed = creating()
+	assert.False(t, changed, "it is written down")
+	w.edit(strings.Replace(twoConfigs, `b: "2"`, `c: "3"`, 1))
+	more, changed := creating()
+	assert.True(t, changed)
+	w.round()
+	assert.Equal(t, more, w.app.Annotations[v1alpha1.AnnotationCreating])
+	w.quiet()
+	one := w.live[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "one"}]
+	assert.Equal(t, map[string]any{"a": "1", "c": "3"}, one["data"])
+
+	w.edit(twoConfigs)
+	_, changed = creating()
+	assert.False(t, changed, "what is on record needs nothing")
+	clear(w.live)
+	_, changed = creating()
+	assert.False(t, changed, "not even when it is created again")
+}
+
+func TestWhatIsNotOursIsNotWrittenDown(t *testing.T) {
+	w := newWorld(t, `{adoption: Always, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1", b: "2"}}]}`)
+	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "one"}
+	w.live[id] = map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "one", "namespace": "default", "uid": "theirs", "resourceVersion": "1"},
+		"data": map[string]any{"a": "1", "b": "2"},
+	}
+	// Given an annotation that an earlier object of that name has left,
+	w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: valueOf(newWorld(t, twoConfigs))}
+	w.die(true)
+	assert.Empty(t, w.app.Annotations[v1alpha1.AnnotationCreating])
+
+	w.edit(`{adoption: Always, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1"}}]}`)
+	w.round()
+	assert.Equal(t, map[string]any{"a": "1", "b": "2"}, w.live[id]["data"])
+}
+
+func valueOf(w *world) string {
+	value, _ := w.decide().Creating()
+	return value
+}
+
+func TestTheAnnotationKeepsToItsRoom(t *testing.T) {
+	var spec strings.Builder
+	spec.WriteString("manifest:\n")
+	random := rand.New(rand.NewSource(1))
+	for i := range 8 {
+		noise := make([]byte, 9*1024)
+		_, _ = random.Read(noise)
+		fmt.Fprintf(&spec, "- {apiVersion: v1, kind: ConfigMap, metadata: {name: c%d}, data: {gone: %s}}\n", i, base64.StdEncoding.EncodeToString(noise))
+	}
+	w := newWorld(t, spec.String())
+	value, changed := w.decide().Creating()
+	require.True(t, changed)
+	assert.Less(t, len(value), 32*1024)
+	assert.Greater(t, len(value), 16*1024)
+
+	// Given annotations of others that leave no room,
+	w.app.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("x", 250*1024)}
+	value, changed = w.decide().Creating()
+	assert.Empty(t, value)
+	assert.False(t, changed)
+	// then everything works without.
+	w.die(true)
+	w.round()
+	w.quiet()
+}
+
+func TestAnAnnotationThatIsNoneOfOursSaysNothing(t *testing.T) {
+	for _, text := range []string{"", "x", "eA==", "H4sIAAAAAAAA/w==", "[]", valueOf(newWorld(t, twoConfigs)) + "x"} {
+		w := newWorld(t, twoConfigs)
+		w.die(true)
+		w.app.Annotations[v1alpha1.AnnotationCreating] = text
+		assert.Empty(t, paths(w.decide()), text)
+		assert.Empty(t, plan.Retire(plan.Input{Application: w.app, Kinds: plan.Offline()}).Changes)
+	}
+}
+
+// TestValuesOfSecretsAreNotWrittenDown: of a Secret only its keys.
+func TestValuesOfSecretsAreNotWrittenDown(t *testing.T) {
+	w := newWorld(t, twoConfigs)
+	w.die(true)
+	w.edit(strings.Replace(twoConfigs, "password: canary", "user: canary", 1))
+	p := w.decide()
+	assert.Equal(t, []string{"data.user missing", "data.password removed"}, paths(p))
+	for _, c := range p.Changes {
+		for _, d := range c.Fields {
+			desired, _ := plan.MaskedValues(c.ID, d)
+			assert.NotContains(t, fmt.Sprint(desired.Any), "Y2FuYXJ5")
+		}
+	}
+	assert.NotContains(t, unpacked(t, w.app.Annotations[v1alpha1.AnnotationCreating]), "Y2FuYXJ5")
+	assert.Contains(t, unpacked(t, w.app.Annotations[v1alpha1.AnnotationCreating]), "***")
+}
+
+func unpacked(t *testing.T, value string) string {
+	t.Helper()
+	compressed, err := base64.StdEncoding.DecodeString(value)
+	require.NoError(t, err)
+	r, err := gzip.NewReader(bytes.NewReader(compressed))
+	require.NoError(t, err)
+	raw, err := io.ReadAll(r)
+	require.NoError(t, err)
+	return string(raw)
+}
