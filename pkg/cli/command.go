@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
@@ -21,7 +23,12 @@ type command struct {
 	options func(args []string) (runner, error)
 	// complete completes arguments; nil: there is nothing to complete.
 	complete completer
-	// completeFlags completes values of flags, by the name of the flag.
+	// takesFiles: arguments are files, which the shell completes.
+	takesFiles bool
+	// connection has the flags that say which cluster is meant, if one is asked.
+	connection connection.Flags
+	// completeFlags completes values of flags, by the name of the flag. Those of which
+	// the usage says what they take, as in `yaml|json`, complete themselves.
 	completeFlags map[string]completer
 }
 
@@ -49,15 +56,33 @@ func (c command) build(name string) *cobra.Command {
 		ValidArgsFunction:     c.complete.cobra(),
 		DisableFlagsInUseLine: true,
 	}
+	if c.takesFiles {
+		cmd.ValidArgsFunction = nil
+	}
 	if c.flags != nil {
 		c.flags(cmd.Flags())
 	}
-	for flag, complete := range c.completeFlags {
+	for flag, complete := range c.flagCompleters(cmd.Flags()) {
 		if cmd.RegisterFlagCompletionFunc(flag, complete.cobra()) != nil {
 			panic("the command " + c.use + " has no flag --" + flag)
 		}
 	}
 	return cmd
+}
+
+// flagCompleters are the completers of all flags that have one.
+func (c command) flagCompleters(flags *pflag.FlagSet) map[string]completer {
+	all := map[string]completer{}
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if takes, _ := pflag.UnquoteUsage(flag); strings.Contains(takes, "|") {
+			all[flag.Name] = oneOf(strings.Split(takes, "|")...)
+		}
+	})
+	if c.connection.ConfigFlags != nil {
+		all["context"], all["namespace"] = c.connection.Contexts, c.connection.Namespaces
+	}
+	maps.Copy(all, c.completeFlags)
+	return all
 }
 
 func (c completer) cobra() cobra.CompletionFunc {
@@ -70,6 +95,9 @@ func (c completer) cobra() cobra.CompletionFunc {
 			if strings.HasPrefix(one, typed) {
 				fitting = append(fitting, one)
 			}
+		}
+		if len(fitting) == 1 && strings.HasSuffix(fitting[0], "=") {
+			return fitting, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace // it goes on
 		}
 		return fitting, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,10 +57,10 @@ func newDeleteCommand(name string, streams Streams) *cobra.Command {
 		long: deleteLong, example: deleteExample,
 		args: exactly("NAME"), flags: f.add,
 		options: func(args []string) (runner, error) {
-			return deleteOptions{*f, streams, args[0]}, files.ValidName(args[0])
+			return deleteOptions{*f, streams, args[0]}, errors.Join(files.ValidName(args[0]), f.wait.Check())
 		},
-		complete:      f.connection.Named,
-		completeFlags: map[string]completer{"context": f.connection.Contexts, "namespace": f.connection.Namespaces},
+		complete:   f.connection.Named,
+		connection: f.connection,
 	}.build(name)
 }
 
@@ -120,14 +119,16 @@ func (o deleteOptions) confirm(app files.Subject, orphan bool) error {
 	if orphan {
 		what = fmt.Sprintf("and leave its %s as they are", terminal.Plural(len(app.Status.Resources), "resource"))
 	}
-	in, _ := o.streams.In.(*os.File)
-	if in == nil || !terminal.IsTerminal(in) {
+	if !terminal.IsPerson(o.streams.In) {
 		return fmt.Errorf("this deletes the Application %s/%s %s: give --yes if that is meant", app.Namespace, app.Name, what)
 	}
 	fmt.Fprintf(o.streams.Err, "Delete the Application %s/%s %s? [y/N] ", app.Namespace, app.Name, what)
-	answer, err := bufio.NewReader(in).ReadString('\n')
+	answer, err := bufio.NewReader(o.streams.In).ReadString('\n')
 	if err != nil && answer == "" {
 		fmt.Fprintln(o.streams.Err)
+	}
+	if errors.Is(err, context.Canceled) {
+		return terminal.Interrupted("nothing was deleted")
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
@@ -139,13 +140,13 @@ func (o deleteOptions) confirm(app files.Subject, orphan bool) error {
 // gone waits until the Application is gone, and with it its resources.
 func (o deleteOptions) gone(ctx context.Context, c *connection.Cluster, uid types.UID) error {
 	shown := connection.NewProgress(o.streams)
-	defer shown.End()
 	message := "its finalizer is still there: does the controller run?"
 	late := func() error {
 		return fmt.Errorf("%s/%s is not gone: %s", c.Namespace, o.name, message)
 	}
 	return o.wait.Follow(ctx, c, c.Namespace, o.name, late, func(app *v1alpha1.Application) (bool, error) {
 		if app == nil || app.UID != uid {
+			shown.Show(&v1alpha1.Application{}) // none of its resources is left
 			shown.Say("gone")
 			return true, nil
 		}

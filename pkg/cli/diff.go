@@ -80,9 +80,9 @@ func newDiffCommand(name string, streams Streams) *cobra.Command {
 		short: "Show what differs, field by field",
 		long:  diffLong, example: diffExample,
 		args: atMost(1), flags: f.add,
-		options:       func(args []string) (runner, error) { return f.options(streams, args) },
-		complete:      f.target.Connection.Named,
-		completeFlags: map[string]completer{"context": f.target.Connection.Contexts, "namespace": f.target.Connection.Namespaces},
+		options:    func(args []string) (runner, error) { return f.options(streams, args) },
+		complete:   f.target.Named,
+		connection: f.target.Connection,
 	}.build(name)
 }
 

@@ -71,14 +71,14 @@ type explainOptions struct {
 func newExplainCommand(name string, streams Streams) *cobra.Command {
 	f := &explainFlags{target: connection.NewTargetFlags()}
 	return command{
-		use:   "explain NAME KIND/NAME [PATH]",
+		use:   "explain (NAME | -f FILE...) KIND/NAME [PATH]",
 		short: "Say for each field whether it is held, and who wrote it",
 		long:  explainLong, example: explainExample,
-		args:          atMost(3),
-		flags:         f.add,
-		options:       func(args []string) (runner, error) { return f.options(streams, args) },
-		complete:      f.target.Connection.ResourceOf,
-		completeFlags: map[string]completer{"output": oneOf("yaml", "json"), "context": f.target.Connection.Contexts, "namespace": f.target.Connection.Namespaces},
+		args:       atMost(3),
+		flags:      f.add,
+		options:    func(args []string) (runner, error) { return f.options(streams, args) },
+		complete:   f.target.ResourceOf,
+		connection: f.target.Connection,
 	}.build(name)
 }
 

@@ -17,7 +17,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -68,11 +67,10 @@ func newGetCommand(name string, streams Streams) *cobra.Command {
 		use: "get [NAME]", short: "List Applications",
 		long: getLong, example: getExample,
 		args: atMost(1), flags: f.add,
-		options:  func(args []string) (runner, error) { return f.options(streams, args) },
-		complete: f.connection.Named,
-		completeFlags: map[string]completer{
-			"output": oneOf("wide", "yaml", "json", "name", "jsonpath="), "context": f.connection.Contexts, "namespace": f.connection.Namespaces,
-		},
+		options:       func(args []string) (runner, error) { return f.options(streams, args) },
+		complete:      f.connection.Named,
+		connection:    f.connection,
+		completeFlags: map[string]completer{"output": oneOf("wide", "yaml", "json", "name", "jsonpath=")},
 	}.build(name)
 }
 
@@ -105,19 +103,18 @@ func (f *getFlags) options(streams Streams, args []string) (runner, error) {
 		return o, nil
 	}
 	var err error
-	o.object, err = objectPrinter(f.output)
+	o.object, err = objectPrinter(f.output, "wide")
 	return o, err
 }
 
-// objectPrinter is kubectl's printer for -o.
-func objectPrinter(output string) (printers.ResourcePrinter, error) {
+// objectPrinter is kubectl's printer for -o, which takes more formats than it
+// prints here.
+func objectPrinter(output string, more ...string) (printers.ResourcePrinter, error) {
 	flags := genericclioptions.NewPrintFlags("")
 	flags.OutputFormat = &output
 	printer, err := flags.ToPrinter()
 	if genericclioptions.IsNoCompatiblePrinterError(err) {
-		formats := append([]string{"wide"}, flags.AllowedFormats()...)
-		return nil, fmt.Errorf("there is no output format %q%s: -o takes wide, yaml, json, name, jsonpath=PATH or go-template=TEXT",
-			output, suggest.DidYouMean(output, formats))
+		return nil, terminal.NoFormat(output, append(more, "yaml", "json", "name", "jsonpath=PATH", "go-template=TEXT")...)
 	}
 	return printer, err
 }

@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"holdfast.dev/holdfast/deploy"
@@ -54,8 +57,8 @@ func newInstallCommand(name string, streams Streams) *cobra.Command {
 		use: "install [--image IMAGE]", short: "Install Holdfast into a cluster",
 		long: installLong, example: installExample,
 		args: noArguments, flags: f.add,
-		options:       func([]string) (runner, error) { return f.options(streams) },
-		completeFlags: map[string]completer{"context": f.connection.Contexts, "namespace": f.connection.Namespaces},
+		options:    func([]string) (runner, error) { return f.options(streams) },
+		connection: f.connection,
 	}.build(name)
 }
 
@@ -86,7 +89,9 @@ func (o installOptions) run(ctx context.Context) error {
 			moveTo(objects[i], namespace)
 		}
 		if o.image != "" {
-			setImage(objects[i], o.image)
+			for _, container := range containersOf(objects[i]) {
+				container["image"] = o.image
+			}
 		}
 	}
 	if o.export {
@@ -125,21 +130,36 @@ func moveTo(object map[string]any, namespace string) {
 	}
 }
 
-// setImage sets the image of the containers, if the object is a Deployment.
-func setImage(object map[string]any, image string) {
+// containersOf are the containers of a Deployment; other objects have none.
+func containersOf(object map[string]any) (containers []map[string]any) {
 	if object["kind"] != "Deployment" {
-		return
+		return nil
 	}
 	value, _, _ := unstructured.NestedFieldNoCopy(object, "spec", "template", "spec", "containers")
-	containers, _ := value.([]any)
-	for _, item := range containers {
+	list, _ := value.([]any)
+	for _, item := range list {
 		if container, ok := item.(map[string]any); ok {
-			container["image"] = image
+			containers = append(containers, container)
 		}
 	}
+	return containers
+}
+
+// imageOf is the image of the controller.
+func imageOf(objects []map[string]any) string {
+	for _, object := range objects {
+		for _, container := range containersOf(object) {
+			image, _ := container["image"].(string)
+			return image
+		}
+	}
+	return ""
 }
 
 func (o installOptions) install(ctx context.Context, c *connection.Cluster, objects []map[string]any) error {
+	if err := o.elsewhere(ctx, c); err != nil {
+		return err
+	}
 	for _, object := range objects {
 		u := &unstructured.Unstructured{Object: object}
 		name := u.GetKind() + " " + u.GetName()
@@ -160,9 +180,39 @@ func (o installOptions) install(ctx context.Context, c *connection.Cluster, obje
 	if err := c.AwaitServed(ctx); err != nil {
 		return err
 	}
+	if o.image == "" {
+		warn(o.streams.Err, []string{"the image of the controller, " + imageOf(objects) + ", is in no public registry: unless your nodes have it, name yours with --image"})
+	}
 	fmt.Fprint(o.streams.Err, afterInstall)
 	return nil
 }
+
+// elsewhere refuses a second controller in another namespace: the two would work
+// against each other.
+func (o installOptions) elsewhere(ctx context.Context, c *connection.Cluster) error {
+	binding, err := c.Own.Resource(clusterRoleBindings).Get(ctx, controllerName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil // whoever may not read it may not install either, and is told
+	}
+	if err != nil {
+		return c.Explained(err, "get", "ClusterRoleBinding "+controllerName)
+	}
+	wanted := cmp.Or(*o.connection.Namespace, deploy.Namespace)
+	subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
+	for _, item := range subjects {
+		subject, _ := item.(map[string]any)
+		if found, _ := subject["namespace"].(string); found != "" && found != wanted {
+			return fmt.Errorf("the namespace %[1]s has a controller, and a second one in %[2]s would work against it: "+
+				"`holdfast install -n %[1]s` updates it; to move it, `kubectl delete namespace %[1]s` and `kubectl delete clusterrolebinding %[3]s` first", found, wanted, controllerName)
+		}
+	}
+	return nil
+}
+
+// controllerName is the name that the built-in objects of the controller have.
+const controllerName = "holdfast-controller"
+
+var clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
 
 // afterInstall is what to do next: without it no Application can write.
 const afterInstall = `

@@ -61,9 +61,9 @@ func newPlanCommand(name string, streams Streams) *cobra.Command {
 		short: "Print what the controller would do, as YAML or JSON",
 		long:  planLong, example: planExample,
 		args: atMost(1), flags: f.add,
-		options:       func(args []string) (runner, error) { return f.options(streams, args) },
-		complete:      f.target.Connection.Named,
-		completeFlags: map[string]completer{"output": oneOf("yaml", "json"), "context": f.target.Connection.Contexts, "namespace": f.target.Connection.Namespaces},
+		options:    func(args []string) (runner, error) { return f.options(streams, args) },
+		complete:   f.target.Named,
+		connection: f.target.Connection,
 	}.build(name)
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -42,10 +43,10 @@ func newReconcileCommand(name string, streams Streams) *cobra.Command {
 			f.connection.Add(flags)
 		},
 		options: func(args []string) (runner, error) {
-			return reconcileOptions{*f, streams, args[0]}, files.ValidName(args[0])
+			return reconcileOptions{*f, streams, args[0]}, errors.Join(files.ValidName(args[0]), f.wait.Check())
 		},
-		complete:      f.connection.Named,
-		completeFlags: map[string]completer{"context": f.connection.Contexts, "namespace": f.connection.Namespaces},
+		complete:   f.connection.Named,
+		connection: f.connection,
 	}.build(name)
 }
 

@@ -56,8 +56,8 @@ func newRenderCommand(name string, streams Streams) *cobra.Command {
 		short: "Print what a template makes of a custom resource",
 		long:  renderLong, example: renderExample,
 		args: noArguments, flags: f.add,
-		options:       func([]string) (runner, error) { return f.options(streams) },
 		completeFlags: map[string]completer{"output": oneOf("yaml", "json", "application")},
+		options:       func([]string) (runner, error) { return f.options(streams) },
 	}.build(name)
 }
 
@@ -81,7 +81,7 @@ func (f *renderFlags) options(streams Streams) (runner, error) {
 		return o, err
 	}
 	if o.print, err = terminal.PrinterFor(f.output); err != nil {
-		return o, fmt.Errorf("%w, or application", err)
+		return o, terminal.NoFormat(f.output, "yaml", "json", "application")
 	}
 	return o, nil
 }

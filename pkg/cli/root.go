@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,7 +25,13 @@ everything else alone.
 An Application lists manifests and, in its observer schema, the fields that are
 to be held. A controller creates the objects, and corrects those fields when
 somebody changes them. These commands submit Applications, show how they are,
-and what the controller would do about them.`
+and what the controller would do about them.
+
+Exit status, of every command that does not say otherwise:
+  0    done
+  1    something differs, is not ready, or was not ready in time
+  2    an error
+  130  interrupted`
 
 // usageTemplate is cobra's with flags that are wrapped for 80 columns.
 const usageTemplate = `Usage:
@@ -47,13 +57,40 @@ kubectl's other flags for the connection (--server, --token, --user, --as-group,
 ...) work, too.{{end}}{{end}}
 `
 
+// Run is the program in its process, which an interrupt ends.
+func Run(ctx context.Context, args []string) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second one ends it at once
+	return Main(ctx, args, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now})
+}
+
 // Main runs the program that args call, as os.Args does, and returns the status
-// to end with: 0, 1 for differences, 2 and more for errors.
+// to end with: 0, 1 for differences, 2 and more for errors. The end of ctx interrupts
+// it.
 func Main(ctx context.Context, args []string, streams Streams) int {
 	name := programName(args[0])
+	streams.In = terminal.Interruptible(ctx, streams.In)
 	root := NewCommand(name, streams)
-	root.SetArgs(argumentsOf(args))
-	return terminal.Finish(root.ExecuteContext(ctx), name, streams.Err)
+	arguments := argumentsOf(args)
+	root.SetArgs(arguments)
+	if len(arguments) > 0 && arguments[0] == cobra.ShellCompRequestCmd {
+		unquoteUsages(root)
+	}
+	err := root.ExecuteContext(ctx)
+	if exit := (*terminal.Exit)(nil); err != nil && ctx.Err() != nil && !errors.As(err, &exit) {
+		err = terminal.Interrupted("") // whatever was broken off by that
+	}
+	return terminal.Finish(err, name, streams.Err)
+}
+
+// unquoteUsages takes the marks out of the usages of flags that a shell shows as
+// they are.
+func unquoteUsages(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { _, flag.Usage = pflag.UnquoteUsage(flag) })
+	for _, below := range cmd.Commands() {
+		unquoteUsages(below)
+	}
 }
 
 // completionProgram is what kubectl runs to complete the arguments of the plugin:
@@ -99,6 +136,7 @@ func NewCommand(name string, streams Streams) *cobra.Command {
 	root.SetUsageTemplate(usageTemplate)
 	root.Flags().Bool("version", false, "print which version this is") // cobra's own takes -v
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelpCommand())
 	addCommands(root, name, streams)
 	return root
 }
@@ -131,6 +169,12 @@ func addCommands(root *cobra.Command, name string, streams Streams) {
 	}
 }
 
+// elsewhere are the names that other tools have for what a command does.
+var elsewhere = map[string]string{
+	"apply": "submit", "create": "submit", "list": "get", "ls": "get", "describe": "status", "remove": "delete",
+	"rm": "delete", "pause": "suspend", "sync": "reconcile", "preview": "diff", "validate": "schema validate",
+}
+
 // knownCommand refuses what is no command, and suggests one.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -140,19 +184,94 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	for _, command := range cmd.Commands() {
 		names = append(names, command.Name())
 	}
-	return &terminal.UsageError{Command: cmd.CommandPath(), Err: fmt.Errorf("there is no command %q%s", args[0], suggest.DidYouMean(args[0], names))}
+	hint := suggest.DidYouMean(args[0], names)
+	if other := elsewhere[args[0]]; other != "" && !cmd.HasParent() {
+		hint = ": did you mean " + other + "?"
+	}
+	return &terminal.UsageError{Command: cmd.CommandPath(), Err: fmt.Errorf("there is no command %q%s", args[0], hint)}
 }
 
-// flagError says which flag a mistyped one may have been.
+// newHelpCommand is cobra's, but for what it says of what is no command.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND]", Short: "Help about a command", Hidden: true, DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			if about.HasSubCommands() {
+				if err := knownCommand(about, rest); err != nil {
+					return err
+				}
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			about, _, err := cmd.Root().Find(args)
+			if err != nil {
+				about = cmd.Root()
+			}
+			var names []cobra.Completion
+			for _, command := range about.Commands() {
+				if command.IsAvailableCommand() && strings.HasPrefix(command.Name(), typed) {
+					names = append(names, cobra.CompletionWithDesc(command.Name(), command.Short))
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+// flagError says what is wrong with a flag, and which one a mistyped one may have
+// been.
 func flagError(cmd *cobra.Command, err error) error {
+	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 {
+		return knownCommand(cmd, typed) // the flag is one of a command that is not there
+	}
 	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+	var bare *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
+		err = fmt.Errorf("there is no flag -%s", unknown.GetSpecifiedName())
+	case errors.As(err, &unknown):
 		var names []string
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
 		typed := unknown.GetSpecifiedName()
 		err = fmt.Errorf("there is no flag --%s%s", typed, suggest.DidYouMean("--"+typed, withPrefix("--", names)))
+	case errors.As(err, &bare):
+		err = fmt.Errorf("%s needs a value%s", flagAsTyped(bare.GetFlag(), bare.GetSpecifiedShortnames()), valueOf(bare.GetFlag()))
+	case errors.As(err, &invalid):
+		err = refusedValue(invalid)
 	}
 	return &terminal.UsageError{Command: cmd.CommandPath(), Err: err}
+}
+
+// refusedValue says what a flag takes.
+func refusedValue(err *pflag.InvalidValueError) error {
+	takes := map[string]string{"duration": "a time such as 30s or 5m", "bool": "true or false"}[err.GetFlag().Value.Type()]
+	if takes == "" {
+		return err
+	}
+	return fmt.Errorf("--%s takes %s, not %q", err.GetFlag().Name, takes, err.GetValue())
+}
+
+// flagAsTyped is a flag by its long or its short name.
+func flagAsTyped(flag *pflag.Flag, shortnames string) string {
+	if shortnames != "" {
+		return "-" + flag.Shorthand
+	}
+	return "--" + flag.Name
+}
+
+// valueOf names the value of a flag, if its usage does.
+func valueOf(flag *pflag.Flag) string {
+	if name, _ := pflag.UnquoteUsage(flag); name != "" {
+		return ": " + name
+	}
+	return ""
 }
 
 func withPrefix(prefix string, names []string) []string {

@@ -9,14 +9,13 @@ import (
 
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
-	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
 const schemaDefaultLong = `Print the default observer schema of manifests: the one that a resource has for
 which none is given. Every field of the manifest is held, and every list keeps its
-length. It is a place to begin: take out the lines that others may write. No
-cluster is asked.
+length. It is a place to begin: take out the lines that others may write. An
+Application stands for its manifests. No cluster is asked.
 
 Exit status:
   0  printed
@@ -27,51 +26,42 @@ const schemaDefaultExample = `
   PROGRAM schema default -f manifests.yaml > schema.yaml
 `
 
-type schemaDefaultFlags struct {
-	files     []string
-	recursive bool
-	set       *pflag.FlagSet
-}
-
 type schemaDefaultOptions struct {
-	streams Streams
-	input   files.Input
-	files   []string
+	streams   Streams
+	manifests files.ManifestFlags
 }
 
 func newSchemaDefaultCommand(name string, streams Streams) *cobra.Command {
-	f := &schemaDefaultFlags{}
+	o := &schemaDefaultOptions{streams: streams}
 	return command{
 		use: "default -f FILE...", short: "Print the default observer schema of manifests",
 		long: schemaDefaultLong, example: schemaDefaultExample,
-		args: noArguments, flags: f.add,
-		options: func([]string) (runner, error) { return f.options(streams) },
+		args: noArguments,
+		flags: func(flags *pflag.FlagSet) {
+			o.manifests.Add(flags, "filename", "f", "manifests or an Application")
+			o.manifests.AddKustomize(flags)
+			files.AddRecursive(flags, &o.manifests)
+		},
+		options: func([]string) (runner, error) {
+			err := o.check()
+			return o, err
+		},
 	}.build(name)
 }
 
-func (f *schemaDefaultFlags) add(flags *pflag.FlagSet) {
-	f.set = flags
-	flags.StringSliceVarP(&f.files, "filename", "f", nil, "`FILE` with manifests, a directory, a URL, or - for standard input; may be given several times")
-	flags.BoolVarP(&f.recursive, "recursive", "R", false, "with directories: what is below them, too")
-}
-
-func (f *schemaDefaultFlags) options(streams Streams) (runner, error) {
-	o := schemaDefaultOptions{streams: streams, input: files.Input{In: streams.In, Recursive: f.recursive}, files: files.Once(f.files)}
-	switch {
-	case files.IsEmpty(f.set, "filename", f.files):
-		return o, errors.New("-f takes the name of a file, and one of them is empty")
-	case len(f.files) == 0:
-		return o, errors.New("of which manifests? Give their files with -f")
+func (o *schemaDefaultOptions) check() error {
+	if err := o.manifests.Check(); err != nil || o.manifests.Given() {
+		return err
 	}
-	return o, nil
+	return errors.New("of which manifests? Give their files with -f, or a kustomization with -k")
 }
 
-func (o schemaDefaultOptions) run(ctx context.Context) error {
-	documents, err := o.input.Read(ctx, o.files)
+func (o *schemaDefaultOptions) run(ctx context.Context) error {
+	documents, err := o.manifests.Read(ctx, files.Input{In: o.streams.In})
 	if err != nil {
 		return err
 	}
-	objects, err := normalized(documents)
+	objects, err := files.Normalized(documents)
 	if err != nil {
 		return err
 	}
@@ -83,25 +73,4 @@ func (o schemaDefaultOptions) run(ctx context.Context) error {
 		text = append(text, terminal.ObjectYAML(observer.DefaultEntry(object).Raw())...)
 	}
 	return terminal.Write(o.streams.Out, text)
-}
-
-// normalized reads documents as the manifests of an Application, each mistake in
-// the file that it is in.
-func normalized(documents []manifest.Document) ([]manifest.Object, error) {
-	raw := make([]map[string]any, len(documents))
-	for i, document := range documents {
-		raw[i] = document.Value
-	}
-	objects, _, err := manifest.Normalize(raw, manifest.Options{Scopes: manifest.BuiltinScopes()})
-	var all []error
-	for _, fault := range terminal.Each(err) {
-		var of *manifest.Fault
-		if errors.As(fault, &of) && of.Position < len(documents) {
-			fault = files.FaultAt(documents[of.Position], of.Path, fault.Error())
-		}
-		if fault != nil {
-			all = append(all, fault)
-		}
-	}
-	return objects, errors.Join(all...)
 }

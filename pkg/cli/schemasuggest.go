@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -41,19 +40,19 @@ type schemaSuggestOptions struct {
 }
 
 func newSchemaSuggestCommand(name string, streams Streams) *cobra.Command {
-	connection := connection.NewFlags()
+	flags := connection.NewFlags()
 	return command{
 		use: "suggest KIND/NAME", short: "Propose an observer schema from a live object",
 		long: schemaSuggestLong, example: schemaSuggestExample,
-		args: exactly("KIND/NAME"), flags: func(flags *pflag.FlagSet) { connection.Add(flags) },
+		args: exactly("KIND/NAME"), flags: flags.Add,
 		options: func(args []string) (runner, error) {
 			kind, name, both := strings.Cut(args[0], "/")
 			if !both || kind == "" || name == "" || strings.Contains(name, "/") {
 				return nil, fmt.Errorf("%q is not KIND/NAME, as deployment/web is", args[0])
 			}
-			return schemaSuggestOptions{connection, streams, kind, name}, nil
+			return schemaSuggestOptions{flags, streams, kind, name}, nil
 		},
-		completeFlags: map[string]completer{"context": connection.Contexts, "namespace": connection.Namespaces},
+		connection: flags,
 	}.build(name)
 }
 
@@ -76,7 +75,7 @@ func (o schemaSuggestOptions) run(ctx context.Context) error {
 	}
 	live, err := c.Get(ctx, cluster.Location{ID: id, Mapping: mapping})
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("there is no %s", id)
+		return c.NoSuchObject(ctx, id, mapping.Resource)
 	}
 	if err != nil {
 		return c.Explained(err, "get", id.String())

@@ -27,58 +27,54 @@ const schemaValidateExample = `
   PROGRAM schema validate -f schema.yaml -m manifests.yaml
 `
 
-type schemaValidateFlags struct {
-	schemas, manifests []string
-	recursive          bool
-	set                *pflag.FlagSet
-}
-
 type schemaValidateOptions struct {
-	streams            Streams
-	input              files.Input
-	schemas, manifests []string
+	streams           Streams
+	schema, manifests files.ManifestFlags
 }
 
 func newSchemaValidateCommand(name string, streams Streams) *cobra.Command {
-	f := &schemaValidateFlags{}
+	o := &schemaValidateOptions{streams: streams}
 	return command{
 		use: "validate -f SCHEMA... -m MANIFEST...", short: "Find all mistakes of an observer schema",
 		long: schemaValidateLong, example: schemaValidateExample,
-		args: noArguments, flags: f.add,
-		options: func([]string) (runner, error) { return f.options(streams) },
+		args: noArguments, flags: o.add,
+		options: func([]string) (runner, error) {
+			err := o.check()
+			return o, err
+		},
 	}.build(name)
 }
 
-func (f *schemaValidateFlags) add(flags *pflag.FlagSet) {
-	f.set = flags
-	flags.StringSliceVarP(&f.schemas, "filename", "f", nil, "`FILE` with entries of an observer schema, a directory, a URL, or - for standard input")
-	flags.StringSliceVarP(&f.manifests, "manifest", "m", nil, "`FILE` with the manifests that they are for, a directory, a URL, or -")
-	flags.BoolVarP(&f.recursive, "recursive", "R", false, "with directories: what is below them, too")
+func (o *schemaValidateOptions) add(flags *pflag.FlagSet) {
+	o.schema.Add(flags, "filename", "f", "entries of an observer schema")
+	o.manifests.Add(flags, "manifest", "m", "the manifests that they are for, or an Application")
+	o.manifests.AddKustomize(flags)
+	files.AddRecursive(flags, &o.schema, &o.manifests)
 }
 
-func (f *schemaValidateFlags) options(streams Streams) (runner, error) {
-	o := schemaValidateOptions{
-		streams: streams, input: files.Input{In: streams.In, Recursive: f.recursive},
-		schemas: files.Once(f.schemas), manifests: files.Once(f.manifests),
+func (o *schemaValidateOptions) check() error {
+	if err := errors.Join(o.schema.Check(), o.manifests.Check()); err != nil {
+		return err
 	}
 	switch {
-	case files.IsEmpty(f.set, "filename", f.schemas), files.IsEmpty(f.set, "manifest", f.manifests):
-		return o, errors.New("-f and -m take the name of a file, and one of them is empty")
-	case len(f.schemas) == 0:
-		return o, errors.New("which observer schema? Give its file with -f")
-	case len(f.manifests) == 0:
-		return o, errors.New("for which manifests? Give their files with -m")
+	case !o.schema.Given():
+		return errors.New("which observer schema? Give its file with -f")
+	case !o.manifests.Given():
+		return errors.New("for which manifests? Give their files with -m, or a kustomization with -k")
+	case o.schema.FromStdin() && o.manifests.FromStdin():
+		return errors.New("standard input can be read once: give a file to -f or to -m")
 	}
-	return o, nil
+	return nil
 }
 
-func (o schemaValidateOptions) run(ctx context.Context) error {
-	schemas, err := o.input.Read(ctx, o.schemas)
-	manifests, manifestErr := o.input.Read(ctx, o.manifests)
+func (o *schemaValidateOptions) run(ctx context.Context) error {
+	in := files.Input{In: o.streams.In}
+	schemas, err := o.schema.Read(ctx, in)
+	manifests, manifestErr := o.manifests.Read(ctx, in)
 	if err = errors.Join(err, manifestErr); err != nil {
 		return err
 	}
-	objects, err := normalized(manifests)
+	objects, err := files.Normalized(manifests)
 	raw := make([]map[string]any, len(schemas))
 	for i, document := range schemas {
 		raw[i] = document.Value

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -17,11 +16,7 @@ var update = flag.Bool("update", false, "write the expected output of the script
 
 // The scripts run this test's own binary under the names of the program.
 func TestMain(m *testing.M) {
-	program := func() {
-		os.Exit(cli.Main(context.Background(), os.Args, cli.Streams{
-			In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now,
-		}))
-	}
+	program := func() { os.Exit(cli.Run(context.Background(), os.Args)) }
 	testscript.Main(m, map[string]func(){"holdfast": program, "kubectl-holdfast": program})
 }
 

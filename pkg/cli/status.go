@@ -52,12 +52,12 @@ type statusOptions struct {
 func newStatusCommand(name string, streams Streams) *cobra.Command {
 	f := &statusFlags{target: connection.NewTargetFlags()}
 	return command{
-		use: "status NAME", short: "Say how an Application is, and what to do next",
+		use: "status NAME | status -f FILE [--live FILE...]", short: "Say how an Application is, and what to do next",
 		long: statusLong, example: statusExample,
 		args: atMost(1), flags: f.add,
-		options:       func(args []string) (runner, error) { return f.options(name, streams, args) },
-		complete:      f.target.Connection.Named,
-		completeFlags: map[string]completer{"output": oneOf("yaml", "json"), "context": f.target.Connection.Contexts, "namespace": f.target.Connection.Namespaces},
+		options:    func(args []string) (runner, error) { return f.options(name, streams, args) },
+		complete:   f.target.Named,
+		connection: f.target.Connection,
 	}.build(name)
 }
 

@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/source"
 )
 
 const submitLong = `Make or update an Application from plain manifests.
@@ -29,9 +30,11 @@ It is a server-side apply by the field manager holdfast-cli: nulls of an observe
 schema arrive, and fields that others set, such as spec.suspend, stay. What an
 earlier submit had and this one has not is removed.
 
-In place of manifests, --tosca takes a template and --csar an archive. A template
-in a file is sent whole; an archive in a file of at most 1 MiB is put into a
-ConfigMap that goes with the Application. URLs are fetched by the controller.
+In place of manifests, --tosca takes a template and --csar an archive. What is in
+a file is translated before it is sent, and its mistakes are told as those of
+manifests are. A template is sent whole; an archive of at most 1 MiB is put into a
+ConfigMap that goes with the Application. What is behind a URL only the controller
+fetches and translates.
 
 With --wait it shows how each resource gets along, until all are ready, one can
 only be helped by you, or the time is over.
@@ -77,16 +80,15 @@ type submitOptions struct {
 func newSubmitCommand(name string, streams Streams) *cobra.Command {
 	f := &submitFlags{connection: connection.NewFlags()}
 	return command{
-		use: "submit NAME -f FILE...", short: "Make or update an Application from manifests",
+		use: "submit [NAME] -f FILE... | submit NAME --tosca FILE", short: "Make or update an Application from manifests",
 		long: submitLong, example: submitExample,
 		args: atMost(1), flags: f.add,
-		options:  func(args []string) (runner, error) { return f.options(streams, args) },
-		complete: f.connection.Named,
+		options:    func(args []string) (runner, error) { return f.options(streams, args) },
+		complete:   f.connection.Named,
+		connection: f.connection,
 		completeFlags: map[string]completer{
-			"output": oneOf("yaml", "json", "name"), "dry-run": oneOf("client", "server", "none"),
-			"hook": oneOf("complete"), "context": f.connection.Contexts, "namespace": f.connection.Namespaces,
-			"adoption":        oneOf("Never", "IfUnowned", "Always"),
-			"deletion-policy": oneOf("Delete", "Orphan"),
+			"hook": oneOf("complete"), "dry-run": oneOf("client", "server", "none"),
+			"adoption": oneOf("Never", "IfUnowned", "Always"), "deletion-policy": oneOf("Delete", "Orphan"),
 		},
 	}.build(name)
 }
@@ -105,6 +107,9 @@ func (f *submitFlags) options(streams Streams, args []string) (runner, error) {
 	o := submitOptions{submitFlags: *f, streams: streams}
 	var err error
 	if o.source, err = f.source.Options(streams, args); err != nil {
+		return o, err
+	}
+	if err = f.wait.Check(); err != nil {
 		return o, err
 	}
 	switch {
@@ -137,26 +142,50 @@ func (o submitOptions) run(ctx context.Context) error {
 	if err := s.Place(c.Namespace, *o.connection.Namespace); err != nil {
 		return err
 	}
-	if err := s.Check(c.LookUp(ctx, s.App)); err != nil {
+	if err := o.translate(ctx, s, c.Reader(s.Namespace)); err != nil {
 		return err
 	}
+	served := c.LookUp(ctx, s.Known())
+	if err := o.check(s, served); err != nil {
+		return err
+	}
+	warn(o.streams.Err, served.Unknown(s.Known()))
 	return o.send(ctx, c, s)
 }
 
+// translate says of a template what is wrong with it, or why that is not known.
+func (o submitOptions) translate(ctx context.Context, s *files.Submission, reader source.Reader) error {
+	note, err := s.Translate(ctx, reader)
+	if note != "" {
+		fmt.Fprintln(o.streams.Err, "note: "+terminal.Visible(note))
+	}
+	return err
+}
+
+func (o submitOptions) check(s *files.Submission, kinds plan.Kinds) error {
+	warnings, err := s.Check(kinds)
+	warn(o.streams.Err, warnings)
+	return err
+}
+
 // print shows what would be sent, without any cluster.
-func (o submitOptions) print(_ context.Context, s *files.Submission) error {
+func (o submitOptions) print(ctx context.Context, s *files.Submission) error {
 	if err := s.Place(*o.connection.Namespace, *o.connection.Namespace); err != nil {
 		return err
 	}
-	if err := s.Check(plan.Offline()); err != nil {
+	if err := o.translate(ctx, s, nil); err != nil {
 		return err
 	}
+	if err := o.check(s, plan.Offline()); err != nil {
+		return err
+	}
+	warn(o.streams.Err, files.MistypedKinds(s.Known()))
 	return o.printObject(s.Object())
 }
 
 // printObject prints an Application, with the values of Secrets masked.
 func (o submitOptions) printObject(u *unstructured.Unstructured) error {
-	if !o.showSecrets && files.MaskApplication(u.Object) {
+	if !o.showSecrets && files.MaskApplication(u.Object) && o.output != "name" {
 		warn(o.streams.Err, []string{"values of Secrets are masked in what is printed: --show-secrets shows them"})
 	}
 	return o.object.PrintObj(u, o.streams.Out)
@@ -170,6 +199,9 @@ func (o submitOptions) send(ctx context.Context, c *connection.Cluster, s *files
 	note := result.Done
 	if o.dryRun == "server" {
 		note += " (server dry run)"
+	}
+	if result.Stored.GetDeletionTimestamp() != nil {
+		warn(o.streams.Err, []string{"the Application " + s.Namespace + "/" + s.Name + " is being deleted, and this with it: submit it again when it is gone"})
 	}
 	switch {
 	case o.object != nil:

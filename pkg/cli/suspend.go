@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -52,8 +53,8 @@ func newSuspendCommand(name string, streams Streams) *cobra.Command {
 		options: func(args []string) (runner, error) {
 			return suspendOptions{*f, streams, args[0], true}, files.ValidName(args[0])
 		},
-		complete:      f.connection.Named,
-		completeFlags: map[string]completer{"context": f.connection.Contexts, "namespace": f.connection.Namespaces},
+		complete:   f.connection.Named,
+		connection: f.connection,
 	}.build(name)
 }
 
@@ -67,10 +68,10 @@ func newResumeCommand(name string, streams Streams) *cobra.Command {
 			f.connection.Add(flags)
 		},
 		options: func(args []string) (runner, error) {
-			return suspendOptions{*f, streams, args[0], false}, files.ValidName(args[0])
+			return suspendOptions{*f, streams, args[0], false}, errors.Join(files.ValidName(args[0]), f.wait.Check())
 		},
-		complete:      f.connection.Named,
-		completeFlags: map[string]completer{"context": f.connection.Contexts, "namespace": f.connection.Namespaces},
+		complete:   f.connection.Named,
+		connection: f.connection,
 	}.build(name)
 }
 

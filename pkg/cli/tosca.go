@@ -65,9 +65,8 @@ func newToscaValidateCommand(name string, streams Streams) *cobra.Command {
 	return command{
 		use: "validate FILE|URL|-...", short: "Find all mistakes of templates and archives",
 		long: toscaValidateLong, example: toscaValidateExample,
-		args: atLeast("FILE"), flags: f.add,
-		options:       func(args []string) (runner, error) { return f.options(streams, args) },
-		completeFlags: map[string]completer{"output": oneOf("yaml", "json")},
+		args: atLeast("FILE"), takesFiles: true, flags: f.add,
+		options: func(args []string) (runner, error) { return f.options(streams, args) },
 	}.build(name)
 }
 

@@ -9,29 +9,25 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/internal/version"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	remote "holdfast.dev/holdfast/pkg/fetch"
-	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/source"
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
 // toscaFlags say with what a template is translated.
 type toscaFlags struct {
-	values                []string
-	file                  string
+	inputs                files.InputFlags
 	networks              []string
 	strict, ignoreForeign bool
 }
 
 func (f *toscaFlags) add(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.values, "input", nil, "`NAME=VALUE` of an input, as YAML; may be given several times")
-	flags.StringVar(&f.file, "inputs", "", "`FILE` with a map of inputs; --input wins over it")
+	f.inputs.Add(flags)
 	flags.StringArrayVar(&f.networks, "allow-url-network", nil, "`NETWORK`, such as 10.1.0.0/16, from which URLs are fetched although it is not public")
 	flags.BoolVar(&f.strict, "strict-concat", false, "put no space between a key and its value in concat")
 	flags.BoolVar(&f.ignoreForeign, "ignore-foreign-nodes", false, "leave out nodes that are no Kubernetes objects")
@@ -39,33 +35,24 @@ func (f *toscaFlags) add(flags *pflag.FlagSet) {
 
 // toscaOptions read templates and translate them.
 type toscaOptions struct {
-	in        io.Reader
-	inputFile string
-	values    map[string]tosca.Input
-	options   tosca.Options
-	fetcher   source.Fetcher
+	in      io.Reader
+	given   files.InputFlags
+	texts   map[string]string
+	options tosca.Options
+	fetcher source.Fetcher
 }
 
 func (f *toscaFlags) options(streams Streams) (toscaOptions, error) {
 	o := toscaOptions{
-		in: streams.In, inputFile: f.file, values: map[string]tosca.Input{},
+		in: streams.In, given: f.inputs,
 		options: tosca.Options{StrictConcat: f.strict, IgnoreForeignNodes: f.ignoreForeign, QuoteFetched: true},
 	}
 	var err error
 	if o.fetcher, err = fetcherFor(f.networks); err != nil {
 		return o, err
 	}
-	for _, pair := range f.values {
-		name, value, ok := strings.Cut(pair, "=")
-		if !ok || name == "" {
-			return o, errors.New("--input takes NAME=VALUE, and one has no name or no '='")
-		}
-		if _, twice := o.values[name]; twice {
-			return o, fmt.Errorf("--input gives %q twice: keep one of them", name)
-		}
-		o.values[name] = tosca.TextInput(value, false)
-	}
-	return o, nil
+	o.texts, err = f.inputs.Texts()
+	return o, err
 }
 
 // fetcherFor fetches for a person at their own machine: every https URL, but from
@@ -167,26 +154,15 @@ func readUpTo(most int64, open func() (*os.File, error)) ([]byte, error) {
 
 // inputs are those of the file and of the flags.
 func (o toscaOptions) inputs() (map[string]tosca.Input, error) {
-	inputs := map[string]tosca.Input{}
-	if o.inputFile != "" {
-		data, err := os.ReadFile(o.inputFile)
-		if err != nil {
-			return nil, files.Unreadable(o.inputFile, err)
-		}
-		documents, err := manifest.Read(o.inputFile, data)
-		if err != nil {
-			return nil, err
-		}
-		for _, document := range documents {
-			for name, value := range document.Value {
-				inputs[name] = tosca.Input{Value: value}
-			}
-		}
+	values, err := o.given.Values()
+	inputs := make(map[string]tosca.Input, len(values)+len(o.texts))
+	for name, value := range values {
+		inputs[name] = tosca.Input{Value: value}
 	}
-	for name, value := range o.values {
-		inputs[name] = value
+	for name, text := range o.texts {
+		inputs[name] = tosca.TextInput(text, false)
 	}
-	return inputs, nil
+	return inputs, err
 }
 
 // beside is a tosca.Resolver of what is in the directory of a template or below

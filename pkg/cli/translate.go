@@ -57,9 +57,8 @@ func newTranslateCommand(name string, streams Streams) *cobra.Command {
 	return command{
 		use: "translate FILE|URL|- [--input NAME=VALUE]...", short: "Print what a TOSCA template or CSAR becomes",
 		long: translateLong, example: translateExample,
-		args: exactly("FILE"), flags: f.add,
-		options:       func(args []string) (runner, error) { return f.options(streams, args[0]) },
-		completeFlags: map[string]completer{"output": oneOf("yaml", "json")},
+		args: exactly("FILE"), takesFiles: true, flags: f.add,
+		options: func(args []string) (runner, error) { return f.options(streams, args[0]) },
 	}.build(name)
 }
 

@@ -45,9 +45,9 @@ func newTreeCommand(name string, streams Streams) *cobra.Command {
 		use: "tree NAME", short: "Show its resources, and what they own",
 		long: treeLong, example: treeExample,
 		args: exactly("NAME"), flags: f.add,
-		options:       func(args []string) (runner, error) { return f.options(streams, args) },
-		complete:      f.connection.Named,
-		completeFlags: map[string]completer{"context": f.connection.Contexts, "namespace": f.connection.Namespaces},
+		options:    func(args []string) (runner, error) { return f.options(streams, args) },
+		complete:   f.connection.Named,
+		connection: f.connection,
 	}.build(name)
 }
 
@@ -74,7 +74,7 @@ func (o treeOptions) run(ctx context.Context) error {
 	root, warnings := report.TreeOf(ctx, c, d)
 	warn(o.streams.Err, warnings)
 	var text bytes.Buffer
-	t := &report.TreeText{Palette: o.palette, Now: o.streams.Now(), Out: &text}
+	t := &report.TreeText{Palette: o.palette, Width: terminal.Width(o.streams.Out), Now: o.streams.Now(), Out: &text}
 	t.Write(root)
 	return terminal.Write(o.streams.Out, text.Bytes())
 }

@@ -68,8 +68,8 @@ func newVersionCommand(name string, streams Streams) *cobra.Command {
 		use: "version", short: "Print which version this is, and that of the cluster",
 		long: versionLong, example: versionExample,
 		args: noArguments, flags: f.add,
-		options:       func([]string) (runner, error) { return f.options(streams) },
-		completeFlags: map[string]completer{"output": oneOf("yaml", "json"), "context": f.connection.Contexts, "namespace": f.connection.Namespaces},
+		options:    func([]string) (runner, error) { return f.options(streams) },
+		connection: f.connection,
 	}.build(name)
 }
 

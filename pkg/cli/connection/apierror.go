@@ -12,9 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"holdfast.dev/holdfast/internal/suggest"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // Explained says what an API server's answer means, and what to do. verb and what
@@ -28,7 +30,11 @@ func (c *Cluster) Explained(err error, verb, what string) error {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%s: you may not %s it: %w. Ask for that right, or use another --context or --as", what, verb, err)
+		it := "it"
+		if verb == "list" {
+			it = "them"
+		}
+		return fmt.Errorf("%s: you may not %s %s: %w. Ask for that right, or use another --context or --as", what, verb, it, err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%s: the API server %s does not know you: check the user in the kubeconfig, or give another --context", what, c.Config.Host)
 	case apierrors.IsInvalid(err):
@@ -89,6 +95,12 @@ func (c *Cluster) NoSuchApplication(ctx context.Context, namespace, name string,
 	return fmt.Errorf("there is no Application %q in the namespace %s%s", name, namespace, hint)
 }
 
+// NoSuchObject says which one may have been meant by one that is not there.
+func (c *Cluster) NoSuchObject(ctx context.Context, id manifest.ID, resource schema.GroupVersionResource) error {
+	names := c.namesOf(ctx, c.Metadata.Resource(resource).Namespace(id.Namespace))
+	return fmt.Errorf("there is no %s%s", id, suggest.DidYouMean(id.Name, names))
+}
+
 // ErrNotInstalled says what to do where no Application can be.
 var ErrNotInstalled = errors.New("the API server does not serve Applications: is Holdfast installed? See `holdfast install --help`")
 
@@ -107,7 +119,7 @@ func (c *Cluster) Unresolved(err error, kind string) error {
 	lists, _ := c.Discovery.ServerPreferredResources()
 	for _, list := range lists {
 		for i := range list.APIResources {
-			names = append(names, strings.ToLower(list.APIResources[i].Kind))
+			names = append(append(names, strings.ToLower(list.APIResources[i].Kind)), list.APIResources[i].ShortNames...)
 		}
 	}
 	return fmt.Errorf("the API server serves no kind %q%s", kind, suggest.DidYouMean(strings.ToLower(kind), names))

@@ -81,13 +81,19 @@ func (c *Cluster) notApplied(ctx context.Context, err error, s *files.Submission
 	case apierrors.IsConflict(err):
 		return fmt.Errorf("%s: others have set what you submit: %w. --force-conflicts takes it over", name, refusalText(err))
 	case apierrors.IsNotFound(err):
-		if _, missing := c.Own.Resource(Applications).List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsNotFound(missing) {
+		if !c.isInstalled(ctx) {
 			return ErrNotInstalled
 		}
 		return fmt.Errorf("%s: there is no namespace %s: `kubectl create namespace %s` makes it", name, s.Namespace, s.Namespace)
 	default:
 		return c.Explained(err, "patch", name)
 	}
+}
+
+// isInstalled tells whether Applications are served, as far as the user may know.
+func (c *Cluster) isInstalled(ctx context.Context) bool {
+	_, err := c.Own.Resource(Applications).List(ctx, metav1.ListOptions{Limit: 1})
+	return !apierrors.IsNotFound(err)
 }
 
 // applyArchive puts the archive into its ConfigMap. With an owner, the ConfigMap

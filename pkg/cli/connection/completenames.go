@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
 
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -43,7 +44,12 @@ func (f Flags) Namespaces(ctx context.Context, _ []string, _ string) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
-	list, err := c.Metadata.Resource(namespacesResource).List(ctx, metav1.ListOptions{})
+	return c.namesOf(ctx, c.Metadata.Resource(namespacesResource))
+}
+
+// namesOf are the names of objects that can be listed; none if they cannot.
+func (c *Cluster) namesOf(ctx context.Context, client metadata.ResourceInterface) []string {
+	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil
 	}
@@ -52,16 +58,4 @@ func (f Flags) Namespaces(ctx context.Context, _ []string, _ string) []string {
 		names[i] = list.Items[i].Name
 	}
 	return names
-}
-
-// ResourceOf completes NAME, and then KIND/NAME from what is on record of it.
-func (f Flags) ResourceOf(ctx context.Context, args []string, _ string) []string {
-	switch len(args) {
-	case 0:
-		return f.names(ctx)
-	case 1:
-		return f.resources(ctx, args[0])
-	default:
-		return nil
-	}
 }

@@ -1,16 +1,21 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/internal/version"
 	"holdfast.dev/holdfast/pkg/cluster"
 )
@@ -60,7 +65,7 @@ func (f Flags) Connect() (*Cluster, error) {
 	}
 	config, err := f.ToRESTConfig()
 	if err != nil {
-		return nil, fmt.Errorf("reading how to reach the cluster: %w", err)
+		return nil, f.notConfigured(err)
 	}
 	namespace, _, err := f.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -73,6 +78,19 @@ func (f Flags) Connect() (*Cluster, error) {
 	}
 	client.Config.WarningHandler = rest.NoWarnings{}
 	return &Cluster{Client: client, Kinds: cluster.NewMapper(client), Namespace: namespace}, nil
+}
+
+// notConfigured says why a kubeconfig cannot be used.
+func (f Flags) notConfigured(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--kubeconfig %s: there is no such file", *f.KubeConfig)
+	}
+	raw, rawErr := f.ToRawKubeConfigLoader().RawConfig()
+	if rawErr == nil && *f.Context != "" && raw.Contexts[*f.Context] == nil {
+		known := slices.Sorted(maps.Keys(raw.Contexts))
+		return fmt.Errorf("the kubeconfig has no context %q%s", *f.Context, cmp.Or(suggest.DidYouMean(*f.Context, known), ": it has "+strings.Join(known, ", ")))
+	}
+	return fmt.Errorf("reading how to reach the cluster: %w", err)
 }
 
 // errNoCluster says what to do where nothing says which cluster is meant.

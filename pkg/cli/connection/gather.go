@@ -2,6 +2,7 @@ package connection
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -10,8 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cluster"
@@ -50,7 +53,7 @@ func (k *ServedKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
 // about it as the controller does. unreadable are the objects that could not be
 // read: nothing can be said of them.
 func (c *Cluster) decide(ctx context.Context, app files.Subject, now time.Time) (d files.Decision, unreadable error) {
-	app, made := app.Translated(ctx, clusterReader{c, app.Namespace}, !app.NewSource)
+	app, made := app.Translated(ctx, c.Reader(app.Namespace), !app.NewSource)
 	known := app.With(made).Application
 	served := c.LookUp(ctx, known)
 	live, blocked, unreadable := c.readAll(ctx, known, served)
@@ -80,13 +83,63 @@ func (c *Cluster) LookUp(ctx context.Context, app *v1alpha1.Application) *Served
 			k.mappings[gvk.GroupKind()] = mapping
 		case errors.Is(err, cluster.ErrKindUnknown):
 			k.problems[gvk.GroupKind()] = &plan.Problem{
-				Reason: v1alpha1.ReasonKindUnknown, Message: err.Error() + ": its resources wait for it",
+				Reason: v1alpha1.ReasonKindUnknown, Message: err.Error() + "; its resources wait for it" + c.nearest(gvk),
 			}
 		default:
 			k.problems[gvk.GroupKind()] = &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error()}
 		}
 	}
 	return k
+}
+
+// Unknown are messages about kinds that nothing serves and that the Application does
+// not define itself: most often their names are mistyped.
+func (k *ServedKinds) Unknown(app *v1alpha1.Application) []string {
+	var messages []string
+	for gk, problem := range k.problems {
+		if problem.Reason == v1alpha1.ReasonKindUnknown && !defines(app, gk) {
+			messages = append(messages, problem.Message)
+		}
+	}
+	slices.Sort(messages)
+	return messages
+}
+
+// defines tells whether the definition of a kind is among the manifests.
+func defines(app *v1alpha1.Application, gk schema.GroupKind) bool {
+	return slices.ContainsFunc(app.Spec.Manifest, func(item runtime.RawExtension) bool {
+		var d struct {
+			Kind string
+			Spec struct {
+				Group string
+				Names struct{ Kind string }
+			}
+		}
+		err := json.Unmarshal(item.Raw, &d)
+		return err == nil && d.Kind == "CustomResourceDefinition" && d.Spec.Group == gk.Group && d.Spec.Names.Kind == gk.Kind
+	})
+}
+
+// nearest suggests the kind that one which is not served may be.
+func (c *Cluster) nearest(gvk schema.GroupVersionKind) string {
+	var kinds []string
+	if list, err := c.Discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String()); err == nil {
+		for i := range list.APIResources {
+			kinds = append(kinds, list.APIResources[i].Kind)
+		}
+		return suggest.DidYouMean(gvk.Kind, kinds)
+	}
+	groups, err := c.Discovery.ServerGroups()
+	if err != nil {
+		return ""
+	}
+	var versions []string
+	for i := range groups.Groups {
+		for _, version := range groups.Groups[i].Versions {
+			versions = append(versions, version.GroupVersion)
+		}
+	}
+	return suggest.DidYouMean(gvk.GroupVersion().String(), versions)
 }
 
 func kindsIn(app *v1alpha1.Application) []schema.GroupVersionKind {

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/source"
 )
 
 // clusterReader reads with the rights of the user.
@@ -19,6 +20,10 @@ type clusterReader struct {
 
 	namespace string
 }
+
+// Reader reads the ConfigMaps and Secrets of a namespace with the rights of the
+// user.
+func (c *Cluster) Reader(namespace string) source.Reader { return clusterReader{c, namespace} }
 
 // Read implements source.Reader.
 func (r clusterReader) Read(ctx context.Context, kind, name string) (map[string]any, *plan.Problem) {

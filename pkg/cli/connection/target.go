@@ -158,6 +158,8 @@ const notSubmitted = "(assigned-when-submitted)"
 func (c *Cluster) submitted(ctx context.Context, app files.Subject) (files.Subject, error) {
 	stored, err := c.GetApplication(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
 	switch {
+	case apierrors.IsNotFound(err) && !c.isInstalled(ctx):
+		return app, ErrNotInstalled
 	case apierrors.IsNotFound(err):
 		fresh := app.DeepCopy()
 		fresh.UID = notSubmitted
@@ -187,6 +189,28 @@ func storedDocument(app *v1alpha1.Application) manifest.Document {
 	return manifest.Document{File: "application " + app.Namespace + "/" + app.Name}
 }
 
+// Named completes the name of an Application, if it is not in a file.
+func (f *TargetFlags) Named(ctx context.Context, args []string, typed string) []string {
+	if f.InFiles() {
+		return nil
+	}
+	return f.Connection.Named(ctx, args, typed)
+}
+
+// ResourceOf completes NAME, and then KIND/NAME from what is on record of it.
+func (f *TargetFlags) ResourceOf(ctx context.Context, args []string, _ string) []string {
+	switch {
+	case f.InFiles():
+		return nil
+	case len(args) == 0:
+		return f.Connection.names(ctx)
+	case len(args) == 1:
+		return f.Connection.resources(ctx, args[0])
+	default:
+		return nil
+	}
+}
+
 // Named completes the name of an Application.
 func (f Flags) Named(ctx context.Context, args []string, _ string) []string {
 	if len(args) > 0 {
@@ -203,15 +227,7 @@ func (f Flags) names(ctx context.Context) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
-	list, err := c.Metadata.Resource(Applications).Namespace(c.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil
-	}
-	names := make([]string, len(list.Items))
-	for i := range list.Items {
-		names[i] = list.Items[i].Name
-	}
-	return names
+	return c.namesOf(ctx, c.Metadata.Resource(Applications).Namespace(c.Namespace))
 }
 
 // completionTimeout is how long a shell waits for suggestions.

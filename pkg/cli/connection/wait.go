@@ -22,12 +22,25 @@ import (
 type WaitFlags struct {
 	Wait    bool
 	timeout time.Duration
+	set     *pflag.FlagSet
 }
 
 // Add adds them; until says in the help what is waited for.
 func (f *WaitFlags) Add(flags *pflag.FlagSet, until string) {
+	f.set = flags
 	flags.BoolVar(&f.Wait, "wait", f.Wait, "show how it gets along, "+until)
 	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "how `LONG` to wait at most; 0: without limit")
+}
+
+// Check says what is wrong with them.
+func (f WaitFlags) Check() error {
+	switch {
+	case f.timeout < 0:
+		return fmt.Errorf("--timeout takes a time such as 30s or 5m, or 0 for no limit, not %s", f.timeout)
+	case !f.Wait && f.set.Changed("timeout"):
+		return errors.New("--timeout says how long --wait waits: give --wait too, or leave it out")
+	}
+	return nil
 }
 
 // Visitor looks at an Application, nil when there is none, and tells whether
@@ -45,9 +58,13 @@ func (f WaitFlags) Follow(ctx context.Context, c *Cluster, namespace, name strin
 	for {
 		done, err := c.followOnce(ctx, namespace, name, visit)
 		switch {
+		case done:
+			return err
 		case errors.Is(context.Cause(ctx), errTimeIsOver):
 			return &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("after %s: %w", f.timeout, late())}
-		case done || err != nil:
+		case ctx.Err() != nil:
+			return terminal.Interrupted("what was asked for goes on in the cluster")
+		case err != nil:
 			return err
 		}
 	}
@@ -123,26 +140,37 @@ func decodeObject(u *unstructured.Unstructured) (*v1alpha1.Application, error) {
 
 // Ready waits until an Application is ready, or only a user can help.
 func (f WaitFlags) Ready(ctx context.Context, c *Cluster, streams terminal.Streams, namespace, name string) error {
-	shown := NewProgress(streams)
-	defer shown.End()
-	last := Readiness{"Unknown", WaitingReason, "the controller has not looked at it yet"}
-	late := func() error {
-		return fmt.Errorf("%s/%s is not ready: %s: %s. `holdfast status %s -n %s` says more", namespace, name, last.Reason, last.Message, name, namespace)
+	w := &readyWait{shown: NewProgress(streams), namespace: namespace, name: name, last: Readiness{"Unknown", WaitingReason, "the controller has not looked at it yet"}}
+	return f.Follow(ctx, c, namespace, name, w.late, w.visit)
+}
+
+// readyWait is what a wait for readiness has seen.
+type readyWait struct {
+	shown           *Progress
+	namespace, name string
+	last            Readiness
+}
+
+func (w *readyWait) late() error {
+	return fmt.Errorf("%[1]s/%[2]s is not ready: %[3]s: %[4]s. `holdfast status %[2]s -n %[1]s` says more", w.namespace, w.name, w.last.Reason, w.last.Message)
+}
+
+// visit is a Visitor.
+func (w *readyWait) visit(app *v1alpha1.Application) (done bool, err error) {
+	if app == nil {
+		return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s was deleted while it was waited for", w.namespace, w.name)}
 	}
-	return f.Follow(ctx, c, namespace, name, late, func(app *v1alpha1.Application) (bool, error) {
-		if app == nil {
-			return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s was deleted while it was waited for", namespace, name)}
-		}
-		last = ReadyIn(app)
-		shown.Show(app)
-		switch {
-		case last.Status == "True":
-			shown.Say("ready: " + last.Message)
-			return true, nil
-		case app.Status.ObservedGeneration == app.Generation && apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionStalled),
-			last.Reason == v1alpha1.ReasonSuspended:
-			return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s is not ready, and waiting does not help: %s: %s", namespace, name, last.Reason, last.Message)}
-		}
-		return false, nil
-	})
+	w.last = ReadyIn(app)
+	if app.Status.ObservedGeneration != app.Generation {
+		return false, nil // what is on record of an older version says nothing
+	}
+	w.shown.Show(app)
+	switch {
+	case w.last.Status == "True":
+		w.shown.Say("ready: " + w.last.Message)
+		return true, nil
+	case apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionStalled), w.last.Reason == v1alpha1.ReasonSuspended:
+		return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s is not ready, and waiting does not help: %s: %s", w.namespace, w.name, w.last.Reason, w.last.Message)}
+	}
+	return false, nil
 }

@@ -49,9 +49,11 @@ func (s Sources) Applications(ctx context.Context) ([]Subject, error) {
 }
 
 // Names are the files as messages name them.
-func (s Sources) Names() []string {
-	names := make([]string, len(s.Files))
-	for i, file := range s.Files {
+func (s Sources) Names() []string { return namesOf(s.Files) }
+
+func namesOf(files []string) []string {
+	names := make([]string, len(files))
+	for i, file := range files {
 		if names[i] = file; file == Stdin {
 			names[i] = StdinName
 		}

@@ -10,15 +10,11 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// asApplied gives an Application whose manifests only the controller knows what
-// was last applied of it as its manifests: they are translated from a template,
-// or have the address in them that the workload calls back. Values of Secrets,
-// which no status has, are free.
+// asApplied gives an Application whose template only the controller can translate
+// what was last applied of it as its manifests. Values of Secrets, which no status
+// has, are free.
 func (app Subject) asApplied() Subject {
 	status := app.Status
-	if app.Spec.Tosca == nil && app.Spec.CSAR == nil && !app.calledBack() || len(status.LastAppliedManifest) == 0 {
-		return app
-	}
 	applied := app.DeepCopy()
 	applied.Spec.Tosca, applied.Spec.CSAR, applied.Spec.Hooks = nil, nil, nil
 	applied.Spec.Manifest, applied.Spec.ObserverSchema = nil, nil

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -20,6 +23,8 @@ type Decision struct {
 	Kinds plan.Kinds
 	// Faults are the mistakes for which the plan is refused.
 	Faults []error
+	// mistyped are kinds that do not exist, as far as that is known without a cluster.
+	mistyped []string
 }
 
 // Decide reads the files and decides about each Application in them. The error
@@ -50,7 +55,7 @@ func (app Subject) decide(ctx context.Context, documents []manifest.Document, no
 		return Decision{}, err
 	}
 	in := plan.Input{Application: app.Application, Live: live, Kinds: kinds, Source: made, Memory: app.Memory(), Now: now}
-	d := Decision{Subject: app, Live: live, Kinds: kinds}
+	d := Decision{Subject: app, Live: live, Kinds: kinds, mistyped: MistypedKinds(app.With(made).Application)}
 	if app.DeletionTimestamp != nil {
 		d.Plan = plan.Retire(in)
 		return d, nil
@@ -79,10 +84,13 @@ func LeafOf(f v1alpha1.ContestedField) plan.Leaf {
 
 // Notes are what is to be known of a decision and is not in the plan itself.
 func (d Decision) Notes() []string {
-	var notes []string
+	notes := slices.Clone(d.mistyped)
 	name := d.Namespace + "/" + d.Name
 	if d.Suspended() {
 		notes = append(notes, "Application "+name+" is suspended: nothing of this is done until spec.suspend is unset")
+	}
+	if c := d.unrendered(); c != nil {
+		notes = append(notes, "Application "+name+": the controller has not got as far: "+c.Reason+": "+c.Message)
 	}
 	for _, change := range d.Changes {
 		found, _ := d.Live[change.ID]["apiVersion"].(string)
@@ -94,6 +102,16 @@ func (d Decision) Notes() []string {
 	return notes
 }
 
+// unrendered is why the controller has no manifests of this version; nil if it has,
+// or has not looked.
+func (d Decision) unrendered() *metav1.Condition {
+	c := apimeta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionRendered)
+	if c == nil || c.Status != metav1.ConditionFalse || c.ObservedGeneration != d.Generation {
+		return nil
+	}
+	return c
+}
+
 // UnreadableReason marks what the user cannot read: not a reason of the API.
 const UnreadableReason = "Unreadable"
 
@@ -103,6 +121,9 @@ func NotDecided(d Decision) error {
 	case d.Refused == nil:
 		return nil
 	case d.Document.Value == nil: // it is in no file
+		if c := d.unrendered(); c != nil && d.Refused.Reason == v1alpha1.ReasonFetchFailed { // who fetches it knows better
+			return fmt.Errorf("the Application %s/%s has no manifests: %s: %s", d.Namespace, d.Name, c.Reason, c.Message)
+		}
 		return fmt.Errorf("the Application %s/%s is refused: %s: %w", d.Namespace, d.Name, d.Refused.Reason, d.Refused)
 	default:
 		return refusal(d.Document, d.Refused, d.Faults)

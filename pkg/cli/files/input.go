@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,10 +104,10 @@ const (
 )
 
 // fetch reads what is behind a URL.
-func fetch(ctx context.Context, url string) ([]byte, error) {
+func fetch(ctx context.Context, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -150,11 +151,14 @@ func kustomized(directory string) ([]manifest.Document, error) {
 // Unreadable says what to do about a file that cannot be read.
 func Unreadable(file string, err error) error {
 	var path *fs.PathError
+	var sent *url.Error
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: there is no such file", file)
 	case errors.As(err, &path):
 		return fmt.Errorf("%s: cannot be read: %w", file, path.Err)
+	case errors.As(err, &sent):
+		return fmt.Errorf("%s: cannot be read: %w", file, sent.Err) // without the URL, which is the file
 	default:
 		return fmt.Errorf("%s: cannot be read: %w", file, err)
 	}

@@ -1,9 +1,16 @@
 package files
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 
+	"holdfast.dev/holdfast/internal/suggest"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -89,4 +96,24 @@ func (k *knownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
 		k.types[gvk] = node
 	}
 	return node
+}
+
+// MistypedKinds are messages about kinds of Kubernetes itself that it does not have.
+// Of other groups nothing is known without a cluster.
+func MistypedKinds(app *v1alpha1.Application) []string {
+	var messages []string
+	for _, item := range app.Spec.Manifest {
+		content, err := manifest.DecodeJSON(item.Raw)
+		if err != nil {
+			continue
+		}
+		gvk := (&unstructured.Unstructured{Object: content}).GroupVersionKind()
+		if !scheme.Scheme.IsGroupRegistered(gvk.Group) || gvk.Kind == "" || gvk.Version == "" || scheme.Scheme.Recognizes(gvk) {
+			continue
+		}
+		known := slices.Collect(maps.Keys(scheme.Scheme.KnownTypes(gvk.GroupVersion())))
+		messages = append(messages, fmt.Sprintf("Kubernetes has no kind %s in %s%s", gvk.Kind, gvk.GroupVersion(), suggest.DidYouMean(gvk.Kind, known)))
+	}
+	slices.Sort(messages)
+	return slices.Compact(messages)
 }

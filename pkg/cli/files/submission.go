@@ -11,12 +11,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/source"
 )
 
 // Submission is an Application that is to be sent, and the files that it is
@@ -32,21 +33,17 @@ type Submission struct {
 	manifests []manifest.Document
 	entries   []manifest.Document
 	Archive   []byte // of --csar, to be put into a ConfigMap
+	// template is the file of --tosca or --csar; its Name is empty if there is none.
+	template templateFile
+	made     *plan.Source // what the template was translated into, if it could be
 }
 
 // Read makes a submission of the files.
 func (s SubmittedSource) Read(ctx context.Context) (*Submission, error) {
-	documents, err := s.Input.Read(ctx, s.files)
-	entries, schemaErr := s.Input.Read(ctx, s.schemas)
+	documents, err := s.manifests.Read(ctx, s.Input)
+	entries, schemaErr := s.schema.Read(ctx, s.Input)
 	if err = errors.Join(err, schemaErr); err != nil {
 		return nil, err
-	}
-	if s.kustomization != "" {
-		built, err := kustomized(s.kustomization)
-		if err != nil {
-			return nil, err
-		}
-		documents = append(documents, built...)
 	}
 	sub := &Submission{Name: s.name, manifests: documents, entries: entries}
 	if err := sub.takeWhole(); err != nil {
@@ -64,7 +61,7 @@ func (s SubmittedSource) Read(ctx context.Context) (*Submission, error) {
 // takeWhole finds the document that is an Application itself.
 func (s *Submission) takeWhole() error {
 	for _, document := range s.manifests {
-		if group, _, _ := strings.Cut(text(document.Value, "apiVersion"), "/"); group != v1alpha1.GroupVersion.Group || text(document.Value, "kind") != v1alpha1.Kind {
+		if !ofApplication(document.Value) {
 			continue
 		}
 		if len(s.manifests) > 1 {
@@ -101,6 +98,9 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 	if sub.whole.Value != nil {
 		metadata, spec = wholeParts(sub.whole.Value)
 	}
+	if sub.whole.Value == nil && s.tosca == "" && s.csar == "" && len(sub.manifests) == 0 {
+		return fmt.Errorf("there is no manifest in %s", strings.Join(s.manifests.Names(), ", "))
+	}
 	for i, document := range sub.manifests {
 		if err := refuseMasked(document, nil, document.Value); err != nil {
 			return err
@@ -112,7 +112,7 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 		list, _ := spec["observerSchema"].([]any)
 		spec["observerSchema"] = append(list, sub.entries[i].Value)
 	}
-	if err := s.template(ctx, sub, spec); err != nil {
+	if err := s.setTemplate(ctx, sub, spec); err != nil {
 		return err
 	}
 	for field, value := range map[string]string{
@@ -150,6 +150,7 @@ func wholeParts(content map[string]any) (metadata, spec map[string]any) {
 		// The server's own and those of a client-side apply do not belong to the file.
 		delete(annotations, lastApplied)
 		delete(annotations, v1alpha1.AnnotationKinds)
+		delete(annotations, v1alpha1.AnnotationCreating)
 	}
 	spec, _ = content["spec"].(map[string]any)
 	return metadata, spec
@@ -214,29 +215,53 @@ func (s *Submission) Place(namespace, flag string) error {
 	return nil
 }
 
-// Check has the engine look at manifests and schema.
-func (s *Submission) Check(kinds plan.Kinds) error {
-	if s.App.Spec.Tosca != nil || s.App.Spec.CSAR != nil {
-		return nil // the controller translates it
+// Check has the engine look at manifests and schema, and returns its warnings. Of
+// what only the controller can translate it looks at the schema.
+func (s *Submission) Check(kinds plan.Kinds) (warnings []string, err error) {
+	if source.Used(s.App) && s.made == nil {
+		return nil, s.checkSchema()
 	}
-	in := plan.Input{Application: s.App, Kinds: kinds}
+	in := plan.Input{Application: s.App, Kinds: kinds, Source: s.made}
 	if s.Namespace == "" {
 		in.Application = s.App.DeepCopy()
 		in.Application.Namespace = "default"
 	}
 	p := plan.Decide(in)
 	if p.Refused == nil {
+		return p.Warnings, nil
+	}
+	return nil, s.refusal(p.Refused, plan.Faults(in))
+}
+
+// checkSchema looks at the observer schema alone.
+func (s *Submission) checkSchema() error {
+	entries := make([]map[string]any, len(s.App.Spec.ObserverSchema))
+	for i, item := range s.App.Spec.ObserverSchema {
+		content, err := manifest.DecodeJSON(item.Raw)
+		if err != nil {
+			return fmt.Errorf("observerSchema[%d]: %w", i, err)
+		}
+		entries[i] = content
+	}
+	_, err := observer.ParseAll(entries)
+	if err == nil {
 		return nil
 	}
-	if s.whole.Value != nil {
-		return refusal(s.whole, p.Refused, plan.Faults(in))
-	}
-	return s.refusal(p.Refused, plan.Faults(in))
+	return s.refusal(&plan.Problem{Reason: v1alpha1.ReasonObserverSchemaInvalid}, terminal.Each(err))
+}
+
+// Known is the Application with what its template was translated into among its
+// manifests, to find the kinds in it.
+func (s *Submission) Known() *v1alpha1.Application {
+	return Subject{Application: s.App}.With(s.made).Application
 }
 
 // refusal says why the files cannot be used, each mistake in the file that it is
 // in.
 func (s *Submission) refusal(problem *plan.Problem, faults []error) error {
+	if s.whole.Value != nil {
+		return refusal(s.whole, problem, faults)
+	}
 	if len(faults) == 0 {
 		return fmt.Errorf("%s: %w", problem.Reason, problem)
 	}
@@ -256,6 +281,9 @@ func (s *Submission) placed(fault error) error {
 	if errors.As(fault, &ofSchema) && ofSchema.Entry < len(s.entries) {
 		return FaultAt(s.entries[ofSchema.Entry], ParsePath(ofSchema.Path), fault.Error())
 	}
+	if s.template.name != "" && ofManifest != nil {
+		return fmt.Errorf("%s: %w", s.template.name, fault)
+	}
 	return fault
 }
 
@@ -263,21 +291,4 @@ func (s *Submission) placed(fault error) error {
 // what would be sent.
 func (s *Submission) Object() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(s.Content)}
-}
-
-// readInputs reads NAME=VALUE, values as YAML.
-func readInputs(texts []string) (map[string]any, error) {
-	inputs := map[string]any{}
-	for _, text := range texts {
-		name, value, found := strings.Cut(text, "=")
-		if !found || name == "" {
-			return nil, fmt.Errorf("--input takes NAME=VALUE, and %q has no name before a '='", name)
-		}
-		var read any
-		if err := yaml.Unmarshal([]byte(value), &read); err != nil {
-			return nil, fmt.Errorf("--input %s: the value is not YAML: put it into quotes", name)
-		}
-		inputs[name] = read
-	}
-	return inputs, nil
 }

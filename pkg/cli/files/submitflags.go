@@ -15,11 +15,10 @@ import (
 
 // SubmittedFlags say what an Application is made from.
 type SubmittedFlags struct {
-	files, schemas []string
-	kustomization  string
-	recursive      bool
+	manifests      ManifestFlags
+	schema         ManifestFlags
 	tosca, csar    string
-	inputs         []string
+	inputs         InputFlags
 	hooks          []string
 	serviceAccount string
 	adoption       string
@@ -30,14 +29,14 @@ type SubmittedFlags struct {
 // Add adds all of them.
 func (f *SubmittedFlags) Add(flags *pflag.FlagSet) {
 	f.set = flags
-	flags.StringSliceVarP(&f.files, "filename", "f", nil,
-		"`FILE` with manifests, a directory, a URL, or - for standard input; may be given several times")
-	flags.BoolVarP(&f.recursive, "recursive", "R", false, "with directories: what is below them, too")
-	flags.StringVarP(&f.kustomization, "kustomize", "k", "", "`DIRECTORY` with a kustomization")
-	flags.StringSliceVarP(&f.schemas, "observer-schema", "O", nil, "`FILE` with entries of the observer schema; may be given several times")
-	flags.StringVar(&f.tosca, "tosca", "", "TOSCA template, a `FILE` or a URL")
-	flags.StringVar(&f.csar, "csar", "", "CSAR archive, a `FILE` or a URL")
-	flags.StringArrayVar(&f.inputs, "input", nil, "input `NAME=VALUE` of the template; the value is YAML; may be given several times")
+	f.manifests.Add(flags, "filename", "f", "manifests")
+	f.manifests.AddKustomize(flags)
+	f.schema.Add(flags, "observer-schema", "O", "entries of the observer schema")
+	AddRecursive(flags, &f.manifests, &f.schema)
+	flags.StringVar(&f.tosca, "tosca", "", "TOSCA template: a `FILE`, a URL, or - for standard input")
+	flags.StringVar(&f.csar, "csar", "", "CSAR archive: a `FILE`, a URL, or - for standard input")
+	f.inputs.Add(flags)
+	flags.Lookup("input").Usage = "`NAME=VALUE` of an input of the template, read as the type of the input, and as YAML if the template is behind a URL; may be given several times"
 	flags.StringSliceVar(&f.hooks, "hook", nil, "`HOOK` to switch on: complete, by which the workload says that its work is done")
 	flags.StringVar(&f.serviceAccount, "service-account", "", "`NAME` of the ServiceAccount whose rights are used")
 	flags.StringVar(&f.adoption, "adoption", "", "`POLICY` for objects that exist already: Never, IfUnowned, Always")
@@ -48,13 +47,13 @@ func (f *SubmittedFlags) Add(flags *pflag.FlagSet) {
 type SubmittedSource struct {
 	Input
 	SubmittedFlags
-	name       string
-	inputsRead map[string]any
+	name  string
+	texts map[string]string // of --input
 }
 
 // Options says what is wrong with the flags, without reading any file.
 func (f SubmittedFlags) Options(streams terminal.Streams, args []string) (SubmittedSource, error) {
-	s := SubmittedSource{Input: Input{In: streams.In, Recursive: f.recursive}, SubmittedFlags: f}
+	s := SubmittedSource{Input: Input{In: streams.In}, SubmittedFlags: f}
 	if len(args) == 1 {
 		s.name = args[0]
 		if err := ValidName(s.name); err != nil {
@@ -64,38 +63,45 @@ func (f SubmittedFlags) Options(streams terminal.Streams, args []string) (Submit
 	if err := f.checkSource(s.name); err != nil {
 		return s, err
 	}
-	s.files, s.schemas = Once(f.files), Once(f.schemas)
 	if err := f.checkWords(); err != nil {
 		return s, err
 	}
 	var err error
-	s.inputsRead, err = readInputs(f.inputs)
+	s.texts, err = f.inputs.Texts()
 	return s, err
 }
 
 // checkSource says what is wrong with where it comes from.
 func (f SubmittedFlags) checkSource(name string) error {
-	sources := 0
-	for _, given := range []bool{len(f.files) > 0 || f.kustomization != "", f.tosca != "", f.csar != ""} {
-		if given {
-			sources++
-		}
+	if err := errors.Join(f.manifests.Check(), f.schema.Check()); err != nil {
+		return err
 	}
-	switch {
-	case IsEmpty(f.set, "filename", f.files), IsEmpty(f.set, "observer-schema", f.schemas):
-		return errors.New("-f and -O take the name of a file, and one of them is empty")
+	if f.tosca == "" && f.set.Changed("tosca") || f.csar == "" && f.set.Changed("csar") {
+		return errors.New("--tosca and --csar take the name of a file, and it is empty")
+	}
+	switch sources := f.sources(); {
 	case sources == 0:
 		return errors.New("what is it made of? Give manifests with -f or -k, or a template with --tosca or --csar")
 	case sources > 1:
 		return errors.New("an Application has one source: manifests (-f, -k), --tosca or --csar")
-	case len(f.files) == 0 && name == "":
+	case len(f.manifests.files) == 0 && name == "":
 		return errors.New("what is its name? Give NAME")
-	case slices.Contains(f.files, Stdin) && slices.Contains(f.schemas, Stdin):
-		return errors.New("standard input can be read once: give a file to -f or to -O")
-	case len(f.inputs) > 0 && f.tosca == "" && f.csar == "":
-		return errors.New("--input is for the inputs of a template: give it with --tosca or --csar")
+	case f.schema.FromStdin() && (f.manifests.FromStdin() || f.tosca == Stdin || f.csar == Stdin):
+		return errors.New("standard input can be read once: give a file to -O, or in place of the other -")
+	case f.inputs.Given() && f.tosca == "" && f.csar == "":
+		return errors.New("--input and --inputs are for the inputs of a template: give them with --tosca or --csar")
 	}
 	return nil
+}
+
+// sources is how many sources are given.
+func (f SubmittedFlags) sources() (n int) {
+	for _, given := range []bool{f.manifests.Given(), f.tosca != "", f.csar != ""} {
+		if given {
+			n++
+		}
+	}
+	return n
 }
 
 // checkWords refuses values that are none of a few.

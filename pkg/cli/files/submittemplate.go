@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
+	"maps"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
 // Limits of what an Application and a ConfigMap can carry.
@@ -18,58 +20,82 @@ const (
 // ArchiveKey is the key of the archive in its ConfigMap.
 const ArchiveKey = "archive.csar"
 
-// template sets spec.tosca or spec.csar.
-func (s SubmittedSource) template(_ context.Context, sub *Submission, spec map[string]any) error {
-	var source map[string]any
-	var err error
-	switch {
-	case s.tosca != "":
-		source, err = toscaSource(s.tosca)
-		spec["tosca"] = source
-	case s.csar != "":
-		source, err = s.csarSource(sub)
-		spec["csar"] = source
-	default:
+// templateFile is a template or archive that was read from a file.
+type templateFile struct {
+	name string
+	data []byte
+	// texts are the values of --input, as they were typed.
+	texts map[string]string
+}
+
+// setTemplate sets spec.tosca or spec.csar.
+func (s SubmittedSource) setTemplate(ctx context.Context, sub *Submission, spec map[string]any) error {
+	field, file := "tosca", s.tosca
+	if s.csar != "" {
+		field, file = "csar", s.csar
+	}
+	if file == "" {
 		return nil
 	}
-	if err == nil && len(s.inputsRead) > 0 {
-		source["inputs"] = s.inputsRead
+	source := map[string]any{"url": file}
+	if !IsURL(file) {
+		name, data, err := s.content(ctx, file)
+		if err != nil {
+			return Unreadable(name, err)
+		}
+		sub.template = templateFile{name, data, s.texts}
+		if source, err = sub.template.source(sub, field); err != nil {
+			return err
+		}
 	}
-	return err
+	inputs, err := s.inputValues(IsURL(file))
+	if err != nil {
+		return err
+	}
+	if len(inputs) > 0 {
+		source["inputs"] = inputs
+	}
+	spec[field] = source
+	return nil
 }
 
-func toscaSource(file string) (map[string]any, error) {
-	if IsURL(file) {
-		return map[string]any{"url": file}, nil
-	}
-	text, err := os.ReadFile(file)
+// source is the field of a spec that has a template, or refers to the ConfigMap
+// that submit makes of an archive. The name of the ConfigMap has a digest of the
+// archive, so that another archive is another spec.
+func (t templateFile) source(sub *Submission, field string) (map[string]any, error) {
 	switch {
-	case err != nil:
-		return nil, Unreadable(file, err)
-	case len(text) > templateLimit:
+	case field == "tosca" && len(t.data) > templateLimit:
 		return nil, fmt.Errorf("%s: is %d KiB long, and an Application takes %d KiB: give its URL, or pack it into an archive for --csar",
-			file, len(text)>>10, templateLimit>>10)
+			t.name, len(t.data)>>10, templateLimit>>10)
+	case field == "tosca":
+		return map[string]any{"template": string(t.data)}, nil
+	case len(t.data) > archiveLimit:
+		return nil, fmt.Errorf("%s: is %d KiB long, and a ConfigMap takes %d KiB: give a URL that the controller can fetch it from",
+			t.name, len(t.data)>>10, archiveLimit>>10)
 	}
-	return map[string]any{"template": string(text)}, nil
+	sub.Archive = t.data
+	return map[string]any{"configMapRef": map[string]any{"name": ArchiveName(sub.Name, t.data), "key": ArchiveKey}}, nil
 }
 
-// csarSource refers to an archive behind a URL, or to the ConfigMap that submit
-// will make of the file. The name of the ConfigMap has a digest of the archive, so
-// that another archive is another spec.
-func (s SubmittedSource) csarSource(sub *Submission) (map[string]any, error) {
-	if IsURL(s.csar) {
-		return map[string]any{"url": s.csar}, nil
+// inputValues are the values of the inputs. As long as the template is not
+// known, those of --input are read as YAML; strict refuses what is none.
+func (s SubmittedSource) inputValues(strict bool) (map[string]any, error) {
+	values, err := s.inputs.Values()
+	if err != nil {
+		return nil, err
 	}
-	archive, err := os.ReadFile(s.csar)
-	switch {
-	case err != nil:
-		return nil, Unreadable(s.csar, err)
-	case len(archive) > archiveLimit:
-		return nil, fmt.Errorf("%s: is %d KiB long, and a ConfigMap takes %d KiB: give a URL that the controller can fetch it from",
-			s.csar, len(archive)>>10, archiveLimit>>10)
+	values = maps.Clone(values)
+	if values == nil {
+		values = map[string]any{}
 	}
-	sub.Archive = archive
-	return map[string]any{"configMapRef": map[string]any{"name": ArchiveName(sub.Name, archive), "key": ArchiveKey}}, nil
+	for name, text := range s.texts {
+		var read any = text
+		if err := yaml.Unmarshal([]byte(text), &read); err != nil && strict {
+			return nil, fmt.Errorf("--input %s: the value is not YAML: put it into quotes", name)
+		}
+		values[name] = read
+	}
+	return values, nil
 }
 
 // ArchiveName is the name of the ConfigMap for an archive. It has a digest of it.

@@ -22,8 +22,8 @@ import (
 // that of the cluster, where the last good translation stays in force.
 func (app Subject) Translated(ctx context.Context, reader source.Reader, stored bool) (Subject, *plan.Source) {
 	onRecord := len(app.Status.LastAppliedManifest) > 0 && !app.NewSource
-	if !source.Used(app.Application) || app.calledBack() && onRecord {
-		return app.asApplied(), nil
+	if !source.Used(app.Application) {
+		return app, nil
 	}
 	made := app.translate(ctx, reader)
 	if made.Problem != nil && onRecord && (stored || made.Problem.Reason != v1alpha1.ReasonTranslationFailed) {
@@ -68,12 +68,6 @@ func (app Subject) SourceFaults(made *plan.Source) []error {
 	return faults
 }
 
-// calledBack tells whether the manifests have the address in them that the
-// workload calls back, which only the controller knows.
-func (app Subject) calledBack() bool {
-	return app.Spec.Hooks != nil && app.Spec.Hooks.Complete != nil
-}
-
 // With is the Application with what was made of its source among its manifests,
 // to find the kinds and names in it.
 func (app Subject) With(made *plan.Source) Subject {
@@ -96,7 +90,7 @@ func SameSource(a, b *v1alpha1.Application) bool {
 // know.
 type noFetcher struct{}
 
-var errNotFetched = errors.New("only the controller fetches the URLs of Applications: see what is there with `translate URL`")
+var errNotFetched = errors.New("only the controller fetches the URLs of Applications: see what is there with `holdfast translate URL`")
 
 func (noFetcher) Get(context.Context, string, remote.Page) (remote.Page, error) {
 	return remote.Page{}, errNotFetched

@@ -30,13 +30,15 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 	a := adviser{d, v, program}
 	var next []Advice
 	switch {
+	case v.notSubmitted:
+		return []Advice{{"submit it", program + " submit -f " + shellPath(d.Document.File)}}
 	case d.Spec.Suspend:
 		next = append(next, Advice{"nothing is corrected until it is resumed", a.command("resume")})
-	case d.DeletionTimestamp != nil:
+	case d.DeletionTimestamp != nil && v.Reason != v1alpha1.ReasonShutdownFailed:
 		next = append(next, Advice{"it is being deleted; wait until it is gone", a.command("delete", "--yes", "--wait")})
 	case v.Reason == connection.WaitingReason && v.Ready == "Unknown":
 		next = append(next, Advice{"if this lasts, the controller does not run. Look for its Pods", "kubectl get pods -n holdfast-system"})
-	default:
+	case v.Ready != "True":
 		next = append(next, a.forReason()...)
 	}
 	for _, r := range v.Resources {
@@ -57,17 +59,43 @@ func (a adviser) command(verb string, args ...string) string {
 // forReason is what the reason of the condition Ready asks for. Messages name
 // their own remedies; what is here is where to look.
 func (a adviser) forReason() []Advice {
-	switch a.view.Reason {
-	case v1alpha1.ReasonManifestInvalid, v1alpha1.ReasonManifestTooLarge, v1alpha1.ReasonObserverSchemaInvalid:
-		return []Advice{{"correct it and submit it again. Mistakes are found with their lines, and without a cluster, by", a.program + " schema validate -f SCHEMA -m MANIFESTS"}}
-	case v1alpha1.ReasonForbidden:
-		return []Advice{{"grant the missing rights as the message says; it is tried again by itself", ""}}
-	case v1alpha1.ReasonRejected:
-		return []Advice{{"correct what the API server refuses, and submit it again. What would be written", a.command("diff")}}
-	case v1alpha1.ReasonKindUnknown:
-		return []Advice{{"install what defines the kind; the resources are created then", ""}}
+	advice, known := map[string]Advice{
+		v1alpha1.ReasonManifestInvalid:            a.mistakes(),
+		v1alpha1.ReasonObserverSchemaInvalid:      a.mistakes(),
+		v1alpha1.ReasonManifestTooLarge:           {"split it into several Applications", ""},
+		v1alpha1.ReasonObserverSchemaNullsDropped: {"submit it in a way that keeps nulls", a.program + " submit -f FILE --force-conflicts"},
+		v1alpha1.ReasonSourceNotSupported:         {"submit its manifests", a.program + " submit " + a.Name + " -f MANIFESTS"},
+		v1alpha1.ReasonResourceConflict:           {"choose one of the ways that the message names. What would change if the object were taken over", a.command("diff")},
+		v1alpha1.ReasonRejected:                   {"correct what the API server refuses, and submit it again. What would be written", a.command("diff")},
+		v1alpha1.ReasonForbidden:                  {"have the controller, a quota or a policy allow it, as the message says; it is tried again by itself", ""},
+		v1alpha1.ReasonKindUnknown:                {"install what defines the kind, or correct its name; the resources are created then", "kubectl api-resources"},
+		v1alpha1.ReasonKindUnsupported:            {"take the resource out of the manifests, and submit it again", ""},
+		v1alpha1.ReasonListTooShort:               {"lower the minimum in the observer schema, or add elements to the manifest", a.command("diff")},
+		v1alpha1.ReasonRetriesExhausted:           {"solve what the message says, and have it tried again", a.command("reconcile")},
+		v1alpha1.ReasonWaiting:                    {"wait, or remove what it waits for", ""},
+		v1alpha1.ReasonRetrying:                   {"it is tried again by itself; to have that done now", a.command("reconcile")},
+		v1alpha1.ReasonHookFailed:                 {"solve what the message says; it is tried again by itself, or now", a.command("reconcile")},
+		v1alpha1.ReasonShutdownFailed:             {"the message says how to go on; why the workload does not answer, it may know itself", "kubectl logs -n " + a.Namespace + " POD"},
+		v1alpha1.ReasonTranslationFailed:          {"correct the template and submit it again. Mistakes are found without a cluster by", a.program + " tosca validate FILE"},
+		v1alpha1.ReasonFetchFailed:                {"make it available; it is tried again by itself, or now", a.command("reconcile")},
+		v1alpha1.ReasonSourceNotAllowed:           {"have the controller allow the URL (--allow-url-prefix), or submit the template from a file", a.program + " submit " + a.Name + " --tosca FILE"},
+	}[a.view.Reason]
+	if !known || a.view.Reason == v1alpha1.ReasonForbidden && a.grants() {
+		return nil // the resources say it
 	}
-	return nil
+	return []Advice{advice}
+}
+
+// grants tells whether it is known of a resource which command helps it.
+func (a adviser) grants() bool {
+	return slices.ContainsFunc(a.view.Resources, func(r ResourceView) bool { return strings.Contains(r.Message, grantMark) })
+}
+
+func (a adviser) mistakes() Advice {
+	return Advice{
+		"correct it and submit it again. Mistakes are found with their lines, and without a cluster, by",
+		a.program + " schema validate -f SCHEMA -m MANIFESTS",
+	}
 }
 
 // forResource is where to look for one resource.
@@ -76,6 +104,9 @@ func (a adviser) forResource(r ResourceView) []Advice {
 		return []Advice{{"you may not see all of it: ask for the right to get what is marked", ""}}
 	}
 	var next []Advice
+	if _, command := cutGrant(r.Message); command != "" {
+		next = append(next, Advice{"let the ServiceAccount write " + files.NameOf(r.id, a.Namespace) + " and the like; it is tried again by itself", command})
+	}
 	if r.Health != "Current" && r.Health != "NotFound" && r.Health != "Unknown" {
 		command := "kubectl describe " + strings.ToLower(r.id.Kind) + " " + r.id.Name
 		if r.id.Namespace != "" {
@@ -113,12 +144,23 @@ func shellPath(path string) string {
 	return path
 }
 
+// grantMark stands in messages before the command that grants a right.
+const grantMark = ". If the ServiceAccount lacks the right, grant it: "
+
+// cutGrant takes the command off a message.
+func cutGrant(message string) (rest, command string) {
+	rest, command, _ = strings.Cut(message, grantMark)
+	return rest, command
+}
+
 // few drops what is said a second time, and keeps the first of the rest.
 func few(all []Advice) []Advice {
 	const limit = 5
 	var said []Advice
 	for _, one := range all {
-		isSaid := slices.ContainsFunc(said, func(a Advice) bool { return a.Text == one.Text })
+		isSaid := slices.ContainsFunc(said, func(a Advice) bool {
+			return a.Text == one.Text || a.Command == one.Command && a.Command != ""
+		})
 		if !isSaid && len(said) < limit {
 			said = append(said, one)
 		}

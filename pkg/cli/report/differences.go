@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
@@ -116,7 +115,7 @@ func (t *Differences) field(id manifest.ID, d delta.Difference) {
 }
 
 func (t *Differences) fits(text string) bool {
-	return utf8.RuneCountInString(indent+text) <= t.Width
+	return terminal.Length(indent+text) <= t.Width
 }
 
 // noted writes a line, whose plain form is text, and a note: behind it, or below

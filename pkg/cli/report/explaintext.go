@@ -22,12 +22,17 @@ type Explanation struct {
 	// Detailed says all there is to say of each field.
 	Detailed bool
 	Out      *bytes.Buffer
+	// said is why the fields before this one are as they are.
+	said map[string]bool
 }
 
 // Columns of a field: the sign, its state, and then the field itself.
 const (
 	stateColumn = 4
 	fieldColumn = stateColumn + len("contested") + 1
+	// writerEnd is where the names of writers end on wider terminals: further to the
+	// right nobody finds the field that they belong to.
+	writerEnd = 110
 )
 
 // Write writes all of it to Out.
@@ -64,24 +69,33 @@ func (t *Explanation) schema() string {
 	}
 }
 
-// missing says once what is so of every field.
+// missing says once what is so of every field, if no problem says more.
 func (t *Explanation) missing() {
-	if !t.Missing || len(t.Fields) == 0 {
+	if !t.Missing || t.Change.Problem != nil {
 		return
 	}
-	t.line(t.Palette.Paint(terminal.Purple, "! "+t.Fields[0].Why))
+	text := "the object is not there"
+	for _, f := range t.Fields {
+		if f.Drift != "" {
+			text = f.Why
+			break
+		}
+	}
+	t.remark(text)
 }
 
 func (t *Explanation) problem() {
-	if t.Change.Problem == nil {
-		return
+	if t.Change.Problem != nil {
+		t.remark(t.Change.Problem.Reason + ": " + t.Change.Problem.Error())
 	}
-	for i, line := range terminal.Wrap(terminal.Visible(t.Change.Problem.Reason+": "+t.Change.Problem.Error()), t.Width-2) {
-		mark := "  "
-		if i == 0 {
-			mark = "! "
-		}
+}
+
+// remark is about the resource as a whole.
+func (t *Explanation) remark(text string) {
+	mark := "! "
+	for _, line := range terminal.Wrap(terminal.Visible(text), t.Width-2) {
 		t.line(t.Palette.Paint(terminal.Purple, mark+line))
+		mark = "  "
 	}
 }
 
@@ -128,7 +142,8 @@ func (t *Explanation) field(f plan.Field) {
 	room := t.Width - fieldColumn
 	switch {
 	case whole && terminal.Length(name+": "+text)+2+terminal.Length(writer) <= room && writer != "":
-		pad := strings.Repeat(" ", room-terminal.Length(name+": "+text)-terminal.Length(writer))
+		end := min(t.Width, writerEnd) - fieldColumn
+		pad := strings.Repeat(" ", max(2, end-terminal.Length(name+": "+text)-terminal.Length(writer)))
 		t.line(t.paintState(f, head) + name + ": " + text + pad + t.Palette.Paint(terminal.Dim, writer))
 	case whole && terminal.Length(name+": "+text) <= room:
 		t.line(t.paintState(f, head) + name + ": " + text)
@@ -183,8 +198,15 @@ func (t *Explanation) more(f plan.Field) {
 	if t.Missing {
 		return
 	}
-	if t.Detailed || f.Drift != "" || f.State == plan.FieldContested || f.State == plan.FieldAccepted {
+	switch {
+	case f.Drift != "" || f.State == plan.FieldContested:
 		t.below(terminal.Plain, why)
+	case (t.Detailed || f.State == plan.FieldAccepted) && !t.said[why]:
+		t.below(terminal.Plain, why)
+		if t.said == nil {
+			t.said = map[string]bool{}
+		}
+		t.said[why] = true // of the fields that follow, the state says it
 	}
 }
 

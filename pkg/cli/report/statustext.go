@@ -63,6 +63,10 @@ func (t *StatusText) wrapped(mark, text string) {
 func (t *StatusText) headline() {
 	sign, style, word := "!", terminal.Purple, "not ready: "+t.Reason
 	switch {
+	case t.notSubmitted:
+		sign, style, word = "~", terminal.Yellow, "not submitted"
+	case t.Ready == "True" && t.hasChanged():
+		sign, style, word = "~", terminal.Yellow, "ready when the controller looked last, and changed since"
 	case t.Ready == "True":
 		sign, style, word = "=", terminal.Green, "ready"
 	case t.Ready != "False" || t.Reason == v1alpha1.ReasonProgressing || t.Reason == v1alpha1.ReasonWaiting:
@@ -70,16 +74,32 @@ func (t *StatusText) headline() {
 	}
 	t.line(t.Palette.Paint(terminal.Bold, "Application "+t.Application.Namespace+"/"+t.Application.Name) + "  " +
 		t.Palette.Paint(style, sign+" "+terminal.Visible(word)))
-	t.wrapped("  ", t.Message)
-	account := "the default ServiceAccount"
-	if t.ServiceAccount != "" {
-		account = "the ServiceAccount " + t.ServiceAccount
+	if message, _ := cutGrant(t.Message); !t.toldBelow() {
+		t.wrapped("  ", message)
 	}
-	text := "writes with the rights of " + account
+	text := "writes as the ServiceAccount " + t.ServiceAccount
+	if t.ServiceAccount == "" {
+		text = "writes as the controller's default ServiceAccount"
+	}
 	if t.Created != "" {
 		text = "submitted " + t.since(t.Created) + "; " + text
 	}
 	t.wrapped("  ", text)
+}
+
+// hasChanged tells whether what is live is not what the controller has seen.
+func (t *StatusText) hasChanged() bool {
+	return slices.ContainsFunc(t.Resources, func(r ResourceView) bool {
+		return r.Health == "NotFound" || slices.ContainsFunc(r.fields, func(f plan.Field) bool { return f.Drift != "" })
+	})
+}
+
+// toldBelow tells whether the resources say what the message says.
+func (t *StatusText) toldBelow() bool {
+	return slices.ContainsFunc(t.Resources, func(r ResourceView) bool {
+		message, _ := cutGrant(r.Message)
+		return message != "" && strings.Contains(t.Message, message)
+	})
 }
 
 // since is how long ago a time of the view was.
@@ -108,17 +128,33 @@ func (t *StatusText) resources() {
 		rows = append(rows, []string{files.NameOf(r.id, t.Application.Namespace), r.Health, age, corrected, countsText(r.Counts)})
 	}
 	t.line("")
-	for i, line := range terminal.Aligned(rows) {
+	lines, fits := t.aligned(rows)
+	for i, line := range lines {
 		if i == 0 {
 			t.line(t.Palette.Paint(terminal.Bold, line))
 			continue
 		}
 		r := t.Resources[i-1]
 		t.line(t.Palette.Paint(healthStyle(r), line))
-		if r.Message != "" {
-			t.wrapped("  ! ", strings.TrimPrefix(r.Reason+": "+r.Message, ": "))
+		if !fits {
+			t.wrapped("    ", countsText(r.Counts))
+		}
+		if message, _ := cutGrant(r.Message); message != "" {
+			t.wrapped("  ! ", strings.TrimPrefix(r.Reason+": "+message, ": "))
 		}
 	}
+}
+
+// aligned is a table, without its last column where that does not fit.
+func (t *StatusText) aligned(rows [][]string) (lines []string, fits bool) {
+	lines = terminal.Aligned(rows)
+	if !slices.ContainsFunc(lines, func(line string) bool { return terminal.Length(line) > t.Width }) {
+		return lines, true
+	}
+	for i, row := range rows {
+		rows[i] = row[:len(row)-1]
+	}
+	return terminal.Aligned(rows), false
 }
 
 func healthStyle(r ResourceView) terminal.Style {
@@ -147,8 +183,12 @@ func (t *StatusText) addresses() {
 		return
 	}
 	t.title("Addresses")
+	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(t.services)) {
-		t.line("  " + terminal.Visible(name+"  "+t.services[name]))
+		rows = append(rows, []string{"  " + terminal.Visible(name), terminal.Visible(t.services[name])})
+	}
+	for _, line := range terminal.Aligned(rows) {
+		t.line(line)
 	}
 }
 
@@ -212,8 +252,12 @@ func (t *StatusText) events() {
 		return
 	}
 	t.title("Last events")
+	longest := 0
 	for _, event := range t.Events {
-		times := ""
+		longest = max(longest, len(t.since(event.Time)))
+	}
+	for _, event := range t.Events {
+		times, message := "", event.Message
 		if event.Count > 1 {
 			times = fmt.Sprintf(" (%d times)", event.Count)
 		}
@@ -221,7 +265,10 @@ func (t *StatusText) events() {
 		if event.Type == "Warning" {
 			sign = "!"
 		}
-		t.wrapped(fmt.Sprintf("  %s %8s  ", sign, t.since(event.Time)), event.Reason+times+": "+event.Message)
+		if strings.Contains(t.Message, message) {
+			message = "see above"
+		}
+		t.wrapped(fmt.Sprintf("  %s %*s  ", sign, longest, t.since(event.Time)), event.Reason+times+": "+message)
 	}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +31,8 @@ type StatusView struct {
 	// Next is what a person can do, if something is wrong.
 	Next []Advice `json:"next,omitempty" yaml:"next,omitempty"`
 
-	services map[string]string
+	services     map[string]string
+	notSubmitted bool // it is in a file only
 }
 
 // ResourceView is how one resource is.
@@ -68,6 +70,9 @@ func StatusOf(d files.Decision) StatusView {
 		Ready:       ready.Status, Reason: ready.Reason, Message: ready.Message,
 		Suspended: d.Spec.Suspend, ServiceAccount: d.Spec.ServiceAccountName,
 		Created: timeText(d.CreationTimestamp), Resources: []ResourceView{}, services: d.Status.Services,
+	}
+	if d.UID == "" && len(d.Status.Conditions) == 0 {
+		v.notSubmitted, v.Message = true, "it is in a file, and was not submitted yet"
 	}
 	recorded := map[manifest.ID]v1alpha1.ResourceStatus{}
 	for _, r := range d.Status.Resources {
@@ -138,6 +143,9 @@ func (r *ResourceView) look(e plan.Explanation, live map[string]any) {
 func (r *ResourceView) count(e plan.Explanation) {
 	if e.Missing {
 		r.fields = nil // that the object is not there says it all
+	}
+	if e.Change.Problem != nil { // an object that is not ours lacks our marks
+		r.fields = slices.DeleteFunc(slices.Clone(r.fields), isOwnMark)
 	}
 	for _, f := range e.Fields {
 		if isStatus(f) || isOwnMark(f) {

@@ -11,6 +11,7 @@ import (
 // TreeText writes a tree, names at the left and what is said of them in columns.
 type TreeText struct {
 	Palette terminal.Palette
+	Width   int
 	Now     time.Time
 	Out     *bytes.Buffer
 }
@@ -35,8 +36,10 @@ func (t *TreeText) Write(root *Branch) {
 		if b.message == "" {
 			continue
 		}
-		for _, line := range terminal.Wrap(terminal.Visible(b.message), terminal.PlainWidth-terminal.Length(lines[i].stem)-2) {
-			fmt.Fprintln(t.Out, lines[i].stem+t.Palette.Paint(terminal.Dim, "! "+line))
+		mark := "! "
+		for _, line := range terminal.Wrap(terminal.Visible(b.message), t.Width-terminal.Length(lines[i].stem)-2) {
+			fmt.Fprintln(t.Out, lines[i].stem+t.Palette.Paint(terminal.Dim, mark+line))
+			mark = "  "
 		}
 	}
 }

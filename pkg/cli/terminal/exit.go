@@ -11,6 +11,8 @@ import (
 const (
 	StatusDifferent = 1
 	StatusFailed    = 2
+	// StatusInterrupted is what shells make of an interrupt.
+	StatusInterrupted = 130
 )
 
 // Exit is an error that says with which status the program ends. Any other
@@ -19,6 +21,15 @@ type Exit struct {
 	Status int
 	// Err is what is still to be told; nil if the output has said it.
 	Err error
+}
+
+// Interrupted is the end of a command that somebody stopped; goesOn says what does
+// not end with it.
+func Interrupted(goesOn string) error {
+	if goesOn != "" {
+		goesOn = ": " + goesOn
+	}
+	return &Exit{Status: StatusInterrupted, Err: errors.New("interrupted" + goesOn)}
 }
 
 // Error implements error.

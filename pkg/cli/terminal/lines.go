@@ -3,9 +3,11 @@ package terminal
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/diff"
+	"golang.org/x/text/width"
 
 	"holdfast.dev/holdfast/pkg/delta"
 )
@@ -45,12 +47,12 @@ func changedLines(before, after string) []MarkedLine {
 
 // Wrap breaks a text into lines at spaces. A longer word stays whole, so that
 // it can be copied.
-func Wrap(text string, width int) []string {
+func Wrap(text string, columns int) []string {
 	var lines []string
 	for paragraph := range strings.Lines(text) {
 		line := ""
 		for _, word := range strings.Fields(paragraph) {
-			if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			if line != "" && Length(line)+1+Length(word) > columns {
 				lines = append(lines, line)
 				line = ""
 			}
@@ -90,5 +92,41 @@ func Aligned(rows [][]string) []string {
 	return lines
 }
 
-// Length is how many characters a text has.
-func Length(text string) int { return utf8.RuneCountInString(text) }
+// Length is how many columns a text takes on a terminal. Chinese, Japanese and Korean
+// characters and most emoji take two, accents of their own none (UAX #11).
+func Length(text string) int {
+	columns := 0
+	for _, r := range text {
+		columns += columnsOf(r)
+	}
+	return columns
+}
+
+func columnsOf(r rune) int {
+	switch {
+	case r < utf8.RuneSelf:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// Clip shortens a line to a number of columns.
+func Clip(line string, columns int) string {
+	if Length(line) <= columns {
+		return line
+	}
+	used := 0
+	for i, r := range line {
+		if used += columnsOf(r); used > columns-1 {
+			return line[:i] + "…"
+		}
+	}
+	return line
+}

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -22,8 +24,18 @@ func PrinterFor(output string) (Printer, error) {
 	case "json":
 		return PrintJSON, nil
 	default:
-		return nil, fmt.Errorf("there is no output format %q: -o takes yaml or json", output)
+		return nil, NoFormat(output, "yaml", "json")
 	}
+}
+
+// NoFormat refuses what -o was given, and names what it takes.
+func NoFormat(output string, formats ...string) error {
+	hint := suggest.DidYouMean(output, formats)
+	if hint == "" {
+		hint = ":"
+	}
+	last := len(formats) - 1
+	return fmt.Errorf("there is no output format %q%s -o takes %s or %s", output, hint, strings.Join(formats[:last], ", "), formats[last])
 }
 
 // PrintJSON prints values as JSON.

@@ -1,10 +1,13 @@
 package terminal
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/pkg/delta"
 )
@@ -95,4 +98,124 @@ func TestATextIsToldFromAMapThatReadsLikeIt(t *testing.T) {
 
 func TestWrap(t *testing.T) {
 	assert.Equal(t, []string{"one two", "three", "muchlongerthanthat", "x", "next"}, Wrap("one two three muchlongerthanthat x\nnext", 8))
+}
+
+func TestLengthIsInColumns(t *testing.T) {
+	for _, row := range []struct {
+		name, text string
+		want       int
+	}{
+		{"nothing", "", 0},
+		{"plain text", "web:1", 5},
+		{"accents in the letter", "éà", 2},
+		{"accents of their own", "e\u0301a\u0300", 2},
+		{"Chinese", "你好", 4},
+		{"Japanese of half the width", "ｱｲ", 2},
+		{"letters of full width", "ＡＢ", 4},
+		{"an emoji", "🚀", 2},
+		{"lines and arrows", "├─ → …", 6},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			assert.Equal(t, row.want, Length(row.text))
+		})
+	}
+}
+
+func TestClip(t *testing.T) {
+	for _, row := range []struct {
+		name, line string
+		columns    int
+		want       string
+	}{
+		{"what fits stays", "web  Current", 12, "web  Current"},
+		{"what does not is cut", "web  Current", 11, "web  Curre…"},
+		{"a character of two columns is not halved", "你好世界", 6, "你好…"},
+		{"one column is left for the sign", "你好", 3, "你…"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			got := Clip(row.line, row.columns)
+			assert.Equal(t, row.want, got)
+			assert.LessOrEqual(t, Length(got), row.columns)
+		})
+	}
+}
+
+func TestColumnsAreAlignedWhateverIsInThem(t *testing.T) {
+	assert.Equal(t, []string{
+		"NAME  HEALTH   AGE",
+		"你好  Current  3s",
+		"e\u0301     -        4d",
+	}, Aligned([][]string{{"NAME", "HEALTH", "AGE"}, {"你好", "Current", "3s"}, {"e\u0301", "-", "4d"}}))
+	assert.Empty(t, Aligned(nil))
+}
+
+func TestPlural(t *testing.T) {
+	for n, want := range map[int]string{0: "0 fields", 1: "1 field", 2: "2 fields"} {
+		assert.Equal(t, want, Plural(n, "field"))
+	}
+}
+
+func TestAgo(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, row := range []struct {
+		name string
+		past time.Duration
+		want string
+	}{
+		{"now", 0, "0s ago"},
+		{"seconds", 3 * time.Second, "3s ago"},
+		{"minutes and seconds, as long as both matter", 5*time.Minute + 46*time.Second, "5m46s ago"},
+		{"hours", 18 * time.Hour, "18h ago"},
+		{"days", 4 * 24 * time.Hour, "4d ago"},
+		{"a clock that is behind the server's", -2 * time.Second, "0s ago"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			assert.Equal(t, row.want, Ago(now, now.Add(-row.past)))
+		})
+	}
+}
+
+func TestColoursAreForTerminals(t *testing.T) {
+	streams := Streams{Out: &strings.Builder{}, Getenv: func(string) string { return "" }}
+	for color, want := range map[string]string{
+		"auto": "text", "never": "text", "always": "\x1b[31mtext\x1b[0m",
+	} {
+		palette, err := PaletteFor(color, streams)
+		require.NoError(t, err)
+		assert.Equal(t, want, palette.Paint(Red, "text"), color)
+		assert.Equal(t, "text", palette.Paint(Plain, "text"), color)
+		assert.Empty(t, palette.Paint(Red, ""), color)
+	}
+	_, err := PaletteFor("Always", streams)
+	assert.EqualError(t, err, `there is no colour mode "Always": --color takes auto, always or never`)
+}
+
+func TestNoFormat(t *testing.T) {
+	assert.EqualError(t, NoFormat("yml", "yaml", "json"), `there is no output format "yml": did you mean yaml? -o takes yaml or json`)
+	assert.EqualError(t, NoFormat("table", "yaml", "json", "name"), `there is no output format "table": -o takes yaml, json or name`)
+}
+
+func TestFinishTellsErrorsAndTheStatus(t *testing.T) {
+	two := errors.Join(errors.New("a.yaml: one"), errors.New("b.yaml: two: see `holdfast plan`"))
+	for _, row := range []struct {
+		name   string
+		err    error
+		status int
+		want   string
+	}{
+		{"nothing is wrong", nil, 0, ""},
+		{"several errors are several lines, and commands are called as this one is", two, 2, "error: a.yaml: one\nerror: b.yaml: two: see `kubectl holdfast plan`\n"},
+		{"what the output has said is not told again", &Exit{Status: StatusDifferent}, 1, ""},
+		{"not ready in time", &Exit{Status: StatusDifferent, Err: errors.New("late")}, 1, "error: late\n"},
+		{"interrupted", Interrupted(""), 130, "error: interrupted\n"},
+		{"interrupted, and something goes on", Interrupted("it goes on"), 130, "error: interrupted: it goes on\n"},
+		{"a command line that cannot be understood", &UsageError{Command: "holdfast get", Err: errors.New("what?")}, 2, "error: what?\nSee 'holdfast get --help'.\n"},
+		{"nothing that acts on a terminal", errors.New("\x1b[2Jgone"), 2, "error: \\x1b[2Jgone\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var told strings.Builder
+			assert.Equal(t, row.status, Finish(row.err, "kubectl holdfast", &told))
+			assert.Equal(t, row.want, told.String())
+		})
+	}
 }

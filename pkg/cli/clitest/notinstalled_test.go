@@ -1,0 +1,60 @@
+package clitest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/cli"
+)
+
+// A cluster without Holdfast: every command says so, and install puts an end to it.
+func TestWithoutHoldfast(t *testing.T) {
+	c, err := testcluster.Start(t.Context(), testcluster.Options{})
+	require.NoError(t, err)
+	t.Cleanup(c.Stop)
+	t.Setenv("KUBECONFIG", c.Kubeconfig())
+	run := func(args ...string) (status int, stdout, stderr string) {
+		var out, messages bytes.Buffer
+		status = cli.Main(t.Context(), append([]string{"holdfast"}, args...), cli.Streams{
+			In: strings.NewReader(""), Out: &out, Err: &messages, Getenv: os.Getenv, Now: time.Now,
+		})
+		return status, out.String(), messages.String()
+	}
+	file := filepath.Join(t.TempDir(), "application.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(
+		"{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: web}, spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}]}}"), 0o600))
+	commands := [][]string{
+		{"get"}, {"get", "web"}, {"get", "-A"}, {"status", "web"}, {"explain", "web", "cm/web"}, {"tree", "web"}, {"plan", "web"}, {"diff", "web"},
+		{"suspend", "web"}, {"resume", "web"}, {"reconcile", "web"}, {"delete", "web", "--yes"},
+		{"submit", "-f", file}, {"submit", "-f", file, "--dry-run=server"}, {"diff", "-f", file, "--cluster"},
+	}
+	for _, args := range commands {
+		status, stdout, stderr := run(args...)
+		assert.Equal(t, 2, status, args)
+		assert.Empty(t, stdout, args)
+		assert.Equal(t, "error: the API server does not serve Applications: is Holdfast installed? See `holdfast install --help`\n", stderr, args)
+	}
+	status, stdout, _ := run("version")
+	assert.Equal(t, 0, status)
+	assert.Contains(t, stdout, "no Applications: Holdfast is not installed")
+
+	status, _, stderr := run("install", "--as", "nobody")
+	assert.Equal(t, 2, status)
+	assert.Contains(t, stderr, "installing takes the rights of an administrator: ")
+	status, stdout, stderr = run("install")
+	require.Equal(t, 0, status, stderr)
+	assert.Contains(t, stdout, "CustomResourceDefinition applications.holdfast.dev applied\n")
+	status, _, stderr = run("get")
+	assert.Equal(t, 0, status)
+	assert.Equal(t, "There are no Applications in the namespace default.\n", stderr)
+	status, _, _ = run("diff", "-f", file, "--cluster")
+	assert.Equal(t, 1, status)
+}

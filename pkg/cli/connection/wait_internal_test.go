@@ -1,0 +1,56 @@
+package connection
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+)
+
+func TestWaitingEnds(t *testing.T) {
+	ready := metav1.Condition{Type: "Ready", Status: "True", Reason: "Ready", Message: "all is well"}
+	progressing := metav1.Condition{Type: "Ready", Status: "False", Reason: "Progressing", Message: "a: in progress"}
+	forbidden := metav1.Condition{Type: "Ready", Status: "False", Reason: "Forbidden", Message: "no"}
+	stalled := metav1.Condition{Type: "Stalled", Status: "True", Reason: "Forbidden"}
+	suspended := metav1.Condition{Type: "Ready", Status: "False", Reason: "Suspended", Message: "unset it"}
+	for _, row := range []struct {
+		name       string
+		observed   int64
+		conditions []metav1.Condition
+		done       bool
+		err, shown string
+	}{
+		{"what is on record of an older version is not shown, and ends nothing", 1, []metav1.Condition{ready, stalled}, false, "", ""},
+		{"while it progresses it goes on", 2, []metav1.Condition{progressing}, false, "", "ConfigMap r0  InProgress\n"},
+		{"when it is ready", 2, []metav1.Condition{ready}, true, "", "ConfigMap r0  InProgress\nready: all is well\n"},
+		{"when only a user can help", 2, []metav1.Condition{forbidden, stalled}, true, "shop/web is not ready, and waiting does not help: Forbidden: no", "ConfigMap r0  InProgress\n"},
+		{"when it is suspended", 2, []metav1.Condition{suspended}, true, "shop/web is not ready, and waiting does not help: Suspended: unset it", "ConfigMap r0  InProgress\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var out bytes.Buffer
+			w := &readyWait{shown: NewProgress(terminal.Streams{Err: &out, Getenv: func(string) string { return "" }}), namespace: "shop", name: "web"}
+			app := states("InProgress")
+			app.Generation, app.Status.ObservedGeneration, app.Status.Conditions = 2, row.observed, row.conditions
+			done, err := w.visit(app)
+			assert.Equal(t, row.done, done)
+			assert.Equal(t, row.shown, out.String())
+			if row.err == "" {
+				require.NoError(t, err)
+				return
+			}
+			var exit *terminal.Exit
+			require.ErrorAs(t, err, &exit)
+			assert.Equal(t, terminal.StatusDifferent, exit.Status)
+			require.EqualError(t, err, row.err)
+		})
+	}
+	w := &readyWait{namespace: "shop", name: "web", last: ReadyIn(&v1alpha1.Application{})}
+	_, err := w.visit(nil)
+	require.EqualError(t, err, "shop/web was deleted while it was waited for")
+	require.EqualError(t, w.late(), "shop/web is not ready: Waiting: the controller has not looked at it yet. `holdfast status web -n shop` says more")
+}

@@ -1,0 +1,66 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// InputFlags give values to the inputs of a template.
+type InputFlags struct {
+	pairs []string
+	file  string
+}
+
+// Add adds --input and --inputs.
+func (f *InputFlags) Add(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.pairs, "input", nil, "`NAME=VALUE` of an input of the template, read as the type of the input; may be given several times")
+	flags.StringVar(&f.file, "inputs", "", "`FILE` with a map of inputs; --input wins over it")
+}
+
+// Given tells whether any value is given.
+func (f InputFlags) Given() bool { return len(f.pairs) > 0 || f.file != "" }
+
+// Texts are the values of --input by name, as they were typed. No message has one
+// of them: it may be secret.
+func (f InputFlags) Texts() (map[string]string, error) {
+	texts := make(map[string]string, len(f.pairs))
+	for _, pair := range f.pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, errors.New("--input takes NAME=VALUE, and one has no name or no '='")
+		}
+		if _, twice := texts[name]; twice {
+			return nil, fmt.Errorf("--input gives %q twice: keep one of them", name)
+		}
+		texts[name] = value
+	}
+	return texts, nil
+}
+
+// Values reads the file of --inputs.
+func (f InputFlags) Values() (map[string]any, error) {
+	if f.file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(f.file)
+	if err != nil {
+		return nil, Unreadable(f.file, err)
+	}
+	documents, err := manifest.Read(f.file, data)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]any{}
+	for _, document := range documents {
+		for name, value := range document.Value {
+			values[name] = value
+		}
+	}
+	return values, nil
+}

@@ -1,0 +1,76 @@
+package files
+
+import (
+	"errors"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// placed is a manifest, and where it is written.
+type placed struct {
+	manifest.Document
+
+	at    manifest.Path
+	value map[string]any
+}
+
+// Normalized reads documents as the manifests of an Application; one that is an
+// Application itself stands for its manifests. Each mistake has its place.
+func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
+	var all []placed
+	var faults []error
+	for _, document := range documents {
+		found, err := manifestsIn(document)
+		all = append(all, found...)
+		if err != nil {
+			faults = append(faults, err)
+		}
+	}
+	raw := make([]map[string]any, len(all))
+	for i, one := range all {
+		raw[i] = one.value
+	}
+	objects, _, err := manifest.Normalize(raw, manifest.Options{Scopes: manifest.BuiltinScopes()})
+	for _, fault := range terminal.Each(err) {
+		var of *manifest.Fault
+		if errors.As(fault, &of) && of.Position < len(all) {
+			one := all[of.Position]
+			fault = FaultAt(one.Document, append(one.at, of.Path...), fault.Error())
+		}
+		if fault != nil {
+			faults = append(faults, fault)
+		}
+	}
+	return objects, errors.Join(faults...)
+}
+
+func manifestsIn(document manifest.Document) ([]placed, error) {
+	if !ofApplication(document.Value) {
+		return []placed{{document, nil, document.Value}}, nil
+	}
+	if err := checkApplication(document); err != nil {
+		return nil, err
+	}
+	spec, _ := document.Value["spec"].(map[string]any)
+	for _, field := range []string{"tosca", "csar"} {
+		if spec[field] != nil {
+			return nil, FaultAt(document, manifest.Path{"spec", field}, "spec."+field+" has a template in place of manifests: `holdfast translate` prints what it becomes")
+		}
+	}
+	list, _ := spec["manifest"].([]any)
+	found := make([]placed, len(list))
+	for i, item := range list {
+		value, _ := item.(map[string]any)
+		found[i] = placed{document, manifest.Path{"spec", "manifest", i}, value}
+	}
+	return found, nil
+}
+
+// ofApplication tells whether a document is an Application, of any version.
+func ofApplication(content map[string]any) bool {
+	group, _, _ := strings.Cut(text(content, "apiVersion"), "/")
+	return group == v1alpha1.GroupVersion.Group && text(content, "kind") == v1alpha1.Kind
+}

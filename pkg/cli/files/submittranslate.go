@@ -1,0 +1,126 @@
+package files
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/source"
+	"holdfast.dev/holdfast/pkg/tosca"
+)
+
+// Translate translates a template or archive as the controller will, so that its
+// mistakes are told before anything is sent. note says of what only the controller
+// can find that it is not looked at here. A reader is nil where there is no
+// cluster.
+func (s *Submission) Translate(ctx context.Context, reader source.Reader) (note string, err error) {
+	if !source.Used(s.App) {
+		return "", nil
+	}
+	if url := sourceURL(s.App); url != "" {
+		return url + " is fetched and translated by the controller: nothing of it is checked here", nil
+	}
+	material, problem := source.Gather(ctx, s.App, submittedReader{s, reader}, noFetcher{}, nil)
+	if problem == nil {
+		s.template.describe(material)
+		s.made = source.Translate(ctx, material, noFetcher{}, nil)
+		problem = s.made.Problem
+	}
+	switch {
+	case problem == nil:
+		return "", s.setInputs(ctx, material)
+	case problem.Reason == v1alpha1.ReasonTranslationFailed:
+		return "", s.mistakes(problem)
+	default:
+		s.made = nil
+		return "the template is translated by the controller, and not checked here: " + problem.Error(), nil
+	}
+}
+
+func sourceURL(app *v1alpha1.Application) string {
+	if app.Spec.Tosca != nil {
+		return app.Spec.Tosca.URL
+	}
+	return app.Spec.CSAR.URL
+}
+
+// describe has messages name the file, and values read as the inputs want them.
+func (t templateFile) describe(m *source.Material) {
+	if t.name == "" {
+		return
+	}
+	m.Name = t.name
+	for name, text := range t.texts {
+		m.Inputs[name] = hooks.Input{Text: &text}
+	}
+}
+
+// mistakes are those of a template, each where it is: in the file of the
+// template, or in that of the Application.
+func (s *Submission) mistakes(problem *plan.Problem) error {
+	if s.template.name == "" {
+		return refusal(s.whole, problem, Subject{Application: s.App}.SourceFaults(&plan.Source{Problem: problem}))
+	}
+	var all []error
+	for line := range strings.SplitSeq(problem.Error(), "\n") {
+		all = append(all, fmt.Errorf("%s: %s", problem.Reason, line))
+	}
+	return errors.Join(all...)
+}
+
+// setInputs sends the values of --input as the types of their inputs read them.
+func (s *Submission) setInputs(ctx context.Context, m *source.Material) error {
+	if len(s.template.texts) == 0 {
+		return nil
+	}
+	texts := make(map[string]tosca.Input, len(s.template.texts))
+	for name, text := range s.template.texts {
+		texts[name] = tosca.TextInput(text, true)
+	}
+	read, err := tosca.Validate(ctx, tosca.Source{Name: m.Name, Data: m.Data}, texts, tosca.Options{})
+	if err != nil {
+		return err
+	}
+	for _, field := range []string{"tosca", "csar"} {
+		value, _, _ := unstructured.NestedFieldNoCopy(s.Content, "spec", field, "inputs")
+		inputs, _ := value.(map[string]any)
+		for name := range inputs {
+			if typed, has := read.Inputs[name]; has {
+				inputs[name] = typed
+			}
+		}
+	}
+	namespace := s.App.Namespace
+	if err := s.decode(); err != nil {
+		return err
+	}
+	s.App.Namespace = namespace
+	return nil
+}
+
+// submittedReader finds the archive that is about to be sent, and everything else
+// in the cluster.
+type submittedReader struct {
+	*Submission
+
+	cluster source.Reader
+}
+
+// Read implements source.Reader.
+func (r submittedReader) Read(ctx context.Context, kind, name string) (map[string]any, *plan.Problem) {
+	switch {
+	case kind == "ConfigMap" && r.Archive != nil && name == ArchiveName(r.Name, r.Archive):
+		return map[string]any{"binaryData": map[string]any{ArchiveKey: base64.StdEncoding.EncodeToString(r.Archive)}}, nil
+	case r.cluster == nil:
+		return nil, &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: kind + " " + name + " is in the cluster, which is not asked"}
+	default:
+		return r.cluster.Read(ctx, kind, name)
+	}
+}

@@ -1,0 +1,226 @@
+package report
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// palette is what --color asks for.
+func palette(t *testing.T, color string) terminal.Palette {
+	t.Helper()
+	p, err := terminal.PaletteFor(color, terminal.Streams{})
+	require.NoError(t, err)
+	return p
+}
+
+// field is a free field that somebody wrote a minute ago.
+func field(parent, name, value, manager string) plan.Field {
+	return plan.Field{
+		Path: parent + "." + name, Parent: parent, State: plan.FieldFree, Live: delta.Some(value),
+		Writer: plan.Writer{Manager: manager, At: now.Add(-time.Minute)}, Why: "free: nobody named it",
+	}
+}
+
+// explanation is what explain prints of fields on a terminal.
+func explanation(t *testing.T, columns int, color string, change func(*Explanation), fields ...plan.Field) string {
+	t.Helper()
+	var out bytes.Buffer
+	e := &Explanation{
+		Explanation: plan.Explanation{
+			ID: manifest.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}, Change: plan.Change{APIVersion: "v1"}, Fields: fields, Desired: true,
+		},
+		Namespace: "shop", Application: "web", Palette: palette(t, color), Width: columns, Now: now, Out: &out,
+	}
+	if change != nil {
+		change(e)
+	}
+	e.Write()
+	return out.String()
+}
+
+// lineWith is the line that has a text.
+func lineWith(t *testing.T, text, part string) string {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, part) {
+			return strings.TrimSuffix(line, "\n")
+		}
+	}
+	require.Fail(t, "there is no line with "+part, text)
+	return ""
+}
+
+func TestTheWritersAreInOneColumn(t *testing.T) {
+	fields := []plan.Field{
+		field("data", "mode", "live", "kubectl"), field("data", "greeting", "你好，世界", "kubectl"),
+		field("data", "accent", "e\u0301", "kubectl"), field("data", "emoji", "🚀", "kubectl"),
+	}
+	for _, row := range []struct {
+		name          string
+		columns, ends int
+	}{
+		{"80 columns", 80, 80},
+		{"100 columns", 100, 100},
+		{"where a terminal is very wide, the writer stays near its field", 250, writerEnd},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			text := explanation(t, row.columns, "never", nil, fields...)
+			for _, name := range []string{"mode: ", "greeting: ", "accent: ", "emoji: "} {
+				line := lineWith(t, text, name)
+				assert.True(t, strings.HasSuffix(line, "  kubectl, 60s ago"), line)
+				assert.Equal(t, row.ends, terminal.Length(line), line)
+			}
+		})
+	}
+}
+
+func TestWhatDoesNotFitGoesBelow(t *testing.T) {
+	long := field("data", "text", strings.Repeat("x", 50), "a-manager-with-a-name")
+	text := explanation(t, 80, "never", nil, long)
+	assert.Contains(t, text, "\n    free      text: "+strings.Repeat("x", 50)+"\n                written by a-manager-with-a-name, 60s ago\n")
+	long.Live = delta.Some(strings.Repeat("x", 75))
+	text = explanation(t, 80, "never", nil, long)
+	assert.Contains(t, text, "\n    free      text:\n                "+strings.Repeat("x", 75)+"\n", "a word is never broken")
+	long.Live = delta.Some("1\n2\n3\n4\n5\n6\n7\n8\n")
+	text = explanation(t, 80, "never", nil, long)
+	assert.Contains(t, text, "\n                6\n                … 2 more lines\n")
+	text = explanation(t, 80, "never", func(e *Explanation) { e.Detailed = true }, long)
+	assert.Contains(t, text, "\n                8\n", "whoever asks for one field gets all of it")
+}
+
+func TestWhyAFieldIsFreeIsSaidOnce(t *testing.T) {
+	fields := []plan.Field{field("data", "a", "1", ""), field("data", "b", "2", ""), field("data", "c", "3", "")}
+	assert.NotContains(t, explanation(t, 80, "never", nil, fields...), "nobody named it")
+	text := explanation(t, 80, "never", func(e *Explanation) { e.Detailed = true }, fields...)
+	assert.Equal(t, 1, strings.Count(text, "nobody named it"), text)
+	for i := range fields {
+		fields[i].State, fields[i].Drift, fields[i].Corrected = plan.FieldHeld, delta.Changed, true
+		fields[i].Why = "drift: it is corrected"
+	}
+	assert.Equal(t, 3, strings.Count(explanation(t, 80, "never", nil, fields...), "drift: it is corrected"), "drift is about one field")
+}
+
+func TestOfAnObjectThatIsNotThereOneThingIsSaid(t *testing.T) {
+	learned := plan.Field{Path: "spec.paused", Parent: "spec", State: plan.FieldLearned, Why: "not known yet"}
+	held := plan.Field{Path: "spec.mode", Parent: "spec", State: plan.FieldHeld, Desired: delta.Some("live"), Drift: delta.Missing, Corrected: true, Why: "drift: it is created"}
+	missing := func(e *Explanation) { e.Missing = true }
+	assert.Contains(t, explanation(t, 80, "never", missing, learned, held), "\n! drift: it is created\n")
+	assert.Contains(t, explanation(t, 80, "never", missing), "\n! the object is not there\n")
+	blocked := explanation(t, 80, "never", func(e *Explanation) {
+		e.Missing = true
+		e.Change.Problem = &plan.Problem{Reason: "KindUnknown", Message: strings.Repeat("word ", 30)}
+	}, held)
+	assert.NotContains(t, blocked, "drift: it is created")
+	assert.Contains(t, blocked, "\n! KindUnknown: word ")
+	for line := range strings.Lines(blocked) {
+		assert.LessOrEqual(t, terminal.Length(strings.TrimSpace(line)), 80)
+	}
+}
+
+// escapes are what a palette adds.
+var escapes = regexp.MustCompile("\x1b\\[\\d+m")
+
+func TestColoursAddNothingToTheWords(t *testing.T) {
+	drifted := field("data", "mode", "test", "kubectl")
+	drifted.State, drifted.Desired, drifted.Drift, drifted.Why = plan.FieldHeld, delta.Some("live"), delta.Changed, "drift: not corrected"
+	contested := drifted
+	contested.Path, contested.State = "data.contested", plan.FieldContested
+	several := drifted
+	several.Path, several.Live, several.Desired = "data.several", delta.Some("a\nb\n"), delta.Some("a\nc\n")
+	fields := []plan.Field{field("data", "free", "1", "kubectl"), drifted, contested, several}
+	plain := explanation(t, 80, "never", nil, fields...)
+	painted := explanation(t, 80, "always", nil, fields...)
+	assert.NotContains(t, plain, "\x1b")
+	assert.NotEqual(t, plain, painted)
+	assert.Equal(t, plain, escapes.ReplaceAllString(painted, ""))
+}
+
+func TestFieldsAt(t *testing.T) {
+	fields := []plan.Field{
+		{Path: "spec.replicas"},
+		{Path: "spec.template.spec.containers[name=web].image"},
+		{Path: "spec.template.spec.containers[name=proxy].image"},
+		{Path: "metadata.annotations['example.com/a']"},
+		{Path: "spec.selector"},
+	}
+	for _, row := range []struct {
+		name, path string
+		want       []string
+		refused    string
+	}{
+		{"all", "", []string{"spec.replicas", "spec.template.spec.containers[name=web].image", "spec.template.spec.containers[name=proxy].image", "metadata.annotations['example.com/a']", "spec.selector"}, ""},
+		{"one, and a dot before it", ".spec.replicas", []string{"spec.replicas"}, ""},
+		{"that of every element", "spec.template.spec.containers.image", []string{"spec.template.spec.containers[name=web].image", "spec.template.spec.containers[name=proxy].image"}, ""},
+		{"that of one element", "spec.template.spec.containers[name=proxy]", []string{"spec.template.spec.containers[name=proxy].image"}, ""},
+		{"a quoted key", "metadata.annotations['example.com/a']", []string{"metadata.annotations['example.com/a']"}, ""},
+		{"one that lies in a field", "spec.selector.matchLabels", []string{"spec.selector"}, ""},
+		{"a mistyped one", "spec.replcas", nil, "there is no field spec.replcas, neither desired nor live: did you mean spec.replicas?"},
+		{"an element that is not there", "spec.template.spec.containers[name=wbe].image", nil, "there is no field spec.template.spec.containers[name=wbe].image, neither desired nor live: did you mean spec.template.spec.containers.image?"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			found, err := FieldsAt(fields, row.path)
+			if row.refused != "" {
+				assert.EqualError(t, err, row.refused)
+				return
+			}
+			require.NoError(t, err)
+			var paths []string
+			for _, f := range found {
+				paths = append(paths, f.Path)
+			}
+			assert.Equal(t, row.want, paths)
+		})
+	}
+}
+
+func TestCount(t *testing.T) {
+	for _, row := range []struct {
+		want    string
+		differs bool
+		did     map[verb]int
+		fields  int
+	}{
+		{"Plan: nothing to do", false, nil, 0},
+		{"Plan: nothing to do, 2 unchanged", false, map[verb]int{unchanged: 2}, 0},
+		{"Plan: 1 to create", true, map[verb]int{create: 1}, 0},
+		{"Plan: 1 to correct (1 field), 1 unchanged", true, map[verb]int{correct: 1, unchanged: 1}, 1},
+		{"Plan: 2 to correct (3 fields), 1 to orphan, 1 to delete, 1 blocked", true, map[verb]int{correct: 2, orphan: 1, remove: 1, blocked: 1}, 3},
+	} {
+		c := count{resources: row.did, fields: row.fields}
+		assert.Equal(t, row.want, c.String())
+		assert.Equal(t, row.differs, c.Differs(), row.want)
+	}
+}
+
+func TestTreesAreAlignedAndMessagesStandBelow(t *testing.T) {
+	at := func(ago time.Duration) time.Time { return now.Add(-ago) }
+	tree := &Branch{name: "Application shop/web", health: "Not ready: Unhealthy", created: at(time.Hour), children: []*Branch{
+		{name: "Service web", health: "Current", created: at(time.Minute)},
+		{name: "Deployment web", health: "Failed", created: at(time.Minute), message: "word " + strings.Repeat("more ", 16), children: []*Branch{
+			{name: "ReplicaSet web-1", health: "InProgress", message: "Available: 0/2"},
+		}},
+	}}
+	var out bytes.Buffer
+	(&TreeText{Palette: palette(t, "never"), Width: 60, Now: now, Out: &out}).Write(tree)
+	assert.Equal(t, `Application shop/web    Not ready: Unhealthy  60m
+├─ Service web          Current               60s
+└─ Deployment web       Failed                60s
+   │ ! word more more more more more more more more more
+   │   more more more more more more more
+   └─ ReplicaSet web-1  InProgress            -
+        ! Available: 0/2
+`, out.String())
+}

@@ -1,0 +1,220 @@
+package report
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// statusText is what status prints of a view.
+func statusText(t *testing.T, columns int, v StatusView) string {
+	t.Helper()
+	v.Application = plan.ViewOwner{Namespace: "shop", Name: "web"}
+	var out bytes.Buffer
+	s := &StatusText{StatusView: v, Palette: palette(t, "never"), Width: columns, Now: now, Out: &out}
+	s.Write()
+	return out.String()
+}
+
+// resource is one of a view.
+func resource(kind, name string, change func(*ResourceView)) ResourceView {
+	r := ResourceView{
+		id: manifest.ID{Kind: kind, Namespace: "shop", Name: name}, Health: "Current",
+		Created: now.Add(-time.Hour).Format(time.RFC3339), Counts: map[plan.FieldState]int{plan.FieldHeld: 1},
+	}
+	if change != nil {
+		change(&r)
+	}
+	return r
+}
+
+func TestTheTableFitsTheTerminal(t *testing.T) {
+	counts := map[plan.FieldState]int{plan.FieldHeld: 12, plan.FieldLearned: 3, plan.FieldAccepted: 2, plan.FieldFree: 40}
+	v := StatusView{Ready: "True", Message: "all is well", Resources: []ResourceView{
+		resource("Service", "web", nil),
+		resource("Deployment", "a-name-as-people-give-them", func(r *ResourceView) { r.Counts = counts }),
+	}}
+	assert.Contains(t, statusText(t, 110, v), `
+RESOURCE                               HEALTH   AGE  CORRECTED  FIELDS
+Service web                            Current  60m  never      1 held
+Deployment a-name-as-people-give-them  Current  60m  never      12 held, 3 learned, 2 accepted, 40 free
+`)
+	assert.Contains(t, statusText(t, 80, v), `
+RESOURCE                               HEALTH   AGE  CORRECTED
+Service web                            Current  60m  never
+    1 held
+Deployment a-name-as-people-give-them  Current  60m  never
+    12 held, 3 learned, 2 accepted, 40 free
+`)
+}
+
+func TestWhatIsWrongIsSaidOnce(t *testing.T) {
+	const message = "may not create ConfigMap shop/a: forbidden"
+	const command = "kubectl create rolebinding applier -n shop --clusterrole=edit --serviceaccount=shop:applier"
+	v := StatusView{
+		Ready: "False", Reason: v1alpha1.ReasonForbidden, Message: message + grantMark + command,
+		Resources: []ResourceView{resource("ConfigMap", "a", func(r *ResourceView) {
+			r.Health, r.Reason, r.Message = "NotFound", v1alpha1.ReasonForbidden, message+grantMark+command
+		})},
+		Events: []EventView{
+			{Time: now.Add(-time.Second).Format(time.RFC3339), Type: "Warning", Reason: "Forbidden", Message: message + grantMark + command, Count: 3},
+			{Time: now.Add(-400 * time.Second).Format(time.RFC3339), Type: "Normal", Reason: "Created", Message: "created it", Count: 1},
+		},
+	}
+	text := statusText(t, 80, v)
+	assert.Equal(t, 1, strings.Count(text, "may not create"), text)
+	assert.NotContains(t, text, "rolebinding", "the command is for what to do")
+	assert.Contains(t, text, "\n  ! Forbidden: "+message+"\n")
+	assert.Contains(t, text, "\n  !    1s ago  Forbidden (3 times): see above\n    6m40s ago  Created: created it\n", "times are in one column")
+
+	v.Resources[0].Message, v.Events = "something else", nil
+	text = statusText(t, 200, v)
+	assert.Contains(t, text, "\n  "+message+"\n", "what no resource says, the headline says")
+}
+
+func TestReadyIsWhatTheControllerSaw(t *testing.T) {
+	drifted := plan.Field{Path: "data.mode", State: plan.FieldHeld, Drift: delta.Changed, Live: delta.Some("a"), Desired: delta.Some("b")}
+	for _, row := range []struct {
+		name, want string
+		resource   ResourceView
+	}{
+		{"and so it is", "  = ready\n", resource("ConfigMap", "a", nil)},
+		{"a field has drifted since", "  ~ ready when the controller looked last, and changed since\n", resource("ConfigMap", "a", func(r *ResourceView) { r.fields = []plan.Field{drifted} })},
+		{"an object has gone since", "  ~ ready when the controller looked last, and changed since\n", resource("ConfigMap", "a", func(r *ResourceView) { r.Health = "NotFound" })},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			assert.Contains(t, statusText(t, 80, StatusView{Ready: "True", Resources: []ResourceView{row.resource}}), row.want)
+		})
+	}
+}
+
+func TestWhoWritesIsNamed(t *testing.T) {
+	assert.Contains(t, statusText(t, 80, StatusView{}), "\n  writes as the controller's default ServiceAccount\n")
+	assert.Contains(t, statusText(t, 80, StatusView{ServiceAccount: "default", Created: now.Add(-time.Minute).Format(time.RFC3339)}),
+		"\n  submitted 60s ago; writes as the ServiceAccount default\n")
+}
+
+// deciding is an Application of the cluster for which a controller has found a
+// reason.
+func deciding(name string) files.Decision {
+	app := &v1alpha1.Application{}
+	app.Name, app.Namespace, app.UID = name, "shop", "uid"
+	return files.Decision{Subject: files.Subject{Application: app}, Plan: &plan.Plan{}}
+}
+
+// Every reason for which an Application is not ready leads somewhere; of those that
+// are left out the resources or fields do, or there is nothing to do.
+func TestForEveryReasonThereIsSomethingToDo(t *testing.T) {
+	nothing := map[string]bool{
+		v1alpha1.ReasonReady: true, v1alpha1.ReasonRendered: true, v1alpha1.ReasonHeld: true, v1alpha1.ReasonHealthy: true, v1alpha1.ReasonCompleted: true,
+		v1alpha1.ReasonSuspended: true, v1alpha1.ReasonDeleting: true, v1alpha1.ReasonShuttingDown: true, // of the spec and the deletion
+		v1alpha1.ReasonProgressing: true, v1alpha1.ReasonUnhealthy: true, v1alpha1.ReasonContested: true, // of resources and fields
+	}
+	reasons := reasonsOfTheAPI(t)
+	require.Greater(t, len(reasons), 25)
+	for _, reason := range reasons {
+		next := Advise(deciding("web"), StatusView{Ready: "False", Reason: reason}, "kubectl holdfast")
+		if nothing[reason] {
+			assert.Empty(t, next, reason)
+			continue
+		}
+		require.Len(t, next, 1, reason)
+		assert.NotEmpty(t, next[0].Text, reason)
+		if command := next[0].Command; strings.Contains(command, "holdfast") {
+			assert.True(t, strings.HasPrefix(command, "kubectl holdfast "), command)
+		}
+	}
+}
+
+// reasonsOfTheAPI are the values of the constants Reason… in conditions.go.
+func reasonsOfTheAPI(t *testing.T) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1alpha1/conditions.go", nil, 0)
+	require.NoError(t, err)
+	var reasons []string
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
+			return true
+		}
+		value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		require.NoError(t, err)
+		reasons = append(reasons, value)
+		return true
+	})
+	return reasons
+}
+
+func TestAdvice(t *testing.T) {
+	contested := plan.Field{Path: "spec.template.spec.containers[name=web].image", State: plan.FieldContested, Drift: delta.Changed, Writer: plan.Writer{Manager: "rival"}}
+	lasting := plan.Field{Path: "data.a", State: plan.FieldHeld, Drift: delta.Changed, Corrected: true}
+	dropped := plan.Field{Path: "spec.replcas", State: plan.FieldAccepted, Desired: delta.Some(int64(2))}
+	grant := func(name string) ResourceView {
+		return resource("ConfigMap", name, func(r *ResourceView) { r.Message = "may not create it" + grantMark + "kubectl create rolebinding x" })
+	}
+	for _, row := range []struct {
+		name string
+		view StatusView
+		want []Advice
+	}{
+		{"nothing is wrong", StatusView{Ready: "True", Resources: []ResourceView{resource("Service", "web", nil)}}, nil},
+		{
+			"the controller has not looked", StatusView{Ready: "Unknown", Reason: v1alpha1.ReasonWaiting},
+			[]Advice{{"if this lasts, the controller does not run. Look for its Pods", "kubectl get pods -n holdfast-system"}},
+		},
+		{
+			"rights are missing for two of a kind", StatusView{Ready: "False", Reason: v1alpha1.ReasonForbidden, Resources: []ResourceView{grant("a"), grant("b")}},
+			[]Advice{{"let the ServiceAccount write ConfigMap a and the like; it is tried again by itself", "kubectl create rolebinding x"}},
+		},
+		{
+			"a resource is not healthy", StatusView{Ready: "False", Reason: v1alpha1.ReasonUnhealthy, Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.Health = "Failed" })}},
+			[]Advice{{"see why Deployment web is not healthy", "kubectl describe deployment web -n shop"}},
+		},
+		{
+			"somebody fights, and a path has signs of the shell in it", StatusView{Ready: "False", Reason: v1alpha1.ReasonContested, Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.fields = []plan.Field{contested} })}},
+			[]Advice{{
+				"let rival leave spec.template.spec.containers[name=web].image alone, or leave it out of the observer schema, which frees it",
+				"holdfast explain web deployment/web 'spec.template.spec.containers[name=web].image' -n shop",
+			}},
+		},
+		{
+			"drift that nobody corrects", StatusView{Ready: "True", Resources: []ResourceView{resource("ConfigMap", "a", func(r *ResourceView) { r.fields = []plan.Field{lasting, lasting} })}},
+			[]Advice{{"drift that lasts means that the controller does not run, or cannot write", "holdfast explain web configmap/a data.a -n shop"}},
+		},
+		{
+			"a field that the API server drops", StatusView{Ready: "True", Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.fields = []plan.Field{dropped} })}},
+			[]Advice{{"is spec.replcas spelled right? The API server drops it", "holdfast explain web deployment/web spec.replcas -n shop"}},
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			assert.Equal(t, row.want, Advise(deciding("web"), row.view, "holdfast"))
+		})
+	}
+}
+
+func TestAdviceForTheStateOfAnApplication(t *testing.T) {
+	suspended := deciding("web")
+	suspended.Spec.Suspend = true
+	assert.Equal(t, []Advice{{"nothing is corrected until it is resumed", "holdfast resume web -n shop"}},
+		Advise(suspended, StatusView{Ready: "False", Reason: v1alpha1.ReasonSuspended}, "holdfast"))
+
+	file := deciding("web")
+	file.UID, file.Document = "", manifest.Document{File: "my app.yaml"}
+	assert.Equal(t, []Advice{{"submit it", "holdfast submit -f 'my app.yaml'"}}, Advise(file, StatusOf(file), "holdfast"))
+	assert.Contains(t, statusText(t, terminal.PlainWidth, StatusOf(file)), "Application shop/web  ~ not submitted\n")
+}
