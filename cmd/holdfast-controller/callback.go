@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -49,6 +50,9 @@ func (f *callbackFlags) validate() error {
 	if f.insecure != strings.HasPrefix(f.external, "http://") {
 		return fmt.Errorf("--callback-external-url is %q: it begins with http:// if --callback-insecure-http is set, and with https:// if not", f.external)
 	}
+	if f.insecure && f.certFile != "" {
+		return errors.New("--callback-insecure-http and --callback-tls-cert-file exclude each other")
+	}
 	if (f.certFile == "") != (f.keyFile == "") {
 		return errors.New("--callback-tls-cert-file and --callback-tls-key-file go together")
 	}
@@ -58,102 +62,121 @@ func (f *callbackFlags) validate() error {
 	return nil
 }
 
+// certificates are those of the callback server, from wherever they come.
+type certificates interface {
+	TLS() *tls.Config
+	// Bundle verifies the server, now and after the next change.
+	Bundle() []byte
+	Refresh(ctx context.Context) error
+}
+
 // callbacks are the server and how workloads reach it.
 type callbacks struct {
-	flags   callbackFlags
-	config  *tls.Config // nil: plain HTTP
-	bundle  func() []byte
-	managed *callback.Managed
+	flags        callbackFlags
+	certificates certificates // nil: plain HTTP
 	// controller is told when the bundle is another one.
 	controller *controller.Controller
 }
 
 // newCallbacks prepares the server; nil if there is to be none.
-func newCallbacks(f callbackFlags, config *rest.Config) (*callbacks, error) {
+func newCallbacks(f callbackFlags, config *rest.Config) (s *callbacks, err error) {
 	if off(f.address) {
 		return nil, nil
 	}
-	s := &callbacks{flags: f, bundle: func() []byte { return nil }}
+	s = &callbacks{flags: f}
 	switch {
 	case f.insecure:
-		return s, nil
 	case f.certFile != "":
-		provided, err := callback.NewProvided(f.certFile, f.keyFile, time.Now)
-		if err != nil {
-			return nil, err
-		}
-		bundle, err := callback.ReadBundle(f.bundleFile)
-		if err != nil {
-			return nil, err
-		}
-		s.config, s.bundle = provided.TLS(), func() []byte { return bundle }
-		return s, nil
+		s.certificates, err = callback.NewProvided(callback.Files{Cert: f.certFile, Key: f.keyFile, Bundle: f.bundleFile}, s.changed)
+	default:
+		s.certificates, err = s.manage(config)
 	}
+	return s, err
+}
+
+// manage has the controller issue the certificates.
+func (s *callbacks) manage(config *rest.Config) (certificates, error) {
 	client, err := corev1client.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := callback.HostsOf(f.external)
+	hosts, err := callback.HostsOf(s.flags.external)
 	if err != nil {
 		return nil, err
 	}
-	s.managed = callback.NewManaged(client.Secrets(f.namespace), hosts, callback.DefaultLifetimes, time.Now, s.changed)
-	s.config, s.bundle = s.managed.TLS(), s.managed.Bundle
-	return s, nil
+	return callback.NewManaged(client.Secrets(s.flags.namespace), hosts, callback.DefaultLifetimes, time.Now, s.changed), nil
 }
 
-func (s *callbacks) changed() {
-	if s.controller != nil {
-		s.controller.CallbackChanged()
-	}
-}
+func (s *callbacks) changed() { s.controller.CallbackChanged() }
+
+// managed tells whether the certificates are the controller's own: nobody can call
+// without their bundle.
+func (s *callbacks) managed() bool { return !s.flags.insecure && s.flags.certFile == "" }
 
 // callback is what Applications are told. Without a bundle that is needed, there
 // is nothing to tell yet.
 func (s *callbacks) callback() hooks.Callback {
-	if s == nil || s.managed != nil && len(s.bundle()) == 0 {
+	if s == nil || s.managed() && len(s.certificates.Bundle()) == 0 {
 		return hooks.Callback{}
 	}
-	return hooks.Callback{URL: strings.TrimSuffix(s.flags.external, "/"), CA: s.bundle()}
+	told := hooks.Callback{URL: strings.TrimSuffix(s.flags.external, "/")}
+	if s.certificates != nil {
+		told.CA = s.certificates.Bundle()
+	}
+	return told
 }
 
-// serve answers workloads until the context ends.
-func (s *callbacks) serve(ctx context.Context, client *cluster.Client, c *controller.Controller, metrics *controller.Metrics) error {
+// serve answers workloads until the context ends; wait returns when what it has
+// begun is finished.
+func (s *callbacks) serve(ctx context.Context, client *cluster.Client, c *controller.Controller, metrics *controller.Metrics) (wait func(), err error) {
 	if s == nil {
-		return nil
-	}
-	s.controller = c
-	logger := klog.FromContext(ctx)
-	if s.managed != nil {
-		if err := s.managed.Refresh(ctx); err != nil {
-			logger.Error(err, "No callbacks until this is solved; Applications with hooks wait", "namespace", s.flags.namespace)
-		}
-		go s.managed.Keep(ctx, s.patience)
-	}
-	if s.flags.insecure {
-		logger.Info("CALLBACKS ARE SERVED OVER PLAIN HTTP: whoever listens can read tokens and complete Applications. Never do this in production")
+		return func() {}, nil
 	}
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", s.flags.address)
 	if err != nil {
-		return fmt.Errorf("--callback-bind-address: %w", err)
+		return nil, fmt.Errorf("--callback-bind-address: %w", err)
 	}
+	s.controller = c
+	config := s.certify(ctx)
+	logger := klog.FromContext(ctx)
 	server := callback.NewServer(callback.Options{
 		Lookup: c.Application, Read: client.GetApplication, Ready: c.Ready,
 		Accept: callback.Writer(client, time.Now), Count: metrics.Callback,
 	})
 	logger.Info("Serving callbacks", "address", listener.Addr().String(), "url", s.flags.external)
-	go func() {
-		if err := server.Serve(ctx, listener, s.config); err != nil {
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := server.Serve(ctx, listener, config); err != nil {
 			logger.Error(err, "Serving callbacks has ended")
 		}
-	}()
-	return nil
+	})
+	return serving.Wait, nil
+}
+
+// certify has the certificates kept up to date, and returns how the server uses
+// them; nil for plain HTTP.
+func (s *callbacks) certify(ctx context.Context) *tls.Config {
+	logger := klog.FromContext(ctx)
+	if s.certificates == nil {
+		logger.Info("CALLBACKS ARE SERVED OVER PLAIN HTTP: whoever listens can read tokens and complete Applications. Never do this in production")
+		return nil
+	}
+	if s.managed() {
+		if err := s.certificates.Refresh(ctx); err != nil {
+			logger.Error(err, "No callbacks until this is solved; Applications with hooks wait", "namespace", s.flags.namespace)
+		}
+	}
+	go callback.Keep(ctx, s.certificates.Refresh, s.patience)
+	return s.certificates.TLS()
 }
 
 // patience is how long to wait before the certificates are looked at again.
 func (s *callbacks) patience() time.Duration {
-	if len(s.bundle()) == 0 {
+	switch {
+	case !s.managed():
+		return lookInterval
+	case len(s.certificates.Bundle()) == 0:
 		return 10 * time.Second
 	}
 	return time.Hour

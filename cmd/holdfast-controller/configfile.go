@@ -27,11 +27,10 @@ func (f *flags) selection() (cluster.Selection, error) {
 	if f.configFile == "" {
 		return selection, nil
 	}
-	text, err := os.ReadFile(f.configFile)
-	if err != nil {
+	if f.configText, err = os.ReadFile(f.configFile); err != nil {
 		return selection, fmt.Errorf("--config: %w", err)
 	}
-	return f.configured(text)
+	return f.configured(f.configText)
 }
 
 // configured is what a configuration file and the flags select.
@@ -48,10 +47,9 @@ func (f *flags) configured(text []byte) (cluster.Selection, error) {
 
 // followConfiguration reads the file again and again. One that cannot be read, or
 // is wrong, changes nothing, and is told once.
-func (f *flags) followConfiguration(ctx context.Context, c *controller.Controller) {
+func (f *flags) followConfiguration(ctx context.Context, selectAnew func(cluster.Selection)) {
 	logger := klog.FromContext(ctx)
-	last, _ := os.ReadFile(f.configFile)
-	failed := false
+	last, failed := f.configText, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -72,6 +70,6 @@ func (f *flags) followConfiguration(ctx context.Context, c *controller.Controlle
 			continue
 		}
 		logger.Info("Selecting Applications anew", "namespaces", selection.Namespaces, "selector", selection.Labels.String())
-		c.Select(selection)
+		selectAnew(selection)
 	}
 }

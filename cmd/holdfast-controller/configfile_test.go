@@ -1,45 +1,56 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/cluster"
 )
 
-// mount is a ConfigMap as a kubelet mounts it: the file is a link into a directory
-// that is a link, and a new version is another directory.
+// mount is a ConfigMap or a Secret as a kubelet mounts it: the files are links into a
+// directory that is a link, and a new version is another directory.
 type mount struct {
 	t        *testing.T
 	dir      string
 	versions int
 }
 
-func (m *mount) file() string { return filepath.Join(m.dir, "config.yaml") }
+func (m *mount) file(name string) string { return filepath.Join(m.dir, name) }
 
 // write puts a new version in place, all at once.
-func (m *mount) write(text string) {
+func (m *mount) write(files map[string]string) {
 	m.t.Helper()
 	m.versions++
 	version := "..version-" + strconv.Itoa(m.versions)
-	require.NoError(m.t, os.Mkdir(filepath.Join(m.dir, version), 0o700))
-	require.NoError(m.t, os.WriteFile(filepath.Join(m.dir, version, "config.yaml"), []byte(text), 0o600))
-	next := filepath.Join(m.dir, "..next")
+	require.NoError(m.t, os.Mkdir(m.file(version), 0o700))
+	for name, text := range files {
+		require.NoError(m.t, os.WriteFile(filepath.Join(m.file(version), name), []byte(text), 0o600))
+	}
+	next := m.file("..next")
 	require.NoError(m.t, os.Symlink(version, next))
-	require.NoError(m.t, os.Rename(next, filepath.Join(m.dir, "..data")))
+	require.NoError(m.t, os.Rename(next, m.file("..data")))
 	if m.versions == 1 {
-		require.NoError(m.t, os.Symlink("..data/config.yaml", m.file()))
+		for name := range files {
+			require.NoError(m.t, os.Symlink("..data/"+name, m.file(name)))
+		}
 		return
 	}
-	require.NoError(m.t, os.RemoveAll(filepath.Join(m.dir, "..version-"+strconv.Itoa(m.versions-1))))
+	require.NoError(m.t, os.RemoveAll(m.file("..version-"+strconv.Itoa(m.versions-1))))
 }
+
+const configName = "config.yaml"
+
+func (m *mount) configure(text string) { m.t.Helper(); m.write(map[string]string{configName: text}) }
 
 func configured(fields string) string {
 	return "apiVersion: holdfast.dev/v1alpha1\nkind: ControllerConfiguration\n" + fields
@@ -54,8 +65,8 @@ func TestWhatIsSelectedChangesWhileTheProcessRuns(t *testing.T) {
 	two := c.Namespace(t)
 	inNamespace(t, c, two)
 	m := &mount{t: t, dir: t.TempDir()}
-	m.write(watching(one))
-	p := start(t, c, "--leader-elect=false", "--config="+m.file(), "-v=1")
+	m.configure(watching(one))
+	p := start(t, c, "--leader-elect=false", "--config="+m.file(configName), "-v=1")
 	p.Says(leads)
 	for _, namespace := range []string{one, two} {
 		submit(t, c, namespace, "app", "team: web")
@@ -65,7 +76,7 @@ func TestWhatIsSelectedChangesWhileTheProcessRuns(t *testing.T) {
 
 	selects := 0
 	selectAnew := func(text string) {
-		m.write(text)
+		m.configure(text)
 		selects++
 		p.until("the new selection", func() bool { return strings.Count(p.Log(), "Selecting Applications anew") == selects })
 	}
@@ -98,11 +109,11 @@ func TestWhatIsSelectedChangesWhileTheProcessRuns(t *testing.T) {
 			{"{", "yaml"},
 		} {
 			before := strings.Count(p.Log(), "Keeping the configuration as it is")
-			m.write(wrong.text)
+			m.configure(wrong.text)
 			p.until("a complaint", func() bool { return strings.Count(p.Log(), "Keeping the configuration as it is") > before })
 			lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
 			assert.Contains(t, lines[len(lines)-1], wrong.says)
-			assert.Contains(t, lines[len(lines)-1], m.file())
+			assert.Contains(t, lines[len(lines)-1], m.file(configName))
 		}
 		submit(t, c, two, "again", "team: web")
 		awaitReady(t, c, two, "again")
@@ -124,6 +135,25 @@ func TestWhatIsSelectedChangesWhileTheProcessRuns(t *testing.T) {
 			return key(t, c, one, "app") == "theirs"
 		})
 	})
+}
+
+// What comes between the start and the first look is not overlooked.
+func TestAFileThatChangesDuringTheStartIsRead(t *testing.T) {
+	m := &mount{t: t, dir: t.TempDir()}
+	m.configure(watching("one"))
+	f, err := parse([]string{"--config=" + m.file(configName)})
+	require.NoError(t, err)
+	selection, err := f.selection()
+	require.NoError(t, err)
+	assert.Equal(t, []string{"one"}, selection.Namespaces)
+	m.configure(watching("two"))
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	f.followConfiguration(ctx, func(anew cluster.Selection) {
+		selection = anew
+		stop()
+	})
+	assert.Equal(t, []string{"two"}, selection.Namespaces)
 }
 
 func TestRightsInTheWatchedNamespacesAreEnough(t *testing.T) {

@@ -30,6 +30,7 @@ type flags struct {
 	watchNamespaces []string
 	selector        string
 	configFile      string
+	configText      []byte // what was in the file at the start
 
 	callback callbackFlags
 	source   sourceFlags

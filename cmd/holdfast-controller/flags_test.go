@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
@@ -25,6 +26,14 @@ func TestFlagsThatAreWrongAreNamed(t *testing.T) {
 		{"profiles for the network", []string{"--profiling-bind-address=10.0.0.1:6060"}, "--profiling-bind-address"},
 		{"an address without a port", []string{"--profiling-bind-address=localhost"}, "--profiling-bind-address"},
 		{"a negative interval", []string{"--resync-interval=-1s"}, "--resync-interval"},
+		{"callbacks at no URL", []string{"--callback-external-url=holdfast-callback"}, "--callback-external-url"},
+		{"callbacks at a URL that tells a password", []string{"--callback-external-url=https://a:hunter2@b"}, "https://a:xxxxx@b has a user"},
+		{"plain HTTP at a URL that is not", []string{"--callback-insecure-http"}, "--callback-external-url"},
+		{"a URL of plain HTTP that is served with TLS", []string{"--callback-external-url=http://a"}, "--callback-external-url"},
+		{"plain HTTP with a certificate", []string{"--callback-insecure-http", "--callback-external-url=http://a", "--callback-tls-cert-file=a", "--callback-tls-key-file=b"}, "exclude each other"},
+		{"a certificate without a key", []string{"--callback-tls-cert-file=a"}, "go together"},
+		{"a key without a certificate", []string{"--callback-tls-key-file=a"}, "go together"},
+		{"a bundle without a certificate", []string{"--callback-ca-file=a"}, "--callback-ca-file is for --callback-tls-cert-file"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := parse(row.args)
@@ -66,6 +75,19 @@ func TestTheDocumentsNameEveryFlag(t *testing.T) {
 	for line := range strings.Lines(usage(set)) {
 		assert.LessOrEqual(t, len(strings.TrimSpace(line)), 90, "fits a terminal")
 	}
+}
+
+func TestTheDefaults(t *testing.T) {
+	f, err := parse(nil)
+	require.NoError(t, err)
+	assert.True(t, f.election.LeaderElect)
+	assert.Equal(t, 30*time.Second, f.election.LeaseDuration.Duration)
+	assert.Equal(t, 15*time.Second, f.election.RenewDeadline.Duration)
+	assert.Equal(t, 5*time.Second, f.election.RetryPeriod.Duration)
+	assert.Equal(t, 10*time.Hour, f.options.ResyncInterval)
+	assert.Equal(t, "holdfast-applier", f.options.DefaultServiceAccount)
+	assert.Empty(t, f.profilingAddress)
+	assert.False(t, f.callback.insecure)
 }
 
 func TestFlagsThatAreRight(t *testing.T) {

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/deploy"
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
@@ -110,6 +114,38 @@ func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	require.True(t, ok)
 	assert.True(t, status.Signaled(), "it did not end by itself: %v", p.cmd.ProcessState)
+	require.NoError(t, c.Resume(testcluster.APIServer))
+}
+
+// An API server that does not answer keeps the process no longer than the kubelet
+// waits, in the middle of its work and with the times of the manifests.
+func TestAnEndWithoutAnAPIServerIsWithinTheGracePeriod(t *testing.T) {
+	found := regexp.MustCompile(`terminationGracePeriodSeconds: (\d+)`).FindSubmatch(deploy.Install())
+	require.Len(t, found, 2)
+	seconds, err := strconv.Atoi(string(found[1]))
+	require.NoError(t, err)
+	c, err := testcluster.Start(t.Context(), testcluster.Options{})
+	require.NoError(t, err)
+	defer c.Stop()
+	define(t, c)
+	namespace := c.Namespace(t)
+	inNamespace(t, c, namespace)
+	p := start(t, c, "--leader-elect-resource-namespace="+namespace, "-v=7")
+	p.Says(leads)
+	kubectl(t, c, `{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: app}, spec: {retry: {initialInterval: 500ms, multiplier: 1},
+  manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: app, namespace: nowhere}}]}}`, "apply", "--server-side", "-n", namespace, "--filename=-")
+	creates := func() int { return strings.Count(p.Log(), "/namespaces/nowhere/configmaps?") }
+	p.until("a create", func() bool { return creates() > 0 })
+	require.NoError(t, c.Pause(testcluster.APIServer))
+	before := creates()
+	p.until("a create without an answer", func() bool { return creates() > before })
+
+	p.Signal(syscall.SIGTERM)
+	begun := time.Now()
+	assert.Equal(t, 0, p.Ends(), p.Log())
+	took := time.Since(begun)
+	t.Log("ended after", took)
+	assert.Less(t, took, time.Duration(seconds)*time.Second)
 	require.NoError(t, c.Resume(testcluster.APIServer))
 }
 

@@ -27,6 +27,8 @@ func TestEveryLineOfAReconcileTellsWhatItIsAbout(t *testing.T) {
 		var fields map[string]any
 		require.NoError(t, json.Unmarshal([]byte(line), &fields), "every line is JSON: %s", line)
 		if fields["reconcileID"] == nil {
+			assert.NotContains(t, line, "Impersonate-User", "what is done for an Application is done in a reconcile")
+			assert.NotContains(t, line, "/applications/app/status")
 			continue
 		}
 		seen++

@@ -28,18 +28,25 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, func() {
+	notAsked := context.AfterFunc(ctx, func() {
 		stop() // a second signal ends the process at once
 		klog.FromContext(ctx).Info("Ending: finishing what is being done")
 	})
 	err := run(ctx, os.Args[1:])
+	notAsked()
 	stop()
 	logs.FlushLogs()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "holdfast-controller:", err)
-		os.Exit(1)
+	if err == nil {
+		return
 	}
+	if !errors.Is(err, errLogged) {
+		fmt.Fprintln(os.Stderr, "holdfast-controller:", err)
+	}
+	os.Exit(1)
 }
+
+// errLogged is an error that the log has.
+var errLogged = errors.New("see the log")
 
 func run(ctx context.Context, args []string) error {
 	f, err := parse(args)
@@ -56,16 +63,22 @@ func run(ctx context.Context, args []string) error {
 	if err := logsapi.ValidateAndApply(f.logging, nil); err != nil {
 		return err
 	}
+	if err := hold(ctx, f); err != nil {
+		klog.FromContext(ctx).Error(err, "Ended") // in the format that was asked for
+		return errLogged
+	}
+	return nil
+}
+
+// hold runs the controller and what belongs to it until the context ends.
+func hold(ctx context.Context, f *flags) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	config, err := configOf(f.kubeconfig)
 	if err != nil {
 		return err
 	}
 	config.UserAgent = "holdfast-controller/" + version.String()
-	return hold(ctx, config, f)
-}
-
-// hold runs the controller and what belongs to it until the context ends.
-func hold(ctx context.Context, config *rest.Config, f *flags) error {
 	client, err := cluster.NewClient(config)
 	if err != nil {
 		return err
@@ -92,13 +105,17 @@ func hold(ctx context.Context, config *rest.Config, f *flags) error {
 		return err
 	}
 	defer stopServing()
-	if err := callbacks.serve(ctx, client, c, f.options.Metrics); err != nil {
+	waitForCalls, err := callbacks.serve(ctx, client, c, f.options.Metrics)
+	if err != nil {
 		return err
 	}
 	if f.configFile != "" {
-		go f.followConfiguration(ctx, c)
+		go f.followConfiguration(ctx, c.Select)
 	}
-	return election.run(ctx, c.Run)
+	err = election.run(ctx, c.Run)
+	end()
+	waitForCalls()
+	return err
 }
 
 // configOf says how to reach the API server.

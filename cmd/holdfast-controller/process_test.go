@@ -107,13 +107,23 @@ func (p *process) Signal(signal syscall.Signal) {
 	require.NoError(p.t, p.cmd.Process.Signal(signal))
 }
 
+// Address is where the process serves, by the message that says so.
+func (p *process) Address(message string) string {
+	p.t.Helper()
+	_, address, _ := strings.Cut(p.Says(`"`+message+`"`), `address="`)
+	address, _, _ = strings.Cut(address, `"`)
+	return address
+}
+
 // Get asks the address that the process serves its metrics on.
 func (p *process) Get(path string) (status int, body string) {
 	p.t.Helper()
-	line := p.Says(`"Serving"`)
-	_, address, _ := strings.Cut(line, `address="`)
-	address, _, _ = strings.Cut(address, `"`)
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://"+address+path, http.NoBody)
+	return p.get("http://" + p.Address("Serving") + path)
+}
+
+func (p *process) get(url string) (status int, body string) {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, url, http.NoBody)
 	require.NoError(p.t, err)
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(p.t, err)

@@ -26,16 +26,16 @@ func serve(ctx context.Context, f *flags, c *controller.Controller) (stop func()
 		}
 	}
 	for _, s := range []struct {
-		flag, address string
-		handler       http.Handler
+		flag, address, message string
+		handler                http.Handler
 	}{
-		{"--metrics-bind-address", f.metricsAddress, signals(f.options.Metrics.Gatherer(), c.Ready)},
-		{"--profiling-bind-address", f.profilingAddress, profiles()},
+		{"--metrics-bind-address", f.metricsAddress, "Serving", signals(f.options.Metrics.Gatherer(), c.Ready)},
+		{"--profiling-bind-address", f.profilingAddress, "Serving profiles", profiles()},
 	} {
 		if off(s.address) {
 			continue
 		}
-		server, err := listen(ctx, s.address, s.handler)
+		server, err := listen(ctx, s.address, s.message, s.handler)
 		if err != nil {
 			stop()
 			return nil, fmt.Errorf("%s: %w", s.flag, err)
@@ -45,13 +45,13 @@ func serve(ctx context.Context, f *flags, c *controller.Controller) (stop func()
 	return stop, nil
 }
 
-func listen(ctx context.Context, address string, handler http.Handler) (*http.Server, error) {
+func listen(ctx context.Context, address, message string, handler http.Handler) (*http.Server, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	klog.FromContext(ctx).Info("Serving", "address", listener.Addr().String())
+	klog.FromContext(ctx).Info(message, "address", listener.Addr().String())
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -39,6 +39,11 @@ func TestWhatAProcessTellsOfItself(t *testing.T) {
 	}
 	status, _ := p.Get("/debug/pprof/")
 	assert.Equal(t, 404, status, "profiles have an address of their own")
+	status, body := p.get("http://" + p.Address("Serving profiles") + "/debug/pprof/goroutine?debug=1")
+	assert.Equal(t, 200, status)
+	assert.Contains(t, body, "goroutine profile")
+	status, _ = p.get("http://" + p.Address("Serving profiles") + "/debug/pprof/cmdline")
+	assert.Equal(t, 404, status, "what is in the flags is not for the profile")
 	_, text := p.Get("/metrics")
 	names := metricNames(text)
 	for _, name := range standard {

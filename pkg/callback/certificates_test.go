@@ -1,15 +1,23 @@
 package callback
 
 import (
+	"context"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -26,7 +34,7 @@ func TestHostsOf(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, hosts, got)
 	}
-	for _, external := range []string{"", "callback", "ftp://a", "https://", ":"} {
+	for _, external := range []string{"", "callback", "ftp://a", "https://", ":", "https://user@a", "https://a?b", "https://a#b"} {
 		_, err := HostsOf(external)
 		assert.Error(t, err, external)
 	}
@@ -121,32 +129,117 @@ func certificatesIn(bundle []byte) (n int) {
 	return n
 }
 
-func TestProvidedCertificatesAreReadAgain(t *testing.T) {
-	dir, now := t.TempDir(), start
-	cert, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	_, err := NewProvided(cert, key, func() time.Time { return now })
-	require.Error(t, err)
-	write := func() *pair {
-		p, err := newAuthority(now, time.Hour)
+// provided are files of a certificate that is its own authority.
+func provided(t *testing.T) (files Files, write func() *pair) {
+	t.Helper()
+	dir := t.TempDir()
+	files = Files{Cert: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key"), Bundle: filepath.Join(dir, "ca.crt")}
+	return files, func() *pair {
+		p, err := newAuthority(start, time.Hour)
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(cert, p.certPEM, 0o600))
-		require.NoError(t, os.WriteFile(key, p.keyPEM, 0o600))
+		for file, content := range map[string][]byte{files.Cert: p.certPEM, files.Key: p.keyPEM, files.Bundle: p.certPEM} {
+			require.NoError(t, os.WriteFile(file, content, 0o600))
+		}
 		return p
 	}
+}
+
+func TestProvidedCertificatesAreFollowed(t *testing.T) {
+	files, write := provided(t)
+	changes := 0
+	changed := func() { changes++ }
+	_, err := NewProvided(files, changed)
+	require.ErrorIs(t, err, os.ErrNotExist)
 	first := write()
-	p, err := NewProvided(cert, key, func() time.Time { return now })
+	p, err := NewProvided(files, changed)
 	require.NoError(t, err)
+	serves := func(expected *pair) {
+		t.Helper()
+		got, err := p.TLS().GetCertificate(nil)
+		require.NoError(t, err)
+		assert.Equal(t, expected.cert.Raw, got.Certificate[0])
+	}
+	serves(first)
+	assert.Equal(t, first.certPEM, p.Bundle())
+	require.NoError(t, p.Refresh(t.Context()))
+	assert.Zero(t, changes, "nothing has changed")
+
 	second := write()
-	got, err := p.certificate(nil)
+	require.NoError(t, p.Refresh(t.Context()))
+	serves(second)
+	assert.Equal(t, second.certPEM, p.Bundle())
+	assert.Equal(t, 1, changes)
+
+	// A certificate is of use without its bundle, and the other way round.
+	third := write()
+	require.NoError(t, os.WriteFile(files.Bundle, []byte("soon"), 0o600))
+	require.ErrorContains(t, p.Refresh(t.Context()), files.Bundle+" has no certificate")
+	serves(third)
+	assert.Equal(t, second.certPEM, p.Bundle(), "it stays as it was")
+	fourth := write()
+	require.NoError(t, os.WriteFile(files.Key, third.keyPEM, 0o600))
+	err = p.Refresh(t.Context())
+	require.ErrorContains(t, err, files.Key)
+	assert.NotContains(t, err.Error(), "PRIVATE")
+	serves(third)
+	assert.Equal(t, fourth.certPEM, p.Bundle())
+	require.NoError(t, os.Remove(files.Cert))
+	require.ErrorIs(t, p.Refresh(t.Context()), os.ErrNotExist)
+	serves(third)
+	assert.Equal(t, 2, changes)
+}
+
+func TestCertificatesThatAreTrustedAnywayHaveNoBundle(t *testing.T) {
+	files, write := provided(t)
+	write()
+	files.Bundle = ""
+	p, err := NewProvided(files, nil)
 	require.NoError(t, err)
-	assert.Equal(t, first.cert.Raw, got.Certificate[0], "not each time")
-	now = now.Add(time.Minute)
-	got, err = p.certificate(nil)
-	require.NoError(t, err)
-	assert.Equal(t, second.cert.Raw, got.Certificate[0])
-	require.NoError(t, os.Remove(key))
-	now = now.Add(time.Minute)
-	got, err = p.certificate(nil)
-	require.NoError(t, err)
-	assert.Equal(t, second.cert.Raw, got.Certificate[0], "while they cannot be read, the last ones serve")
+	require.NoError(t, p.Refresh(t.Context()))
+	assert.Empty(t, p.Bundle())
+}
+
+func TestAMistakeThatStaysIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		ctx, log := logged(ctx)
+		failing := []error{errors.New("away"), errors.New("away"), nil, errors.New("away"), errors.New("forbidden")}
+		go Keep(ctx, func(context.Context) error {
+			if len(failing) == 0 {
+				stop()
+				return ctx.Err()
+			}
+			err := failing[0]
+			failing = failing[1:]
+			return err
+		}, func() time.Duration { return time.Hour })
+		<-ctx.Done()
+		synctest.Wait()
+		assert.Equal(t, 2, strings.Count(log(), "away"))
+		assert.Equal(t, 1, strings.Count(log(), "forbidden"))
+	})
+}
+
+// Another replica may be faster, but not for ever.
+func TestAnAuthorityThatOthersKeepWritingIsGivenUp(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, SecretName, errors.New("another version"))
+	asked := 0
+	m := NewManaged(secretsThat{func() error { asked++; return conflict }}, []string{"a"}, DefaultLifetimes, time.Now, nil)
+	require.ErrorIs(t, m.Refresh(t.Context()), conflict)
+	assert.Equal(t, mostRefreshes, asked)
+}
+
+// secretsThat fail when they are read.
+type secretsThat struct{ fail func() error }
+
+func (s secretsThat) Get(context.Context, string, metav1.GetOptions) (*corev1.Secret, error) {
+	return nil, s.fail()
+}
+
+func (secretsThat) Create(context.Context, *corev1.Secret, metav1.CreateOptions) (*corev1.Secret, error) {
+	panic("nothing was read")
+}
+
+func (secretsThat) Update(context.Context, *corev1.Secret, metav1.UpdateOptions) (*corev1.Secret, error) {
+	panic("nothing was read")
 }

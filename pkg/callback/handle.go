@@ -70,6 +70,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) answer {
+	caller, _, _ := net.SplitHostPort(r.RemoteAddr)
+	if !s.limits.allow(caller) {
+		return tooMany
+	}
 	namespace, name, purpose, ok := split(r.URL.Path)
 	if !ok {
 		return noPath
@@ -77,10 +81,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) answer {
 	if r.Method != methods[purpose] {
 		w.Header().Set("Allow", methods[purpose])
 		return noMethod
-	}
-	caller, _, _ := net.SplitHostPort(r.RemoteAddr)
-	if !s.limits.allow(caller) {
-		return tooMany
 	}
 	if !s.options.Ready() {
 		return notNow
@@ -186,6 +186,8 @@ func (s *Server) accept(ctx context.Context, app *v1alpha1.Application, purpose 
 // newer is an Application as the API server has it, if it can be read and is still
 // the same one.
 func (s *Server) newer(ctx context.Context, app *v1alpha1.Application) *v1alpha1.Application {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
 	if s.options.Read == nil || !s.limits.begin(ctx) {
 		return app
 	}
@@ -206,7 +208,7 @@ func (s *Server) justNow(at string) bool {
 // write writes a call down, once for all that come at the same time.
 func (s *Server) write(ctx context.Context, app *v1alpha1.Application, purpose hooks.Purpose) answer {
 	_, err, _ := s.writing.Do(string(app.UID)+"/"+string(purpose), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout) // who came first may hang up
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiTimeout) // who came first may hang up
 		defer cancel()
 		if !s.limits.begin(ctx) {
 			return nil, errBusy

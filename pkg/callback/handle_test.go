@@ -1,14 +1,18 @@
 package callback
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,6 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/hooks"
@@ -205,19 +211,192 @@ func TestWhatCannotBeWrittenDownIsTriedAgain(t *testing.T) {
 	assert.Zero(t, written.Load())
 }
 
-func TestWhoConnectsAndSaysNothingIsCutOff(t *testing.T) {
-	s, _ := server(work(), nil)
+// serving is a server on an address of its own; stop ends it, and ended has how.
+func serving(t *testing.T, s *Server, config *tls.Config) (address string, log func() string, stop func(), ended <-chan error) {
+	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, listener, nil) }()
-	silent, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
+	ctx, log = logged(ctx)
+	end := make(chan error, 1)
+	go func() { end <- s.Serve(ctx, listener, config) }()
+	t.Cleanup(stop)
+	return listener.Addr().String(), log, stop, end
+}
+
+// logged is a context with a log that can be read.
+func logged(ctx context.Context) (with context.Context, text func() string) {
+	var all lockedBuffer
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&all)))
+	return klog.NewContext(ctx, logger), all.String
+}
+
+type lockedBuffer struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.Write(text)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.String()
+}
+
+func connect(t *testing.T, address string) net.Conn {
+	t.Helper()
+	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 	require.NoError(t, err)
-	defer silent.Close()
-	require.NoError(t, silent.SetReadDeadline(time.Now().Add(time.Minute)))
-	_, err = io.ReadAll(silent)
+	t.Cleanup(func() { connection.Close() })
+	require.NoError(t, connection.SetReadDeadline(time.Now().Add(time.Minute)))
+	return connection
+}
+
+func TestWhoConnectsAndSaysNothingIsCutOff(t *testing.T) {
+	s, _ := server(work(), nil)
+	address, _, stop, ended := serving(t, s, nil)
+	_, err := io.ReadAll(connect(t, address))
 	require.NoError(t, err, "the server closes the connection")
 	stop()
 	assert.NoError(t, <-ended)
+}
+
+// Whoever opens more connections than there may be waits, and memory does not grow.
+func TestThereAreOnlySoManyConnections(t *testing.T) {
+	s, _ := server(work(), nil)
+	assert.Equal(t, mostConnections, s.connections)
+	s.connections = 3
+	address, _, _, _ := serving(t, s, nil)
+	var silent []net.Conn
+	for range 3 {
+		silent = append(silent, connect(t, address))
+	}
+	late := connect(t, address)
+	_, err := io.WriteString(late, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	require.NoError(t, err)
+	require.NoError(t, late.SetReadDeadline(time.Now().Add(300*time.Millisecond)))
+	_, err = late.Read(make([]byte, 1))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "it is not served yet")
+
+	require.NoError(t, silent[0].Close())
+	require.NoError(t, late.SetReadDeadline(time.Now().Add(headerTimeout/2)))
+	response, err := io.ReadAll(late)
+	require.NoError(t, err)
+	assert.Contains(t, string(response), "HTTP/1.1 404")
+}
+
+// What the library has to say of a connection is worth a line, and not one for each
+// that a scanner opens.
+func TestConnectionsThatFailDoNotFillTheLog(t *testing.T) {
+	files, write := provided(t)
+	write()
+	p, err := NewProvided(files, nil)
+	require.NoError(t, err)
+	s, _ := server(work(), nil)
+	address, log, stop, ended := serving(t, s, p.TLS())
+	begun := time.Now()
+	for range 10 * complaintBurst {
+		connection := connect(t, address)
+		_, err := io.WriteString(connection, "this is no TLS")
+		require.NoError(t, err)
+		_, _ = io.ReadAll(connection)
+		connection.Close()
+	}
+	stop()
+	require.NoError(t, <-ended)
+	lines := strings.Count(log(), "A connection to the callback server has failed")
+	assert.Positive(t, lines)
+	assert.LessOrEqual(t, lines, complaintBurst+1+complaintRate*int(time.Since(begun)/time.Second))
+}
+
+// A call that is being written down when the server is asked to end gets its answer.
+func TestTheServerFinishesWhatItHasBegun(t *testing.T) {
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	s, _ := server(work(), func(o *Options) {
+		o.Accept = func(context.Context, *v1alpha1.Application, hooks.Purpose) error {
+			close(begun)
+			<-goOn
+			return nil
+		}
+	})
+	address, _, stop, ended := serving(t, s, nil)
+	codes := make(chan int, 1)
+	go func() {
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+address+hooks.CallbackPath("shop", "work", hooks.Complete), withToken())
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			codes <- 0
+			return
+		}
+		response.Body.Close()
+		codes <- response.StatusCode
+	}()
+	<-begun
+	stop()
+	require.Eventually(t, func() bool { // nobody is let in any more
+		connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
+		if err == nil {
+			connection.Close()
+		}
+		return err != nil
+	}, time.Minute, 10*time.Millisecond)
+	select {
+	case err := <-ended:
+		t.Fatalf("it has ended before its work was done: %v", err)
+	default:
+	}
+	close(goOn)
+	assert.Equal(t, http.StatusOK, <-codes)
+	assert.NoError(t, <-ended)
+}
+
+// An API server that does not answer keeps no call, nor the turn of others, for ever.
+func TestACallEndsThoughTheAPIServerDoesNotAnswer(t *testing.T) {
+	for name, change := range map[string]func(*Options){
+		"when it is read": func(o *Options) {
+			o.Read = func(ctx context.Context, _ types.NamespacedName) (*v1alpha1.Application, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+		},
+		"when it is written": func(o *Options) {
+			o.Accept = func(ctx context.Context, _ *v1alpha1.Application, _ hooks.Purpose) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := server(work(), change)
+				begun := time.Now()
+				for purpose, expected := range map[hooks.Purpose]int{hooks.Shutdown: http.StatusConflict, hooks.Complete: http.StatusOK} {
+					code, _ := call(s, purpose, withToken())
+					if expected == http.StatusOK && name == "when it is written" {
+						expected = http.StatusServiceUnavailable
+					}
+					assert.Equal(t, expected, code, purpose)
+				}
+				assert.Equal(t, apiTimeout, time.Since(begun))
+				assert.Empty(t, s.limits.slots)
+			})
+		})
+	}
+}
+
+// Whatever is asked for counts: also what there is not.
+func TestCallsOfAnyKindAreCounted(t *testing.T) {
+	s, _ := server(work(), nil)
+	last := 0
+	for range callBurst*callRate + 1 {
+		recorder := httptest.NewRecorder()
+		s.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/favicon.ico", http.NoBody))
+		last = recorder.Code
+	}
+	assert.Equal(t, http.StatusTooManyRequests, last)
 }

@@ -12,7 +12,10 @@ import (
 // and the shorter names of a Service.
 func HostsOf(external string) ([]string, error) {
 	u, err := url.Parse(external)
-	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
+	if err == nil && u.User != nil {
+		return nil, fmt.Errorf("%s has a user, which workloads would be told", u.Redacted())
+	}
+	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("%q is no address like https://holdfast-callback.holdfast-system.svc", external)
 	}
 	host := u.Hostname()

@@ -27,6 +27,9 @@ const (
 	oftenest = time.Second
 	// mostHosts is how many addresses are remembered.
 	mostHosts = 4096
+	// complaintRate is how many connections that fail are logged in a second, and
+	// complaintBurst at once.
+	complaintRate, complaintBurst = 1, 10
 )
 
 // limits keeps callers from keeping everything busy. They are known by their

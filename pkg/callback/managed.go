@@ -13,8 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/klog/v2"
 )
 
 // SecretName is the name of the Secret with the certificate authorities.
@@ -30,7 +28,7 @@ const (
 // the next one long before it signs, and the previous one as long as it is valid.
 // All of them are trusted.
 type Managed struct {
-	secrets   corev1client.SecretInterface
+	secrets   Secrets
 	hosts     []string
 	lifetimes Lifetimes
 	now       func() time.Time
@@ -41,12 +39,19 @@ type Managed struct {
 	server *tls.Certificate
 }
 
+// Secrets are those of the controller's namespace.
+type Secrets interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Secret, error)
+	Create(ctx context.Context, secret *corev1.Secret, options metav1.CreateOptions) (*corev1.Secret, error)
+	Update(ctx context.Context, secret *corev1.Secret, options metav1.UpdateOptions) (*corev1.Secret, error)
+}
+
 // authorities are those of the Secret. next and previous may be nil.
 type authorities struct{ current, next, previous *pair }
 
 // NewManaged makes one for a server that is called by these hosts. changed is
 // called when the bundle is another one.
-func NewManaged(secrets corev1client.SecretInterface, hosts []string, lifetimes Lifetimes, now func() time.Time, changed func()) *Managed {
+func NewManaged(secrets Secrets, hosts []string, lifetimes Lifetimes, now func() time.Time, changed func()) *Managed {
 	return &Managed{secrets: secrets, hosts: hosts, lifetimes: lifetimes, now: now, changed: changed}
 }
 
@@ -96,31 +101,18 @@ func (m *Managed) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return server, nil
 }
 
-// Keep refreshes until the context ends, after waiting as long as patience says.
-func (m *Managed) Keep(ctx context.Context, patience func() time.Duration) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(patience()):
-		}
-		if err := m.Refresh(ctx); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "The callback server keeps its certificates as they are")
-		}
-	}
-}
+// mostRefreshes is how often in a row another replica may be faster.
+const mostRefreshes = 5
 
 // Refresh reads the authorities, and makes what is missing or due.
-func (m *Managed) Refresh(ctx context.Context) error {
-	for {
-		err := m.refresh(ctx)
+func (m *Managed) Refresh(ctx context.Context) (err error) {
+	for range mostRefreshes {
+		err = m.refresh(ctx)
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 	}
+	return err
 }
 
 func (m *Managed) refresh(ctx context.Context) error {

@@ -1,15 +1,18 @@
 package callback
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
+	"log"
 	"net"
 	"net/http"
 	"time"
 
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -24,9 +27,9 @@ const (
 	idleTimeout    = 30 * time.Second
 	mostHeader     = 8 << 10
 	mostBody       = 4 << 10
-	drainTimeout   = 5 * time.Second
-	// writeTimeout is for writing a call down, within requestTimeout.
-	writeTimeout = 10 * time.Second
+	// apiTimeout is for a request to the API server, with the wait for its turn. A
+	// call makes two at most, which fit into requestTimeout.
+	apiTimeout = 7 * time.Second
 )
 
 // Options of a Server.
@@ -55,6 +58,8 @@ type Server struct {
 	options Options
 	limits  *limits
 	writing singleflight.Group
+	// connections is how many there may be.
+	connections int
 }
 
 // NewServer makes a server.
@@ -71,13 +76,14 @@ func NewServer(options Options) *Server {
 	if options.CallsPerSecond <= 0 {
 		options.CallsPerSecond = callRate
 	}
-	return &Server{options: options, limits: newLimits(options.CallsPerSecond, options.Now)}
+	return &Server{options: options, limits: newLimits(options.CallsPerSecond, options.Now), connections: mostConnections}
 }
 
-// Serve answers until the context ends, and then finishes what it has begun.
-// Without a TLS configuration it speaks plain HTTP, which is for development only.
+// Serve answers until the context ends, and returns when what it has begun is
+// finished. Without a TLS configuration it speaks plain HTTP, which is for
+// development only.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
-	listener = netutil.LimitListener(listener, mostConnections)
+	listener = netutil.LimitListener(listener, s.connections)
 	if config != nil {
 		listener = tls.NewListener(listener, config)
 	}
@@ -86,12 +92,13 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: mostHeader,
 		BaseContext:    func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-		ErrorLog:       klog.NewStandardLogger("INFO"),
+		ErrorLog:       log.New(&complaints{klog.FromContext(ctx), rate.NewLimiter(complaintRate, complaintBurst)}, "", 0),
 	}
+	defer server.Close()
 	stopped := make(chan struct{})
 	defer context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 		defer cancel()
 		_ = server.Shutdown(drain)
 	})()
@@ -100,4 +107,19 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 	}
 	<-stopped
 	return nil
+}
+
+// complaints are what the library has to say of connections: that a caller does not
+// trust the certificate, for example. Whoever can connect can cause them, so most
+// are dropped when there are many.
+type complaints struct {
+	logger klog.Logger
+	limit  *rate.Limiter
+}
+
+func (c *complaints) Write(line []byte) (int, error) {
+	if c.limit.Allow() {
+		c.logger.Info("A connection to the callback server has failed", "problem", string(bytes.TrimSpace(line)))
+	}
+	return len(line), nil
 }

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+)
+
+// issued is a certificate for 127.0.0.1 that is its own authority, with its key.
+func issued(t *testing.T) (certificate, key string) {
+	t.Helper()
+	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, signer.Public(), signer)
+	require.NoError(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(signer)
+	require.NoError(t, err)
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+}
+
+// submitWork makes an Application whose workload may say that its work is done.
+func submitWork(t *testing.T, c *testcluster.Cluster, namespace string) {
+	t.Helper()
+	kubectl(t, c, `{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: work}, spec: {hooks: {complete: {action: Keep}},
+  manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: work}}]}}`, "apply", "--server-side", "-n", namespace, "--filename=-")
+}
+
+// told is what the workload is told: a key of the Secret, empty if there is none.
+func told(t *testing.T, c *testcluster.Cluster, namespace, key string) string {
+	t.Helper()
+	output := kubectl(t, c, "", "get", "secret", "work-hooks", "-n", namespace, "--ignore-not-found", "--output=json")
+	var secret struct{ Data map[string][]byte }
+	if output != "" {
+		require.NoError(t, json.Unmarshal([]byte(output), &secret))
+	}
+	return string(secret.Data[key])
+}
+
+// completion is the call by which the workload says that its work is done, to where the
+// process serves callbacks.
+func (p *process) completion(c *testcluster.Cluster, namespace string) func() (code int, err error) {
+	p.t.Helper()
+	scheme, _, _ := strings.Cut(told(p.t, c, namespace, "complete-url"), "://")
+	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}
+	config.RootCAs.AppendCertsFromPEM([]byte(told(p.t, c, namespace, "ca.crt")))
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPut,
+		scheme+"://"+p.Address("Serving callbacks")+"/v1/applications/"+namespace+"/work/complete", http.NoBody)
+	require.NoError(p.t, err)
+	request.Header.Set("Authorization", "Bearer "+told(p.t, c, namespace, "complete-token"))
+	return func() (int, error) {
+		response, err := client.Do(request)
+		if err != nil {
+			return 0, err
+		}
+		return response.StatusCode, response.Body.Close()
+	}
+}
+
+// completes calls back, and has the Application say so.
+func (p *process) completes(c *testcluster.Cluster, namespace string) {
+	p.t.Helper()
+	p.until("a token", func() bool { return told(p.t, c, namespace, "complete-token") != "" })
+	p.until("a callback", func() bool {
+		code, err := p.completion(c, namespace)()
+		return err == nil && code == http.StatusOK
+	})
+	kubectl(p.t, c, "", "wait", "application/work", "--for=condition=Completed", "-n", namespace, "--timeout=60s")
+}
+
+// Certificates of one's own are replaced while the process runs, and their bundle with
+// them: whoever is told it can call.
+func TestCertificatesInFilesAreFollowed(t *testing.T) {
+	c, namespace := ours(t)
+	m := &mount{t: t, dir: t.TempDir()}
+	first, key := issued(t)
+	m.write(map[string]string{"tls.crt": first, "tls.key": key, "ca.crt": first})
+	p := start(t, c, "--leader-elect=false", "--watch-namespaces="+namespace,
+		"--callback-bind-address=127.0.0.1:0", "--callback-external-url=https://127.0.0.1",
+		"--callback-tls-cert-file="+m.file("tls.crt"), "--callback-tls-key-file="+m.file("tls.key"), "--callback-ca-file="+m.file("ca.crt"))
+	p.Says(leads)
+	tells := func(bundle string) {
+		t.Helper()
+		p.until("the bundle in the Secret", func() bool { return told(t, c, namespace, "ca.crt") == bundle })
+	}
+	submitWork(t, c, namespace)
+	tells(first)
+	p.completes(c, namespace)
+	token := told(t, c, namespace, "complete-token")
+
+	second, key := issued(t)
+	m.write(map[string]string{"tls.crt": second, "tls.key": key, "ca.crt": first + second})
+	tells(first + second)
+	p.completes(c, namespace)
+	assert.Equal(t, token, told(t, c, namespace, "complete-token"))
+
+	m.write(map[string]string{"tls.crt": second, "tls.key": key, "ca.crt": "soon"})
+	p.Says(m.file("ca.crt") + " has no certificate")
+	m.write(map[string]string{"tls.crt": second, "tls.key": key, "ca.crt": second})
+	tells(second)
+	p.completes(c, namespace)
+	assert.NotContains(t, p.Log(), "PLAIN HTTP")
+
+	p.Signal(syscall.SIGTERM)
+	assert.Equal(t, 0, p.Ends(), p.Log())
+	t.Run("and a mistake in them is told at the start, in the format of the log", func(t *testing.T) {
+		p := start(t, c, "--leader-elect=false", "--logging-format=json", "--callback-bind-address=127.0.0.1:0",
+			"--callback-tls-cert-file="+m.file("tls.crt"), "--callback-tls-key-file="+filepath.Join(m.dir, "nowhere.key"))
+		assert.Equal(t, 1, p.Ends())
+		assert.Contains(t, p.Log(), "nowhere.key")
+		for line := range strings.Lines(p.Log()) {
+			assert.True(t, json.Valid([]byte(line)), "%s", line)
+		}
+	})
+}
+
+// Plain HTTP works, for who develops, and nobody overlooks that it is on.
+func TestCallbacksOverPlainHTTPAreLoud(t *testing.T) {
+	c, namespace := ours(t)
+	p := start(t, c, "--leader-elect=false", "--watch-namespaces="+namespace,
+		"--callback-bind-address=127.0.0.1:0", "--callback-external-url=http://127.0.0.1", "--callback-insecure-http")
+	p.Says("CALLBACKS ARE SERVED OVER PLAIN HTTP: whoever listens can read tokens")
+	p.Says(leads)
+	submitWork(t, c, namespace)
+	p.completes(c, namespace)
+	assert.Empty(t, told(t, c, namespace, "ca.crt"))
+	assert.Equal(t, "http://127.0.0.1/v1/applications/"+namespace+"/work/complete", told(t, c, namespace, "complete-url"))
+}
+
+// With the authority of the controller's own, until which there is no callback.
+func TestHooksWaitForTheCertificateAuthority(t *testing.T) {
+	c, err := testcluster.Start(t.Context(), testcluster.Options{})
+	require.NoError(t, err)
+	defer c.Stop()
+	define(t, c)
+	namespace := c.Namespace(t)
+	inNamespace(t, c, namespace)
+	p := start(t, c, "--leader-elect=false", "--callback-bind-address=127.0.0.1:0", "--callback-external-url=https://127.0.0.1", "--callback-namespace=later")
+	p.Says("No callbacks until this is solved")
+	p.Says(leads)
+	submitWork(t, c, namespace)
+	eventually(t, "the reason", func() bool {
+		return strings.Contains(kubectl(t, c, "", "get", "application", "work", "-n", namespace, "--output=jsonpath={.status.conditions[*].message}"), "has no certificate yet")
+	})
+	assert.Empty(t, told(t, c, namespace, "complete-token"))
+
+	kubectl(t, c, "", "create", "namespace", "later")
+	p.completes(c, namespace)
+	authority := kubectl(t, c, "", "get", "secret", "holdfast-callback-ca", "-n", "later", `--output=jsonpath={.data.current\.crt}`)
+	pemOf, err := base64.StdEncoding.DecodeString(authority)
+	require.NoError(t, err)
+	assert.Equal(t, string(bytes.TrimSpace(pemOf)), strings.TrimSpace(told(t, c, namespace, "ca.crt")))
+}
+
+// A workload that has called is not cut off because the process was asked to end.
+func TestACallDuringTheEndIsAnswered(t *testing.T) {
+	c, err := testcluster.Start(t.Context(), testcluster.Options{})
+	require.NoError(t, err)
+	defer c.Stop()
+	define(t, c)
+	namespace := c.Namespace(t)
+	inNamespace(t, c, namespace)
+	kubectl(t, c, "", "create", "namespace", "holdfast-system")
+	p := start(t, c, "--leader-elect=false", "-v=7", "--callback-bind-address=127.0.0.1:0", "--callback-external-url=https://127.0.0.1")
+	submitWork(t, c, namespace)
+	p.until("a token", func() bool { return told(t, c, namespace, "complete-token") != "" })
+	kubectl(t, c, "", "wait", "application/work", "--for=condition=Ready", "-n", namespace, "--timeout=60s")
+
+	complete := p.completion(c, namespace)
+	writes := func() int {
+		return strings.Count(p.Log(), `verb="PATCH" url="`+c.Config().Host+"/apis/holdfast.dev/v1alpha1/namespaces/"+namespace+"/applications/work?")
+	}
+	before := writes()
+	require.NoError(t, c.Pause(testcluster.APIServer))
+	answered := make(chan any, 1)
+	go func() {
+		code, err := complete()
+		if err != nil {
+			answered <- err
+			return
+		}
+		answered <- code
+	}()
+	p.until("the call to be written down", func() bool { return writes() > before })
+	p.Signal(syscall.SIGTERM)
+	p.Says("Ending")
+	require.NoError(t, c.Resume(testcluster.APIServer))
+	assert.Equal(t, http.StatusOK, <-answered)
+	assert.Equal(t, 0, p.Ends(), p.Log())
+	assert.NotEmpty(t, kubectl(t, c, "", "get", "application", "work", "-n", namespace, `--output=jsonpath={.metadata.annotations.holdfast\.dev/completed}`))
+}

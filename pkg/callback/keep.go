@@ -1,0 +1,30 @@
+package callback
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// Keep refreshes certificates until the context ends, after waiting as long as
+// patience says. A mistake that stays the same is told once.
+func Keep(ctx context.Context, refresh func(context.Context) error, patience func() time.Duration) {
+	told := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(patience()):
+		}
+		err := refresh(ctx)
+		switch {
+		case ctx.Err() != nil:
+		case err == nil:
+			told = ""
+		case err.Error() != told:
+			told = err.Error()
+			klog.FromContext(ctx).Error(err, "The callback server keeps its certificates as they are")
+		}
+	}
+}
