@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/internal/testcluster/installed"
 )
 
 // writer is a user who may write Applications and Mysqls in a namespace, and act as
@@ -28,7 +29,7 @@ func newWriter(t *testing.T, mayUse ...string) writer {
 	w := writer{t, c, c.Namespace(t), "alice"}
 	kubectl(t, c, "", "create", "role", "writer", "--verb=get,create,update,patch", "--resource=applications.holdfast.dev,mysqls.fnjoin.com", "--namespace="+w.namespace)
 	kubectl(t, c, "", "create", "rolebinding", "writer", "--role=writer", "--user=alice", "--namespace="+w.namespace)
-	eventually(t, c, "auth", "can-i", "create", "mysqls.fnjoin.com", "--as=alice", "--namespace="+w.namespace)
+	installed.Eventually(t, c, "auth", "can-i", "create", "mysqls.fnjoin.com", "--as=alice", "--namespace="+w.namespace)
 	for _, account := range mayUse {
 		w.grant(account)
 	}
@@ -49,7 +50,7 @@ func (w writer) grant(account string) {
 	w.t.Helper()
 	kubectl(w.t, w.cluster, "", "create", "role", "act-as-"+account, "--verb=impersonate", "--resource=serviceaccounts", "--resource-name="+account, "--namespace="+w.namespace)
 	kubectl(w.t, w.cluster, "", "create", "rolebinding", "act-as-"+account, "--role=act-as-"+account, "--user=alice", "--namespace="+w.namespace)
-	eventually(w.t, w.cluster, "auth", "can-i", "impersonate", "serviceaccounts/"+account, "--as=alice", "--namespace="+w.namespace)
+	installed.Eventually(w.t, w.cluster, "auth", "can-i", "impersonate", "serviceaccounts/"+account, "--as=alice", "--namespace="+w.namespace)
 }
 
 // do runs kubectl as the user.
@@ -110,6 +111,7 @@ func TestWhatAnUpdateNeeds(t *testing.T) {
 		{"a reconcile may be asked for", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/reconcile: now}}}`, true},
 		{"the mark of a workload is not a user's", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/completed: "2026-01-01T00:00:00Z"}}}`, false},
 		{"nor what was written down before the first create", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/kinds: ConfigMap.v1.}}}`, false},
+		{"nor what it said of objects", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/creating: eA==}}}`, false},
 		{"a spec acts as somebody else", "hfapp/theirs", `{spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}}`, false},
 		{"and so does one with another ServiceAccount", "hfapp/ours", `{spec: {serviceAccountName: admin}}`, false},
 		{"a spec for whom one may act", "hfapp/ours", `{spec: {suspend: true}}`, true},
@@ -135,7 +137,7 @@ func TestWhatAnUpdateNeeds(t *testing.T) {
 func TestEditorsMayUseEveryServiceAccount(t *testing.T) {
 	w := newWriter(t)
 	kubectl(t, w.cluster, "", "create", "rolebinding", "edit", "--clusterrole=edit", "--user=alice", "--namespace="+w.namespace)
-	eventually(t, w.cluster, "auth", "can-i", "impersonate", "serviceaccounts", "--as=alice", "--namespace="+w.namespace)
+	installed.Eventually(t, w.cluster, "auth", "can-i", "impersonate", "serviceaccounts", "--as=alice", "--namespace="+w.namespace)
 	assert.NoError(t, w.do(w.application("a", ""), "create", "--filename=-"))
 	assert.NoError(t, w.do(w.application("b", "serviceAccountName: deployer"), "create", "--filename=-"))
 	assert.NoError(t, w.do(w.mysql("c", ""), "create", "--filename=-"))

@@ -2,21 +2,17 @@ package deploy_test
 
 import (
 	"encoding/json"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/deploy"
 	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/internal/testcluster/installed"
 )
 
 // The controllers of Kubernetes put aggregated roles together, and make Pods of the
@@ -35,29 +31,10 @@ func kubectl(t *testing.T, c *testcluster.Cluster, stdin string, args ...string)
 	return output
 }
 
-// eventually waits until kubectl succeeds.
-func eventually(t *testing.T, c *testcluster.Cluster, args ...string) {
-	t.Helper()
-	var last error
-	require.Eventually(t, func() bool {
-		_, last = c.Kubectl(t.Context(), "", args...)
-		return last == nil
-	}, time.Minute, 50*time.Millisecond, "%v: %v", args, &last)
-}
-
-// depends looks at the directories that a program reads for us, so that a result from
-// the cache of the go command is not older than what is in them.
-func depends(t *testing.T, directories ...string) {
-	t.Helper()
-	for _, directory := range directories {
-		require.NoError(t, filepath.WalkDir(directory, func(_ string, _ fs.DirEntry, err error) error { return err }))
-	}
-}
-
 // build is what a directory of deploy stands for.
 func build(t *testing.T, directory string) string {
 	t.Helper()
-	depends(t, ".")
+	installed.Depends(t, ".")
 	return kubectl(t, testcluster.Shared(), "", "kustomize", directory)
 }
 
@@ -68,32 +45,8 @@ func install(t *testing.T, c *testcluster.Cluster, directory string, in ...strin
 	documents := build(t, directory)
 	kubectl(t, c, documents, "apply", "--server-side", "--validate=strict", "--filename=-")
 	kubectl(t, c, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/applications.holdfast.dev", "crd/mysqls.fnjoin.com")
-	eventually(t, c, append([]string{"auth", "can-i", "watch", "secrets", "--as=" + controllerUser}, in...)...)
+	installed.Eventually(t, c, append([]string{"auth", "can-i", "watch", "secrets", "--as=" + controllerUser}, in...)...)
 	return documents
-}
-
-// find reads the object of a kind with a name, from documents, into a value.
-func find(t *testing.T, documents, kind, name string, into any) {
-	t.Helper()
-	for _, document := range strings.Split(documents, "\n---\n") {
-		var object struct {
-			Kind     string
-			Metadata struct{ Name string }
-		}
-		require.NoError(t, yaml.Unmarshal([]byte(document), &object))
-		if object.Kind == kind && object.Metadata.Name == name {
-			require.NoError(t, yaml.UnmarshalStrict([]byte(document), into))
-			return
-		}
-	}
-	require.Fail(t, "no "+kind+" "+name)
-}
-
-func deployment(t *testing.T, documents string) *appsv1.Deployment {
-	t.Helper()
-	found := &appsv1.Deployment{}
-	find(t, documents, "Deployment", "holdfast-controller", found)
-	return found
 }
 
 func TestTheInstallFileIsTheDefault(t *testing.T) {
@@ -117,6 +70,10 @@ func TestEveryWayToInstallIsAdmitted(t *testing.T) {
 			kubectl(t, c, "", "wait", "deployment/holdfast-controller", "--namespace="+deploy.Namespace,
 				"--for=jsonpath={.status.updatedReplicas}="+row.pods, "--timeout=60s")
 			kubectl(t, c, "", "auth", "can-i", "watch", "deployments", "--as="+controllerUser)
+			if row.directory == "ha" {
+				kubectl(t, c, "", "wait", "poddisruptionbudget/holdfast-controller", "--namespace="+deploy.Namespace,
+					"--for=jsonpath={.status.expectedPods}="+row.pods, "--timeout=60s")
+			}
 		})
 	}
 	t.Run("and Pod Security is on", func(t *testing.T) {
@@ -143,8 +100,22 @@ func TestTheChartWithEveryValueIsAdmitted(t *testing.T) {
 	kubectl(t, c, strings.Join(known, "\n---\n"), "apply", "--server-side", "--force-conflicts", "--validate=strict", "--dry-run=server", "--filename=-")
 }
 
+// As docs/install.md says. Kubernetes may make the aggregated role anew, whose parts go
+// after it.
+func TestWhatIsUninstalledCanBeInstalledAgain(t *testing.T) {
+	c, err := testcluster.Start(t.Context(), testcluster.Options{ControllerManager: true})
+	require.NoError(t, err)
+	t.Cleanup(c.Stop)
+	for range 2 {
+		install(t, c, "default", "--all-namespaces")
+		kubectl(t, c, "", "delete", "--timeout=60s", "--filename=install.yaml")
+		left := kubectl(t, c, string(deploy.Install()), "get", "--ignore-not-found", "--output=name", "--filename=-")
+		assert.Empty(t, strings.ReplaceAll(left, "clusterrole.rbac.authorization.k8s.io/holdfast-kinds\n", ""))
+	}
+}
+
 func TestTwoReplicasAreOnTwoNodes(t *testing.T) {
-	d := deployment(t, build(t, "ha"))
+	d := installed.Deployment(t, build(t, "ha"))
 	require.Len(t, d.Spec.Template.Spec.TopologySpreadConstraints, 2)
 	for _, constraint := range d.Spec.Template.Spec.TopologySpreadConstraints {
 		assert.Equal(t, d.Spec.Selector, constraint.LabelSelector)
@@ -154,7 +125,7 @@ func TestTwoReplicasAreOnTwoNodes(t *testing.T) {
 
 // The runtime's limit is below the kernel's, and not far.
 func TestTheMemoryLimitOfTheRuntimeFits(t *testing.T) {
-	container := deployment(t, build(t, "default")).Spec.Template.Spec.Containers[0]
+	container := installed.Deployment(t, build(t, "default")).Spec.Template.Spec.Containers[0]
 	var limit string
 	for _, env := range container.Env {
 		if env.Name == "GOMEMLIMIT" {
@@ -174,10 +145,10 @@ func TestPeopleGetWhatTheirRolesSay(t *testing.T) {
 	namespace := c.Namespace(t)
 	for _, role := range []string{"view", "edit", "admin"} {
 		kubectl(t, c, "", "create", "rolebinding", role, "--clusterrole="+role, "--user="+role, "--namespace="+namespace)
-		eventually(t, c, "auth", "can-i", "get", "applications.holdfast.dev", "--as="+role, "--namespace="+namespace)
+		installed.Eventually(t, c, "auth", "can-i", "get", "applications.holdfast.dev", "--as="+role, "--namespace="+namespace)
 	}
-	eventually(t, c, "auth", "can-i", "create", "applications.holdfast.dev", "--as=edit", "--namespace="+namespace)
-	eventually(t, c, "auth", "can-i", "create", "applications.holdfast.dev", "--as=admin", "--namespace="+namespace)
+	installed.Eventually(t, c, "auth", "can-i", "create", "applications.holdfast.dev", "--as=edit", "--namespace="+namespace)
+	installed.Eventually(t, c, "auth", "can-i", "create", "applications.holdfast.dev", "--as=admin", "--namespace="+namespace)
 	for _, row := range []struct {
 		verb, resource    string
 		view, edit, admin bool

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,12 +94,27 @@ func isReady(output io.Reader) bool {
 	return false
 }
 
-// controllerCommand runs the controller with its output in the log.
-func (c *cluster) controllerCommand(ctx context.Context, log *os.File) *exec.Cmd {
+// controllerCommand runs the controller with its output in the log. Who is on this
+// machine may call it back.
+func (c *cluster) controllerCommand(ctx context.Context, log *os.File) (*exec.Cmd, error) {
+	address, err := freeAddress(ctx)
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.program(controllerProgram),
-		"--kubeconfig="+c.kubeconfig(), "--leader-elect=false", "--metrics-bind-address=0", "--callback-bind-address=0")
+		"--kubeconfig="+c.kubeconfig(), "--leader-elect=false", "--metrics-bind-address=0",
+		"--callback-bind-address="+address, "--callback-external-url=https://"+address, "--callback-namespace=kube-system")
 	cmd.Stdout, cmd.Stderr = log, log
-	return cmd
+	return cmd, nil
+}
+
+// freeAddress is one on which nobody listens.
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
 }
 
 // tail is the end of a file.

@@ -47,7 +47,10 @@ func (c *cluster) detachController(ctx context.Context, lock *os.File) error {
 		return err
 	}
 	defer log.Close()
-	cmd := c.controllerCommand(ctx, log)
+	cmd, err := c.controllerCommand(ctx, log)
+	if err != nil {
+		return err
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.ExtraFiles = []*os.File{lock}
 	if err := cmd.Start(); err != nil {

@@ -68,7 +68,11 @@ func show(ctx context.Context, c checkout, t *terminal) (checks int, err error) 
 	}
 	defer log.Close()
 	s := &story{terminal: t, cluster: cluster, startController: func() (*child, error) {
-		return startChild(cluster.controllerCommand(ctx, log), fail)
+		command, err := cluster.controllerCommand(ctx, log)
+		if err != nil {
+			return nil, err
+		}
+		return startChild(command, fail)
 	}}
 	defer s.end()
 	if err := s.tell(childrenAlive); err != nil {

@@ -51,7 +51,15 @@ and then, for example:
   kubectl get hfapp,deploy,svc
 
 Writes are made with the rights of the ServiceAccount holdfast-applier, which
-has those of "edit" in the namespace default; other namespaces need their own.`
+has those of "edit" in the namespace default; other namespaces need their own.
+
+Hooks work, too (docs/hooks.md). Pods only seem to run here, so it is you who
+says that their work is done, with what is in the Secret of an Application:
+
+  secret() { kubectl get secret "$1" -o go-template="{{index .data \"$2\" | base64decode}}"; }
+  secret NAME-hooks ca.crt > ca.crt
+  curl --cacert ca.crt -X PUT -H "Authorization: Bearer $(secret NAME-hooks complete-token)" \
+    "$(secret NAME-hooks complete-url)"`
 
 // detachControlPlane has a control plane running in the directory, and returns the
 // command that has kubectl use it.

@@ -111,6 +111,9 @@ func alike(t *testing.T, object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	if annotations, ok := metadata["annotations"].(map[string]any); ok {
 		delete(annotations, "helm.sh/resource-policy")
+		if len(annotations) == 0 {
+			delete(metadata, "annotations")
+		}
 	}
 	switch object["kind"] {
 	case "Deployment":
@@ -174,7 +177,7 @@ func TestWhatIsSwitchedOffIsNotThere(t *testing.T) {
 		{"workloads", "rights: {workloads: false}", "holdfast-kinds-workloads\n"},
 		{"roles for users", "rights: {users: false}", "aggregate-to-view"},
 		{"the Service of callbacks", "callback: {enabled: false}", "name: holdfast-callback\n"},
-		{"keeping the definitions", "crds: {keep: false}", "helm.sh/resource-policy"},
+		{"keeping the definitions", "crds: {keep: false}", "annotations:\n    helm.sh/resource-policy: keep\n    controller-gen"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			with, err := render(t, "holdfast-system", nil)

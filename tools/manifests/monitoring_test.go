@@ -56,7 +56,7 @@ func assertAsks(t *testing.T, expression string) {
 	assert.Positive(t, asked, "%s asks for nothing", expression)
 }
 
-func rules(t *testing.T) map[string]rulefmt.Rule {
+func alerts(t *testing.T) map[string]rulefmt.Rule {
 	t.Helper()
 	groups, errs := rulefmt.ParseFile(deployed+"/monitoring/alerts.yaml", false, model.UTF8Validation, parser.NewParser(parser.Options{}), nil)
 	require.Empty(t, errs)
@@ -72,7 +72,7 @@ func rules(t *testing.T) map[string]rulefmt.Rule {
 func TestAlertsAskForWhatThereIs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operations.md")
 	require.NoError(t, err)
-	for name, rule := range rules(t) {
+	for name, rule := range alerts(t) {
 		assertAsks(t, rule.Expr)
 		assert.NotEmpty(t, rule.Annotations["summary"], name)
 		assert.NotEmpty(t, rule.Annotations["description"], name)
@@ -110,7 +110,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 			`workqueue_queue_duration_seconds_bucket{name="applications", le="+Inf"} 0+10x60`},
 	} {
 		t.Run(row.alert, func(t *testing.T) {
-			rule, ok := rules(t)[row.alert]
+			rule, ok := alerts(t)[row.alert]
 			require.True(t, ok)
 			assert.Equal(t, 1, samples(t, "load 1m\n  "+row.load+"\n", rule.Expr))
 			assert.Zero(t, samples(t, quiet, rule.Expr))

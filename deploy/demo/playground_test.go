@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/internal/testcluster/binaries"
+	"holdfast.dev/holdfast/internal/testcluster/installed"
+)
+
+// elsewhere is a checkout whose playground is not that of the person who runs the test.
+func elsewhere(t *testing.T) checkout {
+	t.Helper()
+	programs, err := binaries.Ensure(t.Context(), os.Stderr, true)
+	require.NoError(t, err)
+	own, err := findCheckout()
+	require.NoError(t, err)
+	c := checkout{t.TempDir()}
+	require.NoError(t, os.Mkdir(filepath.Join(c.root, "bin"), 0o700))
+	for name, target := range map[string]string{
+		filepath.Join("bin", controlplaneProgram): programs.Controlplane, filepath.Join("bin", kwokProgram): programs.Kwok,
+		filepath.Join("bin", controllerProgram): installed.Program(t),
+		"deploy":                                filepath.Join(own.root, "deploy"), "examples": filepath.Join(own.root, "examples"),
+	} {
+		require.NoError(t, os.Symlink(target, filepath.Join(c.root, name)))
+	}
+	return c
+}
+
+func TestWhatTheTextOfThePlaygroundSaysWorks(t *testing.T) {
+	c := elsewhere(t)
+	var out bytes.Buffer
+	terminal := &terminal{out: &out}
+	t.Cleanup(func() { assert.NoError(t, down(context.WithoutCancel(t.Context()), c, terminal)) })
+	require.NoError(t, up(t.Context(), c, terminal))
+	cluster, err := c.connect(c.playground())
+	require.NoError(t, err)
+	run := func(command string) string {
+		t.Helper()
+		output, err := cluster.shell(t.Context(), command)
+		require.NoError(t, err, "%s", output)
+		return output
+	}
+	for _, command := range regexp.MustCompile(`(?m)^  (kubectl apply.*)$`).FindAllStringSubmatch(out.String(), -1) {
+		run(command[1])
+	}
+	run("kubectl wait hfapp/echo-demo --for=condition=Ready --timeout=60s")
+
+	run(`kubectl patch hfapp echo-demo --type=merge -p '{"spec": {"hooks": {"complete": {"action": "Keep"}}}}'`)
+	run("kubectl wait secret/echo-demo-hooks --for=jsonpath={.data.complete-token} --timeout=60s")
+	function := regexp.MustCompile(`(?m)^  (secret\(\).*)$`).FindStringSubmatch(out.String())
+	require.NotNil(t, function)
+	secret := func(key string) string { return run(function[1] + "\nsecret echo-demo-hooks " + key) }
+	// curl is not everywhere.
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM([]byte(secret("ca.crt"))))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, secret("complete-url"), http.NoBody)
+	require.NoError(t, err)
+	request.Header.Set("Authorization", "Bearer "+secret("complete-token"))
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	assert.Equal(t, http.StatusOK, response.StatusCode)
+	run("kubectl wait hfapp/echo-demo --for=condition=Completed --timeout=60s")
+
+	require.NoError(t, up(t.Context(), c, terminal), "what runs is left alone")
+	run("kubectl get hfapp/echo-demo")
+	require.NoError(t, down(t.Context(), c, terminal))
+	assert.NoDirExists(t, c.playground())
+	assert.True(t, strings.HasSuffix(strings.TrimSpace(out.String()), ".holdfast is removed."))
+}

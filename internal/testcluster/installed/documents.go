@@ -1,0 +1,63 @@
+package installed
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// name is that of the controller's objects.
+const name = "holdfast-controller"
+
+// Find reads the object of a kind with a name, from documents, into a value.
+func Find(t testing.TB, documents, kind, name string, into any) {
+	t.Helper()
+	for document := range strings.SplitSeq("\n"+documents, "\n---") {
+		var object struct {
+			Kind     string
+			Metadata struct{ Name string }
+		}
+		require.NoError(t, yaml.Unmarshal([]byte(document), &object))
+		if object.Kind == kind && object.Metadata.Name == name {
+			require.NoError(t, yaml.UnmarshalStrict([]byte(document), into))
+			return
+		}
+	}
+	require.Fail(t, "no "+kind+" "+name)
+}
+
+// Deployment is that of the controller.
+func Deployment(t testing.TB, documents string) *appsv1.Deployment {
+	t.Helper()
+	found := &appsv1.Deployment{}
+	Find(t, documents, "Deployment", name, found)
+	return found
+}
+
+// Arguments are those of the Deployment, with what the kubelet puts into them.
+func Arguments(t testing.TB, documents string) []string {
+	t.Helper()
+	deployment := Deployment(t, documents)
+	container := deployment.Spec.Template.Spec.Containers[0]
+	args := make([]string, len(container.Args))
+	for i, arg := range container.Args {
+		args[i] = strings.ReplaceAll(arg, "$(POD_NAMESPACE)", deployment.Namespace)
+	}
+	return args
+}
+
+// mounted is the ConfigMap of the controller as the file that its Pod has.
+func mounted(t testing.TB, documents string) string {
+	t.Helper()
+	var configuration corev1.ConfigMap
+	Find(t, documents, "ConfigMap", name, &configuration)
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(configuration.Data["config.yaml"]), 0o600))
+	return path
+}

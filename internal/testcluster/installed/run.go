@@ -1,0 +1,133 @@
+package installed
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/internal/testcluster/binaries"
+)
+
+// Program is the controller, built as in Dockerfile.
+func Program(t testing.TB) string {
+	t.Helper()
+	root, err := binaries.Root()
+	require.NoError(t, err)
+	for _, directory := range []string{"cmd/holdfast-controller", "pkg", "internal"} {
+		Depends(t, filepath.Join(root, directory))
+	}
+	path := filepath.Join(t.TempDir(), "holdfast-controller")
+	output, err := exec.CommandContext(t.Context(), "go", "-C", root, "build", "-trimpath", "-o", path, "./cmd/holdfast-controller").CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	return path
+}
+
+// Depends looks at a directory that a program reads for us, so that a result from the
+// cache of the go command is not older than what is in it.
+func Depends(t testing.TB, directory string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(directory, func(_ string, _ fs.DirEntry, err error) error { return err }))
+}
+
+// Controller is a process of it.
+type Controller struct {
+	t         testing.TB
+	cluster   *testcluster.Cluster
+	namespace string
+	mark      testcluster.Mark
+	// Metrics and Callbacks are the addresses where it serves them.
+	Metrics, Callbacks string
+	// Configuration is the mounted file.
+	Configuration string
+	// Stop ends it, as the end of the test does.
+	Stop func()
+}
+
+// Run starts the controller with the flags, the configuration and the rights that the
+// documents give it, and returns when it serves.
+func Run(t testing.TB, c *testcluster.Cluster, documents string) *Controller {
+	t.Helper()
+	p := &Controller{t: t, cluster: c, namespace: Deployment(t, documents).Namespace, mark: c.Mark(), Configuration: mounted(t, documents)}
+	args := Arguments(t, documents)
+	for i, arg := range args {
+		args[i] = strings.ReplaceAll(arg, "/etc/holdfast/config.yaml", p.Configuration)
+	}
+	// The same ports on other machines, and here none that is taken. The election is in
+	// the namespace of the Pod.
+	args = append(args, "--kubeconfig="+p.kubeconfig(), "--metrics-bind-address=127.0.0.1:0", "--callback-bind-address=127.0.0.1:0",
+		"--leader-elect-resource-namespace="+p.namespace, "--callback-namespace="+p.namespace)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), Program(t), args...)
+	log, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	addresses := make(chan string, 2)
+	var read sync.WaitGroup
+	read.Go(func() { follow(t, log, addresses) })
+	p.Stop = sync.OnceFunc(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		read.Wait()
+		assert.NoError(t, cmd.Wait(), "the controller stops when it is asked to")
+	})
+	t.Cleanup(p.Stop)
+	p.Metrics, p.Callbacks = <-addresses, <-addresses
+	require.NotEmpty(t, p.Callbacks, "the controller ended before it served")
+	return p
+}
+
+// follow prints a log, and finds where metrics are served, and then callbacks. Every
+// line is JSON, as the Deployment asks.
+func follow(t testing.TB, log io.Reader, addresses chan<- string) {
+	t.Helper()
+	defer close(addresses)
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		t.Log(lines.Text())
+		var line struct{ Msg, Address string }
+		assert.NoError(t, json.Unmarshal(lines.Bytes(), &line))
+		if strings.HasPrefix(line.Msg, "Serving") && line.Address != "" {
+			addresses <- line.Address
+		}
+	}
+}
+
+// User is the name that the API server knows the controller by.
+func (p *Controller) User() string { return "system:serviceaccount:" + p.namespace + ":" + name }
+
+// kubeconfig has a token of the controller's ServiceAccount, and nothing else.
+func (p *Controller) kubeconfig() string {
+	p.t.Helper()
+	admin := p.cluster.Config()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["test"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile}
+	config.AuthInfos["test"] = &clientcmdapi.AuthInfo{
+		Token: strings.TrimSpace(p.kubectl("", "create", "token", name, "--namespace="+p.namespace, "--duration=1h")),
+	}
+	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
+	config.CurrentContext = "test"
+	path := filepath.Join(p.t.TempDir(), "kubeconfig")
+	require.NoError(p.t, clientcmd.WriteToFile(*config, path))
+	return path
+}
+
+// kubectl runs it as the administrator.
+func (p *Controller) kubectl(stdin string, args ...string) string {
+	p.t.Helper()
+	output, err := p.cluster.Kubectl(p.t.Context(), stdin, args...)
+	require.NoError(p.t, err)
+	return output
+}

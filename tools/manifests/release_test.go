@@ -1,0 +1,243 @@
+package manifests_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/internal/testcluster/installed"
+)
+
+// system is where the release is, as the documents say.
+const system = "holdfast-system"
+
+// helm is what the program of that name does, with a real control plane.
+type helm struct {
+	t       *testing.T
+	cluster *testcluster.Cluster
+	action  *action.Configuration
+	chart   *chart.Chart
+}
+
+// newHelm is for a control plane of the test's own.
+func newHelm(t *testing.T) *helm {
+	t.Helper()
+	c, err := testcluster.Start(t.Context(), testcluster.Options{ControllerManager: true})
+	require.NoError(t, err)
+	t.Cleanup(c.Stop)
+	found, err := loader.Load(chartPath)
+	require.NoError(t, err)
+	h := &helm{t: t, cluster: c, action: &action.Configuration{}, chart: found}
+	kubeconfig, namespace := c.Kubeconfig(), system
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
+	require.NoError(t, h.action.Init(flags, namespace, "secret", func(string, ...any) {}))
+	return h
+}
+
+// install is `helm install holdfast CHART -n holdfast-system --create-namespace`. It
+// returns the manifests of the release.
+func (h *helm) install(values string) string {
+	h.t.Helper()
+	install := action.NewInstall(h.action)
+	install.ReleaseName, install.Namespace, install.CreateNamespace = "holdfast", system, true
+	made, err := install.RunWithContext(h.t.Context(), h.chart, valuesOf(h.t, values))
+	require.NoError(h.t, err)
+	assert.Contains(h.t, made.Info.Notes, "holds the Applications of")
+	return made.Manifest
+}
+
+// upgrade is `helm upgrade holdfast CHART -n holdfast-system --reset-then-reuse-values`.
+func (h *helm) upgrade(values string) string {
+	h.t.Helper()
+	upgrade := action.NewUpgrade(h.action)
+	upgrade.Namespace, upgrade.ResetThenReuseValues = system, true
+	made, err := upgrade.RunWithContext(h.t.Context(), "holdfast", h.chart, valuesOf(h.t, values))
+	require.NoError(h.t, err)
+	return made.Manifest
+}
+
+// uninstall is `helm uninstall holdfast -n holdfast-system`. It returns what Helm says
+// that it keeps.
+func (h *helm) uninstall() string {
+	h.t.Helper()
+	response, err := action.NewUninstall(h.action).Run("holdfast")
+	require.NoError(h.t, err)
+	return response.Info
+}
+
+func valuesOf(t *testing.T, text string) (found map[string]any) {
+	t.Helper()
+	require.NoError(t, yaml.Unmarshal([]byte(text), &found))
+	return found
+}
+
+// kubectl runs it as the administrator.
+func (h *helm) kubectl(stdin string, args ...string) string {
+	h.t.Helper()
+	output, err := h.cluster.Kubectl(h.t.Context(), stdin, args...)
+	require.NoError(h.t, err)
+	return output
+}
+
+func (h *helm) eventually(what string, holds func() bool) {
+	h.t.Helper()
+	require.Eventually(h.t, holds, time.Minute, 50*time.Millisecond, what)
+}
+
+// may tells whether the controller of the release may do something.
+func (h *helm) may(args ...string) bool {
+	h.t.Helper()
+	_, err := h.cluster.Kubectl(h.t.Context(), "", append([]string{"auth", "can-i", "--as=system:serviceaccount:" + system + ":holdfast-controller"}, args...)...)
+	return err == nil
+}
+
+// run runs the controller of a release, when the cluster has put its rights together.
+func (h *helm) run(manifest string, in string) *installed.Controller {
+	h.t.Helper()
+	h.kubectl("", "wait", "--for=condition=Established", "--timeout=60s", "crd/applications.holdfast.dev", "crd/mysqls.fnjoin.com")
+	h.eventually("its rights", func() bool { return h.may("watch", "secrets", in) })
+	return installed.Run(h.t, h.cluster, manifest)
+}
+
+// hold makes an Application of a ConfigMap of the same name.
+func (h *helm) hold(namespace, name string) {
+	h.t.Helper()
+	h.kubectl(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: `+name+`},
+		spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: `+name+`}, data: {key: ours}}]}}`, "create", "--filename=-", "--namespace="+namespace)
+}
+
+func (h *helm) awaitReady(namespace, name string) {
+	h.t.Helper()
+	h.kubectl("", "wait", "hfapp/"+name, "--for=condition=Ready", "--timeout=60s", "--namespace="+namespace)
+}
+
+// isHeld checks that drift is corrected.
+func (h *helm) isHeld(namespace, name string) {
+	h.t.Helper()
+	h.kubectl("", "patch", "configmap/"+name, "--patch", `{"data": {"key": "theirs"}}`, "--namespace="+namespace)
+	h.kubectl("", "wait", "configmap/"+name, "--for=jsonpath={.data.key}=ours", "--timeout=60s", "--namespace="+namespace)
+}
+
+// leaves waits until of the objects of manifests these alone are in the cluster.
+func (h *helm) leaves(manifest string, expected ...string) {
+	h.t.Helper()
+	var left []string
+	if !assert.Eventually(h.t, func() bool {
+		left = h.left(manifest)
+		return slices.Equal(left, expected)
+	}, time.Minute, time.Millisecond) {
+		require.Equal(h.t, expected, left)
+	}
+}
+
+// left are the objects of manifests that are in the cluster.
+func (h *helm) left(manifest string) (found []string) {
+	h.t.Helper()
+	for key, object := range read(h.t, manifest) {
+		metadata, _ := object["metadata"].(map[string]any)
+		name, _ := metadata["name"].(string)
+		namespace, _ := metadata["namespace"].(string)
+		if h.kubectl("", "get", object["kind"].(string), name, "--namespace="+namespace, "--ignore-not-found", "--output=name") != "" {
+			found = append(found, key)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// The life of a release: an Application from its beginning is there at its end.
+func TestAReleaseIsInstalledUpgradedAndUninstalled(t *testing.T) {
+	h := newHelm(t)
+	for _, namespace := range []string{"shop", "blog"} {
+		h.kubectl("", "create", "namespace", namespace)
+		installed.Applier(t, h.cluster, namespace, "holdfast-applier")
+	}
+	uid := func() string {
+		return h.kubectl("", "get", "configmap/kept", "--namespace=shop", "--output=jsonpath={.metadata.uid}")
+	}
+	newer := func() string {
+		return h.kubectl("", "get", "crd/applications.holdfast.dev", `--output=jsonpath={.metadata.annotations.example\.com/newer}`)
+	}
+
+	first := h.install("")
+	p := h.run(first, "--all-namespaces")
+	p.Life("shop")
+	p.CallBack()
+	h.hold("shop", "kept")
+	h.awaitReady("shop", "kept")
+	created := uid()
+	p.AssertNothingWasForbidden()
+	p.Stop()
+
+	// A chart with another definition, and other values: rights in one namespace, two
+	// replicas, another default ServiceAccount.
+	for _, file := range h.chart.Files {
+		if file.Name == "files/crd/holdfast.dev_applications.yaml" {
+			file.Data = []byte(strings.Replace(string(file.Data), "\n  annotations:\n", "\n  annotations:\n    example.com/newer: here\n", 1))
+		}
+	}
+	assert.Empty(t, newer())
+	installed.Applier(t, h.cluster, "shop", "deployer")
+	second := h.upgrade("{watchNamespaces: [shop], replicas: 2, defaultServiceAccount: deployer, resyncInterval: 1h}")
+	assert.Equal(t, "here", newer(), "the definitions are upgraded, too")
+	h.eventually("rights to end", func() bool { return !h.may("list", "configmaps", "--namespace=blog") })
+	h.kubectl("", "get", "poddisruptionbudget/holdfast-controller", "--namespace="+system)
+	p = h.run(second, "--namespace=shop")
+	h.hold("blog", "elsewhere")
+	h.isHeld("shop", "kept")
+	p.Life("shop")
+	assert.Equal(t, created, uid(), "what was there is not made anew")
+	assert.Equal(t, `{"observedGeneration":-1}`, h.kubectl("", "get", "hfapp/elsewhere", "--namespace=blog", "--output=jsonpath={.status}"))
+	p.AssertNothingWasForbidden()
+	p.Stop()
+
+	// Back to how it was.
+	require.NoError(t, action.NewRollback(h.action).Run("holdfast"))
+	assert.Empty(t, newer())
+	p = h.run(first, "--all-namespaces")
+	h.awaitReady("blog", "elsewhere")
+	h.isHeld("shop", "kept")
+	p.AssertNothingWasForbidden()
+	p.Stop()
+
+	// What is kept: the definitions, and so every Application with what it made; the role
+	// that Kubernetes fills, without anybody who has it; and what the controller itself
+	// had made in its namespace.
+	kept := []string{"ClusterRole /holdfast-kinds", "CustomResourceDefinition /applications.holdfast.dev", "CustomResourceDefinition /mysqls.fnjoin.com"}
+	says := h.uninstall()
+	for _, object := range kept {
+		assert.Contains(t, says, strings.ReplaceAll(object, " /", "] "))
+	}
+	h.leaves(first, kept...)
+	assert.Equal(t, created, uid())
+	h.awaitReady("shop", "kept")
+	h.kubectl("", "get", "secret/holdfast-callback-ca", "lease/holdfast-controller", "--namespace="+system)
+	assert.False(t, h.may("list", "configmaps", "--namespace=shop"))
+	h.kubectl("", "patch", "configmap/kept", "--patch", `{"data": {"key": "theirs"}}`, "--namespace=shop")
+
+	// And again: the new release takes all this over, and corrects what has drifted.
+	third := h.install("")
+	p = h.run(third, "--all-namespaces")
+	h.kubectl("", "wait", "configmap/kept", "--for=jsonpath={.data.key}=ours", "--timeout=60s", "--namespace=shop")
+	assert.Equal(t, created, uid())
+
+	// For good, as docs/install.md says: Applications first, while somebody lets them go.
+	h.kubectl("", "delete", "mysqls,hfapp", "--all", "--all-namespaces", "--timeout=60s")
+	p.AssertNothingWasForbidden()
+	p.Stop()
+	fourth := h.upgrade("{crds: {keep: false}}")
+	h.uninstall()
+	h.leaves(fourth, "ClusterRole /holdfast-kinds")
+	assert.Empty(t, h.kubectl("", "get", "configmap/kept", "--namespace=shop", "--ignore-not-found"))
+}
