@@ -26,6 +26,7 @@ func TestImports(t *testing.T) {
 		{"the product does not use what is made for its tests", leavesTestsAlone},
 		{"pure packages contain no client", isPure},
 		{"the controller is not the command line", isController},
+		{"the controller runs no program", runsNothing},
 		{"some packages are imported nowhere", avoids},
 	} {
 		t.Run(rule.name, func(t *testing.T) {
@@ -52,6 +53,7 @@ func TestTheRulesFindViolations(t *testing.T) {
 		{"Go types of built-in kinds", isPure, goPackage{ImportPath: module + "/pkg/delta", Deps: []string{"k8s.io/api/core/v1"}}, "contains k8s.io/api/core/v1"},
 		{"randomness", isPure, goPackage{ImportPath: module + "/pkg/hooks", Imports: []string{"crypto/rand"}}, "imports crypto/rand"},
 		{"the command line", isController, goPackage{ImportPath: module + "/cmd/holdfast-controller", Deps: []string{"k8s.io/cli-runtime/pkg/printers"}}, "contains k8s.io/cli-runtime/pkg/printers"},
+		{"a program that the controller runs", runsNothing, goPackage{ImportPath: module + "/pkg/source", Imports: []string{"os/exec"}}, "imports os/exec"},
 		{"controller-runtime", avoids, goPackage{TestImports: []string{"sigs.k8s.io/controller-runtime/pkg/client"}}, "imports sigs.k8s.io/controller-runtime/pkg/client"},
 		{"the old json-patch", avoids, goPackage{XTestImports: []string{"github.com/evanphx/json-patch"}}, "imports github.com/evanphx/json-patch"},
 	} {
@@ -126,6 +128,18 @@ func isController(p goPackage) (found []string) {
 	for _, imported := range p.Deps {
 		if withinAny(imported, notInController) {
 			found = append(found, "contains "+imported)
+		}
+	}
+	return found
+}
+
+func runsNothing(p goPackage) (found []string) {
+	if !withinAny(local(p.ImportPath), ofController) {
+		return nil
+	}
+	for _, imported := range p.Imports {
+		if imported == "os/exec" || imported == "plugin" {
+			found = append(found, "imports "+imported)
 		}
 	}
 	return found

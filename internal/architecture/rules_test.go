@@ -68,6 +68,10 @@ var nowhere = []string{
 	"github.com/evanphx/json-patch",  // the old API; the current one ends in /v5
 }
 
+// ofController are the packages that the controller consists of, beside the pure
+// ones: what users write makes them run no program.
+var ofController = []string{"cmd/holdfast-controller", "pkg/controller", "pkg/callback", "pkg/cluster", "pkg/source", "pkg/fetch"}
+
 // notInController lists what the controller has no use for.
 var notInController = []string{
 	module + "/pkg/cli",

@@ -129,6 +129,21 @@ func TestBudgets(t *testing.T) {
 		}, counts(again), "%s", again)
 	})
 
+	t.Run("a resource more costs its create, and a patch that writes down what is created", func(t *testing.T) {
+		f := f.Elsewhere(t)
+		f.Submit("app", configs(2))
+		f.AwaitReady("app")
+		f.Quiet(time.Second)
+		f.Mark()
+		f.Submit("app", configs(3))
+		f.AwaitReady("app")
+		f.Quiet(time.Second)
+		more := f.Requests()
+		assert.Equal(t, map[string]int{
+			"create configmaps": 1, "patch applications": 1, "patch applications/status": 1, "create events": 1,
+		}, counts(more), "%s", more)
+	})
+
 	t.Run("a new version of the spec costs the writes it asks for and a status", func(t *testing.T) {
 		f := f.Elsewhere(t)
 		f.Submit("app", configs(4))

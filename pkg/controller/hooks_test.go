@@ -528,6 +528,31 @@ func TestAWorkloadThatNeverAnswers(t *testing.T) {
 	}
 }
 
+// Nobody is asked to finish who stays, or who is gone already.
+func TestAShutdownThatIsOfNoUse(t *testing.T) {
+	t.Run("what is left in place goes on", func(t *testing.T) {
+		f := given(t)
+		asked := f.Target(func(http.ResponseWriter, *http.Request) {})
+		f.Submit("app", "deletionPolicy: Orphan"+fmt.Sprintf(shutdownSpec, 60, 2, "GiveUp"))
+		f.AwaitHeld("app")
+		f.Delete(applications, "app")
+		f.AwaitGone(applications, "app")
+		assert.NotNil(t, f.Get(jobs, "work"))
+		assert.Zero(t, asked.Load())
+	})
+	t.Run("a namespace that ends takes all with it", func(t *testing.T) {
+		f := given(t)
+		asked := f.Target(func(http.ResponseWriter, *http.Request) {})
+		f.Submit("app", fmt.Sprintf(shutdownSpec, 60, 2, "GiveUp"))
+		f.AwaitHeld("app")
+		f.Delete(namespaces, f.namespace)
+		f.Delete(services, "work") // as the namespace's own controller does, which is not here
+		f.Delete(applications, "app")
+		f.AwaitGone(applications, "app")
+		assert.Zero(t, asked.Load())
+	})
+}
+
 func TestAHookThatFailsStopsWhatItIsFor(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	broken := atomic.Bool{}

@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -378,8 +379,15 @@ manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: field}, data: {con
 	assert.Empty(t, f.Requests().Writes().Where(func(r testcluster.Request) bool { return r.Resource == "configmaps" }))
 }
 
+// database is a StatefulSet with volumes of a size.
+func database(size string) string {
+	return `[{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}, spec: {serviceName: a, selector: {matchLabels: {app: a}},
+  template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: "a:1"}]}},
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: ` + size + `}}}}]}}]`
+}
+
 func TestAnImmutableFieldIsReportedOnce(t *testing.T) {
-	for _, row := range []struct{ name, before, after, path string }{
+	for _, row := range []struct{ name, before, after, path, says string }{
 		{
 			name:   "the clusterIP of a Service",
 			before: `[{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {clusterIP: 10.0.77.76, ports: [{port: 80}]}}]`,
@@ -398,6 +406,11 @@ func TestAnImmutableFieldIsReportedOnce(t *testing.T) {
 			after:  `[{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "a:2"}]}}}}]`,
 			path:   "spec.template",
 		},
+		{
+			name:   "the volumes of a StatefulSet",
+			before: database("1Gi"), after: database("2Gi"),
+			path: "spec.volumeClaimTemplates", says: "updates to statefulset spec",
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := given(t)
@@ -410,7 +423,7 @@ func TestAnImmutableFieldIsReportedOnce(t *testing.T) {
 
 			app, message := f.AwaitReason("app", v1alpha1.ReasonRejected)
 			assert.Contains(t, message, row.path)
-			assert.Contains(t, message, "immutable")
+			assert.Contains(t, message, cmp.Or(row.says, "immutable"))
 			assert.NotEmpty(t, condition(app, v1alpha1.ConditionStalled).Message)
 			f.Quiet(quiet)
 			refused := f.Requests().Where(func(r testcluster.Request) bool { return r.Code == 422 && !strings.Contains(r.URI, "dryRun=All") })

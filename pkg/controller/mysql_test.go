@@ -67,6 +67,7 @@ func TestMysql(t *testing.T) {
 		{"without rights it says which are missing", (*fixture).testRights},
 		{"the volume is kept, and taken over", (*fixture).testKeep},
 		{"the volume is deleted", (*fixture).testDelete},
+		{"quantities in other forms", (*fixture).testQuantities},
 		{"fifty at once", (*fixture).testFifty},
 	} {
 		t.Run(row.name, func(t *testing.T) { row.test(f.Elsewhere(t)) })
@@ -506,6 +507,36 @@ func (f *fixture) testRefused() {
 			require.ErrorContains(t, err, row.message)
 		})
 	}
+}
+
+// The API server writes quantities in its own form: that is neither drift nor another
+// size, and the longest name is not too long for anything that is made of it.
+func (f *fixture) testQuantities() {
+	t := f.t
+	longest := strings.Repeat("a", 52)
+	for name, spec := range map[string]string{
+		"halves":     "{cpu: '0.5', memory: 0.5Gi, storage: 0.5Gi}",
+		"exponents":  "{cpu: '1e0', memory: '1e9', storage: '1e9'}",
+		"thousandth": "{cpu: 10.5m, memory: 536870912000m, storage: 1073741824000m}",
+		"trillions":  "{cpu: 1000m, memory: 1024Mi, storage: 1024Mi}",
+		longest:      "{}",
+	} {
+		f.Database(name, spec)
+	}
+	for _, name := range []string{"halves", "exponents", "thousandth", "trillions", longest} {
+		f.AwaitDatabase(name)
+	}
+	f.Quiet(quiet)
+	for _, name := range []string{"halves", "exponents", "thousandth", "trillions", longest} {
+		m := f.AwaitDatabase(name)
+		assert.Empty(t, of(m, v1.ConditionStalled))
+		assert.Empty(t, f.Application(name).Status.Contested)
+	}
+	f.Database("halves", "{cpu: 500m, memory: 512Mi, storage: 512Mi}") // the same
+	f.AwaitDatabase("halves")
+	f.Quiet(quiet)
+	f.Patch("mallory", statefulSets, longest, `{spec: {replicas: 2}}`)
+	f.AwaitValue(statefulSets, longest, int64(1), "spec", "replicas")
 }
 
 func (f *fixture) testConflict() {

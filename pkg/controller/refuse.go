@@ -2,6 +2,8 @@ package controller
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -33,7 +35,13 @@ func (a *action) tryParts(ctx context.Context, at cluster.Location, change plan.
 	return accepted, problem
 }
 
+// hold holds a leaf back, and names it where the API server names what is above it.
 func (a *action) hold(at cluster.Location, part plan.Part, problem *plan.Problem) *plan.Problem {
+	if !strings.Contains(problem.Message, part.Path) {
+		named := *problem
+		named.Message = fmt.Sprintf("%s (it refuses %s)", problem.Message, part.Path)
+		problem = &named
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.plan.Refuse(plan.Leaf{ID: at.ID, Path: part.Path}, problem)

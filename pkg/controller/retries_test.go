@@ -254,3 +254,18 @@ func TestAnApplicationIsLookedAtAgainAfterItsInterval(t *testing.T) {
 	f.eventually("three more looks", func() bool { return sum(t, metrics, "holdfast_reconciles_total") >= before+3 })
 	assert.Empty(t, f.Requests(), "which cost no request")
 }
+
+// Its own interval comes first, a little earlier than it says, so that not all come at
+// one moment.
+func TestTheIntervalOfAnApplicationComesFirst(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	metrics := controller.NewMetrics()
+	f.Run(controller.Options{Metrics: metrics}) // nothing is looked at again by itself
+	f.Submit("app", "interval: 10s"+oneConfig)
+	f.AwaitReady("app")
+	f.Quiet(time.Second)
+	begun, before := time.Now(), sum(t, metrics, "holdfast_reconciles_total")
+	f.eventually("another look", func() bool { return sum(t, metrics, "holdfast_reconciles_total") > before })
+	assert.Greater(t, time.Since(begun), 6*time.Second)
+	assert.Less(t, time.Since(begun), 11*time.Second)
+}

@@ -1,12 +1,14 @@
 package controller
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -65,6 +67,25 @@ func TestNoWaitIsNegativeOrLongerThanTheLongest(t *testing.T) {
 			t.Fatalf("after attempt %d: %v, then %v; the longest is %v", attempts, wait, next, longest)
 		}
 	})
+}
+
+// What fails at one moment for many does not come back at one moment.
+func TestWaitsAreSpread(t *testing.T) {
+	const wait = 250 * time.Millisecond
+	m := &memory{failures: map[manifest.ID]*failure{}, retry: retryOf(nil)}
+	queued := limiter()
+	seen := map[string]map[time.Duration]bool{"a resource": {}, "an Application": {}}
+	for i := range 100 {
+		name := strconv.Itoa(i)
+		retried := m.failed(manifest.ID{Kind: "ConfigMap", Name: name}, passing, time.Unix(1000, 0)).RetryAfter
+		assert.GreaterOrEqual(t, retried, wait)
+		assert.LessOrEqual(t, retried, wait+wait/10)
+		seen["a resource"][retried] = true
+		seen["an Application"][queued.When(types.NamespacedName{Name: name})] = true
+	}
+	for what, waits := range seen {
+		assert.Greater(t, len(waits), 50, what)
+	}
 }
 
 func TestTheLastAttempt(t *testing.T) {

@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -38,7 +39,7 @@ func TestWithoutRightsNothingHappensUntilTheyAreGranted(t *testing.T) {
 	f := unprivileged(t)
 	f.Submit("app", oneConfig)
 	app, message := f.AwaitReason("app", v1alpha1.ReasonForbidden)
-	assert.Contains(t, message, "system:serviceaccount:"+f.namespace+":"+applier)
+	assert.Contains(t, message, fmt.Sprintf(`User "system:serviceaccount:%[1]s:%[2]s" cannot create resource "configmaps" in API group "" in the namespace "%[1]s"`, f.namespace, applier))
 	assert.Contains(t, message, f.command())
 	assert.Equal(t, v1alpha1.ReasonForbidden, condition(app, v1alpha1.ConditionStalled).Reason)
 	f.Quiet(quiet)
@@ -64,6 +65,50 @@ func TestTheServiceAccountOfTheSpecIsTheOneThatActs(t *testing.T) {
 	f.AwaitReady("app")
 	for _, r := range f.touched() {
 		assert.Equal(t, "system:serviceaccount:"+f.namespace+":deployer", r.ImpersonatedUser, "%s", r)
+	}
+}
+
+// What the controller may read is not what an author may: an object of which the
+// ServiceAccount cannot see more than its name is not described.
+func TestAnObjectThatTheServiceAccountMayNotReadIsNotDescribed(t *testing.T) {
+	f := unprivileged(t)
+	f.Create("user", `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: creator}
+rules: [{apiGroups: [""], resources: [configmaps], verbs: [create, patch]}]`)
+	f.Create("user", fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: creator}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: creator}
+subjects: [{kind: ServiceAccount, name: %s, namespace: $NS}]`, applier))
+	f.awaitAccess(applier, f.createConfigMaps())
+	f.Create("canary-manager", `{apiVersion: v1, kind: ConfigMap, metadata: {name: config, labels: {app.kubernetes.io/managed-by: canary-label}}, data: {key: canary-value}}`)
+	f.Submit("app", "adoption: Always"+oneConfig)
+	app, message := f.AwaitReason("app", v1alpha1.ReasonForbidden)
+	assert.Contains(t, message, `cannot get resource "configmaps"`)
+	told, err := json.Marshal(app)
+	require.NoError(t, err)
+	assert.NotContains(t, string(told), "canary")
+	assert.Equal(t, "canary-value", value(f.Get(configMaps, "config"), "data", "key"))
+}
+
+// Of those who name none, --default-service-account acts.
+func TestAnotherServiceAccountMayBeTheDefault(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	f.revoke()
+	f.Create("user", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: deployer}}`)
+	f.Run(controller.Options{DefaultServiceAccount: "deployer"})
+	f.Submit("app", oneConfig)
+	_, message := f.AwaitReason("app", v1alpha1.ReasonForbidden)
+	assert.Contains(t, message, "--serviceaccount="+f.namespace+":deployer")
+	f.Grant("cluster-admin", "deployer")
+	f.AwaitReady("app")
+	for _, r := range f.Requests().Writes() {
+		if r.Resource == "configmaps" {
+			assert.Equal(t, "system:serviceaccount:"+f.namespace+":deployer", r.ImpersonatedUser, "%s", r)
+		}
 	}
 }
 

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	kjson "sigs.k8s.io/json"
 
+	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/api/mysql/v1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/template"
@@ -40,12 +42,27 @@ func unknownFields(strict []error) (unknown []*template.Fault) {
 	for _, err := range strict {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
+			path := pathOf(field.FieldPath())
 			unknown = append(unknown, &template.Fault{
-				Path: pathOf(field.FieldPath()), Reason: template.ReasonSpecInvalid, Message: "is no field of a " + v1.Kind,
+				Path: path, Reason: template.ReasonSpecInvalid, Message: "is no field of a " + v1.Kind + nearest(path),
 			})
 		}
 	}
 	return unknown
+}
+
+// nearest suggests the field of a spec that one which is none may be.
+func nearest(path manifest.Path) string {
+	name, _ := path[len(path)-1].(string)
+	if len(path) != 2 || path[0] != "spec" {
+		return ""
+	}
+	var names []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[v1.MysqlSpec]()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return suggest.DidYouMean(name, names)
 }
 
 // pathOf reads spec.cpu. No field of a Mysql that is decoded has a dot or an index.

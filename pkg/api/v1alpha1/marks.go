@@ -17,6 +17,10 @@ const (
 	// that it may have objects in, comma separated, written before the first of
 	// them is created.
 	AnnotationNamespaces = "holdfast.dev/namespaces"
+	// AnnotationCreating is on the Application: the desired states of objects that
+	// are about to be created and are in no status yet, as JSON, compressed, in
+	// base64. Values of Secrets are not in it.
+	AnnotationCreating = "holdfast.dev/creating"
 	// AnnotationReconcile on an Application asks for a reconcile now. Its value,
 	// any text, is found in status.reconcileRequest when that is done.
 	AnnotationReconcile = "holdfast.dev/reconcile"

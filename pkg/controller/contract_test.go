@@ -1,0 +1,150 @@
+package controller_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/controller"
+)
+
+// Nobody has recorded what a process that died had created; the next spec has less.
+func TestWhatWasCreatedBeforeADeathGoesWithItsWish(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	for _, when := range []moment{beforeResponse, afterResponse} {
+		t.Run("of one that dies "+string(when), func(t *testing.T) {
+			f := f.Elsewhere(t)
+			end := &death{namespace: f.namespace + "/", at: 3, when: when, died: make(chan struct{})}
+			first := f.RunThrough(end.wrap, controller.Options{})
+			f.Submit("app", "manifest:"+web("paused: true", "hostNetwork: true\ntolerations: [{key: mine, operator: Exists}]", "args: [--quick]\nenv: [{name: A, value: a}, {name: B, value: b}]")+`
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: config, labels: {old: "1"}}, data: {goes: "1", stays: "2"}}
+`)
+			<-end.died
+			first.Stop()
+			require.Empty(t, f.Application("app").Status.Resources, "nothing is on record")
+			created := f.Get(deployments, "web")
+			require.Equal(t, true, value(created, "spec", "paused"))
+			f.Patch("mallory", deployments, "web", `{metadata: {labels: {theirs: kept}}}`)
+
+			f.Submit("app", "manifest:"+web("", "", "env: [{name: A, value: a}]")+`
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {stays: "2"}}
+`)
+			next := f.Run(controller.Options{})
+			f.AwaitHeld("app")
+			f.Quiet(quiet)
+			live := f.Get(deployments, "web")
+			assert.Nil(t, value(live, "spec", "paused"))
+			pod, _, err := unstructured.NestedMap(live, "spec", "template", "spec")
+			require.NoError(t, err)
+			assert.NotContains(t, pod, "hostNetwork")
+			assert.NotContains(t, pod, "tolerations")
+			container := pod["containers"].([]any)[0].(map[string]any)
+			assert.NotContains(t, container, "args")
+			assert.Equal(t, []any{map[string]any{"name": "A", "value": "a"}}, container["env"])
+			assert.Equal(t, "kept", value(live, "metadata", "labels", "theirs"))
+			assert.Equal(t, "Always", pod["restartPolicy"], "what the API server has set is none of ours")
+			config := f.Get(configMaps, "config")
+			assert.Equal(t, map[string]any{"stays": "2"}, config["data"])
+			assert.Nil(t, value(config, "metadata", "labels", "old"))
+			next.Stop()
+		})
+	}
+}
+
+// What the API server does not let go keeps nothing else from being corrected, and is
+// not asked for again and again.
+func TestARemovalThatIsRefusedStandsAlone(t *testing.T) {
+	f := given(t)
+	f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, labels: {a: "1", b: "1"}}, immutable: true, data: {key: ours}}]}`)
+	f.AwaitReady("app")
+	f.Mark()
+	f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, labels: {a: "2"}}, data: {key: ours}}]}`)
+
+	app, message := f.AwaitReason("app", v1alpha1.ReasonRejected)
+
+	assert.Contains(t, message, "immutable")
+	config := f.Get(configMaps, "config")
+	assert.Equal(t, "2", value(config, "metadata", "labels", "a"))
+	assert.Nil(t, value(config, "metadata", "labels", "b"))
+	assert.Equal(t, true, config["immutable"])
+	assert.Contains(t, string(app.Status.LastAppliedManifest[0].Raw), "immutable", "what is still to be removed is on record")
+	f.Quiet(quiet)
+	assert.LessOrEqual(t, counts(f.Requests())["patch configmaps"], 5, "the whole, its three parts as dry runs, and what is left of it")
+
+	// Then: the user gives in.
+	f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, labels: {a: "2"}}, immutable: true, data: {key: ours}}]}`)
+	f.AwaitReady("app")
+	f.Quiet(time.Second)
+}
+
+// The order of init containers, and of variables that use each other, means something.
+func TestNewElementsGoWhereTheManifestHasThem(t *testing.T) {
+	f := given(t)
+	spec := func(initContainers, env string) string {
+		return "manifest:" + web("", "initContainers: ["+initContainers+"]", "env: ["+env+"]")
+	}
+	f.Submit("app", spec(`{name: fetch, image: "fetch:1"}, {name: check, image: "check:1"}`, `{name: URL, value: "http://$(HOST)"}`))
+	f.AwaitHeld("app")
+	f.Submit("app", spec(`{name: fetch, image: "fetch:1"}, {name: unpack, image: "unpack:1"}, {name: check, image: "check:1"}`,
+		`{name: HOST, value: db}, {name: URL, value: "http://$(HOST)"}`))
+	f.AwaitHeld("app")
+
+	pod, _, err := unstructured.NestedMap(f.Get(deployments, "web"), "spec", "template", "spec")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"fetch", "unpack", "check"}, namesOf(pod["initContainers"]))
+	assert.Equal(t, []string{"HOST", "URL"}, namesOf(pod["containers"].([]any)[0].(map[string]any)["env"]))
+	f.Quiet(quiet)
+}
+
+func namesOf(list any) (names []string) {
+	for _, element := range list.([]any) {
+		names = append(names, element.(map[string]any)["name"].(string))
+	}
+	return names
+}
+
+// An empty list is free, but for what an older manifest had in it, which may not look
+// as it was written: who wrote it is asked.
+func TestAListThatTheManifestEmptiesLosesWhatWePutThere(t *testing.T) {
+	f := given(t)
+	limits := schema.GroupVersionResource{Version: "v1", Resource: "limitranges"}
+	spec := func(text string) string {
+		return `{manifest: [{apiVersion: v1, kind: LimitRange, metadata: {name: limits}, spec: ` + text + `}]}`
+	}
+	for name, emptied := range map[string]string{"an empty list": "{limits: []}", "no list": "{}"} {
+		t.Run(name, func(t *testing.T) {
+			f.Submit("app", spec("{limits: [{type: Container, default: {cpu: 1000m}}]}"))
+			f.AwaitReady("app")
+			require.Equal(t, "1", value(f.Get(limits, "limits"), "spec", "limits", "0", "defaultRequest", "cpu"))
+			f.Mark()
+			f.Submit("app", spec(emptied))
+			f.AwaitReady("app")
+			f.Quiet(quiet)
+			assert.Nil(t, value(f.Get(limits, "limits"), "spec", "limits", "0", "type"))
+			assert.Equal(t, map[string]int{"get limitranges": 1, "patch limitranges": 1, "patch applications/status": 1}, counts(withoutEvents(f.Requests())))
+		})
+	}
+}
+
+// Characters that JSON may write in two ways are the same in guards and in objects.
+func TestTextThatIsEscapedIsGuardedAsItIs(t *testing.T) {
+	f := given(t)
+	const ours, theirs = "a && b < c > é 😀 \\u2028", "x && <y> ü \\u2028 \\u0007"
+	f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: "`+ours+`", gone: "<&>"}}]}`)
+	f.AwaitReady("app")
+	written := value(f.Get(configMaps, "config"), "data", "key")
+	f.Mark()
+	f.Patch("mallory", configMaps, "config", `{data: {key: "`+theirs+`", gone: "`+theirs+`"}}`)
+	f.AwaitValue(configMaps, "config", written, "data", "key")
+	f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: "`+ours+`"}}]}`)
+	f.AwaitReady("app")
+	f.Quiet(quiet)
+	assert.Nil(t, value(f.Get(configMaps, "config"), "data", "gone"))
+	assert.Equal(t, 2, counts(f.Requests())["patch configmaps"], "%s", f.Requests())
+}

@@ -1,0 +1,39 @@
+package controller
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Whoever may define kinds cannot fill the memory of who collects metrics.
+func TestCorrectionsAreCountedForSoManyKinds(t *testing.T) {
+	m := NewMetrics()
+	const beyond = 50
+	for range 2 {
+		for i := range mostKinds + beyond {
+			m.corrected(schema.GroupKind{Group: "example.com", Kind: "Kind" + strconv.Itoa(i)})
+		}
+	}
+	families, err := m.Gatherer().Gather()
+	require.NoError(t, err)
+	series, others := 0, 0.0
+	for _, family := range families {
+		if family.GetName() != "holdfast_corrections_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			series++
+			for _, label := range metric.GetLabel() {
+				if label.GetValue() == "other" {
+					others += metric.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	assert.Equal(t, mostKinds+1, series)
+	assert.InDelta(t, 2*beyond, others, 0)
+}
