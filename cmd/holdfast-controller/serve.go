@@ -52,7 +52,7 @@ func listen(ctx context.Context, address, message string, handler http.Handler) 
 		return nil, err
 	}
 	klog.FromContext(ctx).Info(message, "address", listener.Addr().String())
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			klog.FromContext(ctx).Error(err, "Serving has ended")

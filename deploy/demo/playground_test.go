@@ -52,14 +52,14 @@ func TestWhatTheTextOfThePlaygroundSaysWorks(t *testing.T) {
 		require.NoError(t, err, "%s", output)
 		return output
 	}
-	for _, command := range regexp.MustCompile(`(?m)^  (kubectl apply.*)$`).FindAllStringSubmatch(out.String(), -1) {
+	for _, command := range regexp.MustCompile(`(?m)^ {2}(kubectl apply.*)$`).FindAllStringSubmatch(out.String(), -1) {
 		run(command[1])
 	}
 	run("kubectl wait hfapp/echo-demo --for=condition=Ready --timeout=60s")
 
 	run(`kubectl patch hfapp echo-demo --type=merge -p '{"spec": {"hooks": {"complete": {"action": "Keep"}}}}'`)
 	run("kubectl wait secret/echo-demo-hooks --for=jsonpath={.data.complete-token} --timeout=60s")
-	function := regexp.MustCompile(`(?m)^  (secret\(\).*)$`).FindStringSubmatch(out.String())
+	function := regexp.MustCompile(`(?m)^ {2}(secret\(\).*)$`).FindStringSubmatch(out.String())
 	require.NotNil(t, function)
 	secret := func(key string) string { return run(function[1] + "\nsecret echo-demo-hooks " + key) }
 	// curl is not everywhere.

@@ -94,7 +94,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 		BaseContext:    func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 		ErrorLog:       log.New(&complaints{klog.FromContext(ctx), rate.NewLimiter(complaintRate, complaintBurst)}, "", 0),
 	}
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	stopped := make(chan struct{})
 	defer context.AfterFunc(ctx, func() {
 		defer close(stopped)

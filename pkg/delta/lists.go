@@ -88,6 +88,9 @@ func (c *comparer) compareElements(l *listSpot) []int {
 		if i >= len(l.wantList) {
 			break // not known yet
 		}
+		if k < 0 && !c.in.Prune {
+			k = l.renamed(i)
+		}
 		path := l.path.Element(l.pairing.Labels[i], k).Desired(i)
 		node := l.list.Elements[i]
 		if k >= 0 && (!node.IsPlace() || isMap(l.wantList[i]) && isMap(l.liveList[k])) {
@@ -104,6 +107,39 @@ func (c *comparer) compareElements(l *listSpot) []int {
 		}
 	}
 	return absent
+}
+
+// renamed is the live element that has the identity that element i had in our
+// previous manifest, if what changed of it is observed: it is then changed like any
+// field, and what is free beside it stays. -1 if there is none. (Under a default
+// schema nothing is free: the old element is removed and the new one added.)
+func (l *listSpot) renamed(i int) int {
+	if l.pairing.ByPosition || i >= len(l.beforeList) || i >= len(l.writtenList) {
+		return -1
+	}
+	was := l.beforeList[i : i+1]
+	k := l.list.Identities(l.t, was, l.liveList)[0]
+	free := slices.Index(l.pairing.Free, k)
+	if free < 0 || l.list.Identities(l.t, was, l.wantList)[0] >= 0 || !l.observesChange(i) {
+		return -1
+	}
+	l.pairing.Free = slices.Delete(l.pairing.Free, free, free+1)
+	l.now[k] = i
+	return k
+}
+
+// observesChange tells whether the schema observes every key of element i that is
+// another one in our previous manifest.
+func (l *listSpot) observesChange(i int) bool {
+	node := l.list.Elements[i]
+	if node.Shape != observer.Map {
+		return node.Shape == observer.Leaf
+	}
+	was, _ := l.beforeList[i].(map[string]any)
+	is, _ := l.wantList[i].(map[string]any)
+	return !slices.ContainsFunc(l.pairing.Keys, func(key string) bool {
+		return node.Field(key) == nil && !observer.Equal(was[key], is[key])
+	})
 }
 
 // required tells whether an element of the desired list must be there: the
@@ -233,7 +269,7 @@ func (c *comparer) addElements(l *listSpot, indices []int, reason Reason) {
 		path := l.path.Element(l.wantLabel(i), -1)
 		d := Difference{Reason: reason, Desired: Some(l.wantList[i]), guards: l.guards, structural: true, versioned: true}
 		if !l.pairing.ByPosition {
-			at := len(l.now)
+			at := l.placeFor(i)
 			d.ops = []Op{l.insert(at, len(l.now), i)}
 			l.length++
 			if c.add(path, d) {

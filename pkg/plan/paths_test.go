@@ -58,6 +58,53 @@ func TestAnyPathToASpecificationGivesTheSameObject(t *testing.T) {
 	})
 }
 
+// TestWhatSomebodyElseWroteStaysWhateverTheManifestLoses edits random Applications,
+// between whose versions somebody writes into the maps of the object.
+func TestWhatSomebodyElseWroteStaysWhateverTheManifestLoses(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		server := drawServer(r)
+		w := server.world(t)
+		theirs := map[string]any{}
+		respond := w.respond
+		w.respond = func(o map[string]any) {
+			respond(o)
+			managers := get(o, "metadata", "managedFields").([]any)
+			set(o, append(managers, map[string]any{
+				"manager": "somebody", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": theirs},
+			}), "metadata", "managedFields")
+		}
+		var places [][]string
+		for range rapid.IntRange(2, 4).Draw(r, "versions") {
+			spec := server.plausible("m", observertest.Spec(r)).(map[string]any)
+			w.app.Generation++
+			w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
+			if rapid.IntRange(0, 3).Draw(r, "dies") == 0 {
+				w.die(rapid.Bool().Draw(r, "after its requests"))
+			}
+			w.rest()
+			at, owned := w.only()["spec"].(map[string]any), theirs
+			place := []string{"spec"}
+			for {
+				maps := slices.DeleteFunc(keys(at), func(name string) bool { return name[0] != 'm' })
+				if len(maps) == 0 || rapid.Bool().Draw(r, "here") {
+					break
+				}
+				name := rapid.SampledFrom(maps).Draw(r, "into")
+				if owned["f:"+name] == nil {
+					owned["f:"+name] = map[string]any{}
+				}
+				at, owned, place = at[name].(map[string]any), owned["f:"+name].(map[string]any), append(place, name)
+			}
+			at["theirs"], owned["f:theirs"] = "kept", map[string]any{}
+			places = append(places, place)
+			w.respond(w.only())
+		}
+		for _, place := range places {
+			require.Equal(r, "kept", get(w.only(), append(place, "theirs")...), "%v of %v", place, w.only()["spec"])
+		}
+	})
+}
+
 // rest goes on until there is nothing to do.
 func (w *world) rest() {
 	w.t.Helper()

@@ -39,7 +39,7 @@ type monitor struct {
 	rules   *rules.Manager
 }
 
-var patience = regexp.MustCompile(`(?m)^    for: \d+m$`)
+var patience = regexp.MustCompile(`(?m)^ {4}for: \d+m$`)
 
 // watch scrapes an address and evaluates our alert rules, both several times a second.
 // Alerts do not wait for minutes before they fire.

@@ -103,7 +103,7 @@ func (h *helm) may(args ...string) bool {
 }
 
 // run runs the controller of a release, when the cluster has put its rights together.
-func (h *helm) run(manifest string, in string) *installed.Controller {
+func (h *helm) run(manifest, in string) *installed.Controller {
 	h.t.Helper()
 	h.kubectl("", "wait", "--for=condition=Established", "--timeout=60s", "crd/applications.holdfast.dev", "crd/mysqls.fnjoin.com")
 	h.eventually("its rights", func() bool { return h.may("watch", "secrets", in) })

@@ -20,6 +20,7 @@ import (
 
 // In is the controller for a part of a test.
 func (p *Controller) In(t testing.TB) *Controller {
+	t.Helper()
 	other := *p
 	other.t = t
 	return &other

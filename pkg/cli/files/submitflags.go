@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -86,13 +87,16 @@ func (f SubmittedFlags) checkSource(name string) error {
 		return errors.New("an Application has one source: manifests (-f, -k), --tosca or --csar")
 	case len(f.manifests.files) == 0 && name == "":
 		return errors.New("what is its name? Give NAME")
-	case f.schema.FromStdin() && (f.manifests.FromStdin() || f.tosca == Stdin || f.csar == Stdin):
+	case f.schema.FromStdin() && (f.manifests.FromStdin() || f.template() == Stdin):
 		return errors.New("standard input can be read once: give a file to -O, or in place of the other -")
-	case f.inputs.Given() && f.tosca == "" && f.csar == "":
+	case f.inputs.Given() && f.template() == "":
 		return errors.New("--input and --inputs are for the inputs of a template: give them with --tosca or --csar")
 	}
 	return nil
 }
+
+// template is the file or URL of --tosca or --csar.
+func (f SubmittedFlags) template() string { return cmp.Or(f.tosca, f.csar) }
 
 // sources is how many sources are given.
 func (f SubmittedFlags) sources() (n int) {

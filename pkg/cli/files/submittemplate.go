@@ -30,12 +30,12 @@ type templateFile struct {
 
 // setTemplate sets spec.tosca or spec.csar.
 func (s SubmittedSource) setTemplate(ctx context.Context, sub *Submission, spec map[string]any) error {
-	field, file := "tosca", s.tosca
-	if s.csar != "" {
-		field, file = "csar", s.csar
-	}
-	if file == "" {
+	field, file := "tosca", s.template()
+	switch {
+	case file == "":
 		return nil
+	case s.csar != "":
+		field = "csar"
 	}
 	source := map[string]any{"url": file}
 	if !IsURL(file) {
