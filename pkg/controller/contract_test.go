@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -147,4 +148,65 @@ func TestTextThatIsEscapedIsGuardedAsItIs(t *testing.T) {
 	f.Quiet(quiet)
 	assert.Nil(t, value(f.Get(configMaps, "config"), "data", "gone"))
 	assert.Equal(t, 2, counts(f.Requests())["patch configmaps"], "%s", f.Requests())
+}
+
+// A port is a key of its element: another one in the manifest is no element more, which
+// a Service without names of ports could not have.
+func TestAnObservedKeyIsChangedInPlace(t *testing.T) {
+	f := given(t)
+	spec := func(port string) string {
+		return `
+manifest:
+- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {type: NodePort, selector: {app: web}, ports: [{port: ` + port + `}]}}
+observerSchema:
+- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: null}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 4}]}}
+`
+	}
+	f.Submit("app", spec("80"))
+	f.AwaitReady("app")
+	allocated := value(f.Get(services, "web"), "spec", "ports", "0", "nodePort")
+	require.NotNil(t, allocated)
+	f.Mark()
+	f.Submit("app", spec("8080"))
+	f.AwaitReady("app")
+	f.Quiet(quiet)
+
+	live := f.Get(services, "web")
+	assert.Equal(t, int64(8080), value(live, "spec", "ports", "0", "port"))
+	assert.Equal(t, allocated, value(live, "spec", "ports", "0", "nodePort"), "what is free beside it stays")
+	assert.Nil(t, value(live, "spec", "ports", "1", "port"))
+	assert.Equal(t, 1, counts(f.Requests())["patch services"])
+}
+
+// A learned value is used again; where that cannot be, another is learned.
+func TestALearnedAddressThatIsTakenIsLearnedAgain(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	first := f.Run(controller.Options{})
+	f.Submit("app", `
+manifest:
+- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}
+observerSchema:
+- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {clusterIP: null, sessionAffinity: null}}
+`)
+	f.AwaitReady("app")
+	ip := func() any { return value(f.Get(services, "web"), "spec", "clusterIP") }
+	learned := ip()
+
+	f.Delete(services, "web")
+	f.Await(services, "web", "there again", func(object map[string]any) bool { return object != nil })
+	assert.Equal(t, learned, ip())
+	f.AwaitReady("app")
+	first.Stop()
+	f.Delete(services, "web")
+	f.Create("mallory", fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: thief}, spec: {clusterIP: %q, ports: [{port: 80}]}}`, learned))
+
+	f.Run(controller.Options{})
+	f.Await(services, "web", "there once more", func(object map[string]any) bool { return object != nil })
+	app := f.AwaitReady("app")
+	f.Quiet(quiet)
+	assert.NotEqual(t, learned, ip())
+	assert.Contains(t, string(app.Status.LastAppliedManifest[0].Raw), fmt.Sprintf(`"clusterIP":%q`, ip()))
+	assert.Contains(t, string(app.Status.LastAppliedManifest[0].Raw), `"sessionAffinity":"None"`)
+	f.Patch("mallory", services, "web", `{spec: {sessionAffinity: ClientIP}}`)
+	f.AwaitValue(services, "web", "None", "spec", "sessionAffinity")
 }

@@ -63,7 +63,7 @@ func (c *comparer) keepHidden() {
 // Accept returns the forms that the API server gave to what we wrote. after is
 // the comparison of its response with the desired state that was written;
 // wrote tells whether a path was part of the request.
-// Source: docs/semantics.md, "Compare, per held leaf".
+// Source: docs/semantics.md, "Comparing".
 func Accept(after Comparison, wrote func(path string) bool) Accepted {
 	forms := Accepted{}
 	for _, d := range after.Differences {

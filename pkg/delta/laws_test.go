@@ -366,10 +366,10 @@ func (s side) touchedElements(path string, want, before, after []any) string {
 	}
 	next := 0
 	for _, k := range a.Free {
-		for next < len(b.Free) && !observer.Equal(before[b.Free[next]], after[k]) {
-			next++
-		}
-		if next == len(b.Free) && !slices.ContainsFunc(want, func(w any) bool { return observer.Equal(w, after[k]) }) {
+		is := func(v any) bool { return observer.Equal(v, after[k]) }
+		if i := slices.IndexFunc(b.Free[next:], func(was int) bool { return is(before[was]) }); i >= 0 {
+			next += i
+		} else if !slices.ContainsFunc(want, is) {
 			return fmt.Sprintf("%s[%d]", path, k)
 		}
 	}

@@ -3,7 +3,7 @@
 //
 // It is pure: bytes and values in, values out. It has no client, reads no file
 // and knows nothing of observer schemas. What it makes of a manifest is written
-// down in docs/semantics.md, sections "Identity" and "Desired state".
+// down in docs/semantics.md, "Which object" and "Desired state".
 //
 //	documents, err := manifest.Read("app.yaml", data)
 //	objects, warnings, err := manifest.Normalize(values, manifest.Options{Application: name})

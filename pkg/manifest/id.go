@@ -4,7 +4,7 @@ import "k8s.io/apimachinery/pkg/runtime/schema"
 
 // ID identifies a resource. The version is not part of it: moving a manifest
 // to another served version of its kind must not delete and create
-// (docs/semantics.md, "Identity").
+// (docs/semantics.md, "Which object").
 type ID struct {
 	Group, Kind, Namespace, Name string
 }

@@ -47,7 +47,7 @@ type Options struct {
 //
 // A warning says what was dropped and why. The error joins one *Fault for each
 // thing that is wrong, in manifest order; then no object is returned. The rules
-// are those of docs/semantics.md, "Identity" and "Desired state".
+// are those of docs/semantics.md, "Which object" and "Desired state".
 func Normalize(manifests []map[string]any, opts Options) (objects []Object, warnings []string, err error) {
 	if opts.Scopes == nil {
 		opts.Scopes = BuiltinScopes()

@@ -2,13 +2,12 @@ package manifest
 
 import (
 	"slices"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Stages of creating and updating, in order; deleting goes in reverse
-// (docs/semantics.md, "Delta", Order). Inside a stage, manifest order holds.
+// (docs/semantics.md, "Writing"). Inside a stage, manifest order holds.
 const (
 	StageNamespaces = iota
 	StageDefinitions
@@ -25,21 +24,7 @@ const (
 	StageOthers
 	// StageAdmission has what can refuse or break requests for other objects.
 	StageAdmission
-
-	stageCount
 )
-
-var stageNames = [stageCount]string{
-	"namespaces", "definitions", "rights", "configuration", "storage", "services", "workloads", "others", "admission",
-}
-
-// StageName is the name of a stage for messages.
-func StageName(stage int) string {
-	if stage < 0 || stage >= stageCount {
-		return "stage " + strconv.Itoa(stage)
-	}
-	return stageNames[stage]
-}
 
 // stageOfGroup has the groups that are in one stage with all their kinds.
 var stageOfGroup = map[string]int{

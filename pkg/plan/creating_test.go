@@ -6,7 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"math/rand"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -76,7 +76,7 @@ func valueOf(w *world) string {
 func TestTheAnnotationKeepsToItsRoom(t *testing.T) {
 	var spec strings.Builder
 	spec.WriteString("manifest:\n")
-	random := rand.New(rand.NewSource(1))
+	random := rand.NewChaCha8([32]byte{})
 	for i := range 8 {
 		noise := make([]byte, 9*1024)
 		_, _ = random.Read(noise)

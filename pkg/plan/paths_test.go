@@ -140,6 +140,7 @@ func drawServer(t *rapid.T) server {
 }
 
 func (s server) world(t *testing.T) *world {
+	t.Helper()
 	w := newWorld(t, "manifest: []")
 	if s.Typed {
 		w.kinds = typed{w.kinds}

@@ -1,0 +1,51 @@
+package docs_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A comment that names the rule it follows leads to one.
+func TestTheCodeNamesSectionsThatThereAre(t *testing.T) {
+	contract := read(t, "docs/semantics.md")
+	named := regexp.MustCompile(`docs/semantics\.md, "([^"]+)"(?: and "([^"]+)")?`)
+	found := 0
+	for _, root := range []string{"../pkg", "../internal", "../cmd"} {
+		require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, match := range named.FindAllStringSubmatch(string(text), -1) {
+				for _, section := range match[1:] {
+					if section != "" {
+						found++
+						assert.Regexp(t, `(?m)^##+ `+regexp.QuoteMeta(section)+"$", contract, path)
+					}
+				}
+			}
+			return err
+		}))
+	}
+	assert.Greater(t, found, 10)
+}
+
+// A golden directory proves a rule, and the rule says where its proof is.
+func TestEveryGoldenDirectoryIsLinkedByItsRule(t *testing.T) {
+	rules := read(t, "docs/semantics.md") + read(t, "docs/hooks.md")
+	entries, err := os.ReadDir("../testdata/plan")
+	require.NoError(t, err)
+	require.NotEmpty(t, entries)
+	for _, entry := range entries {
+		if link := "(../testdata/plan/" + entry.Name() + ")"; !strings.Contains(rules, link) {
+			t.Errorf("no document has %s", link)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package delta
+
+import (
+	"slices"
+	"strconv"
+)
+
+// inOrder has, for each element of the live list while it is being corrected, the
+// index in the desired list of the one with its identity, or -1. Most lists need no
+// correction, and nobody asks.
+func (l *listSpot) inOrder() []int {
+	if l.order == nil {
+		l.order = make([]int, len(l.liveList), len(l.liveList)+1)
+		for k := range l.order {
+			l.order[k] = -1
+		}
+		for i, k := range l.list.Identities(l.t, l.wantList, l.liveList) {
+			if k >= 0 {
+				l.order[k] = i
+			}
+		}
+	}
+	return l.order
+}
+
+// placeFor is where element i of the desired list belongs in a list with
+// identities: behind the last one that stands before it in the desired list, or
+// else before the first of the others, or else at the end. The order of init
+// containers and of variables that use each other means something.
+func (l *listSpot) placeFor(i int) int {
+	order := l.inOrder()
+	before, at := -1, len(order)
+	for k, j := range order {
+		if j >= 0 && j < i && j > before {
+			before, at = j, k+1
+		}
+	}
+	if before >= 0 {
+		return at
+	}
+	if k := slices.IndexFunc(order, func(j int) bool { return j > i }); k >= 0 {
+		return k
+	}
+	return at
+}
+
+// addElements adds elements of the desired list, whole, where they belong. Lists
+// without identity get them at their position, with what stands before them.
+func (c *comparer) addElements(l *listSpot, indices []int, reason Reason) {
+	for _, i := range indices {
+		path := l.path.Element(l.wantLabel(i), -1)
+		d := Difference{Reason: reason, Desired: Some(l.wantList[i]), guards: l.guards, structural: true, versioned: true}
+		if !l.pairing.ByPosition {
+			at := l.placeFor(i)
+			d.ops = []Op{l.insert(at, len(l.inOrder()), i)}
+			l.length++
+			if c.add(path, d) {
+				l.order = slices.Insert(l.inOrder(), at, i)
+			}
+			continue
+		}
+		for next := true; next; next = l.length <= i {
+			d.ops = append(d.ops, l.insert(i, l.length, min(i, l.length)))
+			l.length++
+		}
+		c.add(path, d)
+	}
+}
+
+// insert puts element i of the desired list at an index of a list of that length.
+func (l *listSpot) insert(at, length, i int) Op {
+	place := "-"
+	if at < length {
+		place = strconv.Itoa(at)
+	}
+	return Op{Op: "add", Path: l.path.Pointer() + "/" + place, Value: l.wantList[i]}
+}

@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// leave finds what is on record, or carries our marks, and is not desired.
+func (p *Plan) leave(inventory []v1alpha1.ResourceStatus, desired map[manifest.ID]bool, records map[manifest.ID]*record) {
+	seen := map[manifest.ID]bool{}
+	for _, status := range inventory {
+		id := IDOf(status.ResourceReference)
+		if !desired[id] && !seen[id] {
+			seen[id] = true
+			p.leaveOne(id, status, records[id])
+		}
+	}
+	for _, id := range sortedIDs(p.in.Live) {
+		live := p.in.Live[id]
+		if desired[id] || seen[id] || p.in.Application.UID == "" || !Marked(p.in.Application, id, live) {
+			continue
+		}
+		p.leaveOne(id, v1alpha1.ResourceStatus{
+			ResourceReference: reference(id, text(live, "apiVersion")),
+		}, records[id])
+	}
+}
+
+func (p *Plan) leaveOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record) {
+	l := &leaving{id: id, status: status, previous: r}
+	p.judge(l)
+	switch {
+	case l.change.Writes() || l.change.Problem != nil:
+		p.leaving = append(p.leaving, l)
+	case l.live == nil && status.UID != "":
+		p.gone = append(p.gone, l)
+	}
+}
+
+// Gone are the resources on record that are no longer desired and have gone since:
+// what comes after a deletion is still to be done. An Outcome with a Problem keeps
+// one on record.
+func (p *Plan) Gone() []manifest.ID {
+	ids := make([]manifest.ID, len(p.gone))
+	for i, l := range p.gone {
+		ids[i] = l.id
+	}
+	return ids
+}
+
+// judge decides what becomes of a resource that is no longer desired. Without a
+// change and without a problem it is forgotten: it is gone, or not ours, or left
+// without our marks.
+func (p *Plan) judge(l *leaving) {
+	l.live = p.in.Live[l.id]
+	l.change = Change{Action: Unchanged, ID: l.id, APIVersion: l.status.APIVersion}
+	blocked := p.in.Blocked[l.id]
+	switch {
+	case blocked != nil && blocked.Reason == v1alpha1.ReasonKindUnknown:
+		// the kind is gone, and its objects with it
+	case blocked != nil:
+		l.change.Problem = blocked
+	case l.live == nil || !mine(p.in.Application, l.id, &l.status, l.live):
+	case p.orphaned(l):
+		l.orphan()
+	case text(l.live, "metadata", "deletionTimestamp") != "":
+		l.change.Problem = terminating(l.id, l.live)
+	default:
+		l.change.Action = Delete
+		l.change.UID = text(l.live, "metadata", "uid")
+	}
+}
+
+// order lists the changes as they are executed.
+func (p *Plan) order() {
+	byID := make(map[manifest.ID]*resource, len(p.resources))
+	objects := make([]manifest.Object, len(p.resources))
+	for i, res := range p.resources {
+		byID[res.object.ID] = res
+		objects[i] = res.object
+	}
+	for _, o := range manifest.InOrder(objects) {
+		p.Changes = append(p.Changes, byID[o.ID].change)
+	}
+	for _, l := range reversed(p.leaving) {
+		p.Changes = append(p.Changes, l.change)
+	}
+}
+
+// reversed is the order in which resources are deleted. The inventory keeps its
+// own, or it would be turned round with each status.
+func reversed(resources []*leaving) []*leaving {
+	ordered := slices.Clone(resources)
+	slices.Reverse(ordered)
+	slices.SortStableFunc(ordered, func(a, b *leaving) int {
+		return manifest.Stage(b.id.GroupKind()) - manifest.Stage(a.id.GroupKind())
+	})
+	return ordered
+}
+
+func sortedIDs(live map[manifest.ID]map[string]any) []manifest.ID {
+	return slices.SortedFunc(maps.Keys(live), func(a, b manifest.ID) int {
+		return strings.Compare(a.String(), b.String())
+	})
+}
