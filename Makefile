@@ -55,7 +55,7 @@ controlplane: ## Build the local control plane (minutes the first time, then not
 	@go run ./internal/testcluster/binaries/build
 
 .PHONY: generate
-generate: bin/controller-gen ## Write deepcopy functions, CRDs, the table of built-in kinds, docs/cli.md
+generate: bin/controller-gen ## Write deepcopy functions, CRDs, install.yaml, the files of the chart, built-in kinds, docs/cli.md
 	@$(call generate,.)
 
 .PHONY: image

@@ -58,8 +58,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	if a.code != http.StatusOK {
-		w.Header().Set("Connection", "close") // what is left of the body is not read
+	if a.code != http.StatusOK || r.Header.Get("Authorization") != "" && r.ContentLength != 0 {
+		w.Header().Set("Connection", "close") // what is left of the body is not waited for
 	}
 	w.WriteHeader(a.code)
 	body := map[string]string{"status": a.result}

@@ -1,6 +1,7 @@
 package callback
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -264,6 +265,23 @@ func TestWhoConnectsAndSaysNothingIsCutOff(t *testing.T) {
 	require.NoError(t, err, "the server closes the connection")
 	stop()
 	assert.NoError(t, <-ended)
+}
+
+// Who sends the token as bearer is answered, whatever becomes of the body.
+func TestABodyBesideABearerIsNotWaitedFor(t *testing.T) {
+	s, written := server(work(), nil)
+	address, _, _, _ := serving(t, s, nil)
+	connection := connect(t, address)
+	_, err := io.WriteString(connection, "PUT "+hooks.CallbackPath("shop", "work", hooks.Complete)+" HTTP/1.1\r\nHost: a\r\n"+
+		"Authorization: Bearer "+token+"\r\nTransfer-Encoding: chunked\r\n\r\n")
+	require.NoError(t, err)
+	require.NoError(t, connection.SetReadDeadline(time.Now().Add(requestTimeout/2)))
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	assert.Equal(t, http.StatusOK, response.StatusCode)
+	assert.True(t, response.Close)
+	assert.Equal(t, int32(1), written.Load())
 }
 
 // Whoever opens more connections than there may be waits, and memory does not grow.

@@ -27,7 +27,6 @@ import (
 	"github.com/prometheus/prometheus/util/teststorage"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
 	"holdfast.dev/holdfast/internal/testcluster/installed"
 )
 
@@ -204,9 +203,11 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: no-status}
 spec: {policyName: no-status, validationActions: [Deny]}`, "create", "--filename=-")
-	for i := range 10 {
-		h.hold(namespace, fmt.Sprintf("mute-%d", i))
+	var many strings.Builder // their errors are to be more than all that went well before
+	for i := range 50 {
+		fmt.Fprintf(&many, "{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: mute-%d}, spec: {manifest: []}}\n---\n", i)
 	}
+	h.kubectl(many.String(), "create", "--filename=-", in)
 	h.eventually("the alert", func() bool { return slices.Contains(m.firing(), "HoldfastErrors") })
 	assert.Regexp(t, `^\d+(\.\d+)?% of the reconciles end in an error`, m.says("HoldfastErrors"))
 	h.kubectl("", "delete", "validatingadmissionpolicybinding/no-status")

@@ -11,11 +11,10 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"sigs.k8s.io/yaml"
-
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/internal/testcluster/installed"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/yaml"
 )
 
 // system is where the release is, as the documents say.
