@@ -191,6 +191,7 @@ func TestPrometheusSeesWhatIsWrong(t *testing.T) {
 	awaitFiring()
 
 	// A policy that lets no status be written.
+	submit("probe", "")
 	h.kubectl(`
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -203,6 +204,10 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: no-status}
 spec: {policyName: no-status, validationActions: [Deny]}`, "create", "--filename=-")
+	h.eventually("the policy", func() bool {
+		_, err := h.cluster.Kubectl(t.Context(), "", "patch", "hfapp/probe", "--subresource=status", "--type=merge", `--patch={"status": {"summary": "x"}}`, "--dry-run=server", in)
+		return err != nil
+	})
 	var many strings.Builder // their errors are to be more than all that went well before
 	for i := range 50 {
 		fmt.Fprintf(&many, "{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: mute-%d}, spec: {manifest: []}}\n---\n", i)
