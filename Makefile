@@ -110,7 +110,7 @@ test-peers: ## Compare pkg/tosca with the parser of OpenStack (needs Debian's py
 	go test -count=1 -tags peers ./pkg/tosca -run TestPeer
 
 FAULT_SEED ?=
-FAULT_DURATION ?= 2m
+FAULT_DURATION ?= 1m
 FAULT_STEPS ?=
 
 .PHONY: test-faults
