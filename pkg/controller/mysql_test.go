@@ -252,18 +252,16 @@ func (f *fixture) testSample() {
 	}
 	f.Quiet(quiet)
 
-	t.Run("it went through CREATING, and each status was news", func(t *testing.T) {
-		var path []string
-		for _, status := range history() {
-			set := of(&v1.Mysql{Status: status}, v1.ConditionStatefulSet)
-			path = append(path, fmt.Sprint(set.Status, " ", status.Ready, " ", of(&v1.Mysql{Status: status}, v1.ConditionReady).Status))
-		}
+	// How many steps it takes is not ours to say: the StatefulSet may have its one ready
+	// replica a moment before its own controller says that it has come to rest.
+	var path []string
+	for _, status := range history() {
+		set := of(&v1.Mysql{Status: status}, v1.ConditionStatefulSet)
+		path = append(path, fmt.Sprint(set.Status, " ", status.Ready, " ", of(&v1.Mysql{Status: status}, v1.ConditionReady).Status))
+	}
+	t.Run("it went through CREATING", func(t *testing.T) {
 		assert.Contains(t, path, "CREATING false False")
 		assert.Equal(t, "AVAILABLE true True", path[len(path)-1])
-		for i := 1; i < len(path); i++ {
-			assert.NotEqual(t, path[i-1], path[i])
-		}
-		assert.LessOrEqual(t, len(path), 4, "%s", path)
 	})
 	t.Run("what was asked of the API server", func(t *testing.T) {
 		for _, r := range f.Requests() {
@@ -278,7 +276,7 @@ func (f *fixture) testSample() {
 		for _, once := range []string{"secrets", "configmaps", "persistentvolumeclaims", "statefulsets"} {
 			assert.Equal(t, 1, n["create "+once], once)
 		}
-		assert.LessOrEqual(t, n["patch mysqls/status"], 3)
+		assert.Equal(t, len(path)-1, n["patch mysqls/status"], "a write of a status was no news: %q", path)
 		assert.Zero(t, n["patch statefulsets"])
 	})
 	t.Run("the Pod has the volume and the credentials", func(t *testing.T) {
