@@ -34,6 +34,10 @@ const (
 	recheckConflict = 5 * time.Minute
 )
 
+// freeing are the waits between tries to create an object with what was learned. An API
+// server tells everybody that a Service is gone a moment before it frees its address.
+var freeing = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 450 * time.Millisecond}
+
 // action executes the changes of one plan.
 type action struct {
 	c      *Controller
@@ -230,8 +234,13 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 		return outcome, false
 	}
 	object, err := a.g.writer.Create(ctx, at, body)
-	if err != nil && change.Fallback != nil && code(err) == 422 {
-		// A learned value is refused (an address is taken): without it, then.
+	refusesLearned := func() bool { return change.Fallback != nil && code(err) == http.StatusUnprocessableEntity }
+	for i := 0; i < len(freeing) && refusesLearned(); i++ {
+		<-time.After(freeing[i])
+		object, err = a.g.writer.Create(ctx, at, body)
+	}
+	if refusesLearned() {
+		// Somebody else has the address: without it, then.
 		outcome.WithoutLearned = true
 		if body, err = a.preCreate(at, change.Fallback); err == nil {
 			object, err = a.g.writer.Create(ctx, at, body)

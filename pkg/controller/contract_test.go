@@ -214,3 +214,26 @@ observerSchema:
 	f.Patch("mallory", services, "web", `{spec: {sessionAffinity: ClientIP}}`)
 	f.AwaitValue(services, "web", "None", "spec", "sessionAffinity")
 }
+
+// The watch tells that a Service is gone a moment before its address is free.
+func TestALearnedAddressIsKeptWhenItsServiceIsDeleted(t *testing.T) {
+	f := given(t)
+	f.Submit("app", `
+manifest:
+- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}
+observerSchema:
+- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {clusterIP: null}}
+`)
+	app := f.AwaitReady("app")
+	before := f.Get(services, "web")
+	learned := value(before, "spec", "clusterIP")
+	require.Contains(t, string(app.Status.LastAppliedManifest[0].Raw), fmt.Sprintf(`"clusterIP":%q`, learned))
+	for range 20 {
+		f.Delete(services, "web")
+		after := f.Await(services, "web", "there again", func(object map[string]any) bool {
+			return object != nil && value(object, "metadata", "uid") != value(before, "metadata", "uid")
+		})
+		require.Equal(t, learned, value(after, "spec", "clusterIP"))
+		before = after
+	}
+}
