@@ -40,6 +40,10 @@ type Cluster struct {
 	ended      chan struct{}
 }
 
+// starting are those that start now. An API server takes all of a core to start: many at
+// once are not ready sooner, and on a slow machine not in time.
+var starting = make(chan struct{}, 2)
+
 // Start starts a control plane in a temporary directory and returns when it is ready.
 // Stop removes it; it also goes when this process ends in any other way. The context
 // bounds the start only.
@@ -51,6 +55,8 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	starting <- struct{}{}
+	defer func() { <-starting }()
 	dir, err := os.MkdirTemp("", "holdfast-cluster-")
 	if err != nil {
 		return nil, err
