@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -58,9 +57,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	if a.code != http.StatusOK || r.Header.Get("Authorization") != "" && r.ContentLength != 0 {
-		w.Header().Set("Connection", "close") // what is left of the body is not waited for
-	}
 	w.WriteHeader(a.code)
 	body := map[string]string{"status": a.result}
 	if a.text != "" {
@@ -70,7 +66,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) answer {
-	caller, _, _ := net.SplitHostPort(r.RemoteAddr)
+	caller := hostOf(r.RemoteAddr)
 	if !s.limits.allow(caller) {
 		return tooMany
 	}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -307,6 +308,85 @@ func TestThereAreOnlySoManyConnections(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(response), "HTTP/1.1 404")
 }
+
+// Whoever takes a share of the connections keeps nobody else out, and gets them back.
+func TestOneAddressHasAShareOfTheConnections(t *testing.T) {
+	assert.Greater(t, mostOfOne, callRate*callBurst, "or else calls that may come at once are turned away")
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := server(work(), nil)
+		assert.Equal(t, mostOfOne, s.share)
+		s.share = 3
+		listener := &pipes{offered: make(chan net.Conn), closed: make(chan struct{})}
+		ctx, stop := context.WithCancel(t.Context())
+		ctx, log := logged(ctx)
+		ended := make(chan error)
+		go func() { ended <- s.Serve(ctx, listener, nil) }()
+		answer := func(connection net.Conn) string {
+			go func() { _, _ = io.WriteString(connection, "GET / HTTP/1.1\r\nHost: a\r\n\r\n") }()
+			said, _ := io.ReadAll(connection)
+			return string(said)
+		}
+		for range 10 * s.share {
+			assert.Contains(t, answer(listener.from("10.0.0.1:1")), "HTTP/1.1 404", "a call that is over counts no more")
+		}
+
+		begun := time.Now()
+		var silent net.Conn
+		for range s.share {
+			silent = listener.from("10.0.0.1:1")
+		}
+		for range s.share {
+			assert.Empty(t, answer(listener.from("10.0.0.1:2")))
+		}
+		assert.Contains(t, answer(listener.from("10.0.0.2:1")), "HTTP/1.1 404")
+		assert.Zero(t, time.Since(begun))
+		assert.Contains(t, log(), "10.0.0.1 has 3 connections")
+
+		_, err := io.ReadAll(silent)
+		require.NoError(t, err, "who says nothing is cut off")
+		synctest.Wait()
+		assert.Contains(t, answer(listener.from("10.0.0.1:1")), "HTTP/1.1 404")
+		stop()
+		assert.NoError(t, <-ended)
+	})
+}
+
+// pipes is a listener for connections from any address.
+type pipes struct {
+	offered chan net.Conn
+	closed  chan struct{}
+	once    sync.Once
+}
+
+// from connects from an address.
+func (p *pipes) from(address string) net.Conn {
+	client, server := net.Pipe()
+	p.offered <- addressed{server, net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))}
+	return client
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case connection := <-p.offered:
+		return connection, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+type addressed struct {
+	net.Conn
+	address net.Addr
+}
+
+func (a addressed) RemoteAddr() net.Addr { return a.address }
 
 // What the library has to say of a connection is worth a line, and not one for each
 // that a scanner opens.

@@ -12,6 +12,9 @@ const (
 	// mostConnections is how many there may be. Those that say nothing are soon
 	// closed.
 	mostConnections = 2048
+	// mostOfOne is how many of them one address may have. That is more than the calls
+	// it may make at once, so that no call which would be answered is turned away.
+	mostOfOne = mostConnections / 2
 	// mostAtOnce is how many accepted calls are written down at the same time;
 	// others wait so long for their turn.
 	mostAtOnce   = 64

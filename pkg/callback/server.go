@@ -24,7 +24,6 @@ import (
 const (
 	headerTimeout  = 5 * time.Second
 	requestTimeout = 15 * time.Second
-	idleTimeout    = 30 * time.Second
 	mostHeader     = 8 << 10
 	mostBody       = 4 << 10
 	// apiTimeout is for a request to the API server, with the wait for its turn. A
@@ -58,8 +57,8 @@ type Server struct {
 	options Options
 	limits  *limits
 	writing singleflight.Group
-	// connections is how many there may be.
-	connections int
+	// connections is how many there may be, share how many of one address.
+	connections, share int
 }
 
 // NewServer makes a server.
@@ -76,7 +75,7 @@ func NewServer(options Options) *Server {
 	if options.CallsPerSecond <= 0 {
 		options.CallsPerSecond = callRate
 	}
-	return &Server{options: options, limits: newLimits(options.CallsPerSecond, options.Now), connections: mostConnections}
+	return &Server{options: options, limits: newLimits(options.CallsPerSecond, options.Now), connections: mostConnections, share: mostOfOne}
 }
 
 // Serve answers until the context ends, and returns when what it has begun is
@@ -87,13 +86,19 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 	if config != nil {
 		listener = tls.NewListener(listener, config)
 	}
+	complaints := log.New(&complaints{klog.FromContext(ctx), rate.NewLimiter(complaintRate, complaintBurst)}, "", 0)
+	shares := &shares{most: s.share, complain: complaints.Printf, open: map[string]int{}}
 	server := &http.Server{
 		Handler:           s,
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: idleTimeout,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
 		MaxHeaderBytes: mostHeader,
 		BaseContext:    func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-		ErrorLog:       log.New(&complaints{klog.FromContext(ctx), rate.NewLimiter(complaintRate, complaintBurst)}, "", 0),
+		ErrorLog:       complaints,
+		ConnState:      shares.follow,
 	}
+	// A workload calls once. A connection is its caller's no longer than that, and what
+	// is left of a body is not waited for.
+	server.SetKeepAlivesEnabled(false)
 	defer func() { _ = server.Close() }()
 	stopped := make(chan struct{})
 	defer context.AfterFunc(ctx, func() {
