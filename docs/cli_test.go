@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"holdfast.dev/holdfast/internal/facts"
 	"holdfast.dev/holdfast/pkg/cli"
 )
 
@@ -18,6 +19,6 @@ func TestTheReadmeNamesEveryCommand(t *testing.T) {
 	for _, group := range cli.Groups() {
 		rows = append(rows, "| "+strings.ToLower(group.Title[:1])+group.Title[1:]+" | `"+strings.Join(group.Commands, "`, `")+"` |")
 	}
-	table := section(t, read(t, "README.md"), "| to | there are |")
+	table := facts.Table(t, read(t, "README.md"), "| to | there are |")
 	assert.Equal(t, "\n|---|---|\n"+strings.Join(rows, "\n"), table)
 }

@@ -2,13 +2,9 @@ package docs_test
 
 import (
 	"bytes"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/internal/facts"
 	"holdfast.dev/holdfast/pkg/cli"
 )
 
@@ -31,7 +28,7 @@ func read(t *testing.T, path string) string {
 
 func TestEveryConditionReasonIsExplained(t *testing.T) {
 	row := regexp.MustCompile("(?m)^\\| \\**`([A-Za-z]+)`\\**")
-	table := section(t, read(t, "docs/semantics.md"), "| reason |")
+	table := facts.Table(t, read(t, "docs/semantics.md"), "| reason |")
 	var explained []string
 	for _, match := range row.FindAllStringSubmatch(table, -1) {
 		explained = append(explained, match[1])
@@ -39,33 +36,10 @@ func TestEveryConditionReasonIsExplained(t *testing.T) {
 	assert.ElementsMatch(t, reasons(t), explained, "the table of docs/semantics.md and the constants of pkg/api/v1alpha1")
 }
 
-// section is the table that begins with a line.
-func section(t *testing.T, text, begin string) string {
-	t.Helper()
-	_, after, found := strings.Cut(text, "\n"+begin)
-	require.True(t, found, "no table %q", begin)
-	table, _, _ := strings.Cut(after, "\n\n")
-	return table
-}
-
-// reasons are the values of the constants Reason… of the API.
+// reasons are those of the API.
 func reasons(t *testing.T) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../pkg/api/v1alpha1/conditions.go", nil, 0)
-	require.NoError(t, err)
-	var found []string
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
-			return true
-		}
-		value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-		require.NoError(t, err)
-		found = append(found, value)
-		return true
-	})
-	require.NotEmpty(t, found)
-	return found
+	return facts.Constants(t, "../pkg/api/v1alpha1/conditions.go", "Reason")
 }
 
 func TestLinksLeadSomewhere(t *testing.T) {

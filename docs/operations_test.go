@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"holdfast.dev/holdfast/internal/facts"
 )
 
 // The first column may have several reasons in one row.
 func TestEveryConditionReasonHasARemedy(t *testing.T) {
-	table := section(t, read(t, "docs/operations.md"), "| reason |")
+	table := facts.Table(t, read(t, "docs/operations.md"), "| reason |")
 	var helped []string
 	for line := range strings.SplitSeq(table, "\n") {
 		columns := strings.Split(line, " | ")

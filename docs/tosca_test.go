@@ -4,13 +4,9 @@ import (
 	"archive/zip"
 	"bytes"
 	"flag"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/internal/facts"
 	"holdfast.dev/holdfast/pkg/cli"
 )
 
@@ -92,31 +89,11 @@ func TestThePageOnToscaShowsItsFiles(t *testing.T) {
 func TestEveryCodeOfToscaIsExplained(t *testing.T) {
 	var codes []string
 	for _, source := range []string{"../pkg/tosca/codes.go", "../pkg/tosca/csar/error.go"} {
-		codes = append(codes, textConstants(t, source)...)
+		codes = append(codes, facts.Constants(t, source, "")...)
 	}
 	var explained []string
-	for _, match := range regexp.MustCompile("(?m)^\\| `([A-Za-z]+)`").FindAllStringSubmatch(section(t, read(t, toscaPage), "| code |"), -1) {
+	for _, match := range regexp.MustCompile("(?m)^\\| `([A-Za-z]+)`").FindAllStringSubmatch(facts.Table(t, read(t, toscaPage), "| code |"), -1) {
 		explained = append(explained, match[1])
 	}
 	assert.ElementsMatch(t, codes, explained)
-}
-
-// textConstants are the values of the constants of a file that are texts.
-func textConstants(t *testing.T, source string) (values []string) {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), source, nil, 0)
-	require.NoError(t, err)
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok || len(spec.Values) != 1 {
-			return true
-		}
-		if literal, isLiteral := spec.Values[0].(*ast.BasicLit); isLiteral && literal.Kind == token.STRING {
-			value, err := strconv.Unquote(literal.Value)
-			require.NoError(t, err)
-			values = append(values, value)
-		}
-		return true
-	})
-	return values
 }

@@ -97,7 +97,7 @@ func leavesTestsAlone(p goPackage) (found []string) {
 		return nil
 	}
 	for _, imported := range p.Imports {
-		if path := local(imported); withinAny(path, []string{"internal/testcluster", "internal/architecture"}) {
+		if path := local(imported); withinAny(path, []string{"internal/testcluster", "internal/facts", "internal/architecture"}) {
 			found = append(found, "imports "+path)
 		}
 	}

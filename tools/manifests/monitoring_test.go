@@ -15,23 +15,15 @@ import (
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/internal/facts"
 )
 
 // documented are the metrics of docs/operations.md. That a running controller has
 // them is tested in deploy.
 func documented(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/operations.md")
-	require.NoError(t, err)
-	_, table, found := strings.Cut(string(text), "\n| metric |")
-	require.True(t, found, "a table of metrics")
-	table, _, _ = strings.Cut(table, "\n\n")
-	var names []string
-	for _, match := range regexp.MustCompile("(?m)^\\| `([a-z_]+)").FindAllStringSubmatch(table, -1) {
-		names = append(names, match[1])
-	}
-	require.NotEmpty(t, names)
-	return names
+	return facts.Metrics(t, "../../docs/operations.md")
 }
 
 var series = regexp.MustCompile(`_(bucket|sum|count)$`)

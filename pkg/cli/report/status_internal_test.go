@@ -2,10 +2,6 @@ package report
 
 import (
 	"bytes"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/internal/facts"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -125,7 +122,7 @@ func TestForEveryReasonThereIsSomethingToDo(t *testing.T) {
 		v1alpha1.ReasonSuspended: true, v1alpha1.ReasonDeleting: true, v1alpha1.ReasonShuttingDown: true, // of the spec and the deletion
 		v1alpha1.ReasonProgressing: true, v1alpha1.ReasonUnhealthy: true, v1alpha1.ReasonContested: true, // of resources and fields
 	}
-	reasons := reasonsOfTheAPI(t)
+	reasons := facts.Constants(t, "../../api/v1alpha1/conditions.go", "Reason")
 	require.Greater(t, len(reasons), 25)
 	for _, reason := range reasons {
 		next := Advise(deciding("web"), StatusView{Ready: "False", Reason: reason}, "kubectl holdfast")
@@ -139,25 +136,6 @@ func TestForEveryReasonThereIsSomethingToDo(t *testing.T) {
 			assert.True(t, strings.HasPrefix(command, "kubectl holdfast "), command)
 		}
 	}
-}
-
-// reasonsOfTheAPI are the values of the constants Reason… in conditions.go.
-func reasonsOfTheAPI(t *testing.T) []string {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../../api/v1alpha1/conditions.go", nil, 0)
-	require.NoError(t, err)
-	var reasons []string
-	ast.Inspect(file, func(node ast.Node) bool {
-		spec, ok := node.(*ast.ValueSpec)
-		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
-			return true
-		}
-		value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-		require.NoError(t, err)
-		reasons = append(reasons, value)
-		return true
-	})
-	return reasons
 }
 
 func TestAdvice(t *testing.T) {
