@@ -240,7 +240,7 @@ func (c *conclusion) reconciled() {
 // leaving keeps a resource in the inventory until it is gone.
 func (c *conclusion) leaving(l *leaving) {
 	outcome, attempted := c.outcomes[l.id]
-	if !attempted && l.change.Action == Unchanged && l.change.Problem == nil {
+	if l.change.Action == Unchanged && l.change.Problem == nil && outcome.Problem == nil && !outcome.Gone {
 		return // found to be gone, or not ours any more
 	}
 	if attempted && outcome.Action == Update && outcome.Problem == nil {
@@ -271,13 +271,20 @@ func (c *conclusion) leaving(l *leaving) {
 	c.keep(l, live, problem)
 }
 
-// keep keeps a resource that is no longer desired in the inventory.
+// keep keeps a resource that is no longer desired in the inventory; and, as long as its
+// deletion has not begun, on record: should it be desired again, what it was given
+// before and is not given any more is to be removed.
 func (c *conclusion) keep(l *leaving, live map[string]any, problem *Problem) {
+	if r := l.previous; r != nil && r.entry != nil && text(live, "metadata", "deletionTimestamp") == "" {
+		s := &c.result.Status
+		s.MangledObserverSchema = append(s.MangledObserverSchema, encode(r.entry.Raw()))
+		s.LastAppliedManifest = append(s.LastAppliedManifest, encode(r.desired))
+	}
 	status := l.status
 	status.Reason, status.Message = v1alpha1.ReasonDeleting, problem.Error()
 	status.Health, _ = healthOf(live)
-	if uid := text(live, "metadata", "uid"); uid != "" {
-		status.UID = types.UID(uid)
+	if Marked(c.plan.in.Application, l.id, live) {
+		status.UID = types.UID(text(live, "metadata", "uid"))
 	}
 	c.problems = append(c.problems, placedProblem{l.id, problem})
 	c.result.Status.Resources = append(c.result.Status.Resources, status)

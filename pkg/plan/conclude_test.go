@@ -312,6 +312,36 @@ func TestDeletion(t *testing.T) {
 	w.quiet()
 }
 
+// Somebody was faster: what has the name of what was to be deleted is not ours, and is
+// never on record as if it were.
+func TestAnObjectThatIsFoundInPlaceOfWhatLeavesIsLetGo(t *testing.T) {
+	for name, problem := range map[string]*plan.Problem{"at once": nil, "after a problem": rejected} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, settings)
+			w.round()
+			w.edit("manifest: []")
+			p := w.decide()
+			require.Equal(t, plan.Delete, p.Changes[0].Action)
+			foreign := map[string]any{
+				"apiVersion": "v1", "kind": "ConfigMap",
+				"metadata": map[string]any{"name": "settings", "namespace": "default", "uid": "theirs"},
+			}
+			w.live[settingsID] = foreign
+
+			found := p.Found(settingsID, foreign)
+
+			require.Equal(t, plan.Unchanged, found.Action)
+			w.store(p.Conclude(map[manifest.ID]plan.Outcome{settingsID: {Action: found.Action, Object: foreign, Problem: problem}}, w.now))
+			if problem == nil {
+				assert.Empty(t, w.app.Status.Resources)
+			}
+			w.round()
+			assert.Equal(t, foreign, w.only())
+			assert.Empty(t, w.app.Status.Resources)
+		})
+	}
+}
+
 func TestTheInventoryKeepsItsOrderWhileResourcesLeave(t *testing.T) {
 	w := newWorld(t, `
 manifest:

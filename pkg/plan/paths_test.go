@@ -19,8 +19,9 @@ import (
 )
 
 // TestAnyPathToASpecificationGivesTheSameObject edits random Applications with
-// default schemas, dies before and after requests, and compares the object in the
-// end with the one that the last spec makes in an empty cluster.
+// default schemas, dies before and after requests, drops the object for a while in
+// which it cannot be deleted, and compares the object in the end with the one that the
+// last spec makes in an empty cluster.
 func TestAnyPathToASpecificationGivesTheSameObject(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		server := drawServer(r)
@@ -44,7 +45,12 @@ func TestAnyPathToASpecificationGivesTheSameObject(t *testing.T) {
 				}
 			}
 			w.rest()
+			if rapid.IntRange(0, 3).Draw(r, "is dropped for a while") == 0 {
+				w.dropInVain(rapid.Bool().Draw(r, "and dies"))
+			}
 		}
+		w.app.Generation++
+		w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
 		w.rest()
 		require.Empty(r, w.app.Status.Contested)
 
@@ -114,6 +120,19 @@ func (w *world) rest() {
 		}
 	}
 	w.t.Fatal("no rest")
+}
+
+// dropInVain drops all manifests while nothing can be deleted.
+func (w *world) dropInVain(dies bool) {
+	w.t.Helper()
+	w.app.Generation++
+	w.app.Spec.Manifest = nil
+	if dies {
+		w.die(false)
+	}
+	w.refuse = map[plan.Action]plan.Outcome{plan.Delete: {Action: plan.Delete, Problem: &plan.Problem{Reason: v1alpha1.ReasonForbidden}}}
+	w.round()
+	w.refuse = nil
 }
 
 // server is what an API server makes of what it is sent.

@@ -98,7 +98,10 @@ type ApplicationSpec struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s')",message="must be at least 10s"
 	Interval *metav1.Duration `json:"interval,omitempty"`
 
-	// Retry says when to try again what did not succeed.
+	// Retry says when a resource is tried again that could not be brought to its desired
+	// state. It is not for errors of the whole Application, such as a status that cannot
+	// be written: after these the controller waits 50ms, twice as long each time, up to
+	// 5m.
 	// +optional
 	Retry *RetryPolicy `json:"retry,omitempty"`
 }
@@ -129,11 +132,12 @@ const (
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// RetryPolicy says when to try again what did not succeed: after
-// initialInterval first, then after multiplier times the wait before, up to
-// maxInterval, each a little longer by chance.
+// RetryPolicy says when a resource is tried again that could not be brought to its
+// desired state: after initialInterval first, then after multiplier times the wait
+// before, up to maxInterval, each a little longer by chance.
 type RetryPolicy struct {
-	// InitialInterval is the first wait. Unset: 250ms.
+	// InitialInterval is the first wait. Unset: 250ms, or 10s where rights are missing,
+	// or 2m where only a user can help.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be positive"
@@ -143,7 +147,7 @@ type RetryPolicy struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10
 	Multiplier *int32 `json:"multiplier,omitempty"`
-	// MaxInterval is the longest wait. Unset: 5m.
+	// MaxInterval is the longest wait. Unset: 5m, or 16m where only a user can help.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be positive"

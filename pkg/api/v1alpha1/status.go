@@ -79,7 +79,8 @@ type ApplicationStatus struct {
 	MangledObserverSchema []runtime.RawExtension `json:"mangledObserverSchema,omitempty"`
 
 	// LastAppliedManifest is the desired state: the manifests and the learned
-	// values. Values of Secrets are masked.
+	// values; in the end, until their deletion begins, those of resources that are
+	// no longer desired. Values of Secrets are masked.
 	// +optional
 	// +listType=atomic
 	LastAppliedManifest []runtime.RawExtension `json:"lastAppliedManifest,omitempty"`

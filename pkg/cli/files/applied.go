@@ -2,6 +2,7 @@ package files
 
 import (
 	"encoding/json"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -20,7 +21,7 @@ func (app Subject) asApplied() Subject {
 	applied.Spec.Manifest, applied.Spec.ObserverSchema = nil, nil
 	for i, item := range status.LastAppliedManifest {
 		content, err := manifest.DecodeJSON(item.Raw)
-		if err != nil {
+		if err != nil || isLeaving(status, content, app.Namespace) {
 			continue
 		}
 		if id, ok := plan.Identify(content, app.Namespace, plan.Offline()); ok && manifest.IsSecret(id.GroupKind()) {
@@ -40,12 +41,31 @@ func (app Subject) asApplied() Subject {
 func isDefault(resources []v1alpha1.ResourceStatus, content map[string]any, namespace string) bool {
 	id, _ := plan.Identify(content, namespace, plan.Offline())
 	for _, r := range resources {
-		if of := plan.IDOf(r.ResourceReference); of.Name == id.Name && of.GroupKind() == id.GroupKind() {
+		if sameName(plan.IDOf(r.ResourceReference), id) {
 			return r.Schema == v1alpha1.SchemaDefault
 		}
 	}
 	return true
 }
+
+// isLeaving tells whether an object is on record only until its deletion begins: the
+// inventory says so, and nothing is observed of it any more.
+func isLeaving(status v1alpha1.ApplicationStatus, content map[string]any, namespace string) bool {
+	id, _ := plan.Identify(content, namespace, plan.Offline())
+	if !slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool {
+		return r.Reason == v1alpha1.ReasonDeleting && sameName(plan.IDOf(r.ResourceReference), id)
+	}) {
+		return false
+	}
+	return !slices.ContainsFunc(status.LastObservedManifest, func(item runtime.RawExtension) bool {
+		observed, err := manifest.DecodeJSON(item.Raw)
+		of, ok := plan.Identify(observed, namespace, plan.Offline())
+		return err == nil && ok && sameName(of, id)
+	})
+}
+
+// sameName compares without namespaces: which kinds have one may be unknown here.
+func sameName(a, b manifest.ID) bool { return a.Name == b.Name && a.GroupKind() == b.GroupKind() }
 
 // rawOf is a JSON object as an Application has it.
 func rawOf(content map[string]any) runtime.RawExtension {
