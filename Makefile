@@ -51,11 +51,11 @@ build: ## Build bin/holdfast and bin/holdfast-controller
 	@go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 
 .PHONY: controlplane
-controlplane: ## Build the local control plane (minutes the first time, then nothing)
+controlplane: ## Build the local control plane (minutes the first time)
 	@go run ./internal/testcluster/binaries/build
 
 .PHONY: generate
-generate: bin/controller-gen ## Write deepcopy functions, CRDs, install.yaml, the files of the chart, built-in kinds, docs/cli.md
+generate: bin/controller-gen ## Write deepcopy, CRDs, install.yaml, the chart, docs/cli.md anew
 	@$(call generate,.)
 
 .PHONY: image
@@ -64,7 +64,7 @@ image: ## Build the controller's image as IMAGE (needs docker with buildx)
 	docker buildx build --build-arg VERSION='$(VERSION)' --tag '$(IMAGE)' --load .
 
 .PHONY: sbom
-sbom: ## Write bin/holdfast-controller.cdx.json: the modules in the controller, with their licenses
+sbom: ## Write bin/holdfast-controller.cdx.json: modules and licenses
 	@mkdir -p bin
 	@go -C tools/manifests tool cyclonedx-gomod app -json -licenses -std -main cmd/holdfast-controller \
 		-output '$(CURDIR)/bin/holdfast-controller.cdx.json' '$(CURDIR)'
@@ -76,7 +76,7 @@ clean: ## Remove what was built (the control plane too)
 ##@ Test
 
 .PHONY: test
-test: controlplane ## Run all tests; those that need a cluster get a real control plane
+test: controlplane ## Run all tests, on a real control plane where they need one
 	go test -timeout $(TIMEOUT) ./...
 	go -C deploy/local test ./internal/...
 	go -C tools/manifests test -count=1 ./... # the cache knows nothing of files outside of the module
@@ -91,18 +91,18 @@ test-pure: ## Run the tests that need no control plane
 
 .PHONY: race
 race: export CGO_ENABLED := 1
-race: ## Run the tests that need no control plane with the race detector (needs a C compiler)
+race: ## Run test-pure with the race detector (needs a C compiler)
 	@command -v "$$(go env CC)" >/dev/null || { echo "make race needs a C compiler ($$(go env CC))" >&2; exit 1; }
 	@go test -race -timeout $(TIMEOUT) $(PURE)
 
 .PHONY: test-mysql
-test-mysql: ## Run what Mysql renders with a real server (needs Debian's mariadb-server)
+test-mysql: ## Run what Mysql renders on a real server (mariadb-server)
 	@command -v mariadbd >/dev/null || PATH="$$PATH:/usr/sbin" command -v mariadbd >/dev/null \
 		|| { echo 'make test-mysql needs mariadbd: apt install mariadb-server' >&2; exit 1; }
 	go test -count=1 -tags mysqlserver ./pkg/mysql
 
 .PHONY: test-peers
-test-peers: ## Compare pkg/tosca with the parser of OpenStack (needs Debian's python3-tosca-parser)
+test-peers: ## Compare pkg/tosca with OpenStack's (python3-tosca-parser)
 	@/usr/bin/python3 -c 'import toscaparser' 2>/dev/null \
 		|| { echo 'make test-peers needs tosca-parser: apt install python3-tosca-parser' >&2; exit 1; }
 	@/usr/bin/python3 -c 'import os, sys, toscaparser.elements as e; sys.exit(not os.path.exists(os.path.join(os.path.dirname(e.__file__), "TOSCA_definition_1_0.yaml")))' \
@@ -114,7 +114,7 @@ FAULT_DURATION ?= 1m
 FAULT_STEPS ?=
 
 .PHONY: test-faults
-test-faults: controlplane ## Run the controller while everything fails (FAULT_SEED, FAULT_DURATION, FAULT_STEPS)
+test-faults: controlplane ## Run the controller while everything fails (FAULT_DURATION=1m)
 	@mkdir -p .holdfast/faults
 	FAULT_SEED=$(FAULT_SEED) FAULT_DURATION=$(FAULT_DURATION) FAULT_STEPS=$(FAULT_STEPS) go test -count=1 -v -timeout 60m \
 		-artifacts -outputdir .holdfast/faults ./internal/faults
@@ -136,13 +136,13 @@ fuzz: ## Run every fuzz target for FUZZTIME (default 20s)
 	done
 
 .PHONY: bench
-bench: build controlplane ## Measure the controller beside a bare client, on a real API server
+bench: build controlplane ## Measure the controller beside a bare client
 	@go run ./internal/bench
 
 ##@ Check
 
 .PHONY: verify
-verify: bin/controller-gen ## Check that generated files, formatting and go.mod files are current; go vet
+verify: bin/controller-gen ## Check generated files, formatting and go.mod files; go vet
 	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; \
 	$(call generate,$$temporary); \
 	$(foreach file,$(GENERATED),diff -ru --exclude='*.go' --exclude=Kustomization '$(file)' "$$temporary/$(file)" || stale=1;) \

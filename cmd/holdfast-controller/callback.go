@@ -31,7 +31,7 @@ type callbackFlags struct {
 }
 
 func (f *callbackFlags) add(set *pflag.FlagSet) {
-	set.StringVar(&f.address, "callback-bind-address", ":8443", "where workloads call back, over TLS; empty or 0: nowhere, and no Application may have hooks")
+	set.StringVar(&f.address, "callback-bind-address", ":8443", "where workloads call back, over TLS; empty or 0: nowhere. What is held with hooks stays held, and new hooks are refused")
 	set.StringVar(&f.external, "callback-external-url", "https://holdfast-callback.holdfast-system.svc", "how workloads reach --callback-bind-address")
 	set.StringVar(&f.certFile, "callback-tls-cert-file", "", "certificate of the callback server; empty: the controller issues one, and its authority is in the Secret "+callback.SecretName)
 	set.StringVar(&f.keyFile, "callback-tls-key-file", "", "key of that certificate")
@@ -164,7 +164,7 @@ func (s *callbacks) certify(ctx context.Context) *tls.Config {
 	}
 	if s.managed() {
 		if err := s.certificates.Refresh(ctx); err != nil {
-			logger.Error(err, "No callbacks until this is solved; Applications with hooks wait", "namespace", s.flags.namespace)
+			logger.Error(err, "No callbacks until this is solved; new hooks wait for it", "namespace", s.flags.namespace)
 		}
 	}
 	go callback.Keep(ctx, s.certificates.Refresh, s.patience)

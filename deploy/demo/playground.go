@@ -56,10 +56,11 @@ has those of "edit" in the namespace default; other namespaces need their own.
 Hooks work, too (docs/hooks.md). Pods only seem to run here, so it is you who
 says that their work is done, with what is in the Secret of an Application:
 
-  secret() { kubectl get secret "$1" -o go-template="{{index .data \"$2\" | base64decode}}"; }
-  secret NAME-hooks ca.crt > ca.crt
-  curl --cacert ca.crt -X PUT -H "Authorization: Bearer $(secret NAME-hooks complete-token)" \
-    "$(secret NAME-hooks complete-url)"`
+  secret() { kubectl get secret NAME-hooks \
+    -o go-template="{{index .data \"$1\" | base64decode}}"; }
+  secret ca.crt > ca.crt
+  curl --cacert ca.crt -X PUT "$(secret complete-url)" \
+    -H "Authorization: Bearer $(secret complete-token)"`
 
 // detachControlPlane has a control plane running in the directory, and returns the
 // command that has kubectl use it.

@@ -55,13 +55,15 @@ func TestWhatTheTextOfThePlaygroundSaysWorks(t *testing.T) {
 	for _, command := range regexp.MustCompile(`(?m)^ {2}(kubectl apply.*)$`).FindAllStringSubmatch(out.String(), -1) {
 		run(command[1])
 	}
-	run("kubectl wait hfapp/echo-demo --for=condition=Ready --timeout=60s")
+	run("kubectl wait hfapp/echo-demo --for=condition=Ready --timeout=120s")
 
 	run(`kubectl patch hfapp echo-demo --type=merge -p '{"spec": {"hooks": {"complete": {"action": "Keep"}}}}'`)
-	run("kubectl wait secret/echo-demo-hooks --for=jsonpath={.data.complete-token} --timeout=60s")
-	function := regexp.MustCompile(`(?m)^ {2}(secret\(\).*)$`).FindStringSubmatch(out.String())
-	require.NotNil(t, function)
-	secret := func(key string) string { return run(function[1] + "\nsecret echo-demo-hooks " + key) }
+	run("kubectl wait secret/echo-demo-hooks --for=jsonpath={.data.complete-token} --timeout=120s")
+	run("kubectl wait hfapp/echo-demo --for=jsonpath={.status.hooks.tokens} --timeout=120s")
+	function := regexp.MustCompile(`(?ms)^ {2}secret\(\).*?; \}$`).FindString(out.String())
+	require.Contains(t, function, "NAME-hooks")
+	function = strings.ReplaceAll(function, "NAME", "echo-demo")
+	secret := func(key string) string { return run(function + "\nsecret " + key) }
 	// curl is not everywhere.
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM([]byte(secret("ca.crt"))))
@@ -73,7 +75,7 @@ func TestWhatTheTextOfThePlaygroundSaysWorks(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	assert.Equal(t, http.StatusOK, response.StatusCode)
-	run("kubectl wait hfapp/echo-demo --for=condition=Completed --timeout=60s")
+	run("kubectl wait hfapp/echo-demo --for=condition=Completed --timeout=120s")
 
 	require.NoError(t, up(t.Context(), c, terminal), "what runs is left alone")
 	run("kubectl get hfapp/echo-demo")

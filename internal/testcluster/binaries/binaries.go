@@ -87,7 +87,7 @@ func (p program) build(ctx context.Context, root string, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(log, "building bin/%s, once: %d CPUs, several minutes unless the build cache has it\n", p.name, runtime.NumCPU())
+	fmt.Fprintf(log, "building bin/%s, once: minutes, unless the build cache has it (%d CPUs)\n", p.name, runtime.NumCPU())
 	total, err := packages(ctx, module)
 	if err != nil {
 		return err
