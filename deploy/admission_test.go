@@ -146,6 +146,6 @@ func TestEditorsMayUseEveryServiceAccount(t *testing.T) {
 func TestThePolicyHasNoMistakes(t *testing.T) {
 	c := testcluster.Shared()
 	install(t, c, "default")
-	kubectl(t, c, "", "wait", "validatingadmissionpolicy/holdfast-service-accounts", "--for=jsonpath={.status.observedGeneration}", "--timeout=60s")
+	kubectl(t, c, "", "wait", "validatingadmissionpolicy/holdfast-service-accounts", "--for=jsonpath={.status.observedGeneration}", "--timeout=120s")
 	assert.Empty(t, kubectl(t, c, "", "get", "validatingadmissionpolicy/holdfast-service-accounts", "--output=jsonpath={.status.typeChecking.expressionWarnings}"))
 }

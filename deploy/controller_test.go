@@ -23,11 +23,11 @@ func TestTheControllerWorksWithTheRightsOfTheDefault(t *testing.T) {
 	p.Life(namespace)
 
 	kubectl(t, c, "{apiVersion: fnjoin.com/v1, kind: Mysql, metadata: {name: db}}", "create", "--filename=-", "--namespace="+namespace)
-	kubectl(t, c, "", "wait", "statefulset/db", "--for=create", "--timeout=60s", "--namespace="+namespace)
-	kubectl(t, c, "", "wait", "mysql/db", "--for=jsonpath={.status.observedGeneration}=1", "--timeout=60s", "--namespace="+namespace)
-	kubectl(t, c, "", "delete", "mysql/db", "--timeout=60s", "--namespace="+namespace)
+	kubectl(t, c, "", "wait", "statefulset/db", "--for=create", "--timeout=120s", "--namespace="+namespace)
+	kubectl(t, c, "", "wait", "mysql/db", "--for=jsonpath={.status.observedGeneration}=1", "--timeout=120s", "--namespace="+namespace)
+	kubectl(t, c, "", "delete", "mysql/db", "--timeout=120s", "--namespace="+namespace)
 	p.CallBack()
-	kubectl(t, c, "", "wait", "lease/holdfast-controller", "--for=jsonpath={.spec.holderIdentity}", "--timeout=60s", "--namespace="+deploy.Namespace)
+	kubectl(t, c, "", "wait", "lease/holdfast-controller", "--for=jsonpath={.spec.holderIdentity}", "--timeout=120s", "--namespace="+deploy.Namespace)
 	p.AssertNothingWasForbidden()
 
 	t.Run("and serves the metrics of the documents", func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestTheControllerWorksWithTheRightsOfSomeNamespaces(t *testing.T) {
 		text, err := os.ReadFile(p.Configuration)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(p.Configuration, []byte(strings.Replace(string(text), "[shop]", "[shop, blog]", 1)), 0o600))
-		kubectl(t, c, "", "wait", "hfapp/other", "--for=condition=Ready", "--timeout=60s", "--namespace=blog")
+		kubectl(t, c, "", "wait", "hfapp/other", "--for=condition=Ready", "--timeout=120s", "--namespace=blog")
 		p.Life("blog")
 		p.AssertNothingWasForbidden()
 	})

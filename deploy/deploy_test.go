@@ -44,7 +44,7 @@ func install(t *testing.T, c *testcluster.Cluster, directory string, in ...strin
 	t.Helper()
 	documents := build(t, directory)
 	kubectl(t, c, documents, "apply", "--server-side", "--validate=strict", "--filename=-")
-	kubectl(t, c, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/applications.holdfast.dev", "crd/mysqls.fnjoin.com")
+	kubectl(t, c, "", "wait", "--for=condition=Established", "--timeout=120s", "crd/applications.holdfast.dev", "crd/mysqls.fnjoin.com")
 	installed.Eventually(t, c, append([]string{"auth", "can-i", "watch", "secrets", "--as=" + controllerUser}, in...)...)
 	return documents
 }
@@ -68,11 +68,11 @@ func TestEveryWayToInstallIsAdmitted(t *testing.T) {
 			kubectl(t, c, "", "delete", "deployment/holdfast-controller", "--namespace="+deploy.Namespace, "--ignore-not-found")
 			install(t, c, row.directory)
 			kubectl(t, c, "", "wait", "deployment/holdfast-controller", "--namespace="+deploy.Namespace,
-				"--for=jsonpath={.status.updatedReplicas}="+row.pods, "--timeout=60s")
+				"--for=jsonpath={.status.updatedReplicas}="+row.pods, "--timeout=120s")
 			kubectl(t, c, "", "auth", "can-i", "watch", "deployments", "--as="+controllerUser)
 			if row.directory == "ha" {
 				kubectl(t, c, "", "wait", "poddisruptionbudget/holdfast-controller", "--namespace="+deploy.Namespace,
-					"--for=jsonpath={.status.expectedPods}="+row.pods, "--timeout=60s")
+					"--for=jsonpath={.status.expectedPods}="+row.pods, "--timeout=120s")
 			}
 		})
 	}
@@ -108,7 +108,7 @@ func TestWhatIsUninstalledCanBeInstalledAgain(t *testing.T) {
 	t.Cleanup(c.Stop)
 	for range 2 {
 		install(t, c, "default", "--all-namespaces")
-		kubectl(t, c, "", "delete", "--timeout=60s", "--filename=install.yaml")
+		kubectl(t, c, "", "delete", "--timeout=120s", "--filename=install.yaml")
 		left := kubectl(t, c, string(deploy.Install()), "get", "--ignore-not-found", "--output=name", "--filename=-")
 		assert.Empty(t, strings.ReplaceAll(left, "clusterrole.rbac.authorization.k8s.io/holdfast-kinds\n", ""))
 	}

@@ -20,10 +20,7 @@ import (
 func mysqls(t *testing.T) (dynamic.ResourceInterface, string) {
 	t.Helper()
 	cluster := testcluster.Shared()
-	_, err := cluster.Kubectl(t.Context(), string(crd.Mysqls), "apply", "--server-side", "-f", "-")
-	require.NoError(t, err)
-	_, err = cluster.Kubectl(t.Context(), "", "wait", "--for=condition=Established", "crd/mysqls.fnjoin.com", "--timeout=60s")
-	require.NoError(t, err)
+	require.NoError(t, cluster.Define(t.Context(), string(crd.Mysqls), v1.GroupVersionResource.GroupResource().String()))
 	client, err := dynamic.NewForConfig(cluster.Config())
 	require.NoError(t, err)
 	namespace := cluster.Namespace(t)

@@ -26,10 +26,7 @@ func TestMain(m *testing.M) { testcluster.Main(m, testcluster.Options{}) }
 func applications(t *testing.T) (dynamic.ResourceInterface, string) {
 	t.Helper()
 	cluster := testcluster.Shared()
-	_, err := cluster.Kubectl(t.Context(), string(crd.Applications), "apply", "--server-side", "-f", "-")
-	require.NoError(t, err)
-	_, err = cluster.Kubectl(t.Context(), "", "wait", "--for=condition=Established", "crd/applications.holdfast.dev", "--timeout=60s")
-	require.NoError(t, err)
+	require.NoError(t, cluster.Define(t.Context(), string(crd.Applications), v1alpha1.GroupVersionResource.GroupResource().String()))
 	client, err := dynamic.NewForConfig(cluster.Config())
 	require.NoError(t, err)
 	namespace := cluster.Namespace(t)

@@ -27,8 +27,8 @@ type Request struct {
 	User, ImpersonatedUser string
 	// Code is the HTTP status.
 	Code int
-	// Time is when the request arrived.
-	Time time.Time
+	// Time is when the request arrived, Done when the response was complete.
+	Time, Done time.Time
 }
 
 // String is for messages: one line.
@@ -126,6 +126,7 @@ func parseRequest(line []byte) (Request, error) {
 		ObjectRef        struct{ APIGroup, Resource, Subresource, Namespace, Name string }
 		ResponseStatus   struct{ Code int }
 		Received         time.Time `json:"requestReceivedTimestamp"`
+		Done             time.Time `json:"stageTimestamp"`
 	}
 	if err := json.Unmarshal(line, &event); err != nil {
 		return Request{}, err
@@ -143,5 +144,6 @@ func parseRequest(line []byte) (Request, error) {
 		ImpersonatedUser: event.ImpersonatedUser.Username,
 		Code:             event.ResponseStatus.Code,
 		Time:             event.Received,
+		Done:             event.Done,
 	}, nil
 }

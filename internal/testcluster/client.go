@@ -3,6 +3,7 @@ package testcluster
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,6 +37,24 @@ func (c *Cluster) Kubectl(ctx context.Context, stdin string, args ...string) (st
 		return output.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(problems.String()))
 	}
 	return output.String(), nil
+}
+
+// Define applies the definition of a custom resource, such as songs.example.com, and
+// returns when the API server serves it: that is a moment after it says that the
+// definition is established.
+func (c *Cluster) Define(ctx context.Context, definition, resource string) error {
+	if _, err := c.Kubectl(ctx, definition, "apply", "--server-side", "--filename=-"); err != nil {
+		return err
+	}
+	var last error
+	served := func(ctx context.Context) (bool, error) {
+		_, last = c.Kubectl(ctx, "", "get", resource, "--all-namespaces")
+		return last == nil, nil
+	}
+	if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 2*time.Minute, true, served); err != nil {
+		return fmt.Errorf("waiting for %s: %w", resource, errors.Join(err, last))
+	}
+	return nil
 }
 
 var (
@@ -84,7 +103,7 @@ func (c *Cluster) awaitServiceAccount(t testing.TB, client dynamic.Interface, na
 		}
 		return err == nil, err
 	}
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, found)
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, found)
 	if err != nil {
 		t.Fatalf("waiting for the service account of namespace %s: %v", namespace, err)
 	}

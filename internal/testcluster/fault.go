@@ -47,7 +47,7 @@ func (c *Cluster) Kill(component string) error {
 		_, err := os.Stat(c.pidFile(component))
 		return errors.Is(err, os.ErrNotExist), nil
 	}
-	err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, 10*time.Second, true, gone)
+	err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, time.Minute, true, gone)
 	if err != nil {
 		return fmt.Errorf("waiting for the end of %s: %w", component, err)
 	}
@@ -64,7 +64,7 @@ func (c *Cluster) Pause(component string) error {
 	if err != nil {
 		return err
 	}
-	for range 1000 {
+	for range 10_000 {
 		if stopped(pid) {
 			return nil
 		}

@@ -324,7 +324,12 @@ func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Ch
 		outcome.Object = remaining
 		return outcome, false
 	case apierrors.IsConflict(err):
-		return a.reread(ctx, at, change) // another object has the name now
+		fresh, again := a.reread(ctx, at, change)
+		if !again || fresh.Object != nil {
+			return fresh, again // another object has the name now
+		}
+		outcome.Gone, outcome.Problem = true, a.postDelete(at.ID)
+		return outcome, false
 	}
 	outcome.Problem = problemOf(err, at, "delete", a.g.writer)
 	return outcome, false

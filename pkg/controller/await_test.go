@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,8 +28,9 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// patience is how long a test waits for what should happen at once.
-const patience = 60 * time.Second
+// patience is how long a test waits for what should happen at once, on a machine that has
+// much else to do.
+const patience = 2 * time.Minute
 
 // Await watches an object until it is as wanted; nil stands for no object.
 func (f *fixture) Await(resource schema.GroupVersionResource, name, what string, wanted func(object map[string]any) bool) map[string]any {
@@ -197,7 +199,19 @@ func (f *fixture) eventually(what string, holds func() bool) {
 }
 
 // Mark forgets the requests so far.
-func (f *fixture) Mark() { f.mark = f.now() }
+func (f *fixture) Mark() {
+	f.t.Helper()
+	f.awaitAnswers()
+	f.mark = f.now()
+}
+
+// awaitAnswers waits until the controller has no request under way: all that it has asked
+// is in the audit log then. What somebody waits for may be seen before that.
+func (f *fixture) awaitAnswers() {
+	f.t.Helper()
+	_ = wait.PollUntilContextTimeout(f.t.Context(), 10*time.Millisecond, 10*time.Second, true,
+		func(context.Context) (bool, error) { return !f.asking(), nil })
+}
 
 // now is the present moment in the audit log, between two lines.
 func (f *fixture) now() testcluster.Mark {
@@ -217,6 +231,7 @@ func (f *fixture) now() testcluster.Mark {
 // namespace, or a group of the test's own.
 func (f *fixture) Requests() testcluster.Requests {
 	f.t.Helper()
+	f.awaitAnswers()
 	return f.requestsSince(f.mark)
 }
 
@@ -229,19 +244,22 @@ func (f *fixture) requestsSince(mark testcluster.Mark) testcluster.Requests {
 	})
 }
 
-// Quiet waits until the controller has had nothing to ask for a while. It must come to
-// rest soon.
+// Quiet waits until the controller has had no request under way for a while. It must come
+// to rest soon.
 func (f *fixture) Quiet(while time.Duration) {
 	f.t.Helper()
-	const restless = 20 * time.Second
+	const restless = time.Minute
 	begin, mark := time.Now(), f.now()
-	for time.Since(begin) < while+restless {
-		var rest time.Duration
-		if seen := f.requestsSince(mark); len(seen) > 0 {
-			rest = while - time.Since(seen[len(seen)-1].Time)
-		} else {
-			rest = while - time.Since(begin)
+	for last := begin; time.Since(begin) < while+restless; {
+		if f.asking() {
+			last = time.Now()
 		}
+		for _, r := range f.requestsSince(mark) {
+			if r.Done.After(last) {
+				last = r.Done
+			}
+		}
+		rest := while - time.Since(last)
 		if rest <= 0 {
 			return
 		}
@@ -251,6 +269,32 @@ func (f *fixture) Quiet(while time.Duration) {
 		}
 	}
 	f.t.Fatalf("no quiet %v within %v; requests of the controller:\n%s", while, while+restless, f.requestsSince(mark))
+}
+
+// AssertAsked waits until the controller has asked for what is wanted since the last Mark,
+// and is at rest: it has asked for nothing else then. The conditions leave requests out.
+func (f *fixture) AssertAsked(want map[string]int, conditions ...func(testcluster.Request) bool) {
+	f.t.Helper()
+	asked := func() testcluster.Requests {
+		requests := f.Requests()
+		for _, condition := range conditions {
+			requests = requests.Where(condition)
+		}
+		return requests
+	}
+	missing := func(n map[string]int) bool {
+		for what := range want {
+			if n[what] < want[what] {
+				return true
+			}
+		}
+		return false
+	}
+	_ = wait.PollUntilContextTimeout(f.t.Context(), 50*time.Millisecond, patience, true,
+		func(context.Context) (bool, error) { return !missing(counts(asked())), nil })
+	f.Quiet(time.Second)
+	requests := asked()
+	assert.Equal(f.t, want, counts(requests), "%s", requests)
 }
 
 // counts sorts requests by what they are: "create configmaps" → 2. A subresource
@@ -274,8 +318,10 @@ func counted(r testcluster.Request) string {
 
 // withoutEvents takes the events out, which are sent beside the work.
 func withoutEvents(requests testcluster.Requests) testcluster.Requests {
-	return requests.Where(func(r testcluster.Request) bool { return r.Resource != events.Resource })
+	return requests.Where(noEvent)
 }
+
+func noEvent(r testcluster.Request) bool { return r.Resource != events.Resource }
 
 // notes are what the events about an Application say, oldest first.
 func (f *fixture) notes(name string) []string {

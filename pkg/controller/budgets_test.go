@@ -49,26 +49,31 @@ func mixed(n int) string {
 func TestBudgets(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.Run(controller.Options{})
+	// holding is a namespace with an Application of n ConfigMaps, of which all is said.
+	holding := func(t *testing.T, n int) *fixture {
+		t.Helper()
+		f := f.Elsewhere(t)
+		f.Submit("app", configs(n))
+		f.AwaitReady("app")
+		f.awaitEvents(1)
+		f.Quiet(time.Second)
+		f.Mark()
+		return f
+	}
 
 	for _, n := range []int{1, 4, 10} {
 		t.Run(fmt.Sprintf("creating %d resources of a kind takes %d requests, and deleting them %d", n, n+2, n+1), func(t *testing.T) {
 			f := f.Elsewhere(t)
 			f.Submit("app", configs(n))
 			f.AwaitReady("app")
-			f.Quiet(time.Second)
-			created := f.Requests().Where(unrelatedToKinds)
-			assert.Equal(t, map[string]int{
+			f.AssertAsked(map[string]int{
 				"create configmaps": n, "patch applications": 1, "patch applications/status": 1, "create events": 1,
-			}, counts(created), "%s", created)
+			}, unrelatedToKinds)
 
 			f.Mark()
 			f.Delete(applications, "app")
 			f.AwaitGone(applications, "app")
-			f.Quiet(time.Second)
-			deleted := f.Requests()
-			assert.Equal(t, map[string]int{
-				"delete configmaps": n, "patch applications": 1, "create events": 1,
-			}, counts(deleted), "%s", deleted)
+			f.AssertAsked(map[string]int{"delete configmaps": n, "patch applications": 1, "create events": 1})
 			assert.Nil(t, f.Get(configMaps, "config-0"))
 		})
 	}
@@ -77,87 +82,53 @@ func TestBudgets(t *testing.T) {
 		f := f.Elsewhere(t)
 		f.Submit("app", mixed(10))
 		f.AwaitHeld("app")
-		f.Quiet(time.Second)
-		created := f.Requests().Where(unrelatedToKinds)
-		assert.Equal(t, map[string]int{
+		f.AssertAsked(map[string]int{
 			"create deployments": 1, "create services": 1, "create secrets": 1, "create serviceaccounts": 1, "create configmaps": 6,
 			"patch applications": 1, "patch applications/status": 1, "create events": 1,
-		}, counts(created), "%s", created)
-		for _, r := range created {
-			assert.NotContains(t, []string{"get", "list"}, r.Verb, "%s", r)
-		}
+		}, unrelatedToKinds)
 	})
 
 	t.Run("one drift takes one patch, and one status write to say so", func(t *testing.T) {
-		f := f.Elsewhere(t)
-		f.Submit("app", configs(4))
-		f.AwaitReady("app")
-		f.Quiet(time.Second)
-		f.Mark()
+		f := holding(t, 4)
 		f.Patch("mallory", configMaps, "config-2", `{data: {key: changed}}`)
 		f.AwaitValue(configMaps, "config-2", "held", "data", "key")
-		f.Quiet(time.Second)
-		corrected := f.Requests()
-		assert.Equal(t, map[string]int{
-			"patch configmaps": 1, "patch applications/status": 1, "create events": 1,
-		}, counts(corrected), "%s", corrected)
+		f.AssertAsked(map[string]int{"patch configmaps": 1, "patch applications/status": 1, "create events": 1})
 	})
 
 	t.Run("a free field that changes costs nothing", func(t *testing.T) {
-		f := f.Elsewhere(t)
-		f.Submit("app", configs(1))
-		f.AwaitReady("app")
-		f.Quiet(time.Second)
-		f.Mark()
+		f := holding(t, 1)
 		f.Patch("mallory", configMaps, "config-0", `{data: {another: free}, metadata: {annotations: {note: free}}}`)
 		f.Quiet(2 * time.Second)
 		assert.Empty(t, f.Requests())
 	})
 
 	t.Run("an object that is deleted by somebody is created again with one create", func(t *testing.T) {
-		f := f.Elsewhere(t)
-		f.Submit("app", configs(2))
-		f.AwaitReady("app")
-		f.Quiet(time.Second)
-		f.Mark()
+		f := holding(t, 2)
 		f.Delete(configMaps, "config-1")
 		f.AwaitValue(configMaps, "config-1", "held", "data", "key")
-		f.Quiet(time.Second)
-		again := f.Requests()
-		assert.Equal(t, map[string]int{
-			"create configmaps": 1, "patch applications/status": 1, "create events": 1,
-		}, counts(again), "%s", again)
+		f.AssertAsked(map[string]int{"create configmaps": 1, "patch applications/status": 1, "create events": 1})
 	})
 
 	t.Run("a resource more costs its create, and a patch that writes down what is created", func(t *testing.T) {
-		f := f.Elsewhere(t)
-		f.Submit("app", configs(2))
-		f.AwaitReady("app")
-		f.Quiet(time.Second)
-		f.Mark()
+		f := holding(t, 2)
 		f.Submit("app", configs(3))
 		f.AwaitReady("app")
-		f.Quiet(time.Second)
-		more := f.Requests()
-		assert.Equal(t, map[string]int{
-			"create configmaps": 1, "patch applications": 1, "patch applications/status": 1, "create events": 1,
-		}, counts(more), "%s", more)
+		f.AssertAsked(map[string]int{"create configmaps": 1, "patch applications": 1, "patch applications/status": 1, "create events": 1})
 	})
 
 	t.Run("a new version of the spec costs the writes it asks for and a status", func(t *testing.T) {
-		f := f.Elsewhere(t)
-		f.Submit("app", configs(4))
-		f.AwaitReady("app")
-		f.Quiet(time.Second)
-		f.Mark()
+		f := holding(t, 4)
 		f.Submit("app", strings.Replace(configs(3), "key: held", "key: other", 1))
 		f.AwaitReady("app")
-		f.Quiet(time.Second)
-		updated := f.Requests()
-		assert.Equal(t, map[string]int{
-			"patch configmaps": 1, "delete configmaps": 1, "patch applications/status": 1, "create events": 1,
-		}, counts(updated), "%s", updated)
+		f.AssertAsked(map[string]int{"patch configmaps": 1, "delete configmaps": 1, "patch applications/status": 1, "create events": 1})
 	})
+}
+
+// awaitEvents waits until the controller has sent so many events since the last Mark: they
+// are sent beside the work.
+func (f *fixture) awaitEvents(n int) {
+	f.t.Helper()
+	f.eventually("events", func() bool { return counts(f.Requests())["create events"] >= n })
 }
 
 // unrelatedToKinds leaves out what is asked once per kind: where it is served.
@@ -181,6 +152,7 @@ observerSchema:
 	for i := range n {
 		f.AwaitReady(fmt.Sprintf("app-%d", i))
 	}
+	f.awaitEvents(n)
 	f.Quiet(time.Second)
 	first.Stop()
 
@@ -229,6 +201,7 @@ func TestAtRestNothingIsAsked(t *testing.T) {
 	for i := range n {
 		f.AwaitReady(fmt.Sprintf("app-%d", i))
 	}
+	f.awaitEvents(n)
 	f.Quiet(time.Second)
 	f.Mark()
 	select {

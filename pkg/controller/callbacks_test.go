@@ -63,6 +63,7 @@ func (f *fixture) runCallbacks(options controller.Options, lifetimes callback.Li
 func startWithCallbacks(ctx context.Context, c *testcluster.Cluster, agent, namespace string, options controller.Options, lifetimes callback.Lifetimes, now func() time.Time) (*callbacks, error) {
 	config := c.Config()
 	config.UserAgent = agent + "-callback"
+	config.Wrap(followed)
 	client, err := cluster.NewClient(config)
 	if err != nil {
 		return nil, err

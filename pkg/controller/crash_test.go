@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/yaml"
 
@@ -183,8 +184,7 @@ func TestADeathAtAnyWriteIsNoLoss(t *testing.T) {
 				return f, d
 			}
 			alive, d := run("life", 0, "")
-			want, wantChurn := alive.snapshot(), churn.in(alive.namespace)
-			writes := d.writes
+			want, writes := alive.snapshot(), d.writes
 			require.Positive(t, writes)
 
 			runs := map[string]*fixture{}
@@ -195,11 +195,12 @@ func TestADeathAtAnyWriteIsNoLoss(t *testing.T) {
 				}
 			}
 			last := cluster.Run(controller.Options{})
-			cluster.Quiet(2 * time.Second)
+			cluster.Quiet(quiet)
 			last.Stop()
+			wantChurn := churn.in(alive.namespace)
 			for name, f := range runs {
 				assert.Equal(t, want, f.snapshot(), name)
-				assert.Equal(t, wantChurn, churn.in(f.namespace), "%s:\n%s", name, f.requestsHere())
+				churn.assert(f, wantChurn, name)
 			}
 			t.Logf("%d deaths", len(runs))
 		})
@@ -247,13 +248,15 @@ func TestADeathBeforeTheDeletionLeavesNothingBehind(t *testing.T) {
 				}
 			}
 			last := alone.Run(controller.Options{})
-			alone.Quiet(2 * time.Second)
+			alone.Quiet(quiet)
 			last.Stop()
 			require.Greater(t, len(runs), 6)
 			for at, f := range runs {
-				count := churn.in(f.namespace)
 				for _, resource := range []string{"configmaps", "secrets", "services", "deployments"} {
-					assert.Equal(t, count["ADDED "+resource], count["DELETED "+resource], "%s, after a death at write %d", resource, at)
+					f.eventually(fmt.Sprintf("all %s to go, after a death at write %d", resource, at), func() bool {
+						count := churn.in(f.namespace)
+						return count["ADDED "+resource] == count["DELETED "+resource]
+					})
 				}
 			}
 			t.Logf("%d deaths", len(runs)-1)
@@ -316,14 +319,15 @@ func TestTwoControllersAtOnceDoNoHarm(t *testing.T) {
 
 	// One may see what the other has just deleted as missing before it sees that the
 	// Application is being deleted, and create it again. It goes all the same.
-	count := churn.in(f.namespace)
 	for _, resource := range kept {
-		added, deleted := count["ADDED "+resource.Resource], count["DELETED "+resource.Resource]
-		if resource == serviceAccounts {
-			added-- // the applier
-		}
-		assert.Positive(t, added, resource.Resource)
-		assert.Equal(t, added, deleted, resource.Resource)
+		f.eventually("all "+resource.Resource+" to go", func() bool {
+			count := churn.in(f.namespace)
+			added, deleted := count["ADDED "+resource.Resource], count["DELETED "+resource.Resource]
+			if resource == serviceAccounts {
+				added-- // the applier
+			}
+			return added > 0 && added == deleted
+		})
 	}
 	t.Logf("requests of two controllers: %v", counts(f.Requests()))
 }
@@ -374,6 +378,14 @@ func (c *churn) in(namespace string) map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.count[namespace])
+}
+
+// assert waits until the watches have told what came and went in a test's namespace.
+func (c *churn) assert(f *fixture, want map[string]int, what string) {
+	f.t.Helper()
+	_ = wait.PollUntilContextTimeout(f.t.Context(), 50*time.Millisecond, patience, true,
+		func(context.Context) (bool, error) { return maps.Equal(want, c.in(f.namespace)), nil })
+	assert.Equal(f.t, want, c.in(f.namespace), "%s:\n%s", what, f.requestsHere())
 }
 
 var (

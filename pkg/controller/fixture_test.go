@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -31,6 +32,7 @@ import (
 	"holdfast.dev/holdfast/pkg/callback"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller"
+	"holdfast.dev/holdfast/pkg/plan"
 )
 
 func TestMain(m *testing.M) {
@@ -81,7 +83,11 @@ var hold = sync.OnceValue(func() *callbacks {
 	if err := install(context.Background(), c); err != nil {
 		panic(err)
 	}
-	i, err := startWithCallbacks(context.Background(), c, "holdfast-shared", "default", controller.Options{}, callback.DefaultLifetimes, time.Now)
+	// Much of what is said of a contested field must be seen before its first pause is over,
+	// also on a machine that has much else to do.
+	rules := plan.DefaultRules
+	rules.Pause = 30 * time.Second
+	i, err := startWithCallbacks(context.Background(), c, "holdfast-shared", "default", controller.Options{Rules: rules}, callback.DefaultLifetimes, time.Now)
 	if err != nil {
 		panic(err)
 	}
@@ -138,11 +144,7 @@ func (f *fixture) enter() {
 
 // install installs the definition of Applications.
 func install(ctx context.Context, c *testcluster.Cluster) error {
-	if _, err := c.Kubectl(ctx, string(crd.Applications), "apply", "--server-side", "--filename=-"); err != nil {
-		return err
-	}
-	_, err := c.Kubectl(ctx, "", "wait", "--for=condition=Established", "crd/applications.holdfast.dev", "--timeout=60s")
-	return err
+	return c.Define(ctx, string(crd.Applications), applications.GroupResource().String())
 }
 
 // instance is a controller that runs.
@@ -160,6 +162,7 @@ type instance struct {
 func start(c *testcluster.Cluster, agent string, wrap func(http.RoundTripper) http.RoundTripper, options controller.Options) (*instance, error) {
 	config := c.Config()
 	config.UserAgent = agent
+	config.Wrap(followed)
 	if wrap != nil {
 		config.Wrap(wrap)
 	}
@@ -190,6 +193,49 @@ func start(c *testcluster.Cluster, agent string, wrap func(http.RoundTripper) ht
 		}
 	}
 	return i, nil
+}
+
+// underWay has the requests of all controllers that have no answer yet, watches not counted.
+var underWay sync.Map
+
+// followed notes what is under way.
+func followed(next http.RoundTripper) http.RoundTripper {
+	return sender(func(request *http.Request) (*http.Response, error) {
+		if request.URL.Query().Get("watch") != "" {
+			return next.RoundTrip(request)
+		}
+		underWay.Store(request, nil)
+		response, err := next.RoundTrip(request)
+		if err != nil {
+			underWay.Delete(request)
+			return nil, err
+		}
+		response.Body = &answer{response.Body, request}
+		return response, nil
+	})
+}
+
+// answer is the body of the answer to a request.
+type answer struct {
+	io.ReadCloser
+	request *http.Request
+}
+
+func (a *answer) Close() error {
+	underWay.Delete(a.request)
+	return a.ReadCloser.Close()
+}
+
+// asking tells whether a request of the controller has no answer yet.
+func (f *fixture) asking() bool {
+	f.t.Helper()
+	found, host := false, f.cluster.Config().Host
+	underWay.Range(func(key, _ any) bool {
+		url := key.(*http.Request).URL
+		found = strings.HasSuffix(host, "//"+url.Host) && (f.alone || strings.Contains(url.Path, f.namespace))
+		return !found
+	})
+	return found
 }
 
 // Run starts a controller on a control plane that has none. It stops with the test.
@@ -408,6 +454,10 @@ func (f *fixture) AwaitEstablished(plural string) {
 			}
 		}
 		return false
+	})
+	f.eventually("the API server to serve "+plural, func() bool {
+		_, err := f.in("user", f.custom(plural)).List(f.t.Context(), metav1.ListOptions{})
+		return err == nil
 	})
 }
 

@@ -54,7 +54,7 @@ func (f *fixture) Workload(app string) *workload {
 	}
 	roots := x509.NewCertPool()
 	require.True(f.t, roots.AppendCertsFromPEM([]byte(w.data["ca.crt"])))
-	w.client = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	w.client = &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
 	f.t.Cleanup(w.client.CloseIdleConnections)
 	return w
 }
@@ -149,6 +149,7 @@ func TestBadCallbacksChangeNothing(t *testing.T) {
 	w, other := f.Workload("app"), f.Workload("other")
 	f.AwaitHeld("app")
 	f.AwaitHeld("other")
+	f.awaitEvents(2)
 	f.Quiet(time.Second)
 	f.Mark()
 	huge := io.LimitReader(zeros{}, 1<<30)
@@ -265,7 +266,8 @@ func TestTheCertificatesAreReplacedDuringCalls(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	var ahead atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	s := f.runCallbacks(controller.Options{}, callback.Lifetimes{Authority: 100 * time.Hour, Server: 10 * time.Hour}, now)
+	// A call during which the clock leaps still has a certificate that is good.
+	s := f.runCallbacks(controller.Options{}, callback.Lifetimes{Authority: 100 * time.Hour, Server: 40 * time.Hour}, now)
 	f.Submit("app", "hooks: {complete: {action: Keep}}\nmanifest:"+job)
 	w := f.Workload("app")
 	f.AwaitHeld("app")
@@ -441,14 +443,14 @@ func TestAWorkloadFinishesItsWorkBeforeItIsDeleted(t *testing.T) {
 		request.Store(r.Method + " " + r.URL.String() + " " + string(body))
 	})
 	s := f.RunWithCallbacks(controller.Options{})
-	f.Submit("app", fmt.Sprintf(shutdownSpec, 60, 2, "GiveUp"))
+	f.Submit("app", fmt.Sprintf(shutdownSpec, 3600, 2, "GiveUp"))
 	w := f.Workload("app")
 	f.AwaitHeld("app")
 	f.Mark()
 
 	f.Delete(applications, "app")
 	f.AwaitReason("app", v1alpha1.ReasonShuttingDown)
-	f.eventually("the call", func() bool { return asked.Load() == 1 })
+	f.eventually("the call", func() bool { return asked.Load() == 1 && request.Load() != nil })
 	assert.Equal(t, fmt.Sprintf(`POST /stop?now=1 {"application":{"name":"app","namespace":%q}}`, f.namespace), request.Load())
 	f.Quiet(quiet)
 	assert.Empty(t, f.touched(), "nothing is deleted")
@@ -488,9 +490,9 @@ func (f *fixture) again(w *workload, s *callbacks) *workload {
 func TestAWorkloadThatNeverAnswers(t *testing.T) {
 	for _, row := range []struct {
 		name, onFailure string
-		then            func(f *fixture)
+		then            func(f *fixture, asked *atomic.Int32)
 	}{
-		{"is left as it is until somebody says what to do", "GiveUp", func(f *fixture) {
+		{"is left as it is until somebody says what to do", "GiveUp", func(f *fixture, _ *atomic.Int32) {
 			_, message := f.AwaitReason("app", v1alpha1.ReasonShutdownFailed)
 			assert.Contains(f.t, message, "called 2 times")
 			assert.Contains(f.t, message, "onFailure to Delete")
@@ -498,14 +500,15 @@ func TestAWorkloadThatNeverAnswers(t *testing.T) {
 			assert.NotNil(f.t, f.Get(configMaps, "config"))
 			f.Patch("user", applications, "app", `{spec: {hooks: {shutdown: {onFailure: Delete}}}}`)
 		}},
-		{"is deleted all the same", "Delete", func(*fixture) {}},
-		{"is called again when somebody asks for it", "GiveUp", func(f *fixture) {
+		{"is deleted all the same", "Delete", func(*fixture, *atomic.Int32) {}},
+		{"is called again when somebody asks for it", "GiveUp", func(f *fixture, asked *atomic.Int32) {
 			f.AwaitReason("app", v1alpha1.ReasonShutdownFailed)
 			f.Patch("user", applications, "app", `{metadata: {annotations: {holdfast.dev/reconcile: again}}}`)
-			f.AwaitReason("app", v1alpha1.ReasonShuttingDown)
+			f.eventually("two calls more", func() bool { return asked.Load() == 4 })
+			f.AwaitReason("app", v1alpha1.ReasonShutdownFailed)
 			f.Patch("user", applications, "app", `{spec: {hooks: {shutdown: null}}}`)
 		}},
-		{"answers late", "GiveUp", func(f *fixture) {
+		{"answers late", "GiveUp", func(f *fixture, _ *atomic.Int32) {
 			w := f.Workload("app")
 			f.AwaitReason("app", v1alpha1.ReasonShutdownFailed)
 			code, _ := w.call(http.MethodPut, "shutdown", w.body("shutdown"))
@@ -520,7 +523,7 @@ func TestAWorkloadThatNeverAnswers(t *testing.T) {
 			f.AwaitHeld("app")
 			f.Delete(applications, "app")
 			f.eventually("the last call", func() bool { return asked.Load() >= 2 })
-			row.then(f)
+			row.then(f, asked)
 			f.AwaitGone(applications, "app")
 			assert.Nil(t, f.Get(configMaps, "config"))
 			f.nowhereElse("hunter2")
@@ -546,7 +549,8 @@ func TestAShutdownThatIsOfNoUse(t *testing.T) {
 		f.Submit("app", fmt.Sprintf(shutdownSpec, 60, 2, "GiveUp"))
 		f.AwaitHeld("app")
 		f.Delete(namespaces, f.namespace)
-		f.Delete(services, "work") // as the namespace's own controller does, which is not here
+		f.Delete(services, "work")                   // as the namespace's own controller does, which is not here
+		f.AwaitReason("app", v1alpha1.ReasonWaiting) // the controller knows that it is gone
 		f.Delete(applications, "app")
 		f.AwaitGone(applications, "app")
 		assert.Zero(t, asked.Load())

@@ -122,8 +122,9 @@ func TestWhatKubectlShowsOfAnApplication(t *testing.T) {
 	assert.Contains(t, output, "taken exists already")
 
 	// Tools wait for it as for anything else.
-	_, err = f.kubectl("", "wait", "--for=condition=Ready", "hfapp/app", "--timeout=10s")
+	_, err = f.kubectl("", "wait", "--for=condition=Ready", "hfapp/app", "--timeout=60s")
 	require.NoError(t, err)
+	f.AwaitNote("app", "created ConfigMap")
 	output, err = f.kubectl("", "get", "events", "--field-selector=involvedObject.name=app")
 	require.NoError(t, err)
 	assert.Contains(t, output, "created ConfigMap")

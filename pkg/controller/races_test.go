@@ -15,6 +15,8 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/controller"
+	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // meddler has somebody act at the very moment before a request is sent, when its
@@ -98,7 +100,13 @@ func (m *meddler) due(request *http.Request) func() {
 func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
 	alone := givenAlone(t, testcluster.Options{})
 	m := &meddler{}
-	alone.RunThrough(m.wrap, controller.Options{})
+	var gone sync.Map // the objects after whose deletion a hook has run
+	h := hooks.New()
+	h.ResourcePostDelete.Listen("note", func(c *hooks.Changing) error {
+		gone.Store(c.ID, nil)
+		return nil
+	})
+	alone.RunThrough(m.wrap, controller.Options{Hooks: h})
 	held := func(t *testing.T) *fixture {
 		t.Helper()
 		f := alone.Elsewhere(t)
@@ -207,6 +215,59 @@ func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
 		f.AwaitGone(applications, "app")
 		f.Quiet(quiet)
 		assert.Equal(t, "replaced", value(f.Get(configMaps, "config"), "data", "key"))
+	})
+
+	t.Run("an object that somebody makes anew while it leaves the manifest is left alone", func(t *testing.T) {
+		f := alone.Elsewhere(t)
+		f.Submit("app", configs(2))
+		f.AwaitReady("app")
+		f.Quiet(time.Second)
+		m.before(http.MethodDelete, "/configmaps/config-1", func() { f.replace(configMaps, "config-1") })
+		f.Submit("app", configs(1))
+		app := f.AwaitReady("app")
+		f.Quiet(quiet)
+		assert.Len(t, app.Status.Resources, 1)
+		assert.Equal(t, "replaced", value(f.Get(configMaps, "config-1"), "data", "key"))
+	})
+
+	t.Run("an object that goes while it leaves the manifest is gone", func(t *testing.T) {
+		f := alone.Elsewhere(t)
+		f.Submit("app", configs(2))
+		f.AwaitReady("app")
+		f.Quiet(time.Second)
+		m.before(http.MethodDelete, "/configmaps/config-1", func() {
+			f.replace(configMaps, "config-1")
+			m.before(http.MethodGet, "/configmaps/config-1", func() { f.Delete(configMaps, "config-1") })
+		})
+		goOn := m.lag("configmaps") // nor does the watch tell
+		defer goOn()
+		f.Submit("app", configs(1))
+		assert.Len(t, f.AwaitReady("app").Status.Resources, 1)
+		f.Quiet(time.Second)
+		_, told := gone.Load(manifest.ID{Kind: "ConfigMap", Namespace: f.namespace, Name: "config-1"})
+		assert.True(t, told)
+	})
+
+	t.Run("what was given up is tried again for a label that comes while the status is written", func(t *testing.T) {
+		f := alone.Elsewhere(t)
+		f.Create("somebody", `{apiVersion: v1, kind: ConfigMap, metadata: {name: config-1}}`)
+		f.Submit("app", "retry: {maxAttempts: 1}\n"+configs(2))
+		f.AwaitReason("app", v1alpha1.ReasonResourceConflict)
+		f.Quiet(time.Second)
+		// Given a watch that speaks of the label when it is old already,
+		goOn := func() {}
+		m.before(http.MethodPatch, "/applications/app/status", func() {
+			goOn = m.lag("applications")
+			f.Delete(configMaps, "config-1")
+			f.Patch("user", applications, "app", `{metadata: {labels: {team: web}}}`)
+		})
+		f.Patch("mallory", configMaps, "config-0", `{data: {key: theirs}}`)
+		f.AwaitApplication("app", "labelled, and to tell of the correction", func(app *v1alpha1.Application) bool {
+			return app.Labels["team"] != "" && app.Status.Resources[0].LastCorrection != nil
+		})
+		goOn()
+		f.AwaitReady("app")
+		f.Quiet(time.Second)
 	})
 
 	t.Run("an object that loses its label while the Application is deleted is deleted", func(t *testing.T) {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -104,12 +105,13 @@ func (c *Controller) flush() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for uid, m := range c.memories {
+	memories, names := maps.Clone(c.memories), maps.Clone(c.names)
+	c.mu.Unlock()
+	for uid, m := range memories {
 		if m.postponed == nil || ctx.Err() != nil {
 			continue
 		}
-		if app, err := c.application(c.names[uid]); err == nil && app != nil && app.UID == uid {
+		if app, err := c.application(names[uid]); err == nil && app != nil && app.UID == uid {
 			_ = c.writeStatus(ctx, app, m.postponed.status)
 		}
 	}
@@ -158,7 +160,7 @@ func (c *Controller) writeStatus(ctx context.Context, app *v1alpha1.Application,
 		written, err = c.client.WriteStatus(ctx, fresh, status)
 		// The store will know what somebody wrote from this answer, and take the
 		// watch's word for old: nobody else will have it looked at.
-		c.queue.Add(types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+		c.ObjectChanged(app.UID)
 	}
 	if err != nil {
 		return err

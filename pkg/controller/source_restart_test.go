@@ -40,7 +40,7 @@ topology_template:
 func TestASourceThatIsGoneAfterARestart(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	s := newSite(t)
-	options := controller.Options{Fetcher: s.fetcher(2 * time.Second), SourceInterval: time.Second}
+	options := controller.Options{Fetcher: s.fetcher(patience), SourceInterval: time.Second}
 	running := f.RunWithCallbacks(options)
 	f.Submit("app", fmt.Sprintf(`
 hooks: {complete: {action: Keep}}
@@ -110,7 +110,7 @@ observerSchema:
 func TestARestoredTranslationDeletesNothing(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	s := newSite(t)
-	options := controller.Options{Fetcher: s.fetcher(2 * time.Second), SourceInterval: time.Second}
+	options := controller.Options{Fetcher: s.fetcher(patience), SourceInterval: time.Second}
 	running := f.Run(options)
 	f.Submit("app", fmt.Sprintf(`tosca: {url: %q}`, s.Put("/t/page.yaml", page("page", "one"))))
 	app := f.AwaitReady("app")

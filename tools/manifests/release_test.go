@@ -91,7 +91,7 @@ func (h *helm) kubectl(stdin string, args ...string) string {
 
 func (h *helm) eventually(what string, holds func() bool) {
 	h.t.Helper()
-	require.Eventually(h.t, holds, time.Minute, 50*time.Millisecond, what)
+	require.Eventually(h.t, holds, 2*time.Minute, 50*time.Millisecond, what)
 }
 
 // may tells whether the controller of the release may do something.
@@ -104,7 +104,7 @@ func (h *helm) may(args ...string) bool {
 // run runs the controller of a release, when the cluster has put its rights together.
 func (h *helm) run(manifest, in string) *installed.Controller {
 	h.t.Helper()
-	h.kubectl("", "wait", "--for=condition=Established", "--timeout=60s", "crd/applications.holdfast.dev", "crd/mysqls.fnjoin.com")
+	h.kubectl("", "wait", "--for=condition=Established", "--timeout=120s", "crd/applications.holdfast.dev", "crd/mysqls.fnjoin.com")
 	h.eventually("its rights", func() bool { return h.may("watch", "secrets", in) })
 	return installed.Run(h.t, h.cluster, manifest)
 }
@@ -118,14 +118,14 @@ func (h *helm) hold(namespace, name string) {
 
 func (h *helm) awaitReady(namespace, name string) {
 	h.t.Helper()
-	h.kubectl("", "wait", "hfapp/"+name, "--for=condition=Ready", "--timeout=60s", "--namespace="+namespace)
+	h.kubectl("", "wait", "hfapp/"+name, "--for=condition=Ready", "--timeout=120s", "--namespace="+namespace)
 }
 
 // isHeld checks that drift is corrected.
 func (h *helm) isHeld(namespace, name string) {
 	h.t.Helper()
 	h.kubectl("", "patch", "configmap/"+name, "--patch", `{"data": {"key": "theirs"}}`, "--namespace="+namespace)
-	h.kubectl("", "wait", "configmap/"+name, "--for=jsonpath={.data.key}=ours", "--timeout=60s", "--namespace="+namespace)
+	h.kubectl("", "wait", "configmap/"+name, "--for=jsonpath={.data.key}=ours", "--timeout=120s", "--namespace="+namespace)
 }
 
 // leaves waits until of the objects of manifests these alone are in the cluster.
@@ -135,7 +135,7 @@ func (h *helm) leaves(manifest string, expected ...string) {
 	if !assert.Eventually(h.t, func() bool {
 		left = h.left(manifest)
 		return slices.Equal(left, expected)
-	}, time.Minute, time.Millisecond) {
+	}, 2*time.Minute, time.Millisecond) {
 		require.Equal(h.t, expected, left)
 	}
 }
@@ -228,11 +228,11 @@ func TestAReleaseIsInstalledUpgradedAndUninstalled(t *testing.T) {
 	// And again: the new release takes all this over, and corrects what has drifted.
 	third := h.install("")
 	p = h.run(third, "--all-namespaces")
-	h.kubectl("", "wait", "configmap/kept", "--for=jsonpath={.data.key}=ours", "--timeout=60s", "--namespace=shop")
+	h.kubectl("", "wait", "configmap/kept", "--for=jsonpath={.data.key}=ours", "--timeout=120s", "--namespace=shop")
 	assert.Equal(t, created, uid())
 
 	// For good, as docs/install.md says: Applications first, while somebody lets them go.
-	h.kubectl("", "delete", "mysqls,hfapp", "--all", "--all-namespaces", "--timeout=60s")
+	h.kubectl("", "delete", "mysqls,hfapp", "--all", "--all-namespaces", "--timeout=120s")
 	p.AssertNothingWasForbidden()
 	p.Stop()
 	fourth := h.upgrade("{crds: {keep: false}}")

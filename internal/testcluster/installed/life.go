@@ -46,7 +46,7 @@ func Eventually(t testing.TB, c *testcluster.Cluster, args ...string) {
 	require.Eventually(t, func() bool {
 		_, last = c.Kubectl(t.Context(), "", args...)
 		return last == nil
-	}, time.Minute, 50*time.Millisecond, "%v: %v", args, &last)
+	}, 2*time.Minute, 50*time.Millisecond, "%v: %v", args, &last)
 }
 
 // Exposition is the text of its metrics.
@@ -66,7 +66,7 @@ func (p *Controller) Exposition() string {
 // Service, with the authority that the controller keeps in its Secret.
 func (p *Controller) CallBack() {
 	p.t.Helper()
-	p.kubectl("", "wait", "secret/holdfast-callback-ca", "--for=create", "--timeout=60s", "--namespace="+p.namespace)
+	p.kubectl("", "wait", "secret/holdfast-callback-ca", "--for=create", "--timeout=120s", "--namespace="+p.namespace)
 	var secret corev1.Secret
 	require.NoError(p.t, json.Unmarshal([]byte(p.kubectl("", "get", "secret/holdfast-callback-ca", "--output=json", "--namespace="+p.namespace)), &secret))
 	authorities := x509.NewCertPool()
@@ -107,15 +107,15 @@ func (p *Controller) Life(namespace string) {
 		p.t.Helper()
 		return p.kubectl(stdin, append(args, in)...)
 	}
-	do("", "wait", "configmap/kube-root-ca.crt", "--for=create", "--timeout=60s") // made by Kubernetes
+	do("", "wait", "configmap/kube-root-ca.crt", "--for=create", "--timeout=120s") // made by Kubernetes
 	before := do("", "get", "configmaps,secrets,services", "--output=name")
 	do(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: life}, spec: {manifest: [
 		{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}},
 		{apiVersion: v1, kind: Secret, metadata: {name: secret}, stringData: {key: ours}},
 		{apiVersion: v1, kind: Service, metadata: {name: service}, spec: {ports: [{port: 80}]}}]}}`, "create", "--filename=-")
-	do("", "wait", "hfapp/life", "--for=condition=Ready", "--timeout=60s")
+	do("", "wait", "hfapp/life", "--for=condition=Ready", "--timeout=120s")
 	do("", "patch", "configmap/config", "--patch", `{"data": {"key": "theirs"}}`)
-	do("", "wait", "configmap/config", "--for=jsonpath={.data.key}=ours", "--timeout=60s")
-	do("", "delete", "hfapp/life", "--timeout=60s")
+	do("", "wait", "configmap/config", "--for=jsonpath={.data.key}=ours", "--timeout=120s")
+	do("", "delete", "hfapp/life", "--timeout=120s")
 	assert.Equal(p.t, before, do("", "get", "configmaps,secrets,services", "--output=name"))
 }

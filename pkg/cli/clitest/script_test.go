@@ -22,6 +22,7 @@ import (
 
 	"holdfast.dev/holdfast/deploy/crd"
 	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller"
@@ -60,10 +61,7 @@ var held = sync.OnceValues(func() (*testcluster.Cluster, error) {
 		return nil, err
 	}
 	stop = c.Stop
-	if _, err := c.Kubectl(context.Background(), string(crd.Applications), "apply", "--server-side", "--filename=-"); err != nil {
-		return nil, err
-	}
-	if _, err := c.Kubectl(context.Background(), "", "wait", "--for=condition=Established", "crd/applications.holdfast.dev", "--timeout=60s"); err != nil {
+	if err := c.Define(context.Background(), string(crd.Applications), v1alpha1.GroupVersionResource.GroupResource().String()); err != nil {
 		return nil, err
 	}
 	client, err := cluster.NewClient(c.Config())
@@ -120,7 +118,7 @@ func setup(env *testscript.Env, url string) error {
 		{"create", "namespace", namespace},
 		{"create", "serviceaccount", "holdfast-applier", "-n", namespace},
 		{"create", "rolebinding", "holdfast-applier", "-n", namespace, "--clusterrole=cluster-admin", "--serviceaccount=" + namespace + ":holdfast-applier"},
-		{"wait", "--for=create", "serviceaccount/default", "-n", namespace, "--timeout=60s"},
+		{"wait", "--for=create", "serviceaccount/default", "-n", namespace, "--timeout=120s"},
 	} {
 		if _, err := c.Kubectl(ctx, "", args...); err != nil {
 			return err
@@ -170,7 +168,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
-	deadline := time.After(time.Minute)
+	deadline := time.After(2 * time.Minute)
 	for {
 		_ = ts.Exec(args[1], args[2:]...)
 		if want.MatchString(ts.ReadFile("stdout")) {
@@ -178,7 +176,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		select {
 		case <-deadline:
-			ts.Fatalf("after a minute there is no match for %s in:\n%s", args[0], ts.ReadFile("stdout"))
+			ts.Fatalf("after two minutes there is no match for %s in:\n%s", args[0], ts.ReadFile("stdout"))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -34,7 +34,7 @@ func up(t *testing.T, options Options) *background {
 		cancel()
 		select {
 		case <-b.err:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("up does not end")
 		}
 	})
@@ -208,7 +208,7 @@ func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := poll(ctx, func() error {
 		if condition() {
