@@ -26,6 +26,7 @@ import (
 type injector struct {
 	next http.RoundTripper
 	seed uint64
+	log  io.Writer // of what passed and what was spoilt
 
 	mu     sync.Mutex
 	calm   bool // nothing is spoilt
@@ -37,7 +38,7 @@ type injector struct {
 }
 
 func newInjector(seed uint64) *injector {
-	return &injector{seed: seed, asked: map[string]int{}, counts: map[string]int{}}
+	return &injector{seed: seed, log: io.Discard, asked: map[string]int{}, counts: map[string]int{}}
 }
 
 func (i *injector) wrap(next http.RoundTripper) http.RoundTripper {
@@ -95,12 +96,13 @@ func (i *injector) fate(request *http.Request) *fate {
 	sum := fnv.New64a()
 	fmt.Fprint(sum, what, i.asked[what])
 	i.asked[what]++
-	return &fate{injector: i, random: rand.New(rand.NewPCG(i.seed, sum.Sum64()))}
+	return &fate{injector: i, request: request, random: rand.New(rand.NewPCG(i.seed, sum.Sum64()))}
 }
 
 // fate is what happens to one request, or to one watch.
 type fate struct {
 	injector *injector
+	request  *http.Request
 	random   *rand.Rand
 }
 
@@ -115,10 +117,17 @@ func (f *fate) draw(n int) int {
 	return drawn
 }
 
-func (i *injector) note(fault string) {
+// note counts a fault of a request, and tells of it.
+func (i *injector) note(fault string, request *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.counts[fault]++
+	i.say("%s: %s %s", fault, request.Method, request.URL.Path)
+}
+
+// say writes a line to the log.
+func (i *injector) say(format string, args ...any) {
+	fmt.Fprintf(i.log, "%s %s\n", time.Now().Format("15:04:05.000000"), fmt.Sprintf(format, args...))
 }
 
 // Injected says how often each fault was injected.
@@ -144,7 +153,21 @@ func (i *injector) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Query().Get("watch") != "" {
 		return i.watch(request)
 	}
-	return i.spoil(request)
+	var body []byte
+	if request.GetBody != nil {
+		reader, err := request.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		body, _ = io.ReadAll(reader)
+	}
+	response, err := i.spoil(request)
+	if err != nil {
+		i.say("%s %s %s: %v", request.Method, request.URL.Path, body, err)
+		return nil, err
+	}
+	i.say("%s %s %s: %d", request.Method, request.URL.Path, body, response.StatusCode)
+	return response, nil
 }
 
 // spoil fails a quarter of the requests.
@@ -152,17 +175,17 @@ func (i *injector) spoil(request *http.Request) (*http.Response, error) {
 	fate := i.fate(request)
 	switch fate.draw(32) {
 	case 0:
-		i.note("reset")
+		i.note("reset", request)
 		return nil, errNet
 	case 1:
-		i.note("lost answer")
+		i.note("lost answer", request)
 		response, err := i.next.RoundTrip(request)
 		if err == nil {
 			response.Body.Close()
 		}
 		return nil, errNet
 	case 2:
-		i.note("half an answer")
+		i.note("half an answer", request)
 		response, err := i.next.RoundTrip(request)
 		if err != nil {
 			return nil, err
@@ -180,7 +203,7 @@ func (i *injector) spoil(request *http.Request) (*http.Response, error) {
 	case 6:
 		return i.fail(request, http.StatusServiceUnavailable, "ServiceUnavailable")
 	case 7:
-		i.note("late answer")
+		i.note("late answer", request)
 		response, err := i.next.RoundTrip(request)
 		<-time.After(time.Duration(fate.draw(500)+1) * time.Millisecond)
 		return response, err
@@ -189,7 +212,7 @@ func (i *injector) spoil(request *http.Request) (*http.Response, error) {
 }
 
 func (i *injector) fail(request *http.Request, code int, reason string) (*http.Response, error) {
-	i.note(fmt.Sprint(code))
+	i.note(fmt.Sprint(code), request)
 	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"injected","reason":%q,"code":%d}`, reason, code)
 	response := &http.Response{
 		StatusCode: code, Request: request, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

@@ -39,24 +39,31 @@ func wanted(t *testing.T) (seed uint64, duration time.Duration, steps int) {
 	return seed, duration, steps
 }
 
-// spec is a random one out of many. Each has some of the objects, in some variant.
-// What a schema leaves free is the same in all of them: of that, the past stays. So
-// are the fields that an object has: docs/design.md, "Dying at any write", says what is not
-// known of an object that was created by a process that died before its report.
+// spec is a random one out of many. Each has some of the objects, in some variant, with
+// some of their fields. What a schema leaves free is the same in all of them: of that, the
+// past stays.
 func spec(random *rand.Rand, name string) string {
+	maybe := func(text string) string {
+		if random.IntN(2) == 0 {
+			return ""
+		}
+		return text
+	}
 	var objects []string
 	for i := range 6 {
 		if random.IntN(3) > 0 {
-			objects = append(objects, fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: %s-%d}, data: {key: v%d}}`, name, i, random.IntN(3)))
+			objects = append(objects, fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: %s-%d%s}, data: {key: v%d%s%s}}`,
+				name, i, maybe(", labels: {tier: web}"), random.IntN(3), maybe(", more: m"), maybe(", most: m")))
 		}
 	}
 	objects = append(objects, fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {selector: {app: a%d}, ports: [{port: 80}]}}`, name, random.IntN(3)))
 	if random.IntN(2) == 0 {
-		objects = append(objects, fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {name: %s}, stringData: {password: p%d}}`, name, random.IntN(3)))
+		objects = append(objects, fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {name: %s}, stringData: {password: p%d%s}}`, name, random.IntN(3), maybe(", user: u")))
 	}
 	if random.IntN(2) == 0 {
-		objects = append(objects, fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %[1]s}, spec: {replicas: %[2]d, selector: {matchLabels: {app: %[1]s}},
-  template: {metadata: {labels: {app: %[1]s}}, spec: {containers: [{name: web, image: "web:%[2]d"}]}}}}`, name, 1+random.IntN(3)))
+		objects = append(objects, fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %[1]s}, spec: {replicas: %[2]d, selector: {matchLabels: {app: %[1]s}}%[3]s,
+  template: {metadata: {labels: {app: %[1]s}}, spec: {containers: [{name: web, image: "web:%[2]d"%[4]s}%[5]s]%[6]s}}}}`, name, 1+random.IntN(3),
+			maybe(", minReadySeconds: 3"), maybe(", env: [{name: A, value: a}, {name: B, value: b}]"), maybe(", {name: side, image: side}"), maybe(", nodeSelector: {disk: fast}")))
 	}
 	schema := ""
 	if random.IntN(2) == 0 {

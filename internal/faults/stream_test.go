@@ -84,11 +84,12 @@ func (s *stream) copy(over <-chan time.Time) {
 			}
 			switch lot := s.draw(20); {
 			case lot == 0 && !s.listing:
-				s.injector.note("lost event")
+				s.injector.note("lost event", s.request)
+				s.injector.say("%.300s", line)
 				s.end = expires
 				continue
 			case lot == 1 || lot == 2:
-				s.injector.note("event twice")
+				s.injector.note("event twice", s.request)
 				if _, err := s.to.Write(line); err != nil {
 					return
 				}
@@ -117,7 +118,7 @@ func (s *stream) read(lines chan<- []byte, stop <-chan struct{}) {
 }
 
 func (s *stream) finish() {
-	s.injector.note(s.end)
+	s.injector.note(s.end, s.request)
 	switch s.end {
 	case cuts:
 		_, _ = s.to.Write([]byte(`{"type":"MODIFIED","object":{"kind":"Conf`))

@@ -156,6 +156,7 @@ func (w *world) runWith(faults *injector, wrap func(http.RoundTripper) http.Roun
 	require.NoError(w.t, err)
 	log, err := os.OpenFile(w.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(w.t, err)
+	faults.log = log
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log)))))
 	metrics := controller.NewMetrics()
 	i := &instance{Controller: controller.New(client, controller.Options{Metrics: metrics}), faults: faults, metrics: metrics}
