@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
 	"holdfast.dev/holdfast/internal/facts"
 )
 
