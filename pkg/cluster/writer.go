@@ -72,17 +72,17 @@ func (w *Writer) Get(ctx context.Context, at Location) (map[string]any, error) {
 	return content(object), err
 }
 
-// Delete deletes the object with that UID and no other. It returns what is left
-// of it while a finalizer or a grace period holds it, and nil if it is gone: at
-// once, or before we came. An object of that name with another UID is a
-// conflict.
-func (w *Writer) Delete(ctx context.Context, at Location, uid string) (remaining map[string]any, err error) {
+// Delete deletes the object with that UID and no other, in that version: in a later one
+// it may be somebody else's. It returns what is left of it while a finalizer or a grace
+// period holds it, and nil if it is gone: at once, or before we came. An object of that
+// name with another UID or version is a conflict.
+func (w *Writer) Delete(ctx context.Context, at Location, uid, resourceVersion string) (remaining map[string]any, err error) {
 	background := metav1.DeletePropagationBackground
 	precondition := types.UID(uid)
 	body, err := json.Marshal(metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		PropagationPolicy: &background,
-		Preconditions:     &metav1.Preconditions{UID: &precondition},
+		Preconditions:     &metav1.Preconditions{UID: &precondition, ResourceVersion: &resourceVersion},
 	})
 	if err != nil {
 		return nil, err

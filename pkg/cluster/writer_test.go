@@ -60,7 +60,7 @@ func TestEveryRequestOfAWriterNamesItsServiceAccount(t *testing.T) {
 	require.ErrorIs(t, err, errNotSent)
 	_, err = writer.Get(t.Context(), at)
 	require.ErrorIs(t, err, errNotSent)
-	_, err = writer.Delete(t.Context(), at, "u1")
+	_, err = writer.Delete(t.Context(), at, "u1", "7")
 	require.ErrorIs(t, err, errNotSent)
 
 	require.Len(t, next.requests, 4)

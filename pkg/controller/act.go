@@ -55,7 +55,7 @@ func (c *Controller) act(ctx context.Context, g *gathered, p *plan.Plan) map[man
 	a := &action{c: c, g: g, plan: p, now: c.options.Now(), result: map[manifest.ID]plan.Outcome{}}
 	var stage, deletes []plan.Change
 	for _, change := range p.Changes {
-		if change.Action == plan.Delete {
+		if change.Leaves && change.Action != plan.Update {
 			deletes = append(deletes, change)
 			continue
 		}
@@ -79,7 +79,7 @@ func (c *Controller) act(ctx context.Context, g *gathered, p *plan.Plan) map[man
 // should be.
 func (a *action) troubled() bool {
 	for _, change := range a.plan.Changes {
-		if change.Problem != nil && change.Problem.Reason != v1alpha1.ReasonDeleting {
+		if change.Problem != nil && !change.Leaves {
 			return true
 		}
 	}
@@ -92,7 +92,7 @@ func (a *action) troubled() bool {
 }
 
 // runDeletes deletes stage by stage, and stops before a stage as long as one
-// before it still has objects.
+// before it still has objects: those that wait for something else among them.
 func (a *action) runDeletes(ctx context.Context, changes []plan.Change) {
 	for len(changes) > 0 {
 		n := 1
@@ -101,7 +101,9 @@ func (a *action) runDeletes(ctx context.Context, changes []plan.Change) {
 		}
 		a.run(ctx, changes[:n])
 		for _, change := range changes[:n] {
-			if !a.result[change.ID].Gone {
+			outcome, attempted := a.result[change.ID]
+			isSomebodyElses := attempted && outcome.Action == plan.Unchanged && outcome.Problem == nil
+			if !outcome.Gone && !isSomebodyElses {
 				return
 			}
 		}
@@ -254,20 +256,21 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 	case apierrors.IsAlreadyExists(err):
 		return a.reread(ctx, at, change)
 	}
-	a.unsure(at.ID, err)
+	outcome.WithoutLearned = a.unsure(at.ID, err) && outcome.WithoutLearned
 	outcome.Problem = problemOf(err, at, "create", a.g.writer)
 	return outcome, false
 }
 
-// unsure remembers an object that may have been created all the same: the answer was
-// lost, or is that of a server that stumbled.
-func (a *action) unsure(id manifest.ID, err error) {
+// unsure remembers an object that may have been created all the same, and tells whether
+// it may: the answer was lost, or is that of a server that stumbled.
+func (a *action) unsure(id manifest.ID, err error) bool {
 	if status := code(err); status != 0 && status < http.StatusInternalServerError {
-		return
+		return false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.g.memory.unsure[id] = true
+	return true
 }
 
 func (a *action) update(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
@@ -313,7 +316,7 @@ func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Ch
 		outcome.Problem = plan.HookProblem(err)
 		return outcome, false
 	}
-	remaining, err := a.g.writer.Delete(ctx, at, change.UID)
+	remaining, err := a.g.writer.Delete(ctx, at, change.UID, change.ResourceVersion)
 	switch {
 	case err == nil && remaining == nil:
 		a.gone(at, change.UID)
@@ -403,6 +406,7 @@ func (a *action) gone(at cluster.Location, uid string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.g.memory.gone[types.UID(uid)] = true
+	delete(a.g.memory.found, at.ID)
 }
 
 // applies tells whether a patch, guards included, fits an object.

@@ -42,6 +42,9 @@ func (c *Controller) finalize(ctx context.Context, app *v1alpha1.Application) (t
 	if !released(p, outcomes) {
 		return c.report(ctx, app, p, outcomes)
 	}
+	if problem := g.unseen(); problem != nil {
+		return 0, problem
+	}
 	finalizers := slices.DeleteFunc(slices.Clone(app.Finalizers), func(f string) bool { return f == v1alpha1.Finalizer })
 	written, err := c.client.WriteMetadata(ctx, app, finalizers, nil)
 	if err != nil {

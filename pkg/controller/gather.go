@@ -336,6 +336,19 @@ func announced(app *v1alpha1.Application) []schema.GroupVersionKind {
 	return gvks
 }
 
+// unseen is why objects of a kind that was announced, and of which nothing is on record,
+// cannot be looked for now; nil if there is no such kind. A process before this one may
+// have created them.
+func (g *gathered) unseen() *plan.Problem {
+	for _, gvk := range announced(g.input.Application) {
+		kind := g.kinds.known[gvk.GroupKind()]
+		if kind != nil && kind.problem != nil && kind.problem.Reason == v1alpha1.ReasonRetrying {
+			return kind.problem
+		}
+	}
+	return nil
+}
+
 // kindsAnnotation is the write-ahead inventory of a set of kinds.
 func kindsAnnotation(gvks map[schema.GroupVersionKind]struct{}) string {
 	texts := make([]string, 0, len(gvks))

@@ -4,10 +4,13 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -97,9 +100,21 @@ func remembered(app *v1alpha1.Application) plan.Memory {
 	m := plan.Memory{Fights: map[plan.Leaf]*plan.Fight{}}
 	for _, f := range app.Status.Contested {
 		leaf := plan.Leaf{ID: plan.IDOf(f.Resource), Path: f.Path}
-		m.Fights[leaf] = &plan.Fight{Corrections: int(f.Corrections), Next: f.NextCorrection.Time, Manager: f.Manager}
+		m.Fights[leaf] = &plan.Fight{
+			Corrections: int(f.Corrections), Next: f.NextCorrection.Time, Manager: f.Manager,
+			Desired: valueOf(f.Desired), Observed: valueOf(f.Observed),
+		}
 	}
 	return m
+}
+
+// valueOf is a value as the status has it, which may be absent.
+func valueOf(raw *runtime.RawExtension) delta.Value {
+	var value any
+	if raw == nil || utiljson.Unmarshal(raw.Raw, &value) != nil {
+		return delta.Value{}
+	}
+	return delta.Some(value)
 }
 
 // failed remembers that a resource cannot be brought to its desired state now.

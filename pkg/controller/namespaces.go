@@ -34,9 +34,14 @@ func namespacesOf(app *v1alpha1.Application, manifests []map[string]any) []strin
 }
 
 // namespacesAnnotation is the write-ahead inventory of namespaces beside the
-// Application's own; empty if there are none.
-func namespacesAnnotation(app *v1alpha1.Application, p *plan.Plan) string {
+// Application's own; empty if there are none. early keeps those that it has already.
+func namespacesAnnotation(app *v1alpha1.Application, p *plan.Plan, early bool) string {
 	found := map[string]struct{}{}
+	if early {
+		for namespace := range strings.SplitSeq(app.Annotations[v1alpha1.AnnotationNamespaces], ",") {
+			found[namespace] = struct{}{}
+		}
+	}
 	for _, change := range p.Changes {
 		found[change.ID.Namespace] = struct{}{}
 	}

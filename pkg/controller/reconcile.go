@@ -47,6 +47,9 @@ func (c *Controller) bring(ctx context.Context, app *v1alpha1.Application) (time
 	if err == nil && !g.poll.IsZero() {
 		after = sooner(after, max(g.poll.Sub(c.options.Now()), time.Millisecond))
 	}
+	if problem := g.unseen(); err == nil && problem != nil && problem.RetryAfter > 0 {
+		after = sooner(after, problem.RetryAfter)
+	}
 	return after, err
 }
 
@@ -55,7 +58,7 @@ func (c *Controller) execute(ctx context.Context, app *v1alpha1.Application, g *
 	if p.Suspended() || p.Refused != nil {
 		return c.report(ctx, app, p, nil)
 	}
-	app, err := c.protect(ctx, app, p, g.memory.since)
+	app, err := c.protect(ctx, app, p, g)
 	if err != nil {
 		return again(err)
 	}
@@ -153,9 +156,8 @@ const longestRequest = time.Minute
 // protect makes sure, before the first write of a plan, that the Application
 // cannot go without us, and that its kinds are known should we die before the
 // status is written. A kind that is named already stays for a while: of what a process
-// before us was about to create when it died, nothing may be seen yet. since is when this
-// process first looked at the Application.
-func (c *Controller) protect(ctx context.Context, app *v1alpha1.Application, p *plan.Plan, since time.Time) (*v1alpha1.Application, error) {
+// before us was about to create when it died, nothing may be seen yet.
+func (c *Controller) protect(ctx context.Context, app *v1alpha1.Application, p *plan.Plan, g *gathered) (*v1alpha1.Application, error) {
 	if !p.HasWork() {
 		return app, nil
 	}
@@ -166,13 +168,14 @@ func (c *Controller) protect(ctx context.Context, app *v1alpha1.Application, p *
 	for _, r := range app.Status.Resources {
 		gvks[schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)] = struct{}{}
 	}
-	if c.options.Now().Before(since.Add(longestRequest)) {
+	early := c.options.Now().Before(g.memory.since.Add(longestRequest)) || g.unseen() != nil
+	if early {
 		for _, gvk := range announced(app) {
 			gvks[gvk] = struct{}{}
 		}
 	}
 	marks := map[string]string{v1alpha1.AnnotationKinds: kindsAnnotation(gvks)}
-	if namespaces := namespacesAnnotation(app, p); namespaces != app.Annotations[v1alpha1.AnnotationNamespaces] {
+	if namespaces := namespacesAnnotation(app, p, early); namespaces != app.Annotations[v1alpha1.AnnotationNamespaces] {
 		marks[v1alpha1.AnnotationNamespaces] = namespaces
 	}
 	if creating, changed := p.Creating(); changed {

@@ -55,5 +55,5 @@ func TestTheNamespacesOfAnApplication(t *testing.T) {
 		change.ID.Namespace = namespace
 		p.Changes = append(p.Changes, change)
 	}
-	assert.Equal(t, "listed,wished", namespacesAnnotation(app, p))
+	assert.Equal(t, "listed,wished", namespacesAnnotation(app, p, false))
 }

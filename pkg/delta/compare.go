@@ -132,7 +132,7 @@ func (c *comparer) changed(s spot) {
 	}
 	pointer := s.path.Pointer()
 	c.add(s.path, Difference{
-		Reason: Changed, Desired: Some(value), Observed: s.live,
+		Reason: Changed, Desired: Some(value), Observed: s.live, was: wasOf(s),
 		ops:    []Op{{Op: "replace", Path: pointer, Value: value}},
 		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}),
 	})
@@ -148,13 +148,21 @@ func (c *comparer) missing(s spot) {
 	}
 	pointer := s.path.Pointer()
 	c.add(s.path, Difference{
-		Reason: Missing, Desired: Some(value),
+		Reason: Missing, Desired: Some(value), was: wasOf(s),
 		ops: []Op{{Op: "add", Path: pointer, Value: value}},
 		// A test for null holds where nothing is: nobody's value is overwritten.
 		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: nil}),
 		// It holds in any element that lacks the field, too.
 		versioned: s.loose,
 	})
+}
+
+// wasOf is the value that our previous desired state has at a place.
+func wasOf(s spot) *previous {
+	if s.before == nil {
+		return nil
+	}
+	return &previous{s.path, s.before}
 }
 
 func (c *comparer) inPlace(s spot) {

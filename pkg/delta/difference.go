@@ -47,7 +47,7 @@ type Difference struct {
 	HeldBack bool
 
 	place      *observer.Path
-	was        *previous // what our previous manifest had, if it is Removed
+	was        *previous // what our previous desired state had, if anything
 	ops        []Op
 	guards     []Op
 	structural bool // changes the indices of a list
@@ -128,6 +128,22 @@ func (c Comparison) Kept(desired map[string]any) map[string]any {
 		d.was.path.Put(kept, observer.Copy(d.was.value))
 	}
 	return kept
+}
+
+// Unmade is a desired state in which the fields that are not in place have the values that
+// they had before, where there were others: it is what was applied.
+func (c Comparison) Unmade(desired map[string]any) map[string]any {
+	applied, copied := desired, false
+	for _, d := range c.Differences {
+		if d.Reason != Changed && d.Reason != Missing || d.was == nil || d.Desired.Equal(Some(d.was.value)) {
+			continue
+		}
+		if !copied {
+			applied, copied = observer.CopyMap(desired), true
+		}
+		d.was.path.Put(applied, observer.Copy(d.was.value))
+	}
+	return applied
 }
 
 // Patch returns the operations that correct every difference that is not held

@@ -26,6 +26,7 @@ func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 	}
 	app := p.in.Application
 	status := app.Status.DeepCopy()
+	more := spareIn(app, status)
 	for i, item := range status.LastAppliedManifest {
 		content, err := decode(item)
 		if err != nil {
@@ -33,8 +34,7 @@ func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 		}
 		id, ok := Identify(content, app.Namespace, p.in.Kinds)
 		if r := ahead[id]; ok && r != nil && i < len(status.MangledObserverSchema) {
-			status.LastAppliedManifest[i] = encode(r.desired)
-			status.MangledObserverSchema[i] = encode(r.entry.Raw())
+			more.put(i, r)
 		}
 	}
 	return status

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +22,7 @@ type Outcome struct {
 	// before a crash is Unchanged.
 	Action Action
 	// WithoutLearned is true if the object was created without learned values,
-	// because the API server refused them.
+	// because the API server refused them; or may have been, if there is a Problem.
 	WithoutLearned bool
 	// Gone is true if the object no longer exists.
 	Gone bool
@@ -96,6 +97,7 @@ type conclusion struct {
 	notes     []string // what is told beside what was done
 	done      []doneChange
 	drifted   map[Leaf]bool
+	extra     []extra
 }
 
 type placedProblem struct {
@@ -120,6 +122,7 @@ func (c *conclusion) status() {
 			c.keep(l, nil, outcome.Problem)
 		}
 	}
+	c.remember()
 	c.hooks()
 	if app := c.plan.in.Application; app.Generation != app.Status.ObservedGeneration {
 		c.plan.in.Memory.forgive(c.drifted)
@@ -262,7 +265,7 @@ func (c *conclusion) leaving(l *leaving) {
 		}
 		problem = outcome.Problem
 		if problem == nil {
-			problem = terminating(l.id, live)
+			problem = c.plan.terminating(l.id, live)
 			c.done = append(c.done, doneChange{action: Delete, id: l.id})
 		}
 	} else if problem == nil {
@@ -276,9 +279,7 @@ func (c *conclusion) leaving(l *leaving) {
 // before and is not given any more is to be removed.
 func (c *conclusion) keep(l *leaving, live map[string]any, problem *Problem) {
 	if r := l.previous; r != nil && r.entry != nil && text(live, "metadata", "deletionTimestamp") == "" {
-		s := &c.result.Status
-		s.MangledObserverSchema = append(s.MangledObserverSchema, encode(r.entry.Raw()))
-		s.LastAppliedManifest = append(s.LastAppliedManifest, encode(r.desired))
+		c.extra = append(c.extra, extra{math.MaxInt, r})
 	}
 	status := l.status
 	status.Reason, status.Message = v1alpha1.ReasonDeleting, problem.Error()

@@ -35,6 +35,11 @@ func (p *Plan) Creating() (value string, changed bool) {
 			states = append(states, state)
 		}
 	}
+	for _, l := range p.leaving {
+		if r := l.previous; r != nil && r.created {
+			states = append(states, r.desired) // it may be back before it is deleted
+		}
+	}
 	before := p.in.Application.Annotations[v1alpha1.AnnotationCreating]
 	if !needed || observer.Equal(states, unpack(before)) {
 		return before, false
@@ -68,12 +73,10 @@ func (res *resource) creating() map[string]any {
 	switch {
 	case !res.entry.Default || res.adopting:
 		return nil
-	case res.change.Action == Create:
-		return res.stored()
 	case res.previous != nil && res.previous.created:
-		union, _ := unitedFields(res.kind, res.previous.desired, res.stored())
+		union, _ := unitedFields(res.kind, res.previous.desired, res.stored()) // the object may be there though no watch has it yet
 		return union
-	case res.live != nil:
+	case res.change.Action == Create, res.live != nil:
 		return res.stored()
 	}
 	return nil

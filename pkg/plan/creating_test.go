@@ -136,3 +136,41 @@ func unpacked(t *testing.T, value string) string {
 	require.NoError(t, err)
 	return string(raw)
 }
+
+// TestWhatWasCreatedIsKnownThoughItsManifestIsGoneForAWhile drops a resource that a
+// process has created and not recorded, and has it back before it could be deleted.
+func TestWhatWasCreatedIsKnownThoughItsManifestIsGoneForAWhile(t *testing.T) {
+	const one = `{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1", b: "2"}}`
+	const other = `{apiVersion: v1, kind: ConfigMap, metadata: {name: other}, data: {a: "1"}}`
+	for name, meanwhile := range map[string]string{"something else is created": other, "nothing is": ""} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "manifest: ["+one+"]")
+			w.die(true)
+			w.edit("manifest: [" + meanwhile + "]")
+			if meanwhile != "" {
+				w.die(false)
+			}
+			w.refuse = map[plan.Action]plan.Outcome{plan.Delete: {Action: plan.Delete, Problem: &plan.Problem{Reason: v1alpha1.ReasonForbidden}}}
+			w.round()
+			w.refuse = nil
+			w.edit(`manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1"}}]`)
+			w.round()
+			kept := w.live[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "one"}]
+			assert.Equal(t, map[string]any{"a": "1"}, kept["data"])
+		})
+	}
+}
+
+// TestWhatMayHaveBeenCreatedIsNotForgottenByTheNextCreate has an object of which no watch
+// knows yet, whose next create fails.
+func TestWhatMayHaveBeenCreatedIsNotForgottenByTheNextCreate(t *testing.T) {
+	w := newWorld(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1", b: "2"}}]`)
+	w.die(true)
+	unseen := w.live
+	w.live = map[manifest.ID]map[string]any{}
+	w.edit(`manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1"}}]`)
+	w.die(false)
+	w.live = unseen
+	w.round()
+	assert.Equal(t, map[string]any{"a": "1"}, w.only()["data"])
+}

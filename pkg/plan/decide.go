@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -43,7 +44,7 @@ func Decide(in Input) *Plan {
 	records, inventory := recordsOf(in)
 	accepted := acceptedOf(in)
 	p.statuses = statusByID(inventory)
-	if slices.ContainsFunc(r.objects, func(o manifest.Object) bool { return p.unrecorded(p.statuses[o.ID]) }) {
+	if p.mayHaveCreated(r.objects) {
 		addCreated(records, in)
 	}
 	desired := make(map[manifest.ID]bool, len(r.objects))
@@ -67,6 +68,16 @@ func Decide(in Input) *Plan {
 	return p
 }
 
+// mayHaveCreated tells whether anything is, or may be, there that is not on record.
+func (p *Plan) mayHaveCreated(objects []manifest.Object) bool {
+	for id := range p.in.Live {
+		if p.unrecorded(p.statuses[id]) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(objects, func(o manifest.Object) bool { return p.unrecorded(p.statuses[o.ID]) })
+}
+
 func statusByID(inventory []v1alpha1.ResourceStatus) map[manifest.ID]*v1alpha1.ResourceStatus {
 	byID := make(map[manifest.ID]*v1alpha1.ResourceStatus, len(inventory))
 	for i := range inventory {
@@ -80,11 +91,13 @@ func (p *Plan) decide(res *resource, status *v1alpha1.ResourceStatus) {
 	id := res.object.ID
 	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion}
 	res.compared = delta.Comparison{}
-	res.desire()
 	live := p.in.Live[id]
-	if live == nil {
+	ours := live != nil && mine(p.in.Application, id, status, live)
+	res.desire(ours)
+	switch {
+	case live == nil:
 		res.problem = p.in.Blocked[id]
-	} else if !mine(p.in.Application, id, status, live) {
+	case !ours:
 		res.problem = adoptable(p.in.Application, id, live)
 		res.adopting = res.problem == nil
 	}
@@ -95,7 +108,7 @@ func (p *Plan) decide(res *resource, status *v1alpha1.ResourceStatus) {
 		p.create(res)
 	case text(live, "metadata", "deletionTimestamp") != "":
 		res.live = live
-		res.problem = terminating(id, live)
+		res.problem = p.terminating(id, live)
 	default:
 		res.live = live
 		res.change.UID = text(live, "metadata", "uid")
@@ -134,12 +147,13 @@ func (res *resource) takeSurplus(live map[string]any) {
 	res.entry.KeepSurplus(res.kind, res.desired, r.entry, r.desired)
 }
 
-// desire computes the desired state from the manifest and the record.
-func (res *resource) desire() {
+// desire computes the desired state from the manifest and the record. What was written
+// down before an object was created counts only if that object is there.
+func (res *resource) desire(exists bool) {
 	var previous map[string]any
-	if res.previous != nil {
-		previous = res.previous.desired
-		res.entry.KeepSurplus(res.kind, res.object.Content, res.previous.entry, previous)
+	if r := res.previous; r != nil && (exists || !r.created) {
+		previous = r.desired
+		res.entry.KeepSurplus(res.kind, res.object.Content, r.entry, previous)
 	}
 	res.desired = res.entry.Desired(res.kind, res.object.Content, visibleOf(res.object.ID, previous))
 }
@@ -168,9 +182,13 @@ func (p *Plan) correct(res *resource) {
 	res.change.Fields = res.compared.Differences
 	res.problem = p.leftOver(res.object.ID, res.compared)
 	res.change.ReadFirst = res.compared.Unsure
+	if res.adopting && p.lacksMarks(res) {
+		return
+	}
 	if res.compared.Correctable() {
 		res.change.Action = Update
 		res.change.Guards, res.change.Patch = res.compared.Patch(res.change.UID, res.change.ResourceVersion)
+		res.change.Guards = append(res.change.Guards, p.ownership(res)...)
 		res.change.ReadFirst = res.compared.Unsure || p.namesFighter(res)
 	}
 }
@@ -229,13 +247,20 @@ func (p *Plan) wasApplied(res *resource) bool {
 }
 
 // terminating is the Problem of an object that somebody deletes.
-func terminating(id manifest.ID, live map[string]any) *Problem {
+func (p *Plan) terminating(id manifest.ID, live map[string]any) *Problem {
 	message := id.String() + " is being deleted"
 	if finalizers := finalizersOf(live); len(finalizers) > 0 {
 		message += ", held by the finalizers " + strings.Join(finalizers, ", ")
 	}
-	return &Problem{Reason: v1alpha1.ReasonWaiting, Message: message}
+	problem := &Problem{Reason: v1alpha1.ReasonWaiting, Message: message}
+	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) {
+		problem.RetryAfter = lookAgain // no watch tells that it is gone
+	}
+	return problem
 }
+
+// lookAgain is when to look at an object again that is in no watch.
+const lookAgain = 10 * time.Second
 
 func finalizersOf(live map[string]any) []string {
 	metadata, _ := live["metadata"].(map[string]any)

@@ -57,22 +57,37 @@ func (p *Plan) Gone() []manifest.ID {
 // without our marks.
 func (p *Plan) judge(l *leaving) {
 	l.live = p.in.Live[l.id]
-	l.change = Change{Action: Unchanged, ID: l.id, APIVersion: l.status.APIVersion}
+	l.change = Change{Action: Unchanged, ID: l.id, APIVersion: l.status.APIVersion, Leaves: true}
 	blocked := p.in.Blocked[l.id]
 	switch {
 	case blocked != nil && blocked.Reason == v1alpha1.ReasonKindUnknown:
 		// the kind is gone, and its objects with it
+	case blocked != nil && l.neverWas(blocked):
 	case blocked != nil:
 		l.change.Problem = blocked
 	case l.live == nil || !mine(p.in.Application, l.id, &l.status, l.live):
 	case p.orphaned(l):
 		l.orphan()
 	case text(l.live, "metadata", "deletionTimestamp") != "":
-		l.change.Problem = terminating(l.id, l.live)
+		l.change.Problem = p.terminating(l.id, l.live)
 	default:
 		l.change.Action = Delete
 		l.change.UID = text(l.live, "metadata", "uid")
+		l.change.ResourceVersion = text(l.live, "metadata", "resourceVersion")
 	}
+}
+
+// neverWas tells whether nothing can be there of a resource that cannot be acted on: it
+// could not be created, for a reason that is not only of that moment.
+func (l *leaving) neverWas(blocked *Problem) bool {
+	if l.status.UID != "" || l.live != nil || !blocked.Stalled || blocked.Reason == v1alpha1.ReasonRetriesExhausted {
+		return false
+	}
+	switch l.status.Reason {
+	case v1alpha1.ReasonRetrying, v1alpha1.ReasonRetriesExhausted, v1alpha1.ReasonDeleting:
+		return false // nobody has seen the answer to a create, perhaps
+	}
+	return true
 }
 
 // order lists the changes as they are executed.

@@ -2,10 +2,12 @@ package plan
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -98,6 +100,53 @@ func ownerOf(live map[string]any) string {
 		return "Flux Kustomization " + name
 	}
 	return ""
+}
+
+// ownership is the test that an object with our label still has it: nobody else has
+// adopted it.
+func (p *Plan) ownership(res *resource) []delta.Op {
+	uid := p.in.Application.UID
+	if uid == "" || text(res.live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(uid) {
+		return nil
+	}
+	path := (*observer.Path)(nil).Field("metadata").Field("labels").Field(v1alpha1.LabelApplicationUID)
+	return []delta.Op{{Op: "test", Path: path.Pointer(), Value: string(uid)}}
+}
+
+// lacksMarks tells whether one of our marks must wait, on an object that is to be
+// adopted: it was refused, or somebody keeps taking the object back. To adopt is to write
+// the marks, so nothing else is written before.
+func (p *Plan) lacksMarks(res *resource) bool {
+	for _, d := range res.compared.Differences {
+		if !d.HeldBack || !holdsMark(d.Path) {
+			continue
+		}
+		if f := p.in.Memory.Fights[Leaf{res.object.ID, d.Path}]; res.problem == nil && f != nil {
+			res.problem = &Problem{
+				Reason:     v1alpha1.ReasonContested,
+				Message:    fmt.Sprintf("%s is taken back again and again: it belongs to %s", res.object.ID, ownerOf(res.live)),
+				RetryAfter: max(f.Next.Sub(p.in.Now), time.Millisecond),
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// holdsMark tells whether a path is that of one of our marks, or of all labels or all
+// annotations.
+func holdsMark(path string) bool {
+	for field, key := range markPlaces {
+		if observer.Under(field+"['"+key+"']", path) {
+			return true
+		}
+	}
+	return false
+}
+
+// markPlaces are the fields of our marks, and their keys.
+var markPlaces = map[string]string{
+	"metadata.labels": v1alpha1.LabelApplicationUID, "metadata.annotations": v1alpha1.AnnotationTrackingID,
 }
 
 // marks is the number of held leaves that are our own marks.

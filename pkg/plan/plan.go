@@ -61,6 +61,8 @@ type Change struct {
 	Action     Action
 	ID         manifest.ID
 	APIVersion string
+	// Leaves is true for a resource that is no longer desired.
+	Leaves bool
 	// UID and ResourceVersion of the live object; empty for a create.
 	UID, ResourceVersion string
 	// Manifest is the body of a create. Fallback is the same without learned

@@ -23,11 +23,51 @@ func (res *resource) stored() map[string]any { return manifest.Redact(res.desire
 func (c *conclusion) record(res *resource, f found) {
 	s := &c.result.Status
 	entry, desired := res.entry.Raw(), res.stored()
-	if !c.preview && res.isPending(f) {
+	if !c.preview && !res.entry.Default {
+		desired = f.compared.Unmade(desired)
+	}
+	if c.isStillOnRecord(res, f) {
 		entry, desired = res.previous.entry.Raw(), res.previous.desired
+		if _, attempted := c.outcomes[res.object.ID]; attempted {
+			if r := res.ahead(); r != nil {
+				c.extra = append(c.extra, extra{len(s.LastAppliedManifest), r})
+			}
+		}
 	}
 	s.MangledObserverSchema = append(s.MangledObserverSchema, encode(entry))
 	s.LastAppliedManifest = append(s.LastAppliedManifest, encode(desired))
+}
+
+// extra is a record that the status has if there is room.
+type extra struct {
+	index int
+	*record
+}
+
+// remember writes the records for which there is room: what a request that has not
+// succeeded may have added all the same, and what is to be deleted and is not yet.
+func (c *conclusion) remember() {
+	if len(c.extra) == 0 {
+		return
+	}
+	spare := spareIn(c.plan.in.Application, &c.result.Status)
+	for _, e := range c.extra {
+		spare.put(e.index, e.record)
+	}
+}
+
+// isStillOnRecord tells whether what was on record stays there, since what the manifest
+// says is not yet done.
+func (c *conclusion) isStillOnRecord(res *resource, f found) bool {
+	outcome, attempted := c.outcomes[res.object.ID]
+	return !c.preview && !outcome.WithoutLearned && (res.isPending(f) || !attempted && res.isUnwritten())
+}
+
+// isUnwritten tells whether a change that was not attempted would have put something on
+// record, under a default schema, that the object does not have.
+func (res *resource) isUnwritten() bool {
+	r := res.previous
+	return res.change.Writes() && res.entry.Default && r != nil && r.entry != nil && r.entry.Default
 }
 
 // isPending tells whether the record is still needed: it says what we wrote and

@@ -33,11 +33,19 @@ func (c *conclusion) find(res *resource, before *v1alpha1.ResourceStatus) found 
 		c.result.Again = c.result.Again || outcome.Problem == nil
 	default:
 		f.problem, f.action = outcome.Problem, outcome.Action
+		if outcome.WithoutLearned {
+			res.desired = res.entry.Desired(res.kind, res.object.Content, nil)
+		}
 		if c.isOurs(res, outcome, before) {
 			f.live = outcome.Object
 			f.wrote = outcome.Problem == nil && outcome.Action != Unchanged
 			f.compared = c.responded(res, outcome, &f)
 		}
+	}
+	if res.adopting && !f.wrote && !c.preview {
+		// It is somebody else's still: nothing of it goes on record.
+		f.live, f.compared.Held = nil, 0
+		res.desire(false)
 	}
 	if f.problem == nil || f.problem.Reason == v1alpha1.ReasonListTooShort {
 		f.problem = c.plan.leftOver(res.object.ID, f.compared)
@@ -64,7 +72,7 @@ func (c *conclusion) isOurs(res *resource, outcome Outcome, before *v1alpha1.Res
 	if outcome.Problem == nil && outcome.Action != Unchanged {
 		return true
 	}
-	return res.adopting && res.live != nil || mine(c.plan.in.Application, res.object.ID, before, outcome.Object)
+	return mine(c.plan.in.Application, res.object.ID, before, outcome.Object)
 }
 
 // leftOver is why a comparison leaves something uncorrected, or nil.
@@ -92,13 +100,10 @@ func (c *conclusion) responded(res *resource, outcome Outcome, f *found) delta.C
 		if outcome.Action == Create {
 			point = &c.plan.hooks.ResourcePostCreate
 		}
-		if outcome.WithoutLearned {
-			res.desired = res.entry.Desired(res.kind, res.object.Content, nil)
-		}
 		if !res.leftExtra() {
 			res.entry.RaiseSurplus(res.kind, res.desired, live)
 		}
-		res.keepRefused()
+		res.keepRefused(live)
 	}
 	var problem *Problem
 	if res.seen, problem = c.plan.see(point, res, live); problem != nil {
@@ -114,9 +119,14 @@ func (c *conclusion) responded(res *resource, outcome Outcome, f *found) delta.C
 
 // keepRefused leaves of the record what the manifest has no longer and the API
 // server has refused to remove. The rest is removed now.
-func (res *resource) keepRefused() {
+func (res *resource) keepRefused(live map[string]any) {
 	kept := res.compared.Kept(res.stored())
-	if kept == nil {
+	switch {
+	case !res.entry.Default:
+		return // nothing is removed, but what was held before is known
+	case kept == nil && res.compared.Unsure && foreignTo(live) != nil:
+		return // the response tells who wrote what: there may be more to remove
+	case kept == nil:
 		res.previous = nil
 		return
 	}
@@ -178,9 +188,7 @@ func (res *resource) wrote(path string, action Action) bool {
 // losesMark tells whether a form lacks one of our own marks, or changes it.
 // Without them the object would not be known as ours: that is never accepted.
 func losesMark(path string, form delta.Form) bool {
-	for field, key := range map[string]string{
-		"metadata.labels": v1alpha1.LabelApplicationUID, "metadata.annotations": v1alpha1.AnnotationTrackingID,
-	} {
+	for field, key := range markPlaces {
 		if path == field+"['"+key+"']" {
 			return true
 		}
@@ -193,6 +201,9 @@ func losesMark(path string, form delta.Form) bool {
 	return false
 }
 
+// takes tells whether a correction takes an object from another Application.
+func takes(d delta.Difference) bool { return holdsMark(d.Path) && d.Observed.Set }
+
 // corrected remembers the corrections that were made, for fights.
 func (c *conclusion) corrected(res *resource) {
 	done := doneChange{action: Update, id: res.object.ID}
@@ -204,7 +215,7 @@ func (c *conclusion) corrected(res *resource) {
 			continue
 		}
 		done.paths = append(done.paths, d.Path)
-		if d.Reason == delta.Removed || res.adopting {
+		if d.Reason == delta.Removed || res.adopting && !takes(d) {
 			continue
 		}
 		leaf := Leaf{res.object.ID, d.Path}

@@ -46,6 +46,43 @@ func tooLarge(p *Plan) *Problem {
 		(spec+status)/1024, spec/1024, status/1024, maxApplicationBytes/1024)
 }
 
+// spare puts into a status what is only needed should the spec change before its work is
+// done, as long as there is room. Whatever does not fit stays should that happen.
+type spare struct {
+	status *v1alpha1.ApplicationStatus
+	room   int
+}
+
+func spareIn(app *v1alpha1.Application, status *v1alpha1.ApplicationStatus) *spare {
+	whole := *app
+	whole.Status = *status
+	raw, err := json.Marshal(&whole)
+	if err != nil {
+		return &spare{status: status}
+	}
+	return &spare{status: status, room: maxApplicationBytes - len(raw)}
+}
+
+// put puts a record in the place of another one, or at the end if i is that of none.
+func (s *spare) put(i int, r *record) {
+	entry, desired := encode(r.entry.Raw()), encode(r.desired)
+	atEnd := i >= len(s.status.LastAppliedManifest)
+	more := len(entry.Raw) + len(desired.Raw) + len(",,")
+	if !atEnd {
+		more -= len(s.status.MangledObserverSchema[i].Raw) + len(s.status.LastAppliedManifest[i].Raw)
+	}
+	switch {
+	case more > s.room:
+		return
+	case atEnd:
+		s.status.MangledObserverSchema = append(s.status.MangledObserverSchema, entry)
+		s.status.LastAppliedManifest = append(s.status.LastAppliedManifest, desired)
+	default:
+		s.status.MangledObserverSchema[i], s.status.LastAppliedManifest[i] = entry, desired
+	}
+	s.room -= more
+}
+
 // sourceSize is that of a template and its inputs.
 func sourceSize(app *v1alpha1.Application) int {
 	n := 0

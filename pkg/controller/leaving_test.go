@@ -1,0 +1,151 @@
+package controller_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/controller"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// What leaves, in two stages: the Service goes first.
+const twoStages = `
+manifest:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}}
+- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}`
+
+const nothing = `{manifest: []}`
+
+func TestOneThatCannotGoKeepsNoOther(t *testing.T) {
+	alone := givenAlone(t, testcluster.Options{})
+	m := &meddler{}
+	alone.RunThrough(m.wrap, controller.Options{})
+	leave := map[string]func(f *fixture){
+		"the manifest":  func(f *fixture) { f.Submit("app", nothing) },
+		"with the rest": func(f *fixture) { f.Delete(applications, "app") },
+	}
+	for where, leave := range leave {
+		t.Run("an object that is somebody else's now, "+where, func(t *testing.T) {
+			f := alone.Elsewhere(t)
+			f.Submit("app", twoStages)
+			f.AwaitReady("app")
+			f.Quiet(time.Second)
+			m.before(http.MethodDelete, "/services/web", func() {
+				f.Delete(services, "web")
+				f.Create("somebody", `{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 81}]}}`)
+			})
+			goOn := m.lag("services") // nor does the watch tell
+			defer goOn()
+			leave(f)
+			f.AwaitGone(configMaps, "config")
+			assert.NotNil(t, f.Get(services, "web"))
+			f.Quiet(time.Second)
+		})
+
+		t.Run("an object that waits for what is to go before it, "+where, func(t *testing.T) {
+			f := alone.Elsewhere(t)
+			f.Submit("app", twoStages)
+			f.AwaitReady("app")
+			f.Patch("somebody", configMaps, "config", `{metadata: {finalizers: [somebody.example.com/wait]}}`)
+			f.Delete(configMaps, "config")
+			f.AwaitReason("app", v1alpha1.ReasonWaiting)
+			leave(f)
+			f.AwaitGone(services, "web")
+			f.Patch("somebody", configMaps, "config", `{metadata: {finalizers: null}}`)
+			f.AwaitGone(configMaps, "config")
+			f.Quiet(time.Second)
+		})
+
+		t.Run("an object that somebody has adopted a moment ago is not deleted, "+where, func(t *testing.T) {
+			f := alone.Elsewhere(t)
+			f.Submit("app", twoStages)
+			f.AwaitReady("app")
+			f.Quiet(time.Second)
+			m.before(http.MethodDelete, "/services/web", func() { f.adopt(services, "Service", "web") })
+			leave(f)
+			f.AwaitGone(configMaps, "config")
+			f.Quiet(time.Second)
+			assert.NotNil(t, f.Get(services, "web"))
+		})
+	}
+
+	t.Run("an object that somebody has adopted a moment ago is not written to", func(t *testing.T) {
+		f := alone.Elsewhere(t)
+		f.Submit("app", oneConfig)
+		f.AwaitReady("app")
+		f.Quiet(time.Second)
+		m.before(http.MethodPatch, "/configmaps/config", func() { f.adopt(configMaps, "ConfigMap", "config") })
+		f.Patch("somebody", configMaps, "config", `{data: {key: theirs}}`)
+		f.AwaitReason("app", v1alpha1.ReasonResourceConflict)
+		assert.Equal(t, "theirs", value(f.Get(configMaps, "config"), "data", "key"))
+	})
+
+	t.Run("an object of a kind that nothing can be held of is forgotten", func(t *testing.T) {
+		f := alone.Elsewhere(t)
+		f.Submit("app", oneConfig+`
+- {apiVersion: authentication.k8s.io/v1, kind: TokenReview, metadata: {name: review}, spec: {token: a}}`)
+		f.AwaitReason("app", v1alpha1.ReasonKindUnsupported)
+		f.Submit("app", oneConfig)
+		f.AwaitReady("app")
+		f.Delete(applications, "app")
+		f.AwaitGone(applications, "app")
+	})
+}
+
+// adopt has another Application write its marks.
+func (f *fixture) adopt(resource schema.GroupVersionResource, kind, name string) {
+	f.t.Helper()
+	id := manifest.ID{Kind: kind, Namespace: f.namespace, Name: name}
+	other := &v1alpha1.Application{}
+	other.Namespace, other.Name = f.namespace, "other"
+	f.Patch("somebody", resource, name, fmt.Sprintf(
+		`{metadata: {labels: {%s: 00000000-0000-0000-0000-000000000000}, annotations: {%s: %q}}}`,
+		v1alpha1.LabelApplicationUID, v1alpha1.AnnotationTrackingID, plan.TrackingID(other, id)))
+}
+
+// What a process that has died has created is found, though nobody can look for it for a
+// while.
+func TestAKindThatCannotBeLookedUpKeepsItsApplication(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	f.Definition("Song", "songs", anySpec)
+	first := f.Run(controller.Options{})
+	f.Submit("app", oneConfig)
+	app := f.AwaitReady("app")
+	first.Stop()
+	id := manifest.ID{Group: f.namespace + ".example.com", Kind: "Song", Namespace: f.namespace, Name: "song"}
+	f.Create("somebody", fmt.Sprintf(`{apiVersion: %s/v1, kind: Song, metadata: {name: song, labels: {%s: %s}, annotations: {%s: %q}}}`,
+		id.Group, v1alpha1.LabelApplicationUID, app.UID, v1alpha1.AnnotationTrackingID, plan.TrackingID(app, id)))
+	f.Patch("somebody", applications, "app", fmt.Sprintf(`{metadata: {annotations: {%s: "ConfigMap.v1.,Song.v1.%s"}}}`, v1alpha1.AnnotationKinds, id.Group))
+	f.Delete(applications, "app")
+
+	var down atomic.Bool
+	var asked atomic.Int64
+	down.Store(true)
+	f.RunThrough(func(next http.RoundTripper) http.RoundTripper {
+		return sender(func(request *http.Request) (*http.Response, error) {
+			if strings.HasPrefix(request.URL.Path, "/apis/"+id.Group) && down.Load() {
+				asked.Add(1)
+				return failure(request, http.StatusInternalServerError, "InternalError"), nil
+			}
+			return next.RoundTrip(request)
+		})
+	}, controller.Options{})
+	f.AwaitGone(configMaps, "config")
+	goneAt := asked.Load()
+	f.eventually("the kind to be asked for again", func() bool { return asked.Load() > goneAt+1 })
+	require.NotNil(t, f.Get(applications, "app"))
+	down.Store(false)
+	f.AwaitGone(applications, "app")
+	assert.Nil(t, f.Get(f.custom("songs"), "song"))
+}
