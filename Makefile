@@ -112,12 +112,13 @@ test-peers: ## Compare pkg/tosca with OpenStack's (python3-tosca-parser)
 FAULT_SEED ?=
 FAULT_DURATION ?= 1m
 FAULT_STEPS ?=
+FAULT_TRIES ?= 1
 
 .PHONY: test-faults
 test-faults: controlplane ## Run the controller while everything fails (FAULT_DURATION=1m)
 	@mkdir -p .holdfast/faults
-	FAULT_SEED=$(FAULT_SEED) FAULT_DURATION=$(FAULT_DURATION) FAULT_STEPS=$(FAULT_STEPS) go test -count=1 -v -timeout 60m \
-		-artifacts -outputdir .holdfast/faults ./internal/faults
+	FAULT_SEED=$(FAULT_SEED) FAULT_DURATION=$(FAULT_DURATION) FAULT_STEPS=$(FAULT_STEPS) go test -v -timeout 60m \
+		-count=$(FAULT_TRIES) $(if $(FAULT_STEPS),-failfast -run '^TestStorm$$') -artifacts -outputdir .holdfast/faults ./internal/faults
 
 .PHONY: golden
 golden: ## Write the golden files anew; read the diff before you believe it

@@ -174,8 +174,7 @@ func ours(t *testing.T) (c *testcluster.Cluster, namespace string) {
 
 func define(t *testing.T, c *testcluster.Cluster) {
 	t.Helper()
-	kubectl(t, c, string(crd.Applications), "apply", "--server-side", "--filename=-")
-	kubectl(t, c, "", "wait", "--for=condition=Established", "crd/applications.holdfast.dev", "--timeout=60s")
+	require.NoError(t, c.Define(t.Context(), string(crd.Applications), "applications.holdfast.dev"))
 }
 
 func inNamespace(t *testing.T, c *testcluster.Cluster, namespace string) {

@@ -185,9 +185,8 @@ func wholeLife(t *testing.T, c *testcluster.Cluster, namespace string, allowed m
 		drift(t, c, namespace, "app")
 		awaitCorrected(t, c, namespace, "app")
 	}
-	apply(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: songs.example.com}, spec: {group: example.com, scope: Namespaced,
-  names: {kind: Song, plural: songs}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`)
-	kubectl(t, c, "", "wait", "--for=condition=Established", "crd/songs.example.com", "--timeout=60s")
+	require.NoError(t, c.Define(t.Context(), `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: songs.example.com}, spec: {group: example.com, scope: Namespaced,
+  names: {kind: Song, plural: songs}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`, "songs.example.com"))
 	kubectl(t, c, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: songs}, rules: [{apiGroups: [example.com], resources: [songs], verbs: [list, watch]}]}`,
 		"apply", "--server-side", "--filename=-")
 	kubectl(t, c, "", "create", "clusterrolebinding", "songs", "--clusterrole=songs", "--serviceaccount=holdfast-system:holdfast-controller")

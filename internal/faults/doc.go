@@ -3,13 +3,17 @@
 // is tests only.
 //
 // `make test-faults` runs it. FAULT_SEED and FAULT_DURATION say with which random
-// numbers, and for how long a storm lasts. Every run prints what was injected, what was
-// compared, and in the end the line that does it again: the seed and the number of steps.
-// The seed decides the wishes, the other people's changes and their order, at which write
-// a controller dies, and which request meets which fault: the n-th patch of an object, the
-// m-th event of the n-th watch of a kind, whatever else is on its way. What it cannot
-// decide is how fast the API server answers. Without them, as a part of `make test`, a
-// storm is shorter.
+// numbers, and for how long a storm lasts; as a part of `make test`, a storm is shorter.
+// Every run prints what was injected, what was compared, and in the end the line that does
+// it again: the seed and the number of steps. Of a run that fails, all requests with their
+// faults and answers, and the audit log, are kept in .holdfast/faults.
+//
+// The seed decides the wishes, the other people's changes and their order; how many writes
+// of the controller pass between two of them, and at which it dies; and which request
+// meets which fault: the n-th patch of an object, the m-th event of the n-th watch of a
+// kind, whatever else is on its way. What it cannot decide is how fast the API server and
+// its watches are, so that not every failure comes back at the first try: the printed line
+// has FAULT_TRIES, after so many the same seed is given up.
 //
 // Each fault that the controller must survive has a test, here or beside the code:
 //

@@ -28,17 +28,16 @@ type injector struct {
 	seed uint64
 	log  io.Writer // of what passed and what was spoilt
 
+	*gate
+
 	mu     sync.Mutex
-	calm   bool // nothing is spoilt
-	dead   bool // nothing passes: the process is gone
-	left   int  // requests until death, if death is near
-	near   bool
+	calm   bool           // nothing is spoilt
 	asked  map[string]int // how often the same was asked before
 	counts map[string]int
 }
 
 func newInjector(seed uint64) *injector {
-	return &injector{seed: seed, log: io.Discard, asked: map[string]int{}, counts: map[string]int{}}
+	return &injector{seed: seed, log: io.Discard, gate: newGate(), asked: map[string]int{}, counts: map[string]int{}}
 }
 
 func (i *injector) wrap(next http.RoundTripper) http.RoundTripper {
@@ -49,54 +48,33 @@ func (i *injector) wrap(next http.RoundTripper) http.RoundTripper {
 // Calm ends all faults.
 func (i *injector) Calm() {
 	i.mu.Lock()
-	defer i.mu.Unlock()
 	i.calm = true
-}
-
-// Die lets nothing pass any more.
-func (i *injector) Die() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.dead = true
-}
-
-// DieAfter lets so many writes pass, and then nothing any more.
-func (i *injector) DieAfter(writes int) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.near, i.left = true, writes
-}
-
-// isDead says whether a request cannot be sent any more; it counts writes.
-func (i *injector) isDead(method string) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.near && method != http.MethodGet {
-		i.dead = i.dead || i.left == 0
-		i.left--
-	}
-	return i.dead
-}
-
-// Dead says whether nothing passes any more.
-func (i *injector) Dead() bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.dead
+	i.mu.Unlock()
+	i.Open()
 }
 
 // namespaced is a part of a path that the API server invents anew in every run.
 var namespaced = regexp.MustCompile(`/namespaces/[^/]+/`)
 
+// what a request asks for, whatever the namespace is called.
+func what(request *http.Request) string {
+	return request.Method + request.URL.Query().Get("watch") + namespaced.ReplaceAllString(request.URL.Path, "/")
+}
+
+// drawn are the random numbers that belong to a text.
+func (i *injector) drawn(from ...any) *rand.Rand {
+	sum := fnv.New64a()
+	fmt.Fprint(sum, from...)
+	return rand.New(rand.NewPCG(i.seed, sum.Sum64()))
+}
+
 // fate are the random numbers that belong to a request.
 func (i *injector) fate(request *http.Request) *fate {
-	what := request.Method + request.URL.Query().Get("watch") + namespaced.ReplaceAllString(request.URL.Path, "/")
+	what := what(request)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	sum := fnv.New64a()
-	fmt.Fprint(sum, what, i.asked[what])
 	i.asked[what]++
-	return &fate{injector: i, request: request, random: rand.New(rand.NewPCG(i.seed, sum.Sum64()))}
+	return &fate{injector: i, request: request, random: i.drawn(what, i.asked[what])}
 }
 
 // fate is what happens to one request, or to one watch.
@@ -141,15 +119,14 @@ func (i *injector) Injected() string {
 	return strings.Join(parts, ", ")
 }
 
-var (
-	errDead = errors.New("the process is dead")
-	errNet  = errors.New("connection reset by peer")
-)
+var errNet = errors.New("connection reset by peer")
 
 func (i *injector) RoundTrip(request *http.Request) (*http.Response, error) {
-	if i.isDead(request.Method) {
-		return nil, errDead
+	done, err := i.enter(request, i.drawn(what(request)).Uint64())
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	if request.URL.Query().Get("watch") != "" {
 		return i.watch(request)
 	}
@@ -217,9 +194,6 @@ func (i *injector) fail(request *http.Request, code int, reason string) (*http.R
 	response := &http.Response{
 		StatusCode: code, Request: request, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
-	}
-	if code == http.StatusTooManyRequests {
-		response.Header.Set("Retry-After", "1")
 	}
 	return response, nil
 }

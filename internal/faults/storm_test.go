@@ -69,7 +69,8 @@ func spec(random *rand.Rand, name string) string {
 	if random.IntN(2) == 0 {
 		schema = fmt.Sprintf(`, observerSchema: [{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {sessionAffinity: null, selector: {app: null}}}]`, name)
 	}
-	return fmt.Sprintf(`{manifest: [%s]%s}`, strings.Join(objects, ", "), schema)
+	// What has failed is tried again before the next thing happens.
+	return fmt.Sprintf(`{retry: {initialInterval: 50ms, maxInterval: 1s}, manifest: [%s]%s}`, strings.Join(objects, ", "), schema)
 }
 
 // storm is a run of wishes, of other people's changes, and of deaths, in an order that
@@ -87,7 +88,7 @@ const apps = 4
 
 func (s *storm) app() string { return fmt.Sprintf("app%d", s.random.IntN(apps)) }
 
-// step does one thing.
+// step does one thing while the controller's next write waits, and lets some follow.
 func (s *storm) step() {
 	switch n := s.random.IntN(40); {
 	case n < 3:
@@ -95,28 +96,29 @@ func (s *storm) step() {
 	case n < 4:
 		s.did["API server killed"]++
 		require.NoError(s.t, errors.Join(s.cluster.Kill(testcluster.APIServer), s.cluster.Restart(testcluster.APIServer)))
-	case n < 10:
-		s.did["pause"]++
-		<-time.After(time.Duration(s.random.IntN(500)) * time.Millisecond)
+	case n < 8:
+		s.did["rest"]++
+		s.running.faults.Let(200)
 	default:
-		s.change(n - 10)
+		s.change(n - 8)
 	}
+	s.running.faults.Let(s.random.IntN(10))
 }
 
-// change is somebody's, one of thirty.
+// change is somebody's, one of 32.
 func (s *storm) change(n int) {
 	app := s.app()
 	switch {
-	case n < 12:
+	case n < 14:
 		s.did["wish"]++
 		s.Submit(s.namespace, app, spec(s.random, app))
-	case n < 20:
+	case n < 22:
 		s.did["drift"]++
 		s.Try("", "patch", "configmap", fmt.Sprintf("%s-%d", app, s.random.IntN(6)), "-n", s.namespace, "--type=merge", `--patch={"data":{"key":"theirs"}}`)
-	case n < 24:
+	case n < 26:
 		s.did["object deleted"]++
 		s.Try("", "delete", "configmap", fmt.Sprintf("%s-%d", app, s.random.IntN(6)), "-n", s.namespace, "--wait=false")
-	case n < 27:
+	case n < 29:
 		s.takeOffLabel(app)
 	default:
 		s.did["Application deleted"]++
@@ -136,19 +138,23 @@ func (s *storm) takeOffLabel(app string) {
 	s.Try("", "label", "service", app, "-n", s.namespace, "holdfast.dev/application-uid-")
 }
 
-// death ends the controller in the midst of what follows from a change, at a write that
-// the seed gives, or, when that many do not come, soon after it; and starts another one.
+// death ends the controller between two of the writes that follow from a change, and
+// starts another one.
 func (s *storm) death() {
 	s.did["death of the controller"]++
-	s.running.faults.DieAfter(s.random.IntN(6))
-	s.change(s.random.IntN(30))
-	for end := time.Now().Add(300 * time.Millisecond); !s.running.faults.Dead() && time.Now().Before(end); {
-		<-time.After(10 * time.Millisecond)
-	}
+	s.change(s.random.IntN(32))
+	s.running.faults.Let(s.random.IntN(6))
 	s.running.Kill()
 	s.t.Logf("injected into life %d: %s", s.deaths, s.running.faults.Injected())
 	s.deaths++
-	s.running = s.Run(newInjector(s.random.Uint64()))
+	s.begin()
+}
+
+// begin starts a controller whose writes wait.
+func (s *storm) begin() {
+	faults := newInjector(s.random.Uint64())
+	faults.Hold()
+	s.running = s.Run(faults)
 }
 
 // After any number of faults the cluster is what the last wishes make of an empty one,
@@ -156,12 +162,12 @@ func (s *storm) death() {
 func TestStorm(t *testing.T) {
 	seed, duration, steps := wanted(t)
 	step := 0
-	defer func() { t.Logf("again: make test-faults FAULT_SEED=%d FAULT_STEPS=%d", seed, step) }()
+	defer func() { t.Logf("again: make test-faults FAULT_SEED=%d FAULT_STEPS=%d FAULT_TRIES=5", seed, step) }()
 	w := newWorld(t)
 	s := &storm{world: w, random: rand.New(rand.NewPCG(seed, 0)), namespace: w.Namespace(), did: map[string]int{}}
 	w.Kubectl("", "create", "configmap", "bystander", "-n", s.namespace, "--from-literal=key=free")
 	bystander := w.Kubectl("", "get", "configmap", "bystander", "-n", s.namespace, "--output=yaml")
-	s.running = w.Run(newInjector(s.random.Uint64()))
+	s.begin()
 
 	for end := time.Now().Add(duration); step < steps && time.Now().Before(end); step++ {
 		s.step()

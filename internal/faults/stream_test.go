@@ -20,20 +20,20 @@ const (
 
 const tooOld = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old","reason":"Expired","code":410}}` + "\n"
 
-// watch lets a watch live for some seconds at most, and spoils its events.
+// watch lets a watch live for some events, and spoils them.
 func (i *injector) watch(request *http.Request) (*http.Response, error) {
 	fate := i.fate(request)
 	if fate.draw(10) == 0 {
 		return i.fail(request, http.StatusServiceUnavailable, "ServiceUnavailable")
 	}
 	response, err := i.next.RoundTrip(request)
-	life, end := fate.draw(3000), fate.draw(4)
+	life, end := fate.draw(30), fate.draw(4)
 	if err != nil || response.StatusCode != http.StatusOK || life < 0 {
 		return response, err
 	}
 	reader, writer := io.Pipe()
-	s := &stream{fate: fate, listing: request.URL.Query().Get("sendInitialEvents") == "true", body: response.Body, to: writer, end: []string{closes, cuts, expires, silent}[max(end, 0)]}
-	go s.copy(time.After(200*time.Millisecond + time.Duration(life)*time.Millisecond))
+	s := &stream{fate: fate, left: life + 1, listing: request.URL.Query().Get("sendInitialEvents") == "true", body: response.Body, to: writer, end: []string{closes, cuts, expires, silent}[max(end, 0)]}
+	go s.copy()
 	response.Body = &body{PipeReader: reader, upstream: s.body}
 	return response, nil
 }
@@ -52,6 +52,7 @@ func (b *body) Close() error {
 // stream is one watch.
 type stream struct {
 	*fate
+	left    int  // events until it ends
 	listing bool // the events are still those of a list, of which nothing is ever lost
 	body    io.ReadCloser
 	to      *io.PipeWriter
@@ -59,8 +60,9 @@ type stream struct {
 }
 
 // copy passes events until the life of the watch is over. What is lost would be
-// missed by anybody, so that the watch says in the end that it is too old, whoever ends it.
-func (s *stream) copy(over <-chan time.Time) {
+// missed by anybody, so that the watch says soon after that it is too old, whoever ends it.
+func (s *stream) copy() {
+	var over <-chan time.Time
 	lines := make(chan []byte)
 	stop := make(chan struct{})
 	go s.read(lines, stop)
@@ -81,12 +83,14 @@ func (s *stream) copy(over <-chan time.Time) {
 			}
 			if s.listing {
 				s.listing = !bytes.Contains(line, []byte(metav1.InitialEventsAnnotationKey))
+			} else if s.left--; s.left == 0 {
+				over = time.After(0)
 			}
 			switch lot := s.draw(20); {
 			case lot == 0 && !s.listing:
 				s.injector.note("lost event", s.request)
 				s.injector.say("%.300s", line)
-				s.end = expires
+				s.end, over = expires, time.After(time.Second)
 				continue
 			case lot == 1 || lot == 2:
 				s.injector.note("event twice", s.request)

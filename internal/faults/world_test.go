@@ -40,8 +40,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(c.Stop)
 	w := &world{t: t, cluster: c}
 	t.Cleanup(w.keep)
-	w.Kubectl(string(crd.Applications), "apply", "--server-side", "--filename=-")
-	w.Kubectl("", "wait", "--for=condition=Established", "crd/applications.holdfast.dev", "--timeout=60s")
+	require.NoError(t, c.Define(t.Context(), string(crd.Applications), "applications.holdfast.dev"))
 	return w
 }
 
@@ -103,14 +102,18 @@ func (w *world) Until(what string, holds func() bool) {
 	}
 }
 
-// said are the last lines of the controllers' log.
+// said are the last lines of the controllers' log, cut short.
 func (w *world) said(lines int) string {
 	log, err := os.ReadFile(w.log())
 	if err != nil {
 		return err.Error()
 	}
 	all := strings.Split(string(log), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
+	all = all[max(0, len(all)-lines):]
+	for i, line := range all {
+		all[i] = strings.ToValidUTF8(line[:min(len(line), 200)], "?")
+	}
+	return strings.Join(all, "\n")
 }
 
 func (w *world) log() string { return filepath.Join(w.cluster.Dir(), "controller.log") }
