@@ -15,7 +15,7 @@ var layers = [][]string{
 	{"pkg/hooks", "pkg/tosca", "pkg/mysql"},
 	{"pkg/plan", "pkg/builtin"},
 	{"pkg/cluster", "pkg/fetch"},
-	{"pkg/source"},
+	{"pkg/turn", "pkg/source"},
 	{"pkg/controller", "pkg/cli", "pkg/callback"},
 	{"cmd"},
 }
@@ -70,7 +70,7 @@ var nowhere = []string{
 
 // ofController are the packages that the controller consists of, beside the pure
 // ones: what users write makes them run no program.
-var ofController = []string{"cmd/holdfast-controller", "pkg/controller", "pkg/callback", "pkg/cluster", "pkg/source", "pkg/fetch"}
+var ofController = []string{"cmd/holdfast-controller", "pkg/controller", "pkg/callback", "pkg/turn", "pkg/cluster", "pkg/source", "pkg/fetch"}
 
 // notInController lists what the controller has no use for.
 var notInController = []string{

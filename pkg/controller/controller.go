@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/source"
 	"holdfast.dev/holdfast/pkg/template"
+	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // Options of the controller.
@@ -67,12 +68,12 @@ var ErrNotLeading = errors.New("this process does not lead any more")
 type Controller struct {
 	options Options
 	client  *cluster.Client
-	mapper  *cluster.Mapper
+	target  targetCluster
+	turns   *turn.Turns
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	events  recorder
 
 	applications *cluster.Selected
-	watches      *cluster.Watches
 	templates    *templates
 	calls        *calls
 	called       called
@@ -98,7 +99,7 @@ type Controller struct {
 func New(client *cluster.Client, options Options) *Controller {
 	options = options.withDefaults()
 	c := &Controller{
-		options: options, client: client, mapper: cluster.NewMapper(client),
+		options: options, client: client,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter(),
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "applications"}),
 		selection: options.Selection,
@@ -110,8 +111,12 @@ func New(client *cluster.Client, options Options) *Controller {
 		calls:     newCalls(options.Dial),
 	}
 	c.options.Hooks = c.standardHooks(options.Hooks)
-	c.watches = cluster.NewWatches(client.Own, c)
-	c.watches.Narrow(len(options.Selection.Namespaces) > 0)
+	c.target = targetCluster{client, cluster.NewMapper(client), cluster.NewWatches(client.Own, c)}
+	c.turns = &turn.Turns{
+		Home: home{c}, Target: c.targetOf, Source: c.source, BeforeDeletes: c.shutDown,
+		Hooks: c.options.Hooks, Callback: c.callback, Rules: options.Rules, Now: options.Now,
+	}
+	c.target.watches.Narrow(len(options.Selection.Namespaces) > 0)
 	c.templates = newTemplates(c, options.Templates)
 	c.applications = cluster.NewSelected(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
 	options.Metrics.of(c)
@@ -156,7 +161,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		return err
 	}
 	defer stopEvents()
-	c.watches.Run(ctx)
+	c.target.watches.Run(ctx)
 	c.applications.Run(ctx)
 	cluster.WatchDefinitions(ctx, c.client.Metadata, c.definitionChanged)
 	if ended, err := c.sync(ctx); ended {
@@ -169,7 +174,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	if !errors.Is(context.Cause(ctx), ErrNotLeading) {
 		c.flush()
 	}
-	c.watches.Wait()
+	c.target.watches.Wait()
 	return nil
 }
 
@@ -210,7 +215,7 @@ func (c *Controller) Select(selection cluster.Selection) {
 	c.mu.Lock()
 	c.selection = selection
 	c.mu.Unlock()
-	c.watches.Narrow(len(selection.Namespaces) > 0)
+	c.target.watches.Narrow(len(selection.Namespaces) > 0)
 	c.applications.Select(selection)
 	c.templates.selectAgain(selection)
 }

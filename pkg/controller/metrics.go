@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // Metrics are the holdfast_* metrics of one process. No label has a value that a
@@ -71,7 +72,7 @@ const (
 func (m *Metrics) reconciled(err error, took time.Duration) {
 	result := resultSuccess
 	switch {
-	case errors.Is(err, errPanic):
+	case errors.Is(err, turn.ErrPanic):
 		result = resultPanic
 	case err != nil:
 		result = resultError
@@ -108,14 +109,16 @@ type seen struct {
 
 // observe counts the corrections of a plan, and keeps what the metrics tell of
 // its Application.
-func (c *Controller) observe(app *v1alpha1.Application, m *memory, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, status v1alpha1.ApplicationStatus) {
+func (c *Controller) observe(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, status v1alpha1.ApplicationStatus) {
 	now := seen{ready: metav1.ConditionUnknown, contested: len(status.Contested)}
 	if ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		now.ready = ready.Status
 	}
 	now.stalled = apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled)
 	c.mu.Lock()
-	m.seen = now
+	if m := c.memories[app.UID]; m != nil {
+		m.seen = now
+	}
 	c.mu.Unlock()
 	for _, change := range p.Changes {
 		outcome := outcomes[change.ID]
@@ -168,6 +171,6 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	}
 	gauge(stalledDesc, stalled)
 	gauge(contestedDesc, contested)
-	gauge(objectsDesc, s.watches.Objects())
-	gauge(watchesDesc, s.watches.Len())
+	gauge(objectsDesc, s.target.watches.Objects())
+	gauge(watchesDesc, s.target.watches.Len())
 }

@@ -47,7 +47,7 @@ func sameWish(before, after *cluster.Object) bool {
 // forget drops what is remembered of an Application that is gone, or is not
 // looked at any more.
 func (c *Controller) forget(uid types.UID) {
-	c.watches.Need(uid, nil, nil)
+	c.target.watches.Need(uid, nil, nil)
 	c.calls.forget(uid)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,15 +102,15 @@ func (c *Controller) WatchChanged(applications []types.UID) {
 
 // KindGone is called when the API server no longer serves a kind.
 func (c *Controller) KindGone(resource schema.GroupVersionResource) {
-	c.mapper.Forget(resource.Group)
+	c.target.mapper.Forget(resource.Group)
 }
 
 // definitionChanged is called when a custom kind has come, changed or gone. Who
 // uses it looks again: its watch may not notice for minutes.
 func (c *Controller) definitionChanged(group string) {
-	c.mapper.Forget(group)
+	c.target.mapper.Forget(group)
 	c.templates.definitionChanged(group)
-	users := c.watches.Users(group)
+	users := c.target.watches.Users(group)
 	c.mu.Lock()
 	keys := c.waiting[group]
 	delete(c.waiting, group)

@@ -21,6 +21,7 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/turn"
 )
 
 const (
@@ -35,14 +36,14 @@ const (
 // look again, 0 for when something changes. How far it is stands in the status,
 // which is written before the workload is called, so that a restart never repeats
 // an attempt.
-func (c *Controller) shutDown(ctx context.Context, app *v1alpha1.Application, g *gathered) (over bool, after time.Duration, err error) {
+func (c *Controller) shutDown(ctx context.Context, app *v1alpha1.Application, target turn.Target, live map[manifest.ID]map[string]any) (over bool, after time.Duration, err error) {
 	if app.Spec.Hooks == nil || app.Spec.Hooks.Shutdown == nil || len(app.Status.Resources) == 0 ||
 		app.Spec.DeletionPolicy == v1alpha1.DeletionOrphan { // nothing ends that could finish before
 		return true, 0, nil
 	}
 	hook, now := *app.Spec.Hooks.Shutdown, c.options.Now()
-	service := serviceOf(g, app, hook)
-	if service == nil && c.client.NamespaceEnds(ctx, app.Namespace) {
+	service := serviceOf(live, app, hook)
+	if service == nil && target.NamespaceEnds(ctx, app.Namespace) {
 		return true, 0, nil // everything goes, with us or without: nobody is left to be asked
 	}
 	app = startedAgain(app)
@@ -56,8 +57,8 @@ func (c *Controller) shutDown(ctx context.Context, app *v1alpha1.Application, g 
 		return true, 0, nil
 	}
 	result := plan.ShuttingDown(app, step, c.calls.said(app.UID, state), now)
-	if err := c.writeStatus(ctx, app, result.Status); err != nil {
-		after, err = again(err)
+	if err := c.turns.WriteStatus(ctx, app, result.Status); err != nil {
+		after, err = turn.Again(err)
 		return false, after, err
 	}
 	c.announce(app, result.Event)
@@ -81,8 +82,8 @@ func startedAgain(app *v1alpha1.Application) *v1alpha1.Application {
 
 // serviceOf is the Service that is to be called: a resource of the Application
 // that leads to Pods, and to no other host.
-func serviceOf(g *gathered, app *v1alpha1.Application, hook v1alpha1.ShutdownHook) map[string]any {
-	return g.input.Live[manifest.ID{Kind: "Service", Namespace: app.Namespace, Name: hook.Service}]
+func serviceOf(live map[manifest.ID]map[string]any, app *v1alpha1.Application, hook v1alpha1.ShutdownHook) map[string]any {
+	return live[manifest.ID{Kind: "Service", Namespace: app.Namespace, Name: hook.Service}]
 }
 
 // calls has what came of the calls of workloads that are being shut down.
@@ -119,7 +120,7 @@ func (s *calls) said(application types.UID, state *v1alpha1.ShutdownStatus) stri
 	err, known := s.last[application]
 	switch {
 	case err != nil:
-		return trimmed(err.Error())
+		return turn.Trimmed(err.Error())
 	case known || state == nil:
 		return ""
 	}

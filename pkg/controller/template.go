@@ -143,7 +143,7 @@ func (t *templates) selectAgain(selection cluster.Selection) {
 // lookUp starts the watch of a kind that is served, and stops that of one that is
 // not.
 func (t *templates) lookUp(ctx context.Context, kind *templateKind) (time.Duration, error) {
-	_, err := t.c.mapper.Mapping(ctx, kind.Kind().GroupVersionKind)
+	_, err := t.c.target.mapper.Mapping(ctx, kind.Kind().GroupVersionKind)
 	kind.mu.Lock()
 	defer kind.mu.Unlock()
 	switch {

@@ -11,12 +11,12 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/template"
+	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // reconcile has the Application of one custom resource be what it asks for, and
@@ -42,9 +42,9 @@ func (t *templates) reconcile(ctx context.Context, key templateKey) (time.Durati
 	}
 	wrote, err := t.hold(ctx, key.kind, app, &seen)
 	if err != nil || wrote {
-		return again(err)
+		return turn.Again(err)
 	}
-	return again(t.report(ctx, key.kind, store, object, seen))
+	return turn.Again(t.report(ctx, key.kind, store, object, seen))
 }
 
 // gather collects what there is of a custom resource: its Application and the live
@@ -55,12 +55,12 @@ func (t *templates) gather(ctx context.Context, app *v1alpha1.Application, seen 
 		return false
 	}
 	seen.Application = app
-	for _, gvk := range kindsOf(app) {
-		mapping, err := t.c.mapper.Mapping(ctx, gvk)
+	for _, gvk := range turn.KindsOf(app) {
+		mapping, err := t.c.target.mapper.Mapping(ctx, gvk)
 		if err != nil || !mapping.Watchable {
 			continue // nothing of it is held
 		}
-		watched, _ := t.c.watches.Store(app.UID, mapping.Resource)
+		watched, _ := t.c.target.watches.Store(app.UID, mapping.Resource)
 		if watched == nil || !watched.Ready() {
 			seen.Live = nil
 			return !apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionStalled)
@@ -206,8 +206,4 @@ func decoded(value map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	return manifest.DecodeJSON(raw)
-}
-
-func keyOf(app *v1alpha1.Application) types.NamespacedName {
-	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 }

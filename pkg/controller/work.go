@@ -3,10 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"runtime"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -16,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // limiter says when an Application whose handling failed is handled again: per
@@ -94,7 +92,7 @@ func (c *Controller) next(ctx, working context.Context) bool {
 	default:
 		c.queue.Forget(key)
 		if look := c.resync(key); look > 0 {
-			after = sooner(after, look)
+			after = turn.Sooner(after, look)
 		}
 		if after > 0 {
 			c.queue.AddAfter(key, after)
@@ -137,28 +135,12 @@ func (c *Controller) resync(key types.NamespacedName) time.Duration {
 	return interval - time.Duration(rand.Int64N(int64(interval)/10+1))
 }
 
-// errPanic is what a panic becomes: one Application must not stop the others.
-var errPanic = errors.New("internal error")
-
 // safely turns a panic into an error.
 func (c *Controller) safely(ctx context.Context, key types.NamespacedName) (after time.Duration, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = panicked(ctx, r)
+			err = turn.Panicked(ctx, r)
 		}
 	}()
 	return c.reconcile(ctx, key)
-}
-
-// panicked logs where a panic came from and makes an error of it. What it was
-// called with may be a value of a Secret, so only an error of the runtime, which
-// has types and numbers, is told.
-func panicked(ctx context.Context, r any) error {
-	what := fmt.Sprintf("%T", r)
-	var known runtime.Error
-	if err, ok := r.(error); ok && errors.As(err, &known) {
-		what = known.Error()
-	}
-	klog.FromContext(ctx).Error(nil, "Panic", "panic", what, "stack", string(debug.Stack()))
-	return fmt.Errorf("%w, see the controller's log: %s", errPanic, what)
 }

@@ -1,12 +1,12 @@
-package controller
+package turn
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -18,47 +18,52 @@ import (
 // finalize deletes what an Application has made, in reverse order, and lets it
 // go when everything is gone. With deletionPolicy Orphan it takes our marks off
 // instead.
-func (c *Controller) finalize(ctx context.Context, app *v1alpha1.Application) (time.Duration, error) {
+func (t *Turns) finalize(ctx context.Context, app *v1alpha1.Application, m *Memory, target Target) (time.Duration, error) {
 	if !slices.Contains(app.Finalizers, v1alpha1.Finalizer) {
 		return 0, nil
 	}
-	if err := c.options.Hooks.ApplicationPreDelete.Run(&hooks.Lifecycle{Application: app}); err != nil {
-		return c.hookFailed(ctx, app, err)
+	if err := t.Hooks.ApplicationPreDelete.Run(&hooks.Lifecycle{Application: app}); err != nil {
+		return t.hookFailed(ctx, app, m, err)
 	}
-	g, err := c.gather(ctx, app)
-	if err != nil || g.waiting {
+	source := t.source(ctx, app, target)
+	s, p, err := Decide(ctx, target, t.request(app, m, source.Made))
+	if errors.Is(err, ErrNotSeen) {
+		return 0, nil
+	}
+	if err != nil {
 		return 0, err
 	}
-	if over, after, err := c.shutDown(ctx, app, g); !over {
-		return after, err
+	if t.BeforeDeletes != nil {
+		if over, after, err := t.BeforeDeletes(ctx, app, target, s.Input.Live); !over {
+			return after, err
+		}
 	}
-	p := plan.Retire(g.input)
-	outcomes := c.act(ctx, g, p)
-	if forbidden(p, outcomes) && c.client.NamespaceEnds(ctx, app.Namespace) {
-		g.leaveTo(app.Namespace)
-		p = plan.Retire(g.input)
-		outcomes = c.act(ctx, g, p)
+	a := t.act(ctx, target, s, p)
+	if forbidden(p, a.result) && target.NamespaceEnds(ctx, app.Namespace) {
+		s.leaveTo(app.Namespace)
+		p = plan.Retire(s.Input)
+		a = t.act(ctx, target, s, p)
 	}
-	if !released(p, outcomes) {
-		return c.report(ctx, app, p, outcomes)
+	if !released(p, a.result) {
+		return t.report(ctx, app, m, p, a.result)
 	}
-	if problem := g.unseen(); problem != nil {
+	if problem := s.unannounced(); problem != nil {
 		return 0, problem
 	}
 	finalizers := slices.DeleteFunc(slices.Clone(app.Finalizers), func(f string) bool { return f == v1alpha1.Finalizer })
-	written, err := c.client.WriteMetadata(ctx, app, finalizers, nil)
+	written, err := t.Home.WriteMetadata(ctx, app, finalizers, nil)
 	if err != nil {
-		return again(err)
+		return Again(err)
 	}
-	c.announce(app, p.Conclude(outcomes, c.options.Now()).Event)
-	c.deleted(ctx, app)
-	return 0, c.letGo(written)
+	t.Home.Announce(app, p.Conclude(a.result, t.now()).Event)
+	t.deleted(ctx, app)
+	return 0, t.Home.LetGo(written)
 }
 
 // deleted runs the hooks that come last of all. Nothing can be said about their
 // errors in a status.
-func (c *Controller) deleted(ctx context.Context, app *v1alpha1.Application) {
-	if err := c.options.Hooks.ApplicationPostDelete.Run(&hooks.Lifecycle{Application: app}); err != nil {
+func (t *Turns) deleted(ctx context.Context, app *v1alpha1.Application) {
+	if err := t.Hooks.ApplicationPostDelete.Run(&hooks.Lifecycle{Application: app}); err != nil {
 		klog.FromContext(ctx).Error(err, "A hook has failed after the deletion")
 	}
 }
@@ -79,22 +84,10 @@ func forbidden(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
 
 // leaveTo leaves what is in a namespace that is being deleted to whoever deletes
 // it. The rights to do so ourselves are often gone before the objects.
-func (g *gathered) leaveTo(namespace string) {
+func (s *Snapshot) leaveTo(namespace string) {
 	there := func(id manifest.ID) bool { return id.Namespace == namespace }
-	maps.DeleteFunc(g.input.Live, func(id manifest.ID, _ map[string]any) bool { return there(id) })
-	maps.DeleteFunc(g.input.Blocked, func(id manifest.ID, _ *plan.Problem) bool { return there(id) })
-}
-
-// letGo has the store know, before the watch does, that the Application is gone
-// or that only somebody else's finalizers hold it: what the watches still have
-// to say about its objects is of no interest.
-func (c *Controller) letGo(app *v1alpha1.Application) error {
-	c.forget(app.UID)
-	if len(app.Finalizers) > 0 {
-		return c.wroteApplication(app)
-	}
-	c.applications.Deleted(types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, app.UID)
-	return nil
+	maps.DeleteFunc(s.Input.Live, func(id manifest.ID, _ map[string]any) bool { return there(id) })
+	maps.DeleteFunc(s.Input.Blocked, func(id manifest.ID, _ *plan.Problem) bool { return there(id) })
 }
 
 // released tells whether nothing of the Application is left, or all of it was

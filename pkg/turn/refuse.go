@@ -1,4 +1,4 @@
-package controller
+package turn
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func (a *action) tryParts(ctx context.Context, at cluster.Location, change plan.
 		return 0, nil
 	}
 	for _, part := range parts {
-		if err := a.g.writer.TryPatch(ctx, at, part.Ops); refused(err) && !guardFailed(err) {
+		if err := a.target.TryPatch(ctx, at, part.Ops); refused(err) && !guardFailed(err) {
 			problem = a.hold(at, part, whole) // what is said about all of it is the most precise
 			continue
 		}

@@ -1,4 +1,4 @@
-package controller
+package turn
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// problemOf says what an API server's error means for a resource: by the
+// ProblemOf says what an API server's error means for a resource: by the
 // status it has, never by its text.
 //
 //	status                         meaning
@@ -28,7 +28,7 @@ import (
 //	404                            wait: the namespace is missing
 //	400, 405, 413, 422             stalled: the object is refused
 //	everything else                retry
-func problemOf(err error, at cluster.Location, verb string, writer *cluster.Writer) *plan.Problem {
+func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem {
 	id := at.ID
 	message := errorText(err, id)
 	switch {
@@ -38,7 +38,7 @@ func problemOf(err error, at cluster.Location, verb string, writer *cluster.Writ
 		return &plan.Problem{
 			Reason: v1alpha1.ReasonForbidden, Stalled: true,
 			Message: fmt.Sprintf("may not %s %s: %s", verb, id, message),
-			Remedy:  "If the ServiceAccount lacks the right, grant it: " + grant(at, writer),
+			Remedy:  "If the ServiceAccount lacks the right, grant it: " + grant(at, user),
 		}
 	case apierrors.IsNotFound(err):
 		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, id, message), RetryAfter: time.Second}
@@ -84,7 +84,7 @@ func guardFailed(err error) bool {
 // messages, so of a Secret only the fields are named.
 func errorText(err error, id manifest.ID) string {
 	if !manifest.IsSecret(id.GroupKind()) {
-		return trimmed(err.Error())
+		return Trimmed(err.Error())
 	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -112,8 +112,8 @@ func causeFields(status metav1.Status) []string {
 
 // grant is the command that gives a ServiceAccount the rights it lacks, and as
 // few as can be more.
-func grant(at cluster.Location, writer *cluster.Writer) string {
-	account := strings.TrimPrefix(writer.User(), "system:serviceaccount:")
+func grant(at cluster.Location, user string) string {
+	account := strings.TrimPrefix(user, "system:serviceaccount:")
 	_, name, _ := strings.Cut(account, ":")
 	if at.Mapping.Namespaced && slices.Contains(editable, at.ID.Group) {
 		return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=edit --serviceaccount=%s", name, at.ID.Namespace, account)
@@ -139,10 +139,11 @@ func watchProblem(gk schema.GroupKind, resource schema.GroupVersionResource, err
 			Message: fmt.Sprintf("the controller may not list and watch %s: grant its ServiceAccount list and watch on them", resource.GroupResource()),
 		}
 	}
-	return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot watch %s now: %s", gk, trimmed(err.Error()))}
+	return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot watch %s now: %s", gk, Trimmed(err.Error()))}
 }
 
-func trimmed(text string) string {
+// Trimmed is a text of an API server, or of a workload, as it may be repeated.
+func Trimmed(text string) string {
 	const limit = 1024
 	if len(text) > limit {
 		return strings.ToValidUTF8(text[:limit], "") + "…"

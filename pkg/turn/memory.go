@@ -1,7 +1,10 @@
-package controller
+package turn
 
 import (
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,9 +18,9 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// memory is what is remembered of one Application between two reconciles. Only
-// the worker that has the Application touches it. It may be lost.
-type memory struct {
+// Memory is what is remembered of one Application between two turns. Only the turn
+// that has the Application touches it. It may be lost.
+type Memory struct {
 	// since is when this process first looked at the Application.
 	since      time.Time
 	plan       plan.Memory
@@ -25,11 +28,7 @@ type memory struct {
 	// request is the value of the annotation that asks for a reconcile now.
 	request string
 	retry   retry
-	// interval is how often to look again though nothing happens; 0: as often
-	// as at all Applications.
-	interval time.Duration
-	// translated is what was made of its template or archive.
-	translated *translated
+	jitter  func(time.Duration) time.Duration
 	// kinds are those of objects that hooks add.
 	kinds []schema.GroupVersionKind
 	// failures has the resources that must not be tried again yet.
@@ -37,12 +36,10 @@ type memory struct {
 	// found has objects that exist and are in no watch, because they do not
 	// carry our label.
 	found map[manifest.ID]found
-	// unsure has the objects that may have been created though the answer was none.
-	unsure map[manifest.ID]bool
+	// unanswered has the objects that may have been created though no answer came.
+	unanswered map[manifest.ID]bool
 	// gone has the objects that we deleted and know to be gone.
 	gone map[types.UID]bool
-	// seen is what the metrics tell of the Application.
-	seen seen
 	// postponed is the report that is not written yet, if there is one.
 	postponed *postponed
 }
@@ -61,20 +58,24 @@ type found struct {
 	until  time.Time
 }
 
-// memoryOf returns the memory of an Application. A new generation of it, or a
-// request to reconcile now, is a new try for everything.
-func (c *Controller) memoryOf(app *v1alpha1.Application) *memory {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := c.memories[app.UID]
-	if m == nil {
-		m = &memory{since: c.options.Now(), unsure: map[manifest.ID]bool{}, generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app)}
-		c.memories[app.UID] = m
+// NewMemory is the memory of a process that has not handled the Application yet.
+func NewMemory(app *v1alpha1.Application, now time.Time) *Memory {
+	return &Memory{
+		since: now, unanswered: map[manifest.ID]bool{}, generation: app.Generation, request: app.Status.ReconcileRequest,
+		plan: remembered(app), jitter: jittered,
 	}
-	m.retry, m.interval = retryOf(app.Spec.Retry), 0
-	if app.Spec.Interval != nil {
-		m.interval = app.Spec.Interval.Duration
-	}
+}
+
+// jittered is up to a tenth longer, so that not all come at the same moment.
+func jittered(wait time.Duration) time.Duration {
+	return wait + time.Duration(rand.Int64N(int64(wait)/10+1))
+}
+
+// begin prepares a turn. A new generation of the Application, or a request to reconcile
+// now, is a new try for everything; a change of anything (changed) is one for what was
+// given up.
+func (m *Memory) begin(app *v1alpha1.Application, changed bool, now time.Time) {
+	m.retry = retryOf(app.Spec.Retry)
 	request := app.Annotations[v1alpha1.AnnotationReconcile]
 	if request != m.request {
 		m.plan.Retry()
@@ -86,14 +87,22 @@ func (c *Controller) memoryOf(app *v1alpha1.Application) *memory {
 		m.found = map[manifest.ID]found{}
 		m.gone = map[types.UID]bool{}
 	}
-	if _, changed := c.changed[app.UID]; changed {
-		delete(c.changed, app.UID)
+	if changed {
 		m.tryAgain()
 	}
-	m.giveUpLeaves(c.options.Now())
-	c.names[app.UID] = types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
-	return m
+	m.giveUpLeaves(now)
 }
+
+// Postponed is the status of a report that is not written yet, or nil.
+func (m *Memory) Postponed() *v1alpha1.ApplicationStatus {
+	if m.postponed == nil {
+		return nil
+	}
+	return &m.postponed.status
+}
+
+// knows reports whether a kind that hooks add is looked up.
+func (m *Memory) knows(gvk schema.GroupVersionKind) bool { return slices.Contains(m.kinds, gvk) }
 
 // remembered is the memory of fights that the status kept over a restart.
 func remembered(app *v1alpha1.Application) plan.Memory {
@@ -120,7 +129,7 @@ func valueOf(raw *runtime.RawExtension) delta.Value {
 // failed remembers that a resource cannot be brought to its desired state now.
 // It returns the problem with the time to try again, later each time; without
 // one, and stalled, after the last attempt.
-func (m *memory) failed(id manifest.ID, problem *plan.Problem, now time.Time) *plan.Problem {
+func (m *Memory) failed(id manifest.ID, problem *plan.Problem, now time.Time) *plan.Problem {
 	f := m.failures[id]
 	if f == nil {
 		f = &failure{}
@@ -132,8 +141,7 @@ func (m *memory) failed(id manifest.ID, problem *plan.Problem, now time.Time) *p
 		f.problem = givenUp(problem, f.attempts)
 		return f.problem
 	}
-	wait := m.retry.wait(problem, f.attempts)
-	wait += time.Duration(rand.Int64N(int64(wait)/10 + 1)) // not all at the same moment
+	wait := m.jitter(m.retry.wait(problem, f.attempts))
 	again := *problem
 	again.RetryAfter = wait
 	f.problem, f.until = problem, now.Add(wait)
@@ -141,7 +149,7 @@ func (m *memory) failed(id manifest.ID, problem *plan.Problem, now time.Time) *p
 }
 
 // blocked returns what must not be tried yet.
-func (m *memory) blocked(now time.Time) map[manifest.ID]*plan.Problem {
+func (m *Memory) blocked(now time.Time) map[manifest.ID]*plan.Problem {
 	blocked := map[manifest.ID]*plan.Problem{}
 	for id, f := range m.failures {
 		if !f.exhausted && !now.Before(f.until) {
@@ -157,7 +165,7 @@ func (m *memory) blocked(now time.Time) map[manifest.ID]*plan.Problem {
 }
 
 // tryAgain lets what was given up be tried once more: something has changed.
-func (m *memory) tryAgain() {
+func (m *Memory) tryAgain() {
 	for _, f := range m.failures {
 		if f.exhausted {
 			f.exhausted, f.until = false, time.Time{}
@@ -174,7 +182,7 @@ func (m *memory) tryAgain() {
 const forGood = 10 * 365 * 24 * time.Hour
 
 // giveUpLeaves holds back for good what was refused at the last attempt.
-func (m *memory) giveUpLeaves(now time.Time) {
+func (m *Memory) giveUpLeaves(now time.Time) {
 	for _, refusal := range m.plan.Refusals {
 		if m.retry.exhausted(refusal.Times) && refusal.Until.After(now) {
 			refusal.Until = now.Add(forGood)
@@ -184,10 +192,14 @@ func (m *memory) giveUpLeaves(now time.Time) {
 
 // nextProbe is how long what was found outside of any watch is believed, 0 if
 // there is no such thing. Nobody tells us when it goes.
-func (m *memory) nextProbe(now time.Time) time.Duration {
+func (m *Memory) nextProbe(now time.Time) time.Duration {
 	var next time.Duration
 	for _, f := range m.found {
-		next = sooner(next, max(f.until.Sub(now), time.Second))
+		next = Sooner(next, max(f.until.Sub(now), time.Second))
 	}
 	return next
+}
+
+func sortedIDs[V any](ids map[manifest.ID]V) []manifest.ID {
+	return slices.SortedFunc(maps.Keys(ids), func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
 }
