@@ -61,8 +61,8 @@ type found struct {
 // NewMemory is the memory of a process that has not handled the Application yet.
 func NewMemory(app *v1alpha1.Application, now time.Time) *Memory {
 	return &Memory{
-		since: now, unanswered: map[manifest.ID]bool{}, generation: app.Generation, request: app.Status.ReconcileRequest,
-		plan: remembered(app), jitter: jittered,
+		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app), jitter: jittered,
+		failures: map[manifest.ID]*failure{}, found: map[manifest.ID]found{}, unanswered: map[manifest.ID]bool{}, gone: map[types.UID]bool{},
 	}
 }
 
@@ -80,7 +80,7 @@ func (m *Memory) begin(app *v1alpha1.Application, changed bool, now time.Time) {
 	if request != m.request {
 		m.plan.Retry()
 	}
-	if m.generation != app.Generation || m.request != request || m.failures == nil {
+	if m.generation != app.Generation || m.request != request {
 		m.generation, m.request = app.Generation, request
 		m.failures = map[manifest.ID]*failure{}
 		m.plan.Refusals = nil

@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +29,8 @@ type Request struct {
 	Callback hooks.Callback
 	Rules    plan.Rules
 	Now      time.Time
+	// Kinds are looked at beside those that the Application names.
+	Kinds []schema.GroupVersionKind
 	// ReadDesired reads whatever is desired and in no watch. Without it, a create finds
 	// out.
 	ReadDesired bool
@@ -100,7 +103,7 @@ func (s *Snapshot) learnKinds(p *plan.Plan) bool {
 func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
 	app := r.Application
 	s := &Snapshot{view: v, memory: r.Memory, manifests: manifestsOf(app, r.Source)}
-	s.kinds = lookUp(ctx, v, app, s.manifests, r.Memory.kinds)
+	s.kinds = lookUp(ctx, v, app, s.manifests, slices.Concat(r.Memory.kinds, r.Kinds))
 	v.Need(s.kinds.resources(), namespacesOf(app, s.manifests))
 	if app.DeletionTimestamp == nil {
 		s.desired = desiredIDs(s.manifests, app.Namespace, s.kinds)
@@ -198,14 +201,14 @@ func (s *Snapshot) block() {
 	}
 }
 
-// readsAtOnce is how many objects are read at the same time.
-const readsAtOnce = 16
+// ReadsAtOnce is how many objects are read at the same time.
+const ReadsAtOnce = 16
 
 // addDesired reads what is desired and was not seen.
 func (s *Snapshot) addDesired(ctx context.Context) {
 	var mu sync.Mutex
 	var reads errgroup.Group
-	reads.SetLimit(readsAtOnce)
+	reads.SetLimit(ReadsAtOnce)
 	for id, gvk := range s.desired {
 		kind := s.kinds.of(gvk)
 		if s.Input.Live[id] != nil || s.Input.Blocked[id] != nil || kind == nil || kind.cause() != nil {
