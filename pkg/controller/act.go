@@ -44,15 +44,17 @@ type action struct {
 	g      *gathered
 	plan   *plan.Plan
 	now    time.Time
-	mu     sync.Mutex // guards what follows, and plan.Found
+	mu     sync.Mutex // guards what follows
 	result map[manifest.ID]plan.Outcome
+	// refused has the leaves that the API server has refused.
+	refused map[manifest.ID][]plan.Refused
 }
 
 // act executes a plan, stage by stage, several requests at a time inside a
 // stage, begun in manifest order. Deletes come last, and only if all else
 // succeeded. A failing resource does not stop the others.
 func (c *Controller) act(ctx context.Context, g *gathered, p *plan.Plan) map[manifest.ID]plan.Outcome {
-	a := &action{c: c, g: g, plan: p, now: c.options.Now(), result: map[manifest.ID]plan.Outcome{}}
+	a := &action{c: c, g: g, plan: p, now: c.options.Now(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.Refused{}}
 	var stage, deletes []plan.Change
 	for _, change := range p.Changes {
 		if change.Leaves && change.Action != plan.Update {
@@ -70,7 +72,7 @@ func (c *Controller) act(ctx context.Context, g *gathered, p *plan.Plan) map[man
 		a.runDeletes(ctx, deletes)
 	}
 	for _, id := range p.Gone() {
-		a.record(id, plan.Outcome{Action: plan.Delete, Gone: true, Problem: a.postDelete(id)})
+		a.record(plan.Change{ID: id}, plan.Outcome{Action: plan.Delete, Gone: true, Problem: a.postDelete(id)})
 	}
 	return a.result
 }
@@ -146,12 +148,12 @@ func (a *action) run(ctx context.Context, changes []plan.Change) {
 func (a *action) one(ctx context.Context, change plan.Change) {
 	defer a.recovered(ctx, change.ID)
 	if ctx.Err() != nil {
-		a.record(change.ID, plan.Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the controller is stopping"}})
+		a.record(change, plan.Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the controller is stopping"}})
 		return
 	}
 	at, problem := a.locate(change)
 	if problem != nil {
-		a.record(change.ID, plan.Outcome{Action: change.Action, Problem: problem})
+		a.record(change, plan.Outcome{Action: change.Action, Problem: problem})
 		return
 	}
 	read := false
@@ -164,22 +166,22 @@ func (a *action) one(ctx context.Context, change plan.Change) {
 				} // or else its guards will see that somebody was faster
 			}
 			if read = true; !change.Writes() {
-				a.record(change.ID, plan.Outcome{Action: change.Action, Object: object, Problem: cmp.Or(problem, change.Problem)})
+				a.record(change, plan.Outcome{Action: change.Action, Object: object, Problem: cmp.Or(problem, change.Problem)})
 				return
 			}
 		}
 		outcome, again := a.try(ctx, at, change)
 		if !again {
-			a.record(change.ID, outcome)
+			a.record(change, outcome)
 			return
 		}
 		change = a.found(change.ID, outcome.Object)
 		if !change.Writes() {
-			a.record(change.ID, plan.Outcome{Action: change.Action, Object: outcome.Object, Problem: change.Problem})
+			a.record(change, plan.Outcome{Action: change.Action, Object: outcome.Object, Problem: change.Problem})
 			return
 		}
 	}
-	a.record(change.ID, plan.Outcome{Action: change.Action, Problem: &plan.Problem{
+	a.record(change, plan.Outcome{Action: change.Action, Problem: &plan.Problem{
 		Reason: v1alpha1.ReasonRetrying, Message: change.ID.String() + " keeps changing while it is being written",
 	}})
 }
@@ -188,7 +190,7 @@ func (a *action) one(ctx context.Context, change plan.Change) {
 // goroutine of its own, where nobody else would catch it.
 func (a *action) recovered(ctx context.Context, id manifest.ID) {
 	if r := recover(); r != nil {
-		a.record(id, plan.Outcome{Problem: &plan.Problem{
+		a.record(plan.Change{ID: id}, plan.Outcome{Problem: &plan.Problem{
 			Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: %v", id, panicked(ctx, r)),
 		}})
 	}
@@ -355,7 +357,7 @@ func (a *action) reread(ctx context.Context, at cluster.Location, change plan.Ch
 func (a *action) found(id manifest.ID, object map[string]any) plan.Change {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	change := a.plan.Found(id, object)
+	change := a.plan.Found(id, object, a.refused[id]...)
 	if object != nil {
 		a.g.memory.found[id] = found{object: object, until: a.now.Add(recheckConflict)}
 	} else {
@@ -364,9 +366,11 @@ func (a *action) found(id manifest.ID, object map[string]any) plan.Change {
 	return change
 }
 
-func (a *action) record(id manifest.ID, outcome plan.Outcome) {
+func (a *action) record(change plan.Change, outcome plan.Outcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	id := change.ID
+	outcome.Change, outcome.Refused = change, a.refused[id]
 	a.result[id] = outcome
 	if outcome.Problem == nil {
 		delete(a.g.memory.failures, id)

@@ -106,7 +106,8 @@ func (c *Controller) needCallback(m *hooks.Mangling) error {
 // hookFailed reports that a hook keeps an Application from being handled, and has
 // it tried again.
 func (c *Controller) hookFailed(ctx context.Context, app *v1alpha1.Application, cause error) (time.Duration, error) {
-	if _, err := c.report(ctx, app, plan.Refuse(app, plan.HookProblem(cause)), nil); err != nil {
+	p := plan.Refuse(plan.Input{Application: app, Memory: &c.memoryOf(app).plan}, plan.HookProblem(cause))
+	if _, err := c.report(ctx, app, p, nil); err != nil {
 		return 0, err
 	}
 	return 0, cause
@@ -155,8 +156,11 @@ func (a *action) tellTokens(ctx context.Context) error {
 func (a *action) tokens() (digests []string) {
 	for _, change := range a.plan.Changes {
 		s := hooks.Seen{Application: a.g.input.Application, ID: change.ID, Live: a.g.input.Live[change.ID]}
-		if outcome := a.result[change.ID]; outcome.Object != nil && outcome.Problem == nil {
-			s.Live = outcome.Object
+		if outcome, attempted := a.result[change.ID]; attempted {
+			change = outcome.Change
+			if outcome.Object != nil && outcome.Problem == nil {
+				s.Live = outcome.Object
+			}
 		}
 		if s.Live != nil && change.Problem == nil {
 			_ = hooks.Tokens(&s) // it finds what there is

@@ -22,6 +22,7 @@ import (
 func (c *Controller) report(ctx context.Context, app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) (time.Duration, error) {
 	m, now := c.memoryOf(app), c.options.Now()
 	result := p.Conclude(outcomes, now)
+	m.plan = result.Memory
 	c.observe(app, m, p, outcomes, result.Status)
 	after := result.RetryAfter
 	if probe := m.nextProbe(now); probe > 0 {

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,11 @@ import (
 
 // Outcome is how the execution of one change went.
 type Outcome struct {
+	// Change is the change as Found decided it last, before it was executed; the zero
+	// Change stands for that of the plan.
+	Change Change
+	// Refused are the leaves that the API server has refused to change: see Plan.Refuse.
+	Refused []Refused
 	// Object is the API server's response to our own write, or what it turned
 	// out to have; nil if the object is gone or the write did not happen.
 	Object map[string]any
@@ -33,6 +39,9 @@ type Outcome struct {
 // Result is what remains of a plan when its changes have been executed.
 type Result struct {
 	Status v1alpha1.ApplicationStatus
+	// Memory is for the next plan. It never leaves the process: accepted forms of Secret
+	// values are in it.
+	Memory Memory `json:"-"`
 	// Event is one for all that was done; nil if nothing was.
 	Event *Event
 	// RetryAfter asks to decide again at that time; 0 if only a change does.
@@ -56,15 +65,19 @@ type Event struct {
 //
 // The Application's status moves on only as far as the cluster did: a resource
 // whose change was not made keeps its record, so that what is still to be
-// removed is not forgotten. It updates the memory that the plan was decided with.
+// removed is not forgotten. The same arguments have the same result.
 func (p *Plan) Conclude(outcomes map[manifest.ID]Outcome, now time.Time) Result {
-	if p.in.Memory == nil {
-		p.in.Memory = &Memory{}
-	}
-	return p.conclude(&conclusion{plan: p, now: metav1.NewTime(now.UTC().Truncate(time.Second)), outcomes: outcomes})
+	return p.conclude(&conclusion{now: metav1.NewTime(now.UTC().Truncate(time.Second)), outcomes: outcomes})
 }
 
 func (p *Plan) conclude(c *conclusion) Result {
+	own := *p
+	own.in.Memory = p.in.Memory.clone()
+	for _, outcome := range c.outcomes {
+		own.in.Memory = own.in.Memory.with(outcome.Refused)
+	}
+	own.Warnings = slices.Clone(p.given)
+	c.plan = &own
 	c.result.Status = *p.in.Application.Status.DeepCopy()
 	c.result.Status.ObservedGeneration = p.in.Application.Generation
 	c.result.Status.ReconcileRequest = p.in.Application.Annotations[v1alpha1.AnnotationReconcile]
@@ -76,10 +89,12 @@ func (p *Plan) conclude(c *conclusion) Result {
 	c.completed()
 	c.conditions()
 	c.event()
+	c.result.Memory = *own.in.Memory
 	return c.result
 }
 
 type conclusion struct {
+	// plan is a copy, with the memory and the warnings as they will be.
 	plan     *Plan
 	now      metav1.Time
 	outcomes map[manifest.ID]Outcome
@@ -112,9 +127,12 @@ func (c *conclusion) status() {
 	c.drifted = map[Leaf]bool{}
 	before := statusByID(c.plan.in.Application.Status.Resources)
 	for _, res := range c.plan.resources {
-		c.resource(res, before[res.object.ID])
+		c.resource(c.own(res), before[res.object.ID])
 	}
 	for _, l := range c.plan.leaving {
+		if found := c.outcomes[l.id].Change.leaving; found != nil {
+			l = found
+		}
 		c.leaving(l)
 	}
 	for _, l := range c.plan.gone {
@@ -151,6 +169,17 @@ func (c *conclusion) ready() int {
 	return n
 }
 
+// own is a resource as it was decided last, in a copy that the conclusion may change.
+// What the copy points to is shared: see responded.
+func (c *conclusion) own(res *resource) *resource {
+	if found := c.outcomes[res.object.ID].Change.resource; found != nil {
+		res = found
+	}
+	own := *res
+	c.plan.Warnings = append(c.plan.Warnings, own.warnings...)
+	return &own
+}
+
 // resource adds what is to be known of one desired resource.
 func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	f := c.find(res, before)
@@ -172,9 +201,9 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 // seen adds what the hooks made of a live object.
 func (c *conclusion) seen(res *resource, live map[string]any) {
 	s := res.seen
-	if s == nil || s.Observed == nil {
+	if s == nil || s.Observed == nil { // a hook has failed before its turn, or nobody has looked
 		s = &hooks.Seen{Entry: res.entry, Type: res.kind, Desired: res.desired, Live: live}
-		_ = observe(s) // a hook has failed before its turn, or nobody has looked
+		_ = observe(s) // it never fails
 	}
 	status := &c.result.Status
 	status.LastObservedManifest = append(status.LastObservedManifest, encode(s.Observed))

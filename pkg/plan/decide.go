@@ -27,20 +27,16 @@ import (
 //	ours                               delete
 //	none, or not ours any more         forgotten
 //
-// Decide writes nothing and changes nothing of its input but the memory it is
-// given, from which it drops nothing.
+// Decide writes nothing and changes nothing of its input.
 func Decide(in Input) *Plan {
-	if in.Rules == (Rules{}) {
-		in.Rules = DefaultRules
-	}
-	p := &Plan{in: in, hooks: hooked(in)}
+	p := newPlan(in)
 	p.unmask()
 	r, problem := p.render()
 	if problem != nil {
 		p.Refused = problem
 		return p
 	}
-	p.Warnings = r.warnings
+	p.given, p.Warnings = r.warnings, r.warnings
 	records, inventory := recordsOf(in)
 	accepted := acceptedOf(in)
 	p.statuses = statusByID(inventory)
@@ -51,11 +47,12 @@ func Decide(in Input) *Plan {
 	for i, object := range r.objects {
 		desired[object.ID] = true
 		res := &resource{
-			object: object, entry: r.entries[i], kind: in.Kinds.Type(object.GVK()),
+			object: object, rendered: r.entries[i], kind: in.Kinds.Type(object.GVK()),
 			previous: records[object.ID], accepted: accepted[object.ID],
 		}
-		p.decide(res, p.statuses[object.ID])
+		p.decide(res, p.in.Live[object.ID])
 		p.resources = append(p.resources, res)
+		p.Warnings = slices.Concat(p.Warnings, res.warnings)
 	}
 	if p.Refused = tooLarge(p); p.Refused != nil {
 		p.resources = nil
@@ -66,6 +63,19 @@ func Decide(in Input) *Plan {
 	}
 	p.order()
 	return p
+}
+
+// newPlan has the input as it is now: the memory may go on after it.
+func newPlan(in Input) *Plan {
+	if in.Rules == (Rules{}) {
+		in.Rules = DefaultRules
+	}
+	var memory Memory
+	if in.Memory != nil {
+		memory = *in.Memory
+	}
+	in.Memory = &memory
+	return &Plan{in: in, hooks: hooked(in)}
 }
 
 // mayHaveCreated tells whether anything is, or may be, there that is not on record.
@@ -86,12 +96,11 @@ func statusByID(inventory []v1alpha1.ResourceStatus) map[manifest.ID]*v1alpha1.R
 	return byID
 }
 
-// decide fills in one desired resource.
-func (p *Plan) decide(res *resource, status *v1alpha1.ResourceStatus) {
+// decide fills in one desired resource, given its live object.
+func (p *Plan) decide(res *resource, live map[string]any) {
 	id := res.object.ID
-	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion}
-	res.compared = delta.Comparison{}
-	live := p.in.Live[id]
+	status := p.statuses[id]
+	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion, resource: res}
 	ours := live != nil && mine(p.in.Application, id, status, live)
 	res.desire(ours)
 	switch {
@@ -143,14 +152,16 @@ func (res *resource) takeSurplus(live map[string]any) {
 		res.entry.RaiseSurplus(res.kind, res.desired, live)
 		return
 	}
-	r.entry.FindSurplus(res.kind, r.desired, live)
-	res.entry.KeepSurplus(res.kind, res.desired, r.entry, r.desired)
+	before := r.entry.Copy()
+	before.FindSurplus(res.kind, r.desired, live)
+	res.entry.KeepSurplus(res.kind, res.desired, before, r.desired)
 }
 
 // desire computes the desired state from the manifest and the record. What was written
 // down before an object was created counts only if that object is there.
 func (res *resource) desire(exists bool) {
 	var previous map[string]any
+	res.entry = res.rendered.Copy()
 	if r := res.previous; r != nil && (exists || !r.created) {
 		previous = r.desired
 		res.entry.KeepSurplus(res.kind, res.object.Content, r.entry, previous)
@@ -175,8 +186,8 @@ func (p *Plan) correct(res *resource) {
 	}
 	res.compared.Differences = append(res.compared.Differences, withdrawn.Differences...)
 	for _, w := range res.compared.Warnings {
-		if w = res.object.ID.String() + ": " + w; !slices.Contains(p.Warnings, w) {
-			p.Warnings = append(p.Warnings, w)
+		if w = res.object.ID.String() + ": " + w; !slices.Contains(res.warnings, w) {
+			res.warnings = append(res.warnings, w)
 		}
 	}
 	res.change.Fields = res.compared.Differences

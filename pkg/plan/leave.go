@@ -32,7 +32,7 @@ func (p *Plan) leave(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 
 func (p *Plan) leaveOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record) {
 	l := &leaving{id: id, status: status, previous: r}
-	p.judge(l)
+	p.judge(l, p.in.Live[id])
 	switch {
 	case l.change.Writes() || l.change.Problem != nil:
 		p.leaving = append(p.leaving, l)
@@ -55,9 +55,9 @@ func (p *Plan) Gone() []manifest.ID {
 // judge decides what becomes of a resource that is no longer desired. Without a
 // change and without a problem it is forgotten: it is gone, or not ours, or left
 // without our marks.
-func (p *Plan) judge(l *leaving) {
-	l.live = p.in.Live[l.id]
-	l.change = Change{Action: Unchanged, ID: l.id, APIVersion: l.status.APIVersion, Leaves: true}
+func (p *Plan) judge(l *leaving, live map[string]any) {
+	l.live = live
+	l.change = Change{Action: Unchanged, ID: l.id, APIVersion: l.status.APIVersion, Leaves: true, leaving: l}
 	blocked := p.in.Blocked[l.id]
 	switch {
 	case blocked != nil && blocked.Reason == v1alpha1.ReasonKindUnknown:

@@ -78,6 +78,10 @@ type Change struct {
 	ReadFirst bool
 	// Problem says why the resource cannot be brought to its desired state.
 	Problem *Problem
+
+	// One of the two is what was decided: Conclude is told with the Outcome.
+	resource *resource
+	leaving  *leaving
 }
 
 // GVK is the kind in the version that the manifest uses.
@@ -120,7 +124,7 @@ func stalled(reason, format string, args ...any) *Problem {
 }
 
 // Plan is what to do, and all that Conclude needs to say afterwards how it
-// went.
+// went. It is never changed: Found and Conclude return new values.
 type Plan struct {
 	// Changes has every resource of the Application, in the order of execution:
 	// creates and updates by stage, then deletes in reverse.
@@ -131,8 +135,9 @@ type Plan struct {
 	// and nothing may be deleted.
 	Refused *Problem
 
-	in        Input
+	in        Input // Rules and Memory are set
 	hooks     *hooks.Hooks
+	given     []string // warnings about the input alone
 	resources []*resource
 	leaving   []*leaving
 	gone      []*leaving
@@ -157,10 +162,12 @@ func (p *Plan) HasWork() bool {
 // Writes tells whether executing the change sends a request.
 func (c Change) Writes() bool { return c.Action != Unchanged }
 
-// resource is one desired resource while its plan is made.
+// resource is one desired resource, decided with one live object. It is not changed any
+// more once it is part of a plan: see fresh and own.
 type resource struct {
 	object   manifest.Object // the manifest, mangled
-	entry    *observer.Entry
+	rendered *observer.Entry // as its spec has it
+	entry    *observer.Entry // with what is known of lists that the API server lengthens
 	kind     *kinds.Node
 	desired  map[string]any
 	live     map[string]any // nil if there is none of ours
@@ -171,7 +178,13 @@ type resource struct {
 	// seen is what the hooks made of the live object.
 	seen     *hooks.Seen
 	adopting bool
+	warnings []string
 	change   Change
+}
+
+// fresh is the resource before anything was decided.
+func (res *resource) fresh() *resource {
+	return &resource{object: res.object, rendered: res.rendered, kind: res.kind, previous: res.previous, accepted: res.accepted}
 }
 
 // leaving is a resource on record that is no longer desired.

@@ -95,6 +95,7 @@ func tooShort(id manifest.ID, compared delta.Comparison) *Problem {
 // It returns the comparison with the response.
 func (c *conclusion) responded(res *resource, outcome Outcome, f *found) delta.Comparison {
 	live, point := outcome.Object, &c.plan.hooks.ResourceObserved
+	res.entry, res.desired, res.accepted = res.entry.Copy(), observer.CopyMap(res.desired), maps.Clone(res.accepted)
 	if f.wrote {
 		point = &c.plan.hooks.ResourcePostUpdate
 		if outcome.Action == Create {

@@ -12,10 +12,8 @@ import (
 // deleted: delete them all in reverse order, or, where the deletion policy is
 // Orphan, take our marks off and leave them.
 func Retire(in Input) *Plan {
-	if in.Rules == (Rules{}) {
-		in.Rules = DefaultRules
-	}
-	p := &Plan{in: in, hooks: hooked(in), retiring: true}
+	p := newPlan(in)
+	p.retiring = true
 	records, inventory := recordsOf(in)
 	p.statuses = statusByID(inventory)
 	addCreated(records, in)

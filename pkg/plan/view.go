@@ -112,11 +112,9 @@ func (p *Plan) View() View {
 	return v
 }
 
-// preview is the status that the plan leads to. It leaves the memory alone.
+// preview is the status that the plan leads to.
 func (p *Plan) preview() v1alpha1.ApplicationStatus {
-	own := *p
-	own.in.Memory = &Memory{}
-	return own.conclude(&conclusion{plan: &own, preview: true}).Status
+	return p.conclude(&conclusion{preview: true}).Status
 }
 
 // YAML is the view as YAML, keys of the plan in reading order.
