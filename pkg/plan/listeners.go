@@ -73,14 +73,6 @@ func (p *Plan) see(point *hooks.Point[*hooks.Seen], res *resource, live map[stri
 	return s, nil
 }
 
-// Refuse is the plan for an Application about which nothing can be decided. Of the
-// input it needs the Application and the memory.
-func Refuse(in Input, problem *Problem) *Plan {
-	p := newPlan(in)
-	p.Refused = problem
-	return p
-}
-
 // HookProblem is the Problem of a hook that has failed: it is tried again.
 func HookProblem(err error) *Problem {
 	problem := &Problem{Reason: v1alpha1.ReasonHookFailed, Message: err.Error()}

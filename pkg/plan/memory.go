@@ -204,3 +204,14 @@ func within(times []time.Time, now time.Time, window time.Duration) []time.Time 
 	}
 	return kept
 }
+
+// Refusal is a leaf that the API server refuses to change: it is immutable, or
+// the value is not valid. It is held back for a while, that leaf alone; the
+// others of its resource stay held.
+type Refusal struct {
+	Problem *Problem
+	// Times is how often it was refused.
+	Times int
+	// Until is when it is tried again.
+	Until time.Time
+}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -93,36 +92,6 @@ func (c Change) GVK() schema.GroupVersionKind {
 	return gv.WithKind(c.ID.Kind)
 }
 
-// Problem is why something is not as it should be.
-type Problem struct {
-	// Reason is a condition reason of package v1alpha1.
-	Reason  string
-	Message string
-	// Remedy says what to do, where that is the same for many resources: a
-	// condition tells it once.
-	Remedy string
-	// Stalled is true if only a user can help.
-	Stalled bool
-	// Partial is true if only some leaves of the resource are concerned, and the
-	// others are held.
-	Partial bool
-	// RetryAfter asks to try again then; 0 leaves it to the caller.
-	RetryAfter time.Duration
-}
-
-// Error makes a Problem an error: what is wrong, and what to do.
-func (p *Problem) Error() string {
-	if p.Remedy == "" {
-		return p.Message
-	}
-	return p.Message + ". " + p.Remedy
-}
-
-// stalled is a Problem that only a user can solve.
-func stalled(reason, format string, args ...any) *Problem {
-	return &Problem{Reason: reason, Message: fmt.Sprintf(format, args...), Stalled: true}
-}
-
 // Plan is what to do, and all that Conclude needs to say afterwards how it
 // went. It is never changed: Found and Conclude return new values.
 type Plan struct {
@@ -196,3 +165,17 @@ type leaving struct {
 	live     map[string]any
 	change   Change
 }
+
+// record is what the status remembers of one resource.
+type record struct {
+	id      manifest.ID
+	desired map[string]any
+	entry   *observer.Entry
+	status  *v1alpha1.ResourceStatus // nil if it was never created
+	// created tells that this is no record of the status, but what was written down
+	// before the object was created.
+	created bool
+}
+
+// stored is the desired state as the status shows it.
+func (res *resource) stored() map[string]any { return manifest.Redact(res.desired) }

@@ -9,17 +9,6 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Refusal is a leaf that the API server refuses to change: it is immutable, or
-// the value is not valid. It is held back for a while, that leaf alone; the
-// others of its resource stay held.
-type Refusal struct {
-	Problem *Problem
-	// Times is how often it was refused.
-	Times int
-	// Until is when it is tried again.
-	Until time.Time
-}
-
 // The first wait of a refused leaf, which doubles each time, and the longest.
 const (
 	firstRefusal   = 2 * time.Minute

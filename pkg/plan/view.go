@@ -6,7 +6,6 @@ import (
 	"maps"
 
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -198,14 +197,4 @@ func viewProblem(p *Problem) *ViewProblem {
 		return nil
 	}
 	return &ViewProblem{Reason: p.Reason, Message: p.Message}
-}
-
-func values(items []runtime.RawExtension) []any {
-	list := make([]any, 0, len(items))
-	for i := range items {
-		if v, ok := decodeValue(&items[i]); ok {
-			list = append(list, v)
-		}
-	}
-	return list
 }
