@@ -240,6 +240,7 @@ func (c *cluster) failed(id manifest.ID, problem *plan.Problem) *plan.Problem {
 // written stays in force for this process.
 func (c *cluster) report(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
 	result := p.Conclude(outcomes, c.now)
+	c.process.plan = result.Memory
 	c.told(c.basis, result)
 	if c.postponed == nil && result.Event == nil && sameStatus(app.Status, result.Status) {
 		return result.Again
@@ -267,12 +268,13 @@ func sameStatus(a, b v1alpha1.ApplicationStatus) bool {
 // action executes one plan.
 type action struct {
 	*cluster
-	plan   *plan.Plan
-	result map[manifest.ID]plan.Outcome
+	plan    *plan.Plan
+	result  map[manifest.ID]plan.Outcome
+	refused map[manifest.ID][]plan.Refused
 }
 
 func (c *cluster) act(p *plan.Plan) map[manifest.ID]plan.Outcome {
-	a := &action{c, p, map[manifest.ID]plan.Outcome{}}
+	a := &action{c, p, map[manifest.ID]plan.Outcome{}, map[manifest.ID][]plan.Refused{}}
 	deletes := slices.DeleteFunc(slices.Clone(p.Changes), func(change plan.Change) bool { return change.Action != plan.Delete })
 	for _, change := range slices.Clone(p.Changes) {
 		if change.Action != plan.Delete && (change.Writes() || change.ReadFirst) {
@@ -286,7 +288,7 @@ func (c *cluster) act(p *plan.Plan) map[manifest.ID]plan.Outcome {
 		a.one(change)
 	}
 	for _, id := range p.Gone() {
-		a.end(id, plan.Outcome{Action: plan.Delete, Gone: true})
+		a.end(plan.Change{ID: id}, plan.Outcome{Action: plan.Delete, Gone: true})
 	}
 	return a.result
 }
@@ -316,21 +318,21 @@ func (a *action) one(change plan.Change) {
 				change = fresh
 			}
 			if read = true; !change.Writes() {
-				a.end(id, plan.Outcome{Action: change.Action, Object: object, Problem: cmp.Or(problem, change.Problem)})
+				a.end(change, plan.Outcome{Action: change.Action, Object: object, Problem: cmp.Or(problem, change.Problem)})
 				return
 			}
 		}
 		outcome, again := a.try(change)
 		if !again {
-			a.end(id, outcome)
+			a.end(change, outcome)
 			return
 		}
 		if change = a.foundNow(id, outcome.Object); !change.Writes() {
-			a.end(id, plan.Outcome{Action: change.Action, Object: outcome.Object, Problem: change.Problem})
+			a.end(change, plan.Outcome{Action: change.Action, Object: outcome.Object, Problem: change.Problem})
 			return
 		}
 	}
-	a.end(id, plan.Outcome{Action: change.Action, Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "keeps changing"}})
+	a.end(change, plan.Outcome{Action: change.Action, Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "keeps changing"}})
 }
 
 func (a *action) try(change plan.Change) (plan.Outcome, bool) {
@@ -390,7 +392,9 @@ func (a *action) update(change plan.Change) (plan.Outcome, bool) {
 	var problem *plan.Problem
 	for _, part := range parts {
 		if _, err := a.server.patch(change.ID, part.Ops, true); len(parts) == 1 || err != nil && err.code == 422 && !err.guard {
-			problem = a.plan.Refuse(plan.Leaf{ID: change.ID, Path: part.Path}, outcome.Problem)
+			refused := a.plan.Refuse(plan.Leaf{ID: change.ID, Path: part.Path}, outcome.Problem)
+			a.refused[change.ID] = append(a.refused[change.ID], refused)
+			problem = refused.Problem
 			continue
 		}
 		accepted++
@@ -437,7 +441,7 @@ func (a *action) reread(change plan.Change) (plan.Outcome, bool) {
 }
 
 func (a *action) foundNow(id manifest.ID, object map[string]any) plan.Change {
-	change := a.plan.Found(id, object)
+	change := a.plan.Found(id, object, a.refused[id]...)
 	if delete(a.found, id); object != nil {
 		a.found[id] = inTheWay{object, a.now.Add(5 * time.Minute)}
 	}
@@ -445,7 +449,9 @@ func (a *action) foundNow(id manifest.ID, object map[string]any) plan.Change {
 	return change
 }
 
-func (a *action) end(id manifest.ID, outcome plan.Outcome) {
+func (a *action) end(change plan.Change, outcome plan.Outcome) {
+	id := change.ID
+	outcome.Change, outcome.Refused = change, a.refused[id]
 	switch {
 	case outcome.Problem == nil:
 		delete(a.failures, id)

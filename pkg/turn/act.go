@@ -39,15 +39,17 @@ type action struct {
 	// is why that was not possible.
 	toldTokens bool
 	untold     error
-	mu         sync.Mutex // guards what follows, the memory, and plan.Found
+	mu         sync.Mutex // guards what follows, and the memory
 	result     map[manifest.ID]plan.Outcome
+	// refused has the leaves that the API server has refused.
+	refused map[manifest.ID][]plan.Refused
 }
 
 // act executes a plan, stage by stage, several requests at a time inside a
 // stage, begun in manifest order. Deletes come last, and only if all else
 // succeeded. A failing resource does not stop the others.
 func (t *Turns) act(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) *action {
-	a := &action{turns: t, target: target, s: s, plan: p, now: t.now(), result: map[manifest.ID]plan.Outcome{}}
+	a := &action{turns: t, target: target, s: s, plan: p, now: t.now(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.Refused{}}
 	var stage, deletes []plan.Change
 	for _, change := range p.Changes {
 		if change.Leaves && change.Action != plan.Update {
@@ -65,7 +67,7 @@ func (t *Turns) act(ctx context.Context, target Target, s *Snapshot, p *plan.Pla
 		a.runDeletes(ctx, deletes)
 	}
 	for _, id := range p.Gone() {
-		a.record(id, plan.Outcome{Action: plan.Delete, Gone: true, Problem: a.postDelete(id)})
+		a.record(plan.Change{ID: id}, plan.Outcome{Action: plan.Delete, Gone: true, Problem: a.postDelete(id)})
 	}
 	return a
 }
@@ -141,12 +143,12 @@ func (a *action) run(ctx context.Context, changes []plan.Change) {
 func (a *action) one(ctx context.Context, change plan.Change) {
 	defer a.recovered(ctx, change.ID)
 	if ctx.Err() != nil {
-		a.record(change.ID, plan.Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the controller is stopping"}})
+		a.record(change, plan.Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the controller is stopping"}})
 		return
 	}
 	at, problem := a.locate(change)
 	if problem != nil {
-		a.record(change.ID, plan.Outcome{Action: change.Action, Problem: problem})
+		a.record(change, plan.Outcome{Action: change.Action, Problem: problem})
 		return
 	}
 	read := false
@@ -159,22 +161,22 @@ func (a *action) one(ctx context.Context, change plan.Change) {
 				} // or else its guards will see that somebody was faster
 			}
 			if read = true; !change.Writes() {
-				a.record(change.ID, plan.Outcome{Action: change.Action, Object: object, Problem: cmp.Or(problem, change.Problem)})
+				a.record(change, plan.Outcome{Action: change.Action, Object: object, Problem: cmp.Or(problem, change.Problem)})
 				return
 			}
 		}
 		outcome, again := a.try(ctx, at, change)
 		if !again {
-			a.record(change.ID, outcome)
+			a.record(change, outcome)
 			return
 		}
 		change = a.found(change.ID, outcome.Object)
 		if !change.Writes() {
-			a.record(change.ID, plan.Outcome{Action: change.Action, Object: outcome.Object, Problem: change.Problem})
+			a.record(change, plan.Outcome{Action: change.Action, Object: outcome.Object, Problem: change.Problem})
 			return
 		}
 	}
-	a.record(change.ID, plan.Outcome{Action: change.Action, Problem: &plan.Problem{
+	a.record(change, plan.Outcome{Action: change.Action, Problem: &plan.Problem{
 		Reason: v1alpha1.ReasonRetrying, Message: change.ID.String() + " keeps changing while it is being written",
 	}})
 }
@@ -183,7 +185,7 @@ func (a *action) one(ctx context.Context, change plan.Change) {
 // goroutine of its own, where nobody else would catch it.
 func (a *action) recovered(ctx context.Context, id manifest.ID) {
 	if r := recover(); r != nil {
-		a.record(id, plan.Outcome{Problem: &plan.Problem{
+		a.record(plan.Change{ID: id}, plan.Outcome{Problem: &plan.Problem{
 			Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: %v", id, Panicked(ctx, r)),
 		}})
 	}

@@ -56,8 +56,11 @@ func (a *action) tellTokens(ctx context.Context) error {
 func (a *action) tokens() (digests []string) {
 	for _, change := range a.plan.Changes {
 		s := hooks.Seen{Application: a.s.Input.Application, ID: change.ID, Live: a.s.Input.Live[change.ID]}
-		if outcome := a.result[change.ID]; outcome.Object != nil && outcome.Problem == nil {
-			s.Live = outcome.Object
+		if outcome, attempted := a.result[change.ID]; attempted {
+			change = outcome.Change
+			if outcome.Object != nil && outcome.Problem == nil {
+				s.Live = outcome.Object
+			}
 		}
 		if s.Live != nil && change.Problem == nil {
 			_ = hooks.Tokens(&s) // it finds what there is

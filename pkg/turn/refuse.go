@@ -44,5 +44,7 @@ func (a *action) hold(at cluster.Location, part plan.Part, problem *plan.Problem
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.plan.Refuse(plan.Leaf{ID: at.ID, Path: part.Path}, problem)
+	refused := a.plan.Refuse(plan.Leaf{ID: at.ID, Path: part.Path}, problem)
+	a.refused[at.ID] = append(a.refused[at.ID], refused)
+	return refused.Problem
 }

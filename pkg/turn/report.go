@@ -20,6 +20,7 @@ import (
 func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) (time.Duration, error) {
 	now := t.now()
 	result := p.Conclude(outcomes, now)
+	m.plan = result.Memory
 	t.Home.Concluded(app, p, outcomes, result.Status)
 	after := result.RetryAfter
 	if probe := m.nextProbe(now); probe > 0 {

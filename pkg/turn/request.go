@@ -167,7 +167,7 @@ func (a *action) reread(ctx context.Context, at cluster.Location, change plan.Ch
 func (a *action) found(id manifest.ID, object map[string]any) plan.Change {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	change := a.plan.Found(id, object)
+	change := a.plan.Found(id, object, a.refused[id]...)
 	if object != nil {
 		a.s.memory.found[id] = found{object: object, until: a.now.Add(recheckConflict)}
 	} else {
@@ -176,9 +176,11 @@ func (a *action) found(id manifest.ID, object map[string]any) plan.Change {
 	return change
 }
 
-func (a *action) record(id manifest.ID, outcome plan.Outcome) {
+func (a *action) record(change plan.Change, outcome plan.Outcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	id := change.ID
+	outcome.Change, outcome.Refused = change, a.refused[id]
 	a.result[id] = outcome
 	if outcome.Problem == nil {
 		delete(a.s.memory.failures, id)

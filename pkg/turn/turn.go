@@ -191,7 +191,8 @@ func (t *Turns) recordAhead(ctx context.Context, app *v1alpha1.Application, p *p
 // hookFailed reports that a hook keeps an Application from being handled, and has
 // it tried again.
 func (t *Turns) hookFailed(ctx context.Context, app *v1alpha1.Application, m *Memory, cause error) (time.Duration, error) {
-	if _, err := t.report(ctx, app, m, plan.Refuse(app, plan.HookProblem(cause)), nil); err != nil {
+	p := plan.Refuse(plan.Input{Application: app, Memory: &m.plan}, plan.HookProblem(cause))
+	if _, err := t.report(ctx, app, m, p, nil); err != nil {
 		return 0, err
 	}
 	return 0, cause

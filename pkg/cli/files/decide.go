@@ -77,7 +77,7 @@ func (app Subject) DecideIn(ctx context.Context, view View, made *plan.Source, n
 		Application: app.Application, Source: made, Memory: turn.NewMemory(app.Application, now), Now: now, Kinds: more, ReadDesired: true,
 	})
 	if err != nil {
-		return Decision{Subject: app, Plan: plan.Refuse(app.Application, &plan.Problem{Reason: UnreadableReason, Message: err.Error()})}, err
+		return Decision{Subject: app, Plan: plan.Refuse(plan.Input{Application: app.Application}, &plan.Problem{Reason: UnreadableReason, Message: err.Error()})}, err
 	}
 	d := Decision{Subject: app, Plan: p, Live: s.Input.Live, Kinds: s.Input.Kinds}
 	if p.Refused != nil {
