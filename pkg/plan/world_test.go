@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/observer/observertest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -179,26 +180,11 @@ func (w *world) only() map[string]any {
 // set changes the one live object, as somebody else would.
 func (w *world) set(value any, fields ...string) { set(w.only(), value, fields...) }
 
-func set(object map[string]any, value any, fields ...string) {
-	for _, f := range fields[:len(fields)-1] {
-		child, ok := object[f].(map[string]any)
-		if !ok {
-			child = map[string]any{}
-			object[f] = child
-		}
-		object = child
-	}
-	object[fields[len(fields)-1]] = value
-}
-
-func get(object map[string]any, fields ...string) any {
-	var value any = object
-	for _, f := range fields {
-		m, _ := value.(map[string]any)
-		value = m[f]
-	}
-	return value
-}
+var (
+	set  = observertest.Set
+	get  = observertest.Get
+	raws = observertest.Raws
+)
 
 // stored is the first item of a list in the status.
 func (w *world) stored(items []runtime.RawExtension) map[string]any {

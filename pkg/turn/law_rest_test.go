@@ -1,4 +1,4 @@
-package plan_test
+package turn_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/observer/observertest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -70,7 +71,7 @@ func (c *cluster) checkHeld(id manifest.ID, d *desire, live map[string]any) {
 	if why := c.special[uidOf(live)]; why != "" {
 		return
 	}
-	fresh := newCluster(c.t, c.r, c.server.server, []manifest.ID{id})
+	fresh := newCluster(c.t, c.r, c.server.Server, []manifest.ID{id})
 	fresh.submit(desires{resources: map[manifest.ID]*desire{id: d}})
 	fresh.rest()
 	got, want := c.asFresh(live), c.asFresh(fresh.server.objects[id])
@@ -87,7 +88,7 @@ func (c *cluster) asFresh(object map[string]any) map[string]any {
 	delete(metadata, "finalizers")
 	if spec, is := object["spec"].(map[string]any); is {
 		delete(spec, "vip")
-		object["spec"] = c.server.comparable("m", spec)
+		object["spec"] = c.server.Comparable("m", spec)
 	}
 	if m, _ := object["data"].(map[string]any); len(m) == 0 {
 		delete(object, "data")
@@ -121,8 +122,8 @@ func (c *cluster) holds(path, name string, node, want, live any) {
 			name = "element"
 		}
 		made := map[string]any{name: observer.Copy(want)}
-		c.server.serve(made)
-		made = withoutEmptyLists(made).(map[string]any)
+		c.server.Serve(made)
+		made = observertest.WithoutEmptyLists(made).(map[string]any)
 		if !observer.Equal(made[name], live) {
 			c.fail("%s should be %s and is %s", path, jsonOf(want), jsonOf(live))
 		}
@@ -139,7 +140,7 @@ func (c *cluster) holdsList(path, name string, node, want, live []any) {
 		}
 		at := i
 		if keyed || name[0] == 's' && c.server.Typed {
-			at = slices.IndexFunc(live, func(e any) bool { return identityOf(e) == identityOf(want[i]) })
+			at = slices.IndexFunc(live, func(e any) bool { return observertest.IdentityOf(e) == observertest.IdentityOf(want[i]) })
 		}
 		if at < 0 || at >= len(live) {
 			c.fail("%s lacks %s: %s", path, jsonOf(want[i]), jsonOf(live))

@@ -1,4 +1,4 @@
-package plan_test
+package turn_test
 
 import (
 	"encoding/base64"
@@ -13,20 +13,23 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/observer/observertest"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // point is a moment at which a process may die.
 func (c *cluster) point(when string) {
-	if c.storm && c.chance("dies", 12) {
+	if c.storm && !c.dead && c.chance("dies", 12) {
 		c.note("the process dies %s", when)
-		panic(death{})
+		c.dead = true
 	}
 }
 
 // request sends a request, or something goes wrong with it.
-func (c *cluster) request(verb string, change plan.Change, send func() (map[string]any, *apiError)) (map[string]any, *apiError) {
-	id, fault := change.ID, "is done"
+func (c *cluster) request(verb string, id manifest.ID, body map[string]any, ops any, send func() (map[string]any, error)) (map[string]any, error) {
+	defer c.guard()
+	if c.dead {
+		return nil, errDead
+	}
+	fault := "is done"
 	if c.storm {
 		fault = rapid.SampledFrom([]string{
 			"is done", "is done", "is done", "is done", "is done", "fails", "loses its answer", "is forbidden", "is refused",
@@ -36,19 +39,21 @@ func (c *cluster) request(verb string, change plan.Change, send func() (map[stri
 	c.note("%s of %s %s", verb, short(id), fault)
 	switch fault {
 	case "fails":
-		return nil, &apiError{code: 500}
+		return nil, errServer()
 	case "loses its answer":
 		_, _ = send()
-		return nil, &apiError{}
+		return nil, errLost
 	case "is forbidden":
-		return nil, &apiError{code: 403}
+		return nil, errForbidden(id)
 	case "is refused":
-		return c.refuse(verb, change, send)
+		return c.refuse(id, body, ops, send)
 	case "finds the process dead":
-		panic(death{})
+		c.dead = true
+		return nil, errDead
 	case "is the last of its process":
 		_, _ = send()
-		panic(death{})
+		c.dead = true
+		return nil, errDead
 	case "is too slow":
 		c.somebody(id)
 	case "comes with an edit":
@@ -58,29 +63,19 @@ func (c *cluster) request(verb string, change plan.Change, send func() (map[stri
 }
 
 // refuse is a 422: of an address that somebody has, of one field, or of all.
-func (c *cluster) refuse(verb string, change plan.Change, send func() (map[string]any, *apiError)) (map[string]any, *apiError) {
-	parts := change.Parts()
-	switch {
-	case verb == "create" && get(change.Manifest, "spec", "vip") != nil:
-		c.server.taken[get(change.Manifest, "spec", "vip")] = true
+func (c *cluster) refuse(id manifest.ID, body map[string]any, ops any, send func() (map[string]any, error)) (map[string]any, error) {
+	vip := get(body, "spec", "vip")
+	switch pointers := pointersOf(ops); {
+	case vip != nil:
+		c.server.taken[vip] = true
 		return send()
-	case verb == "patch" && len(parts) > 0:
-		part := rapid.SampledFrom(parts).Draw(c.r, "part")
-		c.note("%s cannot be changed", part.Path)
-		for _, pointer := range pointersOf(part.Ops) {
-			c.server.refused[change.ID.String()+pointer] = true
-		}
+	case len(pointers) > 0:
+		pointer := rapid.SampledFrom(pointers).Draw(c.r, "pointer")
+		c.note("%s cannot be changed", pointer)
+		c.server.refused[id.String()+pointer] = true
 		return send()
 	}
-	return nil, &apiError{code: 422}
-}
-
-func (c *cluster) get(id manifest.ID) (map[string]any, *apiError) {
-	if c.storm && c.chance("get fails", 8) {
-		c.note("get of %s fails", short(id))
-		return nil, &apiError{code: 500}
-	}
-	return c.server.get(id)
+	return nil, errRefused(id)
 }
 
 // edit submits another spec.
@@ -147,6 +142,8 @@ func (c *cluster) submit(next desires) {
 		spec.ObserverSchema = append(spec.ObserverSchema, runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"none"}}`)})
 	}
 	c.app.Spec = spec
+	c.changed = true
+	c.newVersion()
 }
 
 // bare is an object without its identity.
@@ -201,9 +198,9 @@ func (c *cluster) spec(before *desire) map[string]any {
 		was = before.manifest["spec"].(map[string]any)
 	}
 	if c.chance("any spec", 6) {
-		return c.server.plausible("m", observertest.Spec(c.r)).(map[string]any)
+		return c.server.Plausible("m", observertest.Spec(c.r)).(map[string]any)
 	}
-	return c.server.plausible("m", c.varied(was)).(map[string]any)
+	return c.server.Plausible("m", c.varied(was)).(map[string]any)
 }
 
 // varied draws a spec that has some fields of another one.
@@ -398,8 +395,8 @@ func (c *cluster) meddle(o map[string]any) {
 	}
 	if spec, is := o["spec"].(map[string]any); is {
 		if changed := c.varied(spec); c.chance("anything", 6) {
-			o["spec"] = c.server.plausible("m", observertest.Mutate(c.r, spec))
-		} else if o["spec"] = c.server.plausible("m", changed); rapid.Bool().Draw(c.r, "keeps vip") {
+			o["spec"] = c.server.Plausible("m", observertest.Mutate(c.r, spec))
+		} else if o["spec"] = c.server.Plausible("m", changed); rapid.Bool().Draw(c.r, "keeps vip") {
 			set(o, spec["vip"], "spec", "vip")
 		}
 		return

@@ -1,4 +1,4 @@
-package plan_test
+package turn_test
 
 import (
 	"encoding/base64"
@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/observer/observertest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -142,7 +143,7 @@ func (c *cluster) freeOfUser(path, name string, node, want, before, after any) {
 		}
 	case []any:
 		c.eachKeyed(name, before, after, func(key string, was, is any) {
-			i := slices.IndexFunc(listOf(want), func(e any) bool { return identityOf(e) == key })
+			i := slices.IndexFunc(listOf(want), func(e any) bool { return observertest.IdentityOf(e) == key })
 			elements := node[:len(node)-1]
 			if i >= 0 && i < len(elements) {
 				c.freeOfUser(path+"["+key+"]", "", elements[i], listOf(want)[i], was, is)
@@ -176,7 +177,7 @@ func (c *cluster) freeOfDefault(path, name string, want any, ever []any, before,
 		}
 	case []any:
 		c.eachKeyed(name, before, after, func(key string, was, is any) {
-			i := slices.IndexFunc(want, func(e any) bool { return identityOf(e) == key })
+			i := slices.IndexFunc(want, func(e any) bool { return observertest.IdentityOf(e) == key })
 			if i >= 0 {
 				c.freeOfDefault(path+"["+key+"]", "", want[i], elements(ever, key), was, is)
 			}
@@ -227,8 +228,8 @@ func (c *cluster) eachKeyed(name string, before, after any, each func(key string
 		return
 	}
 	for _, was := range listOf(before) {
-		key := identityOf(was)
-		if i := slices.IndexFunc(listOf(after), func(e any) bool { return identityOf(e) == key }); i >= 0 {
+		key := observertest.IdentityOf(was)
+		if i := slices.IndexFunc(listOf(after), func(e any) bool { return observertest.IdentityOf(e) == key }); i >= 0 {
 			each(key, was, listOf(after)[i])
 		}
 	}
@@ -258,7 +259,7 @@ func elements(values []any, key string) []any {
 	var found []any
 	for _, v := range values {
 		for _, e := range listOf(v) {
-			if identityOf(e) == key {
+			if observertest.IdentityOf(e) == key {
 				found = append(found, e)
 			}
 		}
@@ -276,9 +277,9 @@ func fieldsOf(objects ...map[string]any) []string {
 }
 
 // told looks for values of Secrets in what is told, and at what was learned.
-func (c *cluster) told(before v1alpha1.ApplicationStatus, result plan.Result) {
+func (c *cluster) told(before, after v1alpha1.ApplicationStatus) {
 	c.r.Helper()
-	was, is := applied(before), applied(result.Status)
+	was, is := applied(before), applied(after)
 	for _, id := range sortedIDs(maps.Keys(c.decided.resources)) {
 		if d := c.decided.resources[id]; d.entry != nil && was[id].user && is[id].user && !c.relearned[id] && !c.decided.faulty {
 			entry := folded(d.entry)
@@ -287,9 +288,6 @@ func (c *cluster) told(before v1alpha1.ApplicationStatus, result plan.Result) {
 		}
 	}
 	clear(c.relearned)
-	if result.Event != nil && leaks(result.Event.Note) {
-		c.fail("an event tells a value of a Secret: %s", result.Event.Note)
-	}
 }
 
 func leaks(text string) bool {
@@ -314,7 +312,9 @@ func (c *cluster) record(status v1alpha1.ApplicationStatus) {
 	c.note("status stored: %s", c.summary())
 }
 
-func (c *cluster) leaksPacked(text string) bool { return text != "" && leaks(unpacked(c.t, text)) }
+func (c *cluster) leaksPacked(text string) bool {
+	return text != "" && leaks(observertest.Unpacked(c.t, text))
+}
 
 func (c *cluster) summary() string {
 	words := []string{fmt.Sprint(c.app.Status.ObservedGeneration)}

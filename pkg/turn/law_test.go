@@ -1,17 +1,21 @@
-package plan_test
+package turn_test
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer/observertest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -21,7 +25,7 @@ import (
 // the way (cluster_checks_test.go), and what must be so in the end when all is calm.
 func TestWhateverHappensAnApplicationIsHeldInTheEnd(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		c := newCluster(t, r, drawServer(r), drawNames(r))
+		c := newCluster(t, r, observertest.DrawServer(r), drawNames(r))
 		for _, id := range c.names {
 			c.plain[id] = rapid.Bool().Draw(r, "plain "+short(id))
 		}
@@ -42,7 +46,7 @@ func TestWhateverHappensAnApplicationIsHeldInTheEnd(t *testing.T) {
 		c.rest()
 		c.checkAtRest()
 
-		c.deleted = true
+		c.remove()
 		c.note("the Application is deleted, policy %q", c.app.Spec.DeletionPolicy)
 		c.storm = true
 		for range rapid.IntRange(0, 3).Draw(r, "tries") {
@@ -68,7 +72,7 @@ type cluster struct {
 	now    time.Time
 	names  []manifest.ID
 	// storm is true while things go wrong.
-	storm, finalizer, deleted, over bool
+	storm, deleted, over bool
 	// plain are the objects that only ever have default schemas, and that nobody edits.
 	plain map[manifest.ID]bool
 	// lagging are the objects of which the watch says nothing new.
@@ -83,6 +87,7 @@ type cluster struct {
 	special map[string]string              // UIDs of objects that need not be as if they were made today, and why
 	// relearned are the objects that were created without what was learned.
 	relearned map[manifest.ID]bool
+	panicked  any // see guard
 	log       []string
 }
 
@@ -106,7 +111,7 @@ func drawNames(r *rapid.T) []manifest.ID {
 	return names[:rapid.IntRange(2, 4).Draw(r, "names")]
 }
 
-func newCluster(t *testing.T, r *rapid.T, s server, names []manifest.ID) *cluster {
+func newCluster(t *testing.T, r *rapid.T, s observertest.Server, names []manifest.ID) *cluster {
 	t.Helper()
 	c := &cluster{
 		t: t, r: r, kinds: plan.Offline(), names: names, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
@@ -122,7 +127,7 @@ func newCluster(t *testing.T, r *rapid.T, s server, names []manifest.ID) *cluste
 		c.kinds = typed{c.kinds}
 	}
 	c.server = &apiServer{
-		server: s, objects: map[manifest.ID]map[string]any{}, theirs: map[string]map[string]any{},
+		Server: s, objects: map[manifest.ID]map[string]any{}, theirs: map[string]map[string]any{},
 		taken: map[any]bool{}, refused: map[string]bool{},
 	}
 	c.server.judge, c.server.admitted = c.judge, c.admitted
@@ -147,7 +152,7 @@ func short(id manifest.ID) string { return id.Kind + "/" + id.Name }
 func (c *cluster) round() {
 	c.note("round")
 	for range 3 {
-		if !c.reconcile() {
+		if c.over || !c.reconcile() {
 			return
 		}
 		c.now = c.now.Add(time.Second)
@@ -229,7 +234,7 @@ func (c *cluster) admitted(id manifest.ID, object map[string]any) {
 	if c.wanted.hasEntry(id) || c.decided.hasEntry(id) || usersOnRecord {
 		c.special[uidOf(object)] = "held by a user's schema"
 	}
-	if c.postponed != nil {
+	if c.unstored != nil {
 		c.special[uidOf(object)] = "not on record"
 	}
 }
@@ -248,10 +253,10 @@ func (c *cluster) seesLate() {
 // that has them could not be stored: should the process die now, nobody knows what is
 // ours in them.
 func (c *cluster) forgetsCreated() {
-	if c.postponed == nil {
+	if c.unstored == nil {
 		return
 	}
-	for _, r := range c.postponed.Resources {
+	for _, r := range c.unstored.Resources {
 		if string(r.UID) != "" {
 			c.special[string(r.UID)] = "not on record"
 		}
@@ -260,4 +265,29 @@ func (c *cluster) forgetsCreated() {
 
 func (d desires) hasEntry(id manifest.ID) bool {
 	return d.resources[id] != nil && d.resources[id].entry != nil
+}
+
+// What the tests of package plan have, too.
+var (
+	set    = observertest.Set
+	get    = observertest.Get
+	raws   = observertest.Raws
+	keys   = observertest.Keys
+	jsonOf = observertest.JSON
+)
+
+var thing = observertest.Type()
+
+// typed knows the kind that is drawn, too.
+type typed struct{ plan.Kinds }
+
+func (k typed) Type(gvk schema.GroupVersionKind) *kinds.Node {
+	if gvk == observertest.GVK {
+		return thing
+	}
+	return k.Kinds.Type(gvk)
+}
+
+func sortedIDs(ids iter.Seq[manifest.ID]) []manifest.ID {
+	return slices.SortedFunc(ids, func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
 }

@@ -1,23 +1,31 @@
-package plan_test
+package turn_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/observer/observertest"
 )
 
 // apiServer is a small cluster that keeps the rules of a real one: names are taken,
 // tests in patches and UIDs of deletes are preconditions, finalizers hold what is
 // deleted, and every object has a managedFields that says what somebody else wrote.
 type apiServer struct {
-	server
+	observertest.Server
 	// objects are without managedFields, which only an answer has.
 	objects map[manifest.ID]map[string]any
 	// theirs is what somebody wrote, by UID, as FieldsV1.
@@ -34,17 +42,35 @@ type apiServer struct {
 	admitted func(id manifest.ID, object map[string]any)
 }
 
-// apiError is the answer to a request that was not done: a status code; 0 for none at
-// all. guard tells that a 422 comes from the patch itself.
-type apiError struct {
-	code  int
-	guard bool
+// errDead is what a process gets that has died.
+var errDead = errors.New("the process is dead")
+
+// errLost is an answer that did not arrive.
+var errLost = errors.New("the connection is lost")
+
+func errServer() error { return apierrors.NewInternalError(errors.New("it stumbled")) }
+
+func errForbidden(id manifest.ID) error {
+	return apierrors.NewForbidden(resourceOf(id), id.Name, errors.New("no right"))
 }
 
-func (s *apiServer) get(id manifest.ID) (map[string]any, *apiError) {
+// errRefused is a 422 of a validation; errGuard is one of the patch itself.
+func errRefused(id manifest.ID) error {
+	return apierrors.NewInvalid(schema.GroupKind{Group: id.Group, Kind: id.Kind}, id.Name, field.ErrorList{field.Forbidden(field.NewPath("spec"), "no")})
+}
+
+func errGuard() error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid}}
+}
+
+func resourceOf(id manifest.ID) schema.GroupResource {
+	return schema.GroupResource{Group: id.Group, Resource: id.Kind}
+}
+
+func (s *apiServer) get(id manifest.ID) (map[string]any, error) {
 	object := s.objects[id]
 	if object == nil {
-		return nil, &apiError{code: 404}
+		return nil, apierrors.NewNotFound(resourceOf(id), id.Name)
 	}
 	return s.answer(object), nil
 }
@@ -60,12 +86,12 @@ func (s *apiServer) answer(object map[string]any) map[string]any {
 	return object
 }
 
-func (s *apiServer) create(id manifest.ID, body map[string]any) (map[string]any, *apiError) {
+func (s *apiServer) create(id manifest.ID, body map[string]any) (map[string]any, error) {
 	if s.objects[id] != nil {
-		return nil, &apiError{code: 409}
+		return nil, apierrors.NewAlreadyExists(resourceOf(id), id.Name)
 	}
 	if s.taken[get(body, "spec", "vip")] {
-		return nil, &apiError{code: 422}
+		return nil, errRefused(id)
 	}
 	s.judge("create", id, nil, body)
 	return s.answer(s.born(id, body)), nil
@@ -91,12 +117,12 @@ func (s *apiServer) store(id manifest.ID, object map[string]any) {
 		if spec == nil {
 			spec = map[string]any{}
 		}
-		s.serve(spec)
+		s.Serve(spec)
 		if _, has := spec["vip"]; !has {
 			s.serial++
 			spec["vip"] = fmt.Sprintf("10.0.0.%d", s.serial)
 		}
-		object["spec"] = withoutEmptyLists(spec)
+		object["spec"] = observertest.WithoutEmptyLists(spec)
 	default:
 		if _, has := object["type"]; !has {
 			object["type"] = "Opaque"
@@ -114,17 +140,17 @@ func (s *apiServer) store(id manifest.ID, object map[string]any) {
 }
 
 // patch applies a JSON Patch; a dry one only says whether it would.
-func (s *apiServer) patch(id manifest.ID, ops any, dry bool) (map[string]any, *apiError) {
+func (s *apiServer) patch(id manifest.ID, ops any, dry bool) (map[string]any, error) {
 	before := s.objects[id]
 	if before == nil {
-		return nil, &apiError{code: 404}
+		return nil, apierrors.NewNotFound(resourceOf(id), id.Name)
 	}
 	after, ok := patched(before, ops)
 	switch {
 	case !ok:
-		return nil, &apiError{code: 422, guard: true}
+		return nil, errGuard()
 	case slices.ContainsFunc(pointersOf(ops), func(pointer string) bool { return s.refused[id.String()+pointer] }):
-		return nil, &apiError{code: 422}
+		return nil, errRefused(id)
 	case dry:
 		return nil, nil
 	}
@@ -172,14 +198,15 @@ func pointersOf(ops any) []string {
 	return pointers
 }
 
-// delete answers with what is left, nil if nothing is.
-func (s *apiServer) delete(id manifest.ID, uid string) (map[string]any, *apiError) {
+// delete answers with what is left, nil if nothing is. uid and version are
+// preconditions.
+func (s *apiServer) delete(id manifest.ID, uid, version string) (map[string]any, error) {
 	object := s.objects[id]
 	switch {
 	case object == nil:
 		return nil, nil
-	case uid != "" && uidOf(object) != uid:
-		return nil, &apiError{code: 409}
+	case uid != "" && uidOf(object) != uid, version != "" && get(object, "metadata", "resourceVersion") != version:
+		return nil, apierrors.NewConflict(resourceOf(id), id.Name, nil)
 	}
 	s.judge("delete", id, object, nil)
 	s.end(id)
@@ -240,6 +267,12 @@ func (s *apiServer) watched(id manifest.ID, label string) map[string]any {
 }
 
 func (s *apiServer) ids() []manifest.ID { return sortedIDs(maps.Keys(s.objects)) }
+
+func withoutManagers(object map[string]any) map[string]any {
+	object = observer.CopyMap(object)
+	delete(object["metadata"].(map[string]any), "managedFields")
+	return object
+}
 
 func uidOf(object map[string]any) string {
 	uid, _ := get(object, "metadata", "uid").(string)
