@@ -13,12 +13,14 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/controller/templates"
 	"holdfast.dev/holdfast/pkg/fetch"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/source"
 	"holdfast.dev/holdfast/pkg/template"
 	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
 // Options of the controller.
@@ -74,7 +76,7 @@ type Controller struct {
 	events  recorder
 
 	applications *cluster.Selected
-	templates    *templates
+	templates    *templates.Templates
 	calls        *calls
 	called       called
 	synced       chan struct{}
@@ -100,8 +102,7 @@ func New(client *cluster.Client, options Options) *Controller {
 	options = options.withDefaults()
 	c := &Controller{
 		options: options, client: client,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter(),
-			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "applications"}),
+		queue:     worker.NewQueue[types.NamespacedName]("applications"),
 		selection: options.Selection,
 		synced:    make(chan struct{}),
 		names:     map[types.UID]types.NamespacedName{},
@@ -117,7 +118,7 @@ func New(client *cluster.Client, options Options) *Controller {
 		Hooks: c.options.Hooks, Callback: c.callback, Rules: options.Rules, Now: options.Now,
 	}
 	c.target.watches.Narrow(len(options.Selection.Namespaces) > 0)
-	c.templates = newTemplates(c, options.Templates)
+	c.templates = templates.New(templateHome{c}, client, c.target.mapper, options.Now, options.Templates)
 	c.applications = cluster.NewSelected(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
 	options.Metrics.of(c)
 	return c
@@ -168,9 +169,10 @@ func (c *Controller) Run(ctx context.Context) error {
 		return err
 	}
 	klog.FromContext(ctx).Info("Holding Applications", "applications", c.applications.Len())
-	waitForTemplates := c.templates.run(ctx)
+	var others sync.WaitGroup
+	others.Go(func() { c.templates.Run(ctx) })
 	c.work(ctx)
-	waitForTemplates()
+	others.Wait()
 	if !errors.Is(context.Cause(ctx), ErrNotLeading) {
 		c.flush()
 	}
@@ -217,7 +219,7 @@ func (c *Controller) Select(selection cluster.Selection) {
 	c.mu.Unlock()
 	c.target.watches.Narrow(len(selection.Namespaces) > 0)
 	c.applications.Select(selection)
-	c.templates.selectAgain(selection)
+	c.templates.Select(selection)
 }
 
 func (c *Controller) selected() cluster.Selection {

@@ -12,6 +12,8 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/template"
+	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // home is the API server that has the Applications, as turns use it: it implements
@@ -123,6 +125,41 @@ func (c *Controller) flush() {
 		}
 	}
 }
+
+// templateHome is the controller as the templates use it.
+type templateHome struct{ *Controller }
+
+func (h templateHome) Application(key types.NamespacedName) (*v1alpha1.Application, error) {
+	return h.application(key)
+}
+
+// Live leaves out what nothing is held of, because its kind is not served or watchable.
+func (h templateHome) Live(ctx context.Context, app *v1alpha1.Application) (live template.Live, ready bool) {
+	live = template.Live{}
+	view := target{targetCluster: &h.target, app: app.UID, await: func(string) {}}
+	for _, gvk := range turn.KindsOf(app) {
+		mapping, err := view.Mapping(ctx, gvk)
+		if err != nil || !mapping.Watchable {
+			continue
+		}
+		marked, err := view.Marked(ctx, gvk.GroupKind(), mapping)
+		if err != nil {
+			return nil, false
+		}
+		maps.Copy(live, marked)
+	}
+	return live, true
+}
+
+func (h templateHome) Wrote(app *v1alpha1.Application) error {
+	if err := h.wroteApplication(app); err != nil {
+		return err
+	}
+	h.queue.Add(keyOf(app))
+	return nil
+}
+
+func (h templateHome) Selected() cluster.Selection { return h.selected() }
 
 func keyOf(app *v1alpha1.Application) types.NamespacedName {
 	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}

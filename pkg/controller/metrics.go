@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
 // Metrics are the holdfast_* metrics of one process. No label has a value that a
@@ -72,7 +72,7 @@ const (
 func (m *Metrics) reconciled(err error, took time.Duration) {
 	result := resultSuccess
 	switch {
-	case errors.Is(err, turn.ErrPanic):
+	case errors.Is(err, worker.ErrPanic):
 		result = resultPanic
 	case err != nil:
 		result = resultError

@@ -109,7 +109,7 @@ func (c *Controller) KindGone(resource schema.GroupVersionResource) {
 // uses it looks again: its watch may not notice for minutes.
 func (c *Controller) definitionChanged(group string) {
 	c.target.mapper.Forget(group)
-	c.templates.definitionChanged(group)
+	c.templates.DefinitionChanged(group)
 	users := c.target.watches.Users(group)
 	c.mu.Lock()
 	keys := c.waiting[group]

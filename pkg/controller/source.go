@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/source"
 	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
 // firstFetchRetry is how long to wait after a fetch has failed once; the wait
@@ -127,7 +128,7 @@ func (c *Controller) look(ctx context.Context, app *v1alpha1.Application, target
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			c.settle(t, before, &plan.Source{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: turn.Panicked(ctx, r).Error()}})
+			c.settle(t, before, &plan.Source{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: worker.Panicked(ctx, r).Error()}})
 		}
 	}()
 	select {

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
 const (
@@ -186,7 +187,7 @@ func (a *action) one(ctx context.Context, change plan.Change) {
 func (a *action) recovered(ctx context.Context, id manifest.ID) {
 	if r := recover(); r != nil {
 		a.record(plan.Change{ID: id}, plan.Outcome{Problem: &plan.Problem{
-			Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: %v", id, Panicked(ctx, r)),
+			Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: %v", id, worker.Panicked(ctx, r)),
 		}})
 	}
 }

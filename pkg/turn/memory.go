@@ -2,7 +2,6 @@ package turn
 
 import (
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
 // Memory is what is remembered of one Application between two turns. Only the turn
@@ -61,14 +61,9 @@ type found struct {
 // NewMemory is the memory of a process that has not handled the Application yet.
 func NewMemory(app *v1alpha1.Application, now time.Time) *Memory {
 	return &Memory{
-		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app), jitter: jittered,
+		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app), jitter: worker.Spread,
 		failures: map[manifest.ID]*failure{}, found: map[manifest.ID]found{}, unanswered: map[manifest.ID]bool{}, gone: map[types.UID]bool{},
 	}
-}
-
-// jittered is up to a tenth longer, so that not all come at the same moment.
-func jittered(wait time.Duration) time.Duration {
-	return wait + time.Duration(rand.Int64N(int64(wait)/10+1))
 }
 
 // begin prepares a turn. A new generation of the Application, or a request to reconcile

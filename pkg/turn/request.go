@@ -67,6 +67,12 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 		return outcome, false
 	case apierrors.IsAlreadyExists(err):
 		return a.reread(ctx, at, change)
+	case refused(err), apierrors.IsForbidden(err):
+		// An API server judges a body, and rights, before it looks whether the name is
+		// taken: a part of a manifest may be all that is wanted of an object that exists.
+		if fresh, read := a.reread(ctx, at, change); read && fresh.Object != nil {
+			return fresh, true
+		}
 	}
 	outcome.WithoutLearned = a.unanswered(at.ID, err) && outcome.WithoutLearned
 	outcome.Problem = a.target.Problem(err, at, "create")

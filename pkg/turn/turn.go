@@ -3,15 +3,11 @@ package turn
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/hooks"
@@ -240,20 +236,4 @@ func Sooner(a, b time.Duration) time.Duration {
 		return b
 	}
 	return a
-}
-
-// ErrPanic is what a panic becomes: one Application must not stop the others.
-var ErrPanic = errors.New("internal error")
-
-// Panicked logs where a panic came from and makes an error of it. What it was
-// called with may be a value of a Secret, so only an error of the runtime, which
-// has types and numbers, is told.
-func Panicked(ctx context.Context, r any) error {
-	what := fmt.Sprintf("%T", r)
-	var known runtime.Error
-	if err, ok := r.(error); ok && errors.As(err, &known) {
-		what = known.Error()
-	}
-	klog.FromContext(ctx).Error(nil, "Panic", "panic", what, "stack", string(debug.Stack()))
-	return fmt.Errorf("%w, see the controller's log: %s", ErrPanic, what)
 }

@@ -1,4 +1,4 @@
-package controller
+package templates
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
@@ -22,59 +23,51 @@ import (
 // reconcile has the Application of one custom resource be what it asks for, and
 // then its status be what is true. After a write of the Application the status
 // waits: the Application is handled at once, and then there is more to say.
-func (t *templates) reconcile(ctx context.Context, key templateKey) (time.Duration, error) {
-	store := key.kind.current()
+func (t *Templates) reconcile(ctx context.Context, k key) (time.Duration, error) {
+	store := k.kind.current()
 	if store == nil {
 		return 0, nil // the kind is gone
 	}
-	object := store.Get(key.NamespacedName)
+	object := store.Get(k.NamespacedName)
 	if object == nil {
 		return 0, nil
 	}
-	app, err := t.c.application(key.NamespacedName)
+	app, err := t.c.Application(k.NamespacedName)
 	if err != nil {
 		return 0, err
 	}
-	seen := template.Seen{Object: object.Content(), Now: metav1.NewTime(t.c.options.Now())}
+	seen := template.Seen{Object: object.Content(), Now: metav1.NewTime(t.now())}
 	waiting := t.gather(ctx, app, &seen)
 	if waiting {
 		return 0, nil // for the first list of a watch; the Application is handled then
 	}
-	wrote, err := t.hold(ctx, key.kind, app, &seen)
+	wrote, err := t.hold(ctx, k.kind, app, &seen)
 	if err != nil || wrote {
 		return turn.Again(err)
 	}
-	return turn.Again(t.report(ctx, key.kind, store, object, seen))
+	return turn.Again(t.report(ctx, k.kind, store, object, seen))
 }
 
 // gather collects what there is of a custom resource: its Application and the live
 // objects of that. What is not known because a watch fails is left open.
-func (t *templates) gather(ctx context.Context, app *v1alpha1.Application, seen *template.Seen) (waiting bool) {
+func (t *Templates) gather(ctx context.Context, app *v1alpha1.Application, seen *template.Seen) (waiting bool) {
 	seen.Live = template.Live{}
 	if app == nil || !template.Owns(seen.Object, app) {
 		return false
 	}
 	seen.Application = app
-	for _, gvk := range turn.KindsOf(app) {
-		mapping, err := t.c.target.mapper.Mapping(ctx, gvk)
-		if err != nil || !mapping.Watchable {
-			continue // nothing of it is held
-		}
-		watched, _ := t.c.target.watches.Store(app.UID, mapping.Resource)
-		if watched == nil || !watched.Ready() {
-			seen.Live = nil
-			return !apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionStalled)
-		}
-		for _, o := range watched.Of(app.UID) {
-			seen.Live[idOf(gvk.GroupKind(), o.Key)] = o.Content()
-		}
+	live, ready := t.c.Live(ctx, app)
+	if !ready {
+		seen.Live = nil
+		return !apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionStalled)
 	}
+	seen.Live = live
 	return false
 }
 
 // hold makes the Application what the custom resource asks for, or says why not.
 // It tells whether it wrote.
-func (t *templates) hold(ctx context.Context, kind *templateKind, app *v1alpha1.Application, seen *template.Seen) (wrote bool, err error) {
+func (t *Templates) hold(ctx context.Context, kind *kind, app *v1alpha1.Application, seen *template.Seen) (wrote bool, err error) {
 	desired := desiredOf(kind, app, seen)
 	if desired == nil {
 		return false, nil
@@ -86,17 +79,13 @@ func (t *templates) hold(ctx context.Context, kind *templateKind, app *v1alpha1.
 	if err != nil || written == nil {
 		return false, err
 	}
-	if err := t.c.wroteApplication(written); err != nil {
-		return false, err
-	}
-	t.c.queue.Add(keyOf(written))
-	return true, nil
+	return true, t.c.Wrote(written)
 }
 
 // found takes an Application that exists although the watch does not have it: it
 // lags behind, or does not select it. It is nil if it is not the resource's.
-func (t *templates) found(ctx context.Context, desired *v1alpha1.Application, seen *template.Seen) (*v1alpha1.Application, error) {
-	app, err := t.c.client.GetApplication(ctx, keyOf(desired))
+func (t *Templates) found(ctx context.Context, desired *v1alpha1.Application, seen *template.Seen) (*v1alpha1.Application, error) {
+	app, err := t.client.GetApplication(ctx, keyOf(desired))
 	if err != nil {
 		return nil, err
 	}
@@ -130,17 +119,17 @@ func desiredOf(kind template.Template, app *v1alpha1.Application, seen *template
 }
 
 // write creates or updates an Application; nil if it is as it should be.
-func (t *templates) write(ctx context.Context, app, desired *v1alpha1.Application) (*v1alpha1.Application, error) {
+func (t *Templates) write(ctx context.Context, app, desired *v1alpha1.Application) (*v1alpha1.Application, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if app == nil {
-		return t.c.client.CreateApplication(ctx, desired, template.FieldManager)
+		return t.client.CreateApplication(ctx, desired, template.FieldManager)
 	}
 	ops := template.Update(app, desired)
 	if ops == nil {
 		return nil, nil
 	}
-	return t.c.client.PatchApplication(ctx, keyOf(app), ops, template.FieldManager)
+	return t.client.PatchApplication(ctx, keyOf(app), ops, template.FieldManager)
 }
 
 // isFree tells whether the Application of that name is, or may become, that of the
@@ -178,7 +167,7 @@ func inTheWay(object map[string]any, app *v1alpha1.Application) *template.Fault 
 }
 
 // report writes the status of a custom resource, if it is news.
-func (t *templates) report(ctx context.Context, kind *templateKind, store *cluster.Selected, object *cluster.Object, seen template.Seen) error {
+func (t *Templates) report(ctx context.Context, kind *kind, store *cluster.Selected, object *cluster.Object, seen template.Seen) error {
 	status, err := kind.Status(seen)
 	if err != nil {
 		return fmt.Errorf("the status of %s %s: %w", kind.Kind().Kind, object.Key, err)
@@ -191,7 +180,7 @@ func (t *templates) report(ctx context.Context, kind *templateKind, store *clust
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	written, err := t.c.client.WriteStatusOf(ctx, kind.Kind().GroupVersionResource(), object, status, template.FieldManager)
+	written, err := t.client.WriteStatusOf(ctx, kind.Kind().GroupVersionResource(), object, status, template.FieldManager)
 	if err != nil {
 		return err
 	}
@@ -207,3 +196,10 @@ func decoded(value map[string]any) (map[string]any, error) {
 	}
 	return manifest.DecodeJSON(raw)
 }
+
+func keyOf(app *v1alpha1.Application) types.NamespacedName {
+	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
+}
+
+// requestTimeout bounds one request.
+const requestTimeout = 30 * time.Second
