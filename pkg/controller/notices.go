@@ -22,8 +22,8 @@ func (c *Controller) applicationChanged(before, after *cluster.Object) {
 		c.queue.Add(before.Key)
 		return
 	}
-	if before != nil && before.UID == after.UID && sameWish(before, after) {
-		return // a status
+	if before != nil && before.UID == after.UID && after.Newer(before) && sameWish(before, after) {
+		return // a status; an older one is from a backup, and may lack what was done since
 	}
 	c.mu.Lock()
 	c.names[after.UID] = after.Key
