@@ -113,6 +113,9 @@ func (s *source) dead() error {
 	return err
 }
 
+// pass lets time pass.
+func pass(d time.Duration) { <-time.After(d) }
+
 var errForbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("by the test"))
 
 // inTime runs a test whose time passes when everything waits.
@@ -134,7 +137,7 @@ func TestAWatchWithoutASignOfLife(t *testing.T) {
 	t.Run("that is quiet is asked for again in vain never", func(t *testing.T) {
 		inTime(t, time.Minute, func(t *testing.T, s *source) {
 			for range 60 {
-				time.Sleep(time.Minute + time.Second)
+				pass(time.Minute + time.Second)
 				assert.NoError(t, s.silent())
 			}
 			assert.Equal(t, 1, s.lists)
@@ -143,43 +146,43 @@ func TestAWatchWithoutASignOfLife(t *testing.T) {
 	})
 	t.Run("whose rights are gone is silent after a minute", func(t *testing.T) {
 		inTime(t, time.Minute, func(t *testing.T, s *source) {
-			time.Sleep(10 * time.Second)
+			pass(10 * time.Second)
 			s.fail(errForbidden)
-			time.Sleep(49 * time.Second)
+			pass(49 * time.Second)
 			assert.NoError(t, s.silent())
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 			assert.True(t, apierrors.IsForbidden(s.silent()))
 			assert.True(t, apierrors.IsForbidden(s.dead()))
 
 			s.fail(nil)
-			time.Sleep(2 * time.Minute)
+			pass(2 * time.Minute)
 			assert.NoError(t, s.silent())
 		})
 	})
 	t.Run("while the API server is away is told by the metric alone", func(t *testing.T) {
 		inTime(t, time.Minute, func(t *testing.T, s *source) {
-			time.Sleep(10 * time.Second)
+			pass(10 * time.Second)
 			s.fail(errors.New("connection refused"))
 			for range 60 {
-				time.Sleep(time.Minute)
+				pass(time.Minute)
 				assert.NoError(t, s.silent())
 			}
 			assert.Error(t, s.dead())
 
 			// When it is back, there is a minute to come back.
 			s.pulse.line.answered(time.Now())
-			time.Sleep(59 * time.Second)
+			pass(59 * time.Second)
 			assert.NoError(t, s.silent())
 		})
 	})
 	t.Run("is listed again when the API server is back", func(t *testing.T) {
 		inTime(t, time.Minute, func(t *testing.T, s *source) {
-			time.Sleep(10 * time.Second)
+			pass(10 * time.Second)
 			s.fail(errors.New("connection reset"))
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 			before := s.lists
 			s.fail(nil)
-			time.Sleep(2 * time.Minute)
+			pass(2 * time.Minute)
 			assert.Greater(t, s.lists, before)
 			assert.NoError(t, s.dead())
 		})
@@ -187,7 +190,7 @@ func TestAWatchWithoutASignOfLife(t *testing.T) {
 	t.Run("of an API server without bookmarks is listed less and less often", func(t *testing.T) {
 		inTime(t, 0, func(t *testing.T, s *source) {
 			for range 60 {
-				time.Sleep(time.Minute)
+				pass(time.Minute)
 				assert.NoError(t, s.dead())
 			}
 			assert.Equal(t, 9, s.lists)
@@ -195,13 +198,13 @@ func TestAWatchWithoutASignOfLife(t *testing.T) {
 	})
 	t.Run("that is not answered is dead", func(t *testing.T) {
 		inTime(t, 0, func(t *testing.T, s *source) {
-			time.Sleep(time.Second)
+			pass(time.Second)
 			s.mu.Lock()
 			s.hung = true
 			s.mu.Unlock()
-			time.Sleep(80 * time.Second)
+			pass(80 * time.Second)
 			assert.NoError(t, s.silent())
-			time.Sleep(20 * time.Second)
+			pass(20 * time.Second)
 			assert.ErrorIs(t, s.silent(), errSilent)
 		})
 	})

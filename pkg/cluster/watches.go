@@ -276,9 +276,10 @@ func (w *Watches) report(resource watched, k *kindWatch, err error, news bool) {
 		return // the reflector lists again
 	}
 	w.mu.Lock()
-	// Once there is a list, an error says nothing before it has lasted for a while.
-	turned := (err == nil) != (k.err == nil)
-	news = news || (turned && (!k.store.Ready() || apierrors.IsNotFound(err) || apierrors.IsNotFound(k.err)))
+	gone := apierrors.IsNotFound(err)
+	// Once there is a list, any other error says nothing before it has lasted for a while.
+	failing := (err == nil) != (k.err == nil) && !k.store.Ready()
+	news = news || failing || gone != apierrors.IsNotFound(k.err)
 	k.err = err
 	var users []types.UID
 	for application := range k.users {
@@ -288,7 +289,7 @@ func (w *Watches) report(resource watched, k *kindWatch, err error, news bool) {
 	if !news {
 		return
 	}
-	if apierrors.IsNotFound(err) {
+	if gone {
 		w.handler.KindGone(resource.GroupVersionResource)
 	}
 	w.handler.WatchChanged(users)

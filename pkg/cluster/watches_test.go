@@ -51,8 +51,8 @@ func (h *held) changes() int {
 	return h.told
 }
 
-// startHolding starts watches as a user, with little patience.
-func startHolding(t *testing.T, c *testcluster.Cluster, user string) *held {
+// startHolding starts watches as a user, which may fail for so long.
+func startHolding(t *testing.T, c *testcluster.Cluster, user string, failing time.Duration) *held {
 	t.Helper()
 	h := &held{t: t, cluster: c}
 	h.cutAt, h.cut = context.WithCancel(t.Context())
@@ -65,7 +65,8 @@ func startHolding(t *testing.T, c *testcluster.Cluster, user string) *held {
 	client, err := NewClient(config)
 	require.NoError(t, err)
 	h.Watches = NewWatches(client.Own, h)
-	h.patience = patience{failing: time.Second, quiet: 75 * time.Second, answer: 15 * time.Second, longest: time.Hour, look: 20 * time.Millisecond}
+	h.patience = usualPatience
+	h.patience.failing, h.patience.look = failing, 20*time.Millisecond
 	ctx, stop := context.WithCancel(t.Context())
 	h.Run(ctx)
 	t.Cleanup(func() { stop(); h.Wait() })
@@ -148,7 +149,7 @@ func TestAWatchThatIsForbiddenWhileItRuns(t *testing.T) {
 		require.NoError(t, err)
 	}
 	grant()
-	h := startHolding(t, c, "watcher")
+	h := startHolding(t, c, "watcher", time.Second)
 	h.eventually("the first list", h.view().Ready)
 	require.NoError(t, h.silent())
 
@@ -182,7 +183,7 @@ func TestAnAPIServerThatIsRestoredFromABackup(t *testing.T) {
 	c, err := testcluster.Start(t.Context(), testcluster.Options{})
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
-	h := startHolding(t, c, "")
+	h := startHolding(t, c, "", time.Minute)
 	data, backup := filepath.Join(c.Dir(), "etcd"), filepath.Join(t.TempDir(), "backup")
 	h.apply(configOf("changed", "old"))
 	h.apply(configOf("deleted", "old"))
@@ -219,6 +220,7 @@ func TestAnAPIServerThatIsRestoredFromABackup(t *testing.T) {
 	h.apply(configOf("changed", "newest"))
 	h.eventually("an event", func() bool { return h.shows("changed") == "newest" })
 	assert.NoError(t, h.silent())
+	assert.Equal(t, 1, h.changes(), "of the first list, and of no outage")
 }
 
 func TestMain(m *testing.M) { testcluster.Main(m, testcluster.Options{}) }
