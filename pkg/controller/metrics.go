@@ -137,12 +137,13 @@ var (
 	stalledDesc      = prometheus.NewDesc("holdfast_stalled_applications", "Applications that only a user can help.", nil, nil)
 	contestedDesc    = prometheus.NewDesc("holdfast_contested_fields", "Held fields that somebody keeps changing.", nil, nil)
 	objectsDesc      = prometheus.NewDesc("holdfast_held_objects", "Objects of Applications that are watched.", nil, nil)
+	deadDesc         = prometheus.NewDesc("holdfast_dead_watches", "Watches that have had no list, event or bookmark for more than a minute.", nil, nil)
 	watchesDesc      = prometheus.NewDesc("holdfast_watches", "Watches of kinds that Applications have objects of.", nil, nil)
 )
 
 // Describe tells of all metrics.
 func (s state) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{applicationsDesc, stalledDesc, contestedDesc, objectsDesc, watchesDesc} {
+	for _, desc := range []*prometheus.Desc{applicationsDesc, stalledDesc, contestedDesc, objectsDesc, watchesDesc, deadDesc} {
 		to <- desc
 	}
 }
@@ -173,4 +174,6 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	gauge(contestedDesc, contested)
 	gauge(objectsDesc, s.target.watches.Objects())
 	gauge(watchesDesc, s.target.watches.Len())
+	now := s.options.Now()
+	gauge(deadDesc, s.target.watches.Dead(now)+s.applications.Dead(now))
 }

@@ -22,12 +22,13 @@ func (c *Controller) applicationChanged(before, after *cluster.Object) {
 		c.queue.Add(before.Key)
 		return
 	}
-	if before != nil && before.UID == after.UID && sameWish(before, after) {
-		return // a status
+	if before != nil && before.UID == after.UID && after.Newer(before) && sameWish(before, after) {
+		return // a status; an older one is from a backup, and may lack what was done since
 	}
 	c.mu.Lock()
 	c.names[after.UID] = after.Key
 	c.changed[after.UID] = struct{}{}
+	c.stopWaiting(after.Key) // for what the new one does not have; the rest is awaited again
 	c.mu.Unlock()
 	c.queue.Add(after.Key)
 }
@@ -55,8 +56,17 @@ func (c *Controller) forget(uid types.UID) {
 	delete(c.names, uid)
 	delete(c.memories, uid)
 	delete(c.changed, uid)
-	for _, keys := range c.waiting {
-		delete(keys, key)
+	c.stopWaiting(key)
+}
+
+// stopWaiting ends the waits of an Application for kinds. Of groups for which nobody
+// waits any more nothing is remembered. The lock is held.
+func (c *Controller) stopWaiting(key types.NamespacedName) {
+	for group, keys := range c.waiting {
+		if delete(keys, key); len(keys) == 0 {
+			delete(c.waiting, group)
+			c.target.mapper.ForgetUnserved(group)
+		}
 	}
 }
 
@@ -130,8 +140,12 @@ func (c *Controller) definitionChanged(group string) {
 	}
 }
 
-// awaitKind has an Application handled again when a kind of the group changes.
+// awaitKind has an Application handled again when a kind of the group changes. It does
+// not wait for what can be no group.
 func (c *Controller) awaitKind(group string, key types.NamespacedName) {
+	if !cluster.IsGroup(group) {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting[group] == nil {

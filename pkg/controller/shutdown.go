@@ -10,9 +10,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -88,7 +91,7 @@ func serviceOf(live map[manifest.ID]map[string]any, app *v1alpha1.Application, h
 
 // calls has what came of the calls of workloads that are being shut down.
 type calls struct {
-	client *http.Client
+	dial dialer
 	// running are the calls that have no answer yet.
 	running sync.WaitGroup
 
@@ -96,20 +99,58 @@ type calls struct {
 	last map[types.UID]error
 }
 
-// newCalls calls in the cluster's network, or as dial does. It follows no
-// redirect and uses no proxy: a Service of the Application is called, and nothing
-// else.
-func newCalls(dial func(ctx context.Context, network, address string) (net.Conn, error)) *calls {
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// newCalls calls in the cluster's network, or as dial does.
+func newCalls(dial dialer) *calls { return &calls{dial: dial, last: map[types.UID]error{}} }
+
+// client calls a Service, and nothing else: it follows no redirect, uses no proxy, and
+// connects to no address that is not the Service's.
+func (s *calls) client(service map[string]any) *http.Client {
+	dial := s.dial
 	if dial == nil {
-		dial = (&net.Dialer{Timeout: callTimeout}).DialContext
+		dial = (&net.Dialer{Timeout: callTimeout, Control: func(_, address string, _ syscall.RawConn) error {
+			return leadsTo(service, address)
+		}}).DialContext
 	}
-	return &calls{last: map[types.UID]error{}, client: &http.Client{
+	return &http.Client{
 		Timeout: callTimeout,
 		Transport: &http.Transport{
 			DialContext: dial, DisableKeepAlives: true, TLSHandshakeTimeout: callTimeout, MaxResponseHeaderBytes: mostAnswer,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	}
+}
+
+// leadsTo refuses an address that the name of a Service has led to, if it is not that
+// Service's: it may be another one by now, or an ExternalName. It is called after
+// resolution. The addresses of a headless Service are those of its Pods, which are
+// never on the controller's own host or link.
+func leadsTo(service map[string]any, address string) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return errors.New("its address cannot be read")
+	}
+	ip := at.Addr().Unmap().WithZone("")
+	spec, _ := service["spec"].(map[string]any)
+	own, _ := spec["clusterIPs"].([]any)
+	if len(own) == 0 {
+		own = []any{spec["clusterIP"]}
+	}
+	switch {
+	case own[0] == "None":
+		if !ip.IsGlobalUnicast() {
+			return errors.New("the name of the Service leads to an address that no Pod has")
+		}
+	case !slices.ContainsFunc(own, func(text any) bool { return sameAddress(text, ip) }):
+		return errors.New("the name of the Service leads to an address that is not the Service's")
+	}
+	return nil
+}
+
+func sameAddress(text any, ip netip.Addr) bool {
+	parsed, err := netip.ParseAddr(fmt.Sprint(text))
+	return err == nil && parsed == ip
 }
 
 // said is why the last call failed: as far as this process knows, or else as the
@@ -180,7 +221,7 @@ func (s *calls) send(ctx context.Context, app *v1alpha1.Application, hook v1alph
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := s.client.Do(request)
+	response, err := s.client(service).Do(request)
 	if err != nil {
 		return whyNoAnswer(err)
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +29,7 @@ type target struct {
 	*targetCluster
 	*cluster.Writer
 	app   types.UID
+	now   func() time.Time
 	await func(group string)
 }
 
@@ -41,7 +43,7 @@ func (c *Controller) targetOf(app *v1alpha1.Application) (turn.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return target{&c.target, writer, app.UID, func(group string) { c.awaitKind(group, keyOf(app)) }}, nil
+	return target{&c.target, writer, app.UID, c.options.Now, func(group string) { c.awaitKind(group, keyOf(app)) }}, nil
 }
 
 func (target) Kinds() plan.Kinds { return plan.Offline() }
@@ -76,6 +78,15 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.M
 		marked[idOf(gk, o.Key)] = o.Content()
 	}
 	return marked, nil
+}
+
+func (t target) Silent(mapping cluster.Mapping) error {
+	store, _ := t.watches.Store(t.app, mapping.Resource)
+	if store == nil {
+		return nil
+	}
+	_, err := store.Silent(t.now())
+	return err
 }
 
 func idOf(gk schema.GroupKind, key types.NamespacedName) manifest.ID {

@@ -31,6 +31,9 @@ type Input struct {
 	// Blocked has the resources that cannot be acted on now, and why: the kind
 	// is unknown, cannot be watched, may not be read.
 	Blocked map[manifest.ID]*Problem
+	// Unheard is why nothing was heard of some objects for too long: they may not be as
+	// Live has them.
+	Unheard []*Problem
 	Kinds   Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into.
 	Source *Source

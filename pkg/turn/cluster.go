@@ -29,6 +29,9 @@ type View interface {
 	// Marked are the objects of a kind that carry the Application's label. ErrNotSeen
 	// says that their first list is not complete.
 	Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error)
+	// Silent is why the objects of a kind may not be any more as Marked has them: nothing
+	// was heard of them for too long. nil if that is not so.
+	Silent(mapping cluster.Mapping) error
 	// Get reads one object, managedFields included.
 	Get(ctx context.Context, at cluster.Location) (map[string]any, error)
 	// Problem is what the error of a request means for a resource.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -118,7 +117,7 @@ func lookUpOne(ctx context.Context, v View, gvk schema.GroupVersionKind) *knownK
 	}
 	switch {
 	case err != nil:
-		kind.problem = &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error(), RetryAfter: 2 * time.Second}
+		kind.problem = &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error(), RetryAfter: cluster.RetryAfter(err)}
 	case !kind.Watchable:
 		kind.problem = &plan.Problem{
 			Reason: v1alpha1.ReasonKindUnsupported, Stalled: true,
@@ -130,15 +129,13 @@ func lookUpOne(ctx context.Context, v View, gvk schema.GroupVersionKind) *knownK
 
 func unknownKind(gvk schema.GroupVersionKind, err error) *plan.Problem {
 	problem := &plan.Problem{
-		Reason:  v1alpha1.ReasonKindUnknown,
-		Message: fmt.Sprintf("%s in %s is not served by the API server; its resources wait for it", gvk.Kind, gvk.GroupVersion()),
-		// The definition's watch is faster; this is for the case that the
-		// controller may not watch definitions.
-		RetryAfter: 30 * time.Second,
+		Reason:     v1alpha1.ReasonKindUnknown,
+		Message:    fmt.Sprintf("%s in %s is not served by the API server; its resources wait for it", gvk.Kind, gvk.GroupVersion()),
+		RetryAfter: cluster.RetryAfter(err),
 	}
-	var nearest interface{ Suggestion() string }
-	if errors.As(err, &nearest) {
-		problem.Message += nearest.Suggestion()
+	var unknown *cluster.KindUnknownError
+	if errors.As(err, &unknown) {
+		problem.Message += unknown.Suggestion
 	}
 	return problem
 }

@@ -127,6 +127,8 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapp
 	return marked, nil
 }
 
+func (target) Silent(kubernetes.Mapping) error { return nil }
+
 func (t target) Get(_ context.Context, at kubernetes.Location) (map[string]any, error) {
 	defer t.guard()
 	if t.dead {

@@ -24,16 +24,20 @@ type retry struct {
 	attempts         int // 0: without limit
 }
 
+// shortestWait is the shortest that spec.retry can ask for: what can never succeed is
+// tried so often for ever. The schema says so, too, to whoever writes a new one.
+const shortestWait = time.Second
+
 func retryOf(policy *v1alpha1.RetryPolicy) retry {
 	r := retry{multiplier: 2}
 	if policy == nil {
 		return r
 	}
 	if policy.InitialInterval != nil {
-		r.initial = policy.InitialInterval.Duration
+		r.initial = max(policy.InitialInterval.Duration, shortestWait)
 	}
 	if policy.MaxInterval != nil {
-		r.longest = policy.MaxInterval.Duration
+		r.longest = max(policy.MaxInterval.Duration, shortestWait)
 	}
 	if policy.Multiplier != nil {
 		r.multiplier = float64(*policy.Multiplier)
@@ -54,6 +58,9 @@ func (r retry) wait(problem *plan.Problem, attempts int) time.Duration {
 	}
 	if r.initial > 0 {
 		first = r.initial
+	}
+	if r.multiplier == 1 {
+		first = max(first, shortestWait)
 	}
 	switch {
 	case r.longest > 0:

@@ -40,7 +40,9 @@ func TestWaits(t *testing.T) {
 		{"an initial interval is that of all problems", &v1alpha1.RetryPolicy{InitialInterval: duration(s)}, rejected, []time.Duration{s, 2 * s, 4 * s}},
 		{"a multiplier", &v1alpha1.RetryPolicy{Multiplier: &three}, passing, []time.Duration{250 * ms, 750 * ms, 2250 * ms}},
 		{"a multiplier of one waits the same each time", &v1alpha1.RetryPolicy{Multiplier: &one, InitialInterval: duration(s)}, passing, []time.Duration{s, s, s}},
-		{"a longest interval", &v1alpha1.RetryPolicy{MaxInterval: duration(600 * ms)}, passing, []time.Duration{250 * ms, 500 * ms, 600 * ms, 600 * ms}},
+		{"a longest interval", &v1alpha1.RetryPolicy{MaxInterval: duration(1600 * ms)}, passing, []time.Duration{250 * ms, 500 * ms, s, 1600 * ms, 1600 * ms}},
+		{"intervals of nothing are a second", &v1alpha1.RetryPolicy{InitialInterval: duration(1), MaxInterval: duration(1), Multiplier: &one}, passing, []time.Duration{s, s, s}},
+		{"a wait that never grows is a second", &v1alpha1.RetryPolicy{Multiplier: &one}, passing, []time.Duration{s, s, s}},
 		{"a longest interval cuts the first one, too", &v1alpha1.RetryPolicy{MaxInterval: duration(s)}, rejected, []time.Duration{s, s}},
 		{"an initial interval beyond the usual longest one counts", &v1alpha1.RetryPolicy{InitialInterval: duration(time.Hour)}, passing, []time.Duration{time.Hour, time.Hour}},
 		{"an API server that asks for more gets more", nil, &plan.Problem{Reason: v1alpha1.ReasonRetrying, RetryAfter: s}, []time.Duration{s, s, s, 2 * s}},
@@ -63,7 +65,7 @@ func TestNoWaitIsNegativeOrLongerThanTheLongest(t *testing.T) {
 		})
 		attempts := rapid.IntRange(1, 1_000_000).Draw(t, "attempts")
 		wait, next := r.wait(passing, attempts), r.wait(passing, attempts+1)
-		if wait <= 0 || wait > longest || next < wait {
+		if wait <= 0 || wait > max(longest, shortestWait) || next < wait {
 			t.Fatalf("after attempt %d: %v, then %v; the longest is %v", attempts, wait, next, longest)
 		}
 	})

@@ -165,6 +165,10 @@ func (s *Snapshot) addMarked(ctx context.Context) error {
 			waiting = err
 		case err != nil:
 			kind.problem = watchProblem(kind.GroupKind(), kind.Resource, err)
+		default:
+			if err := s.view.Silent(kind.Mapping); err != nil {
+				s.Input.Unheard = append(s.Input.Unheard, watchProblem(kind.GroupKind(), kind.Resource, err))
+			}
 		}
 		for id, object := range marked {
 			if version := s.desired[id]; s.Input.Live[id] == nil || version == kind.gvk {

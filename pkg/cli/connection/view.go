@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cluster"
@@ -37,47 +36,15 @@ func (c *Cluster) View(app *v1alpha1.Application) files.View { return &view{Clus
 func (v *view) Kinds() plan.Kinds { return plan.Offline() }
 
 func (v *view) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error) {
-	mapping, err := v.Cluster.Kinds.Mapping(ctx, gvk)
-	if errors.Is(err, cluster.ErrKindUnknown) {
-		return mapping, unknownKind{err, v.nearest(gvk)}
-	}
-	return mapping, err
+	return v.Cluster.Kinds.Mapping(ctx, gvk)
 }
 
 func (v *view) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Mapping, error) {
 	return v.Cluster.Kinds.AnyVersion(ctx, gk)
 }
 
-// unknownKind is a kind that is not served, and which one may be meant.
-type unknownKind struct {
-	error
-	suggestion string
-}
-
-func (e unknownKind) Unwrap() error      { return e.error }
-func (e unknownKind) Suggestion() string { return e.suggestion }
-
-// nearest suggests the kind that one which is not served may be.
-func (c *Cluster) nearest(gvk schema.GroupVersionKind) string {
-	var kinds []string
-	if list, err := c.Discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String()); err == nil {
-		for i := range list.APIResources {
-			kinds = append(kinds, list.APIResources[i].Kind)
-		}
-		return suggest.DidYouMean(gvk.Kind, kinds)
-	}
-	groups, err := c.Discovery.ServerGroups()
-	if err != nil {
-		return ""
-	}
-	var versions []string
-	for i := range groups.Groups {
-		for _, version := range groups.Groups[i].Versions {
-			versions = append(versions, version.GroupVersion)
-		}
-	}
-	return suggest.DidYouMean(gvk.GroupVersion().String(), versions)
-}
+// Silent is never: nothing is watched.
+func (*view) Silent(cluster.Mapping) error { return nil }
 
 // Need notes where the Application may have objects; nothing is watched.
 func (v *view) Need(_ map[schema.GroupVersionResource]bool, namespaces []string) {

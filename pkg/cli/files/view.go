@@ -52,6 +52,9 @@ func (v fileView) Marked(_ context.Context, gk schema.GroupKind, _ cluster.Mappi
 	return marked, nil
 }
 
+// Silent is never: nothing is watched.
+func (fileView) Silent(cluster.Mapping) error { return nil }
+
 func (v fileView) Get(_ context.Context, at cluster.Location) (map[string]any, error) {
 	if object := v.live[at.ID]; object != nil {
 		return object, nil
