@@ -20,15 +20,6 @@ import (
 // turn.Home.
 type home struct{ *Controller }
 
-// application reads an Application from the watch; nil if it is gone.
-func (c *Controller) application(key types.NamespacedName) (*v1alpha1.Application, error) {
-	object := c.applications.Get(key)
-	if object == nil {
-		return nil, nil
-	}
-	return cluster.DecodeApplication(object.JSON)
-}
-
 func (h home) Latest(app *v1alpha1.Application) *v1alpha1.Application {
 	latest, err := h.application(keyOf(app))
 	if err != nil || latest == nil || latest.UID != app.UID {
@@ -160,7 +151,3 @@ func (h templateHome) Wrote(app *v1alpha1.Application) error {
 }
 
 func (h templateHome) Selected() cluster.Selection { return h.selected() }
-
-func keyOf(app *v1alpha1.Application) types.NamespacedName {
-	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
-}

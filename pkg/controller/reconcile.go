@@ -11,19 +11,6 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// memory is what is remembered of one Application between two reconciles, beside what
-// its turns do. It may be lost.
-type memory struct {
-	turns *turn.Memory
-	// interval is how often to look again though nothing happens; 0: as often
-	// as at all Applications.
-	interval time.Duration
-	// translated is what was made of its template or archive.
-	translated *translated
-	// seen is what the metrics tell of the Application.
-	seen seen
-}
-
 // reconcile takes one turn of an Application. It returns when to do so again, 0 for
 // when something changes.
 func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (time.Duration, error) {

@@ -26,22 +26,6 @@ const firstFetchRetry = 5 * time.Second
 // renewals bounds how many sources are looked at together.
 var renewals = make(chan struct{}, 16)
 
-// translated is what was made of the template or archive of an Application.
-type translated struct {
-	app     *v1alpha1.Application // that it was made for
-	request string
-	// material is what was translated last, well or not; nil if nothing was had.
-	material *source.Material
-	// made is nil while the source is looked at for the first time.
-	made     *plan.Source
-	failures int
-	// next is when to look at the source again; zero: never.
-	next time.Time
-	// coming brings what follows. The source is looked at beside the workers: a
-	// server that is slow must keep no Application from being held.
-	coming chan *translated
-}
-
 // source finds what the template or archive of an Application was translated into; there
 // is none for its own manifests, and while nothing is known yet that may be acted on.
 func (c *Controller) source(ctx context.Context, app *v1alpha1.Application, target turn.Target) turn.Source {

@@ -14,14 +14,6 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// targetCluster is a cluster whose objects are held. There is one, the same that has the
-// Applications; that several would be is decided in Controller.targetOf alone.
-type targetCluster struct {
-	client  *cluster.Client
-	mapper  *cluster.Mapper
-	watches *cluster.Watches
-}
-
 // target is the cluster as the turns of one Application use it: stores of watches to
 // read from, and a writer with the rights of the Application's ServiceAccount. It
 // implements turn.Target.

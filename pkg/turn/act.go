@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,35 +14,6 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/worker"
 )
-
-const (
-	// inFlight is how many requests are sent at a time for one Application.
-	inFlight = 16
-	// attempts is how often a change is decided again at once, because somebody
-	// was faster.
-	attempts = 4
-	// requestTimeout bounds one request.
-	requestTimeout = 30 * time.Second
-	// recheckConflict is how long an object that is in the way is not read again.
-	recheckConflict = 5 * time.Minute
-)
-
-// action executes the changes of one plan.
-type action struct {
-	turns  *Turns
-	target Target
-	s      *Snapshot
-	plan   *plan.Plan
-	now    time.Time
-	// toldTokens is true when the status was written before the work was done, untold
-	// is why that was not possible.
-	toldTokens bool
-	untold     error
-	mu         sync.Mutex // guards what follows, and the memory
-	result     map[manifest.ID]plan.Outcome
-	// refused has the leaves that the API server has refused.
-	refused map[manifest.ID][]plan.Refused
-}
 
 // act executes a plan, stage by stage, several requests at a time inside a
 // stage, begun in manifest order. Deletes come last, and only if all else

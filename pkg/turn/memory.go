@@ -44,6 +44,13 @@ type Memory struct {
 	postponed *postponed
 }
 
+// postponed is a report that is not written yet.
+type postponed struct {
+	status v1alpha1.ApplicationStatus
+	event  *plan.Event
+	since  time.Time
+}
+
 // failure is a resource that could not be brought to its desired state.
 type failure struct {
 	problem  *plan.Problem
@@ -197,4 +204,13 @@ func (m *Memory) nextProbe(now time.Time) time.Duration {
 
 func sortedIDs[V any](ids map[manifest.ID]V) []manifest.ID {
 	return slices.SortedFunc(maps.Keys(ids), func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// postpone adds a result to the report that is not written yet.
+func (m *Memory) postpone(result plan.Result, now time.Time) {
+	if m.postponed == nil {
+		m.postponed = &postponed{since: now}
+	}
+	m.postponed.status = result.Status
+	m.postponed.event = m.postponed.event.And(result.Event)
 }

@@ -49,16 +49,19 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 	return after, nil
 }
 
+// hookFailed reports that a hook keeps an Application from being handled, and has
+// it tried again.
+func (t *Turns) hookFailed(ctx context.Context, app *v1alpha1.Application, m *Memory, cause error) (time.Duration, error) {
+	p := plan.Refuse(plan.Input{Application: app, Memory: &m.plan}, plan.HookProblem(cause))
+	if _, err := t.report(ctx, app, m, p, nil); err != nil {
+		return 0, err
+	}
+	return 0, cause
+}
+
 // reportDelay is how long the report of a correction waits: several of one
 // Application become one report.
 const reportDelay = 500 * time.Millisecond
-
-// postponed is a report that is not written yet.
-type postponed struct {
-	status v1alpha1.ApplicationStatus
-	event  *plan.Event
-	since  time.Time
-}
 
 // reportIn is how long a postponed report still waits. While other Applications have
 // news there is one such report at a time: corrections come before reports. done is to
@@ -71,15 +74,6 @@ func (t *Turns) reportIn(report *postponed, now time.Time) (wait time.Duration, 
 		return reportDelay / 4, nil
 	}
 	return 0, done
-}
-
-// postpone adds a result to the report that is not written yet.
-func (m *Memory) postpone(result plan.Result, now time.Time) {
-	if m.postponed == nil {
-		m.postponed = &postponed{since: now}
-	}
-	m.postponed.status = result.Status
-	m.postponed.event = m.postponed.event.And(result.Event)
 }
 
 // routine tells whether a status says nothing new but when something was last

@@ -85,3 +85,11 @@ func givenUp(last *plan.Problem, attempts int) *plan.Problem {
 	problem.Message = fmt.Sprintf("%s (given up after %d of %d attempts, until something changes)", last.Message, attempts, attempts)
 	return &problem
 }
+
+// Sooner is the smaller of two waits, where 0 is no wait at all.
+func Sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
