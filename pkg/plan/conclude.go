@@ -74,7 +74,7 @@ func (c *conclusion) status() {
 		c.plan.in.Memory.forgive(c.drifted)
 	}
 	c.plan.in.Memory.accepts(c.drifted)
-	c.result.RetryAfter = c.plan.in.Memory.settle(c.drifted, c.now.Time, c.plan.in.Rules)
+	c.result.RetryAfter = c.plan.in.Memory.settle(c.drifted, c.plan.in.Now, c.now.Time, c.plan.in.Rules)
 	for _, res := range c.plan.resources {
 		c.contested(res)
 	}
