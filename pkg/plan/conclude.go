@@ -112,7 +112,7 @@ func (c *conclusion) own(res *resource) *resource {
 func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	f := c.find(res, before)
 	if f.wrote {
-		c.corrected(res)
+		c.corrected(res, before)
 	}
 	c.record(res, f)
 	c.inventory(res, before, f)
@@ -122,6 +122,9 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	c.accepted(res, f.compared)
 	for _, d := range f.compared.Differences {
 		c.drifted[Leaf{res.object.ID, d.Path}] = true
+	}
+	if f.live == nil && !res.done {
+		c.drifted[res.leaf()] = true
 	}
 	c.held += max(f.compared.Held-c.plan.marks(), 0)
 }

@@ -120,6 +120,10 @@ func (c *conclusion) heldVerdict() verdict {
 	if contested := c.result.Status.Contested; len(contested) > 0 {
 		messages := make([]string, len(contested))
 		for i, f := range contested {
+			if f.Path == "" {
+				messages[i] = fmt.Sprintf("%s %s is deleted again and again", f.Resource.Kind, f.Resource.Name)
+				continue
+			}
 			by := ""
 			if f.Manager != "" {
 				by = " by " + f.Manager

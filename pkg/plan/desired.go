@@ -28,6 +28,9 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 	res.problem = cmp.Or(res.problem, p.waitsForSource(id))
 	switch {
 	case res.problem != nil:
+	case live == nil && p.isDone(res):
+		res.done = true
+	case live == nil && p.isContested(res):
 	case live == nil:
 		p.create(res)
 	case text(live, "metadata", "deletionTimestamp") != "":

@@ -97,6 +97,10 @@ func shorten(s string, limit int) string {
 // warnContested tells, once, that a leaf backs off from now on.
 func (c *conclusion) warnContested(leaf Leaf) {
 	f := c.plan.in.Memory.Fights[leaf]
+	if leaf.Path == "" {
+		c.warnings = append(c.warnings, leaf.ID.String()+" is contested: it is deleted again and again")
+		return
+	}
 	desired, observed := maskedPair(leaf.ID, leaf.Path, f.Desired, f.Observed)
 	text := fmt.Sprintf("%s of %s is contested: desired %s, observed %s", leaf.Path, leaf.ID, inline(desired), inline(observed))
 	if f.Manager != "" {

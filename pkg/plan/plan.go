@@ -31,7 +31,10 @@ type Input struct {
 	// Blocked has the resources that cannot be acted on now, and why: the kind
 	// is unknown, cannot be watched, may not be read.
 	Blocked map[manifest.ID]*Problem
-	Kinds   Kinds
+	// Ended has objects that are gone, in their last state, as far as a watch has shown
+	// it. Only Jobs are of interest.
+	Ended map[manifest.ID]map[string]any
+	Kinds Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into.
 	Source *Source
 	// Hooks are called beside the engine's own steps; nil for none.
@@ -135,6 +138,7 @@ func (c Change) Writes() bool { return c.Action != Unchanged }
 // more once it is part of a plan: see fresh and own.
 type resource struct {
 	object   manifest.Object // the manifest, mangled
+	written  map[string]any  // the manifest before hooks; nil if a hook has added the object
 	rendered *observer.Entry // as its spec has it
 	entry    *observer.Entry // with what is known of lists that the API server lengthens
 	kind     *kinds.Node
@@ -147,13 +151,14 @@ type resource struct {
 	// seen is what the hooks made of the live object.
 	seen     *hooks.Seen
 	adopting bool
+	done     bool // a Job that has finished, is gone and is not to run again
 	warnings []string
 	change   Change
 }
 
 // fresh is the resource before anything was decided.
 func (res *resource) fresh() *resource {
-	return &resource{object: res.object, rendered: res.rendered, kind: res.kind, previous: res.previous, accepted: res.accepted}
+	return &resource{object: res.object, written: res.written, rendered: res.rendered, kind: res.kind, previous: res.previous, accepted: res.accepted}
 }
 
 // leaving is a resource on record that is no longer desired.

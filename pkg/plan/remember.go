@@ -94,7 +94,10 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, f
 		status.LastCorrection = &c.now
 	}
 	health, unhealthy := healthOf(f.live)
-	status.Health = health
+	if res.done {
+		health, unhealthy = healthOfDone(before, c.plan.in.Ended[res.object.ID])
+	}
+	status.Health, status.Job = health, res.run(before, f)
 	if unhealthy != nil {
 		status.Reason, status.Message = unhealthy.Reason, unhealthy.Message
 		c.unhealthy = append(c.unhealthy, placedProblem{res.object.ID, unhealthy})

@@ -179,11 +179,15 @@ func losesMark(path string, form delta.Form) bool {
 // takes tells whether a correction takes an object from another Application.
 func takes(d delta.Difference) bool { return holdsMark(d.Path) && d.Observed.Set }
 
-// corrected remembers the corrections that were made, for fights.
-func (c *conclusion) corrected(res *resource) {
+// corrected remembers the corrections that were made, for fights. To create an object
+// again that was there is one, too.
+func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus) {
 	done := doneChange{action: Update, id: res.object.ID}
 	if res.change.Action == Create {
 		done.action = Create
+		if before != nil && before.UID != "" && c.plan.in.Memory.corrected(res.leaf(), delta.Difference{}, "", c.now.Time, c.plan.in.Rules) {
+			c.warnContested(res.leaf())
+		}
 	}
 	for _, d := range res.change.Fields {
 		if d.HeldBack {

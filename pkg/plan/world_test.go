@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 	"time"
 
@@ -28,8 +29,10 @@ type world struct {
 	respond func(object map[string]any)
 	// refuse is the outcome of changes that are not executed.
 	refuse map[plan.Action]plan.Outcome
-	uids   int
-	kinds  plan.Kinds
+	// ended has objects that are gone, as the watch has shown them last.
+	ended map[manifest.ID]map[string]any
+	uids  int
+	kinds plan.Kinds
 }
 
 // newWorld has an Application with that spec, as YAML.
@@ -55,7 +58,7 @@ func (w *world) edit(spec string) {
 
 func (w *world) decide() *plan.Plan {
 	return plan.Decide(plan.Input{
-		Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now,
+		Application: w.app, Live: w.live, Ended: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now,
 	})
 }
 
@@ -151,7 +154,7 @@ func (w *world) execute(c plan.Change) plan.Outcome {
 		object := observer.CopyMap(c.Manifest)
 		metadata := object["metadata"].(map[string]any)
 		metadata["namespace"] = c.ID.Namespace
-		metadata["uid"] = "u-" + string(rune('0'+w.uids))
+		metadata["uid"] = "u-" + strconv.Itoa(w.uids)
 		metadata["resourceVersion"] = "1"
 		w.live[c.ID] = object
 	case plan.Update:

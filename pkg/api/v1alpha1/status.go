@@ -125,6 +125,20 @@ type ResourceStatus struct {
 	// LastCorrection is when drift was last corrected on it.
 	// +optional
 	LastCorrection *metav1.Time `json:"lastCorrection,omitempty"`
+	// Job is what is known of a Job's run.
+	// +optional
+	Job *JobRun `json:"job,omitempty"`
+}
+
+// JobRun is a run of a Job.
+type JobRun struct {
+	// Manifest is the digest of the manifest that it is of.
+	Manifest string `json:"manifest"`
+	// Finished is true once a Job with ttlSecondsAfterFinished has succeeded or
+	// failed: it is not created again when it is gone, until its manifest changes or
+	// the annotation holdfast.dev/reconcile asks for it.
+	// +optional
+	Finished bool `json:"finished,omitempty"`
 }
 
 // SchemaOrigin says where an entry of the mangled observer schema is from.
@@ -164,7 +178,8 @@ type AcceptedField struct {
 // ContestedField is a leaf that somebody keeps changing back.
 type ContestedField struct {
 	Resource ResourceReference `json:"resource"`
-	Path     string            `json:"path"`
+	// Path of the field; empty for the object itself, which is deleted again and again.
+	Path string `json:"path"`
 	// Desired and Observed are the two values; not set for values of Secrets.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
