@@ -94,7 +94,7 @@ func (d *draft) normalize(manifest map[string]any) {
 	d.refuseLeaves(manifest)
 	d.dropServerFields()
 	d.checkTexts("labels", v1alpha1.LabelApplicationUID)
-	d.checkTexts("annotations", v1alpha1.AnnotationTrackingID)
+	d.checkTexts("annotations", v1alpha1.AnnotationTrackingID, v1alpha1.AnnotationAdopted)
 	d.checkDeletionPolicy()
 	if IsSecret(d.kind) {
 		d.foldStringData()

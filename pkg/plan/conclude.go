@@ -126,7 +126,11 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	if f.live == nil && !res.done {
 		c.drifted[res.leaf()] = true
 	}
-	c.held += max(f.compared.Held-c.plan.marks(), 0)
+	marks := c.plan.marks()
+	if res.adopted && marks > 0 {
+		marks++
+	}
+	c.held += max(f.compared.Held-marks, 0)
 }
 
 // seen adds what the hooks made of a live object.

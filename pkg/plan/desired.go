@@ -24,12 +24,15 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 	case !ours:
 		res.problem = adoptable(p.in.Application, id, live)
 		res.adopting = res.problem == nil
+		res.adopted = res.adopting && (!isReturning(p.in.Application, id, live) || isMarkedAdopted(live))
+	default:
+		res.adopted = wasAdopted(p.in.Application, status, live)
 	}
 	res.problem = cmp.Or(res.problem, p.waitsForSource(id))
 	switch {
 	case res.problem != nil:
 	case live == nil && p.isDone(res):
-		res.done = true
+		res.done, res.change.Done = true, true
 	case live == nil && p.isContested(res):
 	case live == nil:
 		p.create(res)
@@ -43,7 +46,10 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 		if res.seen, res.problem = p.see(&p.hooks.ResourceObserved, res, live); res.problem != nil {
 			break
 		}
-		if !res.adopting && p.unrecorded(status) {
+		switch {
+		case res.adopting:
+			res.entry.FindSurplus(res.kind, res.desired, live) // to adopt is to cut nothing
+		case p.unrecorded(status):
 			res.takeSurplus(live)
 		}
 		p.correct(res)
@@ -131,7 +137,7 @@ func (p *Plan) namesFighter(res *resource) bool {
 
 // compare compares the desired state, our marks included, with an object.
 func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
-	entry, desired := withMarks(p.in.Application, res.entry, res.desired)
+	entry, desired := res.marked(p.in.Application)
 	in := delta.Input{
 		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
 		Accepted: res.accepted,

@@ -128,14 +128,23 @@ func sortedIDs(live map[manifest.ID]map[string]any) []manifest.ID {
 }
 
 // orphaned tells whether an object that is no longer desired stays: its manifest
-// said so, or else, when the Application is deleted, spec.deletionPolicy does.
+// said so, or whoever deleted the Application did; or else spec.deletionPolicy does; or else
+// it was there before us, and spec.adoptedDeletionPolicy does not say otherwise.
 func (p *Plan) orphaned(l *leaving) bool {
+	if p.retiring && isCascadeOrphan(p.in.Application) {
+		return true
+	}
 	policy := text(l.live, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
 	if l.previous != nil {
 		policy = text(l.previous.desired, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
 	}
-	if policy == "" && p.retiring {
-		policy = string(p.in.Application.Spec.DeletionPolicy)
+	spec := p.in.Application.Spec
+	switch {
+	case policy != "":
+	case p.retiring && spec.DeletionPolicy == v1alpha1.DeletionOrphan:
+		return true
+	case wasAdopted(p.in.Application, &l.status, l.live):
+		return spec.AdoptedDeletionPolicy != v1alpha1.DeletionDelete
 	}
 	return policy == string(v1alpha1.DeletionOrphan)
 }
@@ -146,9 +155,7 @@ func (l *leaving) orphan() {
 		return
 	}
 	var fields []delta.Difference
-	for _, mark := range []struct{ field, key string }{
-		{"labels", v1alpha1.LabelApplicationUID}, {"annotations", v1alpha1.AnnotationTrackingID},
-	} {
+	for _, mark := range markPlaces {
 		path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)
 		value, has, _ := unstructured.NestedString(l.live, "metadata", mark.field, mark.key)
 		if has {

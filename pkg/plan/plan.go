@@ -74,6 +74,8 @@ type Change struct {
 	Fields []delta.Difference
 	// Guards are the tests that stand before the operations of Patch.
 	Guards, Patch []delta.Op
+	// Done is true for a Job that has finished and is gone: it is not created again.
+	Done bool
 	// ReadFirst asks to read the whole object, managedFields included, and to
 	// decide again with it (see Plan.Found) before anything is sent: who wrote what
 	// matters here. It may turn an unchanged resource into an update.
@@ -151,6 +153,7 @@ type resource struct {
 	// seen is what the hooks made of the live object.
 	seen     *hooks.Seen
 	adopting bool
+	adopted  bool // it was there before the Application took it over, or is taken over now
 	done     bool // a Job that has finished, is gone and is not to run again
 	warnings []string
 	change   Change

@@ -85,10 +85,13 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, f
 		status.Schema = v1alpha1.SchemaDefault
 	}
 	if before != nil {
-		status.UID, status.LastCorrection = before.UID, before.LastCorrection
+		status.UID, status.Origin, status.LastCorrection = before.UID, before.Origin, before.LastCorrection
 	}
 	if f.live != nil {
-		status.UID = types.UID(text(f.live, "metadata", "uid"))
+		status.UID, status.Origin = types.UID(text(f.live, "metadata", "uid")), v1alpha1.OriginCreated
+		if res.adopted {
+			status.Origin = v1alpha1.OriginAdopted
+		}
 	}
 	if f.wrote && f.action == Update && !res.adopting {
 		status.LastCorrection = &c.now

@@ -109,6 +109,10 @@ type ResourceStatus struct {
 	// UID of the object that was created or adopted.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
+	// Origin says where the object is from: an adopted one is left when it is no longer
+	// desired, unless spec.adoptedDeletionPolicy says otherwise.
+	// +optional
+	Origin ObjectOrigin `json:"origin,omitempty"`
 	// Schema says whose observer schema holds it.
 	// +optional
 	Schema SchemaOrigin `json:"schema,omitempty"`
@@ -140,6 +144,18 @@ type JobRun struct {
 	// +optional
 	Finished bool `json:"finished,omitempty"`
 }
+
+// ObjectOrigin says where an object is from.
+//
+// +kubebuilder:validation:Enum=Created;Adopted
+type ObjectOrigin string
+
+const (
+	// OriginCreated marks an object that the Application has created.
+	OriginCreated ObjectOrigin = "Created"
+	// OriginAdopted marks an object that was there before the Application took it over.
+	OriginAdopted ObjectOrigin = "Adopted"
+)
 
 // SchemaOrigin says where an entry of the mangled observer schema is from.
 //
