@@ -13,7 +13,7 @@ import (
 // need: a request is about to write fields that are not on record. Should we die
 // before the status says so, the next spec may not have them any more, and nobody
 // would know that they are ours to remove. It is about what is on record; see
-// Creating for what is not.
+// Creating for what is not, but for names of which there are too many.
 func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 	ahead := map[manifest.ID]*record{}
 	for _, res := range p.resources {
@@ -21,11 +21,18 @@ func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 			ahead[res.object.ID] = r
 		}
 	}
-	if len(ahead) == 0 {
+	unnamed := p.unnamed()
+	if len(ahead) == 0 && len(unnamed) == 0 {
 		return nil
 	}
 	app := p.in.Application
 	status := app.Status.DeepCopy()
+	for _, res := range unnamed {
+		status.Resources = append(status.Resources, v1alpha1.ResourceStatus{
+			ResourceReference: reference(res.object.ID, res.object.APIVersion), Health: healthNotFound,
+			Reason: v1alpha1.ReasonRetrying, Message: res.object.ID.String() + " is about to be created",
+		})
+	}
 	more := spareIn(app, status)
 	for i, item := range status.LastAppliedManifest {
 		content, err := decode(item)

@@ -90,7 +90,7 @@ func (c *cluster) reconcile() (again bool) {
 	if p.HasWork() {
 		c.point("before it says what it will create")
 		c.finalizer = true
-		if creating, changed := p.Creating(); changed {
+		if creating, changed := p.Creating(true); changed {
 			c.forgetsCreated()
 			c.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: creating}
 		}

@@ -41,6 +41,9 @@ func (p *Plan) conclude(c *conclusion) Result {
 		c.source()
 		c.reconciled()
 	}
+	if p.retiring && len(c.problems) == 0 {
+		c.warnings = append(c.warnings, own.Warnings...) // no status will have them
+	}
 	c.completed()
 	c.conditions()
 	c.event()

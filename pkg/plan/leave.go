@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -28,10 +29,21 @@ func (p *Plan) leave(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 		if desired[id] || seen[id] || p.in.Application.UID == "" || !Marked(p.in.Application, id, live) {
 			continue
 		}
+		if !p.isNamed(id) {
+			p.warn(fmt.Sprintf("%s carries the marks of this Application, and nothing on record says that it is its own: "+
+				"it is left alone. Delete it, or take the label %s off", id, v1alpha1.LabelApplicationUID))
+			continue
+		}
 		p.leaveOne(id, v1alpha1.ResourceStatus{
 			ResourceReference: reference(id, text(live, "apiVersion")),
 		}, records[id])
 	}
+}
+
+// warn adds a warning while the plan is made.
+func (p *Plan) warn(text string) {
+	p.given = append(slices.Clone(p.given), text)
+	p.Warnings = append(p.Warnings, text)
 }
 
 func (p *Plan) leaveOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record) {

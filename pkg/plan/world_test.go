@@ -65,7 +65,7 @@ func (w *world) decide() *plan.Plan {
 // protect writes down what must be known before anything is executed.
 func (w *world) protect(p *plan.Plan) {
 	w.t.Helper()
-	if value, changed := p.Creating(); changed {
+	if value, changed := p.Creating(true); changed {
 		w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: value}
 	}
 	if status := p.Ahead(); status != nil {
