@@ -58,8 +58,9 @@ func Normalize(manifests []map[string]any, opts Options) (objects []Object, warn
 	for position, manifest := range manifests {
 		d := &draft{Options: opts, position: position}
 		d.normalize(manifest)
-		d.refuseTwin(firsts)
-		objects = append(objects, d.object())
+		if !d.isTwin(firsts) {
+			objects = append(objects, d.object())
+		}
 		warnings = append(warnings, d.warnings...)
 		faults = append(faults, d.sortedFaults()...)
 	}

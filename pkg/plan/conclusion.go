@@ -71,6 +71,7 @@ type conclusion struct {
 	// in the order of the resources.
 	problems  []placedProblem
 	unhealthy []placedProblem
+	waits     []string // what is not done because the Application is suspended
 	warnings  []string
 	// newlyContested is true if one of the warnings is about that.
 	newlyContested bool

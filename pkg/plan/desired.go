@@ -17,14 +17,15 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 	status := p.statuses[id]
 	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion, resource: res}
 	ours := live != nil && mine(p.in.Application, id, status, live)
-	res.desire(ours)
+	res.returns = live != nil && !ours && isReturning(p.in.Application, id, live)
+	res.desire(ours || res.returns)
 	switch {
 	case live == nil:
 		res.problem = p.in.Blocked[id]
 	case !ours:
 		res.problem = adoptable(p.in.Application, id, live)
 		res.adopting = res.problem == nil
-		res.adopted = res.adopting && (!isReturning(p.in.Application, id, live) || isMarkedAdopted(live))
+		res.adopted = res.adopting && (!res.returns || isMarkedAdopted(live))
 	default:
 		res.adopted = wasAdopted(p.in.Application, status, live)
 	}
@@ -47,7 +48,7 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 			break
 		}
 		switch {
-		case res.adopting:
+		case res.adopting && !res.returns:
 			res.entry.FindSurplus(res.kind, res.desired, live) // to adopt is to cut nothing
 		case p.unrecorded(status):
 			res.takeSurplus(live)
@@ -171,7 +172,7 @@ func (p *Plan) wasApplied(res *resource) bool {
 		return true
 	}
 	r := res.previous
-	return !res.adopting && (r.created || r.status != nil && r.status.UID != "")
+	return (!res.adopting || res.returns) && (r.created || r.status != nil && r.status.UID != "")
 }
 
 // leftOver is why a comparison leaves something uncorrected, or nil.

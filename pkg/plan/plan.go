@@ -153,6 +153,7 @@ type resource struct {
 	// seen is what the hooks made of the live object.
 	seen     *hooks.Seen
 	adopting bool
+	returns  bool // it was ours before, and is taken back
 	adopted  bool // it was there before the Application took it over, or is taken over now
 	done     bool // a Job that has finished, is gone and is not to run again
 	warnings []string
