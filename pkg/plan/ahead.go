@@ -42,6 +42,11 @@ func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 		id, ok := Identify(content, app.Namespace, p.in.Kinds)
 		if r := ahead[id]; ok && r != nil && i < len(status.MangledObserverSchema) {
 			more.put(i, r)
+			for k := range status.Resources {
+				if IDOf(status.Resources[k].ResourceReference) == id {
+					status.Resources[k].Schema = v1alpha1.SchemaDefault
+				}
+			}
 		}
 	}
 	return status
@@ -51,8 +56,11 @@ func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 // they are all on record, or none is ever removed.
 func (res *resource) ahead() *record {
 	r := res.previous
-	if !res.change.Writes() || res.adopting || !res.entry.Default || r == nil || r.entry == nil || !r.entry.Default {
+	if !res.change.Writes() || res.adopting || !res.entry.Default || r == nil || r.entry == nil {
 		return nil
+	}
+	if !r.entry.Default { // the user's entry is given up: what is held from now on is ours to remove
+		return &record{id: r.id, desired: res.stored(), entry: res.entry, status: r.status}
 	}
 	desired, more := united(res.kind, r.desired, res.stored())
 	if !more {
