@@ -1,6 +1,8 @@
 package plan_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
@@ -59,7 +61,7 @@ func TestWhatIsNotOursIsNotWrittenDown(t *testing.T) {
 	// Given an annotation that an earlier object of that name has left,
 	w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: valueOf(newWorld(t, twoConfigs))}
 	w.die(true)
-	assert.JSONEq(t, `{"objects": ["/ConfigMap/default/one", "/Secret/default/two"], "states": null}`, unpacked(t, w.app.Annotations[v1alpha1.AnnotationCreating]))
+	assert.JSONEq(t, `{"objects": ["/ConfigMap/default/one", "/Secret/default/two"], "states": null}`, observertest.Unpacked(t, w.app.Annotations[v1alpha1.AnnotationCreating]))
 
 	w.edit(`{adoption: Always, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1"}}]}`)
 	w.round()
