@@ -24,7 +24,7 @@ func (e *evaluator) eval(p place, s scope) value {
 	if !p.exists() {
 		return value{unset: true}
 	}
-	c, isCall, literal := e.callIn(p, s)
+	c, isCall, literal := e.callIn(p)
 	switch {
 	case isCall:
 		return e.apply(c, s)
@@ -91,7 +91,7 @@ func (e *evaluator) scalarValue(p place, s scope) value {
 func (e *evaluator) listValue(p place, s scope) value {
 	made := value{size: 16}
 	list := make([]any, 0, len(p.node.Content))
-	s.inner, s.want = true, entryOf(s.want)
+	s.want = entryOf(s.want)
 	for _, element := range p.elements() {
 		v := e.eval(element, s)
 		list = append(list, v.any)
@@ -106,7 +106,6 @@ func (e *evaluator) mapValue(p place, s scope, literal string) value {
 	entries := p.entries()
 	fields := make(map[string]any, len(entries))
 	want := s.want
-	s.inner = true
 	for _, entry := range entries {
 		s.want = e.fieldOf(want, entry.name())
 		v := e.eval(entry, s)

@@ -1,8 +1,11 @@
 package tosca
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/suggest"
 )
 
 // function evaluates a call. args is the value of its key.
@@ -32,9 +35,6 @@ type scope struct {
 	self *template
 	// want is the schema of the value; nil if there is none.
 	want *schema
-	// inner is set below the top of a property: there a map with one key may be
-	// the map that it looks like.
-	inner bool
 	// manifest is set in what becomes a manifest as it is.
 	manifest bool
 	// output is set in outputs.
@@ -47,24 +47,28 @@ type call struct {
 	args place
 }
 
-// callIn tells whether a value is a call. literal is the key that it has if it
-// is none but looks like one: $$name means $name.
-func (e *evaluator) callIn(p place, s scope) (c call, ok bool, literal string) {
+// callIn reports whether a value is a call. literal is the key that it has if it
+// is none but looks like one: $$name means $name. A map that the author has tagged
+// with !!map is data.
+func (e *evaluator) callIn(p place) (c call, ok bool, literal string) {
 	entry, single := p.only()
-	if !single {
+	if !single || p.isTagged() {
 		return call{}, false, ""
 	}
 	name := entry.name()
 	if p.file.version.dollar() {
-		if functions[name] != nil && !s.inner {
-			e.warn(entry, "is no call: in TOSCA 2.0 functions begin with $, as in $%s", name)
+		if functions[name] != nil && hasShape(name, entry) {
+			e.warn(entry, "is no call: in TOSCA 2.0 functions begin with $, as in $%s; !!map before the map says that it is data", name)
 		}
 		return dollarCall(entry, name)
 	}
-	if functions[name] == nil || s.inner && !e.hasShape(name, entry) {
-		return call{}, false, ""
+	if functions[name] != nil {
+		return call{name, entry}, true, ""
 	}
-	return call{name, entry}, true, ""
+	if near := nearestFunction(name); near != "" && hasShape(near, entry) {
+		e.warn(entry, "is left as it is, because no function has that name: did you mean %s? If it is data, write !!map before the map", near)
+	}
+	return call{}, false, ""
 }
 
 // dollarCall is a call as TOSCA 2.0 writes it.
@@ -80,37 +84,49 @@ func dollarCall(entry place, name string) (c call, ok bool, literal string) {
 	}
 }
 
-// hasShape tells whether what looks like a call within a map or list is one, and
-// not a map that has the name of a function as its key: {token: abc} may be the
-// data of a Secret.
-func (e *evaluator) hasShape(name string, args place) bool {
-	switch name {
-	case "get_input":
-		if args.isScalar() && e.inputs[args.text()] == nil {
-			e.warn(args, "is left as it is, because no input has that name%s", e.didYouMean(args.text(), e.inputNames))
-			return false
+// nearestFunction is the function that a name was probably meant to be: one or, in
+// a long name, two letters are different.
+func nearestFunction(name string) string {
+	for _, function := range keysOf(functions) {
+		most := 1 + len(function)/8
+		if abs(len(function)-len(name)) <= most && suggest.Distance(strings.ToLower(name), function) <= most {
+			return function
 		}
-		return args.isScalar() || args.isList()
-	case "get_nodes_of_type":
-		return false
-	default:
-		return args.isList()
 	}
+	return ""
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// hasShape reports whether arguments have the form that a function wants.
+func hasShape(name string, args place) bool {
+	return args.isList() || (args.isScalar() && (name == "get_input" || name == "get_nodes_of_type"))
 }
 
 // apply calls a function.
 func (e *evaluator) apply(c call, s scope) value {
 	f := functions[c.name]
-	if f == nil {
-		if slices.Contains(unsupported, c.name) {
-			e.faults.add(c.args, NotSupported, "the function %s is not supported", c.name)
-			return unknown
-		}
+	switch {
+	case f == nil && slices.Contains(unsupported, c.name):
+		e.faults.add(c.args, NotSupported, "the function %s is not supported", c.name)
+		return unknown
+	case f == nil:
 		e.faults.add(c.args, UnknownFunction, "there is no function %s%s (if it is a key, write $$%s)", shown("$"+c.name), e.didYouMean("$"+c.name, dollarNames()), c.name)
 		return unknown
+	case c.args.isScalar() && !hasShape(c.name, c.args):
+		e.faults.add(c.args, InvalidFunction, "the function %s needs a list of arguments, not %s%s", c.name, c.args.describe(), dataHint(c))
+		return unknown
 	}
-	s.want, s.inner, s.manifest = nil, false, false
+	s.want, s.manifest = nil, false
 	return f(e, c.args, s)
+}
+
+// dataHint says how a map that looks like a call is written.
+func dataHint(c call) string {
+	if c.args.file.version.dollar() {
+		return fmt.Sprintf(" (if it is a key, write $$%s)", c.name)
+	}
+	return " (if it is data and no call, write !!map before the map)"
 }
 
 func dollarNames() []string {

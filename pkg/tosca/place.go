@@ -57,6 +57,9 @@ func (p place) isNull() bool {
 	return p.isScalar() && p.node.Style&^yaml.TaggedStyle == 0 && p.node.ShortTag() == tagNull
 }
 
+// isTagged reports whether the author has written a tag before the value.
+func (p place) isTagged() bool { return p.node.Style&yaml.TaggedStyle != 0 }
+
 // isText tells whether the value is text for sure: it is in quotes, or cannot be
 // read as anything else.
 func (p place) isText() bool {

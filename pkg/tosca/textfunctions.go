@@ -140,7 +140,7 @@ func (e *evaluator) textOf(p place, s scope) (textPart, bool) {
 		e.step(e.ctx)
 		return textPart{text: p.text()}, true
 	}
-	_, isCall, _ := e.callIn(p, s)
+	_, isCall, _ := e.callIn(p)
 	v := e.eval(p, s)
 	if v.unset && !v.unknown {
 		e.faults.add(p, MissingInput, "has no value to put into a text")

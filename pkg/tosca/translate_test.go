@@ -159,14 +159,42 @@ func TestSensitiveInputsAreNeverTold(t *testing.T) {
 	}
 }
 
+// A map with one key that is the name of a function is a call, wherever it is.
+func TestCallsInMaps(t *testing.T) {
+	for _, row := range []struct{ name, content, want string }{
+		{"an input that is not there", "{get_input: knwon}", `: unknown input "knwon": did you mean known?`},
+		{"text where a list is wanted", "{concat: text}", ".concat: the function concat needs a list of arguments, not text (if it is data and no call, write !!map before the map)"},
+		{"a key of a Secret", "{token: abc}", ".token: the function token needs a list of arguments, not text (if it is data and no call, write !!map before the map)"},
+		{"a property without a node", "{get_property: b}", ".get_property: the function get_property needs a list of arguments, not text (if it is data and no call, write !!map before the map)"},
+		{"what needs a running deployment", "{get_operation_output: [a, b, c, d]}", ".get_operation_output: needs a running deployment; not available when manifests are rendered"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := translate(t, withSpec("{known: {type: string, default: x}}", "{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: "+row.content+"}}"), tosca.Options{})
+			assert.ErrorContains(t, err, "node_templates.a.properties.spec.stringData.a"+row.want)
+		})
+	}
+}
+
 func TestAMapThatLooksLikeACallStaysAMap(t *testing.T) {
-	result, err := translate(t, withSpec("{known: {type: string, default: x}}",
-		"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: {token: abc}, b: {concat: text}, c: {get_input: knwon}, d: {get_input: known}}}"), tosca.Options{})
-	require.NoError(t, err)
+	data := func(template string) (any, []string) {
+		result, err := translate(t, template, tosca.Options{})
+		require.NoError(t, err)
+		return result.Objects[0]["stringData"], texts(result.Warnings)
+	}
+	content, warnings := data(withSpec("{known: {type: string, default: x}}",
+		"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: !!map {token: abc}, b: !!map {get_atribute: [x]}, c: {get_inputs: known}, d: {get_input: known}, e: {tokens: abc}, f: {on: [x]}}}"))
 	assert.Equal(t, map[string]any{
-		"a": map[string]any{"token": "abc"}, "b": map[string]any{"concat": "text"}, "c": map[string]any{"get_input": "knwon"}, "d": "x",
-	}, result.Objects[0]["stringData"])
-	assert.Equal(t, []string{"t.yaml:6:120: node_templates.a.properties.spec.stringData.c.get_input: is left as it is, because no input has that name: did you mean known?"}, texts(result.Warnings))
+		"a": map[string]any{"token": "abc"}, "b": map[string]any{"get_atribute": []any{"x"}}, "c": map[string]any{"get_inputs": "known"}, "d": "x",
+		"e": map[string]any{"tokens": "abc"}, "f": map[string]any{"on": []any{"x"}},
+	}, content)
+	assert.Equal(t, []string{"t.yaml:6:137: node_templates.a.properties.spec.stringData.c.get_inputs: is left as it is, because no function has that name: did you mean get_input? If it is data, write !!map before the map"}, warnings)
+
+	content, warnings = data("tosca_definitions_version: tosca_2_0\nservice_template: {node_templates: {a: {type: holdfast.nodes.KubernetesObject, properties: {spec: " +
+		"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: {token: abc}, b: {$$token: abc}, c: {concat: [x]}, d: !!map {concat: [x]}}}}}}}\n")
+	assert.Equal(t, map[string]any{
+		"a": map[string]any{"token": "abc"}, "b": map[string]any{"$token": "abc"}, "c": map[string]any{"concat": []any{"x"}}, "d": map[string]any{"concat": []any{"x"}},
+	}, content)
+	assert.Equal(t, []string{"t.yaml:2:204: node_templates.a.properties.spec.stringData.c.concat: is no call: in TOSCA 2.0 functions begin with $, as in $concat; !!map before the map says that it is data"}, warnings)
 }
 
 func TestValidateNeedsNoValues(t *testing.T) {
