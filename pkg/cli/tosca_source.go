@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -105,7 +106,7 @@ func (o opened) close() {
 
 // prepare reads the template and the inputs.
 func (o toscaOptions) prepare(ctx context.Context, file string) (tosca.Source, opened, map[string]tosca.Input, error) {
-	inputs, inputsErr := o.inputs()
+	inputs, inputsErr := o.inputs(ctx)
 	source, err := o.source(ctx, file)
 	if err = errors.Join(err, inputsErr); err != nil {
 		return source, opened{}, nil, err
@@ -134,27 +135,16 @@ func (o toscaOptions) source(ctx context.Context, file string) (tosca.Source, er
 		}
 		return tosca.Source{Name: file, Data: page.Data, URL: file}, nil
 	}
-	data, err := readUpTo(most, func() (*os.File, error) { return os.Open(file) })
+	data, err := files.ReadUpTo(ctx, most, files.Opening(file))
 	if err != nil {
 		return tosca.Source{}, files.Unreadable(file, err)
 	}
 	return tosca.Source{Name: file, Data: data}, nil
 }
 
-// readUpTo reads a file, and one byte more than the limit of one that is larger:
-// whoever reads it on refuses it.
-func readUpTo(most int64, open func() (*os.File, error)) ([]byte, error) {
-	file, err := open()
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, most+1))
-}
-
 // inputs are those of the file and of the flags.
-func (o toscaOptions) inputs() (map[string]tosca.Input, error) {
-	values, err := o.given.Values()
+func (o toscaOptions) inputs(ctx context.Context) (map[string]tosca.Input, error) {
+	values, err := o.given.Values(ctx)
 	inputs := make(map[string]tosca.Input, len(values)+len(o.texts))
 	for name, value := range values {
 		inputs[name] = tosca.Input{Value: value}
@@ -185,10 +175,37 @@ func (b beside) Resolve(ctx context.Context, location string) ([]byte, error) {
 	case !filepath.IsLocal(filepath.FromSlash(location)):
 		return nil, errors.New("is outside the directory of the template")
 	}
-	data, err := readUpTo(most, func() (*os.File, error) { return b.root.Open(filepath.FromSlash(location)) })
+	name := filepath.FromSlash(location)
+	if err := b.check(name); err != nil {
+		return nil, err
+	}
+	data, err := files.ReadUpTo(ctx, most, func() (*os.File, error) { return b.root.Open(name) })
+	return data, unnamed(err)
+}
+
+// check refuses what is no regular file: a pipe or a device may never end.
+func (b beside) check(name string) error {
+	info, err := b.root.Stat(name)
+	switch {
+	case err == nil && info.Mode().IsRegular():
+		return nil
+	case err == nil && info.IsDir():
+		return syscall.EISDIR
+	}
+	if _, elsewhere := os.Stat(filepath.Join(b.root.Name(), name)); err != nil && elsewhere == nil {
+		return errors.New("is a link that leads out of the directory of the template")
+	}
+	if err != nil {
+		return unnamed(err)
+	}
+	return errors.New("is not a regular file")
+}
+
+// unnamed is an error without the name of the file, which the message has.
+func unnamed(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) && !errors.Is(err, fs.ErrNotExist) {
-		err = path.Err // without the name, which the message has
+		return path.Err
 	}
-	return data, err
+	return err
 }
