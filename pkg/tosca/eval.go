@@ -85,6 +85,9 @@ func (e *evaluator) scalarValue(p place, s scope) value {
 		e.faults.add(p, InvalidYAML, "%s", err)
 		return unknown
 	}
+	if text, isText := content.(string); isText && p.file.version.major == 1 {
+		content = unquoted(text, base)
+	}
 	return value{any: content, size: sizeOf(content), unset: content == nil}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // primitive is a type of the grammar itself.
@@ -131,3 +133,16 @@ func inUnits(content any, name string) (float64, bool) {
 }
 
 func indexed(i int) string { return "[" + strconv.Itoa(i) + "]" }
+
+// unquoted reads a text where a number or a boolean is wanted: the parsers of
+// TOSCA 1.x take "6" for 6.
+func unquoted(text, base string) any {
+	plain := yaml.Node{Kind: yaml.ScalarNode, Value: text}
+	content, err := scalar(&plain, asTosca)
+	switch {
+	case err != nil:
+	case base == "integer" && isOf[int64](content), base == "boolean" && isOf[bool](content), base == "float" && isNumber(content):
+		return content
+	}
+	return text
+}

@@ -142,6 +142,29 @@ func TestATextIsReadAsItsInputWants(t *testing.T) {
 	assert.EqualError(t, err, "t.yaml:3:12: inputs.i: the given value is not valid YAML")
 }
 
+// What the parsers of TOSCA 1.x take for a number or boolean, we do.
+func TestQuotedDefaults(t *testing.T) {
+	const inputs = `{i: {type: integer, default: "6"}, b: {type: boolean, default: "true"}, f: {type: float, default: "1.5"}, s: {type: string, default: "6"}, l: {type: list, entry_schema: integer, default: ["7"]}}`
+	spec := "{apiVersion: v1, kind: X, metadata: {name: a}, value: [{get_input: i}, {get_input: b}, {get_input: f}, {get_input: s}, {get_input: l}]}"
+	result, err := translate(t, withSpec(inputs, spec), tosca.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, []any{int64(6), true, 1.5, "6", []any{int64(7)}}, result.Objects[0]["value"])
+
+	for _, row := range []struct{ kind, value, want string }{
+		{"integer", `"6.5"`, `"6.5" is not an integer`},
+		{"integer", `"six"`, `"six" is not an integer`},
+		{"boolean", `"maybe"`, `"maybe" is not a boolean`},
+		{"boolean", `"1"`, `"1" is not a boolean`},
+		{"float", `""`, `"" is not a number`},
+	} {
+		_, err := translate(t, withSpec("{i: {type: "+row.kind+", default: "+row.value+"}}", spec), tosca.Options{})
+		assert.ErrorContains(t, err, row.want)
+	}
+	strict := strings.Replace(withSpec(inputs, spec), "tosca_simple_yaml_1_3\ntopology_template", "tosca_2_0\nservice_template", 1)
+	_, err = translate(t, strict, tosca.Options{})
+	assert.ErrorContains(t, err, `inputs.i.default: "6" is not an integer`)
+}
+
 func TestSensitiveInputsAreNeverTold(t *testing.T) {
 	template := withSpec("{plain: {type: integer}, other: {type: string}}", "{apiVersion: v1, kind: Secret, metadata: {name: a}}") +
 		"  outputs:\n    direct: {value: {get_input: other}}\n    joined: {value: {concat: [a, {get_input: other}]}}\n    nested: {value: [{a: {get_input: other}}]}\n    part: {value: {token: [{get_input: other}, t, 0]}}\n    free: {value: 1}\n"
