@@ -1,6 +1,10 @@
 package tosca
 
-import "context"
+import (
+	"context"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
 
 // evaluator evaluates expressions. Its recursion is bounded by the nesting of the
 // files times the stack of properties.
@@ -67,20 +71,14 @@ func (e *evaluator) literalOf(p place, want *schema) value {
 }
 
 func (e *evaluator) scalarValue(p place, s scope) value {
-	as := asTosca
 	base := ""
 	if s.want != nil {
 		base, _ = checker{evaluator: e}.primitive(s.want)
 	}
-	switch {
-	case s.manifest:
-		as = asManifest
-	case base == "boolean":
-		as = asBoolean
-	case base == "version" && !p.isNull():
+	if base == "version" && !s.manifest && !p.isNull() {
 		return value{any: p.text(), size: sizeOf(p.text())}
 	}
-	content, err := scalar(p.node, as)
+	content, err := manifest.Scalar(p.node, s.manifest || base == "boolean")
 	if err != nil {
 		e.faults.add(p, InvalidYAML, "%s", err)
 		return unknown

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/suggest"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // function evaluates a call. args is the value of its key.
@@ -190,7 +191,7 @@ func (e *evaluator) walk(v value, steps []place) value {
 		case []any:
 			var index any
 			if step.isScalar() {
-				index, _ = scalar(step.node, asTosca)
+				index, _ = manifest.Scalar(step.node, false)
 			}
 			if i, isInteger := index.(int64); isInteger && i >= 0 && i < int64(len(content)) {
 				below, there = content[i], true

@@ -1,6 +1,10 @@
 package tosca
 
-import "strings"
+import (
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
 
 // getProperty is get_property: [SELF | HOST | node, property, key or index…],
 // with the name of a requirement or capability before that of the property, or
@@ -134,7 +138,7 @@ func (e *evaluator) alongRelationship(n *template, steps []place) (*template, []
 	requirements, index := n.requirementsNamed(steps[0].text()), int64(0)
 	at := steps[0]
 	if steps = steps[1:]; len(steps) > 1 {
-		if i, err := scalar(steps[0].node, asTosca); err == nil && isOf[int64](i) {
+		if i, err := manifest.Scalar(steps[0].node, false); err == nil && isOf[int64](i) {
 			index, steps = i.(int64), steps[1:]
 		}
 	}

@@ -112,7 +112,14 @@ func (g *guard) checkTag(n *yaml.Node) {
 			return
 		}
 	}
-	g.t.faults.addAt(g.f, n.Line, n.Column, InvalidYAML, "the tag "+quote(n.Tag)+" is not supported: a template has no types of one's own")
+	message := "the tag " + quote(n.Tag) + " is not supported: a template has no types of one's own"
+	switch n.ShortTag() {
+	case tagMap, tagSeq, tagStr, tagInt, tagFloat, tagBool, tagNull, tagTimestamp:
+		message = "the value does not have the form that its tag " + quote(n.ShortTag()) + " says"
+	case tagBinary:
+		message = "the tag !!binary is not supported: write the base64 text without it"
+	}
+	g.t.faults.addAt(g.f, n.Line, n.Column, InvalidYAML, message)
 }
 
 func (g *guard) checkKeys(n *yaml.Node) {

@@ -163,13 +163,9 @@ func fromText(text, base string) (content any, problem string) {
 	if takesText(base) {
 		return text, ""
 	}
-	as := asTosca
-	if base == "boolean" {
-		as = asBoolean
-	}
 	node := yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text)}
 	if strings.TrimLeft(text, " \n\t") == "" || !strings.ContainsAny(text, "[{:\n\"'#&*!|>%@`") {
-		content, err := scalar(&node, as)
+		content, err := manifest.Scalar(&node, base == "boolean")
 		if err != nil {
 			return nil, err.Error()
 		}

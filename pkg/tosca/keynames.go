@@ -3,6 +3,8 @@ package tosca
 import (
 	"slices"
 	"strings"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // The keys that each map of the grammar may have, those of all versions: a key of
@@ -75,7 +77,7 @@ func (t *translator) wantBool(p place, otherwise bool) bool {
 		return otherwise
 	}
 	if p.isScalar() {
-		if value, err := scalar(p.node, asBoolean); err == nil {
+		if value, err := manifest.Scalar(p.node, true); err == nil {
 			if boolean, ok := value.(bool); ok {
 				return boolean
 			}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // primitive is a type of the grammar itself.
@@ -138,7 +140,7 @@ func indexed(i int) string { return "[" + strconv.Itoa(i) + "]" }
 // TOSCA 1.x take "6" for 6.
 func unquoted(text, base string) any {
 	plain := yaml.Node{Kind: yaml.ScalarNode, Value: text}
-	content, err := scalar(&plain, asTosca)
+	content, err := manifest.Scalar(&plain, false)
 	switch {
 	case err != nil:
 	case base == "integer" && isOf[int64](content), base == "boolean" && isOf[bool](content), base == "float" && isNumber(content):

@@ -78,10 +78,35 @@ func TestConcat(t *testing.T) {
 	}
 }
 
+// An input that is text stays text where a manifest would read something else.
+func TestTextsInConcat(t *testing.T) {
+	for _, row := range []struct{ name, parts, want string }{
+		{"what looks like a number", `["tag: ", {get_input: tag}, "\nb: c"]`, "tag: \"1.10\"\nb: c"},
+		{"without a space", `["tag:", {get_input: tag}]`, "tag: \"1.10\""},
+		{"an element of a list", `["a:\n- ", {get_input: tag}]`, "a:\n- \"1.10\""},
+		{"a boolean of YAML 1.1", `["on: ", {get_input: yes}]`, "on: \"yes\""},
+		{"nothing", `["a: ", {get_input: empty}]`, "a: \"\""},
+		{"a number", `["n: ", {get_input: n}]`, "n: 3"},
+		{"what is text anyway", `["a: ", {get_input: text}]`, "a: abc"},
+		{"YAML", `["a: ", {get_input: flow}]`, "a: {b: c}"},
+		{"a part of a value", `["a: ", {get_input: tag}, "-alpine"]`, "a: 1.10-alpine"},
+		{"the end of a value", `["image: nginx:", {get_input: tag}]`, "image: nginx:1.10"},
+		{"within quotes", `['a: "', {get_input: tag}, '"']`, `a: "1.10"`},
+		{"the value of another function", `["a: ", {concat: ["8", {get_input: n}]}]`, "a: 83"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inputs := `{tag: {type: string, default: "1.10"}, yes: {type: string, default: "yes"}, empty: {type: string, default: ""}, n: {type: integer, default: 3}, text: {type: string, default: abc}, flow: {type: string, default: "{b: c}"}}`
+			result, err := translate(t, withSpec(inputs, "{concat: "+row.parts+"}"), tosca.Options{Raw: true})
+			require.NoError(t, err)
+			assert.Equal(t, row.want, result.Texts[0].Text)
+		})
+	}
+}
+
 func TestStrictConcatAddsNothing(t *testing.T) {
-	result, err := translate(t, withSpec("{n: {type: integer, default: 3}}", `{concat: ["a:", {get_input: n}]}`), tosca.Options{Raw: true, StrictConcat: true})
+	result, err := translate(t, withSpec(`{n: {type: integer, default: 3}, s: {type: string, default: "1.10"}}`, `{concat: ["a:", {get_input: n}, "\nb: ", {get_input: s}]}`), tosca.Options{Raw: true, StrictConcat: true})
 	require.NoError(t, err)
-	assert.Equal(t, "a:3", result.Texts[0].Text)
+	assert.Equal(t, "a:3\nb: 1.10", result.Texts[0].Text)
 }
 
 // What an import changes far away must not read as "everything is gone".
@@ -370,3 +395,9 @@ func TestAPanicBecomesAnError(t *testing.T) {
 type panics struct{}
 
 func (panics) Resolve(context.Context, string) ([]byte, error) { panic("hunter2") }
+
+func TestTypesMayHaveNoBody(t *testing.T) {
+	const types = "interface_types: {my.I: }\ncapability_types:\n  my.C:\nnode_types: {my.N: }\ndata_types: {my.D: }\n"
+	_, err := translate(t, types+withSpec("{}", "{apiVersion: v1, kind: Secret, metadata: {name: a}}"), tosca.Options{})
+	assert.NoError(t, err)
+}

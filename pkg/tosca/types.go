@@ -80,7 +80,7 @@ func (t *translator) readTypes(f *file) {
 }
 
 func (t *translator) readType(f *file, kind kind, p place) {
-	if !p.isMap() {
+	if !p.isMap() && !p.isNull() {
 		t.faults.add(p, InvalidShape, "must be a map, not %s", p.describe())
 		return
 	}
