@@ -1,6 +1,7 @@
 package tosca
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -41,7 +42,7 @@ func (t *translator) readTopology() {
 	p := t.entry.topology()
 	t.templates = map[string]*template{}
 	if !p.exists() {
-		t.faults.add(t.entry.root, MissingRequiredKeyname, "the template has no topology_template (service_template in TOSCA 2.0): there is nothing to translate")
+		t.nothing(t.entry.root, "the template has no topology_template (service_template in TOSCA 2.0): there is nothing to translate")
 		return
 	}
 	if t.entry.root.get("topology_template").exists() && t.entry.root.get("service_template").exists() {
@@ -56,12 +57,20 @@ func (t *translator) readTopology() {
 		return
 	}
 	if len(nodes.entries()) == 0 {
-		t.faults.add(p, MissingRequiredKeyname, "the topology has no node_templates: there is nothing to translate")
-		return
+		t.nothing(p, "the topology has no node_templates: there is nothing to translate")
 	}
 	for _, entry := range nodes.entries() {
 		t.readTemplate(entry)
 	}
+}
+
+// nothing refuses to translate nothing. To Validate, a file of types is no mistake.
+func (t *translator) nothing(at place, message string) {
+	if t.lenient {
+		t.warn(at, "%s", message)
+		return
+	}
+	t.faults.add(at, MissingRequiredKeyname, "%s", message)
 }
 
 func (t *translator) readTemplate(p place) {
@@ -106,9 +115,48 @@ func (e *evaluator) checkTopology() {
 		e.readRequirements(n)
 	}
 	e.checkSections()
-	if e.options.IgnoreForeignNodes && e.faults.empty() && !slices.ContainsFunc(e.order, func(n *template) bool { return n.kubernetes || n.line == nil }) {
-		e.faults.add(e.entry.topology().get("node_templates"), ForeignNode, "none of the node templates is a Kubernetes object: there is nothing to translate")
+	e.checkForeign()
+}
+
+// checkForeign refuses nodes that are no Kubernetes objects, or leaves them out. A
+// template that has no others says what it has.
+func (e *evaluator) checkForeign() {
+	var foreign []*template
+	counts := map[string]int{}
+	for _, n := range e.order {
+		if n.line != nil && !n.kubernetes {
+			foreign = append(foreign, n)
+			counts[n.typeName]++
+		}
 	}
+	nodes := e.entry.topology().get("node_templates")
+	switch {
+	case len(foreign) == 0:
+	case len(foreign) == len(e.order) && e.lenient && e.options.IgnoreForeignNodes:
+		e.warn(nodes, "none of the node templates is a Kubernetes object: there is nothing to translate")
+	case len(foreign) == len(e.order):
+		e.faults.add(nodes, ForeignNode, "none of the node templates is a Kubernetes object, but %s: derive node types of your own from %s (docs/tosca.md, \"Nodes of other types\")", countsText(counts), KubernetesObject)
+	default:
+		for _, n := range foreign {
+			e.foreign(n)
+		}
+	}
+}
+
+// countsText is "2 of type a, 1 of b", the most frequent first.
+func countsText(counts map[string]int) string {
+	const most = 10
+	names := keysOf(counts)
+	slices.SortStableFunc(names, func(a, b string) int { return counts[b] - counts[a] })
+	var parts []string
+	for i, name := range names {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d other types", len(names)-most))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%d of %s", counts[name], cut(name)))
+	}
+	return strings.Replace(strings.Join(parts, ", "), " of ", " of type ", 1)
 }
 
 // readCopy finds the template that another is a copy of.
@@ -156,20 +204,17 @@ func (e *evaluator) readNodeType(n *template) {
 	n.line = e.lineage(d, false)
 	n.kubernetes = isKubernetes(n.line)
 	n.schemas = e.propertiesOf(n.line)
-	if !n.kubernetes {
-		e.foreign(n, p)
-		return
+	if n.kubernetes {
+		e.checkPropertyNames(n)
 	}
-	e.checkPropertyNames(n)
 }
 
-// foreign refuses a node that is no Kubernetes object, or leaves it out.
-func (e *evaluator) foreign(n *template, at place) {
+func (e *evaluator) foreign(n *template) {
 	if e.options.IgnoreForeignNodes {
 		e.warn(n.at, "left out: its type %s is not a Kubernetes object", n.typeName)
 		return
 	}
-	e.faults.add(at, ForeignNode, "the node %s has type %s, and only Kubernetes objects can be translated: %s and types derived from it; foreign nodes can be left out with ignoreForeignNodes",
+	e.faults.add(n.get("type"), ForeignNode, "the node %s has type %s, and only Kubernetes objects can be translated: %s and types derived from it; foreign nodes can be left out with ignoreForeignNodes (docs/tosca.md, \"Nodes of other types\")",
 		n.name, n.typeName, KubernetesObject)
 }
 

@@ -111,10 +111,25 @@ func TestStrictConcatAddsNothing(t *testing.T) {
 
 // What an import changes far away must not read as "everything is gone".
 func TestATemplateOfForeignNodesOnlyIsRefused(t *testing.T) {
-	template := header + "topology_template: {node_templates: {a: {type: tosca.nodes.Compute}, b: {type: tosca.nodes.Database}}}\n"
-	_, err := translate(t, template, tosca.Options{IgnoreForeignNodes: true})
-	require.EqualError(t, err, "t.yaml:2:21: node_templates: none of the node templates is a Kubernetes object: there is nothing to translate")
-	assert.Equal(t, tosca.ForeignNode, tosca.Errors(err)[0].Code)
+	template := header + "topology_template: {node_templates: {a: {type: tosca.nodes.Compute}, b: {type: tosca.nodes.Database}, c: {type: tosca.nodes.Compute}}}\n"
+	for _, ignore := range []bool{false, true} {
+		_, err := translate(t, template, tosca.Options{IgnoreForeignNodes: ignore})
+		require.EqualError(t, err, "t.yaml:2:21: node_templates: none of the node templates is a Kubernetes object, but 2 of type tosca.nodes.Compute, 1 of tosca.nodes.Database: "+
+			"derive node types of your own from tosca.nodes.indigo.KubernetesObject (docs/tosca.md, \"Nodes of other types\")")
+		assert.Equal(t, tosca.ForeignNode, tosca.Errors(err)[0].Code)
+	}
+	result, err := tosca.Validate(t.Context(), source(template), nil, tosca.Options{IgnoreForeignNodes: true})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"t.yaml:2:21: node_templates: none of the node templates is a Kubernetes object: there is nothing to translate"}, texts(result.Warnings))
+}
+
+func TestAFileOfTypesIsValid(t *testing.T) {
+	for _, content := range []string{"", "topology_template: {inputs: {}}\n"} {
+		result, err := tosca.Validate(t.Context(), source(header+"node_types: {acme.A: {derived_from: tosca.nodes.Root}}\n"+content), nil, tosca.Options{})
+		require.NoError(t, err)
+		require.Len(t, result.Warnings, 1)
+		assert.Contains(t, result.Warnings[0].Msg, "there is nothing to translate")
+	}
 }
 
 func TestTexts(t *testing.T) {
