@@ -43,43 +43,60 @@ func (c checker) value(content any, s *schema, within string, depth int) bool {
 // primitive is the type that the values of a schema have at last, with the
 // constraints that derived types add on the way. A data type that is made of
 // properties is its own.
-func (c checker) primitive(s *schema) (base string, chain []constraint) {
-	name := s.typeName
-	if isPrimitive(name) || name == "" {
-		return name, nil
+func (t *translator) primitive(s *schema) (base basis, chain []constraint) {
+	if s == nil || s.typeName == "" || isPrimitive(s.typeName) {
+		name := ""
+		if s != nil {
+			name = s.typeName
+		}
+		return basis{name, scales[name]}, nil
 	}
-	d := c.dataType(s.at.file, name)
+	d := t.dataType(s.at.file, s.typeName)
 	if d == nil {
-		return "", nil
+		return basis{}, nil
 	}
-	for _, ancestor := range c.lineage(d, false) {
+	line := t.lineage(d, false)
+	for _, ancestor := range line {
 		if ancestor.at.exists() {
-			chain = append(chain, c.constraintsOf(ancestor)...)
+			chain = append(chain, t.constraintsOf(ancestor)...)
 		}
 		if isPrimitive(ancestor.parent) {
-			return ancestor.parent, chain
+			base := basis{ancestor.parent, scales[ancestor.parent]}
+			if isScalar(line) {
+				base.scale = t.scaleOf(line)
+			}
+			return base, chain
 		}
 	}
-	return name, chain
+	return basis{name: s.typeName}, chain
 }
 
-func (c checker) ofType(content any, base string, s *schema, within string, depth int) bool {
-	if base == "" || base == "any" || content == nil && base == "null" {
+// baseOf is the name of the type that the values of a schema have at last.
+func (t *translator) baseOf(s *schema) string {
+	base, _ := t.primitive(s)
+	return base.name
+}
+
+func (c checker) ofType(content any, base basis, s *schema, within string, depth int) bool {
+	if base.name == "" || base.name == "any" || content == nil && base.name == "null" {
 		return true
 	}
-	if form, known := primitives[base]; known {
+	if form, known := primitives[base.name]; known {
+		if base.scale != nil {
+			return c.quantity(content, base.scale, form.article, within, depth)
+		}
 		if !form.accepts(content) {
-			c.fault(ValueTypeMismatch, within, "%s is not %s%s", told(content, c.secret), form.article, hint(content, base))
+			c.fault(ValueTypeMismatch, within, "%s is not %s%s", told(content, c.secret), form.article, hint(content, base.name))
 			return false
 		}
 		return c.entries(content, s, within, depth)
 	}
-	d := c.dataType(s.at.file, base)
+	d := c.dataType(s.at.file, base.name)
 	line := c.lineage(d, false)
 	if isOpaque(line) {
 		return true
 	}
-	return c.complex(content, base, c.propertiesOf(line), within, depth)
+	return c.complex(content, base.name, c.propertiesOf(line), within, depth)
 }
 
 // hint says what to do about a plain word that YAML takes for something else.

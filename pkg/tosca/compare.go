@@ -6,14 +6,20 @@ import (
 	"strings"
 )
 
+// basis is what values of a schema are made of at last.
+type basis struct {
+	name  string
+	scale *scale // nil: not a number with a unit
+}
+
 // compare orders two values of a type; ok is false if they have no order.
-func compare(a, b any, base string) (order int, ok bool) {
-	if units[base] != nil {
-		x, xOK := inUnits(a, base)
-		y, yOK := inUnits(b, base)
+func compare(a, b any, base basis) (order int, ok bool) {
+	if base.scale != nil {
+		x, xOK := base.scale.measure(a)
+		y, yOK := base.scale.measure(b)
 		return cmp.Compare(x, y), xOK && yOK
 	}
-	if base == "version" {
+	if base.name == "version" {
 		return compareVersions(value{any: a}.text(), value{any: b}.text()), true
 	}
 	if x, y, both := both[int64](a, b); both {

@@ -84,29 +84,56 @@ func (t *translator) readClause(all []constraint, op string, p place) []constrai
 	return append(all, c)
 }
 
-// readValidation reads {$greater_than: [$value, 0]} and $and of such.
+// readValidation reads {$greater_than: [$value, 0]} and $and of such, which are
+// constraints, and takes any other call as it is.
 func (t *translator) readValidation(all []constraint, p place) []constraint {
-	call, ok := p.only()
-	op := strings.TrimPrefix(call.name(), "$")
-	if !ok || !call.isList() {
+	called, ok := p.only()
+	op, dollar := strings.CutPrefix(called.name(), "$")
+	if !ok || !dollar {
 		t.faults.add(p, InvalidConstraint, "must be a call like {$greater_than: [$value, 0]}")
 		return all
 	}
-	args := call.elements()
-	if op == "and" {
+	args := called.elements()
+	switch {
+	case op == "and":
 		for _, arg := range args {
 			all = t.readValidation(all, arg)
 		}
 		return all
-	}
-	if op == "matches" {
+	case op == "matches":
 		op = "pattern"
 	}
-	if len(args) != 2 || args[0].text() != "$value" || !slices.Contains(operators, op) {
-		t.faults.add(call, NotSupported, "this validation is not supported: it may use $and of $equal, $greater_than, $greater_or_equal, $less_than, $less_or_equal, $in_range, $valid_values and $matches, each with $value and a constant")
-		return all
+	if len(args) == 2 && args[0].text() == "$value" && slices.Contains(operators, op) && !hasCall(args[1]) {
+		return t.readClause(all, op, args[1])
 	}
-	return t.readClause(all, op, args[1])
+	if t.checkCalls(p) {
+		all = append(all, constraint{op: "validation", at: p})
+	}
+	return all
+}
+
+// hasCall reports whether there is a call of a function in a value.
+func hasCall(p place) bool {
+	if only, single := p.only(); single && strings.HasPrefix(only.name(), "$") {
+		return true
+	}
+	return strings.HasPrefix(p.text(), "$") || slices.ContainsFunc(append(p.elements(), p.entries()...), hasCall)
+}
+
+// checkCalls refuses calls of functions that there are not.
+func (t *translator) checkCalls(p place) bool {
+	ok := true
+	if only, single := p.only(); single {
+		name, isCall := strings.CutPrefix(only.name(), "$")
+		if _, isOperation := operations[name]; isCall && !isOperation && functionOf(name) == nil && !slices.Contains(unsupported, name) && name != "value" && !t.isDeclared(call{name, only}) && !strings.HasPrefix(name, "$") {
+			t.faults.add(only, UnknownFunction, "there is no function %s%s", shown("$"+name), t.didYouMean("$"+name, dollarNames()))
+			ok = false
+		}
+	}
+	for _, part := range append(p.elements(), p.entries()...) {
+		ok = t.checkCalls(part) && ok
+	}
+	return ok
 }
 
 // plainValue is a value without functions.
@@ -117,17 +144,17 @@ func (t *translator) plainValue(p place) (any, bool) {
 }
 
 // constraintsOf are the constraints that a data type itself has.
-func (c checker) constraintsOf(d *definition) []constraint {
+func (t *translator) constraintsOf(d *definition) []constraint {
 	if d.constraints == nil {
-		read := c.readConstraints(d.at)
+		read := t.readConstraints(d.at)
 		d.constraints = &read
 	}
 	return *d.constraints
 }
 
 // constrained tells whether a value keeps a constraint.
-func (c checker) constrained(content any, base string, clause constraint, within string) bool {
-	if base == "version" && clause.at.isScalar() {
+func (c checker) constrained(content any, base basis, clause constraint, within string) bool {
+	if base.name == "version" && clause.at.isScalar() {
 		clause.bound = clause.at.text() // 1.10 is not 1.1
 	}
 	problem := ""
@@ -148,6 +175,8 @@ func (c checker) constrained(content any, base string, clause constraint, within
 	case "pattern":
 		problem = c.patternProblem(content, clause)
 	case "schema":
+	case "validation":
+		problem = c.validationProblem(content, base, clause)
 	default:
 		problem = orderProblem(content, clause, base)
 	}
@@ -158,14 +187,27 @@ func (c checker) constrained(content any, base string, clause constraint, within
 	return false
 }
 
-func same(a, b any, base string) bool {
+// validationProblem evaluates a validation of TOSCA 2.0.
+func (c checker) validationProblem(content any, base basis, clause constraint) string {
+	subject := value{any: content, size: sizeOf(content), secret: c.secret}
+	result := c.eval(clause.at, scope{subject: &subject, base: base})
+	if result.unknown || result.any == true {
+		return ""
+	}
+	if result.any == false {
+		return "does not satisfy its validation with " + clause.at.names()[0]
+	}
+	return "has a validation that is no boolean"
+}
+
+func same(a, b any, base basis) bool {
 	if order, ok := compare(a, b, base); ok {
 		return order == 0
 	}
 	return reflect.DeepEqual(a, b)
 }
 
-func inRange(content any, bounds []any, base string) string {
+func inRange(content any, bounds []any, base basis) string {
 	low, lowKnown := compare(content, bounds[0], base)
 	high, highKnown := compare(content, bounds[1], base)
 	switch {
@@ -183,7 +225,7 @@ func rangeText(bounds []any) string {
 	return "[" + value{any: bounds[0]}.text() + ", " + value{any: bounds[1]}.text() + "]"
 }
 
-func orderProblem(content any, clause constraint, base string) string {
+func orderProblem(content any, clause constraint, base basis) string {
 	order, known := compare(content, clause.bound, base)
 	holds := map[string]bool{
 		"greater_than": order > 0, "greater_or_equal": order >= 0,

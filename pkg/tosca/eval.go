@@ -32,6 +32,8 @@ func (e *evaluator) eval(p place, s scope) value {
 	switch {
 	case isCall:
 		return e.apply(c, s)
+	case s.subject != nil && p.text() == "$value":
+		return *s.subject
 	case p.isScalar():
 		return e.scalarValue(p, s)
 	case p.isList():
@@ -73,7 +75,7 @@ func (e *evaluator) literalOf(p place, want *schema) value {
 func (e *evaluator) scalarValue(p place, s scope) value {
 	base := ""
 	if s.want != nil {
-		base, _ = checker{evaluator: e}.primitive(s.want)
+		base = e.baseOf(s.want)
 	}
 	if base == "version" && !s.manifest && !p.isNull() {
 		return value{any: p.text(), size: sizeOf(p.text())}

@@ -24,11 +24,16 @@ func init() { // the functions evaluate their arguments, which call functions
 	}
 }
 
+// functionOf finds a function; nil if there is none. In TOSCA 1.x, matches is none.
+func functionOf(name string) function {
+	if name == "matches" {
+		return matching
+	}
+	return functions[name]
+}
+
 // unsupported are the other functions of TOSCA 2.0.
-var unsupported = words(`and or not xor equal greater_than greater_or_equal less_than less_or_equal valid_values
-	matches in_range has_suffix has_prefix contains has_entry has_key has_all_entries has_all_keys has_any_entry
-	has_any_key length union intersection sum difference product quotient remainder round floor ceil node_index
-	relationship_index available_allocation value`)
+var unsupported = words(`node_index relationship_index available_allocation`)
 
 // scope is where an expression is.
 type scope struct {
@@ -40,6 +45,10 @@ type scope struct {
 	manifest bool
 	// output is set in outputs.
 	output bool
+	// subject is what $value means: the value that a validation is about. base says
+	// how it is compared.
+	subject *value
+	base    basis
 }
 
 // call is a function and its arguments.
@@ -106,8 +115,16 @@ func hasShape(name string, args place) bool {
 
 // apply calls a function.
 func (e *evaluator) apply(c call, s scope) value {
-	f := functions[c.name]
+	f := functionOf(c.name)
+	of, isOperation := operations[c.name]
 	switch {
+	case c.name == "value" && s.subject != nil:
+		return e.walk(*s.subject, c.args.elements())
+	case isOperation:
+		return e.operate(c, of, s)
+	case f == nil && e.isDeclared(c):
+		e.faults.add(c.args, NotSupported, "the function %s is declared in the template, and only an orchestrator could run it", shown("$"+c.name))
+		return unknown
 	case f == nil && slices.Contains(unsupported, c.name):
 		e.faults.add(c.args, NotSupported, "the function %s is not supported", c.name)
 		return unknown
@@ -122,6 +139,52 @@ func (e *evaluator) apply(c call, s scope) value {
 	return f(e, c.args, s)
 }
 
+// isDeclared reports whether a function is one of the template's own.
+func (t *translator) isDeclared(c call) bool {
+	return slices.ContainsFunc(t.files, func(f *file) bool { return f.root.get("functions").get(c.name).exists() })
+}
+
+// operate calls a function whose result depends on its arguments only.
+func (e *evaluator) operate(c call, of operation, s scope) value {
+	s.want, s.manifest = nil, false
+	places := c.args.elements()
+	if !c.args.isList() {
+		places = []place{c.args}
+	}
+	if len(places) < of.least || of.most > 0 && len(places) > of.most {
+		e.faults.add(c.args, InvalidFunction, "%s takes %s", shown("$"+c.name), of.countText())
+		return unknown
+	}
+	made := value{size: 16}
+	args := make([]any, len(places))
+	for i, p := range places {
+		v := e.eval(p, s)
+		args[i] = v.any
+		e.include(&made, v, p)
+		e.spend(e.ctx, v.size/textPerStep)
+	}
+	if made.unknown {
+		return made
+	}
+	var problem string
+	if made.any, problem = of.apply(args, s.base); problem != "" {
+		e.faults.add(c.args, InvalidFunction, "%s %s", shown("$"+c.name), problem)
+		return unknown
+	}
+	return made
+}
+
+func (of operation) countText() string {
+	switch {
+	case of.most == 0:
+		return fmt.Sprintf("%d arguments or more", of.least)
+	case of.most == 1:
+		return "one argument"
+	default:
+		return fmt.Sprintf("%d arguments", of.most)
+	}
+}
+
 // dataHint says how a map that looks like a call is written.
 func dataHint(c call) string {
 	if c.args.file.version.dollar() {
@@ -131,7 +194,7 @@ func dataHint(c call) string {
 }
 
 func dollarNames() []string {
-	names := keysOf(functions)
+	names := append(keysOf(functions), keysOf(operations)...)
 	for i, name := range names {
 		names[i] = "$" + name
 	}
@@ -158,7 +221,7 @@ func getInput(e *evaluator, args place, _ scope) value {
 		e.faults.add(e.pointed(args), UnknownInput, "unknown input %s%s", shown(name.text()), e.declared(name.text()))
 		return unknown
 	}
-	return e.walk(in.value, rest)
+	return e.walk(e.input(in, args), rest)
 }
 
 // pointed is the call itself: the place above its arguments.

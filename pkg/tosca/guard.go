@@ -12,8 +12,28 @@ import (
 // anchor, that keys are text and not there twice, and that tags are YAML's own.
 // After it, every walk through the file ends.
 func (t *translator) guard(f *file, root *yaml.Node) {
+	nameRequirements(root)
 	g := guard{t: t, f: f, done: map[*yaml.Node]extent{}, open: map[*yaml.Node]bool{}}
 	g.measure(root, 1)
+}
+
+// nameRequirements makes names of the keys [name, index] that the mappings of
+// requirements may have in TOSCA 2.0. Anywhere else, a key is text.
+func nameRequirements(root *yaml.Node) {
+	at := place{node: root}.get("service_template").get("substitution_mappings").get("requirements")
+	for _, element := range at.elements() {
+		if !element.isMap() {
+			continue
+		}
+		for i := 0; i < len(element.node.Content); i += 2 {
+			key := element.node.Content[i]
+			if key.Kind != yaml.SequenceNode || len(key.Content) != 2 || key.Content[0].Kind != yaml.ScalarNode || key.Content[1].Kind != yaml.ScalarNode {
+				continue
+			}
+			key.Kind, key.Tag, key.Style = yaml.ScalarNode, tagStr, yaml.DoubleQuotedStyle
+			key.Value, key.Content = key.Content[0].Value+" "+key.Content[1].Value, nil
+		}
+	}
 }
 
 // extent is how large a value is with all its aliases followed.

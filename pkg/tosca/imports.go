@@ -15,10 +15,12 @@ var wellKnown = regexp.MustCompile(`^https?://(raw\.githubusercontent\.com|githu
 // wellKnownNames are the names of the normative types: tosca-parser's, and the
 // profiles of TOSCA.
 var wellKnownNames = map[string]bool{
-	"tosca-normative-types":       true,
-	"tosca_simple_yaml_1_0":       true,
-	"org.oasis-open.simple:2.0":   true,
-	"org.oasis-open.tosca.simple": true,
+	"tosca-normative-types":           true,
+	"tosca_simple_yaml_1_0":           true,
+	"org.oasis-open.simple:2.0":       true,
+	"org.oasis-open.tosca.simple":     true,
+	"org.oasis-open.tosca.simple:2.0": true,
+	"tosca.simple:2.0":                true,
 }
 
 // statement is one import in its many notations.

@@ -18,6 +18,8 @@ type input struct {
 	given *Input
 	read  any // what was given, as the type reads it
 	value value
+	// asked and done say how far the value is: a default may call for other inputs.
+	asked, done bool
 }
 
 // readInputs reads the declarations and matches the given values with them.
@@ -84,15 +86,9 @@ func (e *evaluator) resolveInputs() {
 	var missing []*input
 	for _, name := range e.inputNames {
 		in := e.inputs[name]
-		var at place
-		in.value, at = e.inputValue(in)
-		in.value.secret = in.value.secret || IsSensitive(name) || in.given != nil && in.given.Sensitive
-		if in.value.unset && in.required {
+		if e.input(in, in.at); in.value.unset && in.required {
 			missing = append(missing, in)
-			in.value.unknown = true
 		}
-		in.value = e.completed(in.value, in.schema, at)
-		e.check(at, in.value, in.schema)
 	}
 	if e.lenient || len(missing) == 0 {
 		return
@@ -110,6 +106,25 @@ func (e *evaluator) resolveInputs() {
 	e.faults.add(at, MissingInput, "required inputs have no value and no default: %s", strings.Join(names, ", "))
 }
 
+// input is the value of an input, evaluated once. from is where it is asked for.
+func (e *evaluator) input(in *input, from place) value {
+	switch {
+	case in.done:
+		return in.value
+	case in.asked:
+		e.faults.add(from, PropertyLoop, "the defaults of inputs depend on each other in a loop")
+		return unknown
+	}
+	in.asked = true
+	v, at := e.inputValue(in)
+	v.secret = v.secret || IsSensitive(in.name) || (in.given != nil && in.given.Sensitive)
+	v.unknown = v.unknown || (v.unset && in.required)
+	v = e.completed(v, in.schema, at)
+	e.check(at, v, in.schema)
+	in.value, in.done = v, true
+	return v
+}
+
 // inputValue is the given value, the default, or what 1.3 calls value, and where
 // it is written.
 func (e *evaluator) inputValue(in *input) (value, place) {
@@ -120,7 +135,7 @@ func (e *evaluator) inputValue(in *input) (value, place) {
 	}
 	for _, initial := range []place{in.initial, in.at.get("value")} {
 		if initial.exists() && !initial.isNull() {
-			return e.literalOf(initial, in.schema), initial
+			return e.eval(initial, scope{want: in.schema}), initial
 		}
 	}
 	return value{unset: true}, in.at
@@ -141,7 +156,7 @@ func (e *evaluator) givenValue(in *input) value {
 	var content any
 	var problem string
 	if in.given.Text != nil {
-		base, _ := checker{evaluator: e}.primitive(in.schema)
+		base := e.baseOf(in.schema)
 		content, problem = fromText(*in.given.Text, base)
 	} else {
 		content, problem = normal(in.given.Value, e.limits.Nesting)

@@ -22,6 +22,7 @@ var (
 	outputKeys  = words(`description value type required constraints validation entry_schema key_schema status metadata mapping default`)
 	schemaKeys  = words(`type description constraints validation entry_schema key_schema`)
 	typeKeys    = words(`derived_from version metadata description attributes properties requirements capabilities interfaces artifacts constraints validation entry_schema key_schema mime_type file_ext`)
+	dataKeys    = append(slices.Clone(typeKeys), scalarKeys...)
 	importKeys  = words(`file repository namespace_prefix namespace_uri namespace url profile description metadata`)
 	requireKeys = words(`node relationship capability node_filter occurrences count count_range directives optional allocation`)
 	artifactKey = words(`type file repository description deploy_path version artifact_version checksum checksum_algorithm properties metadata`)
@@ -85,4 +86,12 @@ func (t *translator) wantBool(p place, otherwise bool) bool {
 	}
 	t.faults.add(p, InvalidShape, "must be true or false, not %s", p.describe())
 	return otherwise
+}
+
+// keysOfKind are the keys of a type.
+func keysOfKind(kind kind) []string {
+	if kind == dataTypes {
+		return dataKeys
+	}
+	return typeKeys
 }

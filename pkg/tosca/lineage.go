@@ -22,9 +22,12 @@ func (t *translator) readAllTypes() {
 }
 
 func (t *translator) checkType(d *definition) {
-	t.known(d.at, typeKeys)
+	t.known(d.at, keysOfKind(d.kind))
 	d.properties = t.readSchemas(d.at.get("properties"))
 	t.lineage(d, true)
+	if d.kind == dataTypes {
+		t.checkScalar(d)
+	}
 }
 
 // lineage is a type and those it is derived from, nearest first. It ends where a

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -16,6 +18,8 @@ import (
 // manifests together. The YAML library takes up to 200 bytes of memory for each value, and tells how many
 // there are when it has made them.
 const crowded = 280_000
+
+var directive = regexp.MustCompile(`\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*%YAML 1\.2`)
 
 // parse reads the one document of a YAML or JSON file.
 func (t *translator) parse(f *file, data []byte) {
@@ -33,6 +37,11 @@ func (t *translator) parse(f *file, data []byte) {
 		data = bytes.ReplaceAll(data, []byte("\t"), []byte(" "))
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if at := directive.FindIndex(data); at != nil {
+		// The library reads YAML 1.2, and refuses its name.
+		data = slices.Clone(data)
+		data[at[1]-len("%YAML 1.2")] = '#'
+	}
 	root, more, err := document(data)
 	switch {
 	case err != nil:

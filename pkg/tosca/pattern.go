@@ -61,6 +61,26 @@ func costOf(expression *syntax.Regexp) int {
 	return min(cost, 1<<30)
 }
 
+// matching is matches: [text, pattern].
+func matching(e *evaluator, args place, s scope) value {
+	elements := args.elements()
+	if len(elements) != 2 {
+		e.faults.add(args, InvalidFunction, "matches needs a text and a pattern")
+		return unknown
+	}
+	text, pattern := e.eval(elements[0], s), e.eval(elements[1], s)
+	if text.unknown || pattern.unknown {
+		return unknown
+	}
+	if problem := e.checkPattern(pattern.any); problem != "" {
+		e.faults.add(elements[1], InvalidFunction, "%s", problem)
+		return unknown
+	}
+	c := checker{evaluator: e, secret: text.secret}
+	problem := c.patternProblem(text.any, constraint{bound: pattern.any})
+	return value{any: problem == "", size: 16, secret: text.secret || pattern.secret}
+}
+
 func (c checker) patternProblem(content any, clause constraint) string {
 	text, isText := content.(string)
 	if !isText {

@@ -70,6 +70,11 @@ func (p place) isText() bool {
 	return tag == tagStr || tag == tagTimestamp
 }
 
+// isNumber reports whether the value is a plain number.
+func (p place) isNumber() bool {
+	return p.isScalar() && (p.node.ShortTag() == tagInt || p.node.ShortTag() == tagFloat)
+}
+
 // text is the text of a scalar as it is written.
 func (p place) text() string {
 	if !p.isScalar() {

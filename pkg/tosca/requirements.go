@@ -34,6 +34,9 @@ func (t *translator) readRequirement(n *template, p place) {
 		t.warn(p, "has no effect: it names no node")
 		return
 	}
+	if elements := node.elements(); len(elements) == 2 && node.file.version.dollar() {
+		node = elements[0] // the other is the index of one of its representations
+	}
 	name, ok := t.wantText(node)
 	if !ok {
 		return
@@ -50,6 +53,8 @@ func (t *translator) readRequirement(n *template, p place) {
 func (t *translator) missingTarget(n *template, r requirement, node place) {
 	switch {
 	case !n.kubernetes && t.options.IgnoreForeignNodes:
+	case t.nodeType(node.file, node.text()) != nil:
+		t.warn(r.at, "has no effect: it asks for any node of the type %s", node.text())
 	case r.name == "host" && t.options.IgnoreForeignNodes:
 		t.warn(r.at, "left out: there is no node template %s", shown(node.text()))
 	default:

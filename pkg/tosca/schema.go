@@ -90,12 +90,17 @@ func (s *schema) refining(inherited *schema) *schema {
 }
 
 // checkTypeName refuses the names of data types that are not known.
-func (t *translator) checkTypeName(p place, name string) {
-	if isPrimitive(name) || t.dataType(p.file, name) != nil {
-		return
+func (t *translator) checkTypeName(p place, name string) bool {
+	switch {
+	case name == "scalar":
+		t.faults.add(p, InvalidType, "scalar is abstract: derive a data type with units from it")
+		return false
+	case isPrimitive(name) || t.dataType(p.file, name) != nil:
+		return true
 	}
 	names := func() []string { return append(slices.Clone(primitiveNames), p.file.typeNames(dataTypes)...) }
 	t.faults.add(p, UnknownDataType, "the data type %s is not known%s", shown(name), t.near(name, names))
+	return false
 }
 
 // dataType finds a data type; nil if it is not known. Types of entities are taken

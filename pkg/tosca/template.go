@@ -95,12 +95,27 @@ func (t *translator) checkDirectives(p place) {
 	}
 	for _, directive := range directives {
 		switch name := strings.ToLower(directive.text()); name {
-		case "select", "selectable", "substitute", "substitutable":
-			t.faults.add(directive, NotSupported, "the directive %s is not supported: the node would have to be found elsewhere", name)
-		case "create", "internal":
+		case "create", "internal", "select", "selectable", "substitute", "substitutable":
 		default:
-			t.faults.add(directive, InvalidShape, "there is no directive %s%s", shown(directive.text()), t.didYouMean(name, []string{"create", "internal"}))
+			t.faults.add(directive, InvalidShape, "there is no directive %s%s", shown(directive.text()), t.didYouMean(name, []string{"create", "internal", "select", "substitute"}))
 		}
+	}
+}
+
+// checkFound refuses a Kubernetes object that is not to be made: it would have to
+// be looked for. One that may be substituted is made as it is.
+func (e *evaluator) checkFound(n *template) {
+	directives := n.at.get("directives")
+	for _, directive := range append(directives.elements(), directives) {
+		switch name := strings.ToLower(directive.text()); name {
+		case "select", "selectable":
+			e.faults.add(directive, NotSupported, "the directive %s is not supported for a Kubernetes object: the node would have to be found elsewhere, and a manifest makes it", name)
+		case "substitute", "substitutable":
+			e.warn(directive, "has no effect: the node has a manifest, and is not substituted")
+		}
+	}
+	if count := n.at.get("count"); count.exists() && count.text() != "1" {
+		e.warn(count, "has no effect: a manifest makes its object once")
 	}
 }
 
@@ -206,6 +221,7 @@ func (e *evaluator) readNodeType(n *template) {
 	n.schemas = e.propertiesOf(n.line)
 	if n.kubernetes {
 		e.checkPropertyNames(n)
+		e.checkFound(n)
 	}
 }
 

@@ -80,6 +80,7 @@ func Validate(ctx context.Context, source Source, inputs map[string]Input, optio
 
 // translator is one translation on its way.
 type translator struct {
+	ctx     context.Context //nolint:containedctx // it is that of one call
 	options Options
 	limits  Limits
 	lenient bool
@@ -113,7 +114,7 @@ type translator struct {
 
 func translate(ctx context.Context, source Source, inputs map[string]Input, options Options, lenient bool) (result Result, err error) {
 	t := &translator{
-		options: options, limits: options.Limits.lowered(), lenient: lenient, name: source.Name,
+		ctx: ctx, options: options, limits: options.Limits.lowered(), lenient: lenient, name: source.Name,
 		faults: faults{quote: options.QuoteFetched},
 		loaded: map[string]*file{}, digest: newDigest(), regexps: map[string]pattern{}, schemas: map[*definition]map[string]*schema{}, contents: map[string]string{},
 	}

@@ -38,6 +38,8 @@ type definition struct {
 	// properties in the order they are declared, own ones only.
 	properties  map[string]*schema
 	constraints *[]constraint
+	// scale is that of a type derived from scalar, once it is known.
+	scale *scale
 	// opaque types are known by name only: any property goes.
 	opaque bool
 	// kubernetes is set for the built-in types of manifests.

@@ -1,0 +1,213 @@
+package tosca
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// scale is a type of numbers with units, such as 4 GB.
+type scale struct {
+	// units are how many of the smallest or canonical unit each is.
+	units map[string]float64
+	// folded units are named in lower case: TOSCA 1.x does not tell kB from KB.
+	folded bool
+	// number is the type of the number: integer, float, or one derived from them;
+	// nil if any number goes.
+	number *schema
+}
+
+var quantityForm = regexp.MustCompile(`^\s*([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([^\s0-9.,+-]\S*)\s*$`)
+
+// parts are the number and the unit of a value; multiple is that of the unit.
+func (s *scale) parts(content any) (number string, multiple float64, ok bool) {
+	text, _ := content.(string)
+	parts := quantityForm.FindStringSubmatch(text)
+	if parts == nil {
+		return "", 0, false
+	}
+	unit := parts[2]
+	if s.folded {
+		unit = strings.ToLower(unit)
+	}
+	multiple, ok = s.units[unit]
+	return parts[1], multiple, ok
+}
+
+// measure is a value as a multiple of the unit that counts one.
+func (s *scale) measure(content any) (float64, bool) {
+	number, multiple, ok := s.parts(content)
+	amount, err := strconv.ParseFloat(number, 64)
+	return amount * multiple, ok && err == nil
+}
+
+// scalarKeys are the keys of types derived from scalar.
+var scalarKeys = []string{"data_type", "units", "canonical_unit", "prefixes"}
+
+// isScalar reports whether a data type is derived from scalar.
+func isScalar(line []*definition) bool { return line[len(line)-1].parent == "scalar" }
+
+// scaleOf is the scale of a type that is derived from scalar.
+func (t *translator) scaleOf(line []*definition) *scale {
+	if known := line[0].scale; known != nil {
+		return known
+	}
+	s := &scale{units: map[string]float64{}}
+	own, prefixes := map[string]float64{}, map[string]float64{}
+	for _, d := range slices.Backward(line) {
+		maps.Copy(own, multiples(d.at.get("units")))
+		maps.Copy(prefixes, multiples(d.at.get("prefixes")))
+		if name := d.at.get("data_type"); name.exists() {
+			s.number = &schema{at: name, typeName: name.text()}
+		}
+	}
+	t.spend(t.ctx, len(own)+len(prefixes))
+	maps.Copy(s.units, own)
+	if len(own) == 1 {
+		for unit, multiple := range own {
+			for prefix, factor := range prefixes {
+				s.units[prefix+unit] = factor * multiple
+			}
+		}
+	}
+	line[0].scale = s
+	return s
+}
+
+// multiples are the numbers of a map; what is none has been told.
+func multiples(p place) map[string]float64 {
+	all := map[string]float64{}
+	for _, entry := range p.entries() {
+		if amount, err := strconv.ParseFloat(entry.text(), 64); err == nil {
+			all[entry.name()] = amount
+		}
+	}
+	return all
+}
+
+// checkScalar checks the units of a data type.
+func (t *translator) checkScalar(d *definition) {
+	line := t.lineage(d, false)
+	if !isScalar(line) {
+		for _, key := range scalarKeys {
+			if at := d.at.get(key); at.exists() {
+				t.faults.add(at, InvalidType, "only types derived from scalar have %s", key)
+			}
+		}
+		return
+	}
+	if properties := d.at.get("properties"); properties.exists() {
+		t.faults.add(properties, InvalidType, "a type derived from scalar has no properties")
+	}
+	if !t.checkNumberType(d) || !t.checkMultiples(d, line) {
+		return
+	}
+	s := t.scaleOf(line)
+	t.checkCanonical(d, line, s)
+}
+
+// checkNumberType checks data_type, which is an integer or a float.
+func (t *translator) checkNumberType(d *definition) bool {
+	at := d.at.get("data_type")
+	if !at.exists() {
+		return true
+	}
+	if d.parent != "scalar" {
+		t.faults.add(at, InvalidType, "the data_type of %s cannot be changed in a type derived from it", d.parent)
+		return false
+	}
+	name, ok := t.wantText(at)
+	if !ok || !t.checkTypeName(at, name) {
+		return false
+	}
+	if base := t.baseOf(&schema{at: at, typeName: name}); base != "integer" && base != "float" {
+		t.faults.add(at, InvalidType, "the data_type of a scalar is an integer or a float, not %s", shown(name))
+		return false
+	}
+	return true
+}
+
+// checkMultiples checks that units and prefixes are positive numbers, whole ones
+// where the data_type is an integer.
+func (t *translator) checkMultiples(d *definition, line []*definition) bool {
+	whole := t.baseOf(t.scaleOf(line).number) == "integer"
+	ok := true
+	for _, key := range []string{"units", "prefixes"} {
+		p := d.at.get(key)
+		if p.exists() && !t.wantMap(p) {
+			ok = false
+		}
+		for _, entry := range p.entries() {
+			amount, err := strconv.ParseFloat(entry.text(), 64)
+			switch {
+			case err != nil || !entry.isNumber():
+				t.faults.add(entry, ValueTypeMismatch, "the multiplier must be a number, not %s", entry.describe())
+			case amount <= 0:
+				t.faults.add(entry, ConstraintViolation, "the multiplier must be greater than 0")
+			case whole && amount != float64(int64(amount)):
+				t.faults.add(entry, ConstraintViolation, "the multiplier must be an integer, as the data_type is")
+			default:
+				continue
+			}
+			ok = false
+		}
+	}
+	return ok
+}
+
+// checkCanonical checks that there is one unit that counts one.
+func (t *translator) checkCanonical(d *definition, line []*definition, s *scale) {
+	own, prefixes := map[string]float64{}, map[string]float64{}
+	var canonical place
+	for _, ancestor := range slices.Backward(line) {
+		maps.Copy(own, multiples(ancestor.at.get("units")))
+		maps.Copy(prefixes, multiples(ancestor.at.get("prefixes")))
+		if at := ancestor.at.get("canonical_unit"); at.exists() {
+			canonical = at
+		}
+	}
+	ones := 0
+	for _, multiple := range own {
+		if multiple == 1 {
+			ones++
+		}
+	}
+	multiple, known := s.units[canonical.text()]
+	units := func() []string { return keysOf(s.units) }
+	switch {
+	case len(own) == 0:
+		t.faults.add(d.at, MissingRequiredKeyname, "units is missing: a map of units and their multipliers")
+	case len(prefixes) > 0 && len(own) > 1:
+		t.faults.add(d.at, InvalidType, "prefixes need one unit, and there are %d", len(own))
+	case len(prefixes) > 0 && !slices.Contains(slices.Collect(maps.Values(prefixes)), 1):
+		t.faults.add(d.at, InvalidType, `one of the prefixes must have the multiplier 1, as in "": 1`)
+	case canonical.exists() && !known:
+		t.faults.add(canonical, InvalidType, "there is no unit %s%s", shown(canonical.text()), t.near(canonical.text(), units))
+	case canonical.exists() && multiple != 1:
+		t.faults.add(canonical, InvalidType, "the canonical unit must have the multiplier 1, and %s has %v", shown(canonical.text()), multiple)
+	case ones == 0:
+		t.faults.add(d.at, InvalidType, "one of the units must have the multiplier 1")
+	case ones > 1 && !canonical.exists():
+		t.faults.add(d.at, MissingRequiredKeyname, "canonical_unit is missing: %d units have the multiplier 1", ones)
+	}
+}
+
+// quantity says what is wrong with a value of a scale.
+func (c checker) quantity(content any, s *scale, article, within string, depth int) bool {
+	number, _, ok := s.parts(content)
+	if !ok {
+		c.fault(ValueTypeMismatch, within, "%s is not %s", told(content, c.secret), article)
+		return false
+	}
+	if s.number == nil {
+		return true
+	}
+	var amount any
+	amount, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		amount, _ = strconv.ParseFloat(number, 64)
+	}
+	return c.value(amount, s.number, within, depth+1)
+}
