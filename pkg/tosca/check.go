@@ -81,6 +81,10 @@ func (c checker) ofType(content any, base basis, s *schema, within string, depth
 	if base.name == "" || base.name == "any" || content == nil && base.name == "null" {
 		return true
 	}
+	if base.name == "timestamp" && c.lenient && strict(c.at) && !matches(strictTimestamp)(content) {
+		c.fault(ValueTypeMismatch, within, "%s is not a timestamp like 2006-01-02T15:04:05Z", told(content, c.secret))
+		return false
+	}
 	if form, known := primitives[base.name]; known {
 		if base.scale != nil {
 			return c.quantity(content, base.scale, form.article, within, depth)
@@ -126,11 +130,19 @@ func (c checker) entries(content any, s *schema, within string, depth int) bool 
 				ok = c.value(content[key], s.entry, within+"."+key, depth+1) && ok
 			}
 			if s.key != nil {
-				ok = c.value(key, s.key, within+"."+key, depth+1) && ok
+				ok = c.value(keyContent(key, c.baseOf(s.key)), s.key, within+"."+key, depth+1) && ok
 			}
 		}
 	}
 	return ok
+}
+
+// keyContent is a key as its type wants it: keys are texts everywhere here.
+func keyContent(key, base string) any {
+	if base == "integer" || base == "float" || base == "boolean" {
+		return unquoted(key, base)
+	}
+	return key
 }
 
 // complex checks a value of a data type that is made of properties.

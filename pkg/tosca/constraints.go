@@ -102,6 +102,8 @@ func (t *translator) readValidation(all []constraint, p place) []constraint {
 		return all
 	case op == "matches":
 		op = "pattern"
+	case op == "in_range" && t.lenient:
+		t.warn(called, "TOSCA 2.0 has no $in_range: write $and with $greater_or_equal and $less_or_equal")
 	}
 	if len(args) == 2 && args[0].text() == "$value" && slices.Contains(operators, op) && !hasCall(args[1]) {
 		return t.readClause(all, op, args[1])

@@ -2,6 +2,7 @@ package tosca
 
 import (
 	"context"
+	"regexp"
 
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -14,6 +15,9 @@ type evaluator struct {
 	ctx    context.Context
 	values map[property]value // of properties that have been evaluated
 	stack  []property         // of those that are being evaluated
+	// later is set where nothing is rendered any more: what needs a running
+	// deployment is no mistake then.
+	later bool
 }
 
 // property is a property of a node template.
@@ -80,16 +84,27 @@ func (e *evaluator) scalarValue(p place, s scope) value {
 	if base == "version" && !s.manifest && !p.isNull() {
 		return value{any: p.text(), size: sizeOf(p.text())}
 	}
-	content, err := manifest.Scalar(p.node, s.manifest || base == "boolean")
+	content, err := manifest.Scalar(p.node, s.manifest || (base == "boolean" && !p.file.version.dollar()))
+	if e.later && base == "float" && floatBeyond.MatchString(p.text()) {
+		return unknown // a float of TOSCA that no manifest has
+	}
 	if err != nil {
 		e.faults.add(p, InvalidYAML, "%s", err)
 		return unknown
 	}
-	if text, isText := content.(string); isText && p.file.version.major == 1 {
+	switch text, isText := content.(string); {
+	case !p.file.version.dollar() && isText:
 		content = unquoted(text, base)
+	case !p.file.version.dollar():
+	case base == "boolean" && isOf[bool](content) && p.text() != "true" && p.text() != "false",
+		base == "integer" && p.isNumber() && p.node.ShortTag() == tagFloat:
+		content = p.text() // TOSCA 1.x takes True and 1.0, and TOSCA 2.0 does not
 	}
 	return value{any: content, size: sizeOf(content), unset: content == nil}
 }
+
+// floatBeyond are infinity, NaN, and numbers that may be too large.
+var floatBeyond = regexp.MustCompile(`^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)|[-+]?[0-9.]+[eE][-+]?[0-9]{3,})$`)
 
 func (e *evaluator) listValue(p place, s scope) value {
 	made := value{size: 16}
@@ -200,6 +215,12 @@ func (e *evaluator) assigned(n *template, name string) value {
 	if (!p.exists() || p.isNull()) && s != nil && s.initial.exists() {
 		p = s.initial
 	}
+	if s != nil && s.fixed.exists() {
+		if p.exists() && p.node != s.initial.node {
+			e.faults.add(p, InvalidType, "the value is fixed by the type %s", n.typeName)
+		}
+		p = s.fixed
+	}
 	if !p.exists() {
 		return value{unset: true}
 	}
@@ -214,22 +235,26 @@ func (e *evaluator) assigned(n *template, name string) value {
 	return v
 }
 
-// checkProperties evaluates the properties of every Kubernetes node, so that all
+// checkNodes evaluates the properties of every Kubernetes node, so that all
 // mistakes are found, also in those that no manifest uses.
-func (e *evaluator) checkProperties() {
+func (e *evaluator) checkNodes() {
 	for _, n := range e.order {
-		if !n.kubernetes {
+		if n.kubernetes {
+			e.checkProperties(n)
+		}
+	}
+}
+
+func (e *evaluator) checkProperties(n *template) {
+	for _, name := range keysOf(n.schemas) {
+		if name == specKey && n.kubernetes {
 			continue
 		}
-		for _, name := range keysOf(n.schemas) {
-			s := n.schemas[name]
-			if name == specKey {
-				continue
-			}
-			v := e.property(n, name, n.at)
-			if v.unset && !v.unknown && s.required {
-				e.faults.add(n.at, MissingProperty, "the required property %s is missing", name)
-			}
+		s := n.schemas[name]
+		v := e.property(n, name, n.at)
+		isNull := n.get("properties").get(name).exists() && (s.typeName == "nil" || s.typeName == "null")
+		if v.unset && !v.unknown && s.required && !isNull {
+			e.faults.add(n.at, MissingProperty, "the required property %s is missing", name)
 		}
 	}
 }

@@ -122,6 +122,8 @@ func (e *evaluator) apply(c call, s scope) value {
 		return e.walk(*s.subject, c.args.elements())
 	case isOperation:
 		return e.operate(c, of, s)
+	case f == nil && e.later && (e.isDeclared(c) || slices.Contains(unsupported, c.name)):
+		return unknown
 	case f == nil && e.isDeclared(c):
 		e.faults.add(c.args, NotSupported, "the function %s is declared in the template, and only an orchestrator could run it", shown("$"+c.name))
 		return unknown
@@ -141,7 +143,8 @@ func (e *evaluator) apply(c call, s scope) value {
 
 // isDeclared reports whether a function is one of the template's own.
 func (t *translator) isDeclared(c call) bool {
-	return slices.ContainsFunc(t.files, func(f *file) bool { return f.root.get("functions").get(c.name).exists() })
+	name := c.name[strings.LastIndex(c.name, ":")+1:] // without the namespace of an import
+	return slices.ContainsFunc(t.files, func(f *file) bool { return f.root.get("functions").get(name).exists() })
 }
 
 // operate calls a function whose result depends on its arguments only.
@@ -233,7 +236,7 @@ func (e *evaluator) pointed(args place) place {
 }
 
 func notAvailable(e *evaluator, args place, s scope) value {
-	if !s.output {
+	if !s.output && !e.later {
 		e.faults.add(args, NotAvailable, "needs a running deployment; not available when manifests are rendered")
 	}
 	return unknown

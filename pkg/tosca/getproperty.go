@@ -11,6 +11,9 @@ import (
 // with a path of TOSCA 2.0 before it: RELATIONSHIP, requirement, [index,] TARGET;
 // CAPABILITY, name.
 func getProperty(e *evaluator, args place, s scope) value {
+	if e.later && !args.file.version.dollar() {
+		return unknown // what other orchestrators find there, only they know
+	}
 	elements := args.elements()
 	e.spend(e.ctx, len(elements))
 	if len(elements) < 2 {
@@ -127,6 +130,9 @@ func (n *template) hasValue(name string) bool {
 }
 
 func (e *evaluator) noProperty(n *template, p place) value {
+	if e.later && (n.line == nil || isOpaque(n.line)) {
+		return unknown
+	}
 	names := func() []string { return append(n.get("properties").names(), keysOf(n.schemas)...) }
 	e.faults.add(p, UnknownProperty, "the node %s has no property %s%s", n.name, shown(p.text()), e.near(p.text(), names))
 	return unknown

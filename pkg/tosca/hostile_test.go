@@ -98,6 +98,11 @@ func TestHostileInputs(t *testing.T) {
 			assert.LessOrEqual(t, len(tosca.Errors(err)), 51)
 			assert.LessOrEqual(t, result.Steps, 100_000)
 			assert.Less(t, allocated, uint64(megabytes))
+			validated := allocatedBy(func() {
+				_, err = tosca.Validate(t.Context(), source(row.template), nil, tosca.Options{Resolver: row.resolver})
+			})
+			assert.LessOrEqual(t, len(tosca.Errors(err)), 51)
+			assert.Less(t, validated, uint64(megabytes))
 			t.Logf("%d KiB, %d steps", allocated>>10, result.Steps)
 		})
 	}

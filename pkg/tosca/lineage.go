@@ -22,8 +22,14 @@ func (t *translator) readAllTypes() {
 }
 
 func (t *translator) checkType(d *definition) {
+	if d.kind != nodeTypes && d.kind != dataTypes {
+		return // it makes no manifest: Validate checks it
+	}
+	if parent := d.at.get("derived_from"); parent.exists() && !parent.isNull() {
+		t.wantText(parent)
+	}
 	t.known(d.at, keysOfKind(d.kind))
-	d.properties = t.readSchemas(d.at.get("properties"))
+	d.properties = t.readSchemas(d.at.get("properties"), false)
 	t.lineage(d, true)
 	if d.kind == dataTypes {
 		t.checkScalar(d)
@@ -82,7 +88,7 @@ func loopOf(line []*definition, to *definition) string {
 // opaqueType stands for a type of a well-known import that is not built in: it
 // exists, and is no Kubernetes object.
 func (t *translator) opaqueType(f *file, kind kind, name string) *definition {
-	if kind == otherTypes || !strings.HasPrefix(name, "tosca.") || !f.minimalAnywhere(map[*file]bool{}) {
+	if !strings.HasPrefix(name, "tosca.") || !f.minimalAnywhere(map[*file]bool{}) {
 		return nil
 	}
 	return &definition{name: name, kind: kind, opaque: true}

@@ -19,7 +19,7 @@ type scale struct {
 	number *schema
 }
 
-var quantityForm = regexp.MustCompile(`^\s*([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([^\s0-9.,+-]\S*)\s*$`)
+var quantityForm = regexp.MustCompile(`^\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([^\s0-9.,+-]\S*)\s*$`)
 
 // parts are the number and the unit of a value; multiple is that of the unit.
 func (s *scale) parts(content any) (number string, multiple float64, ok bool) {

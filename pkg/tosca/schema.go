@@ -9,21 +9,29 @@ type schema struct {
 	typeName    string
 	required    bool
 	initial     place // the default
+	fixed       place // a value that cannot be changed, in TOSCA 2.0
 	constraints []constraint
 	entry, key  *schema
 }
 
-// readSchemas reads the properties of a type.
-func (t *translator) readSchemas(p place) map[string]*schema {
+// readSchemas reads the properties of a type. short ones may be the value itself, as
+// the refinements of normative types are.
+func (t *translator) readSchemas(p place, short bool) map[string]*schema {
 	if !t.wantMap(p) {
 		return nil
 	}
 	all := map[string]*schema{}
 	for _, entry := range p.entries() {
+		if short = short || p.file.version.dollar(); short && !entry.isMap() && !entry.isNull() {
+			all[entry.name()] = &schema{at: entry, required: true, fixed: entry}
+			continue
+		}
 		if !t.wantMap(entry) {
 			continue
 		}
-		t.known(entry, parameterKeys)
+		if !short || p.file.version.dollar() {
+			t.known(entry, parameterKeys)
+		}
 		all[entry.name()] = t.readSchema(entry, true)
 	}
 	return all
@@ -33,9 +41,12 @@ func (t *translator) readSchemas(p place) map[string]*schema {
 // be inherited or left out.
 func (t *translator) readSchema(p place, inherits bool) *schema {
 	s := &schema{at: p, required: t.wantBool(p.get("required"), true), initial: p.get("default")}
+	if inherits && p.file.version.dollar() {
+		s.fixed = p.get("value")
+	}
 	name := p.get("type")
 	switch {
-	case name.exists():
+	case name.exists() && (!name.isNull() || !p.file.version.dollar()):
 		s.typeName, _ = t.wantText(name)
 		t.checkTypeName(name, s.typeName)
 	case !inherits && p.file.version.major == 1:
@@ -75,6 +86,9 @@ func (s *schema) refining(inherited *schema) *schema {
 	}
 	if !merged.initial.exists() {
 		merged.initial = inherited.initial
+	}
+	if !merged.fixed.exists() {
+		merged.fixed = inherited.fixed
 	}
 	if !s.at.get("required").exists() {
 		merged.required = inherited.required

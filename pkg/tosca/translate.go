@@ -131,29 +131,37 @@ func translate(ctx context.Context, source Source, inputs map[string]Input, opti
 // nothing wrong: what follows from a mistake would hide it.
 func (t *translator) run(ctx context.Context, source Source, inputs map[string]Input) (Result, error) {
 	t.step(ctx)
-	entry := t.load(ctx, source)
+	t.entry = t.load(ctx, source)
+	if t.lenient && t.entry != nil {
+		t.validateFiles()
+	}
 	if !t.faults.empty() {
 		return Result{}, t.faults.err()
 	}
-	t.entry = entry
 	t.readAllTypes()
 	t.readTopology()
 	t.readInputs(inputs)
 	e := &evaluator{translator: t, ctx: ctx, values: map[property]value{}}
+	if t.lenient {
+		validator{e}.validateTypes()
+	}
 	e.checkTopology()
 	e.resolveInputs()
 	if !t.faults.empty() {
 		return Result{}, t.faults.err()
 	}
-	e.checkProperties()
+	e.checkNodes()
 	result := e.render()
 	result.Outputs = e.outputs()
 	result.Inputs = e.givenInputs()
+	if t.lenient && t.faults.empty() {
+		validator{e}.validateTopology()
+	}
 	if !t.faults.empty() {
 		return Result{}, t.faults.err()
 	}
 	result.Digest = digestOf(t.digest.Sum(nil))
-	if metadata, ok := e.literal(entry.root.get("metadata")).any.(map[string]any); ok {
+	if metadata, ok := e.literal(t.entry.root.get("metadata")).any.(map[string]any); ok {
 		result.Metadata = metadata
 	}
 	return result, nil

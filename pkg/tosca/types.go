@@ -12,14 +12,24 @@ type kind int
 const (
 	nodeTypes kind = iota
 	dataTypes
-	otherTypes
+	capabilityTypes
+	relationshipTypes
+	artifactTypes
+	interfaceTypes
+	policyTypes
+	groupTypes
 	kinds
 )
 
+// String is what messages call a type of the kind.
+func (k kind) String() string {
+	return [...]string{"node", "data", "capability", "relationship", "artifact", "interface", "policy", "group"}[k] + " type"
+}
+
 var sections = map[string]kind{
 	"node_types": nodeTypes, "data_types": dataTypes,
-	"capability_types": otherTypes, "relationship_types": otherTypes, "artifact_types": otherTypes,
-	"interface_types": otherTypes, "policy_types": otherTypes, "group_types": otherTypes,
+	"capability_types": capabilityTypes, "relationship_types": relationshipTypes, "artifact_types": artifactTypes,
+	"interface_types": interfaceTypes, "policy_types": policyTypes, "group_types": groupTypes,
 }
 
 // KubernetesObject is the type of nodes that are manifests. Alias is Holdfast's
@@ -35,9 +45,9 @@ type definition struct {
 	kind   kind
 	at     place
 	parent string
-	// properties in the order they are declared, own ones only.
-	properties  map[string]*schema
-	constraints *[]constraint
+	// properties and attributes are own ones only.
+	properties, attributes map[string]*schema
+	constraints            *[]constraint
 	// scale is that of a type derived from scalar, once it is known.
 	scale *scale
 	// opaque types are known by name only: any property goes.
@@ -58,6 +68,24 @@ var builtin = [kinds]map[string]*definition{
 	dataTypes: named(dataTypes, `tosca.datatypes.Root tosca.datatypes.Credential tosca.datatypes.TimeInterval
 		tosca.datatypes.network.NetworkInfo tosca.datatypes.network.PortInfo tosca.datatypes.network.PortSpec
 		tosca.datatypes.network.PortDef tosca.datatypes.json tosca.datatypes.xml any`),
+	capabilityTypes: named(capabilityTypes, `tosca.capabilities.Root tosca.capabilities.Node tosca.capabilities.Compute
+		tosca.capabilities.Network tosca.capabilities.Storage tosca.capabilities.Container tosca.capabilities.Endpoint
+		tosca.capabilities.Endpoint.Public tosca.capabilities.Endpoint.Admin tosca.capabilities.Endpoint.Database
+		tosca.capabilities.Attachment tosca.capabilities.OperatingSystem tosca.capabilities.Scalable
+		tosca.capabilities.network.Bindable tosca.capabilities.network.Linkable tosca.capabilities.Container.Docker`),
+	relationshipTypes: named(relationshipTypes, `tosca.relationships.Root tosca.relationships.DependsOn
+		tosca.relationships.HostedOn tosca.relationships.ConnectsTo tosca.relationships.AttachesTo
+		tosca.relationships.RoutesTo tosca.relationships.network.LinksTo tosca.relationships.network.BindsTo`),
+	artifactTypes: named(artifactTypes, `tosca.artifacts.Root tosca.artifacts.File tosca.artifacts.Deployment
+		tosca.artifacts.Deployment.Image tosca.artifacts.Deployment.Image.VM tosca.artifacts.Deployment.Image.VM.ISO
+		tosca.artifacts.Deployment.Image.VM.QCOW2 tosca.artifacts.Deployment.Image.Container.Docker
+		tosca.artifacts.Implementation tosca.artifacts.Implementation.Bash tosca.artifacts.Implementation.Python
+		tosca.artifacts.template tosca.artifacts.template.Jinja2 tosca.artifacts.template.Twig`),
+	interfaceTypes: named(interfaceTypes, `tosca.interfaces.Root tosca.interfaces.node.lifecycle.Standard
+		tosca.interfaces.relationship.Configure`),
+	policyTypes: named(policyTypes, `tosca.policies.Root tosca.policies.Placement tosca.policies.Scaling
+		tosca.policies.Update tosca.policies.Performance`),
+	groupTypes: named(groupTypes, `tosca.groups.Root`),
 }
 
 func named(kind kind, text string) map[string]*definition {
@@ -86,9 +114,6 @@ func (t *translator) readType(f *file, kind kind, p place) {
 		t.faults.add(p, InvalidShape, "must be a map, not %s", p.describe())
 		return
 	}
-	if kind == otherTypes {
-		return
-	}
 	d := &definition{name: p.name(), kind: kind, at: p}
 	if d.name == KubernetesObject && kind == dataTypes {
 		t.warn(p, "a node type belongs into node_types")
@@ -96,7 +121,7 @@ func (t *translator) readType(f *file, kind kind, p place) {
 	}
 	d.kubernetes = d.kind == nodeTypes && (d.name == KubernetesObject || d.name == Alias)
 	if parent := p.get("derived_from"); parent.exists() && !parent.isNull() {
-		d.parent, _ = t.wantText(parent)
+		d.parent = parent.text()
 	}
 	if f.types[d.kind] == nil {
 		f.types[d.kind] = map[string]*definition{}
@@ -113,9 +138,6 @@ func (f *file) lookup(kind kind, name string) *definition {
 	if found := builtin[kind][name]; found != nil {
 		return found
 	}
-	if kind == otherTypes {
-		return nil
-	}
 	short := strings.TrimPrefix(name, "tosca:")
 	for _, namespace := range shortNames[kind] {
 		if found := builtin[kind][namespace+short]; found != nil {
@@ -127,8 +149,14 @@ func (f *file) lookup(kind kind, name string) *definition {
 
 // shortNames are the namespaces that the grammar lets one leave out.
 var shortNames = map[kind][]string{
-	nodeTypes: {"tosca.nodes."},
-	dataTypes: {"tosca.datatypes.", "tosca.datatypes.network."},
+	nodeTypes:         {"tosca.nodes."},
+	dataTypes:         {"tosca.datatypes.", "tosca.datatypes.network."},
+	capabilityTypes:   {"tosca.capabilities.", "tosca.capabilities.network."},
+	relationshipTypes: {"tosca.relationships.", "tosca.relationships.network."},
+	artifactTypes:     {"tosca.artifacts.", "tosca.artifacts.Deployment.", "tosca.artifacts.Implementation."},
+	interfaceTypes:    {"tosca.interfaces.", "tosca.interfaces.node.lifecycle.", "tosca.interfaces.relationship."},
+	policyTypes:       {"tosca.policies."},
+	groupTypes:        {"tosca.groups."},
 }
 
 // lookedUp is a name that was looked for in a file: files import each other in
