@@ -94,7 +94,7 @@ func (e *evaluator) contentOf(a artifact, from place) value {
 	}
 	text, known := e.contents[to.String()]
 	if !known {
-		data := e.fetch(e.ctx, a.at, to)
+		data := e.fetch(e.ctx, a.at, to, false)
 		if data == nil {
 			return unknown
 		}

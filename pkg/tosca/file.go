@@ -50,6 +50,9 @@ var versions = map[string]version{
 	"tosca_simple_yaml_1_3": {"tosca_simple_yaml_1_3", 1, 3},
 	"tosca_2_0":             {"tosca_2_0", 2, 0},
 
+	"tosca_simple_profile_for_nfv_1_0":   {"tosca_simple_profile_for_nfv_1_0", 1, 0},
+	"tosca_simple_profile_for_nfv_1_0_0": {"tosca_simple_profile_for_nfv_1_0_0", 1, 0},
+
 	"http://docs.oasis-open.org/tosca/ns/simple/yaml/1.0": {"tosca_simple_yaml_1_0", 1, 0},
 	"http://docs.oasis-open.org/tosca/ns/simple/yaml/1.1": {"tosca_simple_yaml_1_1", 1, 1},
 	"http://docs.oasis-open.org/tosca/ns/simple/yaml/1.2": {"tosca_simple_yaml_1_2", 1, 2},

@@ -10,18 +10,24 @@ import (
 
 // The imports that users of this family of templates write. The types that
 // matter of them are built in, so that no network is needed.
-var wellKnown = regexp.MustCompile(`^https?://(raw\.githubusercontent\.com|github\.com)/(grycap|indigo-dc)/[\w./-]*custom_types\.ya?ml$`)
+var wellKnown = regexp.MustCompile(`^https?://(raw\.githubusercontent\.com|github\.com)/(grycap|indigo-dc)/[\w./-]*custom_types\.ya?ml$|^https://forge\.etsi\.org/(rep|gitlab)/nfv/SOL001/[\w./-]*_types\.ya?ml$`)
 
 // wellKnownNames are the names of the normative types: tosca-parser's, and the
 // profiles of TOSCA.
 var wellKnownNames = map[string]bool{
-	"tosca-normative-types":           true,
-	"tosca_simple_yaml_1_0":           true,
-	"org.oasis-open.simple:2.0":       true,
-	"org.oasis-open.tosca.simple":     true,
-	"org.oasis-open.tosca.simple:2.0": true,
-	"tosca.simple:2.0":                true,
+	"tosca-normative-types":              true,
+	"tosca_simple_yaml_1_0":              true,
+	"tosca_simple_profile_for_nfv_1_0":   true,
+	"tosca_simple_profile_for_nfv_1_0_0": true,
+	"org.oasis-open.simple:2.0":          true,
+	"org.oasis-open.tosca.simple":        true,
+	"org.oasis-open.tosca.simple:2.0":    true,
+	"tosca.simple:2.0":                   true,
 }
+
+// sol001 are the files of types of ETSI GS NFV-SOL 001. Many import them by a path at
+// which they are not: then what is built in stands for them.
+var sol001 = regexp.MustCompile(`(?:^|/)etsi_nfv_sol001_[a-z]+_types(?:\.ya?ml)?$`)
 
 // statement is one import in its many notations.
 type statement struct {
@@ -109,6 +115,10 @@ func (t *translator) follow(ctx context.Context, f *file, s statement) {
 		f.minimal = true
 		return
 	}
+	if s.profile && sol001.MatchString(s.reference) {
+		f.minimal = true
+		return
+	}
 	if s.profile {
 		t.faults.add(s.at, MissingImportFile, "the profile %s is not known: only org.oasis-open.simple:2.0 is", shown(s.reference))
 		return
@@ -126,8 +136,10 @@ func (t *translator) follow(ctx context.Context, f *file, s statement) {
 		t.faults.add(s.at, LimitExceeded, "%s", problem)
 		return
 	}
-	data := t.fetch(ctx, s.at, to)
+	builtIn := to.url == nil && sol001.MatchString(to.path)
+	data := t.fetch(ctx, s.at, to, builtIn)
 	if data == nil {
+		f.minimal = f.minimal || builtIn
 		return
 	}
 	imported := &file{name: t.fileName(to), at: to, depth: f.depth + 1, sealed: f.sealed || to.url != nil}

@@ -106,10 +106,13 @@ func (t *translator) read(ctx context.Context, f, importer *file, data []byte) {
 }
 
 // fetch reads a file that another refers to; nil if it cannot be read. p is where
-// the reference is.
-func (t *translator) fetch(ctx context.Context, p place, to location) []byte {
+// the reference is. What is builtIn needs not be there.
+func (t *translator) fetch(ctx context.Context, p place, to location, builtIn bool) []byte {
 	data, code, problem := t.content(ctx, to)
-	if problem != "" {
+	switch {
+	case problem != "" && builtIn:
+		return nil
+	case problem != "":
 		t.faults.add(p, code, "%s: %s", bare(to.shown()), problem)
 		return nil
 	}

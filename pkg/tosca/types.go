@@ -56,46 +56,6 @@ type definition struct {
 	kubernetes bool
 }
 
-// builtin are the types that need no import.
-var builtin = [kinds]map[string]*definition{
-	nodeTypes: named(nodeTypes, `tosca.nodes.Root tosca.nodes.Abstract.Compute tosca.nodes.Compute
-		tosca.nodes.SoftwareComponent tosca.nodes.WebServer tosca.nodes.WebApplication tosca.nodes.DBMS
-		tosca.nodes.Database tosca.nodes.Abstract.Storage tosca.nodes.Storage.ObjectStorage
-		tosca.nodes.Storage.BlockStorage tosca.nodes.ObjectStorage tosca.nodes.BlockStorage
-		tosca.nodes.Container.Runtime tosca.nodes.Container.Application tosca.nodes.LoadBalancer
-		tosca.nodes.network.Network tosca.nodes.network.Port tosca.nodes.indigo.KubernetesObject
-		holdfast.nodes.KubernetesObject`),
-	dataTypes: named(dataTypes, `tosca.datatypes.Root tosca.datatypes.Credential tosca.datatypes.TimeInterval
-		tosca.datatypes.network.NetworkInfo tosca.datatypes.network.PortInfo tosca.datatypes.network.PortSpec
-		tosca.datatypes.network.PortDef tosca.datatypes.json tosca.datatypes.xml any`),
-	capabilityTypes: named(capabilityTypes, `tosca.capabilities.Root tosca.capabilities.Node tosca.capabilities.Compute
-		tosca.capabilities.Network tosca.capabilities.Storage tosca.capabilities.Container tosca.capabilities.Endpoint
-		tosca.capabilities.Endpoint.Public tosca.capabilities.Endpoint.Admin tosca.capabilities.Endpoint.Database
-		tosca.capabilities.Attachment tosca.capabilities.OperatingSystem tosca.capabilities.Scalable
-		tosca.capabilities.network.Bindable tosca.capabilities.network.Linkable tosca.capabilities.Container.Docker`),
-	relationshipTypes: named(relationshipTypes, `tosca.relationships.Root tosca.relationships.DependsOn
-		tosca.relationships.HostedOn tosca.relationships.ConnectsTo tosca.relationships.AttachesTo
-		tosca.relationships.RoutesTo tosca.relationships.network.LinksTo tosca.relationships.network.BindsTo`),
-	artifactTypes: named(artifactTypes, `tosca.artifacts.Root tosca.artifacts.File tosca.artifacts.Deployment
-		tosca.artifacts.Deployment.Image tosca.artifacts.Deployment.Image.VM tosca.artifacts.Deployment.Image.VM.ISO
-		tosca.artifacts.Deployment.Image.VM.QCOW2 tosca.artifacts.Deployment.Image.Container.Docker
-		tosca.artifacts.Implementation tosca.artifacts.Implementation.Bash tosca.artifacts.Implementation.Python
-		tosca.artifacts.template tosca.artifacts.template.Jinja2 tosca.artifacts.template.Twig`),
-	interfaceTypes: named(interfaceTypes, `tosca.interfaces.Root tosca.interfaces.node.lifecycle.Standard
-		tosca.interfaces.relationship.Configure`),
-	policyTypes: named(policyTypes, `tosca.policies.Root tosca.policies.Placement tosca.policies.Scaling
-		tosca.policies.Update tosca.policies.Performance`),
-	groupTypes: named(groupTypes, `tosca.groups.Root`),
-}
-
-func named(kind kind, text string) map[string]*definition {
-	all := map[string]*definition{}
-	for _, name := range words(text) {
-		all[name] = &definition{name: name, kind: kind, opaque: true, kubernetes: name == KubernetesObject || name == Alias}
-	}
-	return all
-}
-
 // readTypes notes the types that a file declares.
 func (t *translator) readTypes(f *file) {
 	for _, section := range slices.Sorted(maps.Keys(sections)) {
