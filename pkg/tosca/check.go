@@ -2,26 +2,8 @@ package tosca
 
 import (
 	"slices"
+	"strconv"
 )
-
-// checker holds a value against a schema. depth bounds data types that contain
-// themselves: values are not deeper than the files they come from.
-type checker struct {
-	*evaluator
-	secret bool
-	// at is where the value is written, for mistakes within it too.
-	at place
-}
-
-// check tells what is wrong with a value. what it is of, such as "default ",
-// begins the messages; path within the value follows it.
-func (e *evaluator) check(at place, v value, s *schema) bool {
-	if v.unknown || s == nil || v.unset {
-		return true
-	}
-	c := checker{evaluator: e, secret: v.secret || IsSensitive(at.name()), at: at}
-	return c.value(v.any, s, "", 0)
-}
 
 func (c checker) value(content any, s *schema, within string, depth int) bool {
 	c.step(c.ctx)
@@ -29,7 +11,13 @@ func (c checker) value(content any, s *schema, within string, depth int) bool {
 		c.fault(ValueTypeMismatch, within, "is nested deeper than %d levels", c.limits.Nesting)
 		return false
 	}
-	base, chain := c.primitive(s)
+	base, line := c.primitive(s)
+	var chain []constraint
+	for _, d := range line {
+		if d.at.exists() {
+			chain = append(chain, c.constraintsOf(d)...)
+		}
+	}
 	ok := c.ofType(content, base, s, within, depth)
 	for _, constraint := range slices.Concat(chain, s.constraints) {
 		if !ok {
@@ -38,43 +26,6 @@ func (c checker) value(content any, s *schema, within string, depth int) bool {
 		ok = c.constrained(content, base, constraint, within)
 	}
 	return ok
-}
-
-// primitive is the type that the values of a schema have at last, with the
-// constraints that derived types add on the way. A data type that is made of
-// properties is its own.
-func (t *translator) primitive(s *schema) (base basis, chain []constraint) {
-	if s == nil || s.typeName == "" || isPrimitive(s.typeName) {
-		name := ""
-		if s != nil {
-			name = s.typeName
-		}
-		return basis{name, scales[name]}, nil
-	}
-	d := t.dataType(s.at.file, s.typeName)
-	if d == nil {
-		return basis{}, nil
-	}
-	line := t.lineage(d, false)
-	for _, ancestor := range line {
-		if ancestor.at.exists() {
-			chain = append(chain, t.constraintsOf(ancestor)...)
-		}
-		if isPrimitive(ancestor.parent) {
-			base := basis{ancestor.parent, scales[ancestor.parent]}
-			if isScalar(line) {
-				base.scale = t.scaleOf(line)
-			}
-			return base, chain
-		}
-	}
-	return basis{name: s.typeName}, chain
-}
-
-// baseOf is the name of the type that the values of a schema have at last.
-func (t *translator) baseOf(s *schema) string {
-	base, _ := t.primitive(s)
-	return base.name
 }
 
 func (c checker) ofType(content any, base basis, s *schema, within string, depth int) bool {
@@ -171,10 +122,20 @@ func (c checker) complex(content any, name string, properties map[string]*schema
 	return ok
 }
 
-func (c checker) fault(code Code, within, format string, args ...any) {
-	at := c.at
-	if within != "" && !c.secret {
-		at.path = &trail{up: at.path, within: cut(within)}
+// quantity says what is wrong with a value of a scale.
+func (c checker) quantity(content any, s *scale, article, within string, depth int) bool {
+	number, _, ok := s.parts(content)
+	if !ok {
+		c.fault(ValueTypeMismatch, within, "%s is not %s", told(content, c.secret), article)
+		return false
 	}
-	c.faults.add(at, code, format, args...)
+	if s.number == nil {
+		return true
+	}
+	var amount any
+	amount, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		amount, _ = strconv.ParseFloat(number, 64)
+	}
+	return c.value(amount, s.number, within, depth+1)
 }

@@ -2,15 +2,10 @@ package tosca
 
 import (
 	"cmp"
+	"reflect"
 	"strconv"
 	"strings"
 )
-
-// basis is what values of a schema are made of at last.
-type basis struct {
-	name  string
-	scale *scale // nil: not a number with a unit
-}
 
 // compare orders two values of a type; ok is false if they have no order.
 func compare(a, b any, base basis) (order int, ok bool) {
@@ -67,4 +62,11 @@ func comparePart(a, b string) int {
 		return cmp.Compare(x, y)
 	}
 	return strings.Compare(a, b)
+}
+
+func same(a, b any, base basis) bool {
+	if order, ok := compare(a, b, base); ok {
+		return order == 0
+	}
+	return reflect.DeepEqual(a, b)
 }

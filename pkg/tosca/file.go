@@ -1,28 +1,5 @@
 package tosca
 
-// file is one template or file of types.
-type file struct {
-	// name is what messages call it.
-	name string
-	at   location
-	// sealed files are not quoted: they were fetched, or are sensitive.
-	sealed  bool
-	depth   int
-	root    place
-	version version
-	imports []edge
-	types   [kinds]map[string]*definition
-	// minimal tells that one of its imports was replaced by the built-in types,
-	// which are not all that the import has.
-	minimal bool
-}
-
-// edge is an import.
-type edge struct {
-	prefix string
-	file   *file
-}
-
 // topology is the part that instances are made of: topology_template, or
 // service_template as TOSCA 2.0 calls it.
 func (f *file) topology() place {
@@ -63,7 +40,7 @@ const versionKey = "tosca_definitions_version"
 
 // readVersion reads which grammar a file is written in. A file of types without
 // one takes that of the file that imports it.
-func (t *translator) readVersion(f, importer *file) {
+func (t *session) readVersion(f, importer *file) {
 	p := f.root.get(versionKey)
 	if !p.exists() && importer != nil {
 		f.version = importer.version

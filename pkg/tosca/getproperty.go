@@ -158,14 +158,6 @@ func (e *evaluator) alongRelationship(n *template, steps []place) (*template, []
 	return requirements[index].to, steps
 }
 
-func (n *template) requirementNames() []string {
-	names := make([]string, len(n.requirements))
-	for i, r := range n.requirements {
-		names[i] = r.name
-	}
-	return names
-}
-
 // getAttribute answers for attributes that are properties, which TOSCA 2.0
 // reflects as attributes. All others need a running deployment.
 func getAttribute(e *evaluator, args place, s scope) value {

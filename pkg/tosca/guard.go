@@ -2,7 +2,6 @@ package tosca
 
 import (
 	"fmt"
-	"strconv"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -11,7 +10,7 @@ import (
 // large it is once its aliases are followed, that no alias is within its own
 // anchor, that keys are text and not there twice, and that tags are YAML's own.
 // After it, every walk through the file ends.
-func (t *translator) guard(f *file, root *yaml.Node) {
+func (t *session) guard(f *file, root *yaml.Node) {
 	nameRequirements(root)
 	g := guard{t: t, f: f, done: map[*yaml.Node]extent{}, open: map[*yaml.Node]bool{}}
 	g.measure(root, 1)
@@ -40,7 +39,7 @@ func nameRequirements(root *yaml.Node) {
 type extent struct{ nodes, depth int }
 
 type guard struct {
-	t    *translator
+	t    *session
 	f    *file
 	done map[*yaml.Node]extent // of anchors
 	open map[*yaml.Node]bool
@@ -182,13 +181,4 @@ func (g *guard) checkMerge(value *yaml.Node) {
 			g.t.faults.addAt(g.f, source.Line, source.Column, InvalidYAML, "the key << wants a map or a list of maps")
 		}
 	}
-}
-
-// quote quotes a name for a message and shortens it if it is too long for one.
-func quote(name string) string {
-	const longest = 80
-	if len(name) > longest {
-		return strconv.Quote(name[:longest]) + "…"
-	}
-	return strconv.Quote(name)
 }

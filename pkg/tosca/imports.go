@@ -38,7 +38,7 @@ type statement struct {
 	profile    bool
 }
 
-func (t *translator) readImports(ctx context.Context, f *file) {
+func (t *loader) readImports(ctx context.Context, f *file) {
 	list := f.root.get("imports")
 	if !list.exists() || list.isNull() {
 		return
@@ -66,7 +66,7 @@ func first(names []string) string {
 
 // readImport understands `- file`, `- {file: …}`, `- {url: …}`, `- {profile: …}`,
 // `- alias: file` and `- alias: {file: …}`.
-func (t *translator) readImport(p place) (statement, bool) {
+func (t *loader) readImport(p place) (statement, bool) {
 	s := statement{at: p}
 	if p.isScalar() && !p.isNull() {
 		s.reference = p.text()
@@ -89,7 +89,7 @@ func (t *translator) readImport(p place) (statement, bool) {
 
 func isImportKey(name string) bool { return name == "file" || name == "url" || name == "profile" }
 
-func (t *translator) readLongImport(s statement, body place) (statement, bool) {
+func (t *loader) readLongImport(s statement, body place) (statement, bool) {
 	if !t.wantMap(body) {
 		return s, false
 	}
@@ -110,7 +110,7 @@ func (t *translator) readLongImport(s statement, body place) (statement, bool) {
 }
 
 // follow reads an imported file, once.
-func (t *translator) follow(ctx context.Context, f *file, s statement) {
+func (t *loader) follow(ctx context.Context, f *file, s statement) {
 	if wellKnown.MatchString(s.reference) || wellKnownNames[s.reference] {
 		f.minimal = true
 		return
@@ -148,7 +148,7 @@ func (t *translator) follow(ctx context.Context, f *file, s statement) {
 	t.read(ctx, imported, f, data)
 }
 
-func (t *translator) tooManyFiles(f *file) string {
+func (t *loader) tooManyFiles(f *file) string {
 	switch {
 	case len(t.loaded) > t.limits.Files:
 		return fmt.Sprintf("more than %d files are imported", t.limits.Files)
@@ -160,7 +160,7 @@ func (t *translator) tooManyFiles(f *file) string {
 }
 
 // fileName is what messages call an imported file.
-func (t *translator) fileName(to location) string {
+func (t *loader) fileName(to location) string {
 	if to.inArchive {
 		return t.archiveName + "!" + to.path
 	}
@@ -171,7 +171,7 @@ func (t *translator) fileName(to location) string {
 }
 
 // locate finds out where an import leads.
-func (t *translator) locate(f *file, s statement) (location, bool) {
+func (t *loader) locate(f *file, s statement) (location, bool) {
 	base := f.at
 	if s.repository.exists() {
 		var ok bool
@@ -192,7 +192,7 @@ func (t *translator) locate(f *file, s statement) (location, bool) {
 }
 
 // repository returns where the files of a repository are.
-func (t *translator) repository(f *file, name place) (location, bool) {
+func (t *loader) repository(f *file, name place) (location, bool) {
 	all := f.root.get("repositories")
 	p := all.get(name.text())
 	if !p.exists() {

@@ -6,15 +6,33 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io/fs"
 	"net/url"
 
 	"holdfast.dev/holdfast/pkg/tosca/csar"
 )
 
+// loader reads the files of a translation.
+type loader struct {
+	*session
+
+	archive     *csar.Archive
+	archiveName string
+	loaded      map[string]*file // by location
+	files       []*file          // in the order they were read
+	imported    int              // bytes
+	digest      hash.Hash
+	contents    map[string]string // of artifacts, by location
+}
+
+func newLoader(s *session) *loader {
+	return &loader{session: s, loaded: map[string]*file{}, digest: newDigest(), contents: map[string]string{}}
+}
+
 // load reads the source and everything it imports. It returns the entry
 // template, nil if that cannot be read.
-func (t *translator) load(ctx context.Context, source Source) *file {
+func (t *loader) load(ctx context.Context, source Source) *file {
 	f := &file{name: source.Name, sealed: source.URL != "" || source.Sensitive}
 	if source.URL != "" {
 		f.at.url, _ = url.Parse(source.URL)
@@ -36,7 +54,7 @@ func (t *translator) load(ctx context.Context, source Source) *file {
 }
 
 // openArchive returns the entry template of an archive.
-func (t *translator) openArchive(f *file, data []byte) []byte {
+func (t *loader) openArchive(f *file, data []byte) []byte {
 	archive, err := csar.Open(data, t.archiveLimits())
 	if err != nil {
 		t.archiveFault(f, err)
@@ -56,13 +74,13 @@ func (t *translator) openArchive(f *file, data []byte) []byte {
 	return data
 }
 
-func (t *translator) archiveLimits() csar.Limits {
+func (t *loader) archiveLimits() csar.Limits {
 	limits := t.limits.Archive
 	limits.YAML = min(limits.YAML, t.limits.Template)
 	return limits
 }
 
-func (t *translator) archiveFault(f *file, err error) {
+func (t *loader) archiveFault(f *file, err error) {
 	var fault *csar.Error
 	if !errors.As(err, &fault) {
 		fault = &csar.Error{Code: csar.InvalidArchive, Message: err.Error()}
@@ -77,7 +95,7 @@ func (t *translator) archiveFault(f *file, err error) {
 }
 
 // checkEntryVersion: archives of the first version always have a TOSCA.meta.
-func (t *translator) checkEntryVersion(f *file) {
+func (t *loader) checkEntryVersion(f *file) {
 	if t.archive == nil || t.archive.HasMeta || f.version.major != 1 {
 		return
 	}
@@ -94,7 +112,7 @@ func (t *translator) checkEntryVersion(f *file) {
 }
 
 // read parses a file and reads what it imports.
-func (t *translator) read(ctx context.Context, f, importer *file, data []byte) {
+func (t *loader) read(ctx context.Context, f, importer *file, data []byte) {
 	t.step(ctx)
 	t.parse(f, data)
 	if !f.root.exists() {
@@ -107,7 +125,7 @@ func (t *translator) read(ctx context.Context, f, importer *file, data []byte) {
 
 // fetch reads a file that another refers to; nil if it cannot be read. p is where
 // the reference is. What is builtIn needs not be there.
-func (t *translator) fetch(ctx context.Context, p place, to location, builtIn bool) []byte {
+func (t *loader) fetch(ctx context.Context, p place, to location, builtIn bool) []byte {
 	data, code, problem := t.content(ctx, to)
 	switch {
 	case problem != "" && builtIn:
@@ -125,7 +143,7 @@ func (t *translator) fetch(ctx context.Context, p place, to location, builtIn bo
 	return data
 }
 
-func (t *translator) content(ctx context.Context, to location) (data []byte, code Code, problem string) {
+func (t *loader) content(ctx context.Context, to location) (data []byte, code Code, problem string) {
 	if to.inArchive {
 		if !t.archive.Has(to.path) {
 			return nil, MissingImportFile, "not found in the archive"
@@ -156,7 +174,7 @@ func (t *translator) content(ctx context.Context, to location) (data []byte, cod
 }
 
 // note adds a file to the digest of all that was read.
-func (t *translator) note(name string, data []byte) {
+func (t *loader) note(name string, data []byte) {
 	fmt.Fprintf(t.digest, "%d %s %d\n", len(name), name, len(data))
 	t.digest.Write(data)
 }

@@ -22,7 +22,7 @@ const crowded = 280_000
 var directive = regexp.MustCompile(`\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*%YAML 1\.2`)
 
 // parse reads the one document of a YAML or JSON file.
-func (t *translator) parse(f *file, data []byte) {
+func (t *session) parse(f *file, data []byte) {
 	if len(data) > t.limits.Template {
 		t.faults.addAt(f, 0, 0, LimitExceeded, fmt.Sprintf("the file is larger than %d bytes", t.limits.Template))
 		return

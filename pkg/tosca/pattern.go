@@ -18,7 +18,7 @@ const heaviest = 20_000
 
 // checkPattern compiles a pattern and says what is wrong with it. RE2 is linear
 // in the text, and in what the pattern expands to.
-func (t *translator) checkPattern(bound any) string {
+func (t *session) checkPattern(bound any) string {
 	text, isText := bound.(string)
 	if !isText {
 		return "must be text"
@@ -59,38 +59,4 @@ func costOf(expression *syntax.Regexp) int {
 		cost *= max(expression.Min, expression.Max, 1)
 	}
 	return min(cost, 1<<30)
-}
-
-// matching is matches: [text, pattern].
-func matching(e *evaluator, args place, s scope) value {
-	elements := args.elements()
-	if len(elements) != 2 {
-		e.faults.add(args, InvalidFunction, "matches needs a text and a pattern")
-		return unknown
-	}
-	text, pattern := e.eval(elements[0], s), e.eval(elements[1], s)
-	if text.unknown || pattern.unknown {
-		return unknown
-	}
-	if problem := e.checkPattern(pattern.any); problem != "" {
-		e.faults.add(elements[1], InvalidFunction, "%s", problem)
-		return unknown
-	}
-	c := checker{evaluator: e, secret: text.secret}
-	problem := c.patternProblem(text.any, constraint{bound: pattern.any})
-	return value{any: problem == "", size: 16, secret: text.secret || pattern.secret}
-}
-
-func (c checker) patternProblem(content any, clause constraint) string {
-	text, isText := content.(string)
-	if !isText {
-		return "is not text, and has no pattern"
-	}
-	used := c.regexps[clause.bound.(string)]
-	const operations = 2000 // that take as long as a step does
-	c.spend(c.ctx, 1+used.cost*len(text)/operations)
-	if used.form.MatchString(text) {
-		return ""
-	}
-	return "does not match the pattern " + told(clause.bound, false)
 }

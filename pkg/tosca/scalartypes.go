@@ -2,93 +2,15 @@ package tosca
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 )
-
-// scale is a type of numbers with units, such as 4 GB.
-type scale struct {
-	// units are how many of the smallest or canonical unit each is.
-	units map[string]float64
-	// folded units are named in lower case: TOSCA 1.x does not tell kB from KB.
-	folded bool
-	// number is the type of the number: integer, float, or one derived from them;
-	// nil if any number goes.
-	number *schema
-}
-
-var quantityForm = regexp.MustCompile(`^\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([^\s0-9.,+-]\S*)\s*$`)
-
-// parts are the number and the unit of a value; multiple is that of the unit.
-func (s *scale) parts(content any) (number string, multiple float64, ok bool) {
-	text, _ := content.(string)
-	parts := quantityForm.FindStringSubmatch(text)
-	if parts == nil {
-		return "", 0, false
-	}
-	unit := parts[2]
-	if s.folded {
-		unit = strings.ToLower(unit)
-	}
-	multiple, ok = s.units[unit]
-	return parts[1], multiple, ok
-}
-
-// measure is a value as a multiple of the unit that counts one.
-func (s *scale) measure(content any) (float64, bool) {
-	number, multiple, ok := s.parts(content)
-	amount, err := strconv.ParseFloat(number, 64)
-	return amount * multiple, ok && err == nil
-}
 
 // scalarKeys are the keys of types derived from scalar.
 var scalarKeys = []string{"data_type", "units", "canonical_unit", "prefixes"}
 
-// isScalar reports whether a data type is derived from scalar.
-func isScalar(line []*definition) bool { return line[len(line)-1].parent == "scalar" }
-
-// scaleOf is the scale of a type that is derived from scalar.
-func (t *translator) scaleOf(line []*definition) *scale {
-	if known := line[0].scale; known != nil {
-		return known
-	}
-	s := &scale{units: map[string]float64{}}
-	own, prefixes := map[string]float64{}, map[string]float64{}
-	for _, d := range slices.Backward(line) {
-		maps.Copy(own, multiples(d.at.get("units")))
-		maps.Copy(prefixes, multiples(d.at.get("prefixes")))
-		if name := d.at.get("data_type"); name.exists() {
-			s.number = &schema{at: name, typeName: name.text()}
-		}
-	}
-	t.spend(t.ctx, len(own)+len(prefixes))
-	maps.Copy(s.units, own)
-	if len(own) == 1 {
-		for unit, multiple := range own {
-			for prefix, factor := range prefixes {
-				s.units[prefix+unit] = factor * multiple
-			}
-		}
-	}
-	line[0].scale = s
-	return s
-}
-
-// multiples are the numbers of a map; what is none has been told.
-func multiples(p place) map[string]float64 {
-	all := map[string]float64{}
-	for _, entry := range p.entries() {
-		if amount, err := strconv.ParseFloat(entry.text(), 64); err == nil {
-			all[entry.name()] = amount
-		}
-	}
-	return all
-}
-
 // checkScalar checks the units of a data type.
-func (t *translator) checkScalar(d *definition) {
+func (t *library) checkScalar(d *definition) {
 	line := t.lineage(d, false)
 	if !isScalar(line) {
 		for _, key := range scalarKeys {
@@ -109,7 +31,7 @@ func (t *translator) checkScalar(d *definition) {
 }
 
 // checkNumberType checks data_type, which is an integer or a float.
-func (t *translator) checkNumberType(d *definition) bool {
+func (t *library) checkNumberType(d *definition) bool {
 	at := d.at.get("data_type")
 	if !at.exists() {
 		return true
@@ -131,7 +53,7 @@ func (t *translator) checkNumberType(d *definition) bool {
 
 // checkMultiples checks that units and prefixes are positive numbers, whole ones
 // where the data_type is an integer.
-func (t *translator) checkMultiples(d *definition, line []*definition) bool {
+func (t *library) checkMultiples(d *definition, line []*definition) bool {
 	whole := t.baseOf(t.scaleOf(line).number) == "integer"
 	ok := true
 	for _, key := range []string{"units", "prefixes"} {
@@ -158,7 +80,7 @@ func (t *translator) checkMultiples(d *definition, line []*definition) bool {
 }
 
 // checkCanonical checks that there is one unit that counts one.
-func (t *translator) checkCanonical(d *definition, line []*definition, s *scale) {
+func (t *library) checkCanonical(d *definition, line []*definition, s *scale) {
 	own, prefixes := map[string]float64{}, map[string]float64{}
 	var canonical place
 	for _, ancestor := range slices.Backward(line) {
@@ -192,22 +114,4 @@ func (t *translator) checkCanonical(d *definition, line []*definition, s *scale)
 	case ones > 1 && !canonical.exists():
 		t.faults.add(d.at, MissingRequiredKeyname, "canonical_unit is missing: %d units have the multiplier 1", ones)
 	}
-}
-
-// quantity says what is wrong with a value of a scale.
-func (c checker) quantity(content any, s *scale, article, within string, depth int) bool {
-	number, _, ok := s.parts(content)
-	if !ok {
-		c.fault(ValueTypeMismatch, within, "%s is not %s", told(content, c.secret), article)
-		return false
-	}
-	if s.number == nil {
-		return true
-	}
-	var amount any
-	amount, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		amount, _ = strconv.ParseFloat(number, 64)
-	}
-	return c.value(amount, s.number, within, depth+1)
 }

@@ -1,22 +1,12 @@
 package tosca
 
-import "slices"
-
-// schema says what a value must be: that of an input, of a property, or of the
-// entries of a list or map.
-type schema struct {
-	at          place
-	typeName    string
-	required    bool
-	initial     place // the default
-	fixed       place // a value that cannot be changed, in TOSCA 2.0
-	constraints []constraint
-	entry, key  *schema
-}
+import (
+	"slices"
+)
 
 // readSchemas reads the properties of a type. short ones may be the value itself, as
 // the refinements of normative types are.
-func (t *translator) readSchemas(p place, short bool) map[string]*schema {
+func (t *library) readSchemas(p place, short bool) map[string]*schema {
 	if !t.wantMap(p) {
 		return nil
 	}
@@ -39,7 +29,7 @@ func (t *translator) readSchemas(p place, short bool) map[string]*schema {
 
 // readSchema reads one definition. needsType is false where grammars let the type
 // be inherited or left out.
-func (t *translator) readSchema(p place, inherits bool) *schema {
+func (t *library) readSchema(p place, inherits bool) *schema {
 	s := &schema{at: p, required: t.wantBool(p.get("required"), true), initial: p.get("default")}
 	if inherits && p.file.version.dollar() {
 		s.fixed = p.get("value")
@@ -59,7 +49,7 @@ func (t *translator) readSchema(p place, inherits bool) *schema {
 }
 
 // readEntrySchema reads entry_schema: the name of a type, or a definition.
-func (t *translator) readEntrySchema(p place) *schema {
+func (t *library) readEntrySchema(p place) *schema {
 	switch {
 	case !p.exists() || p.isNull():
 		return nil
@@ -74,37 +64,8 @@ func (t *translator) readEntrySchema(p place) *schema {
 	}
 }
 
-// refining is s with what it leaves open taken from the definition that it
-// refines.
-func (s *schema) refining(inherited *schema) *schema {
-	if inherited == nil {
-		return s
-	}
-	merged := *s
-	if merged.typeName == "" {
-		merged.typeName = inherited.typeName
-	}
-	if !merged.initial.exists() {
-		merged.initial = inherited.initial
-	}
-	if !merged.fixed.exists() {
-		merged.fixed = inherited.fixed
-	}
-	if !s.at.get("required").exists() {
-		merged.required = inherited.required
-	}
-	if merged.entry == nil {
-		merged.entry = inherited.entry
-	}
-	if merged.key == nil {
-		merged.key = inherited.key
-	}
-	merged.constraints = append(slices.Clone(inherited.constraints), s.constraints...)
-	return &merged
-}
-
 // checkTypeName refuses the names of data types that are not known.
-func (t *translator) checkTypeName(p place, name string) bool {
+func (t *library) checkTypeName(p place, name string) bool {
 	switch {
 	case name == "scalar":
 		t.faults.add(p, InvalidType, "scalar is abstract: derive a data type with units from it")
@@ -115,13 +76,4 @@ func (t *translator) checkTypeName(p place, name string) bool {
 	names := func() []string { return append(slices.Clone(primitiveNames), p.file.typeNames(dataTypes)...) }
 	t.faults.add(p, UnknownDataType, "the data type %s is not known%s", shown(name), t.near(name, names))
 	return false
-}
-
-// dataType finds a data type; nil if it is not known. Types of entities are taken
-// too: old templates write them for properties that hold names.
-func (t *translator) dataType(f *file, name string) *definition {
-	if found := f.lookup(dataTypes, name); found != nil {
-		return found
-	}
-	return t.opaqueType(f, dataTypes, name)
 }

@@ -6,41 +6,9 @@ import (
 	"strings"
 )
 
-// template is a node template.
-type template struct {
-	name string
-	at   place
-	// original is the template that copy names.
-	original place
-	index    int
-	typeName string
-	line     []*definition
-	// kubernetes tells whether its spec is rendered.
-	kubernetes bool
-	// schemas are the properties of its type.
-	schemas      map[string]*schema
-	requirements []requirement
-}
-
-// requirement leads to another node template; to is nil if it does not.
-type requirement struct {
-	name string
-	at   place
-	to   *template
-}
-
-// get returns a key of a node template, or that of the one it copies.
-func (n *template) get(key string) place {
-	if own := n.at.get(key); own.exists() {
-		return own
-	}
-	return n.original.get(key)
-}
-
 // readTopology reads the node templates.
-func (t *translator) readTopology() {
+func (t *model) readTopology() {
 	p := t.entry.topology()
-	t.templates = map[string]*template{}
 	if !p.exists() {
 		t.nothing(t.entry.root, "the template has no topology_template (service_template in TOSCA 2.0): there is nothing to translate")
 		return
@@ -65,7 +33,7 @@ func (t *translator) readTopology() {
 }
 
 // nothing refuses to translate nothing. To Validate, a file of types is no mistake.
-func (t *translator) nothing(at place, message string) {
+func (t *session) nothing(at place, message string) {
 	if t.lenient {
 		t.warn(at, "%s", message)
 		return
@@ -73,7 +41,7 @@ func (t *translator) nothing(at place, message string) {
 	t.faults.add(at, MissingRequiredKeyname, "%s", message)
 }
 
-func (t *translator) readTemplate(p place) {
+func (t *model) readTemplate(p place) {
 	if !p.isMap() {
 		t.faults.add(p, InvalidShape, "must be a map with a type, not %s", p.describe())
 		return
@@ -85,7 +53,7 @@ func (t *translator) readTemplate(p place) {
 	t.checkDirectives(p.get("directives"))
 }
 
-func (t *translator) checkDirectives(p place) {
+func (t *session) checkDirectives(p place) {
 	if !p.exists() {
 		return
 	}
@@ -104,7 +72,7 @@ func (t *translator) checkDirectives(p place) {
 
 // checkFound refuses a Kubernetes object that is not to be made: it would have to
 // be looked for. One that may be substituted is made as it is.
-func (e *evaluator) checkFound(n *template) {
+func (e *model) checkFound(n *template) {
 	directives := n.at.get("directives")
 	for _, directive := range append(directives.elements(), directives) {
 		switch name := strings.ToLower(directive.text()); name {
@@ -121,7 +89,7 @@ func (e *evaluator) checkFound(n *template) {
 
 // checkTopology finds the types and requirements of the node templates, and
 // looks at the parts that have no effect.
-func (e *evaluator) checkTopology() {
+func (e *model) checkTopology() {
 	for _, n := range e.order {
 		e.readCopy(n)
 		e.readNodeType(n)
@@ -135,7 +103,7 @@ func (e *evaluator) checkTopology() {
 
 // checkForeign refuses nodes that are no Kubernetes objects, or leaves them out. A
 // template that has no others says what it has.
-func (e *evaluator) checkForeign() {
+func (e *model) checkForeign() {
 	var foreign []*template
 	counts := map[string]int{}
 	for _, n := range e.order {
@@ -175,7 +143,7 @@ func countsText(counts map[string]int) string {
 }
 
 // readCopy finds the template that another is a copy of.
-func (t *translator) readCopy(n *template) {
+func (t *model) readCopy(n *template) {
 	p := n.at.get("copy")
 	if !p.exists() {
 		return
@@ -191,15 +159,7 @@ func (t *translator) readCopy(n *template) {
 	}
 }
 
-func (t *translator) templateNames() []string {
-	names := make([]string, len(t.order))
-	for i, n := range t.order {
-		names[i] = n.name
-	}
-	return names
-}
-
-func (e *evaluator) readNodeType(n *template) {
+func (e *model) readNodeType(n *template) {
 	p := n.get("type")
 	if !p.exists() || p.isNull() {
 		if !n.at.get("copy").exists() {
@@ -225,7 +185,7 @@ func (e *evaluator) readNodeType(n *template) {
 	}
 }
 
-func (e *evaluator) foreign(n *template) {
+func (e *model) foreign(n *template) {
 	if e.options.IgnoreForeignNodes {
 		e.warn(n.at, "left out: its type %s is not a Kubernetes object", n.typeName)
 		return
@@ -235,7 +195,7 @@ func (e *evaluator) foreign(n *template) {
 }
 
 // checkPropertyNames refuses properties that the type does not declare.
-func (e *evaluator) checkPropertyNames(n *template) {
+func (e *model) checkPropertyNames(n *template) {
 	p := n.get("properties")
 	if !e.wantMap(p) || isOpaque(n.line) {
 		return
@@ -247,5 +207,3 @@ func (e *evaluator) checkPropertyNames(n *template) {
 		}
 	}
 }
-
-const specKey = "spec"

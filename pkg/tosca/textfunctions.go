@@ -11,6 +11,26 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
+// matching is matches: [text, pattern].
+func matching(e *evaluator, args place, s scope) value {
+	elements := args.elements()
+	if len(elements) != 2 {
+		e.faults.add(args, InvalidFunction, "matches needs a text and a pattern")
+		return unknown
+	}
+	text, pattern := e.eval(elements[0], s), e.eval(elements[1], s)
+	if text.unknown || pattern.unknown {
+		return unknown
+	}
+	if problem := e.checkPattern(pattern.any); problem != "" {
+		e.faults.add(elements[1], InvalidFunction, "%s", problem)
+		return unknown
+	}
+	c := checker{library: e.library, secret: text.secret}
+	problem := c.patternProblem(text.any, constraint{bound: pattern.any})
+	return value{any: problem == "", size: 16, secret: text.secret || pattern.secret}
+}
+
 // concat joins texts. Where one part ends in a key of YAML and the next is the
 // value of a function, it puts a space between them: without it the value would
 // be part of the key, which nobody can mean. An input that is text stays text there:
@@ -171,9 +191,6 @@ func (e *evaluator) textOf(p place, s scope) (textPart, bool) {
 	}
 	return textPart{text: v.text(), evaluated: isCall, input: called.name == "get_input" && isOf[string](v.any), secret: v.secret}, true
 }
-
-// textPerStep is how many bytes of text cost a step.
-const textPerStep = 256
 
 // builder joins parts within the limits.
 type builder struct {

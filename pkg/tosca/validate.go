@@ -22,13 +22,13 @@ var (
 )
 
 // validateFiles checks the shape of the sections of all files.
-func (t *translator) validateFiles() {
-	for _, f := range t.files {
-		t.validateFile(f)
+func (t *session) validateFiles(files []*file, entry *file) {
+	for _, f := range files {
+		t.validateFile(f, f == entry)
 	}
 }
 
-func (t *translator) validateFile(f *file) {
+func (t *session) validateFile(f *file, isEntry bool) {
 	for _, name := range fileMaps {
 		t.section(f.root.get(name), "a map", place.isMap)
 	}
@@ -41,7 +41,7 @@ func (t *translator) validateFile(f *file) {
 	if version := f.root.get(versionKey); version.exists() && strict(version) && target(f.root.node.Content[0]).Value != versionKey {
 		t.faults.add(version, InvalidShape, "must be the first key of the file in TOSCA 2.0")
 	}
-	if profile := f.root.get("profile"); profile.exists() && f.root.get("service_template").exists() && f == t.entry {
+	if profile := f.root.get("profile"); profile.exists() && f.root.get("service_template").exists() && isEntry {
 		t.faults.add(profile, InvalidShape, "a file with a service_template is no profile: keep one of them")
 	}
 	t.validateRepositories(f)
@@ -57,7 +57,7 @@ func (t *translator) validateFile(f *file) {
 }
 
 // section checks what is in a section. An empty one is a mistake in TOSCA 2.0.
-func (t *translator) section(p place, want string, is func(place) bool) {
+func (t *session) section(p place, want string, is func(place) bool) {
 	switch {
 	case !p.exists() || is(p):
 	case !p.isNull():
@@ -68,7 +68,7 @@ func (t *translator) section(p place, want string, is func(place) bool) {
 }
 
 // described checks the description and metadata that anything may have.
-func (t *translator) described(p place) {
+func (t *session) described(p place) {
 	description, metadata := p.get("description"), p.get("metadata")
 	if description.exists() && !description.isText() && !description.isNull() && (strict(p) || !description.isScalar()) {
 		t.faults.add(description, InvalidShape, "must be text, not %s", description.describe())
@@ -85,7 +85,7 @@ func (t *translator) described(p place) {
 }
 
 // validateNames refuses names that are no text.
-func (t *translator) validateNames(p place) {
+func (t *session) validateNames(p place) {
 	for _, entry := range p.entries() {
 		key := target(entry.at)
 		switch {
@@ -97,7 +97,7 @@ func (t *translator) validateNames(p place) {
 	}
 }
 
-func (t *translator) validateRepositories(f *file) {
+func (t *session) validateRepositories(f *file) {
 	for _, entry := range f.root.get("repositories").entries() {
 		for _, imported := range f.imports {
 			if imported.prefix == "" && strict(f.root) && imported.file.root.get("repositories").get(entry.name()).exists() {

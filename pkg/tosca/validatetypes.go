@@ -141,17 +141,6 @@ func (v validator) isDerived(s *schema, from string) bool {
 	return slices.ContainsFunc(line, func(d *definition) bool { return d.name == from || d.parent == from })
 }
 
-// callsAnything reports whether there is a call of a function in a value.
-func callsAnything(p place) bool {
-	if p.file.version.dollar() {
-		return hasCall(p)
-	}
-	if only, single := p.only(); single && functions[only.name()] != nil {
-		return true
-	}
-	return slices.ContainsFunc(append(p.elements(), p.entries()...), callsAnything)
-}
-
 // validateCapabilityDefinitions checks the capabilities of a node type: the name of
 // a type, or a map.
 func (v validator) validateCapabilityDefinitions(p place) {
