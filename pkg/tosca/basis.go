@@ -26,7 +26,7 @@ func (t *library) primitive(s *schema) (base basis, line []*definition) {
 			continue
 		}
 		base := basis{ancestor.parent, scales[ancestor.parent]}
-		if isScalar(line) {
+		if isScalarType(line) {
 			base.scale = t.scaleOf(line)
 		}
 		return base, line[:i+1]

@@ -70,10 +70,10 @@ func dollarCall(entry place, name string) (c call, ok bool, literal string) {
 // nearestFunction is the function that a name was probably meant to be: one or, in
 // a long name, two letters are different.
 func nearestFunction(name string) string {
-	for _, function := range functionNames {
-		most := 1 + len(function)/8
-		if abs(len(function)-len(name)) <= most && suggest.Distance(strings.ToLower(name), function) <= most {
-			return function
+	for _, known := range functionNames {
+		most := 1 + len(known)/8
+		if abs(len(known)-len(name)) <= most && suggest.Distance(strings.ToLower(name), known) <= most {
+			return known
 		}
 	}
 	return ""

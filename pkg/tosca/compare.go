@@ -24,7 +24,7 @@ func compare(a, b any, base basis) (order int, ok bool) {
 		return strings.Compare(x, y), true
 	}
 	if isNumber(a) && isNumber(b) {
-		return cmp.Compare(number(a), number(b)), true
+		return cmp.Compare(numberOf(a), numberOf(b)), true
 	}
 	return 0, false
 }
@@ -35,7 +35,7 @@ func both[T any](a, b any) (x, y T, ok bool) {
 	return x, y, xOK && yOK
 }
 
-func number(content any) float64 {
+func numberOf(content any) float64 {
 	if integer, ok := content.(int64); ok {
 		return float64(integer)
 	}

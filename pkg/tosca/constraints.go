@@ -109,7 +109,7 @@ func (t *library) checkCalls(p place) bool {
 	ok := true
 	if only, single := p.only(); single {
 		name, isCall := strings.CutPrefix(only.name(), "$")
-		if _, isOperation := operations[name]; isCall && !isOperation && !isFunction(name) && name != "matches" && !slices.Contains(unsupported, name) && name != "value" && !t.isDeclared(call{name, only}) && !strings.HasPrefix(name, "$") {
+		if _, isOperation := operations[name]; isCall && !isOperation && !isFunction(name) && name != "matches" && !slices.Contains(unsupported, name) && name != "value" && !t.isDeclared(name) && !strings.HasPrefix(name, "$") {
 			t.faults.add(only, UnknownFunction, "there is no function %s%s", shown("$"+name), t.didYouMean("$"+name, dollarNames()))
 			ok = false
 		}
@@ -127,10 +127,4 @@ func (t *library) constraintsOf(d *definition) []constraint {
 		d.constraints = &read
 	}
 	return *d.constraints
-}
-
-// isDeclared reports whether a function is one of the template's own.
-func (t *library) isDeclared(c call) bool {
-	name := c.name[strings.LastIndex(c.name, ":")+1:] // without the namespace of an import
-	return slices.ContainsFunc(t.files, func(f *file) bool { return f.root.get("functions").get(name).exists() })
 }

@@ -1,6 +1,7 @@
 package tosca
 
 import (
+	"regexp"
 	"slices"
 )
 
@@ -143,3 +144,18 @@ type definition struct {
 	// kubernetes is set for the built-in types of manifests.
 	kubernetes bool
 }
+
+// pattern is a compiled regular expression and about how many instructions it has.
+type pattern struct {
+	form *regexp.Regexp
+	cost int
+}
+
+// version is a version of the grammar.
+type version struct {
+	name         string
+	major, minor int
+}
+
+// dollar tells whether calls of functions begin with $.
+func (v version) dollar() bool { return v.major >= 2 }

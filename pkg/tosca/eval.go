@@ -3,6 +3,8 @@ package tosca
 import (
 	"fmt"
 	"slices"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // evaluator evaluates expressions. Its recursion is bounded by the nesting of the
@@ -118,9 +120,9 @@ func (e *evaluator) apply(c call, s scope) value {
 		return e.walk(*s.subject, c.args.elements())
 	case isOperation:
 		return e.operate(c, of, s)
-	case f == nil && e.later && (e.isDeclared(c) || slices.Contains(unsupported, c.name)):
+	case f == nil && e.later && (e.isDeclared(c.name) || slices.Contains(unsupported, c.name)):
 		return unknown
-	case f == nil && e.isDeclared(c):
+	case f == nil && e.isDeclared(c.name):
 		e.faults.add(c.args, NotSupported, "the function %s is declared in the template, and only an orchestrator could run it", shown("$"+c.name))
 		return unknown
 	case f == nil && slices.Contains(unsupported, c.name):
@@ -176,4 +178,42 @@ func (of operation) countText() string {
 	default:
 		return fmt.Sprintf("%d arguments", of.most)
 	}
+}
+
+// walk goes into a value: keys of maps, indexes of lists.
+func (e *evaluator) walk(v value, steps []place) value {
+	for _, step := range steps {
+		e.step(e.ctx)
+		if v.unknown {
+			return v
+		}
+		var below any
+		var there bool
+		switch content := v.any.(type) {
+		case map[string]any:
+			below, there = content[step.text()]
+		case []any:
+			var index any
+			if step.isScalar() {
+				index, _ = manifest.Scalar(step.node, false)
+			}
+			if i, isInteger := index.(int64); isInteger && i >= 0 && i < int64(len(content)) {
+				below, there = content[i], true
+			}
+		}
+		if !there {
+			e.faults.add(step, UnknownProperty, "there is no %s in the value", shown(step.text()))
+			return unknown
+		}
+		v.any, v.size = below, sizeOf(below)
+		v.secret = v.secret || IsSensitive(step.text())
+	}
+	return v
+}
+
+func notAvailable(e *evaluator, args place, s scope) value {
+	if !s.output && !e.later {
+		e.faults.add(args, NotAvailable, "needs a running deployment; not available when manifests are rendered")
+	}
+	return unknown
 }

@@ -11,15 +11,6 @@ func (f *file) topology() place {
 	return p
 }
 
-// version is a version of the grammar.
-type version struct {
-	name         string
-	major, minor int
-}
-
-// dollar tells whether calls of functions begin with $.
-func (v version) dollar() bool { return v.major >= 2 }
-
 var versions = map[string]version{
 	"tosca_simple_yaml_1_0": {"tosca_simple_yaml_1_0", 1, 0},
 	"tosca_simple_yaml_1_1": {"tosca_simple_yaml_1_1", 1, 1},

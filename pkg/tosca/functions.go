@@ -31,3 +31,11 @@ func getInput(e *evaluator, args place, _ scope) value {
 	}
 	return e.walk(e.input(in, args), rest)
 }
+
+// pointed is the call itself: the place above its arguments.
+func (e *evaluator) pointed(args place) place {
+	if args.path != nil && args.path.up != nil {
+		args.path = args.path.up
+	}
+	return args
+}

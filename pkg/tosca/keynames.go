@@ -35,3 +35,6 @@ func keysOfKind(kind kind) []string {
 	}
 	return typeKeys
 }
+
+// scalarKeys are the keys of types derived from scalar.
+var scalarKeys = []string{"data_type", "units", "canonical_unit", "prefixes"}

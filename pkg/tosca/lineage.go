@@ -120,8 +120,8 @@ func (e *library) propertiesOf(line []*definition) map[string]*schema {
 	return all
 }
 
-// isScalar reports whether a data type is derived from scalar.
-func isScalar(line []*definition) bool { return line[len(line)-1].parent == "scalar" }
+// isScalarType reports whether a data type is derived from scalar.
+func isScalarType(line []*definition) bool { return line[len(line)-1].parent == "scalar" }
 
 // dataType finds a data type; nil if it is not known. Types of entities are taken
 // too: old templates write them for properties that hold names.
@@ -130,4 +130,10 @@ func (t *library) dataType(f *file, name string) *definition {
 		return found
 	}
 	return t.opaqueType(f, dataTypes, name)
+}
+
+// isDeclared reports whether a function is one of the template's own.
+func (t *library) isDeclared(name string) bool {
+	name = name[strings.LastIndex(name, ":")+1:] // without the namespace of an import
+	return slices.ContainsFunc(t.files, func(f *file) bool { return f.root.get("functions").get(name).exists() })
 }

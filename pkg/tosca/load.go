@@ -2,33 +2,12 @@ package tosca
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"hash"
-	"io/fs"
 	"net/url"
 
 	"holdfast.dev/holdfast/pkg/tosca/csar"
 )
-
-// loader reads the files of a translation.
-type loader struct {
-	*session
-
-	archive     *csar.Archive
-	archiveName string
-	loaded      map[string]*file // by location
-	files       []*file          // in the order they were read
-	imported    int              // bytes
-	digest      hash.Hash
-	contents    map[string]string // of artifacts, by location
-}
-
-func newLoader(s *session) *loader {
-	return &loader{session: s, loaded: map[string]*file{}, digest: newDigest(), contents: map[string]string{}}
-}
 
 // load reads the source and everything it imports. It returns the entry
 // template, nil if that cannot be read.
@@ -111,74 +90,4 @@ func (t *loader) checkEntryVersion(f *file) {
 	}
 }
 
-// read parses a file and reads what it imports.
-func (t *loader) read(ctx context.Context, f, importer *file, data []byte) {
-	t.step(ctx)
-	t.parse(f, data)
-	if !f.root.exists() {
-		return
-	}
-	t.files = append(t.files, f)
-	t.readVersion(f, importer)
-	t.readImports(ctx, f)
-}
-
-// fetch reads a file that another refers to; nil if it cannot be read. p is where
-// the reference is. What is builtIn needs not be there.
-func (t *loader) fetch(ctx context.Context, p place, to location, builtIn bool) []byte {
-	data, code, problem := t.content(ctx, to)
-	switch {
-	case problem != "" && builtIn:
-		return nil
-	case problem != "":
-		t.faults.add(p, code, "%s: %s", bare(to.shown()), problem)
-		return nil
-	}
-	t.imported += len(data)
-	if t.imported > t.limits.Imported {
-		t.faults.add(p, LimitExceeded, "the files that are read are larger than %d bytes together", t.limits.Imported)
-		return nil
-	}
-	t.note(to.String(), data)
-	return data
-}
-
-func (t *loader) content(ctx context.Context, to location) (data []byte, code Code, problem string) {
-	if to.inArchive {
-		if !t.archive.Has(to.path) {
-			return nil, MissingImportFile, "not found in the archive"
-		}
-		data, err := t.archive.File(to.path)
-		if err != nil {
-			return nil, InvalidArchive, err.Error()
-		}
-		return data, "", ""
-	}
-	if t.options.Resolver == nil && to.url != nil {
-		return nil, SourceNotAllowed, "URLs are not fetched here"
-	}
-	if t.options.Resolver == nil {
-		return nil, MissingImportFile, "not found: no files are read here but those of an archive"
-	}
-	data, err := t.options.Resolver.Resolve(ctx, to.String())
-	if ctx.Err() != nil {
-		panic(stop{context.Cause(ctx)})
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, MissingImportFile, "not found"
-	case err != nil:
-		return nil, SourceNotAllowed, err.Error()
-	}
-	return data, "", ""
-}
-
-// note adds a file to the digest of all that was read.
-func (t *loader) note(name string, data []byte) {
-	fmt.Fprintf(t.digest, "%d %s %d\n", len(name), name, len(data))
-	t.digest.Write(data)
-}
-
 func digestOf(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
-
-var newDigest = sha256.New

@@ -230,10 +230,10 @@ func arithmetic(combine func(a, b float64) float64) func([]any, basis) (any, str
 				return nil, "needs numbers, not " + describe(arg)
 			}
 			if i == 0 {
-				result = number(arg)
+				result = numberOf(arg)
 				continue
 			}
-			result = combine(result, number(arg))
+			result = combine(result, numberOf(arg))
 		}
 		return wholeIfPossible(result)
 	}
@@ -244,7 +244,7 @@ func rounded(round func(float64) float64) func([]any, basis) (any, string) {
 		if !isNumber(args[0]) {
 			return nil, "needs a number, not " + describe(args[0])
 		}
-		return wholeIfPossible(round(number(args[0])))
+		return wholeIfPossible(round(numberOf(args[0])))
 	}
 }
 

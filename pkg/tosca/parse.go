@@ -89,9 +89,9 @@ func syntaxErrors(name string, data []byte) []*Error {
 
 // manifestErrors takes apart what manifest.Read has joined.
 func manifestErrors(err error) []*manifest.Error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []*manifest.Error
-		for _, part := range joined.Unwrap() {
+		for _, part := range several.Unwrap() {
 			all = append(all, manifestErrors(part)...)
 		}
 		return all

@@ -6,12 +6,6 @@ import (
 	"regexp/syntax"
 )
 
-// pattern is a compiled regular expression and about how many instructions it has.
-type pattern struct {
-	form *regexp.Regexp
-	cost int
-}
-
 // heaviest is how many instructions a pattern may have: {1000} writes what is
 // before it a thousand times.
 const heaviest = 20_000

@@ -6,13 +6,10 @@ import (
 	"strconv"
 )
 
-// scalarKeys are the keys of types derived from scalar.
-var scalarKeys = []string{"data_type", "units", "canonical_unit", "prefixes"}
-
 // checkScalar checks the units of a data type.
 func (t *library) checkScalar(d *definition) {
 	line := t.lineage(d, false)
-	if !isScalar(line) {
+	if !isScalarType(line) {
 		for _, key := range scalarKeys {
 			if at := d.at.get(key); at.exists() {
 				t.faults.add(at, InvalidType, "only types derived from scalar have %s", key)

@@ -51,7 +51,7 @@ func concat(e *evaluator, args place, s scope) value {
 			if !strings.HasSuffix(line, " ") && !strings.HasPrefix(part.text, " ") && !strings.HasPrefix(part.text, "\n") {
 				b.add(" ", false)
 			}
-			if endsLine := i+1 == len(parts) || strings.HasPrefix(parts[i+1].text, "\n"); endsLine && part.input && !staysText(part.text) {
+			if endsLine := i+1 == len(parts) || strings.HasPrefix(parts[i+1].text, "\n"); endsLine && part.fromInput && !staysText(part.text) {
 				part.text = strconv.Quote(part.text)
 			}
 		}
@@ -132,9 +132,9 @@ type textPart struct {
 	text string
 	// evaluated tells that a function made it.
 	evaluated bool
-	// input tells that it is an input, and text.
-	input  bool
-	secret bool
+	// fromInput tells that it is an input, and text.
+	fromInput bool
+	secret    bool
 }
 
 // staysText reports whether a manifest that has a text without quotes reads text.
@@ -189,7 +189,7 @@ func (e *evaluator) textOf(p place, s scope) (textPart, bool) {
 	if v.unknown {
 		return textPart{}, false
 	}
-	return textPart{text: v.text(), evaluated: isCall, input: called.name == "get_input" && isOf[string](v.any), secret: v.secret}, true
+	return textPart{text: v.text(), evaluated: isCall, fromInput: called.name == "get_input" && isOf[string](v.any), secret: v.secret}, true
 }
 
 // builder joins parts within the limits.

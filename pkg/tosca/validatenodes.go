@@ -165,12 +165,12 @@ func (v validator) validateRequirements(n *template) {
 		for _, entry := range element.entries() {
 			counts[entry.name()]++
 			if !declaredRequirement(n.line, entry.name()).exists() {
-				v.faults.add(entry, UnknownKeyname, "%s has no requirement %s%s", n.typeName, shown(entry.name()), v.didYouMean(entry.name(), requirementNames(n.line)))
+				v.faults.add(entry, UnknownKeyname, "%s has no requirement %s%s", n.typeName, shown(entry.name()), v.didYouMean(entry.name(), declaredRequirements(n.line)))
 			}
 			v.typeOfRelationship(entry.get("relationship"))
 		}
 	}
-	for _, name := range requirementNames(n.line) {
+	for _, name := range declaredRequirements(n.line) {
 		least, most, ok := v.countRange(declaredRequirement(n.line, name).get("count_range"))
 		count := counts[name]
 		switch {
@@ -213,7 +213,7 @@ func declaredRequirement(line []*definition, name string) place {
 	return place{}
 }
 
-func requirementNames(line []*definition) []string {
+func declaredRequirements(line []*definition) []string {
 	var names []string
 	for _, d := range line {
 		for _, element := range d.at.get("requirements").elements() {

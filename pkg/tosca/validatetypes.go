@@ -70,7 +70,7 @@ func (v validator) validateType(d *definition) {
 		v.faults.add(parent, InvalidShape, "must be the name of a type")
 	}
 	line := v.lineage(d, false)
-	if d.kind == dataTypes && isPrimitive(line[len(line)-1].parent) && p.get("properties").exists() && !isScalar(line) && strict(p) {
+	if d.kind == dataTypes && isPrimitive(line[len(line)-1].parent) && p.get("properties").exists() && !isScalarType(line) && strict(p) {
 		v.faults.add(p.get("properties"), InvalidType, "a type derived from %s has no properties", line[len(line)-1].parent)
 	}
 	v.validateSchemas(line, d.properties, v.inheritedSchemas(line, func(d *definition) map[string]*schema { return d.properties }))
