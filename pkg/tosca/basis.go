@@ -46,10 +46,8 @@ func (t *library) scaleOf(line []*definition) *scale {
 		return known
 	}
 	s := &scale{units: map[string]float64{}}
-	own, prefixes := map[string]float64{}, map[string]float64{}
+	own, prefixes := unitsOf(line)
 	for _, d := range slices.Backward(line) {
-		maps.Copy(own, multiples(d.at.get("units")))
-		maps.Copy(prefixes, multiples(d.at.get("prefixes")))
 		if name := d.at.get("data_type"); name.exists() {
 			s.number = &schema{at: name, typeName: name.text()}
 		}
@@ -65,6 +63,16 @@ func (t *library) scaleOf(line []*definition) *scale {
 	}
 	line[0].scale = s
 	return s
+}
+
+// unitsOf are the units and prefixes of a type, with the inherited ones.
+func unitsOf(line []*definition) (own, prefixes map[string]float64) {
+	own, prefixes = map[string]float64{}, map[string]float64{}
+	for _, d := range slices.Backward(line) {
+		maps.Copy(own, multiples(d.at.get("units")))
+		maps.Copy(prefixes, multiples(d.at.get("prefixes")))
+	}
+	return own, prefixes
 }
 
 // multiples are the numbers of a map; what is none has been told.

@@ -120,16 +120,8 @@ func (e *evaluator) apply(c call, s scope) value {
 		return e.walk(*s.subject, c.args.elements())
 	case isOperation:
 		return e.operate(c, of, s)
-	case f == nil && e.later && (e.isDeclared(c.name) || slices.Contains(unsupported, c.name)):
-		return unknown
-	case f == nil && e.isDeclared(c.name):
-		e.faults.add(c.args, NotSupported, "the function %s is declared in the template, and only an orchestrator could run it", shown("$"+c.name))
-		return unknown
-	case f == nil && slices.Contains(unsupported, c.name):
-		e.faults.add(c.args, NotSupported, "the function %s is not supported", c.name)
-		return unknown
 	case f == nil:
-		e.faults.add(c.args, UnknownFunction, "there is no function %s%s (if it is a key, write $$%s)", shown("$"+c.name), e.didYouMean("$"+c.name, dollarNames()), c.name)
+		e.notCalled(c)
 		return unknown
 	case c.args.isScalar() && !hasShape(c.name, c.args):
 		e.faults.add(c.args, InvalidFunction, "the function %s needs a list of arguments, not %s%s", c.name, c.args.describe(), dataHint(c))
@@ -137,6 +129,20 @@ func (e *evaluator) apply(c call, s scope) value {
 	}
 	s.want, s.manifest = nil, false
 	return f(e, c.args, s)
+}
+
+// notCalled says why there is no function to call.
+func (e *evaluator) notCalled(c call) {
+	declared, known := e.isDeclared(c.name), slices.Contains(unsupported, c.name)
+	switch {
+	case e.later && (declared || known):
+	case declared:
+		e.faults.add(c.args, NotSupported, "the function %s is declared in the template, and only an orchestrator could run it", shown("$"+c.name))
+	case known:
+		e.faults.add(c.args, NotSupported, "the function %s is not supported", c.name)
+	default:
+		e.faults.add(c.args, UnknownFunction, "there is no function %s%s (if it is a key, write $$%s)", shown("$"+c.name), e.didYouMean("$"+c.name, dollarNames()), c.name)
+	}
 }
 
 // operate calls a function whose result depends on its arguments only.

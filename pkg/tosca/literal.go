@@ -42,10 +42,7 @@ func (e *library) literalOf(p place, want *schema) value {
 }
 
 func (e *library) scalarValue(p place, want *schema, manifested bool) value {
-	base := ""
-	if want != nil {
-		base = e.baseOf(want)
-	}
+	base := e.baseOf(want)
 	if base == "version" && !manifested && !p.isNull() {
 		return value{any: p.text(), size: sizeOf(p.text())}
 	}
@@ -57,15 +54,23 @@ func (e *library) scalarValue(p place, want *schema, manifested bool) value {
 		e.faults.add(p, InvalidYAML, "%s", err)
 		return unknown
 	}
-	switch text, isText := content.(string); {
+	content = asVersionWants(p, content, base)
+	return value{any: content, size: sizeOf(content), unset: content == nil}
+}
+
+// asVersionWants is a scalar where a type is wanted: TOSCA 1.x takes "6" for a number,
+// True for a boolean and 1.0 for an integer, and TOSCA 2.0 does not.
+func asVersionWants(p place, content any, base string) any {
+	text, isText := content.(string)
+	switch {
 	case !p.file.version.dollar() && isText:
-		content = unquoted(text, base)
+		return unquoted(text, base)
 	case !p.file.version.dollar():
 	case base == "boolean" && isOf[bool](content) && p.text() != "true" && p.text() != "false",
 		base == "integer" && p.isNumber() && p.node.ShortTag() == tagFloat:
-		content = p.text() // TOSCA 1.x takes True and 1.0, and TOSCA 2.0 does not
+		return p.text()
 	}
-	return value{any: content, size: sizeOf(content), unset: content == nil}
+	return content
 }
 
 // floatBeyond are infinity, NaN, and numbers that may be too large.

@@ -1,7 +1,6 @@
 package tosca
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 )
@@ -78,21 +77,14 @@ func (t *library) checkMultiples(d *definition, line []*definition) bool {
 
 // checkCanonical checks that there is one unit that counts one.
 func (t *library) checkCanonical(d *definition, line []*definition, s *scale) {
-	own, prefixes := map[string]float64{}, map[string]float64{}
+	own, prefixes := unitsOf(line)
 	var canonical place
 	for _, ancestor := range slices.Backward(line) {
-		maps.Copy(own, multiples(ancestor.at.get("units")))
-		maps.Copy(prefixes, multiples(ancestor.at.get("prefixes")))
 		if at := ancestor.at.get("canonical_unit"); at.exists() {
 			canonical = at
 		}
 	}
-	ones := 0
-	for _, multiple := range own {
-		if multiple == 1 {
-			ones++
-		}
-	}
+	ones := countOnes(own)
 	multiple, known := s.units[canonical.text()]
 	units := func() []string { return keysOf(s.units) }
 	switch {
@@ -100,7 +92,7 @@ func (t *library) checkCanonical(d *definition, line []*definition, s *scale) {
 		t.faults.add(d.at, MissingRequiredKeyname, "units is missing: a map of units and their multipliers")
 	case len(prefixes) > 0 && len(own) > 1:
 		t.faults.add(d.at, InvalidType, "prefixes need one unit, and there are %d", len(own))
-	case len(prefixes) > 0 && !slices.Contains(slices.Collect(maps.Values(prefixes)), 1):
+	case len(prefixes) > 0 && countOnes(prefixes) == 0:
 		t.faults.add(d.at, InvalidType, `one of the prefixes must have the multiplier 1, as in "": 1`)
 	case canonical.exists() && !known:
 		t.faults.add(canonical, InvalidType, "there is no unit %s%s", shown(canonical.text()), t.near(canonical.text(), units))
@@ -111,4 +103,13 @@ func (t *library) checkCanonical(d *definition, line []*definition, s *scale) {
 	case ones > 1 && !canonical.exists():
 		t.faults.add(d.at, MissingRequiredKeyname, "canonical_unit is missing: %d units have the multiplier 1", ones)
 	}
+}
+
+func countOnes(multiples map[string]float64) (ones int) {
+	for _, multiple := range multiples {
+		if multiple == 1 {
+			ones++
+		}
+	}
+	return ones
 }

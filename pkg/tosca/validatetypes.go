@@ -55,23 +55,10 @@ func (v validator) validateParent(d *definition) {
 }
 
 func (v validator) validateType(d *definition) {
-	p := d.at
+	p, line := d.at, v.lineage(d, false)
 	v.described(p)
-	if d.kind == dataTypes && strict(p) {
-		v.constraintsOf(d)
-	}
-	if keys := keysOfKinds[d.kind]; keys != nil && strict(p) {
-		v.known(p, keys)
-	}
-	if version := p.get("version"); version.exists() && strict(p) && !matches(versionForm)(version.text()) {
-		v.faults.add(version, ValueTypeMismatch, "%s is not a version like 1.0 or 1.2.3.beta-4", shown(version.text()))
-	}
-	if parent := p.get("derived_from"); strict(p) && parent.isScalar() && !parent.isNull() && (parent.text() == "" || !parent.isText()) {
-		v.faults.add(parent, InvalidShape, "must be the name of a type")
-	}
-	line := v.lineage(d, false)
-	if d.kind == dataTypes && isPrimitive(line[len(line)-1].parent) && p.get("properties").exists() && !isScalarType(line) && strict(p) {
-		v.faults.add(p.get("properties"), InvalidType, "a type derived from %s has no properties", line[len(line)-1].parent)
+	if strict(p) {
+		v.validateStrictly(d, line)
 	}
 	v.validateSchemas(line, d.properties, v.inheritedSchemas(line, func(d *definition) map[string]*schema { return d.properties }))
 	v.validateSchemas(line, d.attributes, v.inheritedSchemas(line, func(d *definition) map[string]*schema { return d.attributes }))
@@ -84,7 +71,27 @@ func (v validator) validateType(d *definition) {
 	v.validateCapabilityDefinitions(p.get("capabilities"))
 	v.validateRequirementDefinitions(p.get("requirements"))
 	v.validateInterfaceDefinitions(p.get("interfaces"))
-	if d.kind == interfaceTypes && strict(p) {
+}
+
+// validateStrictly checks what TOSCA 1.x leaves open.
+func (v validator) validateStrictly(d *definition, line []*definition) {
+	p := d.at
+	if keys := keysOfKinds[d.kind]; keys != nil {
+		v.known(p, keys)
+	}
+	if version := p.get("version"); version.exists() && !matches(versionForm)(version.text()) {
+		v.faults.add(version, ValueTypeMismatch, "%s is not a version like 1.0 or 1.2.3.beta-4", shown(version.text()))
+	}
+	if parent := p.get("derived_from"); parent.isScalar() && !parent.isNull() && (parent.text() == "" || !parent.isText()) {
+		v.faults.add(parent, InvalidShape, "must be the name of a type")
+	}
+	switch d.kind {
+	case dataTypes:
+		v.constraintsOf(d)
+		if base := line[len(line)-1].parent; isPrimitive(base) && base != "scalar" && p.get("properties").exists() {
+			v.faults.add(p.get("properties"), InvalidType, "a type derived from %s has no properties", base)
+		}
+	case interfaceTypes:
 		v.validateInterface(p, true)
 	}
 }
@@ -107,11 +114,12 @@ func (v validator) validateSchemas(line []*definition, own, inherited map[string
 	for _, name := range keysOf(own) {
 		s, before := own[name], inherited[name]
 		v.described(s.at)
-		if typeName := s.at.get("type"); before == nil && strict(s.at) && s.typeName == "" && (!typeName.exists() || typeName.isNull()) {
-			v.faults.add(s.at, MissingRequiredKeyname, "type is missing")
-		}
-		if before != nil && strict(s.at) {
+		switch {
+		case !strict(s.at):
+		case before != nil:
 			v.validateRefinement(s, before)
+		case s.typeName == "":
+			v.faults.add(s.at, MissingRequiredKeyname, "type is missing")
 		}
 		if name == specKey && isKubernetes(line) {
 			continue // a manifest, whatever its type says

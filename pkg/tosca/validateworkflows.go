@@ -106,26 +106,33 @@ func (v validator) validateCall(called place, wanted, inputs map[string]*schema)
 			v.faults.add(entry, UnknownInput, "the operation has no input %s%s", shown(entry.name()), v.didYouMean(entry.name(), keysOf(wanted)))
 			continue
 		}
-		from, isCall := entry.only()
-		in := inputs[from.text()]
-		switch {
-		case !isCall || from.name() != "$get_input" || !from.isScalar():
-			if !hasCall(entry) {
-				v.check(entry, v.literalOf(entry, want), want)
-			}
-		case in == nil && v.inputs[from.text()] != nil, in == nil && len(inputs) == 0:
-		case in == nil:
-			v.warn(from, "the workflow has no input %s%s", shown(from.text()), v.didYouMean(from.text(), keysOf(inputs)))
-		case in.typeName != want.typeName && !v.isDerived(in, want.typeName):
-			v.faults.add(entry, ValueTypeMismatch, "the input %s of the workflow is of type %s, and the operation wants %s", from.text(), in.typeName, want.typeName)
-		case want.required && !in.required && !in.initial.exists():
-			v.faults.add(entry, MissingInput, "the operation needs the input %s, and that of the workflow may be left out", entry.name())
-		}
+		v.validateGiven(entry, want, inputs)
 	}
 	for _, name := range keysOf(wanted) {
 		if s := wanted[name]; s.required && !s.initial.exists() && !s.fixed.exists() && !given.get(name).exists() {
 			v.faults.add(called, MissingInput, "the operation needs the input %s", name)
 		}
+	}
+}
+
+// validateGiven checks one input: a value, or an input of the workflow.
+func (v validator) validateGiven(p place, want *schema, inputs map[string]*schema) {
+	from, isCall := p.only()
+	if !isCall || from.name() != "$get_input" || !from.isScalar() {
+		if !hasCall(p) {
+			v.check(p, v.literalOf(p, want), want)
+		}
+		return
+	}
+	in := inputs[from.text()]
+	switch {
+	case in == nil && (v.inputs[from.text()] != nil || len(inputs) == 0):
+	case in == nil:
+		v.warn(from, "the workflow has no input %s%s", shown(from.text()), v.didYouMean(from.text(), keysOf(inputs)))
+	case in.typeName != want.typeName && !v.isDerived(in, want.typeName):
+		v.faults.add(p, ValueTypeMismatch, "the input %s of the workflow is of type %s, and the operation wants %s", from.text(), in.typeName, want.typeName)
+	case want.required && !in.required && !in.initial.exists():
+		v.faults.add(p, MissingInput, "the operation needs the input %s, and that of the workflow may be left out", p.name())
 	}
 }
 
