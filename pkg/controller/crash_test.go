@@ -409,9 +409,10 @@ func (f *fixture) snapshot() string {
 				observed, _, _ := unstructured.NestedInt64(item.Object, "status", "observedGeneration")
 				fmt.Fprintf(&text, "# observed: %v\n", observed == item.GetGeneration())
 				// Names of objects are in it, and their namespace is another one each time.
-				annotations := item.GetAnnotations()
-				annotations[v1alpha1.AnnotationCreating] = unpacked(f.t, annotations[v1alpha1.AnnotationCreating])
-				item.SetAnnotations(annotations)
+				if annotations := item.GetAnnotations(); annotations[v1alpha1.AnnotationCreating] != "" {
+					annotations[v1alpha1.AnnotationCreating] = unpacked(f.t, annotations[v1alpha1.AnnotationCreating])
+					item.SetAnnotations(annotations)
+				}
 			}
 			raw, err := yaml.Marshal(item.Object)
 			require.NoError(f.t, err)
