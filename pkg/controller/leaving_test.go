@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -164,4 +165,19 @@ func announced(t *testing.T, id manifest.ID) string {
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	return base64.StdEncoding.EncodeToString(b.Bytes())
+}
+
+// unpacked is what such an annotation says.
+func unpacked(t *testing.T, value string) string {
+	t.Helper()
+	compressed, err := base64.StdEncoding.DecodeString(value)
+	require.NoError(t, err)
+	if len(compressed) == 0 {
+		return ""
+	}
+	r, err := gzip.NewReader(bytes.NewReader(compressed))
+	require.NoError(t, err)
+	raw, err := io.ReadAll(r)
+	require.NoError(t, err)
+	return string(raw)
 }
