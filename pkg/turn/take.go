@@ -19,8 +19,9 @@ import (
 func (t *Turns) Take(ctx context.Context, app *v1alpha1.Application, m *Memory, changed bool) (time.Duration, error) {
 	m.begin(app, changed, t.now())
 	target, err := t.Target(app)
-	if err != nil {
-		return 0, err
+	if err != nil { // nobody can act as that ServiceAccount
+		problem := &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "spec.serviceAccountName: " + err.Error(), Stalled: true}
+		return t.report(ctx, app, m, plan.Refuse(plan.Input{Application: app, Memory: &m.plan}, problem), nil)
 	}
 	if app.DeletionTimestamp != nil {
 		return t.finalize(ctx, app, m, target)
