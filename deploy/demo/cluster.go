@@ -37,7 +37,7 @@ func (c *cluster) kubeconfig() string { return filepath.Join(c.dir, "kubeconfig"
 // The commands that make a new control plane ready for Applications in the namespace
 // default.
 const (
-	applyCommand = "kubectl apply --server-side -f deploy/crd -f deploy/demo/applier.yaml"
+	applyCommand = "kubectl apply --server-side -f deploy/crd -f deploy/demo/applier.yaml -f deploy/demo/storage.yaml"
 	waitCommand  = "kubectl wait --for=condition=Established crd/applications.holdfast.dev"
 )
 
@@ -64,6 +64,7 @@ func (c *cluster) shell(ctx context.Context, command string) (string, error) {
 		"KUBECONFIG="+c.kubeconfig(),
 		"KUBECACHEDIR="+filepath.Join(c.dir, "kubectl-cache"),
 		"KUBECTL_KUBERC=false",
+		"NO_COLOR=1",
 	)
 	cmd.WaitDelay = time.Second
 	output, err := cmd.CombinedOutput()

@@ -22,16 +22,17 @@ import (
 // elsewhere is a checkout whose playground is not that of the person who runs the test.
 func elsewhere(t *testing.T) checkout {
 	t.Helper()
-	programs, err := binaries.Ensure(t.Context(), os.Stderr, true)
+	controlplane, err := binaries.Ensure(t.Context(), os.Stderr)
 	require.NoError(t, err)
 	own, err := findCheckout()
 	require.NoError(t, err)
 	c := checkout{t.TempDir()}
 	require.NoError(t, os.Mkdir(filepath.Join(c.root, "bin"), 0o700))
 	for name, target := range map[string]string{
-		filepath.Join("bin", controlplaneProgram): programs.Controlplane, filepath.Join("bin", kwokProgram): programs.Kwok,
-		filepath.Join("bin", controllerProgram): installed.Program(t),
-		"deploy":                                filepath.Join(own.root, "deploy"), "examples": filepath.Join(own.root, "examples"),
+		filepath.Join("bin", controlplaneProgram): controlplane,
+		filepath.Join("bin", controllerProgram):   installed.Program(t, controllerProgram),
+		filepath.Join("bin", holdfastProgram):     installed.Program(t, holdfastProgram),
+		"deploy":                                  filepath.Join(own.root, "deploy"), "examples": filepath.Join(own.root, "examples"),
 	} {
 		require.NoError(t, os.Symlink(target, filepath.Join(c.root, name)))
 	}
