@@ -51,16 +51,20 @@ func (c *cluster) install(ctx context.Context) error {
 	return nil
 }
 
-// asKubectl has the name kubectl stand for the one that bin/controlplane carries.
-const asKubectl = `kubectl() { exec "$CONTROLPLANE" kubectl "$@"; }` + "\n"
+// asTyped has kubectl stand for the one that bin/controlplane carries, and holdfast for
+// bin/holdfast.
+const asTyped = `kubectl() { "$CONTROLPLANE" kubectl "$@"; }
+holdfast() { "$HOLDFAST" "$@"; }
+`
 
 // shell runs a command at the root of the checkout, as a user would type it, and
 // returns what it prints. Nothing of the user's preferences changes what it does.
 func (c *cluster) shell(ctx context.Context, command string) (string, error) {
-	cmd := exec.CommandContext(ctx, "sh", "-c", asKubectl+command)
+	cmd := exec.CommandContext(ctx, "sh", "-c", asTyped+command)
 	cmd.Dir = c.root
 	cmd.Env = append(os.Environ(),
 		"CONTROLPLANE="+c.program(controlplaneProgram),
+		"HOLDFAST="+c.program(holdfastProgram),
 		"KUBECONFIG="+c.kubeconfig(),
 		"KUBECACHEDIR="+filepath.Join(c.dir, "kubectl-cache"),
 		"KUBECTL_KUBERC=false",

@@ -157,6 +157,7 @@ func TestTheNode(t *testing.T) {
 }
 
 func testDeployment(t *testing.T, kubectl func(string, ...string) string) {
+	t.Helper()
 	kubectl("", "create", "deployment", "web", "--image=web:1", "--replicas=2")
 	kubectl("", "rollout", "status", "deployment/web", "--timeout=120s")
 	pods := strings.Fields(kubectl("", "get", "pods", "--output=name"))
@@ -167,7 +168,8 @@ func testDeployment(t *testing.T, kubectl func(string, ...string) string) {
 	require.Empty(t, kubectl("", "get", "pods", "--output=name"))
 }
 
-func testJob(_ *testing.T, kubectl func(string, ...string) string) {
+func testJob(t *testing.T, kubectl func(string, ...string) string) {
+	t.Helper()
 	kubectl(`{apiVersion: batch/v1, kind: Job, metadata: {name: once}, spec: {ttlSecondsAfterFinished: 1, template: {spec: {restartPolicy: Never,
 		initContainers: [{name: before, image: before}], containers: [{name: once, image: once}]}}}}`, "create", "--filename=-")
 	kubectl("", "wait", "job/once", "--for=delete", "--timeout=120s")
@@ -176,7 +178,8 @@ func testJob(_ *testing.T, kubectl func(string, ...string) string) {
 const claim = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {storageClassName: CLASS, accessModes: [ReadWriteOnce],
 	resources: {requests: {storage: 1Gi}}}}`
 
-func testClaim(_ *testing.T, kubectl func(string, ...string) string) {
+func testClaim(t *testing.T, kubectl func(string, ...string) string) {
+	t.Helper()
 	kubectl("", "apply", "--server-side", "--filename=../../deploy/demo/storage.yaml")
 	kubectl(strings.Replace(claim, "CLASS", "nowhere", 1), "create", "--filename=-")
 	kubectl("", "wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", "--timeout=120s")
@@ -189,6 +192,7 @@ func testClaim(_ *testing.T, kubectl func(string, ...string) string) {
 }
 
 func testForeignClaim(t *testing.T, kubectl func(string, ...string) string) {
+	t.Helper()
 	kubectl("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: foreign}, provisioner: example.com/foreign}", "create", "--filename=-")
 	kubectl(strings.Replace(claim, "CLASS", "foreign", 1), "create", "--filename=-")
 	kubectl(strings.NewReplacer("CLASS", "nowhere", "name: data", "name: later").Replace(claim), "create", "--filename=-")

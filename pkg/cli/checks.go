@@ -283,9 +283,11 @@ func (c checker) ownRights(ctx context.Context) (message, remedy string, err err
 func (c checker) applier(ctx context.Context) (message, remedy string, err error) {
 	grant := fmt.Sprintf("`kubectl create serviceaccount %[2]s -n %[1]s` and `kubectl create rolebinding %[2]s -n %[1]s --clusterrole=edit --serviceaccount=%[1]s:%[2]s`, "+
 		"unless the Applications name another one in spec.serviceAccountName", c.Namespace, applierName)
-	if _, err := c.Own.Resource(serviceAccounts).Namespace(c.Namespace).Get(ctx, applierName, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+	_, err = c.Own.Resource(serviceAccounts).Namespace(c.Namespace).Get(ctx, applierName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
 		return c.Namespace + "/" + applierName + " is not there", grant, nil
-	} else if err != nil {
+	case err != nil:
 		return "", "", err
 	}
 	allowed, err := c.allowed(ctx, "system:serviceaccount:"+c.Namespace+":"+applierName, access{verb: "create", resource: "configmaps"})

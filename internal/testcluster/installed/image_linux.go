@@ -25,11 +25,11 @@ func RunImage(t testing.TB, c *testcluster.Cluster, documents, root string, comm
 	configuration, err := os.ReadFile(mounted(t, documents))
 	require.NoError(t, err)
 	config := c.Config()
-	authority, err := os.ReadFile(config.CAFile)
-	if len(config.CAData) > 0 {
-		authority, err = config.CAData, nil
+	authority := config.CAData
+	if len(authority) == 0 {
+		authority, err = os.ReadFile(config.CAFile)
+		require.NoError(t, err)
 	}
-	require.NoError(t, err)
 	const account = "var/run/secrets/kubernetes.io/serviceaccount/"
 	for path, content := range map[string]string{
 		"etc/holdfast/config.yaml": string(configuration),
@@ -39,7 +39,7 @@ func RunImage(t testing.TB, c *testcluster.Cluster, documents, root string, comm
 	} {
 		path = filepath.Join(root, path)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(content), 0o644)) //nolint:gosec // for the user of the image to read
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
 	}
 	args := append(command[1:len(command):len(command)], Arguments(t, documents)...)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), command[0], append(args, anyPort...)...)
