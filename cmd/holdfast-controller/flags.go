@@ -16,6 +16,7 @@ import (
 	componentvalidation "k8s.io/component-base/config/validation"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
+	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
@@ -119,6 +120,9 @@ func podNamespace() string {
 func (f *flags) validate() error {
 	if f.options.Concurrency < 1 {
 		return fmt.Errorf("--concurrency is %d, must be at least 1", f.options.Concurrency)
+	}
+	if account := f.options.DefaultServiceAccount; account != "" && !cluster.IsServiceAccount(account) {
+		return fmt.Errorf("--default-service-account is %q, must be the name of a ServiceAccount: lower-case letters, digits, '-' and '.'", account)
 	}
 	if f.options.ResyncInterval < 0 {
 		return fmt.Errorf("--resync-interval is %v, must not be negative", f.options.ResyncInterval)

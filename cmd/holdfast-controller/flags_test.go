@@ -26,6 +26,7 @@ func TestFlagsThatAreWrongAreNamed(t *testing.T) {
 		{"profiles for the network", []string{"--profiling-bind-address=10.0.0.1:6060"}, "--profiling-bind-address"},
 		{"an address without a port", []string{"--profiling-bind-address=localhost"}, "--profiling-bind-address"},
 		{"a negative interval", []string{"--resync-interval=-1s"}, "--resync-interval"},
+		{"a user as ServiceAccount", []string{"--default-service-account=dep..loyer"}, "--default-service-account"},
 		{"callbacks at no URL", []string{"--callback-external-url=holdfast-callback"}, "--callback-external-url"},
 		{"callbacks at a URL that tells a password", []string{"--callback-external-url=https://a:hunter2@b"}, "https://a:xxxxx@b has a user"},
 		{"plain HTTP at a URL that is not", []string{"--callback-insecure-http"}, "--callback-external-url"},

@@ -132,7 +132,7 @@ func TestAnEndWithoutAnAPIServerIsWithinTheGracePeriod(t *testing.T) {
 	inNamespace(t, c, namespace)
 	p := start(t, c, "--leader-elect-resource-namespace="+namespace, "-v=7")
 	p.Says(leads)
-	kubectl(t, c, `{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: app}, spec: {retry: {initialInterval: 500ms, multiplier: 1},
+	kubectl(t, c, `{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: app}, spec: {retry: {initialInterval: 1s, multiplier: 1},
   manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: app, namespace: nowhere}}]}}`, "apply", "--server-side", "-n", namespace, "--filename=-")
 	creates := func() int { return strings.Count(p.Log(), "/namespaces/nowhere/configmaps?") }
 	p.until("a create", func() bool { return creates() > 0 })

@@ -20,7 +20,7 @@ var standard = []string{
 	"rest_client_requests_total", "rest_client_request_duration_seconds", "leader_election_master_status",
 	"go_goroutines", "go_memstats_heap_inuse_bytes", "process_cpu_seconds_total", "process_resident_memory_bytes",
 	"holdfast_reconciles_total", "holdfast_reconcile_duration_seconds", "holdfast_applications", "holdfast_stalled_applications",
-	"holdfast_contested_fields", "holdfast_held_objects", "holdfast_watches", "holdfast_corrections_total",
+	"holdfast_contested_fields", "holdfast_held_objects", "holdfast_watches", "holdfast_dead_watches", "holdfast_corrections_total",
 }
 
 func TestWhatAProcessTellsOfItself(t *testing.T) {

@@ -128,6 +128,10 @@ func TestRefused(t *testing.T) {
 		{"an interval that is too short", `{manifest: [], interval: 1s}`, "must be at least 10s"},
 		{"an interval that is none", `{manifest: [], interval: often}`, "spec.interval"},
 		{"a retry that comes sooner each time", `{manifest: [], retry: {multiplier: 0}}`, "spec.retry.multiplier"},
+		{"a first wait of nothing", `{manifest: [], retry: {initialInterval: 1ns}}`, "must be at least 1s"},
+		{"a longest wait of nothing", `{manifest: [], retry: {maxInterval: 999ms}}`, "must be at least 1s"},
+		{"a name that is a user's", `{manifest: [], serviceAccountName: dep..loyer}`, "spec.serviceAccountName"},
+		{"a name that ends with a dash before a dot", `{manifest: [], serviceAccountName: a-.b}`, "spec.serviceAccountName"},
 		{"a name that no service account has", `{manifest: [], serviceAccountName: "a b"}`, "spec.serviceAccountName"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -147,7 +151,8 @@ func TestAccepted(t *testing.T) {
 		"an archive in a Secret":         `{csar: {secretRef: {name: a, key: b}}}`,
 		"inputs from objects":            `{tosca: {template: x, inputsFrom: [{secretRef: {name: a}}, {configMapRef: {name: a}}]}}`,
 		"hooks":                          `{manifest: [], hooks: {complete: {}, shutdown: {service: a, port: 80}}}`,
-		"intervals":                      `{manifest: [], interval: 1h30m, retry: {initialInterval: 100ms, multiplier: 2, maxInterval: 1m, maxAttempts: 5}}`,
+		"intervals":                      `{manifest: [], interval: 1h30m, retry: {initialInterval: 1s, multiplier: 2, maxInterval: 1m, maxAttempts: 5}}`,
+		"a service account with dots":    `{manifest: [], serviceAccountName: a.b-c.0}`,
 		"an empty service account name":  `{manifest: [], serviceAccountName: ""}`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,7 @@ const module = "holdfast.dev/holdfast"
 // everything below their directories. A package may import what is in a lower
 // layer, and what is in its own directory; not its neighbours.
 var layers = [][]string{
-	{"pkg/api", "internal/version", "internal/suggest"},
+	{"pkg/api", "pkg/worker", "internal/version", "internal/suggest"},
 	{"pkg/kinds", "pkg/manifest"},
 	{"pkg/observer"},
 	{"pkg/delta"},
@@ -15,7 +15,7 @@ var layers = [][]string{
 	{"pkg/hooks", "pkg/tosca", "pkg/mysql"},
 	{"pkg/plan", "pkg/builtin"},
 	{"pkg/cluster", "pkg/fetch"},
-	{"pkg/source"},
+	{"pkg/turn", "pkg/source"},
 	{"pkg/controller", "pkg/cli", "pkg/callback"},
 	{"cmd"},
 }
@@ -70,7 +70,7 @@ var nowhere = []string{
 
 // ofController are the packages that the controller consists of, beside the pure
 // ones: what users write makes them run no program.
-var ofController = []string{"cmd/holdfast-controller", "pkg/controller", "pkg/callback", "pkg/cluster", "pkg/source", "pkg/fetch"}
+var ofController = []string{"cmd/holdfast-controller", "pkg/controller", "pkg/callback", "pkg/turn", "pkg/worker", "pkg/cluster", "pkg/source", "pkg/fetch"}
 
 // notInController lists what the controller has no use for.
 var notInController = []string{

@@ -71,7 +71,7 @@ func spec(random *rand.Rand, name string) string {
 		schema = fmt.Sprintf(`, observerSchema: [{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {sessionAffinity: null, selector: {app: null}}}]`, name)
 	}
 	// What has failed is tried again before the next thing happens.
-	return fmt.Sprintf(`{retry: {initialInterval: 50ms, maxInterval: 1s}, manifest: [%s]%s}`, strings.Join(objects, ", "), schema)
+	return fmt.Sprintf(`{retry: {maxInterval: 1s}, manifest: [%s]%s}`, strings.Join(objects, ", "), schema)
 }
 
 // storm is a run of wishes, of other people's changes, and of deaths, in an order that

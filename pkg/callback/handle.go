@@ -67,35 +67,45 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) answer {
 	caller := hostOf(r.RemoteAddr)
-	if !s.limits.allow(caller) {
+	allowed := s.limits.allow(caller)
+	app, purpose, problem := s.authenticate(w, r, caller)
+	switch {
+	case !allowed && (problem != nil || !s.limits.allowApplication(app.UID)):
 		return tooMany
-	}
-	namespace, name, purpose, ok := split(r.URL.Path)
-	if !ok {
-		return noPath
-	}
-	if r.Method != methods[purpose] {
-		w.Header().Set("Allow", methods[purpose])
-		return noMethod
-	}
-	if !s.options.Ready() {
-		return notNow
-	}
-	token, problem := tokenOf(w, r)
-	if problem != nil {
-		return s.failed(caller, *problem)
-	}
-	app := s.options.Lookup(namespace, name)
-	if !hooks.Accepts(digestsOf(app, purpose), purpose, token) {
-		return s.failed(caller, wrongToken)
+	case problem != nil:
+		return *problem
 	}
 	return s.accept(r.Context(), app, purpose)
 }
 
+// authenticate finds the Application whose token a request has.
+func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, caller string) (*v1alpha1.Application, hooks.Purpose, *answer) {
+	namespace, name, purpose, ok := split(r.URL.Path)
+	if !ok {
+		return nil, "", &noPath
+	}
+	if r.Method != methods[purpose] {
+		w.Header().Set("Allow", methods[purpose])
+		return nil, "", &noMethod
+	}
+	if !s.options.Ready() {
+		return nil, "", &notNow
+	}
+	token, problem := tokenOf(w, r)
+	if problem != nil {
+		return nil, "", s.failed(caller, problem)
+	}
+	app := s.options.Lookup(namespace, name)
+	if !hooks.Accepts(digestsOf(app, purpose), purpose, token) {
+		return nil, "", s.failed(caller, &wrongToken)
+	}
+	return app, purpose, nil
+}
+
 // failed is the answer to a call without a valid token.
-func (s *Server) failed(caller string, a answer) answer {
+func (s *Server) failed(caller string, a *answer) *answer {
 	if s.limits.failed(caller) {
-		return tooMany
+		return &tooMany
 	}
 	return a
 }
@@ -182,13 +192,20 @@ func (s *Server) accept(ctx context.Context, app *v1alpha1.Application, purpose 
 // newer is an Application as the API server has it, if it can be read and is still
 // the same one.
 func (s *Server) newer(ctx context.Context, app *v1alpha1.Application) *v1alpha1.Application {
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiTimeout) // who came first may hang up
 	defer cancel()
-	if s.options.Read == nil || !s.limits.begin(ctx) {
+	if s.options.Read == nil {
 		return app
 	}
-	defer s.limits.done()
-	newer, err := s.options.Read(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+	// Once for all that come at the same time: an Application has one turn.
+	read, err, _ := s.reading.Do(string(app.UID), func() (any, error) {
+		if !s.limits.begin(ctx) {
+			return app, nil
+		}
+		defer s.limits.done()
+		return s.options.Read(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+	})
+	newer, _ := read.(*v1alpha1.Application)
 	if err != nil || newer.UID != app.UID {
 		return app
 	}

@@ -7,15 +7,16 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -285,7 +286,8 @@ func TestABodyBesideABearerIsNotWaitedFor(t *testing.T) {
 	assert.Equal(t, int32(1), written.Load())
 }
 
-// Whoever opens more connections than there may be waits, and memory does not grow.
+// Whoever opens more connections than there may be loses those that say nothing, and
+// memory does not grow.
 func TestThereAreOnlySoManyConnections(t *testing.T) {
 	s, _ := server(work(), nil)
 	assert.Equal(t, mostConnections, s.connections)
@@ -298,15 +300,104 @@ func TestThereAreOnlySoManyConnections(t *testing.T) {
 	late := connect(t, address)
 	_, err := io.WriteString(late, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	require.NoError(t, err)
-	require.NoError(t, late.SetReadDeadline(time.Now().Add(300*time.Millisecond)))
-	_, err = late.Read(make([]byte, 1))
-	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "it is not served yet")
-
-	require.NoError(t, silent[0].Close())
-	require.NoError(t, late.SetReadDeadline(time.Now().Add(headerTimeout/2)))
 	response, err := io.ReadAll(late)
 	require.NoError(t, err)
 	assert.Contains(t, string(response), "HTTP/1.1 404")
+	_, err = io.ReadAll(silent[0])
+	if err != nil {
+		assert.ErrorIs(t, err, syscall.ECONNRESET)
+	}
+}
+
+// Two addresses that take all connections keep nobody else out.
+func TestConnectionsAreSharedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := server(work(), nil)
+		s.connections, s.share = 8, 4
+		listener := &pipes{offered: make(chan net.Conn), closed: make(chan struct{})}
+		ctx, stop := context.WithCancel(t.Context())
+		ctx, _ = logged(ctx)
+		ended := make(chan error)
+		go func() { ended <- s.Serve(ctx, listener, nil) }()
+		begun := time.Now()
+		for i := range 100 { // again and again, whatever is closed
+			listener.from(fmt.Sprintf("10.0.0.%d:1", 1+i%2))
+		}
+		for i := range 20 {
+			caller := listener.from(fmt.Sprintf("10.0.1.%d:1", i))
+			go func() { _, _ = io.WriteString(caller, "GET / HTTP/1.1\r\nHost: a\r\n\r\n") }()
+			said, err := io.ReadAll(caller)
+			require.NoError(t, err)
+			assert.Contains(t, string(said), "HTTP/1.1 404")
+		}
+		assert.Zero(t, time.Since(begun), "nobody has waited")
+		stop()
+		assert.NoError(t, <-ended)
+	})
+}
+
+func TestTheConnectionThatIsLost(t *testing.T) {
+	connections := map[string]net.Conn{}
+	s := &shares{most: 4, mostOfOne: 4, open: map[string][]*share{}}
+	for _, row := range []struct{ name, closed string }{
+		{"a1", ""}, {"a2", ""}, {"b1", ""}, {"a3", ""}, // and a1 has been heard of
+		{"c1", "a2"}, {"c2", "c1"}, {"a4", "a3"}, {"c3", "c2"},
+	} {
+		_, connections[row.name] = net.Pipe()
+		closed, _ := s.take(row.name[:1], connections[row.name])
+		if row.closed == "" {
+			require.Nil(t, closed)
+		} else {
+			assert.True(t, connections[row.closed] == closed, "%s, for %s", row.closed, row.name)
+		}
+		s.activate("a", connections["a1"])
+	}
+	for name, connection := range connections {
+		s.drop(name[:1], connection)
+	}
+	assert.Empty(t, s.open)
+	assert.Zero(t, s.total)
+}
+
+// Whoever shares an address with somebody who calls without end is heard all the same.
+func TestAValidTokenHasCallsOfItsOwn(t *testing.T) {
+	app := work()
+	s, _ := server(app, nil)
+	for range callBurst*callRate + 1 {
+		call(s, hooks.Complete, strings.NewReader(`{"token": "wrong"}`))
+	}
+	code, _ := call(s, hooks.Complete, strings.NewReader(`{"token": "wrong"}`))
+	assert.Equal(t, http.StatusTooManyRequests, code)
+	for range callBurst * callRate {
+		code, _ = call(s, hooks.Complete, withToken())
+		require.Equal(t, http.StatusOK, code)
+	}
+	code, _ = call(s, hooks.Complete, withToken())
+	assert.Equal(t, http.StatusTooManyRequests, code, "but not without end, either")
+}
+
+// Calls that come too early by what is known are read for: in one turn.
+func TestAnApplicationReadsOnceAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reads := &atomic.Int32{}
+		goOn := make(chan struct{})
+		s, _ := server(work(), func(o *Options) {
+			o.Read = func(context.Context, types.NamespacedName) (*v1alpha1.Application, error) {
+				reads.Add(1)
+				<-goOn
+				return work(), nil
+			}
+		})
+		var calls sync.WaitGroup
+		for range 2 * mostAtOnce {
+			calls.Go(func() { call(s, hooks.Shutdown, withToken()) })
+		}
+		synctest.Wait()
+		assert.Len(t, s.limits.slots, 1)
+		close(goOn)
+		calls.Wait()
+		assert.Equal(t, int32(1), reads.Load())
+	})
 }
 
 // Whoever takes a share of the connections keeps nobody else out, and gets them back.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -15,8 +16,11 @@ const (
 	// mostOfOne is how many of them one address may have. That is more than the calls
 	// it may make at once, so that no call which would be answered is turned away.
 	mostOfOne = mostConnections / 2
+	// mostJudged is how many more are open while it is decided which one is closed.
+	mostJudged = 64
 	// mostAtOnce is how many accepted calls are written down at the same time;
-	// others wait so long for their turn.
+	// others wait so long for their turn. One Application has four at most: for each
+	// purpose one that is written down, and one that is read.
 	mostAtOnce   = 64
 	longestQueue = 5 * time.Second
 	// callRate is for all calls of one address; it may have callBurst times as
@@ -36,7 +40,7 @@ const (
 )
 
 // limits keeps callers from keeping everything busy. They are known by their
-// addresses.
+// addresses and, once they have shown its token, by their Application.
 type limits struct {
 	rate  int
 	now   func() time.Time
@@ -54,6 +58,12 @@ func newLimits(rate int, now func() time.Time) *limits {
 
 // allow tells whether an address may call now.
 func (l *limits) allow(address string) bool { return l.host(address).calls.AllowN(l.now(), 1) }
+
+// allowApplication tells whether a call with a valid token may be answered though its
+// address has called too often: others at that address must not use up what is its own.
+func (l *limits) allowApplication(uid types.UID) bool {
+	return l.host("application/"+string(uid)).calls.AllowN(l.now(), 1)
+}
 
 // failed counts a call without a valid token, and tells whether there were too
 // many of them.

@@ -57,6 +57,7 @@ type Server struct {
 	options Options
 	limits  *limits
 	writing singleflight.Group
+	reading singleflight.Group
 	// connections is how many there may be, share how many of one address.
 	connections, share int
 }
@@ -82,12 +83,13 @@ func NewServer(options Options) *Server {
 // finished. Without a TLS configuration it speaks plain HTTP, which is for
 // development only.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
-	listener = netutil.LimitListener(listener, s.connections)
+	// Those beyond are there to be judged: they, or others, are closed at once.
+	listener = netutil.LimitListener(listener, s.connections+mostJudged)
 	if config != nil {
 		listener = tls.NewListener(listener, config)
 	}
 	complaints := log.New(&complaints{klog.FromContext(ctx), rate.NewLimiter(complaintRate, complaintBurst)}, "", 0)
-	shares := &shares{most: s.share, complain: complaints.Printf, open: map[string]int{}}
+	shares := &shares{most: s.connections, mostOfOne: s.share, complain: complaints.Printf, open: map[string][]*share{}}
 	server := &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,

@@ -14,7 +14,6 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
-	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/source"
 )
 
@@ -145,11 +144,9 @@ func (o submitOptions) run(ctx context.Context) error {
 	if err := o.translate(ctx, s, c.Reader(s.Namespace)); err != nil {
 		return err
 	}
-	served := c.LookUp(ctx, s.Known())
-	if err := o.check(s, served); err != nil {
+	if err := o.check(ctx, s, c.View(s.App)); err != nil {
 		return err
 	}
-	warn(o.streams.Err, served.Unknown(s.Known()))
 	return o.send(ctx, c, s)
 }
 
@@ -162,8 +159,8 @@ func (o submitOptions) translate(ctx context.Context, s *files.Submission, reade
 	return err
 }
 
-func (o submitOptions) check(s *files.Submission, kinds plan.Kinds) error {
-	warnings, err := s.Check(kinds)
+func (o submitOptions) check(ctx context.Context, s *files.Submission, view files.View) error {
+	warnings, err := s.Check(ctx, view)
 	warn(o.streams.Err, warnings)
 	return err
 }
@@ -176,7 +173,7 @@ func (o submitOptions) print(ctx context.Context, s *files.Submission) error {
 	if err := o.translate(ctx, s, nil); err != nil {
 		return err
 	}
-	if err := o.check(s, plan.Offline()); err != nil {
+	if err := o.check(ctx, s, files.Offline(s.Known())); err != nil {
 		return err
 	}
 	warn(o.streams.Err, files.MistypedKinds(s.Known()))

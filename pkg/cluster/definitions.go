@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 )
@@ -17,16 +16,14 @@ import (
 // goes after the first list.
 func WatchDefinitions(ctx context.Context, client metadata.Interface, changed func(group string)) {
 	resource := client.Resource(definitions)
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	f := &feed{
+		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return resource.List(ctx, options)
 		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return resource.Watch(ctx, options)
-		},
+		watch: resource.Watch, pulse: newPulse(usualPatience, &line{}),
 	}
 	store := &definitionStore{changed: changed, versions: map[string]string{}}
-	reflector := cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, store,
+	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), &metav1.PartialObjectMetadata{}, store,
 		cache.ReflectorOptions{Name: "definitions", TypeDescription: definitions.String()})
 	go reflector.RunWithContext(ctx)
 }

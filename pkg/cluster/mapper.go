@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,38 +29,32 @@ type Mapping struct {
 	Type *kinds.Node
 }
 
-// ErrKindUnknown says that the API server does not serve a kind. It is certain:
-// a server that could not answer gives another error.
-var ErrKindUnknown = errors.New("is not served by the API server")
-
 // Mapper finds out about kinds, one group and version at a time, and remembers
-// what it found until Forget. That a kind is unknown is not remembered. Who asks
-// for what is being asked for already waits for that answer.
+// what it found until Forget. That a kind is not served, or that this cannot be
+// told, is remembered for everybody, too, for a while that grows to minutes. Nothing
+// is remembered of a kind that is being removed. Who asks for what is being asked for
+// already waits for that answer.
 type Mapper struct {
 	client *Client
+	now    func() time.Time
 
 	mu     sync.Mutex
 	groups map[schema.GroupVersion]*servedGroup
-}
-
-// servedGroup is what is known of one group and version. An answer that is on
-// its way when the group is forgotten is forgotten with it.
-type servedGroup struct {
-	flight singleflight.Group
-
-	mu        sync.Mutex
-	resources map[string]metav1.APIResource // by kind
-	mappings  map[string]Mapping            // by kind
+	// changed is when a group was forgotten, if that was lately.
+	changed map[string]time.Time
 }
 
 // NewMapper knows nothing yet.
 func NewMapper(client *Client) *Mapper {
-	return &Mapper{client: client, groups: map[schema.GroupVersion]*servedGroup{}}
+	return &Mapper{client: client, now: time.Now, groups: map[schema.GroupVersion]*servedGroup{}, changed: map[string]time.Time{}}
 }
 
-// Mapping returns where a kind is served: ErrKindUnknown if it certainly is
-// not, another error if that cannot be told now.
+// Mapping returns where a kind is served: a KindUnknownError if it certainly is
+// not, a LookUpError if that cannot be told now.
 func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (Mapping, error) {
+	if !IsKind(gvk) {
+		return Mapping{}, &KindUnknownError{GroupVersionKind: gvk}
+	}
 	g := m.group(gvk.GroupVersion())
 	if mapping, ok := g.mapping(gvk.Kind); ok {
 		return mapping, nil
@@ -72,120 +66,101 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (Mapp
 	return found.(Mapping), nil
 }
 
+// Resolve is Mapping for who can do with another version of the kind, too. Where
+// the one that was asked for is not served, unserved says so, and the mapping is
+// that of another one; it has no resource if there is none.
+func (m *Mapper) Resolve(ctx context.Context, gvk schema.GroupVersionKind) (mapping Mapping, unserved *KindUnknownError, err error) {
+	mapping, err = m.Mapping(ctx, gvk)
+	var unknown *KindUnknownError
+	if !errors.As(err, &unknown) {
+		return mapping, nil, err
+	}
+	said := *unknown // others have it, too
+	if said.RetryAfter == 0 {
+		return Mapping{}, &said, nil
+	}
+	mapping, err = m.AnyVersion(ctx, gvk.GroupKind())
+	switch {
+	case err == nil:
+		said.Suggestion = fmt.Sprintf(": did you mean %s?", mapping.Resource.GroupVersion())
+	case !errors.Is(err, ErrKindUnknown):
+		return Mapping{}, nil, err
+	}
+	return mapping, &said, nil
+}
+
+// AnyVersion returns where a kind is served in any version, the preferred one
+// first: a KindUnknownError if it certainly is served in none.
+func (m *Mapper) AnyVersion(ctx context.Context, gk schema.GroupKind) (Mapping, error) {
+	unknown := &KindUnknownError{GroupVersionKind: gk.WithVersion("v1")}
+	if gk.Group == "" || !IsKind(unknown.GroupVersionKind) {
+		return Mapping{}, unknown // there is one version of the core group
+	}
+	unknown.Version, unknown.RetryAfter = "", longestWait
+	versions, err := m.versionsOf(ctx, gk.Group)
+	if err != nil {
+		return Mapping{}, err
+	}
+	for _, version := range versions {
+		mapping, err := m.Mapping(ctx, gk.WithVersion(version))
+		if !errors.Is(err, ErrKindUnknown) {
+			return mapping, err
+		}
+		unknown.RetryAfter = RetryAfter(err)
+	}
+	return Mapping{}, unknown
+}
+
+// changeWait is how long after a change of its definition a kind may be served, or be
+// served no more.
+const changeWait = 30 * time.Second
+
+// mostGroups is how many groups and versions are remembered, about which there is
+// no end of questions. A cluster has some hundred.
+const mostGroups = 2048
+
 func (m *Mapper) group(gv schema.GroupVersion) *servedGroup {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.groups[gv] == nil {
-		m.groups[gv] = &servedGroup{mappings: map[string]Mapping{}}
+	if g := m.groups[gv]; g != nil {
+		return g
 	}
-	return m.groups[gv]
-}
-
-func (g *servedGroup) mapping(kind string) (Mapping, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	mapping, ok := g.mappings[kind]
-	return mapping, ok
-}
-
-func (g *servedGroup) resource(kind string) (metav1.APIResource, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	resource, ok := g.resources[kind]
-	return resource, ok
+	g := &servedGroup{first: unservedWait, typed: map[string]*answer{}, mappings: map[string]Mapping{}}
+	if m.now().Sub(m.changed[gv.Group]) < changeWait {
+		g.first = soonWait
+	}
+	if len(m.groups) >= mostGroups {
+		maps.DeleteFunc(m.groups, func(_ schema.GroupVersion, other *servedGroup) bool { return other.unserved() && other.over(m.now()) })
+	}
+	if len(m.groups) >= mostGroups {
+		g.first = longestWait // it is not remembered, so it is not asked for often
+		return g
+	}
+	m.groups[gv] = g
+	return g
 }
 
 // Forget drops what is known of a group: one of its kinds has come, changed or
 // gone.
 func (m *Mapper) Forget(group string) {
+	m.forget(group, func(*servedGroup) bool { return true })
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for gv := range m.groups {
-		if gv.Group == group {
-			delete(m.groups, gv)
-		}
-	}
+	now := m.now()
+	maps.DeleteFunc(m.changed, func(_ string, at time.Time) bool { return now.Sub(at) >= changeWait })
+	m.changed[group] = now
 }
 
-// look asks the API server for what is not known of a kind.
-func (m *Mapper) look(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) (Mapping, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	resource, ok := g.resource(gvk.Kind)
-	if !ok {
-		if _, err, _ := g.flight.Do("", func() (any, error) { return nil, m.discover(ctx, g, gvk) }); err != nil {
-			return Mapping{}, err
-		}
-		if resource, ok = g.resource(gvk.Kind); !ok {
-			return Mapping{}, fmt.Errorf("%s: %s %w", gvk.Kind, gvk.GroupVersion(), ErrKindUnknown)
-		}
-	}
-	if ending(resource) {
-		return Mapping{}, fmt.Errorf("%s: %s is being removed from the API server", gvk.Kind, gvk.GroupVersion())
-	}
-	mapping := mappingOf(gvk, resource)
-	var err error
-	if mapping.Type, err = m.typeOf(ctx, gvk, mapping); err != nil {
-		return Mapping{}, err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.mappings[gvk.Kind] = mapping
-	return mapping, nil
+// ForgetUnserved drops what is known of a group as far as nothing is served of it:
+// nobody asks any more.
+func (m *Mapper) ForgetUnserved(group string) {
+	m.forget(group, (*servedGroup).unserved)
 }
 
-// AnyVersion returns where a kind is served in any version, the preferred one
-// first: ErrKindUnknown if it certainly is served in none.
-func (m *Mapper) AnyVersion(ctx context.Context, gk schema.GroupKind) (Mapping, error) {
-	unknown := fmt.Errorf("%s %w", gk, ErrKindUnknown)
-	if gk.Group == "" {
-		return Mapping{}, unknown // there is one version of it
-	}
-	group := &metav1.APIGroup{}
-	err := m.client.Discovery.RESTClient().Get().AbsPath("/apis/" + gk.Group).Do(ctx).Into(group)
-	if apierrors.IsNotFound(err) {
-		return Mapping{}, unknown
-	}
-	if err != nil {
-		return Mapping{}, fmt.Errorf("looking up %s: %w", gk, err)
-	}
-	for _, v := range append([]metav1.GroupVersionForDiscovery{group.PreferredVersion}, group.Versions...) {
-		mapping, err := m.Mapping(ctx, gk.WithVersion(v.Version))
-		if !errors.Is(err, ErrKindUnknown) {
-			return mapping, err
-		}
-	}
-	return Mapping{}, unknown
-}
-
-// lookTimeout bounds what is asked about one kind.
-const lookTimeout = 30 * time.Second
-
-// discover asks for one group and version only: a broken aggregated API of
-// another group cannot hide this one.
-func (m *Mapper) discover(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) error {
-	path := "/apis/" + gvk.GroupVersion().String()
-	if gvk.Group == "" {
-		path = "/api/" + gvk.Version
-	}
-	list := &metav1.APIResourceList{}
-	err := m.client.Discovery.RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
-	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%s: %s %w", gvk.Kind, gvk.GroupVersion(), ErrKindUnknown)
-	}
-	if err != nil {
-		return fmt.Errorf("looking up %s: %w", gvk.Kind, err)
-	}
-	resources := make(map[string]metav1.APIResource, len(list.APIResources))
-	for _, r := range list.APIResources {
-		if _, has := resources[r.Kind]; !has && !strings.Contains(r.Name, "/") {
-			resources[r.Kind] = r
-		}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.resources = resources
-	return nil
+func (m *Mapper) forget(group string, which func(*servedGroup) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.groups, func(gv schema.GroupVersion, g *servedGroup) bool { return gv.Group == group && which(g) })
 }
 
 func mappingOf(gvk schema.GroupVersionKind, r metav1.APIResource) Mapping {

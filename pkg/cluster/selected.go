@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -46,6 +46,8 @@ type Selected struct {
 	resource schema.GroupVersionResource
 	changed  func(before, after *Object)
 
+	line line
+
 	mu        sync.RWMutex
 	ctx       context.Context //nolint:containedctx // the life of the watches, not of a call
 	selection Selection
@@ -58,6 +60,7 @@ type Selected struct {
 // selectedStore is a Store with the reflector that fills it.
 type selectedStore struct {
 	*Store
+	pulse *pulse
 	stop  context.CancelFunc
 	ended chan struct{}
 }
@@ -112,7 +115,7 @@ func (s *Selected) Select(selection Selection) {
 func (s *Selected) open(namespace string, synced func()) {
 	never := make(chan struct{})
 	close(never)
-	store := &selectedStore{Store: newStore(s.changed, synced), ended: never}
+	store := &selectedStore{Store: newStore(s.changed, synced), pulse: newPulse(usualPatience, &s.line), ended: never}
 	s.stores[namespace] = store
 	s.fill(store, namespace)
 }
@@ -121,16 +124,14 @@ func (s *Selected) open(namespace string, synced func()) {
 // has ended. The lock is held.
 func (s *Selected) fill(store *selectedStore, namespace string) {
 	client, selector, before := in(s.client.Own.Resource(s.resource), namespace), s.selection.labels(), store.ended
-	reflector := cache.NewReflectorWithOptions(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.LabelSelector = selector
+	f := &feed{
+		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, options)
 		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.LabelSelector = selector
-			return client.Watch(ctx, options)
-		},
-	}, &unstructured.Unstructured{}, store.Store, cache.ReflectorOptions{Name: s.resource.Resource, TypeDescription: s.resource.String()})
+		watch: client.Watch, selector: selector, asks: store.Asked, pulse: store.pulse,
+	}
+	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), &unstructured.Unstructured{}, store.Store,
+		cache.ReflectorOptions{Name: s.resource.Resource, TypeDescription: s.resource.String()})
 	ctx, stop := context.WithCancel(s.ctx)
 	ended := make(chan struct{})
 	store.stop, store.ended = stop, ended
@@ -179,6 +180,19 @@ func (s *Selected) Len() int {
 	n := 0
 	for _, store := range s.stores {
 		n += store.Len()
+	}
+	return n
+}
+
+// Dead is how many of the watches have had no sign of life for too long.
+func (s *Selected) Dead(now time.Time) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	n := 0
+	for _, store := range s.stores {
+		if _, err := store.pulse.dead(now, time.Time{}); err != nil {
+			n++
+		}
 	}
 	return n
 }

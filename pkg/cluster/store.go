@@ -52,16 +52,16 @@ func newObject(u *unstructured.Unstructured) (*Object, error) {
 	}, nil
 }
 
-// newer tells whether a is a later state than b of the same object. A version
-// that cannot be compared counts as newer, as it did before versions could be.
-func (o *Object) newer(b *Object) bool {
+// Newer reports whether an object is a later state than b of the same object. A
+// version that cannot be compared counts as newer, as it did before versions could be.
+func (o *Object) Newer(b *Object) bool {
 	order, err := resourceversion.CompareResourceVersion(o.ResourceVersion, b.ResourceVersion)
 	return err != nil || order > 0
 }
 
 // Store has the objects of one kind. A reflector fills it, and our own writes
-// do; it never goes back to a state that is older than one it has seen, so a
-// watch that lags behind our writes does not undo them.
+// do; an event never takes it back to a state that is older than one it has seen, so
+// a watch that lags behind our writes does not undo them. A list does, see Replace.
 //
 // It implements cache.ReflectorStore.
 type Store struct {
@@ -81,6 +81,10 @@ type Store struct {
 	// to a write of ours may still be on its way to us, and is older.
 	left  *ring[types.UID, *Object]
 	ready bool
+	// asked is what was here, and askedGone what was gone, when the list was asked for
+	// that is on its way.
+	asked     map[types.NamespacedName]*Object
+	askedGone map[types.UID]struct{}
 }
 
 // mostLeft is how many objects that left are remembered. A response that comes
@@ -163,12 +167,18 @@ func (s *Store) put(o *Object) (before *Object, replaced bool) {
 	if _, dead := s.gone[o.UID]; dead {
 		return before, false
 	}
-	if before != nil && !o.newer(before) {
+	if before != nil && !o.Newer(before) {
 		return before, false
 	}
-	if last := s.left.get(o.UID); last != nil && !o.newer(last) {
+	if last := s.left.get(o.UID); last != nil && !o.Newer(last) {
 		return before, false
 	}
+	s.set(before, o)
+	return before, true
+}
+
+// set puts an object in the place of another one, if there is one.
+func (s *Store) set(before, o *Object) {
 	if before != nil {
 		s.drop(before)
 	}
@@ -177,7 +187,6 @@ func (s *Store) put(o *Object) (before *Object, replaced bool) {
 		s.byApp[o.Application] = map[types.NamespacedName]struct{}{}
 	}
 	s.byApp[o.Application][o.Key] = struct{}{}
-	return before, true
 }
 
 func (s *Store) drop(o *Object) {
@@ -225,7 +234,7 @@ func (s *Store) Delete(item any) error {
 	delete(s.gone, o.UID)
 	s.left.put(o.UID, &Object{ResourceVersion: o.ResourceVersion})
 	before := s.objects[o.Key]
-	dropped := before != nil && before.UID == o.UID && !before.newer(o)
+	dropped := before != nil && before.UID == o.UID && !before.Newer(o)
 	if dropped {
 		s.drop(before)
 	}
@@ -236,7 +245,17 @@ func (s *Store) Delete(item any) error {
 	return nil
 }
 
-// Replace takes in a list. What we wrote after it stays.
+// Asked notes that a list is being asked for. It will have all that is known here: the
+// list is consistent, and asked for after that was known.
+func (s *Store) Asked() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked, s.askedGone = maps.Clone(s.objects), maps.Clone(s.gone)
+}
+
+// Replace takes in a list. It is the truth about all that was known when it was asked
+// for, also where its versions are older: then the API server was restored from a
+// backup. What we wrote since stays, unless the list has it.
 func (s *Store) Replace(items []any, version string) error {
 	listed := make(map[types.NamespacedName]*Object, len(items))
 	for _, item := range items {
@@ -251,17 +270,18 @@ func (s *Store) Replace(items []any, version string) error {
 	s.mu.Lock()
 	horizon := &Object{ResourceVersion: version}
 	for key, o := range s.objects {
-		if listed[key] == nil && !o.newer(horizon) {
+		if listed[key] == nil && (s.asked[key] == o || !o.Newer(horizon)) {
 			s.drop(o)
 			changes = append(changes, change{o, nil})
 		}
 	}
 	for _, o := range listed {
-		if before, replaced := s.put(o); replaced {
+		if before, replaced := s.believe(o); replaced {
 			changes = append(changes, change{before, o})
 		}
 	}
 	s.forgetGone(listed)
+	s.asked, s.askedGone = nil, nil
 	first := !s.ready
 	s.ready = true
 	s.mu.Unlock()
@@ -272,6 +292,26 @@ func (s *Store) Replace(items []any, version string) error {
 		s.synced()
 	}
 	return nil
+}
+
+// believe stores an object of a list. It returns what was there, and whether it was
+// replaced.
+func (s *Store) believe(o *Object) (before *Object, replaced bool) {
+	if _, dead := s.askedGone[o.UID]; dead {
+		delete(s.gone, o.UID)
+	}
+	before = s.objects[o.Key]
+	if _, dead := s.gone[o.UID]; dead || before != s.asked[o.Key] {
+		return s.put(o) // something has happened since the list was asked for
+	}
+	if s.left.get(o.UID) != nil {
+		s.left.put(o.UID, nil)
+	}
+	if before != nil && before.UID == o.UID && before.ResourceVersion == o.ResourceVersion {
+		return before, false
+	}
+	s.set(before, o)
+	return before, true
 }
 
 // forgetGone forgets the deleted objects that a list no longer has.

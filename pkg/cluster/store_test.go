@@ -62,10 +62,11 @@ func (s *seen) now() string { return shown(s.Get(config)) }
 
 // play performs steps on a store, in a small language: "add u1@5", "update u1@6",
 // "delete u1@7" are events of the watch; "list u1@5 at 9" and "list at 9" are lists of
-// it; "wrote u1@5" and "deleted u1" are our own writes. "+b" at the end stands for the
+// it, which were asked for just before, or when "ask" says so; "wrote u1@5" and "deleted u1" are our own writes. "+b" at the end stands for the
 // label of another Application than app, "-" for none.
 func (s *seen) play(t *testing.T, steps ...string) {
 	t.Helper()
+	asked := false
 	for _, step := range steps {
 		words := strings.Fields(step)
 		application := "app"
@@ -90,7 +91,14 @@ func (s *seen) play(t *testing.T, steps ...string) {
 			s.Wrote(object(words[1]).Object)
 		case "deleted":
 			s.Deleted(config, types.UID(words[1]))
+		case "ask":
+			s.Asked()
+			asked = true
 		case "list":
+			if !asked {
+				s.Asked()
+			}
+			asked = false
 			var items []any
 			at := words[2]
 			if words[1] != "at" {
@@ -134,10 +142,22 @@ func TestAStoreNeverGoesBackBehindWhatItHasSeen(t *testing.T) {
 		{"a lost label from before our own write of it is ignored", []string{"add u1@5", "wrote u1@7", "delete u1@6"}, "u1@7", []string{"none → u1@5"}},
 		{"a list replaces everything", []string{"add u1@5", "list u1@6 at 9"}, "u1@6", []string{"none → u1@5", "u1@5 → u1@6"}},
 		{"what a list does not have is gone, and told", []string{"add u1@5", "list at 9"}, "none", []string{"none → u1@5", "u1@5 → none"}},
-		{"what we wrote after a list stays", []string{"wrote u1@12", "list at 9"}, "u1@12", nil},
-		{"a list older than our own write does not undo it", []string{"wrote u1@12", "list u1@6 at 9"}, "u1@12", nil},
+		{"what we wrote after a list stays", []string{"ask", "wrote u1@12", "list at 9"}, "u1@12", nil},
+		{"what we wrote before a list that was asked for before that is in it", []string{"ask", "wrote u1@8", "list u1@8 at 9"}, "u1@8", nil},
+		{"a list older than our own write does not undo it", []string{"ask", "wrote u1@12", "list u1@6 at 9"}, "u1@12", nil},
 		{"a list from before our own deletion does not bring the object back",
-			[]string{"wrote u1@5", "deleted u1", "list u1@5 at 9"}, "none", nil},
+			[]string{"wrote u1@5", "ask", "deleted u1", "list u1@5 at 9"}, "none", nil},
+		{"a backup in which an object is older", []string{"add u1@50", "list u1@20 at 30"}, "u1@20", []string{"none → u1@50", "u1@50 → u1@20"}},
+		{"a backup from before an object was made", []string{"add u1@50", "list at 30"}, "none", []string{"none → u1@50", "u1@50 → none"}},
+		{"a backup from before an object that we made", []string{"wrote u1@50", "list at 30"}, "none", []string{"u1@50 → none"}},
+		{"a backup with an object that we deleted since", []string{"wrote u1@5", "deleted u1", "list u1@5 at 6"}, "u1@5", []string{"none → u1@5"}},
+		{"a backup with an object that was deleted since",
+			[]string{"add u1@5", "delete u1@50", "list u1@5 at 6"}, "u1@5", []string{"none → u1@5", "u1@5 → none", "none → u1@5"}},
+		{"a backup with another object of that name", []string{"add u2@50", "list u1@5 at 6"}, "u1@5", []string{"none → u2@50", "u2@50 → u1@5"}},
+		{"what happens after a backup was restored is news", []string{"add u1@50", "delete u1@60", "list u1@20 at 30", "update u1@31"}, "u1@31",
+			[]string{"none → u1@50", "u1@50 → none", "none → u1@20", "u1@20 → u1@31"}},
+		{"what we wrote after a backup was restored stays", []string{"add u1@50", "ask", "wrote u1@51", "list u1@20 at 30"}, "u1@51", []string{"none → u1@50"}},
+		{"a backup that has overtaken what was known", []string{"add u1@50", "list u1@20 at 90"}, "u1@20", []string{"none → u1@50", "u1@50 → u1@20"}},
 		{"a list that says what is known is not news", []string{"wrote u1@5", "list u1@5 at 9"}, "u1@5", nil},
 		{"our own write that takes an object from another Application is told",
 			[]string{"add u1@5", "wrote u1@6 +b"}, "u1@6", []string{"none → u1@5", "u1@5 → u1@6"}},
@@ -160,7 +180,7 @@ func TestAnObjectThatWeDeletedIsRememberedUntilTheWatchSaysSo(t *testing.T) {
 
 	t.Run("or a list does", func(t *testing.T) {
 		s := newSeen()
-		s.play(t, "wrote u1@5", "deleted u1", "list u1@5 at 6")
+		s.play(t, "wrote u1@5", "ask", "deleted u1", "list u1@5 at 6")
 		assert.True(t, s.buried("u1"), "the list is older")
 		s.play(t, "list at 9")
 		assert.False(t, s.buried("u1"))

@@ -3,6 +3,7 @@ package cluster
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -10,7 +11,22 @@ import (
 
 // View is the objects of one kind where one Application needs it: in all
 // namespaces, or in some.
-type View struct{ stores map[string]*Store }
+type View struct {
+	stores map[string]*Store
+	pulses []*pulse
+}
+
+// Silent is since when nothing has been heard of these objects, no list, no event and
+// no bookmark, and why: what is in the view may not be so any more. There is no error
+// if that is not too long, or if the API server cannot be reached at all.
+func (v *View) Silent(now time.Time) (since time.Time, err error) {
+	for _, p := range v.pulses {
+		if since, err = p.silent(now); err != nil {
+			return since, err
+		}
+	}
+	return since, nil
+}
 
 // Ready tells whether the first lists are complete.
 func (v *View) Ready() bool {

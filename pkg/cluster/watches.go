@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
@@ -23,9 +23,11 @@ import (
 // needs it; its watch stops with the last one. Watches select by our label, so
 // their cost grows with what is held and not with the cluster.
 type Watches struct {
-	client  dynamic.Interface
-	handler Handler
-	ctx     context.Context //nolint:containedctx // the life of the watches, not of a call
+	client   dynamic.Interface
+	handler  Handler
+	patience patience
+	line     line
+	ctx      context.Context //nolint:containedctx // the life of the watches, not of a call
 
 	mu     sync.Mutex
 	narrow bool
@@ -38,7 +40,8 @@ type Watches struct {
 type Handler interface {
 	// ObjectChanged: an object of an Application has changed, by somebody else.
 	ObjectChanged(application types.UID)
-	// WatchChanged: a kind's watch has its first list, fails, or works again.
+	// WatchChanged: a kind's watch has its first list, fails before that, has become
+	// silent (View.Silent), or is heard again.
 	WatchChanged(applications []types.UID)
 	// KindGone: the API server no longer serves a kind.
 	KindGone(resource schema.GroupVersionResource)
@@ -53,15 +56,18 @@ type watched struct {
 
 type kindWatch struct {
 	store  *Store
+	pulse  *pulse
 	cancel context.CancelFunc
 	users  map[types.UID]struct{}
 	err    error
+	// silent is true if the users were told that nothing is heard.
+	silent bool
 }
 
 // NewWatches starts nothing yet.
 func NewWatches(client dynamic.Interface, handler Handler) *Watches {
 	return &Watches{
-		client: client, handler: handler,
+		client: client, handler: handler, patience: usualPatience,
 		kinds: map[watched]*kindWatch{},
 		needs: map[types.UID]map[watched]struct{}{},
 	}
@@ -72,6 +78,7 @@ func (w *Watches) Run(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ctx = ctx
+	w.wait.Go(func() { w.attend(ctx) })
 }
 
 // Narrow says whether namespaced kinds are watched in the namespaces where they
@@ -158,6 +165,7 @@ func (w *Watches) Store(application types.UID, resource schema.GroupVersionResou
 		}
 		k := w.kinds[r]
 		view.stores[r.namespace] = k.store
+		view.pulses = append(view.pulses, k.pulse)
 		if k.err != nil && (err == nil || !k.store.Ready()) {
 			err = k.err
 		}
@@ -189,10 +197,17 @@ func (w *Watches) Wait() { w.wait.Wait() }
 // start begins to watch a kind. The lock is held.
 func (w *Watches) start(resource watched) *kindWatch {
 	ctx, cancel := context.WithCancel(w.ctx)
-	k := &kindWatch{cancel: cancel, users: map[types.UID]struct{}{}}
+	k := &kindWatch{pulse: newPulse(w.patience, &w.line), cancel: cancel, users: map[types.UID]struct{}{}}
 	k.store = newStore(w.changed, func() { w.report(resource, k, nil, true) })
-	reflector := cache.NewReflectorWithOptions(
-		w.listerWatcher(resource, k), &unstructured.Unstructured{}, k.store,
+	client := in(w.client.Resource(resource.GroupVersionResource), resource.namespace)
+	f := &feed{
+		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return client.List(ctx, options)
+		},
+		watch: client.Watch, selector: v1alpha1.LabelApplicationUID, asks: k.store.Asked, pulse: k.pulse,
+		noted: func(err error) { w.report(resource, k, err, false) },
+	}
+	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), &unstructured.Unstructured{}, k.store,
 		cache.ReflectorOptions{Name: resource.String(), TypeDescription: resource.GroupVersionResource.String()})
 	w.wait.Go(func() { reflector.RunWithContext(ctx) })
 	return k
@@ -208,22 +223,51 @@ func (w *Watches) changed(before, after *Object) {
 	}
 }
 
-func (w *Watches) listerWatcher(resource watched, k *kindWatch) cache.ListerWatcher {
-	client := in(w.client.Resource(resource.GroupVersionResource), resource.namespace)
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.LabelSelector = v1alpha1.LabelApplicationUID
-			list, err := client.List(ctx, options)
-			w.report(resource, k, err, false)
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.LabelSelector = v1alpha1.LabelApplicationUID
-			stream, err := client.Watch(ctx, options)
-			w.report(resource, k, err, false)
-			return stream, err
-		},
+// Dead is how many watches have had no sign of life for too long: no list, no event,
+// no bookmark.
+func (w *Watches) Dead(now time.Time) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, k := range w.kinds {
+		if _, err := k.pulse.dead(now, time.Time{}); err != nil {
+			n++
+		}
 	}
+	return n
+}
+
+// attend tells the handler of watches that become silent, and are heard again, until
+// the context ends.
+func (w *Watches) attend(ctx context.Context) {
+	ticker := time.NewTicker(w.patience.look)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			if users := w.turned(now); len(users) > 0 {
+				w.handler.WatchChanged(users)
+			}
+		}
+	}
+}
+
+// turned returns who uses the watches that have become silent, or are heard again, since
+// the last call.
+func (w *Watches) turned(now time.Time) []types.UID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	users := map[types.UID]struct{}{}
+	for _, k := range w.kinds {
+		_, err := k.pulse.silent(now)
+		if silent := err != nil; silent != k.silent {
+			k.silent = silent
+			maps.Copy(users, k.users)
+		}
+	}
+	return slices.Collect(maps.Keys(users))
 }
 
 // report remembers how a kind's watch is, and tells the handler if that is new.
@@ -232,7 +276,10 @@ func (w *Watches) report(resource watched, k *kindWatch, err error, news bool) {
 		return // the reflector lists again
 	}
 	w.mu.Lock()
-	news = news || (err == nil) != (k.err == nil)
+	gone := apierrors.IsNotFound(err)
+	// Once there is a list, any other error says nothing before it has lasted for a while.
+	failing := (err == nil) != (k.err == nil) && !k.store.Ready()
+	news = news || failing || gone != apierrors.IsNotFound(k.err)
 	k.err = err
 	var users []types.UID
 	for application := range k.users {
@@ -242,7 +289,7 @@ func (w *Watches) report(resource watched, k *kindWatch, err error, news bool) {
 	if !news {
 		return
 	}
-	if apierrors.IsNotFound(err) {
+	if gone {
 		w.handler.KindGone(resource.GroupVersionResource)
 	}
 	w.handler.WatchChanged(users)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
@@ -27,13 +28,27 @@ type Writer struct {
 	user   string
 }
 
-// As returns the writer for a ServiceAccount. It refuses an empty name, for
-// which no header would be sent and the controller's own rights would count.
+// As returns the writer for a ServiceAccount. It refuses an empty name, for which no
+// header would be sent and the controller's own rights would count; and a name that no
+// ServiceAccount can have, which would be that of a user.
 func (c *Client) As(namespace, serviceAccount string) (*Writer, error) {
 	if namespace == "" || serviceAccount == "" {
 		return nil, errors.New("a write needs a ServiceAccount and its namespace")
 	}
+	if !IsServiceAccount(serviceAccount) || !isNamespace(namespace) {
+		return nil, fmt.Errorf("%.253q in namespace %.63q cannot be the name of a ServiceAccount: it is lower-case letters, digits, '-' and '.', like deployer",
+			serviceAccount, namespace)
+	}
 	return &Writer{client: c.writes, rest: c.writesRaw, user: "system:serviceaccount:" + namespace + ":" + serviceAccount}, nil
+}
+
+// IsServiceAccount reports whether a ServiceAccount can have that name.
+func IsServiceAccount(name string) bool {
+	return len(name) <= validation.DNS1123SubdomainMaxLength && len(validation.IsDNS1123Subdomain(name)) == 0
+}
+
+func isNamespace(name string) bool {
+	return len(name) <= validation.DNS1123LabelMaxLength && len(validation.IsDNS1123Label(name)) == 0
 }
 
 // User is the name that the API server knows the writer by.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -73,9 +74,18 @@ func TestEveryRequestOfAWriterNamesItsServiceAccount(t *testing.T) {
 func TestAWriterNeedsAServiceAccount(t *testing.T) {
 	client, err := NewClient(&rest.Config{Host: "https://127.0.0.1:1"})
 	require.NoError(t, err)
-	for _, row := range [][2]string{{"", "applier"}, {"default", ""}, {"", ""}} {
+	for _, row := range [][2]string{
+		{"", "applier"}, {"default", ""}, {"", ""},
+		{"default", "dep..loyer"}, {"default", "a:b"}, {"default", ".a"}, {"default", "a."}, {"default", "-a"}, {"default", "A"}, {"default", "a b"},
+		{"default", strings.Repeat("a", 254)}, {"a:b", "applier"}, {"a.b", "applier"},
+	} {
 		_, err := client.As(row[0], row[1])
 		assert.Error(t, err, "%q", row)
+	}
+	for _, name := range []string{"applier", "a.b-c.d", "0"} {
+		writer, err := client.As("default", name)
+		require.NoError(t, err)
+		assert.Equal(t, "system:serviceaccount:default:"+name, writer.User())
 	}
 }
 

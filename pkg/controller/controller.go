@@ -7,17 +7,19 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/controller/templates"
 	"holdfast.dev/holdfast/pkg/fetch"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/source"
 	"holdfast.dev/holdfast/pkg/template"
+	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // Options of the controller.
@@ -63,17 +65,30 @@ type Options struct {
 // another process leads: what is being done is then abandoned at once.
 var ErrNotLeading = errors.New("this process does not lead any more")
 
+// recorder is what is used of an event recorder.
+type recorder interface {
+	Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any)
+}
+
+// targetCluster is a cluster whose objects are held. There is one, the same that has the
+// Applications; that several would be is decided in Controller.targetOf alone.
+type targetCluster struct {
+	client  *cluster.Client
+	mapper  *cluster.Mapper
+	watches *cluster.Watches
+}
+
 // Controller holds the Applications of one API server.
 type Controller struct {
 	options Options
 	client  *cluster.Client
-	mapper  *cluster.Mapper
+	target  targetCluster
+	turns   *turn.Turns
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	events  recorder
 
 	applications *cluster.Selected
-	watches      *cluster.Watches
-	templates    *templates
+	templates    *templates.Templates
 	calls        *calls
 	called       called
 	synced       chan struct{}
@@ -92,30 +107,6 @@ type Controller struct {
 	changed map[types.UID]struct{}
 	// reporting is how many postponed reports are being written.
 	reporting int
-}
-
-// New makes a controller; Run starts it.
-func New(client *cluster.Client, options Options) *Controller {
-	options = options.withDefaults()
-	c := &Controller{
-		options: options, client: client, mapper: cluster.NewMapper(client),
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter(),
-			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "applications"}),
-		selection: options.Selection,
-		synced:    make(chan struct{}),
-		names:     map[types.UID]types.NamespacedName{},
-		memories:  map[types.UID]*memory{},
-		waiting:   map[string]map[types.NamespacedName]struct{}{},
-		changed:   map[types.UID]struct{}{},
-		calls:     newCalls(options.Dial),
-	}
-	c.options.Hooks = c.standardHooks(options.Hooks)
-	c.watches = cluster.NewWatches(client.Own, c)
-	c.watches.Narrow(len(options.Selection.Namespaces) > 0)
-	c.templates = newTemplates(c, options.Templates)
-	c.applications = cluster.NewSelected(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
-	options.Metrics.of(c)
-	return c
 }
 
 func (o Options) withDefaults() Options {
@@ -146,54 +137,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Run watches, and works as soon as it leads, until the context ends. It returns
-// when the Applications that were being handled are done. It fails if the first
-// list of Applications cannot be had within a minute.
-func (c *Controller) Run(ctx context.Context) error {
-	defer c.queue.ShutDown()
-	stopEvents, err := c.startEvents(ctx)
-	if err != nil {
-		return err
-	}
-	defer stopEvents()
-	c.watches.Run(ctx)
-	c.applications.Run(ctx)
-	cluster.WatchDefinitions(ctx, c.client.Metadata, c.definitionChanged)
-	if ended, err := c.sync(ctx); ended {
-		return err
-	}
-	klog.FromContext(ctx).Info("Holding Applications", "applications", c.applications.Len())
-	waitForTemplates := c.templates.run(ctx)
-	c.work(ctx)
-	waitForTemplates()
-	if !errors.Is(context.Cause(ctx), ErrNotLeading) {
-		c.flush()
-	}
-	c.watches.Wait()
-	return nil
-}
-
-// sync waits for the first list of Applications, and until this process leads.
-func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
-	select {
-	case <-c.synced:
-	case <-ctx.Done():
-		return true, nil
-	case <-time.After(time.Minute):
-		return true, errors.New("no list of Applications within a minute: is the CustomResourceDefinition applied, and may the controller list it?")
-	}
-	if c.options.Leading == nil {
-		return false, nil
-	}
-	klog.FromContext(ctx).Info("Ready to take over", "applications", c.applications.Len())
-	select {
-	case <-c.options.Leading:
-		return false, nil
-	case <-ctx.Done():
-		return true, nil
-	}
-}
-
 // Ready tells whether the first list of Applications is complete.
 func (c *Controller) Ready() bool {
 	select {
@@ -204,19 +147,21 @@ func (c *Controller) Ready() bool {
 	}
 }
 
-// Select changes which Applications are looked at, while all others are left as
-// they are: nothing of what is selected no more is deleted or released.
-func (c *Controller) Select(selection cluster.Selection) {
-	c.mu.Lock()
-	c.selection = selection
-	c.mu.Unlock()
-	c.watches.Narrow(len(selection.Namespaces) > 0)
-	c.applications.Select(selection)
-	c.templates.selectAgain(selection)
-}
-
 func (c *Controller) selected() cluster.Selection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.selection
+}
+
+// application reads an Application from the watch; nil if it is gone.
+func (c *Controller) application(key types.NamespacedName) (*v1alpha1.Application, error) {
+	object := c.applications.Get(key)
+	if object == nil {
+		return nil, nil
+	}
+	return cluster.DecodeApplication(object.JSON)
+}
+
+func keyOf(app *v1alpha1.Application) types.NamespacedName {
+	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 }

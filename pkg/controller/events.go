@@ -13,11 +13,6 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// recorder is what is used of an event recorder.
-type recorder interface {
-	Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any)
-}
-
 // startEvents starts sending events. They are sent beside the work, several of
 // one kind as a series.
 func (c *Controller) startEvents(ctx context.Context) (stop func(), err error) {

@@ -1,4 +1,4 @@
 package controller
 
 // Watching is the number of kinds that are watched, for tests.
-func (c *Controller) Watching() int { return c.watches.Len() }
+func (c *Controller) Watching() int { return c.target.watches.Len() }

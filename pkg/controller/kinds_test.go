@@ -74,6 +74,44 @@ manifest:
 	f.Quiet(quiet)
 }
 
+// Many that wait for one kind ask for it as one.
+func TestAKindThatIsMissingIsAskedForOnce(t *testing.T) {
+	f := given(t)
+	const n = 12
+	for i := range n {
+		f.Submit(fmt.Sprint("app-", i), fmt.Sprintf(`{manifest: [{apiVersion: $NS.example.com/v1, kind: Song, metadata: {name: song-%d}, spec: {title: Chanson}}]}`, i))
+	}
+	for i := range n {
+		f.AwaitReason(fmt.Sprint("app-", i), v1alpha1.ReasonKindUnknown)
+	}
+	asked := f.Requests().Where(func(r testcluster.Request) bool { return strings.HasPrefix(r.URI, "/apis/"+f.namespace+".example.com") })
+	assert.LessOrEqual(t, len(asked), 4, "for the version and for the group, and perhaps once more after half a minute:\n%s", asked)
+
+	f.Definition("Song", "songs", anySpec)
+	for i := range n {
+		f.AwaitReady(fmt.Sprint("app-", i))
+	}
+	f.Quiet(quiet)
+}
+
+// What an author writes is no path on the API server.
+func TestWhatIsNoKindIsNeverAskedFor(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	f.Run(controller.Options{})
+	for name, apiVersion := range map[string]string{
+		"way-up": "../metrics", "deeper": "../../version", "query": "apps/v1?x=1", "long": strings.Repeat("a", 1<<19),
+	} {
+		f.Submit(name, `{manifest: [{apiVersion: "`+apiVersion+`", kind: X, metadata: {name: p}}]}`)
+		f.AwaitReason(name, v1alpha1.ReasonManifestInvalid)
+	}
+	f.Quiet(time.Second)
+	for _, r := range f.Requests() {
+		assert.True(t, strings.HasPrefix(r.URI, "/api/v1") || strings.HasPrefix(r.URI, "/apis/"), "%s", r)
+		assert.NotContains(t, r.URI, "v1%3F")
+		assert.Less(t, len(r.URI), 1000)
+	}
+}
+
 func TestAKindThatGoesAndComesBack(t *testing.T) {
 	f := given(t)
 	f.Definition("Song", "songs", anySpec)

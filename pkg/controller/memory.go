@@ -1,193 +1,48 @@
 package controller
 
 import (
-	"math/rand/v2"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/delta"
-	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/source"
+	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// memory is what is remembered of one Application between two reconciles. Only
-// the worker that has the Application touches it. It may be lost.
+// memory is what is remembered of one Application between two reconciles, beside what
+// its turns do. It may be lost.
 type memory struct {
-	// since is when this process first looked at the Application.
-	since      time.Time
-	plan       plan.Memory
-	generation int64
-	// request is the value of the annotation that asks for a reconcile now.
-	request string
-	retry   retry
+	turns *turn.Memory
 	// interval is how often to look again though nothing happens; 0: as often
 	// as at all Applications.
 	interval time.Duration
 	// translated is what was made of its template or archive.
 	translated *translated
-	// kinds are those of objects that hooks add.
-	kinds []schema.GroupVersionKind
-	// failures has the resources that must not be tried again yet.
-	failures map[manifest.ID]*failure
-	// found has objects that exist and are in no watch, because they do not
-	// carry our label.
-	found map[manifest.ID]found
-	// unsure has the objects that may have been created though the answer was none.
-	unsure map[manifest.ID]bool
-	// gone has the objects that we deleted and know to be gone.
-	gone map[types.UID]bool
 	// seen is what the metrics tell of the Application.
 	seen seen
-	// postponed is the report that is not written yet, if there is one.
-	postponed *postponed
 }
 
-// failure is a resource that could not be brought to its desired state.
-type failure struct {
-	problem  *plan.Problem
-	attempts int
-	until    time.Time
-	// exhausted is true after the last attempt, until something changes.
-	exhausted bool
+// seen is what the metrics tell of one Application.
+type seen struct {
+	ready     metav1.ConditionStatus
+	stalled   bool
+	contested int
 }
 
-type found struct {
-	object map[string]any
-	until  time.Time
-}
-
-// memoryOf returns the memory of an Application. A new generation of it, or a
-// request to reconcile now, is a new try for everything.
-func (c *Controller) memoryOf(app *v1alpha1.Application) *memory {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := c.memories[app.UID]
-	if m == nil {
-		m = &memory{since: c.options.Now(), unsure: map[manifest.ID]bool{}, generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app)}
-		c.memories[app.UID] = m
-	}
-	m.retry, m.interval = retryOf(app.Spec.Retry), 0
-	if app.Spec.Interval != nil {
-		m.interval = app.Spec.Interval.Duration
-	}
-	request := app.Annotations[v1alpha1.AnnotationReconcile]
-	if request != m.request {
-		m.plan.Retry()
-	}
-	if m.generation != app.Generation || m.request != request || m.failures == nil {
-		m.generation, m.request = app.Generation, request
-		m.failures = map[manifest.ID]*failure{}
-		m.plan.Refusals = nil
-		m.found = map[manifest.ID]found{}
-		m.gone = map[types.UID]bool{}
-	}
-	if _, changed := c.changed[app.UID]; changed {
-		delete(c.changed, app.UID)
-		m.tryAgain()
-	}
-	m.giveUpLeaves(c.options.Now())
-	c.names[app.UID] = types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
-	return m
-}
-
-// remembered is the memory of fights that the status kept over a restart.
-func remembered(app *v1alpha1.Application) plan.Memory {
-	m := plan.Memory{Fights: map[plan.Leaf]*plan.Fight{}}
-	for _, f := range app.Status.Contested {
-		leaf := plan.Leaf{ID: plan.IDOf(f.Resource), Path: f.Path}
-		m.Fights[leaf] = &plan.Fight{
-			Corrections: int(f.Corrections), Next: f.NextCorrection.Time, Manager: f.Manager,
-			Desired: valueOf(f.Desired), Observed: valueOf(f.Observed),
-		}
-	}
-	return m
-}
-
-// valueOf is a value as the status has it, which may be absent.
-func valueOf(raw *runtime.RawExtension) delta.Value {
-	var value any
-	if raw == nil || utiljson.Unmarshal(raw.Raw, &value) != nil {
-		return delta.Value{}
-	}
-	return delta.Some(value)
-}
-
-// failed remembers that a resource cannot be brought to its desired state now.
-// It returns the problem with the time to try again, later each time; without
-// one, and stalled, after the last attempt.
-func (m *memory) failed(id manifest.ID, problem *plan.Problem, now time.Time) *plan.Problem {
-	f := m.failures[id]
-	if f == nil {
-		f = &failure{}
-		m.failures[id] = f
-	}
-	f.attempts++
-	if f.exhausted = m.retry.exhausted(f.attempts); f.exhausted {
-		f.attempts = m.retry.attempts // what is tried because something changed is no further attempt
-		f.problem = givenUp(problem, f.attempts)
-		return f.problem
-	}
-	wait := m.retry.wait(problem, f.attempts)
-	wait += time.Duration(rand.Int64N(int64(wait)/10 + 1)) // not all at the same moment
-	again := *problem
-	again.RetryAfter = wait
-	f.problem, f.until = problem, now.Add(wait)
-	return &again
-}
-
-// blocked returns what must not be tried yet.
-func (m *memory) blocked(now time.Time) map[manifest.ID]*plan.Problem {
-	blocked := map[manifest.ID]*plan.Problem{}
-	for id, f := range m.failures {
-		if !f.exhausted && !now.Before(f.until) {
-			continue
-		}
-		problem := *f.problem
-		if !f.exhausted {
-			problem.RetryAfter = f.until.Sub(now)
-		}
-		blocked[id] = &problem
-	}
-	return blocked
-}
-
-// tryAgain lets what was given up be tried once more: something has changed.
-func (m *memory) tryAgain() {
-	for _, f := range m.failures {
-		if f.exhausted {
-			f.exhausted, f.until = false, time.Time{}
-		}
-	}
-	for _, refusal := range m.plan.Refusals {
-		if m.retry.exhausted(refusal.Times) {
-			refusal.Until = time.Time{}
-		}
-	}
-}
-
-// forGood is as long as nothing changes.
-const forGood = 10 * 365 * 24 * time.Hour
-
-// giveUpLeaves holds back for good what was refused at the last attempt.
-func (m *memory) giveUpLeaves(now time.Time) {
-	for _, refusal := range m.plan.Refusals {
-		if m.retry.exhausted(refusal.Times) && refusal.Until.After(now) {
-			refusal.Until = now.Add(forGood)
-		}
-	}
-}
-
-// nextProbe is how long what was found outside of any watch is believed, 0 if
-// there is no such thing. Nobody tells us when it goes.
-func (m *memory) nextProbe(now time.Time) time.Duration {
-	var next time.Duration
-	for _, f := range m.found {
-		next = sooner(next, max(f.until.Sub(now), time.Second))
-	}
-	return next
+// translated is what was made of the template or archive of an Application.
+type translated struct {
+	app     *v1alpha1.Application // that it was made for
+	request string
+	// material is what was translated last, well or not; nil if nothing was had.
+	material *source.Material
+	// made is nil while the source is looked at for the first time.
+	made     *plan.Source
+	failures int
+	// next is when to look at the source again; zero: never.
+	next time.Time
+	// coming brings what follows. The source is looked at beside the workers: a
+	// server that is slow must keep no Application from being held.
+	coming chan *translated
 }

@@ -6,13 +6,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
 // Metrics are the holdfast_* metrics of one process. No label has a value that a
@@ -71,7 +67,7 @@ const (
 func (m *Metrics) reconciled(err error, took time.Duration) {
 	result := resultSuccess
 	switch {
-	case errors.Is(err, errPanic):
+	case errors.Is(err, worker.ErrPanic):
 		result = resultPanic
 	case err != nil:
 		result = resultError
@@ -94,80 +90,4 @@ func (m *Metrics) corrected(gk schema.GroupKind) {
 	}
 	m.mu.Unlock()
 	m.corrections.WithLabelValues(gk.Group, gk.Kind).Inc()
-}
-
-// of has the state of a controller told with the metrics.
-func (m *Metrics) of(c *Controller) { m.registry.MustRegister(state{c}) }
-
-// seen is what the metrics tell of one Application.
-type seen struct {
-	ready     metav1.ConditionStatus
-	stalled   bool
-	contested int
-}
-
-// observe counts the corrections of a plan, and keeps what the metrics tell of
-// its Application.
-func (c *Controller) observe(app *v1alpha1.Application, m *memory, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, status v1alpha1.ApplicationStatus) {
-	now := seen{ready: metav1.ConditionUnknown, contested: len(status.Contested)}
-	if ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {
-		now.ready = ready.Status
-	}
-	now.stalled = apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled)
-	c.mu.Lock()
-	m.seen = now
-	c.mu.Unlock()
-	for _, change := range p.Changes {
-		outcome := outcomes[change.ID]
-		// Without fields, it is our marks that were taken off.
-		if outcome.Action == plan.Update && outcome.Object != nil && outcome.Problem == nil && len(change.Fields) > 0 && app.DeletionTimestamp == nil {
-			c.options.Metrics.corrected(change.ID.GroupKind())
-		}
-	}
-}
-
-// state collects the metrics that are states and not counts.
-type state struct{ *Controller }
-
-var (
-	applicationsDesc = prometheus.NewDesc("holdfast_applications", "Applications that this process has handled, by the status of their condition Ready.", []string{"ready"}, nil)
-	stalledDesc      = prometheus.NewDesc("holdfast_stalled_applications", "Applications that only a user can help.", nil, nil)
-	contestedDesc    = prometheus.NewDesc("holdfast_contested_fields", "Held fields that somebody keeps changing.", nil, nil)
-	objectsDesc      = prometheus.NewDesc("holdfast_held_objects", "Objects of Applications that are watched.", nil, nil)
-	watchesDesc      = prometheus.NewDesc("holdfast_watches", "Watches of kinds that Applications have objects of.", nil, nil)
-)
-
-// Describe tells of all metrics.
-func (s state) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{applicationsDesc, stalledDesc, contestedDesc, objectsDesc, watchesDesc} {
-		to <- desc
-	}
-}
-
-// Collect tells how things are now.
-func (s state) Collect(to chan<- prometheus.Metric) {
-	ready := map[metav1.ConditionStatus]int{metav1.ConditionTrue: 0, metav1.ConditionFalse: 0, metav1.ConditionUnknown: 0}
-	stalled, contested := 0, 0
-	s.mu.Lock()
-	for _, m := range s.memories {
-		if m.seen.ready == "" {
-			continue // it is being handled for the first time
-		}
-		ready[m.seen.ready]++
-		contested += m.seen.contested
-		if m.seen.stalled {
-			stalled++
-		}
-	}
-	s.mu.Unlock()
-	gauge := func(desc *prometheus.Desc, n int, labels ...string) {
-		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), labels...)
-	}
-	for status, n := range ready {
-		gauge(applicationsDesc, n, string(status))
-	}
-	gauge(stalledDesc, stalled)
-	gauge(contestedDesc, contested)
-	gauge(objectsDesc, s.watches.Objects())
-	gauge(watchesDesc, s.watches.Len())
 }

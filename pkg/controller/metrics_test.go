@@ -72,6 +72,7 @@ func TestTheMetricsOfALife(t *testing.T) {
 	assert.InDelta(t, 5, sum(t, metrics, "holdfast_held_objects"), 0)
 	assert.InDelta(t, 5, sum(t, metrics, "holdfast_watches"), 0)
 	assert.InDelta(t, 0, sum(t, metrics, "holdfast_contested_fields"), 0)
+	assert.InDelta(t, 0, sum(t, metrics, "holdfast_dead_watches"), 0)
 	assert.InDelta(t, 1, sum(t, metrics, "holdfast_callbacks_total", "result=ok"), 0)
 	assert.Positive(t, sum(t, metrics, "holdfast_reconciles_total", "result=success"))
 	assert.Positive(t, sum(t, metrics, "holdfast_reconcile_duration_seconds"))
@@ -87,7 +88,7 @@ func TestTheMetricsOfALife(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string]string{
-		"holdfast_applications": "ready", "holdfast_callbacks_total": "result", "holdfast_contested_fields": "",
+		"holdfast_applications": "ready", "holdfast_callbacks_total": "result", "holdfast_contested_fields": "", "holdfast_dead_watches": "",
 		"holdfast_corrections_total": "group,kind", "holdfast_held_objects": "", "holdfast_reconcile_duration_seconds": "",
 		"holdfast_reconciles_total": "result", "holdfast_stalled_applications": "", "holdfast_watches": "",
 	}, shapes)

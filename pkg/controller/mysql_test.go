@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/deploy"
 	"holdfast.dev/holdfast/deploy/crd"
 	"holdfast.dev/holdfast/internal/testcluster"
-	"holdfast.dev/holdfast/pkg/api/mysql/v1"
+	v1 "holdfast.dev/holdfast/pkg/api/mysql/v1"
 	"holdfast.dev/holdfast/pkg/builtin"
 	"holdfast.dev/holdfast/pkg/controller"
 	"holdfast.dev/holdfast/pkg/mysql"

@@ -22,12 +22,13 @@ func (c *Controller) applicationChanged(before, after *cluster.Object) {
 		c.queue.Add(before.Key)
 		return
 	}
-	if before != nil && before.UID == after.UID && sameWish(before, after) {
-		return // a status
+	if before != nil && before.UID == after.UID && after.Newer(before) && sameWish(before, after) {
+		return // a status; an older one is from a backup, and may lack what was done since
 	}
 	c.mu.Lock()
 	c.names[after.UID] = after.Key
 	c.changed[after.UID] = struct{}{}
+	c.stopWaiting(after.Key) // for what the new one does not have; the rest is awaited again
 	c.mu.Unlock()
 	c.queue.Add(after.Key)
 }
@@ -47,7 +48,7 @@ func sameWish(before, after *cluster.Object) bool {
 // forget drops what is remembered of an Application that is gone, or is not
 // looked at any more.
 func (c *Controller) forget(uid types.UID) {
-	c.watches.Need(uid, nil, nil)
+	c.target.watches.Need(uid, nil, nil)
 	c.calls.forget(uid)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,8 +56,17 @@ func (c *Controller) forget(uid types.UID) {
 	delete(c.names, uid)
 	delete(c.memories, uid)
 	delete(c.changed, uid)
-	for _, keys := range c.waiting {
-		delete(keys, key)
+	c.stopWaiting(key)
+}
+
+// stopWaiting ends the waits of an Application for kinds. Of groups for which nobody
+// waits any more nothing is remembered. The lock is held.
+func (c *Controller) stopWaiting(key types.NamespacedName) {
+	for group, keys := range c.waiting {
+		if delete(keys, key); len(keys) == 0 {
+			delete(c.waiting, group)
+			c.target.mapper.ForgetUnserved(group)
+		}
 	}
 }
 
@@ -102,15 +112,15 @@ func (c *Controller) WatchChanged(applications []types.UID) {
 
 // KindGone is called when the API server no longer serves a kind.
 func (c *Controller) KindGone(resource schema.GroupVersionResource) {
-	c.mapper.Forget(resource.Group)
+	c.target.mapper.Forget(resource.Group)
 }
 
 // definitionChanged is called when a custom kind has come, changed or gone. Who
 // uses it looks again: its watch may not notice for minutes.
 func (c *Controller) definitionChanged(group string) {
-	c.mapper.Forget(group)
-	c.templates.definitionChanged(group)
-	users := c.watches.Users(group)
+	c.target.mapper.Forget(group)
+	c.templates.DefinitionChanged(group)
+	users := c.target.watches.Users(group)
 	c.mu.Lock()
 	keys := c.waiting[group]
 	delete(c.waiting, group)
@@ -130,8 +140,12 @@ func (c *Controller) definitionChanged(group string) {
 	}
 }
 
-// awaitKind has an Application handled again when a kind of the group changes.
+// awaitKind has an Application handled again when a kind of the group changes. It does
+// not wait for what can be no group.
 func (c *Controller) awaitKind(group string, key types.NamespacedName) {
+	if !cluster.IsGroup(group) {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting[group] == nil {

@@ -52,7 +52,7 @@ func TestAttemptsThatAreLimited(t *testing.T) {
 	f.RunThrough(bad.wrap, controller.Options{})
 	spec := func(value string) string {
 		return `
-retry: {initialInterval: 20ms, multiplier: 1, maxAttempts: 3}
+retry: {initialInterval: 1s, multiplier: 1, maxAttempts: 3}
 manifest:
 - {apiVersion: v1, kind: Secret, metadata: {name: other}, data: {key: b3Vycw==}}
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ` + value + `}}`

@@ -1,18 +1,7 @@
 package controller
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/url"
-	"strconv"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -21,13 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
-)
-
-const (
-	// callTimeout bounds one call of a workload.
-	callTimeout = 10 * time.Second
-	// mostAnswer is how many bytes of its answer's header are read.
-	mostAnswer = 16 << 10
+	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // shutDown has the workload of an Application finish before its resources are
@@ -35,14 +18,14 @@ const (
 // look again, 0 for when something changes. How far it is stands in the status,
 // which is written before the workload is called, so that a restart never repeats
 // an attempt.
-func (c *Controller) shutDown(ctx context.Context, app *v1alpha1.Application, g *gathered) (over bool, after time.Duration, err error) {
+func (c *Controller) shutDown(ctx context.Context, app *v1alpha1.Application, target turn.Target, live map[manifest.ID]map[string]any) (over bool, after time.Duration, err error) {
 	if app.Spec.Hooks == nil || app.Spec.Hooks.Shutdown == nil || len(app.Status.Resources) == 0 ||
 		app.Spec.DeletionPolicy == v1alpha1.DeletionOrphan { // nothing ends that could finish before
 		return true, 0, nil
 	}
 	hook, now := *app.Spec.Hooks.Shutdown, c.options.Now()
-	service := serviceOf(g, app, hook)
-	if service == nil && c.client.NamespaceEnds(ctx, app.Namespace) {
+	service := serviceOf(live, app, hook)
+	if service == nil && target.NamespaceEnds(ctx, app.Namespace) {
 		return true, 0, nil // everything goes, with us or without: nobody is left to be asked
 	}
 	app = startedAgain(app)
@@ -56,8 +39,8 @@ func (c *Controller) shutDown(ctx context.Context, app *v1alpha1.Application, g 
 		return true, 0, nil
 	}
 	result := plan.ShuttingDown(app, step, c.calls.said(app.UID, state), now)
-	if err := c.writeStatus(ctx, app, result.Status); err != nil {
-		after, err = again(err)
+	if err := c.turns.WriteStatus(ctx, app, result.Status); err != nil {
+		after, err = turn.Again(err)
 		return false, after, err
 	}
 	c.announce(app, result.Event)
@@ -81,72 +64,8 @@ func startedAgain(app *v1alpha1.Application) *v1alpha1.Application {
 
 // serviceOf is the Service that is to be called: a resource of the Application
 // that leads to Pods, and to no other host.
-func serviceOf(g *gathered, app *v1alpha1.Application, hook v1alpha1.ShutdownHook) map[string]any {
-	return g.input.Live[manifest.ID{Kind: "Service", Namespace: app.Namespace, Name: hook.Service}]
-}
-
-// calls has what came of the calls of workloads that are being shut down.
-type calls struct {
-	client *http.Client
-	// running are the calls that have no answer yet.
-	running sync.WaitGroup
-
-	mu   sync.Mutex
-	last map[types.UID]error
-}
-
-// newCalls calls in the cluster's network, or as dial does. It follows no
-// redirect and uses no proxy: a Service of the Application is called, and nothing
-// else.
-func newCalls(dial func(ctx context.Context, network, address string) (net.Conn, error)) *calls {
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: callTimeout}).DialContext
-	}
-	return &calls{last: map[types.UID]error{}, client: &http.Client{
-		Timeout: callTimeout,
-		Transport: &http.Transport{
-			DialContext: dial, DisableKeepAlives: true, TLSHandshakeTimeout: callTimeout, MaxResponseHeaderBytes: mostAnswer,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
-}
-
-// said is why the last call failed: as far as this process knows, or else as the
-// status does.
-func (s *calls) said(application types.UID, state *v1alpha1.ShutdownStatus) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err, known := s.last[application]
-	switch {
-	case err != nil:
-		return trimmed(err.Error())
-	case known || state == nil:
-		return ""
-	}
-	return state.LastError
-}
-
-// begin forgets what came of the call before.
-func (s *calls) begin(application types.UID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last[application] = nil
-}
-
-// note remembers what came of a call, unless its Application is forgotten: it may
-// be gone before its workload has answered.
-func (s *calls) note(application types.UID, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.last[application]; known {
-		s.last[application] = err
-	}
-}
-
-func (s *calls) forget(application types.UID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.last, application)
+func serviceOf(live map[manifest.ID]map[string]any, app *v1alpha1.Application, hook v1alpha1.ShutdownHook) map[string]any {
+	return live[manifest.ID{Kind: "Service", Namespace: app.Namespace, Name: hook.Service}]
 }
 
 // call calls a workload beside the work, and has its Application handled again
@@ -160,69 +79,4 @@ func (c *Controller) call(ctx context.Context, app *v1alpha1.Application, hook v
 		c.calls.note(app.UID, c.calls.send(ctx, app, hook, service))
 		c.queue.Add(key)
 	})
-}
-
-// send is the request. The token is not in it: the workload has it already.
-func (s *calls) send(ctx context.Context, app *v1alpha1.Application, hook v1alpha1.ShutdownHook, service map[string]any) error {
-	if service == nil {
-		return fmt.Errorf("the Service %s is not among the resources", hook.Service)
-	}
-	if spec, _ := service["spec"].(map[string]any); spec["type"] == "ExternalName" {
-		return fmt.Errorf("the Service %s is an ExternalName, which is not called", hook.Service)
-	}
-	body, err := json.Marshal(map[string]any{"application": map[string]string{"namespace": app.Namespace, "name": app.Name}})
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, shutdownURL(app, hook), bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := s.client.Do(request)
-	if err != nil {
-		return whyNoAnswer(err)
-	}
-	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 4096))
-	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return fmt.Errorf("it answered %d", response.StatusCode)
-	}
-	return nil
-}
-
-// whyNoAnswer is why a call got no answer, without its URL, and without anything
-// that was answered: who may have a Service called must not read through us what
-// its port says.
-func whyNoAnswer(err error) error {
-	var connection *net.OpError
-	var certificate *tls.CertificateVerificationError
-	var timeout net.Error
-	switch {
-	case errors.As(err, &certificate):
-		return certificate
-	case errors.As(err, &connection):
-		return connection
-	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("it did not answer within %s", callTimeout)
-	case errors.Is(err, context.Canceled):
-		return errors.New("the controller has ended before it answered")
-	}
-	return errors.New("it answered something else than HTTP, or nothing")
-}
-
-func shutdownURL(app *v1alpha1.Application, hook v1alpha1.ShutdownHook) string {
-	scheme, path := hook.Scheme, hook.Path
-	if scheme == "" {
-		scheme = "http"
-	}
-	if path == "" {
-		path = "/"
-	}
-	host := net.JoinHostPort(hook.Service+"."+app.Namespace+".svc", strconv.Itoa(int(hook.Port)))
-	reference, err := url.Parse(path)
-	if err != nil {
-		reference = &url.URL{Path: path}
-	}
-	return (&url.URL{Scheme: scheme, Host: host, Path: reference.Path, RawPath: reference.RawPath, RawQuery: reference.RawQuery}).String()
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -52,6 +54,48 @@ func TestAnErrorOfACallTellsNothingOfTheAnswer(t *testing.T) {
 		err := calls.send(t.Context(), &v1alpha1.Application{}, hook, map[string]any{"spec": map[string]any{"type": "ExternalName"}})
 		require.ErrorContains(t, err, "ExternalName")
 		require.ErrorContains(t, calls.send(t.Context(), &v1alpha1.Application{}, hook, nil), "not among the resources")
+	})
+}
+
+// What a name leads to may change after the Service was looked at.
+func TestOnlyAddressesOfTheServiceAreCalled(t *testing.T) {
+	headless := map[string]any{"clusterIP": "None", "clusterIPs": []any{"None"}}
+	for _, row := range []struct {
+		name    string
+		spec    map[string]any
+		address string
+		called  bool
+	}{
+		{"its address", map[string]any{"clusterIP": "10.0.0.7"}, "10.0.0.7:80", true},
+		{"its address in IPv6 clothes", map[string]any{"clusterIP": "10.0.0.7"}, "[::ffff:10.0.0.7]:80", true},
+		{"its second address", map[string]any{"clusterIP": "10.0.0.7", "clusterIPs": []any{"10.0.0.7", "fd00::7"}}, "[fd00:0::7]:80", true},
+		{"that of another one", map[string]any{"clusterIP": "10.0.0.7", "clusterIPs": []any{"10.0.0.7"}}, "10.0.0.8:80", false},
+		{"an instance's metadata", map[string]any{"clusterIP": "10.0.0.7"}, "169.254.169.254:80", false},
+		{"an address of one that has none yet", map[string]any{}, "10.0.0.7:80", false},
+		{"a Pod of a headless one", headless, "10.1.2.3:80", true},
+		{"the controller's host, by a headless one", headless, "127.0.0.1:80", false},
+		{"the controller's host, by a headless one, in IPv6", headless, "[::1]:80", false},
+		{"an instance's metadata, by a headless one", headless, "169.254.169.254:80", false},
+		{"no host, by a headless one", headless, "0.0.0.0:80", false},
+		{"a link, by a headless one", headless, "[fe80::1%eth0]:80", false},
+		{"what is no address", headless, "work.shop.svc:80", false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			err := leadsTo(map[string]any{"spec": row.spec}, row.address)
+			assert.Equal(t, row.called, err == nil, "%v", err)
+		})
+	}
+	t.Run("by the dialer", func(t *testing.T) {
+		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("called") }))
+		defer server.Close()
+		client := newCalls(nil).client(map[string]any{"spec": map[string]any{"clusterIP": "10.0.0.7"}})
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, http.NoBody)
+		require.NoError(t, err)
+		response, err := client.Do(request)
+		if err == nil {
+			require.NoError(t, response.Body.Close())
+		}
+		assert.ErrorContains(t, whyNoAnswer(err), "not the Service's")
 	})
 }
 

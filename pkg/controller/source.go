@@ -9,13 +9,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/source"
+	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
 // firstFetchRetry is how long to wait after a fetch has failed once; the wait
@@ -25,53 +26,39 @@ const firstFetchRetry = 5 * time.Second
 // renewals bounds how many sources are looked at together.
 var renewals = make(chan struct{}, 16)
 
-// translated is what was made of the template or archive of an Application.
-type translated struct {
-	app     *v1alpha1.Application // that it was made for
-	request string
-	// material is what was translated last, well or not; nil if nothing was had.
-	material *source.Material
-	// made is nil while the source is looked at for the first time.
-	made     *plan.Source
-	failures int
-	// next is when to look at the source again; zero: never.
-	next time.Time
-	// coming brings what follows. The source is looked at beside the workers: a
-	// server that is slow must keep no Application from being held.
-	coming chan *translated
-}
-
-// source finds the manifests of an Application: its own, or those that its
-// template or archive is translated into. It returns nil for its own, and while
-// nothing is known yet that may be acted on.
-func (c *Controller) source(ctx context.Context, app *v1alpha1.Application, g *gathered) *plan.Source {
+// source finds what the template or archive of an Application was translated into; there
+// is none for its own manifests, and while nothing is known yet that may be acted on.
+func (c *Controller) source(ctx context.Context, app *v1alpha1.Application, target turn.Target) turn.Source {
+	c.mu.Lock()
+	m := c.memories[app.UID]
+	c.mu.Unlock()
+	if m == nil {
+		return turn.Source{Waiting: true} // the Application has gone
+	}
 	if !source.Used(app) {
-		g.memory.translated = nil
-		g.manifests = manifestsOf(app)
-		return nil
+		m.translated = nil
+		return turn.Source{}
 	}
 	deleting := app.DeletionTimestamp != nil
 	if !deleting {
-		g.memory.translated = c.renewed(ctx, app, g)
+		m.translated = c.renewed(ctx, app, m.translated, target)
 	}
-	t := g.memory.translated
+	t := m.translated
 	if !deleting && !t.usable(app) {
-		g.waiting = true
-		return nil
+		return turn.Source{Waiting: true}
 	}
 	if t == nil || t.made == nil {
-		return nil
+		return turn.Source{}
 	}
-	g.manifests = t.made.Objects
+	found := turn.Source{Made: t.made}
 	if t.coming == nil {
-		g.poll = t.next
+		found.Poll = t.next
 	}
-	return t.made
+	return found
 }
 
 // renewed takes over what has come, and has the source looked at if it is time.
-func (c *Controller) renewed(ctx context.Context, app *v1alpha1.Application, g *gathered) *translated {
-	t := g.memory.translated
+func (c *Controller) renewed(ctx context.Context, app *v1alpha1.Application, t *translated, target turn.Target) *translated {
 	if t != nil && t.coming != nil {
 		select {
 		case t = <-t.coming:
@@ -88,8 +75,8 @@ func (c *Controller) renewed(ctx context.Context, app *v1alpha1.Application, g *
 		meanwhile.coming = make(chan *translated, 1)
 	}
 	go func() {
-		meanwhile.coming <- c.look(ctx, app, g.writer, t)
-		c.queue.Add(types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+		meanwhile.coming <- c.look(ctx, app, target, t)
+		c.queue.Add(keyOf(app))
 	}()
 	return &meanwhile
 }
@@ -118,14 +105,14 @@ func sameSource(a, b *v1alpha1.Application) bool {
 }
 
 // look looks at the source, when it has its turn.
-func (c *Controller) look(ctx context.Context, app *v1alpha1.Application, writer *cluster.Writer, before *translated) (t *translated) {
+func (c *Controller) look(ctx context.Context, app *v1alpha1.Application, target turn.Target, before *translated) (t *translated) {
 	t = &translated{app: app, request: app.Annotations[v1alpha1.AnnotationReconcile]}
 	if before != nil {
 		t.material = before.material
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			c.settle(t, before, &plan.Source{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: panicked(ctx, r).Error()}})
+			c.settle(t, before, &plan.Source{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: worker.Panicked(ctx, r).Error()}})
 		}
 	}()
 	select {
@@ -133,13 +120,13 @@ func (c *Controller) look(ctx context.Context, app *v1alpha1.Application, writer
 		defer func() { <-renewals }()
 	case <-ctx.Done():
 	}
-	c.settle(t, before, c.translate(ctx, app, writer, t, before))
+	c.settle(t, before, c.translate(ctx, app, target, t, before))
 	return t
 }
 
 // translate translates the source if it is another one than before.
-func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, writer *cluster.Writer, t, before *translated) *plan.Source {
-	material, problem := source.Gather(ctx, app, reader{c, writer, app.Namespace}, c.options.Fetcher, t.material)
+func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, target turn.Target, t, before *translated) *plan.Source {
+	material, problem := source.Gather(ctx, app, reader{target, app.Namespace}, c.options.Fetcher, t.material)
 	if problem != nil {
 		return &plan.Source{Problem: problem}
 	}
@@ -198,8 +185,7 @@ func (c *Controller) lookAgain(app *v1alpha1.Application, failures int) time.Tim
 
 // reader reads with the rights of an Application's ServiceAccount.
 type reader struct {
-	c         *Controller
-	writer    *cluster.Writer
+	target    turn.Target
 	namespace string
 }
 
@@ -208,28 +194,20 @@ func (r reader) Read(ctx context.Context, kind, name string) (map[string]any, *p
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	at := cluster.Location{ID: manifest.ID{Kind: kind, Namespace: r.namespace, Name: name}}
-	mapping, err := r.c.mapper.Mapping(ctx, schema.GroupVersionKind{Version: "v1", Kind: kind})
+	mapping, err := r.target.Mapping(ctx, schema.GroupVersionKind{Version: "v1", Kind: kind})
 	if err != nil {
-		return nil, problemOf(err, at, "get", r.writer)
+		return nil, r.target.Problem(err, at, "get")
 	}
 	at.Mapping = mapping
-	object, err := r.writer.Get(ctx, at)
+	object, err := r.target.Get(ctx, at)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: fmt.Sprintf("%s is not there", at.ID)}
 	case err != nil:
-		return nil, problemOf(err, at, "get", r.writer)
+		return nil, r.target.Problem(err, at, "get")
 	}
 	return object, nil
 }
 
-// manifestsOf decodes spec.manifest, as far as it can be read.
-func manifestsOf(app *v1alpha1.Application) []map[string]any {
-	var manifests []map[string]any
-	for _, item := range app.Spec.Manifest {
-		if content, err := manifest.DecodeJSON(item.Raw); err == nil {
-			manifests = append(manifests, content)
-		}
-	}
-	return manifests
-}
+// requestTimeout bounds one request.
+const requestTimeout = 30 * time.Second

@@ -2,105 +2,40 @@ package controller
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
-	"runtime"
-	"runtime/debug"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// limiter says when an Application whose handling failed is handled again: per
-// Application only, where the default of the queue lets ten a second through, all
-// together.
-func limiter() workqueue.TypedRateLimiter[types.NamespacedName] {
-	return jittered{workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](50*time.Millisecond, 5*time.Minute)}
-}
-
-// jittered waits up to a tenth longer, so that not all come back at one moment.
-type jittered struct {
-	workqueue.TypedRateLimiter[types.NamespacedName]
-}
-
-func (j jittered) When(key types.NamespacedName) time.Duration {
-	wait := j.TypedRateLimiter.When(key)
-	return wait + time.Duration(rand.Int64N(int64(wait)/10+1))
-}
-
-// work runs the workers until the context ends and their work is done.
+// work handles Applications until the context ends and what is being done is done.
 func (c *Controller) work(ctx context.Context) {
-	working, abandon := c.draining(ctx)
-	defer abandon()
-	var workers sync.WaitGroup
-	for range c.options.Concurrency {
-		workers.Go(func() {
-			for c.next(ctx, working) {
-			}
-		})
+	loop := worker.Loop[types.NamespacedName]{
+		Queue: c.queue, Workers: c.options.Concurrency, Handle: c.handle, Logger: c.loggerFor,
+		Handled: func(key types.NamespacedName, err error, took time.Duration) {
+			c.options.Metrics.reconciled(err, took)
+			c.forgetMissing(key)
+			c.templates.Handled(key)
+		},
+		Drain: c.options.Drain, Abandon: ErrNotLeading,
 	}
-	<-ctx.Done()
-	c.queue.ShutDown()
-	workers.Wait()
+	loop.Run(ctx)
 	c.calls.running.Wait()
 }
 
-// draining is the context of work that is finished though the other has ended,
-// for a while; at once if another process leads.
-func (c *Controller) draining(ctx context.Context) (context.Context, context.CancelFunc) {
-	working, abandon := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		if errors.Is(context.Cause(ctx), ErrNotLeading) {
-			abandon()
-			return
-		}
-		late := time.AfterFunc(c.options.Drain, abandon)
-		context.AfterFunc(working, func() { late.Stop() })
-	})
-	return working, func() {
-		stop()
-		abandon()
+// handle is reconcile, and again before the interval of the Application is over.
+func (c *Controller) handle(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+	after, err := c.reconcile(ctx, key)
+	if look := c.resync(key); look > 0 {
+		after = turn.Sooner(after, look)
 	}
-}
-
-// next handles one Application. It is false when there is no more work.
-func (c *Controller) next(ctx, working context.Context) bool {
-	key, shutdown := c.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer c.queue.Done(key)
-	if ctx.Err() != nil {
-		return true // what is not begun is left to the next process
-	}
-	defer c.templates.handled(key)
-	defer c.forgetMissing(key)
-	logger := c.loggerFor(ctx, key)
-	begun := time.Now()
-	after, err := c.safely(klog.NewContext(working, logger), key)
-	c.options.Metrics.reconciled(err, time.Since(begun))
-	switch {
-	case err != nil && working.Err() != nil:
-	case err != nil:
-		logger.Error(err, "Retrying")
-		c.queue.AddRateLimited(key)
-	default:
-		c.queue.Forget(key)
-		if look := c.resync(key); look > 0 {
-			after = sooner(after, look)
-		}
-		if after > 0 {
-			c.queue.AddAfter(key, after)
-		}
-	}
-	return true
+	return after, err
 }
 
 // loggerFor is the logger of one reconcile: every line of it tells which version
@@ -135,30 +70,4 @@ func (c *Controller) resync(key types.NamespacedName) time.Duration {
 		return 0
 	}
 	return interval - time.Duration(rand.Int64N(int64(interval)/10+1))
-}
-
-// errPanic is what a panic becomes: one Application must not stop the others.
-var errPanic = errors.New("internal error")
-
-// safely turns a panic into an error.
-func (c *Controller) safely(ctx context.Context, key types.NamespacedName) (after time.Duration, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = panicked(ctx, r)
-		}
-	}()
-	return c.reconcile(ctx, key)
-}
-
-// panicked logs where a panic came from and makes an error of it. What it was
-// called with may be a value of a Secret, so only an error of the runtime, which
-// has types and numbers, is told.
-func panicked(ctx context.Context, r any) error {
-	what := fmt.Sprintf("%T", r)
-	var known runtime.Error
-	if err, ok := r.(error); ok && errors.As(err, &known) {
-		what = known.Error()
-	}
-	klog.FromContext(ctx).Error(nil, "Panic", "panic", what, "stack", string(debug.Stack()))
-	return fmt.Errorf("%w, see the controller's log: %s", errPanic, what)
 }

@@ -62,7 +62,7 @@ func newDatabase(object *v1.Mysql) (*database, error) {
 var (
 	tag          = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
 	databaseName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	objectName   = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$`)
+	objectName   = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`)
 	serviceName  = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 )
 

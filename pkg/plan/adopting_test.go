@@ -85,9 +85,8 @@ func TestAnObjectIsNotAdoptedWithoutItsMarks(t *testing.T) {
 	label := plan.Leaf{ID: settingsID, Path: "metadata.labels"}
 	require.Contains(t, paths(p), label.Path+" missing")
 
-	p.Refuse(label, rejected)
-	p, _ = w.round()
-	assert.Equal(t, foreignSettings(), w.only(), "%v", paths(p))
+	change, _ := w.refused(p, label.Path, rejected)
+	assert.Equal(t, foreignSettings(), w.only(), "%v", pathsOf(change))
 	_, reason, _ := w.condition(v1alpha1.ConditionReady)
 	assert.Equal(t, v1alpha1.ReasonRejected, reason)
 	assert.Empty(t, w.app.Status.Resources[0].UID)

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,58 +14,25 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Outcome is how the execution of one change went.
-type Outcome struct {
-	// Object is the API server's response to our own write, or what it turned
-	// out to have; nil if the object is gone or the write did not happen.
-	Object map[string]any
-	// Action is what was really done. A create that finds its own object from
-	// before a crash is Unchanged.
-	Action Action
-	// WithoutLearned is true if the object was created without learned values,
-	// because the API server refused them; or may have been, if there is a Problem.
-	WithoutLearned bool
-	// Gone is true if the object no longer exists.
-	Gone bool
-	// Problem is why the change was not, or not wholly, made.
-	Problem *Problem
-}
-
-// Result is what remains of a plan when its changes have been executed.
-type Result struct {
-	Status v1alpha1.ApplicationStatus
-	// Event is one for all that was done; nil if nothing was.
-	Event *Event
-	// RetryAfter asks to decide again at that time; 0 if only a change does.
-	RetryAfter time.Duration
-	// Again asks to decide again at once: a response showed drift that was not
-	// part of the plan.
-	Again bool
-}
-
-// Event is what is told to people, once per change.
-type Event struct {
-	Warning bool
-	// Reason is Created, Corrected, Deleted, Changed or a condition reason.
-	Reason string
-	Note   string
-}
-
 // Conclude says what the status is after the changes of a plan were executed.
 // outcomes has those that were attempted. Without any, the status is the one
 // that follows from the live objects alone.
 //
 // The Application's status moves on only as far as the cluster did: a resource
 // whose change was not made keeps its record, so that what is still to be
-// removed is not forgotten. It updates the memory that the plan was decided with.
+// removed is not forgotten. The same arguments have the same result.
 func (p *Plan) Conclude(outcomes map[manifest.ID]Outcome, now time.Time) Result {
-	if p.in.Memory == nil {
-		p.in.Memory = &Memory{}
-	}
-	return p.conclude(&conclusion{plan: p, now: metav1.NewTime(now.UTC().Truncate(time.Second)), outcomes: outcomes})
+	return p.conclude(&conclusion{now: metav1.NewTime(now.UTC().Truncate(time.Second)), outcomes: outcomes})
 }
 
 func (p *Plan) conclude(c *conclusion) Result {
+	own := *p
+	own.in.Memory = p.in.Memory.clone()
+	for _, outcome := range c.outcomes {
+		own.in.Memory = own.in.Memory.with(outcome.Refused)
+	}
+	own.Warnings = slices.Clone(p.given)
+	c.plan = &own
 	c.result.Status = *p.in.Application.Status.DeepCopy()
 	c.result.Status.ObservedGeneration = p.in.Application.Generation
 	c.result.Status.ReconcileRequest = p.in.Application.Annotations[v1alpha1.AnnotationReconcile]
@@ -76,33 +44,8 @@ func (p *Plan) conclude(c *conclusion) Result {
 	c.completed()
 	c.conditions()
 	c.event()
+	c.result.Memory = *own.in.Memory
 	return c.result
-}
-
-type conclusion struct {
-	plan     *Plan
-	now      metav1.Time
-	outcomes map[manifest.ID]Outcome
-	// preview is true for what the status will be once all is done.
-	preview bool
-	result  Result
-
-	tokens []string // digests of callback tokens that are in the cluster
-	held   int      // leaves that are in place
-	// problems keep resources from being held, unhealthy from being ready; both
-	// in the order of the resources.
-	problems  []placedProblem
-	unhealthy []placedProblem
-	warnings  []string
-	notes     []string // what is told beside what was done
-	done      []doneChange
-	drifted   map[Leaf]bool
-	extra     []extra
-}
-
-type placedProblem struct {
-	id manifest.ID
-	*Problem
 }
 
 func (c *conclusion) status() {
@@ -112,9 +55,12 @@ func (c *conclusion) status() {
 	c.drifted = map[Leaf]bool{}
 	before := statusByID(c.plan.in.Application.Status.Resources)
 	for _, res := range c.plan.resources {
-		c.resource(res, before[res.object.ID])
+		c.resource(c.own(res), before[res.object.ID])
 	}
 	for _, l := range c.plan.leaving {
+		if found := c.outcomes[l.id].Change.leaving; found != nil {
+			l = found
+		}
 		c.leaving(l)
 	}
 	for _, l := range c.plan.gone {
@@ -151,6 +97,17 @@ func (c *conclusion) ready() int {
 	return n
 }
 
+// own is a resource as it was decided last, in a copy that the conclusion may change.
+// What the copy points to is shared: see responded.
+func (c *conclusion) own(res *resource) *resource {
+	if found := c.outcomes[res.object.ID].Change.resource; found != nil {
+		res = found
+	}
+	own := *res
+	c.plan.Warnings = append(c.plan.Warnings, own.warnings...)
+	return &own
+}
+
 // resource adds what is to be known of one desired resource.
 func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	f := c.find(res, before)
@@ -172,9 +129,9 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 // seen adds what the hooks made of a live object.
 func (c *conclusion) seen(res *resource, live map[string]any) {
 	s := res.seen
-	if s == nil || s.Observed == nil {
+	if s == nil || s.Observed == nil { // a hook has failed before its turn, or nobody has looked
 		s = &hooks.Seen{Entry: res.entry, Type: res.kind, Desired: res.desired, Live: live}
-		_ = observe(s) // a hook has failed before its turn, or nobody has looked
+		_ = observe(s) // it never fails
 	}
 	status := &c.result.Status
 	status.LastObservedManifest = append(status.LastObservedManifest, encode(s.Observed))

@@ -331,7 +331,7 @@ func TestAnObjectThatIsFoundInPlaceOfWhatLeavesIsLetGo(t *testing.T) {
 			found := p.Found(settingsID, foreign)
 
 			require.Equal(t, plan.Unchanged, found.Action)
-			w.store(p.Conclude(map[manifest.ID]plan.Outcome{settingsID: {Action: found.Action, Object: foreign, Problem: problem}}, w.now))
+			w.store(p.Conclude(map[manifest.ID]plan.Outcome{settingsID: {Change: found, Action: found.Action, Object: foreign, Problem: problem}}, w.now))
 			if problem == nil {
 				assert.Empty(t, w.app.Status.Resources)
 			}

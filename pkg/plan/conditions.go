@@ -117,6 +117,15 @@ func (c *conclusion) heldVerdict() verdict {
 		message := strings.Join(append([]string{list(messages)}, remedies...), ". ")
 		return no(worst.Reason, shorten(message, 4096), worst.Stalled)
 	}
+	if unheard := c.plan.in.Unheard; len(unheard) > 0 {
+		v := verdict{status: metav1.ConditionUnknown, reason: unheard[0].Reason, stalled: unheard[0].Stalled}
+		messages := make([]string, len(unheard))
+		for i, p := range unheard {
+			messages[i] = p.Error()
+		}
+		v.message = shorten("what is in the cluster is not known: "+list(messages), 4096)
+		return v
+	}
 	if contested := c.result.Status.Contested; len(contested) > 0 {
 		messages := make([]string, len(contested))
 		for i, f := range contested {

@@ -64,6 +64,10 @@ func TestConditions(t *testing.T) {
 			w.edit("manifest: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 1}}]")
 			w.round()
 		}, [4]string{"False Progressing", "True Rendered", "True Held", "False Progressing"}, "True", ""},
+		{"an API is not available yet", func(w *world) {
+			w.edit("manifest: [{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.x.example.com}, spec: {group: x.example.com}}]")
+			w.round()
+		}, [4]string{"False Progressing", "True Rendered", "True Held", "False Progressing"}, "True", ""},
 		{"a resource has failed", func(w *world) {
 			w.edit("manifest: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 1}}]")
 			w.respond = func(o map[string]any) {

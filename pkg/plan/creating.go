@@ -5,13 +5,9 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"sync"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -82,28 +78,6 @@ func (res *resource) creating() map[string]any {
 	return nil
 }
 
-// addCreated adds what the annotation says to the records: of what the status
-// knows nothing of, or only that it could not be created.
-func addCreated(records map[manifest.ID]*record, in Input) {
-	for _, state := range unpack(in.Application.Annotations[v1alpha1.AnnotationCreating]) {
-		desired, _ := state.(map[string]any)
-		id, ok := Identify(desired, in.Application.Namespace, in.Kinds)
-		if !ok {
-			continue
-		}
-		r := records[id]
-		if r != nil && (r.status != nil && r.status.UID != "" || r.entry != nil && !r.entry.Default) {
-			continue
-		}
-		created := &record{id: id, desired: desired, created: true}
-		created.entry = observer.DefaultEntry(manifest.Object{ID: id, APIVersion: text(desired, "apiVersion"), Content: desired})
-		if r != nil {
-			created.status = r.status
-		}
-		records[id] = created
-	}
-}
-
 // gzipWriters are kept: each has most of a MiB.
 var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
@@ -126,25 +100,4 @@ func pack(states []any, room int) string {
 		}
 	}
 	return ""
-}
-
-// unpack reads what pack has written; there is nothing in what it has not.
-func unpack(text string) []any {
-	compressed, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(compressed) == 0 {
-		return nil
-	}
-	r, err := gzip.NewReader(bytes.NewReader(compressed))
-	if err != nil {
-		return nil
-	}
-	raw, err := io.ReadAll(io.LimitReader(r, 2*maxApplicationBytes))
-	if err != nil {
-		return nil
-	}
-	var states []any
-	if utiljson.Unmarshal(raw, &states) != nil {
-		return nil
-	}
-	return states
 }

@@ -1,11 +1,8 @@
 package plan_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -15,6 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer/observertest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -122,19 +120,8 @@ func TestValuesOfSecretsAreNotWrittenDown(t *testing.T) {
 			assert.NotContains(t, fmt.Sprint(desired.Any), "Y2FuYXJ5")
 		}
 	}
-	assert.NotContains(t, unpacked(t, w.app.Annotations[v1alpha1.AnnotationCreating]), "Y2FuYXJ5")
-	assert.Contains(t, unpacked(t, w.app.Annotations[v1alpha1.AnnotationCreating]), "***")
-}
-
-func unpacked(t *testing.T, value string) string {
-	t.Helper()
-	compressed, err := base64.StdEncoding.DecodeString(value)
-	require.NoError(t, err)
-	r, err := gzip.NewReader(bytes.NewReader(compressed))
-	require.NoError(t, err)
-	raw, err := io.ReadAll(r)
-	require.NoError(t, err)
-	return string(raw)
+	assert.NotContains(t, observertest.Unpacked(t, w.app.Annotations[v1alpha1.AnnotationCreating]), "Y2FuYXJ5")
+	assert.Contains(t, observertest.Unpacked(t, w.app.Annotations[v1alpha1.AnnotationCreating]), "***")
 }
 
 // TestWhatWasCreatedIsKnownThoughItsManifestIsGoneForAWhile drops a resource that a

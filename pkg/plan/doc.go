@@ -13,32 +13,29 @@
 //	// update ConfigMap default/settings
 //	// create ConfigMap default/more
 //
-// Which file has what, in the order of a decision:
+// Its rooms, from the top down; what is in one knows only what stands below it:
 //
-//	plan.go               what goes in and what comes out
-//	render.go             the spec becomes objects and schema entries; source.go and
-//	                      restored.go if it is a template, listeners.go the engine's
-//	                      own steps among the hooks, faults.go the mistakes one by one
-//	record.go             what the status remembers
-//	decide.go             each desired resource: create, correct, or why not; found.go
-//	                      the same for an object that was found on the way
-//	leave.go              what is no longer desired, and the order of all changes;
-//	                      retire.go when the whole Application goes
-//	own.go                whose an object is; managers.go who wrote which field of it
-//	ahead.go, creating.go what is written down before requests are sent
-//	size.go               whether the status will fit
+//	for people   view.go is a plan as it is printed, explain.go (explainwalk.go,
+//	             explainfield.go) says of each field what it is, suggest.go
+//	             proposes a schema
+//	conclude     conclude.go writes the parts of the status, one after the other:
+//	             response.go says what an answer of the API server means,
+//	             remember.go what is written down to be remembered,
+//	             conditions.go the conditions, event.go the event; conclusion.go
+//	             has its values. shutdown.go is a status without a plan
+//	the plan     decide.go an Application, retire.go one that goes: desired.go
+//	             decides one resource, leave.go one that is no longer desired,
+//	             found.go either of them again; ahead.go and creating.go say what
+//	             is written down before requests are sent
+//	what it      render.go makes objects and schema entries of the spec, restored.go
+//	reads        of the status, if a template cannot be had; listeners.go has the
+//	             engine's own steps among the hooks; record.go reads what the status
+//	             remembers, own.go whose an object is, managers.go who wrote which
+//	             field of it; size.go says whether the status will fit
+//	contests     memory.go the fights for leaves, refusal.go leaves that the API
+//	             server refuses
+//	its values   plan.go, problem.go, source.go
 //
-// and of a conclusion:
-//
-//	conclude.go           the parts of the status, one after the other
-//	response.go           what an answer of the API server says: learned values,
-//	                      accepted forms, what it added
-//	remember.go           what is written into the status to be remembered
-//	conditions.go         conditions; health.go what kstatus says, event.go the event,
-//	                      shutdown.go an Application whose workload is to end first
-//	memory.go, refusal.go fights, and leaves that the API server refuses
-//
-// For people: view.go is a plan as it is printed, explain.go (explainwalk.go,
-// explainfield.go) says of each field what it is, suggest.go proposes a schema.
-// mask.go hides values of Secrets, json.go and offline.go are small helps.
+// mask.go hides values of Secrets, faults.go, health.go, json.go and offline.go are
+// small helps.
 package plan

@@ -11,18 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
-	"holdfast.dev/holdfast/pkg/manifest"
 )
-
-// release is what becomes of an object that is orphaned, for the event.
-const release Action = "release"
-
-// doneChange is one change that was made, for the event.
-type doneChange struct {
-	action Action
-	id     manifest.ID
-	paths  []string
-}
 
 // event tells in one event what was done, and why nothing more can be done from
 // now on.

@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/observer/observertest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -66,7 +67,7 @@ func TestWhatAHookHadAddedGoesWithIt(t *testing.T) {
 			if list := spec["containers"].([]any); len(list) > 1 {
 				spec["containers"] = list[:1]
 			}
-			assert.Equal(t, withoutEmptyLists(podSpecOf(bare)), withoutEmptyLists(spec))
+			assert.Equal(t, observertest.WithoutEmptyLists(podSpecOf(bare)), observertest.WithoutEmptyLists(spec))
 		})
 	}
 }
@@ -118,23 +119,4 @@ func namesIn(list any) (names []string) {
 		names = append(names, e.(map[string]any)["name"].(string))
 	}
 	return names
-}
-
-// withoutEmptyLists is what an API server makes of a value: it keeps no empty list.
-func withoutEmptyLists(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		for name, v := range value {
-			if list, ok := v.([]any); ok && len(list) == 0 {
-				delete(value, name)
-				continue
-			}
-			value[name] = withoutEmptyLists(v)
-		}
-	case []any:
-		for i, v := range value {
-			value[i] = withoutEmptyLists(v)
-		}
-	}
-	return value
 }

@@ -28,3 +28,13 @@ func encode(value any) runtime.RawExtension {
 	}
 	return runtime.RawExtension{Raw: raw}
 }
+
+func values(items []runtime.RawExtension) []any {
+	list := make([]any, 0, len(items))
+	for i := range items {
+		if v, ok := decodeValue(&items[i]); ok {
+			list = append(list, v)
+		}
+	}
+	return list
+}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
@@ -81,14 +80,7 @@ func damage(t *rapid.T, v any) any {
 	return v
 }
 
-func keys(m map[string]any) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+var keys = observertest.Keys
 
 // TestEveryApplicationComesToRest runs random Applications against a cluster
 // that changes, defaults and drops what it is sent: after at most a few rounds
@@ -136,14 +128,6 @@ func TestEveryApplicationComesToRest(t *testing.T) {
 			rest()
 		}
 	})
-}
-
-func raws(content map[string]any) []runtime.RawExtension {
-	raw, err := json.Marshal(content)
-	if err != nil {
-		panic(err)
-	}
-	return []runtime.RawExtension{{Raw: raw}}
 }
 
 // rewrite does what API servers do: it normalizes values, drops fields, adds

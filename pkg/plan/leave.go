@@ -5,8 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // leave finds what is on record, or carries our marks, and is not desired.
@@ -32,7 +36,7 @@ func (p *Plan) leave(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 
 func (p *Plan) leaveOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record) {
 	l := &leaving{id: id, status: status, previous: r}
-	p.judge(l)
+	p.judge(l, p.in.Live[id])
 	switch {
 	case l.change.Writes() || l.change.Problem != nil:
 		p.leaving = append(p.leaving, l)
@@ -55,9 +59,9 @@ func (p *Plan) Gone() []manifest.ID {
 // judge decides what becomes of a resource that is no longer desired. Without a
 // change and without a problem it is forgotten: it is gone, or not ours, or left
 // without our marks.
-func (p *Plan) judge(l *leaving) {
-	l.live = p.in.Live[l.id]
-	l.change = Change{Action: Unchanged, ID: l.id, APIVersion: l.status.APIVersion, Leaves: true}
+func (p *Plan) judge(l *leaving, live map[string]any) {
+	l.live = live
+	l.change = Change{Action: Unchanged, ID: l.id, APIVersion: l.status.APIVersion, Leaves: true, leaving: l}
 	blocked := p.in.Blocked[l.id]
 	switch {
 	case blocked != nil && blocked.Reason == v1alpha1.ReasonKindUnknown:
@@ -121,4 +125,42 @@ func sortedIDs(live map[manifest.ID]map[string]any) []manifest.ID {
 	return slices.SortedFunc(maps.Keys(live), func(a, b manifest.ID) int {
 		return strings.Compare(a.String(), b.String())
 	})
+}
+
+// orphaned tells whether an object that is no longer desired stays: its manifest
+// said so, or else, when the Application is deleted, spec.deletionPolicy does.
+func (p *Plan) orphaned(l *leaving) bool {
+	policy := text(l.live, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
+	if l.previous != nil {
+		policy = text(l.previous.desired, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
+	}
+	if policy == "" && p.retiring {
+		policy = string(p.in.Application.Spec.DeletionPolicy)
+	}
+	return policy == string(v1alpha1.DeletionOrphan)
+}
+
+// orphan plans the removal of our marks. What somebody deletes is left to that.
+func (l *leaving) orphan() {
+	if text(l.live, "metadata", "deletionTimestamp") != "" {
+		return
+	}
+	var fields []delta.Difference
+	for _, mark := range []struct{ field, key string }{
+		{"labels", v1alpha1.LabelApplicationUID}, {"annotations", v1alpha1.AnnotationTrackingID},
+	} {
+		path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)
+		value, has, _ := unstructured.NestedString(l.live, "metadata", mark.field, mark.key)
+		if has {
+			fields = append(fields, delta.Remove(path, value))
+		}
+	}
+	if len(fields) == 0 {
+		return
+	}
+	l.change.Action = Update
+	l.change.Fields = fields
+	l.change.UID = text(l.live, "metadata", "uid")
+	l.change.ResourceVersion = text(l.live, "metadata", "resourceVersion")
+	l.change.Guards, l.change.Patch = delta.Comparison{Differences: fields}.Patch(l.change.UID, l.change.ResourceVersion)
 }

@@ -73,12 +73,6 @@ func (p *Plan) see(point *hooks.Point[*hooks.Seen], res *resource, live map[stri
 	return s, nil
 }
 
-// Refuse is the plan for an Application about which nothing can be decided.
-func Refuse(app *v1alpha1.Application, problem *Problem) *Plan {
-	in := Input{Application: app}
-	return &Plan{in: in, hooks: hooked(in), Refused: problem}
-}
-
 // HookProblem is the Problem of a hook that has failed: it is tried again.
 func HookProblem(err error) *Problem {
 	problem := &Problem{Reason: v1alpha1.ReasonHookFailed, Message: err.Error()}

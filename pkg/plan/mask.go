@@ -65,3 +65,7 @@ func maskedPair(id manifest.ID, path string, desired, observed delta.Value) (mas
 	}
 	return desired, observed
 }
+
+// lastAppliedAnnotation is where a client-side kubectl apply keeps what it was
+// given.
+const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"

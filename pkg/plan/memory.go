@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"holdfast.dev/holdfast/pkg/delta"
@@ -75,9 +77,28 @@ func (m *Memory) refused(leaf Leaf, now time.Time) bool {
 
 // Retry has every contested leaf corrected again now.
 func (m *Memory) Retry() {
+	*m = *m.clone()
 	for _, f := range m.Fights {
 		f.Next = time.Time{}
 	}
+}
+
+// clone is a copy that can be changed: what was decided with a memory keeps its own.
+func (m *Memory) clone() *Memory {
+	c := &Memory{Fights: maps.Clone(m.Fights), Refusals: maps.Clone(m.Refusals), Secrets: maps.Clone(m.Secrets)}
+	for leaf, f := range c.Fights {
+		own := *f
+		own.Times = slices.Clone(f.Times)
+		c.Fights[leaf] = &own
+	}
+	for leaf, r := range c.Refusals {
+		own := *r
+		c.Refusals[leaf] = &own
+	}
+	for id, forms := range c.Secrets {
+		c.Secrets[id] = maps.Clone(forms)
+	}
+	return c
 }
 
 // nearlyContested tells whether a leaf is contested, or will be with its next
@@ -182,4 +203,15 @@ func within(times []time.Time, now time.Time, window time.Duration) []time.Time 
 		}
 	}
 	return kept
+}
+
+// Refusal is a leaf that the API server refuses to change: it is immutable, or
+// the value is not valid. It is held back for a while, that leaf alone; the
+// others of its resource stay held.
+type Refusal struct {
+	Problem *Problem
+	// Times is how often it was refused.
+	Times int
+	// Until is when it is tried again.
+	Until time.Time
 }

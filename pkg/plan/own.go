@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -169,4 +170,32 @@ func withMarks(app *v1alpha1.Application, entry *observer.Entry, desired map[str
 		"annotations": {v1alpha1.AnnotationTrackingID: TrackingID(app, entry.ID)},
 	}
 	return entry.Marked(marks), observer.MarkedObject(desired, marks)
+}
+
+// terminating is the Problem of an object that somebody deletes.
+func (p *Plan) terminating(id manifest.ID, live map[string]any) *Problem {
+	message := id.String() + " is being deleted"
+	if finalizers := finalizersOf(live); len(finalizers) > 0 {
+		message += ", held by the finalizers " + strings.Join(finalizers, ", ")
+	}
+	problem := &Problem{Reason: v1alpha1.ReasonWaiting, Message: message}
+	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) {
+		problem.RetryAfter = lookAgain // no watch tells that it is gone
+	}
+	return problem
+}
+
+// lookAgain is when to look at an object again that is in no watch.
+const lookAgain = 10 * time.Second
+
+func finalizersOf(live map[string]any) []string {
+	metadata, _ := live["metadata"].(map[string]any)
+	list, _ := metadata["finalizers"].([]any)
+	var names []string
+	for _, f := range list {
+		if s, ok := f.(string); ok {
+			names = append(names, s)
+		}
+	}
+	return names
 }

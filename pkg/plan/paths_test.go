@@ -1,10 +1,7 @@
 package plan_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,7 +31,7 @@ func TestAnyPathToASpecificationGivesTheSameObject(t *testing.T) {
 			} else {
 				spec = observertest.Mutate(r, spec)
 			}
-			spec = server.plausible("m", spec).(map[string]any)
+			spec = server.Plausible("m", spec).(map[string]any)
 			specs = append(specs, spec)
 			w.app.Generation++
 			w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
@@ -57,7 +54,7 @@ func TestAnyPathToASpecificationGivesTheSameObject(t *testing.T) {
 		fresh := server.world(t)
 		fresh.app.Spec.Manifest = w.app.Spec.Manifest
 		fresh.rest()
-		got, want := server.comparable("m", w.only()["spec"]), server.comparable("m", fresh.only()["spec"])
+		got, want := server.Comparable("m", w.only()["spec"]), server.Comparable("m", fresh.only()["spec"])
 		if !observer.Equal(got, want) {
 			r.Fatalf("%+v\nspecs %s\nlive  %s\nfresh %s", server, jsonOf(specs), jsonOf(got), jsonOf(want))
 		}
@@ -81,7 +78,7 @@ func TestWhatSomebodyElseWroteStaysWhateverTheManifestLoses(t *testing.T) {
 		}
 		var places [][]string
 		for range rapid.IntRange(2, 4).Draw(r, "versions") {
-			spec := server.plausible("m", observertest.Spec(r)).(map[string]any)
+			spec := server.Plausible("m", observertest.Spec(r)).(map[string]any)
 			w.app.Generation++
 			w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
 			if rapid.IntRange(0, 3).Draw(r, "dies") == 0 {
@@ -135,28 +132,9 @@ func (w *world) dropInVain(dies bool) {
 	w.refuse = nil
 }
 
-// server is what an API server makes of what it is sent.
-type server struct {
-	// Drops is a field that it does not know, Adds one that it has a default for.
-	Drops, Adds string
-	// Injects is a list that gets one more element, at its front or its end.
-	Injects string
-	Front   bool
-	// Typed tells that it says which lists have keys and which are sets.
-	Typed bool
-}
+type server struct{ observertest.Server }
 
-func drawServer(t *rapid.T) server {
-	s := server{
-		Drops:   rapid.SampledFrom([]string{"", "v2"}).Draw(t, "drops"),
-		Adds:    rapid.SampledFrom([]string{"", "v1"}).Draw(t, "adds"),
-		Injects: rapid.SampledFrom([]string{"", "k2", "s1", "l2"}).Draw(t, "injects"),
-		Typed:   rapid.Bool().Draw(t, "typed"),
-	}
-	// Which element is which nobody can tell when all have moved and none has a key.
-	s.Front = s.Typed && s.Injects != "l2" && rapid.Bool().Draw(t, "front")
-	return s
-}
+func drawServer(t *rapid.T) server { return server{observertest.DrawServer(t)} }
 
 func (s server) world(t *testing.T) *world {
 	t.Helper()
@@ -165,8 +143,8 @@ func (s server) world(t *testing.T) *world {
 		w.kinds = typed{w.kinds}
 	}
 	w.respond = func(o map[string]any) {
-		s.serve(o["spec"])
-		o["spec"] = withoutEmptyLists(o["spec"])
+		s.Serve(o["spec"])
+		o["spec"] = observertest.WithoutEmptyLists(o["spec"])
 		o["metadata"].(map[string]any)["managedFields"] = []any{
 			map[string]any{"manager": v1alpha1.FieldManager, "fieldsType": "FieldsV1", "fieldsV1": map[string]any{}},
 		}
@@ -186,124 +164,4 @@ func (k typed) Type(gvk schema.GroupVersionKind) *kinds.Node {
 	return k.Kinds.Type(gvk)
 }
 
-// serve changes a value as the server does, which changes nothing a second time.
-func (s server) serve(v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		if _, has := v[s.Adds]; s.Adds != "" && !has {
-			v[s.Adds] = "default"
-		}
-		for _, name := range keys(v) {
-			if name == s.Drops {
-				delete(v, name)
-				continue
-			}
-			if l, ok := v[name].([]any); ok && name == s.Injects {
-				v[name] = s.inject(l)
-			}
-			s.serve(v[name])
-		}
-	case []any:
-		for _, child := range v {
-			s.serve(child)
-		}
-	}
-}
-
-func (s server) inject(l []any) []any {
-	var element any = "injected"
-	if s.Injects[0] == 'k' {
-		element = map[string]any{"name": "injected"}
-	}
-	switch {
-	case len(l) == 0, slices.ContainsFunc(l, func(e any) bool { return observer.Covers(e, element) }):
-		return l
-	case s.Front:
-		return slices.Insert(slices.Clone(l), 0, element)
-	}
-	return append(slices.Clone(l), element)
-}
-
-// plausible is what a manifest of the kind may have: fields keep their type, and
-// elements of lists with keys have one each.
-func (s server) plausible(name string, v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := map[string]any{}
-		for child, value := range v {
-			_, isMap := value.(map[string]any)
-			list, isList := value.([]any)
-			wantsList := strings.ContainsRune("lks", rune(child[0]))
-			if value == nil || isMap != (child[0] == 'm') || isList != wantsList {
-				continue
-			}
-			if isList && len(list) == 0 && s.Injects != "" {
-				continue // what was injected stays in a list that is emptied
-			}
-			out[child] = s.plausible(child, value)
-		}
-		return out
-	case []any:
-		var out []any
-		seen := map[string]bool{}
-		for _, element := range v {
-			m, isMap := element.(map[string]any)
-			if identity := identityOf(element); name[0] != 'l' {
-				if isMap != (name[0] == 'k') || isMap && m["name"] == nil || seen[identity] {
-					continue
-				}
-				seen[identity] = true
-			}
-			element = s.plausible("m", element)
-			if observer.Equal(element, map[string]any{}) {
-				element = "empty" // an empty map in a list is free to be anything
-			}
-			out = append(out, element)
-		}
-		if len(out) == 0 && s.Injects == "" {
-			return []any{}
-		}
-		return out
-	}
-	return v
-}
-
-// comparable is a live value without what is free: empty lists, maps of nothing
-// else, and the order of lists with keys.
-func (s server) comparable(name string, v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := map[string]any{}
-		for child, value := range v {
-			if value = s.comparable(child, value); !observer.Empty(value) || child[0] == 'v' {
-				out[child] = value
-			}
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, element := range v {
-			out[i] = s.comparable("m", element)
-		}
-		if s.Typed && (name[0] == 'k' || name[0] == 's') {
-			slices.SortFunc(out, func(a, b any) int { return strings.Compare(identityOf(a), identityOf(b)) })
-		}
-		return out
-	}
-	return v
-}
-
-func identityOf(element any) string {
-	if m, ok := element.(map[string]any); ok {
-		element = m["name"]
-	}
-	return fmt.Sprint(element)
-}
-
-func jsonOf(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return string(raw)
-}
+var jsonOf = observertest.JSON

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +31,9 @@ type Input struct {
 	// Blocked has the resources that cannot be acted on now, and why: the kind
 	// is unknown, cannot be watched, may not be read.
 	Blocked map[manifest.ID]*Problem
+	// Unheard is why nothing was heard of some objects for too long: they may not be as
+	// Live has them.
+	Unheard []*Problem
 	Kinds   Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into.
 	Source *Source
@@ -78,6 +80,10 @@ type Change struct {
 	ReadFirst bool
 	// Problem says why the resource cannot be brought to its desired state.
 	Problem *Problem
+
+	// One of the two is what was decided: Conclude is told with the Outcome.
+	resource *resource
+	leaving  *leaving
 }
 
 // GVK is the kind in the version that the manifest uses.
@@ -89,38 +95,8 @@ func (c Change) GVK() schema.GroupVersionKind {
 	return gv.WithKind(c.ID.Kind)
 }
 
-// Problem is why something is not as it should be.
-type Problem struct {
-	// Reason is a condition reason of package v1alpha1.
-	Reason  string
-	Message string
-	// Remedy says what to do, where that is the same for many resources: a
-	// condition tells it once.
-	Remedy string
-	// Stalled is true if only a user can help.
-	Stalled bool
-	// Partial is true if only some leaves of the resource are concerned, and the
-	// others are held.
-	Partial bool
-	// RetryAfter asks to try again then; 0 leaves it to the caller.
-	RetryAfter time.Duration
-}
-
-// Error makes a Problem an error: what is wrong, and what to do.
-func (p *Problem) Error() string {
-	if p.Remedy == "" {
-		return p.Message
-	}
-	return p.Message + ". " + p.Remedy
-}
-
-// stalled is a Problem that only a user can solve.
-func stalled(reason, format string, args ...any) *Problem {
-	return &Problem{Reason: reason, Message: fmt.Sprintf(format, args...), Stalled: true}
-}
-
 // Plan is what to do, and all that Conclude needs to say afterwards how it
-// went.
+// went. It is never changed: Found and Conclude return new values.
 type Plan struct {
 	// Changes has every resource of the Application, in the order of execution:
 	// creates and updates by stage, then deletes in reverse.
@@ -131,8 +107,9 @@ type Plan struct {
 	// and nothing may be deleted.
 	Refused *Problem
 
-	in        Input
+	in        Input // Rules and Memory are set
 	hooks     *hooks.Hooks
+	given     []string // warnings about the input alone
 	resources []*resource
 	leaving   []*leaving
 	gone      []*leaving
@@ -157,10 +134,12 @@ func (p *Plan) HasWork() bool {
 // Writes tells whether executing the change sends a request.
 func (c Change) Writes() bool { return c.Action != Unchanged }
 
-// resource is one desired resource while its plan is made.
+// resource is one desired resource, decided with one live object. It is not changed any
+// more once it is part of a plan: see fresh and own.
 type resource struct {
 	object   manifest.Object // the manifest, mangled
-	entry    *observer.Entry
+	rendered *observer.Entry // as its spec has it
+	entry    *observer.Entry // with what is known of lists that the API server lengthens
 	kind     *kinds.Node
 	desired  map[string]any
 	live     map[string]any // nil if there is none of ours
@@ -171,7 +150,13 @@ type resource struct {
 	// seen is what the hooks made of the live object.
 	seen     *hooks.Seen
 	adopting bool
+	warnings []string
 	change   Change
+}
+
+// fresh is the resource before anything was decided.
+func (res *resource) fresh() *resource {
+	return &resource{object: res.object, rendered: res.rendered, kind: res.kind, previous: res.previous, accepted: res.accepted}
 }
 
 // leaving is a resource on record that is no longer desired.
@@ -183,3 +168,17 @@ type leaving struct {
 	live     map[string]any
 	change   Change
 }
+
+// record is what the status remembers of one resource.
+type record struct {
+	id      manifest.ID
+	desired map[string]any
+	entry   *observer.Entry
+	status  *v1alpha1.ResourceStatus // nil if it was never created
+	// created tells that this is no record of the status, but what was written down
+	// before the object was created.
+	created bool
+}
+
+// stored is the desired state as the status shows it.
+func (res *resource) stored() map[string]any { return manifest.Redact(res.desired) }

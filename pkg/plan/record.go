@@ -1,25 +1,20 @@
 package plan
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"io"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
-
-// record is what the status remembers of one resource.
-type record struct {
-	id      manifest.ID
-	desired map[string]any
-	entry   *observer.Entry
-	status  *v1alpha1.ResourceStatus // nil if it was never created
-	// created tells that this is no record of the status, but what was written down
-	// before the object was created.
-	created bool
-}
 
 // recordsOf reads the memory that the status is. What cannot be read is
 // forgotten: it costs learned values, never a wrong write.
@@ -145,4 +140,62 @@ func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
 		}
 	}
 	return accepted
+}
+
+// addCreated adds what the annotation says to the records: of what the status
+// knows nothing of, or only that it could not be created.
+func addCreated(records map[manifest.ID]*record, in Input) {
+	for _, state := range unpack(in.Application.Annotations[v1alpha1.AnnotationCreating]) {
+		desired, _ := state.(map[string]any)
+		id, ok := Identify(desired, in.Application.Namespace, in.Kinds)
+		if !ok {
+			continue
+		}
+		r := records[id]
+		if r != nil && (r.status != nil && r.status.UID != "" || r.entry != nil && !r.entry.Default) {
+			continue
+		}
+		created := &record{id: id, desired: desired, created: true}
+		created.entry = observer.DefaultEntry(manifest.Object{ID: id, APIVersion: text(desired, "apiVersion"), Content: desired})
+		if r != nil {
+			created.status = r.status
+		}
+		records[id] = created
+	}
+}
+
+// unpack reads what pack has written; there is nothing in what it has not.
+func unpack(text string) []any {
+	compressed, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(compressed) == 0 {
+		return nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		return nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(r, 2*maxApplicationBytes))
+	if err != nil {
+		return nil
+	}
+	var states []any
+	if utiljson.Unmarshal(raw, &states) != nil {
+		return nil
+	}
+	return states
+}
+
+func statusByID(inventory []v1alpha1.ResourceStatus) map[manifest.ID]*v1alpha1.ResourceStatus {
+	byID := make(map[manifest.ID]*v1alpha1.ResourceStatus, len(inventory))
+	for i := range inventory {
+		byID[IDOf(inventory[i].ResourceReference)] = &inventory[i]
+	}
+	return byID
+}
+
+// unrecorded tells whether an object that carries our marks is not on record: we
+// died, or lost the answer, between its create and the status. What is in it
+// then is taken for the response to the create, as far as lengths go.
+func (p *Plan) unrecorded(status *v1alpha1.ResourceStatus) bool {
+	return p.in.Application.UID != "" && (status == nil || status.UID == "")
 }

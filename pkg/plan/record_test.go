@@ -217,8 +217,7 @@ func TestAValueThatWasNeverWrittenIsNotHeldWhenTheManifestDropsIt(t *testing.T) 
 		},
 		"refused beside another": func(w *world) {
 			w.set("drifted", "spec", "key1")
-			w.decide().Refuse(plan.Leaf{ID: songID, Path: "spec.key3"}, rejected)
-			w.round()
+			w.refused(w.decide(), "spec.key3", rejected)
 			require.Equal(t, "one", get(w.only(), "spec", "key1"))
 		},
 		"suspended": func(w *world) { w.store(w.decide().Conclude(nil, w.now)) },

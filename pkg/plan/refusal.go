@@ -1,23 +1,13 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
-
-// Refusal is a leaf that the API server refuses to change: it is immutable, or
-// the value is not valid. It is held back for a while, that leaf alone; the
-// others of its resource stay held.
-type Refusal struct {
-	Problem *Problem
-	// Times is how often it was refused.
-	Times int
-	// Until is when it is tried again.
-	Until time.Time
-}
 
 // The first wait of a refused leaf, which doubles each time, and the longest.
 const (
@@ -46,14 +36,43 @@ func (c Change) Parts() []Part {
 	return parts
 }
 
-// Refuse holds a leaf back that the API server has refused to change, and
-// returns the Problem that its resource has from now on. Its other leaves can be
-// decided again with Found.
-func (p *Plan) Refuse(leaf Leaf, problem *Problem) *Problem {
-	if p.in.Memory == nil {
-		p.in.Memory = &Memory{}
+// Refused is a leaf that the API server has refused to change while a plan was
+// executed: Found is given it, and the Outcome of its resource.
+type Refused struct {
+	Leaf Leaf
+	// Problem is that of the resource from now on.
+	Problem *Problem
+
+	refusal Refusal
+}
+
+// Refuse is a leaf that the API server has refused to change: it is held back for a
+// while. The other leaves of its resource can be decided again with Found.
+func (p *Plan) Refuse(leaf Leaf, problem *Problem) Refused {
+	refusal := Refusal{}
+	if before := p.in.Memory.Refusals[leaf]; before != nil {
+		refusal = *before
 	}
-	return p.in.Memory.refuse(leaf, problem, p.in.Now).problem(p.in.Now)
+	wait := min(firstRefusal<<min(refusal.Times, 8), longestRefusal)
+	refusal.Problem, refusal.Times, refusal.Until = problem, refusal.Times+1, p.in.Now.Add(wait)
+	return Refused{Leaf: leaf, Problem: refusal.problem(p.in.Now), refusal: refusal}
+}
+
+// with is the memory with what an API server has refused since. The receiver is not
+// changed.
+func (m *Memory) with(refused []Refused) *Memory {
+	if len(refused) == 0 {
+		return m
+	}
+	more := *m
+	more.Refusals = maps.Clone(m.Refusals)
+	if more.Refusals == nil {
+		more.Refusals = map[Leaf]*Refusal{}
+	}
+	for _, r := range refused {
+		more.Refusals[r.Leaf] = &r.refusal
+	}
+	return &more
 }
 
 // problem is that of the resource, with the time until the leaf is tried again.
@@ -63,26 +82,9 @@ func (r *Refusal) problem(now time.Time) *Problem {
 	return &problem
 }
 
-func (m *Memory) refuse(leaf Leaf, problem *Problem, now time.Time) *Refusal {
-	if m.Refusals == nil {
-		m.Refusals = map[Leaf]*Refusal{}
-	}
-	r := m.Refusals[leaf]
-	if r == nil {
-		r = &Refusal{}
-		m.Refusals[leaf] = r
-	}
-	wait := min(firstRefusal<<min(r.Times, 8), longestRefusal)
-	r.Problem, r.Times, r.Until = problem, r.Times+1, now.Add(wait)
-	return r
-}
-
 // refusal is the Problem of the first leaf that is held back because it was
 // refused, or nil.
 func (p *Plan) refusal(id manifest.ID, compared delta.Comparison) *Problem {
-	if p.in.Memory == nil || len(p.in.Memory.Refusals) == 0 {
-		return nil
-	}
 	for _, d := range compared.Differences {
 		if r := p.in.Memory.Refusals[Leaf{id, d.Path}]; d.HeldBack && r != nil {
 			return r.problem(p.in.Now)

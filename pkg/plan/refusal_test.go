@@ -24,13 +24,13 @@ func TestARefusedLeafIsHeldBackAlone(t *testing.T) {
 	assert.Equal(t, "/data/b", parts[1].Ops[len(parts[1].Ops)-1].Path)
 
 	id := p.Changes[0].ID
-	problem := p.Refuse(plan.Leaf{ID: id, Path: "data.b"}, &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "b is immutable", Stalled: true})
+	immutable := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "b is immutable", Stalled: true}
+	problem := p.Refuse(plan.Leaf{ID: id, Path: "data.b"}, immutable).Problem
 	assert.True(t, problem.Partial)
 	assert.Equal(t, 2*time.Minute, problem.RetryAfter)
-	p = w.decide()
-	assert.Equal(t, []string{"data.a changed", "data.b changed held back"}, paths(p))
-
-	_, result := w.round()
+	change, result := w.refused(p, "data.b", immutable)
+	assert.Equal(t, []string{"data.a changed", "data.b changed held back"}, pathsOf(change))
+	assert.Equal(t, []string{"data.b changed held back"}, paths(w.decide()))
 	assert.Equal(t, "ours", get(w.only(), "data", "a"))
 	assert.Equal(t, "theirs", get(w.only(), "data", "b"))
 	status, reason, message := w.condition(v1alpha1.ConditionHeld)
@@ -42,8 +42,8 @@ func TestARefusedLeafIsHeldBackAlone(t *testing.T) {
 		w.now = w.now.Add(2 * time.Minute)
 		p := w.decide()
 		assert.Equal(t, []string{"data.b changed"}, paths(p))
-		again := p.Refuse(plan.Leaf{ID: id, Path: "data.b"}, &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "b is immutable", Stalled: true})
-		assert.Equal(t, 4*time.Minute, again.RetryAfter)
+		_, result := w.refused(p, "data.b", immutable)
+		assert.Equal(t, 4*time.Minute, result.RetryAfter)
 	})
 	t.Run("and forgotten when it is in place", func(t *testing.T) {
 		w.set("ours", "data", "b")
@@ -64,10 +64,8 @@ func TestARefusedRemovalIsHeldBackAlone(t *testing.T) {
 	require.Equal(t, []string{"data.a changed", "immutable removed"}, paths(p))
 
 	problem := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "immutable is set", Stalled: true}
-	p.Refuse(plan.Leaf{ID: p.Changes[0].ID, Path: "immutable"}, problem)
-	assert.Equal(t, []string{"data.a changed", "immutable removed held back"}, paths(w.decide()))
-
-	w.round()
+	change, _ := w.refused(p, "immutable", problem)
+	assert.Equal(t, []string{"data.a changed", "immutable removed held back"}, pathsOf(change))
 	assert.Equal(t, "new", get(w.only(), "data", "a"))
 	assert.Equal(t, true, get(w.only(), "immutable"))
 	_, reason, _ := w.condition(v1alpha1.ConditionHeld)

@@ -15,9 +15,6 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// stored is the desired state as the status shows it.
-func (res *resource) stored() map[string]any { return manifest.Redact(res.desired) }
-
 // record writes the schema and the desired state, or keeps those on record as
 // long as what they say is not yet done.
 func (c *conclusion) record(res *resource, f found) {
@@ -36,12 +33,6 @@ func (c *conclusion) record(res *resource, f found) {
 	}
 	s.MangledObserverSchema = append(s.MangledObserverSchema, encode(entry))
 	s.LastAppliedManifest = append(s.LastAppliedManifest, encode(desired))
-}
-
-// extra is a record that the status has if there is room.
-type extra struct {
-	index int
-	*record
 }
 
 // remember writes the records for which there is room: what a request that has not

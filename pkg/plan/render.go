@@ -162,10 +162,6 @@ func sameContent(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// lastAppliedAnnotation is where a client-side kubectl apply keeps what it was
-// given.
-const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
-
 // nullsDropped refuses a schema that arrived with fewer leaves than the user
 // wrote: nothing is held by half in silence.
 func nullsDropped(app *v1alpha1.Application) *Problem {

@@ -3,23 +3,12 @@ package plan
 import (
 	"fmt"
 	"maps"
-	"strings"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
-
-// found is what is known of a desired resource after its change.
-type found struct {
-	live     map[string]any // nil if there is none of ours
-	compared delta.Comparison
-	problem  *Problem
-	// wrote is true if the API server answered our own create or patch.
-	wrote  bool
-	action Action
-}
 
 // find puts together what the plan knew and what came of its change.
 func (c *conclusion) find(res *resource, before *v1alpha1.ResourceStatus) found {
@@ -75,26 +64,12 @@ func (c *conclusion) isOurs(res *resource, outcome Outcome, before *v1alpha1.Res
 	return mine(c.plan.in.Application, res.object.ID, before, outcome.Object)
 }
 
-// leftOver is why a comparison leaves something uncorrected, or nil.
-func (p *Plan) leftOver(id manifest.ID, compared delta.Comparison) *Problem {
-	if problem := p.refusal(id, compared); problem != nil {
-		return problem
-	}
-	return tooShort(id, compared)
-}
-
-func tooShort(id manifest.ID, compared delta.Comparison) *Problem {
-	if len(compared.TooShort) == 0 {
-		return nil
-	}
-	return stalled(v1alpha1.ReasonListTooShort, "%s: %s", id, strings.Join(compared.TooShort, "; "))
-}
-
 // responded takes in an API server's response: what it lengthened, what it
 // accepted in another form, and what is to be learned from it.
 // It returns the comparison with the response.
 func (c *conclusion) responded(res *resource, outcome Outcome, f *found) delta.Comparison {
 	live, point := outcome.Object, &c.plan.hooks.ResourceObserved
+	res.entry, res.desired, res.accepted = res.entry.Copy(), observer.CopyMap(res.desired), maps.Clone(res.accepted)
 	if f.wrote {
 		point = &c.plan.hooks.ResourcePostUpdate
 		if outcome.Action == Create {

@@ -6,7 +6,6 @@ import (
 	"maps"
 
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -112,11 +111,9 @@ func (p *Plan) View() View {
 	return v
 }
 
-// preview is the status that the plan leads to. It leaves the memory alone.
+// preview is the status that the plan leads to.
 func (p *Plan) preview() v1alpha1.ApplicationStatus {
-	own := *p
-	own.in.Memory = &Memory{}
-	return own.conclude(&conclusion{plan: &own, preview: true}).Status
+	return p.conclude(&conclusion{preview: true}).Status
 }
 
 // YAML is the view as YAML, keys of the plan in reading order.
@@ -200,14 +197,4 @@ func viewProblem(p *Problem) *ViewProblem {
 		return nil
 	}
 	return &ViewProblem{Reason: p.Reason, Message: p.Message}
-}
-
-func values(items []runtime.RawExtension) []any {
-	list := make([]any, 0, len(items))
-	for i := range items {
-		if v, ok := decodeValue(&items[i]); ok {
-			list = append(list, v)
-		}
-	}
-	return list
 }

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/observer/observertest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -66,7 +67,7 @@ func (w *world) protect(p *plan.Plan) {
 		w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: value}
 	}
 	if status := p.Ahead(); status != nil {
-		w.store(plan.Result{Status: *status})
+		w.store(plan.Result{Status: *status, Memory: *w.mem})
 	}
 }
 
@@ -119,14 +120,28 @@ func (w *world) quiet() {
 	require.JSONEq(w.t, string(before), string(after), "a quiet round changes no status")
 }
 
-// store keeps the status as an API server does.
+// store keeps the status as an API server does, and the memory.
 func (w *world) store(r plan.Result) plan.Result {
 	w.t.Helper()
 	raw, err := json.Marshal(r.Status)
 	require.NoError(w.t, err)
-	w.app.Status = v1alpha1.ApplicationStatus{}
+	w.app.Status, w.mem = v1alpha1.ApplicationStatus{}, &r.Memory
 	require.NoError(w.t, json.Unmarshal(raw, &w.app.Status))
 	return r
+}
+
+// refused executes the only change of a plan, of which the API server refuses a leaf.
+func (w *world) refused(p *plan.Plan, path string, problem *plan.Problem) (plan.Change, plan.Result) {
+	w.t.Helper()
+	id := p.Changes[0].ID
+	refused := p.Refuse(plan.Leaf{ID: id, Path: path}, problem)
+	change := p.Found(id, w.live[id], refused)
+	outcome := plan.Outcome{Object: w.live[id], Problem: refused.Problem}
+	if change.Writes() {
+		outcome = w.execute(change)
+	}
+	outcome.Change, outcome.Refused = change, []plan.Refused{refused}
+	return change, w.store(p.Conclude(map[manifest.ID]plan.Outcome{id: outcome}, w.now))
 }
 
 func (w *world) execute(c plan.Change) plan.Outcome {
@@ -165,26 +180,11 @@ func (w *world) only() map[string]any {
 // set changes the one live object, as somebody else would.
 func (w *world) set(value any, fields ...string) { set(w.only(), value, fields...) }
 
-func set(object map[string]any, value any, fields ...string) {
-	for _, f := range fields[:len(fields)-1] {
-		child, ok := object[f].(map[string]any)
-		if !ok {
-			child = map[string]any{}
-			object[f] = child
-		}
-		object = child
-	}
-	object[fields[len(fields)-1]] = value
-}
-
-func get(object map[string]any, fields ...string) any {
-	var value any = object
-	for _, f := range fields {
-		m, _ := value.(map[string]any)
-		value = m[f]
-	}
-	return value
-}
+var (
+	set  = observertest.Set
+	get  = observertest.Get
+	raws = observertest.Raws
+)
 
 // stored is the first item of a list in the status.
 func (w *world) stored(items []runtime.RawExtension) map[string]any {
@@ -205,9 +205,11 @@ func (w *world) condition(kind string) (status, reason, message string) {
 }
 
 // paths are those of a plan's fields, with their reasons.
-func paths(p *plan.Plan) []string {
+func paths(p *plan.Plan) []string { return pathsOf(p.Changes...) }
+
+func pathsOf(changes ...plan.Change) []string {
 	var found []string
-	for _, c := range p.Changes {
+	for _, c := range changes {
 		for _, d := range c.Fields {
 			text := d.Path + " " + string(d.Reason)
 			if d.HeldBack {

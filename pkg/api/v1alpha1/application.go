@@ -70,7 +70,7 @@ type ApplicationSpec struct {
 	// controller's --default-service-account.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$`
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
 	// Adoption says what to do about an object that already exists and is not
@@ -136,21 +136,22 @@ const (
 // desired state: after initialInterval first, then after multiplier times the wait
 // before, up to maxInterval, each a little longer by chance.
 type RetryPolicy struct {
-	// InitialInterval is the first wait. Unset: 250ms, or 10s where rights are missing,
+	// InitialInterval is the first wait, at least 1s. Unset: 250ms, or 10s where rights are missing,
 	// or 2m where only a user can help.
 	// +optional
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be positive"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="must be at least 1s"
 	InitialInterval *metav1.Duration `json:"initialInterval,omitempty"`
-	// Multiplier is what each wait is multiplied with for the next. Unset: 2.
+	// Multiplier is what each wait is multiplied with for the next. Unset: 2. With 1, no
+	// wait is shorter than 1s.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10
 	Multiplier *int32 `json:"multiplier,omitempty"`
-	// MaxInterval is the longest wait. Unset: 5m, or 16m where only a user can help.
+	// MaxInterval is the longest wait, at least 1s. Unset: 5m, or 16m where only a user can help.
 	// +optional
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be positive"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="must be at least 1s"
 	MaxInterval *metav1.Duration `json:"maxInterval,omitempty"`
 	// MaxAttempts is how often a resource is tried before the Application is
 	// Stalled, until something changes. 0: without limit.

@@ -9,10 +9,12 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // Decision is an Application and what the controller would do about it.
@@ -25,6 +27,8 @@ type Decision struct {
 	Faults []error
 	// mistyped are kinds that do not exist, as far as that is known without a cluster.
 	mistyped []string
+	// Unseen says what may be there and could not be looked for; empty if there is nothing.
+	Unseen string
 }
 
 // Decide reads the files and decides about each Application in them. The error
@@ -54,27 +58,32 @@ func (app Subject) decide(ctx context.Context, documents []manifest.Document, no
 	if err != nil {
 		return Decision{}, err
 	}
-	in := plan.Input{Application: app.Application, Live: live, Kinds: kinds, Source: made, Memory: app.Memory(), Now: now}
-	d := Decision{Subject: app, Live: live, Kinds: kinds, mistyped: MistypedKinds(app.With(made).Application)}
-	if app.DeletionTimestamp != nil {
-		d.Plan = plan.Retire(in)
-		return d, nil
+	d, err := app.DecideIn(ctx, fileView{kinds, live}, made, now, kindsIn(live)...)
+	if err != nil {
+		return Decision{}, err
 	}
-	d.Plan = plan.Decide(in)
+	d.Live, d.mistyped = live, MistypedKinds(app.With(made).Application)
 	if d.Refused != nil {
-		d.Faults = slices.Concat(plan.Faults(in), app.SourceFaults(made))
 		return d, refusal(app.Document, d.Refused, d.Faults)
 	}
 	return d, nil
 }
 
-// Memory is what the status remembers of fights, as the controller reads it.
-func (app Subject) Memory() *plan.Memory {
-	m := &plan.Memory{Fights: map[plan.Leaf]*plan.Fight{}}
-	for _, f := range app.Status.Contested {
-		m.Fights[LeafOf(f)] = &plan.Fight{Corrections: int(f.Corrections), Next: f.NextCorrection.Time, Manager: f.Manager}
+// DecideIn decides what the controller would do about an Application, with everything
+// that is desired read. made is what its template was translated into, if it has one;
+// more are kinds to look at beside those that it names.
+func (app Subject) DecideIn(ctx context.Context, view View, made *plan.Source, now time.Time, more ...schema.GroupVersionKind) (Decision, error) {
+	s, p, err := turn.Decide(ctx, view, turn.Request{
+		Application: app.Application, Source: made, Memory: turn.NewMemory(app.Application, now), Now: now, Kinds: more, ReadDesired: true,
+	})
+	if err != nil {
+		return Decision{Subject: app, Plan: plan.Refuse(plan.Input{Application: app.Application}, &plan.Problem{Reason: UnreadableReason, Message: err.Error()})}, err
 	}
-	return m
+	d := Decision{Subject: app, Plan: p, Live: s.Input.Live, Kinds: s.Input.Kinds}
+	if p.Refused != nil {
+		d.Faults = slices.Concat(plan.Faults(s.Input), app.SourceFaults(made))
+	}
+	return d, nil
 }
 
 // LeafOf is the field that is contested.
@@ -88,6 +97,9 @@ func (d Decision) Notes() []string {
 	name := d.Namespace + "/" + d.Name
 	if d.Suspended() {
 		notes = append(notes, "Application "+name+" is suspended: nothing of this is done until spec.suspend is unset")
+	}
+	if d.Unseen != "" {
+		notes = append(notes, d.Unseen)
 	}
 	if c := d.unrendered(); c != nil {
 		notes = append(notes, "Application "+name+": the controller has not got as far: "+c.Reason+": "+c.Message)

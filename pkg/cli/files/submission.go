@@ -8,9 +8,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -18,6 +20,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/source"
+	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // Submission is an Application that is to be sent, and the files that it is
@@ -216,21 +219,44 @@ func (s *Submission) Place(namespace, flag string) error {
 }
 
 // Check has the engine look at manifests and schema, and returns its warnings. Of
-// what only the controller can translate it looks at the schema.
-func (s *Submission) Check(kinds plan.Kinds) (warnings []string, err error) {
+// what only the controller can translate it looks at the schema. The view says what is
+// known of kinds.
+func (s *Submission) Check(ctx context.Context, view View) (warnings []string, err error) {
 	if source.Used(s.App) && s.made == nil {
 		return nil, s.checkSchema()
 	}
-	in := plan.Input{Application: s.App, Kinds: kinds, Source: s.made}
+	app := s.App
 	if s.Namespace == "" {
-		in.Application = s.App.DeepCopy()
-		in.Application.Namespace = "default"
+		app = app.DeepCopy()
+		app.Namespace = "default"
 	}
-	p := plan.Decide(in)
-	if p.Refused == nil {
-		return p.Warnings, nil
+	snapshot, p, err := turn.Decide(ctx, view, turn.Request{Application: app, Source: s.made, Memory: turn.NewMemory(app, time.Time{})})
+	if err != nil {
+		return nil, err
 	}
-	return nil, s.refusal(p.Refused, plan.Faults(in))
+	if p.Refused != nil {
+		return nil, s.refusal(p.Refused, plan.Faults(snapshot.Input))
+	}
+	return append(p.Warnings, s.impossible(p)...), nil
+}
+
+// impossible are messages about kinds of which nothing can be held, and about those that
+// nothing serves and that the Application does not define itself: most often their names
+// are mistyped.
+func (s *Submission) impossible(p *plan.Plan) (messages []string) {
+	for _, change := range p.Changes {
+		if problem := change.Problem; problem != nil && (problem.Reason == v1alpha1.ReasonKindUnsupported ||
+			problem.Reason == v1alpha1.ReasonKindUnknown && !defines(s.Known(), change.ID.GroupKind())) {
+			messages = append(messages, problem.Message)
+		}
+	}
+	slices.Sort(messages)
+	return slices.Compact(messages)
+}
+
+// defines reports whether the definition of a kind is among the manifests.
+func defines(app *v1alpha1.Application, gk schema.GroupKind) bool {
+	return kindsOf(Subject{Application: app}, nil).definitions[gk] != nil
 }
 
 // checkSchema looks at the observer schema alone.

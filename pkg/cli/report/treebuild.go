@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // Branch is an object and what it owns.
@@ -122,7 +123,7 @@ func owned(ctx context.Context, c *connection.Cluster, namespace string) (object
 	var mu sync.Mutex
 	var refused []string
 	var reads errgroup.Group
-	reads.SetLimit(connection.ReadsAtOnce)
+	reads.SetLimit(turn.ReadsAtOnce)
 	for _, served := range listable(lists) {
 		reads.Go(func() error {
 			list, err := c.Metadata.Resource(served.resource).Namespace(namespace).List(ctx, metav1.ListOptions{})

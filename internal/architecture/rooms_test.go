@@ -1,0 +1,130 @@
+package architecture
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// readable are the packages that can be read file by file: few uses of what another file
+// declares run against the order in which all others do.
+var readable = []string{"pkg/plan", "pkg/turn", "pkg/controller", "pkg/tosca"}
+
+func TestFilesCanBeReadInOrder(t *testing.T) {
+	for _, dir := range readable {
+		t.Run(dir, func(t *testing.T) {
+			uses := usesIn(t, filepath.Join("../..", dir))
+			order, back := order(uses)
+			total := 0
+			for _, used := range uses {
+				total += len(used)
+			}
+			assert.Less(t, float64(len(back)), 0.1*float64(total), "of %d uses of other files, these run back up the order %v: %v", total, order, back)
+		})
+	}
+}
+
+func TestTheOrderOfFiles(t *testing.T) {
+	uses := map[string]map[string]bool{
+		"a.go": {"b.go": true, "c.go": true}, "b.go": {"c.go": true}, "c.go": {"a.go": true}, "d.go": {},
+	}
+	top, back := order(uses)
+	assert.Less(t, slices.Index(top, "a.go"), slices.Index(top, "b.go"))
+	assert.Equal(t, []string{"c.go uses a.go"}, back)
+}
+
+// usesIn says which files of a package use functions, methods, types, variables and
+// constants that others declare. Fields do not count. What other packages declare is not
+// looked at, and needs not be known.
+func usesIn(t *testing.T, dir string) map[string]map[string]bool {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	require.NoError(t, err)
+	set, uses := token.NewFileSet(), map[string]map[string]bool{}
+	var files []*ast.File
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		files, uses[filepath.Base(name)] = append(files, file), map[string]bool{}
+	}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: nothing{}, Error: func(error) {}}
+	own, _ := config.Check(dir, set, files, info) // it does not know what it imports
+	for ident, object := range info.Uses {
+		from, to := filepath.Base(set.Position(ident.Pos()).Filename), filepath.Base(set.Position(object.Pos()).Filename)
+		_, isVariable := object.(*types.Var)
+		if object.Pkg() == own && from != to && (object.Parent() == own.Scope() || !isVariable && object.Parent() == nil) {
+			uses[from][to] = true
+		}
+	}
+	return uses
+}
+
+// nothing imports packages without anything in them.
+type nothing struct{}
+
+func (nothing) Import(path string) (*types.Package, error) {
+	empty := types.NewPackage(path, path[strings.LastIndex(path, "/")+1:])
+	empty.MarkComplete()
+	return empty, nil
+}
+
+// order puts files above those that they use, as far as that goes (by the heuristic of
+// Eades, Lin and Smyth), and returns the uses against it.
+func order(uses map[string]map[string]bool) (files, back []string) {
+	left := slices.Sorted(maps.Keys(uses))
+	var top, bottom []string
+	for len(left) > 0 {
+		best, at := 0, -1
+		for i, name := range left {
+			out, in := 0, 0
+			for _, other := range left {
+				if uses[name][other] {
+					out++
+				}
+				if uses[other][name] {
+					in++
+				}
+			}
+			switch {
+			case out == 0:
+				best, at = -1<<30, i
+			case at < 0 || out-in > best && best != -1<<30:
+				best, at = out-in, i
+			}
+			if best == -1<<30 {
+				break
+			}
+		}
+		name := left[at]
+		left = slices.Delete(left, at, at+1)
+		if best == -1<<30 {
+			bottom = append(bottom, name)
+		} else {
+			top = append(top, name)
+		}
+	}
+	slices.Reverse(bottom)
+	files = append(top, bottom...)
+	for i, name := range files {
+		for _, above := range files[:i] {
+			if uses[name][above] {
+				back = append(back, name+" uses "+above)
+			}
+		}
+	}
+	slices.Sort(back)
+	return files, back
+}

@@ -1,0 +1,164 @@
+package mutants
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// Mutant is one planted bug.
+type Mutant struct {
+	Name string
+	// Tests are the arguments of `go test` that must fail.
+	Tests []string
+	// Survives is why no test needs to notice; usually empty.
+	Survives string
+	changes  []change
+}
+
+type change struct{ file, old, replacement string }
+
+// Read reads the planted bugs of a directory.
+func Read(dir string) ([]Mutant, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil {
+		return nil, err
+	}
+	var all []Mutant
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			return nil, err
+		}
+		m, err := parse(archive)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		m.Name = strings.TrimSuffix(filepath.Base(file), ".txtar")
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+func parse(archive *txtar.Archive) (m Mutant, err error) {
+	for line := range strings.Lines(string(archive.Comment)) {
+		line = strings.TrimSpace(line)
+		if tests, is := strings.CutPrefix(line, "test: "); is {
+			m.Tests = strings.Fields(tests)
+		}
+		if reason, is := strings.CutPrefix(line, "survives: "); is {
+			m.Survives = reason
+		}
+	}
+	if len(m.Tests) == 0 || len(archive.Files) == 0 {
+		return m, errors.New(`it needs a line "test: " and a file`)
+	}
+	for _, file := range archive.Files {
+		var old, replacement strings.Builder
+		for line := range strings.Lines(string(file.Data)) {
+			switch {
+			case strings.HasPrefix(line, "-"):
+				old.WriteString(line[1:])
+			case strings.HasPrefix(line, "+"):
+				replacement.WriteString(line[1:])
+			case strings.HasPrefix(line, " "):
+				old.WriteString(line[1:])
+				replacement.WriteString(line[1:])
+			case strings.TrimSpace(line) != "":
+				return m, fmt.Errorf("%s: a line begins with a space, - or +", file.Name)
+			}
+		}
+		m.changes = append(m.changes, change{file.Name, old.String(), replacement.String()})
+	}
+	return m, nil
+}
+
+// Plant returns the files with the bug, by their names below root.
+func (m Mutant) Plant(root string) (map[string]string, error) {
+	planted := map[string]string{}
+	for _, c := range m.changes {
+		text, has := planted[c.file]
+		if !has {
+			raw, err := os.ReadFile(filepath.Join(root, c.file))
+			if err != nil {
+				return nil, err
+			}
+			text = string(raw)
+		}
+		if n := strings.Count(text, c.old); n != 1 {
+			return nil, fmt.Errorf("%s: what is to be replaced is there %d times, and should be there once:\n%s", c.file, n, c.old)
+		}
+		planted[c.file] = strings.Replace(text, c.old, c.replacement, 1)
+	}
+	return planted, nil
+}
+
+// Run plants the bug and runs its tests. It reports whether they fail, as they should;
+// output is what they said. The error is for a bug that could not be planted, or that does
+// not compile.
+func (m Mutant) Run(ctx context.Context, root string) (killed bool, output string, err error) {
+	dir, err := os.MkdirTemp("", "mutant")
+	if err != nil {
+		return false, "", err
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := m.overlay(root, dir)
+	if err != nil {
+		return false, "", err
+	}
+	if output, err := command(ctx, root, append([]string{"vet", "-overlay", overlay}, m.packages()...)); err != nil {
+		return false, "", fmt.Errorf("it does not compile: %w\n%s", err, output)
+	}
+	output, err = command(ctx, root, append([]string{"test", "-count=1", "-overlay", overlay}, m.Tests...))
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
+		return false, "", err
+	}
+	return err != nil, output, nil
+}
+
+// packages are the packages among the tests' arguments.
+func (m Mutant) packages() (packages []string) {
+	for _, argument := range m.Tests {
+		if strings.HasPrefix(argument, "./") {
+			packages = append(packages, argument)
+		}
+	}
+	return packages
+}
+
+// overlay writes the planted files below a directory, and what go needs to know of them.
+func (m Mutant) overlay(root, dir string) (string, error) {
+	planted, err := m.Plant(root)
+	if err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for name, text := range planted {
+		file := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(root, name)] = file
+	}
+	raw, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	return overlay, os.WriteFile(overlay, raw, 0o600)
+}
+
+func command(ctx context.Context, root string, args []string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = root
+	output, err := cmd.CombinedOutput()
+	return string(output), err
+}

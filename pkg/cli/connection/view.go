@@ -1,0 +1,114 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// view is the cluster as the user may read it, for the turn of one Application. It
+// implements turn.View.
+type view struct {
+	*Cluster
+	app *v1alpha1.Application
+
+	namespaces []string
+	mu         sync.Mutex
+	unreadable []error
+	unlisted   []string
+}
+
+// View is the cluster for the turn of an Application, read with the user's rights.
+func (c *Cluster) View(app *v1alpha1.Application) files.View { return &view{Cluster: c, app: app} }
+
+func (v *view) Kinds() plan.Kinds { return plan.Offline() }
+
+func (v *view) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error) {
+	return v.Cluster.Kinds.Mapping(ctx, gvk)
+}
+
+func (v *view) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Mapping, error) {
+	return v.Cluster.Kinds.AnyVersion(ctx, gk)
+}
+
+// Silent is never: nothing is watched.
+func (*view) Silent(cluster.Mapping) error { return nil }
+
+// Need notes where the Application may have objects; nothing is watched.
+func (v *view) Need(_ map[schema.GroupVersionResource]bool, namespaces []string) {
+	v.namespaces = namespaces
+}
+
+// Marked lists the objects of a kind that carry the Application's label. Where the user
+// may not list, only what is desired or on record is seen.
+func (v *view) Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error) {
+	if v.app.UID == "" || v.app.UID == notSubmitted {
+		return nil, nil
+	}
+	client := v.Own.Resource(mapping.Resource)
+	clients := []dynamic.ResourceInterface{client}
+	if mapping.Namespaced {
+		clients = nil
+		for _, namespace := range v.namespaces {
+			clients = append(clients, client.Namespace(namespace))
+		}
+	}
+	marked := map[manifest.ID]map[string]any{}
+	for _, client := range clients {
+		list, err := client.List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelApplicationUID + "=" + string(v.app.UID)})
+		switch {
+		case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+			v.unlisted = append(v.unlisted, mapping.Resource.GroupResource().String())
+			continue
+		case err != nil:
+			return nil, v.Explained(err, "list", mapping.Resource.GroupResource().String())
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			marked[manifest.ID{Group: gk.Group, Kind: gk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}] = o.Object
+		}
+	}
+	return marked, nil
+}
+
+// Problem keeps the error of a read: nothing can be said of what cannot be read.
+func (v *view) Problem(err error, at cluster.Location, verb string) *plan.Problem {
+	err = v.Explained(err, verb, at.ID.String())
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.unreadable = append(v.unreadable, err)
+	return &plan.Problem{Reason: files.UnreadableReason, Message: err.Error()}
+}
+
+// Unreadable is why objects could not be read, and the resources that could not be
+// listed.
+func (v *view) Unreadable() (err error, unlisted []string) { //nolint:revive // two things that were found on the way
+	slices.Sort(v.unlisted)
+	return errors.Join(sortedErrors(v.unreadable)...), slices.Compact(v.unlisted)
+}
+
+// Get reads one object with the user's own rights, managedFields included.
+func (c *Cluster) Get(ctx context.Context, at cluster.Location) (map[string]any, error) {
+	client := c.Own.Resource(at.Mapping.Resource)
+	resource := dynamic.ResourceInterface(client)
+	if at.Mapping.Namespaced {
+		resource = client.Namespace(at.ID.Namespace)
+	}
+	object, err := resource.Get(ctx, at.ID.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return object.Object, nil
+}

@@ -1,0 +1,211 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// source is a feed that says what a test wants, when time is the test's. What an API
+// server really says is in TestWatchesOnARealAPIServer.
+type source struct {
+	*feed
+	mu     sync.Mutex
+	lists  int
+	opened int
+	err    error // of every request
+	hung   bool  // lists are not answered
+	stream *watch.RaceFreeFakeWatcher
+	// bookmarks are sent so often; 0: never.
+	bookmarks time.Duration
+}
+
+func newSource() *source {
+	s := &source{}
+	s.feed = &feed{list: s.answerList, watch: s.answerWatch, pulse: newPulse(usualPatience, &line{})}
+	return s
+}
+
+func (s *source) answerList(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	s.mu.Lock()
+	s.lists++
+	err, hung := s.err, s.hung
+	s.mu.Unlock()
+	if hung {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetResourceVersion("1")
+	return list, err
+}
+
+func (s *source) answerWatch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return nil, s.err
+	}
+	if options.SendInitialEvents != nil {
+		return nil, apierrors.NewBadRequest("an older API server")
+	}
+	s.opened++
+	s.stream = watch.NewRaceFreeFake()
+	if s.bookmarks > 0 {
+		go s.bookmark(ctx, s.stream)
+	}
+	return s.stream, nil
+}
+
+func (s *source) bookmark(ctx context.Context, stream *watch.RaceFreeFakeWatcher) {
+	for ctx.Err() == nil && !stream.IsStopped() {
+		select {
+		case <-time.After(s.bookmarks):
+		case <-ctx.Done():
+			return
+		}
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetResourceVersion("1")
+		stream.Action(watch.Bookmark, u)
+	}
+}
+
+// fail has all requests fail from now on, and ends the stream.
+func (s *source) fail(err error) {
+	s.mu.Lock()
+	s.err = err
+	stream := s.stream
+	s.mu.Unlock()
+	if err != nil && stream != nil {
+		stream.Stop()
+	}
+}
+
+// run fills a store until the test ends.
+func (s *source) run(ctx context.Context) {
+	store := newStore(func(_, _ *Object) {}, func() {})
+	s.asks = store.Asked
+	reflector := cache.NewReflectorWithOptions(s.listerWatcher(), &unstructured.Unstructured{}, store, cache.ReflectorOptions{Name: "test"})
+	// Its own loop logs errors, and not too often by a clock that is not the test's.
+	go wait.UntilWithContext(ctx, func(ctx context.Context) { _ = reflector.ListAndWatchWithContext(ctx) }, time.Second)
+}
+
+func (s *source) silent() error {
+	_, err := s.pulse.silent(time.Now())
+	return err
+}
+
+func (s *source) dead() error {
+	_, err := s.pulse.dead(time.Now(), time.Time{})
+	return err
+}
+
+// pass lets time pass.
+func pass(d time.Duration) { <-time.After(d) }
+
+var errForbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("by the test"))
+
+// inTime runs a test whose time passes when everything waits.
+func inTime(t *testing.T, bookmarks time.Duration, test func(t *testing.T, s *source)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := newSource()
+		s.bookmarks = bookmarks
+		s.run(ctx)
+		test(t, s)
+		cancel()
+		s.fail(context.Canceled)
+		synctest.Wait()
+	})
+}
+
+func TestAWatchWithoutASignOfLife(t *testing.T) {
+	t.Run("that is quiet is asked for again in vain never", func(t *testing.T) {
+		inTime(t, time.Minute, func(t *testing.T, s *source) {
+			for range 60 {
+				pass(time.Minute + time.Second)
+				assert.NoError(t, s.silent())
+			}
+			assert.Equal(t, 1, s.lists)
+			assert.Equal(t, 1, s.opened)
+		})
+	})
+	t.Run("whose rights are gone is silent after a minute", func(t *testing.T) {
+		inTime(t, time.Minute, func(t *testing.T, s *source) {
+			pass(10 * time.Second)
+			s.fail(errForbidden)
+			pass(49 * time.Second)
+			assert.NoError(t, s.silent())
+			pass(time.Minute)
+			assert.True(t, apierrors.IsForbidden(s.silent()))
+			assert.True(t, apierrors.IsForbidden(s.dead()))
+
+			s.fail(nil)
+			pass(2 * time.Minute)
+			assert.NoError(t, s.silent())
+		})
+	})
+	t.Run("while the API server is away is told by the metric alone", func(t *testing.T) {
+		inTime(t, time.Minute, func(t *testing.T, s *source) {
+			pass(10 * time.Second)
+			s.fail(errors.New("connection refused"))
+			for range 60 {
+				pass(time.Minute)
+				assert.NoError(t, s.silent())
+			}
+			assert.Error(t, s.dead())
+
+			// When it is back, there is a minute to come back.
+			s.pulse.line.answered(time.Now())
+			pass(59 * time.Second)
+			assert.NoError(t, s.silent())
+		})
+	})
+	t.Run("is listed again when the API server is back", func(t *testing.T) {
+		inTime(t, time.Minute, func(t *testing.T, s *source) {
+			pass(10 * time.Second)
+			s.fail(errors.New("connection reset"))
+			pass(time.Minute)
+			before := s.lists
+			s.fail(nil)
+			pass(2 * time.Minute)
+			assert.Greater(t, s.lists, before)
+			assert.NoError(t, s.dead())
+		})
+	})
+	t.Run("of an API server without bookmarks is listed less and less often", func(t *testing.T) {
+		inTime(t, 0, func(t *testing.T, s *source) {
+			for range 60 {
+				pass(time.Minute)
+				assert.NoError(t, s.dead())
+			}
+			assert.Equal(t, 9, s.lists)
+		})
+	})
+	t.Run("that is not answered is dead", func(t *testing.T) {
+		inTime(t, 0, func(t *testing.T, s *source) {
+			pass(time.Second)
+			s.mu.Lock()
+			s.hung = true
+			s.mu.Unlock()
+			pass(80 * time.Second)
+			assert.NoError(t, s.silent())
+			pass(20 * time.Second)
+			assert.ErrorIs(t, s.silent(), errSilent)
+		})
+	})
+}

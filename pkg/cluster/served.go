@@ -1,0 +1,218 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/internal/suggest"
+)
+
+// servedGroup is what is known of one group and version; without a version, which
+// versions there are. An answer that is on its way when the group is forgotten is
+// forgotten with it.
+type servedGroup struct {
+	flight singleflight.Group
+
+	// first is how long the first answer counts.
+	first time.Duration
+
+	mu        sync.Mutex
+	listed    answer
+	ends      answer                        // about kinds that are being removed
+	resources map[string]metav1.APIResource // by kind
+	versions  []string                      // the preferred one first
+	typed     map[string]*answer            // by kind, of those whose schema cannot be had
+	mappings  map[string]Mapping            // by kind
+}
+
+// over reports whether the last answer counts no more.
+func (g *servedGroup) over(now time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.listed.left(now) == 0
+}
+
+// unserved reports whether nothing of the group is known to be served.
+func (g *servedGroup) unserved() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.resources) == 0
+}
+
+func (g *servedGroup) mapping(kind string) (Mapping, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	mapping, ok := g.mappings[kind]
+	return mapping, ok
+}
+
+// look asks the API server for what is not known of a kind.
+func (m *Mapper) look(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) (Mapping, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	resource, err := g.resource(gvk, m.now())
+	if errors.Is(err, errNotAsked) {
+		if _, err, _ := g.flight.Do("", func() (any, error) { return nil, m.discover(ctx, g, gvk) }); err != nil {
+			return Mapping{}, err
+		}
+		if resource, err = g.resource(gvk, m.now()); errors.Is(err, errNotAsked) {
+			err = &LookUpError{Err: fmt.Errorf("%s: %s is changing in the API server", gvk.Kind, gvk.GroupVersion()), RetryAfter: soonWait}
+		}
+	}
+	if err != nil {
+		return Mapping{}, err
+	}
+	mapping := mappingOf(gvk, resource)
+	typed := g.typeAnswer(gvk.Kind)
+	if left := typed.left(m.now()); left > 0 {
+		return Mapping{}, &LookUpError{Err: typed.err, RetryAfter: left}
+	}
+	mapping.Type, err = m.typeOf(ctx, gvk, mapping)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err != nil {
+		typed.note(err, soonWait, m.now())
+		g.typed[gvk.Kind] = &typed
+		return Mapping{}, &LookUpError{Err: err, RetryAfter: typed.wait}
+	}
+	delete(g.typed, gvk.Kind)
+	g.mappings[gvk.Kind] = mapping
+	return mapping, nil
+}
+
+// errNotAsked: the API server is to be asked for the resources.
+var errNotAsked = errors.New("not asked")
+
+// resource is where a kind is served, by the last answer as far as that counts. One
+// that is being removed is served in this answer and never again.
+func (g *servedGroup) resource(gvk schema.GroupVersionKind, now time.Time) (metav1.APIResource, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	resource, has := g.resources[gvk.Kind]
+	left := g.listed.left(now)
+	switch {
+	case has && ending(resource):
+		delete(g.resources, gvk.Kind)
+		g.listed.again = time.Time{}
+		g.ends.note(nil, soonWait, now)
+		return resource, &LookUpError{
+			Err: fmt.Errorf("%s: %s is being removed from the API server", gvk.Kind, gvk.GroupVersion()), RetryAfter: g.ends.wait,
+		}
+	case has:
+		return resource, nil
+	case left == 0:
+		return resource, errNotAsked
+	case g.listed.err != nil:
+		return resource, &LookUpError{Err: g.listed.err, RetryAfter: left}
+	}
+	return resource, &KindUnknownError{
+		GroupVersionKind: gvk, RetryAfter: left,
+		Suggestion: suggest.DidYouMean(gvk.Kind, slices.Collect(maps.Keys(g.resources))),
+	}
+}
+
+func (g *servedGroup) typeAnswer(kind string) answer {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if typed := g.typed[kind]; typed != nil {
+		return *typed
+	}
+	return answer{}
+}
+
+// lookTimeout bounds what is asked about one kind.
+const lookTimeout = 30 * time.Second
+
+// discover asks for one group and version only: a broken aggregated API of
+// another group cannot hide this one.
+func (m *Mapper) discover(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) error {
+	path := "/apis/" + gvk.GroupVersion().String()
+	if gvk.Group == "" {
+		path = "/api/" + gvk.Version
+	}
+	list := &metav1.APIResourceList{}
+	err := m.client.Discovery.RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return fmt.Errorf("looking up %s: %w", gvk.Kind, err)
+	}
+	resources := make(map[string]metav1.APIResource, len(list.APIResources))
+	for _, r := range list.APIResources {
+		if _, has := resources[r.Kind]; !has && !strings.Contains(r.Name, "/") {
+			resources[r.Kind] = r
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err = notFoundIsNone(err); err != nil {
+		g.listed.note(fmt.Errorf("looking up %s: %w", gvk.GroupVersion(), err), g.first, m.now())
+		return nil
+	}
+	g.listed.note(nil, g.first, m.now())
+	g.resources = resources
+	return nil
+}
+
+// notFoundIsNone is an error, but for that of an API server which has no such group
+// or version.
+func notFoundIsNone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// versionsOf asks which versions of a group are served, the preferred one first.
+func (m *Mapper) versionsOf(ctx context.Context, group string) ([]string, error) {
+	g := m.group(schema.GroupVersion{Group: group})
+	found, err, _ := g.flight.Do("", func() (any, error) {
+		g.mu.Lock()
+		versions, last := g.versions, g.listed
+		g.mu.Unlock()
+		if left := last.left(m.now()); left > 0 {
+			if last.err != nil {
+				return versions, &LookUpError{Err: last.err, RetryAfter: left}
+			}
+			return versions, nil
+		}
+		return m.discoverVersions(ctx, g, group)
+	})
+	return found.([]string), err
+}
+
+func (m *Mapper) discoverVersions(ctx context.Context, g *servedGroup, group string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	answer := &metav1.APIGroup{}
+	err := notFoundIsNone(m.client.Discovery.RESTClient().Get().AbsPath("/apis/" + group).Do(ctx).Into(answer))
+	if err != nil {
+		err = fmt.Errorf("looking up %s: %w", group, err)
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, err
+	}
+	var versions []string
+	for _, v := range append([]metav1.GroupVersionForDiscovery{answer.PreferredVersion}, answer.Versions...) {
+		if v.Version != "" && !slices.Contains(versions, v.Version) {
+			versions = append(versions, v.Version)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.listed.note(err, g.first, m.now())
+	g.versions = versions
+	if err != nil {
+		return nil, &LookUpError{Err: err, RetryAfter: g.listed.wait}
+	}
+	return versions, nil
+}

@@ -1,0 +1,226 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// held are the watches of one Application that needs ConfigMaps.
+type held struct {
+	*Watches
+	t       *testing.T
+	cluster *testcluster.Cluster
+
+	mu    sync.Mutex
+	told  int // how often the Application was told of its watches
+	cut   context.CancelFunc
+	cutAt context.Context //nolint:containedctx // its end ends the streams
+}
+
+func (h *held) ObjectChanged(types.UID)              {}
+func (h *held) KindGone(schema.GroupVersionResource) {}
+func (h *held) WatchChanged(applications []types.UID) {
+	h.mu.Lock()
+	h.told += len(applications)
+	h.mu.Unlock()
+}
+
+func (h *held) changes() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.told
+}
+
+// startHolding starts watches as a user, which may fail for so long.
+func startHolding(t *testing.T, c *testcluster.Cluster, user string, failing time.Duration) *held {
+	t.Helper()
+	h := &held{t: t, cluster: c}
+	h.cutAt, h.cut = context.WithCancel(t.Context())
+	config := c.Config()
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
+	if user == "" {
+		config.Impersonate = rest.ImpersonationConfig{}
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &scissors{next, h} })
+	client, err := NewClient(config)
+	require.NoError(t, err)
+	h.Watches = NewWatches(client.Own, h)
+	h.patience = usualPatience
+	h.patience.failing, h.patience.look = failing, 20*time.Millisecond
+	ctx, stop := context.WithCancel(t.Context())
+	h.Run(ctx)
+	t.Cleanup(func() { stop(); h.Wait() })
+	h.Need("app", map[schema.GroupVersionResource]bool{configMaps: true}, nil)
+	return h
+}
+
+// scissors cut the streams of watches.
+type scissors struct {
+	http.RoundTripper
+	held *held
+}
+
+func (s *scissors) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Query().Get("watch") == "" {
+		return s.RoundTripper.RoundTrip(request)
+	}
+	s.held.mu.Lock()
+	end := s.held.cutAt
+	s.held.mu.Unlock()
+	ctx, cancel := context.WithCancel(request.Context())
+	context.AfterFunc(end, cancel)
+	return s.RoundTripper.RoundTrip(request.WithContext(ctx))
+}
+
+// Cut ends the streams that are open.
+func (h *held) Cut() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.cut()
+	h.cutAt, h.cut = context.WithCancel(h.t.Context())
+}
+
+func (h *held) view() *View {
+	view, _ := h.Store("app", configMaps)
+	return view
+}
+
+func (h *held) silent() error {
+	_, err := h.view().Silent(time.Now())
+	return err
+}
+
+// shows is the data of the object of that name, "none" if there is no such object.
+func (h *held) shows(name string) string {
+	for _, o := range h.view().Of("app") {
+		if o.Key.Name == name {
+			return fmt.Sprint(o.Content()["data"].(map[string]any)["key"])
+		}
+	}
+	return "none"
+}
+
+func (h *held) eventually(what string, holds func() bool) {
+	h.t.Helper()
+	err := wait.PollUntilContextTimeout(h.t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) { return holds(), nil })
+	require.NoError(h.t, err, "waiting for %s", what)
+}
+
+// apply creates or changes something by its YAML.
+func (h *held) apply(yaml string) {
+	h.t.Helper()
+	h.eventually("an API server that takes "+yaml, func() bool {
+		_, err := h.cluster.Kubectl(h.t.Context(), yaml, "apply", "--server-side", "--force-conflicts", "--filename=-")
+		return err == nil
+	})
+}
+
+func configOf(name, value string) string {
+	return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default, labels: {%s: app}}, data: {key: %s}}`,
+		name, v1alpha1.LabelApplicationUID, value)
+}
+
+func TestAWatchThatIsForbiddenWhileItRuns(t *testing.T) {
+	c := testcluster.Shared()
+	_, err := c.Kubectl(t.Context(), "", "create", "clusterrole", "watcher", "--verb=list,watch", "--resource=configmaps")
+	require.NoError(t, err)
+	grant := func() {
+		_, err := c.Kubectl(t.Context(), "", "create", "clusterrolebinding", "watcher", "--clusterrole=watcher", "--user=watcher")
+		require.NoError(t, err)
+	}
+	grant()
+	h := startHolding(t, c, "watcher", time.Second)
+	h.eventually("the first list", h.view().Ready)
+	require.NoError(t, h.silent())
+
+	// When the right is gone, nothing happens as long as the stream lives,
+	_, err = c.Kubectl(t.Context(), "", "delete", "clusterrolebinding", "watcher")
+	require.NoError(t, err)
+	told := h.changes()
+	h.apply(configOf("forbidden", "a"))
+	h.eventually("an event", func() bool { return h.shows("forbidden") == "a" })
+	require.NoError(t, h.silent())
+	assert.Equal(t, told, h.changes())
+
+	// and when it ends, the Application is told, once, and why.
+	h.Cut()
+	h.eventually("silence", func() bool { return h.silent() != nil })
+	assert.True(t, apierrors.IsForbidden(h.silent()), "%v", h.silent())
+	h.eventually("a word to the Application", func() bool { return h.changes() == told+1 })
+	assert.Equal(t, 1, h.Dead(time.Now()))
+
+	// And when it is back, the Application is told again.
+	grant()
+	h.eventually("a sign of life", func() bool { return h.silent() == nil })
+	h.eventually("a word to the Application", func() bool { return h.changes() == told+2 })
+	h.apply(configOf("forbidden", "b"))
+	h.eventually("an event", func() bool { return h.shows("forbidden") == "b" })
+	assert.Zero(t, h.Dead(time.Now()))
+}
+
+// Resource versions go back when etcd is restored from a backup.
+func TestAnAPIServerThatIsRestoredFromABackup(t *testing.T) {
+	c, err := testcluster.Start(t.Context(), testcluster.Options{})
+	require.NoError(t, err)
+	t.Cleanup(c.Stop)
+	h := startHolding(t, c, "", time.Minute)
+	data, backup := filepath.Join(c.Dir(), "etcd"), filepath.Join(t.TempDir(), "backup")
+	h.apply(configOf("changed", "old"))
+	h.apply(configOf("deleted", "old"))
+	h.eventually("both", func() bool { return h.shows("changed") == "old" && h.shows("deleted") == "old" })
+
+	// Given a backup, and what has happened since,
+	require.NoError(t, c.Kill(testcluster.APIServer))
+	require.NoError(t, c.Kill(testcluster.Etcd))
+	require.NoError(t, exec.Command("cp", "-r", data, backup).Run())
+	require.NoError(t, c.Restart(testcluster.Etcd))
+	require.NoError(t, c.Restart(testcluster.APIServer))
+	for i := range 20 {
+		h.apply(configOf("changed", fmt.Sprint("new-", i)))
+	}
+	h.apply(configOf("created", "new"))
+	_, err = c.Kubectl(t.Context(), "", "delete", "configmap", "deleted")
+	require.NoError(t, err)
+	h.eventually("all that", func() bool {
+		return h.shows("changed") == "new-19" && h.shows("created") == "new" && h.shows("deleted") == "none"
+	})
+
+	// when it is restored,
+	require.NoError(t, c.Kill(testcluster.APIServer))
+	require.NoError(t, c.Kill(testcluster.Etcd))
+	require.NoError(t, os.RemoveAll(data))
+	require.NoError(t, os.Rename(backup, data))
+	require.NoError(t, c.Restart(testcluster.Etcd))
+	require.NoError(t, c.Restart(testcluster.APIServer))
+
+	// then it is the truth, and what happens from then on is seen.
+	h.eventually("what was backed up", func() bool {
+		return h.shows("changed") == "old" && h.shows("created") == "none" && h.shows("deleted") == "old"
+	})
+	h.apply(configOf("changed", "newest"))
+	h.eventually("an event", func() bool { return h.shows("changed") == "newest" })
+	assert.NoError(t, h.silent())
+	assert.Equal(t, 1, h.changes(), "of the first list, and of no outage")
+}
+
+func TestMain(m *testing.M) { testcluster.Main(m, testcluster.Options{}) }

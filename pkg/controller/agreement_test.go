@@ -1,0 +1,374 @@
+package controller_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli"
+	"holdfast.dev/holdfast/pkg/controller"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer/observertest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// cannotBe are the golden cases that no API server can be put into, and why.
+var cannotBe = map[string]string{
+	"worked-example-1-create":                                         "hooks of the test make its plan",
+	"worked-example-2-learned":                                        "hooks of the test make its plan",
+	"worked-example-3-free-fields-changed":                            "hooks of the test make its plan",
+	"worked-example-4-held-fields-changed":                            "hooks of the test make its plan",
+	"worked-example-5-third-rythm":                                    "hooks of the test make its plan",
+	"worked-example-6-rythms-emptied":                                 "hooks of the test make its plan",
+	"what-a-hook-adds-is-observed-under-the-users-schema-too":         "hooks of the test make its plan",
+	"an-object-that-is-being-deleted-is-waited-for":                   "nobody can create what is being deleted",
+	"keys-with-slash-tilde-dot-and-quotes-are-patched-where-they-are": "no ConfigMap may have such keys",
+}
+
+// TestThePlanIsWhatTheControllerDoes puts golden cases onto a real API server, has the
+// command line plan each, and then lets a controller at them.
+func TestThePlanIsWhatTheControllerDoes(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	f.grantAll()
+	f.defineExamples()
+	directories, err := filepath.Glob("../../testdata/plan/*")
+	require.NoError(t, err)
+	directories = append(directories, slices.Sorted(maps.Keys(disagreed))...)
+	var mu sync.Mutex
+	var cases []*agreement
+	t.Run("given", func(t *testing.T) {
+		for _, directory := range directories {
+			name := filepath.Base(directory)
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				c, err := f.put(t, name, readCase(t, directory))
+				if why, listed := cannotBe[name]; listed {
+					require.Error(t, err, why)
+					return
+				}
+				require.NoError(t, err)
+				mu.Lock()
+				defer mu.Unlock()
+				cases = append(cases, c)
+			})
+		}
+	})
+	require.NotEmpty(t, cases)
+
+	f.Mark()
+	f.Run(controller.Options{})
+	for _, c := range cases {
+		c.f.t, c.f.mark = t, f.mark
+		c.f.AwaitApplication(c.app, "looked at", func(app *v1alpha1.Application) bool { return len(app.Status.Conditions) > 0 })
+	}
+	f.Quiet(quiet)
+	for _, c := range cases {
+		t.Run(c.name, c.check)
+	}
+}
+
+// disagreed are cases in which the command line and the controller were of two minds.
+var disagreed = map[string][3]string{
+	"a kind that cannot be watched": {`
+apiVersion: holdfast.dev/v1alpha1
+kind: Application
+metadata: {name: shop, namespace: default}
+spec:
+  manifest:
+  - {apiVersion: authentication.k8s.io/v1, kind: TokenReview, metadata: {name: review}, spec: {token: none}}
+`},
+	"a part of an object that exists": {`
+apiVersion: holdfast.dev/v1alpha1
+kind: Application
+metadata: {name: shop, namespace: default}
+spec:
+  manifest:
+  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 3}}
+`, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}}
+`},
+	"a part of an object that is to be adopted": {`
+apiVersion: holdfast.dev/v1alpha1
+kind: Application
+metadata: {name: shop, namespace: default}
+spec:
+  adoption: IfUnowned
+  manifest:
+  - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 3}}
+`, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}}
+`},
+}
+
+// agreement is a golden case on an API server, and its plan.
+type agreement struct {
+	name, app string
+	f         *fixture
+	plan      planned
+}
+
+// planned is what `holdfast plan -o json` prints, as far as it is compared.
+type planned struct {
+	Changes []struct {
+		Action   plan.Action
+		Resource plan.ViewResource
+		Problem  *plan.ViewProblem
+	}
+	refused string
+}
+
+// readCase is an application.yaml and a live.yaml.
+func readCase(t *testing.T, directory string) [3]string {
+	t.Helper()
+	if texts, written := disagreed[directory]; written {
+		return texts
+	}
+	var texts [3]string
+	for i, name := range []string{"application.yaml", "live.yaml", "mangle.yaml"} {
+		raw, err := os.ReadFile(filepath.Join(directory, name))
+		if !os.IsNotExist(err) {
+			require.NoError(t, err)
+		}
+		texts[i] = string(raw)
+	}
+	return texts
+}
+
+// defineExamples defines the custom kinds of the golden cases.
+func (f *fixture) defineExamples() {
+	f.t.Helper()
+	for kind, plural := range map[string]string{"Song": "songs", "Playlist": "playlists", "Artist": "artists"} {
+		version := func(name string, storage bool) string {
+			return fmt.Sprintf(`{name: %s, served: true, storage: %t, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}`, name, storage)
+		}
+		require.NoError(f.t, f.cluster.Define(f.t.Context(), fmt.Sprintf(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition,
+  metadata: {name: %s.example.com}, spec: {group: example.com, scope: Namespaced, names: {kind: %s, plural: %s}, versions: [%s, %s]}}`,
+			plural, kind, plural, version("v1", true), version("v1beta1", false)), plural+".example.com"))
+	}
+}
+
+// grantAll lets all ServiceAccounts do everything.
+func (f *fixture) grantAll() {
+	f.t.Helper()
+	f.Create("user", `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: all}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: Group, apiGroup: rbac.authorization.k8s.io, name: "system:serviceaccounts"}]`)
+	f.eventually("the rights of all ServiceAccounts", func() bool {
+		review := f.Create("user", `
+apiVersion: authorization.k8s.io/v1
+kind: SubjectAccessReview
+spec: {user: anybody, groups: ["system:serviceaccounts"], resourceAttributes: {verb: create, group: apiextensions.k8s.io, resource: customresourcedefinitions}}`)
+		allowed, _, _ := unstructured.NestedBool(review.Object, "status", "allowed")
+		return allowed
+	})
+}
+
+// complete gives an object what no API server takes it without.
+func complete(object map[string]any) {
+	spec, _ := object["spec"].(map[string]any)
+	switch object["kind"] {
+	case "Deployment":
+		labels := map[string]any{"app": "web"}
+		observertest.Set(object, map[string]any{"matchLabels": labels}, "spec", "selector")
+		if selector := spec["selector"]; selector != nil {
+			observertest.Set(object, selector, "spec", "selector")
+			labels, _ = observertest.Get(object, "spec", "selector", "matchLabels").(map[string]any)
+		}
+		for key, value := range labels {
+			observertest.Set(object, value, "spec", "template", "metadata", "labels", key)
+		}
+		containers, _ := observertest.Get(object, "spec", "template", "spec", "containers").([]any)
+		if len(containers) == 0 {
+			containers = []any{map[string]any{"name": "web"}}
+		}
+		for _, container := range containers {
+			if c := container.(map[string]any); c["image"] == nil {
+				c["image"] = "web:1"
+			}
+		}
+		observertest.Set(object, containers, "spec", "template", "spec", "containers")
+	case "Service":
+		if strings.Contains(observertest.JSON(object), "nodePort") {
+			observertest.Set(object, "NodePort", "spec", "type")
+		}
+		if spec["ports"] == nil {
+			observertest.Set(object, []any{map[string]any{"port": int64(80)}}, "spec", "ports")
+		}
+	case "PersistentVolumeClaim":
+		observertest.Set(object, []any{"ReadWriteOnce"}, "spec", "accessModes")
+		observertest.Set(object, "1Gi", "spec", "resources", "requests", "storage")
+	}
+}
+
+// put puts a golden case into a namespace of its own, identities mapped, and plans it.
+func (f *fixture) put(t *testing.T, name string, texts [3]string) (*agreement, error) {
+	t.Helper()
+	if texts[2] != "" {
+		return nil, errors.New("hooks of the test make its plan")
+	}
+	own := *f
+	own.t = t
+	own.namespace = f.cluster.Namespace(f.t) // it outlives the subtest
+	own.Create("user", fmt.Sprintf(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: %s}}`, applier))
+	mapped := strings.NewReplacer("namespace: default", "namespace: "+own.namespace, "default/", own.namespace+"/").Replace
+	app, live := own.object(mapped(texts[0])), []manifest.Document(nil)
+	if texts[1] != "" {
+		var err error
+		if live, err = manifest.Read("live.yaml", []byte(mapped(texts[1]))); err != nil {
+			return nil, err
+		}
+	}
+	status, _ := app.Object["status"].(map[string]any)
+	uids := map[string]string{}
+	was := string(app.GetUID())
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "finalizers", "managedFields"} {
+		unstructured.RemoveNestedField(app.Object, "metadata", field)
+	}
+	app.SetFinalizers([]string{v1alpha1.Finalizer})
+	client := own.in("user", applications)
+	created, err := client.Create(t.Context(), app, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	uids[was] = string(created.GetUID())
+	for _, document := range live {
+		if err := own.putLive(document.Value, created, was == "", uids); err != nil {
+			return nil, err
+		}
+	}
+	if status != nil {
+		created.Object["status"] = withUIDs(status, uids)
+		if _, err := client.UpdateStatus(t.Context(), created, metav1.UpdateOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	return &agreement{name: name, app: created.GetName(), f: &own, plan: own.planned(t, created.GetName())}, nil
+}
+
+// putLive creates a live object, with our marks if it is taken for the Application's.
+func (f *fixture) putLive(content map[string]any, app *unstructured.Unstructured, ours bool, uids map[string]string) error {
+	u := &unstructured.Unstructured{Object: withUIDs(content, uids).(map[string]any)}
+	was := string(u.GetUID())
+	if u.GetDeletionTimestamp() != nil {
+		return errors.New("nobody can create what is being deleted")
+	}
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", field)
+	}
+	if ours {
+		gvk := u.GroupVersionKind()
+		id := manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
+		labels, annotations := u.GetLabels(), u.GetAnnotations()
+		u.SetLabels(with(labels, v1alpha1.LabelApplicationUID, string(app.GetUID())))
+		u.SetAnnotations(with(annotations, v1alpha1.AnnotationTrackingID, plan.TrackingID(f.decode(app.Object), id)))
+	}
+	complete(u.Object)
+	client := f.in("somebody", resourceOf(u))
+	if u.GetNamespace() == "" {
+		client = f.As("somebody").Resource(resourceOf(u))
+	}
+	var created *unstructured.Unstructured
+	var err error
+	f.eventually("the API server to know the namespace's ServiceAccount", func() bool {
+		created, err = client.Create(f.t.Context(), u, metav1.CreateOptions{})
+		return !apierrors.IsForbidden(err)
+	})
+	if err != nil {
+		return err
+	}
+	uids[was] = string(created.GetUID())
+	return nil
+}
+
+func with(m map[string]string, key, value string) map[string]string {
+	m = maps.Clone(m)
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[key] = value
+	return m
+}
+
+// withUIDs is a value with the UIDs that the API server has given.
+func withUIDs(value any, uids map[string]string) any {
+	switch value := value.(type) {
+	case map[string]any:
+		mapped := make(map[string]any, len(value))
+		for name, child := range value {
+			mapped[name] = withUIDs(child, uids)
+		}
+		return mapped
+	case []any:
+		mapped := make([]any, len(value))
+		for i, child := range value {
+			mapped[i] = withUIDs(child, uids)
+		}
+		return mapped
+	case string:
+		if uid := uids[value]; uid != "" && value != "" {
+			return uid
+		}
+	}
+	return value
+}
+
+// planned is what the command line says that the controller would do.
+func (f *fixture) planned(t *testing.T, name string) (v planned) {
+	t.Helper()
+	var out, problems bytes.Buffer
+	code := cli.Main(t.Context(), []string{"holdfast", "plan", name, "-o", "json", "-n", f.namespace, "--kubeconfig", f.cluster.Kubeconfig()}, cli.Streams{
+		In: strings.NewReader(""), Out: &out, Err: &problems, Getenv: func(string) string { return "" }, Now: time.Now,
+	})
+	if v.refused = problems.String(); code == 2 {
+		return v
+	}
+	require.NoError(t, json.Unmarshal(out.Bytes(), &v), "%s\n%s", out.String(), problems.String())
+	return v
+}
+
+// check compares the plan with the requests of the controller.
+func (c *agreement) check(t *testing.T) {
+	expected, got := map[string]int{}, map[string]int{}
+	for _, change := range c.plan.Changes {
+		u := &unstructured.Unstructured{}
+		u.SetAPIVersion(change.Resource.APIVersion)
+		u.SetKind(change.Resource.Kind)
+		if verb := verbs[change.Action]; verb != "" {
+			expected[verb+" "+resourceOf(u).Resource+" "+change.Resource.Name]++
+		}
+	}
+	for _, r := range c.f.Requests().Writes() {
+		if r.Resource != applications.Resource && r.Resource != events.Resource && r.Code < 300 {
+			got[r.Verb+" "+r.Resource+" "+r.Name]++
+		}
+	}
+	assert.Equal(t, expected, got, "%+v\n%s", c.plan, c.f.Requests())
+}
+
+var verbs = map[plan.Action]string{plan.Create: "create", plan.Update: "patch", plan.Delete: "delete"}

@@ -1,0 +1,40 @@
+package controller
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+)
+
+// mostCalled is how many Applications are remembered for callbacks.
+const mostCalled = 1024
+
+// called remembers the Applications that were called back last, so that a call
+// costs the same whether its Application is large, small or not there.
+type called struct {
+	mu   sync.Mutex
+	apps map[types.NamespacedName]*v1alpha1.Application
+}
+
+func (s *called) of(object *cluster.Object) *v1alpha1.Application {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	app := s.apps[object.Key]
+	if app != nil && app.UID == object.UID && app.ResourceVersion == object.ResourceVersion {
+		return app
+	}
+	whole, err := cluster.DecodeApplication(object.JSON)
+	if err != nil {
+		return nil
+	}
+	app = &v1alpha1.Application{TypeMeta: whole.TypeMeta, ObjectMeta: whole.ObjectMeta}
+	app.Spec.Hooks, app.Status.Hooks = whole.Spec.Hooks, whole.Status.Hooks
+	if len(s.apps) >= mostCalled || s.apps == nil {
+		s.apps = map[types.NamespacedName]*v1alpha1.Application{}
+	}
+	s.apps[object.Key] = app
+	return app
+}

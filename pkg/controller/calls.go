@@ -1,0 +1,199 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/turn"
+)
+
+const (
+	// callTimeout bounds one call of a workload.
+	callTimeout = 10 * time.Second
+	// mostAnswer is how many bytes of its answer's header are read.
+	mostAnswer = 16 << 10
+)
+
+// calls has what came of the calls of workloads that are being shut down.
+type calls struct {
+	dial dialer
+	// running are the calls that have no answer yet.
+	running sync.WaitGroup
+
+	mu   sync.Mutex
+	last map[types.UID]error
+}
+
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// newCalls calls in the cluster's network, or as dial does.
+func newCalls(dial dialer) *calls { return &calls{dial: dial, last: map[types.UID]error{}} }
+
+// client calls a Service, and nothing else: it follows no redirect, uses no proxy, and
+// connects to no address that is not the Service's.
+func (s *calls) client(service map[string]any) *http.Client {
+	dial := s.dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: callTimeout, Control: func(_, address string, _ syscall.RawConn) error {
+			return leadsTo(service, address)
+		}}).DialContext
+	}
+	return &http.Client{
+		Timeout: callTimeout,
+		Transport: &http.Transport{
+			DialContext: dial, DisableKeepAlives: true, TLSHandshakeTimeout: callTimeout, MaxResponseHeaderBytes: mostAnswer,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// leadsTo refuses an address that the name of a Service has led to, if it is not that
+// Service's: it may be another one by now, or an ExternalName. It is called after
+// resolution. The addresses of a headless Service are those of its Pods, which are
+// never on the controller's own host or link.
+func leadsTo(service map[string]any, address string) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return errors.New("its address cannot be read")
+	}
+	ip := at.Addr().Unmap().WithZone("")
+	spec, _ := service["spec"].(map[string]any)
+	own, _ := spec["clusterIPs"].([]any)
+	if len(own) == 0 {
+		own = []any{spec["clusterIP"]}
+	}
+	switch {
+	case own[0] == "None":
+		if !ip.IsGlobalUnicast() {
+			return errors.New("the name of the Service leads to an address that no Pod has")
+		}
+	case !slices.ContainsFunc(own, func(text any) bool { return sameAddress(text, ip) }):
+		return errors.New("the name of the Service leads to an address that is not the Service's")
+	}
+	return nil
+}
+
+func sameAddress(text any, ip netip.Addr) bool {
+	parsed, err := netip.ParseAddr(fmt.Sprint(text))
+	return err == nil && parsed == ip
+}
+
+// said is why the last call failed: as far as this process knows, or else as the
+// status does.
+func (s *calls) said(application types.UID, state *v1alpha1.ShutdownStatus) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err, known := s.last[application]
+	switch {
+	case err != nil:
+		return turn.Trimmed(err.Error())
+	case known || state == nil:
+		return ""
+	}
+	return state.LastError
+}
+
+// begin forgets what came of the call before.
+func (s *calls) begin(application types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last[application] = nil
+}
+
+// note remembers what came of a call, unless its Application is forgotten: it may
+// be gone before its workload has answered.
+func (s *calls) note(application types.UID, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.last[application]; known {
+		s.last[application] = err
+	}
+}
+
+func (s *calls) forget(application types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.last, application)
+}
+
+// send is the request. The token is not in it: the workload has it already.
+func (s *calls) send(ctx context.Context, app *v1alpha1.Application, hook v1alpha1.ShutdownHook, service map[string]any) error {
+	if service == nil {
+		return fmt.Errorf("the Service %s is not among the resources", hook.Service)
+	}
+	if spec, _ := service["spec"].(map[string]any); spec["type"] == "ExternalName" {
+		return fmt.Errorf("the Service %s is an ExternalName, which is not called", hook.Service)
+	}
+	body, err := json.Marshal(map[string]any{"application": map[string]string{"namespace": app.Namespace, "name": app.Name}})
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, shutdownURL(app, hook), bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := s.client(service).Do(request)
+	if err != nil {
+		return whyNoAnswer(err)
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 4096))
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return fmt.Errorf("it answered %d", response.StatusCode)
+	}
+	return nil
+}
+
+// whyNoAnswer is why a call got no answer, without its URL, and without anything
+// that was answered: who may have a Service called must not read through us what
+// its port says.
+func whyNoAnswer(err error) error {
+	var connection *net.OpError
+	var certificate *tls.CertificateVerificationError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &certificate):
+		return certificate
+	case errors.As(err, &connection):
+		return connection
+	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("it did not answer within %s", callTimeout)
+	case errors.Is(err, context.Canceled):
+		return errors.New("the controller has ended before it answered")
+	}
+	return errors.New("it answered something else than HTTP, or nothing")
+}
+
+func shutdownURL(app *v1alpha1.Application, hook v1alpha1.ShutdownHook) string {
+	scheme, path := hook.Scheme, hook.Path
+	if scheme == "" {
+		scheme = "http"
+	}
+	if path == "" {
+		path = "/"
+	}
+	host := net.JoinHostPort(hook.Service+"."+app.Namespace+".svc", strconv.Itoa(int(hook.Port)))
+	reference, err := url.Parse(path)
+	if err != nil {
+		reference = &url.URL{Path: path}
+	}
+	return (&url.URL{Scheme: scheme, Host: host, Path: reference.Path, RawPath: reference.RawPath, RawQuery: reference.RawQuery}).String()
+}

@@ -1,0 +1,47 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"holdfast.dev/holdfast/pkg/cluster"
+)
+
+func TestWaitsForKindsEndWithTheirApplication(t *testing.T) {
+	client, err := cluster.NewClient(&rest.Config{Host: "https://127.0.0.1:1"})
+	require.NoError(t, err)
+	c := New(client, Options{})
+	app := func(name string, generation int64) *cluster.Object {
+		return &cluster.Object{Key: types.NamespacedName{Namespace: "default", Name: name}, UID: types.UID(name), Generation: generation, JSON: []byte("{}")}
+	}
+	a, b := app("a", 1), app("b", 1)
+	c.applicationChanged(nil, a)
+	c.applicationChanged(nil, b)
+	c.awaitKind("x.example.com", a.Key)
+	c.awaitKind("x.example.com", b.Key)
+	c.awaitKind("y.example.com", a.Key)
+	c.awaitKind(strings.Repeat("z", 1<<20), a.Key)
+	c.awaitKind("../metrics", a.Key)
+	assert.Len(t, c.waiting, 2, "there are no such groups")
+
+	// When its author writes other groups into it again and again,
+	for i := range 60 {
+		next := app("a", int64(i+2))
+		c.applicationChanged(a, next)
+		a = next
+		c.awaitKind(fmt.Sprintf("g%d.example.com", i), a.Key)
+	}
+	assert.Len(t, c.waiting, 2, "then it waits for the last ones only.")
+	assert.Len(t, c.waiting["x.example.com"], 1)
+
+	// And when both are gone, nothing is left.
+	c.applicationChanged(a, nil)
+	c.applicationChanged(b, nil)
+	assert.Empty(t, c.waiting)
+}

@@ -1,0 +1,104 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/controller/templates"
+	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/worker"
+)
+
+// New makes a controller; Run starts it.
+func New(client *cluster.Client, options Options) *Controller {
+	options = options.withDefaults()
+	c := &Controller{
+		options: options, client: client,
+		queue:     worker.NewQueue[types.NamespacedName]("applications"),
+		selection: options.Selection,
+		synced:    make(chan struct{}),
+		names:     map[types.UID]types.NamespacedName{},
+		memories:  map[types.UID]*memory{},
+		waiting:   map[string]map[types.NamespacedName]struct{}{},
+		changed:   map[types.UID]struct{}{},
+		calls:     newCalls(options.Dial),
+	}
+	c.options.Hooks = c.standardHooks(options.Hooks)
+	c.target = targetCluster{client, cluster.NewMapper(client), cluster.NewWatches(client.Own, c)}
+	c.turns = &turn.Turns{
+		Home: home{c}, Target: c.targetOf, Source: c.source, BeforeDeletes: c.shutDown,
+		Hooks: c.options.Hooks, Callback: c.callback, Rules: options.Rules, Now: options.Now,
+	}
+	c.target.watches.Narrow(len(options.Selection.Namespaces) > 0)
+	c.templates = templates.New(templateHome{c}, client, c.target.mapper, options.Now, options.Templates)
+	c.applications = cluster.NewSelected(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
+	options.Metrics.of(c)
+	return c
+}
+
+// Run watches, and works as soon as it leads, until the context ends. It returns
+// when the Applications that were being handled are done. It fails if the first
+// list of Applications cannot be had within a minute.
+func (c *Controller) Run(ctx context.Context) error {
+	defer c.queue.ShutDown()
+	stopEvents, err := c.startEvents(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopEvents()
+	c.target.watches.Run(ctx)
+	c.applications.Run(ctx)
+	cluster.WatchDefinitions(ctx, c.client.Metadata, c.definitionChanged)
+	if ended, err := c.sync(ctx); ended {
+		return err
+	}
+	klog.FromContext(ctx).Info("Holding Applications", "applications", c.applications.Len())
+	var others sync.WaitGroup
+	others.Go(func() { c.templates.Run(ctx) })
+	c.work(ctx)
+	others.Wait()
+	if !errors.Is(context.Cause(ctx), ErrNotLeading) {
+		c.flush()
+	}
+	c.target.watches.Wait()
+	return nil
+}
+
+// sync waits for the first list of Applications, and until this process leads.
+func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
+	select {
+	case <-c.synced:
+	case <-ctx.Done():
+		return true, nil
+	case <-time.After(time.Minute):
+		return true, errors.New("no list of Applications within a minute: is the CustomResourceDefinition applied, and may the controller list it?")
+	}
+	if c.options.Leading == nil {
+		return false, nil
+	}
+	klog.FromContext(ctx).Info("Ready to take over", "applications", c.applications.Len())
+	select {
+	case <-c.options.Leading:
+		return false, nil
+	case <-ctx.Done():
+		return true, nil
+	}
+}
+
+// Select changes which Applications are looked at, while all others are left as
+// they are: nothing of what is selected no more is deleted or released.
+func (c *Controller) Select(selection cluster.Selection) {
+	c.mu.Lock()
+	c.selection = selection
+	c.mu.Unlock()
+	c.target.watches.Narrow(len(selection.Namespaces) > 0)
+	c.applications.Select(selection)
+	c.templates.Select(selection)
+}

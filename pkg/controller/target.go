@@ -1,0 +1,106 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/turn"
+)
+
+// target is the cluster as the turns of one Application use it: stores of watches to
+// read from, and a writer with the rights of the Application's ServiceAccount. It
+// implements turn.Target.
+type target struct {
+	*targetCluster
+	*cluster.Writer
+	app   types.UID
+	now   func() time.Time
+	await func(group string)
+}
+
+// targetOf is the cluster that an Application's objects are in.
+func (c *Controller) targetOf(app *v1alpha1.Application) (turn.Target, error) {
+	account := app.Spec.ServiceAccountName
+	if account == "" {
+		account = c.options.DefaultServiceAccount
+	}
+	writer, err := c.target.client.As(app.Namespace, account)
+	if err != nil {
+		return nil, err
+	}
+	return target{&c.target, writer, app.UID, c.options.Now, func(group string) { c.awaitKind(group, keyOf(app)) }}, nil
+}
+
+func (target) Kinds() plan.Kinds { return plan.Offline() }
+
+// Mapping has the Application handled again when a kind comes that is not there.
+func (t target) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error) {
+	mapping, err := t.mapper.Mapping(ctx, gvk)
+	if err != nil || !mapping.Watchable {
+		t.await(gvk.Group)
+	}
+	return mapping, err
+}
+
+func (t target) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Mapping, error) {
+	return t.mapper.AnyVersion(ctx, gk)
+}
+
+func (t target) Need(resources map[schema.GroupVersionResource]bool, namespaces []string) {
+	t.watches.Need(t.app, resources, namespaces)
+}
+
+func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error) {
+	store, err := t.watches.Store(t.app, mapping.Resource)
+	if store == nil || !store.Ready() {
+		if err == nil {
+			err = turn.ErrNotSeen
+		}
+		return nil, err
+	}
+	marked := map[manifest.ID]map[string]any{}
+	for _, o := range store.Of(t.app) {
+		marked[idOf(gk, o.Key)] = o.Content()
+	}
+	return marked, nil
+}
+
+func (t target) Silent(mapping cluster.Mapping) error {
+	store, _ := t.watches.Store(t.app, mapping.Resource)
+	if store == nil {
+		return nil
+	}
+	_, err := store.Silent(t.now())
+	return err
+}
+
+func idOf(gk schema.GroupKind, key types.NamespacedName) manifest.ID {
+	return manifest.ID{Group: gk.Group, Kind: gk.Kind, Namespace: key.Namespace, Name: key.Name}
+}
+
+func (t target) Problem(err error, at cluster.Location, verb string) *plan.Problem {
+	return turn.ProblemOf(err, at, verb, t.User())
+}
+
+func (t target) Wrote(at cluster.Location, object map[string]any) {
+	if store, _ := t.watches.Store(t.app, at.Mapping.Resource); store != nil {
+		store.Wrote(object)
+	}
+}
+
+func (t target) Gone(at cluster.Location, uid types.UID) {
+	if store, _ := t.watches.Store(t.app, at.Mapping.Resource); store != nil {
+		store.Deleted(types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, uid)
+	}
+}
+
+func (t target) NamespaceEnds(ctx context.Context, name string) bool {
+	return t.client.NamespaceEnds(ctx, name)
+}

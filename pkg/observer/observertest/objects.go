@@ -1,0 +1,77 @@
+package observertest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Set sets a field of an object, with the maps on the way to it.
+func Set(object map[string]any, value any, fields ...string) {
+	for _, f := range fields[:len(fields)-1] {
+		child, ok := object[f].(map[string]any)
+		if !ok {
+			child = map[string]any{}
+			object[f] = child
+		}
+		object = child
+	}
+	object[fields[len(fields)-1]] = value
+}
+
+// Get is a field of an object, nil if it is not there.
+func Get(object map[string]any, fields ...string) any {
+	var value any = object
+	for _, f := range fields {
+		m, _ := value.(map[string]any)
+		value = m[f]
+	}
+	return value
+}
+
+// Raws is a list of one item, as an Application has it.
+func Raws(content map[string]any) []runtime.RawExtension {
+	raw, err := json.Marshal(content)
+	if err != nil {
+		panic(err)
+	}
+	return []runtime.RawExtension{{Raw: raw}}
+}
+
+// Keys are the names of the fields, in order.
+func Keys(m map[string]any) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// JSON is a value as text.
+func JSON(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+// Unpacked is what an annotation holdfast.dev/creating has.
+func Unpacked(t *testing.T, value string) string {
+	t.Helper()
+	compressed, err := base64.StdEncoding.DecodeString(value)
+	require.NoError(t, err)
+	r, err := gzip.NewReader(bytes.NewReader(compressed))
+	require.NoError(t, err)
+	raw, err := io.ReadAll(r)
+	require.NoError(t, err)
+	return string(raw)
+}

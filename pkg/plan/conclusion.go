@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// Outcome is how the execution of one change went.
+type Outcome struct {
+	// Change is the change as Found decided it last, before it was executed; the zero
+	// Change stands for that of the plan.
+	Change Change
+	// Refused are the leaves that the API server has refused to change: see Plan.Refuse.
+	Refused []Refused
+	// Object is the API server's response to our own write, or what it turned
+	// out to have; nil if the object is gone or the write did not happen.
+	Object map[string]any
+	// Action is what was really done. A create that finds its own object from
+	// before a crash is Unchanged.
+	Action Action
+	// WithoutLearned is true if the object was created without learned values,
+	// because the API server refused them; or may have been, if there is a Problem.
+	WithoutLearned bool
+	// Gone is true if the object no longer exists.
+	Gone bool
+	// Problem is why the change was not, or not wholly, made.
+	Problem *Problem
+}
+
+// Result is what remains of a plan when its changes have been executed.
+type Result struct {
+	Status v1alpha1.ApplicationStatus
+	// Memory is for the next plan. It never leaves the process: accepted forms of Secret
+	// values are in it.
+	Memory Memory `json:"-"`
+	// Event is one for all that was done; nil if nothing was.
+	Event *Event
+	// RetryAfter asks to decide again at that time; 0 if only a change does.
+	RetryAfter time.Duration
+	// Again asks to decide again at once: a response showed drift that was not
+	// part of the plan.
+	Again bool
+}
+
+// Event is what is told to people, once per change.
+type Event struct {
+	Warning bool
+	// Reason is Created, Corrected, Deleted, Changed or a condition reason.
+	Reason string
+	Note   string
+}
+
+type conclusion struct {
+	// plan is a copy, with the memory and the warnings as they will be.
+	plan     *Plan
+	now      metav1.Time
+	outcomes map[manifest.ID]Outcome
+	// preview is true for what the status will be once all is done.
+	preview bool
+	result  Result
+
+	tokens []string // digests of callback tokens that are in the cluster
+	held   int      // leaves that are in place
+	// problems keep resources from being held, unhealthy from being ready; both
+	// in the order of the resources.
+	problems  []placedProblem
+	unhealthy []placedProblem
+	warnings  []string
+	notes     []string // what is told beside what was done
+	done      []doneChange
+	drifted   map[Leaf]bool
+	extra     []extra
+}
+
+type placedProblem struct {
+	id manifest.ID
+	*Problem
+}
+
+// found is what is known of a desired resource after its change.
+type found struct {
+	live     map[string]any // nil if there is none of ours
+	compared delta.Comparison
+	problem  *Problem
+	// wrote is true if the API server answered our own create or patch.
+	wrote  bool
+	action Action
+}
+
+// extra is a record that the status has if there is room.
+type extra struct {
+	index int
+	*record
+}
+
+// release is what becomes of an object that is orphaned, for the event.
+const release Action = "release"
+
+// doneChange is one change that was made, for the event.
+type doneChange struct {
+	action Action
+	id     manifest.ID
+	paths  []string
+}

@@ -1,0 +1,181 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// decide fills in one desired resource, given its live object.
+func (p *Plan) decide(res *resource, live map[string]any) {
+	id := res.object.ID
+	status := p.statuses[id]
+	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion, resource: res}
+	ours := live != nil && mine(p.in.Application, id, status, live)
+	res.desire(ours)
+	switch {
+	case live == nil:
+		res.problem = p.in.Blocked[id]
+	case !ours:
+		res.problem = adoptable(p.in.Application, id, live)
+		res.adopting = res.problem == nil
+	}
+	res.problem = cmp.Or(res.problem, p.waitsForSource(id))
+	switch {
+	case res.problem != nil:
+	case live == nil:
+		p.create(res)
+	case text(live, "metadata", "deletionTimestamp") != "":
+		res.live = live
+		res.problem = p.terminating(id, live)
+	default:
+		res.live = live
+		res.change.UID = text(live, "metadata", "uid")
+		res.change.ResourceVersion = text(live, "metadata", "resourceVersion")
+		if res.seen, res.problem = p.see(&p.hooks.ResourceObserved, res, live); res.problem != nil {
+			break
+		}
+		if !res.adopting && p.unrecorded(status) {
+			res.takeSurplus(live)
+		}
+		p.correct(res)
+		if blocked := p.in.Blocked[id]; blocked != nil {
+			res.problem = blocked
+			res.change.Action, res.change.Guards, res.change.Patch, res.change.ReadFirst = Unchanged, nil, nil, false
+		}
+	}
+	res.change.Problem = res.problem
+}
+
+// takeSurplus takes what the API server has added to the lists of an object for its
+// response to our create: to what we wrote then, as far as that is known.
+func (res *resource) takeSurplus(live map[string]any) {
+	r := res.previous
+	if r == nil || !r.created {
+		res.entry.RaiseSurplus(res.kind, res.desired, live)
+		return
+	}
+	before := r.entry.Copy()
+	before.FindSurplus(res.kind, r.desired, live)
+	res.entry.KeepSurplus(res.kind, res.desired, before, r.desired)
+}
+
+// desire computes the desired state from the manifest and the record. What was written
+// down before an object was created counts only if that object is there.
+func (res *resource) desire(exists bool) {
+	var previous map[string]any
+	res.entry = res.rendered.Copy()
+	if r := res.previous; r != nil && (exists || !r.created) {
+		previous = r.desired
+		res.entry.KeepSurplus(res.kind, res.object.Content, r.entry, previous)
+	}
+	res.desired = res.entry.Desired(res.kind, res.object.Content, visibleOf(res.object.ID, previous))
+}
+
+func (p *Plan) create(res *resource) {
+	app := p.in.Application
+	res.change.Action = Create
+	_, res.change.Manifest = withMarks(app, res.entry, res.desired)
+	if !observer.Equal(res.desired, res.object.Content) {
+		_, res.change.Fallback = withMarks(app, res.entry, res.object.Content)
+	}
+}
+
+func (p *Plan) correct(res *resource) {
+	res.compared = p.compare(res, res.live)
+	withdrawn := delta.Comparison{Differences: p.withdrawn(res)}
+	if withdrawn.Correctable() {
+		res.compared.Differences = nil // the others are for the next patch
+	}
+	res.compared.Differences = append(res.compared.Differences, withdrawn.Differences...)
+	for _, w := range res.compared.Warnings {
+		if w = res.object.ID.String() + ": " + w; !slices.Contains(res.warnings, w) {
+			res.warnings = append(res.warnings, w)
+		}
+	}
+	res.change.Fields = res.compared.Differences
+	res.problem = p.leftOver(res.object.ID, res.compared)
+	res.change.ReadFirst = res.compared.Unsure
+	if res.adopting && p.lacksMarks(res) {
+		return
+	}
+	if res.compared.Correctable() {
+		res.change.Action = Update
+		res.change.Guards, res.change.Patch = res.compared.Patch(res.change.UID, res.change.ResourceVersion)
+		res.change.Guards = append(res.change.Guards, p.ownership(res)...)
+		res.change.ReadFirst = res.compared.Unsure || p.namesFighter(res)
+	}
+}
+
+// namesFighter tells whether a leaf is, or is about to be, contested while the
+// object at hand does not say who wrote it.
+func (p *Plan) namesFighter(res *resource) bool {
+	for _, d := range res.compared.Differences {
+		if d.HeldBack || !p.in.Memory.nearlyContested(Leaf{res.object.ID, d.Path}, p.in.Rules) {
+			continue
+		}
+		if manager, _ := LastWriter(res.live, d.Place()); manager == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// compare compares the desired state, our marks included, with an object.
+func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
+	entry, desired := withMarks(p.in.Application, res.entry, res.desired)
+	in := delta.Input{
+		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
+		Accepted: res.accepted,
+		HeldBack: func(path string, reason delta.Reason) bool {
+			leaf := Leaf{res.object.ID, path}
+			if reason == delta.Removed { // who gives a field up does not fight for it
+				return p.in.Memory.refused(leaf, p.in.Now)
+			}
+			return p.in.Memory.HeldBack(leaf, p.in.Now)
+		},
+		Foreign: foreignTo(live),
+	}
+	if !res.entry.Default {
+		in.Manifest = res.object.Content
+		if p.restored() {
+			in.Manifest = nil // what was learned cannot be told from it: it may come and go
+		}
+	}
+	if r := res.previous; r != nil {
+		in.Previous = r.desired
+		in.Prune = res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
+	}
+	return delta.Compare(in)
+}
+
+// wasApplied tells whether what is on record was ever written to this object: a
+// create that was refused leaves a record, too, and so does an object that
+// turned out to be somebody else's.
+func (p *Plan) wasApplied(res *resource) bool {
+	if p.in.Application.UID == "" {
+		return true
+	}
+	r := res.previous
+	return !res.adopting && (r.created || r.status != nil && r.status.UID != "")
+}
+
+// leftOver is why a comparison leaves something uncorrected, or nil.
+func (p *Plan) leftOver(id manifest.ID, compared delta.Comparison) *Problem {
+	if problem := p.refusal(id, compared); problem != nil {
+		return problem
+	}
+	return tooShort(id, compared)
+}
+
+func tooShort(id manifest.ID, compared delta.Comparison) *Problem {
+	if len(compared.TooShort) == 0 {
+		return nil
+	}
+	return stalled(v1alpha1.ReasonListTooShort, "%s: %s", id, strings.Join(compared.TooShort, "; "))
+}

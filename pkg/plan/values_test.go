@@ -1,0 +1,214 @@
+package plan_test
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/observer/observertest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// TestValuesInValuesOut is the law that whoever calls this package relies on: what is
+// given to Decide, Found and Conclude is the same afterwards, a plan included, and what
+// is asked twice is answered twice in the same way.
+func TestValuesInValuesOut(t *testing.T) {
+	t.Run("golden cases", func(t *testing.T) {
+		files, err := filepath.Glob(filepath.Join(goldenRoot, "*", "application.yaml"))
+		require.NoError(t, err)
+		rapid.Check(t, func(r *rapid.T) {
+			in := readCase(t, filepath.Dir(rapid.SampledFrom(files).Draw(r, "case")))
+			in.Now = time.Unix(1e9, 0)
+			isPure(t, r, in)
+		})
+	})
+	t.Run("random Applications", func(t *testing.T) {
+		rapid.Check(t, func(r *rapid.T) {
+			w := newWorld(t, "manifest: []")
+			for range rapid.IntRange(1, 3).Draw(r, "edits") {
+				w.app.Generation++
+				spec := observertest.Spec(r)
+				w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
+				w.app.Spec.ObserverSchema = nil
+				if rapid.Bool().Draw(r, "user's") {
+					w.app.Spec.ObserverSchema = raws(observertest.Entry(r, spec, observertest.Options{Bounded: true}).Raw())
+				}
+				drops, adds := rapid.Bool().Draw(r, "drops"), rapid.Bool().Draw(r, "adds")
+				w.respond = func(o map[string]any) { rewrite(o["spec"], drops, adds) }
+				w.round()
+				w.only()["spec"] = observertest.Mutate(r, w.only()["spec"].(map[string]any))
+				isPure(t, r, plan.Input{Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now})
+			}
+		})
+	})
+}
+
+func isPure(t *testing.T, r *rapid.T, in plan.Input) {
+	in.Memory = drawMemory(r, plan.Decide(in))
+	before := copyInput(in)
+	p, other := plan.Decide(in), plan.Decide(in)
+	sameInput(r, before, in)
+
+	now := in.Now.Add(time.Second)
+	view, untouched := viewOf(r, p), p.Conclude(nil, now)
+	outcomes, objects := map[manifest.ID]plan.Outcome{}, map[manifest.ID]map[string]any{}
+	for _, change := range p.Changes {
+		if outcome, attempted := drawOutcome(t, r, p, change, in); attempted {
+			outcomes[change.ID] = outcome
+			objects[change.ID] = observer.CopyMap(outcome.Object)
+		}
+	}
+	result := p.Conclude(outcomes, now)
+	require.Equal(r, result, p.Conclude(outcomes, now), "concluding twice is concluding once")
+	require.Equal(r, result, other.Conclude(outcomes, now), "nothing is remembered in a plan")
+	require.Equal(r, untouched, p.Conclude(nil, now), "nor is what was found")
+	require.Equal(r, view, viewOf(r, p), "a plan is never changed")
+	for _, change := range p.Changes {
+		require.Equal(r, contentOf(change), contentOf(p.Found(change.ID, in.Live[change.ID])), "what is found is decided as it was")
+		require.Equal(r, objects[change.ID], observer.CopyMap(outcomes[change.ID].Object))
+	}
+	sameInput(r, before, in)
+}
+
+// contentOf is a change without what it was decided for.
+func contentOf(c plan.Change) []any {
+	return []any{c.Action, c.ID, c.Leaves, c.UID, c.ResourceVersion, c.Manifest, c.Fallback, c.Fields, c.Guards, c.Patch, c.ReadFirst, c.Problem}
+}
+
+// drawMemory has a history of some of the leaves that have drifted.
+func drawMemory(r *rapid.T, p *plan.Plan) *plan.Memory {
+	m := &plan.Memory{Fights: map[plan.Leaf]*plan.Fight{}, Refusals: map[plan.Leaf]*plan.Refusal{}, Secrets: map[manifest.ID]delta.Accepted{}}
+	for _, change := range p.Changes {
+		for _, d := range change.Fields {
+			leaf, at := plan.Leaf{ID: change.ID, Path: d.Path}, time.Unix(1e9, 0).Add(time.Duration(rapid.IntRange(-30, 30).Draw(r, "s"))*time.Second)
+			switch rapid.IntRange(0, 4).Draw(r, "history") {
+			case 0:
+				m.Fights[leaf] = &plan.Fight{Times: slices.Repeat([]time.Time{at}, rapid.IntRange(1, 4).Draw(r, "times"))}
+			case 1:
+				m.Fights[leaf] = &plan.Fight{Corrections: 6, Next: at, Desired: d.Desired, Observed: d.Observed}
+			case 2:
+				m.Refusals[leaf] = &plan.Refusal{Problem: rejected, Times: 1, Until: at}
+			}
+		}
+		if manifest.IsSecret(change.ID.GroupKind()) {
+			m.Secrets[change.ID] = delta.Accepted{"data.gone": {Desired: delta.Some("eA=="), Accepted: delta.Some("eQ==")}}
+		}
+	}
+	return m
+}
+
+// drawOutcome executes a change, or meets something else in its place, or fails.
+func drawOutcome(t *testing.T, r *rapid.T, p *plan.Plan, change plan.Change, in plan.Input) (plan.Outcome, bool) {
+	outcome := plan.Outcome{Change: change, Action: change.Action}
+	switch rapid.IntRange(0, 5).Draw(r, "meets") {
+	case 0:
+		return outcome, false
+	case 1: // an object that nobody knew of, or none
+		live := observer.CopyMap(in.Live[change.ID])
+		if live == nil || rapid.Bool().Draw(r, "gone") {
+			live = nil
+		} else {
+			live["spec"] = map[string]any{"found": true}
+		}
+		outcome.Change = p.Found(change.ID, live)
+		in.Live = map[manifest.ID]map[string]any{change.ID: live}
+	case 2: // a leaf is refused
+		if parts := change.Parts(); len(parts) > 0 {
+			refused := p.Refuse(plan.Leaf{ID: change.ID, Path: parts[0].Path}, rejected)
+			outcome.Refused = append(outcome.Refused, refused)
+			outcome.Change, outcome.Problem = p.Found(change.ID, in.Live[change.ID], refused), refused.Problem
+		}
+	case 3:
+		outcome.Problem, outcome.WithoutLearned = rejected, rapid.Bool().Draw(r, "without learned")
+		return outcome, true
+	}
+	change = outcome.Change
+	outcome.Action = change.Action
+	switch live := in.Live[change.ID]; {
+	case change.Action == plan.Create:
+		outcome.Object = observer.CopyMap(change.Manifest)
+		outcome.Object["status"] = map[string]any{"phase": "new"}
+	case change.Action == plan.Update:
+		outcome.Object = applyPatch(t, live, change)
+	case change.Action == plan.Delete:
+		outcome.Gone = true
+	default:
+		outcome.Object = observer.CopyMap(live)
+	}
+	for i := range in.Application.Spec.ObserverSchema {
+		if entry, err := manifest.DecodeJSON(in.Application.Spec.ObserverSchema[i].Raw); err == nil && entry["kind"] == change.ID.Kind {
+			fill(entry, outcome.Object)
+		}
+	}
+	if outcome.Object != nil && rapid.Bool().Draw(r, "lengthens") {
+		lengthen(outcome.Object["spec"])
+	}
+	return outcome, true
+}
+
+// fill gives an object the observed fields that it does not have.
+func fill(schema, object map[string]any) {
+	for name, node := range schema {
+		inner, isMap := node.(map[string]any)
+		if _, has := object[name]; !has && object != nil && !isMap {
+			object[name] = "the server's"
+		}
+		if child, ok := object[name].(map[string]any); ok && isMap {
+			fill(inner, child)
+		}
+	}
+}
+
+// lengthen does what admission plugins do.
+func lengthen(v any) {
+	m, _ := v.(map[string]any)
+	for name, child := range m {
+		if list, ok := child.([]any); ok {
+			m[name] = append(slices.Clone(list), map[string]any{"name": "injected"})
+		}
+		lengthen(child)
+	}
+}
+
+func viewOf(r *rapid.T, p *plan.Plan) string {
+	text, err := p.View().YAML()
+	require.NoError(r, err)
+	return string(text)
+}
+
+func copyInput(in plan.Input) plan.Input {
+	in.Application = in.Application.DeepCopy()
+	live := make(map[manifest.ID]map[string]any, len(in.Live))
+	for id, object := range in.Live {
+		live[id] = observer.CopyMap(object)
+	}
+	memory := plan.Memory{Fights: map[plan.Leaf]*plan.Fight{}, Refusals: map[plan.Leaf]*plan.Refusal{}, Secrets: map[manifest.ID]delta.Accepted{}}
+	for leaf, f := range in.Memory.Fights {
+		own := *f
+		own.Times = slices.Clone(f.Times)
+		memory.Fights[leaf] = &own
+	}
+	for leaf, r := range in.Memory.Refusals {
+		own := *r
+		memory.Refusals[leaf] = &own
+	}
+	for id, forms := range in.Memory.Secrets {
+		memory.Secrets[id] = maps.Clone(forms)
+	}
+	in.Live, in.Memory = live, &memory
+	return in
+}
+
+func sameInput(r *rapid.T, before, in plan.Input) {
+	require.Equal(r, before.Application, in.Application)
+	require.Equal(r, before.Live, in.Live)
+	require.Equal(r, before.Memory, in.Memory)
+}

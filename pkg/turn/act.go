@@ -1,0 +1,181 @@
+package turn
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/worker"
+)
+
+// act executes a plan, stage by stage, several requests at a time inside a
+// stage, begun in manifest order. Deletes come last, and only if all else
+// succeeded. A failing resource does not stop the others.
+func (t *Turns) act(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) *action {
+	a := &action{turns: t, target: target, s: s, plan: p, now: t.now(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.Refused{}}
+	var stage, deletes []plan.Change
+	for _, change := range p.Changes {
+		if change.Leaves && change.Action != plan.Update {
+			deletes = append(deletes, change)
+			continue
+		}
+		if len(stage) > 0 && manifest.Stage(stage[0].ID.GroupKind()) != manifest.Stage(change.ID.GroupKind()) {
+			a.runStage(ctx, stage)
+			stage = nil
+		}
+		stage = append(stage, change)
+	}
+	a.runStage(ctx, stage)
+	if a.untold == nil && !a.troubled() {
+		a.runDeletes(ctx, deletes)
+	}
+	for _, id := range p.Gone() {
+		a.record(plan.Change{ID: id}, plan.Outcome{Action: plan.Delete, Gone: true, Problem: a.postDelete(id)})
+	}
+	return a
+}
+
+// troubled tells whether anything that should exist does not, or is not as it
+// should be.
+func (a *action) troubled() bool {
+	for _, change := range a.plan.Changes {
+		if change.Problem != nil && !change.Leaves {
+			return true
+		}
+	}
+	for _, outcome := range a.result {
+		if outcome.Problem != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// runDeletes deletes stage by stage, and stops before a stage as long as one
+// before it still has objects: those that wait for something else among them.
+func (a *action) runDeletes(ctx context.Context, changes []plan.Change) {
+	for len(changes) > 0 {
+		n := 1
+		for n < len(changes) && manifest.Stage(changes[n].ID.GroupKind()) == manifest.Stage(changes[0].ID.GroupKind()) {
+			n++
+		}
+		a.run(ctx, changes[:n])
+		for _, change := range changes[:n] {
+			outcome, attempted := a.result[change.ID]
+			isSomebodyElses := attempted && outcome.Action == plan.Unchanged && outcome.Problem == nil
+			if !outcome.Gone && !isSomebodyElses {
+				return
+			}
+		}
+		changes = changes[n:]
+	}
+}
+
+// runStage runs a stage of creates and updates. Before the first one that may have
+// workloads, the tokens that these get are told.
+func (a *action) runStage(ctx context.Context, changes []plan.Change) {
+	if len(changes) > 0 && manifest.Stage(changes[0].ID.GroupKind()) > manifest.StageConfiguration &&
+		a.untold == nil && slices.ContainsFunc(changes, plan.Change.Writes) {
+		a.untold = a.tellTokens(ctx)
+	}
+	if a.untold == nil {
+		a.run(ctx, changes)
+	}
+}
+
+func (a *action) run(ctx context.Context, changes []plan.Change) {
+	var group errgroup.Group
+	group.SetLimit(a.turns.inFlight())
+	for _, change := range changes {
+		if !change.Writes() && !change.ReadFirst {
+			continue
+		}
+		if len(changes) == 1 || a.turns.inFlight() == 1 {
+			a.one(ctx, change)
+			continue
+		}
+		group.Go(func() error {
+			a.one(ctx, change)
+			return nil
+		})
+	}
+	_ = group.Wait()
+}
+
+// one executes one change and records how it went.
+func (a *action) one(ctx context.Context, change plan.Change) {
+	defer a.recovered(ctx, change.ID)
+	if ctx.Err() != nil {
+		a.record(change, plan.Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the controller is stopping"}})
+		return
+	}
+	at, problem := a.locate(change)
+	if problem != nil {
+		a.record(change, plan.Outcome{Action: change.Action, Problem: problem})
+		return
+	}
+	read := false
+	for range attempts {
+		if change.ReadFirst && !read {
+			object, problem := a.readFirst(ctx, at)
+			if object != nil {
+				if fresh := a.found(change.ID, object); fresh.Action == change.Action || !change.Writes() {
+					change = fresh
+				} // or else its guards will see that somebody was faster
+			}
+			if read = true; !change.Writes() {
+				a.record(change, plan.Outcome{Action: change.Action, Object: object, Problem: cmp.Or(problem, change.Problem)})
+				return
+			}
+		}
+		outcome, again := a.try(ctx, at, change)
+		if !again {
+			a.record(change, outcome)
+			return
+		}
+		change = a.found(change.ID, outcome.Object)
+		if !change.Writes() {
+			a.record(change, plan.Outcome{Action: change.Action, Object: outcome.Object, Problem: change.Problem})
+			return
+		}
+	}
+	a.record(change, plan.Outcome{Action: change.Action, Problem: &plan.Problem{
+		Reason: v1alpha1.ReasonRetrying, Message: change.ID.String() + " keeps changing while it is being written",
+	}})
+}
+
+// recovered turns a panic into the failure of one resource: it happens on a
+// goroutine of its own, where nobody else would catch it.
+func (a *action) recovered(ctx context.Context, id manifest.ID) {
+	if r := recover(); r != nil {
+		a.record(plan.Change{ID: id}, plan.Outcome{Problem: &plan.Problem{
+			Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: %v", id, worker.Panicked(ctx, r)),
+		}})
+	}
+}
+
+// readFirst reads the whole object, managedFields included.
+func (a *action) readFirst(ctx context.Context, at cluster.Location) (map[string]any, *plan.Problem) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	object, err := a.target.Get(ctx, at)
+	if err != nil {
+		return nil, a.target.Problem(err, at, "get")
+	}
+	return object, nil
+}
+
+func (a *action) locate(change plan.Change) (cluster.Location, *plan.Problem) {
+	kind := a.s.kinds.of(change.GVK())
+	if kind == nil {
+		return cluster.Location{}, &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the kind of " + change.ID.String() + " is not known yet"}
+	}
+	return cluster.Location{ID: change.ID, Mapping: kind.Mapping}, kind.problem
+}

@@ -1,0 +1,95 @@
+package turn
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+const (
+	// attempts is how often a change is decided again at once, because somebody
+	// was faster.
+	attempts = 4
+	// requestTimeout bounds one request.
+	requestTimeout = 30 * time.Second
+	// recheckConflict is how long an object that is in the way is not read again.
+	recheckConflict = 5 * time.Minute
+)
+
+// action executes the changes of one plan.
+type action struct {
+	turns  *Turns
+	target Target
+	s      *Snapshot
+	plan   *plan.Plan
+	now    time.Time
+	// toldTokens is true when the status was written before the work was done, untold
+	// is why that was not possible.
+	toldTokens bool
+	untold     error
+	mu         sync.Mutex // guards what follows, and the memory
+	result     map[manifest.ID]plan.Outcome
+	// refused has the leaves that the API server has refused.
+	refused map[manifest.ID][]plan.Refused
+}
+
+// found decides a resource anew.
+func (a *action) found(id manifest.ID, object map[string]any) plan.Change {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change := a.plan.Found(id, object, a.refused[id]...)
+	if object != nil {
+		a.s.memory.found[id] = found{object: object, until: a.now.Add(recheckConflict)}
+	} else {
+		delete(a.s.memory.found, id)
+	}
+	return change
+}
+
+func (a *action) record(change plan.Change, outcome plan.Outcome) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	id := change.ID
+	outcome.Change, outcome.Refused = change, a.refused[id]
+	a.result[id] = outcome
+	if outcome.Problem == nil {
+		delete(a.s.memory.failures, id)
+		return
+	}
+	if outcome.Problem.Partial {
+		return
+	}
+	problem := a.s.memory.failed(id, outcome.Problem, a.now)
+	if f, ok := a.s.memory.found[id]; ok {
+		f.until = a.now.Add(problem.RetryAfter) // what is in the way is read again then
+		a.s.memory.found[id] = f
+	}
+	outcome.Problem = problem
+	a.result[id] = outcome
+}
+
+// wrote has the store know our own write before the watch does.
+func (a *action) wrote(at cluster.Location, object map[string]any) {
+	a.target.Wrote(at, object)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.s.memory.found, at.ID)
+	delete(a.s.memory.unanswered, at.ID)
+}
+
+// gone has the store know that an object is no more.
+func (a *action) gone(at cluster.Location, uid string) {
+	if uid == "" {
+		return
+	}
+	a.target.Gone(at, types.UID(uid))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.s.memory.gone[types.UID(uid)] = true
+	delete(a.s.memory.found, at.ID)
+}

@@ -1,0 +1,17 @@
+package turn
+
+import "time"
+
+// Steady has every wait be as long as it is meant to be, so that a test can be repeated.
+func (m *Memory) Steady() *Memory {
+	m.jitter = func(wait time.Duration) time.Duration { return wait }
+	return m
+}
+
+// Found has what a test needs to know of the objects that were read and are in no watch.
+func (m *Memory) Found() (objects []map[string]any) {
+	for _, f := range m.found {
+		objects = append(objects, f.object)
+	}
+	return objects
+}

@@ -1,0 +1,111 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// finalize deletes what an Application has made, in reverse order, and lets it
+// go when everything is gone. With deletionPolicy Orphan it takes our marks off
+// instead.
+func (t *Turns) finalize(ctx context.Context, app *v1alpha1.Application, m *Memory, target Target) (time.Duration, error) {
+	if !slices.Contains(app.Finalizers, v1alpha1.Finalizer) {
+		return 0, nil
+	}
+	if err := t.Hooks.ApplicationPreDelete.Run(&hooks.Lifecycle{Application: app}); err != nil {
+		return t.hookFailed(ctx, app, m, err)
+	}
+	source := t.source(ctx, app, target)
+	s, p, err := Decide(ctx, target, t.request(app, m, source.Made))
+	if errors.Is(err, ErrNotSeen) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if t.BeforeDeletes != nil {
+		if over, after, err := t.BeforeDeletes(ctx, app, target, s.Input.Live); !over {
+			return after, err
+		}
+	}
+	a := t.act(ctx, target, s, p)
+	if forbidden(p, a.result) && target.NamespaceEnds(ctx, app.Namespace) {
+		s.leaveTo(app.Namespace)
+		p = plan.Retire(s.Input)
+		a = t.act(ctx, target, s, p)
+	}
+	if !released(p, a.result) {
+		return t.report(ctx, app, m, p, a.result)
+	}
+	if problem := s.unannounced(); problem != nil {
+		return 0, problem
+	}
+	finalizers := slices.DeleteFunc(slices.Clone(app.Finalizers), func(f string) bool { return f == v1alpha1.Finalizer })
+	written, err := t.Home.WriteMetadata(ctx, app, finalizers, nil)
+	if err != nil {
+		return Again(err)
+	}
+	t.Home.Announce(app, p.Conclude(a.result, t.now()).Event)
+	t.deleted(ctx, app)
+	return 0, t.Home.LetGo(written)
+}
+
+// deleted runs the hooks that come last of all. Nothing can be said about their
+// errors in a status.
+func (t *Turns) deleted(ctx context.Context, app *v1alpha1.Application) {
+	if err := t.Hooks.ApplicationPostDelete.Run(&hooks.Lifecycle{Application: app}); err != nil {
+		klog.FromContext(ctx).Error(err, "A hook has failed after the deletion")
+	}
+}
+
+// forbidden tells whether the rights are missing to go on.
+func forbidden(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
+	for _, change := range p.Changes {
+		problem := change.Problem
+		if outcome, attempted := outcomes[change.ID]; attempted {
+			problem = outcome.Problem
+		}
+		if problem != nil && problem.Reason == v1alpha1.ReasonForbidden {
+			return true
+		}
+	}
+	return false
+}
+
+// leaveTo leaves what is in a namespace that is being deleted to whoever deletes
+// it. The rights to do so ourselves are often gone before the objects.
+func (s *Snapshot) leaveTo(namespace string) {
+	there := func(id manifest.ID) bool { return id.Namespace == namespace }
+	maps.DeleteFunc(s.Input.Live, func(id manifest.ID, _ map[string]any) bool { return there(id) })
+	maps.DeleteFunc(s.Input.Blocked, func(id manifest.ID, _ *plan.Problem) bool { return there(id) })
+}
+
+// released tells whether nothing of the Application is left, or all of it was
+// let go.
+func released(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
+	for _, id := range p.Gone() {
+		if outcomes[id].Problem != nil {
+			return false
+		}
+	}
+	for _, change := range p.Changes {
+		outcome, attempted := outcomes[change.ID]
+		switch {
+		case !attempted && !change.Writes() && change.Problem == nil:
+		case attempted && outcome.Problem == nil && (outcome.Gone || outcome.Action == plan.Update || outcome.Action == plan.Unchanged):
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,84 @@
+package turn
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// preCreate is the body of a create: a copy with the namespace that its URL will
+// have, and what hooks make of it.
+func (a *action) preCreate(at cluster.Location, manifest map[string]any) (map[string]any, error) {
+	body := observer.CopyMap(manifest)
+	if metadata, ok := body["metadata"].(map[string]any); ok && at.Mapping.Namespaced {
+		metadata["namespace"] = at.ID.Namespace
+	}
+	err := a.turns.Hooks.ResourcePreCreate.Run(&hooks.Creating{
+		Application: a.s.Input.Application, ID: at.ID, Object: body, Random: rand.Reader,
+	})
+	return body, err
+}
+
+// tellTokens has the status know the tokens in the cluster before any workload
+// does: one that is quick must not call in vain because something else of its
+// Application takes its time.
+func (a *action) tellTokens(ctx context.Context) error {
+	app := a.turns.Home.Latest(a.s.Input.Application)
+	if len(hooks.Purposes(app)) == 0 {
+		return nil
+	}
+	var before []string
+	if app.Status.Hooks != nil {
+		before = app.Status.Hooks.Tokens
+	}
+	found := a.tokens()
+	if !slices.ContainsFunc(found, func(digest string) bool { return !slices.Contains(before, digest) }) {
+		return nil
+	}
+	status := *app.Status.DeepCopy()
+	if status.Hooks == nil {
+		status.Hooks = &v1alpha1.HooksStatus{}
+	}
+	status.Hooks.Tokens = hooks.KeepTokens(before, found)
+	a.toldTokens = true
+	return a.turns.WriteStatus(ctx, app, status)
+}
+
+// tokens are the digests of the tokens that are in the cluster, in the order of
+// their Secrets.
+func (a *action) tokens() (digests []string) {
+	for _, change := range a.plan.Changes {
+		s := hooks.Seen{Application: a.s.Input.Application, ID: change.ID, Live: a.s.Input.Live[change.ID]}
+		if outcome, attempted := a.result[change.ID]; attempted {
+			change = outcome.Change
+			if outcome.Object != nil && outcome.Problem == nil {
+				s.Live = outcome.Object
+			}
+		}
+		if s.Live != nil && change.Problem == nil {
+			_ = hooks.Tokens(&s) // it finds what there is
+		}
+		digests = append(digests, s.Tokens...)
+	}
+	return digests
+}
+
+// postDelete runs the hooks of a resource that is gone. If one fails, the resource
+// stays on record, and they are run again.
+func (a *action) postDelete(id manifest.ID) *plan.Problem {
+	if err := a.turns.Hooks.ResourcePostDelete.Run(a.changing(id)); err != nil {
+		return plan.HookProblem(err)
+	}
+	return nil
+}
+
+func (a *action) changing(id manifest.ID) *hooks.Changing {
+	return &hooks.Changing{Application: a.s.Input.Application, ID: id}
+}

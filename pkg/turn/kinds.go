@@ -1,0 +1,189 @@
+package turn
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// knownKinds is what is known of the kinds that an Application names. It is the
+// plan.Kinds of its plan.
+type knownKinds struct {
+	plan.Kinds
+	// first has each kind in the first version that is named.
+	first map[schema.GroupKind]*knownKind
+	// others has the kinds that manifests name in one more version.
+	others map[schema.GroupVersionKind]*knownKind
+}
+
+type knownKind struct {
+	cluster.Mapping
+	gvk schema.GroupVersionKind
+	// problem is why nothing can be done with the kind.
+	problem *plan.Problem
+	// unserved is why nothing of it can be held: the manifest's version of it is
+	// not served. The mapping is that of another version then.
+	unserved *plan.Problem
+}
+
+// cause is why nothing of a kind can be held now, or nil.
+func (k *knownKind) cause() *plan.Problem { return cmp.Or(k.problem, k.unserved) }
+
+func (k *knownKind) GroupKind() schema.GroupKind { return k.gvk.GroupKind() }
+
+// of is a kind in that version if manifests name it, or else in the first one; nil if
+// nobody has named it.
+func (k *knownKinds) of(gvk schema.GroupVersionKind) *knownKind {
+	return cmp.Or(k.others[gvk], k.first[gvk.GroupKind()])
+}
+
+// all are the kinds in all versions, in order.
+func (k *knownKinds) all() []*knownKind {
+	all := slices.AppendSeq(slices.Collect(maps.Values(k.first)), maps.Values(k.others))
+	slices.SortFunc(all, func(a, b *knownKind) int { return strings.Compare(a.gvk.String(), b.gvk.String()) })
+	return all
+}
+
+// Namespaced is what the API server says of a kind, or what is known of built-in ones
+// while it has not said anything.
+func (k *knownKinds) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
+	if kind, ok := k.first[gk]; ok && kind.Resource.Resource != "" {
+		return kind.Mapping.Namespaced, true
+	}
+	return k.Kinds.Namespaced(gk)
+}
+
+// Type is the typed schema of a kind, or nil.
+func (k *knownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
+	if kind := k.of(gvk); kind != nil && kind.Resource.Resource != "" && kind.Resource.Version == gvk.Version {
+		return kind.Mapping.Type
+	}
+	return k.Kinds.Type(gvk)
+}
+
+// resources are the kinds to watch, and whether each is namespaced.
+func (k *knownKinds) resources() map[schema.GroupVersionResource]bool {
+	resources := map[schema.GroupVersionResource]bool{}
+	for _, kind := range k.all() {
+		if kind.problem == nil {
+			resources[kind.Resource] = kind.Mapping.Namespaced
+		}
+	}
+	return resources
+}
+
+// lookUp finds the kinds of the manifests, of the inventory, of the write-ahead
+// annotation, and more. The first version of a kind is that of all its objects, but
+// for those whose manifests name another one.
+func lookUp(ctx context.Context, v View, app *v1alpha1.Application, manifests []map[string]any, more []schema.GroupVersionKind) *knownKinds {
+	k := &knownKinds{Kinds: v.Kinds(), first: map[schema.GroupKind]*knownKind{}, others: map[schema.GroupVersionKind]*knownKind{}}
+	desired := kindsOf(manifests)
+	for i, gvk := range slices.Concat(desired, kindsOnRecord(app), more) {
+		switch first := k.first[gvk.GroupKind()]; {
+		case first == nil:
+			k.first[gvk.GroupKind()] = lookUpOne(ctx, v, gvk)
+		case i < len(desired) && first.gvk != gvk && k.others[gvk] == nil:
+			k.others[gvk] = lookUpOne(ctx, v, gvk)
+		}
+	}
+	return k
+}
+
+// lookUpOne finds one kind. In a version that is not served nothing of it can be
+// held, but what there is of it can still be found and deleted in another.
+func lookUpOne(ctx context.Context, v View, gvk schema.GroupVersionKind) *knownKind {
+	kind := &knownKind{gvk: gvk}
+	var err error
+	kind.Mapping, err = v.Mapping(ctx, gvk)
+	if errors.Is(err, cluster.ErrKindUnknown) {
+		unknown := unknownKind(gvk, err)
+		if kind.Mapping, err = v.AnyVersion(ctx, gvk.GroupKind()); err == nil {
+			kind.unserved = unknown
+		} else if errors.Is(err, cluster.ErrKindUnknown) {
+			kind.problem = unknown
+			return kind
+		}
+	}
+	switch {
+	case err != nil:
+		kind.problem = &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error(), RetryAfter: cluster.RetryAfter(err)}
+	case !kind.Watchable:
+		kind.problem = &plan.Problem{
+			Reason: v1alpha1.ReasonKindUnsupported, Stalled: true,
+			Message: fmt.Sprintf("%s in %s cannot be listed and watched, so nothing of it can be held: take it out of the manifests", gvk.Kind, gvk.GroupVersion()),
+		}
+	}
+	return kind
+}
+
+func unknownKind(gvk schema.GroupVersionKind, err error) *plan.Problem {
+	problem := &plan.Problem{
+		Reason:     v1alpha1.ReasonKindUnknown,
+		Message:    fmt.Sprintf("%s in %s is not served by the API server; its resources wait for it", gvk.Kind, gvk.GroupVersion()),
+		RetryAfter: cluster.RetryAfter(err),
+	}
+	var unknown *cluster.KindUnknownError
+	if errors.As(err, &unknown) {
+		problem.Message += unknown.Suggestion
+	}
+	return problem
+}
+
+// kindsOf are the kinds of manifests, in the versions that they use.
+func kindsOf(manifests []map[string]any) (gvks []schema.GroupVersionKind) {
+	for _, content := range manifests {
+		apiVersion, _ := content["apiVersion"].(string)
+		kind, _ := content["kind"].(string)
+		gvk := schema.FromAPIVersionAndKind(apiVersion, kind)
+		if kind != "" && apiVersion != "" && !slices.Contains(gvks, gvk) {
+			gvks = append(gvks, gvk)
+		}
+	}
+	return gvks
+}
+
+// kindsOnRecord are the kinds of the inventory and of the write-ahead annotation.
+func kindsOnRecord(app *v1alpha1.Application) (gvks []schema.GroupVersionKind) {
+	for _, r := range app.Status.Resources {
+		gvks = append(gvks, schema.FromAPIVersionAndKind(r.APIVersion, r.Kind))
+	}
+	return append(gvks, announced(app)...)
+}
+
+// KindsOf are the kinds that an Application with spec.manifest may have objects of: of
+// its manifests first, in the versions that they use.
+func KindsOf(app *v1alpha1.Application) []schema.GroupVersionKind {
+	return append(kindsOf(manifestsOf(app, nil)), kindsOnRecord(app)...)
+}
+
+// announced is the write-ahead inventory of kinds.
+func announced(app *v1alpha1.Application) []schema.GroupVersionKind {
+	var gvks []schema.GroupVersionKind
+	for _, text := range strings.Split(app.Annotations[v1alpha1.AnnotationKinds], ",") {
+		if gvk, _ := schema.ParseKindArg(text); gvk != nil {
+			gvks = append(gvks, *gvk)
+		}
+	}
+	return gvks
+}
+
+// kindsAnnotation is the write-ahead inventory of a set of kinds.
+func kindsAnnotation(gvks map[schema.GroupVersionKind]struct{}) string {
+	texts := make([]string, 0, len(gvks))
+	for gvk := range maps.Keys(gvks) {
+		texts = append(texts, gvk.Kind+"."+gvk.Version+"."+gvk.Group)
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, ",")
+}

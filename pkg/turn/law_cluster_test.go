@@ -1,0 +1,285 @@
+package turn_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	kubernetes "holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/turn"
+)
+
+// process is what a controller knows, and loses when it dies.
+type process struct {
+	memory *turn.Memory
+	store  map[manifest.ID]map[string]any // what the watches have shown
+	// changed is true when something was news since the last turn.
+	changed bool
+	// dead is true from the moment in which it dies: what it still sends arrives nowhere.
+	dead bool
+	// unstored is a status that could not be stored, and is in force for this process.
+	unstored *v1alpha1.ApplicationStatus
+}
+
+// start is a new process. Its watches begin with what there is.
+func (c *cluster) start() {
+	c.process = &process{memory: turn.NewMemory(c.app, c.now).Steady(), store: map[manifest.ID]map[string]any{}, changed: true}
+	c.lagging = map[manifest.ID]bool{}
+	c.seen = map[manifest.ID]map[string]any{}
+}
+
+// reconcile is one turn of the product. It reports whether there is more to be done at
+// once.
+func (c *cluster) reconcile() (again bool) {
+	c.sync()
+	app := c.app.DeepCopy()
+	c.decided, c.basis = c.wanted, app.Status
+	if postponed := c.memory.Postponed(); postponed != nil {
+		c.basis = *postponed
+	}
+	if c.deleted {
+		c.decided = desires{}
+	}
+	maps.Copy(c.seen, c.store)
+	c.seesLate()
+	turns := turn.Turns{
+		Home: home{c}, Target: func(*v1alpha1.Application) (turn.Target, error) { return target{c}, nil },
+		Hooks: hooks.New(), Rules: plan.DefaultRules, InFlight: 1,
+		Now:   func() time.Time { return c.now },
+		Sleep: func(context.Context, time.Duration) error { return nil },
+	}
+	changed := c.changed
+	c.changed = false
+	after, err := turns.Take(c.t.Context(), app, c.memory, changed)
+	c.rethrow()
+	if c.dead {
+		c.start()
+		return true
+	}
+	return err != nil || after > 0 && after <= time.Second
+}
+
+// sync has the store know what there is, where the watch does not lag.
+func (c *cluster) sync() {
+	for _, id := range c.names {
+		if c.lagging[id] {
+			continue
+		}
+		before := c.store[id]
+		object := c.server.watched(id, string(c.app.UID))
+		if c.changed = c.changed || jsonOf(before) != jsonOf(object); object != nil {
+			c.store[id] = object
+		} else {
+			delete(c.store, id)
+		}
+	}
+}
+
+// guard keeps what a call panics with, because an action of the product would make a
+// failed request of it.
+func (c *cluster) guard() {
+	if r := recover(); r != nil {
+		c.panicked = r
+		panic(r)
+	}
+}
+
+// rethrow goes on with a panic that the product has caught.
+func (c *cluster) rethrow() {
+	if r := c.panicked; r != nil {
+		c.panicked = nil
+		panic(r)
+	}
+}
+
+// target is the model as a cluster whose objects are held.
+type target struct{ *cluster }
+
+func (t target) Kinds() plan.Kinds { return t.kinds }
+
+func (t target) Mapping(_ context.Context, gvk schema.GroupVersionKind) (kubernetes.Mapping, error) {
+	return kubernetes.Mapping{
+		Resource: gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s"), Namespaced: true, Watchable: true, Type: t.kinds.Type(gvk),
+	}, nil
+}
+
+func (t target) AnyVersion(ctx context.Context, gk schema.GroupKind) (kubernetes.Mapping, error) {
+	return t.Mapping(ctx, gk.WithVersion("v1"))
+}
+
+func (target) Need(map[schema.GroupVersionResource]bool, []string) {}
+
+func (t target) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping) (map[manifest.ID]map[string]any, error) {
+	marked := maps.Clone(t.store)
+	maps.DeleteFunc(marked, func(id manifest.ID, _ map[string]any) bool { return id.GroupKind() != gk })
+	return marked, nil
+}
+
+func (target) Silent(kubernetes.Mapping) error { return nil }
+
+func (t target) Get(_ context.Context, at kubernetes.Location) (map[string]any, error) {
+	defer t.guard()
+	if t.dead {
+		return nil, errDead
+	}
+	if t.storm && t.chance("get fails", 8) {
+		t.note("get of %s fails", short(at.ID))
+		return nil, errServer()
+	}
+	object, err := t.server.get(at.ID)
+	t.seen[at.ID] = object
+	return object, err
+}
+
+func (t target) Problem(err error, at kubernetes.Location, verb string) *plan.Problem {
+	return turn.ProblemOf(err, at, verb, "system:serviceaccount:default:deployer")
+}
+
+func (t target) Create(_ context.Context, at kubernetes.Location, body map[string]any) (map[string]any, error) {
+	return t.request("create", at.ID, body, nil, func() (map[string]any, error) {
+		if t.server.taken[get(body, "spec", "vip")] {
+			t.relearned[at.ID] = true // it is created without, then
+		}
+		return t.server.create(at.ID, body)
+	})
+}
+
+func (t target) Patch(_ context.Context, at kubernetes.Location, ops any) (map[string]any, error) {
+	return t.request("patch", at.ID, nil, ops, func() (map[string]any, error) { return t.server.patch(at.ID, ops, false) })
+}
+
+func (t target) TryPatch(_ context.Context, at kubernetes.Location, ops any) error {
+	if t.dead {
+		return errDead
+	}
+	_, err := t.server.patch(at.ID, ops, true)
+	return err
+}
+
+func (t target) Delete(_ context.Context, at kubernetes.Location, uid, resourceVersion string) (map[string]any, error) {
+	return t.request("delete", at.ID, nil, nil, func() (map[string]any, error) { return t.server.delete(at.ID, uid, resourceVersion) })
+}
+
+// Wrote has the store know our own write before the watch does.
+func (t target) Wrote(at kubernetes.Location, object map[string]any) {
+	if labelOf(object) != string(t.app.UID) {
+		delete(t.store, at.ID)
+		return
+	}
+	t.store[at.ID] = withoutManagers(object)
+}
+
+func (t target) Gone(at kubernetes.Location, uid types.UID) {
+	if uidOf(t.store[at.ID]) == string(uid) {
+		delete(t.store, at.ID)
+	}
+}
+
+func (target) NamespaceEnds(context.Context, string) bool { return false }
+
+// home is the model as the API server that has the Application.
+type home struct{ *cluster }
+
+func (h home) Latest(*v1alpha1.Application) *v1alpha1.Application { return h.app.DeepCopy() }
+
+func (h home) Read(context.Context, *v1alpha1.Application) (*v1alpha1.Application, error) {
+	if h.dead {
+		return nil, errDead
+	}
+	return h.app.DeepCopy(), nil
+}
+
+// write changes the stored Application, or something goes wrong with that.
+func (h home) write(what string, app *v1alpha1.Application, change func(stored *v1alpha1.Application)) (*v1alpha1.Application, error) {
+	defer h.guard()
+	if h.point("before " + what); h.dead {
+		return nil, errDead
+	}
+	if h.storm && h.chance(what, 8) {
+		h.note("%s fails", what)
+		return nil, errServer()
+	}
+	if app.ResourceVersion != h.app.ResourceVersion {
+		h.note("%s meets a newer version", what)
+		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "applications"}, app.Name, nil)
+	}
+	change(h.app)
+	h.newVersion()
+	h.over = h.app.DeletionTimestamp != nil && len(h.app.Finalizers) == 0
+	if h.point("after " + what); h.dead {
+		return nil, errDead
+	}
+	return h.app.DeepCopy(), nil
+}
+
+// newVersion is a new resourceVersion of the stored Application.
+func (c *cluster) newVersion() {
+	c.server.serial++
+	c.app.ResourceVersion = strconv.Itoa(c.server.serial)
+}
+
+func (h home) WriteMetadata(_ context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
+	return h.write("its metadata are stored", app, func(stored *v1alpha1.Application) {
+		if creating, has := annotations[v1alpha1.AnnotationCreating]; has && creating != stored.Annotations[v1alpha1.AnnotationCreating] {
+			h.forgetsCreated()
+		}
+		stored.Finalizers = slices.Clone(finalizers)
+		stored.Annotations = maps.Clone(stored.Annotations)
+		if stored.Annotations == nil {
+			stored.Annotations = map[string]string{}
+		}
+		maps.Copy(stored.Annotations, annotations)
+	})
+}
+
+func (h home) WriteStatus(_ context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
+	written, err := h.write("its status is stored", app, func(*v1alpha1.Application) { h.record(status) })
+	if h.unstored = nil; err != nil {
+		h.unstored = status.DeepCopy()
+	}
+	return written, err
+}
+
+func (h home) Again(*v1alpha1.Application) { h.changed = true }
+
+func (h home) LetGo(app *v1alpha1.Application) error {
+	if !h.over {
+		h.fail("it is let go with its finalizers: %v", app.Finalizers)
+	}
+	return nil
+}
+
+func (h home) Announce(_ *v1alpha1.Application, event *plan.Event) {
+	if event != nil && leaks(event.Note) {
+		h.fail("an event tells a value of a Secret: %s", event.Note)
+	}
+}
+
+func (h home) Concluded(_ *v1alpha1.Application, _ *plan.Plan, _ map[manifest.ID]plan.Outcome, status v1alpha1.ApplicationStatus) {
+	if !h.dead {
+		h.told(h.basis, status)
+	}
+}
+
+func (h home) Report() (done func()) { return func() {} }
+
+// remove begins to delete the Application.
+func (c *cluster) remove() {
+	c.deleted, c.changed = true, true
+	now := metav1.NewTime(c.now)
+	c.app.DeletionTimestamp = &now
+	c.newVersion()
+	c.over = len(c.app.Finalizers) == 0
+}

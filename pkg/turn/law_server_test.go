@@ -1,0 +1,285 @@
+package turn_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/observer/observertest"
+)
+
+// apiServer is a small cluster that keeps the rules of a real one: names are taken,
+// tests in patches and UIDs of deletes are preconditions, finalizers hold what is
+// deleted, and every object has a managedFields that says what somebody else wrote.
+type apiServer struct {
+	observertest.Server
+	// objects are without managedFields, which only an answer has.
+	objects map[manifest.ID]map[string]any
+	// theirs is what somebody wrote, by UID, as FieldsV1.
+	theirs map[string]map[string]any
+	serial int
+	writes int
+	// taken are addresses that a new object cannot have, refused the places that
+	// cannot be changed.
+	taken   map[any]bool
+	refused map[string]bool
+	// judge is asked about every write of ours, before it is done.
+	judge func(verb string, id manifest.ID, before, after map[string]any)
+	// admitted is told every object that is stored.
+	admitted func(id manifest.ID, object map[string]any)
+}
+
+// errDead is what a process gets that has died.
+var errDead = errors.New("the process is dead")
+
+// errLost is an answer that did not arrive.
+var errLost = errors.New("the connection is lost")
+
+func errServer() error { return apierrors.NewInternalError(errors.New("it stumbled")) }
+
+func errForbidden(id manifest.ID) error {
+	return apierrors.NewForbidden(resourceOf(id), id.Name, errors.New("no right"))
+}
+
+// errRefused is a 422 of a validation; errGuard is one of the patch itself.
+func errRefused(id manifest.ID) error {
+	return apierrors.NewInvalid(schema.GroupKind{Group: id.Group, Kind: id.Kind}, id.Name, field.ErrorList{field.Forbidden(field.NewPath("spec"), "no")})
+}
+
+func errGuard() error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid}}
+}
+
+func resourceOf(id manifest.ID) schema.GroupResource {
+	return schema.GroupResource{Group: id.Group, Resource: id.Kind}
+}
+
+func (s *apiServer) get(id manifest.ID) (map[string]any, error) {
+	object := s.objects[id]
+	if object == nil {
+		return nil, apierrors.NewNotFound(resourceOf(id), id.Name)
+	}
+	return s.answer(object), nil
+}
+
+// answer is an object with its managedFields.
+func (s *apiServer) answer(object map[string]any) map[string]any {
+	object = observer.CopyMap(object)
+	managers := []any{map[string]any{"manager": v1alpha1.FieldManager, "fieldsType": "FieldsV1", "fieldsV1": map[string]any{}}}
+	if theirs := s.theirs[uidOf(object)]; theirs != nil {
+		managers = append(managers, map[string]any{"manager": "somebody", "fieldsType": "FieldsV1", "fieldsV1": observer.CopyMap(theirs)})
+	}
+	set(object, managers, "metadata", "managedFields")
+	return object
+}
+
+func (s *apiServer) create(id manifest.ID, body map[string]any) (map[string]any, error) {
+	if s.objects[id] != nil {
+		return nil, apierrors.NewAlreadyExists(resourceOf(id), id.Name)
+	}
+	if s.taken[get(body, "spec", "vip")] {
+		return nil, errRefused(id)
+	}
+	s.judge("create", id, nil, body)
+	return s.answer(s.born(id, body)), nil
+}
+
+// born is a new object.
+func (s *apiServer) born(id manifest.ID, body map[string]any) map[string]any {
+	object := observer.CopyMap(body)
+	set(object, id.Name, "metadata", "name")
+	set(object, id.Namespace, "metadata", "namespace")
+	s.serial++
+	set(object, fmt.Sprintf("u%d", s.serial), "metadata", "uid")
+	s.store(id, object)
+	return s.objects[id]
+}
+
+// store admits an object, or removes it if nothing holds it any more.
+func (s *apiServer) store(id manifest.ID, object map[string]any) {
+	s.writes++
+	switch id.Kind {
+	case "Thing":
+		spec, _ := object["spec"].(map[string]any)
+		if spec == nil {
+			spec = map[string]any{}
+		}
+		s.Serve(spec)
+		if _, has := spec["vip"]; !has {
+			s.serial++
+			spec["vip"] = fmt.Sprintf("10.0.0.%d", s.serial)
+		}
+		object["spec"] = observertest.WithoutEmptyLists(spec)
+	default:
+		if _, has := object["type"]; !has {
+			object["type"] = "Opaque"
+		}
+	}
+	s.serial++
+	set(object, fmt.Sprint(s.serial), "metadata", "resourceVersion")
+	finalizers, _ := get(object, "metadata", "finalizers").([]any)
+	if get(object, "metadata", "deletionTimestamp") != nil && len(finalizers) == 0 {
+		delete(s.objects, id)
+		return
+	}
+	s.objects[id] = object
+	s.admitted(id, object)
+}
+
+// patch applies a JSON Patch; a dry one only says whether it would.
+func (s *apiServer) patch(id manifest.ID, ops any, dry bool) (map[string]any, error) {
+	before := s.objects[id]
+	if before == nil {
+		return nil, apierrors.NewNotFound(resourceOf(id), id.Name)
+	}
+	after, ok := patched(before, ops)
+	switch {
+	case !ok:
+		return nil, errGuard()
+	case slices.ContainsFunc(pointersOf(ops), func(pointer string) bool { return s.refused[id.String()+pointer] }):
+		return nil, errRefused(id)
+	case dry:
+		return nil, nil
+	}
+	s.judge("patch", id, before, after)
+	s.store(id, after)
+	return s.answer(s.objects[id]), nil
+}
+
+func patched(object map[string]any, ops any) (map[string]any, bool) {
+	raw, err := json.Marshal(ops)
+	if err != nil {
+		panic(err)
+	}
+	patch, err := jsonpatch.DecodePatch(raw)
+	if err != nil {
+		panic(err)
+	}
+	document, err := json.Marshal(object)
+	if err != nil {
+		panic(err)
+	}
+	if document, err = patch.Apply(document); err != nil {
+		return nil, false
+	}
+	after, err := manifest.DecodeJSON(document)
+	return after, err == nil
+}
+
+// pointersOf are the places that a patch changes.
+func pointersOf(ops any) []string {
+	raw, err := json.Marshal(ops)
+	if err != nil {
+		panic(err)
+	}
+	var decoded []struct{ Op, Path string }
+	if err := json.Unmarshal(raw, &decoded); err != nil {
+		panic(err)
+	}
+	var pointers []string
+	for _, op := range decoded {
+		if op.Op != "test" {
+			pointers = append(pointers, op.Path)
+		}
+	}
+	return pointers
+}
+
+// delete answers with what is left, nil if nothing is. uid and version are
+// preconditions.
+func (s *apiServer) delete(id manifest.ID, uid, version string) (map[string]any, error) {
+	object := s.objects[id]
+	switch {
+	case object == nil:
+		return nil, nil
+	case uid != "" && uidOf(object) != uid, version != "" && get(object, "metadata", "resourceVersion") != version:
+		return nil, apierrors.NewConflict(resourceOf(id), id.Name, nil)
+	}
+	s.judge("delete", id, object, nil)
+	s.end(id)
+	if left := s.objects[id]; left != nil {
+		return s.answer(left), nil
+	}
+	return nil, nil
+}
+
+// end deletes an object, as far as its finalizers let it.
+func (s *apiServer) end(id manifest.ID) {
+	if object := s.objects[id]; object != nil && get(object, "metadata", "deletionTimestamp") == nil {
+		object = observer.CopyMap(object)
+		set(object, "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+		s.store(id, object)
+	}
+}
+
+// edit is a write of somebody else.
+func (s *apiServer) edit(id manifest.ID, change func(object map[string]any)) {
+	before := s.objects[id]
+	after := observer.CopyMap(before)
+	change(after)
+	s.store(id, after)
+	uid := uidOf(before)
+	if s.theirs[uid] == nil {
+		s.theirs[uid] = map[string]any{}
+	}
+	claim(s.theirs[uid], before, s.objects[id])
+}
+
+// claim adds what differs to a set of fields. Lists are written as a whole.
+func claim(fields, before, after map[string]any) {
+	for name, is := range after {
+		was, had := before[name]
+		if name == "resourceVersion" || had && observer.Equal(was, is) {
+			continue
+		}
+		child, _ := fields["f:"+name].(map[string]any)
+		if child == nil {
+			child = map[string]any{}
+			fields["f:"+name] = child
+		}
+		if m, isMap := is.(map[string]any); isMap {
+			old, _ := was.(map[string]any)
+			claim(child, old, m)
+		}
+	}
+}
+
+// watched is what a watch shows of the objects that carry a label.
+func (s *apiServer) watched(id manifest.ID, label string) map[string]any {
+	object := s.objects[id]
+	if object == nil || labelOf(object) != label {
+		return nil
+	}
+	return observer.CopyMap(object)
+}
+
+func (s *apiServer) ids() []manifest.ID { return sortedIDs(maps.Keys(s.objects)) }
+
+func withoutManagers(object map[string]any) map[string]any {
+	object = observer.CopyMap(object)
+	delete(object["metadata"].(map[string]any), "managedFields")
+	return object
+}
+
+func uidOf(object map[string]any) string {
+	uid, _ := get(object, "metadata", "uid").(string)
+	return uid
+}
+
+func labelOf(object map[string]any) string {
+	label, _ := get(object, "metadata", "labels", v1alpha1.LabelApplicationUID).(string)
+	return label
+}

@@ -1,0 +1,293 @@
+package turn_test
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"pgregory.net/rapid"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer/observertest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// TestWhateverHappensAnApplicationIsHeldInTheEnd runs random Applications of a few
+// objects in a cluster in which requests fail, answers are lost, the controller dies,
+// watches lag, and somebody else is at work. What must never happen is looked for all
+// the way (cluster_checks_test.go), and what must be so in the end when all is calm.
+func TestWhateverHappensAnApplicationIsHeldInTheEnd(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		c := newCluster(t, r, observertest.DrawServer(r), drawNames(r))
+		for _, id := range c.names {
+			c.plain[id] = rapid.Bool().Draw(r, "plain "+short(id))
+		}
+		c.storm = true
+		r.Repeat(map[string]func(*rapid.T){
+			"the spec changes":       func(*rapid.T) { c.edit() },
+			"somebody is at work":    func(*rapid.T) { c.somebody(rapid.SampledFrom(c.names).Draw(r, "name")) },
+			"the process dies":       func(*rapid.T) { c.die() },
+			"a watch lags":           func(*rapid.T) { c.lag(rapid.SampledFrom(c.names).Draw(r, "name")) },
+			"time goes by":           func(*rapid.T) { c.now = c.now.Add(20 * time.Minute) },
+			"a round":                func(*rapid.T) { c.round() },
+			"a round, then an edit":  func(*rapid.T) { c.round(); c.edit() },
+			"an edit, then a round":  func(*rapid.T) { c.edit(); c.round() },
+			"somebody, then a round": func(*rapid.T) { c.somebody(rapid.SampledFrom(c.names).Draw(r, "name")); c.round() },
+		})
+		c.calm()
+		c.mend()
+		c.rest()
+		c.checkAtRest()
+
+		c.remove()
+		c.note("the Application is deleted, policy %q", c.app.Spec.DeletionPolicy)
+		c.storm = true
+		for range rapid.IntRange(0, 3).Draw(r, "tries") {
+			if c.round(); c.over {
+				break
+			}
+		}
+		c.calm()
+		c.rest()
+		c.checkGone()
+	})
+}
+
+// cluster is an Application, an API server and a controller.
+type cluster struct {
+	*process
+
+	t      *testing.T
+	r      *rapid.T
+	server *apiServer
+	kinds  plan.Kinds
+	app    *v1alpha1.Application
+	now    time.Time
+	names  []manifest.ID
+	// storm is true while things go wrong.
+	storm, deleted, over bool
+	// plain are the objects that only ever have default schemas, and that nobody edits.
+	plain map[manifest.ID]bool
+	// lagging are the objects of which the watch says nothing new.
+	lagging map[manifest.ID]bool
+
+	wanted  desires                        // as submitted
+	decided desires                        // what the process is at work for
+	basis   v1alpha1.ApplicationStatus     // and what is on record for it
+	seen    map[manifest.ID]map[string]any // the objects that it has decided on
+	ever    map[manifest.ID][]any          // all manifests that there were
+	ours    map[string]bool                // UIDs of objects that have carried our marks
+	special map[string]string              // UIDs of objects that need not be as if they were made today, and why
+	// relearned are the objects that were created without what was learned.
+	relearned map[manifest.ID]bool
+	panicked  any // see guard
+	log       []string
+}
+
+// desires is a spec.
+type desires struct {
+	adoption, deletion string
+	suspend, faulty    bool
+	resources          map[manifest.ID]*desire
+}
+
+// desire is one resource of a spec; entry is nil for the default one.
+type desire struct{ manifest, entry map[string]any }
+
+func drawNames(r *rapid.T) []manifest.ID {
+	names := []manifest.ID{
+		{Group: "example.com", Kind: "Thing", Namespace: "default", Name: "a"},
+		{Kind: "Secret", Namespace: "default", Name: "a"},
+		{Group: "example.com", Kind: "Thing", Namespace: "default", Name: "b"},
+		{Kind: "Secret", Namespace: "default", Name: "b"},
+	}
+	return names[:rapid.IntRange(2, 4).Draw(r, "names")]
+}
+
+func newCluster(t *testing.T, r *rapid.T, s observertest.Server, names []manifest.ID) *cluster {
+	t.Helper()
+	c := &cluster{
+		t: t, r: r, kinds: plan.Offline(), names: names, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		app:       &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: "app-1"}},
+		wanted:    desires{resources: map[manifest.ID]*desire{}},
+		plain:     map[manifest.ID]bool{},
+		ever:      map[manifest.ID][]any{},
+		ours:      map[string]bool{},
+		special:   map[string]string{},
+		relearned: map[manifest.ID]bool{},
+	}
+	if s.Typed {
+		c.kinds = typed{c.kinds}
+	}
+	c.server = &apiServer{
+		Server: s, objects: map[manifest.ID]map[string]any{}, theirs: map[string]map[string]any{},
+		taken: map[any]bool{}, refused: map[string]bool{},
+	}
+	c.server.judge, c.server.admitted = c.judge, c.admitted
+	c.app.Status.ObservedGeneration = -1
+	c.start()
+	c.note("%+v", s)
+	return c
+}
+
+func (c *cluster) note(format string, args ...any) {
+	c.log = append(c.log, fmt.Sprintf(format, args...))
+}
+
+// fail tells what has happened.
+func (c *cluster) fail(format string, args ...any) {
+	c.r.Helper()
+	c.r.Fatalf("%s\n\nafter\n  %s", fmt.Sprintf(format, args...), strings.Join(c.log, "\n  "))
+}
+
+func short(id manifest.ID) string { return id.Kind + "/" + id.Name }
+
+func (c *cluster) round() {
+	c.note("round")
+	for range 3 {
+		if c.over || !c.reconcile() {
+			return
+		}
+		c.now = c.now.Add(time.Second)
+	}
+}
+
+// calm ends all faults.
+func (c *cluster) calm() {
+	c.storm = false
+	clear(c.server.taken)
+	clear(c.server.refused)
+	clear(c.lagging)
+	c.note("calm")
+}
+
+// rest goes on until nothing is done any more, and once more.
+func (c *cluster) rest() {
+	c.r.Helper()
+	for range 15 {
+		c.now = c.now.Add(time.Hour)
+		for _, id := range c.server.ids() {
+			if o := c.server.objects[id]; get(o, "metadata", "deletionTimestamp") != nil {
+				c.server.edit(id, func(o map[string]any) { delete(o["metadata"].(map[string]any), "finalizers") })
+			}
+		}
+		if c.idle() {
+			if !c.idle() {
+				c.fail("something is done after a quiet round")
+			}
+			return
+		}
+	}
+	c.fail("no rest")
+}
+
+// idle tells whether a round has done nothing.
+func (c *cluster) idle() bool {
+	if c.over {
+		return true
+	}
+	c.note("quiet round")
+	writes, status := c.server.writes, jsonOf(c.app.Status)
+	again := c.reconcile()
+	return !again && writes == c.server.writes && (c.over || status == jsonOf(c.app.Status))
+}
+
+func (c *cluster) oneOf(what string, choices ...int) int {
+	return rapid.SampledFrom(choices).Draw(c.r, what)
+}
+
+func (c *cluster) chance(what string, oneIn int) bool {
+	return rapid.IntRange(1, oneIn).Draw(c.r, what) == oneIn
+}
+
+func (c *cluster) die() {
+	c.note("the process dies")
+	c.start()
+}
+
+// lag has a watch lag, or catch up.
+func (c *cluster) lag(id manifest.ID) {
+	if c.lagging[id] = !c.lagging[id]; c.lagging[id] {
+		c.note("the watch of %s lags", short(id))
+		return
+	}
+	c.note("the watch of %s has caught up", short(id))
+}
+
+// admitted notes whose an object is, and what excuses it from being as if it were made
+// today: it was under a user's schema, or its process works from a status that could
+// not be stored.
+func (c *cluster) admitted(id manifest.ID, object map[string]any) {
+	if plan.Marked(c.app, id, object) {
+		c.ours[uidOf(object)] = true
+	}
+	usersOnRecord := slices.ContainsFunc(c.app.Status.Resources, func(r v1alpha1.ResourceStatus) bool {
+		return plan.IDOf(r.ResourceReference) == id && r.Schema == v1alpha1.SchemaUser
+	})
+	if c.wanted.hasEntry(id) || c.decided.hasEntry(id) || usersOnRecord {
+		c.special[uidOf(object)] = "held by a user's schema"
+	}
+	if c.unstored != nil {
+		c.special[uidOf(object)] = "not on record"
+	}
+}
+
+// seesLate excuses objects of which an old state is decided on: what a lost answer has
+// put into them, and the next spec drops before the watch shows it, is not found.
+func (c *cluster) seesLate() {
+	for id, seen := range c.seen {
+		if object := c.server.objects[id]; object != nil && get(object, "metadata", "resourceVersion") != get(seen, "metadata", "resourceVersion") {
+			c.special[uidOf(object)] = "seen late"
+		}
+	}
+}
+
+// forgetsCreated excuses objects of which the annotation tells no more while the status
+// that has them could not be stored: should the process die now, nobody knows what is
+// ours in them.
+func (c *cluster) forgetsCreated() {
+	if c.unstored == nil {
+		return
+	}
+	for _, r := range c.unstored.Resources {
+		if string(r.UID) != "" {
+			c.special[string(r.UID)] = "not on record"
+		}
+	}
+}
+
+func (d desires) hasEntry(id manifest.ID) bool {
+	return d.resources[id] != nil && d.resources[id].entry != nil
+}
+
+// What the tests of package plan have, too.
+var (
+	set    = observertest.Set
+	get    = observertest.Get
+	raws   = observertest.Raws
+	keys   = observertest.Keys
+	jsonOf = observertest.JSON
+)
+
+var thing = observertest.Type()
+
+// typed knows the kind that is drawn, too.
+type typed struct{ plan.Kinds }
+
+func (k typed) Type(gvk schema.GroupVersionKind) *kinds.Node {
+	if gvk == observertest.GVK {
+		return thing
+	}
+	return k.Kinds.Type(gvk)
+}
+
+func sortedIDs(ids iter.Seq[manifest.ID]) []manifest.ID {
+	return slices.SortedFunc(ids, func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
+}

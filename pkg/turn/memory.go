@@ -1,0 +1,216 @@
+package turn
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/worker"
+)
+
+// Memory is what is remembered of one Application between two turns. Only the turn
+// that has the Application touches it. It may be lost.
+type Memory struct {
+	// since is when this process first looked at the Application.
+	since      time.Time
+	plan       plan.Memory
+	generation int64
+	// request is the value of the annotation that asks for a reconcile now.
+	request string
+	retry   retry
+	jitter  func(time.Duration) time.Duration
+	// kinds are those of objects that hooks add.
+	kinds []schema.GroupVersionKind
+	// failures has the resources that must not be tried again yet.
+	failures map[manifest.ID]*failure
+	// found has objects that exist and are in no watch, because they do not
+	// carry our label.
+	found map[manifest.ID]found
+	// unanswered has the objects that may have been created though no answer came.
+	unanswered map[manifest.ID]bool
+	// gone has the objects that we deleted and know to be gone.
+	gone map[types.UID]bool
+	// postponed is the report that is not written yet, if there is one.
+	postponed *postponed
+}
+
+// postponed is a report that is not written yet.
+type postponed struct {
+	status v1alpha1.ApplicationStatus
+	event  *plan.Event
+	since  time.Time
+}
+
+// failure is a resource that could not be brought to its desired state.
+type failure struct {
+	problem  *plan.Problem
+	attempts int
+	until    time.Time
+	// exhausted is true after the last attempt, until something changes.
+	exhausted bool
+}
+
+type found struct {
+	object map[string]any
+	until  time.Time
+}
+
+// NewMemory is the memory of a process that has not handled the Application yet.
+func NewMemory(app *v1alpha1.Application, now time.Time) *Memory {
+	return &Memory{
+		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app), jitter: worker.Spread,
+		failures: map[manifest.ID]*failure{}, found: map[manifest.ID]found{}, unanswered: map[manifest.ID]bool{}, gone: map[types.UID]bool{},
+	}
+}
+
+// begin prepares a turn. A new generation of the Application, or a request to reconcile
+// now, is a new try for everything; a change of anything (changed) is one for what was
+// given up.
+func (m *Memory) begin(app *v1alpha1.Application, changed bool, now time.Time) {
+	m.retry = retryOf(app.Spec.Retry)
+	request := app.Annotations[v1alpha1.AnnotationReconcile]
+	if request != m.request {
+		m.plan.Retry()
+	}
+	if m.generation != app.Generation || m.request != request {
+		m.generation, m.request = app.Generation, request
+		m.failures = map[manifest.ID]*failure{}
+		m.plan.Refusals = nil
+		m.found = map[manifest.ID]found{}
+		m.gone = map[types.UID]bool{}
+	}
+	if changed {
+		m.tryAgain()
+	}
+	m.giveUpLeaves(now)
+}
+
+// Postponed is the status of a report that is not written yet, or nil.
+func (m *Memory) Postponed() *v1alpha1.ApplicationStatus {
+	if m.postponed == nil {
+		return nil
+	}
+	return &m.postponed.status
+}
+
+// knows reports whether a kind that hooks add is looked up.
+func (m *Memory) knows(gvk schema.GroupVersionKind) bool { return slices.Contains(m.kinds, gvk) }
+
+// remembered is the memory of fights that the status kept over a restart.
+func remembered(app *v1alpha1.Application) plan.Memory {
+	m := plan.Memory{Fights: map[plan.Leaf]*plan.Fight{}}
+	for _, f := range app.Status.Contested {
+		leaf := plan.Leaf{ID: plan.IDOf(f.Resource), Path: f.Path}
+		m.Fights[leaf] = &plan.Fight{
+			Corrections: int(f.Corrections), Next: f.NextCorrection.Time, Manager: f.Manager,
+			Desired: valueOf(f.Desired), Observed: valueOf(f.Observed),
+		}
+	}
+	return m
+}
+
+// valueOf is a value as the status has it, which may be absent.
+func valueOf(raw *runtime.RawExtension) delta.Value {
+	var value any
+	if raw == nil || utiljson.Unmarshal(raw.Raw, &value) != nil {
+		return delta.Value{}
+	}
+	return delta.Some(value)
+}
+
+// failed remembers that a resource cannot be brought to its desired state now.
+// It returns the problem with the time to try again, later each time; without
+// one, and stalled, after the last attempt.
+func (m *Memory) failed(id manifest.ID, problem *plan.Problem, now time.Time) *plan.Problem {
+	f := m.failures[id]
+	if f == nil {
+		f = &failure{}
+		m.failures[id] = f
+	}
+	f.attempts++
+	if f.exhausted = m.retry.exhausted(f.attempts); f.exhausted {
+		f.attempts = m.retry.attempts // what is tried because something changed is no further attempt
+		f.problem = givenUp(problem, f.attempts)
+		return f.problem
+	}
+	wait := m.jitter(m.retry.wait(problem, f.attempts))
+	again := *problem
+	again.RetryAfter = wait
+	f.problem, f.until = problem, now.Add(wait)
+	return &again
+}
+
+// blocked returns what must not be tried yet.
+func (m *Memory) blocked(now time.Time) map[manifest.ID]*plan.Problem {
+	blocked := map[manifest.ID]*plan.Problem{}
+	for id, f := range m.failures {
+		if !f.exhausted && !now.Before(f.until) {
+			continue
+		}
+		problem := *f.problem
+		if !f.exhausted {
+			problem.RetryAfter = f.until.Sub(now)
+		}
+		blocked[id] = &problem
+	}
+	return blocked
+}
+
+// tryAgain lets what was given up be tried once more: something has changed.
+func (m *Memory) tryAgain() {
+	for _, f := range m.failures {
+		if f.exhausted {
+			f.exhausted, f.until = false, time.Time{}
+		}
+	}
+	for _, refusal := range m.plan.Refusals {
+		if m.retry.exhausted(refusal.Times) {
+			refusal.Until = time.Time{}
+		}
+	}
+}
+
+// forGood is as long as nothing changes.
+const forGood = 10 * 365 * 24 * time.Hour
+
+// giveUpLeaves holds back for good what was refused at the last attempt.
+func (m *Memory) giveUpLeaves(now time.Time) {
+	for _, refusal := range m.plan.Refusals {
+		if m.retry.exhausted(refusal.Times) && refusal.Until.After(now) {
+			refusal.Until = now.Add(forGood)
+		}
+	}
+}
+
+// nextProbe is how long what was found outside of any watch is believed, 0 if
+// there is no such thing. Nobody tells us when it goes.
+func (m *Memory) nextProbe(now time.Time) time.Duration {
+	var next time.Duration
+	for _, f := range m.found {
+		next = Sooner(next, max(f.until.Sub(now), time.Second))
+	}
+	return next
+}
+
+func sortedIDs[V any](ids map[manifest.ID]V) []manifest.ID {
+	return slices.SortedFunc(maps.Keys(ids), func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// postpone adds a result to the report that is not written yet.
+func (m *Memory) postpone(result plan.Result, now time.Time) {
+	if m.postponed == nil {
+		m.postponed = &postponed{since: now}
+	}
+	m.postponed.status = result.Status
+	m.postponed.event = m.postponed.event.And(result.Event)
+}

@@ -1,0 +1,41 @@
+package turn
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// A restart costs nothing of what the status says of a contested field.
+func TestAContestedFieldIsRememberedWithItsValues(t *testing.T) {
+	next := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	app := &v1alpha1.Application{}
+	app.Status.Contested = []v1alpha1.ContestedField{{
+		Resource: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "config"},
+		Path:     "data.key", Manager: "mallory", Corrections: 5, NextCorrection: next,
+		Desired: &runtime.RawExtension{Raw: []byte(`{"n":1}`)},
+	}}
+	fight := remembered(app).Fights[plan.Leaf{ID: manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "config"}, Path: "data.key"}]
+	require.NotNil(t, fight)
+	assert.Equal(t, &plan.Fight{
+		Corrections: 5, Next: next.Time, Manager: "mallory", Desired: delta.Some(map[string]any{"n": int64(1)}),
+	}, fight)
+}
+
+// Of what a process before us was about to create, nothing may be seen yet.
+func TestTheNamespacesThatWereWrittenDownStayForAWhile(t *testing.T) {
+	app := &v1alpha1.Application{}
+	app.Namespace = "own"
+	app.Annotations = map[string]string{v1alpha1.AnnotationNamespaces: "written,ahead"}
+	assert.Equal(t, "ahead,written", namespacesAnnotation(app, &plan.Plan{}, true))
+	assert.Empty(t, namespacesAnnotation(app, &plan.Plan{}, false))
+}

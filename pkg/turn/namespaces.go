@@ -1,0 +1,54 @@
+package turn
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// namespacesOf are the namespaces in which an Application may have objects: its
+// own, those of its manifests and of its inventory, and those that were written
+// down before anything was created there.
+func namespacesOf(app *v1alpha1.Application, manifests []map[string]any) []string {
+	found := map[string]struct{}{app.Namespace: {}}
+	for _, content := range manifests {
+		metadata, _ := content["metadata"].(map[string]any)
+		if namespace, _ := metadata["namespace"].(string); namespace != "" {
+			found[namespace] = struct{}{}
+		}
+	}
+	for _, r := range app.Status.Resources {
+		if r.Namespace != "" {
+			found[r.Namespace] = struct{}{}
+		}
+	}
+	for namespace := range strings.SplitSeq(app.Annotations[v1alpha1.AnnotationNamespaces], ",") {
+		if namespace != "" {
+			found[namespace] = struct{}{}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// namespacesAnnotation is the write-ahead inventory of namespaces beside the
+// Application's own; empty if there are none. early keeps those that it has already.
+func namespacesAnnotation(app *v1alpha1.Application, p *plan.Plan, early bool) string {
+	found := map[string]struct{}{}
+	if early {
+		for namespace := range strings.SplitSeq(app.Annotations[v1alpha1.AnnotationNamespaces], ",") {
+			found[namespace] = struct{}{}
+		}
+	}
+	for _, change := range p.Changes {
+		found[change.ID.Namespace] = struct{}{}
+	}
+	for _, r := range app.Status.Resources {
+		found[r.Namespace] = struct{}{}
+	}
+	delete(found, "")
+	delete(found, app.Namespace)
+	return strings.Join(slices.Sorted(maps.Keys(found)), ",")
+}

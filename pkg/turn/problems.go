@@ -1,0 +1,155 @@
+package turn
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// ProblemOf says what an API server's error means for a resource: by the
+// status it has, never by its text.
+//
+//	status                         meaning
+//	403, namespace terminating     wait
+//	403                            stalled: rights, a quota or a policy
+//	404                            wait: the namespace is missing
+//	400, 405, 413, 422             stalled: the object is refused
+//	everything else                retry
+func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem {
+	id := at.ID
+	message := errorText(err, id)
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s: its namespace is being deleted", id), RetryAfter: 10 * time.Second}
+	case apierrors.IsForbidden(err):
+		return &plan.Problem{
+			Reason: v1alpha1.ReasonForbidden, Stalled: true,
+			Message: fmt.Sprintf("may not %s %s: %s", verb, id, message),
+			Remedy:  "If the ServiceAccount lacks the right, grant it: " + grant(at, user),
+		}
+	case apierrors.IsNotFound(err):
+		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, id, message), RetryAfter: time.Second}
+	case refused(err):
+		return &plan.Problem{Reason: v1alpha1.ReasonRejected, Stalled: true, Message: fmt.Sprintf("the API server refuses to %s %s: %s", verb, id, message)}
+	}
+	problem := &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot %s %s now: %s", verb, id, message)}
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		problem.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return problem
+}
+
+// refused tells whether the same request can never succeed.
+func refused(err error) bool {
+	switch code(err) {
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
+func code(err error) int32 {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Code
+	}
+	return 0
+}
+
+// guardFailed tells whether a 422 may come from a test in our own patch: it
+// then has no causes, which a validation always has.
+func guardFailed(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0
+}
+
+// errorText is what may be told of an error. An API server repeats values in its
+// messages, so of a Secret only the fields are named.
+func errorText(err error, id manifest.ID) string {
+	if !manifest.IsSecret(id.GroupKind()) {
+		return Trimmed(err.Error())
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return "the request did not succeed (details are withheld for Secrets)"
+	}
+	fields := causeFields(status.Status())
+	text := string(status.Status().Reason)
+	if len(fields) > 0 {
+		text += " (" + strings.Join(fields, ", ") + ")"
+	}
+	return text + "; details are withheld for Secrets"
+}
+
+func causeFields(status metav1.Status) []string {
+	var fields []string
+	if status.Details != nil {
+		for _, cause := range status.Details.Causes {
+			if cause.Field != "" {
+				fields = append(fields, cause.Field)
+			}
+		}
+	}
+	return fields
+}
+
+// grant is the command that gives a ServiceAccount the rights it lacks, and as
+// few as can be more.
+func grant(at cluster.Location, user string) string {
+	account := strings.TrimPrefix(user, "system:serviceaccount:")
+	_, name, _ := strings.Cut(account, ":")
+	if at.Mapping.Namespaced && slices.Contains(editable, at.ID.Group) {
+		return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=edit --serviceaccount=%s", name, at.ID.Namespace, account)
+	}
+	role := name + "-" + at.Mapping.Resource.Resource
+	resource := at.Mapping.Resource.GroupResource().String()
+	kind, where := "clusterrole", ""
+	if at.Mapping.Namespaced {
+		kind, where = "role", " -n "+at.ID.Namespace
+	}
+	return fmt.Sprintf("kubectl create %[1]s %[2]s%[3]s --verb=get,create,patch,delete --resource=%[4]s && "+
+		"kubectl create %[1]sbinding %[2]s%[3]s --%[1]s=%[2]s --serviceaccount=%[5]s", kind, role, where, resource, account)
+}
+
+// editable are the groups whose namespaced kinds the ClusterRole edit is about.
+var editable = []string{"", "apps", "autoscaling", "batch", "networking.k8s.io", "policy"}
+
+// watchProblem is why a kind cannot be watched.
+func watchProblem(gk schema.GroupKind, resource schema.GroupVersionResource, err error) *plan.Problem {
+	if apierrors.IsForbidden(err) {
+		return &plan.Problem{
+			Reason: v1alpha1.ReasonForbidden, Stalled: true,
+			Message: fmt.Sprintf("the controller may not list and watch %s", resource.GroupResource()),
+			Remedy: fmt.Sprintf("Grant it: kubectl create clusterrole holdfast-watch-%[1]s --verb=list,watch --resource=%[2]s && "+
+				"kubectl create clusterrolebinding holdfast-watch-%[1]s --clusterrole=holdfast-watch-%[1]s --serviceaccount=holdfast-system:holdfast-controller",
+				resource.Resource, resource.GroupResource()),
+		}
+	}
+	return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot watch %s now: %s", gk, Trimmed(err.Error()))}
+}
+
+// Trimmed is a text of an API server, or of a workload, as it may be repeated.
+func Trimmed(text string) string {
+	const limit = 1024
+	if len(text) > limit {
+		return strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return text
+}

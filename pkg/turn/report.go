@@ -1,0 +1,141 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// report writes the status, if it changed, and one event, if something was
+// done. It is the only place that turns outcomes into either.
+func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) (time.Duration, error) {
+	now := t.now()
+	result := p.Conclude(outcomes, now)
+	m.plan = result.Memory
+	t.Home.Concluded(app, p, outcomes, result.Status)
+	after := result.RetryAfter
+	if probe := m.nextProbe(now); probe > 0 {
+		after = Sooner(after, probe)
+	}
+	if result.Again {
+		after = time.Millisecond
+	}
+	if m.postponed == nil && result.Event == nil && same(app.Status, result.Status) {
+		return after, nil
+	}
+	m.postpone(result, now)
+	if routine(app.Status, result.Status) {
+		wait, done := t.reportIn(m.postponed, now)
+		if wait > 0 {
+			return Sooner(after, wait), nil
+		}
+		defer done()
+	}
+	if err := t.WriteStatus(ctx, app, result.Status); err != nil {
+		return Again(err)
+	}
+	event := m.postponed.event
+	m.postponed = nil
+	t.Home.Announce(app, event)
+	return after, nil
+}
+
+// hookFailed reports that a hook keeps an Application from being handled, and has
+// it tried again.
+func (t *Turns) hookFailed(ctx context.Context, app *v1alpha1.Application, m *Memory, cause error) (time.Duration, error) {
+	p := plan.Refuse(plan.Input{Application: app, Memory: &m.plan}, plan.HookProblem(cause))
+	if _, err := t.report(ctx, app, m, p, nil); err != nil {
+		return 0, err
+	}
+	return 0, cause
+}
+
+// reportDelay is how long the report of a correction waits: several of one
+// Application become one report.
+const reportDelay = 500 * time.Millisecond
+
+// reportIn is how long a postponed report still waits. While other Applications have
+// news there is one such report at a time: corrections come before reports. done is to
+// be called when a report that waits no longer is written.
+func (t *Turns) reportIn(report *postponed, now time.Time) (wait time.Duration, done func()) {
+	if wait := report.since.Add(reportDelay).Sub(now); wait > 0 {
+		return wait, nil
+	}
+	if done = t.Home.Report(); done == nil {
+		return reportDelay / 4, nil
+	}
+	return 0, done
+}
+
+// routine tells whether a status says nothing new but when something was last
+// corrected, what was seen, and that resources are in progress, as they are for
+// a moment after most corrections. All that must survive a crash is the same.
+func routine(before, after v1alpha1.ApplicationStatus) bool {
+	if len(before.Resources) != len(after.Resources) {
+		return false
+	}
+	ready := apimeta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
+	inProgress := ready != nil && ready.Reason == v1alpha1.ReasonProgressing
+	after.Resources = slices.Clone(after.Resources)
+	for i, was := range before.Resources {
+		r := &after.Resources[i]
+		r.LastCorrection = was.LastCorrection
+		if inProgress {
+			r.Health, r.Reason, r.Message = was.Health, was.Reason, was.Message
+		}
+	}
+	if inProgress {
+		after.Conditions, after.Summary = before.Conditions, before.Summary
+	}
+	after.LastObservedManifest = before.LastObservedManifest
+	return same(before, after)
+}
+
+// WriteStatus replaces the status unless it is the same. If somebody has written
+// the Application meanwhile, but not its status, the status still holds: it says
+// which generation it is about.
+func (t *Turns) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {
+	if same(app.Status, status) {
+		return nil
+	}
+	_, err := t.Home.WriteStatus(ctx, app, status)
+	if !apierrors.IsConflict(err) {
+		return err
+	}
+	fresh, readErr := t.Home.Read(ctx, app)
+	if readErr != nil {
+		return readErr
+	}
+	if fresh.UID != app.UID || !same(app.Status, fresh.Status) {
+		return err
+	}
+	_, err = t.Home.WriteStatus(ctx, fresh, status)
+	// The store will know what somebody wrote from this answer, and take the
+	// watch's word for old: nobody else will have it looked at.
+	t.Home.Again(app)
+	return err
+}
+
+// same compares statuses as JSON values, whatever the order of keys in their raw
+// parts.
+func same(a, b v1alpha1.ApplicationStatus) bool {
+	if reflect.DeepEqual(a, b) {
+		return true
+	}
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	if errX != nil || errY != nil {
+		return false
+	}
+	var v, w any
+	return json.Unmarshal(x, &v) == nil && json.Unmarshal(y, &w) == nil && reflect.DeepEqual(v, w)
+}

@@ -1,0 +1,187 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// freeing are the waits between tries to create an object with what was learned. An API
+// server tells everybody that a Service is gone a moment before it frees its address.
+var freeing = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 450 * time.Millisecond}
+
+// try sends the request of a change. again asks to decide anew with the object
+// of the outcome, which is what the cluster really has; nil if it has none.
+func (a *action) try(ctx context.Context, at cluster.Location, change plan.Change) (outcome plan.Outcome, again bool) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	switch change.Action {
+	case plan.Create:
+		return a.create(ctx, at, change)
+	case plan.Update:
+		return a.update(ctx, at, change)
+	default:
+		return a.delete(ctx, at, change)
+	}
+}
+
+func (a *action) create(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+	outcome := plan.Outcome{Action: plan.Create}
+	body, err := a.preCreate(at, change.Manifest)
+	if err != nil {
+		outcome.Problem = plan.HookProblem(err)
+		return outcome, false
+	}
+	object, err := a.target.Create(ctx, at, body)
+	refusesLearned := func() bool { return change.Fallback != nil && code(err) == http.StatusUnprocessableEntity }
+	for i := 0; i < len(freeing) && refusesLearned(); i++ {
+		if err := a.turns.sleep(ctx, freeing[i]); err != nil {
+			break
+		}
+		object, err = a.target.Create(ctx, at, body)
+	}
+	if refusesLearned() {
+		// Somebody else has the address: without it, then.
+		if body, err = a.preCreate(at, change.Fallback); err != nil {
+			outcome.Problem = plan.HookProblem(err)
+			return outcome, false
+		}
+		outcome.WithoutLearned = true
+		object, err = a.target.Create(ctx, at, body)
+	}
+	switch {
+	case err == nil:
+		a.wrote(at, object)
+		outcome.Object = object
+		return outcome, false
+	case apierrors.IsAlreadyExists(err):
+		return a.reread(ctx, at, change)
+	case refused(err), apierrors.IsForbidden(err):
+		// An API server judges a body, and rights, before it looks whether the name is
+		// taken: a part of a manifest may be all that is wanted of an object that exists.
+		if fresh, read := a.reread(ctx, at, change); read && fresh.Object != nil {
+			return fresh, true
+		}
+	}
+	outcome.WithoutLearned = a.unanswered(at.ID, err) && outcome.WithoutLearned
+	outcome.Problem = a.target.Problem(err, at, "create")
+	return outcome, false
+}
+
+// unanswered remembers an object that may have been created all the same, and reports
+// whether it may: the answer was lost, or is that of a server that stumbled.
+func (a *action) unanswered(id manifest.ID, err error) bool {
+	if status := code(err); status != 0 && status < http.StatusInternalServerError {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.s.memory.unanswered[id] = true
+	return true
+}
+
+func (a *action) update(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+	outcome := plan.Outcome{Action: plan.Update}
+	if err := a.turns.Hooks.ResourcePreUpdate.Run(a.changing(at.ID)); err != nil {
+		outcome.Problem = plan.HookProblem(err)
+		return outcome, false
+	}
+	ops := slices.Concat(change.Guards, change.Patch)
+	object, err := a.target.Patch(ctx, at, ops)
+	switch {
+	case err == nil:
+		a.wrote(at, object)
+		outcome.Object = object
+		return outcome, false
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return a.reread(ctx, at, change)
+	case guardFailed(err):
+		fresh, again := a.reread(ctx, at, change)
+		if again && fresh.Object != nil && applies(ops, fresh.Object) {
+			break // the guards hold: it is the change itself that is refused
+		}
+		return fresh, again
+	}
+	outcome.Problem = a.target.Problem(err, at, "patch")
+	if !refused(err) {
+		return outcome, false
+	}
+	accepted, problem := a.tryParts(ctx, at, change, outcome.Problem)
+	if problem == nil {
+		return outcome, false
+	}
+	if accepted == 0 {
+		outcome.Problem = problem
+		return outcome, false
+	}
+	return a.reread(ctx, at, change) // and the other leaves are corrected
+}
+
+func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+	outcome := plan.Outcome{Action: plan.Delete}
+	if err := a.turns.Hooks.ResourcePreDelete.Run(a.changing(at.ID)); err != nil {
+		outcome.Problem = plan.HookProblem(err)
+		return outcome, false
+	}
+	remaining, err := a.target.Delete(ctx, at, change.UID, change.ResourceVersion)
+	switch {
+	case err == nil && remaining == nil:
+		a.gone(at, change.UID)
+		outcome.Gone, outcome.Problem = true, a.postDelete(at.ID)
+		return outcome, false
+	case err == nil:
+		a.wrote(at, remaining)
+		outcome.Object = remaining
+		return outcome, false
+	case apierrors.IsConflict(err):
+		fresh, again := a.reread(ctx, at, change)
+		if !again || fresh.Object != nil {
+			return fresh, again // another object has the name now
+		}
+		outcome.Gone, outcome.Problem = true, a.postDelete(at.ID)
+		return outcome, false
+	}
+	outcome.Problem = a.target.Problem(err, at, "delete")
+	return outcome, false
+}
+
+// reread reads what the cluster really has.
+func (a *action) reread(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+	object, err := a.target.Get(ctx, at)
+	switch {
+	case err == nil:
+		return plan.Outcome{Object: object}, true
+	case apierrors.IsNotFound(err):
+		a.gone(at, change.UID)
+		return plan.Outcome{}, true
+	}
+	return plan.Outcome{Action: change.Action, Problem: a.target.Problem(err, at, "get")}, false
+}
+
+// applies tells whether a patch, guards included, fits an object.
+func applies(ops []delta.Op, object map[string]any) bool {
+	raw, err := json.Marshal(ops)
+	if err != nil {
+		return false
+	}
+	patch, err := jsonpatch.DecodePatch(raw)
+	if err != nil {
+		return false
+	}
+	document, err := json.Marshal(object)
+	if err != nil {
+		return false
+	}
+	_, err = patch.Apply(document)
+	return err == nil
+}

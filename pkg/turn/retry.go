@@ -1,0 +1,95 @@
+package turn
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// retry says when a resource is tried again: the waits of spec.retry, where they
+// are set, and those of the kind of problem where they are not.
+//
+//	problem                      first wait   longest
+//	may pass by itself           250 ms       5 min
+//	rights are missing           10 s         5 min
+//	only a user can help         2 min        16 min
+//
+// Source: docs/semantics.md, "What the status says".
+type retry struct {
+	initial, longest time.Duration // 0: by the kind of problem
+	multiplier       float64
+	attempts         int // 0: without limit
+}
+
+// shortestWait is the shortest that spec.retry can ask for: what can never succeed is
+// tried so often for ever. The schema says so, too, to whoever writes a new one.
+const shortestWait = time.Second
+
+func retryOf(policy *v1alpha1.RetryPolicy) retry {
+	r := retry{multiplier: 2}
+	if policy == nil {
+		return r
+	}
+	if policy.InitialInterval != nil {
+		r.initial = max(policy.InitialInterval.Duration, shortestWait)
+	}
+	if policy.MaxInterval != nil {
+		r.longest = max(policy.MaxInterval.Duration, shortestWait)
+	}
+	if policy.Multiplier != nil {
+		r.multiplier = float64(*policy.Multiplier)
+	}
+	r.attempts = int(policy.MaxAttempts)
+	return r
+}
+
+// wait is how long to wait after a number of attempts, at least one, that did
+// not succeed. An API server that asks for more gets more.
+func (r retry) wait(problem *plan.Problem, attempts int) time.Duration {
+	first, longest := 250*time.Millisecond, 5*time.Minute
+	switch {
+	case problem.Reason == v1alpha1.ReasonForbidden:
+		first = 10 * time.Second // somebody runs the command that the message gives, and waits
+	case problem.Stalled:
+		first, longest = 2*time.Minute, 16*time.Minute
+	}
+	if r.initial > 0 {
+		first = r.initial
+	}
+	if r.multiplier == 1 {
+		first = max(first, shortestWait)
+	}
+	switch {
+	case r.longest > 0:
+		longest = r.longest
+	case first > longest:
+		longest = first
+	}
+	wait := float64(first) * math.Pow(r.multiplier, float64(attempts-1))
+	return max(time.Duration(min(wait, float64(longest))), problem.RetryAfter)
+}
+
+// exhausted tells whether a number of attempts were all that there are.
+func (r retry) exhausted(attempts int) bool { return r.attempts > 0 && attempts >= r.attempts }
+
+// givenUp is the problem of a resource after its last attempt.
+func givenUp(last *plan.Problem, attempts int) *plan.Problem {
+	problem := *last
+	if !problem.Stalled {
+		problem.Reason, problem.Stalled = v1alpha1.ReasonRetriesExhausted, true
+	}
+	problem.RetryAfter = 0
+	problem.Message = fmt.Sprintf("%s (given up after %d of %d attempts, until something changes)", last.Message, attempts, attempts)
+	return &problem
+}
+
+// Sooner is the smaller of two waits, where 0 is no wait at all.
+func Sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}

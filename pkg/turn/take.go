@@ -1,0 +1,133 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// Take brings one Application's objects to their desired state: gather, decide, act,
+// conclude. It returns when to do so again, 0 for when something changes. changed says
+// that something has, since the last turn.
+func (t *Turns) Take(ctx context.Context, app *v1alpha1.Application, m *Memory, changed bool) (time.Duration, error) {
+	m.begin(app, changed, t.now())
+	target, err := t.Target(app)
+	if err != nil {
+		return 0, err
+	}
+	if app.DeletionTimestamp != nil {
+		return t.finalize(ctx, app, m, target)
+	}
+	if err := t.Hooks.ApplicationPreReconcile.Run(&hooks.Lifecycle{Application: app}); err != nil {
+		return t.hookFailed(ctx, app, m, err)
+	}
+	source := t.source(ctx, app, target)
+	if source.Waiting {
+		return 0, nil
+	}
+	s, p, err := Decide(ctx, target, t.request(app, m, source.Made))
+	if errors.Is(err, ErrNotSeen) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	after, err := t.execute(ctx, target, s, p)
+	if err != nil {
+		return 0, err
+	}
+	if !source.Poll.IsZero() {
+		after = Sooner(after, max(source.Poll.Sub(t.now()), time.Millisecond))
+	}
+	if problem := s.unannounced(); problem != nil && problem.RetryAfter > 0 {
+		after = Sooner(after, problem.RetryAfter)
+	}
+	return after, nil
+}
+
+// execute acts on a plan and reports.
+func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) (time.Duration, error) {
+	app, m := s.Input.Application, s.memory
+	if p.Suspended() || p.Refused != nil {
+		return t.report(ctx, app, m, p, nil)
+	}
+	app, err := t.protect(ctx, app, p, s)
+	if err != nil {
+		return Again(err)
+	}
+	if app, err = t.recordAhead(ctx, app, p); err != nil {
+		return Again(err)
+	}
+	a := t.act(ctx, target, s, p)
+	if a.toldTokens {
+		app = t.Home.Latest(app)
+	}
+	after, err := t.report(ctx, app, m, p, a.result)
+	if err == nil && a.untold != nil {
+		return Again(a.untold)
+	}
+	return after, err
+}
+
+// longestRequest is how long a request of a process that has died may still be on its
+// way: after a minute the API server gives up (its --request-timeout).
+const longestRequest = time.Minute
+
+// protect makes sure, before the first write of a plan, that the Application
+// cannot go without us, and that its kinds are known should we die before the
+// status is written. A kind that is named already stays for a while: of what a process
+// before us was about to create when it died, nothing may be seen yet.
+func (t *Turns) protect(ctx context.Context, app *v1alpha1.Application, p *plan.Plan, s *Snapshot) (*v1alpha1.Application, error) {
+	if !p.HasWork() {
+		return app, nil
+	}
+	gvks := map[schema.GroupVersionKind]struct{}{}
+	for _, change := range p.Changes {
+		gvks[change.GVK()] = struct{}{}
+	}
+	for _, r := range app.Status.Resources {
+		gvks[schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)] = struct{}{}
+	}
+	early := t.now().Before(s.memory.since.Add(longestRequest)) || s.unannounced() != nil
+	if early {
+		for _, gvk := range announced(app) {
+			gvks[gvk] = struct{}{}
+		}
+	}
+	marks := map[string]string{v1alpha1.AnnotationKinds: kindsAnnotation(gvks)}
+	if namespaces := namespacesAnnotation(app, p, early); namespaces != app.Annotations[v1alpha1.AnnotationNamespaces] {
+		marks[v1alpha1.AnnotationNamespaces] = namespaces
+	}
+	if creating, changed := p.Creating(); changed {
+		marks[v1alpha1.AnnotationCreating] = creating
+	}
+	if slices.Contains(app.Finalizers, v1alpha1.Finalizer) && len(marks) == 1 &&
+		app.Annotations[v1alpha1.AnnotationKinds] == marks[v1alpha1.AnnotationKinds] {
+		return app, nil
+	}
+	finalizers := app.Finalizers
+	if !slices.Contains(finalizers, v1alpha1.Finalizer) {
+		finalizers = append(slices.Clone(finalizers), v1alpha1.Finalizer)
+	}
+	return t.Home.WriteMetadata(ctx, app, finalizers, marks)
+}
+
+// recordAhead writes down what is about to be written, where nobody would know of
+// it should we die in between.
+func (t *Turns) recordAhead(ctx context.Context, app *v1alpha1.Application, p *plan.Plan) (*v1alpha1.Application, error) {
+	status := p.Ahead()
+	if status == nil {
+		return app, nil
+	}
+	if err := t.WriteStatus(ctx, app, *status); err != nil {
+		return nil, err
+	}
+	return t.Home.Latest(app), nil
+}

@@ -1,0 +1,100 @@
+package turn
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// Turns take turns of Applications.
+type Turns struct {
+	Home Home
+	// Target is the cluster that an Application's objects are in, as its ServiceAccount
+	// writes it.
+	Target func(app *v1alpha1.Application) (Target, error)
+	// Source finds what the template or archive of an Application was translated into;
+	// nil: there are none.
+	Source func(ctx context.Context, app *v1alpha1.Application, target Target) Source
+	// BeforeDeletes is asked, again and again, whether the resources of an Application
+	// that is being deleted may be deleted now; nil: they may. When to ask again, 0 for
+	// when something changes, is returned with it.
+	BeforeDeletes func(ctx context.Context, app *v1alpha1.Application, target Target, live map[manifest.ID]map[string]any) (over bool, after time.Duration, err error)
+	Hooks         *hooks.Hooks
+	Callback      func() hooks.Callback
+	Rules         plan.Rules
+	// Now is the clock.
+	Now func() time.Time
+	// Sleep waits; nil for the real clock.
+	Sleep func(ctx context.Context, d time.Duration) error
+	// InFlight is how many requests are sent at a time for one Application; 0: 16. With
+	// one, all is done on the caller's goroutine.
+	InFlight int
+}
+
+// Source is what a template was translated into.
+type Source struct {
+	// Made is nil for spec.manifest, and while nothing is known that may be acted on.
+	Made *plan.Source
+	// Poll is when to look at the source again; zero: never.
+	Poll time.Time
+	// Waiting is true while nothing can be decided.
+	Waiting bool
+}
+
+func (t *Turns) source(ctx context.Context, app *v1alpha1.Application, target Target) Source {
+	if t.Source == nil {
+		return Source{}
+	}
+	return t.Source(ctx, app, target)
+}
+
+func (t *Turns) request(app *v1alpha1.Application, m *Memory, source *plan.Source) Request {
+	r := Request{Application: app, Source: source, Memory: m, Hooks: t.Hooks, Rules: t.Rules, Now: t.now()}
+	if t.Callback != nil {
+		r.Callback = t.Callback()
+	}
+	return r
+}
+
+func (t *Turns) now() time.Time { return t.Now() }
+
+// inFlight is how many requests are sent at a time for one Application.
+func (t *Turns) inFlight() int {
+	if t.InFlight > 0 {
+		return t.InFlight
+	}
+	return 16
+}
+
+// sleep waits, or returns why it stopped waiting.
+func (t *Turns) sleep(ctx context.Context, d time.Duration) error {
+	if t.Sleep != nil {
+		return t.Sleep(ctx, d)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Again retries a conflict at once and in silence: the newer version is already
+// on its way.
+func Again(err error) (time.Duration, error) {
+	if apierrors.IsConflict(err) {
+		return 10 * time.Millisecond, nil
+	}
+	if apierrors.IsNotFound(err) {
+		return 0, nil // gone; the watch will say so
+	}
+	return 0, err
+}
