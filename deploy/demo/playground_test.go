@@ -58,7 +58,7 @@ func TestWhatTheTextOfThePlaygroundSaysWorks(t *testing.T) {
 	for _, command := range commands[:3] {
 		run(command[1])
 	}
-	run("kubectl wait hfapp/echo-demo --for=jsonpath={.status.conditions[?(@.type==\"Ready\")].reason}=Suspended --timeout=120s")
+	run("kubectl wait hfapp/echo-demo --for=condition=Ready=false --timeout=120s")
 	run(commands[3][1])
 	for _, command := range commands[4:] {
 		output, _ := cluster.shell(t.Context(), command[1]) // diff and status say that something differs by their exit status
