@@ -7,14 +7,14 @@ const module = "holdfast.dev/holdfast"
 // everything below their directories. A package may import what is in a lower
 // layer, and what is in its own directory; not its neighbours.
 var layers = [][]string{
-	{"pkg/api", "pkg/worker", "internal/version", "internal/suggest"},
+	{"pkg/api", "internal/version", "internal/suggest"},
 	{"pkg/kinds", "pkg/manifest"},
 	{"pkg/observer"},
 	{"pkg/delta"},
 	{"pkg/template"},
 	{"pkg/hooks", "pkg/tosca", "pkg/mysql"},
 	{"pkg/plan", "pkg/builtin"},
-	{"pkg/cluster", "pkg/fetch"},
+	{"pkg/cluster", "pkg/fetch", "pkg/worker"},
 	{"pkg/turn", "pkg/source"},
 	{"pkg/controller", "pkg/cli", "pkg/callback"},
 	{"cmd"},

@@ -35,7 +35,7 @@ func (d *draft) drop(from map[string]any, path Path, why string) {
 
 // checkTexts checks labels or annotations, and that Holdfast's own mark is not
 // among them.
-func (d *draft) checkTexts(field, mark string) {
+func (d *draft) checkTexts(field string, marks ...string) {
 	at := Path{"metadata", field}
 	texts, isMap := d.metadata()[field].(map[string]any)
 	if value := d.metadata()[field]; value != nil && !isMap {
@@ -46,8 +46,10 @@ func (d *draft) checkTexts(field, mark string) {
 			d.fault(at.with(key), mustBeText(value))
 		}
 	}
-	if _, there := texts[mark]; there {
-		d.fault(at.with(mark), "says whose the object is, and only Holdfast sets it: remove it")
+	for _, mark := range marks {
+		if _, there := texts[mark]; there {
+			d.fault(at.with(mark), "says whose the object is, and only Holdfast sets it: remove it")
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -139,16 +140,24 @@ func (d *draft) metadata() map[string]any {
 	return metadata
 }
 
-// refuseTwin refuses a second manifest of one object, be it in another version.
-func (d *draft) refuseTwin(firsts map[ID]*draft) {
+// isTwin reports whether a manifest is the same, in all that it says, as one before it,
+// and warns of it. Another manifest of the same object, be it in another version, is
+// refused.
+func (d *draft) isTwin(firsts map[ID]*draft) bool {
 	if d.id == (ID{}) {
-		return
+		return false
 	}
 	first, twice := firsts[d.id]
 	if !twice {
 		firsts[d.id] = d
-		return
+		return false
 	}
-	d.fault(nil, fmt.Sprintf("is the same object as %s (%s here, %s there): keep one of them",
-		fieldOr(d.Field).with(first.position), d.content["apiVersion"], first.content["apiVersion"]))
+	there := fieldOr(d.Field).with(first.position)
+	if reflect.DeepEqual(d.content, first.content) {
+		d.warn(nil, fmt.Sprintf("is identical to %s, and is taken once: remove one of them", there))
+		return true
+	}
+	d.fault(nil, fmt.Sprintf("is the same object as %s (%s here, %s there), and is not identical: keep one of them",
+		there, d.content["apiVersion"], first.content["apiVersion"]))
+	return false
 }

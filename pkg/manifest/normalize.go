@@ -58,8 +58,9 @@ func Normalize(manifests []map[string]any, opts Options) (objects []Object, warn
 	for position, manifest := range manifests {
 		d := &draft{Options: opts, position: position}
 		d.normalize(manifest)
-		d.refuseTwin(firsts)
-		objects = append(objects, d.object())
+		if !d.isTwin(firsts) {
+			objects = append(objects, d.object())
+		}
 		warnings = append(warnings, d.warnings...)
 		faults = append(faults, d.sortedFaults()...)
 	}
@@ -94,7 +95,7 @@ func (d *draft) normalize(manifest map[string]any) {
 	d.refuseLeaves(manifest)
 	d.dropServerFields()
 	d.checkTexts("labels", v1alpha1.LabelApplicationUID)
-	d.checkTexts("annotations", v1alpha1.AnnotationTrackingID)
+	d.checkTexts("annotations", v1alpha1.AnnotationTrackingID, v1alpha1.AnnotationAdopted)
 	d.checkDeletionPolicy()
 	if IsSecret(d.kind) {
 		d.foldStringData()

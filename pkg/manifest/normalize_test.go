@@ -250,11 +250,11 @@ func TestNormalizeRefuses(t *testing.T) {
 			[]string{"spec.manifest[0].spec.containers[0].args[1] (Pod shop/a): is null: remove the element or give it a value"}},
 		{"two manifests of one object", "{apiVersion: v1, kind: Service, metadata: {name: a}}\n---\n{apiVersion: v1, kind: Service, metadata: {name: b}}\n---\n" +
 			"{apiVersion: v1, kind: Service, metadata: {name: a, namespace: shop}}",
-			[]string{"spec.manifest[2] (Service shop/a): is the same object as spec.manifest[0] (v1 here, v1 there): keep one of them"}},
+			[]string{"spec.manifest[2] (Service shop/a): is the same object as spec.manifest[0] (v1 here, v1 there), and is not identical: keep one of them"}},
 		{"one object in two versions", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}}\n---\n{apiVersion: apps/v1beta1, kind: Deployment, metadata: {name: a}}",
-			[]string{"spec.manifest[1] (Deployment.apps shop/a): is the same object as spec.manifest[0] (apps/v1beta1 here, apps/v1 there): keep one of them"}},
-		{"one cluster-scoped object in two namespaces", "{apiVersion: v1, kind: Namespace, metadata: {name: a, namespace: b}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: a, namespace: c}}",
-			[]string{"spec.manifest[1] (Namespace a): is the same object as spec.manifest[0] (v1 here, v1 there): keep one of them"}},
+			[]string{"spec.manifest[1] (Deployment.apps shop/a): is the same object as spec.manifest[0] (apps/v1beta1 here, apps/v1 there), and is not identical: keep one of them"}},
+		{"one cluster-scoped object in two namespaces", "{apiVersion: v1, kind: Namespace, metadata: {name: a, namespace: b}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: a, namespace: c, labels: {a: b}}}",
+			[]string{"spec.manifest[1] (Namespace a): is the same object as spec.manifest[0] (v1 here, v1 there), and is not identical: keep one of them"}},
 
 		{"labels that are not text", "{apiVersion: v1, kind: Service, metadata: {name: a, labels: {n: 8, t: yes, l: [a], ok: b}}}", []string{
 			"spec.manifest[0].metadata.labels.l (Service shop/a): must be text, not a list",

@@ -13,7 +13,7 @@ import (
 // need: a request is about to write fields that are not on record. Should we die
 // before the status says so, the next spec may not have them any more, and nobody
 // would know that they are ours to remove. It is about what is on record; see
-// Creating for what is not.
+// Creating for what is not, but for names of which there are too many.
 func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 	ahead := map[manifest.ID]*record{}
 	for _, res := range p.resources {
@@ -21,11 +21,18 @@ func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 			ahead[res.object.ID] = r
 		}
 	}
-	if len(ahead) == 0 {
+	unnamed := p.unnamed()
+	if len(ahead) == 0 && len(unnamed) == 0 {
 		return nil
 	}
 	app := p.in.Application
 	status := app.Status.DeepCopy()
+	for _, res := range unnamed {
+		status.Resources = append(status.Resources, v1alpha1.ResourceStatus{
+			ResourceReference: reference(res.object.ID, res.object.APIVersion), Health: healthNotFound,
+			Reason: v1alpha1.ReasonRetrying, Message: res.object.ID.String() + " is about to be created",
+		})
+	}
 	more := spareIn(app, status)
 	for i, item := range status.LastAppliedManifest {
 		content, err := decode(item)
@@ -35,6 +42,11 @@ func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 		id, ok := Identify(content, app.Namespace, p.in.Kinds)
 		if r := ahead[id]; ok && r != nil && i < len(status.MangledObserverSchema) {
 			more.put(i, r)
+			for k := range status.Resources {
+				if IDOf(status.Resources[k].ResourceReference) == id {
+					status.Resources[k].Schema = v1alpha1.SchemaDefault
+				}
+			}
 		}
 	}
 	return status
@@ -44,8 +56,11 @@ func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 // they are all on record, or none is ever removed.
 func (res *resource) ahead() *record {
 	r := res.previous
-	if !res.change.Writes() || res.adopting || !res.entry.Default || r == nil || r.entry == nil || !r.entry.Default {
+	if !res.change.Writes() || res.adopting || !res.entry.Default || r == nil || r.entry == nil {
 		return nil
+	}
+	if !r.entry.Default { // the user's entry is given up: what is held from now on is ours to remove
+		return &record{id: r.id, desired: res.stored(), entry: res.entry, status: r.status}
 	}
 	desired, more := united(res.kind, r.desired, res.stored())
 	if !more {

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -48,4 +49,19 @@ func TestADeathAfterAnObjectWasCreatedAgainIsNoLoss(t *testing.T) {
 	w.edit(onePod(""))
 	w.rest()
 	assert.NotContains(t, get(w.only(), "metadata", "labels"), "new")
+}
+
+// A user's entry that is given up is on record until the status says otherwise: what the
+// default one writes is written down before.
+func TestWhatIsWrittenWhenAnEntryIsGivenUpIsKnown(t *testing.T) {
+	w := newWorld(t, songs)
+	w.round()
+	const more = `manifest: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {key1: one, key2: two, key5: five}}]`
+	w.edit(more)
+	w.die(true)
+	require.Equal(t, "five", get(w.only(), "spec", "key5"))
+	w.edit(strings.Replace(more, ", key5: five", "", 1))
+	w.round()
+	assert.NotContains(t, w.only()["spec"], "key5")
+	w.quiet()
 }

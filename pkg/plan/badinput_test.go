@@ -32,7 +32,7 @@ func TestBadInputIsAConditionAndNothingElse(t *testing.T) {
 			"spec.manifest[1]: is a list of objects: put its items into spec.manifest",
 		},
 		{
-			"a duplicate", goodManifest, "", v1alpha1.ReasonManifestInvalid,
+			"a duplicate", `{apiVersion: v1, kind: ConfigMap, metadata: {name: good}, data: {other: x}}`, "", v1alpha1.ReasonManifestInvalid,
 			"spec.manifest[1] (ConfigMap default/good): is the same object as spec.manifest[0]",
 		},
 		{

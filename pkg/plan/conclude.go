@@ -41,6 +41,9 @@ func (p *Plan) conclude(c *conclusion) Result {
 		c.source()
 		c.reconciled()
 	}
+	if p.retiring && len(c.problems) == 0 {
+		c.warnings = append(c.warnings, own.Warnings...) // no status will have them
+	}
 	c.completed()
 	c.conditions()
 	c.event()
@@ -74,7 +77,7 @@ func (c *conclusion) status() {
 		c.plan.in.Memory.forgive(c.drifted)
 	}
 	c.plan.in.Memory.accepts(c.drifted)
-	c.result.RetryAfter = c.plan.in.Memory.settle(c.drifted, c.now.Time, c.plan.in.Rules)
+	c.result.RetryAfter = c.plan.in.Memory.settle(c.drifted, c.plan.in.Now, c.now.Time, c.plan.in.Rules)
 	for _, res := range c.plan.resources {
 		c.contested(res)
 	}
@@ -112,7 +115,7 @@ func (c *conclusion) own(res *resource) *resource {
 func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	f := c.find(res, before)
 	if f.wrote {
-		c.corrected(res)
+		c.corrected(res, before)
 	}
 	c.record(res, f)
 	c.inventory(res, before, f)
@@ -123,7 +126,14 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	for _, d := range f.compared.Differences {
 		c.drifted[Leaf{res.object.ID, d.Path}] = true
 	}
-	c.held += max(f.compared.Held-c.plan.marks(), 0)
+	if f.live == nil && !res.done {
+		c.drifted[res.leaf()] = true
+	}
+	marks := c.plan.marks()
+	if res.adopted && marks > 0 {
+		marks++
+	}
+	c.held += max(f.compared.Held-marks, 0)
 }
 
 // seen adds what the hooks made of a live object.

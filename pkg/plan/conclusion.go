@@ -50,7 +50,8 @@ type Result struct {
 // Event is what is told to people, once per change.
 type Event struct {
 	Warning bool
-	// Reason is Created, Corrected, Deleted, Changed or a condition reason.
+	// Reason is Created, Adopted, Corrected, Deleted, Released, Changed for several of
+	// them, or a condition reason.
 	Reason string
 	Note   string
 }
@@ -70,11 +71,14 @@ type conclusion struct {
 	// in the order of the resources.
 	problems  []placedProblem
 	unhealthy []placedProblem
+	waits     []string // what is not done because the Application is suspended
 	warnings  []string
-	notes     []string // what is told beside what was done
-	done      []doneChange
-	drifted   map[Leaf]bool
-	extra     []extra
+	// newlyContested is true if one of the warnings is about that.
+	newlyContested bool
+	notes          []string // what is told beside what was done
+	done           []doneChange
+	drifted        map[Leaf]bool
+	extra          []extra
 }
 
 type placedProblem struct {
@@ -98,8 +102,11 @@ type extra struct {
 	*record
 }
 
-// release is what becomes of an object that is orphaned, for the event.
-const release Action = "release"
+// What is told of some updates, for the event: an object is orphaned, or taken over.
+const (
+	release Action = "release"
+	adopt   Action = "adopt"
+)
 
 // doneChange is one change that was made, for the event.
 type doneChange struct {

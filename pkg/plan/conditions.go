@@ -41,7 +41,11 @@ func (c *conclusion) conditions() {
 	case rendered.status != metav1.ConditionTrue:
 		ready = rendered
 	case c.plan.Suspended():
-		ready = no(v1alpha1.ReasonSuspended, "suspended: nothing is corrected until spec.suspend is unset", false)
+		message := "suspended: nothing is corrected until spec.suspend is unset"
+		if len(c.waits) > 0 {
+			message += fmt.Sprintf("; %d of %s differ from what is desired", len(c.waits), count(len(c.plan.resources), "resource"))
+		}
+		ready = no(v1alpha1.ReasonSuspended, message, false)
 	case held.status != metav1.ConditionTrue:
 		ready = held
 	case healthy.status != metav1.ConditionTrue:
@@ -129,6 +133,10 @@ func (c *conclusion) heldVerdict() verdict {
 	if contested := c.result.Status.Contested; len(contested) > 0 {
 		messages := make([]string, len(contested))
 		for i, f := range contested {
+			if f.Path == "" {
+				messages[i] = fmt.Sprintf("%s %s is deleted again and again", f.Resource.Kind, f.Resource.Name)
+				continue
+			}
 			by := ""
 			if f.Manager != "" {
 				by = " by " + f.Manager
@@ -138,7 +146,11 @@ func (c *conclusion) heldVerdict() verdict {
 		return no(v1alpha1.ReasonContested, shorten(list(messages), 4096), false)
 	}
 	if c.plan.Suspended() && c.plan.HasWork() {
-		return no(v1alpha1.ReasonSuspended, "there is drift that is not corrected while suspended", false)
+		waits := c.waits
+		if len(waits) == 0 {
+			waits = []string{"something is to be deleted, and is not while suspended"}
+		}
+		return no(v1alpha1.ReasonSuspended, shorten(list(waits), 4096), false)
 	}
 	return yes(v1alpha1.ReasonHeld, count(c.held, "field")+" in place")
 }

@@ -155,3 +155,29 @@ func TestAnEventTellsWhatWasDone(t *testing.T) {
 	_, _ = w.round()
 	w.quiet()
 }
+
+// What a suspended Application does not do is told where people look.
+func TestASuspendedApplicationTellsItsDrift(t *testing.T) {
+	w := newWorld(t, `manifest:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {mode: live}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: other}, data: {mode: live}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: gone}, data: {mode: live}}
+`)
+	w.round()
+	w.app.Spec.Suspend = true
+	w.store(w.decide().Conclude(nil, w.now))
+	_, _, message := w.condition("Ready")
+	assert.Equal(t, "suspended: nothing is corrected until spec.suspend is unset", message)
+	assert.Equal(t, "3/3", w.app.Status.Summary)
+
+	set(w.live[settingsID], "theirs", "data", "mode")
+	delete(w.live, manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "gone"})
+	w.store(w.decide().Conclude(nil, w.now))
+	_, _, message = w.condition("Ready")
+	assert.Equal(t, "suspended: nothing is corrected until spec.suspend is unset; 2 of 3 resources differ from what is desired", message)
+	_, _, message = w.condition("Held")
+	assert.Equal(t, "ConfigMap default/settings has drifted, and is not corrected while suspended: data.mode; "+
+		"ConfigMap default/gone is not there, and is not created while suspended", message)
+	assert.Equal(t, "1/3", w.app.Status.Summary)
+	assert.Equal(t, "Suspended", w.app.Status.Resources[0].Reason)
+}

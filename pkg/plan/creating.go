@@ -5,43 +5,86 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // Creating is what the annotation holdfast.dev/creating of the Application has to
-// be before the plan is executed, and whether it has to be written: the desired
-// states of what is about to be created. Should we die before they are in the
-// status, the next spec may have lost a field of them, and nobody else would know
-// that it is ours to remove.
+// be before the plan is executed, and whether it has to be written: the identities of
+// what is about to be created or adopted, and its desired states. Should we die before
+// that is in the status, whatever has our marks and is not named here is not known to be
+// ours, for anybody may write a mark; and the next spec may have lost a field of a state,
+// and nobody else would know that it is ours to remove.
 //
-// It costs no request: the finalizer is written at the same time. Only what has a
-// default schema is in it, since nothing else is ever removed.
-func (p *Plan) Creating() (value string, changed bool) {
-	var states []any
-	needed := false
+// It costs no request: the finalizer is written at the same time. Of the states only
+// those with a default schema are in it, since nothing else is ever removed. keep leaves
+// what is named already: of what a process before us was about to create when it died,
+// nothing may be seen yet.
+func (p *Plan) Creating(keep bool) (value string, changed bool) {
+	before := p.in.Application.Annotations[v1alpha1.AnnotationCreating]
+	said := unpack(before)
+	says, needed := p.announces()
+	if keep {
+		there := sets.New(says.Objects...)
+		for _, name := range said.Objects {
+			if status := p.statuses[idOfName(name)]; !there.Has(name) && (status == nil || status.UID == "") {
+				says.Objects = append(says.Objects, name)
+			}
+		}
+	}
+	if !needed || slices.Equal(says.Objects, said.Objects) && observer.Equal(says.States, said.States) {
+		return before, false
+	}
+	value = says.pack(p.room())
+	return value, value != before
+}
+
+// announces is what the annotation says of this plan, and whether anything of that is
+// about to be written.
+func (p *Plan) announces() (says announcement, needed bool) {
 	for _, res := range p.resources {
 		if !p.unrecorded(p.statuses[res.object.ID]) {
 			continue
 		}
 		needed = needed || res.change.Writes()
+		says.Objects = append(says.Objects, nameOf(res.object.ID))
 		if state := res.creating(); state != nil {
-			states = append(states, state)
+			says.States = append(says.States, state)
 		}
 	}
 	for _, l := range p.leaving {
+		if l.status.UID == "" {
+			says.Objects = append(says.Objects, nameOf(l.id))
+		}
 		if r := l.previous; r != nil && r.created {
-			states = append(states, r.desired) // it may be back before it is deleted
+			says.States = append(says.States, r.desired) // it may be back before it is deleted
 		}
 	}
-	before := p.in.Application.Annotations[v1alpha1.AnnotationCreating]
-	if !needed || observer.Equal(states, unpack(before)) {
-		return before, false
+	return says, needed
+}
+
+// unnamed are the objects that are about to be written, are in no inventory, and are
+// too many for the annotation.
+func (p *Plan) unnamed() (unnamed []*resource) {
+	says, needed := p.announces()
+	length := 0
+	for _, name := range says.Objects {
+		length += len(name) + len(`"",`)
 	}
-	value = pack(states, p.room())
-	return value, value != before
+	if !needed || base64.StdEncoding.EncodedLen(length+1024) <= p.room() || (announcement{Objects: says.Objects}).pack(p.room()) != "" {
+		return nil
+	}
+	for _, res := range p.resources {
+		if res.change.Writes() && p.in.Application.UID != "" && p.statuses[res.object.ID] == nil {
+			unnamed = append(unnamed, res)
+		}
+	}
+	return unnamed
 }
 
 // The annotation may be so long, as long as all annotations of an Application are no
@@ -81,11 +124,11 @@ func (res *resource) creating() map[string]any {
 // gzipWriters are kept: each has most of a MiB.
 var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
-// pack is a list of states as text: JSON, compressed. Of what is too long for the
-// room the last states are left out.
-func pack(states []any, room int) string {
-	for n := len(states); n > 0; n /= 2 {
-		raw, err := json.Marshal(states[:n])
+// pack is an announcement as text: JSON, compressed. The last states are left out as long
+// as it is too long for the room; without any state left, it is all or nothing.
+func (a announcement) pack(room int) string {
+	for {
+		raw, err := json.Marshal(a)
 		if err != nil {
 			return ""
 		}
@@ -98,6 +141,9 @@ func pack(states []any, room int) string {
 		if base64.StdEncoding.EncodedLen(b.Len()) <= room {
 			return base64.StdEncoding.EncodeToString(b.Bytes())
 		}
+		if len(a.States) == 0 {
+			return ""
+		}
+		a.States = a.States[:len(a.States)/2]
 	}
-	return ""
 }

@@ -1,6 +1,8 @@
 package plan_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
@@ -22,7 +24,7 @@ const twoConfigs = `manifest:
 
 func TestWhatIsAboutToBeCreatedIsWrittenDownOnce(t *testing.T) {
 	w := newWorld(t, twoConfigs)
-	creating := func() (string, bool) { return w.decide().Creating() }
+	creating := func() (string, bool) { return w.decide().Creating(false) }
 	first, changed := creating()
 	require.True(t, changed)
 	again, changed := creating()
@@ -59,7 +61,7 @@ func TestWhatIsNotOursIsNotWrittenDown(t *testing.T) {
 	// Given an annotation that an earlier object of that name has left,
 	w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: valueOf(newWorld(t, twoConfigs))}
 	w.die(true)
-	assert.Empty(t, w.app.Annotations[v1alpha1.AnnotationCreating])
+	assert.JSONEq(t, `{"objects": ["/ConfigMap/default/one", "/Secret/default/two"], "states": null}`, observertest.Unpacked(t, w.app.Annotations[v1alpha1.AnnotationCreating]))
 
 	w.edit(`{adoption: Always, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1"}}]}`)
 	w.round()
@@ -67,7 +69,7 @@ func TestWhatIsNotOursIsNotWrittenDown(t *testing.T) {
 }
 
 func valueOf(w *world) string {
-	value, _ := w.decide().Creating()
+	value, _ := w.decide().Creating(false)
 	return value
 }
 
@@ -81,14 +83,14 @@ func TestTheAnnotationKeepsToItsRoom(t *testing.T) {
 		fmt.Fprintf(&spec, "- {apiVersion: v1, kind: ConfigMap, metadata: {name: c%d}, data: {gone: %s}}\n", i, base64.StdEncoding.EncodeToString(noise))
 	}
 	w := newWorld(t, spec.String())
-	value, changed := w.decide().Creating()
+	value, changed := w.decide().Creating(false)
 	require.True(t, changed)
 	assert.Less(t, len(value), 32*1024)
 	assert.Greater(t, len(value), 16*1024)
 
 	// Given annotations of others that leave no room,
 	w.app.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("x", 250*1024)}
-	value, changed = w.decide().Creating()
+	value, changed = w.decide().Creating(false)
 	assert.Empty(t, value)
 	assert.False(t, changed)
 	// then everything works without.
@@ -160,4 +162,83 @@ func TestWhatMayHaveBeenCreatedIsNotForgottenByTheNextCreate(t *testing.T) {
 	w.live = unseen
 	w.round()
 	assert.Equal(t, map[string]any{"a": "1"}, w.only()["data"])
+}
+
+// TestOnlyWhatIsNamedIsDeletedWithoutARecord: marks can be forged by whoever may patch
+// the metadata of an object.
+func TestOnlyWhatIsNamedIsDeletedWithoutARecord(t *testing.T) {
+	forged := func() (manifest.ID, map[string]any) {
+		id := manifest.ID{Kind: "ConfigMap", Namespace: "kube-system", Name: "forged"}
+		return id, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+			"name": "forged", "namespace": "kube-system", "uid": "theirs",
+			"labels":      map[string]any{v1alpha1.LabelApplicationUID: "app-1"},
+			"annotations": map[string]any{v1alpha1.AnnotationTrackingID: "default/shop:/ConfigMap:kube-system/forged"},
+		}}
+	}
+	t.Run("forged marks are told", func(t *testing.T) {
+		w := newWorld(t, settings)
+		w.round()
+		id, object := forged()
+		w.live[id] = object
+		p, _ := w.round()
+		require.Len(t, p.Warnings, 1)
+		_, _, message := w.condition(v1alpha1.ConditionRendered)
+		assert.Contains(t, message, "kube-system/forged carries the marks")
+		w.quiet()
+		w.edit("manifest: []")
+		w.round()
+		assert.Contains(t, w.live, id)
+	})
+	t.Run("also when the Application goes", func(t *testing.T) {
+		w := newWorld(t, settings)
+		id, object := forged()
+		w.live[id] = object
+		p := w.retire()
+		assert.Empty(t, p.Changes)
+		assert.Contains(t, p.Conclude(nil, w.now).Event.Note, "kube-system/forged")
+	})
+	t.Run("what has an entry of the user's is named", func(t *testing.T) {
+		w := newWorld(t, songs)
+		w.die(true)
+		w.edit("manifest: []")
+		p, _ := w.round()
+		assert.Equal(t, plan.Delete, p.Changes[0].Action)
+	})
+	t.Run("and stays named while its create may be on its way", func(t *testing.T) {
+		w := newWorld(t, songs)
+		w.die(true)
+		slow := w.live
+		w.live = map[manifest.ID]map[string]any{}
+		w.edit(settings)
+		w.round()
+		w.live[songID] = slow[songID]
+		p, _ := w.round()
+		assert.Equal(t, []plan.Action{plan.Unchanged, plan.Delete}, []plan.Action{p.Changes[0].Action, p.Changes[1].Action})
+	})
+	t.Run("what does not fit into the annotation is in the inventory", func(t *testing.T) {
+		w := newWorld(t, songs)
+		w.app.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("x", 250*1024)}
+		w.die(true)
+		require.Len(t, w.app.Status.Resources, 1)
+		assert.Nil(t, w.decide().Ahead(), "once is enough")
+		w.edit("manifest: []")
+		p, _ := w.round()
+		assert.Equal(t, plan.Delete, p.Changes[0].Action)
+	})
+	t.Run("an annotation of an older version names what it has", func(t *testing.T) {
+		w := newWorld(t, settings)
+		w.die(true)
+		w.app.Annotations[v1alpha1.AnnotationCreating] = packed(t, `[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}]`)
+		assert.Equal(t, plan.Delete, w.retire().Changes[0].Action)
+	})
+}
+
+func packed(t *testing.T, states string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(states))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return base64.StdEncoding.EncodeToString(b.Bytes())
 }

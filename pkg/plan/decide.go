@@ -41,7 +41,7 @@ func Decide(in Input) *Plan {
 	for i, object := range r.objects {
 		desired[object.ID] = true
 		res := &resource{
-			object: object, rendered: r.entries[i], kind: in.Kinds.Type(object.GVK()),
+			object: object, written: r.written[i], rendered: r.entries[i], kind: in.Kinds.Type(object.GVK()),
 			previous: records[object.ID], accepted: accepted[object.ID],
 		}
 		p.decide(res, p.in.Live[object.ID])

@@ -17,17 +17,24 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 	status := p.statuses[id]
 	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion, resource: res}
 	ours := live != nil && mine(p.in.Application, id, status, live)
-	res.desire(ours)
+	res.returns = live != nil && !ours && isReturning(p.in.Application, id, live)
+	res.desire(ours || res.returns)
 	switch {
 	case live == nil:
 		res.problem = p.in.Blocked[id]
 	case !ours:
 		res.problem = adoptable(p.in.Application, id, live)
 		res.adopting = res.problem == nil
+		res.adopted = res.adopting && (!res.returns || isMarkedAdopted(live))
+	default:
+		res.adopted = wasAdopted(p.in.Application, status, live)
 	}
 	res.problem = cmp.Or(res.problem, p.waitsForSource(id))
 	switch {
 	case res.problem != nil:
+	case live == nil && p.isDone(res):
+		res.done, res.change.Done = true, true
+	case live == nil && p.isContested(res):
 	case live == nil:
 		p.create(res)
 	case text(live, "metadata", "deletionTimestamp") != "":
@@ -40,7 +47,10 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 		if res.seen, res.problem = p.see(&p.hooks.ResourceObserved, res, live); res.problem != nil {
 			break
 		}
-		if !res.adopting && p.unrecorded(status) {
+		switch {
+		case res.adopting && !res.returns:
+			res.entry.FindSurplus(res.kind, res.desired, live) // to adopt is to cut nothing
+		case p.unrecorded(status):
 			res.takeSurplus(live)
 		}
 		p.correct(res)
@@ -128,7 +138,7 @@ func (p *Plan) namesFighter(res *resource) bool {
 
 // compare compares the desired state, our marks included, with an object.
 func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
-	entry, desired := withMarks(p.in.Application, res.entry, res.desired)
+	entry, desired := res.marked(p.in.Application)
 	in := delta.Input{
 		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
 		Accepted: res.accepted,
@@ -162,7 +172,7 @@ func (p *Plan) wasApplied(res *resource) bool {
 		return true
 	}
 	r := res.previous
-	return !res.adopting && (r.created || r.status != nil && r.status.UID != "")
+	return (!res.adopting || res.returns) && (r.created || r.status != nil && r.status.UID != "")
 }
 
 // leftOver is why a comparison leaves something uncorrected, or nil.

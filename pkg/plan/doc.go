@@ -24,7 +24,8 @@
 //	             conditions.go the conditions, event.go the event; conclusion.go
 //	             has its values. shutdown.go is a status without a plan
 //	the plan     decide.go an Application, retire.go one that goes: desired.go
-//	             decides one resource, leave.go one that is no longer desired,
+//	             decides one resource, gone.go one that is not there though it was,
+//	             leave.go one that is no longer desired,
 //	             found.go either of them again; ahead.go and creating.go say what
 //	             is written down before requests are sent
 //	what it      render.go makes objects and schema entries of the spec, restored.go

@@ -24,18 +24,21 @@ func (c *conclusion) event() {
 	for _, kind := range []struct {
 		action Action
 		word   string
-	}{{Create, "created"}, {Update, "corrected"}, {Delete, "deleted"}, {release, "released"}} {
+	}{{Create, "created"}, {adopt, "adopted"}, {Update, "corrected"}, {Delete, "deleted"}, {release, "released"}} {
 		if part := describeDone(c.done, kind.action, kind.word); part != "" {
 			parts = append(parts, part)
 		}
 	}
-	reasons := map[Action]string{Create: "Created", Update: "Corrected", Delete: "Deleted", release: "Released"}
+	reasons := map[Action]string{Create: "Created", Update: "Corrected", Delete: "Deleted", release: "Released", adopt: "Adopted"}
 	reason := "Changed"
 	if len(parts) == 1 {
 		reason = reasons[c.done[0].action]
 	}
 	if len(parts) == 0 && len(c.notes) > 0 {
 		reason = v1alpha1.ReasonCompleted
+	}
+	if c.newlyContested {
+		reason = v1alpha1.ReasonContested
 	}
 	parts = slices.Concat(parts, c.notes, c.warnings)
 	if stuck != nil {
@@ -69,7 +72,7 @@ func describeDone(done []doneChange, action Action, word string) string {
 			continue
 		}
 		name := d.id.String()
-		if action == Update && len(d.paths) > 0 {
+		if (action == Update || action == adopt) && len(d.paths) > 0 {
 			name += " (" + strings.Join(d.paths[:min(len(d.paths), shown)], ", ")
 			if len(d.paths) > shown {
 				name += fmt.Sprintf(" and %d more", len(d.paths)-shown)
@@ -96,7 +99,12 @@ func shorten(s string, limit int) string {
 
 // warnContested tells, once, that a leaf backs off from now on.
 func (c *conclusion) warnContested(leaf Leaf) {
+	c.newlyContested = true
 	f := c.plan.in.Memory.Fights[leaf]
+	if leaf.Path == "" {
+		c.warnings = append(c.warnings, leaf.ID.String()+" is contested: it is deleted again and again")
+		return
+	}
 	desired, observed := maskedPair(leaf.ID, leaf.Path, f.Desired, f.Observed)
 	text := fmt.Sprintf("%s of %s is contested: desired %s, observed %s", leaf.Path, leaf.ID, inline(desired), inline(observed))
 	if f.Manager != "" {
@@ -127,7 +135,11 @@ func (e *Event) And(other *Event) *Event {
 		return e
 	}
 	both := Event{Warning: e.Warning || other.Warning, Reason: e.Reason, Note: e.Note}
-	if e.Reason != other.Reason {
+	switch {
+	case e.Reason == other.Reason, e.Warning:
+	case other.Warning:
+		both.Reason = other.Reason
+	default:
 		both.Reason = "Changed"
 	}
 	if !strings.Contains(e.Note, other.Note) {

@@ -90,6 +90,10 @@ func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
 	}
 	explained := Explanation{ID: id, Change: p.Changes[at], Missing: p.in.Live[id] == nil}
 	e := &explainer{plan: p, id: id, live: p.in.Live[id], change: explained.Change, showSecrets: showSecrets}
+	if explained.Change.Done {
+		explained.Desired = true
+		return explained, true // nothing of it is held any more
+	}
 	e.writers = managersOf(e.live)
 	for _, res := range p.resources {
 		if res.object.ID == id {

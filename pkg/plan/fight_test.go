@@ -40,6 +40,7 @@ func TestALeafIsContestedAfterFiveCorrections(t *testing.T) {
 
 	result = fight(w, 1)
 	assert.True(t, result.Event.Warning)
+	assert.Equal(t, "Contested", result.Event.Reason)
 	assert.Equal(t, "corrected ConfigMap default/settings (data.mode); "+
 		`data.mode of ConfigMap default/settings is contested: desired "live", observed "theirs", written by their-operator`, result.Event.Note)
 	require.Len(t, w.app.Status.Contested, 1)

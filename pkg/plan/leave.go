@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -28,10 +29,21 @@ func (p *Plan) leave(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 		if desired[id] || seen[id] || p.in.Application.UID == "" || !Marked(p.in.Application, id, live) {
 			continue
 		}
+		if !p.isNamed(id) {
+			p.warn(fmt.Sprintf("%s carries the marks of this Application, and nothing on record says that it is its own: "+
+				"it is left alone. Delete it, or take the label %s off", id, v1alpha1.LabelApplicationUID))
+			continue
+		}
 		p.leaveOne(id, v1alpha1.ResourceStatus{
 			ResourceReference: reference(id, text(live, "apiVersion")),
 		}, records[id])
 	}
+}
+
+// warn adds a warning while the plan is made.
+func (p *Plan) warn(text string) {
+	p.given = append(slices.Clone(p.given), text)
+	p.Warnings = append(p.Warnings, text)
 }
 
 func (p *Plan) leaveOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record) {
@@ -128,14 +140,23 @@ func sortedIDs(live map[manifest.ID]map[string]any) []manifest.ID {
 }
 
 // orphaned tells whether an object that is no longer desired stays: its manifest
-// said so, or else, when the Application is deleted, spec.deletionPolicy does.
+// said so, or whoever deleted the Application did; or else spec.deletionPolicy does; or else
+// it was there before us, and spec.adoptedDeletionPolicy does not say otherwise.
 func (p *Plan) orphaned(l *leaving) bool {
+	if p.retiring && isCascadeOrphan(p.in.Application) {
+		return true
+	}
 	policy := text(l.live, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
 	if l.previous != nil {
 		policy = text(l.previous.desired, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
 	}
-	if policy == "" && p.retiring {
-		policy = string(p.in.Application.Spec.DeletionPolicy)
+	spec := p.in.Application.Spec
+	switch {
+	case policy != "":
+	case p.retiring && spec.DeletionPolicy == v1alpha1.DeletionOrphan:
+		return true
+	case wasAdopted(p.in.Application, &l.status, l.live):
+		return spec.AdoptedDeletionPolicy != v1alpha1.DeletionDelete
 	}
 	return policy == string(v1alpha1.DeletionOrphan)
 }
@@ -146,9 +167,7 @@ func (l *leaving) orphan() {
 		return
 	}
 	var fields []delta.Difference
-	for _, mark := range []struct{ field, key string }{
-		{"labels", v1alpha1.LabelApplicationUID}, {"annotations", v1alpha1.AnnotationTrackingID},
-	} {
+	for _, mark := range markPlaces {
 		path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)
 		value, has, _ := unstructured.NestedString(l.live, "metadata", mark.field, mark.key)
 		if has {

@@ -159,8 +159,11 @@ func (m *Memory) fight(leaf Leaf) *Fight {
 }
 
 // settle forgets what is over: leaves that are in place and have been left
-// alone for a window. It returns when to look again, 0 if there is no need.
-func (m *Memory) settle(drifted map[Leaf]bool, now time.Time, rules Rules) time.Duration {
+// alone for a window. It returns when to look again, 0 if there is no need. What was
+// due at the time of the decision and has drifted still is no need: it was not
+// corrected for another reason, which says itself when to look again. To ask for it
+// at once would be to ask for ever.
+func (m *Memory) settle(drifted map[Leaf]bool, decided, now time.Time, rules Rules) time.Duration {
 	var next time.Duration
 	for leaf, f := range m.Fights {
 		if !f.Contested() {
@@ -177,6 +180,8 @@ func (m *Memory) settle(drifted map[Leaf]bool, now time.Time, rules Rules) time.
 				delete(m.Fights, leaf)
 				continue
 			}
+		} else if !decided.Before(due) {
+			continue
 		}
 		if wait := max(due.Sub(now), time.Millisecond); next == 0 || wait < next {
 			next = wait

@@ -2,9 +2,11 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -47,6 +49,39 @@ func mine(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceSt
 	return other == "" || other == string(app.UID) // or else somebody has adopted it
 }
 
+// isReturning reports whether an object that is not ours was that of an Application with
+// this namespace and name: in a restored cluster everything has another UID. It is taken
+// back, which needs nobody's leave.
+func isReturning(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
+	return text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
+}
+
+// isMarkedAdopted reports whether an object says of itself that it was adopted.
+func isMarkedAdopted(live map[string]any) bool {
+	return text(live, "metadata", "annotations", v1alpha1.AnnotationAdopted) != ""
+}
+
+// wasAdopted reports whether an object of ours was there before us: it says so itself, or
+// the inventory does. An inventory that says nothing is of a version that did not know
+// the difference; what is older than the Application was adopted then.
+func wasAdopted(app *v1alpha1.Application, status *v1alpha1.ResourceStatus, live map[string]any) bool {
+	if isMarkedAdopted(live) {
+		return true
+	}
+	if status != nil && status.Origin != "" && string(status.UID) == text(live, "metadata", "uid") {
+		return status.Origin == v1alpha1.OriginAdopted
+	}
+	created, err := time.Parse(time.RFC3339, text(live, "metadata", "creationTimestamp"))
+	return err == nil && created.Before(app.CreationTimestamp.Time)
+}
+
+// isCascadeOrphan reports whether whoever deleted an Application asked to leave its
+// objects, in this version of it or in one before.
+func isCascadeOrphan(app *v1alpha1.Application) bool {
+	_, was := app.Annotations[v1alpha1.AnnotationOrphan]
+	return was || slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
+}
+
 // adoptable says whether an object that is not ours may be taken over, and if
 // not, why.
 func adoptable(app *v1alpha1.Application, id manifest.ID, live map[string]any) *Problem {
@@ -57,7 +92,7 @@ func adoptable(app *v1alpha1.Application, id manifest.ID, live map[string]any) *
 			"%s exists already, and spec.hooks needs that name for tokens that nobody else has made: delete it", id)
 	}
 	switch {
-	case app.Spec.Adoption == v1alpha1.AdoptAlways:
+	case app.Spec.Adoption == v1alpha1.AdoptAlways, isReturning(app, id, live):
 		return nil
 	case app.Spec.Adoption == v1alpha1.AdoptIfUnowned && owner == "":
 		return nil
@@ -137,25 +172,41 @@ func (p *Plan) lacksMarks(res *resource) bool {
 // holdsMark tells whether a path is that of one of our marks, or of all labels or all
 // annotations.
 func holdsMark(path string) bool {
-	for field, key := range markPlaces {
-		if observer.Under(field+"['"+key+"']", path) {
+	for _, mark := range markPlaces {
+		if observer.Under(mark.path(), path) {
 			return true
 		}
 	}
 	return false
 }
 
-// markPlaces are the fields of our marks, and their keys.
-var markPlaces = map[string]string{
-	"metadata.labels": v1alpha1.LabelApplicationUID, "metadata.annotations": v1alpha1.AnnotationTrackingID,
+// markPlaces are the fields of metadata that have our marks, and their keys.
+var markPlaces = []markPlace{
+	{"labels", v1alpha1.LabelApplicationUID},
+	{"annotations", v1alpha1.AnnotationTrackingID},
+	{"annotations", v1alpha1.AnnotationAdopted},
 }
 
-// marks is the number of held leaves that are our own marks.
+type markPlace struct{ field, key string }
+
+func (m markPlace) path() string { return "metadata." + m.field + "['" + m.key + "']" }
+
+// marks is the number of held leaves that are our own marks; one more on what was adopted.
 func (p *Plan) marks() int {
 	if p.in.Application.UID == "" {
 		return 0
 	}
 	return 2
+}
+
+// marked is the resource with our marks on it.
+func (res *resource) marked(app *v1alpha1.Application) (*observer.Entry, map[string]any) {
+	entry, desired := withMarks(app, res.entry, res.desired)
+	if !res.adopted || app.UID == "" {
+		return entry, desired
+	}
+	adopted := map[string]map[string]string{"annotations": {v1alpha1.AnnotationAdopted: "true"}}
+	return entry.Marked(adopted), observer.MarkedObject(desired, adopted)
 }
 
 // withMarks adds our marks to a desired state and observes them, so that they

@@ -34,7 +34,10 @@ type Input struct {
 	// Unheard is why nothing was heard of some objects for too long: they may not be as
 	// Live has them.
 	Unheard []*Problem
-	Kinds   Kinds
+	// Ended has objects that are gone, in their last state, as far as a watch has shown
+	// it. Only Jobs are of interest.
+	Ended map[manifest.ID]map[string]any
+	Kinds Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into.
 	Source *Source
 	// Hooks are called beside the engine's own steps; nil for none.
@@ -74,6 +77,8 @@ type Change struct {
 	Fields []delta.Difference
 	// Guards are the tests that stand before the operations of Patch.
 	Guards, Patch []delta.Op
+	// Done is true for a Job that has finished and is gone: it is not created again.
+	Done bool
 	// ReadFirst asks to read the whole object, managedFields included, and to
 	// decide again with it (see Plan.Found) before anything is sent: who wrote what
 	// matters here. It may turn an unchanged resource into an update.
@@ -138,6 +143,7 @@ func (c Change) Writes() bool { return c.Action != Unchanged }
 // more once it is part of a plan: see fresh and own.
 type resource struct {
 	object   manifest.Object // the manifest, mangled
+	written  map[string]any  // the manifest before hooks; nil if a hook has added the object
 	rendered *observer.Entry // as its spec has it
 	entry    *observer.Entry // with what is known of lists that the API server lengthens
 	kind     *kinds.Node
@@ -150,13 +156,16 @@ type resource struct {
 	// seen is what the hooks made of the live object.
 	seen     *hooks.Seen
 	adopting bool
+	returns  bool // it was ours before, and is taken back
+	adopted  bool // it was there before the Application took it over, or is taken over now
+	done     bool // a Job that has finished, is gone and is not to run again
 	warnings []string
 	change   Change
 }
 
 // fresh is the resource before anything was decided.
 func (res *resource) fresh() *resource {
-	return &resource{object: res.object, rendered: res.rendered, kind: res.kind, previous: res.previous, accepted: res.accepted}
+	return &resource{object: res.object, written: res.written, rendered: res.rendered, kind: res.kind, previous: res.previous, accepted: res.accepted}
 }
 
 // leaving is a resource on record that is no longer desired.

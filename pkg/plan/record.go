@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"io"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -145,7 +147,7 @@ func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
 // addCreated adds what the annotation says to the records: of what the status
 // knows nothing of, or only that it could not be created.
 func addCreated(records map[manifest.ID]*record, in Input) {
-	for _, state := range unpack(in.Application.Annotations[v1alpha1.AnnotationCreating]) {
+	for _, state := range unpack(in.Application.Annotations[v1alpha1.AnnotationCreating]).States {
 		desired, _ := state.(map[string]any)
 		id, ok := Identify(desired, in.Application.Namespace, in.Kinds)
 		if !ok {
@@ -164,25 +166,69 @@ func addCreated(records map[manifest.ID]*record, in Input) {
 	}
 }
 
-// unpack reads what pack has written; there is nothing in what it has not.
-func unpack(text string) []any {
+// announcement is what the annotation holdfast.dev/creating says.
+type announcement struct {
+	// Objects are the identities of objects: group/kind/namespace/name.
+	Objects []string `json:"objects"`
+	// States are the desired states of some of them.
+	States []any `json:"states"`
+}
+
+// nameOf is the identity of an object as an announcement has it.
+func nameOf(id manifest.ID) string {
+	return strings.Join([]string{id.Group, id.Kind, id.Namespace, id.Name}, "/")
+}
+
+// idOfName is the other way round.
+func idOfName(name string) manifest.ID {
+	parts := strings.SplitN(name, "/", 4)
+	if len(parts) != 4 {
+		return manifest.ID{}
+	}
+	return manifest.ID{Group: parts[0], Kind: parts[1], Namespace: parts[2], Name: parts[3]}
+}
+
+// isNamed reports whether an object that is in no inventory was announced before it was
+// created. A version that knew no names had the states alone.
+func (p *Plan) isNamed(id manifest.ID) bool {
+	says := unpack(p.in.Application.Annotations[v1alpha1.AnnotationCreating])
+	return slices.Contains(says.Objects, nameOf(id)) || slices.ContainsFunc(says.States, func(state any) bool {
+		desired, _ := state.(map[string]any)
+		of, ok := Identify(desired, p.in.Application.Namespace, p.in.Kinds)
+		return ok && of == id
+	})
+}
+
+// unpack reads an announcement; there is nothing in what is none.
+func unpack(text string) (says announcement) {
 	compressed, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(compressed) == 0 {
-		return nil
+		return announcement{}
 	}
 	r, err := gzip.NewReader(bytes.NewReader(compressed))
 	if err != nil {
-		return nil
+		return announcement{}
 	}
 	raw, err := io.ReadAll(io.LimitReader(r, 2*maxApplicationBytes))
 	if err != nil {
-		return nil
+		return announcement{}
 	}
-	var states []any
-	if utiljson.Unmarshal(raw, &states) != nil {
-		return nil
+	if utiljson.Unmarshal(raw, &says.States) == nil {
+		return says // of a version that knew no names
 	}
-	return states
+	var tree map[string]any // whole numbers are int64 in it
+	if utiljson.Unmarshal(raw, &tree) != nil {
+		return announcement{}
+	}
+	says = announcement{}
+	says.States, _ = tree["states"].([]any)
+	objects, _ := tree["objects"].([]any)
+	for _, name := range objects {
+		if text, ok := name.(string); ok {
+			says.Objects = append(says.Objects, text)
+		}
+	}
+	return says
 }
 
 func statusByID(inventory []v1alpha1.ResourceStatus) map[manifest.ID]*v1alpha1.ResourceStatus {

@@ -75,10 +75,11 @@ func (m *Memory) with(refused []Refused) *Memory {
 	return &more
 }
 
-// problem is that of the resource, with the time until the leaf is tried again.
+// problem is that of the resource, with the time until the leaf is tried again; 0 if
+// it only waits for another reason to be tried.
 func (r *Refusal) problem(now time.Time) *Problem {
 	problem := *r.Problem
-	problem.Partial, problem.RetryAfter = true, max(r.Until.Sub(now), time.Millisecond)
+	problem.Partial, problem.RetryAfter = true, max(r.Until.Sub(now), 0)
 	return &problem
 }
 

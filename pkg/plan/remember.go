@@ -85,25 +85,55 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, f
 		status.Schema = v1alpha1.SchemaDefault
 	}
 	if before != nil {
-		status.UID, status.LastCorrection = before.UID, before.LastCorrection
+		status.UID, status.Origin, status.LastCorrection = before.UID, before.Origin, before.LastCorrection
 	}
 	if f.live != nil {
-		status.UID = types.UID(text(f.live, "metadata", "uid"))
+		status.UID, status.Origin = types.UID(text(f.live, "metadata", "uid")), v1alpha1.OriginCreated
+		if res.adopted {
+			status.Origin = v1alpha1.OriginAdopted
+		}
 	}
 	if f.wrote && f.action == Update && !res.adopting {
 		status.LastCorrection = &c.now
 	}
 	health, unhealthy := healthOf(f.live)
-	status.Health = health
+	if res.done {
+		health, unhealthy = healthOfDone(before, c.plan.in.Ended[res.object.ID])
+	}
+	status.Health, status.Job = health, res.run(before, f)
 	if unhealthy != nil {
 		status.Reason, status.Message = unhealthy.Reason, unhealthy.Message
 		c.unhealthy = append(c.unhealthy, placedProblem{res.object.ID, unhealthy})
+	}
+	if drift := c.suspendedDrift(res); drift != "" {
+		status.Reason, status.Message = v1alpha1.ReasonSuspended, drift
+		c.waits = append(c.waits, res.object.ID.String()+" "+drift)
 	}
 	if f.problem != nil {
 		status.Reason, status.Message = f.problem.Reason, f.problem.Error()
 		c.problems = append(c.problems, placedProblem{res.object.ID, f.problem})
 	}
 	c.result.Status.Resources = append(c.result.Status.Resources, status)
+}
+
+// suspendedDrift says what is not done to a resource because the Application is
+// suspended; empty if that is nothing.
+func (c *conclusion) suspendedDrift(res *resource) string {
+	switch {
+	case !c.plan.Suspended() || c.preview:
+		return ""
+	case res.change.Action == Create:
+		return "is not there, and is not created while suspended"
+	case res.adopting:
+		return "is not adopted while suspended"
+	case len(res.change.Fields) == 0:
+		return ""
+	}
+	var paths []string
+	for _, d := range res.change.Fields {
+		paths = append(paths, d.Path)
+	}
+	return "has drifted, and is not corrected while suspended: " + list(paths)
 }
 
 // accepted writes the accepted forms that still count: those whose desired

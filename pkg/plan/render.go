@@ -23,6 +23,7 @@ import (
 type rendered struct {
 	objects  []manifest.Object
 	entries  []*observer.Entry
+	written  []map[string]any // the manifests before hooks
 	warnings []string
 }
 
@@ -140,9 +141,12 @@ func (p *Plan) mangle(r *rendered) error {
 	if err := p.hooks.ApplicationMangling.Run(m); err != nil {
 		return err
 	}
-	entries := make([]*observer.Entry, len(m.Objects))
+	entries, written := make([]*observer.Entry, len(m.Objects)), make([]map[string]any, len(m.Objects))
 	for i, o := range m.Objects {
 		k, had := before[o.ID]
+		if had {
+			written[i] = r.objects[k].Content
+		}
 		switch {
 		case !had:
 			entries[i] = observer.DefaultEntry(o)
@@ -152,7 +156,7 @@ func (p *Plan) mangle(r *rendered) error {
 			entries[i] = r.entries[k].Mangled(r.objects[k], o)
 		}
 	}
-	r.objects, r.entries, r.warnings = m.Objects, entries, append(r.warnings, m.Warnings...)
+	r.objects, r.entries, r.written, r.warnings = m.Objects, entries, written, append(r.warnings, m.Warnings...)
 	return nil
 }
 

@@ -163,13 +163,13 @@ func (res *resource) wrote(path string, action Action) bool {
 // losesMark tells whether a form lacks one of our own marks, or changes it.
 // Without them the object would not be known as ours: that is never accepted.
 func losesMark(path string, form delta.Form) bool {
-	for field, key := range markPlaces {
-		if path == field+"['"+key+"']" {
+	for _, mark := range markPlaces {
+		if path == mark.path() {
 			return true
 		}
 		desired, _ := form.Desired.Any.(map[string]any)
 		accepted, _ := form.Accepted.Any.(map[string]any)
-		if path == field && desired[key] != accepted[key] {
+		if path == "metadata."+mark.field && desired[mark.key] != accepted[mark.key] {
 			return true
 		}
 	}
@@ -179,11 +179,18 @@ func losesMark(path string, form delta.Form) bool {
 // takes tells whether a correction takes an object from another Application.
 func takes(d delta.Difference) bool { return holdsMark(d.Path) && d.Observed.Set }
 
-// corrected remembers the corrections that were made, for fights.
-func (c *conclusion) corrected(res *resource) {
+// corrected remembers the corrections that were made, for fights. To create an object
+// again that was there is one, too.
+func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus) {
 	done := doneChange{action: Update, id: res.object.ID}
 	if res.change.Action == Create {
 		done.action = Create
+		if before != nil && before.UID != "" && c.plan.in.Memory.corrected(res.leaf(), delta.Difference{}, "", c.now.Time, c.plan.in.Rules) {
+			c.warnContested(res.leaf())
+		}
+	}
+	if res.adopting {
+		done.action = adopt
 	}
 	for _, d := range res.change.Fields {
 		if d.HeldBack {

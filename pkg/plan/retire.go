@@ -1,8 +1,16 @@
 package plan
 
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
 // Retire says what to do about the resources of an Application that is being
-// deleted: delete them all in reverse order, or, where the deletion policy is
-// Orphan, take our marks off and leave them.
+// deleted: delete them all in reverse order, or, where they are to stay, take our marks
+// off and leave them.
 func Retire(in Input) *Plan {
 	p := newPlan(in)
 	p.retiring = true
@@ -12,4 +20,17 @@ func Retire(in Input) *Plan {
 	p.leave(inventory, nil, records)
 	p.order()
 	return p
+}
+
+// Orphans reports whether all objects of an Application stay when it is deleted: its
+// spec says so, or whoever deleted it did.
+func Orphans(app *v1alpha1.Application) bool {
+	return app.Spec.DeletionPolicy == v1alpha1.DeletionOrphan || isCascadeOrphan(app)
+}
+
+// AsksToOrphan reports whether this version of an Application shows that whoever deleted
+// it asked to leave its objects. The garbage collector may take that finalizer off before
+// anybody looks again: AnnotationOrphan is to be written before anything else.
+func AsksToOrphan(app *v1alpha1.Application) bool {
+	return app.DeletionTimestamp != nil && slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
 }

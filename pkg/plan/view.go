@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"time"
 
 	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -86,7 +88,13 @@ type ViewStatus struct {
 	MangledObserverSchema []any `json:"mangledObserverSchema" yaml:"mangledObserverSchema"`
 	LastAppliedManifest   []any `json:"lastAppliedManifest" yaml:"lastAppliedManifest"`
 	LastObservedManifest  []any `json:"lastObservedManifest" yaml:"lastObservedManifest"`
+
+	whole v1alpha1.ApplicationStatus
 }
+
+// MarshalJSON writes the whole status that the plan leads to. Whoever gives it to the
+// Application, in a file, has the next plan from there.
+func (s ViewStatus) MarshalJSON() ([]byte, error) { return json.Marshal(s.whole) }
 
 // View is the plan as it is printed, with the status that follows from the live
 // objects it was decided from.
@@ -107,13 +115,14 @@ func (p *Plan) View() View {
 		MangledObserverSchema: values(status.MangledObserverSchema),
 		LastAppliedManifest:   values(status.LastAppliedManifest),
 		LastObservedManifest:  values(status.LastObservedManifest),
+		whole:                 status,
 	}
 	return v
 }
 
 // preview is the status that the plan leads to.
 func (p *Plan) preview() v1alpha1.ApplicationStatus {
-	return p.conclude(&conclusion{preview: true}).Status
+	return p.conclude(&conclusion{preview: true, now: metav1.NewTime(p.in.Now.UTC().Truncate(time.Second))}).Status
 }
 
 // YAML is the view as YAML, keys of the plan in reading order.

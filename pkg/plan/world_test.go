@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 	"time"
 
@@ -29,8 +30,10 @@ type world struct {
 	respond func(object map[string]any)
 	// refuse is the outcome of changes that are not executed.
 	refuse map[plan.Action]plan.Outcome
-	uids   int
-	kinds  plan.Kinds
+	// ended has objects that are gone, as the watch has shown them last.
+	ended map[manifest.ID]map[string]any
+	uids  int
+	kinds plan.Kinds
 }
 
 // newWorld has an Application with that spec, as YAML.
@@ -56,14 +59,14 @@ func (w *world) edit(spec string) {
 
 func (w *world) decide() *plan.Plan {
 	return plan.Decide(plan.Input{
-		Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now,
+		Application: w.app, Live: w.live, Ended: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now,
 	})
 }
 
 // protect writes down what must be known before anything is executed.
 func (w *world) protect(p *plan.Plan) {
 	w.t.Helper()
-	if value, changed := p.Creating(); changed {
+	if value, changed := p.Creating(true); changed {
 		w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: value}
 	}
 	if status := p.Ahead(); status != nil {
@@ -152,7 +155,7 @@ func (w *world) execute(c plan.Change) plan.Outcome {
 		object := observer.CopyMap(c.Manifest)
 		metadata := object["metadata"].(map[string]any)
 		metadata["namespace"] = c.ID.Namespace
-		metadata["uid"] = "u-" + string(rune('0'+w.uids))
+		metadata["uid"] = "u-" + strconv.Itoa(w.uids)
 		metadata["resourceVersion"] = "1"
 		w.live[c.ID] = object
 	case plan.Update:

@@ -40,8 +40,11 @@ func (c *cluster) judge(verb string, id manifest.ID, before, after map[string]an
 		c.special[uidOf(before)] = "adopted"
 	}
 	if verb == "delete" {
-		if d != nil {
+		switch {
+		case d != nil:
 			c.fail("%s is deleted, and is wanted", id)
+		case c.special[uidOf(before)] == "adopted":
+			c.fail("%s is deleted, and was adopted", id)
 		}
 		return
 	}
@@ -89,11 +92,13 @@ func unmarked(object map[string]any) map[string]any {
 	object = observer.CopyMap(object)
 	metadata := object["metadata"].(map[string]any)
 	delete(metadata, "resourceVersion")
-	for field, key := range map[string]string{"labels": v1alpha1.LabelApplicationUID, "annotations": v1alpha1.AnnotationTrackingID} {
-		if m, _ := metadata[field].(map[string]any); m != nil {
-			if delete(m, key); len(m) == 0 {
-				delete(metadata, field)
-			}
+	for field, marks := range map[string][]string{
+		"labels": {v1alpha1.LabelApplicationUID}, "annotations": {v1alpha1.AnnotationTrackingID, v1alpha1.AnnotationAdopted},
+	} {
+		m, has := metadata[field].(map[string]any)
+		maps.DeleteFunc(m, func(key string, _ any) bool { return slices.Contains(marks, key) })
+		if has && len(m) == 0 {
+			delete(metadata, field)
 		}
 	}
 	return object

@@ -85,6 +85,13 @@ type ApplicationSpec struct {
 	// +kubebuilder:default=Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
+	// AdoptedDeletionPolicy says what becomes of an object that was adopted, when it is
+	// no longer desired or the Application is deleted: it was there before the
+	// Application. With deletionPolicy Orphan nothing is deleted.
+	// +optional
+	// +kubebuilder:default=Orphan
+	AdoptedDeletionPolicy DeletionPolicy `json:"adoptedDeletionPolicy,omitempty"`
+
 	// Suspend stops every write for this Application until it is unset. Its
 	// deletion is not stopped.
 	// +optional

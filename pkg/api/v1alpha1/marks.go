@@ -9,6 +9,13 @@ const (
 	// <namespace>/<name>:<group>/<kind>:<namespace>/<name>. It names the object
 	// itself, so that a copy made under another name is not taken for ours.
 	AnnotationTrackingID = "holdfast.dev/tracking-id"
+	// AnnotationAdopted is on an object that was there before its Application took it
+	// over. Its value is "true".
+	AnnotationAdopted = "holdfast.dev/adopted"
+	// AnnotationOrphan on an Application says that whoever deleted it asked to leave its
+	// objects (kubectl delete --cascade=orphan). The garbage collector takes its own
+	// finalizer off, so it is written down here.
+	AnnotationOrphan = "holdfast.dev/orphan"
 	// AnnotationKinds is on the Application: the kinds (Kind.version.group,
 	// comma separated) that it may have objects of, written before the first of
 	// them is created.

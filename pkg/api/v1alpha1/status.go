@@ -109,6 +109,10 @@ type ResourceStatus struct {
 	// UID of the object that was created or adopted.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
+	// Origin says where the object is from: an adopted one is left when it is no longer
+	// desired, unless spec.adoptedDeletionPolicy says otherwise.
+	// +optional
+	Origin ObjectOrigin `json:"origin,omitempty"`
 	// Schema says whose observer schema holds it.
 	// +optional
 	Schema SchemaOrigin `json:"schema,omitempty"`
@@ -125,7 +129,33 @@ type ResourceStatus struct {
 	// LastCorrection is when drift was last corrected on it.
 	// +optional
 	LastCorrection *metav1.Time `json:"lastCorrection,omitempty"`
+	// Job is what is known of a Job's run.
+	// +optional
+	Job *JobRun `json:"job,omitempty"`
 }
+
+// JobRun is a run of a Job.
+type JobRun struct {
+	// Manifest is the digest of the manifest that it is of.
+	Manifest string `json:"manifest"`
+	// Finished is true once a Job with ttlSecondsAfterFinished has succeeded or
+	// failed: it is not created again when it is gone, until its manifest changes or
+	// the annotation holdfast.dev/reconcile asks for it.
+	// +optional
+	Finished bool `json:"finished,omitempty"`
+}
+
+// ObjectOrigin says where an object is from.
+//
+// +kubebuilder:validation:Enum=Created;Adopted
+type ObjectOrigin string
+
+const (
+	// OriginCreated marks an object that the Application has created.
+	OriginCreated ObjectOrigin = "Created"
+	// OriginAdopted marks an object that was there before the Application took it over.
+	OriginAdopted ObjectOrigin = "Adopted"
+)
 
 // SchemaOrigin says where an entry of the mangled observer schema is from.
 //
@@ -164,7 +194,8 @@ type AcceptedField struct {
 // ContestedField is a leaf that somebody keeps changing back.
 type ContestedField struct {
 	Resource ResourceReference `json:"resource"`
-	Path     string            `json:"path"`
+	// Path of the field; empty for the object itself, which is deleted again and again.
+	Path string `json:"path"`
 	// Desired and Observed are the two values; not set for values of Secrets.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields

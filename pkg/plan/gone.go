@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// isDone reports whether an object that is not there is a Job that has done its work and
+// was removed for that: it ran with this very manifest, and nobody asks for it again.
+func (p *Plan) isDone(res *resource) bool {
+	app, status := p.in.Application, p.statuses[res.object.ID]
+	if status == nil || !isJob(res.object.ID) || app.Annotations[v1alpha1.AnnotationReconcile] != app.Status.ReconcileRequest {
+		return false
+	}
+	ended := p.in.Ended[res.object.ID]
+	finished := status.Job != nil && status.Job.Finished || hasFinished(ended) && mine(app, res.object.ID, status, ended)
+	return finished && (status.Job == nil || status.Job.Manifest == res.digest())
+}
+
+// run is what the inventory says of a Job after its change.
+func (res *resource) run(before *v1alpha1.ResourceStatus, f found) *v1alpha1.JobRun {
+	var known *v1alpha1.JobRun
+	if before != nil {
+		known = before.Job
+	}
+	created := f.live != nil && (f.action == Create || known == nil || string(before.UID) != text(f.live, "metadata", "uid"))
+	switch {
+	case !isJob(res.object.ID), f.live == nil && known == nil && !res.done:
+		return nil
+	case created, known == nil:
+		return &v1alpha1.JobRun{Manifest: res.digest(), Finished: res.done || hasFinished(f.live)}
+	}
+	return &v1alpha1.JobRun{Manifest: known.Manifest, Finished: res.done || hasFinished(f.live)}
+}
+
+// healthOfDone is the health of a Job that is gone: the last that was seen of it.
+func healthOfDone(before *v1alpha1.ResourceStatus, ended map[string]any) (string, *Problem) {
+	if ended != nil {
+		return healthOf(ended)
+	}
+	if before.Reason == v1alpha1.ReasonUnhealthy {
+		return before.Health, &Problem{Reason: before.Reason, Message: before.Message}
+	}
+	return healthCurrent, nil
+}
+
+func isJob(id manifest.ID) bool { return id.Group == "batch" && id.Kind == "Job" }
+
+// hasFinished reports whether a Job has succeeded or failed and is to be removed for it.
+func hasFinished(job map[string]any) bool {
+	if _, removed, _ := unstructured.NestedFieldNoCopy(job, "spec", "ttlSecondsAfterFinished"); !removed {
+		return false
+	}
+	conditions, _, _ := unstructured.NestedSlice(job, "status", "conditions")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		if (condition["type"] == "Complete" || condition["type"] == "Failed") && condition["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}
+
+// digest is the SHA-256 digest of the manifest, before hooks, in hexadecimal.
+func (res *resource) digest() string {
+	content := res.written
+	if content == nil {
+		content = res.object.Content
+	}
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// leaf is the leaf that stands for an object itself, in a contest: somebody deletes it
+// again and again.
+func (res *resource) leaf() Leaf { return Leaf{ID: res.object.ID} }
+
+// isContested reports whether an object that is not there must not be created again yet,
+// and says so.
+func (p *Plan) isContested(res *resource) bool {
+	if !p.in.Memory.HeldBack(res.leaf(), p.in.Now) {
+		return false
+	}
+	res.problem = &Problem{
+		Reason:  v1alpha1.ReasonContested,
+		Message: res.object.ID.String() + " is deleted again and again: it is created again when its time comes (status.contested)",
+		// Positive: it is held back.
+		RetryAfter: max(p.in.Memory.Fights[res.leaf()].Next.Sub(p.in.Now), time.Millisecond),
+	}
+	return true
+}

@@ -1,0 +1,77 @@
+package plan_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// TestNothingSpins plays an hour in which nobody does anything: whatever is suspended,
+// contested or refused, it is looked at a few times and not again and again.
+func TestNothingSpins(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(t, settings)
+		w.round()
+		for _, field := range []string{"mode", "level"} {
+			if rapid.Bool().Draw(r, field+" drifts") {
+				w.set("theirs", "data", field)
+			}
+		}
+		if rapid.IntRange(0, 4).Draw(r, "is gone") == 0 {
+			w.live = map[manifest.ID]map[string]any{}
+		}
+		near := func(name string) time.Time {
+			return w.now.Add(time.Duration(rapid.IntRange(-100, 100).Draw(r, name)) * 100 * time.Millisecond)
+		}
+		w.mem.Fights, w.mem.Refusals = map[plan.Leaf]*plan.Fight{}, map[plan.Leaf]*plan.Refusal{}
+		for _, path := range []string{"data.mode", "data.level", ""} {
+			leaf := plan.Leaf{ID: settingsID, Path: path}
+			if rapid.Bool().Draw(r, "contested") {
+				w.mem.Fights[leaf] = &plan.Fight{Corrections: rapid.IntRange(5, 20).Draw(r, "corrections"), Next: near("next")}
+			}
+			if path != "" && rapid.Bool().Draw(r, "refused") {
+				w.mem.Refusals[leaf] = &plan.Refusal{Problem: rejected, Times: 1, Until: near("until")}
+			}
+		}
+		w.app.Spec.Suspend = rapid.Bool().Draw(r, "suspended")
+		refuses := rapid.Bool().Draw(r, "the API server refuses everything")
+		turns := 0
+		for end := w.now.Add(time.Hour); w.now.Before(end); turns++ {
+			require.Less(r, turns, 40, "%v of the hour are left", end.Sub(w.now))
+			wait := w.turn(refuses)
+			if wait == 0 {
+				return
+			}
+			w.now = w.now.Add(wait + time.Millisecond)
+		}
+	})
+}
+
+// turn decides, executes and concludes, half a second later. It returns when to do so
+// again.
+func (w *world) turn(refuses bool) time.Duration {
+	p := w.decide()
+	outcomes := map[manifest.ID]plan.Outcome{}
+	for _, change := range p.Changes {
+		switch {
+		case !change.Writes() || p.Suspended():
+		case refuses:
+			again := *rejected
+			again.RetryAfter = 2 * time.Minute
+			outcomes[change.ID] = plan.Outcome{Action: change.Action, Problem: &again}
+		default:
+			outcomes[change.ID] = w.execute(change)
+		}
+	}
+	w.now = w.now.Add(500 * time.Millisecond)
+	result := w.store(p.Conclude(outcomes, w.now))
+	if result.Again {
+		return time.Millisecond
+	}
+	return result.RetryAfter
+}
