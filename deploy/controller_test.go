@@ -16,7 +16,7 @@ import (
 
 func TestTheControllerWorksWithTheRightsOfTheDefault(t *testing.T) {
 	c := testcluster.Shared()
-	p := installed.Run(t, c, install(t, c, "default", "--all-namespaces"))
+	p := installed.Run(t, c, install(t, c, "default"))
 	namespace := c.Namespace(t)
 	installed.Applier(t, c, namespace, "holdfast-applier")
 
@@ -72,7 +72,7 @@ func TestTheControllerWorksWithTheRightsOfSomeNamespaces(t *testing.T) {
 // The program is asked for its version: it reads its flags first, and needs no
 // cluster.
 func TestTheFlagsAreThoseOfTheProgram(t *testing.T) {
-	controller := installed.Program(t)
+	controller := installed.Program(t, "holdfast-controller")
 	accepts := func(t *testing.T, args []string) {
 		t.Helper()
 		require.NotEmpty(t, args)

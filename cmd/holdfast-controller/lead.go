@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
@@ -21,6 +24,51 @@ type candidacy struct {
 	// leading is closed when this process leads; nil if nobody is elected.
 	leading chan struct{}
 	elector *leaderelection.LeaderElector
+	place   *place // of the lease; nil if nobody is elected
+}
+
+// possible is an error that says why nobody can be elected, if that is so.
+func (e *candidacy) possible() error {
+	if e.place != nil && e.place.missing.Load() {
+		return e.place
+	}
+	return nil
+}
+
+// place is a lock that waits for its namespace, and says so once. The elector would
+// log an error every few seconds, and nobody would know what to do.
+type place struct {
+	resourcelock.Interface
+
+	namespace string
+	retry     time.Duration
+	missing   atomic.Bool
+}
+
+// Error says what to do about a namespace that is not there.
+func (p *place) Error() string {
+	return fmt.Sprintf("no controller can lead, and nothing is held: the namespace %[1]s, for the lease, is not there. "+
+		"Create it (kubectl create namespace %[1]s), name another one with --leader-elect-resource-namespace, or, "+
+		"if this is the only controller of the cluster, give --leader-elect=false", p.namespace)
+}
+
+// Create implements resourcelock.Interface.
+func (p *place) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	for {
+		err := p.Interface.Create(ctx, record)
+		if !apierrors.IsNotFound(err) {
+			p.missing.Store(false)
+			return err
+		}
+		if !p.missing.Swap(true) {
+			klog.FromContext(ctx).Info(p.Error())
+		}
+		select {
+		case <-time.After(p.retry):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // candidate prepares the election that the flags ask for.
@@ -38,9 +86,10 @@ func (f *flags) candidate(config *rest.Config) (*candidacy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the election: %w", err)
 	}
-	e := &candidacy{leading: make(chan struct{})}
+	at := &place{Interface: lock, namespace: f.election.ResourceNamespace, retry: f.election.RetryPeriod.Duration}
+	e := &candidacy{leading: make(chan struct{}), place: at}
 	e.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, Name: f.election.ResourceName, ReleaseOnCancel: true,
+		Lock: at, Name: f.election.ResourceName, ReleaseOnCancel: true,
 		LeaseDuration: f.election.LeaseDuration.Duration, RenewDeadline: f.election.RenewDeadline.Duration, RetryPeriod: f.election.RetryPeriod.Duration,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(e.leading) },

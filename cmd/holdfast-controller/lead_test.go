@@ -176,3 +176,28 @@ func TestAnAPIServerThatIsPausedForLongerThanTheLease(t *testing.T) {
 	drift(t, c, namespace, "app")
 	awaitCorrected(t, c, namespace, "app")
 }
+
+// As where nothing is installed in the cluster.
+func TestWithoutTheNamespaceOfTheLease(t *testing.T) {
+	c, namespace := ours(t)
+	elsewhere := namespace + "-system"
+	p := start(t, c, append(elected(namespace), "--leader-elect-resource-namespace="+elsewhere)...)
+	p.Says("the namespace " + elsewhere + ", for the lease, is not there")
+	p.Says("--leader-elect=false")
+	mark := c.Mark()
+	eventually(t, "more tries", func() bool {
+		requests, err := c.Requests(mark)
+		require.NoError(t, err)
+		return len(requests.Where(func(r testcluster.Request) bool { return r.Resource == "leases" && r.Namespace == elsewhere })) > 2
+	})
+	status, body := p.Get("/readyz")
+	assert.Equal(t, 503, status)
+	assert.Contains(t, body, elsewhere)
+
+	kubectl(t, c, "", "create", "namespace", elsewhere)
+	p.Says(leads)
+	assert.Equal(t, 1, strings.Count(p.Log(), "is not there"), "it is said once")
+	assert.NotContains(t, p.Log(), "Error initially creating lease lock")
+	status, _ = p.Get("/readyz")
+	assert.Equal(t, 200, status)
+}

@@ -100,7 +100,7 @@ func hold(ctx context.Context, f *flags) error {
 	}
 	f.options.Callback = callbacks.callback
 	c := controller.New(client, f.options)
-	stopServing, err := serve(ctx, f, c)
+	stopServing, err := serve(ctx, f, c, election.possible)
 	if err != nil {
 		return err
 	}

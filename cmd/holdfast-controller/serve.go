@@ -17,8 +17,9 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// serve serves what the flags ask for; stop ends that.
-func serve(ctx context.Context, f *flags, c *controller.Controller) (stop func(), err error) {
+// serve serves what the flags ask for; stop ends that. able is an error if this process
+// cannot work.
+func serve(ctx context.Context, f *flags, c *controller.Controller, able func() error) (stop func(), err error) {
 	var servers []*http.Server
 	stop = func() {
 		for _, server := range servers {
@@ -29,7 +30,7 @@ func serve(ctx context.Context, f *flags, c *controller.Controller) (stop func()
 		flag, address, message string
 		handler                http.Handler
 	}{
-		{"--metrics-bind-address", f.metricsAddress, "Serving", signals(f.options.Metrics.Gatherer(), c.Ready)},
+		{"--metrics-bind-address", f.metricsAddress, "Serving", signals(f.options.Metrics.Gatherer(), c.Ready, able)},
 		{"--profiling-bind-address", f.profilingAddress, "Serving profiles", profiles()},
 	} {
 		if off(s.address) {
@@ -62,8 +63,8 @@ func listen(ctx context.Context, address, message string, handler http.Handler) 
 }
 
 // signals serves what the metrics are, that the process lives, and whether it
-// knows the Applications: it could take over then, if it does not lead.
-func signals(own prometheus.Gatherer, ready func() bool) http.Handler {
+// knows the Applications and is able to lead: it could take over then.
+func signals(own prometheus.Gatherer, ready func() bool, able func() error) http.Handler {
 	mux := http.NewServeMux()
 	all := prometheus.Gatherers{legacyregistry.DefaultGatherer, own}
 	mux.Handle("/metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
@@ -71,6 +72,10 @@ func signals(own prometheus.Gatherer, ready func() bool) http.Handler {
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !ready() {
 			http.Error(w, "there is no list of Applications yet", http.StatusServiceUnavailable)
+			return
+		}
+		if err := able(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ok")

@@ -15,8 +15,8 @@ type checkout struct{ root string }
 // The programs in bin/.
 const (
 	controlplaneProgram = "controlplane"
-	kwokProgram         = "kwok"
 	controllerProgram   = "holdfast-controller"
+	holdfastProgram     = "holdfast"
 )
 
 func findCheckout() (checkout, error) {
@@ -34,8 +34,8 @@ func (c checkout) built() error {
 	var missing []error
 	for _, program := range []struct{ name, target string }{
 		{controlplaneProgram, "controlplane"},
-		{kwokProgram, "controlplane"},
 		{controllerProgram, "build"},
+		{holdfastProgram, "build"},
 	} {
 		if _, err := os.Stat(c.program(program.name)); err != nil {
 			missing = append(missing, fmt.Errorf("bin/%s is missing: run `make %s`", program.name, program.target))

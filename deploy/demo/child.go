@@ -58,7 +58,7 @@ func (c *child) stop() {
 // directory, and returns when it is ready.
 func (c checkout) startControlPlane(ctx context.Context, dir string, died func(error)) (*child, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.program(controlplaneProgram),
-		"up", dir, "--kwok", "--remove", "--with-parent="+strconv.Itoa(os.Getpid()))
+		"up", dir, "--node", "--remove", "--with-parent="+strconv.Itoa(os.Getpid()))
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		return nil, err

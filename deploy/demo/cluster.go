@@ -37,7 +37,7 @@ func (c *cluster) kubeconfig() string { return filepath.Join(c.dir, "kubeconfig"
 // The commands that make a new control plane ready for Applications in the namespace
 // default.
 const (
-	applyCommand = "kubectl apply --server-side -f deploy/crd -f deploy/demo/applier.yaml"
+	applyCommand = "kubectl apply --server-side -f deploy/crd -f deploy/demo/applier.yaml -f deploy/demo/storage.yaml"
 	waitCommand  = "kubectl wait --for=condition=Established crd/applications.holdfast.dev"
 )
 
@@ -51,19 +51,24 @@ func (c *cluster) install(ctx context.Context) error {
 	return nil
 }
 
-// asKubectl has the name kubectl stand for the one that bin/controlplane carries.
-const asKubectl = `kubectl() { exec "$CONTROLPLANE" kubectl "$@"; }` + "\n"
+// asTyped has kubectl stand for the one that bin/controlplane carries, and holdfast for
+// bin/holdfast.
+const asTyped = `kubectl() { "$CONTROLPLANE" kubectl "$@"; }
+holdfast() { "$HOLDFAST" "$@"; }
+`
 
 // shell runs a command at the root of the checkout, as a user would type it, and
 // returns what it prints. Nothing of the user's preferences changes what it does.
 func (c *cluster) shell(ctx context.Context, command string) (string, error) {
-	cmd := exec.CommandContext(ctx, "sh", "-c", asKubectl+command)
+	cmd := exec.CommandContext(ctx, "sh", "-c", asTyped+command)
 	cmd.Dir = c.root
 	cmd.Env = append(os.Environ(),
 		"CONTROLPLANE="+c.program(controlplaneProgram),
+		"HOLDFAST="+c.program(holdfastProgram),
 		"KUBECONFIG="+c.kubeconfig(),
 		"KUBECACHEDIR="+filepath.Join(c.dir, "kubectl-cache"),
 		"KUBECTL_KUBERC=false",
+		"NO_COLOR=1",
 	)
 	cmd.WaitDelay = time.Second
 	output, err := cmd.CombinedOutput()

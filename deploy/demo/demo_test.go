@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -78,4 +79,12 @@ func TestLinesAreFoldedAtSpaces(t *testing.T) {
 			assert.Equal(t, strings.ReplaceAll(row.folded, "|", "\n"), fold(row.line, 11, "  "))
 		})
 	}
+}
+
+// `make down` is to work without waiting, also where nothing is built.
+func TestMakeDownCompilesNothing(t *testing.T) {
+	output, err := exec.CommandContext(t.Context(), "make", "--directory=../..", "--dry-run", "down").CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	assert.NotRegexp(t, `\bgo (run|build)\b`, string(output))
+	assert.Contains(t, string(output), "bin/demo down")
 }

@@ -1,8 +1,8 @@
 // Demo shows what Holdfast does, on a real control plane that it starts itself:
 //
-//	go run ./deploy/demo demo   tell the story, check every step, clean up
-//	go run ./deploy/demo up     start a control plane with Holdfast, to play with
-//	go run ./deploy/demo down   stop it and remove its files
+//	bin/demo demo   tell the story, check every step, clean up
+//	bin/demo up     start a control plane with Holdfast, to play with
+//	bin/demo down   stop it and remove its files
 //
 // `make demo`, `make up` and `make down` do the same and build first what this needs.
 //

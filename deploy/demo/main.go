@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-const usage = `Usage: go run ./deploy/demo COMMAND
+const usage = `Usage: bin/demo COMMAND
 
   demo   show what Holdfast does, on a control plane of its own, then remove it
   up     start a control plane with Holdfast, in .holdfast, to play with

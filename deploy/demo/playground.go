@@ -35,7 +35,7 @@ func up(ctx context.Context, c checkout, t *terminal) error {
 	if err := cluster.ensureController(ctx); err != nil {
 		return err
 	}
-	t.say(fmt.Sprintf(howToUse, exportLine, quoted(c.program(controlplaneProgram))))
+	t.say(fmt.Sprintf(howToUse, exportLine, quoted(c.program(controlplaneProgram)), quoted(c.program(holdfastProgram))))
 	return nil
 }
 
@@ -44,17 +44,28 @@ const howToUse = `A control plane with Holdfast is running. Its files and logs a
 
   %s
   alias kubectl='%s kubectl'
+  alias holdfast='%s'
 
 and then, for example:
 
   kubectl apply --server-side -f examples/echo-demo.yaml
-  kubectl get hfapp,deploy,svc
+  kubectl wait --for=condition=Ready hfapp/echo-demo
+  holdfast suspend echo-demo
+  kubectl set image deploy/echo-demo echo=registry.k8s.io/echoserver:1.10
+
+Three commands (bin/holdfast) that are worth a try now, before
+"holdfast resume echo-demo" has the image corrected:
+
+  holdfast diff echo-demo
+  holdfast explain echo-demo deploy/echo-demo
+  holdfast status echo-demo
 
 Writes are made with the rights of the ServiceAccount holdfast-applier, which
 has those of "edit" in the namespace default; other namespaces need their own.
 
-Hooks work, too (docs/hooks.md). Pods only seem to run here, so it is you who
-says that their work is done, with what is in the Secret of an Application:
+Claims get volumes with nothing in them, so databases (docs/mysql.md) become
+ready. Hooks work, too (docs/hooks.md). Pods only seem to run here, so it is you
+who says that their work is done, with what is in the Secret of an Application:
 
   secret() { kubectl get secret NAME-hooks \
     -o go-template="{{index .data \"$1\" | base64decode}}"; }
@@ -65,7 +76,7 @@ says that their work is done, with what is in the Secret of an Application:
 // detachControlPlane has a control plane running in the directory, and returns the
 // command that has kubectl use it.
 func (c checkout) detachControlPlane(ctx context.Context, dir string) (string, error) {
-	cmd := exec.CommandContext(ctx, c.program(controlplaneProgram), "up", dir, "--kwok", "--detach")
+	cmd := exec.CommandContext(ctx, c.program(controlplaneProgram), "up", dir, "--node", "--detach")
 	// It takes its own child with it, which a kill would not.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	output, err := cmd.Output()

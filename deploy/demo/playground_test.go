@@ -22,16 +22,17 @@ import (
 // elsewhere is a checkout whose playground is not that of the person who runs the test.
 func elsewhere(t *testing.T) checkout {
 	t.Helper()
-	programs, err := binaries.Ensure(t.Context(), os.Stderr, true)
+	controlplane, err := binaries.Ensure(t.Context(), os.Stderr)
 	require.NoError(t, err)
 	own, err := findCheckout()
 	require.NoError(t, err)
 	c := checkout{t.TempDir()}
 	require.NoError(t, os.Mkdir(filepath.Join(c.root, "bin"), 0o700))
 	for name, target := range map[string]string{
-		filepath.Join("bin", controlplaneProgram): programs.Controlplane, filepath.Join("bin", kwokProgram): programs.Kwok,
-		filepath.Join("bin", controllerProgram): installed.Program(t),
-		"deploy":                                filepath.Join(own.root, "deploy"), "examples": filepath.Join(own.root, "examples"),
+		filepath.Join("bin", controlplaneProgram): controlplane,
+		filepath.Join("bin", controllerProgram):   installed.Program(t, controllerProgram),
+		filepath.Join("bin", holdfastProgram):     installed.Program(t, holdfastProgram),
+		"deploy":                                  filepath.Join(own.root, "deploy"), "examples": filepath.Join(own.root, "examples"),
 	} {
 		require.NoError(t, os.Symlink(target, filepath.Join(c.root, name)))
 	}
@@ -52,10 +53,26 @@ func TestWhatTheTextOfThePlaygroundSaysWorks(t *testing.T) {
 		require.NoError(t, err, "%s", output)
 		return output
 	}
-	for _, command := range regexp.MustCompile(`(?m)^ {2}(kubectl apply.*)$`).FindAllStringSubmatch(out.String(), -1) {
+	commands := regexp.MustCompile(`(?m)^ {2}((?:kubectl|holdfast) .*)$`).FindAllStringSubmatch(out.String(), -1)
+	require.Len(t, commands, 7)
+	for _, command := range commands[:3] {
 		run(command[1])
 	}
-	run("kubectl wait hfapp/echo-demo --for=condition=Ready --timeout=120s")
+	run("kubectl wait hfapp/echo-demo --for=condition=Ready=false --timeout=120s")
+	run(commands[3][1])
+	for _, command := range commands[4:] {
+		output, _ := cluster.shell(t.Context(), command[1]) // diff and status say that something differs by their exit status
+		assert.Contains(t, output, "registry.k8s.io/echoserver:1.10", command[1])
+	}
+	run("holdfast resume echo-demo --wait")
+
+	// docs/mysql.md, to its end.
+	run(`echo '{apiVersion: fnjoin.com/v1, kind: Mysql, metadata: {name: db-1}, spec: {storage: 256Mi, memory: 128Mi, cpu: 250m}}' | kubectl apply -f -`)
+	run("kubectl wait --for=condition=Ready mysql/db-1 --timeout=120s")
+	run(`kubectl patch mysql db-1 --type=merge -p '{"spec": {"storage": "1Gi"}}'`)
+	run("kubectl wait pvc/db-1-data --for=jsonpath={.status.capacity.storage}=1Gi --timeout=120s")
+	run("kubectl delete mysql/db-1 --timeout=120s")
+	run("kubectl get pvc/db-1-data secret/db-1")
 
 	run(`kubectl patch hfapp echo-demo --type=merge -p '{"spec": {"hooks": {"complete": {"action": "Keep"}}}}'`)
 	run("kubectl wait secret/echo-demo-hooks --for=jsonpath={.data.complete-token} --timeout=120s")

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,13 +17,11 @@ func (s *story) showStatus(ctx context.Context) error {
 	if err := s.settled(ctx); err != nil {
 		return err
 	}
-	app, err := s.cluster.application(ctx)
-	if err != nil {
+	if err := s.run(ctx, "bin/holdfast status echo-demo"); err != nil {
 		return err
 	}
-	s.say(`In short; "kubectl get hfapp echo-demo -o yaml" shows all of it:`)
-	s.output(statusText(app.Status))
-	if err := s.run(ctx, "kubectl events --for=hfapp/echo-demo"); err != nil {
+	app, err := s.cluster.application(ctx)
+	if err != nil {
 		return err
 	}
 	return s.checkStatus(app.Status)
@@ -73,31 +70,6 @@ func decode(object *unstructured.Unstructured) (*v1alpha1.Application, error) {
 	}
 	app := &v1alpha1.Application{}
 	return app, json.Unmarshal(raw, app)
-}
-
-// statusText has what people look for in a status.
-func statusText(status v1alpha1.ApplicationStatus) string {
-	lines := []string{"conditions:"}
-	for _, c := range status.Conditions {
-		lines = append(lines, fmt.Sprintf("  %-11s %-6s %s", c.Type, c.Status, c.Message))
-	}
-	lines = append(lines, "resources:")
-	for _, r := range status.Resources {
-		line := fmt.Sprintf("  %-11s %s, %s", r.Kind, r.Name, r.Health)
-		if r.LastCorrection != nil {
-			line += ", last corrected at " + r.LastCorrection.Format("15:04:05")
-		}
-		lines = append(lines, line)
-	}
-	lines = append(lines, "accepted: (values that the API server writes in another way)")
-	for _, f := range status.Accepted {
-		lines = append(lines,
-			fmt.Sprintf("  %-11s %s", f.Resource.Kind, f.Path),
-			fmt.Sprintf("  %-11s %s was written, %s is what it says", "", f.Desired.Raw, acceptedAs(f)))
-	}
-	lines = append(lines, "lastAppliedManifest: (what is desired, and what was learned)",
-		"  Service     spec.sessionAffinity: "+learnedAffinity(status))
-	return strings.Join(lines, "\n")
 }
 
 func acceptedAs(f v1alpha1.AcceptedField) string {

@@ -27,8 +27,9 @@ func (s *story) tell(ctx context.Context) error {
 		{"3. A free field is changed: it stays", s.scale},
 		{"4. A field that nobody wrote is changed: it comes back", s.changeAffinity},
 		{"5. A sidecar is put before the held container: it stays", s.injectSidecar},
-		{"6. What the status says", s.showStatus},
-		{"7. The Application is deleted: everything it made goes", s.remove},
+		{"6. The Application is suspended: what would be corrected is shown", s.suspend},
+		{"7. What its status says", s.showStatus},
+		{"8. The Application is deleted: everything it made goes", s.remove},
 	} {
 		s.heading(step.title)
 		err := step.tell(ctx)
@@ -51,16 +52,35 @@ func (s *story) end() {
 
 // run shows a command, runs it and shows what it prints.
 func (s *story) run(ctx context.Context, command string) error {
+	_, status, err := s.show(ctx, command)
+	if err == nil && status != 0 {
+		return fmt.Errorf("the command has ended with exit status %d", status)
+	}
+	return err
+}
+
+// runTo is run for a command that may end with 1, which says that something differs. Its
+// output is checked.
+func (s *story) runTo(ctx context.Context, command string, check func(string) error) error {
+	output, status, err := s.show(ctx, command)
+	if err == nil && status > 1 {
+		return fmt.Errorf("the command has ended with exit status %d", status)
+	}
+	return errors.Join(err, check(output))
+}
+
+// show runs a command and shows it. It returns what it printed, and its exit status.
+func (s *story) show(ctx context.Context, command string) (output string, status int, err error) {
 	s.command(command)
-	output, err := s.cluster.shell(ctx, command)
+	output, err = s.cluster.shell(ctx, command)
 	if output != "" {
 		s.output(output)
 	}
 	var exit interface{ ExitCode() int }
 	if errors.As(err, &exit) {
-		return fmt.Errorf("the command has ended with exit status %d", exit.ExitCode())
+		return output, exit.ExitCode(), nil
 	}
-	return err
+	return output, 0, err
 }
 
 func (s *story) install(ctx context.Context) error {

@@ -21,7 +21,7 @@ etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newUpCommand(), newDownCommand(), newRestartCommand())
+	root.AddCommand(newUpCommand(), newDownCommand(), newRestartCommand(), newNodeCommand())
 	return root
 }
 
@@ -42,8 +42,7 @@ func newUpCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.BoolVar(&options.ControllerManager, "controller-manager", false, "also start kube-controller-manager")
-	flags.BoolVar(&options.Kwok, "kwok", false, "also start kube-scheduler and kwok with one fake node, so that Pods become ready; implies --controller-manager")
-	flags.StringVar(&options.KwokBinary, "kwok-binary", "", "path of kwok (default: next to this program)")
+	flags.BoolVar(&options.Node, "node", false, "also start kube-scheduler and play one node, on which Pods become ready and claims get volumes; implies --controller-manager")
 	flags.BoolVar(&options.Audit, "audit", false, "write one JSON line per completed request to DIR/audit.log")
 	flags.StringArrayVar(&options.EtcdArgs, "etcd-arg", nil, "an argument for etcd, such as --unsafe-no-fsync=false; repeatable")
 	flags.StringArrayVar(&options.APIServerArgs, "apiserver-arg", nil, "an argument for kube-apiserver; repeatable")

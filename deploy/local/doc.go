@@ -10,7 +10,7 @@
 //	controlplane down DIR                stop
 //
 // It is for tests, the demo and the benchmark. It is not a cluster: nothing runs
-// containers. With --kwok, a fake node pretends to.
+// containers. With --node, a node is played that pretends to.
 //
 // It is a module of its own, because its dependencies (all of Kubernetes) must not
 // become those of the product.

@@ -14,14 +14,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
 // wanted are FAULT_SEED, FAULT_DURATION and FAULT_STEPS, or a seed of this very run,
-// half a minute, and as many steps as that allows.
+// half a minute (ten, in the long run), and as many steps as that allows.
 func wanted(t *testing.T) (seed uint64, duration time.Duration, steps int) {
 	t.Helper()
-	seed, duration, steps = uint64(time.Now().UnixNano()), 30*time.Second, math.MaxInt
+	seed, duration, steps = uint64(time.Now().UnixNano()), samples.Of(30*time.Second, 10*time.Minute), math.MaxInt
 	var err error
 	if text := os.Getenv("FAULT_SEED"); text != "" {
 		seed, err = strconv.ParseUint(text, 10, 64)

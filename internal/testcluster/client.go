@@ -80,7 +80,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	if err != nil {
 		t.Fatalf("creating a namespace: %v", err)
 	}
-	if c.options.ControllerManager || c.options.Kwok {
+	if c.options.ControllerManager || c.options.Node {
 		c.awaitServiceAccount(t, client, created.GetName())
 	}
 	return created.GetName()

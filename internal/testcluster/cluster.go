@@ -22,8 +22,9 @@ import (
 type Options struct {
 	// ControllerManager: garbage collection, service accounts, Deployments, namespace deletion.
 	ControllerManager bool
-	// Kwok: kube-scheduler and a fake node, on which Pods become ready. Implies ControllerManager.
-	Kwok bool
+	// Node: kube-scheduler and a node that is played, on which Pods become ready and
+	// claims get volumes, if their StorageClass asks for that. Implies ControllerManager.
+	Node bool
 	// Args are further arguments of `controlplane up`, such as
 	// "--apiserver-arg=--watch-cache=false".
 	Args []string
@@ -51,7 +52,7 @@ var starting = make(chan struct{}, 2)
 // The first Start after a checkout builds the control plane, for minutes, and says so
 // on standard error.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
-	paths, err := binaries.Ensure(ctx, os.Stderr, options.Kwok)
+	binary, err := binaries.Ensure(ctx, os.Stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +62,8 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{dir: dir, binary: paths.Controlplane, options: options, ended: make(chan struct{})}
-	if err := c.up(ctx, arguments(dir, paths, options)); err != nil {
+	c := &Cluster{dir: dir, binary: binary, options: options, ended: make(chan struct{})}
+	if err := c.up(ctx, arguments(dir, options)); err != nil {
 		return nil, fmt.Errorf("starting a control plane: %w", err)
 	}
 	c.config, err = clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
@@ -75,7 +76,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-func arguments(dir string, paths binaries.Paths, options Options) []string {
+func arguments(dir string, options Options) []string {
 	args := []string{"up", dir, "--audit", "--with-parent=" + strconv.Itoa(os.Getpid())}
 	if os.Getenv("HOLDFAST_KEEP") == "" {
 		args = append(args, "--remove")
@@ -85,8 +86,8 @@ func arguments(dir string, paths binaries.Paths, options Options) []string {
 	if options.ControllerManager {
 		args = append(args, "--controller-manager")
 	}
-	if options.Kwok {
-		args = append(args, "--kwok", "--kwok-binary="+paths.Kwok)
+	if options.Node {
+		args = append(args, "--node")
 	}
 	return append(args, options.Args...)
 }

@@ -22,7 +22,7 @@ const (
 	APIServer         = "kube-apiserver"
 	ControllerManager = "kube-controller-manager"
 	Scheduler         = "kube-scheduler"
-	Kwok              = "kwok"
+	Node              = "node"
 )
 
 // PID returns the process id of a component that runs.

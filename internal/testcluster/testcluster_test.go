@@ -130,24 +130,74 @@ func TestAPausedAPIServerAnswersNothingUntilItResumes(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestPodsOfADeploymentBecomeReadyAndGo(t *testing.T) {
-	cluster, err := testcluster.Start(t.Context(), testcluster.Options{Kwok: true})
+// What the node of the control plane plays.
+func TestTheNode(t *testing.T) {
+	cluster, err := testcluster.Start(t.Context(), testcluster.Options{Node: true})
 	require.NoError(t, err)
 	defer cluster.Stop()
-	namespace := "--namespace=" + cluster.Namespace(t)
-	kubectl := func(args ...string) string {
-		output, err := cluster.Kubectl(t.Context(), "", append(args, namespace)...)
-		require.NoError(t, err)
-		return output
+	for _, row := range []struct {
+		name string
+		test func(*testing.T, func(stdin string, args ...string) string)
+	}{
+		{"Pods of a Deployment become ready, and go", testDeployment},
+		{"a Job completes, and goes after its time", testJob},
+		{"a claim gets a volume, which grows and goes", testClaim},
+		{"a claim of another class is left alone", testForeignClaim},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			namespace := "--namespace=" + cluster.Namespace(t)
+			row.test(t, func(stdin string, args ...string) string {
+				t.Helper()
+				output, err := cluster.Kubectl(t.Context(), stdin, append(args, namespace)...)
+				require.NoError(t, err)
+				return output
+			})
+		})
 	}
+}
 
-	kubectl("create", "deployment", "web", "--image=web:1", "--replicas=2")
-	kubectl("rollout", "status", "deployment/web", "--timeout=120s")
-	pods := strings.Fields(kubectl("get", "pods", "--output=name"))
+func testDeployment(t *testing.T, kubectl func(string, ...string) string) {
+	t.Helper()
+	kubectl("", "create", "deployment", "web", "--image=web:1", "--replicas=2")
+	kubectl("", "rollout", "status", "deployment/web", "--timeout=120s")
+	pods := strings.Fields(kubectl("", "get", "pods", "--output=name"))
 	require.Len(t, pods, 2)
+	require.Len(t, strings.Fields(kubectl("", "get", "pods", "--output=jsonpath={.items[*].status.podIP}")), 2)
 
-	kubectl("delete", "deployment", "web", "--cascade=foreground", "--timeout=120s")
-	require.Empty(t, kubectl("get", "pods", "--output=name"))
+	kubectl("", "delete", "deployment", "web", "--cascade=foreground", "--timeout=120s")
+	require.Empty(t, kubectl("", "get", "pods", "--output=name"))
+}
+
+func testJob(t *testing.T, kubectl func(string, ...string) string) {
+	t.Helper()
+	kubectl(`{apiVersion: batch/v1, kind: Job, metadata: {name: once}, spec: {ttlSecondsAfterFinished: 1, template: {spec: {restartPolicy: Never,
+		initContainers: [{name: before, image: before}], containers: [{name: once, image: once}]}}}}`, "create", "--filename=-")
+	kubectl("", "wait", "job/once", "--for=delete", "--timeout=120s")
+}
+
+const claim = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {storageClassName: CLASS, accessModes: [ReadWriteOnce],
+	resources: {requests: {storage: 1Gi}}}}`
+
+func testClaim(t *testing.T, kubectl func(string, ...string) string) {
+	t.Helper()
+	kubectl("", "apply", "--server-side", "--filename=../../deploy/demo/storage.yaml")
+	kubectl(strings.Replace(claim, "CLASS", "nowhere", 1), "create", "--filename=-")
+	kubectl("", "wait", "pvc/data", "--for=jsonpath={.status.phase}=Bound", "--timeout=120s")
+	volume := "pv/" + kubectl("", "get", "pvc/data", "--output=jsonpath={.spec.volumeName}")
+	kubectl("", "patch", "pvc/data", "--patch", `{"spec": {"resources": {"requests": {"storage": "2Gi"}}}}`)
+	kubectl("", "wait", "pvc/data", "--for=jsonpath={.status.capacity.storage}=2Gi", "--timeout=120s")
+	kubectl("", "wait", volume, "--for=jsonpath={.spec.capacity.storage}=2Gi", "--timeout=120s")
+	kubectl("", "delete", "pvc/data", "--timeout=120s")
+	kubectl("", "wait", volume, "--for=delete", "--timeout=120s")
+}
+
+func testForeignClaim(t *testing.T, kubectl func(string, ...string) string) {
+	t.Helper()
+	kubectl("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: foreign}, provisioner: example.com/foreign}", "create", "--filename=-")
+	kubectl(strings.Replace(claim, "CLASS", "foreign", 1), "create", "--filename=-")
+	kubectl(strings.NewReplacer("CLASS", "nowhere", "name: data", "name: later").Replace(claim), "create", "--filename=-")
+	kubectl("", "wait", "pvc/later", "--for=jsonpath={.status.phase}=Bound", "--timeout=120s")
+	require.Equal(t, "Pending", kubectl("", "get", "pvc/data", "--output=jsonpath={.status.phase}"))
 }
 
 func get(t *testing.T, objects dynamic.ResourceInterface, timeout time.Duration) (*unstructured.Unstructured, error) {

@@ -122,19 +122,25 @@ func (o deleteOptions) confirm(app files.Subject, orphan bool) error {
 	if !terminal.IsPerson(o.streams.In) {
 		return fmt.Errorf("this deletes the Application %s/%s %s: give --yes if that is meant", app.Namespace, app.Name, what)
 	}
-	fmt.Fprintf(o.streams.Err, "Delete the Application %s/%s %s? [y/N] ", app.Namespace, app.Name, what)
-	answer, err := bufio.NewReader(o.streams.In).ReadString('\n')
+	return ask(o.streams, fmt.Sprintf("Delete the Application %s/%s %s?", app.Namespace, app.Name, what), "nothing was deleted")
+}
+
+// ask asks a person, and is an error that says what was not done unless the answer is
+// yes.
+func ask(streams Streams, question, otherwise string) error {
+	fmt.Fprint(streams.Err, question+" [y/N] ")
+	answer, err := bufio.NewReader(streams.In).ReadString('\n')
 	if err != nil && answer == "" {
-		fmt.Fprintln(o.streams.Err)
+		fmt.Fprintln(streams.Err)
 	}
 	if errors.Is(err, context.Canceled) {
-		return terminal.Interrupted("nothing was deleted")
+		return terminal.Interrupted(otherwise)
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
 		return nil
 	}
-	return &terminal.Exit{Status: terminal.StatusDifferent, Err: errors.New("nothing was deleted")}
+	return &terminal.Exit{Status: terminal.StatusDifferent, Err: errors.New(otherwise)}
 }
 
 // gone waits until the Application is gone, and with it its resources.

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -23,18 +24,20 @@ const installLong = `Install Holdfast into a cluster, or update it: the definiti
 namespace, and what its controller needs. The objects are built into this program.
 It is a server-side apply, so what you have set beside is left alone.
 
-With --export they are printed instead, and no cluster is asked.
+With --export they are printed instead, and no cluster is asked. With --wait it ends
+when the controller is ready, and says what its Pods wait for if that takes too long.
 
-There is no public image of the controller: build one ("make image" in a checkout),
-put it where your cluster finds it, and name it with --image.
+There is no public image of the controller: build one and push it to a registry of
+yours ("make push IMAGE=..." in a checkout), and name it with --image.
 
 Exit status:
-  0  installed, or printed
+  0  installed, or printed; with --wait: and ready
+  1  with --wait: not ready in time
   2  an error, also one in the flags`
 
 const installExample = `
   # Into the cluster of the current context
-  PROGRAM install --image registry.example.com/holdfast-controller:1
+  PROGRAM install --image registry.example.com/holdfast:1 --wait
 
   # To look at first, or to keep in Git
   PROGRAM install --export > holdfast.yaml
@@ -42,6 +45,7 @@ const installExample = `
 
 type installFlags struct {
 	connection connection.Flags
+	wait       connection.WaitFlags
 	export     bool
 	image      string
 }
@@ -65,12 +69,19 @@ func newInstallCommand(name string, streams Streams) *cobra.Command {
 func (f *installFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.export, "export", false, "print the objects, and install nothing")
 	flags.StringVar(&f.image, "image", "", "`IMAGE` of the controller; without it, the one of the built-in objects")
+	f.wait.Add(flags, "until the controller is ready")
 	f.connection.Add(flags)
 	flags.Lookup("namespace").Usage = "`NAMESPACE` to install into; without it, " + deploy.Namespace
 }
 
 func (f *installFlags) options(streams Streams) (runner, error) {
 	o := installOptions{*f, streams}
+	if err := f.wait.Check(); err != nil {
+		return o, err
+	}
+	if f.wait.Wait && f.export {
+		return o, errors.New("--export installs nothing to --wait for: give one of the two")
+	}
 	if namespace := *f.connection.Namespace; namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
 		return o, fmt.Errorf("-n %q is not the name of a namespace: lower-case letters, digits and '-'", namespace)
 	}
@@ -78,18 +89,13 @@ func (f *installFlags) options(streams Streams) (runner, error) {
 }
 
 func (o installOptions) run(ctx context.Context) error {
-	documents, err := manifest.Read("install.yaml", deploy.Install())
+	objects, err := installed(cmp.Or(*o.connection.Namespace, deploy.Namespace))
 	if err != nil {
 		return err
 	}
-	objects := make([]map[string]any, len(documents))
-	for i, document := range documents {
-		objects[i] = document.Value
-		if namespace := *o.connection.Namespace; namespace != "" {
-			moveTo(objects[i], namespace)
-		}
-		if o.image != "" {
-			for _, container := range containersOf(objects[i]) {
+	if o.image != "" {
+		for _, object := range objects {
+			for _, container := range containersOf(object.Object) {
 				container["image"] = o.image
 			}
 		}
@@ -100,7 +106,7 @@ func (o installOptions) run(ctx context.Context) error {
 			if i > 0 {
 				text = append(text, "---\n"...)
 			}
-			text = append(text, terminal.ObjectYAML(object)...)
+			text = append(text, terminal.ObjectYAML(object.Object)...)
 		}
 		return terminal.Write(o.streams.Out, text)
 	}
@@ -109,6 +115,21 @@ func (o installOptions) run(ctx context.Context) error {
 		return err
 	}
 	return o.install(ctx, c, objects)
+}
+
+// installed are the built-in objects, for a namespace of the controller, in the order in
+// which they are applied.
+func installed(namespace string) ([]*unstructured.Unstructured, error) {
+	documents, err := manifest.Read("install.yaml", deploy.Install())
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]*unstructured.Unstructured, len(documents))
+	for i, document := range documents {
+		objects[i] = &unstructured.Unstructured{Object: document.Value}
+		moveTo(document.Value, namespace)
+	}
+	return objects, nil
 }
 
 // moveTo puts an object that is made for the namespace of the files into another
@@ -146,9 +167,9 @@ func containersOf(object map[string]any) (containers []map[string]any) {
 }
 
 // imageOf is the image of the controller.
-func imageOf(objects []map[string]any) string {
+func imageOf(objects []*unstructured.Unstructured) string {
 	for _, object := range objects {
-		for _, container := range containersOf(object) {
+		for _, container := range containersOf(object.Object) {
 			image, _ := container["image"].(string)
 			return image
 		}
@@ -156,18 +177,17 @@ func imageOf(objects []map[string]any) string {
 	return ""
 }
 
-func (o installOptions) install(ctx context.Context, c *connection.Cluster, objects []map[string]any) error {
+func (o installOptions) install(ctx context.Context, c *connection.Cluster, objects []*unstructured.Unstructured) error {
 	if err := o.elsewhere(ctx, c); err != nil {
 		return err
 	}
-	for _, object := range objects {
-		u := &unstructured.Unstructured{Object: object}
+	for _, u := range objects {
 		name := u.GetKind() + " " + u.GetName()
 		client, err := c.ClientFor(ctx, u)
 		if err != nil {
 			return c.Explained(err, "find", name)
 		}
-		if _, err := c.ApplyOne(ctx, client, u.GetName(), object, false, true); err != nil {
+		if _, err := c.ApplyOne(ctx, client, u.GetName(), u.Object, false, true); err != nil {
 			if apierrors.IsForbidden(err) {
 				return fmt.Errorf("%s: installing takes the rights of an administrator: %w", name, err)
 			}
@@ -182,6 +202,11 @@ func (o installOptions) install(ctx context.Context, c *connection.Cluster, obje
 	}
 	if o.image == "" {
 		warn(o.streams.Err, []string{"the image of the controller, " + imageOf(objects) + ", is in no public registry: unless your nodes have it, name yours with --image"})
+	}
+	if o.wait.Wait {
+		if err := o.awaitController(ctx, c); err != nil {
+			return err
+		}
 	}
 	fmt.Fprint(o.streams.Err, afterInstall)
 	return nil
@@ -198,13 +223,9 @@ func (o installOptions) elsewhere(ctx context.Context, c *connection.Cluster) er
 		return c.Explained(err, "get", "ClusterRoleBinding "+controllerName)
 	}
 	wanted := cmp.Or(*o.connection.Namespace, deploy.Namespace)
-	subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
-	for _, item := range subjects {
-		subject, _ := item.(map[string]any)
-		if found, _ := subject["namespace"].(string); found != "" && found != wanted {
-			return fmt.Errorf("the namespace %[1]s has a controller, and a second one in %[2]s would work against it: "+
-				"`holdfast install -n %[1]s` updates it; to move it, `kubectl delete namespace %[1]s` and `kubectl delete clusterrolebinding %[3]s` first", found, wanted, controllerName)
-		}
+	if found := subjectNamespace(binding); found != "" && found != wanted {
+		return fmt.Errorf("the namespace %[1]s has a controller, and a second one in %[2]s would work against it: "+
+			"`holdfast install -n %[1]s` updates it; to move it, `kubectl delete namespace %[1]s` and `kubectl delete clusterrolebinding %[3]s` first", found, wanted, controllerName)
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func addCommands(root *cobra.Command, name string, streams Streams) {
 		{"change", "Change it", []newCommand{
 			newSubmitCommand, newSuspendCommand, newResumeCommand, newReconcileCommand, newDeleteCommand,
 		}},
-		{"set-up", "Set up", []newCommand{newInstallCommand, newCompletionCommand, newVersionCommand}},
+		{"set-up", "Set up", []newCommand{newInstallCommand, newCheckCommand, newUninstallCommand, newCompletionCommand, newVersionCommand}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
 		for _, newOne := range group.commands {

@@ -42,10 +42,10 @@ const classes = `
 ---
 {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: rigid}, provisioner: kubernetes.io/no-provisioner}`
 
-// Everything about databases happens on one control plane where kwok runs the Pods.
+// Everything about databases happens on one control plane where the Pods of a node are played.
 // Nobody makes volumes there; each test has its own made, for the claim that comes.
 func TestMysql(t *testing.T) {
-	f := givenAlone(t, testcluster.Options{Kwok: true})
+	f := givenAlone(t, testcluster.Options{Node: true})
 	require.NoError(t, f.cluster.Define(t.Context(), string(crd.Mysqls), mysqls.GroupResource().String()))
 	_, err := f.cluster.Kubectl(t.Context(), classes, "apply", "--filename=-")
 	require.NoError(t, err)

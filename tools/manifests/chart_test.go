@@ -34,7 +34,7 @@ func read(t *testing.T, text string) objects {
 	found := objects{}
 	for document := range strings.SplitSeq("\n"+text, "\n---") {
 		var object map[string]any
-		require.NoError(t, yaml.Unmarshal([]byte(document), &object), "%s", document)
+		require.NoError(t, yaml.UnmarshalStrict([]byte(document), &object), "%s", document) // no key is there twice
 		if object == nil {
 			continue
 		}
@@ -96,11 +96,29 @@ func TestTheChartAndTheDirectoriesSayTheSame(t *testing.T) {
 			chart, directories := read(t, text), kustomized(t, directory)
 			delete(directories, "Namespace /holdfast-system") // Helm has --create-namespace
 			for key, object := range chart {
+				unlabelled(t, key, object)
 				alike(t, object)
 				alike(t, directories[key])
 			}
 			assert.Equal(t, directories, chart)
 		})
+	}
+}
+
+// unlabelled takes the labels of the chart away, which every object of it has.
+func unlabelled(t *testing.T, key string, object map[string]any) {
+	t.Helper()
+	metadata, _ := object["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	for label, value := range map[string]string{
+		"helm.sh/chart": "holdfast-0.1.0", "app.kubernetes.io/instance": "holdfast",
+		"app.kubernetes.io/version": "devel", "app.kubernetes.io/managed-by": "Helm",
+	} {
+		assert.Equal(t, value, labels[label], "%s: %s", key, label)
+		delete(labels, label)
+	}
+	if len(labels) == 0 {
+		delete(metadata, "labels")
 	}
 }
 
@@ -218,4 +236,19 @@ func TestHelmHasNoObjections(t *testing.T) {
 	for _, message := range lint.AllWithKubeVersion(chartPath, values(t, "testdata/values/default.yaml"), "holdfast-system", &chartutil.DefaultCapabilities.KubeVersion).Messages {
 		assert.Less(t, message.Severity, support.WarningSev, message)
 	}
+}
+
+func TestTheNotesSayWhereTheImageIs(t *testing.T) {
+	notes := func(given map[string]any) string {
+		chart, err := loader.Load(chartPath)
+		require.NoError(t, err)
+		all, err := chartutil.ToRenderValues(chart, given, chartutil.ReleaseOptions{Name: "holdfast", Namespace: "holdfast-system"}, chartutil.DefaultCapabilities)
+		require.NoError(t, err)
+		files, err := engine.Render(chart, all)
+		require.NoError(t, err)
+		return files["holdfast/templates/NOTES.txt"]
+	}
+	assert.Contains(t, notes(nil), "The image holdfast.dev/holdfast-controller:devel is in no public registry.")
+	assert.Contains(t, notes(nil), "make push IMAGE=")
+	assert.NotContains(t, notes(map[string]any{"image": map[string]any{"repository": "registry.example.com/own"}}), "make push")
 }

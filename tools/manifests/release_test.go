@@ -240,3 +240,33 @@ func TestAReleaseIsInstalledUpgradedAndUninstalled(t *testing.T) {
 	h.leaves(fourth, "ClusterRole /holdfast-kinds")
 	assert.Empty(t, h.kubectl("", "get", "configmap/kept", "--namespace=shop", "--ignore-not-found"))
 }
+
+// As the README of the chart says.
+func TestHelmAndDefinitionsOfSomebodyElse(t *testing.T) {
+	h := newHelm(t)
+	apply := func() { h.kubectl("", "apply", "--server-side", "--filename="+deployed+"/crd") }
+	uid := func() string {
+		return h.kubectl("", "get", "crd/applications.holdfast.dev", "--output=jsonpath={.metadata.uid}")
+	}
+	apply()
+	before := uid()
+	install := func(values string, takeOver bool) error {
+		install := action.NewInstall(h.action)
+		install.ReleaseName, install.Namespace, install.CreateNamespace, install.TakeOwnership = "holdfast", system, true, takeOver
+		_, err := install.RunWithContext(t.Context(), h.chart, valuesOf(t, values))
+		return err
+	}
+	require.ErrorContains(t, install("", false), "invalid ownership metadata")
+
+	require.NoError(t, install("", true))
+	assert.Equal(t, before, uid(), "nothing is made anew")
+	h.uninstall()
+	assert.Equal(t, before, uid())
+
+	h.kubectl("", "delete", "--filename="+deployed+"/crd", "--timeout=120s")
+	apply()
+	before = uid()
+	require.NoError(t, install("{crds: {install: false}}", false))
+	h.uninstall()
+	assert.Equal(t, before, uid())
+}

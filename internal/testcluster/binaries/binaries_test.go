@@ -3,6 +3,7 @@ package binaries
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 
 func TestABinaryIsCurrentUntilASourceIsNewer(t *testing.T) {
 	root := t.TempDir()
-	p := program{name: "tool", module: "module"}
 	now := time.Now()
 	write := func(name string, age time.Duration) {
 		path := filepath.Join(root, name)
@@ -20,7 +20,7 @@ func TestABinaryIsCurrentUntilASourceIsNewer(t *testing.T) {
 		require.NoError(t, os.Chtimes(path, now, now.Add(-age)))
 	}
 	current := func() bool {
-		result, err := p.current(root)
+		result, err := isCurrent(filepath.Join(root, "bin/tool"), filepath.Join(root, "module"))
 		require.NoError(t, err)
 		return result
 	}
@@ -44,7 +44,65 @@ func TestABinaryIsCurrentUntilASourceIsNewer(t *testing.T) {
 func TestVersionFlagsComeFromTheModuleFile(t *testing.T) {
 	root, err := Root()
 	require.NoError(t, err)
-	flags, err := versionFlags(filepath.Join(root, controlplane.module))
+	flags, err := versionFlags(module(root))
 	require.NoError(t, err)
 	require.Regexp(t, `gitVersion=v1\.\d+\.\d+ .*gitMajor=1 .*gitMinor=\d+$`, flags)
+}
+
+func TestTheTimeThatIsLeftIsTold(t *testing.T) {
+	for _, row := range []struct {
+		compiled, total int64
+		elapsed         time.Duration
+		told            string
+	}{
+		{0, 100, time.Second, "0 %"},
+		{10, 100, 20 * time.Second, "10 %, about 3 min left"},
+		{90, 100, 3 * time.Minute, "90 %, less than a minute left"},
+		{100, 100, 3 * time.Minute, "linking"},
+		{0, 0, time.Second, "linking"},
+	} {
+		require.Equal(t, row.told, remaining(row.compiled, row.total, row.elapsed))
+	}
+}
+
+func TestProgressCountsWhatIsNotInTheCache(t *testing.T) {
+	p := &progress{left: work{"fmt": 30, "k8s.io/api/core/v1": 60, "os": 10}, total: 100, started: time.Now()}
+	for _, output := range []string{"fm", "t\nk8s.io/api/core/", "v1\n", "# a warning\nfmt\n"} {
+		n, err := p.Write([]byte(output))
+		require.NoError(t, err)
+		require.Equal(t, len(output), n)
+	}
+	require.Equal(t, int64(90), p.compiled)
+	require.Contains(t, p.String(), "90 %")
+}
+
+// What is compiled for the product is not compiled again for the control plane, which
+// is half of it: a module in different versions is two modules to the build cache.
+func TestTheModulesShareTheirDependencies(t *testing.T) {
+	root, err := Root()
+	require.NoError(t, err)
+	product, local := dependencies(t, root, "./cmd/...", "./deploy/demo"), dependencies(t, module(root), ".")
+	shared := 0
+	for path, version := range product {
+		if other, ok := local[path]; ok {
+			shared++
+			require.Equal(t, version, other, "%s: go -C deploy/local mod edit -require=%s@%s, and go mod tidy, or the like in the other go.mod", path, path, version)
+		}
+	}
+	require.Greater(t, shared, 30)
+}
+
+// dependencies are the modules that packages are compiled from.
+func dependencies(t *testing.T, directory string, packages ...string) map[string]string {
+	t.Helper()
+	const each = `{{with .Module}}{{with .Replace}}{{.Path}} {{.Version}}{{else}}{{.Path}} {{.Version}}{{end}}{{end}}`
+	output, err := command(t.Context(), directory, append([]string{"list", "-deps", "-f", each}, packages...)...).Output()
+	require.NoError(t, err)
+	found := map[string]string{}
+	for line := range strings.Lines(string(output)) {
+		if path, version, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			found[path] = version
+		}
+	}
+	return found
 }

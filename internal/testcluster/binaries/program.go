@@ -11,18 +11,8 @@ import (
 	"time"
 )
 
-// program is one of the programs that can be built.
-type program struct {
-	name string
-	// module is its directory, from the root of the checkout.
-	module string
-	// ldflags are in addition to those that leave symbols out.
-	ldflags func(module string) (string, error)
-}
-
-var controlplane = program{name: "controlplane", module: "deploy/local", ldflags: versionFlags}
-
-var kwok = program{name: "kwok", module: "deploy/local/kwok", ldflags: func(string) (string, error) { return "", nil }}
+// module is the directory of the local control plane in a checkout.
+func module(root string) string { return filepath.Join(root, "deploy", "local") }
 
 // Root returns the directory of the checkout: the nearest one above the working
 // directory that holds the product's go.mod.
@@ -58,20 +48,18 @@ func versionFlags(module string) (string, error) {
 	return set + "gitVersion=" + version + set + "gitMajor=" + found[1] + set + "gitMinor=" + found[2], nil
 }
 
-// current says whether the binary is at least as new as everything it is made of.
-func (p program) current(root string) (bool, error) {
-	binary, err := os.Stat(p.binary(root))
+// isCurrent reports whether a binary is at least as new as everything in its module.
+func isCurrent(binary, module string) (bool, error) {
+	info, err := os.Stat(binary)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	newest, err := newestSource(filepath.Join(root, p.module))
-	return !newest.After(binary.ModTime()), err
+	newest, err := newestSource(module)
+	return !newest.After(info.ModTime()), err
 }
-
-func (p program) binary(root string) string { return filepath.Join(root, "bin", p.name) }
 
 // newestSource returns when a source file of the module was last changed. Modules
 // within the module are not part of it.

@@ -4,41 +4,101 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
-// progress counts the lines of `go build -v`, one for each package that is compiled,
-// and says every so often how far it is.
+// progress reads what `go build -v` prints, a line for each package when its turn has
+// come, and says every so often how much is left.
 type progress struct {
-	lines atomic.Int64
-	done  chan struct{}
+	log     io.Writer
+	what    string
+	started time.Time
+	done    chan struct{}
+
+	mu   sync.Mutex
+	left work
+	// total and compiled are in the measure of work.
+	total, compiled int64
+	line            []byte
 }
 
-func startProgress(log io.Writer, name string, total int) *progress {
-	p := &progress{done: make(chan struct{})}
-	started := time.Now()
-	go func() {
-		tick := time.NewTicker(15 * time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				fmt.Fprintf(log, "  %s: %d of at most %d packages, %v\n",
-					name, p.lines.Load(), total, time.Since(started).Round(time.Second))
-			case <-p.done:
-				fmt.Fprintf(log, "  %s: %v\n", name, time.Since(started).Round(time.Second))
-				return
-			}
-		}
-	}()
+// patience is how long a build may take without a word.
+const patience = 5 * time.Second
+
+func startProgress(log io.Writer, what string, left work) *progress {
+	p := &progress{log: log, what: what, left: left, started: time.Now(), done: make(chan struct{})}
+	for _, size := range left {
+		p.total += size
+	}
+	go p.report(len(left))
 	return p
 }
 
-// Write counts.
-func (p *progress) Write(output []byte) (int, error) {
-	p.lines.Add(int64(bytes.Count(output, []byte("\n"))))
-	return len(output), nil
+// report says something if the build takes long, and then every so often.
+func (p *progress) report(packages int) {
+	tick := time.NewTicker(patience)
+	defer tick.Stop()
+	for said := 0; ; said++ {
+		select {
+		case <-tick.C:
+			if said == 0 {
+				fmt.Fprintf(p.log, "building %s: %d packages are not in the build cache\n", p.what, packages)
+				tick.Reset(3 * patience)
+				continue
+			}
+			fmt.Fprintln(p.log, "  "+p.String())
+		case <-p.done:
+			if said > 0 {
+				fmt.Fprintf(p.log, "  built in %v\n", time.Since(p.started).Round(time.Second))
+			}
+			close(p.done)
+			return
+		}
+	}
 }
 
-func (p *progress) stop() { p.done <- struct{}{} }
+// String is how far the build is.
+func (p *progress) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return remaining(p.compiled, p.total, time.Since(p.started))
+}
+
+// remaining says how long the rest takes, if it goes on as it began.
+func remaining(compiled, total int64, elapsed time.Duration) string {
+	if total == 0 || compiled >= total {
+		return "linking"
+	}
+	percent := fmt.Sprintf("%d %%", 100*compiled/total)
+	if compiled == 0 {
+		return percent
+	}
+	left := time.Duration(float64(elapsed) / float64(compiled) * float64(total-compiled))
+	if left < time.Minute {
+		return percent + ", less than a minute left"
+	}
+	return fmt.Sprintf("%s, about %d min left", percent, (left+30*time.Second)/time.Minute)
+}
+
+// Write takes output of the go command, in whatever pieces it comes.
+func (p *progress) Write(output []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.line = append(p.line, output...)
+	for {
+		line, rest, found := bytes.Cut(p.line, []byte("\n"))
+		if !found {
+			return len(output), nil
+		}
+		p.compiled += p.left[string(line)]
+		delete(p.left, string(line))
+		p.line = rest
+	}
+}
+
+// stop ends the reports.
+func (p *progress) stop() {
+	p.done <- struct{}{}
+	<-p.done
+}

@@ -39,6 +39,26 @@ func Applier(t testing.TB, c *testcluster.Cluster, namespace, account string) {
 	Eventually(t, c, "auth", "can-i", "create", "configmaps", "--as=system:serviceaccount:"+namespace+":"+account, "--namespace="+namespace)
 }
 
+// Apply applies what is installed, strictly, and returns when the controller may watch:
+// in all namespaces, or as further arguments of `kubectl auth can-i` say.
+func Apply(t testing.TB, c *testcluster.Cluster, documents string, in ...string) {
+	t.Helper()
+	for _, row := range []struct {
+		stdin string
+		args  []string
+	}{
+		{documents, []string{"apply", "--server-side", "--validate=strict", "--filename=-"}},
+		{"", []string{"wait", "--for=condition=Established", "--timeout=120s", "crd/applications.holdfast.dev", "crd/mysqls.fnjoin.com"}},
+	} {
+		_, err := c.Kubectl(t.Context(), row.stdin, row.args...)
+		require.NoError(t, err)
+	}
+	if in == nil {
+		in = []string{"--all-namespaces"}
+	}
+	Eventually(t, c, append([]string{"auth", "can-i", "watch", "secrets", "--as=system:serviceaccount:" + Deployment(t, documents).Namespace + ":" + name}, in...)...)
+}
+
 // Eventually waits until kubectl succeeds.
 func Eventually(t testing.TB, c *testcluster.Cluster, args ...string) {
 	t.Helper()

@@ -22,16 +22,16 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster/binaries"
 )
 
-// Program is the controller, built as in Dockerfile.
-func Program(t testing.TB) string {
+// Program is one of the product, such as holdfast-controller, built as for the image.
+func Program(t testing.TB, name string) string {
 	t.Helper()
 	root, err := binaries.Root()
 	require.NoError(t, err)
-	for _, directory := range []string{"cmd/holdfast-controller", "pkg", "internal"} {
+	for _, directory := range []string{"cmd/" + name, "pkg", "internal", "deploy"} {
 		Depends(t, filepath.Join(root, directory))
 	}
-	path := filepath.Join(t.TempDir(), "holdfast-controller")
-	output, err := exec.CommandContext(t.Context(), "go", "-C", root, "build", "-trimpath", "-o", path, "./cmd/holdfast-controller").CombinedOutput()
+	path := filepath.Join(t.TempDir(), name)
+	output, err := exec.CommandContext(t.Context(), "go", "-C", root, "build", "-trimpath", "-o", path, "./cmd/"+name).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	return path
 }
@@ -66,11 +66,17 @@ func Run(t testing.TB, c *testcluster.Cluster, documents string) *Controller {
 	for i, arg := range args {
 		args[i] = strings.ReplaceAll(arg, "/etc/holdfast/config.yaml", p.Configuration)
 	}
-	// The same ports on other machines, and here none that is taken. The election is in
-	// the namespace of the Pod.
-	args = append(args, "--kubeconfig="+p.kubeconfig(), "--metrics-bind-address=127.0.0.1:0", "--callback-bind-address=127.0.0.1:0",
-		"--leader-elect-resource-namespace="+p.namespace, "--callback-namespace="+p.namespace)
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), Program(t), args...)
+	args = append(args, "--kubeconfig="+p.kubeconfig(), "--leader-elect-resource-namespace="+p.namespace, "--callback-namespace="+p.namespace)
+	return p.start(exec.CommandContext(context.WithoutCancel(t.Context()), Program(t, name), append(args, anyPort...)...))
+}
+
+// anyPort are flags for ports that are not taken on this machine.
+var anyPort = []string{"--metrics-bind-address=127.0.0.1:0", "--callback-bind-address=127.0.0.1:0"}
+
+// start starts the program, and returns when it serves.
+func (p *Controller) start(cmd *exec.Cmd) *Controller {
+	t := p.t
+	t.Helper()
 	log, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -114,14 +120,18 @@ func (p *Controller) kubeconfig() string {
 	admin := p.cluster.Config()
 	config := clientcmdapi.NewConfig()
 	config.Clusters["test"] = &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData, CertificateAuthority: admin.CAFile}
-	config.AuthInfos["test"] = &clientcmdapi.AuthInfo{
-		Token: strings.TrimSpace(p.kubectl("", "create", "token", name, "--namespace="+p.namespace, "--duration=1h")),
-	}
+	config.AuthInfos["test"] = &clientcmdapi.AuthInfo{Token: p.token()}
 	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
 	config.CurrentContext = "test"
 	path := filepath.Join(p.t.TempDir(), "kubeconfig")
 	require.NoError(p.t, clientcmd.WriteToFile(*config, path))
 	return path
+}
+
+// token is one of the controller's ServiceAccount.
+func (p *Controller) token() string {
+	p.t.Helper()
+	return strings.TrimSpace(p.kubectl("", "create", "token", name, "--namespace="+p.namespace, "--duration=1h"))
 }
 
 // kubectl runs it as the administrator.

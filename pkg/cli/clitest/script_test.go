@@ -56,7 +56,7 @@ var stop func()
 // held is a control plane on which a controller runs. It is started for the first
 // script that needs it.
 var held = sync.OnceValues(func() (*testcluster.Cluster, error) {
-	c, err := testcluster.Start(context.Background(), testcluster.Options{Kwok: true})
+	c, err := testcluster.Start(context.Background(), testcluster.Options{Node: true})
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ const (
 	APIServer         = "kube-apiserver"
 	ControllerManager = "kube-controller-manager"
 	Scheduler         = "kube-scheduler"
-	Kwok              = "kwok"
+	Node              = "node"
 )
 
 // component is one process to run.
@@ -19,8 +19,6 @@ type component struct {
 	name string
 	// argv is the whole command line.
 	argv []string
-	// env is added to the environment.
-	env []string
 	// probe returns nil once the component can be used.
 	probe func(context.Context) error
 }
@@ -33,8 +31,8 @@ func (s *supervisor) stages() [][]component {
 	if s.options.ControllerManager {
 		rest = append(rest, s.controllerManager())
 	}
-	if s.options.Kwok {
-		rest = append(rest, s.scheduler(), s.kwok())
+	if s.options.Node {
+		rest = append(rest, s.scheduler(), s.node())
 	}
 	return append(stages, rest)
 }
@@ -150,29 +148,10 @@ func (s *supervisor) client(name string, port int) []string {
 	}
 }
 
-func (s *supervisor) kwok() component {
+func (s *supervisor) node() component {
 	return component{
-		name: Kwok,
-		argv: []string{s.options.KwokBinary,
-			"--kubeconfig=" + s.dir.kubeconfig(),
-			"--manage-all-nodes=true",
-			// Without a lease the controller manager soon calls the node dead.
-			"--node-lease-duration-seconds=40",
-			"--server-address=" + address(s.ports.Kwok),
-		},
-		// It reads kwok.yaml from there, where it would otherwise look into the home directory.
-		env:   []string{"KWOK_WORKDIR=" + s.dir.path("kwok")},
-		probe: s.ensureNode,
+		name:  Node,
+		argv:  []string{s.executable, Node, "--kubeconfig=" + s.dir.kubeconfig()},
+		probe: s.nodeIsReady,
 	}
-}
-
-// writeConfiguration writes the files that the command lines name.
-func (s *supervisor) writeConfiguration(ctx context.Context) error {
-	if err := s.dir.write("audit-policy.yaml", auditPolicy); err != nil {
-		return err
-	}
-	if !s.options.Kwok {
-		return nil
-	}
-	return s.writeKwokStages(ctx)
 }

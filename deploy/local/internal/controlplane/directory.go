@@ -51,7 +51,7 @@ func (d directory) readJSON(name string, value any) error {
 // clean removes what another run has left: a pid file, if its supervisor was killed,
 // would name some other process now, and old logs would mix with the new.
 func (d directory) clean() {
-	for _, name := range []string{Etcd, APIServer, ControllerManager, Scheduler, Kwok} {
+	for _, name := range []string{Etcd, APIServer, ControllerManager, Scheduler, Node} {
 		_ = os.Remove(d.pid(name))
 		_ = os.Remove(d.log(name))
 	}

@@ -3,7 +3,6 @@ package controlplane
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 )
@@ -15,12 +14,10 @@ type Options struct {
 	// ControllerManager starts kube-controller-manager: service accounts, garbage
 	// collection, Deployments, namespace deletion. Most tests do without.
 	ControllerManager bool
-	// Kwok starts kube-scheduler and kwok with one fake node, on which Pods become
-	// ready. Implies ControllerManager: Pods need a service account, and a node stays
-	// tainted, without it.
-	Kwok bool
-	// KwokBinary is the path of kwok; by default it is next to this executable.
-	KwokBinary string
+	// Node starts kube-scheduler and plays one node, on which Pods become ready and
+	// claims get volumes. Implies ControllerManager: Pods need a service account, and a
+	// node stays tainted, without it.
+	Node bool
 	// Audit writes Dir/audit.log.
 	Audit bool
 	// EtcdArgs and APIServerArgs come last on the command lines, and so win.
@@ -46,23 +43,6 @@ func (o Options) complete() (Options, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 2 * time.Minute
 	}
-	if o.Kwok {
-		o.ControllerManager = true
-		return o.findKwok()
-	}
-	return o, nil
-}
-
-func (o Options) findKwok() (Options, error) {
-	if o.KwokBinary == "" {
-		executable, err := os.Executable()
-		if err != nil {
-			return o, fmt.Errorf("finding kwok: %w", err)
-		}
-		o.KwokBinary = filepath.Join(filepath.Dir(executable), "kwok")
-	}
-	if _, err := os.Stat(o.KwokBinary); err != nil {
-		return o, fmt.Errorf("kwok binary: %w", err)
-	}
+	o.ControllerManager = o.ControllerManager || o.Node
 	return o, nil
 }

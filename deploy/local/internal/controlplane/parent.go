@@ -30,7 +30,7 @@ func orphaned(ctx context.Context, parent int) <-chan struct{} {
 }
 
 // EndWithParent ends this process, a component, with the supervisor that started it,
-// if one did. On Linux the kernel does the same at once, and for kwok too.
+// if one did. On Linux the kernel does the same at once.
 func EndWithParent() {
 	parent, err := strconv.Atoi(os.Getenv(parentVariable))
 	if err != nil {

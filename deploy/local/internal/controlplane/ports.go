@@ -10,11 +10,11 @@ import (
 
 // ports of the components on the loopback interface.
 type ports struct {
-	Etcd, EtcdPeer, APIServer, ControllerManager, Scheduler, Kwok int
+	Etcd, EtcdPeer, APIServer, ControllerManager, Scheduler int
 }
 
 func (p *ports) each() []*int {
-	return []*int{&p.Etcd, &p.EtcdPeer, &p.APIServer, &p.ControllerManager, &p.Scheduler, &p.Kwok}
+	return []*int{&p.Etcd, &p.EtcdPeer, &p.APIServer, &p.ControllerManager, &p.Scheduler}
 }
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

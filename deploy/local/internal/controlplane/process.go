@@ -53,7 +53,7 @@ func (l launcher) launch(dir directory, c component, died func(*process)) (*proc
 	defer log.Close()
 	cmd := exec.Command(c.argv[0], c.argv[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = append(environment(), c.env...)
+	cmd.Env = environment()
 	cmd.SysProcAttr = childAttributes()
 	if err := l.start(cmd); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", c.name, err)

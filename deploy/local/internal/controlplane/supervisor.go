@@ -58,7 +58,7 @@ func (s *supervisor) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.options.Timeout,
 		fmt.Errorf("not ready after %v", s.options.Timeout))
 	defer cancel()
-	if err := s.writeConfiguration(ctx); err != nil {
+	if err := s.dir.write("audit-policy.yaml", auditPolicy); err != nil {
 		return err
 	}
 	ctx, abort := context.WithCancelCause(ctx)

@@ -1,9 +1,11 @@
-// Build makes the programs of the local control plane current, bin/controlplane and
-// bin/kwok, and prints nothing if they are.
+// Build makes programs in bin/ current, and prints nothing if that takes no time:
+// controlplane, the local control plane, or product, the programs of the product and
+// of the demo, with flags for the linker.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -13,10 +15,21 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	_, err := binaries.Ensure(ctx, os.Stderr, true)
+	err := build(ctx, os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+func build(ctx context.Context, args []string) error {
+	switch {
+	case len(args) == 1 && args[0] == "controlplane":
+		_, err := binaries.Ensure(ctx, os.Stderr)
+		return err
+	case len(args) == 2 && args[0] == "product":
+		return binaries.Product(ctx, os.Stderr, args[1])
+	}
+	return errors.New("usage: build controlplane, or build product LDFLAGS")
 }

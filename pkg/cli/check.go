@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+)
+
+const checkLong = `Say whether a cluster, and a namespace of it, is ready for Applications: the version
+of Kubernetes, the definitions of the kinds, the controller and when it was last
+seen, its rights, the admission policy, your own rights, and the ServiceAccount
+whose rights are used.
+
+Everything is read with your rights, and nothing is changed. What you may not
+read is unknown, and no failure.
+
+Exit status:
+  0  nothing that could be checked is missing
+  1  something is missing, and what to do is said
+  2  an error, also one in the flags`
+
+const checkExample = `
+  # Is the cluster ready for Applications in the namespace shop?
+  PROGRAM check -n shop
+
+  # In a script, before Applications are submitted
+  PROGRAM check -n shop >/dev/null || exit 1
+`
+
+type checkFlags struct {
+	connection connection.Flags
+	output     string
+}
+
+type checkOptions struct {
+	checkFlags
+	streams Streams
+	print   terminal.Printer // nil: for people
+}
+
+// The results of a check.
+const (
+	checkOK      = "ok"
+	checkFailed  = "failed"
+	checkUnknown = "unknown"
+)
+
+// Checked is what came of a check, as `check -o json` prints it.
+type Checked struct {
+	Check   string `json:"check" yaml:"check"`
+	Result  string `json:"result" yaml:"result"`
+	Message string `json:"message" yaml:"message"`
+	// Remedy is what to do if it has failed.
+	Remedy string `json:"remedy,omitempty" yaml:"remedy,omitempty"`
+}
+
+func newCheckCommand(name string, streams Streams) *cobra.Command {
+	f := &checkFlags{connection: connection.NewFlags()}
+	return command{
+		use: "check", short: "Say whether a cluster is ready for Applications",
+		long: checkLong, example: checkExample,
+		args: noArguments, flags: f.add,
+		options:    func([]string) (runner, error) { return f.options(streams) },
+		connection: f.connection,
+	}.build(name)
+}
+
+func (f *checkFlags) add(flags *pflag.FlagSet) {
+	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json`")
+	f.connection.Add(flags)
+}
+
+func (f *checkFlags) options(streams Streams) (runner, error) {
+	o := checkOptions{checkFlags: *f, streams: streams}
+	if f.output == "" {
+		return o, nil
+	}
+	var err error
+	o.print, err = terminal.PrinterFor(f.output)
+	return o, err
+}
+
+func (o checkOptions) run(ctx context.Context) error {
+	c, err := o.connection.Connect()
+	if err != nil {
+		return err
+	}
+	findings, err := checker{c, o.streams.Now()}.all(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.show(findings); err != nil {
+		return err
+	}
+	for _, finding := range findings {
+		if finding.Result == checkFailed {
+			return &terminal.Exit{Status: terminal.StatusDifferent}
+		}
+	}
+	return nil
+}
+
+func (o checkOptions) show(findings []Checked) error {
+	if o.print != nil {
+		return o.print(o.streams.Out, struct {
+			Checks []Checked `json:"checks" yaml:"checks"`
+		}{findings})
+	}
+	rows := [][]string{{"CHECK", "RESULT", ""}}
+	var remedies []string
+	for _, f := range findings {
+		rows = append(rows, []string{f.Check, f.Result, f.Message})
+		if f.Remedy != "" {
+			remedies = append(remedies, f.Remedy)
+		}
+	}
+	text := ""
+	for _, line := range terminal.Aligned(rows) {
+		text += line + "\n"
+	}
+	for i, remedy := range remedies {
+		if i == 0 {
+			text += "\nWhat to do\n"
+		}
+		for k, line := range terminal.Wrap(remedy, terminal.PlainWidth-4) {
+			text += fmt.Sprintf("  %s %s\n", map[bool]string{true: "-", false: " "}[k == 0], line)
+		}
+	}
+	return terminal.Write(o.streams.Out, []byte(text))
+}

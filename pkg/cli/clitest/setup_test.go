@@ -1,0 +1,175 @@
+package clitest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/cli"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/controller"
+)
+
+// setUp is a person who installs, checks and uninstalls.
+type setUp struct {
+	*testing.T
+
+	cluster *testcluster.Cluster
+}
+
+// holdfast returns the exit status and what is printed.
+func (s setUp) holdfast(args ...string) (status int, stdout, stderr string) {
+	var out, messages bytes.Buffer
+	status = cli.Main(s.Context(), append([]string{"holdfast"}, args...), cli.Streams{
+		In: strings.NewReader(""), Out: &out, Err: &messages, Getenv: os.Getenv, Now: time.Now,
+	})
+	return status, out.String(), messages.String()
+}
+
+func (s setUp) kubectl(stdin string, args ...string) string {
+	s.Helper()
+	output, err := s.cluster.Kubectl(s.Context(), stdin, args...)
+	require.NoError(s, err)
+	return output
+}
+
+// results are those of `check -o json`.
+func (s setUp) results(args ...string) (status int, results map[string]string) {
+	s.Helper()
+	status, stdout, stderr := s.holdfast(append([]string{"check", "-o", "json"}, args...)...)
+	require.Empty(s, stderr)
+	var printed struct{ Checks []cli.Checked }
+	require.NoError(s, json.Unmarshal([]byte(stdout), &printed))
+	results = map[string]string{}
+	for _, c := range printed.Checks {
+		results[c.Check] = c.Result
+		assert.Equal(s, c.Result == "failed", c.Remedy != "", "%s: what fails has a remedy", c.Check)
+	}
+	return status, results
+}
+
+// lease is that of a controller that was seen some time ago.
+func (s setUp) lease(ago time.Duration) {
+	s.Helper()
+	s.kubectl(fmt.Sprintf(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: holdfast-controller, namespace: holdfast-system},
+		spec: {holderIdentity: pod-1, leaseDurationSeconds: 3600, renewTime: %q}}`, time.Now().Add(-ago).UTC().Format("2006-01-02T15:04:05.000000Z")),
+		"apply", "--server-side", "--filename=-")
+}
+
+// The life of an installation, from the command line.
+func TestInstallCheckUninstall(t *testing.T) {
+	c, err := testcluster.Start(t.Context(), testcluster.Options{Node: true})
+	require.NoError(t, err)
+	t.Cleanup(c.Stop)
+	t.Setenv("KUBECONFIG", c.Kubeconfig())
+	s := setUp{t, c}
+
+	status, stdout, stderr := s.holdfast("install", "--wait", "--timeout", "2m")
+	require.Equal(t, 0, status, stderr)
+	assert.Contains(t, stdout, "Deployment holdfast-controller applied\n")
+	assert.True(t, strings.HasSuffix(stdout, "\nthe controller is ready\n"), stdout)
+	s.check()
+	s.refuses()
+	s.releases()
+}
+
+func (s setUp) check() {
+	s.kubectl("", "wait", "clusterrole/holdfast-kinds", "--for=jsonpath={.rules[0]}", "--timeout=120s")
+	status, results := s.results()
+	assert.Equal(s, 1, status)
+	assert.Equal(s, map[string]string{
+		"Kubernetes": "ok", "definitions": "ok", "controller": "failed", "its rights": "ok", "admission policy": "ok", "your rights": "ok", "ServiceAccount": "failed",
+	}, results)
+
+	s.kubectl("", "create", "serviceaccount", "holdfast-applier", "-n", "default")
+	s.kubectl("", "create", "rolebinding", "holdfast-applier", "-n", "default", "--clusterrole=edit", "--serviceaccount=default:holdfast-applier")
+	s.lease(time.Minute)
+	require.Eventually(s, func() bool { status, _ = s.results(); return status == 0 }, 2*time.Minute, 100*time.Millisecond)
+	_, stdout, _ := s.holdfast("check")
+	assert.Regexp(s, `(?m)^controller +ok +pod-1 leads, seen \S+ ago$`, stdout)
+	assert.NotContains(s, stdout, "What to do")
+
+	s.lease(2 * time.Hour)
+	status, stdout, _ = s.holdfast("check")
+	assert.Equal(s, 1, status)
+	assert.Regexp(s, `(?m)^controller +failed +pod-1 was last seen 2h0m\S+ ago, and leads no more$`, stdout)
+	assert.Contains(s, stdout, "kubectl get deploy,pods -n holdfast-system")
+	s.lease(0)
+
+	s.kubectl("", "delete", "validatingadmissionpolicybinding/holdfast-service-accounts")
+	s.kubectl("", "patch", "crd/mysqls.fnjoin.com", "--type=json",
+		`--patch=[{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema/description", "value": "older"}]`)
+	_, results = s.results()
+	assert.Equal(s, "failed", results["definitions"])
+	assert.Equal(s, "failed", results["admission policy"])
+
+	status, results = s.results("--as", "nobody")
+	assert.Equal(s, 1, status)
+	assert.Equal(s, map[string]string{
+		"Kubernetes": "ok", "definitions": "unknown", "controller": "unknown", "its rights": "unknown", "admission policy": "unknown",
+		"your rights": "failed", "ServiceAccount": "unknown",
+	}, results)
+}
+
+// refuses is about what is still there.
+func (s setUp) refuses() {
+	const application = `{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: web}, spec: {manifest: [
+		{apiVersion: v1, kind: ConfigMap, metadata: {name: web}, data: {key: ours}}]}}`
+	s.kubectl(application, "create", "--filename=-", "-n", "default")
+	status, _, stderr := s.holdfast("uninstall", "--yes")
+	assert.Equal(s, 1, status)
+	assert.Contains(s, stderr, "nothing was uninstalled: there is still 1 Application: default/web. ")
+	assert.Contains(s, stderr, "--release")
+	s.kubectl("{apiVersion: fnjoin.com/v1, kind: Mysql, metadata: {name: db}}", "create", "--filename=-", "-n", "default")
+	status, _, stderr = s.holdfast("uninstall", "--yes", "--release")
+	assert.Equal(s, 1, status)
+	assert.Contains(s, stderr, "there is still 1 Mysql: default/db. ")
+	s.kubectl("", "delete", "mysql/db", "-n", "default", "--timeout=120s")
+	status, _, stderr = s.holdfast("uninstall", "--release")
+	assert.Equal(s, 2, status)
+	assert.Contains(s, stderr, "give --yes if that is meant")
+	status, _, _ = s.holdfast("uninstall", "--as", "nobody")
+	assert.Equal(s, 2, status)
+	s.kubectl("", "annotate", "clusterrolebinding/holdfast-controller", "meta.helm.sh/release-name=hold", "meta.helm.sh/release-namespace=elsewhere")
+	status, _, stderr = s.holdfast("uninstall")
+	assert.Equal(s, 2, status)
+	assert.Contains(s, stderr, "`helm uninstall hold -n elsewhere`")
+	s.kubectl("", "annotate", "clusterrolebinding/holdfast-controller", "meta.helm.sh/release-name-")
+	assert.Equal(s, "web", s.kubectl("", "get", "hfapp", "-n", "default", "--output=jsonpath={.items[*].metadata.name}"))
+}
+
+// releases has a controller let go of what is held, and everything go.
+func (s setUp) releases() {
+	client, err := cluster.NewClient(s.cluster.Config())
+	require.NoError(s, err)
+	ctx, cancel := context.WithCancel(s.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- controller.New(client, controller.Options{}).Run(ctx) }()
+	defer func() {
+		cancel()
+		<-ended
+	}()
+	s.kubectl("", "wait", "hfapp/web", "-n", "default", "--for=condition=Ready", "--timeout=120s")
+	uid := s.kubectl("", "get", "configmap/web", "-n", "default", "--output=jsonpath={.metadata.uid}")
+
+	status, stdout, stderr := s.holdfast("uninstall", "--release", "--yes", "--timeout", "2m")
+	require.Equal(s, 0, status, stderr)
+	assert.True(s, strings.HasSuffix(stdout, "\nNamespace holdfast-system deleted\n"), stdout)
+	assert.Equal(s, uid, s.kubectl("", "get", "configmap/web", "-n", "default", "--output=jsonpath={.metadata.uid}"))
+	assert.NotContains(s, s.kubectl("", "get", "configmap/web", "-n", "default", "--output=jsonpath={.metadata.labels}"), "holdfast")
+	s.kubectl("", "wait", "crd/applications.holdfast.dev", "crd/mysqls.fnjoin.com", "namespace/holdfast-system", "--for=delete", "--timeout=120s")
+	_, results := s.results()
+	assert.Equal(s, "failed", results["definitions"])
+	status, stdout, stderr = s.holdfast("uninstall", "--yes")
+	assert.Equal(s, 0, status, stderr)
+	assert.NotContains(s, stdout, "CustomResourceDefinition")
+}

@@ -1,0 +1,44 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+)
+
+// AddTime adds --timeout alone, for a command that always waits.
+func (f *WaitFlags) AddTime(flags *pflag.FlagSet) {
+	f.Wait, f.set = true, flags
+	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "how `LONG` to wait at most; 0: without limit")
+}
+
+// Until asks again and again, until something is so or the time is over. late says what
+// was not reached.
+func (f WaitFlags) Until(ctx context.Context, late func() error, ask func(context.Context) (bool, error)) error {
+	if f.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, errTimeIsOver)
+		defer cancel()
+	}
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		done, err := ask(ctx)
+		if ctx.Err() == nil && (done || err != nil) {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if errors.Is(context.Cause(ctx), errTimeIsOver) {
+				return &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("after %s: %w", f.timeout, late())}
+			}
+			return terminal.Interrupted("what was asked for goes on in the cluster")
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/deploy"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+)
+
+var (
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+)
+
+// awaitController waits until the Pods of the controller are those of the Deployment, and
+// are ready.
+func (o installOptions) awaitController(ctx context.Context, c *connection.Cluster) error {
+	in := cmp.Or(*o.connection.Namespace, deploy.Namespace)
+	why := "its Pods are not made yet"
+	late := func() error {
+		return fmt.Errorf("the controller is not ready: %s. `kubectl describe pods -n %s` says more", why, in)
+	}
+	err := o.wait.Until(ctx, late, func(ctx context.Context) (bool, error) {
+		deployment, err := c.Own.Resource(deployments).Namespace(in).Get(ctx, controllerName, metav1.GetOptions{})
+		if err != nil {
+			return false, c.Explained(err, "get", "Deployment "+in+"/"+controllerName)
+		}
+		if isRolledOut(deployment) {
+			return true, nil
+		}
+		why = cmp.Or(trouble(ctx, c, in), why)
+		return false, nil
+	})
+	if err == nil {
+		_, err = fmt.Fprintln(o.streams.Out, "the controller is ready")
+	}
+	return err
+}
+
+// isRolledOut reports whether all Pods of a Deployment are new and available.
+func isRolledOut(deployment *unstructured.Unstructured) bool {
+	number := func(fields ...string) int64 {
+		n, _, _ := unstructured.NestedInt64(deployment.Object, fields...)
+		return n
+	}
+	wanted := number("spec", "replicas")
+	return number("status", "observedGeneration") == deployment.GetGeneration() && number("status", "replicas") == wanted &&
+		number("status", "updatedReplicas") == wanted && number("status", "availableReplicas") == wanted
+}
+
+// trouble is what a Pod of the controller waits for, as far as the user may know.
+func trouble(ctx context.Context, c *connection.Cluster, namespace string) string {
+	list, err := c.Own.Resource(pods).Namespace(namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: "app.kubernetes.io/name=holdfast,app.kubernetes.io/component=controller",
+	})
+	if err != nil {
+		return ""
+	}
+	for _, pod := range list.Items {
+		if why := waiting(pod); why != "" {
+			return "Pod " + pod.GetName() + ": " + why
+		}
+	}
+	return ""
+}
+
+// waiting is why a Pod does not run: what its container waits for, or the condition
+// that is not met.
+func waiting(pod unstructured.Unstructured) string {
+	statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
+	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
+	for _, item := range statuses {
+		status, _ := item.(map[string]any)
+		reason, _, _ := unstructured.NestedString(status, "state", "waiting", "reason")
+		message, _, _ := unstructured.NestedString(status, "state", "waiting", "message")
+		if reason != "" {
+			return strings.TrimSuffix(reason+": "+message, ": ")
+		}
+	}
+	for _, item := range conditions {
+		condition, _ := item.(map[string]any)
+		if message, _ := condition["message"].(string); condition["status"] == "False" && message != "" {
+			return message
+		}
+	}
+	return ""
+}

@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/deploy"
+	mysqlv1 "holdfast.dev/holdfast/pkg/api/mysql/v1"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/delta"
+)
+
+const uninstallLong = `Take Holdfast out of a cluster: everything that "install" has put there, the
+namespace of the controller and the definitions of the kinds included.
+
+It refuses while there are Applications, in any namespace: with the definition all of
+them would go, and nobody would be left to let go of what they made. Delete them, with
+what they made, or give --release: each is deleted then and what it made stays, without
+Holdfast's marks. A Mysql is never released: delete it, its volume stays if it says so.
+
+On a terminal it asks first; elsewhere it needs --yes. What Helm has installed is left
+to Helm.
+
+Exit status:
+  0  uninstalled
+  1  there are Applications, or were not released in time; or the answer was no
+  2  an error, also one in the flags`
+
+const uninstallExample = `
+  # When all Applications are gone
+  PROGRAM uninstall
+
+  # Release all Applications first: what they made goes on as it is
+  PROGRAM uninstall --release
+`
+
+type uninstallFlags struct {
+	connection   connection.Flags
+	wait         connection.WaitFlags
+	release, yes bool
+}
+
+type uninstallOptions struct {
+	uninstallFlags
+	streams Streams
+}
+
+func newUninstallCommand(name string, streams Streams) *cobra.Command {
+	f := &uninstallFlags{connection: connection.NewFlags()}
+	return command{
+		use: "uninstall", short: "Take Holdfast out of a cluster",
+		long: uninstallLong, example: uninstallExample,
+		args: noArguments, flags: f.add,
+		options:    func([]string) (runner, error) { return uninstallOptions{*f, streams}, f.wait.Check() },
+		connection: f.connection,
+	}.build(name)
+}
+
+func (f *uninstallFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.release, "release", false, "release the Applications first: what they made stays")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	f.wait.AddTime(flags)
+	f.connection.Add(flags)
+	flags.Lookup("namespace").Usage = "`NAMESPACE` of the controller; without it, the one it is found in"
+}
+
+// mysqls is the resource of the one kind that becomes Applications.
+var mysqls = mysqlv1.GroupVersionResource
+
+func (o uninstallOptions) run(ctx context.Context) error {
+	c, err := o.connection.Connect()
+	if err != nil {
+		return err
+	}
+	at, err := o.installedIn(ctx, c)
+	if err != nil {
+		return err
+	}
+	applications, err := existing(ctx, c, connection.Applications)
+	if err != nil {
+		return err
+	}
+	databases, err := existing(ctx, c, mysqls)
+	if err != nil {
+		return err
+	}
+	if err := o.refused(applications, databases); err != nil {
+		return err
+	}
+	if err := o.confirm(at, len(applications)); err != nil {
+		return err
+	}
+	if err := o.releaseAll(ctx, c, applications); err != nil {
+		return err
+	}
+	return o.remove(ctx, c, at)
+}
+
+// confirm asks, where somebody can answer.
+func (o uninstallOptions) confirm(at string, applications int) error {
+	what := "the namespace " + at + " with all that is in it"
+	if applications > 0 {
+		what += ", and releases " + terminal.Plural(applications, "Application")
+	}
+	switch {
+	case o.yes:
+		return nil
+	case !terminal.IsPerson(o.streams.In):
+		return fmt.Errorf("this takes Holdfast out of the cluster, deletes %s: give --yes if that is meant", what)
+	}
+	return ask(o.streams, "This takes Holdfast out of the cluster, deletes "+what+". Go on?", "nothing was uninstalled")
+}
+
+// installedIn is the namespace of what is installed. What Helm has installed is Helm's.
+func (o uninstallOptions) installedIn(ctx context.Context, c *connection.Cluster) (string, error) {
+	binding, err := c.Own.Resource(clusterRoleBindings).Get(ctx, controllerName, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", c.Explained(err, "get", "ClusterRoleBinding "+controllerName)
+	}
+	if err != nil {
+		return cmp.Or(*o.connection.Namespace, deploy.Namespace), nil
+	}
+	if marks := binding.GetAnnotations(); marks["meta.helm.sh/release-name"] != "" {
+		return "", fmt.Errorf("it is a release of Helm: `helm uninstall %s -n %s`", marks["meta.helm.sh/release-name"], marks["meta.helm.sh/release-namespace"])
+	}
+	return cmp.Or(*o.connection.Namespace, subjectNamespace(binding), deploy.Namespace), nil
+}
+
+// existing are the objects of a kind in all namespaces, as NAMESPACE/NAME; none, if the
+// kind is not there.
+func existing(ctx context.Context, c *connection.Cluster, resource schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
+	list, err := c.Own.Resource(resource).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, c.Explained(err, "list", resource.Resource+" of all namespaces")
+	}
+	return list.Items, nil
+}
+
+// refused says why there is nothing to be uninstalled yet.
+func (o uninstallOptions) refused(applications, databases []unstructured.Unstructured) error {
+	switch {
+	case len(databases) > 0:
+		return refusal("Mysql", databases, "`kubectl delete mysql NAME` deletes one; its volume and its credentials stay, unless its deletionPolicy is Delete")
+	case len(applications) > 0 && !o.release:
+		return refusal("Application", applications, "`holdfast delete NAME` deletes one with what it made, and --release releases all")
+	}
+	return nil
+}
+
+// refusal names the objects that keep Holdfast from being uninstalled.
+func refusal(kind string, objects []unstructured.Unstructured, remedy string) error {
+	const most = 5
+	var names []string
+	for _, object := range objects[:min(len(objects), most)] {
+		names = append(names, object.GetNamespace()+"/"+object.GetName())
+	}
+	if more := len(objects) - most; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("nothing was uninstalled: there is still %s: %s. %s",
+		terminal.Plural(len(objects), kind), strings.Join(names, ", "), remedy)}
+}
+
+// releaseAll deletes Applications so that what they made stays, and waits until the
+// controller has let go of all of it.
+func (o uninstallOptions) releaseAll(ctx context.Context, c *connection.Cluster, applications []unstructured.Unstructured) error {
+	for _, app := range applications {
+		in := *c
+		in.Namespace = app.GetNamespace()
+		if err := release(ctx, &in, app); err != nil {
+			return err
+		}
+	}
+	var left []unstructured.Unstructured
+	late := func() error { return refusal("Application", left, "Does the controller run? `holdfast check` says so") }
+	return o.wait.Until(ctx, late, func(ctx context.Context) (done bool, err error) {
+		left, err = existing(ctx, c, connection.Applications)
+		return len(left) == 0, err
+	})
+}
+
+// release deletes an Application so that what it made stays.
+func release(ctx context.Context, c *connection.Cluster, app unstructured.Unstructured) error {
+	uid := app.GetUID()
+	if err := c.Patch(ctx, app.GetName(), types.JSONPatchType, []delta.Op{
+		{Op: "test", Path: "/metadata/uid", Value: uid},
+		{Op: "add", Path: "/spec/deletionPolicy", Value: v1alpha1.DeletionOrphan},
+	}); err != nil {
+		return err
+	}
+	err := c.Own.Resource(connection.Applications).Namespace(c.Namespace).
+		Delete(ctx, app.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return c.Explained(err, "delete", "Application "+c.Namespace+"/"+app.GetName())
+}
+
+// remove deletes what is installed, the definitions first: while they go, the
+// controller is still there.
+func (o uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at string) error {
+	objects, err := installed(at)
+	if err != nil {
+		return err
+	}
+	slices.Reverse(objects)
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return removalOrder(a) - removalOrder(b) })
+	for _, object := range objects {
+		name := object.GetKind() + " " + object.GetName()
+		client, err := c.ClientFor(ctx, object)
+		if err != nil {
+			return c.Explained(err, "find", name)
+		}
+		err = client.Delete(ctx, object.GetName(), metav1.DeleteOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return c.Explained(err, "delete", name)
+		}
+		if _, err := fmt.Fprintln(o.streams.Out, name+" deleted"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removalOrder has the definitions go first and the namespace last.
+func removalOrder(object *unstructured.Unstructured) int {
+	switch object.GetKind() {
+	case "CustomResourceDefinition":
+		return 0
+	case "Namespace":
+		return 2
+	default:
+		return 1
+	}
+}

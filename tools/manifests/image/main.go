@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+type flags struct {
+	source, version, archive, push string
+}
+
+func main() {
+	var f flags
+	flag.StringVar(&f.source, "source", "../..", "`DIRECTORY` of the checkout")
+	flag.StringVar(&f.version, "version", "devel", "`VERSION` that the program has")
+	flag.StringVar(&f.archive, "o", "", "`FILE` to write the image to, an OCI archive")
+	flag.StringVar(&f.push, "push", "", "`REFERENCE` to push the image to, such as registry.example.com/holdfast-controller:v1")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := f.run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "image:", err)
+		os.Exit(1)
+	}
+}
+
+func (f flags) run(ctx context.Context) error {
+	if f.archive == "" && f.push == "" {
+		return errors.New("-o, -push or both are needed")
+	}
+	var to name.Reference
+	if f.push != "" {
+		var err error
+		if to, err = name.ParseReference(f.push); err != nil {
+			return fmt.Errorf("-push: %w", err)
+		}
+	}
+	image, err := build(ctx, f.source, f.version)
+	if err != nil {
+		return err
+	}
+	if f.archive != "" {
+		if err := writeArchive(f.archive, image, f.version); err != nil {
+			return err
+		}
+		fmt.Println(f.archive)
+	}
+	if to != nil {
+		return push(ctx, to, image)
+	}
+	return nil
+}
+
+// push sends an image to a registry, as who `docker login` or `podman login` has
+// logged in, and prints the reference that never means another image.
+func push(ctx context.Context, to name.Reference, image v1.ImageIndex) error {
+	if err := remote.WriteIndex(to, image, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+		return fmt.Errorf("pushing to %s: %w", to, err)
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		return err
+	}
+	fmt.Println(to.Context().Digest(digest.String()))
+	return nil
+}
