@@ -66,6 +66,9 @@ func (v *view) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Map
 	return v.Cluster.Kinds.AnyVersion(ctx, gk)
 }
 
+// Ended is nothing: nobody has watched.
+func (*view) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
+
 // Silent is never: nothing is watched.
 func (*view) Silent(cluster.Mapping) error { return nil }
 
