@@ -50,8 +50,9 @@ func Decide(in Input) *Plan {
 	desired := make(map[manifest.ID]bool, len(r.objects))
 	for i, object := range r.objects {
 		desired[object.ID] = true
+		kind := in.Kinds.Type(object.GVK())
 		res := &resource{
-			object: object, entry: r.entries[i], kind: in.Kinds.Type(object.GVK()),
+			object: object, entry: r.entries[i].Typed(kind), kind: kind,
 			previous: records[object.ID], accepted: accepted[object.ID],
 		}
 		p.decide(res, p.statuses[object.ID])
