@@ -178,7 +178,7 @@ func (c *Controller) protect(ctx context.Context, app *v1alpha1.Application, p *
 	if namespaces := namespacesAnnotation(app, p, early); namespaces != app.Annotations[v1alpha1.AnnotationNamespaces] {
 		marks[v1alpha1.AnnotationNamespaces] = namespaces
 	}
-	if creating, changed := p.Creating(early); changed {
+	if creating, changed := p.Creating(early || g.memory.postponed != nil); changed {
 		marks[v1alpha1.AnnotationCreating] = creating
 	}
 	if slices.Contains(app.Finalizers, v1alpha1.Finalizer) && len(marks) == 1 &&
