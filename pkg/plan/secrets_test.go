@@ -93,7 +93,9 @@ func TestAnApplicationThatWouldNotFitIsRefused(t *testing.T) {
 	assert.Empty(t, p.Changes)
 
 	half := ", data: {a: '" + strings.Repeat("x", 300<<10) + "'}}"
-	one := func(name string) string { return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}" + half }
+	one := func(name string) string {
+		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}" + half
+	}
 	w.edit("manifest: [" + one("a") + ", " + one("b") + "]")
 	assert.Contains(t, w.decide().Refused.Message, "split it into several Applications")
 
