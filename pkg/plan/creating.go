@@ -24,7 +24,7 @@ import (
 // It costs no request: the finalizer is written at the same time. Of the states only
 // those with a default schema are in it, since nothing else is ever removed. keep leaves
 // what is named already: of what a process before us was about to create when it died,
-// nothing may be seen yet.
+// nothing may be seen yet; and a status that could not be stored is none.
 func (p *Plan) Creating(keep bool) (value string, changed bool) {
 	before := p.in.Application.Annotations[v1alpha1.AnnotationCreating]
 	said := unpack(before)
@@ -32,7 +32,7 @@ func (p *Plan) Creating(keep bool) (value string, changed bool) {
 	if keep {
 		there := sets.New(says.Objects...)
 		for _, name := range said.Objects {
-			if status := p.statuses[idOfName(name)]; !there.Has(name) && (status == nil || status.UID == "") {
+			if !there.Has(name) {
 				says.Objects = append(says.Objects, name)
 			}
 		}

@@ -16,19 +16,7 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 	id := res.object.ID
 	status := p.statuses[id]
 	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion, resource: res}
-	ours := live != nil && mine(p.in.Application, id, status, live)
-	res.returns = live != nil && !ours && isReturning(p.in.Application, id, live)
-	res.desire(ours || res.returns)
-	switch {
-	case live == nil:
-		res.problem = p.in.Blocked[id]
-	case !ours:
-		res.problem = adoptable(p.in.Application, id, live)
-		res.adopting = res.problem == nil
-		res.adopted = res.adopting && (!res.returns || isMarkedAdopted(live))
-	default:
-		res.adopted = wasAdopted(p.in.Application, status, live)
-	}
+	p.claim(res, live)
 	res.problem = cmp.Or(res.problem, p.waitsForSource(id))
 	switch {
 	case res.problem != nil:
@@ -60,6 +48,24 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 		}
 	}
 	res.change.Problem = res.problem
+}
+
+// claim finds out whose a live object is, and so what is desired of it.
+func (p *Plan) claim(res *resource, live map[string]any) {
+	id, status := res.object.ID, p.statuses[res.object.ID]
+	ours := live != nil && mine(p.in.Application, id, status, live)
+	res.returns = live != nil && !ours && isReturning(p.in.Application, id, live)
+	res.desire(ours || res.returns)
+	switch {
+	case live == nil:
+		res.problem = p.in.Blocked[id]
+	case !ours:
+		res.problem = adoptable(p.in.Application, id, live)
+		res.adopting = res.problem == nil
+		res.adopted = res.adopting && (!res.returns || isMarkedAdopted(live))
+	default:
+		res.adopted = wasAdopted(p.in.Application, status, live)
+	}
 }
 
 // takeSurplus takes what the API server has added to the lists of an object for its

@@ -179,15 +179,6 @@ func nameOf(id manifest.ID) string {
 	return strings.Join([]string{id.Group, id.Kind, id.Namespace, id.Name}, "/")
 }
 
-// idOfName is the other way round.
-func idOfName(name string) manifest.ID {
-	parts := strings.SplitN(name, "/", 4)
-	if len(parts) != 4 {
-		return manifest.ID{}
-	}
-	return manifest.ID{Group: parts[0], Kind: parts[1], Namespace: parts[2], Name: parts[3]}
-}
-
 // isNamed reports whether an object that is in no inventory was announced before it was
 // created. A version that knew no names had the states alone.
 func (p *Plan) isNamed(id manifest.ID) bool {

@@ -118,7 +118,7 @@ func (t *Turns) protect(ctx context.Context, app *v1alpha1.Application, p *plan.
 	if namespaces := namespacesAnnotation(app, p, early); namespaces != app.Annotations[v1alpha1.AnnotationNamespaces] {
 		marks[v1alpha1.AnnotationNamespaces] = namespaces
 	}
-	if creating, changed := p.Creating(early); changed {
+	if creating, changed := p.Creating(early || s.memory.postponed != nil); changed {
 		marks[v1alpha1.AnnotationCreating] = creating
 	}
 	if slices.Contains(app.Finalizers, v1alpha1.Finalizer) && len(marks) == 1 &&
