@@ -295,8 +295,8 @@ observerSchema:
 	w.set([]any{port(1), port(2)}, "spec", "ports")
 	p := w.decide()
 	require.Equal(t, []string{"spec.ports[port=8080,protocol=TCP] missing"}, paths(p))
-	p.Refuse(plan.Leaf{ID: p.Changes[0].ID, Path: "spec.ports[port=8080,protocol=TCP]"}, &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "no"})
-	w.refuse = map[plan.Action]plan.Outcome{plan.Update: {Action: plan.Update, Object: w.only(), Problem: &plan.Problem{Reason: v1alpha1.ReasonRejected}}}
+	refused := p.Refuse(plan.Leaf{ID: p.Changes[0].ID, Path: "spec.ports[port=8080,protocol=TCP]"}, &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "no"})
+	w.refuse = map[plan.Action]plan.Outcome{plan.Update: {Action: plan.Update, Object: w.only(), Problem: refused.Problem, Refused: []plan.Refused{refused}}}
 	w.round()
 	w.now = w.now.Add(time.Hour)
 	assert.Equal(t, []string{

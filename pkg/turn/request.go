@@ -120,11 +120,20 @@ func (a *action) update(ctx context.Context, at cluster.Location, change plan.Ch
 	if problem == nil {
 		return outcome, false
 	}
-	if accepted == 0 {
+	if accepted == 0 && !a.hasAnotherWay(change.ID) {
 		outcome.Problem = problem
 		return outcome, false
 	}
 	return a.reread(ctx, at, change) // and the other leaves are corrected
+}
+
+// hasAnotherWay reports whether there is something else to be sent, now that leaves of an
+// object are refused: an element that cannot be added may have its key put back.
+func (a *action) hasAnotherWay(id manifest.ID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	live := a.s.Input.Live[id]
+	return live != nil && a.plan.Found(id, live, a.refused[id]...).Writes()
 }
 
 func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
