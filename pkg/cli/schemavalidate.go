@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -80,8 +82,11 @@ func (o *schemaValidateOptions) run(ctx context.Context) error {
 		raw[i] = document.Value
 	}
 	entries, schemaErr := observer.ParseAll(raw)
-	if schemaErr == nil && err == nil {
-		_, schemaErr = observer.Assign(entries, objects)
+	_, unfit := observer.Assign(entries, objects)
+	for _, fault := range terminal.Each(unfit) {
+		if of := (*observer.Fault)(nil); err == nil || errors.As(fault, &of) && of.Path != "" {
+			schemaErr = errors.Join(schemaErr, fault) // of a broken manifest it is not known which it is
+		}
 	}
 	if err = errors.Join(err, inSchemas(schemas, schemaErr)); err != nil {
 		return err
@@ -102,13 +107,23 @@ func inSchemas(documents []manifest.Document, err error) error {
 	if err == nil {
 		return nil
 	}
-	var all []error
-	for _, fault := range terminal.Each(err) {
-		var of *observer.Fault
-		if errors.As(fault, &of) && of.Entry < len(documents) {
-			fault = files.FaultAt(documents[of.Entry], files.ParsePath(of.Path), fault.Error())
+	faults := terminal.Each(err)
+	slices.SortStableFunc(faults, func(a, b error) int { return cmp.Compare(entryIn(a), entryIn(b)) })
+	for i, fault := range faults {
+		if entry := entryIn(fault); entry >= 0 && entry < len(documents) {
+			var of *observer.Fault
+			_ = errors.As(fault, &of)
+			faults[i] = files.FaultAt(documents[entry], files.ParsePath(of.Path), fault.Error())
 		}
-		all = append(all, fault)
 	}
-	return errors.Join(all...)
+	return errors.Join(faults...)
+}
+
+// entryIn is the entry that a mistake is in, -1 for one that is in none.
+func entryIn(err error) int {
+	var of *observer.Fault
+	if !errors.As(err, &of) {
+		return -1
+	}
+	return of.Entry
 }

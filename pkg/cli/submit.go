@@ -26,9 +26,10 @@ add, and NAME may be left out. Before anything is sent, the manifests and the
 observer schema are checked by the engine that the controller uses; every mistake
 is told with its file, line and column.
 
-It is a server-side apply by the field manager holdfast-cli: nulls of an observer
-schema arrive, and fields that others set, such as spec.suspend, stay. What an
-earlier submit had and this one has not is removed.
+It is a server-side apply by the field manager holdfast-cli: fields that others
+set, such as spec.suspend, stay. What an earlier submit had and this one has not is
+removed. A null of an observer schema is sent as the word observed, which survives
+kubectl edit and Helm.
 
 In place of manifests, --tosca takes a template and --csar an archive. What is in
 a file is translated before it is sent, and its mistakes are told as those of

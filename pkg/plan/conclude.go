@@ -76,6 +76,9 @@ func (p *Plan) conclude(c *conclusion) Result {
 	c.completed()
 	c.conditions()
 	c.event()
+	if !c.preview {
+		c.result.Status = worthWriting(p.in.Application.Status, c.result.Status)
+	}
 	return c.result
 }
 

@@ -33,7 +33,8 @@
 //	conclude.go           the parts of the status, one after the other
 //	response.go           what an answer of the API server says: learned values,
 //	                      accepted forms, what it added
-//	remember.go           what is written into the status to be remembered
+//	remember.go           what is written into the status to be remembered; spelling.go
+//	                      whether that says anything new
 //	conditions.go         conditions; health.go what kstatus says, event.go the event,
 //	                      shutdown.go an Application whose workload is to end first
 //	memory.go, refusal.go fights, and leaves that the API server refuses

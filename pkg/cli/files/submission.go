@@ -112,6 +112,7 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 		list, _ := spec["observerSchema"].([]any)
 		spec["observerSchema"] = append(list, sub.entries[i].Value)
 	}
+	spellLeaves(spec)
 	if err := s.setTemplate(ctx, sub, spec); err != nil {
 		return err
 	}
@@ -136,6 +137,22 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "metadata": metadata, "spec": spec,
 	}
 	return nil
+}
+
+// spellLeaves writes a word for every null of the observer schema: whoever edits the
+// Application next may use a client that drops nulls.
+func spellLeaves(spec map[string]any) {
+	entries, _ := spec["observerSchema"].([]any)
+	spelled := make([]any, len(entries))
+	for i, entry := range entries {
+		spelled[i] = entry
+		if content, ok := entry.(map[string]any); ok {
+			spelled[i] = observer.Spelled(content)
+		}
+	}
+	if len(entries) > 0 {
+		spec["observerSchema"] = spelled
+	}
 }
 
 // wholeParts are the parts of an Application in a file that a user sets.
