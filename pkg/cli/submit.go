@@ -67,6 +67,7 @@ type submitFlags struct {
 	// showSecrets prints values of Secrets.
 	showSecrets bool
 	force       bool
+	strict      bool
 	wait        connection.WaitFlags
 }
 
@@ -100,6 +101,7 @@ func (f *submitFlags) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.output, "output", "o", "", "print the Application: `yaml|json|name`")
 	terminal.AddShowSecrets(flags, &f.showSecrets)
 	flags.BoolVar(&f.force, "force-conflicts", false, "take fields over that another field manager has set")
+	flags.BoolVar(&f.strict, "strict", false, "refuse fields that the kinds do not have; without it they are warnings")
 	f.wait.Add(flags, "until it is ready")
 	f.connection.Add(flags)
 }
@@ -165,7 +167,12 @@ func (o submitOptions) translate(ctx context.Context, s *files.Submission, reade
 
 func (o submitOptions) check(s *files.Submission, kinds plan.Kinds) error {
 	warnings, err := s.Check(kinds)
-	warn(o.streams.Err, warnings)
+	if err == nil && o.strict {
+		err = s.Misspelt(kinds)
+	}
+	if err == nil {
+		warn(o.streams.Err, warnings)
+	}
 	return err
 }
 

@@ -64,7 +64,7 @@ func link(content []byte) (linked, error) {
 	}
 	result := linked{kinds: raw.Kinds, types: make(map[string]*Node, len(raw.Types))}
 	for name := range raw.Types {
-		result.types[name] = &Node{}
+		result.types[name] = &Node{closed: true}
 	}
 	for name, fields := range raw.Types {
 		node := result.types[name]
@@ -90,6 +90,9 @@ func (l linked) node(e *entry) (*Node, error) {
 			return nil, fmt.Errorf("no type %s", e.Type)
 		}
 		return node, nil
+	}
+	if e.List == "" && e.Elem == nil {
+		return &Node{}, nil
 	}
 	elem, err := l.node(e.Elem)
 	if err != nil {

@@ -147,6 +147,8 @@ type Entry struct {
 	// ID of the resource; Namespace is empty in a parsed entry that gives none.
 	ID         manifest.ID
 	APIVersion string
+	// Position is the index in spec.observerSchema, if it stands there.
+	Position int
 	// Root observes the fields, without apiVersion, kind and metadata.name,
 	// which identify.
 	Root *Node

@@ -91,7 +91,7 @@ func parseEntry(position int, raw map[string]any) (*Entry, []error) {
 	if manifest.IsSecret(entry.ID.GroupKind()) {
 		foldStringData(entry.Root)
 	}
-	entry.written = p.written
+	entry.Position, entry.written = position, p.written
 	return entry, p.faults
 }
 

@@ -18,7 +18,8 @@
 //	plan.go               what goes in and what comes out
 //	render.go             the spec becomes objects and schema entries; source.go and
 //	                      restored.go if it is a template, listeners.go the engine's
-//	                      own steps among the hooks, faults.go the mistakes one by one
+//	                      own steps among the hooks, faults.go the mistakes one by one,
+//	                      misspelt.go fields that do not exist
 //	record.go             what the status remembers
 //	decide.go             each desired resource: create, correct, or why not; found.go
 //	                      the same for an object that was found on the way
@@ -40,6 +41,7 @@
 //	memory.go, refusal.go fights, and leaves that the API server refuses
 //
 // For people: view.go is a plan as it is printed, explain.go (explainwalk.go,
-// explainfield.go) says of each field what it is, suggest.go proposes a schema.
+// explainfield.go) says of each field what it is, notheld.go which free ones differ
+// from the manifest, suggest.go proposes a schema.
 // mask.go hides values of Secrets, json.go and offline.go are small helps.
 package plan

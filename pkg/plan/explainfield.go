@@ -152,6 +152,8 @@ func inPlaceWhy(f Field) string {
 		return "observed, and not known yet: it is learned when the API server sets it"
 	case f.State == FieldLearned:
 		return "in place: not in the manifest, so the API server's value was learned, and is held"
+	case f.State == FieldAccepted && !f.Live.Set && observer.Empty(f.Desired.Any):
+		return "in place: the API server leaves an empty value out"
 	case f.State == FieldAccepted && !f.Live.Set:
 		return "in place: the API server drops it. Is its name mistyped?"
 	case f.State == FieldAccepted:

@@ -49,6 +49,9 @@ func (p *Plan) render() (rendered, *Problem) {
 		return rendered{}, stalled(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
 	}
 	r := rendered{objects: objects, entries: assigned, warnings: slices.Concat(warnings, late, freed(entries))}
+	for _, fault := range Misspelt(objects, assigned, p.in.Kinds, p.in.Live) {
+		r.warnings = append(r.warnings, fault.Error())
+	}
 	if err := p.mangle(&r); err != nil {
 		return rendered{}, stalled(v1alpha1.ReasonHookFailed, "%s", Summary(err))
 	}

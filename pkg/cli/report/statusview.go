@@ -20,14 +20,18 @@ type StatusView struct {
 	Kind        string         `json:"kind" yaml:"kind"`
 	Application plan.ViewOwner `json:"application" yaml:"application"`
 	// Ready is True, False or Unknown; Reason and Message say why.
-	Ready          string         `json:"ready" yaml:"ready"`
-	Reason         string         `json:"reason" yaml:"reason"`
-	Message        string         `json:"message" yaml:"message"`
-	Suspended      bool           `json:"suspended,omitempty" yaml:"suspended,omitempty"`
-	ServiceAccount string         `json:"serviceAccount,omitempty" yaml:"serviceAccount,omitempty"`
-	Created        string         `json:"created,omitempty" yaml:"created,omitempty"`
-	Resources      []ResourceView `json:"resources" yaml:"resources"`
-	Events         []EventView    `json:"events,omitempty" yaml:"events,omitempty"`
+	Ready          string `json:"ready" yaml:"ready"`
+	Reason         string `json:"reason" yaml:"reason"`
+	Message        string `json:"message" yaml:"message"`
+	Suspended      bool   `json:"suspended,omitempty" yaml:"suspended,omitempty"`
+	ServiceAccount string `json:"serviceAccount,omitempty" yaml:"serviceAccount,omitempty"`
+	Created        string `json:"created,omitempty" yaml:"created,omitempty"`
+	// Warnings are about what was submitted; NotHeld has the free fields in which an
+	// object differs from its manifest.
+	Warnings  []string       `json:"warnings,omitempty" yaml:"warnings,omitempty"`
+	NotHeld   []string       `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
+	Resources []ResourceView `json:"resources" yaml:"resources"`
+	Events    []EventView    `json:"events,omitempty" yaml:"events,omitempty"`
 	// Next is what a person can do, if something is wrong.
 	Next []Advice `json:"next,omitempty" yaml:"next,omitempty"`
 
@@ -74,6 +78,7 @@ func StatusOf(d files.Decision) StatusView {
 	if d.UID == "" && len(d.Status.Conditions) == 0 {
 		v.notSubmitted, v.Message = true, "it is in a file, and was not submitted yet"
 	}
+	v.Warnings, v.NotHeld = d.Warnings, NotHeld(d)
 	recorded := map[manifest.ID]v1alpha1.ResourceStatus{}
 	for _, r := range d.Status.Resources {
 		recorded[plan.IDOf(r.ResourceReference)] = r

@@ -172,7 +172,7 @@ func Type() *kinds.Node {
 }
 
 func typeOf(depth int) map[string]any {
-	properties := map[string]any{"name": map[string]any{"type": "string"}}
+	properties := map[string]any{"name": map[string]any{"type": "string"}, "vip": map[string]any{"type": "string"}}
 	if depth <= maxDepth {
 		for _, name := range fieldNames {
 			properties[name] = fieldType(name, depth)
