@@ -64,7 +64,7 @@ func link(content []byte) (linked, error) {
 	}
 	result := linked{kinds: raw.Kinds, types: make(map[string]*Node, len(raw.Types))}
 	for name := range raw.Types {
-		result.types[name] = &Node{closed: true}
+		result.types[name] = &Node{closed: len(raw.Types[name]) > 0} // without any, it is free-form
 	}
 	for name, fields := range raw.Types {
 		node := result.types[name]
