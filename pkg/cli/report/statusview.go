@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -95,7 +96,18 @@ func StatusOf(d files.Decision) StatusView {
 			v.Resources = append(v.Resources, resourceView(e, r, d.Live[id]))
 		}
 	}
+	slices.SortStableFunc(v.Resources, func(a, b ResourceView) int { // what fails comes first
+		return cmp.Compare(trouble(b), trouble(a))
+	})
 	return v
+}
+
+// trouble is 1 for a resource that is not as it should be.
+func trouble(r ResourceView) int {
+	if r.Health == "Current" && r.Message == "" {
+		return 0
+	}
+	return 1
 }
 
 func resourceView(e plan.Explanation, recorded v1alpha1.ResourceStatus, live map[string]any) ResourceView {
