@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,10 +15,12 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
 )
 
 const schemaValidateLong = `Check an observer schema, by itself and against the manifests that it is for. Every
-mistake is told at once, with its file, line, column and the path of its field. No
+mistake is told at once, with its file, line, column and the path of its field. A
+field that its kind does not have is a warning, or a mistake with --strict. No
 cluster is asked. An Application is checked as a whole by "PROGRAM plan -f FILE".
 
 Exit status:
@@ -30,6 +35,7 @@ const schemaValidateExample = `
 type schemaValidateOptions struct {
 	streams           Streams
 	schema, manifests files.ManifestFlags
+	strict            bool
 }
 
 func newSchemaValidateCommand(name string, streams Streams) *cobra.Command {
@@ -50,6 +56,7 @@ func (o *schemaValidateOptions) add(flags *pflag.FlagSet) {
 	o.manifests.Add(flags, "manifest", "m", "the manifests that they are for, or an Application")
 	o.manifests.AddKustomize(flags)
 	files.AddRecursive(flags, &o.schema, &o.manifests)
+	flags.BoolVar(&o.strict, "strict", false, "refuse fields that the kinds do not have, as far as these are known: those of Kubernetes itself, and those that the manifests define")
 }
 
 func (o *schemaValidateOptions) check() error {
@@ -80,11 +87,21 @@ func (o *schemaValidateOptions) run(ctx context.Context) error {
 		raw[i] = document.Value
 	}
 	entries, schemaErr := observer.ParseAll(raw)
-	if schemaErr == nil && err == nil {
-		_, schemaErr = observer.Assign(entries, objects)
+	assigned, unfit := observer.Assign(entries, objects)
+	for _, fault := range terminal.Each(unfit) {
+		if of := (*observer.Fault)(nil); err == nil || errors.As(fault, &of) && of.Path != "" {
+			schemaErr = errors.Join(schemaErr, fault) // of a broken manifest it is not known which it is
+		}
 	}
 	if err = errors.Join(err, inSchemas(schemas, schemaErr)); err != nil {
 		return err
+	}
+	misspelt := inSchemas(schemas, errors.Join(plan.Misspelt(objects, assigned, files.KindsIn(objects), nil)...))
+	if misspelt != nil && o.strict {
+		return misspelt
+	}
+	if misspelt != nil {
+		warn(o.streams.Err, strings.Split(misspelt.Error(), "\n"))
 	}
 	_, err = fmt.Fprintf(o.streams.Out, "%s for %s: no mistakes\n", entriesText(len(entries)), terminal.Plural(len(objects), "manifest"))
 	return err
@@ -102,13 +119,23 @@ func inSchemas(documents []manifest.Document, err error) error {
 	if err == nil {
 		return nil
 	}
-	var all []error
-	for _, fault := range terminal.Each(err) {
-		var of *observer.Fault
-		if errors.As(fault, &of) && of.Entry < len(documents) {
-			fault = files.FaultAt(documents[of.Entry], files.ParsePath(of.Path), fault.Error())
+	faults := terminal.Each(err)
+	slices.SortStableFunc(faults, func(a, b error) int { return cmp.Compare(entryIn(a), entryIn(b)) })
+	for i, fault := range faults {
+		if entry := entryIn(fault); entry >= 0 && entry < len(documents) {
+			var of *observer.Fault
+			_ = errors.As(fault, &of)
+			faults[i] = files.FaultAt(documents[entry], files.ParsePath(of.Path), fault.Error())
 		}
-		all = append(all, fault)
 	}
-	return errors.Join(all...)
+	return errors.Join(faults...)
+}
+
+// entryIn is the entry that a mistake is in, -1 for one that is in none.
+func entryIn(err error) int {
+	var of *observer.Fault
+	if !errors.As(err, &of) {
+		return -1
+	}
+	return of.Entry
 }

@@ -25,9 +25,10 @@ add, and NAME may be left out. Before anything is sent, the manifests and the
 observer schema are checked by the engine that the controller uses; every mistake
 is told with its file, line and column.
 
-It is a server-side apply by the field manager holdfast-cli: nulls of an observer
-schema arrive, and fields that others set, such as spec.suspend, stay. What an
-earlier submit had and this one has not is removed.
+It is a server-side apply by the field manager holdfast-cli: fields that others
+set, such as spec.suspend, stay. What an earlier submit had and this one has not is
+removed. A null of an observer schema is sent as the word observed, which survives
+kubectl edit and Helm.
 
 In place of manifests, --tosca takes a template and --csar an archive. What is in
 a file is translated before it is sent, and its mistakes are told as those of
@@ -65,6 +66,7 @@ type submitFlags struct {
 	// showSecrets prints values of Secrets.
 	showSecrets bool
 	force       bool
+	strict      bool
 	wait        connection.WaitFlags
 }
 
@@ -98,6 +100,7 @@ func (f *submitFlags) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.output, "output", "o", "", "print the Application: `yaml|json|name`")
 	terminal.AddShowSecrets(flags, &f.showSecrets)
 	flags.BoolVar(&f.force, "force-conflicts", false, "take fields over that another field manager has set")
+	flags.BoolVar(&f.strict, "strict", false, "refuse fields that the kinds do not have; without it they are warnings")
 	f.wait.Add(flags, "until it is ready")
 	f.connection.Add(flags)
 }
@@ -161,7 +164,12 @@ func (o submitOptions) translate(ctx context.Context, s *files.Submission, reade
 
 func (o submitOptions) check(ctx context.Context, s *files.Submission, view files.View) error {
 	warnings, err := s.Check(ctx, view)
-	warn(o.streams.Err, warnings)
+	if err == nil && o.strict {
+		err = s.Misspelt()
+	}
+	if err == nil {
+		warn(o.streams.Err, warnings)
+	}
 	return err
 }
 

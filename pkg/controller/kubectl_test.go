@@ -1,16 +1,28 @@
 package controller_test
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
+
+// What `kubectl edit` edits with. The tests run in parallel, so that none of them may
+// set it for itself.
+func init() {
+	if err := os.Setenv("KUBE_EDITOR", "sed -i 's/max_length: 4/max_length: 5/'"); err != nil {
+		panic(err)
+	}
+}
 
 // kubectl runs the real kubectl in the namespace of the test.
 func (f *fixture) kubectl(stdin string, args ...string) (string, error) {
@@ -46,7 +58,7 @@ func TestNullsThatKubectlApplyDropsAreRefused(t *testing.T) {
 
 	assert.Contains(t, message, "spec.sessionAffinity")
 	assert.Contains(t, message, "selector.app")
-	assert.Contains(t, message, "kubectl apply --server-side")
+	assert.Contains(t, message, "kubectl apply --server-side --force-conflicts")
 	assert.Contains(t, message, `"observed"`)
 	assert.Equal(t, v1alpha1.ReasonObserverSchemaNullsDropped, condition(app, v1alpha1.ConditionStalled).Reason)
 	assert.Equal(t, metav1.ConditionTrue, condition(app, v1alpha1.ConditionStalled).Status)
@@ -87,7 +99,7 @@ func TestTheWordObservedSurvivesKubectlApply(t *testing.T) {
 	_, err := f.kubectl(words, "apply", "--filename=-")
 	require.NoError(t, err)
 	app := f.AwaitReady("app")
-	assert.Contains(t, string(app.Status.MangledObserverSchema[0].Raw), `"sessionAffinity":null`)
+	assert.Contains(t, string(app.Status.MangledObserverSchema[0].Raw), `"sessionAffinity":"observed"`)
 
 	f.Patch("mallory", services, "echo", `{spec: {sessionAffinity: ClientIP}}`)
 	f.AwaitValue(services, "echo", "None", "spec", "sessionAffinity")
@@ -97,6 +109,76 @@ func TestTheWordObservedSurvivesKubectlApply(t *testing.T) {
 	require.NoError(t, err)
 	f.AwaitReady("app")
 	f.Quiet(quiet)
+}
+
+// nullsOnly has leaves that are null, and nothing else in its maps.
+const nullsOnly = `
+apiVersion: holdfast.dev/v1alpha1
+kind: Application
+metadata: {name: app}
+spec:
+  manifest:
+  - {apiVersion: v1, kind: Service, metadata: {name: echo}, spec: {ports: [{port: 80, targetPort: 8080}]}}
+  observerSchema:
+  - apiVersion: v1
+    kind: Service
+    metadata: {name: echo}
+    spec:
+      ports:
+      - {port: null}
+      - {observer_schema_list_min_length: 1, observer_schema_list_max_length: 4}
+`
+
+func TestNullsThatOtherClientsDropAreMissed(t *testing.T) {
+	wider := strings.Replace(nullsOnly, "max_length: 4", "max_length: 5", 1)
+	for name, change := range map[string]func(t *testing.T, f *fixture) error{
+		"kubectl edit": func(_ *testing.T, f *fixture) error {
+			_, err := f.kubectl("", "edit", "hfapp", "app")
+			return err
+		},
+		"kubectl patch": func(t *testing.T, f *fixture) error {
+			var app struct {
+				Spec struct {
+					ObserverSchema []any `json:"observerSchema"`
+				} `json:"spec"`
+			}
+			require.NoError(t, yaml.Unmarshal([]byte(wider), &app))
+			patch, err := json.Marshal(map[string]any{"spec": app.Spec})
+			require.NoError(t, err)
+			_, err = f.kubectl("", "patch", "hfapp", "app", "--type=merge", "--patch="+string(patch))
+			return err
+		},
+		// Helm 3 patches custom resources with the difference of two releases.
+		"an upgrade by Helm": func(t *testing.T, f *fixture) error {
+			before, err := yaml.YAMLToJSON([]byte(nullsOnly))
+			require.NoError(t, err)
+			after, err := yaml.YAMLToJSON([]byte(wider))
+			require.NoError(t, err)
+			patch, err := jsonpatch.CreateMergePatch(before, after)
+			require.NoError(t, err)
+			_, err = f.kubectl("", "patch", "hfapp", "app", "--type=merge", "--patch="+string(patch))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := given(t)
+			_, err := f.kubectl(nullsOnly, "create", "--filename=-")
+			require.NoError(t, err)
+			app := f.AwaitReady("app")
+			assert.Equal(t, []string{"spec.ports[0].port"}, app.Status.Resources[0].NullLeaves)
+
+			require.NoError(t, change(t, f))
+
+			_, message := f.AwaitReason("app", v1alpha1.ReasonObserverSchemaNullsDropped)
+			assert.Contains(t, message, "Service "+f.namespace+"/echo: spec.ports[0].port")
+			assert.Contains(t, message, `"observed"`)
+
+			// Then: the word that survives is the remedy.
+			_, err = f.kubectl(strings.Replace(wider, "port: null", "port: observed", 1), "apply", "--server-side", "--force-conflicts", "--filename=-")
+			require.NoError(t, err)
+			assert.Empty(t, f.AwaitReady("app").Status.Resources[0].NullLeaves)
+		})
+	}
 }
 
 func TestWhatKubectlShowsOfAnApplication(t *testing.T) {

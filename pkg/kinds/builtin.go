@@ -67,7 +67,7 @@ func link(content []byte) (linked, error) {
 	}
 	result := linked{kinds: raw.Kinds, types: make(map[string]*Node, len(raw.Types))}
 	for name := range raw.Types {
-		result.types[name] = &Node{}
+		result.types[name] = &Node{closed: len(raw.Types[name]) > 0} // without any, it is free-form
 	}
 	for name, fields := range raw.Types {
 		node := result.types[name]
@@ -100,6 +100,9 @@ func (l linked) node(e *entry) (*Node, error) {
 			return nil, fmt.Errorf("no type %s", e.Type)
 		}
 		return node, nil
+	}
+	if e.List == "" && e.Elem == nil {
+		return &Node{}, nil
 	}
 	elem, err := l.node(e.Elem)
 	if err != nil {

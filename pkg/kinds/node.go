@@ -38,6 +38,7 @@ type Node struct {
 
 	fields map[string]*Node
 	elem   *Node
+	closed bool // nothing but the fields may be there
 }
 
 // Field returns the field of that name; of a map, the element. It is nil if the
@@ -57,6 +58,16 @@ func (n *Node) Field(name string) *Node {
 
 // IsOneValue reports whether the node is a map that is one value as a whole.
 func (n *Node) IsOneValue() bool { return n != nil && n.OneValue }
+
+// Forbids reports whether it is known that there is no field of that name. Of free-form
+// maps, and of what no schema speaks of, nothing is known.
+func (n *Node) Forbids(name string) bool {
+	if n == nil || !n.closed {
+		return false
+	}
+	_, known := n.fields[name]
+	return !known
+}
 
 // Elem returns the type of every element of a list or of a map. It may be nil if
 // there is no list in an element.

@@ -76,5 +76,7 @@ func (n *Node) withMetadata() *Node {
 		maps.Copy(result.fields, n.fields)
 	}
 	result.fields["metadata"] = metadata()
+	result.fields["apiVersion"], result.fields["kind"] = &Node{}, &Node{}
+	result.closed = n != nil && n.closed
 	return result
 }

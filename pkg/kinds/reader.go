@@ -23,6 +23,8 @@ type openAPI struct {
 	MapType              string                `json:"x-kubernetes-map-type"`
 	Type                 any                   `json:"type"`
 	Kinds                []groupVersionKind    `json:"x-kubernetes-group-version-kind"`
+	Open                 bool                  `json:"x-kubernetes-preserve-unknown-fields"`
+	Embedded             bool                  `json:"x-kubernetes-embedded-resource"`
 }
 
 type groupVersionKind struct {
@@ -45,7 +47,7 @@ func (a *additionalProperties) UnmarshalJSON(content []byte) error {
 // silent reports whether the schema object itself says nothing about lists, as
 // one that only refers to others.
 func (s *openAPI) silent() bool {
-	return len(s.Properties) == 0 && s.Items == nil && s.AdditionalProperties == nil && s.ListType == ""
+	return len(s.Properties) == 0 && s.Items == nil && s.AdditionalProperties == nil && s.ListType == "" && !s.Open
 }
 
 // readSchema makes nodes out of a schema object and those that it refers to.
@@ -179,11 +181,22 @@ func (r *reader) fill(node *Node, parts []*openAPI) (err error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if field != nil {
-			node.fields[name] = field
-		}
+		node.fields[name] = field
 	}
+	node.closed = isClosed(parts)
 	return nil
+}
+
+// isClosed reports whether a value has the properties that are named and no others.
+func isClosed(parts []*openAPI) bool {
+	named := false
+	for _, part := range parts {
+		if part.Open || part.Embedded || part.AdditionalProperties != nil {
+			return false
+		}
+		named = named || len(part.Properties) > 0
+	}
+	return named
 }
 
 // list returns the list type and the keys. A list without a type, or with one

@@ -1,6 +1,14 @@
 package observer
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
+
+// controlExample is a control dictionary for a list of that many elements.
+func controlExample(elements int) string {
+	return fmt.Sprintf("{%s: %d, %s: 0}", KeyMinLength, elements, KeyMaxLength)
+}
 
 // control reads the dictionary that ends a list of that many elements.
 func (p *parser) control(path *Path, m map[string]any, elements int) *List {

@@ -10,26 +10,26 @@ import (
 // Assign gives every object its entry: the user's where one matches, the
 // default one otherwise. The result is parallel to objects. The error joins
 // one *Fault for every entry that matches no object, more than one, or an
-// object that has an entry already, or whose shape contradicts its manifest.
+// object that has an entry already, and for every field of an entry that
+// contradicts its manifest. An entry without an identity, which ParseAll has
+// refused, is left out.
 func Assign(entries []*Entry, objects []manifest.Object) ([]*Entry, error) {
 	assigned := make([]*Entry, len(objects))
 	from := make([]int, len(objects))
 	var faults []error
 	for i, entry := range entries {
-		fault := func(path *Path, format string, args ...any) {
-			faults = append(faults, &Fault{
-				Entry: i, Name: entry.ID.Kind + " " + entry.ID.Name,
-				Path: path.String(), Message: fmt.Sprintf(format, args...),
-			})
+		if entry.ID.Kind == "" || entry.ID.Name == "" {
+			continue
 		}
+		c := &checker{position: i, name: entry.ID.Kind + " " + entry.ID.Name}
 		matches := entry.matches(objects)
 		switch {
 		case len(matches) == 0:
-			fault(nil, "matches no resource of the Application by group, kind and name")
+			c.fault(nil, "%s", entry.mismatch(objects))
 		case len(matches) > 1:
-			fault(nil, "matches %s and %s: give metadata.namespace", objects[matches[0]].ID, objects[matches[1]].ID)
+			c.fault(nil, "matches %s and %s: give metadata.namespace", objects[matches[0]].ID, objects[matches[1]].ID)
 		case assigned[matches[0]] != nil:
-			fault(nil, "%s has an entry already: observerSchema[%d]", objects[matches[0]].ID, from[matches[0]])
+			c.fault(nil, "%s has an entry already: observerSchema[%d]", objects[matches[0]].ID, from[matches[0]])
 		default:
 			k := matches[0]
 			own := entry.Copy()
@@ -38,8 +38,9 @@ func Assign(entries []*Entry, objects []manifest.Object) ([]*Entry, error) {
 				own.namespace = ""
 			}
 			assigned[k], from[k] = own, i
-			checkShape(nil, own.Root, objects[k].Content, fault)
+			c.fields(nil, own.Root, objects[k].Content)
 		}
+		faults = append(faults, c.faults...)
 	}
 	for k, object := range objects {
 		if assigned[k] == nil {
@@ -47,6 +48,17 @@ func Assign(entries []*Entry, objects []manifest.Object) ([]*Entry, error) {
 		}
 	}
 	return assigned, errors.Join(faults...)
+}
+
+// mismatch says why an entry matches none of the objects.
+func (e *Entry) mismatch(objects []manifest.Object) string {
+	for _, o := range objects {
+		if o.ID.Group == e.ID.Group && o.ID.Kind == e.ID.Kind && o.ID.Name == e.ID.Name {
+			return fmt.Sprintf("is for the namespace %s, and the manifest of %s is in %s: write `namespace: %[3]s` in its metadata, or leave the namespace out",
+				e.namespace, e.ID.Kind+" "+e.ID.Name, o.ID.Namespace)
+		}
+	}
+	return "matches no resource of the Application by group, kind and name"
 }
 
 // matches returns the indices of the objects that the entry may speak of.
@@ -64,32 +76,61 @@ func (e *Entry) matches(objects []manifest.Object) []int {
 	return found
 }
 
-// checkShape refuses a schema that has a map or a list where its manifest has
-// something else.
-func checkShape(path *Path, node *Node, value any, fault func(*Path, string, ...any)) {
+// checker looks at an entry beside the manifest that it is for.
+type checker struct {
+	position int
+	name     string
+	faults   []error
+}
+
+func (c *checker) fault(path *Path, format string, args ...any) *Fault {
+	f := &Fault{Entry: c.position, Name: c.name, Path: path.String(), Message: fmt.Sprintf(format, args...)}
+	c.faults = append(c.faults, f)
+	return f
+}
+
+// node refuses what does not fit its manifest: a map or a list where the manifest
+// has something else, a list that is longer there than it may be. set is false where
+// the manifest has nothing.
+func (c *checker) node(path *Path, node *Node, value any, set bool) {
 	switch node.Shape {
+	case Leaf:
 	case Map:
 		m, ok := value.(map[string]any)
-		if !ok {
-			fault(path, "is a map in the schema and %s in the manifest", describeShape(value))
-			return
-		}
-		for _, f := range node.Fields {
-			if v, ok := m[f.Name]; ok {
-				checkShape(path.Field(f.Name), f.Node, v, fault)
-			}
+		switch {
+		case set && !ok:
+			c.fault(path, "is a map in the schema and %s in the manifest", describeShape(value))
+		case node.IsPlace() && (!set || len(m) > 0):
+			c.fault(path, "is a map without a leaf, so nothing of it is held: write %q for each field that is to be held, or take the map out", LeafText).Late = true
+		default:
+			c.fields(path, node, m)
 		}
 	case Sequence:
 		l, ok := value.([]any)
-		if !ok {
-			fault(path, "is a list in the schema and %s in the manifest", describeShape(value))
+		if set && !ok {
+			c.fault(path, "is a list in the schema and %s in the manifest", describeShape(value))
 			return
 		}
+		if longest := node.List.Max; longest != 0 && len(l) > longest {
+			c.fault(path, "has %d elements in the manifest, and its %s is %d: raise that, or shorten the list", len(l), KeyMaxLength, longest).Late = true
+		}
 		for i, element := range node.List.Elements {
-			if i < len(l) && !element.IsPlace() {
-				checkShape(path.Element(positionLabel(i), -1), element, l[i], fault)
+			if !element.IsPlace() {
+				c.node(path.Element(positionLabel(i), -1), element, at(l, i), i < len(l))
 			}
 		}
+	}
+}
+
+func (c *checker) fields(path *Path, node *Node, m map[string]any) {
+	for _, f := range node.Fields {
+		if path == nil && f.Name == "metadata" {
+			metadata, _ := m[f.Name].(map[string]any)
+			c.fields(path.Field(f.Name), f.Node, metadata)
+			continue
+		}
+		value, set := m[f.Name]
+		c.node(path.Field(f.Name), f.Node, value, set)
 	}
 }
 

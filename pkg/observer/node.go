@@ -16,9 +16,13 @@ const (
 	KeyMapKeys       = "observer_schema_list_map_keys"
 )
 
-// LeafText is the string that means the same as null in a schema. It survives
-// clients that drop nulls.
+// LeafText is a leaf of a schema. A null means the same, and many clients drop it on
+// the way, so that LeafText is what is written.
 const LeafText = "observed"
+
+// FreeText releases a field by its name, where its leaf was null. Without it, a leaf
+// that somebody took out could not be told from one that a client has dropped.
+const FreeText = "free"
 
 // Shape says what a schema node speaks of.
 type Shape int
@@ -88,7 +92,7 @@ func (n *Node) set(name string, child *Node) {
 // it observes that a map is there.
 func (n *Node) IsPlace() bool { return n.Shape == Map && len(n.Fields) == 0 }
 
-// raw is the node as a JSON value; leaves are null.
+// raw is the node as a JSON value.
 func (n *Node) raw() any {
 	switch n.Shape {
 	case Map:
@@ -104,7 +108,7 @@ func (n *Node) raw() any {
 		}
 		return append(l, n.List.control())
 	default:
-		return nil
+		return LeafText
 	}
 }
 
@@ -145,6 +149,8 @@ type Entry struct {
 	// ID of the resource; Namespace is empty in a parsed entry that gives none.
 	ID         manifest.ID
 	APIVersion string
+	// Position is the index in spec.observerSchema, if it stands there.
+	Position int
 	// Root observes the fields, without apiVersion, kind and metadata.name,
 	// which identify.
 	Root *Node
@@ -152,6 +158,7 @@ type Entry struct {
 	Default bool
 	// namespace is the string that the entry itself gives, if it does.
 	namespace string
+	written   written
 }
 
 // Raw is the entry as a JSON object, as it stands in status and files.

@@ -23,6 +23,9 @@ type Fault struct {
 	// Path of the field inside the entry; empty for the entry as a whole.
 	Path    string
 	Message string
+	// Late marks what earlier versions let pass: of a spec that was accepted before
+	// it was a mistake, it is a warning.
+	Late bool
 }
 
 // Error is "observerSchema[0] (Service echo-demo): spec.ports: …".
@@ -50,25 +53,26 @@ func shorten(s string) string {
 }
 
 // ParseAll reads all entries of a schema. The error joins one *Fault for every
-// mistake in any of them; the entries are usable only if it is nil.
+// mistake in any of them. The entries are then what could be read: Assign finds
+// further mistakes in them, and nothing else may be done with them.
 func ParseAll(raw []map[string]any) ([]*Entry, error) {
-	var entries []*Entry
+	entries := make([]*Entry, len(raw))
 	var faults []error
 	for i, r := range raw {
 		entry, errs := parseEntry(i, r)
 		faults = append(faults, errs...)
-		entries = append(entries, entry)
+		entries[i] = entry
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
-	}
-	return entries, nil
+	return entries, errors.Join(faults...)
 }
 
 // parseEntry reads one entry.
 func parseEntry(position int, raw map[string]any) (*Entry, []error) {
 	p := &parser{position: position, name: nameOf(raw), secret: raw["kind"] == "Secret"}
 	entry := p.identity(raw)
+	if len(p.faults) > 0 {
+		entry.ID = manifest.ID{} // of nobody, for Assign
+	}
 	entry.Root = &Node{Shape: Map}
 	for _, name := range sortedKeys(raw) {
 		if name == "apiVersion" || name == "kind" {
@@ -87,6 +91,7 @@ func parseEntry(position int, raw map[string]any) (*Entry, []error) {
 	if manifest.IsSecret(entry.ID.GroupKind()) {
 		foldStringData(entry.Root)
 	}
+	entry.Position, entry.written = position, p.written
 	return entry, p.faults
 }
 
@@ -103,6 +108,7 @@ type parser struct {
 	name     string
 	secret   bool // what it gives by mistake may be a secret value
 	faults   []error
+	written  written
 }
 
 func (p *parser) fault(path *Path, format string, args ...any) {
@@ -156,7 +162,7 @@ func (p *parser) metadata(raw any) *Node {
 		}
 		if name == "namespace" && m[name] != nil && m[name] != LeafText {
 			if _, ok := m[name].(string); !ok {
-				p.fault(path.Field(name), "must be a string or null")
+				p.fault(path.Field(name), "must be a string, %q or null", LeafText)
 			}
 			continue
 		}
@@ -186,20 +192,31 @@ func (p *parser) node(path *Path, raw any, depth int) *Node {
 	}
 	switch v := raw.(type) {
 	case nil:
-		return &Node{Shape: Leaf}
+		p.written.nulls = append(p.written.nulls, path)
+		return p.leaf(path)
 	case map[string]any:
 		return p.mapping(path, v, depth)
 	case []any:
 		return p.sequence(path, v, depth)
 	case string:
-		if v == LeafText {
-			return &Node{Shape: Leaf}
+		switch v {
+		case LeafText:
+			return p.leaf(path)
+		case FreeText:
+			p.written.free = append(p.written.free, path)
+			return nil
 		}
 	}
-	p.fault(path, "must be null or %q, not %s: a schema names fields, it gives no values", LeafText, p.describe(raw))
+	p.fault(path, "must be %q or null, not %s: a schema names fields, it gives no values", LeafText, p.describe(raw))
 	return nil
 }
 
+func (p *parser) leaf(path *Path) *Node {
+	p.written.leaves = append(p.written.leaves, path)
+	return &Node{Shape: Leaf}
+}
+
+// mapping reads a map; nil if there are keys and none of them is observed.
 func (p *parser) mapping(path *Path, m map[string]any, depth int) *Node {
 	node := &Node{Shape: Map}
 	for _, name := range sortedKeys(m) {
@@ -211,29 +228,35 @@ func (p *parser) mapping(path *Path, m map[string]any, depth int) *Node {
 			node.set(name, child)
 		}
 	}
+	if len(m) > 0 && len(node.Fields) == 0 {
+		return nil
+	}
 	return node
 }
 
 func (p *parser) sequence(path *Path, l []any, depth int) *Node {
 	if len(l) == 0 {
-		p.fault(path, "is an empty list: its last element must be the control dictionary {%s, %s}", KeyMinLength, KeyMaxLength)
+		p.fault(path, "is an empty list: its last element must be a control dictionary, such as %s", controlExample(0))
 		return nil
 	}
-	last, ok := l[len(l)-1].(map[string]any)
-	if !ok || !hasControlKey(last) {
-		p.fault(path, "has no control dictionary: its last element must be {%s, %s}", KeyMinLength, KeyMaxLength)
-		return nil
+	elements, list := l[:len(l)-1], (*List)(nil)
+	if last, ok := l[len(l)-1].(map[string]any); ok && hasControlKey(last) {
+		list = p.control(path.Element(positionLabel(len(l)-1), -1), last, len(l)-1)
+	} else {
+		p.fault(path, "has no control dictionary: add one behind its last element, such as %s; 0 means no upper limit", controlExample(len(l)))
+		elements, list = l, &List{}
 	}
-	list := p.control(path.Element(positionLabel(len(l)-1), -1), last, len(l)-1)
-	for i, raw := range l[:len(l)-1] {
+	for i, raw := range elements {
 		at := path.Element(positionLabel(i), -1)
 		if m, ok := raw.(map[string]any); ok && hasControlKey(m) {
 			p.fault(at, "is a control dictionary, which must be the last element of the list")
 			continue
 		}
-		if child := p.node(at, raw, depth+1); child != nil {
-			list.Elements = append(list.Elements, child)
+		child := p.node(at, raw, depth+1)
+		if child == nil {
+			child = &Node{Shape: Map} // keeps the place of what is free, or a mistake
 		}
+		list.Elements = append(list.Elements, child)
 	}
 	return &Node{Shape: Sequence, List: list}
 }

@@ -33,16 +33,16 @@ func TestFaultsOfASchema(t *testing.T) {
 		faults       []string
 	}{
 		{"a value is not a leaf", head + "spec: {a: 1, b: x, c: true, d: 1.5}", []string{
-			where + `spec.a: must be null or "observed", not the number 1: a schema names fields, it gives no values`,
-			where + `spec.b: must be null or "observed", not the string "x": a schema names fields, it gives no values`,
-			where + `spec.c: must be null or "observed", not the boolean true: a schema names fields, it gives no values`,
-			where + `spec.d: must be null or "observed", not the number 1.5: a schema names fields, it gives no values`,
+			where + `spec.a: must be "observed" or null, not the number 1: a schema names fields, it gives no values`,
+			where + `spec.b: must be "observed" or null, not the string "x": a schema names fields, it gives no values`,
+			where + `spec.c: must be "observed" or null, not the boolean true: a schema names fields, it gives no values`,
+			where + `spec.d: must be "observed" or null, not the number 1.5: a schema names fields, it gives no values`,
 		}},
 		{"an empty list", head + "spec: {a: []}", []string{
-			where + "spec.a: is an empty list: its last element must be the control dictionary {observer_schema_list_min_length, observer_schema_list_max_length}",
+			where + "spec.a: is an empty list: its last element must be a control dictionary, such as {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}",
 		}},
 		{"a list without control dictionary", head + "spec: {a: [null]}", []string{
-			where + "spec.a: has no control dictionary: its last element must be {observer_schema_list_min_length, observer_schema_list_max_length}",
+			where + "spec.a: has no control dictionary: add one behind its last element, such as {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}; 0 means no upper limit",
 		}},
 		{"a control dictionary in the middle", head + "spec: {a: [{observer_schema_list_min_length: 0}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}]}", []string{
 			where + "spec.a[0]: is a control dictionary, which must be the last element of the list",
@@ -93,7 +93,7 @@ func TestFaultsOfASchema(t *testing.T) {
 			where + `apiVersion: "a/b/c" is not group/version`,
 		}},
 		{"a namespace that is no text", "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: 5}", []string{
-			where + "metadata.namespace: must be a string or null",
+			where + `metadata.namespace: must be a string, "observed" or null`,
 		}},
 	}
 	for _, row := range rows {
@@ -109,8 +109,8 @@ func TestFaultsOfAllEntriesAreReportedAtOnce(t *testing.T) {
 	_, err := parseYAML(t, head+"a: 1", head+"b: null", head+"c: 2")
 	require.Error(t, err)
 	assert.Equal(t, []string{
-		`observerSchema[0] (Service web): a: must be null or "observed", not the number 1: a schema names fields, it gives no values`,
-		`observerSchema[2] (Service web): c: must be null or "observed", not the number 2: a schema names fields, it gives no values`,
+		`observerSchema[0] (Service web): a: must be "observed" or null, not the number 1: a schema names fields, it gives no values`,
+		`observerSchema[2] (Service web): c: must be "observed" or null, not the number 2: a schema names fields, it gives no values`,
 	}, strings.Split(err.Error(), "\n"))
 }
 
@@ -134,10 +134,10 @@ func TestHostileSchemasAreRefusedShortly(t *testing.T) {
 }
 
 func TestWhatParsesIsReadAsItIsMeant(t *testing.T) {
-	t.Run("observed means null", func(t *testing.T) {
+	t.Run("null means observed", func(t *testing.T) {
 		entries, err := parseYAML(t, head+"spec: {a: observed, b: null}")
 		require.NoError(t, err)
-		assert.Equal(t, map[string]any{"a": nil, "b": nil}, entries[0].Raw()["spec"])
+		assert.Equal(t, map[string]any{"a": "observed", "b": "observed"}, entries[0].Raw()["spec"])
 	})
 	t.Run("a namespace identifies", func(t *testing.T) {
 		entries, err := parseYAML(t, "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}")
@@ -149,7 +149,7 @@ func TestWhatParsesIsReadAsItIsMeant(t *testing.T) {
 		entries, err := parseYAML(t, "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: observed}")
 		require.NoError(t, err)
 		assert.Empty(t, entries[0].ID.Namespace)
-		assert.Equal(t, map[string]any{"name": "web", "namespace": nil}, entries[0].Raw()["metadata"])
+		assert.Equal(t, map[string]any{"name": "web", "namespace": "observed"}, entries[0].Raw()["metadata"])
 	})
 	t.Run("the length of an observation is no fault", func(t *testing.T) {
 		_, err := parseYAML(t, head+"spec: {a: [{observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, observer_schema_list_current_length: 3}]}")
@@ -158,7 +158,7 @@ func TestWhatParsesIsReadAsItIsMeant(t *testing.T) {
 	t.Run("stringData of a Secret is data", func(t *testing.T) {
 		entries, err := parseYAML(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: null}\ndata: {b: null}")
 		require.NoError(t, err)
-		assert.Equal(t, map[string]any{"a": nil, "b": nil}, entries[0].Raw()["data"])
+		assert.Equal(t, map[string]any{"a": "observed", "b": "observed"}, entries[0].Raw()["data"])
 		assert.NotContains(t, entries[0].Raw(), "stringData")
 	})
 	t.Run("status may be watched", func(t *testing.T) {
@@ -174,5 +174,5 @@ func TestAValueOfASecretIsNotRepeatedInAFault(t *testing.T) {
 	}})
 	require.Error(t, err)
 	assert.NotContains(t, err.Error(), "hunter2")
-	assert.Contains(t, err.Error(), "stringData.password: must be null")
+	assert.Contains(t, err.Error(), "stringData.password: must be \"observed\"")
 }

@@ -54,15 +54,15 @@ func TestBadInputIsAConditionAndNothingElse(t *testing.T) {
 		},
 		{
 			"a value in a schema", service, entryHead + `spec: {type: ClusterIP}}`, v1alpha1.ReasonObserverSchemaInvalid,
-			`observerSchema[0] (Service web): spec.type: must be null or "observed", not the string "ClusterIP": a schema names fields, it gives no values`,
+			`observerSchema[0] (Service web): spec.type: must be "observed" or null, not the string "ClusterIP": a schema names fields, it gives no values`,
 		},
 		{
 			"a list without control dictionary", service, entryHead + `spec: {ports: [{port: null}]}}`, v1alpha1.ReasonObserverSchemaInvalid,
-			"observerSchema[0] (Service web): spec.ports: has no control dictionary: its last element must be {observer_schema_list_min_length, observer_schema_list_max_length}",
+			"observerSchema[0] (Service web): spec.ports: has no control dictionary: add one behind its last element, such as {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}; 0 means no upper limit",
 		},
 		{
 			"an empty list", service, entryHead + `spec: {ports: []}}`, v1alpha1.ReasonObserverSchemaInvalid,
-			"observerSchema[0] (Service web): spec.ports: is an empty list: its last element must be the control dictionary {observer_schema_list_min_length, observer_schema_list_max_length}",
+			"observerSchema[0] (Service web): spec.ports: is an empty list: its last element must be a control dictionary, such as {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}",
 		},
 		{
 			"an entry that matches nothing", service, `{apiVersion: v1, kind: Service, metadata: {name: other}}`, v1alpha1.ReasonObserverSchemaInvalid,
@@ -78,7 +78,7 @@ func TestBadInputIsAConditionAndNothingElse(t *testing.T) {
 		},
 		{
 			"keys with slash, tilde, dot and unicode", service, entryHead + `metadata2: {"a/b~c.d": 1, "ключ": 1}}`, v1alpha1.ReasonObserverSchemaInvalid,
-			`observerSchema[0] (Service web): metadata2['a/b~c.d']: must be null or "observed", not the number 1: a schema names fields, it gives no values`,
+			`observerSchema[0] (Service web): metadata2['a/b~c.d']: must be "observed" or null, not the number 1: a schema names fields, it gives no values`,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestHostileInputIsAConditionAndNothingElse(t *testing.T) {
 			name: "a schema with a key of 64 KiB", reason: v1alpha1.ReasonObserverSchemaInvalid,
 			manifest: `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web"}}`,
 			entry:    `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web"},"` + strings.Repeat("k", 64<<10) + `":1}`,
-			message:  "must be null",
+			message:  "or null, not the number 1",
 		},
 		{
 			name: "a manifest that is no object", reason: v1alpha1.ReasonManifestInvalid,

@@ -48,6 +48,9 @@ func (p *Plan) conclude(c *conclusion) Result {
 	c.conditions()
 	c.event()
 	c.result.Memory = *own.in.Memory
+	if !c.preview {
+		c.result.Status = worthWriting(p.in.Application.Status, c.result.Status)
+	}
 	return c.result
 }
 

@@ -32,6 +32,9 @@ func Decide(in Input) *Plan {
 	}
 	p.given, p.Warnings = r.warnings, r.warnings
 	records, inventory := recordsOf(in)
+	if p.Refused = nullsLost(r, records); p.Refused != nil {
+		return p
+	}
 	accepted := acceptedOf(in)
 	p.statuses = statusByID(inventory)
 	if p.mayHaveCreated(r.objects) {

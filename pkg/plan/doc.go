@@ -16,11 +16,12 @@
 // Its rooms, from the top down; what is in one knows only what stands below it:
 //
 //	for people   view.go is a plan as it is printed, explain.go (explainwalk.go,
-//	             explainfield.go) says of each field what it is, suggest.go
-//	             proposes a schema
+//	             explainfield.go) says of each field what it is, notheld.go
+//	             which free ones differ from the manifest, suggest.go proposes a schema
 //	conclude     conclude.go writes the parts of the status, one after the other:
 //	             response.go says what an answer of the API server means,
 //	             remember.go what is written down to be remembered,
+//	             spelling.go whether that says anything new,
 //	             conditions.go the conditions, event.go the event; conclusion.go
 //	             has its values. shutdown.go is a status without a plan
 //	the plan     decide.go an Application, retire.go one that goes: desired.go
@@ -37,6 +38,6 @@
 //	             server refuses
 //	its values   plan.go, problem.go, source.go
 //
-// mask.go hides values of Secrets, faults.go, health.go, json.go and offline.go are
+// mask.go hides values of Secrets, misspelt.go finds fields that do not exist, faults.go, health.go, json.go and offline.go are
 // small helps.
 package plan

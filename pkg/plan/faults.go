@@ -1,8 +1,14 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -11,17 +17,56 @@ import (
 // *observer.Fault says in which field it is. There are none if the input is
 // not refused, or for another reason than a mistake in a field.
 func Faults(in Input) []error {
+	if nullsDropped(in.Application) != nil {
+		return nil
+	}
 	objects, _, err := objectsOf(in)
 	var problem *Problem
 	if errors.As(err, &problem) {
 		return nil
 	}
 	entries, schemaErr := schemaOf(in.Application)
-	if faults := append(unjoin(err), unjoin(schemaErr)...); len(faults) > 0 {
-		return faults
+	if err != nil {
+		return append(unjoin(err), unjoin(schemaErr)...)
 	}
 	_, err = observer.Assign(entries, objects)
-	return unjoin(err)
+	faults, _ := schemaFaults(in.Application, schemaErr, err)
+	return faults
+}
+
+// schemaFaults are the mistakes of a schema, in its order, and the warnings that those
+// become that earlier versions let pass.
+func schemaFaults(app *v1alpha1.Application, errs ...error) (faults []error, late []string) {
+	for _, err := range errs {
+		faults = append(faults, unjoin(err)...)
+	}
+	slices.SortStableFunc(faults, func(a, b error) int { return cmp.Compare(entryIn(a), entryIn(b)) })
+	if !isAccepted(app) {
+		return faults, nil
+	}
+	faults = slices.DeleteFunc(faults, func(err error) bool {
+		var fault *observer.Fault
+		if !errors.As(err, &fault) || !fault.Late {
+			return false
+		}
+		late = append(late, fault.Error()+". It is refused as soon as the spec changes")
+		return true
+	})
+	return faults, late
+}
+
+// entryIn is the entry that a fault is in; -1 for one of the schema as a whole.
+func entryIn(err error) int {
+	if fault := (*observer.Fault)(nil); errors.As(err, &fault) {
+		return fault.Entry
+	}
+	return -1
+}
+
+// isAccepted reports whether this very spec was accepted before.
+func isAccepted(app *v1alpha1.Application) bool {
+	c := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionRendered)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == app.Generation
 }
 
 // unjoin takes apart what errors.Join has joined.

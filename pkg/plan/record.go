@@ -77,6 +77,18 @@ func (r *record) settleOrigin(types Kinds) {
 	r.entry.Default = plain.SameFields(r.entry) || plain.Typed(types.Type(object.GVK())).SameFields(r.entry)
 }
 
+// nulls are the leaves that the user's entry on record had as nulls. Earlier versions
+// did not keep that, and wrote every leaf as null.
+func (r *record) nulls() []string {
+	if r.entry == nil || r.entry.Default {
+		return nil
+	}
+	if r.status != nil && len(r.status.NullLeaves) > 0 {
+		return r.status.NullLeaves
+	}
+	return r.entry.Nulls()
+}
+
 // Identify is the identity of an object that was normalized before.
 func Identify(content map[string]any, namespace string, scopes manifest.Scopes) (manifest.ID, bool) {
 	apiVersion, _ := content["apiVersion"].(string)

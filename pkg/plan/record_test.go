@@ -239,3 +239,22 @@ func TestAValueThatWasNeverWrittenIsNotHeldWhenTheManifestDropsIt(t *testing.T) 
 		})
 	}
 }
+
+// Earlier versions wrote every leaf on record as null. An upgrade writes no status for
+// that alone, and what says so now comes with the next one.
+func TestRecordsOfAnEarlierVersionAreRespelledWithTheNextStatus(t *testing.T) {
+	w := newWorld(t, settingsOf+"{a: x, b: x}\nobserverSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: null}}]")
+	w.round()
+	assert.Equal(t, "observed", get(w.stored(w.app.Status.MangledObserverSchema), "data", "a"))
+	assert.Equal(t, []string{"data.a"}, w.app.Status.Resources[0].NullLeaves)
+	w.app.Status.MangledObserverSchema[0].Raw = []byte(strings.Replace(string(w.app.Status.MangledObserverSchema[0].Raw), `"observed"`, "null", 1))
+	w.app.Status.Resources[0].NullLeaves = nil
+
+	w.quiet()
+
+	w.set("theirs", "data", "a")
+	w.round()
+	assert.Equal(t, "observed", get(w.stored(w.app.Status.MangledObserverSchema), "data", "a"))
+	assert.Equal(t, []string{"data.a"}, w.app.Status.Resources[0].NullLeaves)
+	w.quiet()
+}

@@ -80,6 +80,7 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, f
 	status := v1alpha1.ResourceStatus{
 		ResourceReference: reference(res.object.ID, res.object.APIVersion),
 		Schema:            v1alpha1.SchemaUser,
+		NullLeaves:        res.entry.Nulls(),
 	}
 	if res.entry.Default {
 		status.Schema = v1alpha1.SchemaDefault

@@ -44,14 +44,15 @@ func (p *Plan) render() (rendered, *Problem) {
 	if err != nil {
 		return rendered{}, stalled(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(err, schemaErr)))
 	}
-	if schemaErr != nil {
-		return rendered{}, stalled(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(schemaErr))
-	}
 	assigned, err := observer.Assign(entries, objects)
-	if err != nil {
-		return rendered{}, stalled(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(err))
+	faults, late := schemaFaults(app, schemaErr, err)
+	if len(faults) > 0 {
+		return rendered{}, stalled(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
 	}
-	r := rendered{objects: objects, entries: assigned, warnings: warnings}
+	r := rendered{objects: objects, entries: assigned, warnings: slices.Concat(warnings, late, freed(entries))}
+	for _, fault := range Misspelt(objects, assigned, p.in.Kinds, p.in.Live) {
+		r.warnings = append(r.warnings, fault.Error())
+	}
 	if err := p.mangle(&r); err != nil {
 		return rendered{}, stalled(v1alpha1.ReasonHookFailed, "%s", Summary(err))
 	}
@@ -177,16 +178,53 @@ func nullsDropped(app *v1alpha1.Application) *Problem {
 	if len(lost) == 0 {
 		return nil
 	}
+	return stalled(v1alpha1.ReasonObserverSchemaNullsDropped,
+		"kubectl apply dropped nulls (%s), so these fields would not be held: "+
+			"write %q in place of null, or submit with `kubectl apply --server-side --force-conflicts`",
+		some(lost), observer.LeafText)
+}
+
+// some is the first few of a list.
+func some(names []string) string {
 	const shown = 5
-	more := ""
-	if len(lost) > shown {
-		more = fmt.Sprintf(" and %d more", len(lost)-shown)
-		lost = lost[:shown]
+	if len(names) <= shown {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+}
+
+// nullsLost refuses a schema of which one entry has no leaf any more that was written
+// as null: that is what a client makes of it that drops nulls, and what hardly anybody
+// means.
+func nullsLost(r rendered, records map[manifest.ID]*record) *Problem {
+	var lost []string
+	for i, object := range r.objects {
+		before := records[object.ID]
+		if before == nil || r.entries[i].Default {
+			continue
+		}
+		if leaves := r.entries[i].Lost(before.nulls()); len(leaves) > 0 {
+			lost = append(lost, fmt.Sprintf("%s: %s", object.ID, some(leaves)))
+		}
+	}
+	if len(lost) == 0 {
+		return nil
 	}
 	return stalled(v1alpha1.ReasonObserverSchemaNullsDropped,
-		"kubectl apply dropped nulls (%s%s), so these fields would not be held: "+
-			"submit with `kubectl apply --server-side`, or write %q in place of null",
-		strings.Join(lost, ", "), more, observer.LeafText)
+		"the observer schema has lost every leaf that was written as null (%s), as kubectl edit, a merge patch and Helm make it: "+
+			"write %q for each of them, which every client keeps; or %q, if it is to be held no longer",
+		strings.Join(lost, "; "), observer.LeafText, observer.FreeText)
+}
+
+// freed warns about leaves that have done their work.
+func freed(entries []*observer.Entry) (warnings []string) {
+	for i, entry := range entries {
+		if paths := entry.Freed(); len(paths) > 0 {
+			warnings = append(warnings, fmt.Sprintf("observerSchema[%d] (%s %s): %q has released %s: take it out when you change the schema next",
+				i, entry.ID.Kind, entry.ID.Name, observer.FreeText, some(paths)))
+		}
+	}
+	return warnings
 }
 
 // lostLeaves compares the schema of an Application, and those of Applications among

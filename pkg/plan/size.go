@@ -32,6 +32,9 @@ func tooLarge(p *Plan) *Problem {
 	}
 	for _, res := range p.resources {
 		status += inventoryBytes + size(res.entry.Raw()) + size(res.stored())
+		for _, path := range res.entry.Nulls() {
+			status += textSize(path) + len(",")
+		}
 		projected := res.desired
 		if res.live != nil {
 			projected = res.live

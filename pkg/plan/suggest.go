@@ -14,7 +14,7 @@ import (
 // Suggestion is an observer schema for a live object that nobody has written one
 // for.
 type Suggestion struct {
-	// Entry is the schema, as a JSON object with nulls for leaves.
+	// Entry is the schema, as a JSON object.
 	Entry map[string]any
 	// LeftOut are the fields that are not in it, because others write them.
 	LeftOut []Field
@@ -94,7 +94,7 @@ func (s *suggester) node(at suggested) (any, bool) {
 	switch v := at.live.(type) {
 	case map[string]any:
 		if len(v) == 0 {
-			return nil, s.proposes(at)
+			return observer.LeafText, s.proposes(at)
 		}
 		applied, _ := at.applied.Any.(map[string]any)
 		node := map[string]any{}
@@ -111,7 +111,7 @@ func (s *suggester) node(at suggested) (any, bool) {
 	case []any:
 		return s.list(v, at)
 	default:
-		return nil, s.proposes(at)
+		return observer.LeafText, s.proposes(at)
 	}
 }
 

@@ -50,13 +50,13 @@ func TestASchemaIsSuggestedFromWhatPeopleWrote(t *testing.T) {
 	require.NoError(t, yaml.Unmarshal([]byte(`
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: web, labels: {app: null}}
+metadata: {name: web, labels: {app: observed}}
 spec:
-  paused: null
+  paused: observed
   template:
     spec:
       containers:
-      - {name: null, image: null}
+      - {name: observed, image: observed}
       - {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}
 `), &want))
 	assert.True(t, observer.Equal(want, s.Entry), "%v", s.Entry)
@@ -94,7 +94,7 @@ spec: {rythms: [bubam, badum, bum]}
 	require.NoError(t, err)
 	s := plan.Suggest(documents[0].Value, nil)
 	assert.Equal(t, map[string]any{"rythms": []any{
-		map[string]any{}, nil, map[string]any{observer.KeyMinLength: int64(2), observer.KeyMaxLength: int64(0)},
+		map[string]any{}, observer.LeafText, map[string]any{observer.KeyMinLength: int64(2), observer.KeyMaxLength: int64(0)},
 	}}, s.Entry["spec"])
 	assert.Len(t, s.LeftOut, 2)
 }

@@ -47,6 +47,15 @@ type ViewChange struct {
 	Fields   []ViewField    `json:"fields,omitempty" yaml:"fields,omitempty"`
 	// Patch is without its guards.
 	Patch []ViewOp `json:"patch,omitempty" yaml:"patch,omitempty"`
+	// NotHeld are free fields in which the object differs from its manifest.
+	NotHeld []ViewNotHeld `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
+}
+
+// ViewNotHeld is a free field. A value that is absent is not printed.
+type ViewNotHeld struct {
+	Path     string     `json:"path" yaml:"path"`
+	Manifest *ViewValue `json:"manifest" yaml:"manifest"`
+	Live     *ViewValue `json:"live,omitempty" yaml:"live,omitempty"`
 }
 
 // ViewResource is a reference with its fields in reading order.
@@ -127,7 +136,11 @@ func (p *Plan) View() View {
 		Warnings:    append([]string{}, p.Warnings...),
 	}
 	for _, c := range p.Changes {
-		v.Changes = append(v.Changes, viewChange(c))
+		change := viewChange(c)
+		for _, n := range p.NotHeld(c.ID) {
+			change.NotHeld = append(change.NotHeld, ViewNotHeld{n.Path, viewValue(n.Manifest), viewValue(n.Live)})
+		}
+		v.Changes = append(v.Changes, change)
 	}
 	status := p.preview()
 	v.Status = ViewStatus{

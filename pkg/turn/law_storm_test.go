@@ -266,17 +266,17 @@ func (c *cluster) values() map[string]any {
 func (c *cluster) entry(object map[string]any) map[string]any {
 	raw := map[string]any{"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": map[string]any{"name": get(object, "metadata", "name")}}
 	if get(object, "metadata", "labels") != nil && rapid.Bool().Draw(c.r, "observes labels") {
-		set(raw, map[string]any{"x": nil}, "metadata", "labels")
+		set(raw, map[string]any{"x": observer.LeafText}, "metadata", "labels")
 	}
 	if spec, is := object["spec"].(map[string]any); is {
 		drawn := observertest.Entry(c.r, spec, observertest.Options{Bounded: c.server.Injects == ""}).Raw()
 		raw["spec"] = drawn["spec"]
 		if rapid.Bool().Draw(c.r, "observes vip") {
-			set(raw, nil, "spec", "vip")
+			set(raw, observer.LeafText, "spec", "vip")
 		}
 		return raw
 	}
-	raw["type"] = nil
+	raw["type"] = observer.LeafText
 	field := "data"
 	if object[field] == nil {
 		field = "stringData"
@@ -284,10 +284,12 @@ func (c *cluster) entry(object map[string]any) map[string]any {
 	keys := map[string]any{}
 	for _, key := range []string{"p", "q"} {
 		if rapid.Bool().Draw(c.r, "observes "+key) {
-			keys[key] = nil
+			keys[key] = observer.LeafText
 		}
 	}
-	raw[field] = keys
+	if len(keys) > 0 {
+		raw[field] = keys
+	}
 	return raw
 }
 

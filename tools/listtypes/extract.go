@@ -75,10 +75,8 @@ func (e *extractor) leadsToList(atom schema.Atom) bool {
 	if atom.Map == nil {
 		return false
 	}
-	for _, field := range atom.Map.Fields {
-		if e.refLeadsToList(field.Type) {
-			return true
-		}
+	if len(atom.Map.Fields) > 0 {
+		return true // a structure has names to keep
 	}
 	return e.refLeadsToList(atom.Map.ElementType)
 }
@@ -131,6 +129,7 @@ func (e *extractor) add(into *table, name string) error {
 	}
 	for _, field := range definition.Map.Fields {
 		if !e.refLeadsToList(field.Type) {
+			this.fields[field.Name] = &node{} // of which the name is known
 			continue
 		}
 		n, err := e.node(into, field.Type)

@@ -55,7 +55,7 @@ type ApplicationSpec struct {
 	CSAR *CSARSource `json:"csar,omitempty"`
 
 	// ObserverSchema names the fields to hold: one partial manifest per
-	// resource, a null for each field, a control dictionary at the end of each
+	// resource, the word observed for each field, a control dictionary at the end of each
 	// list. A resource without an entry is held in every field of its manifest.
 	// +optional
 	// +listType=atomic

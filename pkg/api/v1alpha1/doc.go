@@ -3,8 +3,8 @@
 //
 // It holds types and their constants, nothing that decides. Manifests and
 // observer schemas are kept as raw JSON, byte for byte as they were sent,
-// because an observer schema is made of nulls and a decoder that drops a null
-// changes what is held.
+// because an observer schema may have nulls for leaves, and a decoder that drops a
+// null changes what is held.
 //
 // The deepcopy functions and deploy/crd are generated from this package with
 // `make generate`.

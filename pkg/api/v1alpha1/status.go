@@ -116,6 +116,11 @@ type ResourceStatus struct {
 	// Schema says whose observer schema holds it.
 	// +optional
 	Schema SchemaOrigin `json:"schema,omitempty"`
+	// NullLeaves are the leaves of the user's entry that are written as null, which
+	// many clients drop.
+	// +optional
+	// +listType=atomic
+	NullLeaves []string `json:"nullLeaves,omitempty"`
 	// Health is the kstatus of the live object: Current, InProgress, Failed,
 	// Terminating, NotFound or Unknown.
 	// +optional

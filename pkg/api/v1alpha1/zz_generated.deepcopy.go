@@ -452,6 +452,11 @@ func (in *ResourceReference) DeepCopy() *ResourceReference {
 func (in *ResourceStatus) DeepCopyInto(out *ResourceStatus) {
 	*out = *in
 	out.ResourceReference = in.ResourceReference
+	if in.NullLeaves != nil {
+		in, out := &in.NullLeaves, &out.NullLeaves
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.LastCorrection != nil {
 		in, out := &in.LastCorrection, &out.LastCorrection
 		*out = (*in).DeepCopy()

@@ -27,6 +27,16 @@ type knownKinds struct {
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
+// KindsIn is what is known of kinds without a cluster: those of Kubernetes itself, and
+// those that are defined among the objects.
+func KindsIn(objects []manifest.Object) plan.Kinds {
+	k := kindsOf(Subject{Application: &v1alpha1.Application{}}, nil)
+	for _, object := range objects {
+		k.define(object.Content)
+	}
+	return k
+}
+
 // kindsOf learns the kinds of an Application. Definitions know best.
 func kindsOf(app Subject, live []manifest.Document) *knownKinds {
 	k := &knownKinds{

@@ -2,6 +2,7 @@ package files
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -18,7 +19,8 @@ type placed struct {
 }
 
 // Normalized reads documents as the manifests of an Application; one that is an
-// Application itself stands for its manifests. Each mistake has its place.
+// Application itself stands for its manifests. Each mistake has its place; the objects
+// are then those without one.
 func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
 	var all []placed
 	var faults []error
@@ -34,15 +36,22 @@ func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
 		raw[i] = one.value
 	}
 	objects, _, err := manifest.Normalize(raw, manifest.Options{Scopes: manifest.BuiltinScopes()})
+	sound := make([]map[string]any, len(raw))
+	copy(sound, raw)
 	for _, fault := range terminal.Each(err) {
 		var of *manifest.Fault
 		if errors.As(fault, &of) && of.Position < len(all) {
 			one := all[of.Position]
+			sound[of.Position] = nil
 			fault = FaultAt(one.Document, append(one.at, of.Path...), fault.Error())
 		}
 		if fault != nil {
 			faults = append(faults, fault)
 		}
+	}
+	if err != nil {
+		sound = slices.DeleteFunc(sound, func(m map[string]any) bool { return m == nil })
+		objects, _, _ = manifest.Normalize(sound, manifest.Options{Scopes: manifest.BuiltinScopes()})
 	}
 	return objects, errors.Join(faults...)
 }

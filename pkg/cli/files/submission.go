@@ -39,6 +39,7 @@ type Submission struct {
 	// template is the file of --tosca or --csar; its Name is empty if there is none.
 	template templateFile
 	made     *plan.Source // what the template was translated into, if it could be
+	kinds    plan.Kinds   // what Check has learned of kinds
 }
 
 // Read makes a submission of the files.
@@ -115,6 +116,7 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 		list, _ := spec["observerSchema"].([]any)
 		spec["observerSchema"] = append(list, sub.entries[i].Value)
 	}
+	spellLeaves(spec)
 	if err := s.setTemplate(ctx, sub, spec); err != nil {
 		return err
 	}
@@ -139,6 +141,22 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "metadata": metadata, "spec": spec,
 	}
 	return nil
+}
+
+// spellLeaves writes a word for every null of the observer schema: whoever edits the
+// Application next may use a client that drops nulls.
+func spellLeaves(spec map[string]any) {
+	entries, _ := spec["observerSchema"].([]any)
+	spelled := make([]any, len(entries))
+	for i, entry := range entries {
+		spelled[i] = entry
+		if content, ok := entry.(map[string]any); ok {
+			spelled[i] = observer.Spelled(content)
+		}
+	}
+	if len(entries) > 0 {
+		spec["observerSchema"] = spelled
+	}
 }
 
 // wholeParts are the parts of an Application in a file that a user sets.
@@ -234,7 +252,7 @@ func (s *Submission) Check(ctx context.Context, view View) (warnings []string, e
 	if err != nil {
 		return nil, err
 	}
-	if p.Refused != nil {
+	if s.kinds = snapshot.Input.Kinds; p.Refused != nil {
 		return nil, s.refusal(p.Refused, plan.Faults(snapshot.Input))
 	}
 	return append(p.Warnings, s.impossible(p)...), nil

@@ -63,7 +63,7 @@ func (a adviser) forReason() []Advice {
 		v1alpha1.ReasonManifestInvalid:            a.mistakes(),
 		v1alpha1.ReasonObserverSchemaInvalid:      a.mistakes(),
 		v1alpha1.ReasonManifestTooLarge:           {"split it into several Applications", ""},
-		v1alpha1.ReasonObserverSchemaNullsDropped: {"submit it in a way that keeps nulls", a.program + " submit -f FILE --force-conflicts"},
+		v1alpha1.ReasonObserverSchemaNullsDropped: {"write observed for each null, or submit it with a client that does", a.program + " submit -f FILE --force-conflicts"},
 		v1alpha1.ReasonSourceNotSupported:         {"submit its manifests", a.program + " submit " + a.Name + " -f MANIFESTS"},
 		v1alpha1.ReasonResourceConflict:           {"choose one of the ways that the message names. What would change if the object were taken over", a.command("diff")},
 		v1alpha1.ReasonRejected:                   {"correct what the API server refuses, and submit it again. What would be written", a.command("diff")},

@@ -44,6 +44,16 @@ func (t *Differences) Write() {
 			t.details(change)
 		}
 	}
+	if lines := NotHeld(t.Decision); len(lines) > 0 {
+		t.line("")
+		for _, text := range lines {
+			mark := "  i "
+			for _, line := range terminal.Wrap(terminal.Visible(text), t.Width-len(mark)) {
+				t.line(mark + line)
+				mark = "    "
+			}
+		}
+	}
 	t.line("")
 	t.line(t.Palette.Paint(terminal.Bold, t.Count.String()))
 }

@@ -41,6 +41,8 @@ func (t *StatusText) Write() {
 	} {
 		t.fields(list.title, list.fits)
 	}
+	t.texts("In the manifest, and not held", t.NotHeld)
+	t.texts("Warnings", t.Warnings)
 	t.events()
 	t.next()
 }
@@ -50,6 +52,21 @@ func (t *StatusText) line(text string) { fmt.Fprintln(t.Out, strings.TrimRight(t
 func (t *StatusText) title(text string) {
 	t.line("")
 	t.line(t.Palette.Paint(terminal.Bold, text))
+}
+
+// texts lists some texts.
+func (t *StatusText) texts(title string, texts []string) {
+	const shown = 10
+	for i, text := range texts {
+		switch {
+		case i == 0:
+			t.title(title)
+		case i == shown:
+			t.line(fmt.Sprintf("  … and %d more", len(texts)-shown))
+			return
+		}
+		t.wrapped("  - ", text)
+	}
 }
 
 // wrapped writes a text with a mark before it.

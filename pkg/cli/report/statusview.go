@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -20,14 +21,18 @@ type StatusView struct {
 	Kind        string         `json:"kind" yaml:"kind"`
 	Application plan.ViewOwner `json:"application" yaml:"application"`
 	// Ready is True, False or Unknown; Reason and Message say why.
-	Ready          string         `json:"ready" yaml:"ready"`
-	Reason         string         `json:"reason" yaml:"reason"`
-	Message        string         `json:"message" yaml:"message"`
-	Suspended      bool           `json:"suspended,omitempty" yaml:"suspended,omitempty"`
-	ServiceAccount string         `json:"serviceAccount,omitempty" yaml:"serviceAccount,omitempty"`
-	Created        string         `json:"created,omitempty" yaml:"created,omitempty"`
-	Resources      []ResourceView `json:"resources" yaml:"resources"`
-	Events         []EventView    `json:"events,omitempty" yaml:"events,omitempty"`
+	Ready          string `json:"ready" yaml:"ready"`
+	Reason         string `json:"reason" yaml:"reason"`
+	Message        string `json:"message" yaml:"message"`
+	Suspended      bool   `json:"suspended,omitempty" yaml:"suspended,omitempty"`
+	ServiceAccount string `json:"serviceAccount,omitempty" yaml:"serviceAccount,omitempty"`
+	Created        string `json:"created,omitempty" yaml:"created,omitempty"`
+	// Warnings are about what was submitted; NotHeld has the free fields in which an
+	// object differs from its manifest.
+	Warnings  []string       `json:"warnings,omitempty" yaml:"warnings,omitempty"`
+	NotHeld   []string       `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
+	Resources []ResourceView `json:"resources" yaml:"resources"`
+	Events    []EventView    `json:"events,omitempty" yaml:"events,omitempty"`
 	// Next is what a person can do, if something is wrong.
 	Next []Advice `json:"next,omitempty" yaml:"next,omitempty"`
 
@@ -74,6 +79,7 @@ func StatusOf(d files.Decision) StatusView {
 	if d.UID == "" && len(d.Status.Conditions) == 0 {
 		v.notSubmitted, v.Message = true, "it is in a file, and was not submitted yet"
 	}
+	v.Warnings, v.NotHeld = d.Warnings, NotHeld(d)
 	recorded := map[manifest.ID]v1alpha1.ResourceStatus{}
 	for _, r := range d.Status.Resources {
 		recorded[plan.IDOf(r.ResourceReference)] = r
@@ -90,7 +96,18 @@ func StatusOf(d files.Decision) StatusView {
 			v.Resources = append(v.Resources, resourceView(e, r, d.Live[id]))
 		}
 	}
+	slices.SortStableFunc(v.Resources, func(a, b ResourceView) int { // what fails comes first
+		return cmp.Compare(trouble(b), trouble(a))
+	})
 	return v
+}
+
+// trouble is 1 for a resource that is not as it should be.
+func trouble(r ResourceView) int {
+	if r.Health == "Current" && r.Message == "" {
+		return 0
+	}
+	return 1
 }
 
 func resourceView(e plan.Explanation, recorded v1alpha1.ResourceStatus, live map[string]any) ResourceView {

@@ -86,7 +86,11 @@ func (c *comparison) compare(path string, offline, server *kinds.Node) {
 	for name := range server.Fields() {
 		names[name] = true
 	}
+	names["no such field"] = true
 	for name := range names {
+		if a, b := offline.Forbids(name), server.Forbids(name); a != b {
+			c.differences = append(c.differences, fmt.Sprintf("%s.%s: forbidden offline: %v, by the server: %v", path, name, a, b))
+		}
 		c.compare(path+"."+name, offline.Field(name), server.Field(name))
 	}
 	c.compare(path+"[]", offline.Elem(), server.Elem())

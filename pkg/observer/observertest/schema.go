@@ -51,6 +51,7 @@ func Entry(t *rapid.T, spec map[string]any, o Options) *observer.Entry {
 		"metadata": map[string]any{"name": ID.Name},
 		"spec":     o.mapping(t, spec, 0),
 	}
+	prune(raw)
 	entries, err := observer.ParseAll([]map[string]any{raw})
 	if err != nil {
 		t.Fatalf("%v\n%v", err, raw)
@@ -60,6 +61,23 @@ func Entry(t *rapid.T, spec map[string]any, o Options) *observer.Entry {
 		t.Fatalf("%v\n%v", err, raw)
 	}
 	return assigned[0]
+}
+
+// prune takes out the maps that have no leaf, which are mistakes but for elements.
+func prune(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, child := range v {
+			prune(child)
+			if m, ok := child.(map[string]any); ok && len(m) == 0 {
+				delete(v, name)
+			}
+		}
+	case []any:
+		for _, child := range v {
+			prune(child)
+		}
+	}
 }
 
 func (o Options) node(t *rapid.T, name string, v any, depth int) any {
@@ -154,7 +172,7 @@ func Type() *kinds.Node {
 }
 
 func typeOf(depth int) map[string]any {
-	properties := map[string]any{"name": map[string]any{"type": "string"}}
+	properties := map[string]any{"name": map[string]any{"type": "string"}, "vip": map[string]any{"type": "string"}}
 	if depth <= maxDepth {
 		for _, name := range fieldNames {
 			properties[name] = fieldType(name, depth)

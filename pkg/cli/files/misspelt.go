@@ -1,0 +1,25 @@
+package files
+
+import (
+	"errors"
+
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// Misspelt is an error for the fields that their kinds do not have, each in the file
+// that it is in. Check comes first.
+func (s *Submission) Misspelt() error {
+	app := s.App.DeepCopy()
+	if app.Namespace == "" {
+		app.Namespace = "default"
+	}
+	faults := plan.MisspeltIn(plan.Input{Application: app, Kinds: s.kinds, Source: s.made})
+	all := make([]error, len(faults))
+	for i, fault := range faults {
+		all[i] = s.placed(fault)
+		if s.whole.Value != nil {
+			all[i] = FaultAt(s.whole, placeOf(fault), fault.Error())
+		}
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,26 @@
+package report
+
+import (
+	"fmt"
+
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+)
+
+// NotHeld says of each free field that differs from its manifest that it does, and how
+// to hold it.
+func NotHeld(d files.Decision) (lines []string) {
+	for _, change := range d.Changes {
+		for _, n := range d.NotHeld(change.ID) {
+			wanted, _ := terminal.Inline(n.Manifest)
+			live := "the live object has none"
+			if n.Live.Set {
+				text, _ := terminal.Inline(n.Live)
+				live = "live is " + text
+			}
+			lines = append(lines, fmt.Sprintf("%s: %s: %s in the manifest, not held: %s, not written; hold it with `%s: observed` in its entry of the observer schema",
+				files.NameOf(change.ID, d.Namespace), n.Path, wanted, live, n.Leaf))
+		}
+	}
+	return lines
+}

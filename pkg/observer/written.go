@@ -1,0 +1,109 @@
+package observer
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// written is how the leaves of an entry are written.
+type written struct {
+	leaves, nulls, free []*Path // nulls are leaves, too
+}
+
+// Nulls are the paths of the leaves that are written as null.
+func (e *Entry) Nulls() []string { return texts(e.written.nulls) }
+
+// Freed are the paths of the fields that are released by name.
+func (e *Entry) Freed() []string { return texts(e.written.free) }
+
+func texts(paths []*Path) []string {
+	var all []string
+	for _, path := range paths {
+		all = append(all, path.String())
+	}
+	return all
+}
+
+// Lost returns the leaves that an entry lost on the way: all that it had as nulls
+// before, if none of them is there now, in whatever form. Somebody who takes leaves
+// out leaves one of them, releases one by name, or takes out the entry; a client that
+// drops nulls drops them all.
+// Source: docs/semantics.md, "`observed`, null and what clients make of it".
+func (e *Entry) Lost(nulls []string) []string {
+	if len(nulls) == 0 {
+		return nil
+	}
+	for _, path := range slices.Concat(e.written.leaves, e.written.free) {
+		now := path.String()
+		if slices.ContainsFunc(nulls, func(before string) bool { return isWithin(before, now) || isWithin(now, before) }) {
+			return nil
+		}
+	}
+	held := map[string]bool{} // those that hooks observe
+	e.Root.leaves(nil, func(path *Path) { held[path.String()] = true })
+	return slices.DeleteFunc(slices.Clone(nulls), func(path string) bool { return held[path] })
+}
+
+// leaves visits every leaf.
+func (n *Node) leaves(path *Path, visit func(*Path)) {
+	switch n.Shape {
+	case Leaf:
+		visit(path)
+	case Map:
+		for _, f := range n.Fields {
+			f.Node.leaves(path.Field(f.Name), visit)
+		}
+	case Sequence:
+		for i, element := range n.List.Elements {
+			element.leaves(path.Element(positionLabel(i), -1), visit)
+		}
+	}
+}
+
+// isWithin reports whether a path is another one, or leads into it.
+func isWithin(path, other string) bool {
+	rest, ok := strings.CutPrefix(path, other)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// Spelled returns an entry as it is sent: every leaf that is null says LeafText, which
+// every client keeps. What it identifies by, and control dictionaries, stay as they are.
+func Spelled(entry map[string]any) map[string]any {
+	spelled := maps.Clone(entry)
+	for name, value := range entry {
+		if name == "apiVersion" || name == "kind" {
+			continue
+		}
+		spelled[name] = spelledValue(value)
+		if metadata, ok := spelled[name].(map[string]any); ok && name == "metadata" {
+			if given, has := entry[name].(map[string]any)["name"]; has {
+				metadata["name"] = given
+			}
+		}
+	}
+	return spelled
+}
+
+func spelledValue(v any) any {
+	switch v := v.(type) {
+	case nil:
+		return LeafText
+	case map[string]any:
+		if hasControlKey(v) {
+			return v
+		}
+		spelled := make(map[string]any, len(v))
+		for name, value := range v {
+			spelled[name] = spelledValue(value)
+		}
+		return spelled
+	case []any:
+		spelled := make([]any, len(v))
+		for i, value := range v {
+			spelled[i] = spelledValue(value)
+		}
+		return spelled
+	}
+	return v
+}

@@ -1,0 +1,128 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/suggest"
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Misspelt are the fields, of manifests and of the entries that a user wrote for them,
+// that their kinds do not have: a *manifest.Fault or an *observer.Fault each. A field
+// that the live object has is known to its API server, which may be newer than what is
+// known here.
+func Misspelt(objects []manifest.Object, entries []*observer.Entry, known Kinds, live map[manifest.ID]map[string]any) []error {
+	var found []error
+	for i, o := range objects {
+		m := &misspelt{object: o, entry: entries[i], kind: known.Type(o.GVK())}
+		if m.kind == nil {
+			continue
+		}
+		var there []any
+		if object := live[o.ID]; object != nil {
+			there = []any{object}
+		}
+		m.manifest(nil, o.Content, m.kind, there)
+		if !m.entry.Default {
+			m.schema(nil, m.entry.Root, m.kind, there)
+		}
+		found = append(found, m.found...)
+	}
+	return found
+}
+
+// MisspeltIn are those of an input that is not refused.
+func MisspeltIn(in Input) []error {
+	objects, _, err := objectsOf(in)
+	entries, schemaErr := schemaOf(in.Application)
+	if err != nil || schemaErr != nil {
+		return nil
+	}
+	assigned, _ := observer.Assign(entries, objects)
+	return Misspelt(objects, assigned, in.Kinds, in.Live)
+}
+
+type misspelt struct {
+	object manifest.Object
+	entry  *observer.Entry
+	kind   *kinds.Node
+	found  []error
+}
+
+// manifest walks a manifest. there are the live values that may be of the same field.
+func (m *misspelt) manifest(path manifest.Path, value any, kind *kinds.Node, there []any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			below, at := children(there, name), append(slices.Clone(path), name)
+			if kind.Forbids(name) && len(below) == 0 {
+				m.found = append(m.found, &manifest.Fault{Position: m.object.Position, ID: m.object.ID, Path: at, Message: m.message(name, kind)})
+				continue
+			}
+			m.manifest(at, v[name], kind.Field(name), below)
+		}
+	case []any:
+		for i, element := range v {
+			m.manifest(append(slices.Clone(path), i), element, kind.Elem(), elements(there))
+		}
+	}
+}
+
+// schema walks the user's entry.
+func (m *misspelt) schema(path *observer.Path, node *observer.Node, kind *kinds.Node, there []any) {
+	switch node.Shape {
+	case observer.Leaf:
+	case observer.Map:
+		for _, f := range node.Fields {
+			below, at := children(there, f.Name), path.Field(f.Name)
+			if kind.Forbids(f.Name) && len(below) == 0 {
+				m.found = append(m.found, &observer.Fault{
+					Entry: m.entry.Position, Name: m.object.ID.Kind + " " + m.object.ID.Name, Path: at.String(), Message: m.message(f.Name, kind),
+				})
+				continue
+			}
+			m.schema(at, f.Node, kind.Field(f.Name), below)
+		}
+	case observer.Sequence:
+		for i, element := range node.List.Elements {
+			m.schema(path.Element(fmt.Sprintf("[%d]", i), -1), element, kind.Elem(), elements(there))
+		}
+	}
+}
+
+func (m *misspelt) message(name string, kind *kinds.Node) string {
+	text := m.object.APIVersion + " " + m.object.ID.Kind + " has no such field"
+	if strings.ContainsAny(name, ".[") {
+		return text + ": a path is no key, each step of it is a map of its own"
+	}
+	var names []string
+	for known := range kind.Fields() {
+		names = append(names, known)
+	}
+	slices.Sort(names)
+	return text + suggest.DidYouMean(name, names)
+}
+
+func children(there []any, name string) (below []any) {
+	for _, v := range there {
+		if m, ok := v.(map[string]any); ok {
+			if child, has := m[name]; has {
+				below = append(below, child)
+			}
+		}
+	}
+	return below
+}
+
+func elements(there []any) (below []any) {
+	for _, v := range there {
+		l, _ := v.([]any)
+		below = append(below, l...)
+	}
+	return below
+}

@@ -1,0 +1,41 @@
+package plan
+
+import (
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// NotHeld is a free field of which the manifest and the live object have different
+// values: the manifest's was written when the object was created, and is not any more.
+// Values of Secrets are masked.
+type NotHeld struct {
+	Path string
+	// Leaf is the name of the field, to write behind it that it is observed.
+	Leaf           string
+	Manifest, Live delta.Value
+}
+
+// NotHeld are the free fields of a resource in which it differs from its manifest.
+func (p *Plan) NotHeld(id manifest.ID) (found []NotHeld) {
+	for _, res := range p.resources {
+		if res.object.ID != id || res.live == nil || res.entry.Default {
+			continue
+		}
+		explained, _ := p.Explain(id, false)
+		for _, f := range explained.Fields {
+			if f.State == FieldFree && f.Manifest.Set {
+				found = append(found, NotHeld{Path: f.Path, Leaf: leafName(f.place), Manifest: f.Manifest, Live: f.Live})
+			}
+		}
+	}
+	return found
+}
+
+// leafName is the name of the last field of a path.
+func leafName(path *observer.Path) string {
+	for path.IsElement() {
+		path = path.Parent()
+	}
+	return path.Name()
+}

@@ -1,0 +1,44 @@
+package plan
+
+import (
+	"bytes"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// worthWriting is the next status; or the one before, if they differ in nothing but in
+// how leaves are written. Earlier versions wrote them as null: an upgrade writes no
+// status for that alone.
+func worthWriting(before, next v1alpha1.ApplicationStatus) v1alpha1.ApplicationStatus {
+	if !slices.ContainsFunc(before.MangledObserverSchema, hasNulls) {
+		return next
+	}
+	respelled, plain := *before.DeepCopy(), *next.DeepCopy()
+	for i, item := range respelled.MangledObserverSchema {
+		entry, err := decode(item)
+		if err != nil {
+			return next
+		}
+		respelled.MangledObserverSchema[i] = encode(observer.Spelled(entry))
+	}
+	for i := range plain.Resources {
+		plain.Resources[i].NullLeaves = nil
+	}
+	if sameJSON(respelled, plain) {
+		return *before.DeepCopy()
+	}
+	return next
+}
+
+func hasNulls(item runtime.RawExtension) bool { return bytes.Contains(item.Raw, []byte("null")) }
+
+func sameJSON(a, b any) bool {
+	var x, y any
+	return utiljson.Unmarshal(encode(a).Raw, &x) == nil && utiljson.Unmarshal(encode(b).Raw, &y) == nil && reflect.DeepEqual(x, y)
+}
