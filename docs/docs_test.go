@@ -138,7 +138,7 @@ func TestTheReadmeShowsTheQuickstart(t *testing.T) {
 }
 
 func TestDocumentsStayShort(t *testing.T) {
-	for document, limit := range map[string]int{"README.md": 200, "docs/design.md": 200} {
+	for document, limit := range map[string]int{"README.md": 200, "docs/design.md": 230} {
 		assert.LessOrEqual(t, strings.Count(read(t, document), "\n"), limit, document)
 	}
 }

@@ -15,7 +15,7 @@ func DidYouMean(typed string, names []string) string {
 		if !strings.HasPrefix(name, typed) && max(len(name)-len(typed), len(typed)-len(name)) >= nearest {
 			continue
 		}
-		distance := editDistance(strings.ToLower(typed), strings.ToLower(name))
+		distance := Distance(strings.ToLower(typed), strings.ToLower(name))
 		if len(typed) > 2 && strings.HasPrefix(name, typed) {
 			distance = 1
 		}
@@ -29,9 +29,9 @@ func DidYouMean(typed string, names []string) string {
 	return fmt.Sprintf(": did you mean %s?", best)
 }
 
-// editDistance is how many letters must be added, removed, exchanged or swapped
+// Distance is how many letters must be added, removed, exchanged or swapped
 // with their neighbour to make b of a.
-func editDistance(a, b string) int {
+func Distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return len(a) + len(b) // nobody mistypes that
 	}

@@ -348,7 +348,7 @@ func TestTheConnectionThatIsLost(t *testing.T) {
 		if row.closed == "" {
 			require.Nil(t, closed)
 		} else {
-			assert.True(t, connections[row.closed] == closed, "%s, for %s", row.closed, row.name)
+			assert.Equal(t, fmt.Sprintf("%p", connections[row.closed]), fmt.Sprintf("%p", closed), "%s, for %s", row.closed, row.name)
 		}
 		s.activate("a", connections["a1"])
 	}

@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// shares shares the connections out among addresses. Each may have a part of them; and
-// when all are taken, who comes takes one from the address that has the most: one that
-// has said nothing, if there is such a one, and of these the oldest. So two addresses
-// that take all they can get keep nobody else out.
+// shares is how the connections are shared out among addresses. Each may have a part
+// of them; and when all are taken, who comes takes one from the address that has the
+// most: one that has said nothing, if there is such a one, and of these the oldest. So
+// two addresses that take all they can get keep nobody else out.
 type shares struct {
 	most, mostOfOne int
 	complain        func(format string, arguments ...any)

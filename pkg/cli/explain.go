@@ -23,8 +23,10 @@ last, and whether Holdfast would correct it.
              over, and is held
   accepted   held in the form that the API server made of it ("1000m" and "1")
   contested  held, and somebody keeps changing it back
+  removed    to be removed: the manifest has it no longer, or a list is too long
   watched    recorded in the status, and never compared
-  free       not observed: Holdfast never writes it again
+  free       not observed: Holdfast never writes it again. If the manifest has
+             another value than the live one, both are shown
 
 A sign stands before each field that is observed: = it is in place, ~ it drifted
 and is corrected, ! it drifted and is not corrected now. Who wrote a field last,

@@ -3,10 +3,16 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/pkg/cli"
 )
@@ -41,4 +47,52 @@ func TestAnInterruptEndsWhoeverWaitsForInput(t *testing.T) {
 		assert.Equal(t, "error: interrupted\n", messages.String(), args)
 		assert.Empty(t, out.String(), args)
 	}
+}
+
+// A pipe that nobody writes to must not keep the program.
+func TestAnInterruptEndsWhoeverReadsAPipe(t *testing.T) {
+	for _, args := range [][]string{
+		{"translate", "PIPE"},
+		{"tosca", "validate", "PIPE"},
+		{"translate", "-", "--inputs", "PIPE"},
+		{"submit", "web", "--tosca", "PIPE"},
+		{"diff", "-f", "PIPE"},
+	} {
+		pipe := filepath.Join(t.TempDir(), "pipe")
+		require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+		ctx, cancel := context.WithCancel(t.Context())
+		opened := make(chan *os.File, 1)
+		go func() {
+			writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when the program opens it
+			assert.NoError(t, err)
+			opened <- writer
+			cancel()
+		}()
+		all := []string{"holdfast"}
+		for _, arg := range args {
+			all = append(all, strings.Replace(arg, "PIPE", pipe, 1))
+		}
+		var messages bytes.Buffer
+		status := cli.Main(ctx, all, cli.Streams{
+			In: strings.NewReader(""), Out: io.Discard, Err: &messages,
+			Getenv: func(string) string { return "" }, Now: time.Now,
+		})
+		assert.Equal(t, 130, status, args)
+		assert.Equal(t, "error: interrupted\n", messages.String(), args)
+		assert.NoError(t, (<-opened).Close())
+	}
+}
+
+func TestOnlyRegularFilesAreImported(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe.yaml"), 0o600))
+	template := filepath.Join(dir, "t.yaml")
+	require.NoError(t, os.WriteFile(template, []byte("tosca_definitions_version: tosca_simple_yaml_1_3\nimports: [pipe.yaml]\n"), 0o600))
+	var messages bytes.Buffer
+	status := cli.Main(t.Context(), []string{"holdfast", "translate", template}, cli.Streams{
+		In: strings.NewReader(""), Out: io.Discard, Err: &messages,
+		Getenv: func(string) string { return "" }, Now: time.Now,
+	})
+	assert.Equal(t, 2, status)
+	assert.Equal(t, "error: "+template+":2:11: imports[0]: pipe.yaml: is not a regular file\n", messages.String())
 }

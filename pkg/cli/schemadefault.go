@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -70,7 +71,7 @@ func (o *schemaDefaultOptions) run(ctx context.Context) error {
 		if i > 0 {
 			text = append(text, "---\n"...)
 		}
-		text = append(text, terminal.ObjectYAML(observer.DefaultEntry(object).Raw())...)
+		text = append(text, terminal.ObjectYAML(observer.DefaultEntry(object).Typed(kinds.Builtin(object.GVK())).Raw())...)
 	}
 	return terminal.Write(o.streams.Out, text)
 }

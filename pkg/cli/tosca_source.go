@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
+	"path"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -23,11 +25,13 @@ import (
 type toscaFlags struct {
 	inputs                files.InputFlags
 	networks              []string
+	root                  string
 	strict, ignoreForeign bool
 }
 
 func (f *toscaFlags) add(flags *pflag.FlagSet) {
 	f.inputs.Add(flags)
+	flags.StringVar(&f.root, "root", "", "`DIRECTORY` within which imports like ../types.yaml may go; unset: that of the template")
 	flags.StringArrayVar(&f.networks, "allow-url-network", nil, "`NETWORK`, such as 10.1.0.0/16, from which URLs are fetched although it is not public")
 	flags.BoolVar(&f.strict, "strict-concat", false, "put no space between a key and its value in concat")
 	flags.BoolVar(&f.ignoreForeign, "ignore-foreign-nodes", false, "leave out nodes that are no Kubernetes objects")
@@ -38,13 +42,14 @@ type toscaOptions struct {
 	in      io.Reader
 	given   files.InputFlags
 	texts   map[string]string
+	root    string
 	options tosca.Options
 	fetcher source.Fetcher
 }
 
 func (f *toscaFlags) options(streams Streams) (toscaOptions, error) {
 	o := toscaOptions{
-		in: streams.In, given: f.inputs,
+		in: streams.In, given: f.inputs, root: f.root,
 		options: tosca.Options{StrictConcat: f.strict, IgnoreForeignNodes: f.ignoreForeign, QuoteFetched: true},
 	}
 	var err error
@@ -94,30 +99,50 @@ func (o toscaOptions) validate(ctx context.Context, file string) ([]tosca.Warnin
 type opened struct {
 	tosca.Options
 
-	root *os.Root
+	beside beside
 }
 
 func (o opened) close() {
-	if o.root != nil {
-		_ = o.root.Close() // it was only read from
+	if o.beside.root != nil {
+		_ = o.beside.root.Close() // it was only read from
 	}
 }
 
 // prepare reads the template and the inputs.
 func (o toscaOptions) prepare(ctx context.Context, file string) (tosca.Source, opened, map[string]tosca.Input, error) {
-	inputs, inputsErr := o.inputs()
+	inputs, inputsErr := o.inputs(ctx)
 	source, err := o.source(ctx, file)
 	if err = errors.Join(err, inputsErr); err != nil {
 		return source, opened{}, nil, err
 	}
 	with := opened{Options: o.options}
 	if file != files.Stdin && source.URL == "" {
-		if with.root, err = os.OpenRoot(filepath.Dir(file)); err != nil {
-			return source, opened{}, nil, files.Unreadable(filepath.Dir(file), err)
+		with.beside, err = o.openRoot(file)
+	}
+	with.beside.fetcher = o.fetcher
+	with.Resolver = with.beside
+	return source, with, inputs, err
+}
+
+// openRoot opens the directory within which the imports of a template may go.
+func (o toscaOptions) openRoot(file string) (beside, error) {
+	root, below := filepath.Dir(file), "."
+	if o.root != "" {
+		root = o.root
+		above, aboveErr := filepath.Abs(root)
+		template, err := filepath.Abs(filepath.Dir(file))
+		if err = errors.Join(aboveErr, err); err != nil {
+			return beside{}, err
+		}
+		if below, err = filepath.Rel(above, template); err != nil || !filepath.IsLocal(below) {
+			return beside{}, fmt.Errorf("%s: is not in the directory %s, which --root names", file, root)
 		}
 	}
-	with.Resolver = beside{with.root, o.fetcher}
-	return source, with, inputs, nil
+	opened, err := os.OpenRoot(root)
+	if err != nil {
+		return beside{}, files.Unreadable(root, err)
+	}
+	return beside{root: opened, below: filepath.ToSlash(below), given: o.root != ""}, nil
 }
 
 // source reads a template or archive.
@@ -134,27 +159,16 @@ func (o toscaOptions) source(ctx context.Context, file string) (tosca.Source, er
 		}
 		return tosca.Source{Name: file, Data: page.Data, URL: file}, nil
 	}
-	data, err := readUpTo(most, func() (*os.File, error) { return os.Open(file) })
+	data, err := files.ReadUpTo(ctx, most, files.Opening(file))
 	if err != nil {
 		return tosca.Source{}, files.Unreadable(file, err)
 	}
 	return tosca.Source{Name: file, Data: data}, nil
 }
 
-// readUpTo reads a file, and one byte more than the limit of one that is larger:
-// whoever reads it on refuses it.
-func readUpTo(most int64, open func() (*os.File, error)) ([]byte, error) {
-	file, err := open()
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, most+1))
-}
-
 // inputs are those of the file and of the flags.
-func (o toscaOptions) inputs() (map[string]tosca.Input, error) {
-	values, err := o.given.Values()
+func (o toscaOptions) inputs(ctx context.Context) (map[string]tosca.Input, error) {
+	values, err := o.given.Values(ctx)
 	inputs := make(map[string]tosca.Input, len(values)+len(o.texts))
 	for name, value := range values {
 		inputs[name] = tosca.Input{Value: value}
@@ -166,10 +180,14 @@ func (o toscaOptions) inputs() (map[string]tosca.Input, error) {
 }
 
 // beside is a tosca.Resolver of what is in the directory of a template or below
-// it, and of URLs. A template that somebody else wrote
-// reads no other file.
+// it, or in the one that --root names, and of URLs. A template that somebody else
+// wrote reads no other file.
 type beside struct {
-	root    *os.Root
+	root *os.Root
+	// below is where the template is in root.
+	below string
+	// given is set if --root names it.
+	given   bool
 	fetcher source.Fetcher
 }
 
@@ -182,13 +200,45 @@ func (b beside) Resolve(ctx context.Context, location string) ([]byte, error) {
 		return page.Data, err
 	case b.root == nil:
 		return nil, errors.New("a template from standard input imports no files")
-	case !filepath.IsLocal(filepath.FromSlash(location)):
-		return nil, errors.New("is outside the directory of the template")
 	}
-	data, err := readUpTo(most, func() (*os.File, error) { return b.root.Open(filepath.FromSlash(location)) })
-	var path *fs.PathError
-	if errors.As(err, &path) && !errors.Is(err, fs.ErrNotExist) {
-		err = path.Err // without the name, which the message has
+	name := filepath.FromSlash(path.Join(b.below, location))
+	switch {
+	case filepath.IsLocal(name):
+	case b.given:
+		return nil, errors.New("is outside the directory that --root names")
+	default:
+		return nil, errors.New("is outside the directory of the template: --root names one within which imports may go")
 	}
-	return data, err
+	if err := b.check(name); err != nil {
+		return nil, err
+	}
+	data, err := files.ReadUpTo(ctx, most, func() (*os.File, error) { return b.root.Open(name) })
+	return data, unnamed(err)
+}
+
+// check refuses what is no regular file: a pipe or a device may never end.
+func (b beside) check(name string) error {
+	info, err := b.root.Stat(name)
+	switch {
+	case err == nil && info.Mode().IsRegular():
+		return nil
+	case err == nil && info.IsDir():
+		return syscall.EISDIR
+	}
+	if _, elsewhere := os.Stat(filepath.Join(b.root.Name(), name)); err != nil && elsewhere == nil {
+		return errors.New("is a link that leads out of the directory within which imports may go")
+	}
+	if err != nil {
+		return unnamed(err)
+	}
+	return errors.New("is not a regular file")
+}
+
+// unnamed is an error without the name of the file, which the message has.
+func unnamed(err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) && !errors.Is(err, fs.ErrNotExist) {
+		return of.Err
+	}
+	return err
 }

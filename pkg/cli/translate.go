@@ -17,7 +17,7 @@ const translateLong = `Print the manifests that a TOSCA template or a CSAR archi
 
 No cluster is asked. What FILE is, its content tells: a template, or an archive
 (zip, tar, tar.gz). A template may import files that are in its directory or
-below. URLs, also those of imports, must begin with https:// and lead to public
+below; --root names a directory above it within which imports may go. URLs, also those of imports, must begin with https:// and lead to public
 addresses; --allow-url-network names networks that may be reached all the same.
 Manifests are printed whole, values of Secrets too, in the order in which
 the requirements of the template want them. Warnings and the outputs of the

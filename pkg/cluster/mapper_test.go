@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -290,7 +289,7 @@ func TestAnUnclearSchemaIsNotAskedForOften(t *testing.T) {
 	var unclear *LookUpError
 	for range 2 {
 		_, err := d.Mapping(t.Context(), songs)
-		require.True(t, errors.As(err, &unclear))
+		require.ErrorAs(t, err, &unclear)
 	}
 	assert.Len(t, d.requests(), 2, "for the group, and for the definition")
 	clear(d.broken)

@@ -23,6 +23,7 @@ import (
 // server really says is in TestWatchesOnARealAPIServer.
 type source struct {
 	*feed
+	t      *testing.T
 	mu     sync.Mutex
 	lists  int
 	opened int
@@ -119,14 +120,15 @@ func pass(d time.Duration) { <-time.After(d) }
 var errForbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("by the test"))
 
 // inTime runs a test whose time passes when everything waits.
-func inTime(t *testing.T, bookmarks time.Duration, test func(t *testing.T, s *source)) {
+func inTime(t *testing.T, bookmarks time.Duration, test func(s *source)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := newSource()
 		s.bookmarks = bookmarks
 		s.run(ctx)
-		test(t, s)
+		s.t = t
+		test(s)
 		cancel()
 		s.fail(context.Canceled)
 		synctest.Wait()
@@ -135,77 +137,77 @@ func inTime(t *testing.T, bookmarks time.Duration, test func(t *testing.T, s *so
 
 func TestAWatchWithoutASignOfLife(t *testing.T) {
 	t.Run("that is quiet is asked for again in vain never", func(t *testing.T) {
-		inTime(t, time.Minute, func(t *testing.T, s *source) {
+		inTime(t, time.Minute, func(s *source) {
 			for range 60 {
 				pass(time.Minute + time.Second)
-				assert.NoError(t, s.silent())
+				assert.NoError(s.t, s.silent())
 			}
-			assert.Equal(t, 1, s.lists)
-			assert.Equal(t, 1, s.opened)
+			assert.Equal(s.t, 1, s.lists)
+			assert.Equal(s.t, 1, s.opened)
 		})
 	})
 	t.Run("whose rights are gone is silent after a minute", func(t *testing.T) {
-		inTime(t, time.Minute, func(t *testing.T, s *source) {
+		inTime(t, time.Minute, func(s *source) {
 			pass(10 * time.Second)
 			s.fail(errForbidden)
 			pass(49 * time.Second)
-			assert.NoError(t, s.silent())
+			assert.NoError(s.t, s.silent())
 			pass(time.Minute)
-			assert.True(t, apierrors.IsForbidden(s.silent()))
-			assert.True(t, apierrors.IsForbidden(s.dead()))
+			assert.True(s.t, apierrors.IsForbidden(s.silent()))
+			assert.True(s.t, apierrors.IsForbidden(s.dead()))
 
 			s.fail(nil)
 			pass(2 * time.Minute)
-			assert.NoError(t, s.silent())
+			assert.NoError(s.t, s.silent())
 		})
 	})
 	t.Run("while the API server is away is told by the metric alone", func(t *testing.T) {
-		inTime(t, time.Minute, func(t *testing.T, s *source) {
+		inTime(t, time.Minute, func(s *source) {
 			pass(10 * time.Second)
 			s.fail(errors.New("connection refused"))
 			for range 60 {
 				pass(time.Minute)
-				assert.NoError(t, s.silent())
+				assert.NoError(s.t, s.silent())
 			}
-			assert.Error(t, s.dead())
+			assert.Error(s.t, s.dead())
 
 			// When it is back, there is a minute to come back.
 			s.pulse.line.answered(time.Now())
 			pass(59 * time.Second)
-			assert.NoError(t, s.silent())
+			assert.NoError(s.t, s.silent())
 		})
 	})
 	t.Run("is listed again when the API server is back", func(t *testing.T) {
-		inTime(t, time.Minute, func(t *testing.T, s *source) {
+		inTime(t, time.Minute, func(s *source) {
 			pass(10 * time.Second)
 			s.fail(errors.New("connection reset"))
 			pass(time.Minute)
 			before := s.lists
 			s.fail(nil)
 			pass(2 * time.Minute)
-			assert.Greater(t, s.lists, before)
-			assert.NoError(t, s.dead())
+			assert.Greater(s.t, s.lists, before)
+			assert.NoError(s.t, s.dead())
 		})
 	})
 	t.Run("of an API server without bookmarks is listed less and less often", func(t *testing.T) {
-		inTime(t, 0, func(t *testing.T, s *source) {
+		inTime(t, 0, func(s *source) {
 			for range 60 {
 				pass(time.Minute)
-				assert.NoError(t, s.dead())
+				assert.NoError(s.t, s.dead())
 			}
-			assert.Equal(t, 9, s.lists)
+			assert.Equal(s.t, 9, s.lists)
 		})
 	})
 	t.Run("that is not answered is dead", func(t *testing.T) {
-		inTime(t, 0, func(t *testing.T, s *source) {
+		inTime(t, 0, func(s *source) {
 			pass(time.Second)
 			s.mu.Lock()
 			s.hung = true
 			s.mu.Unlock()
 			pass(80 * time.Second)
-			assert.NoError(t, s.silent())
+			assert.NoError(s.t, s.silent())
 			pass(20 * time.Second)
-			assert.ErrorIs(t, s.silent(), errSilent)
+			assert.ErrorIs(s.t, s.silent(), errSilent)
 		})
 	})
 }

@@ -79,7 +79,10 @@ type Store struct {
 	gone map[types.UID]struct{}
 	// left has the versions at which objects left the watch lately: the response
 	// to a write of ours may still be on its way to us, and is older.
-	left  *ring[types.UID, *Object]
+	left *ring[types.UID, *Object]
+	// ended has Jobs that left the watch lately, in their last state: whether they had
+	// finished matters when they are gone.
+	ended *ring[types.NamespacedName, *Object]
 	ready bool
 	// asked is what was here, and askedGone what was gone, when the list was asked for
 	// that is on its way.
@@ -91,6 +94,9 @@ type Store struct {
 // later than so many of them is taken for news.
 const mostLeft = 1024
 
+// mostEnded is how many Jobs that are gone are remembered.
+const mostEnded = 256
+
 func newStore(changed func(before, after *Object), synced func()) *Store {
 	return &Store{
 		changed: changed, synced: synced,
@@ -98,6 +104,7 @@ func newStore(changed func(before, after *Object), synced func()) *Store {
 		byApp:   map[types.UID]map[types.NamespacedName]struct{}{},
 		gone:    map[types.UID]struct{}{},
 		left:    newRing[types.UID, *Object](mostLeft),
+		ended:   newRing[types.NamespacedName, *Object](mostEnded),
 	}
 }
 
@@ -118,6 +125,19 @@ func (s *Store) Of(application types.UID) []*Object {
 	}
 	slices.SortFunc(found, func(a, b *Object) int { return strings.Compare(a.Key.String(), b.Key.String()) })
 	return found
+}
+
+// Ended returns the Jobs of an Application that left the watch lately, in their last
+// state.
+func (s *Store) Ended(application types.UID) (jobs []*Object) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, o := range s.ended.values {
+		if o.Application == application {
+			jobs = append(jobs, o)
+		}
+	}
+	return jobs
 }
 
 // Ready tells whether the first list is complete.
@@ -237,12 +257,20 @@ func (s *Store) Delete(item any) error {
 	dropped := before != nil && before.UID == o.UID && !before.Newer(o)
 	if dropped {
 		s.drop(before)
+		s.end(o)
 	}
 	s.mu.Unlock()
 	if dropped {
 		s.changed(before, nil)
 	}
 	return nil
+}
+
+// end remembers a Job that is gone.
+func (s *Store) end(o *Object) {
+	if content := o.Content(); content["apiVersion"] == "batch/v1" && content["kind"] == "Job" {
+		s.ended.put(o.Key, o)
+	}
 }
 
 // Asked notes that a list is being asked for. It will have all that is known here: the
@@ -272,6 +300,7 @@ func (s *Store) Replace(items []any, version string) error {
 	for key, o := range s.objects {
 		if listed[key] == nil && (s.asked[key] == o || !o.Newer(horizon)) {
 			s.drop(o)
+			s.end(o)
 			changes = append(changes, change{o, nil})
 		}
 	}

@@ -50,6 +50,14 @@ func (v *View) Of(application types.UID) []*Object {
 	return found
 }
 
+// Ended is Store.Ended.
+func (v *View) Ended(application types.UID) (jobs []*Object) {
+	for _, store := range v.stores {
+		jobs = append(jobs, store.Ended(application)...)
+	}
+	return jobs
+}
+
 // Wrote is Store.Wrote.
 func (v *View) Wrote(content map[string]any) {
 	u := unstructured.Unstructured{Object: content}

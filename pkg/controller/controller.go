@@ -105,6 +105,9 @@ type Controller struct {
 	// changed has the Applications about which something has changed since they
 	// were last handled: what was given up is tried again.
 	changed map[types.UID]struct{}
+	// orphans are the Applications of which a version has shown that their objects are to
+	// stay when they go.
+	orphans map[types.UID]struct{}
 	// reporting is how many postponed reports are being written.
 	reporting int
 }

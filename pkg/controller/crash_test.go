@@ -408,6 +408,11 @@ func (f *fixture) snapshot() string {
 			if item.GetKind() == "Application" {
 				observed, _, _ := unstructured.NestedInt64(item.Object, "status", "observedGeneration")
 				fmt.Fprintf(&text, "# observed: %v\n", observed == item.GetGeneration())
+				// Names of objects are in it, and their namespace is another one each time.
+				if annotations := item.GetAnnotations(); annotations[v1alpha1.AnnotationCreating] != "" {
+					annotations[v1alpha1.AnnotationCreating] = unpacked(f.t, annotations[v1alpha1.AnnotationCreating])
+					item.SetAnnotations(annotations)
+				}
 			}
 			raw, err := yaml.Marshal(item.Object)
 			require.NoError(f.t, err)

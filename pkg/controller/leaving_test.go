@@ -1,7 +1,11 @@
 package controller_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -126,7 +130,8 @@ func TestAKindThatCannotBeLookedUpKeepsItsApplication(t *testing.T) {
 	id := manifest.ID{Group: f.namespace + ".example.com", Kind: "Song", Namespace: f.namespace, Name: "song"}
 	f.Create("somebody", fmt.Sprintf(`{apiVersion: %s/v1, kind: Song, metadata: {name: song, labels: {%s: %s}, annotations: {%s: %q}}}`,
 		id.Group, v1alpha1.LabelApplicationUID, app.UID, v1alpha1.AnnotationTrackingID, plan.TrackingID(app, id)))
-	f.Patch("somebody", applications, "app", fmt.Sprintf(`{metadata: {annotations: {%s: "ConfigMap.v1.,Song.v1.%s"}}}`, v1alpha1.AnnotationKinds, id.Group))
+	f.Patch("somebody", applications, "app", fmt.Sprintf(`{metadata: {annotations: {%s: "ConfigMap.v1.,Song.v1.%s", %s: %s}}}`,
+		v1alpha1.AnnotationKinds, id.Group, v1alpha1.AnnotationCreating, announced(t, id)))
 	f.Delete(applications, "app")
 
 	var down atomic.Bool
@@ -148,4 +153,31 @@ func TestAKindThatCannotBeLookedUpKeepsItsApplication(t *testing.T) {
 	down.Store(false)
 	f.AwaitGone(applications, "app")
 	assert.Nil(t, f.Get(f.custom("songs"), "song"))
+}
+
+// announced is the annotation of a process that has died, in which an object is named
+// that it was about to create.
+func announced(t *testing.T, id manifest.ID) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := fmt.Fprintf(w, `{"objects": ["%s/%s/%s/%s"]}`, id.Group, id.Kind, id.Namespace, id.Name)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return base64.StdEncoding.EncodeToString(b.Bytes())
+}
+
+// unpacked is what such an annotation says.
+func unpacked(t *testing.T, value string) string {
+	t.Helper()
+	compressed, err := base64.StdEncoding.DecodeString(value)
+	require.NoError(t, err)
+	if len(compressed) == 0 {
+		return ""
+	}
+	r, err := gzip.NewReader(bytes.NewReader(compressed))
+	require.NoError(t, err)
+	raw, err := io.ReadAll(r)
+	require.NoError(t, err)
+	return string(raw)
 }

@@ -478,7 +478,7 @@ func TestAReconcileNow(t *testing.T) {
 	}
 	for _, value := range []string{"first", "second"} {
 		ask(value)
-		f.AssertAsked(map[string]int{"create configmaps": 1, "patch applications/status": 1}, noEvent)
+		f.AssertAsked(map[string]int{"create configmaps": 1, "get configmaps": 1, "patch applications/status": 1}, noEvent)
 	}
 	ask("second") // that was done already
 	f.Quiet(time.Second)

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // applicationChanged is called by the watch of Applications.
@@ -22,6 +24,7 @@ func (c *Controller) applicationChanged(before, after *cluster.Object) {
 		c.queue.Add(before.Key)
 		return
 	}
+	c.noteOrphan(after)
 	if before != nil && before.UID == after.UID && after.Newer(before) && sameWish(before, after) {
 		return // a status; an older one is from a backup, and may lack what was done since
 	}
@@ -31,6 +34,20 @@ func (c *Controller) applicationChanged(before, after *cluster.Object) {
 	c.stopWaiting(after.Key) // for what the new one does not have; the rest is awaited again
 	c.mu.Unlock()
 	c.queue.Add(after.Key)
+}
+
+// noteOrphan remembers that the objects of an Application are to stay: the garbage
+// collector may take its finalizer off before anybody looks.
+func (c *Controller) noteOrphan(o *cluster.Object) {
+	if !bytes.Contains(o.JSON, []byte(`"`+metav1.FinalizerOrphanDependents+`"`)) {
+		return // most often: nothing needs to be decoded
+	}
+	if app, err := cluster.DecodeApplication(o.JSON); err != nil || !plan.AsksToOrphan(app) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.orphans[o.UID] = struct{}{}
 }
 
 // sameWish tells whether two versions of an Application ask for the same: they
@@ -56,6 +73,7 @@ func (c *Controller) forget(uid types.UID) {
 	delete(c.names, uid)
 	delete(c.memories, uid)
 	delete(c.changed, uid)
+	delete(c.orphans, uid)
 	c.stopWaiting(key)
 }
 

@@ -67,7 +67,10 @@ func TestAnObjectThatExistsIsAdoptedOrNot(t *testing.T) {
 
 			f.Delete(applications, "app")
 			f.AwaitGone(applications, "app")
-			assert.Nil(t, f.Get(configMaps, "config"), "who adopts an object answers for it")
+			after = f.Get(configMaps, "config")
+			assert.Equal(t, string(before.GetUID()), value(after, "metadata", "uid"), "what was adopted is left")
+			assert.Nil(t, value(after, "metadata", "labels", v1alpha1.LabelApplicationUID))
+			assert.Nil(t, value(after, "metadata", "annotations", v1alpha1.AnnotationAdopted))
 		})
 	}
 }

@@ -18,17 +18,17 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (t
 	if app == nil {
 		return 0, err
 	}
-	m, changed := c.memoryOf(app)
-	after, err := c.turns.Take(ctx, app, m.turns, changed)
+	m, news := c.memoryOf(app)
+	after, err := c.turns.Take(ctx, app, m.turns, news)
 	if err != nil {
 		return 0, err
 	}
 	return after, c.finishCompleted(ctx, key)
 }
 
-// memoryOf returns the memory of an Application, and whether something of it has
-// changed since this was last asked.
-func (c *Controller) memoryOf(app *v1alpha1.Application) (m *memory, changed bool) {
+// memoryOf returns the memory of an Application, and what has happened since this was last
+// asked.
+func (c *Controller) memoryOf(app *v1alpha1.Application) (m *memory, news turn.News) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m = c.memories[app.UID]
@@ -40,10 +40,11 @@ func (c *Controller) memoryOf(app *v1alpha1.Application) (m *memory, changed boo
 	if app.Spec.Interval != nil {
 		m.interval = app.Spec.Interval.Duration
 	}
-	_, changed = c.changed[app.UID]
+	_, news.Changed = c.changed[app.UID]
 	delete(c.changed, app.UID)
+	_, news.Orphan = c.orphans[app.UID]
 	c.names[app.UID] = keyOf(app)
-	return m, changed
+	return m, news
 }
 
 // finishCompleted deletes an Application whose workload has said that its work is

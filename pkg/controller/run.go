@@ -28,6 +28,7 @@ func New(client *cluster.Client, options Options) *Controller {
 		memories:  map[types.UID]*memory{},
 		waiting:   map[string]map[types.NamespacedName]struct{}{},
 		changed:   map[types.UID]struct{}{},
+		orphans:   map[types.UID]struct{}{},
 		calls:     newCalls(options.Dial),
 	}
 	c.options.Hooks = c.standardHooks(options.Hooks)

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/controller"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // shopTemplate has a value that nobody may read in the status, and a workload for hooks.
@@ -118,6 +119,8 @@ func TestARestoredTranslationDeletesNothing(t *testing.T) {
 	s.Down(true)
 	f.Create("user", fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: later, labels: {%s: %s}, annotations: {%s: %q}}}`,
 		v1alpha1.LabelApplicationUID, app.UID, v1alpha1.AnnotationTrackingID, f.namespace+"/app:/ConfigMap:"+f.namespace+"/later"))
+	f.Patch("user", applications, "app", fmt.Sprintf(`{metadata: {annotations: {%s: %s}}}`,
+		v1alpha1.AnnotationCreating, announced(t, manifest.ID{Kind: "ConfigMap", Namespace: f.namespace, Name: "later"})))
 	f.Patch("mallory", configMaps, "page", `{data: {text: hacked}}`)
 
 	running = f.Run(options)

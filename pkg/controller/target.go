@@ -72,6 +72,18 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.M
 	return marked, nil
 }
 
+func (t target) Ended(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]map[string]any {
+	store, _ := t.watches.Store(t.app, mapping.Resource)
+	if store == nil || gk != (schema.GroupKind{Group: "batch", Kind: "Job"}) {
+		return nil
+	}
+	ended := map[manifest.ID]map[string]any{}
+	for _, o := range store.Ended(t.app) {
+		ended[idOf(gk, o.Key)] = o.Content()
+	}
+	return ended
+}
+
 func (t target) Silent(mapping cluster.Mapping) error {
 	store, _ := t.watches.Store(t.app, mapping.Resource)
 	if store == nil {

@@ -1,6 +1,9 @@
 package delta
 
-import "holdfast.dev/holdfast/pkg/observer"
+import (
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/observer"
+)
 
 // Accepted has the accepted form of each leaf, by path: what the API server
 // made of the value that we wrote there.
@@ -14,14 +17,14 @@ type Form struct {
 	Accepted Value
 }
 
-// Dropped tells whether a value was lost that says something: an API server
+// Dropped reports whether a value was lost that says something: an API server
 // leaves out zeros and empties that it was sent, and that is no typing error.
 func (f Form) Dropped() bool { return !f.Accepted.Set && !observer.Empty(f.Desired.Any) }
 
-// accepted tells whether the live value at path is the accepted form of want.
-func (c *comparer) accepted(path *observer.Path, want, live Value) bool {
+// accepted reports whether the live value at path is the accepted form of want.
+func (c *comparer) accepted(path *observer.Path, t *kinds.Node, want, live Value) bool {
 	form, ok := c.relyOn(path, want)
-	return ok && form.Accepted.Equal(live)
+	return ok && form.Accepted.Set == live.Set && (!live.Set || observer.Same(t, form.Accepted.Any, live.Any))
 }
 
 // relyOn is the form on record for exactly this desired value.
@@ -51,9 +54,18 @@ func (c *comparer) keepForm(s spot) {
 // keepHidden keeps the forms of what lies below a difference: nothing can be
 // said of them before it is corrected.
 func (c *comparer) keepHidden() {
+	if len(c.in.Accepted) == 0 || len(c.out.Differences) == 0 {
+		return
+	}
+	drifted := make(map[string]bool, len(c.out.Differences))
+	for _, d := range c.out.Differences {
+		if d.Reason != Removed {
+			drifted[d.Path] = true
+		}
+	}
 	for path := range c.in.Accepted {
-		for _, d := range c.out.Differences {
-			if d.Reason != Removed && observer.Under(path, d.Path) {
+		for i, r := range path + "." { // each of its beginnings
+			if (r == '.' || r == '[') && drifted[path[:i]] {
 				c.out.Relied[path] = true
 			}
 		}
@@ -62,7 +74,7 @@ func (c *comparer) keepHidden() {
 
 // Accept returns the forms that the API server gave to what we wrote. after is
 // the comparison of its response with the desired state that was written;
-// wrote tells whether a path was part of the request.
+// wrote reports whether a path was part of the request.
 // Source: docs/semantics.md, "Comparing".
 func Accept(after Comparison, wrote func(path string) bool) Accepted {
 	forms := Accepted{}

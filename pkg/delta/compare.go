@@ -1,6 +1,9 @@
 package delta
 
 import (
+	"maps"
+	"slices"
+
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -20,10 +23,12 @@ type Input struct {
 	// both belong to default entries, so that all of Previous was written by us.
 	Prune    bool
 	Accepted Accepted
-	// HeldBack tells whether the leaf at a path must wait: it is contested, or the
+	// HeldBack reports whether the leaf at a path must wait: it is contested, or the
 	// API server has refused this change of it.
 	HeldBack func(path string, reason Reason) bool
-	// Foreign tells whether somebody else wrote at or below a path of the live
+	// Refused reports whether the API server has refused to add what is missing at a path.
+	Refused func(path string) bool
+	// Foreign reports whether somebody else wrote at or below a path of the live
 	// object. nil: taken to be so whenever something of unknown origin is there.
 	Foreign func(path *observer.Path) bool
 }
@@ -38,21 +43,13 @@ type Input struct {
 //	present   different            none, another   Changed
 //
 // Comparing a desired state with itself finds nothing.
-func Compare(in Input) Comparison {
-	c := &comparer{in: in}
-	c.out.Relied = map[string]bool{}
-	root := spot{
-		node: in.Entry.Root, t: in.Type,
-		want: Some(in.Desired), live: Some(in.Live), written: in.Manifest, before: in.Previous,
-	}
-	c.compareMap(root, true)
-	c.keepHidden()
-	return c.out
-}
+func Compare(in Input) Comparison { return Walk(in, nil) }
 
 type comparer struct {
-	in  Input
-	out Comparison
+	in    Input
+	visit func(Field) // nil: nobody wants to know
+	told  int         // how many fields were visited
+	out   Comparison
 }
 
 // spot is one place of the walk: the same path in the schema, the desired
@@ -63,15 +60,18 @@ type spot struct {
 	path    *observer.Path
 	want    Value
 	live    Value
-	written any  // in the manifest
-	before  any  // in the previous desired state
-	guards  []Op // keys of the list elements on the way
-	// loose is true below a list element that only its position identifies.
-	loose bool
+	written Value // in the manifest
+	before  any   // in the previous desired state
+	guards  []Op  // keys of the list elements on the way
+	watched bool  // below status
+	// loose is true below a list element that only its position identifies, exact below
+	// one whose keys another one has, too.
+	loose, exact bool
 }
 
 func (c *comparer) compare(s spot) {
 	if !s.want.Set {
+		c.unknown(s)
 		return
 	}
 	c.keepForm(s)
@@ -94,67 +94,126 @@ func (c *comparer) compare(s spot) {
 	c.changed(s)
 }
 
+// unknown looks at what nobody desires anything of: below it are lists, perhaps, whose
+// lengths hold all the same.
+func (c *comparer) unknown(s spot) {
+	switch {
+	case s.node.Shape == observer.Map && (isMap(s.live.Any) || !s.live.Set) && !s.node.IsPlace():
+		c.compareMap(s, false)
+	case s.node.Shape == observer.Sequence && (isList(s.live.Any) || !s.live.Set):
+		c.compareList(s)
+	case s.node.IsPlace():
+		c.free(s)
+	default:
+		c.tell(s, s.state(), nil)
+	}
+}
+
 func (c *comparer) compareMap(s spot, root bool) {
 	want, _ := s.want.Any.(map[string]any)
 	live, _ := s.live.Any.(map[string]any)
-	written, _ := s.written.(map[string]any)
+	written, _ := s.written.Any.(map[string]any)
 	before, _ := s.before.(map[string]any)
-	for _, f := range s.node.Fields {
-		if root && f.Name == "status" {
-			continue // watched only
-		}
-		w, wanted := want[f.Name]
-		l, exists := live[f.Name]
-		c.compare(spot{
-			node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name),
-			want: Value{wanted, w}, live: Value{exists, l}, written: written[f.Name], before: before[f.Name],
-			guards: s.guards, loose: s.loose,
-		})
+	if c.visit != nil && len(s.node.Fields)+len(live) == 0 {
+		c.tell(s, s.state(), nil) // that the map is there is all that can be said
 	}
-	if c.in.Prune {
-		c.prune(s, before, want, live)
+	for _, f := range s.node.Fields {
+		at := spot{
+			node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name),
+			want: member(want, f.Name), live: member(live, f.Name), written: member(written, f.Name), before: before[f.Name],
+			guards: s.guards, watched: s.watched, loose: s.loose, exact: s.exact,
+		}
+		if root && f.Name == "status" { // watched only
+			if c.visit == nil {
+				continue
+			}
+			at.want, at.written, at.watched = Value{}, Value{}, true
+		}
+		c.compare(at)
+	}
+	c.compareRest(s, before, want, live, written)
+}
+
+// compareRest looks at the fields that the schema does not name: what the previous
+// manifest had is removed, all else is free.
+func (c *comparer) compareRest(s spot, before, want, live, written map[string]any) {
+	var names []string
+	switch {
+	case c.visit != nil:
+		names = unionOf(live, written)
+	case c.in.Prune:
+		names = slices.Sorted(maps.Keys(before))
+	}
+	for _, name := range names {
+		if s.node.Field(name) != nil {
+			continue
+		}
+		_, was := before[name]
+		_, still := want[name]
+		// The namespace is part of the identity, written down or not.
+		still = still || name == "namespace" && s.path.String() == "metadata"
+		at := s.freeField(name)
+		if !c.in.Prune || !was || still || !at.live.Set {
+			c.free(at)
+			continue
+		}
+		at.before, at.guards = before[name], s.guards
+		c.remove(at)
 	}
 }
 
 // changed reports a value that differs, whole.
 func (c *comparer) changed(s spot) {
-	if observer.Equal(s.want.Any, s.live.Any) {
-		c.inPlace(s)
+	if observer.Same(s.t, s.want.Any, s.live.Any) {
+		c.inPlace(s, s.state())
 		return
 	}
 	value, ok := observed(s)
 	if l, wantsList := s.want.Any.([]any); wantsList && len(l) == 0 && s.live.Any != nil {
 		ok = true // an empty list is free to be any list, and nothing else
 	}
-	if !ok || c.accepted(s.path, Some(value), s.live) {
-		c.inPlace(s)
+	if !ok {
+		c.inPlace(s, s.state())
+		return
+	}
+	if c.accepted(s.path, s.t, Some(value), s.live) {
+		c.inPlace(s, StateAccepted)
 		return
 	}
 	pointer := s.path.Pointer()
-	c.add(s.path, Difference{
+	d := c.add(s.path, Difference{
 		Reason: Changed, Desired: Some(value), Observed: s.live, was: wasOf(s),
 		ops:    []Op{{Op: "replace", Path: pointer, Value: value}},
-		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}),
+		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
 	})
+	c.tell(s, s.state(), d)
 }
 
 // missing reports a field that is not there. What is written back is the
 // observed part only: what is free beside it is the API server's to default.
 func (c *comparer) missing(s spot) {
 	value, ok := observed(s)
-	if !ok || c.accepted(s.path, Some(value), Value{}) {
-		c.inPlace(s)
+	switch {
+	case !ok && s.node.Shape == observer.Sequence:
+		c.compareList(s)
+		return
+	case !ok:
+		c.compareMap(s, false)
+		return
+	case c.accepted(s.path, s.t, Some(value), Value{}):
+		c.inPlace(s, StateAccepted)
 		return
 	}
 	pointer := s.path.Pointer()
-	c.add(s.path, Difference{
+	d := c.add(s.path, Difference{
 		Reason: Missing, Desired: Some(value), was: wasOf(s),
 		ops: []Op{{Op: "add", Path: pointer, Value: value}},
 		// A test for null holds where nothing is: nobody's value is overwritten.
 		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: nil}),
 		// It holds in any element that lacks the field, too.
-		versioned: s.loose,
+		versioned: s.loose || s.exact,
 	})
+	c.absent(s, d)
 }
 
 // wasOf is the value that our previous desired state has at a place.
@@ -165,18 +224,23 @@ func wasOf(s spot) *previous {
 	return &previous{s.path, s.before}
 }
 
-func (c *comparer) inPlace(s spot) {
+func (c *comparer) inPlace(s spot, state State) {
+	c.held(s)
+	c.tell(s, state, nil)
+}
+
+func (c *comparer) held(s spot) {
 	if s.node.Shape == observer.Leaf {
 		c.out.Held++
 	}
 }
 
-// add completes a difference and records it. It tells whether it is corrected now.
-func (c *comparer) add(path *observer.Path, d Difference) bool {
+// add completes a difference and records it.
+func (c *comparer) add(path *observer.Path, d Difference) *Difference {
 	d.Path, d.place = path.String(), path
 	d.HeldBack = c.in.HeldBack != nil && c.in.HeldBack(d.Path, d.Reason)
 	c.out.Differences = append(c.out.Differences, d)
-	return !d.HeldBack
+	return &d
 }
 
 // observed is the part of a desired value that the schema observes, list
@@ -190,7 +254,13 @@ func observed(s spot) (any, bool) {
 		}
 	case []any:
 		if s.node.Shape == observer.Sequence {
-			elements := absentElements(s, want)
+			elements := make([]any, 0, len(want))
+			take := absentElements(s, want)
+			for i, element := range want {
+				if take[i] {
+					elements = append(elements, element)
+				}
+			}
 			return elements, len(elements) > 0
 		}
 	}
@@ -200,7 +270,7 @@ func observed(s spot) (any, bool) {
 // observedFields is the observed part of a map. A map of which everything is
 // observed is held as being there, though it be empty or have empty lists only.
 func observedFields(s spot, want map[string]any) (any, bool) {
-	written, _ := s.written.(map[string]any)
+	written, _ := s.written.Any.(map[string]any)
 	out, seen := map[string]any{}, 0
 	for _, f := range s.node.Fields {
 		v, ok := want[f.Name]
@@ -208,7 +278,7 @@ func observedFields(s spot, want map[string]any) (any, bool) {
 			continue
 		}
 		seen++
-		if kept, ok := observed(spot{node: f.Node, t: s.t.Field(f.Name), want: Some(v), written: written[f.Name]}); ok {
+		if kept, ok := observed(spot{node: f.Node, t: s.t.Field(f.Name), want: Some(v), written: member(written, f.Name)}); ok {
 			out[f.Name] = kept
 		}
 	}

@@ -178,3 +178,81 @@ func TestALeafThatIsHeldBackStaysOutOfThePatch(t *testing.T) {
 	in.HeldBack = func(string, delta.Reason) bool { return true }
 	assert.False(t, delta.Compare(in).Correctable())
 }
+
+const ports = "{ports: [{port: observed, target: observed}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, " +
+	"observer_schema_list_map_keys: [port]}]}"
+
+func TestAKeyIsPutBackWhereItsElementCannotBeAdded(t *testing.T) {
+	in := given(t, ports, "{ports: [{port: 1, target: 2}]}", "{ports: [{port: 7, target: 8}, {port: 9, target: 9}]}")
+	assert.Equal(t, []string{`add /ports/- {"port":1,"target":2}`}, ops(delta.Compare(in)))
+	in.Refused = func(path string) bool { return path == "ports[port=1]" }
+	assert.Equal(t, []string{"replace /ports/0/port 1", "replace /ports/0/target 2"}, ops(delta.Compare(in)))
+}
+
+func TestAnElementHasTakenThePlaceOfOneThatIsGone(t *testing.T) {
+	const free = "{ports: [{target: observed}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, observer_schema_list_map_keys: [port]}]}"
+	const add = `add /ports/- {"port":1,"target":2}`
+	rows := []struct {
+		name, schema, before, live string
+		ops                        []string
+	}{
+		{"its key is put back", ports, "{ports: [{port: 1, target: 2}]}", "{ports: [{port: 7, target: 2}]}", []string{"replace /ports/0/port 1"}},
+		{"without a record, too", ports, "{}", "{ports: [{port: 7, target: 2}]}", []string{"replace /ports/0/port 1"}},
+		{"a key that is free is not put back", free, "{ports: [{port: 1, target: 2}]}", "{ports: [{port: 7, target: 2}]}", []string{add}},
+		{"a field that only one has does not count", ports, "{ports: [{port: 1, target: 2}]}", "{ports: [{port: 7}]}", []string{add}},
+		{"an element that is new in the manifest is added", ports, "{ports: []}", "{ports: [{port: 7, target: 2}]}", []string{add}},
+		{"the one that agrees is found beside others", ports, "{ports: [{port: 1, target: 2}]}", "{ports: [{port: 7, target: 3}, {port: 8, target: 2}]}",
+			[]string{"replace /ports/1/port 1"}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			in := given(t, row.schema, "{ports: [{port: 1, target: 2}]}", row.live)
+			in.Previous = object(t, row.before)
+			assert.Equal(t, row.ops, ops(delta.Compare(in)))
+		})
+	}
+}
+
+func TestOneAtThePositionAndOneThatAgreesAreTwo(t *testing.T) {
+	in := given(t, "{ports: [{port: observed, a: observed, b: observed}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, "+
+		"observer_schema_list_map_keys: [port]}]}", "{ports: [{port: 1, a: 1, b: 1}, {port: 5}]}", "{ports: [{port: 7, a: 2, b: 1}, {port: 8, a: 1, b: 1}]}")
+	assert.Equal(t, []string{`add /ports/- {"a":1,"b":1,"port":1}`}, ops(delta.Compare(in)))
+}
+
+func TestWhatOurPreviousManifestHadTakesNoPlace(t *testing.T) {
+	in := given(t, "", "{ports: [{port: 1, target: 2}]}", "{ports: [{port: 7, target: 2}]}")
+	in.Entry.Root.Field("ports").List.Keys = []string{"port"}
+	in.Previous = object(t, "{ports: [{port: 1, target: 2}, {port: 7, target: 2}]}")
+	assert.Equal(t, []string{"remove /ports/0", `add /ports/- {"port":1,"target":2}`}, ops(delta.Compare(in)))
+}
+
+func TestElementsWithTheSameKeysAreGuardedByTheVersion(t *testing.T) {
+	in := given(t, ports, "{ports: [{port: 1, target: 2}]}", "{ports: [{port: 1, target: 3}, {port: 1, target: 4}]}")
+	c := delta.Compare(in)
+	assert.Equal(t, []string{"replace /ports/0/target 2", "replace /ports/1/target 2"}, ops(c))
+	guards, _ := c.Patch("u-1", "7")
+	assert.Contains(t, guards, delta.Op{Op: "test", Path: "/metadata/resourceVersion", Value: "7"})
+}
+
+// BenchmarkLongList compares a list of which every second element is gone and every other
+// one is changed.
+func BenchmarkLongList(b *testing.B) {
+	for _, n := range []int{1000, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var want, live []any
+			for i := range n {
+				want = append(want, map[string]any{"name": fmt.Sprint(i), "v": int64(1)})
+				if i%2 == 0 {
+					live = append(live, map[string]any{"name": fmt.Sprint(i), "v": int64(2)}, map[string]any{"name": fmt.Sprint("x", i), "v": int64(1)})
+				}
+			}
+			o := observertest.Manifest(nil)
+			o.Content = map[string]any{"l": want}
+			in := delta.Input{Entry: observer.DefaultEntry(o), Desired: o.Content, Manifest: o.Content, Live: map[string]any{"l": live}}
+			in.Entry.Root.Field("l").List.Keys = []string{"name"}
+			for b.Loop() {
+				delta.Compare(in)
+			}
+		})
+	}
+}

@@ -31,7 +31,7 @@ type Value struct {
 // Some is a value that is there.
 func Some(v any) Value { return Value{Set: true, Any: v} }
 
-// Equal tells whether both are absent, or both there and equal.
+// Equal reports whether both are absent, or both there and equal.
 func (v Value) Equal(w Value) bool {
 	return v.Set == w.Set && (!v.Set || observer.Equal(v.Any, w.Any))
 }
@@ -98,7 +98,7 @@ type Comparison struct {
 	Unsure bool
 }
 
-// Correctable tells whether anything is to be written now.
+// Correctable reports whether anything is to be written now.
 func (c Comparison) Correctable() bool {
 	for _, d := range c.Differences {
 		if !d.HeldBack {

@@ -15,7 +15,7 @@ import (
 )
 
 // FuzzCompare: no desired state, live object, schema and history make Compare
-// panic, and the patch applies to the object that it was made for.
+// panic, every path can be read, and the patch applies to the object that it was made for.
 func FuzzCompare(f *testing.F) {
 	const control = `{"observer_schema_list_min_length":1,"observer_schema_list_max_length":2}`
 	f.Add(`{"v1":1,"k1":[{"name":"a","v1":1}]}`, `{"v1":2,"k1":[{"name":"b"},{"name":"a","v1":2}]}`, `{"v1":null,"k1":[{"v1":null},`+control+`]}`, `{"v2":1}`)
@@ -28,9 +28,13 @@ func FuzzCompare(f *testing.F) {
 		if !ok {
 			return
 		}
-		in.Entry.Learn(in.Type, in.Desired, in.Live)
+		in.Entry.Learn(in.Type, in.Desired, in.Manifest, in.Live)
 		in.Entry.Project(in.Type, in.Desired, in.Live)
-		c := delta.Compare(in)
+		c := delta.Walk(in, func(f delta.Field) {
+			if parsed, err := observer.ParsePath(f.Path.String()); err != nil || parsed.String() != f.Path.String() {
+				t.Fatalf("%s is read as %s: %v", f.Path, parsed, err)
+			}
+		})
 		guards, ops := c.Patch("u-1", "1")
 		raw, err := json.Marshal(slices.Concat(guards, ops))
 		if err != nil {
@@ -50,7 +54,7 @@ func FuzzCompare(f *testing.F) {
 	})
 }
 
-// hasEmptyKey tells whether the library that applies patches loses its way.
+// hasEmptyKey reports whether the library that applies patches loses its way.
 func hasEmptyKey(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

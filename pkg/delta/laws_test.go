@@ -36,7 +36,7 @@ func draw(t *rapid.T, o observertest.Options) drawn {
 	}
 	live := observertest.Object(observertest.Mutate(t, spec))
 	desired := entry.Desired(thing, object.Content, nil)
-	entry.Learn(thing, desired, observertest.Object(observertest.Mutate(t, spec))) // some other day
+	entry.Learn(thing, desired, object.Content, observertest.Object(observertest.Mutate(t, spec))) // some other day
 	return drawn{spec: spec, in: delta.Input{
 		Entry: entry, Type: thing, Desired: desired, Manifest: object.Content, Live: live,
 	}}
@@ -116,15 +116,21 @@ func TestACorrectionTouchesHeldFieldsOnly(t *testing.T) {
 
 func TestTheOrderOfAssociativeListsDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// A leaf over a subtree holds it exactly, order included.
-		d := draw(t, observertest.Options{Known: true, Walked: true})
-		one := summary(delta.Compare(d.in))
+		d := draw(t, observertest.Options{Known: true})
+		first := delta.Compare(d.in)
 		d.in.Live = observertest.Object(observertest.Shuffle(t, d.in.Live["spec"].(map[string]any)))
-		two := summary(delta.Compare(d.in))
+		one, two := summary(first), summary(delta.Compare(d.in))
+		if len(first.Warnings) > 0 || slices.ContainsFunc(slices.Concat(one, two), putsKeyBack) {
+			return // of two with the same keys the first is ours; one with other keys may be, where it stands
+		}
 		if !reflect.DeepEqual(one, two) {
 			t.Fatalf("%v\n%v\n%s", one, two, d)
 		}
 	})
+}
+
+func putsKeyBack(difference string) bool {
+	return strings.Contains(difference, ".name"+string(delta.Changed))
 }
 
 func summary(c delta.Comparison) []string {
@@ -354,7 +360,7 @@ func (s side) touchedFields(path string, want, before, after map[string]any) str
 
 func (s side) touchedElements(path string, want, before, after []any) string {
 	list := s.node.List
-	b, a := list.Pair(s.t, want, before), list.Pair(s.t, want, after)
+	b, a := list.Pair(s.t, want, before, len(want)), list.Pair(s.t, want, after, len(want))
 	for i, element := range list.Elements {
 		if b.Live[i] < 0 || a.Live[i] < 0 || i >= len(want) {
 			continue
@@ -364,10 +370,10 @@ func (s side) touchedElements(path string, want, before, after []any) string {
 			return where
 		}
 	}
-	next := 0
-	for _, k := range a.Free {
+	next, bFree := 0, b.Free()
+	for _, k := range a.Free() {
 		is := func(v any) bool { return observer.Equal(v, after[k]) }
-		if i := slices.IndexFunc(b.Free[next:], func(was int) bool { return is(before[was]) }); i >= 0 {
+		if i := slices.IndexFunc(bFree[next:], func(was int) bool { return is(before[was]) }); i >= 0 {
 			next += i
 		} else if !slices.ContainsFunc(want, is) {
 			return fmt.Sprintf("%s[%d]", path, k)

@@ -1,56 +1,103 @@
 package delta
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// tooLong removes elements that the schema does not speak of until the maximum
-// holds: first those that our previous manifest had and this one has not, then
-// from the end. It returns how many.
-func (c *comparer) tooLong(l *listSpot, length int) int {
-	if l.list.Max == 0 || length <= l.list.Max {
-		return 0
-	}
-	candidates := c.abandoned(l)
-	for _, k := range slices.Backward(l.pairing.Free) {
-		candidates = append(candidates, k)
-	}
-	var victims []int
-	for _, k := range candidates {
-		if len(victims) < length-l.list.Max && !slices.Contains(victims, k) {
-			victims = append(victims, k)
+// victim is a live element that is to go.
+type victim struct {
+	live   int
+	reason Reason
+}
+
+func isVictim(victims []victim, live int) bool {
+	_, found := slices.BinarySearchFunc(victims, live, func(v victim, live int) int { return cmp.Compare(live, v.live) })
+	return found
+}
+
+// victims are the elements that go, the last first, when the absent ones have been added:
+// what our previous manifest had in place of one of those; and then elements that the schema
+// does not speak of until the maximum holds: first those whose keys are there twice, then
+// those that our previous manifest had and this one has not, then from the end.
+func (c *comparer) victims(l *listSpot, absent []int) []victim {
+	var victims []victim
+	chosen := map[int]bool{}
+	choose := func(reason Reason, indices ...int) {
+		for _, k := range indices {
+			if !chosen[k] {
+				chosen[k] = true
+				victims = append(victims, victim{k, reason})
+			}
 		}
 	}
-	slices.SortFunc(victims, func(a, b int) int { return b - a }) // the last first: indices stay valid
-	for _, k := range victims {
-		path := l.path.Element(l.label(k), k)
-		guards := l.keyGuards(path, k)
-		written := c.add(path, Difference{
-			Reason: Extra, Observed: Some(l.liveList[k]),
-			ops:    []Op{{Op: "remove", Path: path.Pointer()}},
+	choose(Removed, c.replaced(l)...)
+	if tooMany := len(l.liveList) + len(absent) - len(victims) - l.list.Max; l.list.Max != 0 && tooMany > 0 {
+		tooMany += len(victims)
+		var candidates []int
+		for _, s := range slices.Backward(l.pairing.Surplus) {
+			candidates = append(candidates, s.Live)
+		}
+		candidates = append(candidates, c.abandoned(l)...)
+		for _, k := range slices.Backward(l.free) {
+			candidates = append(candidates, k)
+		}
+		for _, k := range candidates {
+			if len(victims) < tooMany {
+				choose(Extra, k)
+			}
+		}
+	}
+	slices.SortFunc(victims, func(a, b victim) int { return cmp.Compare(b.live, a.live) }) // indices stay valid
+	return victims
+}
+
+// replaced are the live elements that the manifest has another one for now: we put them
+// there, unless somebody else did.
+func (c *comparer) replaced(l *listSpot) []int {
+	return slices.DeleteFunc(l.replaced, func(k int) bool {
+		path := l.path.Element(l.pairing.LiveLabel(k), k)
+		for _, key := range l.pairing.Keys {
+			if c.wroteAt(path.Field(key)) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// removeVictims removes elements from a list.
+func (c *comparer) removeVictims(l *listSpot, victims []victim) {
+	for _, v := range victims {
+		k := v.live
+		at := spot{path: l.path.Element(l.pairing.LiveLabel(k), k), live: Some(l.liveList[k])}
+		guards := l.keyGuards(at.path, k)
+		d := c.add(at.path, Difference{
+			Reason: v.reason, Observed: at.live,
+			ops:    []Op{{Op: "remove", Path: at.path.Pointer()}},
 			guards: withGuard(l.guards, guards...),
-			// Without keys only the version proves that the index still means
-			// this element: a test of its value would put a free value into
-			// the request.
-			structural: true, versioned: len(guards) == 0,
+			// Without keys, or where others have the same, only the version proves that the
+			// index still means this element: a test of its value would put a free value
+			// into the request.
+			structural: true, versioned: len(guards) == 0 || len(l.pairing.Surplus) > 0,
 		})
-		if written {
+		c.tell(at, StateRemoved, d)
+		if !d.HeldBack {
 			l.order = slices.Delete(l.inOrder(), k, k+1)
 		}
 	}
-	return len(victims)
 }
 
 // abandoned are the free live elements that our previous manifest had and this
 // one has not, the surest first. Some may be named more than once.
 func (c *comparer) abandoned(l *listSpot) []int {
-	if l.list.ByIdentity(l.t) && !l.pairing.ByPosition {
+	if !l.pairing.ByPosition {
 		liveIn := l.list.Identities(l.t, l.liveList, l.beforeList)
 		wantIn := l.list.Identities(l.t, l.beforeList, l.wantList)
-		return l.free(func(k int) bool { return liveIn[k] >= 0 && wantIn[liveIn[k]] < 0 })
+		return l.freeIf(func(k int) bool { return liveIn[k] >= 0 && wantIn[liveIn[k]] < 0 })
 	}
 	// A list that got shorter has moved up: what is left behind its end is ours,
 	// though the same may stand further up now.
@@ -59,18 +106,18 @@ func (c *comparer) abandoned(l *listSpot) []int {
 		return func(element any) bool { return observer.Covers(l.liveList[k], element) }
 	}
 	return slices.Concat(
-		l.free(func(k int) bool { return isLeft(k) && isLike(k)(l.beforeList[k]) }),
-		l.free(func(k int) bool {
+		l.freeIf(func(k int) bool { return isLeft(k) && isLike(k)(l.beforeList[k]) }),
+		l.freeIf(func(k int) bool {
 			return slices.ContainsFunc(l.beforeList, isLike(k)) && !slices.ContainsFunc(l.wantList, isLike(k))
 		}),
-		l.free(isLeft), // rewritten by somebody
+		l.freeIf(isLeft), // rewritten by somebody
 	)
 }
 
-// free are the free live elements of which something is true.
-func (l *listSpot) free(is func(k int) bool) []int {
+// freeIf are the free live elements of which something is true.
+func (l *listSpot) freeIf(is func(k int) bool) []int {
 	var found []int
-	for _, k := range l.pairing.Free {
+	for _, k := range l.free {
 		if is(k) {
 			found = append(found, k)
 		}
@@ -86,14 +133,14 @@ func (c *comparer) tooShort(l *listSpot, absent []int) {
 		return
 	}
 	var more []int
-	for i, present := range l.present() {
+	for i, present := range l.present(absent) {
 		if length+len(more) >= l.list.Min {
 			break
 		}
-		if present || slices.Contains(absent, i) {
+		if present {
 			continue
 		}
-		if c.accepted(l.path.Element(l.wantLabel(i), -1), Some(l.wantList[i]), Value{}) {
+		if c.accepted(l.path.Element(l.pairing.Label(i), -1), l.t.Elem(), Some(l.wantList[i]), Value{}) {
 			length++ // it counts: the API server would drop it again
 			continue
 		}
@@ -107,13 +154,21 @@ func (c *comparer) tooShort(l *listSpot, absent []int) {
 }
 
 // present tells which elements of the desired list are in the live one, be it by
-// their position only.
-func (l *listSpot) present() []bool {
+// their position only, or have just been added.
+func (l *listSpot) present(absent []int) []bool {
 	present := make([]bool, len(l.wantList))
-	for i := range present {
-		present[i] = i < l.length
-		if !l.pairing.ByPosition {
-			present[i] = slices.Contains(l.inOrder(), i)
+	for _, i := range absent {
+		present[i] = true
+	}
+	if l.pairing.ByPosition {
+		for i := range min(l.length, len(present)) {
+			present[i] = true
+		}
+		return present
+	}
+	for _, i := range l.inOrder() {
+		if i >= 0 {
+			present[i] = true
 		}
 	}
 	return present

@@ -2,7 +2,6 @@ package delta
 
 import (
 	"fmt"
-	"slices"
 
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -10,24 +9,31 @@ import (
 // compareList compares the elements that the schema speaks of, and then the
 // length. Source: docs/semantics.md, "Lists".
 func (c *comparer) compareList(s spot) {
-	l := &listSpot{spot: s, list: s.node.List}
-	l.wantList, _ = s.want.Any.([]any)
-	l.liveList, _ = s.live.Any.([]any)
-	l.writtenList, _ = s.written.([]any)
-	l.beforeList, _ = s.before.([]any)
-	l.pairing = l.list.Pair(s.t, l.wantList, l.liveList)
+	l := c.listSpot(s)
 	if l.pairing.Warning != "" {
 		c.out.Warnings = append(c.out.Warnings, fmt.Sprintf("%s: %s", s.path, l.pairing.Warning))
 	}
-	if c.in.Prune && len(l.wantList) == 0 && l.list.Max == 0 {
+	if l.list.Raised > 0 {
+		c.out.Warnings = append(c.out.Warnings, fmt.Sprintf(
+			"%s: the maximum of the observer schema, %d, is raised to %d by what hooks add", s.path, l.list.Max-l.list.Raised, l.list.Max))
+	}
+	if c.in.Prune && s.want.Set && len(l.wantList) == 0 && l.list.Max == 0 {
 		c.emptied(s, l.beforeList, l.liveList)
 		return
 	}
 	absent := c.compareElements(l)
-	removed := c.tooLong(l, len(l.liveList)+len(absent))
-	l.length = len(l.liveList) - removed
+	if s.watched {
+		c.freeRest(l, nil)
+		return
+	}
+	victims := c.victims(l, absent)
+	c.compareSurplus(l, victims)
+	c.freeRest(l, victims)
+	c.removeVictims(l, victims)
+	l.length = len(l.liveList) - len(victims)
 	c.addElements(l, absent, Missing)
 	c.tooShort(l, absent)
+	c.tellNotThere(l)
 }
 
 type listSpot struct {
@@ -37,8 +43,28 @@ type listSpot struct {
 	wantList, liveList []any
 	writtenList        []any
 	beforeList         []any
-	length             int   // of the live list while it is being corrected
-	order              []int // see inOrder
+	// at has the live index of each element of the desired list, or -1: what the
+	// pairing says, and then what has taken the place of one.
+	at       []int
+	free     []int // live elements that no schema element speaks of
+	replaced []int // of those, what our previous manifest had in place of one that is missing
+	length   int   // of the live list while it is being corrected
+	order    []int // see inOrder
+	added    map[int]bool
+}
+
+func (c *comparer) listSpot(s spot) *listSpot {
+	l := &listSpot{spot: s, list: s.node.List}
+	l.wantList, _ = s.want.Any.([]any)
+	l.liveList, _ = s.live.Any.([]any)
+	l.writtenList, _ = s.written.Any.([]any)
+	l.beforeList, _ = s.before.([]any)
+	l.pairing = l.list.Pair(s.t, l.wantList, l.liveList, len(l.writtenList))
+	l.at, l.free = l.pairing.Want, l.pairing.Free()
+	if !l.pairing.ByPosition {
+		c.claim(l)
+	}
+	return l
 }
 
 // compareElements compares element by element and returns the indices of those
@@ -46,65 +72,93 @@ type listSpot struct {
 func (c *comparer) compareElements(l *listSpot) []int {
 	var absent []int
 	before := l.list.Identities(l.t, l.wantList, l.beforeList)
-	for i, k := range l.pairing.Live {
-		if i >= len(l.wantList) {
-			break // not known yet
+	for i, node := range l.list.Elements {
+		k := l.pairing.Live[i]
+		if i < len(l.wantList) {
+			k = l.at[i]
 		}
-		if k < 0 && !c.in.Prune {
-			k = l.renamed(i)
+		at := spot{
+			node: node, t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), k).Desired(i),
+			want: item(l.wantList, i), live: item(l.liveList, k), written: item(l.writtenList, i),
+			guards: l.guards, watched: l.watched, loose: l.loose || l.pairing.ByPosition, exact: l.exact || l.pairing.Repeats(i),
 		}
-		path := l.path.Element(l.pairing.Labels[i], k).Desired(i)
-		node := l.list.Elements[i]
-		if k >= 0 && (!node.IsPlace() || isMap(l.wantList[i]) && isMap(l.liveList[k])) {
-			c.compare(spot{
-				node: node, t: l.t.Elem(), path: path,
-				want: Some(l.wantList[i]), live: Some(l.liveList[k]), written: element(l.writtenList, i),
-				before: element(l.beforeList, before[i]),
-				guards: withGuard(l.guards, l.keyGuards(path, k)...), loose: l.loose || l.pairing.ByPosition,
-			})
-			continue
+		if i < len(before) {
+			at.before = element(l.beforeList, before[i])
 		}
-		if k < 0 && required(l.list, i, l.writtenList) && !c.accepted(path, Some(l.wantList[i]), Value{}) {
+		switch {
+		case i >= len(l.wantList) && k < 0:
+			c.absent(at, nil) // not known yet
+		case k >= 0 && node.IsPlace() && !(isMap(at.want.Any) && isMap(at.live.Any)):
+			c.free(at)
+		case k >= 0:
+			at.guards = withGuard(l.guards, l.keyGuards(at.path, k)...)
+			c.compare(at)
+		case !c.mustBeThere(l, i, at.path):
+			c.absent(at, nil)
+		default:
 			absent = append(absent, i)
 		}
 	}
 	return absent
 }
 
-// renamed is the live element that has the identity that element i had in our
-// previous manifest, if what changed of it is observed: it is then changed like any
-// field, and what is free beside it stays. -1 if there is none. (Under a default
-// schema nothing is free: the old element is removed and the new one added.)
-func (l *listSpot) renamed(i int) int {
-	if l.pairing.ByPosition || i >= len(l.beforeList) || i >= len(l.writtenList) {
-		return -1
-	}
-	was := l.beforeList[i : i+1]
-	k := l.list.Identities(l.t, was, l.liveList)[0]
-	free := slices.Index(l.pairing.Free, k)
-	if free < 0 || l.list.Identities(l.t, was, l.wantList)[0] >= 0 || !l.observesChange(i) {
-		return -1
-	}
-	l.pairing.Free = slices.Delete(l.pairing.Free, free, free+1)
-	l.inOrder()[k] = i
-	return k
+// mustBeThere reports whether element i has to be there: it is required, and the API server
+// does not drop it.
+func (c *comparer) mustBeThere(l *listSpot, i int, path *observer.Path) bool {
+	return required(l.list, i, l.writtenList) && !c.accepted(path, l.t.Elem(), item(l.wantList, i), Value{})
 }
 
-// observesChange tells whether the schema observes every key of element i that is
-// another one in our previous manifest.
-func (l *listSpot) observesChange(i int) bool {
-	node := l.list.Elements[i]
-	if node.Shape != observer.Map {
-		return node.Shape == observer.Leaf
+// compareSurplus gives what is there once more than desired our values, as long as it
+// stays: where the last one prevails, as among variables, only that holds ours.
+func (c *comparer) compareSurplus(l *listSpot, victims []victim) {
+	for _, s := range l.pairing.Surplus {
+		if isVictim(victims, s.Live) {
+			continue
+		}
+		path := l.path.Element(l.pairing.LiveLabel(s.Live), s.Live)
+		c.compare(spot{
+			node: l.list.Elements[s.Of], t: l.t.Elem(), path: path,
+			want: Some(l.wantList[s.Of]), live: Some(l.liveList[s.Live]), written: item(l.writtenList, s.Of),
+			guards: withGuard(l.guards, l.keyGuards(path, s.Live)...), loose: l.loose, exact: true,
+		})
 	}
-	was, _ := l.beforeList[i].(map[string]any)
-	is, _ := l.wantList[i].(map[string]any)
-	return !slices.ContainsFunc(l.pairing.Keys, func(key string) bool {
-		return node.Field(key) == nil && !observer.Equal(was[key], is[key])
-	})
 }
 
-// required tells whether an element of the desired list must be there: the
+// freeRest tells of the live elements that no schema element speaks of, and stay.
+func (c *comparer) freeRest(l *listSpot, victims []victim) {
+	if c.visit == nil {
+		return
+	}
+	written := map[int]int{}
+	for i, k := range l.at {
+		written[k] = i
+	}
+	for _, k := range l.free {
+		if isVictim(victims, k) {
+			continue
+		}
+		at := spot{t: l.t.Elem(), path: l.path.Element(l.pairing.LiveLabel(k), k), live: Some(l.liveList[k])}
+		if i, ok := written[k]; ok {
+			at.written = item(l.writtenList, i)
+		}
+		c.free(at)
+	}
+}
+
+// tellNotThere tells of the manifest's elements that nobody observes and that are not
+// there.
+func (c *comparer) tellNotThere(l *listSpot) {
+	if c.visit == nil {
+		return
+	}
+	for i := len(l.list.Elements); i < len(l.writtenList); i++ {
+		if i < len(l.at) && l.at[i] < 0 && !l.added[i] {
+			c.free(spot{t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), -1).Desired(i), written: Some(l.writtenList[i])})
+		}
+	}
+}
+
+// required reports whether an element of the desired list must be there: the
 // schema observes something of it, and it is written down. A learned element
 // may come and go.
 func required(list *observer.List, i int, written []any) bool {
@@ -114,31 +168,25 @@ func required(list *observer.List, i int, written []any) bool {
 	return !list.Elements[i].IsPlace()
 }
 
-// absentElements is what a list gets that is not there at all: the elements
+// absentElements are what a list gets that is not there at all: the elements
 // that must be there, those that stand before them if only position identifies
 // them, and more until the minimum holds.
-func absentElements(s spot, want []any) []any {
+func absentElements(s spot, want []any) map[int]bool {
 	list := s.node.List
-	written, _ := s.written.([]any)
-	take := make([]bool, len(want))
-	taken := 0
+	written, _ := s.written.Any.([]any)
+	take := make(map[int]bool, len(want))
+	byPosition := !list.ByIdentity(s.t)
 	for i := len(want) - 1; i >= 0; i-- {
-		take[i] = required(list, i, written) || taken > 0 && !list.ByIdentity(s.t)
-		if take[i] {
-			taken++
-		}
-	}
-	elements := make([]any, 0, len(want))
-	for i, element := range want {
-		if !take[i] && taken < list.Min {
+		if required(list, i, written) || len(take) > 0 && byPosition {
 			take[i] = true
-			taken++
-		}
-		if take[i] {
-			elements = append(elements, element)
 		}
 	}
-	return elements
+	for i := range want {
+		if len(take) < list.Min {
+			take[i] = true
+		}
+	}
+	return take
 }
 
 // keyGuards test that the element at a live index is still the same one.
@@ -151,17 +199,6 @@ func (l *listSpot) keyGuards(path *observer.Path, k int) []Op {
 		}
 	}
 	return guards
-}
-
-// label names a live element.
-func (l *listSpot) label(k int) string { return l.list.Label(l.t, l.liveList[k], k) }
-
-// wantLabel names an element of the desired list.
-func (l *listSpot) wantLabel(i int) string {
-	if i < len(l.pairing.Labels) {
-		return l.pairing.Labels[i]
-	}
-	return l.list.Label(l.t, l.wantList[i], i)
 }
 
 func element(l []any, i int) any {

@@ -6,7 +6,7 @@ import (
 )
 
 // inOrder has, for each element of the live list while it is being corrected, the
-// index in the desired list of the one with its identity, or -1. Most lists need no
+// index in the desired list of the one that it is, or -1. Most lists need no
 // correction, and nobody asks.
 func (l *listSpot) inOrder() []int {
 	if l.order == nil {
@@ -14,7 +14,7 @@ func (l *listSpot) inOrder() []int {
 		for k := range l.order {
 			l.order[k] = -1
 		}
-		for i, k := range l.list.Identities(l.t, l.wantList, l.liveList) {
+		for i, k := range l.at {
 			if k >= 0 {
 				l.order[k] = i
 			}
@@ -48,23 +48,43 @@ func (l *listSpot) placeFor(i int) int {
 // without identity get them at their position, with what stands before them.
 func (c *comparer) addElements(l *listSpot, indices []int, reason Reason) {
 	for _, i := range indices {
-		path := l.path.Element(l.wantLabel(i), -1)
+		path := l.path.Element(l.pairing.Label(i), -1).Desired(i)
 		d := Difference{Reason: reason, Desired: Some(l.wantList[i]), guards: l.guards, structural: true, versioned: true}
-		if !l.pairing.ByPosition {
-			at := l.placeFor(i)
-			d.ops = []Op{l.insert(at, len(l.inOrder()), i)}
-			l.length++
-			if c.add(path, d) {
-				l.order = slices.Insert(l.inOrder(), at, i)
+		if l.pairing.ByPosition {
+			for next := true; next; next = l.length <= i {
+				d.ops = append(d.ops, l.insert(i, l.length, min(i, l.length)))
+				l.length++
 			}
+			c.tellAdded(l, i, c.add(path, d))
 			continue
 		}
-		for next := true; next; next = l.length <= i {
-			d.ops = append(d.ops, l.insert(i, l.length, min(i, l.length)))
-			l.length++
+		at := l.placeFor(i)
+		d.ops = []Op{l.insert(at, len(l.inOrder()), i)}
+		l.length++
+		added := c.add(path, d)
+		if !added.HeldBack {
+			l.order = slices.Insert(l.inOrder(), at, i)
 		}
-		c.add(path, d)
+		c.tellAdded(l, i, added)
 	}
+}
+
+// tellAdded tells of an element that is added.
+func (c *comparer) tellAdded(l *listSpot, i int, d *Difference) {
+	if c.visit == nil {
+		return
+	}
+	if l.added == nil {
+		l.added = map[int]bool{}
+	}
+	l.added[i] = true
+	at := spot{t: l.t.Elem(), path: d.place, want: item(l.wantList, i), written: item(l.writtenList, i)}
+	if i >= len(l.list.Elements) {
+		c.tell(at, StateHeld, d)
+		return
+	}
+	at.node = l.list.Elements[i]
+	c.absent(at, d)
 }
 
 // insert puts element i of the desired list at an index of a list of that length.

@@ -7,34 +7,19 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// prune removes the fields of a map that our previous manifest had and this
-// one has not.
-func (c *comparer) prune(s spot, before, want, live map[string]any) {
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if _, still := want[name]; still || name == "namespace" && s.path.String() == "metadata" {
-			continue // the namespace is part of the identity, written down or not
-		}
-		now, exists := live[name]
-		if !exists {
-			continue
-		}
-		c.remove(spot{
-			t: s.t.Field(name), path: s.path.Field(name), live: Some(now), before: before[name], guards: s.guards,
-		})
-	}
-}
-
 // remove takes away what we wrote at a place: the whole value if nobody else
 // wrote inside it, or else only the parts that we wrote.
 func (c *comparer) remove(s spot) {
 	before, wasMap := s.before.(map[string]any)
 	live, isMap := s.live.Any.(map[string]any)
 	if wasMap && isMap && c.foreign(s) {
-		for _, name := range slices.Sorted(maps.Keys(before)) {
-			if now, exists := live[name]; exists {
-				c.remove(spot{
-					t: s.t.Field(name), path: s.path.Field(name), live: Some(now), before: before[name], guards: s.guards,
-				})
+		for _, name := range slices.Sorted(maps.Keys(live)) {
+			at := s.freeField(name)
+			if was, ours := before[name]; ours {
+				at.before, at.guards = was, s.guards
+				c.remove(at)
+			} else {
+				c.free(at)
 			}
 		}
 		return
@@ -46,11 +31,12 @@ func (c *comparer) remove(s spot) {
 		return
 	}
 	pointer := s.path.Pointer()
-	c.add(s.path, Difference{
+	d := c.add(s.path, Difference{
 		Reason: Removed, Observed: s.live, was: &previous{s.path, s.before},
 		ops:    []Op{{Op: "remove", Path: pointer}},
 		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}),
 	})
+	c.tell(s, StateRemoved, d)
 }
 
 // emptied takes our elements out of a list that our manifest has no elements for
@@ -58,31 +44,42 @@ func (c *comparer) remove(s spot) {
 func (c *comparer) emptied(s spot, before, live []any) {
 	switch {
 	case len(before) == 0 || len(live) == 0:
+		c.freeElements(s, live)
 	case c.foreign(s):
 		c.removeElements(s, before, live)
 	default:
 		pointer := s.path.Pointer()
-		c.add(s.path, Difference{
+		d := c.add(s.path, Difference{
 			Reason: Removed, Desired: Some([]any{}), Observed: s.live, was: &previous{s.path, s.before},
 			ops:    []Op{{Op: "replace", Path: pointer, Value: []any{}}},
 			guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}),
 		})
+		c.tell(s, StateRemoved, d)
 	}
 }
 
 func (c *comparer) removeElements(s spot, before, live []any) {
 	list := &observer.List{}
-	mine := ours(list, s, before, live)
-	for k := len(live) - 1; k >= 0; k-- { // the last first: indices stay valid
+	mine, labels := ours(list, s, before, live), list.Labels(s.t, live)
+	for k, element := range slices.Backward(live) { // the last first: indices stay valid
+		at := spot{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: Some(element)}
 		if !mine[k] {
+			c.free(at)
 			continue
 		}
-		path := s.path.Element(list.Label(s.t, live[k], k), k)
-		c.add(path, Difference{
-			Reason: Removed, Observed: Some(live[k]), was: &previous{s.path, s.before},
-			ops:    []Op{{Op: "remove", Path: path.Pointer()}},
+		d := c.add(at.path, Difference{
+			Reason: Removed, Observed: at.live, was: &previous{s.path, s.before},
+			ops:    []Op{{Op: "remove", Path: at.path.Pointer()}},
 			guards: s.guards, structural: true, versioned: true,
 		})
+		c.tell(at, StateRemoved, d)
+	}
+}
+
+// freeElements tells of the elements of a list that is free to have any.
+func (c *comparer) freeElements(s spot, live []any) {
+	if len(live) > 0 {
+		c.free(spot{t: s.t, path: s.path, live: Some(live)})
 	}
 }
 
@@ -96,7 +93,7 @@ func ours(list *observer.List, s spot, before, live []any) []bool {
 	return mine
 }
 
-// foreign tells whether the live value has parts that we did not write and
+// foreign reports whether the live value has parts that we did not write and
 // somebody else did.
 func (c *comparer) foreign(s spot) bool {
 	switch live := s.live.Any.(type) {
@@ -118,8 +115,9 @@ func (c *comparer) foreign(s spot) bool {
 	case []any:
 		list := &observer.List{}
 		before, _ := s.before.([]any)
+		labels := list.Labels(s.t, live)
 		for k, mine := range ours(list, s, before, live) {
-			if !mine && c.wroteAt(s.path.Element(list.Label(s.t, live[k], k), k)) {
+			if !mine && c.wroteAt(s.path.Element(labels[k], k)) {
 				return true
 			}
 		}

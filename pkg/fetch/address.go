@@ -20,6 +20,7 @@ var special = prefixes(
 	"64:ff9b::/96",    // NAT64: an IPv4 address inside
 	"64:ff9b:1::/48",  // NAT64, local
 	"100::/64",        // discard
+	"::/96",           // IPv4-compatible: an IPv4 address inside
 	"2001::/23",       // protocol assignments, Teredo
 	"2001:db8::/32",   // documentation
 	"2002::/16",       // 6to4: an IPv4 address inside

@@ -128,7 +128,7 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 		"127.0.0.1": false, "::1": false, "10.2.0.1": false, "192.168.1.1": false, "172.16.0.1": false,
 		"169.254.169.254": false, "fe80::1": false, "fe80::1%eth0": false, "fd00::1": false, "100.64.0.1": false,
 		"0.0.0.0": false, "::": false, "224.0.0.1": false, "ff02::1": false, "255.255.255.255": false, "240.0.0.1": false,
-		"::ffff:127.0.0.1": false, "::ffff:169.254.169.254": false, "64:ff9b::7f00:1": false, "64:ff9b:1::1": false,
+		"::ffff:127.0.0.1": false, "::7f00:1": false, "::8.8.8.8": false, "::ffff:169.254.169.254": false, "64:ff9b::7f00:1": false, "64:ff9b:1::1": false,
 		"2002:7f00:1::": false, "2001::1": false, "198.18.0.1": false, "192.0.2.1": false, "fec0::1": false,
 	} {
 		ip, err := netip.ParseAddr(address)

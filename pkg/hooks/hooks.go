@@ -160,7 +160,9 @@ type Seen struct {
 	Type *kinds.Node
 	// Desired is the desired state; learned values are added to it.
 	Desired map[string]any
-	Live    map[string]any
+	// Manifest is the part of Desired that was not learned; nil if nobody knows.
+	Manifest map[string]any
+	Live     map[string]any
 	// Observed, Address and Tokens are results: the observed part of the object,
 	// the address that clients use (of a Service), the digests of the callback
 	// tokens (of the Secret that has them).

@@ -19,16 +19,19 @@ var builtinJSON []byte
 type table struct {
 	Kinds map[string]string            `json:"kinds"`
 	Types map[string]map[string]*entry `json:"types"`
+	// Values are those of the types that are one value as a whole.
+	Values []string `json:"values"`
 }
 
 // entry is the type of one field or element in builtin.json. It names another
-// type, or else it is a list (List is set) or a map.
+// type, or else it is a list (List is set) or a map, which may be one value.
 type entry struct {
 	Type     string         `json:"type"`
 	List     ListKind       `json:"list"`
 	Keys     []string       `json:"keys"`
 	Defaults map[string]any `json:"defaults"`
 	Elem     *entry         `json:"elem"`
+	Value    bool           `json:"value"`
 }
 
 // builtin is the parsed table: read once, when it is first asked for.
@@ -77,6 +80,13 @@ func link(content []byte) (linked, error) {
 			node.fields[field] = linkedField
 		}
 	}
+	for _, name := range raw.Values {
+		node, ok := result.types[name]
+		if !ok {
+			return linked{}, fmt.Errorf("no type %s", name)
+		}
+		node.OneValue = true
+	}
 	return result, nil
 }
 
@@ -98,5 +108,5 @@ func (l linked) node(e *entry) (*Node, error) {
 	for key, value := range e.Defaults {
 		e.Defaults[key] = integer(value)
 	}
-	return &Node{List: e.List, Keys: e.Keys, Defaults: e.Defaults, elem: elem}, nil
+	return &Node{List: e.List, Keys: e.Keys, Defaults: e.Defaults, OneValue: e.Value, elem: elem}, nil
 }

@@ -1,6 +1,7 @@
 package kinds_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -233,5 +234,49 @@ func BenchmarkBuiltinLookup(b *testing.B) {
 	gvk := schema.FromAPIVersionAndKind("apps/v1", "Deployment")
 	for b.Loop() {
 		at(kinds.Builtin(gvk), "spec.template.spec.containers[].env")
+	}
+}
+
+func TestSomeMapsAreOneValue(t *testing.T) {
+	node := func(apiVersion, kind string, path ...string) *kinds.Node {
+		gv, err := schema.ParseGroupVersion(apiVersion)
+		require.NoError(t, err)
+		n := kinds.Builtin(gv.WithKind(kind))
+		for _, name := range path {
+			n = n.Field(name)
+		}
+		return n
+	}
+	assert.True(t, node("v1", "Service", "spec", "selector").IsOneValue())
+	assert.True(t, node("v1", "Pod", "spec", "nodeSelector").IsOneValue())
+	assert.True(t, node("networking.k8s.io/v1", "NetworkPolicy", "spec", "podSelector").IsOneValue())
+	assert.True(t, node("apps/v1", "Deployment", "spec", "selector").IsOneValue())
+	assert.False(t, node("rbac.authorization.k8s.io/v1", "RoleBinding", "roleRef").IsOneValue(), "the API server adds members to it")
+	assert.False(t, node("v1", "ConfigMap", "metadata", "labels").IsOneValue())
+	assert.False(t, node("apps/v1", "Deployment", "spec", "template").IsOneValue())
+}
+
+func TestSomeMapsOfACustomKindAreOneValue(t *testing.T) {
+	text := map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "string"}}
+	atomic := func(m map[string]any) map[string]any {
+		m = maps.Clone(m)
+		m["x-kubernetes-map-type"] = "atomic"
+		return m
+	}
+	labels := map[string]any{"type": "object", "properties": map[string]any{
+		"matchLabels": text, "matchExpressions": map[string]any{"type": "array", "items": map[string]any{"type": "object"}},
+	}}
+	n := kinds.FromCRD(map[string]any{"spec": map[string]any{
+		"group": "example.com", "names": map[string]any{"kind": "Thing"},
+		"versions": []any{map[string]any{"name": "v1", "schema": map[string]any{"openAPIV3Schema": map[string]any{
+			"type": "object", "properties": map[string]any{
+				"text": text, "atomicText": atomic(text), "selector": atomic(labels), "granular": labels,
+				"ref":     atomic(map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}}),
+				"numbers": atomic(map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "integer"}}),
+			},
+		}}}},
+	}}, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"})
+	for name, want := range map[string]bool{"text": false, "atomicText": true, "selector": true, "granular": false, "ref": false, "numbers": false} {
+		assert.Equal(t, want, n.Field(name).IsOneValue(), name)
 	}
 }

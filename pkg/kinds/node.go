@@ -32,6 +32,9 @@ type Node struct {
 	Keys []string
 	// Defaults has the value of each key that an element may leave out.
 	Defaults map[string]any
+	// OneValue is true for a map that is one value as a whole: a label selector, or an
+	// atomic map of text, such as the selector of a Service.
+	OneValue bool
 
 	fields map[string]*Node
 	elem   *Node
@@ -51,6 +54,9 @@ func (n *Node) Field(name string) *Node {
 	}
 	return n.elem
 }
+
+// IsOneValue reports whether the node is a map that is one value as a whole.
+func (n *Node) IsOneValue() bool { return n != nil && n.OneValue }
 
 // Elem returns the type of every element of a list or of a map. It may be nil if
 // there is no list in an element.

@@ -20,6 +20,8 @@ type openAPI struct {
 	Default              any                   `json:"default"`
 	ListType             ListKind              `json:"x-kubernetes-list-type"`
 	ListMapKeys          []string              `json:"x-kubernetes-list-map-keys"`
+	MapType              string                `json:"x-kubernetes-map-type"`
+	Type                 any                   `json:"type"`
 	Kinds                []groupVersionKind    `json:"x-kubernetes-group-version-kind"`
 }
 
@@ -163,6 +165,7 @@ func (r *reader) fill(node *Node, parts []*openAPI) (err error) {
 		if node.List == "" {
 			node.List, node.Keys = part.list()
 		}
+		node.OneValue = node.OneValue || part.isOneValue()
 	}
 	if node.Defaults, err = r.keyDefaults(node.Keys, elements); err != nil {
 		return err
@@ -195,6 +198,18 @@ func (s *openAPI) list() (ListKind, []string) {
 		return Atomic, nil
 	}
 	return "", nil
+}
+
+// isOneValue reports whether the schema object is a label selector, or an atomic map of
+// text. Other atomic structures are not one value: the API server adds members to them.
+func (s *openAPI) isOneValue() bool {
+	if s.MapType != "atomic" {
+		return false
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.schema != nil {
+		return s.AdditionalProperties.schema.Type == "string"
+	}
+	return s.Properties["matchLabels"] != nil && s.Properties["matchExpressions"] != nil
 }
 
 // keyDefaults returns the default of each key that has one. Empty defaults (0

@@ -115,7 +115,7 @@ func (c *converter) alias(n *yaml.Node) any {
 }
 
 func (c *converter) scalar(n *yaml.Node) any {
-	value, err := scalar(n)
+	value, err := Scalar(n, true)
 	if err != nil {
 		c.fault(n, err.Error())
 	}

@@ -83,9 +83,11 @@ var utf8BOM = []byte("\ufeff")
 // decodeText checks the encoding and drops byte order marks: at the beginning,
 // and at the beginning of any line, where joining files leaves them.
 func decodeText(data []byte) ([]byte, *Error) {
-	for _, mark := range []string{"\xff\xfe", "\xfe\xff"} {
-		if bytes.HasPrefix(data, []byte(mark)) {
-			return nil, &Error{Line: 1, Column: 1, Message: "the text is UTF-16: save it as UTF-8"}
+	for _, encoding := range []struct{ mark, name string }{
+		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
+	} {
+		if bytes.HasPrefix(data, []byte(encoding.mark)) {
+			return nil, &Error{Line: 1, Column: 1, Message: "the text is " + encoding.name + ": save it as UTF-8"}
 		}
 	}
 	text := bytes.TrimPrefix(data, utf8BOM)

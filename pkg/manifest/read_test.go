@@ -120,6 +120,8 @@ func TestReadRefuses(t *testing.T) {
 		{"a tab in literal text", "a: |\n  x\n\ty\n", "3:1: a tab in the indentation: YAML is indented with spaces"},
 		{"a tab on the first line", "\ta: 1\n", "1:1: a tab in the indentation: YAML is indented with spaces"},
 
+		{"UTF-32, little endian", "\xff\xfe\x00\x00a\x00\x00\x00", "1:1: the text is UTF-32: save it as UTF-8"},
+		{"UTF-32, big endian", "\x00\x00\xfe\xff\x00\x00\x00a", "1:1: the text is UTF-32: save it as UTF-8"},
 		{"UTF-16, little endian", "\xff\xfea\x00", "1:1: the text is UTF-16: save it as UTF-8"},
 		{"UTF-16, big endian", "\xfe\xff\x00a", "1:1: the text is UTF-16: save it as UTF-8"},
 		{"invalid UTF-8", "a: 1\nbé: \xff\n", "2:5: the text is not valid UTF-8: save it as UTF-8"},

@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -36,21 +37,23 @@ var oldBooleans = map[string]bool{
 	"n": false, "N": false, "no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
 }
 
-// scalar returns what sigs.k8s.io/yaml makes of a scalar, as the Kubernetes
-// libraries then decode its JSON.
-func scalar(n *yaml.Node) (any, error) {
+// Scalar returns the value of a scalar: string, int64, float64, bool or nil. A number
+// whose value is an integer is an int64, however it is written. old reads plain words
+// as YAML 1.1 does, in which yes is a boolean: as sigs.k8s.io/yaml and the Kubernetes
+// libraries do.
+func Scalar(n *yaml.Node, old bool) (any, error) {
 	switch {
 	case n.Style&yaml.TaggedStyle != 0:
-		return tagged(n.Tag, n.Value)
+		return tagged(n.Tag, n.Value, old)
 	case n.Style != 0:
 		return n.Value, nil
 	default:
-		return plain(n.Tag, n.Value)
+		return plain(n.ShortTag(), n.Value, old)
 	}
 }
 
 // plain takes the tag that the library found for a text without quotes.
-func plain(tag, text string) (any, error) {
+func plain(tag, text string, old bool) (any, error) {
 	switch tag {
 	case tagNull:
 		return nil, nil
@@ -60,16 +63,22 @@ func plain(tag, text string) (any, error) {
 		return Integer(text)
 	case tagFloat:
 		return Float(text)
-	default:
-		if value, ok := oldBooleans[text]; ok {
-			return value, nil
-		}
-		return text, nil
 	}
+	if value, ok := oldBooleans[text]; ok && old {
+		return value, nil
+	}
+	if beyondFloat.MatchString(text) {
+		return nil, errTooLarge
+	}
+	return text, nil
 }
 
+// beyondFloat are numbers that the library takes for text, because no float is as
+// large. Those with an exponent stay text: 12e3456 is the digest of a commit.
+var beyondFloat = regexp.MustCompile(`^[-+]?[0-9]{300,}(\.[0-9]*)?$`)
+
 // tagged takes a tag that the author wrote.
-func tagged(tag, text string) (any, error) {
+func tagged(tag, text string, old bool) (any, error) {
 	switch tag {
 	case tagStr, tagTimestamp:
 		return text, nil
@@ -78,7 +87,7 @@ func tagged(tag, text string) (any, error) {
 		return nil, wrongTag(tag)
 	}
 	untagged := yaml.Node{Kind: yaml.ScalarNode, Value: text}
-	value, err := plain(untagged.ShortTag(), text)
+	value, err := plain(untagged.ShortTag(), text, old)
 	if err == nil && !fits(tag, value) {
 		err = errTagFormat
 	}

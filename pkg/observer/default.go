@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -23,6 +24,42 @@ func DefaultEntry(object manifest.Object) *Entry {
 		entry.Root.set("status", chain("loadBalancer", "ingress"))
 	}
 	return entry
+}
+
+// Typed is a default entry for an object of a kind: what the kind says is one value, such
+// as a selector, is held as one, whatever keys the manifest gives it. A user's entry is
+// what it is.
+// Source: docs/semantics.md, "The default schema".
+func (e *Entry) Typed(t *kinds.Node) *Entry {
+	if !e.Default || t == nil {
+		return e
+	}
+	typed := *e
+	typed.Root = e.Root.typed(t)
+	return &typed
+}
+
+func (n *Node) typed(t *kinds.Node) *Node {
+	switch {
+	case t == nil:
+		return n
+	case n.Shape == Map && t.IsOneValue():
+		return &Node{Shape: Leaf}
+	case n.Shape == Map:
+		node := &Node{Shape: Map, Fields: make([]Field, len(n.Fields))}
+		for i, f := range n.Fields {
+			node.Fields[i] = Field{Name: f.Name, Node: f.Node.typed(t.Field(f.Name))}
+		}
+		return node
+	case n.Shape == Sequence:
+		list := *n.List
+		list.Elements = make([]*Node, len(n.List.Elements))
+		for i, element := range n.List.Elements {
+			list.Elements[i] = element.typed(t.Elem())
+		}
+		return &Node{Shape: Sequence, List: &list}
+	}
+	return n
 }
 
 func defaultMetadata(v any) *Node {

@@ -76,17 +76,21 @@ func carryList(list *List, t *kinds.Node, want, previous []any) []any {
 }
 
 // Learn adds to desired what the live object has at observed paths whose value
-// is not known yet. It changes desired and tells whether it learned anything.
+// is not known yet. It changes desired and reports whether it learned anything.
 // A known value is never overwritten. A default entry learns nothing, since all
-// its values are known.
-func (e *Entry) Learn(t *kinds.Node, desired, live map[string]any) bool {
+// its values are known. manifest is the part of desired that was not learned; nil, if
+// nobody knows which it is.
+func (e *Entry) Learn(t *kinds.Node, desired, manifest, live map[string]any) bool {
 	if e.Default {
 		return false
 	}
-	return learnMap(e.Root, t, desired, live, true)
+	if manifest == nil {
+		manifest = desired
+	}
+	return learnMap(e.Root, t, desired, manifest, live, true)
 }
 
-func learnMap(node *Node, t *kinds.Node, desired, live map[string]any, root bool) bool {
+func learnMap(node *Node, t *kinds.Node, desired, written, live map[string]any, root bool) bool {
 	learned := false
 	for _, f := range node.Fields {
 		if root && watched(f.Name) {
@@ -104,7 +108,7 @@ func learnMap(node *Node, t *kinds.Node, desired, live map[string]any, root bool
 			}
 			continue
 		}
-		value, more := learn(f.Node, t.Field(f.Name), known, now)
+		value, more := learn(f.Node, t.Field(f.Name), known, written[f.Name], now)
 		if more {
 			desired[f.Name] = value
 			learned = true
@@ -113,33 +117,37 @@ func learnMap(node *Node, t *kinds.Node, desired, live map[string]any, root bool
 	return learned
 }
 
-func learn(node *Node, t *kinds.Node, known, live any) (any, bool) {
+func learn(node *Node, t *kinds.Node, known, written, live any) (any, bool) {
 	switch node.Shape {
 	case Map:
 		k, ok1 := known.(map[string]any)
 		l, ok2 := live.(map[string]any)
 		if ok1 && ok2 {
-			return k, learnMap(node, t, k, l, false)
+			w, _ := written.(map[string]any)
+			return k, learnMap(node, t, k, w, l, false)
 		}
 	case Sequence:
 		k, ok1 := known.([]any)
 		l, ok2 := live.([]any)
 		if ok1 && ok2 {
-			return learnList(node.List, t, k, l)
+			w, _ := written.([]any)
+			return learnList(node.List, t, k, w, l)
 		}
 	}
 	return known, false
 }
 
-func learnList(list *List, t *kinds.Node, known, live []any) (any, bool) {
+// learnList learns no element into a place that is free while one of the manifest's own
+// is missing: what stands there may be ours, with another key.
+func learnList(list *List, t *kinds.Node, known, written, live []any) (any, bool) {
 	learned := false
-	p := list.Pair(t, known, live)
+	p := list.Pair(t, known, live, len(written))
 	for i, k := range p.Live {
 		if k < 0 {
 			continue
 		}
 		if i < len(known) {
-			value, more := learn(list.Elements[i], t.Elem(), known[i], live[k])
+			value, more := learn(list.Elements[i], t.Elem(), known[i], at(written, i), live[k])
 			known[i] = value
 			learned = learned || more
 			continue
@@ -177,7 +185,7 @@ func restrict(node *Node, t *kinds.Node, value any) (any, bool) {
 		if !ok {
 			return nil, false
 		}
-		kept, learned := learnList(node.List, t, nil, l)
+		kept, learned := learnList(node.List, t, nil, nil, l)
 		return kept, learned
 	default:
 		return Copy(value), true

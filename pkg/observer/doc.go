@@ -10,7 +10,7 @@
 //
 //	entries, _ := observer.ParseAll([]map[string]any{schema})
 //	desired := entries[0].Desired(nil, manifest, nil)
-//	entries[0].Learn(nil, desired, live)
+//	entries[0].Learn(nil, desired, manifest, live)
 //	fmt.Println(desired["spec"], entries[0].Project(nil, desired, live)["spec"])
 //	// Output: map[key1:one key2:two key3:three] map[key1:one key3:three]
 package observer

@@ -78,8 +78,8 @@ func TestLearnedElementsStandWhereTheirSchemaStands(t *testing.T) {
 	object := service(t, "{}")
 	entry := assigned(t, "{l: [{a: null}, {b: null}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}]}", object)
 	desired := entry.Desired(nil, object.Content, nil)
-	assert.False(t, entry.Learn(nil, desired, service(t, "{l: [{x: 1}, {b: 2}]}").Content), "the first has nothing to learn yet")
-	assert.True(t, entry.Learn(nil, desired, service(t, "{l: [{a: 1}, {b: 2}]}").Content))
+	assert.False(t, entry.Learn(nil, desired, nil, service(t, "{l: [{x: 1}, {b: 2}]}").Content), "the first has nothing to learn yet")
+	assert.True(t, entry.Learn(nil, desired, nil, service(t, "{l: [{a: 1}, {b: 2}]}").Content))
 	assert.Equal(t, []any{map[string]any{"a": int64(1)}, map[string]any{"b": int64(2)}}, desired["spec"].(map[string]any)["l"])
 }
 

@@ -89,12 +89,12 @@ func TestLearningNeverOverwrites(t *testing.T) {
 		object := observertest.Manifest(spec)
 		desired := entry.Desired(thing, object.Content, nil)
 		live := observertest.Object(observertest.Mutate(t, spec))
-		entry.Learn(thing, desired, live)
+		entry.Learn(thing, desired, object.Content, live)
 		if !extends(desired, object.Content) {
 			t.Fatalf("schema %v\nmanifest %v\nlearned %v", entry.Raw(), object.Content, desired)
 		}
 		again := observer.CopyMap(desired)
-		if entry.Learn(thing, again, live) || !reflect.DeepEqual(desired, again) {
+		if entry.Learn(thing, again, object.Content, live) || !reflect.DeepEqual(desired, again) {
 			t.Fatalf("schema %v\nlive %v\nlearned  %v\nand then %v", entry.Raw(), live, desired, again)
 		}
 	})
@@ -106,7 +106,7 @@ func TestWhatIsLearnedSurvivesInTheNextDesiredState(t *testing.T) {
 		entry := observertest.Entry(t, spec, observertest.Options{})
 		object := observertest.Manifest(spec)
 		desired := entry.Desired(thing, object.Content, nil)
-		entry.Learn(thing, desired, observertest.Object(observertest.Mutate(t, spec)))
+		entry.Learn(thing, desired, object.Content, observertest.Object(observertest.Mutate(t, spec)))
 		next := entry.Desired(thing, object.Content, desired)
 		if !reflect.DeepEqual(desired, next) {
 			t.Fatalf("schema %v\nlearned %v\nnext    %v", entry.Raw(), desired, next)
@@ -119,7 +119,7 @@ func TestADefaultEntryLearnsNothing(t *testing.T) {
 		object := observertest.Manifest(observertest.Spec(t))
 		desired := observer.CopyMap(object.Content)
 		live := observertest.Object(observertest.Mutate(t, object.Content["spec"].(map[string]any)))
-		require.False(t, observer.DefaultEntry(object).Learn(thing, desired, live))
+		require.False(t, observer.DefaultEntry(object).Learn(thing, desired, nil, live))
 		require.Equal(t, object.Content, desired)
 	})
 }

@@ -32,6 +32,9 @@ func extendMap(node *Node, before, after map[string]any, root bool) {
 		if child == nil {
 			child = place(was, after[name])
 			node.set(name, child)
+			if !had {
+				continue // it observes all of it
+			}
 		}
 		extend(child, was, after[name])
 	}
@@ -57,16 +60,18 @@ func place(before, after any) *Node {
 	return node
 }
 
+// extend observes what hooks changed in a value that the schema speaks of. Where the
+// manifest has no such value, all of it is theirs.
 func extend(node *Node, before, after any) {
 	switch node.Shape {
 	case Map:
 		a, ok := after.(map[string]any)
-		if b, wasMap := before.(map[string]any); ok && wasMap {
+		if b, wasMap := before.(map[string]any); ok && (wasMap || before == nil) {
 			extendMap(node, b, a, false)
 		}
 	case Sequence:
 		a, ok := after.([]any)
-		if b, wasList := before.([]any); ok && wasList {
+		if b, wasList := before.([]any); ok && (wasList || before == nil) {
 			extendList(node.List, b, a)
 		}
 	}
@@ -74,7 +79,7 @@ func extend(node *Node, before, after any) {
 
 // extendList observes what hooks changed in a list; they append, or change
 // elements in place. Elements that the schema did not speak of stay free behind
-// an empty map that keeps their place.
+// an empty map that keeps their place. A maximum counts the manifest before hooks.
 func extendList(list *List, before, after []any) {
 	for i, element := range after {
 		if i < len(before) && Equal(before[i], element) {
@@ -92,10 +97,10 @@ func extendList(list *List, before, after []any) {
 		}
 		extend(list.Elements[i], before[i], element)
 	}
-	if added := len(after) - len(before); list.Max != 0 && added > 0 {
-		list.Max += added
+	if list.Max == 0 {
+		return
 	}
-	if list.Max != 0 {
-		list.Max = max(list.Max, len(list.Elements))
-	}
+	written := list.Max - list.Raised
+	list.Max = max(list.Max+max(0, len(after)-len(before)), len(list.Elements))
+	list.Raised = list.Max - written
 }

@@ -56,6 +56,8 @@ type List struct {
 	// see Entry.KeepSurplus. It is 0 unless Max exceeds len(Elements) for that
 	// reason.
 	Known int
+	// Raised is by how much hooks have raised Max.
+	Raised int
 }
 
 // Field returns the child of that name, or nil.
@@ -176,6 +178,6 @@ func (e *Entry) Copy() *Entry {
 	return &c
 }
 
-// watched tells whether a top-level field is only watched: recorded, never
+// watched reports whether a top-level field is only watched: recorded, never
 // learned, compared or written.
 func watched(name string) bool { return name == "status" }

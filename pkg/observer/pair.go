@@ -2,7 +2,7 @@ package observer
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"holdfast.dev/holdfast/pkg/kinds"
 )
@@ -13,214 +13,109 @@ type Pairing struct {
 	// Live has the index in the live list for each schema element, -1 for one
 	// that is not there.
 	Live []int
-	// Labels name each schema element in paths: [name=web], [=a], [0].
-	Labels []string
-	// Free are the live elements that no schema element speaks of, in order.
-	Free []int
+	// Want has it for each element of the desired list, observed or not.
+	Want []int
+	// Surplus are live elements whose keys are those of an observed element that has
+	// been found already, in live order.
+	Surplus []Surplus
 	// ByPosition is true if position is all that identifies elements.
 	ByPosition bool
 	// Keys are the fields that identify elements, if fields do.
 	Keys []string
-	// Warning says why a list with keys had to be paired by position.
+	// Warning is about elements that cannot be told apart.
 	Warning string
+
+	id            *identifier
+	desired, live []any
+	wantNth       []int // see nths
+	liveNth       []int
+	repeated      map[string]bool // the keys of which there are several
+	apart         []string        // the keys that tell the elements of the desired list apart
 }
 
-// Pair finds the live element of every schema element. desired is the list in
-// the desired state: the manifest's elements, then learned ones; a schema
-// element beyond it is not known yet and takes a live element that nobody else
-// takes, in live order.
-func (l *List) Pair(t *kinds.Node, desired, live []any) Pairing {
-	id := l.identifier(t)
-	if id == nil {
-		return l.pairByPosition(desired, live)
-	}
-	p, fault := l.pairByIdentity(id, desired, live)
-	if fault == "" {
-		return p
-	}
-	p = l.pairByPosition(desired, live)
-	p.Warning = fault + ": its elements are taken by position"
-	return p
+// Surplus is a live element that is there once more than desired.
+type Surplus struct {
+	Live int
+	// Of is the desired element that has the same keys.
+	Of int
 }
 
-// Identities tells elements of two lists of one kind apart and together: it
-// returns, for each element of a, the index in b of the element that has the
-// same identity, or -1. Without keys, position is identity.
-func (l *List) Identities(t *kinds.Node, a, b []any) []int {
-	matches := make([]int, len(a))
-	id := l.identifier(t)
-	index, fault := map[string]int(nil), "by position"
-	if id != nil {
-		index, fault = id.index(b, "")
-	}
-	for i, element := range a {
-		matches[i] = -1
-		if fault != "" {
-			if i < len(b) {
-				matches[i] = i
-			}
-			continue
-		}
-		if key, _, ok := id.of(element); ok {
-			if k, found := index[key]; found {
-				matches[i] = k
-			}
-		}
-	}
-	return matches
-}
-
-// ByIdentity tells whether elements have an identity other than position.
-func (l *List) ByIdentity(t *kinds.Node) bool { return l.identifier(t) != nil }
-
-// Label names an element in paths: by its identity if it has one, or else by its
-// position.
-func (l *List) Label(t *kinds.Node, element any, position int) string {
-	if id := l.identifier(t); id != nil {
-		if _, label, ok := id.of(element); ok {
-			return label
-		}
-	}
-	return positionLabel(position)
-}
-
-// identifier is nil if position is all that identifies elements.
-func (l *List) identifier(t *kinds.Node) *identifier {
-	if len(l.Keys) > 0 {
-		id := &identifier{keys: l.Keys}
-		if t != nil {
-			id.defaults = t.Defaults
-		}
-		return id
-	}
-	if t == nil {
-		return nil
-	}
-	switch t.List {
-	case kinds.Map:
-		return &identifier{keys: t.Keys, defaults: t.Defaults}
-	case kinds.Set:
-		return &identifier{}
-	}
-	return nil
-}
-
-// identifier reads the identity of a list element: the values of its keys, or
-// of a set's element the value itself.
-type identifier struct {
-	keys     []string
-	defaults map[string]any
-}
-
-// of returns an identity to compare and the label for paths.
-func (d *identifier) of(element any) (key, label string, ok bool) {
-	if len(d.keys) == 0 {
-		text, ok := keyText(element)
-		return text, "[=" + scalarText(element) + "]", ok
-	}
-	m, ok := element.(map[string]any)
-	if !ok {
-		return "", "", false
-	}
-	texts, labels := make([]string, len(d.keys)), make([]string, len(d.keys))
-	for i, name := range d.keys {
-		v, given := m[name]
-		if !given {
-			if v, given = d.defaults[name]; !given {
-				return "", "", false
-			}
-		}
-		text, ok := keyText(v)
-		if !ok {
-			return "", "", false
-		}
-		texts[i] = text
-		labels[i] = name + "=" + scalarText(v)
-	}
-	return strings.Join(texts, "\x00"), "[" + strings.Join(labels, ",") + "]", true
-}
-
-// index maps identities to positions; the fault says why that is not possible.
-func (d *identifier) index(list []any, whose string) (map[string]int, string) {
-	index := make(map[string]int, len(list))
-	for i, element := range list {
-		key, label, ok := d.of(element)
-		if !ok {
-			return nil, fmt.Sprintf("element %d of the %s list lacks its key (%s)", i, whose, strings.Join(d.keys, ", "))
-		}
-		if first, twice := index[key]; twice {
-			return nil, fmt.Sprintf("elements %d and %d of the %s list are both %s", first, i, whose, label)
-		}
-		index[key] = i
-	}
-	return index, ""
-}
-
-func (l *List) pairByIdentity(id *identifier, desired, live []any) (Pairing, string) {
-	known, fault := id.index(desired, "desired")
-	if fault != "" {
-		return Pairing{}, fault
-	}
-	index, fault := id.index(live, "live")
-	if fault != "" {
-		return Pairing{}, fault
-	}
-	n := len(l.Elements)
-	p := Pairing{Live: make([]int, n), Labels: make([]string, n), Keys: id.keys}
+// Pair finds the live element of every element of the desired list, which has the
+// manifest's elements first and then learned ones. A schema element beyond it is not
+// known yet and takes a live element that nobody else takes, in live order; but not
+// while one of the manifest's own, of which there are that many, is missing.
+func (l *List) Pair(t *kinds.Node, desired, live []any, own int) Pairing {
+	p := Pairing{id: l.identifier(t), desired: desired, live: live}
 	taken := make([]bool, len(live))
-	for key, i := range known {
-		if i >= n {
-			continue // the manifest has it, the schema does not speak of it
-		}
+	if p.id == nil {
+		p.ByPosition = true
+		p.Want = l.byPosition(desired, live, taken)
+	} else {
+		p.Keys = p.id.keys
+		p.Want = p.id.match(desired, live, taken)
+		p.Surplus = p.id.surplus(l, &p, taken)
+	}
+	p.Live = make([]int, len(l.Elements))
+	missing := copy(p.Live, p.Want) < len(p.Live) && l.misses(p.Want, own)
+	next := 0
+	for i := len(desired); i < len(p.Live); i++ {
 		p.Live[i] = -1
-		if k, found := index[key]; found {
-			p.Live[i], taken[k] = k, true
+		for next < len(live) && taken[next] {
+			next++
 		}
-		_, p.Labels[i], _ = id.of(desired[i])
-	}
-	for i := len(desired); i < n; i++ {
-		p.Live[i], p.Labels[i] = -1, positionLabel(i)
-		if k := firstFree(taken); k >= 0 {
-			p.Live[i], taken[k] = k, true
-			_, p.Labels[i], _ = id.of(live[k])
-		}
-	}
-	p.Free = free(taken)
-	return p, ""
-}
-
-func (l *List) pairByPosition(desired, live []any) Pairing {
-	n := len(l.Elements)
-	p := Pairing{Live: make([]int, n), Labels: make([]string, n), ByPosition: true}
-	taken := make([]bool, len(live))
-	for i := range n {
-		p.Live[i], p.Labels[i] = -1, positionLabel(i)
-		if i < len(live) && !l.inserted(i, desired, live) {
-			p.Live[i], taken[i] = i, true
+		switch {
+		case missing:
+		case p.ByPosition && i < len(live):
+			p.Live[i] = i
+		case !p.ByPosition && next < len(live):
+			p.Live[i], taken[next] = next, true
 		}
 	}
-	p.Free = free(taken)
 	return p
 }
 
-// inserted tells whether element i of the manifest is new in a list that the
+// misses reports whether one of the first elements of a desired list, those of the
+// manifest, is observed and is not there.
+func (l *List) misses(want []int, own int) bool {
+	for i := range min(own, len(want), len(l.Elements)) {
+		if want[i] < 0 && !l.Elements[i].IsPlace() {
+			return true
+		}
+	}
+	return false
+}
+
+// byPosition pairs elements that only their position identifies.
+func (l *List) byPosition(desired, live []any, taken []bool) []int {
+	pairs := make([]int, len(desired))
+	for i := range pairs {
+		pairs[i] = -1
+		if i < len(live) && !l.inserted(i, desired, live) {
+			pairs[i], taken[i] = i, true
+		}
+	}
+	return pairs
+}
+
+// inserted reports whether element i of the manifest is new in a list that the
 // API server has lengthened: it is then put before the API server's own
 // elements, and does not replace one of them.
 func (l *List) inserted(i int, desired, live []any) bool {
-	isNew := l.Known > 0 && i >= l.Known && l.Max > len(l.Elements)
-	return isNew && i < len(desired) && !Covers(live[i], desired[i])
+	isNew := l.Known > 0 && i >= l.Known && i < len(l.Elements) && l.Max > len(l.Elements)
+	return isNew && !Covers(live[i], desired[i])
 }
 
-func firstFree(taken []bool) int {
-	for k, t := range taken {
-		if !t {
-			return k
+// Free are the live elements that no schema element speaks of, in order.
+func (p *Pairing) Free() []int {
+	taken := make([]bool, len(p.live))
+	for _, k := range p.Live {
+		if k >= 0 {
+			taken[k] = true
 		}
 	}
-	return -1
-}
-
-func free(taken []bool) []int {
+	for _, s := range p.Surplus {
+		taken[s.Live] = true
+	}
 	var indices []int
 	for k, t := range taken {
 		if !t {
@@ -228,4 +123,184 @@ func free(taken []bool) []int {
 		}
 	}
 	return indices
+}
+
+// Label names a schema element, or one of the desired list, in paths: [name=web],
+// [=a], [0].
+func (p *Pairing) Label(i int) string {
+	switch {
+	case p.id == nil:
+		return positionLabel(i)
+	case i < len(p.desired):
+		if p.wantNth == nil {
+			p.wantNth = p.id.nths(p.desired)
+		}
+		return p.id.label(p.desired[i], p.wantNth[i], i)
+	case i < len(p.Live) && p.Live[i] >= 0:
+		return p.LiveLabel(p.Live[i])
+	default:
+		return positionLabel(i)
+	}
+}
+
+// LiveLabel names a live element in paths.
+func (p *Pairing) LiveLabel(k int) string {
+	if p.id == nil {
+		return positionLabel(k)
+	}
+	if p.liveNth == nil {
+		p.liveNth = p.id.nths(p.live)
+	}
+	return p.id.label(p.live[k], p.liveNth[k], k)
+}
+
+// Repeats reports whether a desired element has keys that another one has, too, desired
+// or live.
+func (p *Pairing) Repeats(i int) bool {
+	if p.id == nil || i >= len(p.desired) {
+		return false
+	}
+	if p.repeated == nil {
+		p.repeated = map[string]bool{}
+		for k, nth := range p.id.nths(p.desired) {
+			if nth > 1 {
+				p.repeated[p.id.key(p.desired[k], p.id.keys)] = true
+			}
+		}
+		for _, s := range p.Surplus {
+			p.repeated[p.id.key(p.live[s.Live], p.id.keys)] = true
+		}
+	}
+	return len(p.repeated) > 0 && p.repeated[p.id.key(p.desired[i], p.id.keys)]
+}
+
+// Differing are the keys that tell the elements of the desired list apart, and that a has
+// other values of than b.
+func (p *Pairing) Differing(a, b any) []string {
+	if p.id == nil {
+		return nil
+	}
+	if p.apart == nil {
+		p.apart = p.id.keys
+		if len(p.id.observed) > 0 && p.id.distinct(p.desired, p.id.observed) {
+			p.apart = p.id.observed
+		}
+	}
+	x, _ := a.(map[string]any)
+	y, _ := b.(map[string]any)
+	return slices.DeleteFunc(slices.Clone(p.apart), func(key string) bool { return p.id.keyOf(x, key) == p.id.keyOf(y, key) })
+}
+
+// Alike reports whether two elements have the same keys.
+func (p *Pairing) Alike(a, b any) bool {
+	return p.id != nil && p.id.key(a, p.id.keys) == p.id.key(b, p.id.keys)
+}
+
+// Identities tells elements of two lists of one kind apart and together: it
+// returns, for each element of a, the index in b of the element that has the
+// same identity, or -1. Without keys, position is identity.
+func (l *List) Identities(t *kinds.Node, a, b []any) []int {
+	id := l.identifier(t)
+	if id != nil {
+		return id.match(a, b, make([]bool, len(b)))
+	}
+	matches := make([]int, len(a))
+	for i := range matches {
+		matches[i] = -1
+		if i < len(b) {
+			matches[i] = i
+		}
+	}
+	return matches
+}
+
+// ByIdentity reports whether elements have an identity other than position.
+func (l *List) ByIdentity(t *kinds.Node) bool { return l.identifier(t) != nil }
+
+// Labels name the elements of a list in paths: by their identity where they have one, or
+// else by their position.
+func (l *List) Labels(t *kinds.Node, elements []any) []string {
+	p := Pairing{id: l.identifier(t), live: elements}
+	labels := make([]string, len(elements))
+	for k := range elements {
+		labels[k] = p.LiveLabel(k)
+	}
+	return labels
+}
+
+// Same is equality that takes no notice of the order of sets and of lists whose
+// elements have keys.
+func Same(t *kinds.Node, a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for name, v := range a {
+			if w, ok := b[name]; !ok || !Same(t.Field(name), v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i, k := range (&List{}).Identities(t, a, b) {
+			if k < 0 || !Same(t.Elem(), a[i], b[k]) {
+				return false
+			}
+		}
+		return true
+	}
+	return Equal(a, b)
+}
+
+// surplus finds what is left of the live elements that have the keys of an observed one,
+// and warns of those.
+func (d *identifier) surplus(l *List, p *Pairing, taken []bool) []Surplus {
+	if !d.repeats(p.live, taken) {
+		return nil
+	}
+	last := map[string]int{}
+	for i := range min(len(p.desired), len(l.Elements)) {
+		if k := p.Want[i]; k >= 0 && !l.Elements[i].IsPlace() && d.whole(p.live[k]) {
+			last[d.key(p.live[k], d.keys)] = i
+		}
+	}
+	var found []Surplus
+	for k, element := range p.live {
+		i, ours := last[d.key(element, d.keys)]
+		if taken[k] || !ours {
+			continue
+		}
+		taken[k] = true
+		found = append(found, Surplus{Live: k, Of: i})
+		if p.Warning == "" {
+			p.Warning = fmt.Sprintf("elements %d and %d of the live list are both %s: the first is held, and the other has its values as long as it stays",
+				p.Want[i], k, d.label(element, 1, k))
+		}
+	}
+	return found
+}
+
+// repeats reports whether an element that is left has the keys of another one.
+func (d *identifier) repeats(live []any, taken []bool) bool {
+	if !slices.Contains(taken, false) {
+		return false
+	}
+	keys := make(map[string]bool, len(live))
+	for k, element := range live {
+		if taken[k] {
+			keys[d.key(element, d.keys)] = true
+		}
+	}
+	for k, element := range live {
+		if !taken[k] && keys[d.key(element, d.keys)] {
+			return true
+		}
+	}
+	return false
 }

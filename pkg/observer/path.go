@@ -1,7 +1,6 @@
 package observer
 
 import (
-	"encoding/json"
 	"strconv"
 	"strings"
 )
@@ -18,7 +17,7 @@ type Path struct {
 	field  string // set for a map key
 	label  string // set for a list element, with its brackets
 	index  int    // live index of a list element; -1 if it is not live
-	nth    int    // of the elements of the desired list
+	nth    int    // of the elements of the desired list; -1 if it is not one
 }
 
 // Field is the path of a map's key.
@@ -27,7 +26,7 @@ func (p *Path) Field(name string) *Path { return &Path{parent: p, field: name} }
 // Element is the path of a list's element: label is what people read, in
 // brackets; index is its place in the live list, or -1.
 func (p *Path) Element(label string, index int) *Path {
-	return &Path{parent: p, label: label, index: index}
+	return &Path{parent: p, label: label, index: index, nth: -1}
 }
 
 // Desired says which element of the desired list it is that the path leads to.
@@ -35,6 +34,9 @@ func (p *Path) Desired(nth int) *Path {
 	p.nth = nth
 	return p
 }
+
+// Nth is which element of the desired list the last step leads to, or -1.
+func (p *Path) Nth() int { return p.nth }
 
 // Put sets the value of a field in a desired state, with the maps on the way to it
 // that are not there. Elements on the way must be.
@@ -66,6 +68,20 @@ func (p *Path) in(desired map[string]any) any {
 // Parent is the path one step up; nil for the root and its fields.
 func (p *Path) Parent() *Path { return p.parent }
 
+// Name is the key of the last step, for a field of a map.
+func (p *Path) Name() string { return p.field }
+
+// Label is what people read for the last step, in brackets, for an element of a list.
+func (p *Path) Label() string { return p.label }
+
+// Chain are the paths of all steps, from the root's field to the path itself.
+func (p *Path) Chain() []*Path {
+	if p == nil {
+		return nil
+	}
+	return append(p.parent.Chain(), p)
+}
+
 // IsElement tells whether the last step is an element of a list.
 func (p *Path) IsElement() bool { return p != nil && p.label != "" }
 
@@ -94,7 +110,7 @@ func (p *Path) write(b *strings.Builder) {
 		}
 		b.WriteString(p.field)
 	default:
-		b.WriteString("['" + strings.ReplaceAll(p.field, "'", `\'`) + "']")
+		b.WriteString("['" + fieldEscaper.Replace(p.field) + "']")
 	}
 }
 
@@ -117,6 +133,8 @@ func (p *Path) point(b *strings.Builder) {
 	}
 	b.WriteString(pointerEscaper.Replace(p.field))
 }
+
+var fieldEscaper = strings.NewReplacer(`\`, `\\`, "'", `\'`)
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
@@ -141,21 +159,6 @@ func plain(s string) bool {
 func Under(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
-}
-
-// positionLabel names a list element by its position.
-func positionLabel(i int) string { return "[" + strconv.Itoa(i) + "]" }
-
-// scalarText is a scalar as it stands in a path.
-func scalarText(v any) string {
-	if s, ok := v.(string); ok && !strings.ContainsAny(s, `[],='"`) {
-		return s
-	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return "?"
-	}
-	return string(text)
 }
 
 // Step is one step of a path in an object: a map's field, or an element of a

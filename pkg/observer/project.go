@@ -46,7 +46,7 @@ func project(node *Node, t *kinds.Node, desired, live any) any {
 		}
 		l, length := withoutLength(l)
 		want, _ := desired.([]any)
-		p := node.List.Pair(t, want, l)
+		p := node.List.Pair(t, want, l, len(want))
 		out := make([]any, 0, len(p.Live)+1)
 		for i, k := range p.Live {
 			switch element := node.List.Elements[i]; {

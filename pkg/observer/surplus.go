@@ -5,7 +5,7 @@ import "holdfast.dev/holdfast/pkg/kinds"
 // RaiseSurplus raises the maximum of every list of a default entry that is
 // longer in a response to our own write: the API server lengthened it (an
 // admission plugin added a volume, a toleration, a sidecar), so that is not
-// drift. It tells whether it raised any. A user's entry is never relaxed.
+// drift. It reports whether it raised any. A user's entry is never relaxed.
 // Source: docs/semantics.md, "Lists".
 func (e *Entry) RaiseSurplus(t *kinds.Node, desired, live map[string]any) bool {
 	return e.Default && raiser{}.raise(e.Root, t, desired, live)
@@ -34,9 +34,9 @@ func (r raiser) raise(node *Node, t *kinds.Node, desired, live any) bool {
 		d, _ := desired.([]any)
 		l, _ := live.([]any)
 		list := node.List
-		pairing, length := list.Pair(t, d, l), len(l)
+		pairing, length := list.Pair(t, d, l, len(d)), len(l)
 		if r.later {
-			length = len(list.Elements) + len(pairing.Free)
+			length = len(list.Elements) + len(pairing.Free())
 		}
 		if list.Max != 0 && length > list.Max {
 			list.Max, list.Known = length, len(list.Elements)

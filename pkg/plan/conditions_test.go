@@ -47,6 +47,11 @@ func TestConditions(t *testing.T) {
 			[4]string{"False Rejected", "True Rendered", "False Rejected", "True Healthy"}, "", "True"},
 		{"a patch is retried", failUpdate(retrying),
 			[4]string{"False Retrying", "True Rendered", "False Retrying", "True Healthy"}, "True", ""},
+		{"nothing is heard of a kind", func(w *world) {
+			w.round()
+			w.unheard = []*plan.Problem{{Reason: v1alpha1.ReasonForbidden, Message: "may not watch", Stalled: true}}
+			w.round()
+		}, [4]string{"Unknown Forbidden", "True Rendered", "Unknown Forbidden", "True Healthy"}, "", "True"},
 		{"a leaf is contested", func(w *world) { w.round(); fight(w, 5) },
 			[4]string{"False Contested", "True Rendered", "False Contested", "True Healthy"}, "True", ""},
 		{"it is suspended with drift", func(w *world) {

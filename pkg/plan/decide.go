@@ -40,8 +40,9 @@ func Decide(in Input) *Plan {
 	desired := make(map[manifest.ID]bool, len(r.objects))
 	for i, object := range r.objects {
 		desired[object.ID] = true
+		kind := in.Kinds.Type(object.GVK())
 		res := &resource{
-			object: object, written: r.written[i], rendered: r.entries[i], kind: in.Kinds.Type(object.GVK()),
+			object: object, written: r.written[i], rendered: r.entries[i].Typed(kind), kind: kind,
 			previous: records[object.ID], accepted: accepted[object.ID],
 		}
 		p.decide(res, p.in.Live[object.ID])

@@ -138,6 +138,11 @@ func (p *Plan) namesFighter(res *resource) bool {
 
 // compare compares the desired state, our marks included, with an object.
 func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
+	return delta.Compare(p.comparison(res, live))
+}
+
+// comparison is what there is to compare of a resource and an object.
+func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 	entry, desired := res.marked(p.in.Application)
 	in := delta.Input{
 		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
@@ -149,6 +154,7 @@ func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
 			}
 			return p.in.Memory.HeldBack(leaf, p.in.Now)
 		},
+		Refused: func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
 		Foreign: foreignTo(live),
 	}
 	if !res.entry.Default {
@@ -161,7 +167,7 @@ func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
 		in.Previous = r.desired
 		in.Prune = res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
 	}
-	return delta.Compare(in)
+	return in
 }
 
 // wasApplied tells whether what is on record was ever written to this object: a

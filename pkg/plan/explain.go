@@ -1,12 +1,14 @@
 package plan
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // FieldState says what a field is to the Application.
@@ -29,6 +31,9 @@ const (
 	FieldMark FieldState = "mark"
 	// FieldFree: not observed.
 	FieldFree FieldState = "free"
+	// FieldRemoved: it goes, since the manifest has it no longer, a list is longer than
+	// the observer schema allows, or Holdfast lets the object go.
+	FieldRemoved FieldState = "removed"
 )
 
 // Field is one field of a resource, explained. Values of Secrets are masked.
@@ -40,6 +45,9 @@ type Field struct {
 	// Desired is not set for a field without a desired value; of a free field
 	// nobody desires anything. Live is not set where the object has no such field.
 	Desired, Live delta.Value
+	// Manifest is what the manifest has for a free field whose live value is another
+	// one: it is not written.
+	Manifest delta.Value
 	// Drift is the reason of its drift; empty for a field that is in place.
 	Drift delta.Reason
 	// Corrected is true for drift that Holdfast corrects now; else Why says why not.
@@ -52,7 +60,12 @@ type Field struct {
 	Next        time.Time
 	// Why says why Holdfast would or would not correct the field.
 	Why string
+
+	place *observer.Path
 }
+
+// Place is the path as it leads through the live object.
+func (f Field) Place() *observer.Path { return f.place }
 
 // Writer is a field manager and when it wrote; the zero Writer is not known.
 type Writer struct {
@@ -98,35 +111,19 @@ func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
 	for _, res := range p.resources {
 		if res.object.ID == id {
 			explained.Desired, explained.Default = true, res.entry.Default
-			e.explain(res)
+			e.res, e.removals = res, p.withdrawn(res)
+			delta.Walk(p.comparison(res, e.live), e.field)
 		}
 	}
 	if !explained.Desired {
-		e.compared.Differences = explained.Change.Fields // our marks, which are taken off
-		e.free(place{live: delta.Value{Set: e.live != nil, Any: e.live}, root: true})
+		e.removals = explained.Change.Fields // our marks, which are taken off
+		delta.WalkFree(p.in.Kinds.Type(gvkOf(id, explained.Change.APIVersion)), e.live, e.field)
 	}
-	explained.Fields = e.fields
-	slices.SortStableFunc(explained.Fields, func(a, b Field) int { return cmp.Compare(rank(a.Path), rank(b.Path)) })
+	explained.Fields = inOrder(e.fields)
 	return explained, true
 }
 
-// rank puts metadata before and status after all else.
-func rank(path string) int {
-	switch root := rootOf(path); root {
-	case "metadata":
-		return 0
-	case "status":
-		return 2
-	default:
-		return 1
-	}
-}
-
-func rootOf(path string) string {
-	for i, r := range path {
-		if r == '.' || r == '[' {
-			return path[:i]
-		}
-	}
-	return path
+func gvkOf(id manifest.ID, apiVersion string) schema.GroupVersionKind {
+	gv, _ := schema.ParseGroupVersion(apiVersion)
+	return gv.WithKind(id.Kind)
 }

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,10 +63,30 @@ func agrees(t *testing.T, change plan.Change, e plan.Explanation) {
 			assert.Empty(t, f.Drift, "%s of a resource to which nothing is done", f.Path)
 		}
 		if f.State == plan.FieldHeld && f.Drift == "" && f.Live.Set {
-			assert.True(t, f.Desired.Equal(f.Live) || isEmptyList(f.Desired), "%s is held and in place: %v, %v", f.Path, f.Desired, f.Live)
+			assert.True(t, inAnyOrder(f.Desired.Any) == inAnyOrder(f.Live.Any) || isEmptyList(f.Desired), "%s is held and in place: %v, %v", f.Path, f.Desired, f.Live)
 		}
 		assert.False(t, f.State == plan.FieldFree && f.Desired.Set, "nobody desires anything of %s", f.Path)
 	}
+}
+
+// inAnyOrder is a text that does not depend on the order of lists.
+func inAnyOrder(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		text := ""
+		for _, name := range keys(v) {
+			text += name + ":" + inAnyOrder(v[name]) + ","
+		}
+		return "{" + text + "}"
+	case []any:
+		elements := []string{}
+		for _, element := range v {
+			elements = append(elements, inAnyOrder(element))
+		}
+		slices.Sort(elements)
+		return fmt.Sprint(elements)
+	}
+	return fmt.Sprintf("%v", v)
 }
 
 // An empty list is free to be longer.
@@ -192,10 +213,101 @@ func TestEveryFieldIsExplained(t *testing.T) {
 		"accepted spec.template.spec.containers[name=web].resources.limits.cpu: 1 want 1000m",
 		"free spec.template.spec.containers[name=proxy].image: proxy:1",
 		"free spec.template.spec.containers[name=proxy].name: proxy",
-		"free spec.template.spec.containers[name=extra]: map[image:extra:1 name:extra] (extra, corrected true)",
+		"removed spec.template.spec.containers[name=extra]: map[image:extra:1 name:extra] (extra, corrected true)",
 		"free status.readyReplicas: 5",
 		"watched status.replicas: 5",
 	}, lines(e))
+}
+
+func TestAFreeFieldShowsWhatTheManifestHas(t *testing.T) {
+	in := given(t, `
+metadata: {name: shop, namespace: default, generation: 1}
+spec:
+  manifest:
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: web}
+    spec:
+      replicas: 3
+      paused: false
+      revisionHistoryLimit: 4
+      template: {spec: {containers: [{name: web, image: "web:1", resources: {limits: {cpu: 1000m, memory: 2Gi}}}, {name: gone, image: "gone:1"}]}}
+  observerSchema:
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: web}
+    spec: {template: {spec: {containers: [{image: observed}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}}}
+`, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec: {replicas: 1, template: {spec: {containers: [{name: web, image: "web:1", resources: {limits: {cpu: "1", memory: 1Gi}}}]}}}
+`)
+	e, _ := plan.Decide(in).Explain(webID, false)
+	unheld := map[string]string{}
+	for _, f := range e.Fields {
+		if f.Manifest.Set {
+			unheld[f.Path] = value(f.Live) + " " + value(f.Manifest)
+			assert.Equal(t, plan.FieldFree, f.State)
+			assert.Contains(t, f.Why, "in the manifest, not held")
+		}
+	}
+	assert.Equal(t, map[string]string{
+		"spec.replicas": "1 3", "spec.revisionHistoryLimit": "- 4",
+		"spec.template.spec.containers[name=web].resources.limits.memory": "1Gi 2Gi",
+		"spec.template.spec.containers[name=gone]":                        "- map[image:gone:1 name:gone]",
+	}, unheld)
+}
+
+func TestAFieldThatNobodyHasSetIsWhoeverWritesItFirst(t *testing.T) {
+	e, _ := plan.Decide(given(t, fmt.Sprintf(explainedApplication, false), explainedLive)).Explain(webID, false)
+	assert.Equal(t, "spec.paused", e.Fields[0].Path)
+	assert.Contains(t, e.Fields[0].Why, "whoever writes it first")
+}
+
+func TestWhatIsRemovedIsNotCalledFree(t *testing.T) {
+	dir := filepath.Join(goldenRoot, "removing-a-field-from-the-manifest-removes-it-under-the-default-schema")
+	p := plan.Decide(readCase(t, dir))
+	e, _ := p.Explain(p.Changes[0].ID, false)
+	removed := 0
+	for _, f := range e.Fields {
+		if f.Drift == delta.Removed {
+			removed++
+			assert.Equal(t, plan.FieldRemoved, f.State)
+			assert.Contains(t, f.Why, "it is removed")
+		}
+	}
+	assert.Positive(t, removed)
+}
+
+func TestAKeyIsPutBackAfterItsElementWasRefused(t *testing.T) {
+	w := newWorld(t, `
+manifest:
+- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 8080, protocol: TCP, targetPort: 8080}]}}
+observerSchema:
+- apiVersion: v1
+  kind: Service
+  metadata: {name: web}
+  spec: {ports: [{port: observed, protocol: observed, targetPort: observed}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 4}]}
+`)
+	w.round()
+	port := func(port int64) any { return map[string]any{"port": port, "protocol": "UDP", "targetPort": port} }
+	w.set([]any{port(1), port(2)}, "spec", "ports")
+	p := w.decide()
+	require.Equal(t, []string{"spec.ports[port=8080,protocol=TCP] missing"}, paths(p))
+	p.Refuse(plan.Leaf{ID: p.Changes[0].ID, Path: "spec.ports[port=8080,protocol=TCP]"}, &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "no"})
+	w.refuse = map[plan.Action]plan.Outcome{plan.Update: {Action: plan.Update, Object: w.only(), Problem: &plan.Problem{Reason: v1alpha1.ReasonRejected}}}
+	w.round()
+	w.now = w.now.Add(time.Hour)
+	assert.Equal(t, []string{
+		"spec.ports[port=8080,protocol=TCP].port changed", "spec.ports[port=8080,protocol=TCP].protocol changed",
+		"spec.ports[port=8080,protocol=TCP].targetPort changed",
+	}, paths(w.decide()), "it does not begin again")
+	w.refuse = nil
+	w.round()
+	w.quiet()
+	assert.Equal(t, []any{map[string]any{"port": int64(8080), "protocol": "TCP", "targetPort": int64(8080)}, port(2)}, get(w.only(), "spec", "ports"))
+	assert.Empty(t, w.mem.Refusals)
 }
 
 func TestNothingIsCorrectedWhileSuspended(t *testing.T) {

@@ -4,68 +4,82 @@ import (
 	"fmt"
 	"strings"
 
+	quantity "k8s.io/apimachinery/pkg/api/resource"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// leaf tells of an observed field.
-func (e *explainer) leaf(at place) {
-	path := at.path.String()
-	state := FieldHeld
-	switch {
-	case rootOf(path) == "status":
-		state = FieldWatched
-	case e.fight(path).Contested():
-		state = FieldContested
-	case e.plan.marks() > 0 && isMark(path):
-		state = FieldMark
-	case e.isAccepted(path, at.live):
-		state = FieldAccepted
-	case !at.written.Set:
-		state = FieldLearned
+// field explains a field that the walk has come to.
+func (e *explainer) field(from delta.Field) {
+	if hides(from) || e.res != nil && e.live == nil && from.State == delta.StateFree {
+		return // of an object that is not there, all that the manifest has is created
 	}
-	if !at.want.Set && !at.live.Set && state == FieldHeld {
-		return // an empty place in a list
+	d := from.Difference
+	f := Field{
+		Path: from.Path.String(), Parent: from.Path.Parent().String(), State: FieldState(from.State),
+		Desired: from.Desired, Live: from.Live, Writer: e.writer(from), place: from.Path,
 	}
-	e.add(at, state)
+	if removal := e.removal(from.Path); removal != nil {
+		f.State, d = FieldRemoved, removal
+	}
+	switch f.State {
+	case FieldHeld, FieldLearned, FieldAccepted:
+		f.State = e.stateOf(f)
+	case FieldWatched, FieldRemoved:
+		f.Desired = delta.Value{}
+	case FieldFree:
+		f.Desired = delta.Value{}
+		if from.Manifest.Set && !isAlike(from.Manifest, from.Live) {
+			f.Manifest = from.Manifest
+		}
+	}
+	if d != nil {
+		f.Drift = d.Reason
+	}
+	heldBack := d != nil && d.HeldBack
+	f.Corrected = d != nil && !heldBack && !e.stopped()
+	if fight := e.fight(f.Path); fight.Contested() {
+		f.Corrections, f.Next = fight.Corrections, fight.Next
+	}
+	f.Why = e.why(f, d)
+	if !e.showSecrets {
+		f.mask(e.id)
+	}
+	e.fields = append(e.fields, f)
 }
 
-// isMark tells whether a field is one of our own marks.
+// stateOf is the state of an observed field that has, or may have, a desired value.
+func (e *explainer) stateOf(f Field) FieldState {
+	switch {
+	case e.fight(f.Path).Contested():
+		return FieldContested
+	case e.plan.marks() > 0 && isMark(f.Path):
+		return FieldMark
+	}
+	return f.State
+}
+
+// isMark reports whether a field is one of our own marks.
 func isMark(path string) bool {
 	return path == "metadata.labels['"+v1alpha1.LabelApplicationUID+"']" ||
 		path == "metadata.annotations['"+v1alpha1.AnnotationTrackingID+"']"
 }
 
-func (e *explainer) add(at place, state FieldState) {
-	if at.path == nil {
-		return // the object itself, and nothing is in it
+// isAlike reports whether a free live value may be what the API server made of the
+// manifest's: it leaves out what is empty, and writes quantities in its own way.
+func isAlike(written, live delta.Value) bool {
+	if !live.Set {
+		return observer.Empty(written.Any)
 	}
-	f := Field{
-		Path: at.path.String(), Parent: at.path.Parent().String(), State: state,
-		Desired: at.want, Live: at.live, Writer: e.writer(at),
+	if written.Equal(live) {
+		return true
 	}
-	if state == FieldFree || state == FieldWatched {
-		f.Desired = delta.Value{}
-	}
-	if d, differs := e.difference(f.Path); differs {
-		if e.told != nil {
-			e.told[d.Path] = true
-		}
-		f.Drift = d.Reason
-	} else if e.live == nil && f.Desired.Set {
-		f.Drift = delta.Missing
-	}
-	f.Corrected = f.Drift != "" && !e.heldBack(f.Path) && !e.stopped()
-	if fight := e.fight(f.Path); fight.Contested() {
-		f.Corrections, f.Next = fight.Corrections, fight.Next
-	}
-	f.Why = e.why(f)
-	if !e.showSecrets {
-		f.mask(e.id)
-	}
-	e.fields = append(e.fields, f)
+	a, err := quantity.ParseQuantity(fmt.Sprint(written.Any))
+	b, wrong := quantity.ParseQuantity(fmt.Sprint(live.Any))
+	return err == nil && wrong == nil && a.Cmp(b) == 0
 }
 
 // mask hides values of Secrets. That two differ still shows.
@@ -77,21 +91,11 @@ func (f *Field) mask(id manifest.ID) {
 	if !secretPath(id, f.Path) {
 		return
 	}
-	for _, v := range []*delta.Value{&f.Desired, &f.Live} {
+	for _, v := range []*delta.Value{&f.Desired, &f.Live, &f.Manifest} {
 		if v.Set {
 			v.Any = manifest.Masked
 		}
 	}
-}
-
-// difference is the drift of the field, or of what it lies in.
-func (e *explainer) difference(path string) (delta.Difference, bool) {
-	for _, d := range e.compared.Differences {
-		if observer.Under(path, d.Path) {
-			return d, true
-		}
-	}
-	return delta.Difference{}, false
 }
 
 func (e *explainer) fight(path string) *Fight {
@@ -101,19 +105,13 @@ func (e *explainer) fight(path string) *Fight {
 	return e.plan.in.Memory.Fights[Leaf{e.id, path}]
 }
 
-// isAccepted tells whether a live value is there in the form that was accepted.
-func (e *explainer) isAccepted(path string, live delta.Value) bool {
-	form, known := e.res.accepted[path]
-	return known && e.compared.Relied[path] && form.Accepted.Equal(live)
-}
-
 // writer is who wrote a live field last.
-func (e *explainer) writer(at place) Writer {
+func (e *explainer) writer(of delta.Field) Writer {
 	var last Writer
-	if !at.live.Set {
+	if !of.Live.Set {
 		return last
 	}
-	steps := at.path.Steps(e.live)
+	steps := of.Path.Steps(e.live)
 	for _, m := range e.writers {
 		if (last.Manager == "" || m.at.After(last.At)) && touches(m.leaves, steps) {
 			last = Writer{Manager: m.manager, Subresource: m.subresource, At: m.at}
@@ -124,22 +122,22 @@ func (e *explainer) writer(at place) Writer {
 
 // why says why the field is, or is not, corrected. It gives no values and no
 // times: the field has them.
-func (e *explainer) why(f Field) string {
+func (e *explainer) why(f Field, d *delta.Difference) string {
 	switch {
 	case f.State == FieldWatched:
 		return "watched: recorded in the status, never compared and never written"
-	case f.Drift == delta.Extra && !e.heldBack(f.Path):
-		return e.would("removed", "the list is longer than the observer schema allows")
-	case f.State == FieldFree && f.Drift == "":
+	case f.State == FieldFree && f.Manifest.Set:
+		return "in the manifest, not held: the live value stays; hold it with \"" + observer.LeafText + "\" in the observer schema"
+	case f.State == FieldFree:
 		return "free: the observer schema does not name it, so it is never written again"
-	case f.State == FieldContested && f.Drift == "":
+	case d == nil && f.State == FieldContested:
 		return "in place now; it was changed back again and again" + by(e.fight(f.Path).Manager)
-	case e.heldBack(f.Path):
-		return "drift, and its correction waits: it is changed back again and again" + by(e.fight(f.Path).managerOf())
-	case f.Drift != "":
-		return e.driftWhy(f)
-	default:
+	case d == nil:
 		return inPlaceWhy(f)
+	case d.HeldBack:
+		return "drift, and its correction waits: it is changed back again and again" + by(e.fight(f.Path).managerOf())
+	default:
+		return e.driftWhy(f)
 	}
 }
 
@@ -148,10 +146,15 @@ func inPlaceWhy(f Field) string {
 	switch {
 	case f.State == FieldMark:
 		return "in place: it says whose the object is"
+	case f.State == FieldLearned && !f.Desired.Set && !f.Live.Set:
+		return "observed, and nobody has set it yet: whoever writes it first, the API server or another client, is learned from, " +
+			"and that value is held from then on; write yours in the manifest, or take the field out of the observer schema"
 	case f.State == FieldLearned && !f.Desired.Set:
-		return "observed, and not known yet: it is learned when the API server sets it"
+		return "observed, and not known yet: it is learned"
 	case f.State == FieldLearned:
-		return "in place: not in the manifest, so the API server's value was learned, and is held"
+		return "in place: not in the manifest, so the live value was learned, and is held"
+	case f.State == FieldAccepted && !f.Live.Set && observer.Empty(f.Desired.Any):
+		return "in place: the API server leaves out what is empty"
 	case f.State == FieldAccepted && !f.Live.Set:
 		return "in place: the API server drops it. Is its name mistyped?"
 	case f.State == FieldAccepted:
@@ -169,6 +172,8 @@ func (e *explainer) driftWhy(f Field) string {
 		return e.would("added", "it is not there")
 	case f.Drift == delta.ListLength:
 		return e.would("added", "the list is shorter than the observer schema asks for")
+	case f.Drift == delta.Extra:
+		return e.would("removed", "the list is longer than the observer schema allows")
 	case f.Drift == delta.Removed && e.res == nil:
 		return e.would("removed", "Holdfast lets the object go")
 	case f.Drift == delta.Removed:
@@ -190,14 +195,9 @@ func (e *explainer) would(done, because string) string {
 	}
 }
 
-// stopped tells whether nothing of the resource is written, and why would say.
+// stopped reports whether nothing of the resource is written, and why would say.
 func (e *explainer) stopped() bool {
 	return e.plan.Suspended() && !e.plan.retiring || e.change.Problem != nil && e.change.Action == Unchanged
-}
-
-func (e *explainer) heldBack(path string) bool {
-	d, differs := e.difference(path)
-	return differs && d.HeldBack
 }
 
 // managerOf is who fights, as far as that is known.

@@ -28,7 +28,7 @@ func hooked(in Input) *hooks.Hooks {
 
 // learn takes over the values of observed fields that are not known yet.
 func learn(s *hooks.Seen) error {
-	s.Entry.Learn(s.Type, s.Desired, visibleOf(s.ID, s.Live))
+	s.Entry.Learn(s.Type, s.Desired, s.Manifest, visibleOf(s.ID, s.Live))
 	return nil
 }
 
@@ -65,7 +65,10 @@ func (p *Plan) withdrawn(res *resource) (fields []delta.Difference) {
 func (p *Plan) see(point *hooks.Point[*hooks.Seen], res *resource, live map[string]any) (*hooks.Seen, *Problem) {
 	s := &hooks.Seen{
 		Application: p.in.Application, ID: res.object.ID, Entry: res.entry, Type: res.kind,
-		Desired: res.desired, Live: live,
+		Desired: res.desired, Manifest: res.object.Content, Live: live,
+	}
+	if p.restored() {
+		s.Manifest = nil // what was learned cannot be told from it
 	}
 	if err := point.Run(s); err != nil {
 		return s, HookProblem(err)

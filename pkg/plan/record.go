@@ -45,7 +45,7 @@ func recordsOf(in Input) (records map[manifest.ID]*record, inventory []v1alpha1.
 		}
 	}
 	for _, r := range records {
-		r.settleOrigin()
+		r.settleOrigin(in.Kinds)
 	}
 	return records, app.Status.Resources
 }
@@ -64,7 +64,7 @@ func entryOf(item runtime.RawExtension, id manifest.ID) *observer.Entry {
 
 // settleOrigin finds out whether the entry is a default one: the inventory says
 // so, or else it has exactly the leaves that its desired state has.
-func (r *record) settleOrigin() {
+func (r *record) settleOrigin(types Kinds) {
 	if r.entry == nil {
 		return
 	}
@@ -72,9 +72,9 @@ func (r *record) settleOrigin() {
 		r.entry.Default = r.status.Schema == v1alpha1.SchemaDefault
 		return
 	}
-	r.entry.Default = observer.DefaultEntry(manifest.Object{
-		ID: r.id, APIVersion: r.entry.APIVersion, Content: r.desired,
-	}).SameFields(r.entry)
+	object := manifest.Object{ID: r.id, APIVersion: r.entry.APIVersion, Content: r.desired}
+	plain := observer.DefaultEntry(object)
+	r.entry.Default = plain.SameFields(r.entry) || plain.Typed(types.Type(object.GVK())).SameFields(r.entry)
 }
 
 // Identify is the identity of an object that was normalized before.

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // The first wait of a refused leaf, which doubles each time, and the longest.
@@ -94,11 +95,24 @@ func (p *Plan) refusal(id manifest.ID, compared delta.Comparison) *Problem {
 	return nil
 }
 
-// accepts forgets the refusals of leaves that are in place.
+// hasRefused reports whether an API server has refused to change a leaf that is still not
+// in place, however long ago.
+func (m *Memory) hasRefused(leaf Leaf) bool { return m != nil && m.Refusals[leaf] != nil }
+
+// accepts forgets the refusals of leaves that are in place, and have no drift below them.
 func (m *Memory) accepts(drifted map[Leaf]bool) {
 	for leaf := range m.Refusals {
-		if !drifted[leaf] {
+		if !drifted[leaf] && !hasDriftBelow(leaf, drifted) {
 			delete(m.Refusals, leaf)
 		}
 	}
+}
+
+func hasDriftBelow(leaf Leaf, drifted map[Leaf]bool) bool {
+	for d := range drifted {
+		if d.ID == leaf.ID && observer.Under(d.Path, leaf.Path) {
+			return true
+		}
+	}
+	return false
 }

@@ -88,9 +88,16 @@ func TestAnApplicationThatWouldNotFitIsRefused(t *testing.T) {
 	p := w.decide()
 	require.NotNil(t, p.Refused)
 	assert.Equal(t, "the Application would take 1800 KiB (spec 600 KiB, status 1200 KiB) of the 1408 KiB that one object may have: "+
-		"split it into several Applications", p.Refused.Message)
+		"ConfigMap default/big alone is too large, since the status repeats what is held of it: make it smaller, or observe less of it", p.Refused.Message)
 	assert.True(t, p.Refused.Stalled)
 	assert.Empty(t, p.Changes)
+
+	half := ", data: {a: '" + strings.Repeat("x", 300<<10) + "'}}"
+	one := func(name string) string {
+		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}" + half
+	}
+	w.edit("manifest: [" + one("a") + ", " + one("b") + "]")
+	assert.Contains(t, w.decide().Refused.Message, "split it into several Applications")
 
 	w.edit("manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: big}, data: {a: '" + strings.Repeat("x", 400<<10) + "'}}]")
 	assert.Nil(t, w.decide().Refused)

@@ -41,9 +41,13 @@ func tooLarge(p *Plan) *Problem {
 	if spec+status <= maxApplicationBytes {
 		return nil
 	}
+	remedy := "split it into several Applications"
+	if len(p.resources) == 1 {
+		remedy = p.resources[0].object.ID.String() + " alone is too large, since the status repeats what is held of it: make it smaller, or observe less of it"
+	}
 	return stalled(v1alpha1.ReasonManifestTooLarge,
-		"the Application would take %d KiB (spec %d KiB, status %d KiB) of the %d KiB that one object may have: split it into several Applications",
-		(spec+status)/1024, spec/1024, status/1024, maxApplicationBytes/1024)
+		"the Application would take %d KiB (spec %d KiB, status %d KiB) of the %d KiB that one object may have: %s",
+		(spec+status)/1024, spec/1024, status/1024, maxApplicationBytes/1024, remedy)
 }
 
 // spare puts into a status what is only needed should the spec change before its work is

@@ -120,13 +120,13 @@ func (s *suggester) node(at suggested) (any, bool) {
 // proposed up to the last element that holds something.
 func (s *suggester) list(elements []any, at suggested) (any, bool) {
 	list := &observer.List{}
-	byIdentity := list.ByIdentity(at.t)
+	byIdentity, labels := list.ByIdentity(at.t), list.Labels(at.t, elements)
 	applied, _ := at.applied.Any.([]any)
 	sameAs := list.Identities(at.t, elements, applied)
 	var nodes []any
 	kept := 0
 	for i, element := range elements {
-		node, ok := s.node(suggested{element, item(applied, sameAs[i]), at.t.Elem(), at.path.Element(list.Label(at.t, element, i), i)})
+		node, ok := s.node(suggested{element, item(applied, sameAs[i]), at.t.Elem(), at.path.Element(labels[i], i)})
 		switch {
 		case ok:
 			nodes = append(nodes, node)
@@ -146,7 +146,7 @@ func (s *suggester) list(elements []any, at suggested) (any, bool) {
 // proposes tells whether a field is one to hold, and notes it if it is not.
 func (s *suggester) proposes(at suggested) bool {
 	e := &explainer{live: s.live, writers: s.writers}
-	writer := e.writer(place{path: at.path, live: delta.Some(nil)})
+	writer := e.writer(delta.Field{Path: at.path, Live: delta.Some(nil)})
 	switch {
 	case writer.Manager == "":
 		return false
@@ -179,4 +179,16 @@ func isController(w Writer) bool {
 		return true
 	}
 	return slices.ContainsFunc(controllerNames, func(part string) bool { return strings.Contains(strings.ToLower(w.Manager), part) })
+}
+
+func member(m map[string]any, name string) delta.Value {
+	v, has := m[name]
+	return delta.Value{Set: has, Any: v}
+}
+
+func item(l []any, i int) delta.Value {
+	if i < 0 || i >= len(l) {
+		return delta.Value{}
+	}
+	return delta.Some(l[i])
 }

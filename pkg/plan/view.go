@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"time"
 
 	"go.yaml.in/yaml/v3"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -92,9 +91,29 @@ type ViewStatus struct {
 	whole v1alpha1.ApplicationStatus
 }
 
-// MarshalJSON writes the whole status that the plan leads to. Whoever gives it to the
-// Application, in a file, has the next plan from there.
-func (s ViewStatus) MarshalJSON() ([]byte, error) { return json.Marshal(s.whole) }
+// MarshalJSON writes the whole status that the plan leads to, times of conditions left
+// out. Whoever gives it to the Application, in a file, has the next plan from there.
+func (s ViewStatus) MarshalJSON() ([]byte, error) {
+	raw, err := json.Marshal(s.whole)
+	if err != nil {
+		return nil, err
+	}
+	var tree map[string]any
+	if err := utiljson.Unmarshal(raw, &tree); err != nil {
+		return nil, err
+	}
+	conditions, _ := tree["conditions"].([]any)
+	for _, c := range conditions {
+		if condition, ok := c.(map[string]any); ok {
+			delete(condition, "lastTransitionTime")
+		}
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // the raw parts were written with it
+	err = encoder.Encode(tree)
+	return b.Bytes(), err
+}
 
 // View is the plan as it is printed, with the status that follows from the live
 // objects it was decided from.
@@ -122,7 +141,7 @@ func (p *Plan) View() View {
 
 // preview is the status that the plan leads to.
 func (p *Plan) preview() v1alpha1.ApplicationStatus {
-	return p.conclude(&conclusion{preview: true, now: metav1.NewTime(p.in.Now.UTC().Truncate(time.Second))}).Status
+	return p.conclude(&conclusion{preview: true}).Status
 }
 
 // YAML is the view as YAML, keys of the plan in reading order.

@@ -30,6 +30,8 @@ type world struct {
 	respond func(object map[string]any)
 	// refuse is the outcome of changes that are not executed.
 	refuse map[plan.Action]plan.Outcome
+	// unheard is why nothing is heard of some objects.
+	unheard []*plan.Problem
 	// ended has objects that are gone, as the watch has shown them last.
 	ended map[manifest.ID]map[string]any
 	uids  int
@@ -59,7 +61,7 @@ func (w *world) edit(spec string) {
 
 func (w *world) decide() *plan.Plan {
 	return plan.Decide(plan.Input{
-		Application: w.app, Live: w.live, Ended: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now,
+		Application: w.app, Live: w.live, Ended: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, Unheard: w.unheard,
 	})
 }
 

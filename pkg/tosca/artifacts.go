@@ -88,18 +88,18 @@ func getArtifact(e *evaluator, args place, s scope) value {
 
 // contentOf reads an artifact, as imports are read.
 func (e *evaluator) contentOf(a artifact, from place) value {
-	to, ok := e.locate(a.from, statement{at: a.at, reference: a.file.text(), repository: a.at.get("repository")})
+	to, ok := e.sources.locate(a.from, statement{at: a.at, reference: a.file.text(), repository: a.at.get("repository")})
 	if !ok {
 		return unknown
 	}
-	text, known := e.contents[to.String()]
+	text, known := e.sources.contents[to.String()]
 	if !known {
-		data := e.fetch(e.ctx, a.at, to)
+		data := e.sources.fetch(e.ctx, a.at, to, false)
 		if data == nil {
 			return unknown
 		}
 		text = string(data)
-		e.contents[to.String()] = text
+		e.sources.contents[to.String()] = text
 	}
 	e.spend(e.ctx, len(text)/textPerStep)
 	if !utf8.ValidString(text) || len(text) > e.limits.Manifest {

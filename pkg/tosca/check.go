@@ -2,26 +2,8 @@ package tosca
 
 import (
 	"slices"
+	"strconv"
 )
-
-// checker holds a value against a schema. depth bounds data types that contain
-// themselves: values are not deeper than the files they come from.
-type checker struct {
-	*evaluator
-	secret bool
-	// at is where the value is written, for mistakes within it too.
-	at place
-}
-
-// check tells what is wrong with a value. what it is of, such as "default ",
-// begins the messages; path within the value follows it.
-func (e *evaluator) check(at place, v value, s *schema) bool {
-	if v.unknown || s == nil || v.unset {
-		return true
-	}
-	c := checker{evaluator: e, secret: v.secret || IsSensitive(at.name()), at: at}
-	return c.value(v.any, s, "", 0)
-}
 
 func (c checker) value(content any, s *schema, within string, depth int) bool {
 	c.step(c.ctx)
@@ -29,7 +11,13 @@ func (c checker) value(content any, s *schema, within string, depth int) bool {
 		c.fault(ValueTypeMismatch, within, "is nested deeper than %d levels", c.limits.Nesting)
 		return false
 	}
-	base, chain := c.primitive(s)
+	base, line := c.primitive(s)
+	var chain []constraint
+	for _, d := range line {
+		if d.at.exists() {
+			chain = append(chain, c.constraintsOf(d)...)
+		}
+	}
 	ok := c.ofType(content, base, s, within, depth)
 	for _, constraint := range slices.Concat(chain, s.constraints) {
 		if !ok {
@@ -40,46 +28,30 @@ func (c checker) value(content any, s *schema, within string, depth int) bool {
 	return ok
 }
 
-// primitive is the type that the values of a schema have at last, with the
-// constraints that derived types add on the way. A data type that is made of
-// properties is its own.
-func (c checker) primitive(s *schema) (base string, chain []constraint) {
-	name := s.typeName
-	if isPrimitive(name) || name == "" {
-		return name, nil
-	}
-	d := c.dataType(s.at.file, name)
-	if d == nil {
-		return "", nil
-	}
-	for _, ancestor := range c.lineage(d, false) {
-		if ancestor.at.exists() {
-			chain = append(chain, c.constraintsOf(ancestor)...)
-		}
-		if isPrimitive(ancestor.parent) {
-			return ancestor.parent, chain
-		}
-	}
-	return name, chain
-}
-
-func (c checker) ofType(content any, base string, s *schema, within string, depth int) bool {
-	if base == "" || base == "any" || content == nil && base == "null" {
+func (c checker) ofType(content any, base basis, s *schema, within string, depth int) bool {
+	if base.name == "" || base.name == "any" || content == nil && base.name == "null" {
 		return true
 	}
-	if form, known := primitives[base]; known {
+	if base.name == "timestamp" && c.lenient && strict(c.at) && !matches(strictTimestamp)(content) {
+		c.fault(ValueTypeMismatch, within, "%s is not a timestamp like 2006-01-02T15:04:05Z", told(content, c.secret))
+		return false
+	}
+	if form, known := primitives[base.name]; known {
+		if base.scale != nil {
+			return c.quantity(content, base.scale, form.article, within, depth)
+		}
 		if !form.accepts(content) {
-			c.fault(ValueTypeMismatch, within, "%s is not %s%s", told(content, c.secret), form.article, hint(content, base))
+			c.fault(ValueTypeMismatch, within, "%s is not %s%s", told(content, c.secret), form.article, hint(content, base.name))
 			return false
 		}
 		return c.entries(content, s, within, depth)
 	}
-	d := c.dataType(s.at.file, base)
+	d := c.dataType(s.at.file, base.name)
 	line := c.lineage(d, false)
 	if isOpaque(line) {
 		return true
 	}
-	return c.complex(content, base, c.propertiesOf(line), within, depth)
+	return c.complex(content, base.name, c.propertiesOf(line), within, depth)
 }
 
 // hint says what to do about a plain word that YAML takes for something else.
@@ -109,11 +81,19 @@ func (c checker) entries(content any, s *schema, within string, depth int) bool 
 				ok = c.value(content[key], s.entry, within+"."+key, depth+1) && ok
 			}
 			if s.key != nil {
-				ok = c.value(key, s.key, within+"."+key, depth+1) && ok
+				ok = c.value(keyContent(key, c.baseOf(s.key)), s.key, within+"."+key, depth+1) && ok
 			}
 		}
 	}
 	return ok
+}
+
+// keyContent is a key as its type wants it: keys are texts everywhere here.
+func keyContent(key, base string) any {
+	if base == "integer" || base == "float" || base == "boolean" {
+		return unquoted(key, base)
+	}
+	return key
 }
 
 // complex checks a value of a data type that is made of properties.
@@ -142,10 +122,20 @@ func (c checker) complex(content any, name string, properties map[string]*schema
 	return ok
 }
 
-func (c checker) fault(code Code, within, format string, args ...any) {
-	at := c.at
-	if within != "" && !c.secret {
-		at.path = &trail{up: at.path, within: cut(within)}
+// quantity says what is wrong with a value of a scale.
+func (c checker) quantity(content any, s *scale, article, within string, depth int) bool {
+	number, _, ok := s.parts(content)
+	if !ok {
+		c.fault(ValueTypeMismatch, within, "%s is not %s", told(content, c.secret), article)
+		return false
 	}
-	c.faults.add(at, code, format, args...)
+	if s.number == nil {
+		return true
+	}
+	var amount any
+	amount, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		amount, _ = strconv.ParseFloat(number, 64)
+	}
+	return c.value(amount, s.number, within, depth+1)
 }

@@ -2,18 +2,19 @@ package tosca
 
 import (
 	"cmp"
+	"reflect"
 	"strconv"
 	"strings"
 )
 
 // compare orders two values of a type; ok is false if they have no order.
-func compare(a, b any, base string) (order int, ok bool) {
-	if units[base] != nil {
-		x, xOK := inUnits(a, base)
-		y, yOK := inUnits(b, base)
+func compare(a, b any, base basis) (order int, ok bool) {
+	if base.scale != nil {
+		x, xOK := base.scale.measure(a)
+		y, yOK := base.scale.measure(b)
 		return cmp.Compare(x, y), xOK && yOK
 	}
-	if base == "version" {
+	if base.name == "version" {
 		return compareVersions(value{any: a}.text(), value{any: b}.text()), true
 	}
 	if x, y, both := both[int64](a, b); both {
@@ -23,7 +24,7 @@ func compare(a, b any, base string) (order int, ok bool) {
 		return strings.Compare(x, y), true
 	}
 	if isNumber(a) && isNumber(b) {
-		return cmp.Compare(number(a), number(b)), true
+		return cmp.Compare(numberOf(a), numberOf(b)), true
 	}
 	return 0, false
 }
@@ -34,7 +35,7 @@ func both[T any](a, b any) (x, y T, ok bool) {
 	return x, y, xOK && yOK
 }
 
-func number(content any) float64 {
+func numberOf(content any) float64 {
 	if integer, ok := content.(int64); ok {
 		return float64(integer)
 	}
@@ -61,4 +62,11 @@ func comparePart(a, b string) int {
 		return cmp.Compare(x, y)
 	}
 	return strings.Compare(a, b)
+}
+
+func same(a, b any, base basis) bool {
+	if order, ok := compare(a, b, base); ok {
+		return order == 0
+	}
+	return reflect.DeepEqual(a, b)
 }

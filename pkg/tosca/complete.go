@@ -1,14 +1,16 @@
 package tosca
 
-import "maps"
+import (
+	"maps"
+)
 
 // completed is a value with the defaults of its data types in place of the fields
 // that it leaves out. The value itself is not changed: parts of it may be shared.
-func (e *evaluator) completed(v value, s *schema, at place) value {
+func (e *library) completed(v value, s *schema, at place) value {
 	if v.unknown || v.unset || !s.hasFields() {
 		return v
 	}
-	c := completer{checker: checker{evaluator: e, at: at}, size: v.size}
+	c := completer{library: e, at: at, size: v.size}
 	v.any = c.complete(v.any, s, 0)
 	v.size = c.size
 	return v
@@ -21,7 +23,9 @@ func (s *schema) hasFields() bool {
 
 // completer counts what it adds.
 type completer struct {
-	checker
+	*library
+
+	at place
 
 	size int
 }

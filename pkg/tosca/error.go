@@ -51,9 +51,9 @@ type Warning = Error
 // *Error in it.
 func Errors(err error) []*Error {
 	var one *Error
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []*Error
-		for _, part := range joined.Unwrap() {
+		for _, part := range several.Unwrap() {
 			all = append(all, Errors(part)...)
 		}
 		return all
@@ -66,13 +66,13 @@ func Errors(err error) []*Error {
 
 // join sorts errors by their places and joins them. Those beyond maxFaults are
 // counted, not told.
-func join(faults []*Error) error {
-	if len(faults) == 0 {
+func join(all []*Error) error {
+	if len(all) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(faults, byPlace)
-	errs := make([]error, 0, min(len(faults), maxFaults+1))
-	for i, fault := range faults {
+	slices.SortStableFunc(all, byPlace)
+	errs := make([]error, 0, min(len(all), maxFaults+1))
+	for i, fault := range all {
 		if i == maxFaults {
 			errs = append(errs, &Error{File: fault.File, Code: LimitExceeded, Msg: fmt.Sprintf("there are more than %d errors: correct those above first", maxFaults)})
 			break

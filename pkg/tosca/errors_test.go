@@ -1,6 +1,7 @@
 package tosca_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,12 +15,27 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-const errorsFile = "../../testdata/tosca/errors.txtar"
+const (
+	errorsFile   = "../../testdata/tosca/errors.txtar"
+	validateFile = "../../testdata/tosca/validate.txtar"
+)
 
 // TestErrors translates NAME.yaml with NAME.inputs and compares every error, with
 // its place and its code, with NAME.err.
 func TestErrors(t *testing.T) {
-	archive, err := txtar.ParseFile(errorsFile)
+	compareErrors(t, errorsFile, tosca.Translate)
+}
+
+// TestValidateErrors is about the mistakes that Validate alone finds.
+func TestValidateErrors(t *testing.T) {
+	compareErrors(t, validateFile, tosca.Validate)
+}
+
+type entryPoint func(context.Context, tosca.Source, map[string]tosca.Input, tosca.Options) (tosca.Result, error)
+
+func compareErrors(t *testing.T, file string, call entryPoint) {
+	t.Helper()
+	archive, err := txtar.ParseFile(file)
 	require.NoError(t, err)
 	files := map[string][]byte{}
 	for _, file := range archive.Files {
@@ -32,7 +48,7 @@ func TestErrors(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			_, err := tosca.Translate(t.Context(), tosca.Source{Name: "t.yaml", Data: data}, inputsOf(t, files[name+".inputs"]), tosca.Options{})
+			_, err := call(t.Context(), tosca.Source{Name: "t.yaml", Data: data}, inputsOf(t, files[name+".inputs"]), tosca.Options{IgnoreForeignNodes: file == validateFile})
 			require.Error(t, err)
 			told[name+".err"] = withCodes(t, err)
 			if !*update {
@@ -46,7 +62,7 @@ func TestErrors(t *testing.T) {
 				archive.Files[i].Data = []byte(text)
 			}
 		}
-		require.NoError(t, os.WriteFile(filepath.FromSlash(errorsFile), txtar.Format(archive), 0o644))
+		require.NoError(t, os.WriteFile(filepath.FromSlash(file), txtar.Format(archive), 0o644))
 	}
 }
 

@@ -1,15 +1,20 @@
 package tosca
 
-import "context"
+import (
+	"fmt"
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
 
 // evaluator evaluates expressions. Its recursion is bounded by the nesting of the
 // files times the stack of properties.
 type evaluator struct {
-	*translator
+	*model
 
-	ctx    context.Context
-	values map[property]value // of properties that have been evaluated
-	stack  []property         // of those that are being evaluated
+	sources *loader
+	values  map[property]value // of properties that have been evaluated
+	stack   []property         // of those that are being evaluated
 }
 
 // property is a property of a node template.
@@ -24,12 +29,14 @@ func (e *evaluator) eval(p place, s scope) value {
 	if !p.exists() {
 		return value{unset: true}
 	}
-	c, isCall, literal := e.callIn(p, s)
+	c, isCall, literal := e.callIn(p)
 	switch {
 	case isCall:
 		return e.apply(c, s)
+	case s.subject != nil && p.text() == "$value":
+		return *s.subject
 	case p.isScalar():
-		return e.scalarValue(p, s)
+		return e.scalarValue(p, s.want, s.manifest)
 	case p.isList():
 		return e.listValue(p, s)
 	default:
@@ -37,61 +44,10 @@ func (e *evaluator) eval(p place, s scope) value {
 	}
 }
 
-// literal is a value in which nothing is evaluated.
-func (e *evaluator) literal(p place) value { return e.literalOf(p, nil) }
-
-// literalOf is a literal as a schema wants it. What it wants of booleans and
-// texts decides how plain words are read.
-func (e *evaluator) literalOf(p place, want *schema) value {
-	if !p.exists() {
-		return value{unset: true}
-	}
-	switch {
-	case p.isScalar():
-		return e.scalarValue(p, scope{want: want})
-	case p.isList():
-		list, size, failed := make([]any, 0, len(p.node.Content)), 16, false
-		for _, element := range p.elements() {
-			v := e.literalOf(element, entryOf(want))
-			list, size, failed = append(list, v.any), size+v.size, failed || v.unknown
-		}
-		return value{any: list, size: size, unknown: failed}
-	default:
-		fields, size, failed := map[string]any{}, 16, false
-		for _, entry := range p.entries() {
-			v := e.literalOf(entry, e.fieldOf(want, entry.name()))
-			fields[entry.name()], size, failed = v.any, size+v.size+len(entry.name()), failed || v.unknown
-		}
-		return value{any: fields, size: size, unknown: failed}
-	}
-}
-
-func (e *evaluator) scalarValue(p place, s scope) value {
-	as := asTosca
-	base := ""
-	if s.want != nil {
-		base, _ = checker{evaluator: e}.primitive(s.want)
-	}
-	switch {
-	case s.manifest:
-		as = asManifest
-	case base == "boolean":
-		as = asBoolean
-	case base == "version" && !p.isNull():
-		return value{any: p.text(), size: sizeOf(p.text())}
-	}
-	content, err := scalar(p.node, as)
-	if err != nil {
-		e.faults.add(p, InvalidYAML, "%s", err)
-		return unknown
-	}
-	return value{any: content, size: sizeOf(content), unset: content == nil}
-}
-
 func (e *evaluator) listValue(p place, s scope) value {
 	made := value{size: 16}
 	list := make([]any, 0, len(p.node.Content))
-	s.inner, s.want = true, entryOf(s.want)
+	s.want = entryOf(s.want)
 	for _, element := range p.elements() {
 		v := e.eval(element, s)
 		list = append(list, v.any)
@@ -106,7 +62,6 @@ func (e *evaluator) mapValue(p place, s scope, literal string) value {
 	entries := p.entries()
 	fields := make(map[string]any, len(entries))
 	want := s.want
-	s.inner = true
 	for _, entry := range entries {
 		s.want = e.fieldOf(want, entry.name())
 		v := e.eval(entry, s)
@@ -134,100 +89,137 @@ func (e *evaluator) include(whole *value, part value, at place) {
 	}
 }
 
-// entryOf is the schema of what is in a list or map.
-func entryOf(s *schema) *schema {
-	if s == nil {
-		return nil
-	}
-	return s.entry
+// function evaluates a call. args is the value of its key.
+type function func(e *evaluator, args place, s scope) value
+
+// functions are those that can be called.
+var functions map[string]function
+
+// scope is where an expression is.
+type scope struct {
+	// self is the node template that it is in; nil in outputs.
+	self *template
+	// want is the schema of the value; nil if there is none.
+	want *schema
+	// manifest is set in what becomes a manifest as it is.
+	manifest bool
+	// output is set in outputs.
+	output bool
+	// subject is what $value means: the value that a validation is about. base says
+	// how it is compared.
+	subject *value
+	base    basis
 }
 
-// fieldOf is the schema of a field of a map: of its data type, or of any entry.
-func (e *evaluator) fieldOf(s *schema, name string) *schema {
-	if s == nil || s.entry != nil || s.typeName == "" || isPrimitive(s.typeName) {
-		return entryOf(s)
-	}
-	d := e.dataType(s.at.file, s.typeName)
-	if d == nil {
-		return nil
-	}
-	return e.propertiesOf(e.lineage(d, false))[name]
-}
-
-// property evaluates a property of a node template, once.
-func (e *evaluator) property(n *template, name string, from place) value {
-	key := property{n, name}
-	if v, done := e.values[key]; done {
-		return v
-	}
-	e.step(e.ctx)
-	if e.loops(key, from) {
+// apply calls a function.
+func (e *evaluator) apply(c call, s scope) value {
+	f := functions[c.name]
+	of, isOperation := operations[c.name]
+	switch {
+	case c.name == "value" && s.subject != nil:
+		return e.walk(*s.subject, c.args.elements())
+	case isOperation:
+		return e.operate(c, of, s)
+	case f == nil:
+		e.notCalled(c)
+		return unknown
+	case c.args.isScalar() && !hasShape(c.name, c.args):
+		e.faults.add(c.args, InvalidFunction, "the function %s needs a list of arguments, not %s%s", c.name, c.args.describe(), dataHint(c))
 		return unknown
 	}
-	e.stack = append(e.stack, key)
-	v := e.assigned(n, name)
-	e.stack = e.stack[:len(e.stack)-1]
-	e.values[key] = v
-	return v
+	s.want, s.manifest = nil, false
+	return f(e, c.args, s)
 }
 
-// loops tells a property that depends on itself.
-func (e *evaluator) loops(key property, from place) bool {
-	for i, open := range e.stack {
-		if open != key {
-			continue
-		}
-		var names []string
-		for _, one := range append(e.stack[i:len(e.stack):len(e.stack)], key) {
-			names = append(names, one.node.name+"."+one.name)
-		}
-		e.faults.add(from, PropertyLoop, "properties depend on each other in a loop: %s", cutLoop(names))
-		return true
+// notCalled says why there is no function to call.
+func (e *evaluator) notCalled(c call) {
+	declared, known := e.isDeclared(c.name), slices.Contains(unsupported, c.name)
+	switch {
+	case e.later && (declared || known):
+	case declared:
+		e.faults.add(c.args, NotSupported, "the function %s is declared in the template, and only an orchestrator could run it", shown("$"+c.name))
+	case known:
+		e.faults.add(c.args, NotSupported, "the function %s is not supported", c.name)
+	default:
+		e.faults.add(c.args, UnknownFunction, "there is no function %s%s (if it is a key, write $$%s)", shown("$"+c.name), e.didYouMean("$"+c.name, dollarNames()), c.name)
 	}
-	if len(e.stack) >= e.limits.Stack {
-		e.faults.add(from, LimitExceeded, "properties refer to each other more than %d levels deep", e.limits.Stack)
-		return true
-	}
-	return false
 }
 
-// assigned is the assigned value of a property, or the default of its type.
-func (e *evaluator) assigned(n *template, name string) value {
-	s := n.schemas[name]
-	p := n.get("properties").get(name)
-	if (!p.exists() || p.isNull()) && s != nil && s.initial.exists() {
-		p = s.initial
+// operate calls a function whose result depends on its arguments only.
+func (e *evaluator) operate(c call, of operation, s scope) value {
+	s.want, s.manifest = nil, false
+	places := c.args.elements()
+	if !c.args.isList() {
+		places = []place{c.args}
 	}
-	if !p.exists() {
-		return value{unset: true}
+	if len(places) < of.least || of.most > 0 && len(places) > of.most {
+		e.faults.add(c.args, InvalidFunction, "%s takes %s", shown("$"+c.name), of.countText())
+		return unknown
 	}
-	isSpec := name == specKey && n.kubernetes
-	v := e.eval(p, scope{self: n, want: s, manifest: isSpec && !p.isScalar()})
-	if !isSpec {
-		v.secret = v.secret || IsSensitive(name)
-		if v = e.completed(v, s, p); !e.check(p, v, s) {
+	made := value{size: 16}
+	args := make([]any, len(places))
+	for i, p := range places {
+		v := e.eval(p, s)
+		args[i] = v.any
+		e.include(&made, v, p)
+		e.spend(e.ctx, v.size/textPerStep)
+	}
+	if made.unknown {
+		return made
+	}
+	var problem string
+	if made.any, problem = of.apply(args, s.base); problem != "" {
+		e.faults.add(c.args, InvalidFunction, "%s %s", shown("$"+c.name), problem)
+		return unknown
+	}
+	return made
+}
+
+func (of operation) countText() string {
+	switch {
+	case of.most == 0:
+		return fmt.Sprintf("%d arguments or more", of.least)
+	case of.most == 1:
+		return "one argument"
+	default:
+		return fmt.Sprintf("%d arguments", of.most)
+	}
+}
+
+// walk goes into a value: keys of maps, indexes of lists.
+func (e *evaluator) walk(v value, steps []place) value {
+	for _, step := range steps {
+		e.step(e.ctx)
+		if v.unknown {
+			return v
+		}
+		var below any
+		var there bool
+		switch content := v.any.(type) {
+		case map[string]any:
+			below, there = content[step.text()]
+		case []any:
+			var index any
+			if step.isScalar() {
+				index, _ = manifest.Scalar(step.node, false)
+			}
+			if i, isInteger := index.(int64); isInteger && i >= 0 && i < int64(len(content)) {
+				below, there = content[i], true
+			}
+		}
+		if !there {
+			e.faults.add(step, UnknownProperty, "there is no %s in the value", shown(step.text()))
 			return unknown
 		}
+		v.any, v.size = below, sizeOf(below)
+		v.secret = v.secret || IsSensitive(step.text())
 	}
 	return v
 }
 
-// checkProperties evaluates the properties of every Kubernetes node, so that all
-// mistakes are found, also in those that no manifest uses.
-func (e *evaluator) checkProperties() {
-	for _, n := range e.order {
-		if !n.kubernetes {
-			continue
-		}
-		for _, name := range keysOf(n.schemas) {
-			s := n.schemas[name]
-			if name == specKey {
-				continue
-			}
-			v := e.property(n, name, n.at)
-			if v.unset && !v.unknown && s.required {
-				e.faults.add(n.at, MissingProperty, "the required property %s is missing", name)
-			}
-		}
+func notAvailable(e *evaluator, args place, s scope) value {
+	if !s.output && !e.later {
+		e.faults.add(args, NotAvailable, "needs a running deployment; not available when manifests are rendered")
 	}
+	return unknown
 }

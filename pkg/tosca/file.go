@@ -1,28 +1,5 @@
 package tosca
 
-// file is one template or file of types.
-type file struct {
-	// name is what messages call it.
-	name string
-	at   location
-	// sealed files are not quoted: they were fetched, or are sensitive.
-	sealed  bool
-	depth   int
-	root    place
-	version version
-	imports []edge
-	types   [kinds]map[string]*definition
-	// minimal tells that one of its imports was replaced by the built-in types,
-	// which are not all that the import has.
-	minimal bool
-}
-
-// edge is an import.
-type edge struct {
-	prefix string
-	file   *file
-}
-
 // topology is the part that instances are made of: topology_template, or
 // service_template as TOSCA 2.0 calls it.
 func (f *file) topology() place {
@@ -34,21 +11,15 @@ func (f *file) topology() place {
 	return p
 }
 
-// version is a version of the grammar.
-type version struct {
-	name         string
-	major, minor int
-}
-
-// dollar tells whether calls of functions begin with $.
-func (v version) dollar() bool { return v.major >= 2 }
-
 var versions = map[string]version{
 	"tosca_simple_yaml_1_0": {"tosca_simple_yaml_1_0", 1, 0},
 	"tosca_simple_yaml_1_1": {"tosca_simple_yaml_1_1", 1, 1},
 	"tosca_simple_yaml_1_2": {"tosca_simple_yaml_1_2", 1, 2},
 	"tosca_simple_yaml_1_3": {"tosca_simple_yaml_1_3", 1, 3},
 	"tosca_2_0":             {"tosca_2_0", 2, 0},
+
+	"tosca_simple_profile_for_nfv_1_0":   {"tosca_simple_profile_for_nfv_1_0", 1, 0},
+	"tosca_simple_profile_for_nfv_1_0_0": {"tosca_simple_profile_for_nfv_1_0_0", 1, 0},
 
 	"http://docs.oasis-open.org/tosca/ns/simple/yaml/1.0": {"tosca_simple_yaml_1_0", 1, 0},
 	"http://docs.oasis-open.org/tosca/ns/simple/yaml/1.1": {"tosca_simple_yaml_1_1", 1, 1},
@@ -60,7 +31,7 @@ const versionKey = "tosca_definitions_version"
 
 // readVersion reads which grammar a file is written in. A file of types without
 // one takes that of the file that imports it.
-func (t *translator) readVersion(f, importer *file) {
+func (t *session) readVersion(f, importer *file) {
 	p := f.root.get(versionKey)
 	if !p.exists() && importer != nil {
 		f.version = importer.version

@@ -1,124 +1,12 @@
 package tosca
 
-import (
-	"slices"
-	"strings"
-)
-
-// function evaluates a call. args is the value of its key.
-type function func(e *evaluator, args place, s scope) value
-
-// functions are those that can be called.
-var functions map[string]function
-
 func init() { // the functions evaluate their arguments, which call functions
 	functions = map[string]function{
 		"concat": concat, "join": joined, "token": token,
 		"get_input": getInput, "get_property": getProperty, "get_attribute": getAttribute,
-		"get_artifact":         getArtifact,
+		"get_artifact": getArtifact, "matches": matching,
 		"get_operation_output": notAvailable, "get_nodes_of_type": notAvailable,
 	}
-}
-
-// unsupported are the other functions of TOSCA 2.0.
-var unsupported = words(`and or not xor equal greater_than greater_or_equal less_than less_or_equal valid_values
-	matches in_range has_suffix has_prefix contains has_entry has_key has_all_entries has_all_keys has_any_entry
-	has_any_key length union intersection sum difference product quotient remainder round floor ceil node_index
-	relationship_index available_allocation value`)
-
-// scope is where an expression is.
-type scope struct {
-	// self is the node template that it is in; nil in outputs.
-	self *template
-	// want is the schema of the value; nil if there is none.
-	want *schema
-	// inner is set below the top of a property: there a map with one key may be
-	// the map that it looks like.
-	inner bool
-	// manifest is set in what becomes a manifest as it is.
-	manifest bool
-	// output is set in outputs.
-	output bool
-}
-
-// call is a function and its arguments.
-type call struct {
-	name string
-	args place
-}
-
-// callIn tells whether a value is a call. literal is the key that it has if it
-// is none but looks like one: $$name means $name.
-func (e *evaluator) callIn(p place, s scope) (c call, ok bool, literal string) {
-	entry, single := p.only()
-	if !single {
-		return call{}, false, ""
-	}
-	name := entry.name()
-	if p.file.version.dollar() {
-		if functions[name] != nil && !s.inner {
-			e.warn(entry, "is no call: in TOSCA 2.0 functions begin with $, as in $%s", name)
-		}
-		return dollarCall(entry, name)
-	}
-	if functions[name] == nil || s.inner && !e.hasShape(name, entry) {
-		return call{}, false, ""
-	}
-	return call{name, entry}, true, ""
-}
-
-// dollarCall is a call as TOSCA 2.0 writes it.
-func dollarCall(entry place, name string) (c call, ok bool, literal string) {
-	bare, dollar := strings.CutPrefix(name, "$")
-	switch {
-	case !dollar:
-		return call{}, false, ""
-	case strings.HasPrefix(bare, "$"):
-		return call{}, false, bare
-	default:
-		return call{bare, entry}, true, ""
-	}
-}
-
-// hasShape tells whether what looks like a call within a map or list is one, and
-// not a map that has the name of a function as its key: {token: abc} may be the
-// data of a Secret.
-func (e *evaluator) hasShape(name string, args place) bool {
-	switch name {
-	case "get_input":
-		if args.isScalar() && e.inputs[args.text()] == nil {
-			e.warn(args, "is left as it is, because no input has that name%s", e.didYouMean(args.text(), e.inputNames))
-			return false
-		}
-		return args.isScalar() || args.isList()
-	case "get_nodes_of_type":
-		return false
-	default:
-		return args.isList()
-	}
-}
-
-// apply calls a function.
-func (e *evaluator) apply(c call, s scope) value {
-	f := functions[c.name]
-	if f == nil {
-		if slices.Contains(unsupported, c.name) {
-			e.faults.add(c.args, NotSupported, "the function %s is not supported", c.name)
-			return unknown
-		}
-		e.faults.add(c.args, UnknownFunction, "there is no function %s%s (if it is a key, write $$%s)", shown("$"+c.name), e.didYouMean("$"+c.name, dollarNames()), c.name)
-		return unknown
-	}
-	s.want, s.inner, s.manifest = nil, false, false
-	return f(e, c.args, s)
-}
-
-func dollarNames() []string {
-	names := keysOf(functions)
-	for i, name := range names {
-		names[i] = "$" + name
-	}
-	return names
 }
 
 // getInput is get_input: name, or [name, key or index…].
@@ -141,7 +29,7 @@ func getInput(e *evaluator, args place, _ scope) value {
 		e.faults.add(e.pointed(args), UnknownInput, "unknown input %s%s", shown(name.text()), e.declared(name.text()))
 		return unknown
 	}
-	return e.walk(in.value, rest)
+	return e.walk(e.input(in, args), rest)
 }
 
 // pointed is the call itself: the place above its arguments.
@@ -150,42 +38,4 @@ func (e *evaluator) pointed(args place) place {
 		args.path = args.path.up
 	}
 	return args
-}
-
-func notAvailable(e *evaluator, args place, s scope) value {
-	if !s.output {
-		e.faults.add(args, NotAvailable, "needs a running deployment; not available when manifests are rendered")
-	}
-	return unknown
-}
-
-// walk goes into a value: keys of maps, indexes of lists.
-func (e *evaluator) walk(v value, steps []place) value {
-	for _, step := range steps {
-		e.step(e.ctx)
-		if v.unknown {
-			return v
-		}
-		var below any
-		var there bool
-		switch content := v.any.(type) {
-		case map[string]any:
-			below, there = content[step.text()]
-		case []any:
-			var index any
-			if step.isScalar() {
-				index, _ = scalar(step.node, asTosca)
-			}
-			if i, isInteger := index.(int64); isInteger && i >= 0 && i < int64(len(content)) {
-				below, there = content[i], true
-			}
-		}
-		if !there {
-			e.faults.add(step, UnknownProperty, "there is no %s in the value", shown(step.text()))
-			return unknown
-		}
-		v.any, v.size = below, sizeOf(below)
-		v.secret = v.secret || IsSensitive(step.text())
-	}
-	return v
 }

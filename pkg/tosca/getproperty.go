@@ -1,12 +1,19 @@
 package tosca
 
-import "strings"
+import (
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
 
 // getProperty is get_property: [SELF | HOST | node, property, key or index…],
 // with the name of a requirement or capability before that of the property, or
 // with a path of TOSCA 2.0 before it: RELATIONSHIP, requirement, [index,] TARGET;
 // CAPABILITY, name.
 func getProperty(e *evaluator, args place, s scope) value {
+	if e.later && !args.file.version.dollar() {
+		return unknown // what other orchestrators find there, only they know
+	}
 	elements := args.elements()
 	e.spend(e.ctx, len(elements))
 	if len(elements) < 2 {
@@ -123,6 +130,9 @@ func (n *template) hasValue(name string) bool {
 }
 
 func (e *evaluator) noProperty(n *template, p place) value {
+	if e.later && (n.line == nil || isOpaque(n.line)) {
+		return unknown
+	}
 	names := func() []string { return append(n.get("properties").names(), keysOf(n.schemas)...) }
 	e.faults.add(p, UnknownProperty, "the node %s has no property %s%s", n.name, shown(p.text()), e.near(p.text(), names))
 	return unknown
@@ -134,7 +144,7 @@ func (e *evaluator) alongRelationship(n *template, steps []place) (*template, []
 	requirements, index := n.requirementsNamed(steps[0].text()), int64(0)
 	at := steps[0]
 	if steps = steps[1:]; len(steps) > 1 {
-		if i, err := scalar(steps[0].node, asTosca); err == nil && isOf[int64](i) {
+		if i, err := manifest.Scalar(steps[0].node, false); err == nil && isOf[int64](i) {
 			index, steps = i.(int64), steps[1:]
 		}
 	}
@@ -146,14 +156,6 @@ func (e *evaluator) alongRelationship(n *template, steps []place) (*template, []
 		return nil, nil
 	}
 	return requirements[index].to, steps
-}
-
-func (n *template) requirementNames() []string {
-	names := make([]string, len(n.requirements))
-	for i, r := range n.requirements {
-		names[i] = r.name
-	}
-	return names
 }
 
 // getAttribute answers for attributes that are properties, which TOSCA 2.0

@@ -2,7 +2,6 @@ package tosca
 
 import (
 	"fmt"
-	"strconv"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -11,16 +10,36 @@ import (
 // large it is once its aliases are followed, that no alias is within its own
 // anchor, that keys are text and not there twice, and that tags are YAML's own.
 // After it, every walk through the file ends.
-func (t *translator) guard(f *file, root *yaml.Node) {
+func (t *session) guard(f *file, root *yaml.Node) {
+	nameRequirements(root)
 	g := guard{t: t, f: f, done: map[*yaml.Node]extent{}, open: map[*yaml.Node]bool{}}
 	g.measure(root, 1)
+}
+
+// nameRequirements makes names of the keys [name, index] that the mappings of
+// requirements may have in TOSCA 2.0. Anywhere else, a key is text.
+func nameRequirements(root *yaml.Node) {
+	at := place{node: root}.get("service_template").get("substitution_mappings").get("requirements")
+	for _, element := range at.elements() {
+		if !element.isMap() {
+			continue
+		}
+		for i := 0; i < len(element.node.Content); i += 2 {
+			key := element.node.Content[i]
+			if key.Kind != yaml.SequenceNode || len(key.Content) != 2 || key.Content[0].Kind != yaml.ScalarNode || key.Content[1].Kind != yaml.ScalarNode {
+				continue
+			}
+			key.Kind, key.Tag, key.Style = yaml.ScalarNode, tagStr, yaml.DoubleQuotedStyle
+			key.Value, key.Content = key.Content[0].Value+" "+key.Content[1].Value, nil
+		}
+	}
 }
 
 // extent is how large a value is with all its aliases followed.
 type extent struct{ nodes, depth int }
 
 type guard struct {
-	t    *translator
+	t    *session
 	f    *file
 	done map[*yaml.Node]extent // of anchors
 	open map[*yaml.Node]bool
@@ -112,7 +131,14 @@ func (g *guard) checkTag(n *yaml.Node) {
 			return
 		}
 	}
-	g.t.faults.addAt(g.f, n.Line, n.Column, InvalidYAML, "the tag "+quote(n.Tag)+" is not supported: a template has no types of one's own")
+	message := "the tag " + quote(n.Tag) + " is not supported: a template has no types of one's own"
+	switch n.ShortTag() {
+	case tagMap, tagSeq, tagStr, tagInt, tagFloat, tagBool, tagNull, tagTimestamp:
+		message = "the value does not have the form that its tag " + quote(n.ShortTag()) + " says"
+	case tagBinary:
+		message = "the tag !!binary is not supported: write the base64 text without it"
+	}
+	g.t.faults.addAt(g.f, n.Line, n.Column, InvalidYAML, message)
 }
 
 func (g *guard) checkKeys(n *yaml.Node) {
@@ -155,13 +181,4 @@ func (g *guard) checkMerge(value *yaml.Node) {
 			g.t.faults.addAt(g.f, source.Line, source.Column, InvalidYAML, "the key << wants a map or a list of maps")
 		}
 	}
-}
-
-// quote quotes a name for a message and shortens it if it is too long for one.
-func quote(name string) string {
-	const longest = 80
-	if len(name) > longest {
-		return strconv.Quote(name[:longest]) + "…"
-	}
-	return strconv.Quote(name)
 }

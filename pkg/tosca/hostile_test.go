@@ -76,7 +76,7 @@ func TestHostileInputs(t *testing.T) {
 		{"large manifests", nodesOf(60, kubernetesNode+"{get_property: [b, spec]}}}") + "    b: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {a: '" + strings.Repeat("x", 100_000) + "'}}}\n", nil, "the manifests are larger than 4194304 bytes together"},
 		{"thousands of types with thousands of mistakes", header + "node_types: {" + strings.ReplaceAll(chain(8000), "derived_from: ", "derived_from: x") + "}\ntopology_template: {}", nil, "is not known"},
 		{"thousands of types in a chain", header + "node_types: {" + chain(8000) + "}\ntopology_template: {}", nil, "derived more than 64 levels deep"},
-		{"thousands of values that lack thousands of fields", header + "data_types: {t: {properties: {" + repeated(4000, "p#: {type: integer, default: 1}, ") + "}}}\ntopology_template: {inputs: {i: {type: list, entry_schema: t, default: [" + strings.Repeat("{}, ", 4000) + "]}}, node_templates: {a: {type: tosca.nodes.indigo.KubernetesObject}}}", nil, "the value is larger than 1048576 bytes"},
+		{"hundreds of values that lack thousands of fields", header + "data_types: {t: {properties: {" + repeated(4000, "p#: {type: integer, default: 1}, ") + "}}}\ntopology_template: {inputs: {i: {type: list, entry_schema: t, default: [" + strings.Repeat("{}, ", 500) + "]}}, node_templates: {a: {type: tosca.nodes.indigo.KubernetesObject}}}", nil, "evaluating the template takes more than 100000 steps"},
 		{"values that lack a large field", header + "data_types: {t: {properties: {p: {type: list, default: [" + strings.Repeat("1, ", 10_000) + "]}}}}\ntopology_template: {inputs: {i: {type: list, entry_schema: t, default: [" + strings.Repeat("{}, ", 10_000) + "]}}, node_templates: {a: {type: tosca.nodes.indigo.KubernetesObject}}}", nil, "the value is larger than 1048576 bytes"},
 		{"a data type that has itself twice by default", header + "data_types: {t: {properties: {a: {type: t, default: {}}, b: {type: t, default: {}}}}}\ntopology_template: {inputs: {i: {type: t, default: {}}}, node_templates: {a: {type: tosca.nodes.indigo.KubernetesObject}}}", nil, "evaluating the template takes more than 100000 steps"},
 		{"a type of thousands of properties, and thousands of types derived from it", header + "node_types:\n  t: {derived_from: tosca.nodes.indigo.KubernetesObject, properties: {" + repeated(4000, "p#: {required: no}, ") + "}}\n" + repeated(2000, "  t#: {derived_from: t}\n") + "topology_template:\n  node_templates:\n" + repeated(2000, "    n#: {type: t#}\n"), nil, "evaluating the template takes more than 100000 steps"},
@@ -98,6 +98,11 @@ func TestHostileInputs(t *testing.T) {
 			assert.LessOrEqual(t, len(tosca.Errors(err)), 51)
 			assert.LessOrEqual(t, result.Steps, 100_000)
 			assert.Less(t, allocated, uint64(megabytes))
+			validated := allocatedBy(func() {
+				_, err = tosca.Validate(t.Context(), source(row.template), nil, tosca.Options{Resolver: row.resolver})
+			})
+			assert.LessOrEqual(t, len(tosca.Errors(err)), 51)
+			assert.Less(t, validated, uint64(megabytes))
 			t.Logf("%d KiB, %d steps", allocated>>10, result.Steps)
 		})
 	}

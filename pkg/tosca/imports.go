@@ -2,24 +2,38 @@ package tosca
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"hash"
+	"io/fs"
 	"path"
 	"regexp"
 	"strings"
+
+	"holdfast.dev/holdfast/pkg/tosca/csar"
 )
 
 // The imports that users of this family of templates write. The types that
 // matter of them are built in, so that no network is needed.
-var wellKnown = regexp.MustCompile(`^https?://(raw\.githubusercontent\.com|github\.com)/(grycap|indigo-dc)/[\w./-]*custom_types\.ya?ml$`)
+var wellKnown = regexp.MustCompile(`^https?://(raw\.githubusercontent\.com|github\.com)/(grycap|indigo-dc)/[\w./-]*custom_types\.ya?ml$|^https://forge\.etsi\.org/(rep|gitlab)/nfv/SOL001/[\w./-]*_types\.ya?ml$`)
 
 // wellKnownNames are the names of the normative types: tosca-parser's, and the
 // profiles of TOSCA.
 var wellKnownNames = map[string]bool{
-	"tosca-normative-types":       true,
-	"tosca_simple_yaml_1_0":       true,
-	"org.oasis-open.simple:2.0":   true,
-	"org.oasis-open.tosca.simple": true,
+	"tosca-normative-types":              true,
+	"tosca_simple_yaml_1_0":              true,
+	"tosca_simple_profile_for_nfv_1_0":   true,
+	"tosca_simple_profile_for_nfv_1_0_0": true,
+	"org.oasis-open.simple:2.0":          true,
+	"org.oasis-open.tosca.simple":        true,
+	"org.oasis-open.tosca.simple:2.0":    true,
+	"tosca.simple:2.0":                   true,
 }
+
+// sol001 are the files of types of ETSI GS NFV-SOL 001. Many import them by a path at
+// which they are not: then what is built in stands for them.
+var sol001 = regexp.MustCompile(`(?:^|/)etsi_nfv_sol001_[a-z]+_types(?:\.ya?ml)?$`)
 
 // statement is one import in its many notations.
 type statement struct {
@@ -30,13 +44,13 @@ type statement struct {
 	profile    bool
 }
 
-func (t *translator) readImports(ctx context.Context, f *file) {
+func (t *loader) readImports(ctx context.Context, f *file) {
 	list := f.root.get("imports")
 	if !list.exists() || list.isNull() {
 		return
 	}
 	if list.isMap() {
-		t.faults.add(list, InvalidImport, "must be a list: write `- %s: …` for each import", first(list.names()))
+		t.faults.add(list, InvalidImport, "must be a list: write `- %s: …` for each import", firstOf(list.names()))
 		return
 	}
 	if !t.wantList(list) {
@@ -49,7 +63,7 @@ func (t *translator) readImports(ctx context.Context, f *file) {
 	}
 }
 
-func first(names []string) string {
+func firstOf(names []string) string {
 	if len(names) == 0 {
 		return "name"
 	}
@@ -58,7 +72,7 @@ func first(names []string) string {
 
 // readImport understands `- file`, `- {file: …}`, `- {url: …}`, `- {profile: …}`,
 // `- alias: file` and `- alias: {file: …}`.
-func (t *translator) readImport(p place) (statement, bool) {
+func (t *loader) readImport(p place) (statement, bool) {
 	s := statement{at: p}
 	if p.isScalar() && !p.isNull() {
 		s.reference = p.text()
@@ -81,7 +95,7 @@ func (t *translator) readImport(p place) (statement, bool) {
 
 func isImportKey(name string) bool { return name == "file" || name == "url" || name == "profile" }
 
-func (t *translator) readLongImport(s statement, body place) (statement, bool) {
+func (t *loader) readLongImport(s statement, body place) (statement, bool) {
 	if !t.wantMap(body) {
 		return s, false
 	}
@@ -102,8 +116,12 @@ func (t *translator) readLongImport(s statement, body place) (statement, bool) {
 }
 
 // follow reads an imported file, once.
-func (t *translator) follow(ctx context.Context, f *file, s statement) {
+func (t *loader) follow(ctx context.Context, f *file, s statement) {
 	if wellKnown.MatchString(s.reference) || wellKnownNames[s.reference] {
+		f.minimal = true
+		return
+	}
+	if s.profile && sol001.MatchString(s.reference) {
 		f.minimal = true
 		return
 	}
@@ -124,8 +142,10 @@ func (t *translator) follow(ctx context.Context, f *file, s statement) {
 		t.faults.add(s.at, LimitExceeded, "%s", problem)
 		return
 	}
-	data := t.fetch(ctx, s.at, to)
+	builtIn := to.url == nil && sol001.MatchString(to.path)
+	data := t.fetch(ctx, s.at, to, builtIn)
 	if data == nil {
+		f.minimal = f.minimal || builtIn
 		return
 	}
 	imported := &file{name: t.fileName(to), at: to, depth: f.depth + 1, sealed: f.sealed || to.url != nil}
@@ -134,7 +154,7 @@ func (t *translator) follow(ctx context.Context, f *file, s statement) {
 	t.read(ctx, imported, f, data)
 }
 
-func (t *translator) tooManyFiles(f *file) string {
+func (t *loader) tooManyFiles(f *file) string {
 	switch {
 	case len(t.loaded) > t.limits.Files:
 		return fmt.Sprintf("more than %d files are imported", t.limits.Files)
@@ -146,7 +166,7 @@ func (t *translator) tooManyFiles(f *file) string {
 }
 
 // fileName is what messages call an imported file.
-func (t *translator) fileName(to location) string {
+func (t *loader) fileName(to location) string {
 	if to.inArchive {
 		return t.archiveName + "!" + to.path
 	}
@@ -157,7 +177,7 @@ func (t *translator) fileName(to location) string {
 }
 
 // locate finds out where an import leads.
-func (t *translator) locate(f *file, s statement) (location, bool) {
+func (t *loader) locate(f *file, s statement) (location, bool) {
 	base := f.at
 	if s.repository.exists() {
 		var ok bool
@@ -178,7 +198,7 @@ func (t *translator) locate(f *file, s statement) (location, bool) {
 }
 
 // repository returns where the files of a repository are.
-func (t *translator) repository(f *file, name place) (location, bool) {
+func (t *loader) repository(f *file, name place) (location, bool) {
 	all := f.root.get("repositories")
 	p := all.get(name.text())
 	if !p.exists() {
@@ -207,3 +227,90 @@ func (t *translator) repository(f *file, name place) (location, bool) {
 	}
 	return to, true
 }
+
+// read parses a file and reads what it imports.
+func (t *loader) read(ctx context.Context, f, importer *file, data []byte) {
+	t.step(ctx)
+	t.parse(f, data)
+	if !f.root.exists() {
+		return
+	}
+	t.files = append(t.files, f)
+	t.readVersion(f, importer)
+	t.readImports(ctx, f)
+}
+
+// fetch reads a file that another refers to; nil if it cannot be read. p is where
+// the reference is. What is builtIn needs not be there.
+func (t *loader) fetch(ctx context.Context, p place, to location, builtIn bool) []byte {
+	data, code, problem := t.content(ctx, to)
+	switch {
+	case problem != "" && builtIn:
+		return nil
+	case problem != "":
+		t.faults.add(p, code, "%s: %s", bare(to.shown()), problem)
+		return nil
+	}
+	t.imported += len(data)
+	if t.imported > t.limits.Imported {
+		t.faults.add(p, LimitExceeded, "the files that are read are larger than %d bytes together", t.limits.Imported)
+		return nil
+	}
+	t.note(to.String(), data)
+	return data
+}
+
+func (t *loader) content(ctx context.Context, to location) (data []byte, code Code, problem string) {
+	if to.inArchive {
+		if !t.archive.Has(to.path) {
+			return nil, MissingImportFile, "not found in the archive"
+		}
+		data, err := t.archive.File(to.path)
+		if err != nil {
+			return nil, InvalidArchive, err.Error()
+		}
+		return data, "", ""
+	}
+	if t.options.Resolver == nil && to.url != nil {
+		return nil, SourceNotAllowed, "URLs are not fetched here"
+	}
+	if t.options.Resolver == nil {
+		return nil, MissingImportFile, "not found: no files are read here but those of an archive"
+	}
+	data, err := t.options.Resolver.Resolve(ctx, to.String())
+	if ctx.Err() != nil {
+		panic(stop{context.Cause(ctx)})
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, MissingImportFile, "not found"
+	case err != nil:
+		return nil, SourceNotAllowed, err.Error()
+	}
+	return data, "", ""
+}
+
+// note adds a file to the digest of all that was read.
+func (t *loader) note(name string, data []byte) {
+	fmt.Fprintf(t.digest, "%d %s %d\n", len(name), name, len(data))
+	t.digest.Write(data)
+}
+
+// loader reads the files of a translation.
+type loader struct {
+	*session
+
+	archive     *csar.Archive
+	archiveName string
+	loaded      map[string]*file // by location
+	files       []*file          // in the order they were read
+	imported    int              // bytes
+	digest      hash.Hash
+	contents    map[string]string // of artifacts, by location
+}
+
+func newLoader(s *session) *loader {
+	return &loader{session: s, loaded: map[string]*file{}, digest: newDigest(), contents: map[string]string{}}
+}
+
+var newDigest = sha256.New

@@ -20,6 +20,7 @@ var (
 	outputKeys  = words(`description value type required constraints validation entry_schema key_schema status metadata mapping default`)
 	schemaKeys  = words(`type description constraints validation entry_schema key_schema`)
 	typeKeys    = words(`derived_from version metadata description attributes properties requirements capabilities interfaces artifacts constraints validation entry_schema key_schema mime_type file_ext`)
+	dataKeys    = append(slices.Clone(typeKeys), scalarKeys...)
 	importKeys  = words(`file repository namespace_prefix namespace_uri namespace url profile description metadata`)
 	requireKeys = words(`node relationship capability node_filter occurrences count count_range directives optional allocation`)
 	artifactKey = words(`type file repository description deploy_path version artifact_version checksum checksum_algorithm properties metadata`)
@@ -27,60 +28,13 @@ var (
 
 func words(text string) []string { return strings.Fields(text) }
 
-// known refuses keys of a map that the grammar does not have.
-func (t *translator) known(p place, keys []string) {
-	for _, entry := range p.entries() {
-		name := entry.name()
-		if slices.Contains(keys, name) || strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "tosca_") {
-			continue
-		}
-		t.faults.add(entry, UnknownKeyname, "there is no such key%s", t.didYouMean(name, keys))
+// keysOfKind are the keys of a type.
+func keysOfKind(kind kind) []string {
+	if kind == dataTypes {
+		return dataKeys
 	}
+	return typeKeys
 }
 
-// wantMap tells whether p is a map. An absent one and null are empty maps.
-func (t *translator) wantMap(p place) bool {
-	if !p.exists() || p.isNull() {
-		return false
-	}
-	if !p.isMap() {
-		t.faults.add(p, InvalidShape, "must be a map, not %s", p.describe())
-	}
-	return p.isMap()
-}
-
-func (t *translator) wantList(p place) bool {
-	if !p.exists() || p.isNull() {
-		return false
-	}
-	if !p.isList() {
-		t.faults.add(p, InvalidShape, "must be a list, not %s", p.describe())
-	}
-	return p.isList()
-}
-
-// wantText returns the text of a scalar. Numbers and dates are taken as they are
-// written: versions look like them.
-func (t *translator) wantText(p place) (string, bool) {
-	if !p.isScalar() || p.isNull() {
-		t.faults.add(p, InvalidShape, "must be text, not %s", p.describe())
-		return "", false
-	}
-	return p.text(), true
-}
-
-// wantBool reads a boolean, also one of YAML 1.1.
-func (t *translator) wantBool(p place, otherwise bool) bool {
-	if !p.exists() {
-		return otherwise
-	}
-	if p.isScalar() {
-		if value, err := scalar(p.node, asBoolean); err == nil {
-			if boolean, ok := value.(bool); ok {
-				return boolean
-			}
-		}
-	}
-	t.faults.add(p, InvalidShape, "must be true or false, not %s", p.describe())
-	return otherwise
-}
+// scalarKeys are the keys of types derived from scalar.
+var scalarKeys = []string{"data_type", "units", "canonical_unit", "prefixes"}

@@ -1,35 +1,26 @@
 package tosca
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
 
-// readAllTypes reads and checks the types of every file.
-func (t *translator) readAllTypes() {
-	for _, f := range t.files {
-		t.known(f.root, fileKeys)
-		t.readTypes(f)
-	}
-	for _, f := range t.files {
-		for kind := range f.types {
-			for _, name := range slices.Sorted(maps.Keys(f.types[kind])) {
-				t.checkType(f.types[kind][name])
-			}
-		}
-	}
+// library has the types of all files.
+type library struct {
+	*session
+
+	files   []*file
+	entry   *file
+	schemas map[*definition]map[string]*schema // with the inherited ones
 }
 
-func (t *translator) checkType(d *definition) {
-	t.known(d.at, typeKeys)
-	d.properties = t.readSchemas(d.at.get("properties"))
-	t.lineage(d, true)
+func newLibrary(s *session, files []*file, entry *file) *library {
+	return &library{session: s, files: files, entry: entry, schemas: map[*definition]map[string]*schema{}}
 }
 
 // lineage is a type and those it is derived from, nearest first. It ends where a
 // name is not known or a loop begins, which is told if tell is set.
-func (t *translator) lineage(d *definition, tell bool) []*definition {
+func (t *library) lineage(d *definition, tell bool) []*definition {
 	line := []*definition{d}
 	for d.parent != "" {
 		parent := t.parentOf(d)
@@ -60,7 +51,7 @@ func (t *translator) lineage(d *definition, tell bool) []*definition {
 
 // parentOf finds the type that d is derived from. A declared type may have the
 // name of a built-in one and be derived from it.
-func (t *translator) parentOf(d *definition) *definition {
+func (t *library) parentOf(d *definition) *definition {
 	found := d.at.file.lookup(d.kind, d.parent)
 	if found == nil {
 		return t.opaqueType(d.at.file, d.kind, d.parent)
@@ -78,22 +69,22 @@ func loopOf(line []*definition, to *definition) string {
 
 // opaqueType stands for a type of a well-known import that is not built in: it
 // exists, and is no Kubernetes object.
-func (t *translator) opaqueType(f *file, kind kind, name string) *definition {
-	if kind == otherTypes || !strings.HasPrefix(name, "tosca.") || !f.minimalAnywhere(map[*file]bool{}) {
+func (t *library) opaqueType(f *file, kind kind, name string) *definition {
+	if !strings.HasPrefix(name, "tosca.") || !f.minimalAnywhere(map[*file]bool{}) {
 		return nil
 	}
 	return &definition{name: name, kind: kind, opaque: true}
 }
 
 // nodeType finds the type of a node template; nil if it is not known.
-func (t *translator) nodeType(f *file, name string) *definition {
+func (t *library) nodeType(f *file, name string) *definition {
 	if found := f.lookup(nodeTypes, name); found != nil {
 		return found
 	}
 	return t.opaqueType(f, nodeTypes, name)
 }
 
-func (t *translator) notImported(f *file, kind kind, name string) string {
+func (t *library) notImported(f *file, kind kind, name string) string {
 	if near := t.near(name, func() []string { return f.typeNames(kind) }); near != "" {
 		return near
 	}
@@ -114,7 +105,7 @@ func isOpaque(line []*definition) bool {
 }
 
 // propertiesOf are the properties of a type with the inherited ones.
-func (e *evaluator) propertiesOf(line []*definition) map[string]*schema {
+func (e *library) propertiesOf(line []*definition) map[string]*schema {
 	if all, known := e.schemas[line[0]]; known {
 		return all
 	}
@@ -127,4 +118,22 @@ func (e *evaluator) propertiesOf(line []*definition) map[string]*schema {
 		}
 	}
 	return all
+}
+
+// isScalarType reports whether a data type is derived from scalar.
+func isScalarType(line []*definition) bool { return line[len(line)-1].parent == "scalar" }
+
+// dataType finds a data type; nil if it is not known. Types of entities are taken
+// too: old templates write them for properties that hold names.
+func (t *library) dataType(f *file, name string) *definition {
+	if found := f.lookup(dataTypes, name); found != nil {
+		return found
+	}
+	return t.opaqueType(f, dataTypes, name)
+}
+
+// isDeclared reports whether a function is one of the template's own.
+func (t *library) isDeclared(name string) bool {
+	name = name[strings.LastIndex(name, ":")+1:] // without the namespace of an import
+	return slices.ContainsFunc(t.files, func(f *file) bool { return f.root.get("functions").get(name).exists() })
 }

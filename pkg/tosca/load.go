@@ -2,11 +2,8 @@ package tosca
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
-	"io/fs"
 	"net/url"
 
 	"holdfast.dev/holdfast/pkg/tosca/csar"
@@ -14,7 +11,7 @@ import (
 
 // load reads the source and everything it imports. It returns the entry
 // template, nil if that cannot be read.
-func (t *translator) load(ctx context.Context, source Source) *file {
+func (t *loader) load(ctx context.Context, source Source) *file {
 	f := &file{name: source.Name, sealed: source.URL != "" || source.Sensitive}
 	if source.URL != "" {
 		f.at.url, _ = url.Parse(source.URL)
@@ -36,7 +33,7 @@ func (t *translator) load(ctx context.Context, source Source) *file {
 }
 
 // openArchive returns the entry template of an archive.
-func (t *translator) openArchive(f *file, data []byte) []byte {
+func (t *loader) openArchive(f *file, data []byte) []byte {
 	archive, err := csar.Open(data, t.archiveLimits())
 	if err != nil {
 		t.archiveFault(f, err)
@@ -56,13 +53,13 @@ func (t *translator) openArchive(f *file, data []byte) []byte {
 	return data
 }
 
-func (t *translator) archiveLimits() csar.Limits {
+func (t *loader) archiveLimits() csar.Limits {
 	limits := t.limits.Archive
 	limits.YAML = min(limits.YAML, t.limits.Template)
 	return limits
 }
 
-func (t *translator) archiveFault(f *file, err error) {
+func (t *loader) archiveFault(f *file, err error) {
 	var fault *csar.Error
 	if !errors.As(err, &fault) {
 		fault = &csar.Error{Code: csar.InvalidArchive, Message: err.Error()}
@@ -77,7 +74,7 @@ func (t *translator) archiveFault(f *file, err error) {
 }
 
 // checkEntryVersion: archives of the first version always have a TOSCA.meta.
-func (t *translator) checkEntryVersion(f *file) {
+func (t *loader) checkEntryVersion(f *file) {
 	if t.archive == nil || t.archive.HasMeta || f.version.major != 1 {
 		return
 	}
@@ -93,71 +90,4 @@ func (t *translator) checkEntryVersion(f *file) {
 	}
 }
 
-// read parses a file and reads what it imports.
-func (t *translator) read(ctx context.Context, f, importer *file, data []byte) {
-	t.step(ctx)
-	t.parse(f, data)
-	if !f.root.exists() {
-		return
-	}
-	t.files = append(t.files, f)
-	t.readVersion(f, importer)
-	t.readImports(ctx, f)
-}
-
-// fetch reads a file that another refers to; nil if it cannot be read. p is where
-// the reference is.
-func (t *translator) fetch(ctx context.Context, p place, to location) []byte {
-	data, code, problem := t.content(ctx, to)
-	if problem != "" {
-		t.faults.add(p, code, "%s: %s", bare(to.shown()), problem)
-		return nil
-	}
-	t.imported += len(data)
-	if t.imported > t.limits.Imported {
-		t.faults.add(p, LimitExceeded, "the files that are read are larger than %d bytes together", t.limits.Imported)
-		return nil
-	}
-	t.note(to.String(), data)
-	return data
-}
-
-func (t *translator) content(ctx context.Context, to location) (data []byte, code Code, problem string) {
-	if to.inArchive {
-		if !t.archive.Has(to.path) {
-			return nil, MissingImportFile, "not found in the archive"
-		}
-		data, err := t.archive.File(to.path)
-		if err != nil {
-			return nil, InvalidArchive, err.Error()
-		}
-		return data, "", ""
-	}
-	if t.options.Resolver == nil && to.url != nil {
-		return nil, SourceNotAllowed, "URLs are not fetched here"
-	}
-	if t.options.Resolver == nil {
-		return nil, MissingImportFile, "not found: no files are read here but those of an archive"
-	}
-	data, err := t.options.Resolver.Resolve(ctx, to.String())
-	if ctx.Err() != nil {
-		panic(stop{context.Cause(ctx)})
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, MissingImportFile, "not found"
-	case err != nil:
-		return nil, SourceNotAllowed, err.Error()
-	}
-	return data, "", ""
-}
-
-// note adds a file to the digest of all that was read.
-func (t *translator) note(name string, data []byte) {
-	fmt.Fprintf(t.digest, "%d %s %d\n", len(name), name, len(data))
-	t.digest.Write(data)
-}
-
 func digestOf(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
-
-var newDigest = sha256.New

@@ -8,7 +8,7 @@ import (
 
 // inOrder sorts the node templates: what a node requires comes before it. Among
 // those that could be next, the first one of the template is.
-func (t *translator) inOrder() []*template {
+func (t *model) inOrder() []*template {
 	waits := make([]int, len(t.order))
 	dependents := make([][]int, len(t.order))
 	for _, n := range t.order {
@@ -43,7 +43,7 @@ func (t *translator) inOrder() []*template {
 
 // tellLoop follows the requirements of a node that still waits, until one comes
 // again.
-func (t *translator) tellLoop(waits []int) {
+func (t *model) tellLoop(waits []int) {
 	n := t.order[slices.IndexFunc(waits, func(count int) bool { return count > 0 })]
 	var walked []*template
 	var names []string

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -17,8 +19,10 @@ import (
 // there are when it has made them.
 const crowded = 280_000
 
+var directive = regexp.MustCompile(`\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*%YAML 1\.2`)
+
 // parse reads the one document of a YAML or JSON file.
-func (t *translator) parse(f *file, data []byte) {
+func (t *session) parse(f *file, data []byte) {
 	if len(data) > t.limits.Template {
 		t.faults.addAt(f, 0, 0, LimitExceeded, fmt.Sprintf("the file is larger than %d bytes", t.limits.Template))
 		return
@@ -33,6 +37,11 @@ func (t *translator) parse(f *file, data []byte) {
 		data = bytes.ReplaceAll(data, []byte("\t"), []byte(" "))
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if at := directive.FindIndex(data); at != nil {
+		// The library reads YAML 1.2, and refuses its name.
+		data = slices.Clone(data)
+		data[at[1]-len("%YAML 1.2")] = '#'
+	}
 	root, more, err := document(data)
 	switch {
 	case err != nil:
@@ -80,9 +89,9 @@ func syntaxErrors(name string, data []byte) []*Error {
 
 // manifestErrors takes apart what manifest.Read has joined.
 func manifestErrors(err error) []*manifest.Error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []*manifest.Error
-		for _, part := range joined.Unwrap() {
+		for _, part := range several.Unwrap() {
 			all = append(all, manifestErrors(part)...)
 		}
 		return all

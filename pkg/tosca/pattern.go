@@ -6,19 +6,13 @@ import (
 	"regexp/syntax"
 )
 
-// pattern is a compiled regular expression and about how many instructions it has.
-type pattern struct {
-	form *regexp.Regexp
-	cost int
-}
-
 // heaviest is how many instructions a pattern may have: {1000} writes what is
 // before it a thousand times.
 const heaviest = 20_000
 
 // checkPattern compiles a pattern and says what is wrong with it. RE2 is linear
 // in the text, and in what the pattern expands to.
-func (t *translator) checkPattern(bound any) string {
+func (t *session) checkPattern(bound any) string {
 	text, isText := bound.(string)
 	if !isText {
 		return "must be text"
@@ -59,18 +53,4 @@ func costOf(expression *syntax.Regexp) int {
 		cost *= max(expression.Min, expression.Max, 1)
 	}
 	return min(cost, 1<<30)
-}
-
-func (c checker) patternProblem(content any, clause constraint) string {
-	text, isText := content.(string)
-	if !isText {
-		return "is not text, and has no pattern"
-	}
-	used := c.regexps[clause.bound.(string)]
-	const operations = 2000 // that take as long as a step does
-	c.spend(c.ctx, 1+used.cost*len(text)/operations)
-	if used.form.MatchString(text) {
-		return ""
-	}
-	return "does not match the pattern " + told(clause.bound, false)
 }

@@ -57,6 +57,9 @@ func (p place) isNull() bool {
 	return p.isScalar() && p.node.Style&^yaml.TaggedStyle == 0 && p.node.ShortTag() == tagNull
 }
 
+// isTagged reports whether the author has written a tag before the value.
+func (p place) isTagged() bool { return p.node.Style&yaml.TaggedStyle != 0 }
+
 // isText tells whether the value is text for sure: it is in quotes, or cannot be
 // read as anything else.
 func (p place) isText() bool {
@@ -65,6 +68,11 @@ func (p place) isText() bool {
 	}
 	tag := p.node.ShortTag()
 	return tag == tagStr || tag == tagTimestamp
+}
+
+// isNumber reports whether the value is a plain number.
+func (p place) isNumber() bool {
+	return p.isScalar() && (p.node.ShortTag() == tagInt || p.node.ShortTag() == tagFloat)
 }
 
 // text is the text of a scalar as it is written.

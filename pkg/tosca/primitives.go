@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // primitive is a type of the grammar itself.
@@ -65,7 +69,9 @@ func isNumber(content any) bool { return isOf[int64](content) || isOf[float64](c
 
 var (
 	timestampForm = regexp.MustCompile(`^\d{4}-\d\d?-\d\d?(([Tt]|[ \t]+)\d\d?:\d\d:\d\d(\.\d*)?([ \t]*(Z|[-+]\d\d?(:\d\d)?))?)?$`)
-	versionForm   = regexp.MustCompile(`^\d+(\.\d+){0,2}(\.\w+(-\d+)?)?$`)
+	// strictTimestamp is that of TOSCA 2.0, with no blank in it.
+	strictTimestamp = regexp.MustCompile(`^\d{4}-\d\d?-\d\d?([Tt]\S+)?$`)
+	versionForm     = regexp.MustCompile(`^\d+(\.\d+){0,2}(\.\w+(-\d+)?)?$`)
 )
 
 func matches(form *regexp.Regexp) func(any) bool {
@@ -92,42 +98,42 @@ func isRange(content any) bool {
 
 const unbounded = "UNBOUNDED"
 
-var scalarUnitForm = regexp.MustCompile(`^\s*([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]+)\s*$`)
-
-// units are how many of the smallest unit each is, by lower-case names: TOSCA
-// does not tell kB from KB.
-var units = map[string]map[string]float64{
-	"scalar-unit.size": {
+// scales are the types of TOSCA 1.x with units.
+var scales = map[string]*scale{
+	"scalar-unit.size": {folded: true, units: map[string]float64{
 		"b": 1, "kb": 1e3, "kib": 1 << 10, "mb": 1e6, "mib": 1 << 20,
 		"gb": 1e9, "gib": 1 << 30, "tb": 1e12, "tib": 1 << 40,
-	},
-	"scalar-unit.time": {"d": 86400e9, "h": 3600e9, "m": 60e9, "min": 60e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1},
-	"scalar-unit.frequency": {
+	}},
+	"scalar-unit.time": {folded: true, units: map[string]float64{
+		"d": 86400e9, "h": 3600e9, "m": 60e9, "min": 60e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1,
+	}},
+	"scalar-unit.frequency": {folded: true, units: map[string]float64{
 		"hz": 1, "khz": 1e3, "mhz": 1e6, "ghz": 1e9,
-	},
-	"scalar-unit.bitrate": {
+	}},
+	"scalar-unit.bitrate": {folded: true, units: map[string]float64{
 		"bps": 1, "kbps": 1e3, "kibps": 1 << 10, "mbps": 1e6, "mibps": 1 << 20, "gbps": 1e9, "gibps": 1 << 30,
 		"tbps": 1e12, "tibps": 1 << 40,
-	},
+	}},
 }
 
 func isScalarUnit(name string) func(any) bool {
 	return func(content any) bool {
-		_, ok := inUnits(content, name)
+		_, ok := scales[name].measure(content)
 		return ok
 	}
 }
 
-// inUnits is a number with a unit as a multiple of the smallest unit.
-func inUnits(content any, name string) (float64, bool) {
-	text, _ := content.(string)
-	parts := scalarUnitForm.FindStringSubmatch(text)
-	if parts == nil {
-		return 0, false
-	}
-	unit, known := units[name][strings.ToLower(parts[2])]
-	number, err := strconv.ParseFloat(parts[1], 64)
-	return number * unit, known && err == nil
-}
-
 func indexed(i int) string { return "[" + strconv.Itoa(i) + "]" }
+
+// unquoted reads a text where a number or a boolean is wanted: the parsers of
+// TOSCA 1.x take "6" for 6.
+func unquoted(text, base string) any {
+	plain := yaml.Node{Kind: yaml.ScalarNode, Value: text}
+	content, err := manifest.Scalar(&plain, false)
+	switch {
+	case err != nil:
+	case base == "integer" && isOf[int64](content), base == "boolean" && isOf[bool](content), base == "float" && isNumber(content):
+		return content
+	}
+	return text
+}

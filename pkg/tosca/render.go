@@ -13,7 +13,7 @@ func (e *evaluator) render() Result {
 	r := renderer{evaluator: e}
 	for _, n := range e.inOrder() {
 		if n.kubernetes {
-			r.node(n)
+			r.renderNode(n)
 		}
 	}
 	return r.result
@@ -27,8 +27,8 @@ type renderer struct {
 	crowd  int // in all manifests
 }
 
-// node renders the spec of a node, or its artifacts if it has none.
-func (r *renderer) node(n *template) {
+// renderNode renders the spec of a node, or its artifacts if it has none.
+func (r *renderer) renderNode(n *template) {
 	at := n.get("properties").get(specKey)
 	v := r.property(n, specKey, n.at)
 	if !at.exists() {
@@ -39,7 +39,7 @@ func (r *renderer) node(n *template) {
 	case v.unset && at.node == n.at.node:
 		r.artifacts(n)
 	default:
-		r.spec(n, at, v)
+		r.renderSpec(n, at, v)
 	}
 }
 
@@ -51,7 +51,7 @@ func (r *renderer) artifacts(n *template) {
 		}
 		found = true
 		if v := r.contentOf(a, a.at); !v.unknown {
-			r.spec(n, a.at, v)
+			r.renderSpec(n, a.at, v)
 		}
 	}
 	if !found {
@@ -59,9 +59,9 @@ func (r *renderer) artifacts(n *template) {
 	}
 }
 
-// spec makes manifests of an evaluated spec: text with documents, a map, or a
-// list of maps.
-func (r *renderer) spec(n *template, at place, v value) {
+// renderSpec makes manifests of an evaluated spec: text with documents, a map, or a
+// renderList of maps.
+func (r *renderer) renderSpec(n *template, at place, v value) {
 	if r.size += v.size; r.size > r.limits.Manifests {
 		r.halt(fmt.Sprintf("the manifests are larger than %d bytes together", r.limits.Manifests))
 	}
@@ -73,11 +73,11 @@ func (r *renderer) spec(n *template, at place, v value) {
 	case nil:
 		r.faults.add(at, EmptySpec, "the spec must not be empty")
 	case string:
-		r.text(at, content, v.secret)
+		r.renderText(at, content, v.secret)
 	case map[string]any:
-		r.objects(at, []manifest.Document{{Value: copied(content).(map[string]any)}}, "")
+		r.renderObjects(at, []manifest.Document{{Value: copied(content).(map[string]any)}}, "")
 	case []any:
-		r.list(at, content)
+		r.renderList(at, content)
 	default:
 		r.faults.add(at, InvalidManifest, "the spec must be a manifest, not %s", describe(v.any))
 	}
@@ -94,7 +94,7 @@ func rawText(v value) string {
 	return string(text)
 }
 
-func (r *renderer) list(at place, content []any) {
+func (r *renderer) renderList(at place, content []any) {
 	documents := make([]manifest.Document, 0, len(content))
 	for i, element := range content {
 		fields, isMap := element.(map[string]any)
@@ -104,11 +104,11 @@ func (r *renderer) list(at place, content []any) {
 		}
 		documents = append(documents, manifest.Document{Value: copied(fields).(map[string]any)})
 	}
-	r.objects(at, documents, "element")
+	r.renderObjects(at, documents, "element")
 }
 
-// text reads the documents of a spec.
-func (r *renderer) text(at place, text string, secret bool) {
+// renderText reads the documents of a spec.
+func (r *renderer) renderText(at place, text string, secret bool) {
 	if len(text) > r.limits.Manifest {
 		r.faults.add(at, LimitExceeded, "the spec is larger than %d bytes", r.limits.Manifest)
 		return
@@ -122,7 +122,7 @@ func (r *renderer) text(at place, text string, secret bool) {
 		r.unreadable(at, err, secret)
 		return
 	}
-	r.objects(at, documents, "line")
+	r.renderObjects(at, documents, "line")
 }
 
 // unreadable tells where the manifest is broken. The text of a message may have a
@@ -140,9 +140,9 @@ func (r *renderer) unreadable(at place, err error, secret bool) {
 	}
 }
 
-// objects checks that documents are objects, and adds them. unit says how
+// renderObjects checks that documents are objects, and adds them. unit says how
 // messages tell them apart: by line, by element, or not at all.
-func (r *renderer) objects(at place, documents []manifest.Document, unit string) {
+func (r *renderer) renderObjects(at place, documents []manifest.Document, unit string) {
 	expanded, err := manifest.Expand(documents)
 	if err != nil {
 		r.unreadable(at, err, false)

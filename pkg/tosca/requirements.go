@@ -1,7 +1,7 @@
 package tosca
 
 // readRequirements reads the requirements of a node template.
-func (t *translator) readRequirements(n *template) {
+func (t *model) readRequirements(n *template) {
 	p := n.get("requirements")
 	switch {
 	case !p.exists() || p.isNull():
@@ -24,7 +24,7 @@ func (t *translator) readRequirements(n *template) {
 
 // readRequirement understands `dependency: node` and `dependency: {node: …}`. One
 // without a node asks for something that is found elsewhere.
-func (t *translator) readRequirement(n *template, p place) {
+func (t *model) readRequirement(n *template, p place) {
 	node := p
 	if p.isMap() {
 		t.known(p, requireKeys)
@@ -33,6 +33,9 @@ func (t *translator) readRequirement(n *template, p place) {
 	if !node.exists() || node.isNull() {
 		t.warn(p, "has no effect: it names no node")
 		return
+	}
+	if elements := node.elements(); len(elements) == 2 && node.file.version.dollar() {
+		node = elements[0] // the other is the index of one of its representations
 	}
 	name, ok := t.wantText(node)
 	if !ok {
@@ -47,23 +50,14 @@ func (t *translator) readRequirement(n *template, p place) {
 
 // missingTarget is about a requirement whose node is not in the template. Other
 // orchestrators find hosts elsewhere.
-func (t *translator) missingTarget(n *template, r requirement, node place) {
+func (t *model) missingTarget(n *template, r requirement, node place) {
 	switch {
 	case !n.kubernetes && t.options.IgnoreForeignNodes:
+	case t.nodeType(node.file, node.text()) != nil:
+		t.warn(r.at, "has no effect: it asks for any node of the type %s", node.text())
 	case r.name == "host" && t.options.IgnoreForeignNodes:
 		t.warn(r.at, "left out: there is no node template %s", shown(node.text()))
 	default:
 		t.faults.add(node, UnknownNode, "there is no node template %s%s", shown(node.text()), t.near(node.text(), t.templateNames))
 	}
-}
-
-// requirementsNamed are the requirements of a name, in their order.
-func (n *template) requirementsNamed(name string) []requirement {
-	var found []requirement
-	for _, r := range n.requirements {
-		if r.name == name {
-			found = append(found, r)
-		}
-	}
-	return found
 }

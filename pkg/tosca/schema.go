@@ -1,29 +1,27 @@
 package tosca
 
-import "slices"
+import (
+	"slices"
+)
 
-// schema says what a value must be: that of an input, of a property, or of the
-// entries of a list or map.
-type schema struct {
-	at          place
-	typeName    string
-	required    bool
-	initial     place // the default
-	constraints []constraint
-	entry, key  *schema
-}
-
-// readSchemas reads the properties of a type.
-func (t *translator) readSchemas(p place) map[string]*schema {
+// readSchemas reads the properties of a type. short ones may be the value itself, as
+// the refinements of normative types are.
+func (t *library) readSchemas(p place, short bool) map[string]*schema {
 	if !t.wantMap(p) {
 		return nil
 	}
 	all := map[string]*schema{}
 	for _, entry := range p.entries() {
+		if short = short || p.file.version.dollar(); short && !entry.isMap() && !entry.isNull() {
+			all[entry.name()] = &schema{at: entry, required: true, fixed: entry}
+			continue
+		}
 		if !t.wantMap(entry) {
 			continue
 		}
-		t.known(entry, parameterKeys)
+		if !short || p.file.version.dollar() {
+			t.known(entry, parameterKeys)
+		}
 		all[entry.name()] = t.readSchema(entry, true)
 	}
 	return all
@@ -31,11 +29,14 @@ func (t *translator) readSchemas(p place) map[string]*schema {
 
 // readSchema reads one definition. needsType is false where grammars let the type
 // be inherited or left out.
-func (t *translator) readSchema(p place, inherits bool) *schema {
+func (t *library) readSchema(p place, inherits bool) *schema {
 	s := &schema{at: p, required: t.wantBool(p.get("required"), true), initial: p.get("default")}
+	if inherits && p.file.version.dollar() {
+		s.fixed = p.get("value")
+	}
 	name := p.get("type")
 	switch {
-	case name.exists():
+	case name.exists() && (!name.isNull() || !p.file.version.dollar()):
 		s.typeName, _ = t.wantText(name)
 		t.checkTypeName(name, s.typeName)
 	case !inherits && p.file.version.major == 1:
@@ -48,7 +49,7 @@ func (t *translator) readSchema(p place, inherits bool) *schema {
 }
 
 // readEntrySchema reads entry_schema: the name of a type, or a definition.
-func (t *translator) readEntrySchema(p place) *schema {
+func (t *library) readEntrySchema(p place) *schema {
 	switch {
 	case !p.exists() || p.isNull():
 		return nil
@@ -63,46 +64,16 @@ func (t *translator) readEntrySchema(p place) *schema {
 	}
 }
 
-// refining is s with what it leaves open taken from the definition that it
-// refines.
-func (s *schema) refining(inherited *schema) *schema {
-	if inherited == nil {
-		return s
-	}
-	merged := *s
-	if merged.typeName == "" {
-		merged.typeName = inherited.typeName
-	}
-	if !merged.initial.exists() {
-		merged.initial = inherited.initial
-	}
-	if !s.at.get("required").exists() {
-		merged.required = inherited.required
-	}
-	if merged.entry == nil {
-		merged.entry = inherited.entry
-	}
-	if merged.key == nil {
-		merged.key = inherited.key
-	}
-	merged.constraints = append(slices.Clone(inherited.constraints), s.constraints...)
-	return &merged
-}
-
 // checkTypeName refuses the names of data types that are not known.
-func (t *translator) checkTypeName(p place, name string) {
-	if isPrimitive(name) || t.dataType(p.file, name) != nil {
-		return
+func (t *library) checkTypeName(p place, name string) bool {
+	switch {
+	case name == "scalar":
+		t.faults.add(p, InvalidType, "scalar is abstract: derive a data type with units from it")
+		return false
+	case isPrimitive(name) || t.dataType(p.file, name) != nil:
+		return true
 	}
 	names := func() []string { return append(slices.Clone(primitiveNames), p.file.typeNames(dataTypes)...) }
 	t.faults.add(p, UnknownDataType, "the data type %s is not known%s", shown(name), t.near(name, names))
-}
-
-// dataType finds a data type; nil if it is not known. Types of entities are taken
-// too: old templates write them for properties that hold names.
-func (t *translator) dataType(f *file, name string) *definition {
-	if found := f.lookup(dataTypes, name); found != nil {
-		return found
-	}
-	return t.opaqueType(f, dataTypes, name)
+	return false
 }

@@ -1,47 +1,16 @@
 package tosca
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
 
-// template is a node template.
-type template struct {
-	name string
-	at   place
-	// original is the template that copy names.
-	original place
-	index    int
-	typeName string
-	line     []*definition
-	// kubernetes tells whether its spec is rendered.
-	kubernetes bool
-	// schemas are the properties of its type.
-	schemas      map[string]*schema
-	requirements []requirement
-}
-
-// requirement leads to another node template; to is nil if it does not.
-type requirement struct {
-	name string
-	at   place
-	to   *template
-}
-
-// get returns a key of a node template, or that of the one it copies.
-func (n *template) get(key string) place {
-	if own := n.at.get(key); own.exists() {
-		return own
-	}
-	return n.original.get(key)
-}
-
 // readTopology reads the node templates.
-func (t *translator) readTopology() {
+func (t *model) readTopology() {
 	p := t.entry.topology()
-	t.templates = map[string]*template{}
 	if !p.exists() {
-		t.faults.add(t.entry.root, MissingRequiredKeyname, "the template has no topology_template (service_template in TOSCA 2.0): there is nothing to translate")
+		t.nothing(t.entry.root, "the template has no topology_template (service_template in TOSCA 2.0): there is nothing to translate")
 		return
 	}
 	if t.entry.root.get("topology_template").exists() && t.entry.root.get("service_template").exists() {
@@ -56,15 +25,23 @@ func (t *translator) readTopology() {
 		return
 	}
 	if len(nodes.entries()) == 0 {
-		t.faults.add(p, MissingRequiredKeyname, "the topology has no node_templates: there is nothing to translate")
-		return
+		t.nothing(p, "the topology has no node_templates: there is nothing to translate")
 	}
 	for _, entry := range nodes.entries() {
 		t.readTemplate(entry)
 	}
 }
 
-func (t *translator) readTemplate(p place) {
+// nothing refuses to translate nothing. To Validate, a file of types is no mistake.
+func (t *session) nothing(at place, message string) {
+	if t.lenient {
+		t.warn(at, "%s", message)
+		return
+	}
+	t.faults.add(at, MissingRequiredKeyname, "%s", message)
+}
+
+func (t *model) readTemplate(p place) {
 	if !p.isMap() {
 		t.faults.add(p, InvalidShape, "must be a map with a type, not %s", p.describe())
 		return
@@ -76,7 +53,7 @@ func (t *translator) readTemplate(p place) {
 	t.checkDirectives(p.get("directives"))
 }
 
-func (t *translator) checkDirectives(p place) {
+func (t *session) checkDirectives(p place) {
 	if !p.exists() {
 		return
 	}
@@ -86,18 +63,33 @@ func (t *translator) checkDirectives(p place) {
 	}
 	for _, directive := range directives {
 		switch name := strings.ToLower(directive.text()); name {
-		case "select", "selectable", "substitute", "substitutable":
-			t.faults.add(directive, NotSupported, "the directive %s is not supported: the node would have to be found elsewhere", name)
-		case "create", "internal":
+		case "create", "internal", "select", "selectable", "substitute", "substitutable":
 		default:
-			t.faults.add(directive, InvalidShape, "there is no directive %s%s", shown(directive.text()), t.didYouMean(name, []string{"create", "internal"}))
+			t.faults.add(directive, InvalidShape, "there is no directive %s%s", shown(directive.text()), t.didYouMean(name, []string{"create", "internal", "select", "substitute"}))
 		}
+	}
+}
+
+// checkFound refuses a Kubernetes object that is not to be made: it would have to
+// be looked for. One that may be substituted is made as it is.
+func (e *model) checkFound(n *template) {
+	directives := n.at.get("directives")
+	for _, directive := range append(directives.elements(), directives) {
+		switch name := strings.ToLower(directive.text()); name {
+		case "select", "selectable":
+			e.faults.add(directive, NotSupported, "the directive %s is not supported for a Kubernetes object: the node would have to be found elsewhere, and a manifest makes it", name)
+		case "substitute", "substitutable":
+			e.warn(directive, "has no effect: the node has a manifest, and is not substituted")
+		}
+	}
+	if count := n.at.get("count"); count.exists() && count.text() != "1" {
+		e.warn(count, "has no effect: a manifest makes its object once")
 	}
 }
 
 // checkTopology finds the types and requirements of the node templates, and
 // looks at the parts that have no effect.
-func (e *evaluator) checkTopology() {
+func (e *model) checkTopology() {
 	for _, n := range e.order {
 		e.readCopy(n)
 		e.readNodeType(n)
@@ -106,13 +98,52 @@ func (e *evaluator) checkTopology() {
 		e.readRequirements(n)
 	}
 	e.checkSections()
-	if e.options.IgnoreForeignNodes && e.faults.empty() && !slices.ContainsFunc(e.order, func(n *template) bool { return n.kubernetes || n.line == nil }) {
-		e.faults.add(e.entry.topology().get("node_templates"), ForeignNode, "none of the node templates is a Kubernetes object: there is nothing to translate")
+	e.checkForeign()
+}
+
+// checkForeign refuses nodes that are no Kubernetes objects, or leaves them out. A
+// template that has no others says what it has.
+func (e *model) checkForeign() {
+	var foreign []*template
+	counts := map[string]int{}
+	for _, n := range e.order {
+		if n.line != nil && !n.kubernetes {
+			foreign = append(foreign, n)
+			counts[n.typeName]++
+		}
+	}
+	nodes := e.entry.topology().get("node_templates")
+	switch {
+	case len(foreign) == 0:
+	case len(foreign) == len(e.order) && e.lenient && e.options.IgnoreForeignNodes:
+		e.warn(nodes, "none of the node templates is a Kubernetes object: there is nothing to translate")
+	case len(foreign) == len(e.order):
+		e.faults.add(nodes, ForeignNode, "none of the node templates is a Kubernetes object, but %s: derive node types of your own from %s (docs/tosca.md, \"Nodes of other types\")", countsText(counts), KubernetesObject)
+	default:
+		for _, n := range foreign {
+			e.foreign(n)
+		}
 	}
 }
 
+// countsText is "2 of type a, 1 of b", the most frequent first.
+func countsText(counts map[string]int) string {
+	const most = 10
+	names := keysOf(counts)
+	slices.SortStableFunc(names, func(a, b string) int { return counts[b] - counts[a] })
+	var parts []string
+	for i, name := range names {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d other types", len(names)-most))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%d of %s", counts[name], cut(name)))
+	}
+	return strings.Replace(strings.Join(parts, ", "), " of ", " of type ", 1)
+}
+
 // readCopy finds the template that another is a copy of.
-func (t *translator) readCopy(n *template) {
+func (t *model) readCopy(n *template) {
 	p := n.at.get("copy")
 	if !p.exists() {
 		return
@@ -128,15 +159,7 @@ func (t *translator) readCopy(n *template) {
 	}
 }
 
-func (t *translator) templateNames() []string {
-	names := make([]string, len(t.order))
-	for i, n := range t.order {
-		names[i] = n.name
-	}
-	return names
-}
-
-func (e *evaluator) readNodeType(n *template) {
+func (e *model) readNodeType(n *template) {
 	p := n.get("type")
 	if !p.exists() || p.isNull() {
 		if !n.at.get("copy").exists() {
@@ -156,25 +179,23 @@ func (e *evaluator) readNodeType(n *template) {
 	n.line = e.lineage(d, false)
 	n.kubernetes = isKubernetes(n.line)
 	n.schemas = e.propertiesOf(n.line)
-	if !n.kubernetes {
-		e.foreign(n, p)
-		return
+	if n.kubernetes {
+		e.checkPropertyNames(n)
+		e.checkFound(n)
 	}
-	e.checkPropertyNames(n)
 }
 
-// foreign refuses a node that is no Kubernetes object, or leaves it out.
-func (e *evaluator) foreign(n *template, at place) {
+func (e *model) foreign(n *template) {
 	if e.options.IgnoreForeignNodes {
 		e.warn(n.at, "left out: its type %s is not a Kubernetes object", n.typeName)
 		return
 	}
-	e.faults.add(at, ForeignNode, "the node %s has type %s, and only Kubernetes objects can be translated: %s and types derived from it; foreign nodes can be left out with ignoreForeignNodes",
+	e.faults.add(n.get("type"), ForeignNode, "the node %s has type %s, and only Kubernetes objects can be translated: %s and types derived from it; foreign nodes can be left out with ignoreForeignNodes (docs/tosca.md, \"Nodes of other types\")",
 		n.name, n.typeName, KubernetesObject)
 }
 
 // checkPropertyNames refuses properties that the type does not declare.
-func (e *evaluator) checkPropertyNames(n *template) {
+func (e *model) checkPropertyNames(n *template) {
 	p := n.get("properties")
 	if !e.wantMap(p) || isOpaque(n.line) {
 		return
@@ -186,5 +207,3 @@ func (e *evaluator) checkPropertyNames(n *template) {
 		}
 	}
 }
-
-const specKey = "spec"

@@ -2,14 +2,39 @@ package tosca
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
+
+// matching is matches: [text, pattern].
+func matching(e *evaluator, args place, s scope) value {
+	elements := args.elements()
+	if len(elements) != 2 {
+		e.faults.add(args, InvalidFunction, "matches needs a text and a pattern")
+		return unknown
+	}
+	text, pattern := e.eval(elements[0], s), e.eval(elements[1], s)
+	if text.unknown || pattern.unknown {
+		return unknown
+	}
+	if problem := e.checkPattern(pattern.any); problem != "" {
+		e.faults.add(elements[1], InvalidFunction, "%s", problem)
+		return unknown
+	}
+	c := checker{library: e.library, secret: text.secret}
+	problem := c.patternProblem(text.any, constraint{bound: pattern.any})
+	return value{any: problem == "", size: 16, secret: text.secret || pattern.secret}
+}
 
 // concat joins texts. Where one part ends in a key of YAML and the next is the
 // value of a function, it puts a space between them: without it the value would
-// be part of the key, which nobody can mean (docs/tosca.md, "The space in
-// concat").
+// be part of the key, which nobody can mean. An input that is text stays text there:
+// 1.10 is put in quotes (docs/tosca.md, "The space in concat").
 func concat(e *evaluator, args place, s scope) value {
 	parts, ok := e.texts(args, s, "concat")
 	if !ok {
@@ -20,9 +45,15 @@ func concat(e *evaluator, args place, s scope) value {
 		return unknown
 	}
 	b := builder{e: e, at: args}
-	for _, part := range parts {
-		if part.evaluated && !e.options.StrictConcat && b.endsInKey() && !strings.HasPrefix(part.text, " ") && !strings.HasPrefix(part.text, "\n") {
-			b.add(" ", false)
+	for i, part := range parts {
+		line := b.lastLine()
+		if part.evaluated && !e.options.StrictConcat && keyAtEnd.MatchString(strings.TrimRight(line, " ")) {
+			if !strings.HasSuffix(line, " ") && !strings.HasPrefix(part.text, " ") && !strings.HasPrefix(part.text, "\n") {
+				b.add(" ", false)
+			}
+			if endsLine := i+1 == len(parts) || strings.HasPrefix(parts[i+1].text, "\n"); endsLine && part.fromInput && !staysText(part.text) {
+				part.text = strconv.Quote(part.text)
+			}
 		}
 		b.add(part.text, part.secret)
 	}
@@ -101,7 +132,16 @@ type textPart struct {
 	text string
 	// evaluated tells that a function made it.
 	evaluated bool
+	// fromInput tells that it is an input, and text.
+	fromInput bool
 	secret    bool
+}
+
+// staysText reports whether a manifest that has a text without quotes reads text.
+func staysText(text string) bool {
+	plain := yaml.Node{Kind: yaml.ScalarNode, Value: text}
+	content, err := manifest.Scalar(&plain, true)
+	return err == nil && isOf[string](content)
 }
 
 // texts evaluates a list of parts, or a function that returns one.
@@ -140,7 +180,7 @@ func (e *evaluator) textOf(p place, s scope) (textPart, bool) {
 		e.step(e.ctx)
 		return textPart{text: p.text()}, true
 	}
-	_, isCall, _ := e.callIn(p, s)
+	called, isCall, _ := e.callIn(p)
 	v := e.eval(p, s)
 	if v.unset && !v.unknown {
 		e.faults.add(p, MissingInput, "has no value to put into a text")
@@ -149,11 +189,8 @@ func (e *evaluator) textOf(p place, s scope) (textPart, bool) {
 	if v.unknown {
 		return textPart{}, false
 	}
-	return textPart{text: v.text(), evaluated: isCall, secret: v.secret}, true
+	return textPart{text: v.text(), evaluated: isCall, fromInput: called.name == "get_input" && isOf[string](v.any), secret: v.secret}, true
 }
-
-// textPerStep is how many bytes of text cost a step.
-const textPerStep = 256
 
 // builder joins parts within the limits.
 type builder struct {
@@ -183,14 +220,14 @@ func (b *builder) value() value {
 // port, in "echo result:" a text.
 var keyAtEnd = regexp.MustCompile("^ *(- +)*(-|[^\\s:\"'#{}\\[\\],&*!|>%@`-][^\\s:\"']*:|\"[^\"\\\\]*\":|'[^']*':)$")
 
-// endsInKey looks at the last line, which is no key if it is long.
-func (b *builder) endsInKey() bool {
+// lastLine is the last line, or empty if it is too long for a key.
+func (b *builder) lastLine() string {
 	const longest = 1024
 	text := b.text.String()
 	last := text[max(0, len(text)-longest):]
 	at := strings.LastIndexByte(last, '\n')
 	if at < 0 && len(last) < len(text) {
-		return false
+		return ""
 	}
-	return keyAtEnd.MatchString(last[at+1:])
+	return last[at+1:]
 }

@@ -78,18 +78,58 @@ func TestConcat(t *testing.T) {
 	}
 }
 
+// An input that is text stays text where a manifest would read something else.
+func TestTextsInConcat(t *testing.T) {
+	for _, row := range []struct{ name, parts, want string }{
+		{"what looks like a number", `["tag: ", {get_input: tag}, "\nb: c"]`, "tag: \"1.10\"\nb: c"},
+		{"without a space", `["tag:", {get_input: tag}]`, "tag: \"1.10\""},
+		{"an element of a list", `["a:\n- ", {get_input: tag}]`, "a:\n- \"1.10\""},
+		{"a boolean of YAML 1.1", `["on: ", {get_input: yes}]`, "on: \"yes\""},
+		{"nothing", `["a: ", {get_input: empty}]`, "a: \"\""},
+		{"a number", `["n: ", {get_input: n}]`, "n: 3"},
+		{"what is text anyway", `["a: ", {get_input: text}]`, "a: abc"},
+		{"YAML", `["a: ", {get_input: flow}]`, "a: {b: c}"},
+		{"a part of a value", `["a: ", {get_input: tag}, "-alpine"]`, "a: 1.10-alpine"},
+		{"the end of a value", `["image: nginx:", {get_input: tag}]`, "image: nginx:1.10"},
+		{"within quotes", `['a: "', {get_input: tag}, '"']`, `a: "1.10"`},
+		{"the value of another function", `["a: ", {concat: ["8", {get_input: n}]}]`, "a: 83"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inputs := `{tag: {type: string, default: "1.10"}, yes: {type: string, default: "yes"}, empty: {type: string, default: ""}, n: {type: integer, default: 3}, text: {type: string, default: abc}, flow: {type: string, default: "{b: c}"}}`
+			result, err := translate(t, withSpec(inputs, "{concat: "+row.parts+"}"), tosca.Options{Raw: true})
+			require.NoError(t, err)
+			assert.Equal(t, row.want, result.Texts[0].Text)
+		})
+	}
+}
+
 func TestStrictConcatAddsNothing(t *testing.T) {
-	result, err := translate(t, withSpec("{n: {type: integer, default: 3}}", `{concat: ["a:", {get_input: n}]}`), tosca.Options{Raw: true, StrictConcat: true})
+	result, err := translate(t, withSpec(`{n: {type: integer, default: 3}, s: {type: string, default: "1.10"}}`, `{concat: ["a:", {get_input: n}, "\nb: ", {get_input: s}]}`), tosca.Options{Raw: true, StrictConcat: true})
 	require.NoError(t, err)
-	assert.Equal(t, "a:3", result.Texts[0].Text)
+	assert.Equal(t, "a:3\nb: 1.10", result.Texts[0].Text)
 }
 
 // What an import changes far away must not read as "everything is gone".
 func TestATemplateOfForeignNodesOnlyIsRefused(t *testing.T) {
-	template := header + "topology_template: {node_templates: {a: {type: tosca.nodes.Compute}, b: {type: tosca.nodes.Database}}}\n"
-	_, err := translate(t, template, tosca.Options{IgnoreForeignNodes: true})
-	require.EqualError(t, err, "t.yaml:2:21: node_templates: none of the node templates is a Kubernetes object: there is nothing to translate")
-	assert.Equal(t, tosca.ForeignNode, tosca.Errors(err)[0].Code)
+	template := header + "topology_template: {node_templates: {a: {type: tosca.nodes.Compute}, b: {type: tosca.nodes.Database}, c: {type: tosca.nodes.Compute}}}\n"
+	for _, ignore := range []bool{false, true} {
+		_, err := translate(t, template, tosca.Options{IgnoreForeignNodes: ignore})
+		require.EqualError(t, err, "t.yaml:2:21: node_templates: none of the node templates is a Kubernetes object, but 2 of type tosca.nodes.Compute, 1 of tosca.nodes.Database: "+
+			"derive node types of your own from tosca.nodes.indigo.KubernetesObject (docs/tosca.md, \"Nodes of other types\")")
+		assert.Equal(t, tosca.ForeignNode, tosca.Errors(err)[0].Code)
+	}
+	result, err := tosca.Validate(t.Context(), source(template), nil, tosca.Options{IgnoreForeignNodes: true})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"t.yaml:2:21: node_templates: none of the node templates is a Kubernetes object: there is nothing to translate"}, texts(result.Warnings))
+}
+
+func TestAFileOfTypesIsValid(t *testing.T) {
+	for _, content := range []string{"", "topology_template: {inputs: {}}\n"} {
+		result, err := tosca.Validate(t.Context(), source(header+"node_types: {acme.A: {derived_from: tosca.nodes.Root}}\n"+content), nil, tosca.Options{})
+		require.NoError(t, err)
+		require.Len(t, result.Warnings, 1)
+		assert.Contains(t, result.Warnings[0].Msg, "there is nothing to translate")
+	}
 }
 
 func TestTexts(t *testing.T) {
@@ -142,6 +182,29 @@ func TestATextIsReadAsItsInputWants(t *testing.T) {
 	assert.EqualError(t, err, "t.yaml:3:12: inputs.i: the given value is not valid YAML")
 }
 
+// What the parsers of TOSCA 1.x take for a number or boolean, we do.
+func TestQuotedDefaults(t *testing.T) {
+	const inputs = `{i: {type: integer, default: "6"}, b: {type: boolean, default: "true"}, f: {type: float, default: "1.5"}, s: {type: string, default: "6"}, l: {type: list, entry_schema: integer, default: ["7"]}}`
+	spec := "{apiVersion: v1, kind: X, metadata: {name: a}, value: [{get_input: i}, {get_input: b}, {get_input: f}, {get_input: s}, {get_input: l}]}"
+	result, err := translate(t, withSpec(inputs, spec), tosca.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, []any{int64(6), true, 1.5, "6", []any{int64(7)}}, result.Objects[0]["value"])
+
+	for _, row := range []struct{ kind, value, want string }{
+		{"integer", `"6.5"`, `"6.5" is not an integer`},
+		{"integer", `"six"`, `"six" is not an integer`},
+		{"boolean", `"maybe"`, `"maybe" is not a boolean`},
+		{"boolean", `"1"`, `"1" is not a boolean`},
+		{"float", `""`, `"" is not a number`},
+	} {
+		_, err := translate(t, withSpec("{i: {type: "+row.kind+", default: "+row.value+"}}", spec), tosca.Options{})
+		assert.ErrorContains(t, err, row.want)
+	}
+	strict := strings.Replace(withSpec(inputs, spec), "tosca_simple_yaml_1_3\ntopology_template", "tosca_2_0\nservice_template", 1)
+	_, err = translate(t, strict, tosca.Options{})
+	assert.ErrorContains(t, err, `inputs.i.default: "6" is not an integer`)
+}
+
 func TestSensitiveInputsAreNeverTold(t *testing.T) {
 	template := withSpec("{plain: {type: integer}, other: {type: string}}", "{apiVersion: v1, kind: Secret, metadata: {name: a}}") +
 		"  outputs:\n    direct: {value: {get_input: other}}\n    joined: {value: {concat: [a, {get_input: other}]}}\n    nested: {value: [{a: {get_input: other}}]}\n    part: {value: {token: [{get_input: other}, t, 0]}}\n    free: {value: 1}\n"
@@ -159,14 +222,42 @@ func TestSensitiveInputsAreNeverTold(t *testing.T) {
 	}
 }
 
+// A map with one key that is the name of a function is a call, wherever it is.
+func TestCallsInMaps(t *testing.T) {
+	for _, row := range []struct{ name, content, want string }{
+		{"an input that is not there", "{get_input: knwon}", `: unknown input "knwon": did you mean known?`},
+		{"text where a list is wanted", "{concat: text}", ".concat: the function concat needs a list of arguments, not text (if it is data and no call, write !!map before the map)"},
+		{"a key of a Secret", "{token: abc}", ".token: the function token needs a list of arguments, not text (if it is data and no call, write !!map before the map)"},
+		{"a property without a node", "{get_property: b}", ".get_property: the function get_property needs a list of arguments, not text (if it is data and no call, write !!map before the map)"},
+		{"what needs a running deployment", "{get_operation_output: [a, b, c, d]}", ".get_operation_output: needs a running deployment; not available when manifests are rendered"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := translate(t, withSpec("{known: {type: string, default: x}}", "{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: "+row.content+"}}"), tosca.Options{})
+			assert.ErrorContains(t, err, "node_templates.a.properties.spec.stringData.a"+row.want)
+		})
+	}
+}
+
 func TestAMapThatLooksLikeACallStaysAMap(t *testing.T) {
-	result, err := translate(t, withSpec("{known: {type: string, default: x}}",
-		"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: {token: abc}, b: {concat: text}, c: {get_input: knwon}, d: {get_input: known}}}"), tosca.Options{})
-	require.NoError(t, err)
+	data := func(template string) (any, []string) {
+		result, err := translate(t, template, tosca.Options{})
+		require.NoError(t, err)
+		return result.Objects[0]["stringData"], texts(result.Warnings)
+	}
+	content, warnings := data(withSpec("{known: {type: string, default: x}}",
+		"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: !!map {token: abc}, b: !!map {get_atribute: [x]}, c: {get_inputs: known}, d: {get_input: known}, e: {tokens: abc}, f: {on: [x]}}}"))
 	assert.Equal(t, map[string]any{
-		"a": map[string]any{"token": "abc"}, "b": map[string]any{"concat": "text"}, "c": map[string]any{"get_input": "knwon"}, "d": "x",
-	}, result.Objects[0]["stringData"])
-	assert.Equal(t, []string{"t.yaml:6:120: node_templates.a.properties.spec.stringData.c.get_input: is left as it is, because no input has that name: did you mean known?"}, texts(result.Warnings))
+		"a": map[string]any{"token": "abc"}, "b": map[string]any{"get_atribute": []any{"x"}}, "c": map[string]any{"get_inputs": "known"}, "d": "x",
+		"e": map[string]any{"tokens": "abc"}, "f": map[string]any{"on": []any{"x"}},
+	}, content)
+	assert.Equal(t, []string{"t.yaml:6:137: node_templates.a.properties.spec.stringData.c.get_inputs: is left as it is, because no function has that name: did you mean get_input? If it is data, write !!map before the map"}, warnings)
+
+	content, warnings = data("tosca_definitions_version: tosca_2_0\nservice_template: {node_templates: {a: {type: holdfast.nodes.KubernetesObject, properties: {spec: " +
+		"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: {token: abc}, b: {$$token: abc}, c: {concat: [x]}, d: !!map {concat: [x]}}}}}}}\n")
+	assert.Equal(t, map[string]any{
+		"a": map[string]any{"token": "abc"}, "b": map[string]any{"$token": "abc"}, "c": map[string]any{"concat": []any{"x"}}, "d": map[string]any{"concat": []any{"x"}},
+	}, content)
+	assert.Equal(t, []string{"t.yaml:2:204: node_templates.a.properties.spec.stringData.c.concat: is no call: in TOSCA 2.0 functions begin with $, as in $concat; !!map before the map says that it is data"}, warnings)
 }
 
 func TestValidateNeedsNoValues(t *testing.T) {
@@ -319,3 +410,42 @@ func TestAPanicBecomesAnError(t *testing.T) {
 type panics struct{}
 
 func (panics) Resolve(context.Context, string) ([]byte, error) { panic("hunter2") }
+
+func TestTypesMayHaveNoBody(t *testing.T) {
+	const types = "interface_types: {my.I: }\ncapability_types:\n  my.C:\nnode_types: {my.N: }\ndata_types: {my.D: }\n"
+	_, err := translate(t, types+withSpec("{}", "{apiVersion: v1, kind: Secret, metadata: {name: a}}"), tosca.Options{})
+	assert.NoError(t, err)
+}
+
+// Many templates import the types of SOL 001 by a path at which they are not.
+func TestTypesOfNetworkFunctions(t *testing.T) {
+	const topology = `node_types:
+  acme.VNF: {derived_from: tosca.nodes.nfv.VNF, properties: {profile: {type: tosca.datatypes.nfv.VnfProfile, required: false}}}
+topology_template:
+  node_templates:
+    a: {type: acme.VNF}
+    b: {type: tosca.nodes.nfv.Vdu.Compute}
+    c: {type: tosca.nodes.Container.Application.Docker}
+    k: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}
+  policies: [{p: {type: tosca.policies.nfv.ScalingAspects}}]
+`
+	resolver := files{"Definitions/etsi_nfv_sol001_vnfd_types.yaml": "node_types: {tosca.nodes.nfv.VNF: {derived_from: tosca.nodes.Root, properties: {vendor: {type: string}}}}\n"}
+	for _, row := range []struct{ name, head, want string }{
+		{"without an import", header, ""},
+		{"a file that is not there", header + "imports: [etsi_nfv_sol001_common_types.yaml, types/etsi_nfv_sol001_vnfd_types.yaml]\n", ""},
+		{"a URL", header + "imports: ['https://forge.etsi.org/rep/nfv/SOL001/raw/v2.6.1/etsi_nfv_sol001_vnfd_types.yaml']\n", ""},
+		{"a profile", "tosca_definitions_version: tosca_simple_yaml_1_3\nimports: [{profile: etsi_nfv_sol001_vnfd_types}]\n", ""},
+		{"the version of the profile", "tosca_definitions_version: tosca_simple_profile_for_nfv_1_0_0\n", ""},
+		{"a file that is there", header + "imports: [Definitions/etsi_nfv_sol001_vnfd_types.yaml]\n", "the required property vendor is missing"},
+		{"another file that is not there", header + "imports: [etsi_nfv.yaml]\n", "etsi_nfv.yaml: not found"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := tosca.Validate(t.Context(), source(row.head+topology), nil, tosca.Options{Resolver: resolver, IgnoreForeignNodes: true})
+			if row.want == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, row.want)
+		})
+	}
+}

@@ -3,71 +3,40 @@ package tosca
 import (
 	"maps"
 	"slices"
-	"strings"
 )
 
-// kind is which section of a file a type is declared in.
-type kind int
-
-const (
-	nodeTypes kind = iota
-	dataTypes
-	otherTypes
-	kinds
-)
-
-var sections = map[string]kind{
-	"node_types": nodeTypes, "data_types": dataTypes,
-	"capability_types": otherTypes, "relationship_types": otherTypes, "artifact_types": otherTypes,
-	"interface_types": otherTypes, "policy_types": otherTypes, "group_types": otherTypes,
-}
-
-// KubernetesObject is the type of nodes that are manifests. Alias is Holdfast's
-// own name of it.
-const (
-	KubernetesObject = "tosca.nodes.indigo.KubernetesObject"
-	Alias            = "holdfast.nodes.KubernetesObject"
-)
-
-// definition is a type.
-type definition struct {
-	name   string
-	kind   kind
-	at     place
-	parent string
-	// properties in the order they are declared, own ones only.
-	properties  map[string]*schema
-	constraints *[]constraint
-	// opaque types are known by name only: any property goes.
-	opaque bool
-	// kubernetes is set for the built-in types of manifests.
-	kubernetes bool
-}
-
-// builtin are the types that need no import.
-var builtin = [kinds]map[string]*definition{
-	nodeTypes: named(nodeTypes, `tosca.nodes.Root tosca.nodes.Abstract.Compute tosca.nodes.Compute
-		tosca.nodes.SoftwareComponent tosca.nodes.WebServer tosca.nodes.WebApplication tosca.nodes.DBMS
-		tosca.nodes.Database tosca.nodes.Abstract.Storage tosca.nodes.Storage.ObjectStorage
-		tosca.nodes.Storage.BlockStorage tosca.nodes.ObjectStorage tosca.nodes.BlockStorage
-		tosca.nodes.Container.Runtime tosca.nodes.Container.Application tosca.nodes.LoadBalancer
-		tosca.nodes.network.Network tosca.nodes.network.Port tosca.nodes.indigo.KubernetesObject
-		holdfast.nodes.KubernetesObject`),
-	dataTypes: named(dataTypes, `tosca.datatypes.Root tosca.datatypes.Credential tosca.datatypes.TimeInterval
-		tosca.datatypes.network.NetworkInfo tosca.datatypes.network.PortInfo tosca.datatypes.network.PortSpec
-		tosca.datatypes.network.PortDef tosca.datatypes.json tosca.datatypes.xml any`),
-}
-
-func named(kind kind, text string) map[string]*definition {
-	all := map[string]*definition{}
-	for _, name := range words(text) {
-		all[name] = &definition{name: name, kind: kind, opaque: true, kubernetes: name == KubernetesObject || name == Alias}
+// readAllTypes reads and checks the types of every file.
+func (t *library) readAllTypes() {
+	for _, f := range t.files {
+		t.known(f.root, fileKeys)
+		t.readTypes(f)
 	}
-	return all
+	for _, f := range t.files {
+		for kind := range f.types {
+			for _, name := range slices.Sorted(maps.Keys(f.types[kind])) {
+				t.checkType(f.types[kind][name])
+			}
+		}
+	}
+}
+
+func (t *library) checkType(d *definition) {
+	if d.kind != nodeTypes && d.kind != dataTypes {
+		return // it makes no manifest: Validate checks it
+	}
+	if parent := d.at.get("derived_from"); parent.exists() && !parent.isNull() {
+		t.wantText(parent)
+	}
+	t.known(d.at, keysOfKind(d.kind))
+	d.properties = t.readSchemas(d.at.get("properties"), false)
+	t.lineage(d, true)
+	if d.kind == dataTypes {
+		t.checkScalar(d)
+	}
 }
 
 // readTypes notes the types that a file declares.
-func (t *translator) readTypes(f *file) {
+func (t *library) readTypes(f *file) {
 	for _, section := range slices.Sorted(maps.Keys(sections)) {
 		p := f.root.get(section)
 		if !t.wantMap(p) {
@@ -79,12 +48,9 @@ func (t *translator) readTypes(f *file) {
 	}
 }
 
-func (t *translator) readType(f *file, kind kind, p place) {
-	if !p.isMap() {
+func (t *library) readType(f *file, kind kind, p place) {
+	if !p.isMap() && !p.isNull() {
 		t.faults.add(p, InvalidShape, "must be a map, not %s", p.describe())
-		return
-	}
-	if kind == otherTypes {
 		return
 	}
 	d := &definition{name: p.name(), kind: kind, at: p}
@@ -94,108 +60,10 @@ func (t *translator) readType(f *file, kind kind, p place) {
 	}
 	d.kubernetes = d.kind == nodeTypes && (d.name == KubernetesObject || d.name == Alias)
 	if parent := p.get("derived_from"); parent.exists() && !parent.isNull() {
-		d.parent, _ = t.wantText(parent)
+		d.parent = parent.text()
 	}
 	if f.types[d.kind] == nil {
 		f.types[d.kind] = map[string]*definition{}
 	}
 	f.types[d.kind][d.name] = d
-}
-
-// lookup finds a type by the name that it has in f: declared there, imported, or
-// built in.
-func (f *file) lookup(kind kind, name string) *definition {
-	if found := f.declared(kind, name, map[lookedUp]bool{}); found != nil {
-		return found
-	}
-	if found := builtin[kind][name]; found != nil {
-		return found
-	}
-	if kind == otherTypes {
-		return nil
-	}
-	short := strings.TrimPrefix(name, "tosca:")
-	for _, namespace := range shortNames[kind] {
-		if found := builtin[kind][namespace+short]; found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-// shortNames are the namespaces that the grammar lets one leave out.
-var shortNames = map[kind][]string{
-	nodeTypes: {"tosca.nodes."},
-	dataTypes: {"tosca.datatypes.", "tosca.datatypes.network."},
-}
-
-// lookedUp is a name that was looked for in a file: files import each other in
-// loops, and under several prefixes.
-type lookedUp struct {
-	file *file
-	name string
-}
-
-func (f *file) declared(kind kind, name string, seen map[lookedUp]bool) *definition {
-	if seen[lookedUp{f, name}] {
-		return nil
-	}
-	seen[lookedUp{f, name}] = true
-	if found := f.types[kind][name]; found != nil {
-		return found
-	}
-	for _, imported := range f.imports {
-		if rest, ok := imported.strip(name); ok {
-			if found := imported.file.declared(kind, rest, seen); found != nil {
-				return found
-			}
-		}
-	}
-	return nil
-}
-
-// strip takes the namespace of an import off a name: prefix:Type, or prefix.Type
-// as tosca-parser writes it.
-func (e edge) strip(name string) (string, bool) {
-	if e.prefix == "" {
-		return name, true
-	}
-	if rest, ok := strings.CutPrefix(name, e.prefix+":"); ok {
-		return rest, true
-	}
-	return strings.CutPrefix(name, e.prefix+".")
-}
-
-// minimalAnywhere tells whether f, or a file it imports, has an import that was
-// replaced by the built-in types.
-func (f *file) minimalAnywhere(seen map[*file]bool) bool {
-	if f.minimal || seen[f] {
-		return f.minimal
-	}
-	seen[f] = true
-	return slices.ContainsFunc(f.imports, func(e edge) bool { return e.file.minimalAnywhere(seen) })
-}
-
-// typeNames are the names of the types that a file can use, for suggestions.
-func (f *file) typeNames(kind kind) []string {
-	names := slices.Collect(maps.Keys(builtin[kind]))
-	f.addNames(kind, "", &names, map[*file]bool{})
-	return names
-}
-
-func (f *file) addNames(kind kind, prefix string, names *[]string, seen map[*file]bool) {
-	if seen[f] {
-		return
-	}
-	seen[f] = true
-	for name := range f.types[kind] {
-		*names = append(*names, prefix+name)
-	}
-	for _, imported := range f.imports {
-		below := prefix
-		if imported.prefix != "" {
-			below += imported.prefix + ":"
-		}
-		imported.file.addNames(kind, below, names, seen)
-	}
 }

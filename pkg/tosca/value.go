@@ -10,6 +10,15 @@ import (
 	"unicode/utf8"
 )
 
+// quote quotes a name for a message and shortens it if it is too long for one.
+func quote(name string) string {
+	const longest = 80
+	if len(name) > longest {
+		return strconv.Quote(name[:longest]) + "…"
+	}
+	return strconv.Quote(name)
+}
+
 // value is what an expression came to.
 type value struct {
 	// any is made of map[string]any, []any, string, int64, float64, bool and nil.

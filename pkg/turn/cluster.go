@@ -29,6 +29,9 @@ type View interface {
 	// Marked are the objects of a kind that carry the Application's label. ErrNotSeen
 	// says that their first list is not complete.
 	Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error)
+	// Ended are objects of a kind that are gone, in their last state, as far as a watch has
+	// shown it; only Jobs are of interest.
+	Ended(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]map[string]any
 	// Silent is why the objects of a kind may not be any more as Marked has them: nothing
 	// was heard of them for too long. nil if that is not so.
 	Silent(mapping cluster.Mapping) error

@@ -110,6 +110,9 @@ func lookUpOne(ctx context.Context, v View, gvk schema.GroupVersionKind) *knownK
 		unknown := unknownKind(gvk, err)
 		if kind.Mapping, err = v.AnyVersion(ctx, gvk.GroupKind()); err == nil {
 			kind.unserved = unknown
+			if kind.Resource.Resource != "" {
+				unknown.Message += ": did you mean " + kind.Resource.GroupVersion().String() + "?"
+			}
 		} else if errors.Is(err, cluster.ErrKindUnknown) {
 			kind.problem = unknown
 			return kind

@@ -38,6 +38,9 @@ func (c *cluster) judge(verb string, id manifest.ID, before, after map[string]an
 	known := plan.Marked(c.app, id, before) || slices.ContainsFunc(c.basis.Resources, onRecord)
 	if adopts && (!known || !c.isOurs(id, before)) {
 		c.special[uidOf(before)] = "adopted"
+		if get(before, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == plan.TrackingID(c.app, id) {
+			c.special[uidOf(before)] = "taken back"
+		}
 	}
 	if verb == "delete" {
 		switch {

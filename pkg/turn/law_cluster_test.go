@@ -62,7 +62,7 @@ func (c *cluster) reconcile() (again bool) {
 	}
 	changed := c.changed
 	c.changed = false
-	after, err := turns.Take(c.t.Context(), app, c.memory, changed)
+	after, err := turns.Take(c.t.Context(), app, c.memory, turn.News{Changed: changed})
 	c.rethrow()
 	if c.dead {
 		c.start()
@@ -126,6 +126,8 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapp
 	maps.DeleteFunc(marked, func(id manifest.ID, _ map[string]any) bool { return id.GroupKind() != gk })
 	return marked, nil
 }
+
+func (target) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }
 
 func (target) Silent(kubernetes.Mapping) error { return nil }
 

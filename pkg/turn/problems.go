@@ -137,9 +137,8 @@ func watchProblem(gk schema.GroupKind, resource schema.GroupVersionResource, err
 		return &plan.Problem{
 			Reason: v1alpha1.ReasonForbidden, Stalled: true,
 			Message: fmt.Sprintf("the controller may not list and watch %s", resource.GroupResource()),
-			Remedy: fmt.Sprintf("Grant it: kubectl create clusterrole holdfast-watch-%[1]s --verb=list,watch --resource=%[2]s && "+
-				"kubectl create clusterrolebinding holdfast-watch-%[1]s --clusterrole=holdfast-watch-%[1]s --serviceaccount=holdfast-system:holdfast-controller",
-				resource.Resource, resource.GroupResource()),
+			Remedy: fmt.Sprintf("Grant it: kubectl create clusterrole holdfast-kinds-%[1]s --verb=list,watch --resource=%[2]s && "+
+				"kubectl label clusterrole holdfast-kinds-%[1]s holdfast.dev/aggregate-to-controller=true", resource.Resource, resource.GroupResource()),
 		}
 	}
 	return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot watch %s now: %s", gk, Trimmed(err.Error()))}

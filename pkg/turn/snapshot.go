@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -110,7 +111,7 @@ func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
 	}
 	s.Input = plan.Input{
 		Application: app, Kinds: s.kinds, Memory: &r.Memory.plan, Rules: r.Rules, Now: r.Now,
-		Live: map[manifest.ID]map[string]any{}, Blocked: r.Memory.blocked(r.Now),
+		Live: map[manifest.ID]map[string]any{}, Ended: map[manifest.ID]map[string]any{}, Blocked: r.Memory.blocked(r.Now),
 		Source: r.Source, Hooks: r.Hooks, Callback: r.Callback,
 	}
 	if err := s.addMarked(ctx); err != nil {
@@ -170,6 +171,7 @@ func (s *Snapshot) addMarked(ctx context.Context) error {
 				s.Input.Unheard = append(s.Input.Unheard, watchProblem(kind.GroupKind(), kind.Resource, err))
 			}
 		}
+		maps.Copy(s.Input.Ended, s.view.Ended(kind.GroupKind(), kind.Mapping))
 		for id, object := range marked {
 			if version := s.desired[id]; s.Input.Live[id] == nil || version == kind.gvk {
 				s.Input.Live[id] = object

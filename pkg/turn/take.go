@@ -13,14 +13,27 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
+// News is what has happened since the last turn of an Application.
+type News struct {
+	// Changed: something of it has, the Application or an object.
+	Changed bool
+	// Orphan: a version of the Application has shown that its objects are to stay
+	// (kubectl delete --cascade=orphan), though this one may not show it any more.
+	Orphan bool
+}
+
 // Take brings one Application's objects to their desired state: gather, decide, act,
-// conclude. It returns when to do so again, 0 for when something changes. changed says
-// that something has, since the last turn.
-func (t *Turns) Take(ctx context.Context, app *v1alpha1.Application, m *Memory, changed bool) (time.Duration, error) {
-	m.begin(app, changed, t.now())
-	target, err := t.Target(app)
+// conclude. It returns when to do so again, 0 for when something changes.
+func (t *Turns) Take(ctx context.Context, app *v1alpha1.Application, m *Memory, news News) (time.Duration, error) {
+	m.begin(app, news.Changed, t.now())
+	app, err := t.rememberOrphan(ctx, app, news)
 	if err != nil {
-		return 0, err
+		return Again(err)
+	}
+	target, err := t.Target(app)
+	if err != nil { // nobody can act as that ServiceAccount
+		problem := &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "spec.serviceAccountName: " + err.Error(), Stalled: true}
+		return t.report(ctx, app, m, plan.Refuse(plan.Input{Application: app, Memory: &m.plan}, problem), nil)
 	}
 	if app.DeletionTimestamp != nil {
 		return t.finalize(ctx, app, m, target)
@@ -130,4 +143,13 @@ func (t *Turns) recordAhead(ctx context.Context, app *v1alpha1.Application, p *p
 		return nil, err
 	}
 	return t.Home.Latest(app), nil
+}
+
+// rememberOrphan writes down, before anything else, that the objects of an Application
+// that is being deleted are to stay: the garbage collector takes away what says so.
+func (t *Turns) rememberOrphan(ctx context.Context, app *v1alpha1.Application, news News) (*v1alpha1.Application, error) {
+	if _, known := app.Annotations[v1alpha1.AnnotationOrphan]; known || !news.Orphan && !plan.AsksToOrphan(app) || !slices.Contains(app.Finalizers, v1alpha1.Finalizer) {
+		return app, nil
+	}
+	return t.Home.WriteMetadata(ctx, app, app.Finalizers, map[string]string{v1alpha1.AnnotationOrphan: "true"})
 }

@@ -11,7 +11,8 @@ import (
 
 const objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
-// extractor walks a typed schema and keeps the fields that lead to a list.
+// extractor walks a typed schema and keeps the fields that lead to a list, or to a map
+// that is one value.
 type extractor struct {
 	schema *schema.Schema
 	// lists says for each named type whether a list can be reached from it.
@@ -68,7 +69,7 @@ func (e *extractor) findLists() {
 }
 
 func (e *extractor) leadsToList(atom schema.Atom) bool {
-	if atom.List != nil {
+	if atom.List != nil || isText(atom) {
 		return true
 	}
 	if atom.Map == nil {
@@ -80,6 +81,27 @@ func (e *extractor) leadsToList(atom schema.Atom) bool {
 		}
 	}
 	return e.refLeadsToList(atom.Map.ElementType)
+}
+
+// isText reports whether a type is an atomic map of text, such as a node selector.
+func isText(atom schema.Atom) bool {
+	return isAtomic(atom) && len(atom.Map.Fields) == 0 &&
+		atom.Map.ElementType.Inlined.Scalar != nil && *atom.Map.ElementType.Inlined.Scalar == schema.String
+}
+
+// isLabelSelector reports whether a type is one. Other atomic structures are not one value:
+// the API server adds members to them.
+func isLabelSelector(atom schema.Atom) bool {
+	if !isAtomic(atom) {
+		return false
+	}
+	_, labels := atom.Map.FindField("matchLabels")
+	_, expressions := atom.Map.FindField("matchExpressions")
+	return labels && expressions
+}
+
+func isAtomic(atom schema.Atom) bool {
+	return atom.Map != nil && atom.Map.ElementRelationship == schema.Atomic
 }
 
 func (e *extractor) refLeadsToList(ref schema.TypeRef) bool {
@@ -104,6 +126,9 @@ func (e *extractor) add(into *table, name string) error {
 	}
 	this := structure{name: name, fields: map[string]*node{}}
 	into.Types[short] = this
+	if isLabelSelector(definition.Atom) {
+		into.Values = append(into.Values, short)
+	}
 	for _, field := range definition.Map.Fields {
 		if !e.refLeadsToList(field.Type) {
 			continue
@@ -125,6 +150,9 @@ func (e *extractor) node(into *table, ref schema.TypeRef) (*node, error) {
 	atom := ref.Inlined
 	if atom.List != nil {
 		return e.list(into, atom.List)
+	}
+	if isText(atom) {
+		return &node{Value: true}, nil
 	}
 	if len(atom.Map.Fields) != 0 {
 		return nil, fmt.Errorf("a structure without a name")

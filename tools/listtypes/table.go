@@ -16,22 +16,25 @@ type table struct {
 	Kinds map[string]string
 	// Types holds each structure once; they refer to each other by name.
 	Types map[string]structure
+	// Values names the structures that are one value as a whole.
+	Values []string
 }
 
-// structure is a named type: the fields of it that lead to a list.
+// structure is a named type: the fields of it that lead to a list or to one value.
 type structure struct {
 	name   string // in full
 	fields map[string]*node
 }
 
 // node is the type of a field or an element. Exactly one of Type and the rest
-// is set; Elem without List is a map.
+// is set; Elem without List is a map, and Value a map that is one value.
 type node struct {
 	Type     string         `json:"type,omitempty"`
 	List     string         `json:"list,omitempty"`
 	Keys     []string       `json:"keys,omitempty"`
 	Defaults map[string]any `json:"defaults,omitempty"`
 	Elem     *node          `json:"elem,omitempty"`
+	Value    bool           `json:"value,omitempty"`
 }
 
 // format puts every kind and every type on a line of its own, so that an
@@ -54,7 +57,11 @@ func (t *table) format() ([]byte, error) {
 	if err := writeEntries(&out, fields); err != nil {
 		return nil, err
 	}
-	fmt.Fprint(&out, "}\n}\n")
+	values, err := json.Marshal(slices.Sorted(slices.Values(t.Values)))
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&out, "},\n\"values\": %s\n}\n", values)
 	return out.Bytes(), nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cluster"
@@ -36,12 +37,37 @@ func (c *Cluster) View(app *v1alpha1.Application) files.View { return &view{Clus
 func (v *view) Kinds() plan.Kinds { return plan.Offline() }
 
 func (v *view) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error) {
-	return v.Cluster.Kinds.Mapping(ctx, gvk)
+	mapping, err := v.Cluster.Kinds.Mapping(ctx, gvk)
+	var unknown *cluster.KindUnknownError
+	if errors.As(err, &unknown) && unknown.Suggestion == "" {
+		suggested := *unknown
+		suggested.Suggestion = v.nearestVersion(gvk)
+		return mapping, &suggested
+	}
+	return mapping, err
+}
+
+// nearestVersion suggests the group and version that one which is not served may be.
+func (c *Cluster) nearestVersion(gvk schema.GroupVersionKind) string {
+	groups, err := c.Discovery.ServerGroups()
+	if err != nil {
+		return ""
+	}
+	var versions []string
+	for i := range groups.Groups {
+		for _, version := range groups.Groups[i].Versions {
+			versions = append(versions, version.GroupVersion)
+		}
+	}
+	return suggest.DidYouMean(gvk.GroupVersion().String(), versions)
 }
 
 func (v *view) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Mapping, error) {
 	return v.Cluster.Kinds.AnyVersion(ctx, gk)
 }
+
+// Ended is nothing: nobody has watched.
+func (*view) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
 
 // Silent is never: nothing is watched.
 func (*view) Silent(cluster.Mapping) error { return nil }

@@ -93,7 +93,7 @@ func (i Input) content(ctx context.Context, file string) (name string, data []by
 		data, err = fetch(ctx, file)
 		return file, data, err
 	default:
-		data, err = os.ReadFile(file)
+		data, err = ReadFile(ctx, Opening(file))
 		return file, data, err
 	}
 }

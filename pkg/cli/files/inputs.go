@@ -1,9 +1,9 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -44,11 +44,11 @@ func (f InputFlags) Texts() (map[string]string, error) {
 }
 
 // Values reads the file of --inputs.
-func (f InputFlags) Values() (map[string]any, error) {
+func (f InputFlags) Values(ctx context.Context) (map[string]any, error) {
 	if f.file == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(f.file)
+	data, err := ReadFile(ctx, Opening(f.file))
 	if err != nil {
 		return nil, Unreadable(f.file, err)
 	}

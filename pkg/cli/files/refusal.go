@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -47,41 +45,24 @@ func placeOf(fault error) manifest.Path {
 	return nil
 }
 
-// ParsePath reads what observer.Path prints: spec.ports[0].port,
-// metadata.labels['app.kubernetes.io/name']. It stops at what it cannot read.
+// ParsePath is the path, in an object, of what a message calls text. It stops at an element
+// that is not named by its position.
 func ParsePath(text string) manifest.Path {
+	parsed, err := observer.ParsePath(text)
+	if err != nil {
+		return nil
+	}
 	var path manifest.Path
-	for text != "" {
-		var step any
-		var ok bool
-		switch {
-		case strings.HasPrefix(text, "['"):
-			step, text, ok = quotedKey(text[2:])
-		case text[0] == '[':
-			step, text, ok = index(text[1:])
-		default:
-			text = strings.TrimPrefix(text, ".")
-			end := strings.IndexAny(text+".", ".[")
-			step, text, ok = text[:end], text[end:], end > 0
+	for _, step := range parsed.Chain() {
+		if !step.IsElement() {
+			path = append(path, step.Name())
+			continue
 		}
+		position, ok := step.Position()
 		if !ok {
 			break
 		}
-		path = append(path, step)
+		path = append(path, position)
 	}
 	return path
-}
-
-// quotedKey reads key'] and returns what comes after it.
-func quotedKey(text string) (key any, rest string, ok bool) {
-	text = strings.ReplaceAll(text, `\'`, "\x00") // no key of a manifest has that
-	name, rest, ok := strings.Cut(text, "']")
-	return strings.ReplaceAll(name, "\x00", "'"), strings.ReplaceAll(rest, "\x00", `\'`), ok
-}
-
-// index reads 0] and returns what comes after it.
-func index(text string) (position any, rest string, ok bool) {
-	number, rest, ok := strings.Cut(text, "]")
-	n, err := strconv.Atoi(number)
-	return n, rest, ok && err == nil
 }

@@ -48,7 +48,7 @@ func (s SubmittedSource) setTemplate(ctx context.Context, sub *Submission, spec 
 			return err
 		}
 	}
-	inputs, err := s.inputValues(IsURL(file))
+	inputs, err := s.inputValues(ctx, IsURL(file))
 	if err != nil {
 		return err
 	}
@@ -79,8 +79,8 @@ func (t templateFile) source(sub *Submission, field string) (map[string]any, err
 
 // inputValues are the values of the inputs. As long as the template is not
 // known, those of --input are read as YAML; strict refuses what is none.
-func (s SubmittedSource) inputValues(strict bool) (map[string]any, error) {
-	values, err := s.inputs.Values()
+func (s SubmittedSource) inputValues(ctx context.Context, strict bool) (map[string]any, error) {
+	values, err := s.inputs.Values(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -52,6 +52,9 @@ func (v fileView) Marked(_ context.Context, gk schema.GroupKind, _ cluster.Mappi
 	return marked, nil
 }
 
+// Ended is nothing: nobody has watched.
+func (fileView) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
+
 // Silent is never: nothing is watched.
 func (fileView) Silent(cluster.Mapping) error { return nil }
 

@@ -10,36 +10,38 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// element is a list element in a path, such as [name=web] or [0], but not a
-// quoted key.
-var element = regexp.MustCompile(`\[[^'\]][^\]]*\]`)
-
 // FieldsAt are the fields at or below a path, or above it if one field is all of
-// that. "" is all fields.
+// that. "" is all fields. Without elements in it, a path means the field in all of them.
 func FieldsAt(fields []plan.Field, path string) ([]plan.Field, error) {
-	path = strings.TrimPrefix(path, ".")
-	if path == "" {
-		return fields, nil
+	typed, err := observer.ParsePath(strings.TrimPrefix(path, "."))
+	if err != nil {
+		return nil, err
 	}
-	// Without elements in it, a path means the field in all of them.
-	plain := func(text string) string { return text }
-	if !element.MatchString(path) {
-		plain = func(text string) string { return element.ReplaceAllString(text, "") }
+	if typed == nil {
+		return fields, nil
 	}
 	var at, around []plan.Field
 	for _, f := range fields {
-		switch own := plain(f.Path); {
-		case observer.Under(own, path):
+		own, err := observer.ParsePath(f.Path)
+		if err != nil {
+			return nil, err
+		}
+		switch below, above := own.Compare(typed); {
+		case below:
 			at = append(at, f)
-		case observer.Under(path, own):
+		case above:
 			around = append(around, f)
 		}
 	}
 	if at = append(at, around...); len(at) > 0 {
 		return at, nil
 	}
-	return nil, fmt.Errorf("there is no field %s, neither desired nor live%s", path, suggestPath(path, fields))
+	return nil, fmt.Errorf("there is no field %s, neither desired nor live%s", typed, suggestPath(typed.String(), fields))
 }
+
+// element is a list element in a path, such as [name=web] or [0], but not a
+// quoted key.
+var element = regexp.MustCompile(`\[[^'\]][^\]]*\]`)
 
 // suggestPath names the nearest path, or the part of the path that is there.
 func suggestPath(path string, fields []plan.Field) string {

@@ -201,7 +201,7 @@ func (t *Explanation) more(f plan.Field) {
 	switch {
 	case f.Drift != "" || f.State == plan.FieldContested:
 		t.below(terminal.Plain, why)
-	case (t.Detailed || f.State == plan.FieldAccepted) && !t.said[why]:
+	case (t.Detailed || f.State == plan.FieldAccepted || f.Manifest.Set) && !t.said[why]:
 		t.below(terminal.Plain, why)
 		if t.said == nil {
 			t.said = map[string]bool{}
@@ -252,7 +252,7 @@ func (t *Explanation) Writer(w plan.Writer) string {
 func (t *Explanation) summary() string {
 	var parts []string
 	for _, state := range []plan.FieldState{
-		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldWatched, plan.FieldFree,
+		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldRemoved, plan.FieldWatched, plan.FieldFree,
 	} {
 		n := 0
 		for _, f := range t.Fields {

@@ -13,7 +13,11 @@ import (
 func (t *Explanation) value(f plan.Field) (string, bool) {
 	live, short := terminal.Inline(f.Live)
 	live = terminal.Visible(live)
-	if !short || f.State == plan.FieldFree || f.State == plan.FieldWatched || f.Live.Equal(f.Desired) {
+	if f.Manifest.Set {
+		written, alsoShort := terminal.Inline(f.Manifest)
+		return live + " (manifest: " + terminal.Visible(written) + ")", short && alsoShort
+	}
+	if !short || !f.Desired.Set && f.Drift != "" || f.State == plan.FieldFree || f.State == plan.FieldWatched || f.Live.Equal(f.Desired) {
 		return live, short
 	}
 	desired, alsoShort := terminal.Inline(f.Desired)
@@ -30,6 +34,9 @@ func (t *Explanation) value(f plan.Field) (string, bool) {
 // long is a value that takes lines of its own.
 func (t *Explanation) long(f plan.Field) {
 	indent := strings.Repeat(" ", fieldColumn+2)
+	if f.Manifest.Set {
+		f.State, f.Desired = plan.FieldHeld, f.Manifest // both, line by line
+	}
 	if f.State == plan.FieldFree || f.Live.Equal(f.Desired) || !f.Desired.Set {
 		lines := strings.Split(strings.TrimRight(terminal.Block(f.Live), "\n"), "\n")
 		for i, line := range lines {

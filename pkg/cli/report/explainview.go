@@ -28,8 +28,10 @@ type FieldView struct {
 
 	Desired *plan.ViewValue `json:"desired,omitempty" yaml:"desired,omitempty"`
 	Live    *plan.ViewValue `json:"live,omitempty" yaml:"live,omitempty"`
-	Writer  *WriterView     `json:"writer,omitempty" yaml:"writer,omitempty"`
-	Why     string          `json:"why" yaml:"why"`
+	// Manifest is what the manifest has for a free field, where live is something else.
+	Manifest *plan.ViewValue `json:"manifest,omitempty" yaml:"manifest,omitempty"`
+	Writer   *WriterView     `json:"writer,omitempty" yaml:"writer,omitempty"`
+	Why      string          `json:"why" yaml:"why"`
 }
 
 // WriterView is who wrote a field last.
@@ -58,7 +60,7 @@ func ViewOf(e plan.Explanation) ExplanationView {
 func fieldView(f plan.Field) FieldView {
 	return FieldView{
 		Path: f.Path, State: f.State, Drift: f.Drift, Corrected: f.Corrected, Why: f.Why,
-		Desired: viewValue(f.Desired), Live: viewValue(f.Live), Writer: writerView(f.Writer),
+		Desired: viewValue(f.Desired), Live: viewValue(f.Live), Manifest: viewValue(f.Manifest), Writer: writerView(f.Writer),
 	}
 }
 

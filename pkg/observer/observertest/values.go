@@ -70,7 +70,8 @@ func scalar(t *rapid.T) any {
 }
 
 // Mutate draws what may have become of a spec in a cluster: values changed,
-// removed and added, elements added, removed and reordered, types changed.
+// removed and added, elements added, removed, renamed, doubled and reordered, types
+// changed.
 func Mutate(t *rapid.T, spec map[string]any) map[string]any {
 	return mutateMap(t, observer.CopyMap(spec), 0)
 }
@@ -113,9 +114,14 @@ func mutateValue(t *rapid.T, name string, v any, depth int) any {
 func mutateList(t *rapid.T, name string, l []any, depth int) []any {
 	out := []any{}
 	for _, element := range l {
-		switch rapid.IntRange(0, 5).Draw(t, "element") {
-		case 0:
+		switch rapid.IntRange(0, 9).Draw(t, "element") {
+		case 0, 1:
 			continue
+		case 2: // somebody has changed its key, or added it once more
+			out = append(out, rekeyed(t, name, mutateValue(t, name, element, depth)))
+			if rapid.Bool().Draw(t, "twice") {
+				out = append(out, mutateValue(t, name, element, depth))
+			}
 		default:
 			out = append(out, mutateValue(t, name, element, depth))
 		}
@@ -127,6 +133,14 @@ func mutateList(t *rapid.T, name string, l []any, depth int) []any {
 		out = rapid.Permutation(out).Draw(t, "order")
 	}
 	return out
+}
+
+// rekeyed is an element of a list with keys that has another key, perhaps.
+func rekeyed(t *rapid.T, list string, element any) any {
+	if m, ok := element.(map[string]any); ok && list[0] == 'k' && rapid.Bool().Draw(t, "other key") {
+		m["name"] = rapid.SampledFrom([]string{"y0", "n1"}).Draw(t, "key")
+	}
+	return element
 }
 
 func foreign(t *rapid.T, name string, i, depth int) any {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Kind is what bytes are.
@@ -15,6 +16,8 @@ const (
 	Zip
 	Gzip
 	Tar
+	// Unsupported is an archive of another form.
+	Unsupported
 )
 
 // Detect tells what data is by its first bytes. Names do not matter: a signed URL
@@ -28,9 +31,26 @@ func Detect(data []byte) Kind {
 		return Gzip
 	case len(data) > ustarAt+5 && string(data[ustarAt:ustarAt+5]) == "ustar":
 		return Tar
+	case formOf(data) != "":
+		return Unsupported
 	default:
 		return Template
 	}
+}
+
+// formOf names the form of an archive that is not read; empty if data is none.
+func formOf(data []byte) string {
+	for _, form := range []struct{ name, mark string }{
+		{"a bzip2 file", "BZh"}, {"an xz file", "\xfd7zXZ\x00"}, {"a zstd file", "\x28\xb5\x2f\xfd"}, {"a 7z archive", "7z\xbc\xaf\x27\x1c"}, {"a rar archive", "Rar!\x1a\x07"},
+	} {
+		if bytes.HasPrefix(data, []byte(form.mark)) && !utf8.Valid(data) {
+			return form.name
+		}
+	}
+	if bytes.Contains(data, []byte("PK\x03\x04")) && bytes.Contains(data, []byte("PK\x05\x06")) {
+		return "a zip archive with something before it"
+	}
+	return ""
 }
 
 // Archive is a CSAR whose entries have been checked.
@@ -74,6 +94,8 @@ func open(data []byte, limits Limits) (map[string]content, *Error) {
 		return readGzip(data, limits)
 	case Tar:
 		return readTar(data, len(data), limits)
+	case Unsupported:
+		return nil, fault(InvalidArchive, "is %s: pack it as zip, tar or tar.gz", formOf(data))
 	default:
 		return nil, fault(InvalidArchive, "is neither a zip nor a tar archive")
 	}

@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io/fs"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -233,6 +234,57 @@ func TestAFileThatLiesAboutItsSizeCannotBeUnpacked(t *testing.T) {
 	require.NoError(t, err)
 	_, err = archive.File("b.yaml")
 	assert.EqualError(t, err, `"b.yaml" cannot be unpacked: its format is broken`)
+}
+
+// Readers that go by the directory and those that go from file to file must see
+// the same.
+func TestAZipThatSaysTwoThingsIsRefused(t *testing.T) {
+	good := zipOf(t, files("a.yaml", template, "b", "x")...)
+	_, err := csar.Open(good, csar.DefaultLimits())
+	require.NoError(t, err)
+	for _, row := range []struct {
+		name string
+		at   int
+		to   string
+	}{
+		{"another name", 30, "b.yaml"},
+		{"another method", 8, "\x00"},
+		{"encrypted", 6, "\x09"},
+		{"another size, which does not follow", 6, "\x00\x00\x08\x00\x00\x00\x00\x00\x01\x02\x03\x04"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			bad := append([]byte(nil), good...)
+			copy(bad[row.at:], row.to)
+			_, err := csar.Open(bad, csar.DefaultLimits())
+			require.EqualError(t, err, `the entry "a.yaml" is described differently before its data and in the directory: which one is meant depends on who reads it`)
+		})
+	}
+}
+
+func TestOtherArchivesAreNamed(t *testing.T) {
+	for data, want := range map[string]string{
+		"BZh91AY&SY\xff\xff":   "is a bzip2 file: pack it as zip, tar or tar.gz",
+		"\xfd7zXZ\x00\x00":     "is an xz file: pack it as zip, tar or tar.gz",
+		"\x28\xb5\x2f\xfd\x00": "is a zstd file: pack it as zip, tar or tar.gz",
+		"#!/bin/sh\n" + string(zipOf(t, files("a.yaml", template)...)): "is a zip archive with something before it: pack it as zip, tar or tar.gz",
+	} {
+		assert.Equal(t, csar.Unsupported, csar.Detect([]byte(data)))
+		_, err := csar.Open([]byte(data), csar.DefaultLimits())
+		assert.EqualError(t, err, want)
+	}
+	assert.Equal(t, csar.Template, csar.Detect([]byte("BZh: 1\n")))
+}
+
+// A buffer that grows would take four times the limit.
+func TestAGzipBombTakesLittle(t *testing.T) {
+	for _, size := range []int{30 << 20, 60 << 20} {
+		bomb := gzipOf(t, append(tarOf(t, files("a.yaml", template)...), make([]byte, size)...))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _ = csar.Open(bomb, csar.DefaultLimits())
+		runtime.ReadMemStats(&after)
+		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(50<<20))
+	}
 }
 
 func TestANestedArchiveIsJustAFile(t *testing.T) {

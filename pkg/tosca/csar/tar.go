@@ -14,22 +14,40 @@ const tarOverhead = 4 << 10
 
 // readGzip unpacks all of it: the index of a tar is the tar itself.
 func readGzip(data []byte, limits Limits) (map[string]content, *Error) {
-	reader, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
+	limit := int64(limits.Sum + limits.Entries*tarOverhead)
+	var size counter
+	if err := gunzip(&size, data, limit+1); err != nil {
 		return nil, fault(InvalidArchive, "is not a valid gzip file, or not all of one: %s", reason(err))
 	}
-	limit := limits.Sum + limits.Entries*tarOverhead
-	var unpacked bytes.Buffer
-	if _, err := unpacked.ReadFrom(io.LimitReader(reader, int64(limit)+1)); err != nil {
-		return nil, fault(InvalidArchive, "is not a valid gzip file, or not all of one: %s", reason(err))
+	if int64(size) > limit {
+		return nil, limits.admitSum(int64(size), len(data))
 	}
-	if unpacked.Len() > limit {
-		return nil, limits.admitSum(int64(unpacked.Len()), len(data))
+	unpacked := bytes.NewBuffer(make([]byte, 0, int(size)+bytes.MinRead))
+	if err := gunzip(unpacked, data, int64(size)); err != nil {
+		return nil, fault(InvalidArchive, "is not a valid gzip file, or not all of one: %s", reason(err))
 	}
 	if Detect(unpacked.Bytes()) != Tar {
 		return nil, fault(InvalidArchive, "is gzipped, but not a tar archive")
 	}
 	return readTar(unpacked.Bytes(), len(data), limits)
+}
+
+// counter counts what is written to it: to unpack twice takes less memory than a
+// buffer that grows, which bombs are made for.
+type counter int64
+
+// Write implements io.Writer.
+func (c *counter) Write(data []byte) (int, error) {
+	*c += counter(len(data))
+	return len(data), nil
+}
+
+func gunzip(to io.Writer, data []byte, limit int64) error {
+	reader, err := gzip.NewReader(bytes.NewReader(data))
+	if err == nil {
+		_, err = io.Copy(to, io.LimitReader(reader, limit))
+	}
+	return err
 }
 
 // readTar finds the files. Their contents are parts of data. size is that of the

@@ -3,6 +3,7 @@ package csar
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"io/fs"
@@ -14,7 +15,8 @@ func readZip(data []byte, limits Limits) (map[string]content, *Error) {
 	if fault := countZip(data, limits); fault != nil {
 		return nil, fault
 	}
-	reader, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	at := &lastRead{ReaderAt: bytes.NewReader(data)}
+	reader, err := zip.NewReader(at, int64(len(data)))
 	if err != nil {
 		return nil, fault(InvalidArchive, "is not a valid zip file, or not all of one: %s", reason(err))
 	}
@@ -24,6 +26,9 @@ func readZip(data []byte, limits Limits) (map[string]content, *Error) {
 		name, bad := seen.add(entry.Name, isDir)
 		if bad == nil && !isDir {
 			bad = admitZip(name, entry, limits)
+		}
+		if bad == nil && !at.agrees(data, entry) {
+			bad = fault(InvalidArchive, "the entry %s is described differently before its data and in the directory: which one is meant depends on who reads it", quote(name))
 		}
 		if bad != nil {
 			return nil, bad
@@ -63,6 +68,39 @@ func admitZip(name string, entry *zip.File, limits Limits) *Error {
 		return fault(ArchiveTooLarge, "the entry %s is packed more than %d times: it unpacks to far more than it is", quote(name), limits.Ratio)
 	}
 	return limits.admit(name, int64(entry.UncompressedSize64))
+}
+
+// lastRead remembers where the last read began.
+type lastRead struct {
+	io.ReaderAt
+
+	at int64
+}
+
+// ReadAt implements io.ReaderAt.
+func (r *lastRead) ReadAt(p []byte, at int64) (int, error) {
+	r.at = at
+	return r.ReaderAt.ReadAt(p, at)
+}
+
+// agrees reports whether the header before the data of an entry says what the
+// directory says. The library reads no more of it than how long it is. A header
+// may leave sizes and checksum to what follows the data.
+func (r *lastRead) agrees(data []byte, entry *zip.File) bool {
+	const size, inExtra, follows = 30, 1<<32 - 1, 0x8
+	body, err := entry.DataOffset()
+	if err != nil || body > int64(len(data)) || body-r.at < size {
+		return false
+	}
+	header := data[r.at:body]
+	short := func(at int) uint16 { return binary.LittleEndian.Uint16(header[at:]) }
+	same := func(at int, value uint64) bool {
+		stated := binary.LittleEndian.Uint32(header[at:])
+		return uint64(stated) == value || stated == inExtra || short(6)&follows != 0
+	}
+	return bytes.HasPrefix(header[size:], []byte(entry.Name)) && int(short(26)) == len(entry.Name) &&
+		short(8) == entry.Method && short(6)&encrypted == entry.Flags&encrypted &&
+		same(14, uint64(entry.CRC32)) && same(18, entry.CompressedSize64) && same(22, entry.UncompressedSize64)
 }
 
 // zipContent unpacks a file when it is asked for. The library ends with an error

@@ -1,0 +1,238 @@
+package delta
+
+import (
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// claim finds the live elements that are ours though they have other keys than desired:
+//
+//	the accepted form of the keys                       the API server rewrites them
+//	the keys of our previous manifest                   the manifest changes them
+//	others, and it alone is otherwise as ours           somebody has changed them
+//	others, and it stands where ours was to be added    the API server refuses a second one
+//
+// Their keys are then corrected like any field, so all of them must be observed.
+// Source: docs/semantics.md, "Lists".
+func (c *comparer) claim(l *listSpot) {
+	missing := l.missing()
+	if len(missing) == 0 || len(l.free) == 0 {
+		return
+	}
+	unclaimed := l.unclaimed()
+	missing = slices.DeleteFunc(missing, func(i int) bool { return l.take(i, c.inForm(l, i, unclaimed), unclaimed) })
+	if !c.in.Prune {
+		was := l.previousOf(missing)
+		missing = slices.DeleteFunc(missing, func(i int) bool {
+			k, known := was[i]
+			if !known || !unclaimed[k] {
+				return false
+			}
+			if !l.observesChange(i, l.liveList[k]) {
+				l.replaced = append(l.replaced, k)
+				return false
+			}
+			return l.take(i, k, unclaimed)
+		})
+	}
+	path := func(i int) *observer.Path { return l.path.Element(l.pairing.Label(i), -1).Desired(i) }
+	missing = slices.DeleteFunc(missing, func(i int) bool { return !c.mustBeThere(l, i, path(i)) })
+	if len(missing) == 1 && l.take(missing[0], c.successor(l, missing[0], unclaimed), unclaimed) {
+		return
+	}
+	for _, i := range missing {
+		if c.in.Refused != nil && unclaimed[i] && l.observesChange(i, l.liveList[i]) && c.in.Refused(path(i).String()) {
+			l.take(i, i, unclaimed)
+		}
+	}
+}
+
+// missing are the manifest's observed elements that are not found by their keys.
+func (l *listSpot) missing() []int {
+	var missing []int
+	for i, k := range l.at {
+		if k < 0 && required(l.list, i, l.writtenList) {
+			missing = append(missing, i)
+		}
+	}
+	return missing
+}
+
+// unclaimed are the live elements that no element of the desired list has.
+func (l *listSpot) unclaimed() map[int]bool {
+	unclaimed := make(map[int]bool, len(l.free))
+	for _, k := range l.free {
+		unclaimed[k] = true
+	}
+	for _, k := range l.at {
+		delete(unclaimed, k)
+	}
+	return unclaimed
+}
+
+// take makes live element k element i of the desired list. It reports whether there is one.
+func (l *listSpot) take(i, k int, unclaimed map[int]bool) bool {
+	if k < 0 {
+		return false
+	}
+	l.at[i] = k
+	delete(unclaimed, k)
+	l.free = slices.DeleteFunc(l.free, func(f int) bool { return f == k })
+	return true
+}
+
+// inForm is the live element that has the keys of element i in the form that the API server
+// has accepted, or -1.
+func (c *comparer) inForm(l *listSpot, i int, unclaimed map[int]bool) int {
+	want, isMap := l.wantList[i].(map[string]any)
+	if len(c.in.Accepted) == 0 || !isMap {
+		return -1
+	}
+	path, formed, known := l.path.Element(l.pairing.Label(i), -1), map[string]any{}, false
+	for _, key := range l.pairing.Keys {
+		if v, has := want[key]; has {
+			formed[key] = v
+		}
+		if form, ok := c.relyOn(path.Field(key), member(want, key)); ok && form.Accepted.Set {
+			formed[key], known = form.Accepted.Any, true
+		}
+	}
+	if !known {
+		return -1
+	}
+	for _, k := range l.free {
+		if unclaimed[k] && l.pairing.Alike(formed, l.liveList[k]) {
+			return k
+		}
+	}
+	return -1
+}
+
+// previousOf are, for the missing elements, the live ones with the keys that each had in
+// our previous manifest, where none has them in this one.
+func (l *listSpot) previousOf(missing []int) map[int]int {
+	if len(missing) == 0 || len(l.beforeList) == 0 {
+		return nil
+	}
+	live := l.list.Identities(l.t, l.beforeList, l.liveList)
+	want := l.list.Identities(l.t, l.beforeList, l.wantList)
+	was := map[int]int{}
+	for _, i := range missing {
+		if i < len(live) && live[i] >= 0 && want[i] < 0 {
+			was[i] = live[i]
+		}
+	}
+	return was
+}
+
+// observesChange reports whether the schema observes every key of element i that a live
+// element has another one of, so that it can be written.
+func (l *listSpot) observesChange(i int, live any) bool {
+	node := l.list.Elements[i]
+	return (len(l.pairing.Keys) > 0 || node.Shape == observer.Leaf) &&
+		!slices.ContainsFunc(l.pairing.Differing(l.wantList[i], live), func(key string) bool { return !node.Observes(key) })
+}
+
+// successor is the one live element that has taken the place of element i, or -1: it alone
+// agrees with ours in all other observed fields that both have; or it stands at our position
+// in a list of the same length and agrees in one. If there is one of each, nobody knows. An
+// element that is new in the manifest has no successor, and one that our previous manifest
+// had is none.
+func (c *comparer) successor(l *listSpot, i int, unclaimed map[int]bool) int {
+	if isList(l.before) && l.list.Identities(l.t, l.wantList[i:i+1], l.beforeList)[0] < 0 {
+		return -1
+	}
+	for _, k := range l.list.Identities(l.t, l.beforeList, l.liveList) {
+		delete(unclaimed, k)
+	}
+	alike, candidates := -1, 0
+	for _, k := range l.free {
+		if !unclaimed[k] || !l.observesChange(i, l.liveList[k]) {
+			continue
+		}
+		if same, other := c.agreement(l, i, k, false); same > 0 && other == 0 {
+			alike = k
+			candidates++
+		}
+	}
+	here := -1
+	if len(l.liveList) == len(l.wantList) && unclaimed[i] && l.observesChange(i, l.liveList[i]) {
+		if same, _ := c.agreement(l, i, i, true); same > 0 {
+			here = i
+		}
+	}
+	switch {
+	case candidates != 1:
+		return here
+	case here >= 0 && here != alike:
+		return -1
+	}
+	return alike
+}
+
+// agreement counts the observed fields that element i of the desired list and live element k
+// both have, and have alike or not; the keys among them or not.
+func (c *comparer) agreement(l *listSpot, i, k int, keys bool) (same, other int) {
+	node := l.list.Elements[i]
+	want, _ := l.wantList[i].(map[string]any)
+	live, _ := l.liveList[k].(map[string]any)
+	path := l.path.Element(l.pairing.Label(i), k)
+	count := func(name string, node *observer.Node) {
+		if !keys && slices.Contains(l.pairing.Keys, name) {
+			return
+		}
+		s, o := c.agree(spot{
+			node: node, t: l.t.Elem().Field(name), path: path.Field(name), want: member(want, name), live: member(live, name),
+		})
+		same, other = same+s, other+o
+	}
+	if node.Shape == observer.Leaf {
+		for name := range want {
+			count(name, node)
+		}
+	}
+	for _, f := range node.Fields {
+		count(f.Name, f.Node)
+	}
+	return same, other
+}
+
+func (c *comparer) agree(s spot) (same, other int) {
+	if !s.want.Set || !s.live.Set {
+		return 0, 0
+	}
+	want, isMap := s.want.Any.(map[string]any)
+	live, alsoMap := s.live.Any.(map[string]any)
+	if s.node.Shape == observer.Map && isMap && alsoMap {
+		for _, f := range s.node.Fields {
+			a, b := c.agree(spot{
+				node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name), want: member(want, f.Name), live: member(live, f.Name),
+			})
+			same, other = same+a, other+b
+		}
+		return same, other
+	}
+	wantList, isList := s.want.Any.([]any)
+	liveList, alsoList := s.live.Any.([]any)
+	if s.node.Shape == observer.Sequence && isList && alsoList {
+		pairing := s.node.List.Pair(s.t, wantList, liveList, len(wantList))
+		for i, node := range s.node.List.Elements {
+			a, b := c.agree(spot{
+				node: node, t: s.t.Elem(), path: s.path.Element(pairing.Label(i), pairing.Live[i]),
+				want: item(wantList, i), live: item(liveList, pairing.Live[i]),
+			})
+			same, other = same+a, other+b
+		}
+		return same, other
+	}
+	if observer.Same(s.t, s.want.Any, s.live.Any) {
+		return 1, 0
+	}
+	if len(c.in.Accepted) > 0 {
+		if form, known := c.in.Accepted[s.path.String()]; known && form.Desired.Equal(s.want) && form.Accepted.Equal(s.live) {
+			return 1, 0
+		}
+	}
+	return 0, 1
+}

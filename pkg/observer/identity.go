@@ -1,0 +1,197 @@
+package observer
+
+import (
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+)
+
+// identifier reads the identity of a list element: the values of its keys, or
+// of a set's element the value itself.
+type identifier struct {
+	keys     []string
+	defaults map[string]any
+	// observed are those of the keys that every observed element observes, if they are
+	// fewer than all and there is one.
+	observed []string
+}
+
+// identifier is nil if position is all that identifies elements.
+func (l *List) identifier(t *kinds.Node) *identifier {
+	id := &identifier{keys: l.Keys}
+	switch {
+	case len(l.Keys) > 0 && t != nil:
+		id.defaults = t.Defaults
+	case len(l.Keys) > 0:
+	case t != nil && t.List == kinds.Map:
+		id.keys, id.defaults = t.Keys, t.Defaults
+	case t != nil && t.List == kinds.Set:
+		return id
+	default:
+		return nil
+	}
+	id.observed = l.observedKeys(id.keys)
+	return id
+}
+
+// observedKeys are the keys that every observed element observes; nil for all or none.
+func (l *List) observedKeys(keys []string) []string {
+	if len(keys) < 2 || len(l.Elements) == 0 {
+		return nil
+	}
+	var observed []string
+	for _, key := range keys {
+		all := true
+		for _, element := range l.Elements {
+			all = all && (element.IsPlace() || element.Observes(key))
+		}
+		if all {
+			observed = append(observed, key)
+		}
+	}
+	if len(observed) == len(keys) {
+		return nil
+	}
+	return observed
+}
+
+// Observes reports whether a node observes a field of a map.
+func (n *Node) Observes(name string) bool { return n.Shape == Leaf || n.Field(name) != nil }
+
+// key is an identity to compare. What an element lacks, or what is no single value,
+// counts as a value of its own.
+func (d *identifier) key(element any, keys []string) string {
+	if len(d.keys) == 0 {
+		return textOf(element, true)
+	}
+	m, _ := element.(map[string]any)
+	if len(keys) == 1 {
+		return d.keyOf(m, keys[0])
+	}
+	texts := make([]string, len(keys))
+	for i, name := range keys {
+		texts[i] = d.keyOf(m, name)
+	}
+	return strings.Join(texts, "\x00")
+}
+
+func (d *identifier) keyOf(m map[string]any, name string) string {
+	v, given := m[name]
+	if !given {
+		v, given = d.defaults[name]
+	}
+	return textOf(v, given)
+}
+
+func textOf(v any, given bool) string {
+	text, ok := keyText(v)
+	if !given || !ok {
+		return "-"
+	}
+	return text
+}
+
+// whole reports whether an element has all its keys.
+func (d *identifier) whole(element any) bool {
+	if len(d.keys) == 0 {
+		_, ok := keyText(element)
+		return ok
+	}
+	m, _ := element.(map[string]any)
+	for _, name := range d.keys {
+		if d.keyOf(m, name) == "-" {
+			return false
+		}
+	}
+	return true
+}
+
+// label names an element in a path, the nth of those with its keys.
+func (d *identifier) label(element any, nth, position int) string {
+	if !d.whole(element) {
+		return positionLabel(position)
+	}
+	name := elementName{nth: nth}
+	if len(d.keys) == 0 {
+		name.keys = []elementKey{{value: element}}
+		return name.label()
+	}
+	m, _ := element.(map[string]any)
+	for _, key := range d.keys {
+		v, given := m[key]
+		if !given {
+			v = d.defaults[key]
+		}
+		name.keys = append(name.keys, elementKey{key, v})
+	}
+	return name.label()
+}
+
+// nths count, for each element, those that have had its keys so far: 1 for the first.
+func (d *identifier) nths(list []any) []int {
+	seen := make(map[string]int, len(list))
+	nths := make([]int, len(list))
+	for i, element := range list {
+		key := d.key(element, d.keys)
+		seen[key]++
+		nths[i] = seen[key]
+	}
+	return nths
+}
+
+// match returns, for each element of want, the index in have of the one with its
+// identity, or -1: by all keys, the first with the first; and then by those that are
+// observed, where they tell the elements of want apart. It marks what it has taken.
+func (d *identifier) match(want, have []any, taken []bool) []int {
+	pairs := make([]int, len(want))
+	for i := range pairs {
+		pairs[i] = -1
+	}
+	left := d.matchBy(d.keys, want, have, pairs, taken)
+	if left > 0 && len(d.observed) > 0 && d.distinct(want, d.observed) {
+		d.matchBy(d.observed, want, have, pairs, taken)
+	}
+	return pairs
+}
+
+// matchBy pairs what has no partner yet, and returns how many are left without one.
+func (d *identifier) matchBy(keys []string, want, have []any, pairs []int, taken []bool) (left int) {
+	first := make(map[string]int, len(have))
+	next := make([]int, len(have)) // the next one with the same keys
+	for k := len(have) - 1; k >= 0; k-- {
+		if taken[k] {
+			continue
+		}
+		key := d.key(have[k], keys)
+		next[k] = -1
+		if other, more := first[key]; more {
+			next[k] = other
+		}
+		first[key] = k
+	}
+	for i, element := range want {
+		if pairs[i] >= 0 {
+			continue
+		}
+		key := d.key(element, keys)
+		if k, found := first[key]; found && k >= 0 {
+			pairs[i], taken[k], first[key] = k, true, next[k]
+			continue
+		}
+		left++
+	}
+	return left
+}
+
+// distinct reports whether some keys tell all elements apart.
+func (d *identifier) distinct(list []any, keys []string) bool {
+	seen := make(map[string]bool, len(list))
+	for _, element := range list {
+		key := d.key(element, keys)
+		if seen[key] {
+			return false
+		}
+		seen[key] = true
+	}
+	return true
+}

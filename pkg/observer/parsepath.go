@@ -1,0 +1,251 @@
+package observer
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ParsePath reads a path as String writes it, and as people type it:
+// spec.ports[port=80,protocol=TCP].targetPort, spec.args[0],
+// metadata.labels['app.kubernetes.io/name']. Of the path, String gives the canonical
+// text; its elements have no live index. "" is the root.
+func ParsePath(text string) (*Path, error) {
+	var path *Path
+	for rest := text; rest != ""; {
+		var err error
+		if path, rest, err = parseStep(path, rest); err != nil {
+			return nil, fmt.Errorf("the path %s: %w", strconv.Quote(text), err)
+		}
+	}
+	return path, nil
+}
+
+// parseStep reads one step and returns what comes after it.
+func parseStep(parent *Path, text string) (*Path, string, error) {
+	switch {
+	case strings.HasPrefix(text, "['"):
+		name, rest, err := quotedField(text[2:])
+		return parent.Field(name), rest, err
+	case text[0] == '[':
+		name, rest, err := parseElement(text[1:])
+		return parent.Element(name.label(), -1), rest, err
+	}
+	if parent != nil {
+		var ok bool
+		if text, ok = strings.CutPrefix(text, "."); !ok {
+			return nil, "", fmt.Errorf("there is no dot before %s", strconv.Quote(text))
+		}
+	}
+	end := strings.IndexAny(text+".", ".[]'")
+	if end == 0 || strings.ContainsAny(text[end:min(end+1, len(text))], "]'") {
+		return nil, "", fmt.Errorf("no field at %s: a key that has other characters than letters and digits is written ['…']", strconv.Quote(text))
+	}
+	return parent.Field(text[:end]), text[end:], nil
+}
+
+// quotedField reads key'] and returns what comes after it.
+func quotedField(text string) (name, rest string, err error) {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && i+1 < len(text):
+			i++
+			b.WriteByte(text[i])
+		case c == '\'' && strings.HasPrefix(text[i:], "']"):
+			return b.String(), text[i+2:], nil
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", "", fmt.Errorf("['%s is not closed by ']", text)
+}
+
+// elementName is what people read for a list element.
+type elementName struct {
+	position int
+	// keys identify the element; one without a name is the value itself.
+	keys []elementKey
+	// nth tells elements with the same keys apart: 2 is the second of them.
+	nth int
+}
+
+type elementKey struct {
+	name  string
+	value any
+}
+
+func (n elementName) label() string {
+	if len(n.keys) == 0 {
+		return positionLabel(n.position)
+	}
+	parts := make([]string, len(n.keys), len(n.keys)+1)
+	for i, key := range n.keys {
+		parts[i] = keyName(key.name) + "=" + scalarText(key.value)
+	}
+	if n.nth > 1 {
+		parts = append(parts, "#"+strconv.Itoa(n.nth))
+	}
+	return "[" + strings.Join(parts, ",") + "]"
+}
+
+// parseElement reads port=80,protocol=TCP] and returns what comes after it.
+func parseElement(text string) (elementName, string, error) {
+	var n elementName
+	position := strings.IndexByte(text, ']')
+	if position > 0 {
+		if i, err := strconv.Atoi(text[:position]); err == nil && i >= 0 {
+			return elementName{position: i}, text[position+1:], nil
+		}
+	}
+	for rest := text; ; {
+		if after, ok := strings.CutPrefix(rest, "#"); ok && len(n.keys) > 0 {
+			number, after, _ := strings.Cut(after, "]")
+			nth, err := strconv.Atoi(number)
+			if err != nil || nth < 2 {
+				return n, "", fmt.Errorf("[%s: #%s is not #2 or more", text, number)
+			}
+			n.nth = nth
+			return n, after, nil
+		}
+		var key elementKey
+		var ok bool
+		if key.name, rest, ok = scan(rest, "="); !ok {
+			return n, "", fmt.Errorf("[%s: an element is written [0], [name=web] or [=value]", text)
+		}
+		raw := rest[1:]
+		if _, rest, ok = scan(raw, ",]"); !ok {
+			return n, "", fmt.Errorf("[%s is not closed by ]", text)
+		}
+		key.value = scalarOf(raw[:len(raw)-len(rest)])
+		n.keys = append(n.keys, key)
+		if rest[0] == ']' {
+			return n, rest[1:], nil
+		}
+		rest = rest[1:]
+	}
+}
+
+// scan reads a name or a value, in double quotes or not, up to one of the ends. rest
+// begins with the end.
+func scan(text, ends string) (name, rest string, ok bool) {
+	if !strings.HasPrefix(text, `"`) {
+		i := strings.IndexAny(text, ends)
+		return text[:max(i, 0)], text[max(i, 0):], i >= 0
+	}
+	quoted, err := strconv.QuotedPrefix(text)
+	if err != nil || json.Unmarshal([]byte(quoted), &name) != nil {
+		return "", "", false
+	}
+	rest = text[len(quoted):]
+	return name, rest, rest != "" && strings.ContainsRune(ends, rune(rest[0]))
+}
+
+// scalarOf is the value that scalarText wrote.
+func scalarOf(text string) any {
+	if v, ok := otherScalar(text); ok {
+		return v
+	}
+	var s string
+	if json.Unmarshal([]byte(text), &s) == nil {
+		return s
+	}
+	return text
+}
+
+// otherScalar is the number, the boolean or the null that a text stands for.
+func otherScalar(text string) (any, bool) {
+	switch text {
+	case "true", "false":
+		return text == "true", true
+	case "null":
+		return nil, true
+	}
+	if text == "" || !strings.ContainsRune("-0123456789", rune(text[0])) {
+		return nil, false
+	}
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(i, 10) == text {
+		return i, true
+	}
+	var f float64
+	if json.Unmarshal([]byte(text), &f) != nil {
+		return nil, false
+	}
+	return f, true
+}
+
+// positionLabel names a list element by its position.
+func positionLabel(i int) string { return "[" + strconv.Itoa(i) + "]" }
+
+func keyName(name string) string {
+	if name == "" || plain(name) {
+		return name
+	}
+	text, _ := json.Marshal(name)
+	return string(text)
+}
+
+// scalarText is a scalar as it stands in a path: a text in quotes only where it could
+// be read as something else.
+func scalarText(v any) string {
+	if s, ok := v.(string); ok && !strings.ContainsAny(s, `[],='"`) {
+		if _, other := otherScalar(s); !other {
+			return s
+		}
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "?"
+	}
+	return string(text)
+}
+
+// Compare relates a path to one that somebody typed, whose list elements may be left
+// out, or be named by some of their keys. Below is true if the path is that one or lies
+// below it, Above if it lies above it.
+func (p *Path) Compare(typed *Path) (below, above bool) {
+	own, other := p.Chain(), typed.Chain()
+	for len(own) > 0 && len(other) > 0 {
+		switch a, b := own[0], other[0]; {
+		case sameStep(a, b):
+			own, other = own[1:], other[1:]
+		case a.IsElement() && !b.IsElement():
+			own = own[1:]
+		default:
+			return false, false
+		}
+	}
+	return len(other) == 0, len(own) == 0 && len(other) > 0
+}
+
+// sameStep reports whether a typed step means one of a canonical path.
+func sameStep(canonical, typed *Path) bool {
+	if canonical.IsElement() != typed.IsElement() || !canonical.IsElement() {
+		return canonical.IsElement() == typed.IsElement() && canonical.field == typed.field
+	}
+	if canonical.label == typed.label {
+		return true
+	}
+	is, _, err := parseElement(canonical.label[1:])
+	want, _, wrong := parseElement(typed.label[1:])
+	if err != nil || wrong != nil || len(want.keys) == 0 || want.nth != 0 {
+		return false
+	}
+	for _, key := range want.keys {
+		if !slices.ContainsFunc(is.keys, func(k elementKey) bool { return k.name == key.name && Equal(k.value, key.value) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// Position is the position of the last step, for an element that has no other name.
+func (p *Path) Position() (int, bool) {
+	if !p.IsElement() {
+		return 0, false
+	}
+	name, _, err := parseElement(p.label[1:])
+	return name.position, err == nil && len(name.keys) == 0
+}

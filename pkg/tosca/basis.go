@@ -1,0 +1,87 @@
+package tosca
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// primitive is the type that the values of a schema have at last, with the types on
+// the way, which may add constraints. A data type that is made of properties is its
+// own.
+func (t *library) primitive(s *schema) (base basis, line []*definition) {
+	if s == nil {
+		return basis{}, nil
+	}
+	if s.typeName == "" || isPrimitive(s.typeName) {
+		return basis{s.typeName, scales[s.typeName]}, nil
+	}
+	d := t.dataType(s.at.file, s.typeName)
+	if d == nil {
+		return basis{}, nil
+	}
+	line = t.lineage(d, false)
+	for i, ancestor := range line {
+		if !isPrimitive(ancestor.parent) {
+			continue
+		}
+		base := basis{ancestor.parent, scales[ancestor.parent]}
+		if isScalarType(line) {
+			base.scale = t.scaleOf(line)
+		}
+		return base, line[:i+1]
+	}
+	return basis{name: s.typeName}, line
+}
+
+// baseOf is the name of the type that the values of a schema have at last.
+func (t *library) baseOf(s *schema) string {
+	base, _ := t.primitive(s)
+	return base.name
+}
+
+// scaleOf is the scale of a type that is derived from scalar.
+func (t *library) scaleOf(line []*definition) *scale {
+	if known := line[0].scale; known != nil {
+		return known
+	}
+	s := &scale{units: map[string]float64{}}
+	own, prefixes := unitsOf(line)
+	for _, d := range slices.Backward(line) {
+		if name := d.at.get("data_type"); name.exists() {
+			s.number = &schema{at: name, typeName: name.text()}
+		}
+	}
+	t.spend(t.ctx, len(own)+len(prefixes))
+	maps.Copy(s.units, own)
+	if len(own) == 1 {
+		for unit, multiple := range own {
+			for prefix, factor := range prefixes {
+				s.units[prefix+unit] = factor * multiple
+			}
+		}
+	}
+	line[0].scale = s
+	return s
+}
+
+// unitsOf are the units and prefixes of a type, with the inherited ones.
+func unitsOf(line []*definition) (own, prefixes map[string]float64) {
+	own, prefixes = map[string]float64{}, map[string]float64{}
+	for _, d := range slices.Backward(line) {
+		maps.Copy(own, multiples(d.at.get("units")))
+		maps.Copy(prefixes, multiples(d.at.get("prefixes")))
+	}
+	return own, prefixes
+}
+
+// multiples are the numbers of a map; what is none has been told.
+func multiples(p place) map[string]float64 {
+	all := map[string]float64{}
+	for _, entry := range p.entries() {
+		if amount, err := strconv.ParseFloat(entry.text(), 64); err == nil {
+			all[entry.name()] = amount
+		}
+	}
+	return all
+}

@@ -1,0 +1,114 @@
+package tosca
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/suggest"
+)
+
+// hasCall reports whether there is a call of a function in a value.
+func hasCall(p place) bool {
+	if only, single := p.only(); single && strings.HasPrefix(only.name(), "$") {
+		return true
+	}
+	return strings.HasPrefix(p.text(), "$") || slices.ContainsFunc(append(p.elements(), p.entries()...), hasCall)
+}
+
+// functionNames are the functions of TOSCA 1.x; all of them are in TOSCA 2.0, too.
+var functionNames = words(`concat get_artifact get_attribute get_input get_nodes_of_type get_operation_output get_property join token`)
+
+func isFunction(name string) bool { return slices.Contains(functionNames, name) }
+
+// unsupported are the other functions of TOSCA 2.0.
+var unsupported = words(`node_index relationship_index available_allocation`)
+
+// call is a function and its arguments.
+type call struct {
+	name string
+	args place
+}
+
+// callIn reports whether a value is a call. literal is the key that it has if it
+// is none but looks like one: $$name means $name. A map that the author has tagged
+// with !!map is data.
+func (e *session) callIn(p place) (c call, ok bool, literal string) {
+	entry, single := p.only()
+	if !single || p.isTagged() {
+		return call{}, false, ""
+	}
+	name := entry.name()
+	if p.file.version.dollar() {
+		if isFunction(name) && hasShape(name, entry) {
+			e.warn(entry, "is no call: in TOSCA 2.0 functions begin with $, as in $%s; !!map before the map says that it is data", name)
+		}
+		return dollarCall(entry, name)
+	}
+	if isFunction(name) {
+		return call{name, entry}, true, ""
+	}
+	if near := nearestFunction(name); near != "" && hasShape(near, entry) {
+		e.warn(entry, "is left as it is, because no function has that name: did you mean %s? If it is data, write !!map before the map", near)
+	}
+	return call{}, false, ""
+}
+
+// dollarCall is a call as TOSCA 2.0 writes it.
+func dollarCall(entry place, name string) (c call, ok bool, literal string) {
+	bare, dollar := strings.CutPrefix(name, "$")
+	switch {
+	case !dollar:
+		return call{}, false, ""
+	case strings.HasPrefix(bare, "$"):
+		return call{}, false, bare
+	default:
+		return call{bare, entry}, true, ""
+	}
+}
+
+// nearestFunction is the function that a name was probably meant to be: one or, in
+// a long name, two letters are different.
+func nearestFunction(name string) string {
+	for _, known := range functionNames {
+		most := 1 + len(known)/8
+		if abs(len(known)-len(name)) <= most && suggest.Distance(strings.ToLower(name), known) <= most {
+			return known
+		}
+	}
+	return ""
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// hasShape reports whether arguments have the form that a function wants.
+func hasShape(name string, args place) bool {
+	return args.isList() || (args.isScalar() && (name == "get_input" || name == "get_nodes_of_type"))
+}
+
+// dataHint says how a map that looks like a call is written.
+func dataHint(c call) string {
+	if c.args.file.version.dollar() {
+		return fmt.Sprintf(" (if it is a key, write $$%s)", c.name)
+	}
+	return " (if it is data and no call, write !!map before the map)"
+}
+
+func dollarNames() []string {
+	names := append(functionNames, keysOf(operations)...)
+	for i, name := range names {
+		names[i] = "$" + name
+	}
+	return names
+}
+
+// callsAnything reports whether there is a call of a function in a value.
+func callsAnything(p place) bool {
+	if p.file.version.dollar() {
+		return hasCall(p)
+	}
+	if only, single := p.only(); single && isFunction(only.name()) {
+		return true
+	}
+	return slices.ContainsFunc(append(p.elements(), p.entries()...), callsAnything)
+}

@@ -1,0 +1,161 @@
+package tosca
+
+import (
+	"regexp"
+	"slices"
+)
+
+// basis is what values of a schema are made of at last.
+type basis struct {
+	name  string
+	scale *scale // nil: not a number with a unit
+}
+
+// constraint is one clause: an operator and what the value is held against.
+type constraint struct {
+	op    string
+	at    place
+	bound any
+}
+
+// file is one template or file of types.
+type file struct {
+	// name is what messages call it.
+	name string
+	at   location
+	// sealed files are not quoted: they were fetched, or are sensitive.
+	sealed  bool
+	depth   int
+	root    place
+	version version
+	imports []edge
+	types   [kinds]map[string]*definition
+	// minimal tells that one of its imports was replaced by the built-in types,
+	// which are not all that the import has.
+	minimal bool
+}
+
+// edge is an import.
+type edge struct {
+	prefix string
+	file   *file
+}
+
+// scale is a type of numbers with units, such as 4 GB.
+type scale struct {
+	// units are how many of the smallest or canonical unit each is.
+	units map[string]float64
+	// folded units are named in lower case: TOSCA 1.x does not tell kB from KB.
+	folded bool
+	// number is the type of the number: integer, float, or one derived from them;
+	// nil if any number goes.
+	number *schema
+}
+
+// schema says what a value must be: that of an input, of a property, or of the
+// entries of a list or map.
+type schema struct {
+	at          place
+	typeName    string
+	required    bool
+	initial     place // the default
+	fixed       place // a value that cannot be changed, in TOSCA 2.0
+	constraints []constraint
+	entry, key  *schema
+}
+
+// refining is s with what it leaves open taken from the definition that it
+// refines.
+func (s *schema) refining(inherited *schema) *schema {
+	if inherited == nil {
+		return s
+	}
+	merged := *s
+	if merged.typeName == "" {
+		merged.typeName = inherited.typeName
+	}
+	if !merged.initial.exists() {
+		merged.initial = inherited.initial
+	}
+	if !merged.fixed.exists() {
+		merged.fixed = inherited.fixed
+	}
+	if !s.at.get("required").exists() {
+		merged.required = inherited.required
+	}
+	if merged.entry == nil {
+		merged.entry = inherited.entry
+	}
+	if merged.key == nil {
+		merged.key = inherited.key
+	}
+	merged.constraints = append(slices.Clone(inherited.constraints), s.constraints...)
+	return &merged
+}
+
+const specKey = "spec"
+
+// kind is which section of a file a type is declared in.
+type kind int
+
+const (
+	nodeTypes kind = iota
+	dataTypes
+	capabilityTypes
+	relationshipTypes
+	artifactTypes
+	interfaceTypes
+	policyTypes
+	groupTypes
+	kinds
+)
+
+// String is what messages call a type of the kind.
+func (k kind) String() string {
+	return [...]string{"node", "data", "capability", "relationship", "artifact", "interface", "policy", "group"}[k] + " type"
+}
+
+var sections = map[string]kind{
+	"node_types": nodeTypes, "data_types": dataTypes,
+	"capability_types": capabilityTypes, "relationship_types": relationshipTypes, "artifact_types": artifactTypes,
+	"interface_types": interfaceTypes, "policy_types": policyTypes, "group_types": groupTypes,
+}
+
+// KubernetesObject is the type of nodes that are manifests. Alias is Holdfast's
+// own name of it.
+const (
+	KubernetesObject = "tosca.nodes.indigo.KubernetesObject"
+	Alias            = "holdfast.nodes.KubernetesObject"
+)
+
+// definition is a type.
+type definition struct {
+	name   string
+	kind   kind
+	at     place
+	parent string
+	// properties and attributes are own ones only.
+	properties, attributes map[string]*schema
+	constraints            *[]constraint
+	// scale is that of a type derived from scalar, once it is known.
+	scale *scale
+	// opaque types are known by name only: any property goes.
+	opaque bool
+	// kubernetes is set for the built-in types of manifests.
+	kubernetes bool
+}
+
+// pattern is a compiled regular expression and about how many instructions it has.
+type pattern struct {
+	form *regexp.Regexp
+	cost int
+}
+
+// version is a version of the grammar.
+type version struct {
+	name         string
+	major, minor int
+}
+
+// dollar tells whether calls of functions begin with $.
+func (v version) dollar() bool { return v.major >= 2 }

@@ -1,0 +1,164 @@
+package tosca
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// resolveInputs gives every input its value.
+func (e *evaluator) resolveInputs() {
+	var missing []*input
+	for _, name := range e.inputNames {
+		in := e.inputs[name]
+		if e.input(in, in.at); in.value.unset && in.required {
+			missing = append(missing, in)
+		}
+	}
+	if e.lenient || len(missing) == 0 {
+		return
+	}
+	if len(missing) == 1 {
+		e.faults.add(missing[0].at, MissingInput, "required input has no value and no default")
+		return
+	}
+	names := make([]string, len(missing))
+	for i, in := range missing {
+		names[i] = in.name
+	}
+	at := missing[0].at
+	at.path = at.path.up
+	e.faults.add(at, MissingInput, "required inputs have no value and no default: %s", strings.Join(names, ", "))
+}
+
+// input is the value of an input, evaluated once. from is where it is asked for.
+func (e *evaluator) input(in *input, from place) value {
+	switch {
+	case in.done:
+		return in.value
+	case in.asked:
+		e.faults.add(from, PropertyLoop, "the defaults of inputs depend on each other in a loop")
+		return unknown
+	}
+	in.asked = true
+	v, at := e.inputValue(in)
+	v.secret = v.secret || IsSensitive(in.name) || (in.given != nil && in.given.Sensitive)
+	v.unknown = v.unknown || (v.unset && in.required)
+	v = e.completed(v, in.schema, at)
+	e.check(at, v, in.schema)
+	in.value, in.done = v, true
+	return v
+}
+
+// inputValue is the given value, the default, or what 1.3 calls value, and where
+// it is written.
+func (e *evaluator) inputValue(in *input) (value, place) {
+	if in.given != nil {
+		given := e.givenValue(in)
+		in.read = given.any
+		return given, in.at
+	}
+	for _, initial := range []place{in.initial, in.at.get("value")} {
+		if initial.exists() && !initial.isNull() {
+			return e.eval(initial, scope{want: in.schema}), initial
+		}
+	}
+	return value{unset: true}, in.at
+}
+
+// givenInputs are the values that were given.
+func (e *evaluator) givenInputs() map[string]any {
+	given := map[string]any{}
+	for name, in := range e.inputs {
+		if in.given != nil {
+			given[name] = in.read
+		}
+	}
+	return given
+}
+
+func (e *evaluator) givenValue(in *input) value {
+	var content any
+	var problem string
+	if in.given.Text != nil {
+		base := e.baseOf(in.schema)
+		content, problem = fromText(*in.given.Text, base)
+	} else {
+		content, problem = normal(in.given.Value, e.limits.Nesting)
+	}
+	if problem != "" {
+		e.faults.add(in.at, ValueTypeMismatch, "the given value %s", problem)
+		return unknown
+	}
+	size := sizeOf(content)
+	if size > e.limits.Manifest {
+		e.faults.add(in.at, LimitExceeded, "the given value is larger than %d bytes", e.limits.Manifest)
+		return unknown
+	}
+	return value{any: content, size: size, unset: content == nil}
+}
+
+// fromText reads text as a type wants it.
+func fromText(text, base string) (content any, problem string) {
+	if takesText(base) {
+		return text, ""
+	}
+	node := yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text)}
+	if strings.TrimLeft(text, " \n\t") == "" || !strings.ContainsAny(text, "[{:\n\"'#&*!|>%@`") {
+		content, err := manifest.Scalar(&node, base == "boolean")
+		if err != nil {
+			return nil, err.Error()
+		}
+		return content, ""
+	}
+	documents, err := manifest.Read("", fmt.Appendf(nil, "value:%s", indented(text)))
+	if err != nil || len(documents) != 1 || len(documents[0].Value) != 1 {
+		return nil, "is not valid YAML"
+	}
+	return documents[0].Value["value"], ""
+}
+
+// indented makes text the value of a key.
+func indented(text string) string {
+	return "\n  " + strings.ReplaceAll(text, "\n", "\n  ")
+}
+
+// normal makes the numbers of a value what they are everywhere here, and refuses
+// what no JSON has.
+func normal(content any, depth int) (made any, problem string) {
+	if depth == 0 {
+		return nil, "is nested too deep"
+	}
+	switch content := content.(type) {
+	case nil, string, bool, int64:
+		return content, ""
+	case int:
+		return int64(content), ""
+	case float64:
+		if whole := int64(content); float64(whole) == content && content > -1e18 && content < 1e18 {
+			return whole, ""
+		}
+		return content, ""
+	case []any:
+		made := make([]any, len(content))
+		for i, element := range content {
+			if made[i], problem = normal(element, depth-1); problem != "" {
+				return nil, problem
+			}
+		}
+		return made, ""
+	case map[string]any:
+		made := make(map[string]any, len(content))
+		for key, element := range content {
+			if made[key], problem = normal(element, depth-1); problem != "" {
+				return nil, problem
+			}
+		}
+		return made, ""
+	default:
+		return nil, "is no JSON value"
+	}
+}

@@ -1,0 +1,97 @@
+package tosca
+
+import (
+	"regexp"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// plainValue is a value without functions.
+func (t *library) plainValue(p place) (any, bool) {
+	v := t.literal(p)
+	return v.any, !v.unknown
+}
+
+// literal is a value in which nothing is evaluated.
+func (e *library) literal(p place) value { return e.literalOf(p, nil) }
+
+// literalOf is a literal as a schema wants it. What it wants of booleans and
+// texts decides how plain words are read.
+func (e *library) literalOf(p place, want *schema) value {
+	if !p.exists() {
+		return value{unset: true}
+	}
+	switch {
+	case p.isScalar():
+		return e.scalarValue(p, want, false)
+	case p.isList():
+		list, size, failed := make([]any, 0, len(p.node.Content)), 16, false
+		for _, element := range p.elements() {
+			v := e.literalOf(element, entryOf(want))
+			list, size, failed = append(list, v.any), size+v.size, failed || v.unknown
+		}
+		return value{any: list, size: size, unknown: failed}
+	default:
+		fields, size, failed := map[string]any{}, 16, false
+		for _, entry := range p.entries() {
+			v := e.literalOf(entry, e.fieldOf(want, entry.name()))
+			fields[entry.name()], size, failed = v.any, size+v.size+len(entry.name()), failed || v.unknown
+		}
+		return value{any: fields, size: size, unknown: failed}
+	}
+}
+
+func (e *library) scalarValue(p place, want *schema, manifested bool) value {
+	base := e.baseOf(want)
+	if base == "version" && !manifested && !p.isNull() {
+		return value{any: p.text(), size: sizeOf(p.text())}
+	}
+	content, err := manifest.Scalar(p.node, manifested || (base == "boolean" && !p.file.version.dollar()))
+	if e.later && base == "float" && floatBeyond.MatchString(p.text()) {
+		return unknown // a float of TOSCA that no manifest has
+	}
+	if err != nil {
+		e.faults.add(p, InvalidYAML, "%s", err)
+		return unknown
+	}
+	content = asVersionWants(p, content, base)
+	return value{any: content, size: sizeOf(content), unset: content == nil}
+}
+
+// asVersionWants is a scalar where a type is wanted: TOSCA 1.x takes "6" for a number,
+// True for a boolean and 1.0 for an integer, and TOSCA 2.0 does not.
+func asVersionWants(p place, content any, base string) any {
+	text, isText := content.(string)
+	switch {
+	case !p.file.version.dollar() && isText:
+		return unquoted(text, base)
+	case !p.file.version.dollar():
+	case base == "boolean" && isOf[bool](content) && p.text() != "true" && p.text() != "false",
+		base == "integer" && p.isNumber() && p.node.ShortTag() == tagFloat:
+		return p.text()
+	}
+	return content
+}
+
+// floatBeyond are infinity, NaN, and numbers that may be too large.
+var floatBeyond = regexp.MustCompile(`^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)|[-+]?[0-9.]+[eE][-+]?[0-9]{3,})$`)
+
+// entryOf is the schema of what is in a list or map.
+func entryOf(s *schema) *schema {
+	if s == nil {
+		return nil
+	}
+	return s.entry
+}
+
+// fieldOf is the schema of a field of a map: of its data type, or of any entry.
+func (e *library) fieldOf(s *schema, name string) *schema {
+	if s == nil || s.entry != nil || s.typeName == "" || isPrimitive(s.typeName) {
+		return entryOf(s)
+	}
+	d := e.dataType(s.at.file, s.typeName)
+	if d == nil {
+		return nil
+	}
+	return e.propertiesOf(e.lineage(d, false))[name]
+}

@@ -1,0 +1,108 @@
+package tosca
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// lookup finds a type by the name that it has in f: declared there, imported, or
+// built in.
+func (f *file) lookup(kind kind, name string) *definition {
+	if found := f.declared(kind, name, map[lookedUp]bool{}); found != nil {
+		return found
+	}
+	if found := builtin[kind][name]; found != nil {
+		return found
+	}
+	short := strings.TrimPrefix(name, "tosca:")
+	for _, namespace := range shortNames[kind] {
+		if found := builtin[kind][namespace+short]; found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// shortNames are the namespaces that the grammar lets one leave out.
+var shortNames = map[kind][]string{
+	nodeTypes:         {"tosca.nodes."},
+	dataTypes:         {"tosca.datatypes.", "tosca.datatypes.network."},
+	capabilityTypes:   {"tosca.capabilities.", "tosca.capabilities.network."},
+	relationshipTypes: {"tosca.relationships.", "tosca.relationships.network."},
+	artifactTypes:     {"tosca.artifacts.", "tosca.artifacts.Deployment.", "tosca.artifacts.Implementation."},
+	interfaceTypes:    {"tosca.interfaces.", "tosca.interfaces.node.lifecycle.", "tosca.interfaces.relationship."},
+	policyTypes:       {"tosca.policies."},
+	groupTypes:        {"tosca.groups."},
+}
+
+// lookedUp is a name that was looked for in a file: files import each other in
+// loops, and under several prefixes.
+type lookedUp struct {
+	file *file
+	name string
+}
+
+func (f *file) declared(kind kind, name string, seen map[lookedUp]bool) *definition {
+	if seen[lookedUp{f, name}] {
+		return nil
+	}
+	seen[lookedUp{f, name}] = true
+	if found := f.types[kind][name]; found != nil {
+		return found
+	}
+	for _, imported := range f.imports {
+		if rest, ok := imported.strip(name); ok {
+			if found := imported.file.declared(kind, rest, seen); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// strip takes the namespace of an import off a name: prefix:Type, or prefix.Type
+// as tosca-parser writes it.
+func (e edge) strip(name string) (string, bool) {
+	if e.prefix == "" {
+		return name, true
+	}
+	if rest, ok := strings.CutPrefix(name, e.prefix+":"); ok {
+		return rest, true
+	}
+	return strings.CutPrefix(name, e.prefix+".")
+}
+
+// minimalAnywhere tells whether f, or a file it imports, has an import that was
+// replaced by the built-in types.
+func (f *file) minimalAnywhere(seen map[*file]bool) bool {
+	if f.minimal || seen[f] {
+		return f.minimal
+	}
+	seen[f] = true
+	return slices.ContainsFunc(f.imports, func(e edge) bool { return e.file.minimalAnywhere(seen) })
+}
+
+// typeNames are the names of the types that a file can use, for suggestions.
+func (f *file) typeNames(kind kind) []string {
+	names := slices.Collect(maps.Keys(builtin[kind]))
+	f.addNames(kind, "", &names, map[*file]bool{})
+	return names
+}
+
+func (f *file) addNames(kind kind, prefix string, names *[]string, seen map[*file]bool) {
+	if seen[f] {
+		return
+	}
+	seen[f] = true
+	for name := range f.types[kind] {
+		*names = append(*names, prefix+name)
+	}
+	for _, imported := range f.imports {
+		below := prefix
+		if imported.prefix != "" {
+			below += imported.prefix + ":"
+		}
+		imported.file.addNames(kind, below, names, seen)
+	}
+}

@@ -1,0 +1,81 @@
+package tosca
+
+// model is what the entry template says: its inputs and node templates.
+type model struct {
+	*library
+
+	inputs map[string]*input
+	// inputNames and order are as the template has them.
+	inputNames []string
+	templates  map[string]*template
+	order      []*template
+}
+
+func (n *template) requirementNames() []string {
+	names := make([]string, len(n.requirements))
+	for i, r := range n.requirements {
+		names[i] = r.name
+	}
+	return names
+}
+
+// input is an input of the template and the value it was given.
+type input struct {
+	*schema
+	name  string
+	given *Input
+	read  any // what was given, as the type reads it
+	value value
+	// asked and done say how far the value is: a default may call for other inputs.
+	asked, done bool
+}
+
+// requirementsNamed are the requirements of a name, in their order.
+func (n *template) requirementsNamed(name string) []requirement {
+	var found []requirement
+	for _, r := range n.requirements {
+		if r.name == name {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// template is a node template.
+type template struct {
+	name string
+	at   place
+	// original is the template that copy names.
+	original place
+	index    int
+	typeName string
+	line     []*definition
+	// kubernetes tells whether its spec is rendered.
+	kubernetes bool
+	// schemas are the properties of its type.
+	schemas      map[string]*schema
+	requirements []requirement
+}
+
+// requirement leads to another node template; to is nil if it does not.
+type requirement struct {
+	name string
+	at   place
+	to   *template
+}
+
+// get returns a key of a node template, or that of the one it copies.
+func (n *template) get(key string) place {
+	if own := n.at.get(key); own.exists() {
+		return own
+	}
+	return n.original.get(key)
+}
+
+func (t *model) templateNames() []string {
+	names := make([]string, len(t.order))
+	for i, n := range t.order {
+		names[i] = n.name
+	}
+	return names
+}

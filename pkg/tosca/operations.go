@@ -1,0 +1,263 @@
+package tosca
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// operation is a function of TOSCA 2.0 whose result depends on its arguments only.
+// problem says what is wrong with them. Numbers with units are compared by base.
+type operation struct {
+	least, most int // arguments; most is 0 if there may be any number
+	apply       func(args []any, base basis) (result any, problem string)
+}
+
+// operations are the functions of TOSCA 2.0 that make values of values.
+var operations = map[string]operation{
+	"and": {1, 0, booleans(func(all []bool) bool { return !slices.Contains(all, false) })},
+	"or":  {1, 0, booleans(func(all []bool) bool { return slices.Contains(all, true) })},
+	"xor": {2, 2, booleans(func(all []bool) bool { return all[0] != all[1] })},
+	"not": {1, 1, booleans(func(all []bool) bool { return !all[0] })},
+
+	"equal":            {2, 2, func(args []any, base basis) (any, string) { return same(args[0], args[1], base), "" }},
+	"greater_than":     {2, 2, ordered(func(order int) bool { return order > 0 })},
+	"greater_or_equal": {2, 2, ordered(func(order int) bool { return order >= 0 })},
+	"less_than":        {2, 2, ordered(func(order int) bool { return order < 0 })},
+	"less_or_equal":    {2, 2, ordered(func(order int) bool { return order <= 0 })},
+	"valid_values":     {2, 2, func(args []any, base basis) (any, string) { return has([]any{args[1], args[0]}, base) }},
+
+	"length":     {1, 1, length},
+	"has_prefix": {2, 2, texts(strings.HasPrefix, func(list, part []any) bool { return beginsWith(list, part) })},
+	"has_suffix": {2, 2, texts(strings.HasSuffix, func(list, part []any) bool {
+		return len(part) <= len(list) && beginsWith(list[len(list)-len(part):], part)
+	})},
+	"contains":        {2, 2, texts(strings.Contains, containsPart)},
+	"has_entry":       {2, 2, has},
+	"has_key":         {2, 2, func(args []any, _ basis) (any, string) { return hasKeys(args[0], []any{args[1]}, allOf) }},
+	"has_all_entries": {2, 2, hasEntries(allOf)},
+	"has_any_entry":   {2, 2, hasEntries(anyOf)},
+	"has_all_keys":    {2, 2, func(args []any, _ basis) (any, string) { return hasKeys(args[0], args[1], allOf) }},
+	"has_any_key":     {2, 2, func(args []any, _ basis) (any, string) { return hasKeys(args[0], args[1], anyOf) }},
+
+	"union":        {1, 0, func(args []any, _ basis) (any, string) { return combined(args, false) }},
+	"intersection": {1, 0, func(args []any, _ basis) (any, string) { return combined(args, true) }},
+
+	"sum":        {1, 0, arithmetic(func(a, b float64) float64 { return a + b })},
+	"difference": {2, 2, arithmetic(func(a, b float64) float64 { return a - b })},
+	"product":    {1, 0, arithmetic(func(a, b float64) float64 { return a * b })},
+	"quotient":   {2, 2, arithmetic(func(a, b float64) float64 { return a / b })},
+	"remainder":  {2, 2, arithmetic(math.Mod)},
+	"round":      {1, 1, rounded(math.Round)},
+	"floor":      {1, 1, rounded(math.Floor)},
+	"ceil":       {1, 1, rounded(math.Ceil)},
+}
+
+func booleans(combine func([]bool) bool) func([]any, basis) (any, string) {
+	return func(args []any, _ basis) (any, string) {
+		all := make([]bool, len(args))
+		for i, arg := range args {
+			var ok bool
+			if all[i], ok = arg.(bool); !ok {
+				return nil, "needs booleans, not " + describe(arg)
+			}
+		}
+		return combine(all), ""
+	}
+}
+
+func ordered(holds func(order int) bool) func([]any, basis) (any, string) {
+	return func(args []any, base basis) (any, string) {
+		order, ok := compare(args[0], args[1], base)
+		if !ok {
+			return nil, "cannot compare " + describe(args[0]) + " with " + describe(args[1])
+		}
+		return holds(order), ""
+	}
+}
+
+func length(args []any, _ basis) (any, string) {
+	switch content := args[0].(type) {
+	case string:
+		return int64(utf8.RuneCountInString(content)), ""
+	case []any:
+		return int64(len(content)), ""
+	case map[string]any:
+		return int64(len(content)), ""
+	default:
+		return nil, "needs a text, a list or a map, not " + describe(content)
+	}
+}
+
+// texts is about two texts or two lists.
+func texts(ofTexts func(text, part string) bool, ofLists func(list, part []any) bool) func([]any, basis) (any, string) {
+	return func(args []any, _ basis) (any, string) {
+		if text, part, ok := both[string](args[0], args[1]); ok {
+			return ofTexts(text, part), ""
+		}
+		if list, part, ok := both[[]any](args[0], args[1]); ok {
+			return ofLists(list, part), ""
+		}
+		return nil, "needs two texts or two lists"
+	}
+}
+
+func beginsWith(list, part []any) bool {
+	return len(part) <= len(list) && reflect.DeepEqual(list[:len(part)], part)
+}
+
+func containsPart(list, part []any) bool {
+	for i := range list {
+		if beginsWith(list[i:], part) {
+			return true
+		}
+	}
+	return len(part) == 0
+}
+
+// entriesOf are the values in a list or map.
+func entriesOf(content any) ([]any, bool) {
+	switch content := content.(type) {
+	case []any:
+		return content, true
+	case map[string]any:
+		var all []any
+		for _, key := range keysOf(content) {
+			all = append(all, content[key])
+		}
+		return all, true
+	default:
+		return nil, false
+	}
+}
+
+func has(args []any, base basis) (any, string) {
+	entries, ok := entriesOf(args[0])
+	if !ok {
+		return nil, "needs a list or a map, not " + describe(args[0])
+	}
+	return slices.ContainsFunc(entries, func(entry any) bool { return same(entry, args[1], base) }), ""
+}
+
+type quantifier func(wanted []any, is func(any) bool) bool
+
+func anyOf(wanted []any, is func(any) bool) bool { return slices.ContainsFunc(wanted, is) }
+func allOf(wanted []any, is func(any) bool) bool {
+	return !slices.ContainsFunc(wanted, func(one any) bool { return !is(one) })
+}
+
+func hasEntries(of quantifier) func([]any, basis) (any, string) {
+	return func(args []any, base basis) (any, string) {
+		wanted, ok := entriesOf(args[1])
+		if _, isCollection := entriesOf(args[0]); !ok || !isCollection {
+			return nil, "needs two lists or maps"
+		}
+		return of(wanted, func(one any) bool {
+			there, _ := has([]any{args[0], one}, base)
+			return there == true
+		}), ""
+	}
+}
+
+func hasKeys(content, keys any, of quantifier) (any, string) {
+	fields, isMap := content.(map[string]any)
+	wanted, isList := keys.([]any)
+	if !isMap || !isList {
+		return nil, "needs a map and keys"
+	}
+	return of(wanted, func(one any) bool {
+		_, there := fields[value{any: one}.text()]
+		return there
+	}), ""
+}
+
+// combined is what is in any of several lists or maps, or in each.
+func combined(args []any, inEach bool) (any, string) {
+	var list []any
+	merged := map[string]any{}
+	lists, maps := 0, 0
+	for _, arg := range args {
+		switch content := arg.(type) {
+		case []any:
+			lists++
+			list = append(list, content...)
+		case map[string]any:
+			maps++
+			for key, entry := range content {
+				merged[key] = entry
+			}
+		}
+	}
+	wanted := func(key string, entry any) bool {
+		return !inEach || allOf(args, func(arg any) bool {
+			if fields, isMap := arg.(map[string]any); isMap {
+				_, there := fields[key]
+				return there
+			}
+			there, _ := has([]any{arg, entry}, basis{})
+			return there == true
+		})
+	}
+	switch len(args) {
+	case lists:
+		made := []any{}
+		for _, entry := range list {
+			if known, _ := has([]any{made, entry}, basis{}); known == false && wanted("", entry) {
+				made = append(made, entry)
+			}
+		}
+		return made, ""
+	case maps:
+		made := map[string]any{}
+		for key, entry := range merged {
+			if wanted(key, entry) {
+				made[key] = entry
+			}
+		}
+		return made, ""
+	}
+	return nil, "needs lists only, or maps only"
+}
+
+// arithmetic keeps integers integers, where the result is one.
+func arithmetic(combine func(a, b float64) float64) func([]any, basis) (any, string) {
+	return func(args []any, _ basis) (any, string) {
+		var result float64
+		for i, arg := range args {
+			if !isNumber(arg) {
+				return nil, "needs numbers, not " + describe(arg)
+			}
+			if i == 0 {
+				result = numberOf(arg)
+				continue
+			}
+			result = combine(result, numberOf(arg))
+		}
+		return wholeIfPossible(result)
+	}
+}
+
+func rounded(round func(float64) float64) func([]any, basis) (any, string) {
+	return func(args []any, _ basis) (any, string) {
+		if !isNumber(args[0]) {
+			return nil, "needs a number, not " + describe(args[0])
+		}
+		return wholeIfPossible(round(numberOf(args[0])))
+	}
+}
+
+// wholeIfPossible is a number as it is everywhere here.
+func wholeIfPossible(result float64) (any, string) {
+	const exact = 1 << 53
+	switch {
+	case math.IsNaN(result) || math.IsInf(result, 0):
+		return nil, "has no result with these numbers"
+	case result == math.Trunc(result) && math.Abs(result) > exact:
+		return nil, "has a result that is too large to be exact"
+	case result == math.Trunc(result):
+		return int64(result), ""
+	}
+	return result, ""
+}

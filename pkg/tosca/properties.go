@@ -1,0 +1,104 @@
+package tosca
+
+// check tells what is wrong with a value. what it is of, such as "default ",
+// begins the messages; path within the value follows it.
+func (e *evaluator) check(at place, v value, s *schema) bool {
+	if v.unknown || s == nil || v.unset {
+		return true
+	}
+	c := checker{library: e.library, secret: v.secret || IsSensitive(at.name()), at: at, evaluate: e.validation}
+	return c.value(v.any, s, "", 0)
+}
+
+// property evaluates a property of a node template, once.
+func (e *evaluator) property(n *template, name string, from place) value {
+	key := property{n, name}
+	if v, done := e.values[key]; done {
+		return v
+	}
+	e.step(e.ctx)
+	if e.loops(key, from) {
+		return unknown
+	}
+	e.stack = append(e.stack, key)
+	v := e.assigned(n, name)
+	e.stack = e.stack[:len(e.stack)-1]
+	e.values[key] = v
+	return v
+}
+
+// loops tells a property that depends on itself.
+func (e *evaluator) loops(key property, from place) bool {
+	for i, open := range e.stack {
+		if open != key {
+			continue
+		}
+		var names []string
+		for _, one := range append(e.stack[i:len(e.stack):len(e.stack)], key) {
+			names = append(names, one.node.name+"."+one.name)
+		}
+		e.faults.add(from, PropertyLoop, "properties depend on each other in a loop: %s", cutLoop(names))
+		return true
+	}
+	if len(e.stack) >= e.limits.Stack {
+		e.faults.add(from, LimitExceeded, "properties refer to each other more than %d levels deep", e.limits.Stack)
+		return true
+	}
+	return false
+}
+
+// assigned is the assigned value of a property, or the default of its type.
+func (e *evaluator) assigned(n *template, name string) value {
+	s := n.schemas[name]
+	p := n.get("properties").get(name)
+	if (!p.exists() || p.isNull()) && s != nil && s.initial.exists() {
+		p = s.initial
+	}
+	if s != nil && s.fixed.exists() {
+		if p.exists() && p.node != s.initial.node {
+			e.faults.add(p, InvalidType, "the value is fixed by the type %s", n.typeName)
+		}
+		p = s.fixed
+	}
+	if !p.exists() {
+		return value{unset: true}
+	}
+	isSpec := name == specKey && n.kubernetes
+	v := e.eval(p, scope{self: n, want: s, manifest: isSpec && !p.isScalar()})
+	if !isSpec {
+		v.secret = v.secret || IsSensitive(name)
+		if v = e.completed(v, s, p); !e.check(p, v, s) {
+			return unknown
+		}
+	}
+	return v
+}
+
+// checkNodes evaluates the properties of every Kubernetes node, so that all
+// mistakes are found, also in those that no manifest uses.
+func (e *evaluator) checkNodes() {
+	for _, n := range e.order {
+		if n.kubernetes {
+			e.checkProperties(n)
+		}
+	}
+}
+
+func (e *evaluator) checkProperties(n *template) {
+	for _, name := range keysOf(n.schemas) {
+		if name == specKey && n.kubernetes {
+			continue
+		}
+		s := n.schemas[name]
+		v := e.property(n, name, n.at)
+		isNull := n.get("properties").get(name).exists() && (s.typeName == "nil" || s.typeName == "null")
+		if v.unset && !v.unknown && s.required && !isNull {
+			e.faults.add(n.at, MissingProperty, "the required property %s is missing", name)
+		}
+	}
+}
+
+// validation evaluates a validation of TOSCA 2.0, in which $value is a value.
+func (e *evaluator) validation(clause constraint, of value, base basis) value {
+	return e.eval(clause.at, scope{subject: &of, base: base})
+}

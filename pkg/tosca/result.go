@@ -1,0 +1,53 @@
+package tosca
+
+// Result is what a template was translated to.
+type Result struct {
+	// Objects are the manifests in the order of their nodes' requirements: what a
+	// node requires comes before it. They are made of map[string]any, []any,
+	// string, int64, float64, bool and nil, as manifest.Read makes them; nulls are
+	// kept. They share nothing with each other.
+	Objects []map[string]any
+	// Texts are the evaluated specs, with Options.Raw.
+	Texts []Text
+	// Outputs are those of the template, in its order.
+	Outputs []Output
+	// Inputs are the values that were given, each as the type of its input reads it.
+	Inputs map[string]any
+	// Warnings are in the order of files and lines.
+	Warnings []Warning
+	// Metadata is the metadata of the template, if it is a map.
+	Metadata map[string]any
+	// Digest is that of the source and of every file that was read for it:
+	// "sha256:" and hexadecimal digits.
+	Digest string
+	// Steps is what evaluation cost, as Limits.Steps counts.
+	Steps int
+}
+
+// Text is the evaluated spec of one node, before it is read as YAML.
+type Text struct {
+	Node string
+	// Line is where the spec is in the template.
+	Line int
+	Text string
+}
+
+// Output is one output of the template.
+type Output struct {
+	Name, Description string
+	// Value is nil unless the output is Available.
+	Value any
+	State OutputState
+}
+
+// OutputState says whether an output has a value.
+type OutputState string
+
+// The states of outputs.
+const (
+	Available OutputState = "Available"
+	// Unavailable: the value needs a running deployment.
+	Unavailable OutputState = "Unavailable"
+	// Hidden: the value is made of a sensitive input.
+	Hidden OutputState = "Hidden"
+)

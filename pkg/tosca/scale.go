@@ -1,0 +1,31 @@
+package tosca
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+var quantityForm = regexp.MustCompile(`^\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([^\s0-9.,+-]\S*)\s*$`)
+
+// parts are the number and the unit of a value; multiple is that of the unit.
+func (s *scale) parts(content any) (number string, multiple float64, ok bool) {
+	text, _ := content.(string)
+	parts := quantityForm.FindStringSubmatch(text)
+	if parts == nil {
+		return "", 0, false
+	}
+	unit := parts[2]
+	if s.folded {
+		unit = strings.ToLower(unit)
+	}
+	multiple, ok = s.units[unit]
+	return parts[1], multiple, ok
+}
+
+// measure is a value as a multiple of the unit that counts one.
+func (s *scale) measure(content any) (float64, bool) {
+	number, multiple, ok := s.parts(content)
+	amount, err := strconv.ParseFloat(number, 64)
+	return amount * multiple, ok && err == nil
+}

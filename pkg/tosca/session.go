@@ -1,0 +1,100 @@
+package tosca
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"holdfast.dev/holdfast/internal/suggest"
+)
+
+// maxCompared is how many names one translation compares for suggestions. A
+// template of thousands of mistakes and thousands of names would make millions.
+const maxCompared = 10_000
+
+// didYouMean suggests the name that is nearest to a mistyped one.
+func (t *session) didYouMean(typed string, names []string) string {
+	if t.compared += len(names); t.compared > maxCompared {
+		return ""
+	}
+	return suggest.DidYouMean(typed, names)
+}
+
+// near is didYouMean for names that are not there as a list yet.
+func (t *session) near(typed string, names func() []string) string {
+	if t.compared > maxCompared {
+		return ""
+	}
+	return t.didYouMean(typed, names())
+}
+
+// textPerStep is how many bytes of text cost a step.
+const textPerStep = 256
+
+// session is what every phase of one translation has: the limits, what was found
+// wrong, and how much has been done.
+type session struct {
+	ctx     context.Context //nolint:containedctx // it is that of one call
+	options Options
+	limits  Limits
+	lenient bool
+	name    string
+
+	faults   faults
+	warnings []Warning
+	// later is set where nothing is rendered any more: what needs a running
+	// deployment is no mistake then.
+	later bool
+
+	nodes    int // of YAML
+	steps    int
+	compared int // names, for suggestions
+	weight   int // of all patterns
+	regexps  map[string]pattern
+}
+
+// step counts work, and ends the translation when it is too much or ctx ends.
+func (t *session) step(ctx context.Context) { t.spend(ctx, 1) }
+
+func (t *session) spend(ctx context.Context, steps int) {
+	const pause = 1000
+	if t.steps/pause != (t.steps+steps)/pause || t.steps == 0 {
+		if ctx.Err() != nil {
+			panic(stop{context.Cause(ctx)})
+		}
+	}
+	if t.steps += steps; t.steps > t.limits.Steps {
+		t.steps = t.limits.Steps // what would follow is not done
+		t.halt(fmt.Sprintf("evaluating the template takes more than %d steps", t.limits.Steps))
+	}
+}
+
+// halt ends the translation over a limit that is that of the whole.
+func (t *session) halt(message string) {
+	t.faults.addAt(&file{name: t.name}, 0, 0, LimitExceeded, message)
+	panic(stop{t.faults.err()})
+}
+
+// stopped makes an error of what was recovered. A panic that is not ours may have
+// a value in its text, which is left out.
+func (t *session) stopped(problem any) error {
+	if ended, ok := problem.(stop); ok {
+		return ended.err
+	}
+	return &Error{File: t.name, Code: Internal, Msg: "the template cannot be translated: this is a mistake in Holdfast; please report it with the template"}
+}
+
+func (t *session) warn(p place, format string, args ...any) {
+	var one faults
+	one.quote = t.options.QuoteFetched
+	one.add(p, "", format, args...)
+	if len(t.warnings) < collected {
+		t.warnings = append(t.warnings, *one.list[0])
+	}
+}
+
+// sortedWarnings are the warnings by place, each once.
+func (t *session) sortedWarnings() []Warning {
+	slices.SortStableFunc(t.warnings, func(a, b Warning) int { return byPlace(&a, &b) })
+	return slices.Compact(t.warnings)
+}

@@ -1,0 +1,85 @@
+package tosca
+
+import (
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// known refuses keys of a map that the grammar does not have.
+func (t *session) known(p place, keys []string) {
+	for _, entry := range p.entries() {
+		name := entry.name()
+		if slices.Contains(keys, name) || strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "tosca_") {
+			continue
+		}
+		t.faults.add(entry, UnknownKeyname, "there is no such key%s", t.didYouMean(name, keys))
+	}
+}
+
+// wantMap tells whether p is a map. An absent one and null are empty maps.
+func (t *session) wantMap(p place) bool {
+	if !p.exists() || p.isNull() {
+		return false
+	}
+	if !p.isMap() {
+		t.faults.add(p, InvalidShape, "must be a map, not %s", p.describe())
+	}
+	return p.isMap()
+}
+
+func (t *session) wantList(p place) bool {
+	if !p.exists() || p.isNull() {
+		return false
+	}
+	if !p.isList() {
+		t.faults.add(p, InvalidShape, "must be a list, not %s", p.describe())
+	}
+	return p.isList()
+}
+
+// wantText returns the text of a scalar. Numbers and dates are taken as they are
+// written: versions look like them.
+func (t *session) wantText(p place) (string, bool) {
+	if !p.isScalar() || p.isNull() {
+		t.faults.add(p, InvalidShape, "must be text, not %s", p.describe())
+		return "", false
+	}
+	return p.text(), true
+}
+
+// wantBool reads a boolean, also one of YAML 1.1.
+func (t *session) wantBool(p place, otherwise bool) bool {
+	if !p.exists() {
+		return otherwise
+	}
+	if p.isScalar() {
+		if value, err := manifest.Scalar(p.node, true); err == nil {
+			if boolean, ok := value.(bool); ok {
+				return boolean
+			}
+		}
+	}
+	t.faults.add(p, InvalidShape, "must be true or false, not %s", p.describe())
+	return otherwise
+}
+
+// namedMaps are the entries of a map, or of a list of maps with one entry each,
+// as policies and groups are written in different versions.
+func (t *session) namedMaps(p place) []place {
+	if !p.exists() || p.isNull() {
+		return nil
+	}
+	entries := p.entries()
+	for _, element := range p.elements() {
+		if !element.isMap() {
+			t.faults.add(element, InvalidShape, "must be a map, not %s", element.describe())
+		}
+		entries = append(entries, element.entries()...)
+	}
+	if p.isScalar() {
+		t.faults.add(p, InvalidShape, "must be a map or a list of maps, not %s", p.describe())
+	}
+	return slices.DeleteFunc(entries, func(entry place) bool { return !t.wantMap(entry) })
+}
