@@ -69,8 +69,9 @@ image: sbom ## Build the controller's image: bin/holdfast-controller.tar, an OCI
 	@go -C tools/manifests run ./image -version '$(VERSION)' -o '$(CURDIR)/bin/holdfast-controller.tar'
 
 .PHONY: push
-push: image ## Build the image, and push it as IMAGE
+push: ## Build the image, and push it as IMAGE
 	@[[ -n '$(IMAGE)' ]] || { echo 'make push needs to know where to: make push IMAGE=registry.example.com/holdfast-controller:1' >&2; exit 1; }
+	@$(MAKE) image
 	@go -C tools/manifests run ./image -version '$(VERSION)' -push '$(IMAGE)'
 
 .PHONY: sbom
@@ -78,7 +79,8 @@ sbom: ## Write bin/holdfast-controller.cdx.json: modules and licenses
 	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; mkdir -p bin; \
 	GOOS=linux GOARCH=amd64 go build -trimpath -ldflags '$(LDFLAGS)' -o "$$temporary" ./cmd/holdfast-controller; \
 	go -C tools/manifests tool cyclonedx-gomod bin -json -licenses -std -version '$(VERSION)' \
-		-output '$(CURDIR)/bin/holdfast-controller.cdx.json' "$$temporary/holdfast-controller"
+		-output '$(CURDIR)/bin/holdfast-controller.cdx.json' "$$temporary/holdfast-controller" \
+		2> >(grep -vE 'module=\S*(holdfast\.dev/holdfast|std)@' >&2 || true)
 
 .PHONY: clean
 clean: ## Remove what was built (the control plane too)
