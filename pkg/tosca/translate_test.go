@@ -480,3 +480,12 @@ func TestForeignPartsMayBeOdd(t *testing.T) {
 		})
 	}
 }
+
+func TestADefaultThatIsTheInputItselfIsNone(t *testing.T) {
+	template := withSpec("{flavour: {type: string, default: {get_input: flavour}}}", "{apiVersion: v1, kind: X, metadata: {name: a}, f: {get_input: flavour}}")
+	_, err := translate(t, template, tosca.Options{})
+	require.EqualError(t, err, "t.yaml:3:12: inputs.flavour: required input has no value and no default")
+	result, err := tosca.Translate(t.Context(), source(template), map[string]tosca.Input{"flavour": {Value: "small"}}, tosca.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, "small", result.Objects[0]["f"])
+}
