@@ -29,7 +29,7 @@ func (c checker) value(content any, s *schema, within string, depth int) bool {
 }
 
 func (c checker) ofType(content any, base basis, s *schema, within string, depth int) bool {
-	if base.name == "" || base.name == "any" || content == nil && base.name == "null" {
+	if base.name == "" || base.name == "any" || (content == nil && base.name == "null") {
 		return true
 	}
 	if base.name == "timestamp" && c.lenient && strict(c.at) && !matches(strictTimestamp)(content) {

@@ -152,7 +152,7 @@ func (e *evaluator) operate(c call, of operation, s scope) value {
 	if !c.args.isList() {
 		places = []place{c.args}
 	}
-	if len(places) < of.least || of.most > 0 && len(places) > of.most {
+	if len(places) < of.least || (of.most > 0 && len(places) > of.most) {
 		e.faults.add(c.args, InvalidFunction, "%s takes %s", shown("$"+c.name), of.countText())
 		return unknown
 	}

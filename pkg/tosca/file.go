@@ -18,6 +18,7 @@ var versions = map[string]version{
 	"tosca_simple_yaml_1_3": {"tosca_simple_yaml_1_3", 1, 3},
 	"tosca_2_0":             {"tosca_2_0", 2, 0},
 
+	"tosca_simple_profile_for_mec_1_0_0": {"tosca_simple_profile_for_mec_1_0_0", 1, 0},
 	"tosca_simple_profile_for_nfv_1_0":   {"tosca_simple_profile_for_nfv_1_0", 1, 0},
 	"tosca_simple_profile_for_nfv_1_0_0": {"tosca_simple_profile_for_nfv_1_0_0", 1, 0},
 

@@ -142,6 +142,9 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 		t.faults.add(s.at, LimitExceeded, "%s", problem)
 		return
 	}
+	if fallback, there := t.besideEntry(ctx, f, s, to); there {
+		to = fallback
+	}
 	builtIn := to.url == nil && sol001.MatchString(to.path)
 	data := t.fetch(ctx, s.at, to, builtIn)
 	if data == nil {
@@ -152,6 +155,23 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 	t.loaded[to.String()] = imported
 	f.imports = append(f.imports, edge{s.prefix, imported})
 	t.read(ctx, imported, f, data)
+}
+
+// besideEntry finds a file that is not where the file that imports it says, but there
+// seen from the entry template: some parsers look there first.
+func (t *loader) besideEntry(ctx context.Context, f *file, s statement, to location) (location, bool) {
+	if f.depth == 0 || to.url != nil || s.repository.exists() {
+		return to, false
+	}
+	if _, _, problem := t.content(ctx, to); problem == "" {
+		return to, false
+	}
+	fallback, _, problem := t.files[0].at.resolve(s.reference)
+	if problem == "" && t.loaded[fallback.String()] == nil {
+		_, _, problem = t.content(ctx, fallback)
+		return fallback, problem == ""
+	}
+	return to, false
 }
 
 func (t *loader) tooManyFiles(f *file) string {

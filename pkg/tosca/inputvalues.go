@@ -62,6 +62,10 @@ func (e *evaluator) inputValue(in *input) (value, place) {
 		return given, in.at
 	}
 	for _, initial := range []place{in.initial, in.at.get("value")} {
+		if itself, single := initial.only(); single && strings.TrimPrefix(itself.name(), "$") == "get_input" && itself.text() == in.name {
+			e.warn(initial, "is the input itself: it has no default")
+			continue
+		}
 		if initial.exists() && !initial.isNull() {
 			return e.eval(initial, scope{want: in.schema}), initial
 		}

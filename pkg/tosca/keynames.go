@@ -17,9 +17,10 @@ var (
 		artifacts node_filter copy count`)
 	parameterKeys = words(`type description default value required constraints validation entry_schema key_schema status
 		metadata mapping external_schema external-schema hidden`)
-	outputKeys  = words(`description value type required constraints validation entry_schema key_schema status metadata mapping default`)
-	schemaKeys  = words(`type description constraints validation entry_schema key_schema`)
-	typeKeys    = words(`derived_from version metadata description attributes properties requirements capabilities interfaces artifacts constraints validation entry_schema key_schema mime_type file_ext`)
+	outputKeys = words(`description value type required constraints validation entry_schema key_schema status metadata mapping default`)
+	schemaKeys = words(`type description constraints validation entry_schema key_schema`)
+	typeKeys   = words(`derived_from version metadata description attributes properties requirements capabilities interfaces artifacts constraints validation entry_schema key_schema mime_type file_ext
+		short_name shorthand_name type_qualified_name type_uri`)
 	dataKeys    = append(slices.Clone(typeKeys), scalarKeys...)
 	importKeys  = words(`file repository namespace_prefix namespace_uri namespace url profile description metadata`)
 	requireKeys = words(`node relationship capability node_filter occurrences count count_range directives optional allocation`)

@@ -35,7 +35,8 @@ func (t *model) inOrder() []*template {
 			}
 		}
 	}
-	if len(sorted) < len(t.order) {
+	waiting := slices.DeleteFunc(slices.Clone(t.order), func(n *template) bool { return waits[n.index] == 0 })
+	if slices.ContainsFunc(waiting, func(n *template) bool { return n.kubernetes }) {
 		t.tellLoop(waits)
 	}
 	return sorted

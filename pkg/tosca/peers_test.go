@@ -28,6 +28,7 @@ var refusedOnPurpose = map[string]string{
 	"an-input-without-default-and-value":                     "an input without value and default",
 	"several-inputs-without-default-and-value":               "an input without value and default",
 	"a-default-that-breaks-a-constraint":                     "a value that breaks a constraint",
+	"an-integer-that-is-too-large":                           "numbers that no manifest can have",
 	"a-spec-that-is-empty":                                   "a spec that is no manifest",
 	"a-spec-that-is-not-yaml":                                "a spec that is no manifest",
 	"a-spec-that-is-no-manifest":                             "a spec that is no manifest",

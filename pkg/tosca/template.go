@@ -50,24 +50,6 @@ func (t *model) readTemplate(p place) {
 	n := &template{name: p.name(), at: p, index: len(t.order)}
 	t.templates[n.name] = n
 	t.order = append(t.order, n)
-	t.checkDirectives(p.get("directives"))
-}
-
-func (t *session) checkDirectives(p place) {
-	if !p.exists() {
-		return
-	}
-	directives := p.elements()
-	if p.isScalar() {
-		directives = []place{p}
-	}
-	for _, directive := range directives {
-		switch name := strings.ToLower(directive.text()); name {
-		case "create", "internal", "select", "selectable", "substitute", "substitutable":
-		default:
-			t.faults.add(directive, InvalidShape, "there is no directive %s%s", shown(directive.text()), t.didYouMean(name, []string{"create", "internal", "select", "substitute"}))
-		}
-	}
 }
 
 // checkFound refuses a Kubernetes object that is not to be made: it would have to
@@ -80,6 +62,9 @@ func (e *model) checkFound(n *template) {
 			e.faults.add(directive, NotSupported, "the directive %s is not supported for a Kubernetes object: the node would have to be found elsewhere, and a manifest makes it", name)
 		case "substitute", "substitutable":
 			e.warn(directive, "has no effect: the node has a manifest, and is not substituted")
+		case "", "create", "internal":
+		default:
+			e.faults.add(directive, InvalidShape, "there is no directive %s%s", shown(directive.text()), e.didYouMean(name, []string{"create", "internal", "select", "substitute"}))
 		}
 	}
 	if count := n.at.get("count"); count.exists() && count.text() != "1" {

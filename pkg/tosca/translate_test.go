@@ -449,3 +449,43 @@ topology_template:
 		})
 	}
 }
+
+// What is about nodes that are left out stands in no manifest's way.
+func TestForeignPartsMayBeOdd(t *testing.T) {
+	const kubernetes = "k: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}"
+	resolver := files{
+		"types/a.yaml":      "imports: [more/b.yaml]\n",
+		"more/b.yaml":       "node_types: {acme.B: {derived_from: tosca.nodes.Root}}\n",
+		"types/more/c.yaml": "node_types: {acme.C: {derived_from: tosca.nodes.Root}}\n",
+	}
+	for _, row := range []struct{ name, head, nodes, want string }{
+		{"a directive of somebody's own", header, "a: {type: tosca.nodes.Compute, directives: [proxy]}, " + kubernetes, ""},
+		{"the same of a Kubernetes object", header, "k: {type: tosca.nodes.indigo.KubernetesObject, directives: [proxy]}", `there is no directive "proxy"`},
+		{"requirements that make a loop", header, "a: {type: tosca.nodes.Compute, requirements: [{x: b}]}, b: {type: tosca.nodes.Compute, requirements: [{x: a}]}, " + kubernetes, ""},
+		{"a loop that a Kubernetes object waits for", header, "a: {type: tosca.nodes.Compute, requirements: [{x: b}]}, b: {type: tosca.nodes.Compute, requirements: [{x: a}]}, " +
+			strings.Replace(kubernetes, "properties", "requirements: [{x: a}], properties", 1), "requirements make a loop: a -> b -> a"},
+		{"an import that is found from the template", header + "imports: [types/a.yaml]\n", "a: {type: acme.B}, " + kubernetes, ""},
+		{"types in the sections of others", header + "node_types: {tosca.x.D: {derived_from: tosca.datatypes.Root}, tosca.x.R: {derived_from: tosca.relationships.Root}, acme.A: {derived_from: tosca.nodes.Root, properties: {p: {type: tosca.x.D, required: false}}}}\n", "a: {type: acme.A}, " + kubernetes, ""},
+		{"the profile for edge computing", "tosca_definitions_version: tosca_simple_profile_for_mec_1_0_0\n", kubernetes, ""},
+		{"keys that the specification prints", header + "node_types: {acme.A: {derived_from: tosca.nodes.Root, short_name: A, type_qualified_name: tosca:A}}\n", "a: {type: acme.A}, " + kubernetes, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			result, err := translate(t, row.head+"topology_template: {node_templates: {"+row.nodes+"}}\n", tosca.Options{Resolver: resolver, IgnoreForeignNodes: true})
+			if row.want != "" {
+				assert.ErrorContains(t, err, row.want)
+				return
+			}
+			require.NoError(t, err)
+			assert.Len(t, result.Objects, 1)
+		})
+	}
+}
+
+func TestADefaultThatIsTheInputItselfIsNone(t *testing.T) {
+	template := withSpec("{flavour: {type: string, default: {get_input: flavour}}}", "{apiVersion: v1, kind: X, metadata: {name: a}, f: {get_input: flavour}}")
+	_, err := translate(t, template, tosca.Options{})
+	require.EqualError(t, err, "t.yaml:3:12: inputs.flavour: required input has no value and no default")
+	result, err := tosca.Translate(t.Context(), source(template), map[string]tosca.Input{"flavour": {Value: "small"}}, tosca.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, "small", result.Objects[0]["f"])
+}

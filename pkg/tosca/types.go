@@ -3,6 +3,7 @@ package tosca
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // readAllTypes reads and checks the types of every file.
@@ -54,16 +55,39 @@ func (t *library) readType(f *file, kind kind, p place) {
 		return
 	}
 	d := &definition{name: p.name(), kind: kind, at: p}
-	if d.name == KubernetesObject && kind == dataTypes {
-		t.warn(p, "a node type belongs into node_types")
-		d.kind = nodeTypes
-	}
-	d.kubernetes = d.kind == nodeTypes && (d.name == KubernetesObject || d.name == Alias)
 	if parent := p.get("derived_from"); parent.exists() && !parent.isNull() {
 		d.parent = parent.text()
 	}
+	if meant := meantKind(d); meant != kind {
+		t.warn(p, "a %s belongs into %s", meant, sectionOf(meant))
+		d.kind = meant
+	}
+	d.kubernetes = d.kind == nodeTypes && (d.name == KubernetesObject || d.name == Alias)
 	if f.types[d.kind] == nil {
 		f.types[d.kind] = map[string]*definition{}
 	}
 	f.types[d.kind][d.name] = d
+}
+
+// meantKind is the kind of a type that is declared as a node or data type: old
+// templates declare any type there. Its parent, or its own name, tells.
+func meantKind(d *definition) kind {
+	if d.kind != nodeTypes && d.kind != dataTypes {
+		return d.kind
+	}
+	for meant := range kinds {
+		if namespace := shortNames[meant][0]; strings.HasPrefix(d.parent, namespace) || (d.name == KubernetesObject && meant == nodeTypes) {
+			return meant
+		}
+	}
+	return d.kind
+}
+
+func sectionOf(of kind) string {
+	for section, kind := range sections {
+		if kind == of {
+			return section
+		}
+	}
+	return ""
 }
