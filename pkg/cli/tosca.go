@@ -29,7 +29,9 @@ func newToscaCommand(name string, streams Streams) *cobra.Command {
 
 const toscaValidateLong = `Find all mistakes of TOSCA templates and CSAR archives.
 
-No cluster is asked. Inputs need no values; those that are given are checked. Each
+Also what makes no manifest is checked: the types of every kind, and what is
+assigned to nodes of any type, groups, policies and workflows. No cluster is asked.
+Inputs need no values; those that are given are checked. Each
 mistake is told with its file, line, column and path; -o adds its code and is for
 programs. Warnings are about what has no effect.
 

@@ -133,6 +133,11 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 	if !ok {
 		return
 	}
+	if t.loaded[to.String()] == nil {
+		if found, there := t.elsewhere(ctx, f, s, to); there {
+			to = found
+		}
+	}
 	if known := t.loaded[to.String()]; known != nil {
 		t.warn(s.at, "%s is loaded already", bare(to.shown()))
 		f.imports = append(f.imports, edge{s.prefix, known})
@@ -141,9 +146,6 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 	if problem := t.tooManyFiles(f); problem != "" {
 		t.faults.add(s.at, LimitExceeded, "%s", problem)
 		return
-	}
-	if fallback, there := t.besideEntry(ctx, f, s, to); there {
-		to = fallback
 	}
 	builtIn := to.url == nil && sol001.MatchString(to.path)
 	data := t.fetch(ctx, s.at, to, builtIn)
@@ -157,19 +159,31 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 	t.read(ctx, imported, f, data)
 }
 
-// besideEntry finds a file that is not where the file that imports it says, but there
-// seen from the entry template: some parsers look there first.
-func (t *loader) besideEntry(ctx context.Context, f *file, s statement, to location) (location, bool) {
-	if f.depth == 0 || to.url != nil || s.repository.exists() {
+// elsewhere finds a file that is not where the file that imports it says: seen from the
+// entry template, or without the first directory, in which the author then was. Other
+// parsers find it there.
+func (t *loader) elsewhere(ctx context.Context, f *file, s statement, to location) (location, bool) {
+	if to.url != nil || s.repository.exists() || sol001.MatchString(to.path) {
 		return to, false
 	}
-	if _, _, problem := t.content(ctx, to); problem == "" {
+	if _, code, _ := t.content(ctx, to); code != MissingImportFile {
 		return to, false
 	}
-	fallback, _, problem := t.files[0].at.resolve(s.reference)
-	if problem == "" && t.loaded[fallback.String()] == nil {
-		_, _, problem = t.content(ctx, fallback)
-		return fallback, problem == ""
+	entry := t.files[0].at
+	_, rest, below := strings.Cut(s.reference, "/")
+	candidates := []struct {
+		from      location
+		reference string
+	}{{entry, s.reference}, {f.at, rest}, {entry, rest}}
+	for _, candidate := range candidates {
+		found, _, problem := candidate.from.resolve(candidate.reference)
+		if problem != "" || (!below && candidate.reference == rest) {
+			continue
+		}
+		if _, _, problem = t.content(ctx, found); problem == "" {
+			t.warn(s.at, "is not there: %s is read in its place", bare(found.shown()))
+			return found, true
+		}
 	}
 	return to, false
 }

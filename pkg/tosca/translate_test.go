@@ -454,9 +454,8 @@ topology_template:
 func TestForeignPartsMayBeOdd(t *testing.T) {
 	const kubernetes = "k: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}"
 	resolver := files{
-		"types/a.yaml":      "imports: [more/b.yaml]\n",
-		"more/b.yaml":       "node_types: {acme.B: {derived_from: tosca.nodes.Root}}\n",
-		"types/more/c.yaml": "node_types: {acme.C: {derived_from: tosca.nodes.Root}}\n",
+		"types/a.yaml": "imports: [more/b.yaml]\n",
+		"more/b.yaml":  "node_types: {acme.B: {derived_from: tosca.nodes.Root}}\n",
 	}
 	for _, row := range []struct{ name, head, nodes, want string }{
 		{"a directive of somebody's own", header, "a: {type: tosca.nodes.Compute, directives: [proxy]}, " + kubernetes, ""},
@@ -465,6 +464,8 @@ func TestForeignPartsMayBeOdd(t *testing.T) {
 		{"a loop that a Kubernetes object waits for", header, "a: {type: tosca.nodes.Compute, requirements: [{x: b}]}, b: {type: tosca.nodes.Compute, requirements: [{x: a}]}, " +
 			strings.Replace(kubernetes, "properties", "requirements: [{x: a}], properties", 1), "requirements make a loop: a -> b -> a"},
 		{"an import that is found from the template", header + "imports: [types/a.yaml]\n", "a: {type: acme.B}, " + kubernetes, ""},
+		{"an import that is found without its first directory", header + "imports: [templates/more/b.yaml]\n", "a: {type: acme.B}, " + kubernetes, ""},
+		{"an import that is nowhere", header + "imports: [templates/more/d.yaml]\n", kubernetes, "imports[0]: templates/more/d.yaml: not found"},
 		{"types in the sections of others", header + "node_types: {tosca.x.D: {derived_from: tosca.datatypes.Root}, tosca.x.R: {derived_from: tosca.relationships.Root}, acme.A: {derived_from: tosca.nodes.Root, properties: {p: {type: tosca.x.D, required: false}}}}\n", "a: {type: acme.A}, " + kubernetes, ""},
 		{"the profile for edge computing", "tosca_definitions_version: tosca_simple_profile_for_mec_1_0_0\n", kubernetes, ""},
 		{"keys that the specification prints", header + "node_types: {acme.A: {derived_from: tosca.nodes.Root, short_name: A, type_qualified_name: tosca:A}}\n", "a: {type: acme.A}, " + kubernetes, ""},
