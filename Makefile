@@ -154,6 +154,10 @@ golden: ## Write the golden files anew; read the diff before you believe it
 	@go test ./pkg/cli ./pkg/cli/clitest -run TestScript -update
 	@go -C tools/manifests test . -run TestEveryValue -update
 
+.PHONY: mutants
+mutants: ## Plant bugs, one at a time: tests must notice (MUTANTS="name…" for some)
+	@go run ./internal/mutants/run $(MUTANTS)
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (default 20s)
 	@for package in $$(git grep -lE '^func Fuzz' -- '*_test.go' | xargs -n 1 dirname | sort -u); do \

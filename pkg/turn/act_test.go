@@ -1,0 +1,199 @@
+package turn_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	kubernetes "holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/turn"
+)
+
+// desk is a cluster that does as it is told: it has objects, answers some requests with
+// errors, and writes all of them down. It is the target and the home of one Application.
+type desk struct {
+	app     *v1alpha1.Application
+	live    map[manifest.ID]map[string]any
+	fails   map[string]error // by verb and name
+	stays   map[string]bool  // what a delete leaves there for a while
+	written []string
+}
+
+var (
+	config  = manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "config"}
+	service = manifest.ID{Kind: "Service", Namespace: "default", Name: "web"}
+)
+
+// newDesk has an Application with that spec, as YAML.
+func newDesk(t *testing.T, spec string) *desk {
+	t.Helper()
+	d := &desk{live: map[manifest.ID]map[string]any{}, fails: map[string]error{}, stays: map[string]bool{}}
+	d.app = &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: "app-1", Generation: 1, Finalizers: []string{v1alpha1.Finalizer}}}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &d.app.Spec))
+	return d
+}
+
+// has puts an object of ours there, and on record.
+func (d *desk) has(id manifest.ID) {
+	object := map[string]any{"apiVersion": "v1", "kind": id.Kind, "metadata": map[string]any{
+		"name": id.Name, "namespace": id.Namespace, "uid": "u-" + id.Name, "resourceVersion": "1",
+		"labels":      map[string]any{v1alpha1.LabelApplicationUID: string(d.app.UID)},
+		"annotations": map[string]any{v1alpha1.AnnotationTrackingID: plan.TrackingID(d.app, id)},
+	}}
+	d.live[id] = object
+	d.app.Status.Resources = append(d.app.Status.Resources, v1alpha1.ResourceStatus{
+		ResourceReference: v1alpha1.ResourceReference{APIVersion: "v1", Kind: id.Kind, Namespace: id.Namespace, Name: id.Name},
+		UID:               types.UID("u-" + id.Name), Schema: v1alpha1.SchemaDefault,
+	})
+}
+
+// take takes one turn and returns the writes of objects.
+func (d *desk) take(t *testing.T) []string {
+	t.Helper()
+	turns := turn.Turns{
+		Home: d, Target: func(*v1alpha1.Application) (turn.Target, error) { return d, nil }, Hooks: hooks.New(), Rules: plan.DefaultRules,
+		Now: time.Now, Sleep: func(context.Context, time.Duration) error { return nil }, InFlight: 1,
+	}
+	_, err := turns.Take(t.Context(), d.app.DeepCopy(), turn.NewMemory(d.app, time.Now()), turn.News{})
+	require.NoError(t, err)
+	return d.written
+}
+
+func TestStages(t *testing.T) {
+	t.Run("what is deleted waits for the stage before it", func(t *testing.T) {
+		d := newDesk(t, `manifest: []`)
+		d.has(config)
+		d.has(service)
+		d.stays["web"] = true
+		assert.Equal(t, []string{"delete web"}, d.take(t), "the ConfigMap may be needed by what is still there")
+	})
+	t.Run("nothing is deleted while something is not as it should be", func(t *testing.T) {
+		d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: new}}]}`)
+		d.has(config)
+		d.fails["create new"] = apierrors.NewInternalError(context.DeadlineExceeded)
+		assert.Equal(t, []string{"create new"}, d.take(t))
+	})
+}
+
+func TestARefusedCreateIsLookedInto(t *testing.T) {
+	d := newDesk(t, `{adoption: Always, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: "1"}}]}`)
+	d.live[config] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+		"name": "config", "namespace": "default", "uid": "u-1", "resourceVersion": "1",
+	}}
+	d.fails["create config"] = apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "config", nil)
+	assert.Equal(t, []string{"create config", "patch config"}, d.take(t))
+}
+
+// An API server quotes what it refuses.
+func TestErrorsAboutSecretsAreNotRepeated(t *testing.T) {
+	err := apierrors.NewBadRequest(`the value "canary" is not valid`)
+	said := func(kind string) string {
+		return turn.ProblemOf(err, kubernetes.Location{ID: manifest.ID{Kind: kind, Name: "keys"}}, "patch", "user").Error()
+	}
+	assert.Contains(t, said("ConfigMap"), "canary")
+	assert.NotContains(t, said("Secret"), "canary")
+}
+
+func (d *desk) Kinds() plan.Kinds { return plan.Offline() }
+
+func (d *desk) Mapping(_ context.Context, gvk schema.GroupVersionKind) (kubernetes.Mapping, error) {
+	return kubernetes.Mapping{Resource: gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s"), Namespaced: true, Watchable: true}, nil
+}
+
+func (d *desk) AnyVersion(ctx context.Context, gk schema.GroupKind) (kubernetes.Mapping, error) {
+	return d.Mapping(ctx, gk.WithVersion("v1"))
+}
+
+func (d *desk) Need(map[schema.GroupVersionResource]bool, []string) {}
+
+func (d *desk) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping) (map[manifest.ID]map[string]any, error) {
+	marked := map[manifest.ID]map[string]any{}
+	for id, object := range d.live {
+		if id.GroupKind() == gk && labelOf(object) == string(d.app.UID) {
+			marked[id] = object
+		}
+	}
+	return marked, nil
+}
+
+func (d *desk) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }
+
+func (d *desk) Silent(kubernetes.Mapping) error { return nil }
+
+func (d *desk) Problem(err error, at kubernetes.Location, verb string) *plan.Problem {
+	return turn.ProblemOf(err, at, verb, "user")
+}
+
+func (d *desk) Get(_ context.Context, at kubernetes.Location) (map[string]any, error) {
+	if object := d.live[at.ID]; object != nil {
+		return object, nil
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{}, at.ID.Name)
+}
+
+func (d *desk) write(verb string, id manifest.ID) error {
+	d.written = append(d.written, verb+" "+id.Name)
+	return d.fails[verb+" "+id.Name]
+}
+
+func (d *desk) Create(_ context.Context, at kubernetes.Location, body map[string]any) (map[string]any, error) {
+	return body, d.write("create", at.ID)
+}
+
+func (d *desk) Patch(_ context.Context, at kubernetes.Location, _ any) (map[string]any, error) {
+	return d.live[at.ID], d.write("patch", at.ID)
+}
+
+func (d *desk) TryPatch(context.Context, kubernetes.Location, any) error { return nil }
+
+func (d *desk) Delete(_ context.Context, at kubernetes.Location, _, _ string) (map[string]any, error) {
+	if err := d.write("delete", at.ID); err != nil || d.stays[at.ID.Name] {
+		return d.live[at.ID], err
+	}
+	return nil, nil
+}
+
+func (d *desk) Wrote(kubernetes.Location, map[string]any) {}
+
+func (d *desk) Gone(kubernetes.Location, types.UID) {}
+
+func (d *desk) NamespaceEnds(context.Context, string) bool { return false }
+
+func (d *desk) Latest(*v1alpha1.Application) *v1alpha1.Application { return d.app }
+
+func (d *desk) Read(context.Context, *v1alpha1.Application) (*v1alpha1.Application, error) {
+	return d.app, nil
+}
+
+func (d *desk) WriteMetadata(context.Context, *v1alpha1.Application, []string, map[string]string) (*v1alpha1.Application, error) {
+	return d.app, nil
+}
+
+func (d *desk) WriteStatus(_ context.Context, _ *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
+	d.app.Status = status
+	return d.app, nil
+}
+
+func (d *desk) Again(*v1alpha1.Application) {}
+
+func (d *desk) LetGo(*v1alpha1.Application) error { return nil }
+
+func (d *desk) Announce(*v1alpha1.Application, *plan.Event) {}
+
+func (d *desk) Concluded(*v1alpha1.Application, *plan.Plan, map[manifest.ID]plan.Outcome, v1alpha1.ApplicationStatus) {
+}
+
+func (d *desk) Report() (done func()) { return func() {} }
