@@ -161,9 +161,9 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 
 // elsewhere finds a file that is not where the file that imports it says: seen from the
 // entry template, or without the first directory, in which the author then was. Other
-// parsers find it there.
+// parsers of TOSCA 1.x find it there.
 func (t *loader) elsewhere(ctx context.Context, f *file, s statement, to location) (location, bool) {
-	if to.url != nil || s.repository.exists() || sol001.MatchString(to.path) {
+	if to.url != nil || s.repository.exists() || f.version.dollar() || sol001.MatchString(to.path) {
 		return to, false
 	}
 	if _, code, _ := t.content(ctx, to); code != MissingImportFile {
