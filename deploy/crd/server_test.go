@@ -94,7 +94,7 @@ func TestNullsAndUnknownFieldsSurvive(t *testing.T) {
 	content, err := json.Marshal(stored.Object["spec"])
 	require.NoError(t, err)
 	assert.JSONEq(t, `{
-		"adoption": "Never", "deletionPolicy": "Delete",
+		"adoption": "Never", "adoptedDeletionPolicy": "Orphan", "deletionPolicy": "Delete",
 		"manifest": [{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "labels": null},
 			"spec": {"unknown": {"deep": [null, 1.5, {"x": null}]}}}],
 		"observerSchema": [{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"},

@@ -22,7 +22,7 @@ var readable = []string{"pkg/plan", "pkg/turn", "pkg/controller", "pkg/tosca"}
 func TestFilesCanBeReadInOrder(t *testing.T) {
 	for _, dir := range readable {
 		t.Run(dir, func(t *testing.T) {
-			uses := usesIn(t, filepath.Join("../..", dir))
+			uses := usesIn(t, filepath.Join("..", "..", dir))
 			order, back := order(uses)
 			total := 0
 			for _, used := range uses {
@@ -117,7 +117,7 @@ func order(uses map[string]map[string]bool) (files, back []string) {
 		}
 	}
 	slices.Reverse(bottom)
-	files = append(top, bottom...)
+	files = slices.Concat(top, bottom)
 	for i, name := range files {
 		for _, above := range files[:i] {
 			if uses[name][above] {

@@ -108,7 +108,7 @@ func (m Mutant) Run(ctx context.Context, root string) (killed bool, output strin
 	if err != nil {
 		return false, "", err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	overlay, err := m.overlay(root, dir)
 	if err != nil {
 		return false, "", err

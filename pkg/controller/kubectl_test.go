@@ -137,6 +137,7 @@ func TestNullsThatOtherClientsDropAreMissed(t *testing.T) {
 			return err
 		},
 		"kubectl patch": func(t *testing.T, f *fixture) error {
+			t.Helper()
 			var app struct {
 				Spec struct {
 					ObserverSchema []any `json:"observerSchema"`
@@ -150,6 +151,7 @@ func TestNullsThatOtherClientsDropAreMissed(t *testing.T) {
 		},
 		// Helm 3 patches custom resources with the difference of two releases.
 		"an upgrade by Helm": func(t *testing.T, f *fixture) error {
+			t.Helper()
 			before, err := yaml.YAMLToJSON([]byte(nullsOnly))
 			require.NoError(t, err)
 			after, err := yaml.YAMLToJSON([]byte(wider))

@@ -146,16 +146,7 @@ func (c *comparer) successor(l *listSpot, i int, unclaimed map[int]bool) int {
 	for _, k := range l.list.Identities(l.t, l.beforeList, l.liveList) {
 		delete(unclaimed, k)
 	}
-	alike, candidates := -1, 0
-	for _, k := range l.free {
-		if !unclaimed[k] || !l.observesChange(i, l.liveList[k]) {
-			continue
-		}
-		if same, other := c.agreement(l, i, k, false); same > 0 && other == 0 {
-			alike = k
-			candidates++
-		}
-	}
+	alike, candidates := c.alike(l, i, unclaimed)
 	here := -1
 	if len(l.liveList) == len(l.wantList) && unclaimed[i] && l.observesChange(i, l.liveList[i]) {
 		if same, _ := c.agreement(l, i, i, true); same > 0 {
@@ -169,6 +160,22 @@ func (c *comparer) successor(l *listSpot, i int, unclaimed map[int]bool) int {
 		return -1
 	}
 	return alike
+}
+
+// alike are the unclaimed live elements that agree with element i in all other observed
+// fields that both have: the last of them, and how many there are.
+func (c *comparer) alike(l *listSpot, i int, unclaimed map[int]bool) (last, candidates int) {
+	last = -1
+	for _, k := range l.free {
+		if !unclaimed[k] || !l.observesChange(i, l.liveList[k]) {
+			continue
+		}
+		if same, other := c.agreement(l, i, k, false); same > 0 && other == 0 {
+			last = k
+			candidates++
+		}
+	}
+	return last, candidates
 }
 
 // agreement counts the observed fields that element i of the desired list and live element k
@@ -226,13 +233,17 @@ func (c *comparer) agree(s spot) (same, other int) {
 		}
 		return same, other
 	}
-	if observer.Same(s.t, s.want.Any, s.live.Any) {
+	if observer.Same(s.t, s.want.Any, s.live.Any) || c.isForm(s) {
 		return 1, 0
 	}
-	if len(c.in.Accepted) > 0 {
-		if form, known := c.in.Accepted[s.path.String()]; known && form.Desired.Equal(s.want) && form.Accepted.Equal(s.live) {
-			return 1, 0
-		}
-	}
 	return 0, 1
+}
+
+// isForm reports whether the live value is the accepted form of the desired one.
+func (c *comparer) isForm(s spot) bool {
+	if len(c.in.Accepted) == 0 {
+		return false
+	}
+	form, known := c.in.Accepted[s.path.String()]
+	return known && form.Desired.Equal(s.want) && form.Accepted.Equal(s.live)
 }

@@ -88,7 +88,7 @@ func (c *comparer) compareElements(l *listSpot) []int {
 		switch {
 		case i >= len(l.wantList) && k < 0:
 			c.absent(at, nil) // not known yet
-		case k >= 0 && node.IsPlace() && !(isMap(at.want.Any) && isMap(at.live.Any)):
+		case k >= 0 && node.IsPlace() && (!isMap(at.want.Any) || !isMap(at.live.Any)):
 			c.free(at)
 		case k >= 0:
 			at.guards = withGuard(l.guards, l.keyGuards(at.path, k)...)

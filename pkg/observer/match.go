@@ -25,11 +25,11 @@ func Assign(entries []*Entry, objects []manifest.Object) ([]*Entry, error) {
 		matches := entry.matches(objects)
 		switch {
 		case len(matches) == 0:
-			c.fault(nil, "%s", entry.mismatch(objects))
+			_ = c.fault(nil, "%s", entry.mismatch(objects))
 		case len(matches) > 1:
-			c.fault(nil, "matches %s and %s: give metadata.namespace", objects[matches[0]].ID, objects[matches[1]].ID)
+			_ = c.fault(nil, "matches %s and %s: give metadata.namespace", objects[matches[0]].ID, objects[matches[1]].ID)
 		case assigned[matches[0]] != nil:
-			c.fault(nil, "%s has an entry already: observerSchema[%d]", objects[matches[0]].ID, from[matches[0]])
+			_ = c.fault(nil, "%s has an entry already: observerSchema[%d]", objects[matches[0]].ID, from[matches[0]])
 		default:
 			k := matches[0]
 			own := entry.Copy()
@@ -99,7 +99,7 @@ func (c *checker) node(path *Path, node *Node, value any, set bool) {
 		m, ok := value.(map[string]any)
 		switch {
 		case set && !ok:
-			c.fault(path, "is a map in the schema and %s in the manifest", describeShape(value))
+			_ = c.fault(path, "is a map in the schema and %s in the manifest", describeShape(value))
 		case node.IsPlace() && (!set || len(m) > 0):
 			c.fault(path, "is a map without a leaf, so nothing of it is held: write %q for each field that is to be held, or take the map out", LeafText).Late = true
 		default:
@@ -108,7 +108,7 @@ func (c *checker) node(path *Path, node *Node, value any, set bool) {
 	case Sequence:
 		l, ok := value.([]any)
 		if set && !ok {
-			c.fault(path, "is a list in the schema and %s in the manifest", describeShape(value))
+			_ = c.fault(path, "is a list in the schema and %s in the manifest", describeShape(value))
 			return
 		}
 		if longest := node.List.Max; longest != 0 && len(l) > longest {

@@ -239,12 +239,11 @@ func (p *parser) sequence(path *Path, l []any, depth int) *Node {
 		p.fault(path, "is an empty list: its last element must be a control dictionary, such as %s", controlExample(0))
 		return nil
 	}
-	elements, list := l[:len(l)-1], (*List)(nil)
+	elements, list := l, &List{}
 	if last, ok := l[len(l)-1].(map[string]any); ok && hasControlKey(last) {
-		list = p.control(path.Element(positionLabel(len(l)-1), -1), last, len(l)-1)
+		elements, list = l[:len(l)-1], p.control(path.Element(positionLabel(len(l)-1), -1), last, len(l)-1)
 	} else {
 		p.fault(path, "has no control dictionary: add one behind its last element, such as %s; 0 means no upper limit", controlExample(len(l)))
-		elements, list = l, &List{}
 	}
 	for i, raw := range elements {
 		at := path.Element(positionLabel(i), -1)

@@ -19,6 +19,7 @@ func (w *world) retire() *plan.Plan {
 
 func TestWhatWasAdoptedIsLeft(t *testing.T) {
 	adopted := func(t *testing.T, spec string) *world {
+		t.Helper()
 		w := newWorld(t, "adoption: IfUnowned\n"+spec+settings)
 		w.live[settingsID] = foreignSettings()
 		_, result := w.round()

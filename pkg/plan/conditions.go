@@ -105,6 +105,32 @@ func (c *conclusion) rendered() verdict {
 	return yes(v1alpha1.ReasonRendered, shorten(message, 4096))
 }
 
+// unheard is the verdict while nobody can tell what is in the cluster.
+func unheard(why []*Problem) verdict {
+	messages := make([]string, len(why))
+	for i, p := range why {
+		messages[i] = p.Error()
+	}
+	message := shorten("what is in the cluster is not known: "+list(messages), 4096)
+	return verdict{status: metav1.ConditionUnknown, reason: why[0].Reason, message: message, stalled: why[0].Stalled}
+}
+
+func contestedVerdict(contested []v1alpha1.ContestedField) verdict {
+	messages := make([]string, len(contested))
+	for i, f := range contested {
+		if f.Path == "" {
+			messages[i] = fmt.Sprintf("%s %s is deleted again and again", f.Resource.Kind, f.Resource.Name)
+			continue
+		}
+		by := ""
+		if f.Manager != "" {
+			by = " by " + f.Manager
+		}
+		messages[i] = fmt.Sprintf("%s of %s %s is changed back%s again and again", f.Path, f.Resource.Kind, f.Resource.Name, by)
+	}
+	return no(v1alpha1.ReasonContested, shorten(list(messages), 4096), false)
+}
+
 func (c *conclusion) heldVerdict() verdict {
 	if len(c.problems) > 0 {
 		worst := c.problems[0]
@@ -121,29 +147,11 @@ func (c *conclusion) heldVerdict() verdict {
 		message := strings.Join(append([]string{list(messages)}, remedies...), ". ")
 		return no(worst.Reason, shorten(message, 4096), worst.Stalled)
 	}
-	if unheard := c.plan.in.Unheard; len(unheard) > 0 {
-		v := verdict{status: metav1.ConditionUnknown, reason: unheard[0].Reason, stalled: unheard[0].Stalled}
-		messages := make([]string, len(unheard))
-		for i, p := range unheard {
-			messages[i] = p.Error()
-		}
-		v.message = shorten("what is in the cluster is not known: "+list(messages), 4096)
-		return v
+	if len(c.plan.in.Unheard) > 0 {
+		return unheard(c.plan.in.Unheard)
 	}
 	if contested := c.result.Status.Contested; len(contested) > 0 {
-		messages := make([]string, len(contested))
-		for i, f := range contested {
-			if f.Path == "" {
-				messages[i] = fmt.Sprintf("%s %s is deleted again and again", f.Resource.Kind, f.Resource.Name)
-				continue
-			}
-			by := ""
-			if f.Manager != "" {
-				by = " by " + f.Manager
-			}
-			messages[i] = fmt.Sprintf("%s of %s %s is changed back%s again and again", f.Path, f.Resource.Kind, f.Resource.Name, by)
-		}
-		return no(v1alpha1.ReasonContested, shorten(list(messages), 4096), false)
+		return contestedVerdict(contested)
 	}
 	if c.plan.Suspended() && c.plan.HasWork() {
 		waits := c.waits

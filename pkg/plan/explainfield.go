@@ -25,17 +25,7 @@ func (e *explainer) field(from delta.Field) {
 	if removal := e.removal(from.Path); removal != nil {
 		f.State, d = FieldRemoved, removal
 	}
-	switch f.State {
-	case FieldHeld, FieldLearned, FieldAccepted:
-		f.State = e.stateOf(f)
-	case FieldWatched, FieldRemoved:
-		f.Desired = delta.Value{}
-	case FieldFree:
-		f.Desired = delta.Value{}
-		if from.Manifest.Set && !isAlike(from.Manifest, from.Live) {
-			f.Manifest = from.Manifest
-		}
-	}
+	e.settle(&f, from)
 	if d != nil {
 		f.Drift = d.Reason
 	}
@@ -49,6 +39,22 @@ func (e *explainer) field(from delta.Field) {
 		f.mask(e.id)
 	}
 	e.fields = append(e.fields, f)
+}
+
+// settle decides the state of a field that is observed, and what the manifest has for one
+// that is not.
+func (e *explainer) settle(f *Field, from delta.Field) {
+	switch f.State {
+	case FieldHeld, FieldLearned, FieldAccepted:
+		f.State = e.stateOf(*f)
+	case FieldWatched, FieldRemoved:
+		f.Desired = delta.Value{}
+	case FieldFree:
+		f.Desired = delta.Value{}
+		if from.Manifest.Set && !isAlike(from.Manifest, from.Live) {
+			f.Manifest = from.Manifest
+		}
+	}
 }
 
 // stateOf is the state of an observed field that has, or may have, a desired value.

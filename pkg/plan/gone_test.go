@@ -29,6 +29,7 @@ func (w *world) finish(kind string) {
 
 func TestAJobThatHasFinishedIsNotRunAgain(t *testing.T) {
 	finished := func(t *testing.T, seen func(w *world)) *world {
+		t.Helper()
 		w := newWorld(t, job)
 		w.round()
 		seen(w)

@@ -52,6 +52,7 @@ func TestValuesInValuesOut(t *testing.T) {
 }
 
 func isPure(t *testing.T, r *rapid.T, in plan.Input) {
+	t.Helper()
 	in.Memory = drawMemory(r, plan.Decide(in))
 	before := copyInput(in)
 	p, other := plan.Decide(in), plan.Decide(in)
@@ -107,6 +108,7 @@ func drawMemory(r *rapid.T, p *plan.Plan) *plan.Memory {
 
 // drawOutcome executes a change, or meets something else in its place, or fails.
 func drawOutcome(t *testing.T, r *rapid.T, p *plan.Plan, change plan.Change, in plan.Input) (plan.Outcome, bool) {
+	t.Helper()
 	outcome := plan.Outcome{Change: change, Action: change.Action}
 	switch rapid.IntRange(0, 5).Draw(r, "meets") {
 	case 0:
@@ -132,13 +134,14 @@ func drawOutcome(t *testing.T, r *rapid.T, p *plan.Plan, change plan.Change, in 
 	}
 	change = outcome.Change
 	outcome.Action = change.Action
-	switch live := in.Live[change.ID]; {
-	case change.Action == plan.Create:
+	live := in.Live[change.ID]
+	switch change.Action {
+	case plan.Create:
 		outcome.Object = observer.CopyMap(change.Manifest)
 		outcome.Object["status"] = map[string]any{"phase": "new"}
-	case change.Action == plan.Update:
+	case plan.Update:
 		outcome.Object = applyPatch(t, live, change)
-	case change.Action == plan.Delete:
+	case plan.Delete:
 		outcome.Gone = true
 	default:
 		outcome.Object = observer.CopyMap(live)

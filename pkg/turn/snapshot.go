@@ -122,7 +122,8 @@ func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
 	if r.ReadDesired {
 		s.addDesired(ctx)
 	}
-	return s, s.addUnwatched(ctx)
+	err := s.addUnwatched(ctx)
+	return s, err
 }
 
 // manifestsOf are the manifests of an Application, as far as they can be read.

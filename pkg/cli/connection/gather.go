@@ -19,7 +19,7 @@ func (c *Cluster) decide(ctx context.Context, app files.Subject, now time.Time) 
 	if err != nil {
 		return d, err
 	}
-	unreadable, unlisted := v.Unreadable()
+	unlisted, unreadable := v.Unreadable()
 	if len(unlisted) > 0 {
 		d.Unseen = fmt.Sprintf("you may not list %s: what Application %s/%s has of them and is neither desired nor on record is not seen",
 			strings.Join(unlisted, ", "), app.Namespace, app.Name)

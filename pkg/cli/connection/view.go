@@ -118,11 +118,11 @@ func (v *view) Problem(err error, at cluster.Location, verb string) *plan.Proble
 	return &plan.Problem{Reason: files.UnreadableReason, Message: err.Error()}
 }
 
-// Unreadable is why objects could not be read, and the resources that could not be
-// listed.
-func (v *view) Unreadable() (err error, unlisted []string) { //nolint:revive // two things that were found on the way
+// Unreadable returns the resources that could not be listed, and why objects could not be
+// read.
+func (v *view) Unreadable() (unlisted []string, err error) {
 	slices.Sort(v.unlisted)
-	return errors.Join(sortedErrors(v.unreadable)...), slices.Compact(v.unlisted)
+	return slices.Compact(v.unlisted), errors.Join(sortedErrors(v.unreadable)...)
 }
 
 // Get reads one object with the user's own rights, managedFields included.

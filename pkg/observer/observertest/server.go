@@ -93,28 +93,33 @@ func (s Server) Plausible(name string, v any) any {
 		}
 		return out
 	case []any:
-		var out []any
-		seen := map[string]bool{}
-		for _, element := range v {
-			m, isMap := element.(map[string]any)
-			if identity := IdentityOf(element); name[0] != 'l' {
-				if isMap != (name[0] == 'k') || isMap && m["name"] == nil || seen[identity] {
-					continue
-				}
-				seen[identity] = true
-			}
-			element = s.Plausible("m", element)
-			if observer.Equal(element, map[string]any{}) {
-				element = "empty" // an empty map in a list is free to be anything
-			}
-			out = append(out, element)
-		}
-		if len(out) == 0 && s.Injects == "" {
-			return []any{}
-		}
-		return out
+		return s.plausibleList(name, v)
 	}
 	return v
+}
+
+// plausibleList is Plausible for a list: the elements of one with keys have one each.
+func (s Server) plausibleList(name string, list []any) []any {
+	var out []any
+	seen := map[string]bool{}
+	for _, element := range list {
+		m, isMap := element.(map[string]any)
+		if identity := IdentityOf(element); name[0] != 'l' {
+			if isMap != (name[0] == 'k') || isMap && m["name"] == nil || seen[identity] {
+				continue
+			}
+			seen[identity] = true
+		}
+		element = s.Plausible("m", element)
+		if observer.Equal(element, map[string]any{}) {
+			element = "empty" // an empty map in a list is free to be anything
+		}
+		out = append(out, element)
+	}
+	if len(out) == 0 && s.Injects == "" {
+		return []any{}
+	}
+	return out
 }
 
 // Comparable is a live value without what is free: empty lists, maps of nothing
