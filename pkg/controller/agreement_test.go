@@ -31,13 +31,7 @@ import (
 
 // cannotBe are the golden cases that no API server can be put into, and why.
 var cannotBe = map[string]string{
-	"worked-example-1-create":                                                    "hooks of the test make its plan",
-	"worked-example-2-learned":                                                   "hooks of the test make its plan",
-	"worked-example-3-free-fields-changed":                                       "hooks of the test make its plan",
-	"worked-example-4-held-fields-changed":                                       "hooks of the test make its plan",
-	"worked-example-5-third-rythm":                                               "hooks of the test make its plan",
-	"worked-example-6-" + "ryt" + "hms-emptied":                                  "hooks of the test make its plan", // as the original spells it
-	"what-a-hook-adds-is-observed-under-the-users-schema-too":                    "hooks of the test make its plan",
+	"what-a-hook-adds-is-observed-under-the-users-schema-too":                    "a hook of the test makes its plan",
 	"a-cluster-scoped-kind-is-found-by-its-schema-whatever-namespace-is-written": "no API server has a PriorityClass in a namespace",
 	"to-adopt-is-to-cut-nothing-of-a-list":                                       "a Pod needs a ServiceAccount with a token",
 	"what-the-api-server-added-is-kept-though-we-died-before-it-was-on-record":   "a Pod needs a ServiceAccount with a token",
@@ -61,7 +55,7 @@ func TestThePlanIsWhatTheControllerDoes(t *testing.T) {
 			name := filepath.Base(directory)
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				if cannotBe[name] != "" {
+				if cannotBe[name] != "" || strings.HasPrefix(name, "worked-example-") { // those have hooks of the test
 					return
 				}
 				c, err := f.put(t, name, readCase(t, directory))
