@@ -110,6 +110,16 @@ func TestAFieldIsRemovedFromAnElementThatIsEmptyNow(t *testing.T) {
 	assert.Equal(t, []string{"remove /l/0/a"}, ops(delta.Compare(in)))
 }
 
+// A form of what is removed says nothing when the field comes back.
+func TestFormsBelowWhatIsRemovedAreNotKept(t *testing.T) {
+	in := given(t, "{v: observed}", "{v: 1}", "{v: 2, m: {a: x}}")
+	in.Previous, in.Prune = object(t, "{v: 1, m: {a: y}}"), true
+	in.Foreign = func(*observer.Path) bool { return false }
+	form := delta.Form{Desired: delta.Some("y"), Accepted: delta.Some("x")}
+	in.Accepted = delta.Accepted{"m.a": form, "v.below": form}
+	assert.Equal(t, map[string]bool{"v.below": true}, delta.Compare(in).Relied)
+}
+
 func TestGuards(t *testing.T) {
 	guards := func(in delta.Input) []string {
 		list, _ := delta.Compare(in).Patch("u-1", "7")

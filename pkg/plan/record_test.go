@@ -167,6 +167,13 @@ func TestWhatCouldNotBeCreatedIsForgottenWhenItLeaves(t *testing.T) {
 	w.store(blocked(w, unsupported).Conclude(nil, w.now))
 	assert.Empty(t, w.app.Status.Resources)
 
+	// Unless what keeps it from being looked for may pass: it may be there.
+	w = newWorld(t, songs)
+	w.store(blocked(w, unsupported).Conclude(nil, w.now))
+	w.edit("manifest: []")
+	w.store(blocked(w, lost).Conclude(nil, w.now))
+	assert.Len(t, w.app.Status.Resources, 1)
+
 	// Unless a create had no answer.
 	w = newWorld(t, songs)
 	w.store(blocked(w, lost).Conclude(nil, w.now))
