@@ -127,11 +127,11 @@ func (o uninstallOptions) confirm(at string, applications int) error {
 // installedIn is the namespace of what is installed. What Helm has installed is Helm's.
 func (o uninstallOptions) installedIn(ctx context.Context, c *connection.Cluster) (string, error) {
 	binding, err := c.Own.Resource(clusterRoleBindings).Get(ctx, controllerName, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return "", c.Explained(err, "get", "ClusterRoleBinding "+controllerName)
+	if apierrors.IsNotFound(err) {
+		return cmp.Or(*o.connection.Namespace, deploy.Namespace), nil
 	}
 	if err != nil {
-		return cmp.Or(*o.connection.Namespace, deploy.Namespace), nil
+		return "", c.Explained(err, "get", "ClusterRoleBinding "+controllerName)
 	}
 	if marks := binding.GetAnnotations(); marks["meta.helm.sh/release-name"] != "" {
 		return "", fmt.Errorf("it is a release of Helm: `helm uninstall %s -n %s`", marks["meta.helm.sh/release-name"], marks["meta.helm.sh/release-namespace"])

@@ -75,7 +75,7 @@ func plain(tag, text string, old bool) (any, error) {
 
 // beyondFloat are numbers that the library takes for text, because no float is as
 // large. Those with an exponent stay text: 12e3456 is the digest of a commit.
-var beyondFloat = regexp.MustCompile(`^[-+]?[0-9]{300,}(\.[0-9]*)?$`)
+var beyondFloat = regexp.MustCompile(`^[-+]?\d{300,}(\.\d*)?$`)
 
 // tagged takes a tag that the author wrote.
 func tagged(tag, text string, old bool) (any, error) {

@@ -33,7 +33,7 @@ type call struct {
 // callIn reports whether a value is a call. literal is the key that it has if it
 // is none but looks like one: $$name means $name. A map that the author has tagged
 // with !!map is data.
-func (e *session) callIn(p place) (c call, ok bool, literal string) {
+func (t *session) callIn(p place) (c call, ok bool, literal string) {
 	entry, single := p.only()
 	if !single || p.isTagged() {
 		return call{}, false, ""
@@ -41,7 +41,7 @@ func (e *session) callIn(p place) (c call, ok bool, literal string) {
 	name := entry.name()
 	if p.file.version.dollar() {
 		if isFunction(name) && hasShape(name, entry) {
-			e.warn(entry, "is no call: in TOSCA 2.0 functions begin with $, as in $%s; !!map before the map says that it is data", name)
+			t.warn(entry, "is no call: in TOSCA 2.0 functions begin with $, as in $%s; !!map before the map says that it is data", name)
 		}
 		return dollarCall(entry, name)
 	}
@@ -49,7 +49,7 @@ func (e *session) callIn(p place) (c call, ok bool, literal string) {
 		return call{name, entry}, true, ""
 	}
 	if near := nearestFunction(name); near != "" && hasShape(near, entry) {
-		e.warn(entry, "is left as it is, because no function has that name: did you mean %s? If it is data, write !!map before the map", near)
+		t.warn(entry, "is left as it is, because no function has that name: did you mean %s? If it is data, write !!map before the map", near)
 	}
 	return call{}, false, ""
 }
@@ -95,7 +95,7 @@ func dataHint(c call) string {
 }
 
 func dollarNames() []string {
-	names := append(functionNames, keysOf(operations)...)
+	names := slices.Concat(functionNames, keysOf(operations))
 	for i, name := range names {
 		names[i] = "$" + name
 	}

@@ -6,11 +6,11 @@ import (
 
 // completed is a value with the defaults of its data types in place of the fields
 // that it leaves out. The value itself is not changed: parts of it may be shared.
-func (e *library) completed(v value, s *schema, at place) value {
+func (t *library) completed(v value, s *schema, at place) value {
 	if v.unknown || v.unset || !s.hasFields() {
 		return v
 	}
-	c := completer{library: e, at: at, size: v.size}
+	c := completer{library: t, at: at, size: v.size}
 	v.any = c.complete(v.any, s, 0)
 	v.size = c.size
 	return v

@@ -176,10 +176,10 @@ func (e *evaluator) operate(c call, of operation, s scope) value {
 }
 
 func (of operation) countText() string {
-	switch {
-	case of.most == 0:
+	switch of.most {
+	case 0:
 		return fmt.Sprintf("%d arguments or more", of.least)
-	case of.most == 1:
+	case 1:
 		return "one argument"
 	default:
 		return fmt.Sprintf("%d arguments", of.most)

@@ -35,6 +35,25 @@ var wellKnownNames = map[string]bool{
 // which they are not: then what is built in stands for them.
 var sol001 = regexp.MustCompile(`(?:^|/)etsi_nfv_sol001_[a-z]+_types(?:\.ya?ml)?$`)
 
+// loader reads the files of a translation.
+type loader struct {
+	*session
+
+	archive     *csar.Archive
+	archiveName string
+	loaded      map[string]*file // by location
+	files       []*file          // in the order they were read
+	imported    int              // bytes
+	digest      hash.Hash
+	contents    map[string]string // of artifacts, by location
+}
+
+func newLoader(s *session) *loader {
+	return &loader{session: s, loaded: map[string]*file{}, digest: newDigest(), contents: map[string]string{}}
+}
+
+var newDigest = sha256.New
+
 // statement is one import in its many notations.
 type statement struct {
 	at         place
@@ -329,22 +348,3 @@ func (t *loader) note(name string, data []byte) {
 	fmt.Fprintf(t.digest, "%d %s %d\n", len(name), name, len(data))
 	t.digest.Write(data)
 }
-
-// loader reads the files of a translation.
-type loader struct {
-	*session
-
-	archive     *csar.Archive
-	archiveName string
-	loaded      map[string]*file // by location
-	files       []*file          // in the order they were read
-	imported    int              // bytes
-	digest      hash.Hash
-	contents    map[string]string // of artifacts, by location
-}
-
-func newLoader(s *session) *loader {
-	return &loader{session: s, loaded: map[string]*file{}, digest: newDigest(), contents: map[string]string{}}
-}
-
-var newDigest = sha256.New

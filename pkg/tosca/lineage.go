@@ -105,14 +105,14 @@ func isOpaque(line []*definition) bool {
 }
 
 // propertiesOf are the properties of a type with the inherited ones.
-func (e *library) propertiesOf(line []*definition) map[string]*schema {
-	if all, known := e.schemas[line[0]]; known {
+func (t *library) propertiesOf(line []*definition) map[string]*schema {
+	if all, known := t.schemas[line[0]]; known {
 		return all
 	}
 	all := map[string]*schema{}
-	e.schemas[line[0]] = all
+	t.schemas[line[0]] = all
 	for _, d := range slices.Backward(line) {
-		e.spend(e.ctx, len(d.properties))
+		t.spend(t.ctx, len(d.properties))
 		for name, own := range d.properties {
 			all[name] = own.refining(all[name])
 		}

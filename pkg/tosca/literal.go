@@ -13,45 +13,45 @@ func (t *library) plainValue(p place) (any, bool) {
 }
 
 // literal is a value in which nothing is evaluated.
-func (e *library) literal(p place) value { return e.literalOf(p, nil) }
+func (t *library) literal(p place) value { return t.literalOf(p, nil) }
 
 // literalOf is a literal as a schema wants it. What it wants of booleans and
 // texts decides how plain words are read.
-func (e *library) literalOf(p place, want *schema) value {
+func (t *library) literalOf(p place, want *schema) value {
 	if !p.exists() {
 		return value{unset: true}
 	}
 	switch {
 	case p.isScalar():
-		return e.scalarValue(p, want, false)
+		return t.scalarValue(p, want, false)
 	case p.isList():
 		list, size, failed := make([]any, 0, len(p.node.Content)), 16, false
 		for _, element := range p.elements() {
-			v := e.literalOf(element, entryOf(want))
+			v := t.literalOf(element, entryOf(want))
 			list, size, failed = append(list, v.any), size+v.size, failed || v.unknown
 		}
 		return value{any: list, size: size, unknown: failed}
 	default:
 		fields, size, failed := map[string]any{}, 16, false
 		for _, entry := range p.entries() {
-			v := e.literalOf(entry, e.fieldOf(want, entry.name()))
+			v := t.literalOf(entry, t.fieldOf(want, entry.name()))
 			fields[entry.name()], size, failed = v.any, size+v.size+len(entry.name()), failed || v.unknown
 		}
 		return value{any: fields, size: size, unknown: failed}
 	}
 }
 
-func (e *library) scalarValue(p place, want *schema, manifested bool) value {
-	base := e.baseOf(want)
+func (t *library) scalarValue(p place, want *schema, manifested bool) value {
+	base := t.baseOf(want)
 	if base == "version" && !manifested && !p.isNull() {
 		return value{any: p.text(), size: sizeOf(p.text())}
 	}
 	content, err := manifest.Scalar(p.node, manifested || (base == "boolean" && !p.file.version.dollar()))
-	if e.later && base == "float" && floatBeyond.MatchString(p.text()) {
+	if t.later && base == "float" && floatBeyond.MatchString(p.text()) {
 		return unknown // a float of TOSCA that no manifest has
 	}
 	if err != nil {
-		e.faults.add(p, InvalidYAML, "%s", err)
+		t.faults.add(p, InvalidYAML, "%s", err)
 		return unknown
 	}
 	content = asVersionWants(p, content, base)
@@ -85,13 +85,13 @@ func entryOf(s *schema) *schema {
 }
 
 // fieldOf is the schema of a field of a map: of its data type, or of any entry.
-func (e *library) fieldOf(s *schema, name string) *schema {
+func (t *library) fieldOf(s *schema, name string) *schema {
 	if s == nil || s.entry != nil || s.typeName == "" || isPrimitive(s.typeName) {
 		return entryOf(s)
 	}
-	d := e.dataType(s.at.file, s.typeName)
+	d := t.dataType(s.at.file, s.typeName)
 	if d == nil {
 		return nil
 	}
-	return e.propertiesOf(e.lineage(d, false))[name]
+	return t.propertiesOf(t.lineage(d, false))[name]
 }

@@ -11,14 +11,6 @@ type model struct {
 	order      []*template
 }
 
-func (n *template) requirementNames() []string {
-	names := make([]string, len(n.requirements))
-	for i, r := range n.requirements {
-		names[i] = r.name
-	}
-	return names
-}
-
 // input is an input of the template and the value it was given.
 type input struct {
 	*schema
@@ -28,17 +20,6 @@ type input struct {
 	value value
 	// asked and done say how far the value is: a default may call for other inputs.
 	asked, done bool
-}
-
-// requirementsNamed are the requirements of a name, in their order.
-func (n *template) requirementsNamed(name string) []requirement {
-	var found []requirement
-	for _, r := range n.requirements {
-		if r.name == name {
-			found = append(found, r)
-		}
-	}
-	return found
 }
 
 // template is a node template.
@@ -70,6 +51,25 @@ func (n *template) get(key string) place {
 		return own
 	}
 	return n.original.get(key)
+}
+
+func (n *template) requirementNames() []string {
+	names := make([]string, len(n.requirements))
+	for i, r := range n.requirements {
+		names[i] = r.name
+	}
+	return names
+}
+
+// requirementsNamed are the requirements of a name, in their order.
+func (n *template) requirementsNamed(name string) []requirement {
+	var found []requirement
+	for _, r := range n.requirements {
+		if r.name == name {
+			found = append(found, r)
+		}
+	}
+	return found
 }
 
 func (t *model) templateNames() []string {

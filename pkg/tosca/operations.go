@@ -30,7 +30,7 @@ var operations = map[string]operation{
 	"valid_values":     {2, 2, func(args []any, base basis) (any, string) { return has([]any{args[1], args[0]}, base) }},
 
 	"length":     {1, 1, length},
-	"has_prefix": {2, 2, texts(strings.HasPrefix, func(list, part []any) bool { return beginsWith(list, part) })},
+	"has_prefix": {2, 2, texts(strings.HasPrefix, beginsWith)},
 	"has_suffix": {2, 2, texts(strings.HasSuffix, func(list, part []any) bool {
 		return len(part) <= len(list) && beginsWith(list[len(list)-len(part):], part)
 	})},

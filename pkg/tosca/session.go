@@ -12,22 +12,6 @@ import (
 // template of thousands of mistakes and thousands of names would make millions.
 const maxCompared = 10_000
 
-// didYouMean suggests the name that is nearest to a mistyped one.
-func (t *session) didYouMean(typed string, names []string) string {
-	if t.compared += len(names); t.compared > maxCompared {
-		return ""
-	}
-	return suggest.DidYouMean(typed, names)
-}
-
-// near is didYouMean for names that are not there as a list yet.
-func (t *session) near(typed string, names func() []string) string {
-	if t.compared > maxCompared {
-		return ""
-	}
-	return t.didYouMean(typed, names())
-}
-
 // textPerStep is how many bytes of text cost a step.
 const textPerStep = 256
 
@@ -51,6 +35,22 @@ type session struct {
 	compared int // names, for suggestions
 	weight   int // of all patterns
 	regexps  map[string]pattern
+}
+
+// didYouMean suggests the name that is nearest to a mistyped one.
+func (t *session) didYouMean(typed string, names []string) string {
+	if t.compared += len(names); t.compared > maxCompared {
+		return ""
+	}
+	return suggest.DidYouMean(typed, names)
+}
+
+// near is didYouMean for names that are not there as a list yet.
+func (t *session) near(typed string, names func() []string) string {
+	if t.compared > maxCompared {
+		return ""
+	}
+	return t.didYouMean(typed, names())
 }
 
 // step counts work, and ends the translation when it is too much or ctx ends.

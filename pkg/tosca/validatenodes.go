@@ -47,7 +47,7 @@ func (v validator) validateTemplate(p place, kind kind) {
 func (v validator) validateNode(n *template) {
 	v.step(v.ctx)
 	v.described(n.at)
-	if n.line != nil && n.line[0].opaque && !n.kubernetes && strict(n.at) && !n.at.file.minimalAnywhere(map[*file]bool{}) {
+	if len(n.line) > 0 && n.line[0].opaque && !n.kubernetes && strict(n.at) && !n.at.file.minimalAnywhere(map[*file]bool{}) {
 		v.warn(n.get("type"), "TOSCA 2.0 has no type %s without an import: import the profile org.oasis-open.simple:2.0", n.typeName)
 	}
 	if n.line == nil || isOpen(n.line) {

@@ -20,7 +20,7 @@ func TestABinaryIsCurrentUntilASourceIsNewer(t *testing.T) {
 		require.NoError(t, os.Chtimes(path, now, now.Add(-age)))
 	}
 	current := func() bool {
-		result, err := isCurrent(filepath.Join(root, "bin/tool"), filepath.Join(root, "module"))
+		result, err := isCurrent(filepath.Join(root, "bin", "tool"), filepath.Join(root, "module"))
 		require.NoError(t, err)
 		return result
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -41,8 +42,8 @@ func RunImage(t testing.TB, c *testcluster.Cluster, documents, root string, comm
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
 	}
-	args := append(command[1:len(command):len(command)], Arguments(t, documents)...)
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), command[0], append(args, anyPort...)...)
+	args := slices.Concat(command[1:], Arguments(t, documents), anyPort)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), command[0], args...)
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", p.environment(documents, config.Host), confined(t, documents, root)
 	return p.start(cmd)
 }

@@ -58,10 +58,10 @@ func (t *StatusText) title(text string) {
 func (t *StatusText) texts(title string, texts []string) {
 	const shown = 10
 	for i, text := range texts {
-		switch {
-		case i == 0:
+		switch i {
+		case 0:
 			t.title(title)
-		case i == shown:
+		case shown:
 			t.line(fmt.Sprintf("  … and %d more", len(texts)-shown))
 			return
 		}
