@@ -62,9 +62,10 @@ func TestDefaults(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"observedGeneration": int64(-1)}, created.Object["status"])
 	assert.Equal(t, map[string]any{
-		"manifest":       []any{}, // neither dropped nor taken for absent
-		"adoption":       "Never",
-		"deletionPolicy": "Delete",
+		"manifest":              []any{}, // neither dropped nor taken for absent
+		"adoption":              "Never",
+		"adoptedDeletionPolicy": "Orphan",
+		"deletionPolicy":        "Delete",
 	}, created.Object["spec"])
 
 	var typed v1alpha1.Application

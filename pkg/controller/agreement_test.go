@@ -35,6 +35,7 @@ var cannotBe = map[string]string{
 	"a-cluster-scoped-kind-is-found-by-its-schema-whatever-namespace-is-written": "no API server has a PriorityClass in a namespace",
 	"to-adopt-is-to-cut-nothing-of-a-list":                                       "a Pod needs a ServiceAccount with a token",
 	"what-the-api-server-added-is-kept-though-we-died-before-it-was-on-record":   "a Pod needs a ServiceAccount with a token",
+	"a-foreign-key-that-is-there-twice-spoils-nothing":                           "no variable may have a value that is no text",
 	"an-object-that-is-being-deleted-is-waited-for":                              "nobody can create what is being deleted",
 	"keys-with-slash-tilde-dot-and-quotes-are-patched-where-they-are":            "no ConfigMap may have such keys",
 }
@@ -212,8 +213,12 @@ func complete(object map[string]any) {
 		}
 		observertest.Set(object, containers, "spec", "template", "spec", "containers")
 	case "Service":
-		if strings.Contains(observertest.JSON(object), "nodePort") {
-			observertest.Set(object, "NodePort", "spec", "type")
+		ports, _ := spec["ports"].([]any)
+		for i, port := range ports {
+			p := port.(map[string]any)
+			if delete(p, "nodePort"); len(ports) > 1 && p["name"] == nil {
+				p["name"] = fmt.Sprint("port-", i)
+			}
 		}
 		if spec["ports"] == nil {
 			observertest.Set(object, []any{map[string]any{"port": int64(80)}}, "spec", "ports")
@@ -283,7 +288,7 @@ func (f *fixture) putLive(content map[string]any, app *unstructured.Unstructured
 	}
 	complete(u.Object)
 	client := f.in("somebody", resourceOf(u))
-	if u.GetNamespace() == "" {
+	if slices.Contains([]string{"Namespace", "PriorityClass"}, u.GetKind()) {
 		client = f.As("somebody").Resource(resourceOf(u))
 	}
 	created, err := client.Create(f.t.Context(), u, metav1.CreateOptions{})

@@ -230,7 +230,7 @@ observerSchema:
 	learned := value(before, "spec", "clusterIP")
 	require.Contains(t, string(app.Status.LastAppliedManifest[0].Raw), fmt.Sprintf(`"clusterIP":%q`, learned))
 	kept := 0
-	for range 20 {
+	for range 4 { // more often is a contest
 		f.Mark()
 		f.Delete(services, "web")
 		after := f.Await(services, "web", "there again", func(object map[string]any) bool {

@@ -296,7 +296,11 @@ func (f *fixture) object(text string) *unstructured.Unstructured {
 // resourceOf is where a kind is served. The plurals are regular in these tests.
 func resourceOf(u *unstructured.Unstructured) schema.GroupVersionResource {
 	gvk := u.GroupVersionKind()
-	return gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s")
+	plural := strings.ToLower(gvk.Kind) + "s"
+	if strings.HasSuffix(gvk.Kind, "ss") {
+		plural = strings.ToLower(gvk.Kind) + "es"
+	}
+	return gvk.GroupVersion().WithResource(plural)
 }
 
 // Create creates an object from YAML.

@@ -102,7 +102,7 @@ func (l linked) node(e *entry) (*Node, error) {
 		return node, nil
 	}
 	if e.List == "" && e.Elem == nil {
-		return &Node{}, nil
+		return &Node{OneValue: e.Value}, nil
 	}
 	elem, err := l.node(e.Elem)
 	if err != nil {
