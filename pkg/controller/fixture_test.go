@@ -293,12 +293,15 @@ func (f *fixture) object(text string) *unstructured.Unstructured {
 	return u
 }
 
-// resourceOf is where a kind is served. The plurals are regular in these tests.
+// resourceOf is where a kind is served. Two rules of English are all that these tests need.
 func resourceOf(u *unstructured.Unstructured) schema.GroupVersionResource {
 	gvk := u.GroupVersionKind()
 	plural := strings.ToLower(gvk.Kind) + "s"
-	if strings.HasSuffix(gvk.Kind, "ss") {
-		plural = strings.ToLower(gvk.Kind) + "es"
+	switch {
+	case strings.HasSuffix(plural, "sss"):
+		plural = strings.TrimSuffix(plural, "s") + "es"
+	case strings.HasSuffix(plural, "cys"):
+		plural = strings.TrimSuffix(plural, "ys") + "ies"
 	}
 	return gvk.GroupVersion().WithResource(plural)
 }
