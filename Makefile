@@ -155,7 +155,7 @@ golden: ## Write the golden files anew; read the diff before you believe it
 	@go -C tools/manifests test . -run TestEveryValue -update
 
 .PHONY: mutants
-mutants: ## Plant bugs, one at a time: tests must notice (MUTANTS="name…" for some)
+mutants: controlplane ## Plant bugs, one at a time: tests must notice (MUTANTS="name…" for some)
 	@go run ./internal/mutants/run $(MUTANTS)
 
 .PHONY: fuzz

@@ -30,6 +30,9 @@ type desk struct {
 	fails   map[string]error // by verb and name
 	stays   map[string]bool  // what a delete leaves there for a while
 	written []string
+	// conflict is a version of the Application that another process has written meanwhile.
+	conflict *v1alpha1.Application
+	statuses int // that were to be written
 }
 
 var (
@@ -95,6 +98,27 @@ func TestARefusedCreateIsLookedInto(t *testing.T) {
 	}}
 	d.fails["create config"] = apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "config", nil)
 	assert.Equal(t, []string{"create config", "patch config"}, d.take(t))
+}
+
+// A status that meets a newer version of the Application still holds, unless another
+// process has written a status.
+func TestAStatusThatMeetsANewerVersion(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		another  func(app *v1alpha1.Application)
+		statuses int
+	}{
+		{"with another spec is written", func(app *v1alpha1.Application) { app.Generation++ }, 2},
+		{"with another status is not", func(app *v1alpha1.Application) { app.Status.Summary = "1/1" }, 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			d := newDesk(t, `{manifest: []}`)
+			d.conflict = d.app.DeepCopy()
+			row.another(d.conflict)
+			d.take(t)
+			assert.Equal(t, row.statuses, d.statuses)
+		})
+	}
 }
 
 // An API server quotes what it refuses.
@@ -175,14 +199,17 @@ func (d *desk) NamespaceEnds(context.Context, string) bool { return false }
 func (d *desk) Latest(*v1alpha1.Application) *v1alpha1.Application { return d.app }
 
 func (d *desk) Read(context.Context, *v1alpha1.Application) (*v1alpha1.Application, error) {
-	return d.app, nil
+	return d.conflict, nil
 }
 
 func (d *desk) WriteMetadata(context.Context, *v1alpha1.Application, []string, map[string]string) (*v1alpha1.Application, error) {
 	return d.app, nil
 }
 
-func (d *desk) WriteStatus(_ context.Context, _ *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
+func (d *desk) WriteStatus(_ context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
+	if d.statuses++; d.conflict != nil && app != d.conflict {
+		return nil, apierrors.NewConflict(schema.GroupResource{}, app.Name, nil)
+	}
 	d.app.Status = status
 	return d.app, nil
 }
