@@ -19,7 +19,7 @@ func writeArchive(path string, image v1.ImageIndex, version string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(directory)
+	defer func() { _ = os.RemoveAll(directory) }()
 	made, err := layout.Write(directory, empty.Index)
 	if err != nil {
 		return fmt.Errorf("writing the layout: %w", err)

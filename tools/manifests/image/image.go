@@ -92,7 +92,7 @@ func compile(ctx context.Context, source, version, architecture string) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(directory)
+	defer func() { _ = os.RemoveAll(directory) }()
 	path := filepath.Join(directory, program)
 	cmd := exec.CommandContext(ctx, "go", "-C", source, "build", "-trimpath", "-buildvcs=false",
 		"-ldflags=-s -w -buildid= -X holdfast.dev/holdfast/internal/version.number="+version, "-o", path, "./cmd/"+program)
