@@ -151,7 +151,7 @@ test-faults: controlplane ## Run the controller while everything fails (FAULT_DU
 golden: ## Write the golden files anew; read the diff before you believe it
 	@go test ./pkg/plan ./pkg/mysql -run TestGolden -update
 	@go test ./pkg/tosca -run 'TestGolden|TestErrors' -update
-	@go test ./pkg/cli ./pkg/cli/clitest -run TestScript -update
+	@go test ./pkg/cli ./internal/clitest -run TestScript -update
 	@go -C tools/manifests test . -run TestEveryValue -update
 
 .PHONY: mutants

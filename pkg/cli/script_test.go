@@ -8,8 +8,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"holdfast.dev/holdfast/internal/clitest"
 	"holdfast.dev/holdfast/pkg/cli"
-	"holdfast.dev/holdfast/pkg/cli/clitest"
 )
 
 var update = flag.Bool("update", false, "write the expected output of the scripts")

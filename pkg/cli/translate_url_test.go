@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"holdfast.dev/holdfast/pkg/cli/clitest"
+	"holdfast.dev/holdfast/internal/clitest"
 )
 
 // TestURLs runs testdata/script/url, each script with a server of its directory

@@ -7,11 +7,11 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
+	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
-	"holdfast.dev/holdfast/pkg/observer/observertest"
 )
 
 // FuzzCompare: no desired state, live object, schema and history make Compare

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"holdfast.dev/holdfast/pkg/observer/observertest"
+	"holdfast.dev/holdfast/internal/observertest"
 )
 
 func TestTheSizeThatIsCountedIsAboutTheSizeThatIsWritten(t *testing.T) {

@@ -92,7 +92,7 @@ func TestScript(t *testing.T) {
 	served := httptest.NewServer(http.FileServer(http.Dir("testdata")))
 	t.Cleanup(served.Close)
 	testscript.Run(t, testscript.Params{
-		Dir:                 "../../../testdata/script/cluster",
+		Dir:                 "../../testdata/script/cluster",
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
