@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/internal/facts"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli"
 )
 
@@ -36,10 +37,18 @@ func TestEveryConditionReasonIsExplained(t *testing.T) {
 	assert.ElementsMatch(t, reasons(t), explained, "the table of docs/semantics.md and the constants of pkg/api/v1alpha1")
 }
 
+// What is in bold says that only a user can help.
+func TestReasonsThatStallAreInBold(t *testing.T) {
+	table := facts.Table(t, read(t, "docs/semantics.md"), "| reason |")
+	for _, reason := range reasons(t) {
+		assert.Equal(t, v1alpha1.MeaningOf(reason).Disposition.Stalled(), strings.Contains(table, "| **`"+reason+"`** |"), reason)
+	}
+}
+
 // reasons are those of the API.
 func reasons(t *testing.T) []string {
 	t.Helper()
-	return facts.Constants(t, "../pkg/api/v1alpha1/conditions.go", "Reason")
+	return facts.Constants(t, "../pkg/api/v1alpha1/reasons.go", "Reason")
 }
 
 func TestLinksLeadSomewhere(t *testing.T) {

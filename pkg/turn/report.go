@@ -84,13 +84,13 @@ func routine(before, after v1alpha1.ApplicationStatus) bool {
 		return false
 	}
 	ready := apimeta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
-	inProgress := ready != nil && ready.Reason == v1alpha1.ReasonProgressing
+	inProgress := ready != nil && v1alpha1.MeaningOf(ready.Reason).Progressing()
 	after.Resources = slices.Clone(after.Resources)
 	for i, was := range before.Resources {
 		r := &after.Resources[i]
 		r.LastCorrection = was.LastCorrection
 		if inProgress {
-			r.Health, r.Reason, r.Message = was.Health, was.Reason, was.Message
+			r.Health, r.Reason, r.Message, r.Remedy = was.Health, was.Reason, was.Message, was.Remedy
 		}
 	}
 	if inProgress {
