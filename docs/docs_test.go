@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/internal/facts"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli"
+	"holdfast.dev/holdfast/pkg/hooks"
 )
 
 // documents are those of this directory and the README, by their paths from the root.
@@ -43,6 +45,21 @@ func TestReasonsThatStallAreInBold(t *testing.T) {
 	for _, reason := range reasons(t) {
 		assert.Equal(t, v1alpha1.MeaningOf(reason).Disposition.Stalled(), strings.Contains(table, "| **`"+reason+"`** |"), reason)
 	}
+}
+
+func TestEveryPointForHooksIsExplained(t *testing.T) {
+	var points []string
+	for field := range reflect.TypeFor[hooks.Hooks]().Fields() {
+		points = append(points, field.Name)
+	}
+	var explained []string
+	for line := range strings.SplitSeq(facts.Table(t, read(t, "docs/hooks.md"), "| point |"), "\n") {
+		first, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " |")
+		for _, match := range regexp.MustCompile("`([A-Za-z]+)`").FindAllStringSubmatch(first, -1) {
+			explained = append(explained, match[1])
+		}
+	}
+	assert.ElementsMatch(t, points, explained, "the table of docs/hooks.md and the fields of hooks.Hooks")
 }
 
 // reasons are those of the API.
