@@ -38,7 +38,7 @@ func (c *converter) documents(roots []*yaml.Node) []Document {
 			documents = append(documents, Document{File: c.file, Line: root.Line, Value: value, root: root})
 		case nil: // an empty document, or one with a fault of its own
 		default:
-			c.fault(root, "want a map with apiVersion, kind and metadata, not "+describe(value))
+			c.fault(root, "want a map with apiVersion, kind and metadata, not "+Describe(value))
 		}
 	}
 	return documents
