@@ -39,44 +39,25 @@ const deleteExample = `
   PROGRAM delete web --orphan
 `
 
-type deleteFlags struct {
-	changeFlags
+type deleteOptions struct {
+	change
 	orphan, yes bool
 }
 
-type deleteOptions struct {
-	deleteFlags
-	streams Streams
-	name    string
-}
-
 func newDeleteCommand(name string, streams Streams) *cobra.Command {
-	f := &deleteFlags{changeFlags: changeFlags{connection: connection.NewFlags()}}
-	return command{
+	var orphan, yes bool
+	return changing(command{
 		use: "delete NAME", short: "Delete an Application, with or without its resources",
 		long: deleteLong, example: deleteExample,
-		args: exactly("NAME"), flags: f.add,
-		options: func(args []string) (runner, error) {
-			return deleteOptions{*f, streams, args[0]}, errors.Join(files.ValidName(args[0]), f.wait.Check())
+		flags: func(flags *pflag.FlagSet) {
+			flags.BoolVar(&orphan, "orphan", false, "leave its resources as they are")
+			flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
 		},
-		complete:   f.connection.Named,
-		connection: f.connection,
-	}.build(name)
-}
-
-func (f *deleteFlags) add(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.orphan, "orphan", false, "leave its resources as they are")
-	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
-	f.wait.Add(flags, "until it is gone")
-	f.connection.Add(flags)
+	}, streams, change{}, "until it is gone", func(o change) runner { return deleteOptions{o, orphan, yes} }).build(name)
 }
 
 func (o deleteOptions) run(ctx context.Context) error {
-	c, err := o.connection.Connect()
-	if err != nil {
-		return err
-	}
-	app, err := c.Application(ctx, o.name)
+	c, app, err := o.stored(ctx)
 	if err != nil {
 		return err
 	}
@@ -101,11 +82,8 @@ func (o deleteOptions) run(ctx context.Context) error {
 	if orphan {
 		word = "deleted, its resources stay"
 	}
-	if _, err := fmt.Fprintf(o.streams.Out, "application.%s/%s %s\n", v1alpha1.GroupVersion.Group, o.name, word); err != nil {
+	if err := o.say(word); err != nil || !o.wait.Wait {
 		return err
-	}
-	if !o.wait.Wait {
-		return nil
 	}
 	return o.gone(ctx, c, app.UID)
 }

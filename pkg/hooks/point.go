@@ -66,4 +66,6 @@ type point interface {
 func (p *Point[E]) called(name string) { p.name = name }
 
 // join adds the listeners of another Point of the same event.
-func (p *Point[E]) join(other any) { p.listeners = slices.Concat(p.listeners, other.(*Point[E]).listeners) }
+func (p *Point[E]) join(other any) {
+	p.listeners = slices.Concat(p.listeners, other.(*Point[E]).listeners)
+}
