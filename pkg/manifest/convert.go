@@ -123,7 +123,7 @@ func (c *converter) scalar(n *yaml.Node) any {
 }
 
 func (c *converter) sequence(n *yaml.Node) any {
-	if n.Tag != tagSeq {
+	if n.Tag != TagSeq {
 		c.fault(n, wrongTag(n.Tag).Error())
 	}
 	list := make([]any, len(n.Content))

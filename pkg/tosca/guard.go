@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // guard checks a parsed file before anything walks through it: how deep and how
@@ -29,7 +31,7 @@ func nameRequirements(root *yaml.Node) {
 			if key.Kind != yaml.SequenceNode || len(key.Content) != 2 || key.Content[0].Kind != yaml.ScalarNode || key.Content[1].Kind != yaml.ScalarNode {
 				continue
 			}
-			key.Kind, key.Tag, key.Style = yaml.ScalarNode, tagStr, yaml.DoubleQuotedStyle
+			key.Kind, key.Tag, key.Style = yaml.ScalarNode, manifest.TagStr, yaml.DoubleQuotedStyle
 			key.Value, key.Content = key.Content[0].Value+" "+key.Content[1].Value, nil
 		}
 	}
@@ -118,24 +120,24 @@ func (g *guard) halt(n *yaml.Node, message string) {
 func (g *guard) checkTag(n *yaml.Node) {
 	switch n.Kind {
 	case yaml.MappingNode:
-		if n.Tag == tagMap {
+		if n.Tag == manifest.TagMap {
 			return
 		}
 	case yaml.SequenceNode:
-		if n.Tag == tagSeq {
+		if n.Tag == manifest.TagSeq {
 			return
 		}
 	default:
 		switch n.ShortTag() {
-		case tagStr, tagInt, tagFloat, tagBool, tagNull, tagTimestamp, tagMerge:
+		case manifest.TagStr, manifest.TagInt, manifest.TagFloat, manifest.TagBool, manifest.TagNull, manifest.TagTimestamp, manifest.TagMerge:
 			return
 		}
 	}
 	message := "the tag " + quote(n.Tag) + " is not supported: a template has no types of one's own"
 	switch n.ShortTag() {
-	case tagMap, tagSeq, tagStr, tagInt, tagFloat, tagBool, tagNull, tagTimestamp:
+	case manifest.TagMap, manifest.TagSeq, manifest.TagStr, manifest.TagInt, manifest.TagFloat, manifest.TagBool, manifest.TagNull, manifest.TagTimestamp:
 		message = "the value does not have the form that its tag " + quote(n.ShortTag()) + " says"
-	case tagBinary:
+	case manifest.TagBinary:
 		message = "the tag !!binary is not supported: write the base64 text without it"
 	}
 	g.t.faults.addAt(g.f, n.Line, n.Column, InvalidYAML, message)
@@ -154,7 +156,7 @@ func (g *guard) checkKeys(n *yaml.Node) {
 			g.checkMerge(n.Content[i+1])
 		case key.Kind != yaml.ScalarNode:
 			g.t.faults.addAt(g.f, name.Line, name.Column, InvalidYAML, "a key must be text, not a list or a map")
-		case key.ShortTag() == tagNull:
+		case key.ShortTag() == manifest.TagNull:
 			g.t.faults.addAt(g.f, name.Line, name.Column, InvalidYAML, "a key must be text, not null: put it in quotes")
 		}
 		text := key.Value
