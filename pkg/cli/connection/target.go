@@ -219,6 +219,11 @@ func (f Flags) Named(ctx context.Context, args []string, _ string) []string {
 	return f.names(ctx)
 }
 
+// Others completes names of Applications that were not given yet.
+func (f Flags) Others(ctx context.Context, args []string, _ string) []string {
+	return slices.DeleteFunc(f.names(ctx), func(name string) bool { return slices.Contains(args, name) })
+}
+
 // names are the names of all Applications in the namespace.
 func (f Flags) names(ctx context.Context) []string {
 	c, err := f.Connect()
