@@ -170,7 +170,7 @@ func (t Target) submittedApplications(ctx context.Context, c *Cluster) ([]files.
 
 // notSubmitted is the UID of an Application that has none yet: what exists is
 // not its own.
-const notSubmitted = "(assigned-when-submitted)"
+const notSubmitted = "assigned-when-submitted"
 
 // submitted is the stored Application with the spec of the one given.
 func (c *Cluster) submitted(ctx context.Context, app files.Subject) (files.Subject, error) {
