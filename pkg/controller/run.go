@@ -32,7 +32,7 @@ func New(client *cluster.Client, options Options) *Controller {
 		calls:     newCalls(options.Dial),
 	}
 	c.options.Hooks = c.standardHooks(options.Hooks)
-	c.target = targetCluster{client, cluster.NewMapper(client), cluster.NewWatches(client.Own, c)}
+	c.target = targetCluster{client, cluster.NewMapper(client), cluster.NewWatches(client.Own, c, options.Patience)}
 	c.turns = &turn.Turns{
 		Home: home{c}, Target: c.targetOf, Source: c.source, BeforeDeletes: c.shutDown,
 		Hooks: c.options.Hooks, Callback: c.callback, Rules: options.Rules, Now: options.Now,
