@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,9 @@ type desk struct {
 	// conflict is a version of the Application that another process has written meanwhile.
 	conflict *v1alpha1.Application
 	statuses int // that were to be written
+	memory   *turn.Memory
+	now      time.Time
+	awaited  []string // namespaces
 }
 
 var (
@@ -43,7 +47,7 @@ var (
 // newDesk has an Application with that spec, as YAML.
 func newDesk(t *testing.T, spec string) *desk {
 	t.Helper()
-	d := &desk{live: map[manifest.ID]map[string]any{}, fails: map[string]error{}, stays: map[string]bool{}}
+	d := &desk{live: map[manifest.ID]map[string]any{}, fails: map[string]error{}, stays: map[string]bool{}, now: time.Now()}
 	d.app = &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: "app-1", Generation: 1, Finalizers: []string{v1alpha1.Finalizer}}}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &d.app.Spec))
 	return d
@@ -64,13 +68,17 @@ func (d *desk) has(id manifest.ID) {
 }
 
 // take takes one turn and returns the writes of objects.
-func (d *desk) take(t *testing.T) []string {
+func (d *desk) take(t *testing.T, news ...turn.News) []string {
 	t.Helper()
+	if d.memory == nil {
+		d.memory = turn.NewMemory(d.app, d.now).Steady()
+	}
+	d.written = nil
 	turns := turn.Turns{
 		Home: d, Target: func(*v1alpha1.Application) (turn.Target, error) { return d, nil }, Hooks: hooks.New(), Rules: plan.DefaultRules,
-		Now: time.Now, Sleep: func(context.Context, time.Duration) error { return nil }, InFlight: 1,
+		Now: func() time.Time { return d.now }, Sleep: func(context.Context, time.Duration) error { return nil }, InFlight: 1,
 	}
-	_, err := turns.Take(t.Context(), d.app.DeepCopy(), turn.NewMemory(d.app, time.Now()), turn.News{})
+	_, err := turns.Take(t.Context(), d.app.DeepCopy(), d.memory, append(news, turn.News{})[0])
 	require.NoError(t, err)
 	return d.written
 }
@@ -89,6 +97,28 @@ func TestStages(t *testing.T) {
 		d.fails["create new"] = apierrors.NewInternalError(context.DeadlineExceeded)
 		assert.Equal(t, []string{"create new"}, d.take(t))
 	})
+}
+
+func TestAMissingNamespaceIsTriedOncePerRound(t *testing.T) {
+	d := newDesk(t, `{manifest: [
+		{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: later}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: later}},
+		{apiVersion: v1, kind: Service, metadata: {name: c, namespace: later}}]}`)
+	missing := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound, Details: &metav1.StatusDetails{Kind: "namespaces", Name: "later"},
+	}}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "a", nil)
+	d.fails["create a"], d.fails["create b"], d.fails["create c"] = missing, missing, missing
+	assert.Equal(t, []string{"create a"}, d.take(t))
+	assert.Equal(t, []string{"later"}, d.awaited)
+	assert.Empty(t, d.take(t))
+	d.now = d.now.Add(time.Second)
+	assert.Equal(t, []string{"create a"}, d.take(t), "all that waits is due together")
+	d.fails["create a"] = forbidden
+	assert.Equal(t, []string{"create a", "create b"}, d.take(t, turn.News{Namespace: true}), "missing rights say nothing of the namespace")
+	assert.Equal(t, []string{"later"}, d.awaited)
+	clear(d.fails)
+	assert.Equal(t, []string{"create b", "create c"}, d.take(t, turn.News{Namespace: true}), "what is forbidden has its own waits")
+	assert.Empty(t, d.awaited)
 }
 
 func TestARefusedCreateIsLookedInto(t *testing.T) {
@@ -193,6 +223,8 @@ func (d *desk) Delete(_ context.Context, at kubernetes.Location, _, _ string) (m
 func (d *desk) Wrote(kubernetes.Location, map[string]any) {}
 
 func (d *desk) Gone(kubernetes.Location, types.UID) {}
+
+func (d *desk) AwaitNamespaces(names []string) { d.awaited = names }
 
 func (d *desk) NamespaceEnds(context.Context, string) bool { return false }
 

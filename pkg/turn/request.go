@@ -42,7 +42,7 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 		outcome.Problem = plan.HookProblem(err)
 		return outcome, false
 	}
-	object, err := a.target.Create(ctx, at, body)
+	object, err := a.createIn(at.ID.Namespace, func() (map[string]any, error) { return a.target.Create(ctx, at, body) })
 	refusesLearned := func() bool { return change.Fallback != nil && code(err) == http.StatusUnprocessableEntity }
 	for i := 0; i < len(freeing) && refusesLearned(); i++ {
 		if err := a.turns.sleep(ctx, freeing[i]); err != nil {
