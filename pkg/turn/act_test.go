@@ -1,6 +1,7 @@
 package turn_test
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -36,6 +39,7 @@ type desk struct {
 	statuses int // that were to be written
 	memory   *turn.Memory
 	now      time.Time
+	log      bytes.Buffer
 	awaited  []string // namespaces
 }
 
@@ -78,7 +82,9 @@ func (d *desk) take(t *testing.T, news ...turn.News) []string {
 		Home: d, Target: func(*v1alpha1.Application) (turn.Target, error) { return d, nil }, Hooks: hooks.New(), Rules: plan.DefaultRules,
 		Now: func() time.Time { return d.now }, Sleep: func(context.Context, time.Duration) error { return nil }, InFlight: 1,
 	}
-	_, err := turns.Take(t.Context(), d.app.DeepCopy(), d.memory, append(news, turn.News{})[0])
+	d.log.Reset()
+	ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&d.log))))
+	_, err := turns.Take(ctx, d.app.DeepCopy(), d.memory, append(news, turn.News{})[0])
 	require.NoError(t, err)
 	return d.written
 }
@@ -128,6 +134,25 @@ func TestARefusedCreateIsLookedInto(t *testing.T) {
 	}}
 	d.fails["create config"] = apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "config", nil)
 	assert.Equal(t, []string{"create config", "patch config"}, d.take(t))
+}
+
+func TestEachWriteIsALineOfTheLog(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: keys}, stringData: {key: canary}},
+		{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {color: canary}}]}`)
+	d.has(config)
+	d.has(service)
+	d.live[config]["data"] = map[string]any{"color": "theirs"}
+	d.take(t)
+	var lines []string
+	for line := range strings.Lines(d.log.String()) {
+		_, line, _ = strings.Cut(line, "] ")
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	assert.Equal(t, []string{
+		`"Wrote" verb="create" object="Secret default/keys"`,
+		`"Wrote" verb="patch" object="ConfigMap default/config" fields=["data.color"]`,
+		`"Wrote" verb="delete" object="Service default/web"`,
+	}, lines)
 }
 
 // A status that meets a newer version of the Application still holds, unless another

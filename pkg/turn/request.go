@@ -9,6 +9,7 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -62,6 +63,7 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 	switch {
 	case err == nil:
 		a.wrote(at, object)
+		logWrite(ctx, "create", change)
 		outcome.Object = object
 		return outcome, false
 	case apierrors.IsAlreadyExists(err):
@@ -76,6 +78,22 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 	outcome.WithoutLearned = a.unanswered(at.ID, err) && outcome.WithoutLearned
 	outcome.Problem = a.target.Problem(err, at, "create")
 	return outcome, false
+}
+
+// logWrite logs a write that was done: of what is held, the paths and never the values.
+// What has failed is in the status.
+func logWrite(ctx context.Context, verb string, change plan.Change) {
+	values := []any{"verb", verb, "object", change.ID.String()}
+	if verb == "patch" {
+		fields := []string{}
+		for _, d := range change.Fields {
+			if !d.HeldBack {
+				fields = append(fields, d.Path)
+			}
+		}
+		values = append(values, "fields", fields) // none: only our marks
+	}
+	klog.FromContext(ctx).Info("Wrote", values...)
 }
 
 // unanswered remembers an object that may have been created all the same, and reports
@@ -101,6 +119,7 @@ func (a *action) update(ctx context.Context, at cluster.Location, change plan.Ch
 	switch {
 	case err == nil:
 		a.wrote(at, object)
+		logWrite(ctx, "patch", change)
 		outcome.Object = object
 		return outcome, false
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
@@ -143,6 +162,9 @@ func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Ch
 		return outcome, false
 	}
 	remaining, err := a.target.Delete(ctx, at, change.UID, change.ResourceVersion)
+	if err == nil {
+		logWrite(ctx, "delete", change)
+	}
 	switch {
 	case err == nil && remaining == nil:
 		a.gone(at, change.UID)
