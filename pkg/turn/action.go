@@ -38,6 +38,8 @@ type action struct {
 	result map[manifest.ID]plan.Outcome
 	// refused has the leaves that the API server has refused.
 	refused map[manifest.ID][]plan.Refused
+	// doors are those of the namespaces in which something is to be created.
+	doors map[string]*door
 }
 
 // found decides a resource anew.
@@ -61,6 +63,9 @@ func (a *action) record(change plan.Change, outcome plan.Outcome) {
 	a.result[id] = outcome
 	if outcome.Problem == nil {
 		delete(a.s.memory.failures, id)
+		if outcome.Action == plan.Create {
+			delete(a.s.memory.missing, id.Namespace)
+		}
 		return
 	}
 	if outcome.Problem.Partial {

@@ -33,7 +33,9 @@ func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem 
 	message := errorText(err, id)
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s: its namespace is being deleted", id), RetryAfter: 10 * time.Second}
+		return &plan.Problem{
+			Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s: its namespace is being deleted", id), RetryAfter: 10 * time.Second, Namespace: id.Namespace,
+		}
 	case apierrors.IsForbidden(err):
 		return &plan.Problem{
 			Reason: v1alpha1.ReasonForbidden, Stalled: true,
@@ -41,7 +43,11 @@ func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem 
 			Remedy:  "If the ServiceAccount lacks the right, grant it: " + grant(at, user),
 		}
 	case apierrors.IsNotFound(err):
-		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, id, message), RetryAfter: time.Second}
+		problem := &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, id, message), RetryAfter: time.Second}
+		if verb == "create" && isMissingNamespace(err, id.Namespace) {
+			problem.Namespace, problem.Remedy = id.Namespace, "Create it: kubectl create namespace "+id.Namespace
+		}
+		return problem
 	case refused(err):
 		return &plan.Problem{Reason: v1alpha1.ReasonRejected, Stalled: true, Message: fmt.Sprintf("the API server refuses to %s %s: %s", verb, id, message)}
 	}
@@ -50,6 +56,17 @@ func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem 
 		problem.RetryAfter = time.Duration(seconds) * time.Second
 	}
 	return problem
+}
+
+// isMissingNamespace reports whether an API server has answered that a namespace is not
+// there.
+func isMissingNamespace(err error, namespace string) bool {
+	var status apierrors.APIStatus
+	if namespace == "" || !errors.As(err, &status) || !apierrors.IsNotFound(err) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Group == "" && details.Kind == "namespaces" && details.Name == namespace
 }
 
 // refused tells whether the same request can never succeed.

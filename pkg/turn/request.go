@@ -11,6 +11,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -44,7 +45,7 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 		outcome.Problem = plan.HookProblem(err)
 		return outcome, false
 	}
-	object, err := a.target.Create(ctx, at, body)
+	object, err := a.createIn(at.ID.Namespace, func() (map[string]any, error) { return a.target.Create(ctx, at, body) })
 	refusesLearned := func() bool { return change.Fallback != nil && code(err) == http.StatusUnprocessableEntity }
 	for i := 0; i < len(freeing) && refusesLearned(); i++ {
 		if err := a.turns.sleep(ctx, freeing[i]); err != nil {
@@ -64,6 +65,7 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 	switch {
 	case err == nil:
 		a.wrote(at, object)
+		logWrite(ctx, "create", change)
 		outcome.Object = object
 		return outcome, false
 	case apierrors.IsAlreadyExists(err):
@@ -97,6 +99,22 @@ func (a *action) namespaceRemains(ctx context.Context, name string) string {
 	return read.(func() string)()
 }
 
+// logWrite logs a write that was done: of what is held, the paths and never the values.
+// What has failed is in the status.
+func logWrite(ctx context.Context, verb string, change plan.Change) {
+	values := []any{"verb", verb, "object", change.ID.String()}
+	if verb == "patch" {
+		fields := []string{}
+		for _, d := range change.Fields {
+			if !d.HeldBack {
+				fields = append(fields, d.Path)
+			}
+		}
+		values = append(values, "fields", fields) // none: only our marks
+	}
+	klog.FromContext(ctx).Info("Wrote", values...)
+}
+
 // unanswered remembers an object that may have been created all the same, and reports
 // whether it may: the answer was lost, or is that of a server that stumbled.
 func (a *action) unanswered(id manifest.ID, err error) bool {
@@ -120,6 +138,7 @@ func (a *action) update(ctx context.Context, at cluster.Location, change plan.Ch
 	switch {
 	case err == nil:
 		a.wrote(at, object)
+		logWrite(ctx, "patch", change)
 		outcome.Object = object
 		return outcome, false
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
@@ -162,6 +181,9 @@ func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Ch
 		return outcome, false
 	}
 	remaining, err := a.target.Delete(ctx, at, change.UID, change.ResourceVersion)
+	if err == nil {
+		logWrite(ctx, "delete", change)
+	}
 	switch {
 	case err == nil && remaining == nil:
 		a.gone(at, change.UID)
