@@ -96,12 +96,9 @@ func isKubernetes(line []*definition) bool {
 	return slices.ContainsFunc(line, func(d *definition) bool { return d.kubernetes })
 }
 
-// isOpaque tells whether a type is not known in all its parts. The built-in type
-// of manifests is: it has the property spec, and no other.
+// isOpaque tells whether a type is not known in all its parts.
 func isOpaque(line []*definition) bool {
-	return slices.ContainsFunc(line, func(d *definition) bool {
-		return d.opaque && !d.kubernetes && d.name != "tosca.nodes.Root" && d.name != "tosca.datatypes.Root"
-	})
+	return slices.ContainsFunc(line, func(d *definition) bool { return d.opaque })
 }
 
 // propertiesOf are the properties of a type with the inherited ones.

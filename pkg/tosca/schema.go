@@ -12,6 +12,10 @@ func (t *library) readSchemas(p place, short bool) map[string]*schema {
 	}
 	all := map[string]*schema{}
 	for _, entry := range p.entries() {
+		if p.file.profile && entry.isScalar() {
+			all[entry.name()] = t.shortSchema(entry)
+			continue
+		}
 		if short = short || p.file.version.dollar(); short && !entry.isMap() && !entry.isNull() {
 			all[entry.name()] = &schema{at: entry, required: true, fixed: entry}
 			continue

@@ -55,6 +55,9 @@ func (t *library) readType(f *file, kind kind, p place) {
 		return
 	}
 	d := &definition{name: p.name(), kind: kind, at: p}
+	if f.profile {
+		d.name = shortNames[kind][0] + d.name
+	}
 	if parent := p.get("derived_from"); parent.exists() && !parent.isNull() {
 		d.parent = parent.text()
 	}

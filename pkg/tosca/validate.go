@@ -166,10 +166,12 @@ func (v validator) lineOf(d *definition) []*definition {
 	return v.lineage(d, false)
 }
 
-// isOpen reports whether a type may have more than is known of it.
-func isOpen(line []*definition) bool {
+// isOpen reports whether a type may have more than is known of it. An import of which
+// only the names are known may declare normative types anew.
+func (v validator) isOpen(line []*definition) bool {
 	last := line[len(line)-1]
-	return isOpaque(line) || isKubernetes(line) || (last.parent != "" && !isPrimitive(last.parent))
+	return isOpaque(line) || isKubernetes(line) || (last.parent != "" && !isPrimitive(last.parent)) ||
+		(v.mayBeNormative(v.entry) && slices.ContainsFunc(line[:len(line)-1], func(d *definition) bool { return d.at.file.profile }))
 }
 
 // declared is what the nearest type of a line has under a key of a section.

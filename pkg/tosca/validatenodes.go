@@ -38,8 +38,9 @@ func (v validator) validateTemplate(p place, kind kind) {
 	if !at.exists() && strict(p) && !p.get("copy").exists() {
 		v.faults.add(p, MissingRequiredKeyname, "type is missing")
 	}
-	if line := v.lineOf(v.typeNamed(at, kind)); line != nil && !isOpen(line) {
-		v.assignments(p.get("properties"), p, v.propertiesOf(line), scope{}, at.text(), !p.get("copy").exists())
+	if line := v.lineOf(v.typeNamed(at, kind)); line != nil && !v.isOpen(line) {
+		complete := !p.get("copy").exists() && (strict(p) || kind != groupTypes) // groups of 1.x often lack them
+		v.assignments(p.get("properties"), p, v.propertiesOf(line), scope{}, at.text(), complete)
 	}
 }
 
@@ -47,10 +48,10 @@ func (v validator) validateTemplate(p place, kind kind) {
 func (v validator) validateNode(n *template) {
 	v.step(v.ctx)
 	v.described(n.at)
-	if len(n.line) > 0 && n.line[0].opaque && !n.kubernetes && strict(n.at) && !n.at.file.minimalAnywhere(map[*file]bool{}) {
+	if len(n.line) > 0 && strict(n.at) && !n.kubernetes && n.line[0].isImplied(n.at.file, n.typeName) {
 		v.warn(n.get("type"), "TOSCA 2.0 has no type %s without an import: import the profile org.oasis-open.simple:2.0", n.typeName)
 	}
-	if n.line == nil || isOpen(n.line) {
+	if n.line == nil || v.isOpen(n.line) {
 		return
 	}
 	found := n.at.get("directives").exists() // elsewhere, with what is not said here
@@ -135,7 +136,7 @@ func (v validator) validateCapability(n *template, declared, properties, at plac
 		name = declared.get("type")
 	}
 	line := v.lineOf(declared.file.lookup(capabilityTypes, name.text()))
-	if line == nil || isOpen(line) {
+	if line == nil || v.isOpen(line) {
 		return
 	}
 	schemas := map[string]*schema{}

@@ -80,7 +80,7 @@ func (v validator) validateStep(step place, inputs map[string]*schema) {
 	}
 	for _, activity := range step.get("activities").elements() {
 		called := activity.get("call_operation")
-		if !called.exists() || n == nil || n.line == nil || isOpen(n.line) || !strict(called) {
+		if !called.exists() || n == nil || n.line == nil || v.isOpen(n.line) || !strict(called) {
 			continue
 		}
 		name := called
@@ -147,7 +147,7 @@ func (v validator) validateSubstitution(p place) {
 		v.faults.add(p, MissingRequiredKeyname, "node_type is missing")
 	}
 	line := v.lineOf(v.typeNamed(at, nodeTypes))
-	if line == nil || isOpen(line) || !strict(p) {
+	if line == nil || v.isOpen(line) || !strict(p) {
 		return
 	}
 	for _, section := range []string{"capabilities", "interfaces"} {
