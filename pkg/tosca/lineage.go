@@ -134,3 +134,47 @@ func (t *library) isDeclared(name string) bool {
 	name = name[strings.LastIndex(name, ":")+1:] // without the namespace of an import
 	return slices.ContainsFunc(t.files, func(f *file) bool { return f.root.get("functions").get(name).exists() })
 }
+
+// lineOf is a type with those it is derived from; nil if the type is not known.
+func (t *library) lineOf(d *definition) []*definition {
+	if d == nil {
+		return nil
+	}
+	return t.lineage(d, false)
+}
+
+// capabilityLine is the type of a capability that a node type declares, or the
+// capability type of that name; nil if it is not known.
+func (t *library) capabilityLine(line []*definition, name string) []*definition {
+	declared := declaredIn(line, "capabilities", name)
+	if declared.isMap() {
+		declared = declared.get("type")
+	}
+	from := t.entry
+	if declared.exists() {
+		from, name = declared.file, declared.text()
+	}
+	return t.lineOf(from.lookup(capabilityTypes, name))
+}
+
+// declared is what the nearest type of a line has under a key of a section.
+func declaredIn(line []*definition, section, name string) place {
+	for _, d := range line {
+		if found := d.at.get(section).get(name); found.exists() {
+			return found
+		}
+	}
+	return place{}
+}
+
+// declaredRequirement is what the nearest type says of a requirement.
+func declaredRequirement(line []*definition, name string) place {
+	for _, d := range line {
+		for _, element := range d.at.get("requirements").elements() {
+			if found := element.get(name); found.exists() {
+				return found
+			}
+		}
+	}
+	return place{}
+}
