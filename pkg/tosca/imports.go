@@ -164,8 +164,8 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 }
 
 // elsewhere finds a file that is not where the file that imports it says: seen from the
-// entry template, or without the first directory, in which the author then was. Other
-// parsers of TOSCA 1.x find it there.
+// entry template, without the first directory, in which the author then was, or beside
+// the file. Other parsers of TOSCA 1.x find it there.
 func (t *loader) elsewhere(ctx context.Context, f *file, s statement, to location) (location, bool) {
 	if to.url != nil || s.repository.exists() || f.version.dollar() || sol001.MatchString(to.path) {
 		return to, false
@@ -178,7 +178,7 @@ func (t *loader) elsewhere(ctx context.Context, f *file, s statement, to locatio
 	candidates := []struct {
 		from      location
 		reference string
-	}{{entry, s.reference}, {f.at, rest}, {entry, rest}}
+	}{{entry, s.reference}, {f.at, rest}, {entry, rest}, {f.at, path.Base(s.reference)}}
 	for _, candidate := range candidates {
 		found, _, problem := candidate.from.resolve(candidate.reference)
 		if problem != "" || (!below && candidate.reference == rest) {

@@ -9,8 +9,11 @@ import (
 type library struct {
 	*session
 
-	files   []*file
-	entry   *file
+	files []*file
+	entry *file
+	// unused is set while types are read that nothing may use: what they name and
+	// what is not there matters where they are used.
+	unused  bool
 	schemas map[*definition]map[string]*schema // with the inherited ones
 }
 
@@ -27,7 +30,7 @@ func (t *library) lineage(d *definition, tell bool) []*definition {
 		at := d.at.get("derived_from")
 		if parent == nil {
 			if tell && !isPrimitive(d.parent) {
-				t.faults.add(at, InvalidType, "the type %s is not known%s", shown(d.parent), t.notImported(d.at.file, d.kind, d.parent))
+				t.unknownType(at, InvalidType, "the type %s is not known%s", shown(d.parent), t.notImported(d.at.file, d.kind, d.parent))
 			}
 			break
 		}
@@ -47,6 +50,15 @@ func (t *library) lineage(d *definition, tell bool) []*definition {
 		d = parent
 	}
 	return line
+}
+
+// unknownType tells the name of a type that there is not.
+func (t *library) unknownType(p place, code Code, format string, args ...any) {
+	if t.unused {
+		t.warn(p, format, args...)
+		return
+	}
+	t.faults.add(p, code, format, args...)
 }
 
 // parentOf finds the type that d is derived from. A declared type may have the

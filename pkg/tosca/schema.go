@@ -78,6 +78,6 @@ func (t *library) checkTypeName(p place, name string) bool {
 		return true
 	}
 	names := func() []string { return append(slices.Clone(primitiveNames), p.file.typeNames(dataTypes)...) }
-	t.faults.add(p, UnknownDataType, "the data type %s is not known%s", shown(name), t.near(name, names))
+	t.unknownType(p, UnknownDataType, "the data type %s is not known%s", shown(name), t.near(name, names))
 	return false
 }

@@ -12,6 +12,8 @@ func (t *library) readAllTypes() {
 		t.known(f.root, fileKeys)
 		t.readTypes(f)
 	}
+	t.unused = !t.lenient
+	defer func() { t.unused = false }()
 	for _, f := range t.files {
 		for kind := range f.types {
 			for _, name := range slices.Sorted(maps.Keys(f.types[kind])) {
