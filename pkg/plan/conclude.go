@@ -262,7 +262,7 @@ func (c *conclusion) keep(l *leaving, live map[string]any, problem *Problem) {
 		c.extra = append(c.extra, extra{math.MaxInt, r})
 	}
 	status := l.status
-	status.Reason, status.Message = v1alpha1.ReasonDeleting, problem.Error()
+	status.Reason, status.Message, status.Remedy = v1alpha1.ReasonDeleting, problem.Message, problem.Remedy.OrNil()
 	status.Health, _ = healthOf(live)
 	if Marked(c.plan.in.Application, l.id, live) {
 		status.UID = types.UID(text(live, "metadata", "uid"))

@@ -88,7 +88,7 @@ func adoptable(app *v1alpha1.Application, id manifest.ID, live map[string]any) *
 	owner := ownerOf(app, live)
 	if id.Kind == "Secret" && id.Group == "" && id.Name == hooks.SecretName(app) && len(hooks.Purposes(app)) > 0 {
 		// Whoever made it knows the tokens in it.
-		return stalled(v1alpha1.ReasonResourceConflict,
+		return problemf(v1alpha1.ReasonResourceConflict,
 			"%s exists already, and spec.hooks needs that name for tokens that nobody else has made: delete it", id)
 	}
 	switch {
@@ -105,7 +105,7 @@ func adoptable(app *v1alpha1.Application, id manifest.ID, live map[string]any) *
 	if owner != "" || app.Spec.Adoption == v1alpha1.AdoptIfUnowned {
 		remedy = "delete it, leave it out of spec.manifest, or set spec.adoption to Always"
 	}
-	return stalled(v1alpha1.ReasonResourceConflict, "%s exists already and %s: %s", id, whose, remedy)
+	return problemf(v1alpha1.ReasonResourceConflict, "%s exists already and %s: %s", id, whose, remedy)
 }
 
 // ownerOf names who claims an object, or is empty.

@@ -88,7 +88,7 @@ func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 		return 0
 	}
 	ready := apimeta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
-	inProgress := ready != nil && ready.Reason == v1alpha1.ReasonProgressing
+	inProgress := ready != nil && v1alpha1.MeaningOf(ready.Reason).Progressing()
 	if inProgress && same(asFarAs(before, after), before) {
 		return progressDelay
 	}
@@ -97,7 +97,7 @@ func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 		r := &after.Resources[i]
 		r.LastCorrection = was.LastCorrection
 		if inProgress {
-			r.Health, r.Reason, r.Message = was.Health, was.Reason, was.Message
+			r.Health, r.Reason, r.Message, r.Remedy = was.Health, was.Reason, was.Message, was.Remedy
 		}
 	}
 	if inProgress {
@@ -114,12 +114,12 @@ func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 func asFarAs(messages, status v1alpha1.ApplicationStatus) v1alpha1.ApplicationStatus {
 	status.Resources, status.Conditions = slices.Clone(status.Resources), slices.Clone(status.Conditions)
 	for i, r := range status.Resources {
-		if r.Reason == v1alpha1.ReasonProgressing {
+		if v1alpha1.MeaningOf(r.Reason).Progressing() {
 			status.Resources[i].Message = messages.Resources[i].Message
 		}
 	}
 	for i, c := range status.Conditions {
-		if said := apimeta.FindStatusCondition(messages.Conditions, c.Type); said != nil && c.Reason == v1alpha1.ReasonProgressing {
+		if said := apimeta.FindStatusCondition(messages.Conditions, c.Type); said != nil && v1alpha1.MeaningOf(c.Reason).Progressing() {
 			status.Conditions[i].Message = said.Message
 		}
 	}
