@@ -210,11 +210,21 @@ func (c *conclusion) reconciled() {
 	}
 }
 
+// hasLeft reports whether an object was found to be gone, or not ours any more; or will be,
+// once all is done.
+func (c *conclusion) hasLeft(l *leaving, outcome Outcome) bool {
+	if l.change.Problem != nil {
+		return false
+	}
+	found := l.change.Action == Unchanged && outcome.Problem == nil && !outcome.Gone
+	return found || (c.preview && l.change.Writes() && !c.plan.Suspended())
+}
+
 // leaving keeps a resource in the inventory until it is gone.
 func (c *conclusion) leaving(l *leaving) {
 	outcome, attempted := c.outcomes[l.id]
-	if l.change.Action == Unchanged && l.change.Problem == nil && outcome.Problem == nil && !outcome.Gone {
-		return // found to be gone, or not ours any more
+	if c.hasLeft(l, outcome) {
+		return
 	}
 	if attempted && outcome.Action == Update && outcome.Problem == nil {
 		c.done = append(c.done, doneChange{action: release, id: l.id}) // our marks are off

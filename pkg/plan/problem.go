@@ -27,6 +27,9 @@ type Problem struct {
 	// Partial is true if only some leaves of the resource are concerned, and the
 	// others are held.
 	Partial bool
+	// Namespace is the one that is not there, or is being deleted, if that is why: it is
+	// the same for all that is to be created in it.
+	Namespace string
 	// RetryAfter asks to try again then; 0 leaves it to the caller.
 	RetryAfter time.Duration
 

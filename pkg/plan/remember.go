@@ -88,6 +88,9 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, f
 	if before != nil {
 		status.UID, status.Origin, status.LastCorrection = before.UID, before.Origin, before.LastCorrection
 	}
+	if c.preview && res.change.Action == Create {
+		status.Origin = v1alpha1.OriginCreated
+	}
 	if f.live != nil {
 		status.UID, status.Origin = types.UID(text(f.live, "metadata", "uid")), v1alpha1.OriginCreated
 		if res.adopted {

@@ -72,6 +72,15 @@ func (k *knownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
 	return k.Kinds.Type(gvk)
 }
 
+// Published is the schema that the API server publishes of a kind, if the view asks for
+// that; else nil. It makes this a plan.Publisher.
+func (k *knownKinds) Published(gvk schema.GroupVersionKind) *kinds.Node {
+	if kind := k.of(gvk); kind != nil && kind.Resource.Version == gvk.Version {
+		return kind.Mapping.Published
+	}
+	return nil
+}
+
 // resources are the kinds to watch, and whether each is namespaced.
 func (k *knownKinds) resources() map[schema.GroupVersionResource]bool {
 	resources := map[schema.GroupVersionResource]bool{}

@@ -33,14 +33,21 @@ func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem 
 	message := errorText(err, id)
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s: its namespace is being deleted", id), RetryAfter: 10 * time.Second}
+		return &plan.Problem{
+			Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s: its namespace is being deleted", id), RetryAfter: 10 * time.Second, Namespace: id.Namespace,
+		}
 	case apierrors.IsForbidden(err):
 		return &plan.Problem{
 			Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("may not %s %s: %s", verb, id, message),
 			Remedy: v1alpha1.Remedy{Text: "If the ServiceAccount lacks the right, grant it", Command: grant(at, user)},
 		}
 	case apierrors.IsNotFound(err):
-		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, id, message), RetryAfter: time.Second}
+		problem := &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, id, message), RetryAfter: time.Second}
+		if verb == "create" && isMissingNamespace(err, id.Namespace) {
+			problem.Namespace = id.Namespace
+			problem.Remedy = v1alpha1.Remedy{Text: "Create it", Command: "kubectl create namespace " + id.Namespace}
+		}
+		return problem
 	case refused(err):
 		problem := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: fmt.Sprintf("the API server refuses to %s %s: %s", verb, id, message)}
 		if verb == "patch" {
@@ -53,6 +60,17 @@ func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem 
 		problem.RetryAfter = time.Duration(seconds) * time.Second
 	}
 	return problem
+}
+
+// isMissingNamespace reports whether an API server has answered that a namespace is not
+// there.
+func isMissingNamespace(err error, namespace string) bool {
+	var status apierrors.APIStatus
+	if namespace == "" || !errors.As(err, &status) || !apierrors.IsNotFound(err) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Group == "" && details.Kind == "namespaces" && details.Name == namespace
 }
 
 // refused tells whether the same request can never succeed.

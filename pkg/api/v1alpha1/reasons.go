@@ -81,6 +81,8 @@ type Meaning struct {
 	Uncertain bool
 	// Leaves: the resource is desired no longer.
 	Leaves bool
+	// Foreign: the object is somebody else's, and nothing of it is held.
+	Foreign bool
 }
 
 // Progressing reports whether objects are held, and on their way to be healthy.
@@ -103,7 +105,7 @@ var meanings = map[string]Meaning{
 	ReasonObserverSchemaInvalid:      {Disposition: DispositionEdit},
 	ReasonObserverSchemaNullsDropped: {Disposition: DispositionEdit},
 	ReasonSourceNotSupported:         {Disposition: DispositionStall},
-	ReasonResourceConflict:           {Disposition: DispositionStall},
+	ReasonResourceConflict:           {Disposition: DispositionStall, Foreign: true},
 	ReasonRejected:                   {Disposition: DispositionStall},
 	ReasonForbidden:                  {Disposition: DispositionGrant},
 	ReasonKindUnknown:                {Disposition: DispositionInstall},

@@ -255,7 +255,20 @@ func (s *Submission) Check(ctx context.Context, view View) (warnings []string, e
 	if s.kinds = snapshot.Input.Kinds; p.Refused != nil {
 		return nil, s.refusal(p.Refused, plan.Faults(snapshot.Input))
 	}
+	s.dropServerFields()
 	return append(p.Warnings, s.impossible(p)...), nil
+}
+
+// dropServerFields leaves out of what is sent what the warnings of the engine say is
+// dropped: of a manifest that was a live object it would be stored for ever.
+func (s *Submission) dropServerFields() {
+	spec, _ := s.Content["spec"].(map[string]any)
+	list, _ := spec["manifest"].([]any)
+	for i, item := range list {
+		if content, ok := item.(map[string]any); ok {
+			list[i] = manifest.WithoutServerFields(content)
+		}
+	}
 }
 
 // impossible are messages about kinds of which nothing can be held, and about those that

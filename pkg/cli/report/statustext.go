@@ -41,7 +41,7 @@ func (t *StatusText) Write() {
 	} {
 		t.fields(list.title, list.fits)
 	}
-	t.texts("In the manifest, and not held", t.NotHeld)
+	t.texts("Free", t.NotHeld)
 	t.texts("Warnings", t.Warnings)
 	t.events()
 	t.next()

@@ -165,7 +165,11 @@ func (r *ResourceView) count(e plan.Explanation) {
 	if e.Missing {
 		r.fields = nil // that the object is not there says it all
 	}
-	if e.Change.Problem != nil { // an object that is not ours lacks our marks
+	if problem := e.Change.Problem; problem != nil && v1alpha1.MeaningOf(problem.Reason).Foreign {
+		r.fields = nil // nothing of it is held: it is not ours
+		return
+	}
+	if e.Change.Problem != nil { // somebody may keep taking our marks off
 		r.fields = slices.DeleteFunc(slices.Clone(r.fields), isOwnMark)
 	}
 	for _, f := range e.Fields {
