@@ -92,6 +92,35 @@ manifest:
 	assert.Equal(t, map[string]int{"patch services": 1, "patch networkpolicies": 2}, counts(f.touched()))
 }
 
+// Somebody adds a variable twice, and changes one of ours: each is found by its name.
+func TestADuplicateKeySpoilsOnlyItself(t *testing.T) {
+	f := given(t)
+	f.Submit("app", "manifest:"+web("", "", "env: [{name: A, value: a}, {name: B, value: b}]")+`
+observerSchema:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: web}
+  spec: {template: {spec: {containers: [{name: observed, env: [{name: observed, value: observed}, {name: observed, value: observed},
+    {observer_schema_list_min_length: 2, observer_schema_list_max_length: 0}]}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}}}
+`)
+	f.AwaitHeld("app")
+	variables := func(object map[string]any) any {
+		list, _, _ := unstructured.NestedSlice(object, "spec", "template", "spec", "containers")
+		return list[0].(map[string]any)["env"]
+	}
+	f.Mark()
+
+	f.PatchJSON("mallory", deployments, "web", `[{op: replace, path: /spec/template/spec/containers/0/env,
+	  value: [{name: X, value: x}, {name: X, value: z}, {name: A, value: a}, {name: B, value: theirs}]}]`)
+
+	f.AwaitValue(deployments, "web", "b", "spec", "template", "spec", "containers", "0", "env", "3", "value")
+	f.AwaitHeld("app")
+	f.Quiet(quiet)
+	variable := func(name, value string) any { return map[string]any{"name": name, "value": value} }
+	assert.Equal(t, []any{variable("X", "x"), variable("X", "z"), variable("A", "a"), variable("B", "b")}, variables(f.Get(deployments, "web")))
+	assert.Equal(t, map[string]int{"patch deployments": 1}, counts(f.touched()))
+}
+
 func TestAKeyThatIsNotObservedIsFree(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `
