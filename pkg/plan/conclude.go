@@ -216,6 +216,9 @@ func (c *conclusion) leaving(l *leaving) {
 	if l.change.Action == Unchanged && l.change.Problem == nil && outcome.Problem == nil && !outcome.Gone {
 		return // found to be gone, or not ours any more
 	}
+	if c.preview && l.change.Writes() {
+		return // deleted, or released, once all is done
+	}
 	if attempted && outcome.Action == Update && outcome.Problem == nil {
 		c.done = append(c.done, doneChange{action: release, id: l.id}) // our marks are off
 		return
