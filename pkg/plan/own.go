@@ -88,7 +88,7 @@ func adoptable(app *v1alpha1.Application, id manifest.ID, live map[string]any) *
 	owner := ownerOf(app, live)
 	if id.Kind == "Secret" && id.Group == "" && id.Name == hooks.SecretName(app) && len(hooks.Purposes(app)) > 0 {
 		// Whoever made it knows the tokens in it.
-		return stalled(v1alpha1.ReasonResourceConflict,
+		return problemf(v1alpha1.ReasonResourceConflict,
 			"%s exists already, and spec.hooks needs that name for tokens that nobody else has made: delete it", id)
 	}
 	switch {
@@ -105,7 +105,7 @@ func adoptable(app *v1alpha1.Application, id manifest.ID, live map[string]any) *
 	if owner != "" || app.Spec.Adoption == v1alpha1.AdoptIfUnowned {
 		remedy = "delete it, leave it out of spec.manifest, or set spec.adoption to Always"
 	}
-	return stalled(v1alpha1.ReasonResourceConflict, "%s exists already and %s: %s", id, whose, remedy)
+	return problemf(v1alpha1.ReasonResourceConflict, "%s exists already and %s: %s", id, whose, remedy)
 }
 
 // ownerOf names who claims an object, or is empty.
@@ -235,11 +235,29 @@ func (p *Plan) terminating(id manifest.ID, live map[string]any) *Problem {
 	if finalizers := finalizersOf(live); len(finalizers) > 0 {
 		message += ", held by the finalizers " + strings.Join(finalizers, ", ")
 	}
+	if id.Group == "" && id.Kind == "Namespace" {
+		message += NamespaceRemains(live)
+	}
 	problem := &Problem{Reason: v1alpha1.ReasonWaiting, Message: message}
 	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) {
 		problem.RetryAfter = lookAgain // no watch tells that it is gone
 	}
 	return problem
+}
+
+// NamespaceRemains is what a namespace that is being deleted says of what holds it up, behind
+// a colon; empty if it says nothing.
+func NamespaceRemains(live map[string]any) string {
+	var says []string
+	for _, c := range mapsAt(live, "status", "conditions") {
+		if text(c, "status") == "True" {
+			says = append(says, text(c, "message"))
+		}
+	}
+	if len(says) == 0 {
+		return ""
+	}
+	return ": " + shorten(strings.Join(says, "; "), 1024)
 }
 
 // lookAgain is when to look at an object again that is in no watch.

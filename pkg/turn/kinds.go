@@ -132,7 +132,7 @@ func lookUpOne(ctx context.Context, v View, gvk schema.GroupVersionKind) *knownK
 		kind.problem = &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error(), RetryAfter: cluster.RetryAfter(err)}
 	case !kind.Watchable:
 		kind.problem = &plan.Problem{
-			Reason: v1alpha1.ReasonKindUnsupported, Stalled: true,
+			Reason:  v1alpha1.ReasonKindUnsupported,
 			Message: fmt.Sprintf("%s in %s cannot be listed and watched, so nothing of it can be held: take it out of the manifests", gvk.Kind, gvk.GroupVersion()),
 		}
 	}

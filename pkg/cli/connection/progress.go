@@ -92,7 +92,8 @@ func stateOf(r v1alpha1.ResourceStatus) (word, why string) {
 
 // fails reports whether a resource is in a state in which something is wrong.
 func fails(word string) bool {
-	return word != "Current" && word != "InProgress" && word != "Terminating" && word != v1alpha1.ReasonWaiting && word != ""
+	return word != "Current" && word != "InProgress" && word != "Terminating" && word != "" &&
+		v1alpha1.MeaningOf(word).Disposition != v1alpha1.DispositionWait
 }
 
 // countsOf says how many resources are in which state.

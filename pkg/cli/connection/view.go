@@ -125,7 +125,7 @@ func (v *view) Problem(err error, at cluster.Location, verb string) *plan.Proble
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.unreadable = append(v.unreadable, err)
-	return &plan.Problem{Reason: files.UnreadableReason, Message: err.Error()}
+	return files.Unread(err)
 }
 
 // Unreadable returns the resources that could not be listed, and why objects could not be

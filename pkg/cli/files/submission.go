@@ -276,9 +276,12 @@ func (s *Submission) dropServerFields() {
 // are mistyped.
 func (s *Submission) impossible(p *plan.Plan) (messages []string) {
 	for _, change := range p.Changes {
-		if problem := change.Problem; problem != nil && (problem.Reason == v1alpha1.ReasonKindUnsupported ||
-			problem.Reason == v1alpha1.ReasonKindUnknown && !defines(s.Known(), change.ID.GroupKind())) {
-			messages = append(messages, problem.Message)
+		if change.Problem == nil {
+			continue
+		}
+		switch d := change.Problem.Disposition(); {
+		case d == v1alpha1.DispositionEdit, d == v1alpha1.DispositionInstall && !defines(s.Known(), change.ID.GroupKind()):
+			messages = append(messages, change.Problem.Message)
 		}
 	}
 	slices.Sort(messages)
