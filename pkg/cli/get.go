@@ -46,7 +46,7 @@ const getExample = `
   PROGRAM get web shop
 
   # With columns of your own
-  PROGRAM get -o custom-columns=NAME:.metadata.name,ADOPTION:.spec.adoption
+  PROGRAM get -o custom-columns=NAME:.metadata.name,AS:.spec.adoption
 
   # One, as it is stored
   PROGRAM get web -o yaml
