@@ -180,7 +180,7 @@ func (o submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *fi
 	if err != nil {
 		return nil, err
 	}
-	if after.Refused != nil && after.Refused.Reason == v1alpha1.ReasonObserverSchemaNullsDropped {
+	if after.Refused != nil && after.Refused.Disposition() == v1alpha1.DispositionEdit {
 		warn(o.streams.Err, []string{"the controller will refuse it: " + after.Refused.Error()})
 	}
 	if unreadable != nil {

@@ -73,11 +73,11 @@ func (c *Cluster) Ask(ctx context.Context, d *files.Decision) Answers {
 		case problem == nil && asked[i]:
 			answers.Fine++
 		case problem == nil:
-		case problem.Reason == v1alpha1.ReasonRejected && asked[i]:
+		case problem.Disposition() == v1alpha1.DispositionStall && asked[i]:
 			refused = append(refused, problem)
-		case problem.Reason == v1alpha1.ReasonKindUnknown:
+		case problem.Disposition() == v1alpha1.DispositionInstall:
 			answers.Notes = append(answers.Notes, fmt.Sprintf("%s is not asked about: its kind is not served yet", d.Changes[i].ID))
-		case problem.Reason == v1alpha1.ReasonWaiting:
+		case problem.Disposition() == v1alpha1.DispositionWait:
 			answers.Notes = append(answers.Notes, problem.Message)
 		default:
 			answers.Notes = append(answers.Notes, problem.Reason+": "+problem.Message)
@@ -109,7 +109,7 @@ func (c *Cluster) askOne(ctx context.Context, change plan.Change) *plan.Problem 
 	case apierrors.IsNotFound(err) && verb == "create":
 		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s is not asked about: there is no namespace %s yet", change.ID, change.ID.Namespace)}
 	case apierrors.IsAlreadyExists(err):
-		return &plan.Problem{Reason: v1alpha1.ReasonResourceConflict, Message: fmt.Sprintf("%s exists already", change.ID)}
+		return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s exists by now", change.ID)}
 	default:
 		return turn.ProblemOf(err, cluster.Location{ID: change.ID, Mapping: mapping}, verb, "")
 	}
