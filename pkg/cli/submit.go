@@ -151,7 +151,7 @@ func (o submitOptions) run(ctx context.Context) error {
 	if err := o.translate(ctx, s, c.Reader(s.Namespace)); err != nil {
 		return err
 	}
-	if err := o.check(ctx, s, c.View(s.App)); err != nil {
+	if err := o.check(ctx, s, c.View(s.Known())); err != nil {
 		return err
 	}
 	return o.send(ctx, c, s)

@@ -34,7 +34,7 @@ func New(client *cluster.Client, options Options) *Controller {
 	}
 	c.options.Hooks = c.standardHooks(options.Hooks)
 	c.target = targetCluster{
-		client, cluster.NewMapper(client), cluster.NewWatches(client.Own, c),
+		client, cluster.NewMapper(client), cluster.NewWatches(client.Own, c, options.Patience),
 		cluster.NewNamespaces(client.Metadata, options.Now, c.namespaceCame),
 	}
 	c.turns = &turn.Turns{

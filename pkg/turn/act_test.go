@@ -186,6 +186,17 @@ func TestErrorsAboutSecretsAreNotRepeated(t *testing.T) {
 	assert.NotContains(t, said("Secret"), "canary")
 }
 
+// Whether a field is immutable says no status code, so the remedy says so.
+func TestARefusedPatchNamesTheWayOut(t *testing.T) {
+	web := kubernetes.Location{
+		ID:      manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"},
+		Mapping: kubernetes.Mapping{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespaced: true},
+	}
+	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", nil)
+	assert.Equal(t, "kubectl delete deployments.apps web -n shop", turn.ProblemOf(invalid, web, "patch", "user").Remedy.Command)
+	assert.Empty(t, turn.ProblemOf(invalid, web, "create", "user").Remedy, "there is nothing to delete")
+}
+
 func (d *desk) Kinds() plan.Kinds { return plan.Offline() }
 
 func (d *desk) Mapping(_ context.Context, gvk schema.GroupVersionKind) (kubernetes.Mapping, error) {

@@ -34,8 +34,10 @@ type action struct {
 	// is why that was not possible.
 	toldTokens bool
 	untold     error
-	mu         sync.Mutex // guards what follows, and the memory
-	result     map[manifest.ID]plan.Outcome
+	// ending has what namespaces that are being deleted say of that.
+	ending sync.Map
+	mu     sync.Mutex // guards what follows, and the memory
+	result map[manifest.ID]plan.Outcome
 	// refused has the leaves that the API server has refused.
 	refused map[manifest.ID][]plan.Refused
 	// doors are those of the namespaces in which something is to be created.

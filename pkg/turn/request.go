@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
@@ -77,7 +79,24 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 	}
 	outcome.WithoutLearned = a.unanswered(at.ID, err) && outcome.WithoutLearned
 	outcome.Problem = a.target.Problem(err, at, "create")
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		outcome.Problem.Message += a.namespaceRemains(ctx, at.ID.Namespace)
+	}
 	return outcome, false
+}
+
+// namespaceRemains is what a namespace that is being deleted says of that, once for all
+// that is to be created in it; nothing, if the ServiceAccount may not read it.
+func (a *action) namespaceRemains(ctx context.Context, name string) string {
+	read, _ := a.ending.LoadOrStore(name, sync.OnceValue(func() string {
+		namespaces := cluster.Mapping{Resource: corev1.SchemeGroupVersion.WithResource("namespaces")}
+		live, err := a.target.Get(ctx, cluster.Location{ID: manifest.ID{Kind: "Namespace", Name: name}, Mapping: namespaces})
+		if err != nil {
+			return ""
+		}
+		return plan.NamespaceRemains(live)
+	}))
+	return read.(func() string)()
 }
 
 // logWrite logs a write that was done: of what is held, the paths and never the values.

@@ -34,7 +34,7 @@ func (t *Turns) Take(ctx context.Context, app *v1alpha1.Application, m *Memory, 
 	}
 	target, err := t.Target(app)
 	if err != nil { // nobody can act as that ServiceAccount
-		problem := &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "spec.serviceAccountName: " + err.Error(), Stalled: true}
+		problem := &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "spec.serviceAccountName: " + err.Error()}
 		return t.report(ctx, app, m, plan.Refuse(plan.Input{Application: app, Memory: &m.plan}, problem), nil)
 	}
 	if app.DeletionTimestamp != nil {
