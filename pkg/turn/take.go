@@ -142,7 +142,7 @@ func (t *Turns) protect(ctx context.Context, app *v1alpha1.Application, p *plan.
 // what it has on record is known to nobody else, and the work that follows builds on it.
 func (t *Turns) recordPostponed(ctx context.Context, app *v1alpha1.Application, m *Memory) (*v1alpha1.Application, error) {
 	status := m.Postponed()
-	if status == nil || routine(app.Status, *status) {
+	if status == nil || delayOf(app.Status, *status) > 0 {
 		return app, nil
 	}
 	if err := t.WriteStatus(ctx, app, *status); err != nil {
