@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/plan"
 )
 
 const deleteLong = `Delete an Application, and with it all its resources, in reverse order. With
@@ -61,11 +62,14 @@ func (o deleteOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	orphan := o.orphan || app.Spec.DeletionPolicy == v1alpha1.DeletionOrphan
-	if err := o.confirm(app, orphan); err != nil {
+	meant := app.DeepCopy()
+	if o.orphan {
+		meant.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
+	}
+	if err := o.confirm(meant); err != nil {
 		return err
 	}
-	if o.orphan && app.Spec.DeletionPolicy != v1alpha1.DeletionOrphan {
+	if o.orphan && !plan.Orphans(app.Application) {
 		if err := c.Patch(ctx, o.name, types.JSONPatchType, []delta.Op{
 			{Op: "test", Path: "/metadata/uid", Value: app.UID},
 			{Op: "add", Path: "/spec/deletionPolicy", Value: v1alpha1.DeletionOrphan},
@@ -79,7 +83,7 @@ func (o deleteOptions) run(ctx context.Context) error {
 		return c.Explained(err, "delete", "Application "+c.Namespace+"/"+o.name)
 	}
 	word := "deleted"
-	if orphan {
+	if plan.Orphans(meant) {
 		word = "deleted, its resources stay"
 	}
 	if err := o.say(word); err != nil || !o.wait.Wait {
@@ -88,14 +92,30 @@ func (o deleteOptions) run(ctx context.Context) error {
 	return o.gone(ctx, c, app.UID)
 }
 
-// confirm asks, where somebody can answer.
-func (o deleteOptions) confirm(app files.Subject, orphan bool) error {
+// confirm says what becomes of the resources where that is not the same for all, and
+// asks, where somebody can answer.
+func (o deleteOptions) confirm(app *v1alpha1.Application) error {
+	stays := plan.Stays(app)
+	for _, r := range app.Status.Resources {
+		if r.Origin != v1alpha1.OriginAdopted || plan.Orphans(app) {
+			continue
+		}
+		becomes := "is deleted, too: spec.adoptedDeletionPolicy or its manifest says so"
+		if stays[plan.IDOf(r.ResourceReference)] {
+			becomes = "stays"
+		}
+		fmt.Fprintln(o.streams.Err, terminal.Visible(fmt.Sprintf("%s was there before the Application, and %s", plan.IDOf(r.ResourceReference), becomes)))
+	}
 	if o.yes {
 		return nil
 	}
-	what := fmt.Sprintf("and its %s", terminal.Plural(len(app.Status.Resources), "resource"))
-	if orphan {
-		what = fmt.Sprintf("and leave its %s as they are", terminal.Plural(len(app.Status.Resources), "resource"))
+	all := terminal.Plural(len(app.Status.Resources), "resource")
+	what := "and its " + all
+	switch {
+	case plan.Orphans(app) && len(stays) == len(app.Status.Resources):
+		what = fmt.Sprintf("and leave its %s as they are", all)
+	case len(stays) > 0:
+		what = fmt.Sprintf("and %d of its %s", len(app.Status.Resources)-len(stays), all)
 	}
 	if !terminal.IsPerson(o.streams.In) {
 		return fmt.Errorf("this deletes the Application %s/%s %s: give --yes if that is meant", app.Namespace, app.Name, what)
