@@ -146,6 +146,8 @@ func TestGuards(t *testing.T) {
 		{"the version where a list without keys changes its length", "{l: [null, " + anyLength + "]}", "{l: [1]}", "{l: []}", []string{uid, version}},
 		{"the key of an element that goes", "{l: [" + fmt.Sprintf(byName, 0, 1) + "]}", "{l: [{name: a}]}", "{l: [{name: a, free: 1}, {name: b, free: 2}]}",
 			[]string{uid, `{"op":"test","path":"/l/1/name","value":"b"}`}},
+		{"the version where an element without keys goes", "{l: [{observer_schema_list_min_length: 0, observer_schema_list_max_length: 1}]}", "{l: [1]}", "{l: [1, 2]}",
+			[]string{uid, version}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
