@@ -156,7 +156,7 @@ func (o deleteOptions) gone(ctx context.Context, c *connection.Cluster, uid type
 			shown.Say("gone")
 			return true, nil
 		}
-		if ready := connection.ReadyIn(app); ready.Reason == v1alpha1.ReasonDeleting || app.DeletionTimestamp != nil && ready.Status == "False" {
+		if ready := connection.ReadyIn(app); app.DeletionTimestamp != nil && ready.Status == "False" {
 			message = ready.Message
 		}
 		shown.Show(app)

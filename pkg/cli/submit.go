@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -67,7 +68,9 @@ type submitFlags struct {
 	showSecrets bool
 	force       bool
 	strict      bool
-	wait        connection.WaitFlags
+	// createNamespace makes the namespace of the Application, if it is not there.
+	createNamespace bool
+	wait            connection.WaitFlags
 }
 
 type submitOptions struct {
@@ -100,6 +103,7 @@ func (f *submitFlags) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.output, "output", "o", "", "print the Application: `yaml|json|name`")
 	terminal.AddShowSecrets(flags, &f.showSecrets)
 	flags.BoolVar(&f.force, "force-conflicts", false, "take fields over that another field manager has set")
+	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the namespace of the Application, if it is not there")
 	flags.BoolVar(&f.strict, "strict", false, "refuse fields that the kinds do not have; without it they are warnings")
 	f.wait.Add(flags, "until it is ready")
 	f.connection.Add(flags)
@@ -147,7 +151,7 @@ func (o submitOptions) run(ctx context.Context) error {
 	if err := o.translate(ctx, s, c.Reader(s.Namespace)); err != nil {
 		return err
 	}
-	if err := o.check(ctx, s, c.View(s.App)); err != nil {
+	if err := o.check(ctx, s, c.View(s.Known())); err != nil {
 		return err
 	}
 	return o.send(ctx, c, s)
@@ -185,6 +189,14 @@ func (o submitOptions) print(ctx context.Context, s *files.Submission) error {
 		return err
 	}
 	warn(o.streams.Err, files.MistypedKinds(s.Known()))
+	if o.createNamespace && !strings.HasPrefix(o.output, "jsonpath") {
+		if s.Namespace == "" {
+			return errors.New("--create-namespace with --dry-run=client: say which namespace, with -n NAMESPACE")
+		}
+		if err := o.object.PrintObj(connection.Namespace(s.Namespace), o.streams.Out); err != nil {
+			return err
+		}
+	}
 	return o.printObject(s.Object())
 }
 
@@ -196,15 +208,42 @@ func (o submitOptions) printObject(u *unstructured.Unstructured) error {
 	return o.object.PrintObj(u, o.streams.Out)
 }
 
+// makeNamespace makes the namespace of the Application, if it is not there.
+func (o submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster, namespace string) (made bool, err error) {
+	if !o.createNamespace {
+		return false, nil
+	}
+	made, err = c.CreateNamespace(ctx, namespace, o.dryRun == "server")
+	if made {
+		out := o.streams.Out
+		if o.object != nil {
+			out = o.streams.Err
+		}
+		fmt.Fprintf(out, "namespace/%s created%s\n", namespace, o.dryNote())
+	}
+	return made, err
+}
+
+// dryNote is what is said of something that was not done.
+func (o submitOptions) dryNote() string {
+	if o.dryRun == "server" {
+		return " (server dry run)"
+	}
+	return ""
+}
+
 func (o submitOptions) send(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
-	result, err := c.Apply(ctx, s, o.dryRun == "server", o.force)
+	made, err := o.makeNamespace(ctx, c, s.Namespace)
 	if err != nil {
 		return err
 	}
-	note := result.Done
-	if o.dryRun == "server" {
-		note += " (server dry run)"
+	result := connection.Applied{Stored: s.Object(), Done: "created"}
+	if made && o.dryRun == "server" {
+		warn(o.streams.Err, []string{"the API server cannot check an Application whose namespace is not there yet: it was only checked here"})
+	} else if result, err = c.Apply(ctx, s, o.dryRun == "server", o.force); err != nil {
+		return err
 	}
+	note := result.Done + o.dryNote()
 	if result.Stored.GetDeletionTimestamp() != nil {
 		warn(o.streams.Err, []string{"the Application " + s.Namespace + "/" + s.Name + " is being deleted, and this with it: submit it again when it is gone"})
 	}

@@ -444,8 +444,13 @@ func TestOneRefusedFieldLeavesTheOthersHeld(t *testing.T) {
 	f.Submit("app", fmt.Sprintf(service, "None"))
 	f.AwaitHeld("app")
 	f.Submit("app", strings.Replace(fmt.Sprintf(service, "10.0.0.77"), `a: "1"`, `a: "2"`, 1))
-	_, message := f.AwaitReason("app", v1alpha1.ReasonRejected)
+	app, message := f.AwaitReason("app", v1alpha1.ReasonRejected)
 	assert.Contains(t, message, "spec.clusterIPs[0]")
+	remedy := app.Status.Resources[0].Remedy
+	require.NotNil(t, remedy)
+	assert.Equal(t, "kubectl delete services web -n "+app.Namespace, remedy.Command)
+	assert.Contains(t, message, remedy.String())
+	assert.NotContains(t, app.Status.Resources[0].Message, remedy.Command, "it is told once")
 	f.AwaitValue(services, "web", "2", "metadata", "labels", "a")
 	f.Quiet(quiet)
 

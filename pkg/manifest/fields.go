@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -22,6 +23,22 @@ func (d *draft) dropServerFields() {
 	d.drop(metadata, Path{"metadata", "ownerReferences"},
 		"they name owners by uid, and the garbage collector deletes an object whose owner is not there")
 	d.drop(d.content, Path{"status"}, "it is for controllers to write")
+}
+
+// WithoutServerFields is a manifest without what Normalize drops with a warning because
+// it belongs to a live object. The manifest is not modified.
+func WithoutServerFields(content map[string]any) map[string]any {
+	kept := maps.Clone(content)
+	delete(kept, "status")
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		own := maps.Clone(metadata)
+		delete(own, "ownerReferences")
+		for _, field := range serverFields {
+			delete(own, field)
+		}
+		kept["metadata"] = own
+	}
+	return kept
 }
 
 // drop deletes the last step of a path from the map that has it.

@@ -43,7 +43,7 @@ observerSchema:
 var (
 	settingsID = manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}
 	songID     = manifest.ID{Group: "example.com", Kind: "Song", Namespace: "default", Name: "top50"}
-	rejected   = &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "no", Stalled: true}
+	rejected   = &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "no"}
 )
 
 func TestAResponseTeachesWhatTheManifestDoesNotSet(t *testing.T) {
@@ -205,7 +205,7 @@ func TestAnObjectThatIsNotOursStaysOutOfTheInventory(t *testing.T) {
 	}
 	for _, action := range []plan.Action{plan.Create, plan.Unchanged} {
 		w.store(w.decide().Conclude(map[manifest.ID]plan.Outcome{
-			settingsID: {Action: action, Object: foreign, Problem: &plan.Problem{Reason: v1alpha1.ReasonResourceConflict, Message: "exists", Stalled: true}},
+			settingsID: {Action: action, Object: foreign, Problem: &plan.Problem{Reason: v1alpha1.ReasonResourceConflict, Message: "exists"}},
 		}, w.now))
 		require.Len(t, w.app.Status.Resources, 1)
 		assert.Empty(t, w.app.Status.Resources[0].UID)

@@ -249,7 +249,7 @@ spec: {replicas: 1, template: {spec: {containers: [{name: web, image: "web:1", r
 		if f.Manifest.Set {
 			unheld[f.Path] = value(f.Live) + " " + value(f.Manifest)
 			assert.Equal(t, plan.FieldFree, f.State)
-			assert.Contains(t, f.Why, "in the manifest, not held")
+			assert.Contains(t, f.Why, "not held")
 		}
 	}
 	assert.Equal(t, map[string]string{

@@ -155,7 +155,7 @@ func TestWhatWasWrittenWithoutKnowingWhoWroteTheRestIsRemovedAfterwards(t *testi
 
 // What can never have been created is not waited for.
 func TestWhatCouldNotBeCreatedIsForgottenWhenItLeaves(t *testing.T) {
-	unsupported := &plan.Problem{Reason: v1alpha1.ReasonKindUnsupported, Message: "no", Stalled: true}
+	unsupported := &plan.Problem{Reason: v1alpha1.ReasonKindUnsupported, Message: "no"}
 	blocked := func(w *world, problem *plan.Problem) *plan.Plan {
 		return plan.Decide(plan.Input{
 			Application: w.app, Kinds: w.kinds, Memory: w.mem, Now: w.now, Blocked: map[manifest.ID]*plan.Problem{songID: problem},

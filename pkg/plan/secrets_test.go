@@ -89,7 +89,7 @@ func TestAnApplicationThatWouldNotFitIsRefused(t *testing.T) {
 	require.NotNil(t, p.Refused)
 	assert.Equal(t, "the Application would take 1800 KiB (spec 600 KiB, status 1200 KiB) of the 1408 KiB that one object may have: "+
 		"ConfigMap default/big alone is too large, since the status repeats what is held of it: make it smaller, or observe less of it", p.Refused.Message)
-	assert.True(t, p.Refused.Stalled)
+	assert.True(t, p.Refused.Stalled())
 	assert.Empty(t, p.Changes)
 
 	half := ", data: {a: '" + strings.Repeat("x", 300<<10) + "'}}"

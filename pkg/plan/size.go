@@ -48,7 +48,7 @@ func tooLarge(p *Plan) *Problem {
 	if len(p.resources) == 1 {
 		remedy = p.resources[0].object.ID.String() + " alone is too large, since the status repeats what is held of it: make it smaller, or observe less of it"
 	}
-	return stalled(v1alpha1.ReasonManifestTooLarge,
+	return problemf(v1alpha1.ReasonManifestTooLarge,
 		"the Application would take %d KiB (spec %d KiB, status %d KiB) of the %d KiB that one object may have: %s",
 		(spec+status)/1024, spec/1024, status/1024, maxApplicationBytes/1024, remedy)
 }

@@ -219,7 +219,7 @@ func TestWhatCannotBeHadOrTranslatedIsToldWithItsReason(t *testing.T) {
 			require.NotNil(t, s.Problem)
 			assert.Equal(t, row.reason, s.Problem.Reason, s.Problem.Message)
 			assert.Contains(t, s.Problem.Message, row.message)
-			assert.Equal(t, row.stalled, s.Problem.Stalled)
+			assert.Equal(t, row.stalled, s.Problem.Stalled())
 			assert.NotContains(t, s.Problem.Message, "hunter2")
 			assert.Nil(t, s.Objects)
 		})
@@ -379,7 +379,7 @@ func TestHooksMayChangeWhatWasTranslated(t *testing.T) {
 	require.NotNil(t, s.Problem)
 	assert.Equal(t, v1alpha1.ReasonHookFailed, s.Problem.Reason)
 	assert.Contains(t, s.Problem.Message, "not on Sundays")
-	assert.False(t, s.Problem.Stalled)
+	assert.False(t, s.Problem.Stalled())
 }
 
 func TestATranslationEndsWithItsContext(t *testing.T) {
@@ -390,5 +390,5 @@ func TestATranslationEndsWithItsContext(t *testing.T) {
 	s := source.Translate(ctx, m, nil, nil)
 	require.NotNil(t, s.Problem)
 	assert.Equal(t, v1alpha1.ReasonTranslationFailed, s.Problem.Reason)
-	assert.False(t, s.Problem.Stalled, "it may be better next time")
+	assert.False(t, s.Problem.Stalled(), "it may be better next time")
 }

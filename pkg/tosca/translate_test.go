@@ -418,39 +418,6 @@ func TestTypesMayHaveNoBody(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// Many templates import the types of SOL 001 by a path at which they are not.
-func TestTypesOfNetworkFunctions(t *testing.T) {
-	const topology = `node_types:
-  acme.VNF: {derived_from: tosca.nodes.nfv.VNF, properties: {profile: {type: tosca.datatypes.nfv.VnfProfile, required: false}}}
-topology_template:
-  node_templates:
-    a: {type: acme.VNF}
-    b: {type: tosca.nodes.nfv.Vdu.Compute}
-    c: {type: tosca.nodes.Container.Application.Docker}
-    k: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}
-  policies: [{p: {type: tosca.policies.nfv.ScalingAspects}}]
-`
-	resolver := files{"Definitions/etsi_nfv_sol001_vnfd_types.yaml": "node_types: {tosca.nodes.nfv.VNF: {derived_from: tosca.nodes.Root, properties: {vendor: {type: string}}}}\n"}
-	for _, row := range []struct{ name, head, want string }{
-		{"without an import", header, ""},
-		{"a file that is not there", header + "imports: [etsi_nfv_sol001_common_types.yaml, types/etsi_nfv_sol001_vnfd_types.yaml]\n", ""},
-		{"a URL", header + "imports: ['https://forge.etsi.org/rep/nfv/SOL001/raw/v2.6.1/etsi_nfv_sol001_vnfd_types.yaml']\n", ""},
-		{"a profile", "tosca_definitions_version: tosca_simple_yaml_1_3\nimports: [{profile: etsi_nfv_sol001_vnfd_types}]\n", ""},
-		{"the version of the profile", "tosca_definitions_version: tosca_simple_profile_for_nfv_1_0_0\n", ""},
-		{"a file that is there", header + "imports: [Definitions/etsi_nfv_sol001_vnfd_types.yaml]\n", "the required property vendor is missing"},
-		{"another file that is not there", header + "imports: [etsi_nfv.yaml]\n", "etsi_nfv.yaml: not found"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			_, err := tosca.Validate(t.Context(), source(row.head+topology), nil, tosca.Options{Resolver: resolver, IgnoreForeignNodes: true})
-			if row.want == "" {
-				assert.NoError(t, err)
-				return
-			}
-			assert.ErrorContains(t, err, row.want)
-		})
-	}
-}
-
 // What is about nodes that are left out stands in no manifest's way.
 func TestForeignPartsMayBeOdd(t *testing.T) {
 	const kubernetes = "k: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}"

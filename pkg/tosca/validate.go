@@ -158,28 +158,12 @@ func (v validator) typesNamed(p place, of ...kind) {
 	}
 }
 
-// lineOf is a type with those it is derived from; nil if the type is not known.
-func (v validator) lineOf(d *definition) []*definition {
-	if d == nil {
-		return nil
-	}
-	return v.lineage(d, false)
-}
-
-// isOpen reports whether a type may have more than is known of it.
-func isOpen(line []*definition) bool {
+// isOpen reports whether a type may have more than is known of it. An import of which
+// only the names are known may declare normative types anew.
+func (v validator) isOpen(line []*definition) bool {
 	last := line[len(line)-1]
-	return isOpaque(line) || isKubernetes(line) || (last.parent != "" && !isPrimitive(last.parent))
-}
-
-// declared is what the nearest type of a line has under a key of a section.
-func declaredIn(line []*definition, section, name string) place {
-	for _, d := range line {
-		if found := d.at.get(section).get(name); found.exists() {
-			return found
-		}
-	}
-	return place{}
+	return isOpaque(line) || isKubernetes(line) || (last.parent != "" && !isPrimitive(last.parent)) ||
+		(v.mayBeNormative(v.entry) && slices.ContainsFunc(line[:len(line)-1], func(d *definition) bool { return d.at.file.profile }))
 }
 
 // namesIn are the keys that the types of a line have in a section.

@@ -1,7 +1,9 @@
 package turn_test
 
 import (
+	"bytes"
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -33,6 +37,10 @@ type desk struct {
 	// conflict is a version of the Application that another process has written meanwhile.
 	conflict *v1alpha1.Application
 	statuses int // that were to be written
+	memory   *turn.Memory
+	now      time.Time
+	log      bytes.Buffer
+	awaited  []string // namespaces
 }
 
 var (
@@ -43,7 +51,7 @@ var (
 // newDesk has an Application with that spec, as YAML.
 func newDesk(t *testing.T, spec string) *desk {
 	t.Helper()
-	d := &desk{live: map[manifest.ID]map[string]any{}, fails: map[string]error{}, stays: map[string]bool{}}
+	d := &desk{live: map[manifest.ID]map[string]any{}, fails: map[string]error{}, stays: map[string]bool{}, now: time.Now()}
 	d.app = &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: "app-1", Generation: 1, Finalizers: []string{v1alpha1.Finalizer}}}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &d.app.Spec))
 	return d
@@ -64,13 +72,19 @@ func (d *desk) has(id manifest.ID) {
 }
 
 // take takes one turn and returns the writes of objects.
-func (d *desk) take(t *testing.T) []string {
+func (d *desk) take(t *testing.T, news ...turn.News) []string {
 	t.Helper()
+	if d.memory == nil {
+		d.memory = turn.NewMemory(d.app, d.now).Steady()
+	}
+	d.written = nil
 	turns := turn.Turns{
 		Home: d, Target: func(*v1alpha1.Application) (turn.Target, error) { return d, nil }, Hooks: hooks.New(), Rules: plan.DefaultRules,
-		Now: time.Now, Sleep: func(context.Context, time.Duration) error { return nil }, InFlight: 1,
+		Now: func() time.Time { return d.now }, Sleep: func(context.Context, time.Duration) error { return nil }, InFlight: 1,
 	}
-	_, err := turns.Take(t.Context(), d.app.DeepCopy(), turn.NewMemory(d.app, time.Now()), turn.News{})
+	d.log.Reset()
+	ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&d.log))))
+	_, err := turns.Take(ctx, d.app.DeepCopy(), d.memory, append(news, turn.News{})[0])
 	require.NoError(t, err)
 	return d.written
 }
@@ -91,6 +105,28 @@ func TestStages(t *testing.T) {
 	})
 }
 
+func TestAMissingNamespaceIsTriedOncePerRound(t *testing.T) {
+	d := newDesk(t, `{manifest: [
+		{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: later}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: later}},
+		{apiVersion: v1, kind: Service, metadata: {name: c, namespace: later}}]}`)
+	missing := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound, Details: &metav1.StatusDetails{Kind: "namespaces", Name: "later"},
+	}}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "a", nil)
+	d.fails["create a"], d.fails["create b"], d.fails["create c"] = missing, missing, missing
+	assert.Equal(t, []string{"create a"}, d.take(t))
+	assert.Equal(t, []string{"later"}, d.awaited)
+	assert.Empty(t, d.take(t))
+	d.now = d.now.Add(time.Second)
+	assert.Equal(t, []string{"create a"}, d.take(t), "all that waits is due together")
+	d.fails["create a"] = forbidden
+	assert.Equal(t, []string{"create a", "create b"}, d.take(t, turn.News{Namespace: true}), "missing rights say nothing of the namespace")
+	assert.Equal(t, []string{"later"}, d.awaited)
+	clear(d.fails)
+	assert.Equal(t, []string{"create b", "create c"}, d.take(t, turn.News{Namespace: true}), "what is forbidden has its own waits")
+	assert.Empty(t, d.awaited)
+}
+
 func TestARefusedCreateIsLookedInto(t *testing.T) {
 	d := newDesk(t, `{adoption: Always, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: "1"}}]}`)
 	d.live[config] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
@@ -98,6 +134,25 @@ func TestARefusedCreateIsLookedInto(t *testing.T) {
 	}}
 	d.fails["create config"] = apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "config", nil)
 	assert.Equal(t, []string{"create config", "patch config"}, d.take(t))
+}
+
+func TestEachWriteIsALineOfTheLog(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: keys}, stringData: {key: canary}},
+		{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {color: canary}}]}`)
+	d.has(config)
+	d.has(service)
+	d.live[config]["data"] = map[string]any{"color": "theirs"}
+	d.take(t)
+	var lines []string
+	for line := range strings.Lines(d.log.String()) {
+		_, line, _ = strings.Cut(line, "] ")
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	assert.Equal(t, []string{
+		`"Wrote" verb="create" object="Secret default/keys"`,
+		`"Wrote" verb="patch" object="ConfigMap default/config" fields=["data.color"]`,
+		`"Wrote" verb="delete" object="Service default/web"`,
+	}, lines)
 }
 
 // A status that meets a newer version of the Application still holds, unless another
@@ -129,6 +184,17 @@ func TestErrorsAboutSecretsAreNotRepeated(t *testing.T) {
 	}
 	assert.Contains(t, said("ConfigMap"), "canary")
 	assert.NotContains(t, said("Secret"), "canary")
+}
+
+// Whether a field is immutable says no status code, so the remedy says so.
+func TestARefusedPatchNamesTheWayOut(t *testing.T) {
+	web := kubernetes.Location{
+		ID:      manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"},
+		Mapping: kubernetes.Mapping{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespaced: true},
+	}
+	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", nil)
+	assert.Equal(t, "kubectl delete deployments.apps web -n shop", turn.ProblemOf(invalid, web, "patch", "user").Remedy.Command)
+	assert.Empty(t, turn.ProblemOf(invalid, web, "create", "user").Remedy, "there is nothing to delete")
 }
 
 func (d *desk) Kinds() plan.Kinds { return plan.Offline() }
@@ -193,6 +259,8 @@ func (d *desk) Delete(_ context.Context, at kubernetes.Location, _, _ string) (m
 func (d *desk) Wrote(kubernetes.Location, map[string]any) {}
 
 func (d *desk) Gone(kubernetes.Location, types.UID) {}
+
+func (d *desk) AwaitNamespaces(names []string) { d.awaited = names }
 
 func (d *desk) NamespaceEnds(context.Context, string) bool { return false }
 

@@ -32,10 +32,14 @@ type action struct {
 	// is why that was not possible.
 	toldTokens bool
 	untold     error
-	mu         sync.Mutex // guards what follows, and the memory
-	result     map[manifest.ID]plan.Outcome
+	// ending has what namespaces that are being deleted say of that.
+	ending sync.Map
+	mu     sync.Mutex // guards what follows, and the memory
+	result map[manifest.ID]plan.Outcome
 	// refused has the leaves that the API server has refused.
 	refused map[manifest.ID][]plan.Refused
+	// doors are those of the namespaces in which something is to be created.
+	doors map[string]*door
 }
 
 // found decides a resource anew.
@@ -59,6 +63,9 @@ func (a *action) record(change plan.Change, outcome plan.Outcome) {
 	a.result[id] = outcome
 	if outcome.Problem == nil {
 		delete(a.s.memory.failures, id)
+		if outcome.Action == plan.Create {
+			delete(a.s.memory.missing, id.Namespace)
+		}
 		return
 	}
 	if outcome.Problem.Partial {

@@ -189,6 +189,8 @@ func (t target) Gone(at kubernetes.Location, uid types.UID) {
 	}
 }
 
+func (target) AwaitNamespaces([]string) {}
+
 func (target) NamespaceEnds(context.Context, string) bool { return false }
 
 // home is the model as the API server that has the Application.

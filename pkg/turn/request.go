@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -42,7 +45,7 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 		outcome.Problem = plan.HookProblem(err)
 		return outcome, false
 	}
-	object, err := a.target.Create(ctx, at, body)
+	object, err := a.createIn(at.ID.Namespace, func() (map[string]any, error) { return a.target.Create(ctx, at, body) })
 	refusesLearned := func() bool { return change.Fallback != nil && code(err) == http.StatusUnprocessableEntity }
 	for i := 0; i < len(freeing) && refusesLearned(); i++ {
 		if err := a.turns.sleep(ctx, freeing[i]); err != nil {
@@ -62,6 +65,7 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 	switch {
 	case err == nil:
 		a.wrote(at, object)
+		logWrite(ctx, "create", change)
 		outcome.Object = object
 		return outcome, false
 	case apierrors.IsAlreadyExists(err):
@@ -75,7 +79,40 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 	}
 	outcome.WithoutLearned = a.unanswered(at.ID, err) && outcome.WithoutLearned
 	outcome.Problem = a.target.Problem(err, at, "create")
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		outcome.Problem.Message += a.namespaceRemains(ctx, at.ID.Namespace)
+	}
 	return outcome, false
+}
+
+// namespaceRemains is what a namespace that is being deleted says of that, once for all
+// that is to be created in it; nothing, if the ServiceAccount may not read it.
+func (a *action) namespaceRemains(ctx context.Context, name string) string {
+	read, _ := a.ending.LoadOrStore(name, sync.OnceValue(func() string {
+		namespaces := cluster.Mapping{Resource: corev1.SchemeGroupVersion.WithResource("namespaces")}
+		live, err := a.target.Get(ctx, cluster.Location{ID: manifest.ID{Kind: "Namespace", Name: name}, Mapping: namespaces})
+		if err != nil {
+			return ""
+		}
+		return plan.NamespaceRemains(live)
+	}))
+	return read.(func() string)()
+}
+
+// logWrite logs a write that was done: of what is held, the paths and never the values.
+// What has failed is in the status.
+func logWrite(ctx context.Context, verb string, change plan.Change) {
+	values := []any{"verb", verb, "object", change.ID.String()}
+	if verb == "patch" {
+		fields := []string{}
+		for _, d := range change.Fields {
+			if !d.HeldBack {
+				fields = append(fields, d.Path)
+			}
+		}
+		values = append(values, "fields", fields) // none: only our marks
+	}
+	klog.FromContext(ctx).Info("Wrote", values...)
 }
 
 // unanswered remembers an object that may have been created all the same, and reports
@@ -101,6 +138,7 @@ func (a *action) update(ctx context.Context, at cluster.Location, change plan.Ch
 	switch {
 	case err == nil:
 		a.wrote(at, object)
+		logWrite(ctx, "patch", change)
 		outcome.Object = object
 		return outcome, false
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
@@ -143,6 +181,9 @@ func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Ch
 		return outcome, false
 	}
 	remaining, err := a.target.Delete(ctx, at, change.UID, change.ResourceVersion)
+	if err == nil {
+		logWrite(ctx, "delete", change)
+	}
 	switch {
 	case err == nil && remaining == nil:
 		a.gone(at, change.UID)

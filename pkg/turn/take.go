@@ -17,6 +17,8 @@ import (
 type News struct {
 	// Changed: something of it has, the Application or an object.
 	Changed bool
+	// Namespace: one that it waits for has come.
+	Namespace bool
 	// Orphan: a version of the Application has shown that its objects are to stay
 	// (kubectl delete --cascade=orphan), though this one may not show it any more.
 	Orphan bool
@@ -25,14 +27,14 @@ type News struct {
 // Take brings one Application's objects to their desired state: gather, decide, act,
 // conclude. It returns when to do so again, 0 for when something changes.
 func (t *Turns) Take(ctx context.Context, app *v1alpha1.Application, m *Memory, news News) (time.Duration, error) {
-	m.begin(app, news.Changed, t.now())
+	m.begin(app, news, t.now())
 	app, err := t.rememberOrphan(ctx, app, news)
 	if err != nil {
 		return Again(err)
 	}
 	target, err := t.Target(app)
 	if err != nil { // nobody can act as that ServiceAccount
-		problem := &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "spec.serviceAccountName: " + err.Error(), Stalled: true}
+		problem := &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "spec.serviceAccountName: " + err.Error()}
 		return t.report(ctx, app, m, plan.Refuse(plan.Input{Application: app, Memory: &m.plan}, problem), nil)
 	}
 	if app.DeletionTimestamp != nil {
@@ -79,6 +81,7 @@ func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan
 		return Again(err)
 	}
 	a := t.act(ctx, target, s, p)
+	target.AwaitNamespaces(m.awaited(app.Namespace))
 	if a.toldTokens {
 		app = t.Home.Latest(app)
 	}

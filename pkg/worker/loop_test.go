@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -91,3 +93,73 @@ func TestAPanicIsToldWithoutItsValue(t *testing.T) {
 	assert.ErrorContains(t, err, "index out of range")
 	assert.Contains(t, log, "loop_test.go")
 }
+
+// counted counts the retries of queues, and nothing else.
+type counted struct {
+	workqueue.MetricsProvider
+	retries atomic.Int64
+}
+
+func (c *counted) Inc() { c.retries.Add(1) }
+
+func (c *counted) NewRetriesMetric(string) workqueue.CounterMetric { return c }
+
+func TestRetriesAloneAreCountedAsRetries(t *testing.T) {
+	metrics := &counted{MetricsProvider: silent{}}
+	queue := newQueue[string]("test", metrics)
+	handled, fail := make(chan string), true
+	loop := Loop[string]{
+		Queue: queue, Workers: 1, Logger: func(ctx context.Context, _ string) klog.Logger { return logr.Discard() },
+		Handle: func(_ context.Context, key string) (time.Duration, error) {
+			handled <- key
+			if fail {
+				fail = false
+				return 0, errors.New("once")
+			}
+			return time.Millisecond, nil
+		},
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); loop.Run(ctx) }()
+	queue.Add("app")
+	for range 5 {
+		assert.Equal(t, "app", <-handled)
+	}
+	cancel()
+	for running := true; running; {
+		select {
+		case <-handled:
+		case <-ended:
+			running = false
+		}
+	}
+	assert.Equal(t, int64(1), metrics.retries.Load(), "what is looked at later is no retry")
+}
+
+// silent counts nothing.
+type silent struct{}
+
+func (silent) Inc() {}
+
+func (silent) Dec() {}
+
+func (silent) Set(float64) {}
+
+func (silent) Observe(float64) {}
+
+func (s silent) NewDepthMetric(string) workqueue.GaugeMetric { return s }
+
+func (s silent) NewAddsMetric(string) workqueue.CounterMetric { return s }
+
+func (s silent) NewLatencyMetric(string) workqueue.HistogramMetric { return s }
+
+func (s silent) NewWorkDurationMetric(string) workqueue.HistogramMetric { return s }
+
+func (s silent) NewUnfinishedWorkSecondsMetric(string) workqueue.SettableGaugeMetric { return s }
+
+func (s silent) NewLongestRunningProcessorSecondsMetric(string) workqueue.SettableGaugeMetric {
+	return s
+}
+
+func (s silent) NewRetriesMetric(string) workqueue.CounterMetric { return s }

@@ -84,7 +84,7 @@ func (c *Cluster) notApplied(ctx context.Context, err error, s *files.Submission
 		if !c.isInstalled(ctx) {
 			return ErrNotInstalled
 		}
-		return fmt.Errorf("%s: there is no namespace %s: `kubectl create namespace %s` makes it", name, s.Namespace, s.Namespace)
+		return fmt.Errorf("%s: there is no namespace %s: --create-namespace makes it", name, s.Namespace)
 	default:
 		return c.Explained(err, "patch", name)
 	}

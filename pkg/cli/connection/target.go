@@ -50,7 +50,8 @@ var ErrNameAndFile = errors.New("with -f the Application is in the file: leave t
 type Target struct {
 	files.Sources
 	InFiles    bool
-	Submitting bool // with files: what if they were submitted to the cluster?
+	Submitting bool                   // with files: what if they were submitted to the cluster?
+	Submitted  *files.SubmittedSource // that are to be submitted, if they are not Applications
 	Name       string
 	Connection Flags
 	Now        func() time.Time
@@ -125,11 +126,11 @@ func (t Target) decideSubmitted(ctx context.Context) ([]files.Decision, error) {
 	if *t.Connection.Namespace == "" {
 		t.Namespace = ""
 	}
-	apps, err := t.Applications(ctx)
+	c, err := t.Connection.Connect()
 	if err != nil {
 		return nil, err
 	}
-	c, err := t.Connection.Connect()
+	apps, err := t.submittedApplications(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -150,9 +151,26 @@ func (t Target) decideSubmitted(ctx context.Context) ([]files.Decision, error) {
 	return all, nil
 }
 
+// submittedApplications are the Applications in the files, or the one that is made of
+// them.
+func (t Target) submittedApplications(ctx context.Context, c *Cluster) ([]files.Subject, error) {
+	if t.Submitted == nil {
+		return t.Applications(ctx)
+	}
+	s, err := t.Submitted.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Place(c.Namespace, *t.Connection.Namespace); err != nil {
+		return nil, err
+	}
+	_, err = s.Check(ctx, c.View(s.App)) // which names the files; the decision has the warnings
+	return []files.Subject{{Application: s.App, Document: storedDocument(s.App)}}, err
+}
+
 // notSubmitted is the UID of an Application that has none yet: what exists is
 // not its own.
-const notSubmitted = "(assigned-when-submitted)"
+const notSubmitted = "assigned-when-submitted"
 
 // submitted is the stored Application with the spec of the one given.
 func (c *Cluster) submitted(ctx context.Context, app files.Subject) (files.Subject, error) {
@@ -217,6 +235,11 @@ func (f Flags) Named(ctx context.Context, args []string, _ string) []string {
 		return nil
 	}
 	return f.names(ctx)
+}
+
+// Others completes names of Applications that were not given yet.
+func (f Flags) Others(ctx context.Context, args []string, _ string) []string {
+	return slices.DeleteFunc(f.names(ctx), func(name string) bool { return slices.Contains(args, name) })
 }
 
 // names are the names of all Applications in the namespace.
