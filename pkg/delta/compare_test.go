@@ -104,7 +104,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestAFieldIsRemovedFromAnElementThatIsEmptyNow(t *testing.T) {
+func TestAFieldIsRemovedFromAnEmptiedElement(t *testing.T) {
 	in := given(t, "", "{l: [{}]}", "{l: [{a: 1, foreign: 2}]}")
 	in.Previous, in.Prune = object(t, "{l: [{a: 1}]}"), true
 	assert.Equal(t, []string{"remove /l/0/a"}, ops(delta.Compare(in)))
@@ -238,7 +238,7 @@ func TestWhatOurPreviousManifestHadTakesNoPlace(t *testing.T) {
 	assert.Equal(t, []string{"remove /ports/0", `add /ports/- {"port":1,"target":2}`}, ops(delta.Compare(in)))
 }
 
-func TestElementsWithTheSameKeysAreGuardedByTheVersion(t *testing.T) {
+func TestElementsWithTheSameKeysHaveGuards(t *testing.T) {
 	in := given(t, ports, "{ports: [{port: 1, target: 2}]}", "{ports: [{port: 1, target: 3}, {port: 1, target: 4}]}")
 	c := delta.Compare(in)
 	assert.Equal(t, []string{"replace /ports/0/target 2", "replace /ports/1/target 2"}, ops(c))

@@ -253,7 +253,7 @@ func spoil(t *rapid.T, v any, count *int, which int) int {
 	return 0
 }
 
-func TestWhatTheManifestDroppedIsRemovedAndNothingElse(t *testing.T) {
+func TestOnlyWhatTheManifestDroppedIsRemoved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := observertest.Spec(t)
 		before := observertest.Manifest(observertest.Mutate(t, spec))
