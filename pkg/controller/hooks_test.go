@@ -84,7 +84,7 @@ func (w *workload) body(purpose string) string {
 const job = `
 - {apiVersion: batch/v1, kind: Job, metadata: {name: work}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: work, image: "work:1"}]}}}}`
 
-func TestAWorkloadThatIsDoneHasItsApplicationDeleted(t *testing.T) {
+func TestAWorkloadThatIsDone(t *testing.T) {
 	f := given(t)
 	f.Submit("app", "hooks: {complete: {}}\nmanifest:"+job)
 	w := f.Workload("app")
@@ -243,7 +243,7 @@ manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {ke
 	f.Quiet(quiet)
 }
 
-func TestACallbackIsRefusedWhileTheApplicationIsBeingDeleted(t *testing.T) {
+func TestACallbackDuringADeletionIsRefused(t *testing.T) {
 	f := given(t)
 	f.Submit("app", "hooks: {complete: {}}\nmanifest:"+job+`
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: held, finalizers: [example.com/hold]}}`)

@@ -120,7 +120,7 @@ func (f *fixture) adopt(resource schema.GroupVersionResource, kind, name string)
 
 // What a process that has died has created is found, though nobody can look for it for a
 // while.
-func TestAKindThatCannotBeLookedUpKeepsItsApplication(t *testing.T) {
+func TestAKindThatCannotBeLookedUp(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.Definition("Song", "songs", anySpec)
 	first := f.Run(controller.Options{})

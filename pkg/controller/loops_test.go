@@ -273,7 +273,7 @@ func injecting(deployment map[string]any) []map[string]any {
 
 const podLists = "volumes: [{name: own, emptyDir: {}}]\ntolerations: [{key: own, operator: Exists}]"
 
-func TestWhatAWebhookAddsIsLeftAloneUnderTheDefaultSchema(t *testing.T) {
+func TestWhatAWebhookAddsUnderTheDefaultSchema(t *testing.T) {
 	for _, operations := range []string{"CREATE", "CREATE, UPDATE"} {
 		t.Run("when it acts on "+operations, func(t *testing.T) {
 			f := given(t)
@@ -308,7 +308,7 @@ func TestWhatAWebhookAddsIsLeftAloneUnderTheDefaultSchema(t *testing.T) {
 	}
 }
 
-func TestWhatAWebhookAddsIsContestedUnderTheUsersSchema(t *testing.T) {
+func TestWhatAWebhookAddsUnderTheUsersSchema(t *testing.T) {
 	f := given(t)
 	f.Webhook("CREATE, UPDATE", injecting)
 	f.Submit("app", "manifest:"+web("", podLists, "")+`

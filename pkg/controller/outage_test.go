@@ -371,7 +371,7 @@ func (b *deafBody) Read(p []byte) (int, error) {
 
 // Whether a create without an answer was carried out, the watch says late, and the status
 // does not at all.
-func TestWhatWasCreatedWithoutAnAnswerGoesWithItsApplication(t *testing.T) {
+func TestWhatWasCreatedWithoutAnAnswerGoes(t *testing.T) {
 	for _, deleted := range []bool{true, false} {
 		t.Run(fmt.Sprintf("deleted=%v", deleted), func(t *testing.T) {
 			f := givenAlone(t, testcluster.Options{})

@@ -23,7 +23,7 @@ func bulky(n, kib int) string {
 	return text.String()
 }
 
-func TestAnApplicationWhoseStatusWouldNotFitIsRefusedBeforeAnythingIsCreated(t *testing.T) {
+func TestAnApplicationWhoseStatusWouldNotFit(t *testing.T) {
 	f := given(t)
 	f.Submit("app", bulky(8, 80))
 
@@ -72,7 +72,7 @@ func TestAnApplicationThatJustFitsIsHeld(t *testing.T) {
 	t.Fatal("nothing fits")
 }
 
-func TestAllFaultsOfTheInputAreReportedAtOnceAndNothingIsDone(t *testing.T) {
+func TestAllFaultsOfTheInputAreReportedAtOnce(t *testing.T) {
 	for _, row := range []struct {
 		name, spec, reason string
 		faults             []string
@@ -165,7 +165,7 @@ observerSchema:
 	}
 }
 
-func TestWhatTheAPIServerRefusesIsReportedAndDoesNotStopTheOthers(t *testing.T) {
+func TestWhatIsRefusedDoesNotStopTheOthers(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `
 manifest:

@@ -36,7 +36,7 @@ func (f *fixture) revoke() {
 	f.eventually("the end of the rights", func() bool { return !f.allowed(applier, f.createConfigMaps()) })
 }
 
-func TestWithoutRightsNothingHappensUntilTheyAreGranted(t *testing.T) {
+func TestWithoutRightsNothingHappens(t *testing.T) {
 	f := unprivileged(t)
 	f.Submit("app", oneConfig)
 	app, message := f.AwaitReason("app", v1alpha1.ReasonForbidden)
@@ -57,7 +57,7 @@ func (f *fixture) command() string {
 	return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=edit --serviceaccount=%s:%s", applier, f.namespace, f.namespace, applier)
 }
 
-func TestTheServiceAccountOfTheSpecIsTheOneThatActs(t *testing.T) {
+func TestTheServiceAccountOfTheSpecActs(t *testing.T) {
 	f := unprivileged(t)
 	f.Create("user", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: deployer}}`)
 	f.Grant("cluster-admin", "deployer")
@@ -71,7 +71,7 @@ func TestTheServiceAccountOfTheSpecIsTheOneThatActs(t *testing.T) {
 
 // What the controller may read is not what an author may: an object of which the
 // ServiceAccount cannot see more than its name is not described.
-func TestAnObjectThatTheServiceAccountMayNotReadIsNotDescribed(t *testing.T) {
+func TestAnObjectThatMayNotBeReadIsNotDescribed(t *testing.T) {
 	f := unprivileged(t)
 	f.Create("user", `
 apiVersion: rbac.authorization.k8s.io/v1
@@ -113,7 +113,7 @@ func TestAnotherServiceAccountMayBeTheDefault(t *testing.T) {
 	}
 }
 
-func TestRightsThatGoBeforeTheDeletionLeaveTheInventoryAlone(t *testing.T) {
+func TestRightsThatGoBeforeTheDeletion(t *testing.T) {
 	f := given(t)
 	f.Submit("app", oneConfig)
 	f.AwaitReady("app")
@@ -133,7 +133,7 @@ func TestRightsThatGoBeforeTheDeletionLeaveTheInventoryAlone(t *testing.T) {
 }
 
 // Everything that an Application's life consists of, by whom it was asked for.
-func TestEveryWriteIsMadeInTheNameOfTheServiceAccount(t *testing.T) {
+func TestEveryWriteIsThatOfAServiceAccount(t *testing.T) {
 	f := given(t)
 	f.Submit("app", mixed(5))
 	f.AwaitHeld("app")

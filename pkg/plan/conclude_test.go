@@ -158,7 +158,7 @@ func TestARemovedFieldIsRememberedUntilItIsGone(t *testing.T) {
 	}
 }
 
-func TestARemovedFieldThatTheAPIServerDefaultsAgainIsLetGo(t *testing.T) {
+func TestARemovedFieldThatIsDefaultedAgain(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
 	w.edit(shorter)
@@ -183,7 +183,7 @@ func TestWhatWasNeverWrittenIsNotRemoved(t *testing.T) {
 	w.quiet()
 }
 
-func TestAnotherObjectOfThatNameLosesNothingWhenItIsAdopted(t *testing.T) {
+func TestAnAdoptedObjectLosesNothing(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
 	w.live[settingsID] = map[string]any{
@@ -197,7 +197,7 @@ func TestAnotherObjectOfThatNameLosesNothingWhenItIsAdopted(t *testing.T) {
 	w.quiet()
 }
 
-func TestAnObjectThatIsNotOursStaysOutOfTheInventory(t *testing.T) {
+func TestAForeignObjectIsInNoInventory(t *testing.T) {
 	w := newWorld(t, settings)
 	foreign := map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
@@ -238,7 +238,7 @@ func TestAnObjectThatIsGoneIsDecidedAgainAtOnce(t *testing.T) {
 	assert.True(t, result.Again)
 }
 
-func TestAResponseWithOtherDriftIsDecidedAgainAtOnce(t *testing.T) {
+func TestAResponseWithOtherDrift(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
 	w.set("other", "data", "mode")
@@ -314,7 +314,7 @@ func TestDeletion(t *testing.T) {
 
 // Somebody was faster: what has the name of what was to be deleted is not ours, and is
 // never on record as if it were.
-func TestAnObjectThatIsFoundInPlaceOfWhatLeavesIsLetGo(t *testing.T) {
+func TestAnObjectInPlaceOfWhatLeavesIsLetGo(t *testing.T) {
 	for name, problem := range map[string]*plan.Problem{"at once": nil, "after a problem": rejected} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, settings)
@@ -342,7 +342,7 @@ func TestAnObjectThatIsFoundInPlaceOfWhatLeavesIsLetGo(t *testing.T) {
 	}
 }
 
-func TestTheInventoryKeepsItsOrderWhileResourcesLeave(t *testing.T) {
+func TestTheInventoryKeepsItsOrder(t *testing.T) {
 	w := newWorld(t, `
 manifest:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}

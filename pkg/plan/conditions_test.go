@@ -110,7 +110,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestARefusedInputLeavesTheRestOfTheStatusAlone(t *testing.T) {
+func TestARefusedInputLeavesTheStatusAlone(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
 	before := w.app.Status.DeepCopy()

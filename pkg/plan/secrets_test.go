@@ -69,7 +69,7 @@ observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations:
 	}
 }
 
-func TestTheCopyThatKubectlKeepsOfASecretIsNotWrittenByUs(t *testing.T) {
+func TestTheCopyThatKubectlKeepsOfASecret(t *testing.T) {
 	w := newWorld(t, `
 manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}}]
 observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: null, team: null}}}]`)

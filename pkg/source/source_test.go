@@ -138,7 +138,7 @@ func data(s *plan.Source) map[string]any {
 
 func b64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-func TestLaterInputsWinOverEarlierOnesAndThoseOfTheApplicationOverAll(t *testing.T) {
+func TestLaterInputsWinOverEarlierOnes(t *testing.T) {
 	reader := objects{
 		"ConfigMap first":  `{data: {a: "2", b: first}}`,
 		"ConfigMap second": `{data: {b: second}}`,
@@ -167,7 +167,7 @@ func TestLaterInputsWinOverEarlierOnesAndThoseOfTheApplicationOverAll(t *testing
 	}
 }
 
-func TestWhatCannotBeHadOrTranslatedIsToldWithItsReason(t *testing.T) {
+func TestWhatCannotBeHadOrTranslated(t *testing.T) {
 	refused := &fetch.NotAllowedError{Reason: "it is not below an --allow-url-prefix of the controller"}
 	fetcher := &web{
 		pages: map[string]string{"https://example.com/wrong.yaml": "tosca_definitions_version: hunter2\n"},

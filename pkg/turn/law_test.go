@@ -19,11 +19,11 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// TestWhateverHappensAnApplicationIsHeldInTheEnd runs random Applications of a few
+// TestWhateverHappensAnApplicationIsHeld runs random Applications of a few
 // objects in a cluster in which requests fail, answers are lost, the controller dies,
 // watches lag, and somebody else is at work. What must never happen is looked for all
 // the way (cluster_checks_test.go), and what must be so in the end when all is calm.
-func TestWhateverHappensAnApplicationIsHeldInTheEnd(t *testing.T) {
+func TestWhateverHappensAnApplicationIsHeld(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		c := newCluster(t, r, observertest.DrawServer(r), drawNames(r))
 		for _, id := range c.names {
