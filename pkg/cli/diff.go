@@ -81,7 +81,7 @@ type diffOptions struct {
 func newDiffCommand(name string, streams Streams) *cobra.Command {
 	f := &diffFlags{target: connection.NewTargetFlags()}
 	return command{
-		use:   "diff NAME [-f FILE... [-O FILE...]] | diff -f FILE... [--live FILE... | --cluster]",
+		use:   "diff NAME [-f FILE...] | diff -f FILE... [--live FILE...]",
 		short: "Show what differs, field by field",
 		long:  diffLong, example: diffExample,
 		args: atMost(1), flags: f.add,

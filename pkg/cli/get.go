@@ -46,7 +46,7 @@ const getExample = `
   PROGRAM get web shop
 
   # With columns of your own
-  PROGRAM get -o custom-columns=NAME:.metadata.name,ADOPTION:.spec.adoption
+  PROGRAM get -o custom-columns=NAME:.metadata.name,AS:.spec.adoption
 
   # One, as it is stored
   PROGRAM get web -o yaml
@@ -241,18 +241,18 @@ func (o getOptions) printObjects(list *unstructured.UnstructuredList) error {
 // table has the columns of `get`.
 func (o getOptions) table(list *unstructured.UnstructuredList) *metav1.Table {
 	table := &metav1.Table{}
-	column := func(name, kind string) {
-		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: kind})
+	column := func(name string) {
+		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: "string"})
 	}
 	if o.all {
-		column("Namespace", "string")
+		column("Namespace")
 	}
 	for _, name := range []string{"Name", "Ready", "Reason", "Resources", "Age"} {
-		column(name, "string")
+		column(name)
 	}
 	if o.output == "wide" {
-		column("Contested", "string")
-		column("Message", "string")
+		column("Contested")
+		column("Message")
 	}
 	for i := range list.Items {
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: o.cells(&list.Items[i])})

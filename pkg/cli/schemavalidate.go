@@ -35,7 +35,7 @@ const schemaValidateExample = `
   PROGRAM schema validate -f schema.yaml -m manifests.yaml
 
   # And does this cluster know all the fields?
-  PROGRAM schema validate -f schema.yaml -m manifests.yaml --cluster --strict
+  PROGRAM schema validate -f schema.yaml -m manifests.yaml --cluster
 `
 
 type schemaValidateOptions struct {

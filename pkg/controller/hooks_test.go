@@ -543,6 +543,20 @@ func TestAShutdownThatIsOfNoUse(t *testing.T) {
 		assert.NotNil(t, f.Get(jobs, "work"))
 		assert.Zero(t, asked.Load())
 	})
+	t.Run("so does what is left by whoever deletes it", func(t *testing.T) {
+		f := given(t)
+		asked := f.Target(func(http.ResponseWriter, *http.Request) {})
+		f.Submit("app", fmt.Sprintf(shutdownSpec, 60, 2, "GiveUp"))
+		f.AwaitHeld("app")
+		orphan := metav1.DeletePropagationOrphan
+		require.NoError(t, f.in("user", applications).Delete(t.Context(), "app", metav1.DeleteOptions{PropagationPolicy: &orphan}))
+		f.eventually("the end of our finalizer", func() bool {
+			app := f.Application("app")
+			return app == nil || !slices.Contains(app.Finalizers, v1alpha1.Finalizer)
+		})
+		assert.NotNil(t, f.Get(jobs, "work"))
+		assert.Zero(t, asked.Load())
+	})
 	t.Run("a namespace that ends takes all with it", func(t *testing.T) {
 		f := given(t)
 		asked := f.Target(func(http.ResponseWriter, *http.Request) {})

@@ -56,7 +56,7 @@ func (d *draft) checkTexts(field string, marks ...string) {
 	at := Path{"metadata", field}
 	texts, isMap := d.metadata()[field].(map[string]any)
 	if value := d.metadata()[field]; value != nil && !isMap {
-		d.fault(at, "must be a map, not "+describe(value))
+		d.fault(at, "must be a map, not "+Describe(value))
 	}
 	for key, value := range texts {
 		if _, isText := value.(string); !isText {

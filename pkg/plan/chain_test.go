@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -95,6 +96,35 @@ observerSchema:
 			status = printed(t, chained)
 			_, result := w.round()
 			assert.Equal(t, onRecord(result.Status), onRecord(status))
+		})
+	}
+}
+
+// The same of every golden case: once its changes are made, the next plan makes none.
+func TestGoldenPlansChain(t *testing.T) {
+	cases, err := filepath.Glob(filepath.Join(goldenRoot, "*", "application.yaml"))
+	require.NoError(t, err)
+	for _, file := range cases {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			in := readCase(t, filepath.Dir(file))
+			first := plan.Decide(in)
+			for _, change := range first.Changes {
+				switch change.Action {
+				case plan.Create:
+					in.Live[change.ID] = change.Manifest
+				case plan.Update:
+					in.Live[change.ID] = applyPatch(t, in.Live[change.ID], change)
+				case plan.Delete:
+					delete(in.Live, change.ID)
+				case plan.Unchanged:
+				}
+			}
+			next := in.Application.DeepCopy()
+			next.Status = printed(t, first)
+			in.Application, in.Memory = next, &plan.Memory{}
+			for _, change := range plan.Decide(in).Changes {
+				assert.Equal(t, plan.Unchanged, change.Action, "%s", change.ID)
+			}
 		})
 	}
 }

@@ -23,7 +23,7 @@ func init() { // reading them looks types up, also in them
 }
 
 func readProfiles() profiles {
-	s := &session{ctx: context.Background(), limits: DefaultLimits(), regexps: map[string]pattern{}}
+	s := &session{ctx: context.Background(), limits: DefaultLimits(), regexps: map[string]pattern{}} //nolint:forbidigo // it is for no caller in particular
 	all := profiles{s.readProfile("simple"), s.readProfile("nfv"), s.readProfile("sol001")}
 	all.nfv.imports, all.sol001.imports = []edge{{file: all.simple}}, []edge{{file: all.simple}}
 	files := []*file{all.simple, all.nfv, all.sol001}

@@ -29,6 +29,7 @@ type loader struct {
 	imported    int              // bytes
 	digest      hash.Hash
 	contents    map[string]string // of artifacts, by location
+	archived    map[string]string // where the archive has profiles
 }
 
 func newLoader(s *session) *loader {
@@ -119,26 +120,18 @@ func (t *loader) readLongImport(s statement, body place) (statement, bool) {
 
 // follow reads an imported file, once.
 func (t *loader) follow(ctx context.Context, f *file, s statement) {
-	known, isPath := profileNamed(s.reference), sol001.MatchString(s.reference) && !s.profile && !strings.Contains(s.reference, "://")
-	switch {
-	case customTypes.MatchString(s.reference):
+	if customTypes.MatchString(s.reference) {
 		f.minimal = true
 		return
-	case known != nil && !isPath:
+	}
+	known := profileNamed(s.reference)
+	if mayBeFile := !s.profile && !strings.Contains(s.reference, "://") && sol001.MatchString(s.reference); known != nil && !mayBeFile {
 		f.imports = append(f.imports, edge{s.prefix, known})
 		return
-	case s.profile:
-		t.faults.add(s.at, MissingImportFile, "the profile %s is not known: %s are built in; import the file of any other", shown(s.reference), inStock)
-		return
 	}
-	to, ok := t.locate(f, s)
+	to, ok := t.find(ctx, f, s)
 	if !ok {
 		return
-	}
-	if t.loaded[to.String()] == nil {
-		if found, there := t.elsewhere(ctx, f, s, to); there {
-			to = found
-		}
 	}
 	if loaded := t.loaded[to.String()]; loaded != nil {
 		t.warn(s.at, "%s is loaded already", bare(to.shown()))
@@ -150,11 +143,10 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 		return
 	}
 	data := t.fetch(ctx, s.at, to, known != nil)
-	switch {
-	case data == nil && known != nil:
+	if data == nil && known != nil {
 		f.imports = append(f.imports, edge{s.prefix, known})
-		return
-	case data == nil:
+	}
+	if data == nil {
 		return
 	}
 	imported := &file{name: t.fileName(to), at: to, depth: f.depth + 1, sealed: f.sealed || to.url != nil}
@@ -162,6 +154,49 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 	f.imports = append(f.imports, edge{s.prefix, imported})
 	t.read(ctx, imported, f, data)
 }
+
+// find finds out where an import leads.
+func (t *loader) find(ctx context.Context, f *file, s statement) (location, bool) {
+	if s.profile {
+		to, there := t.profileFile(s.reference)
+		if !there {
+			t.faults.add(s.at, MissingImportFile, "the profile %s is not known: %s are built in; others are found in a CSAR, or by their files", shown(s.reference), inStock)
+		}
+		return to, there
+	}
+	to, ok := t.locate(f, s)
+	if ok && t.loaded[to.String()] == nil {
+		if found, there := t.elsewhere(ctx, f, s, to); there {
+			to = found
+		}
+	}
+	return to, ok
+}
+
+// profileFile finds the file that says that it is a profile: one that has been read, or
+// one of the archive.
+func (t *loader) profileFile(name string) (location, bool) {
+	for _, f := range t.files {
+		if f.root.get("profile").text() == name {
+			return f.at, true
+		}
+	}
+	if t.archive != nil && t.archived == nil {
+		t.archived = map[string]string{}
+		for _, path := range t.archive.Names() {
+			if data, err := t.archive.File(path); err == nil {
+				for _, declared := range profileLine.FindAllSubmatch(data, 1) {
+					t.archived[string(declared[1])] = path
+				}
+			}
+		}
+	}
+	path, there := t.archived[name]
+	return location{inArchive: true, path: path}, there
+}
+
+// profileLine is the line of a file that names the profile that it is.
+var profileLine = regexp.MustCompile(`(?m)^profile:[ \t]*["']?([^\s"'#]+)`)
 
 // elsewhere finds a file that is not where the file that imports it says: seen from the
 // entry template, without the first directory, in which the author then was, or beside

@@ -169,7 +169,7 @@ func (e *evaluator) partsOf(at place, v value, name string) ([]textPart, bool) {
 	}
 	list, isList := v.any.([]any)
 	if !isList {
-		e.faults.add(at, InvalidFunction, "%s needs a list, not %s", name, describe(v.any))
+		e.faults.add(at, InvalidFunction, "%s needs a list, not %s", name, manifest.Describe(v.any))
 		return nil, false
 	}
 	parts := make([]textPart, len(list))

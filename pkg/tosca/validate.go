@@ -2,6 +2,8 @@ package tosca
 
 import (
 	"slices"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // validator checks all that a template says, also what has no effect on manifests:
@@ -91,7 +93,7 @@ func (t *session) validateNames(p place) {
 		switch {
 		case entry.name() == "":
 			t.faults.add(entry, InvalidShape, "a name must not be empty")
-		case strict(entry) && key.ShortTag() != tagStr && key.Style == 0:
+		case strict(entry) && key.ShortTag() != manifest.TagStr && key.Style == 0:
 			t.faults.add(entry, InvalidShape, "a name must be text: put it in quotes")
 		}
 	}

@@ -55,6 +55,19 @@ func (v validator) validateNode(n *template) {
 	if n.line == nil || v.isOpen(n.line) {
 		return
 	}
+	v.validateAssignments(n)
+	v.validateRequirements(n)
+	if strict(n.at) || n.at.get("directives").exists() { // else some take it for that of all its requirements
+		v.validateFilter(n.get("node_filter"), n.line, n.line)
+	}
+	v.validateInterfaces(n)
+	for _, artifact := range n.get("artifacts").entries() {
+		v.typeNamed(artifact.get("type"), artifactTypes)
+	}
+}
+
+// validateAssignments checks what a node assigns to what its type has.
+func (v validator) validateAssignments(n *template) {
 	found := n.at.get("directives").exists() // elsewhere, with what is not said here
 	switch {
 	case found && !n.kubernetes:
@@ -67,16 +80,8 @@ func (v validator) validateNode(n *template) {
 		v.validateCapabilities(n)
 	}
 	attributes := v.inheritedSchemas(append([]*definition{nil}, n.line...), func(d *definition) map[string]*schema { return d.attributes })
-	if p := n.get("attributes"); strict(n.at) && len(attributes) > 0 {
-		v.assignments(p, n.at, attributes, scope{self: n}, n.typeName, false)
-	}
-	v.validateRequirements(n)
-	if strict(n.at) || found { // else some take it for that of all its requirements
-		v.validateFilter(n.get("node_filter"), n.line, n.line)
-	}
-	v.validateInterfaces(n)
-	for _, artifact := range n.get("artifacts").entries() {
-		v.typeNamed(artifact.get("type"), artifactTypes)
+	if strict(n.at) && len(attributes) > 0 {
+		v.assignments(n.get("attributes"), n.at, attributes, scope{self: n}, n.typeName, false)
 	}
 }
 

@@ -3,6 +3,8 @@ package tosca
 import (
 	"maps"
 	"slices"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // keysOfKinds are the keys of types whose kinds make no manifest.
@@ -203,7 +205,7 @@ func (v validator) countRange(p place) (least, most int64, ok bool) {
 		return 0, 0, false
 	}
 	bounds := v.literalOf(p, &schema{at: p, typeName: "range"})
-	if elements := p.elements(); !isRange(bounds.any) || elements[0].node.ShortTag() == tagFloat || elements[1].node.ShortTag() == tagFloat {
+	if elements := p.elements(); !isRange(bounds.any) || elements[0].node.ShortTag() == manifest.TagFloat || elements[1].node.ShortTag() == manifest.TagFloat {
 		v.faults.add(p, ValueTypeMismatch, "must be %s", primitives["range"].article)
 		return 0, 0, false
 	}

@@ -94,6 +94,7 @@ func (a *action) run(ctx context.Context, changes []plan.Change) {
 	var group errgroup.Group
 	group.SetLimit(a.turns.inFlight())
 	for _, change := range changes {
+		change.ReadFirst = change.ReadFirst || !change.Leaves && a.isUnsure(change.ID)
 		if !change.Writes() && !change.ReadFirst {
 			continue
 		}
@@ -169,6 +170,7 @@ func (a *action) readFirst(ctx context.Context, at cluster.Location) (map[string
 	if err != nil {
 		return nil, a.target.Problem(err, at, "get")
 	}
+	a.saw(at, object)
 	return object, nil
 }
 

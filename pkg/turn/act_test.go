@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -24,6 +25,7 @@ import (
 	kubernetes "holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
 )
@@ -41,6 +43,7 @@ type desk struct {
 	statuses int // that were to be written
 	memory   *turn.Memory
 	now      time.Time
+	late     map[string]any // what a read shows before the watch does
 	log      bytes.Buffer
 	awaited  []string // namespaces
 	lags     bool     // no watch shows anything
@@ -88,8 +91,9 @@ func (d *desk) take(t *testing.T, news ...turn.News) []string {
 	}
 	d.log.Reset()
 	ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&d.log))))
-	_, err := turns.Take(ctx, d.app.DeepCopy(), d.memory, append(news, turn.News{})[0])
-	require.NoError(t, err)
+	if _, err := turns.Take(ctx, d.app.DeepCopy(), d.memory, append(news, turn.News{})[0]); err != nil {
+		require.NotEmpty(t, d.fails)
+	}
 	return d.written
 }
 
@@ -186,6 +190,33 @@ func TestEachWriteIsALineOfTheLog(t *testing.T) {
 	}, lines)
 }
 
+// What could not be put on record is, before anything else is done.
+func TestAStatusThatCouldNotBeWrittenIsWrittenFirst(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}}]}`)
+	d.fails["status shop"] = apierrors.NewInternalError(context.DeadlineExceeded)
+	assert.Equal(t, []string{"create config"}, d.take(t))
+	d.app.Spec.Manifest = append(d.app.Spec.Manifest, runtime.RawExtension{Raw: []byte(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "more"}}`)})
+	assert.Empty(t, d.take(t), "the API server still has no place for it")
+	clear(d.fails)
+	assert.Contains(t, d.take(t), "create more")
+}
+
+// The watch may not show yet what a patch without an answer has done, and the next spec may
+// not have it any more.
+func TestAnObjectWhosePatchHadNoAnswerIsRead(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {color: red}}]}`)
+	d.has(config)
+	d.fails["patch config"] = errLost
+	assert.Equal(t, []string{"patch config"}, d.take(t))
+	d.late = observer.CopyMap(d.live[config])
+	d.late["data"] = map[string]any{"color": "red"}
+	d.app.Generation++
+	d.app.Spec.Manifest[0].Raw = []byte(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}}`)
+	clear(d.fails)
+	assert.Equal(t, []string{"patch config"}, d.take(t), "the color goes, though the watch has never shown it")
+	assert.Empty(t, d.take(t))
+}
+
 // A status that meets a newer version of the Application still holds, unless another
 // process has written a status.
 func TestAStatusThatMeetsANewerVersion(t *testing.T) {
@@ -259,6 +290,9 @@ func (d *desk) Problem(err error, at kubernetes.Location, verb string) *plan.Pro
 }
 
 func (d *desk) Get(_ context.Context, at kubernetes.Location) (map[string]any, error) {
+	if d.late != nil {
+		return d.late, nil
+	}
 	if object := d.live[at.ID]; object != nil {
 		return object, nil
 	}
@@ -313,6 +347,9 @@ func (d *desk) WriteMetadata(_ context.Context, _ *v1alpha1.Application, _ []str
 func (d *desk) WriteStatus(_ context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
 	if d.statuses++; d.conflict != nil && app != d.conflict {
 		return nil, apierrors.NewConflict(schema.GroupResource{}, app.Name, nil)
+	}
+	if err := d.fails["status "+app.Name]; err != nil {
+		return nil, err
 	}
 	d.app.Status = status
 	return d.app, nil

@@ -4,8 +4,10 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -87,6 +89,27 @@ func (a *action) wrote(at cluster.Location, object map[string]any) {
 	defer a.mu.Unlock()
 	delete(a.s.memory.found, at.ID)
 	delete(a.s.memory.unanswered, at.ID)
+	delete(a.s.memory.unsure, at.ID)
+}
+
+// saw has the store know an object of ours that was read before the watch has shown it.
+func (a *action) saw(at cluster.Location, object map[string]any) {
+	u := unstructured.Unstructured{Object: object}
+	if u.GetLabels()[v1alpha1.LabelApplicationUID] == string(a.s.Input.Application.UID) {
+		a.target.Wrote(at, object)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.s.memory.unsure, at.ID)
+}
+
+// isUnsure reports whether an object may have what a request without an answer gave it, and
+// another spec than this one asked for.
+func (a *action) isUnsure(id manifest.ID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	generation, unsure := a.s.memory.unsure[id]
+	return unsure && generation != a.s.Input.Application.Generation
 }
 
 // gone has the store know that an object is no more.

@@ -41,6 +41,9 @@ type Memory struct {
 	found map[manifest.ID]found
 	// unanswered has the objects that may have been created though no answer came.
 	unanswered map[manifest.ID]bool
+	// unsure has the objects whose last patch had no answer, and the generation of the
+	// Application that it was for: the watch may not show yet what it has done.
+	unsure map[manifest.ID]int64
 	// gone has the objects that we deleted and know to be gone.
 	gone map[types.UID]bool
 	// postponed is the report that is not written yet, if there is one.
@@ -72,7 +75,7 @@ type found struct {
 func NewMemory(app *v1alpha1.Application, now time.Time) *Memory {
 	return &Memory{
 		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app), jitter: worker.Spread,
-		failures: map[manifest.ID]*failure{}, missing: map[string]time.Time{}, found: map[manifest.ID]found{}, unanswered: map[manifest.ID]bool{}, gone: map[types.UID]bool{},
+		failures: map[manifest.ID]*failure{}, missing: map[string]time.Time{}, found: map[manifest.ID]found{}, unanswered: map[manifest.ID]bool{}, unsure: map[manifest.ID]int64{}, gone: map[types.UID]bool{},
 	}
 }
 

@@ -118,13 +118,20 @@ func logWrite(ctx context.Context, verb string, change plan.Change) {
 // unanswered remembers an object that may have been created all the same, and reports
 // whether it may: the answer was lost, or is that of a server that stumbled.
 func (a *action) unanswered(id manifest.ID, err error) bool {
-	if status := code(err); status != 0 && status < http.StatusInternalServerError {
+	if !isLost(err) {
 		return false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.s.memory.unanswered[id] = true
 	return true
+}
+
+// isLost reports whether what was asked for may have been done, though the answer is an
+// error.
+func isLost(err error) bool {
+	status := code(err)
+	return status == 0 || status >= http.StatusInternalServerError
 }
 
 func (a *action) update(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
@@ -149,6 +156,11 @@ func (a *action) update(ctx context.Context, at cluster.Location, change plan.Ch
 			break // the guards hold: it is the change itself that is refused
 		}
 		return fresh, again
+	}
+	if isLost(err) {
+		a.mu.Lock()
+		a.s.memory.unsure[at.ID] = a.s.Input.Application.Generation
+		a.mu.Unlock()
 	}
 	outcome.Problem = a.target.Problem(err, at, "patch")
 	if !refused(err) {
@@ -210,6 +222,7 @@ func (a *action) reread(ctx context.Context, at cluster.Location, change plan.Ch
 	object, err := a.target.Get(ctx, at)
 	switch {
 	case err == nil:
+		a.saw(at, object)
 		return plan.Outcome{Object: object}, true
 	case apierrors.IsNotFound(err):
 		a.gone(at, change.UID)

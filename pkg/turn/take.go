@@ -73,8 +73,11 @@ func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan
 	if p.Suspended() || p.Refused != nil {
 		return t.report(ctx, app, m, p, nil)
 	}
-	app, err := t.protect(ctx, app, p, s)
+	app, err := t.recordPostponed(ctx, app, m)
 	if err != nil {
+		return Again(err)
+	}
+	if app, err = t.protect(ctx, app, p, s); err != nil {
 		return Again(err)
 	}
 	if app, err = t.recordAhead(ctx, app, p); err != nil {
@@ -133,6 +136,21 @@ func (t *Turns) protect(ctx context.Context, app *v1alpha1.Application, p *plan.
 		finalizers = append(slices.Clone(finalizers), v1alpha1.Finalizer)
 	}
 	return t.Home.WriteMetadata(ctx, app, finalizers, marks)
+}
+
+// recordPostponed writes the status that could not be written before, unless it can wait:
+// what it has on record is known to nobody else, and the work that follows builds on it.
+func (t *Turns) recordPostponed(ctx context.Context, app *v1alpha1.Application, m *Memory) (*v1alpha1.Application, error) {
+	status := m.Postponed()
+	if status == nil || delayOf(app.Status, *status) > 0 {
+		return app, nil
+	}
+	if err := t.WriteStatus(ctx, app, *status); err != nil {
+		return nil, err
+	}
+	t.Home.Announce(app, m.postponed.event)
+	m.postponed = nil
+	return t.Home.Latest(app), nil
 }
 
 // recordAhead writes down what is about to be written, where nobody would know of

@@ -109,7 +109,7 @@ func TestRetriesAloneAreCountedAsRetries(t *testing.T) {
 	queue := newQueue[string]("test", metrics)
 	handled, fail := make(chan string), true
 	loop := Loop[string]{
-		Queue: queue, Workers: 1, Logger: func(ctx context.Context, _ string) klog.Logger { return logr.Discard() },
+		Queue: queue, Workers: 1, Logger: func(context.Context, string) klog.Logger { return logr.Discard() },
 		Handle: func(_ context.Context, key string) (time.Duration, error) {
 			handled <- key
 			if fail {

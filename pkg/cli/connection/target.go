@@ -139,7 +139,7 @@ func (t Target) decideSubmitted(ctx context.Context) ([]files.Decision, error) {
 		if app.Namespace == "" {
 			app.Namespace = c.Namespace
 		}
-		if app, err = c.submitted(ctx, app); err != nil {
+		if app, _, err = c.submitted(ctx, app); err != nil {
 			return nil, err
 		}
 		d, unreadable := c.decide(ctx, app, t.Now())
@@ -172,24 +172,25 @@ func (t Target) submittedApplications(ctx context.Context, c *Cluster) ([]files.
 // not its own.
 const notSubmitted = "assigned-when-submitted"
 
-// submitted is the stored Application with the spec of the one given.
-func (c *Cluster) submitted(ctx context.Context, app files.Subject) (files.Subject, error) {
+// submitted is the stored Application with the spec of the one given; before is the one
+// that is stored, nil if there is none.
+func (c *Cluster) submitted(ctx context.Context, app files.Subject) (after files.Subject, before *v1alpha1.Application, err error) {
 	stored, err := c.GetApplication(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
 	switch {
 	case apierrors.IsNotFound(err) && !c.isInstalled(ctx):
-		return app, ErrNotInstalled
+		return app, nil, ErrNotInstalled
 	case apierrors.IsNotFound(err):
 		fresh := app.DeepCopy()
 		fresh.UID = notSubmitted
 		fresh.Status = v1alpha1.ApplicationStatus{}
-		return files.Subject{Application: fresh, Document: app.Document}, nil
+		return files.Subject{Application: fresh, Document: app.Document}, nil, nil
 	case err != nil:
-		return app, c.Explained(err, "get", "Application "+app.Namespace+"/"+app.Name)
+		return app, nil, c.Explained(err, "get", "Application "+app.Namespace+"/"+app.Name)
 	}
-	other := !files.SameSource(stored, app.Application)
+	before, other := stored.DeepCopy(), !files.SameSource(stored, app.Application)
 	stored.Spec = *app.Spec.DeepCopy()
 	stored.Generation++ // a new spec
-	return files.Subject{Application: stored, Document: app.Document, NewSource: other}, nil
+	return files.Subject{Application: stored, Document: app.Document, NewSource: other}, before, nil
 }
 
 // Application reads an Application of the cluster.
