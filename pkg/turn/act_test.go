@@ -191,7 +191,7 @@ func TestEachWriteIsALineOfTheLog(t *testing.T) {
 }
 
 // What could not be put on record is, before anything else is done.
-func TestAStatusThatCouldNotBeWrittenIsWrittenFirst(t *testing.T) {
+func TestAStatusThatWasNotWrittenIsWrittenFirst(t *testing.T) {
 	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}}]}`)
 	d.fails["status shop"] = apierrors.NewInternalError(context.DeadlineExceeded)
 	assert.Equal(t, []string{"create config"}, d.take(t))
