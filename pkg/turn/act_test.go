@@ -47,6 +47,7 @@ type desk struct {
 	log      bytes.Buffer
 	awaited  []string // namespaces
 	lags     bool     // no watch shows anything
+	known    []string // what the stores were told of
 	onRecord string   // the last applied manifests at the last write
 }
 
@@ -158,6 +159,13 @@ func TestACreateWithoutAnAnswerIsRemembered(t *testing.T) {
 	d.app.DeletionTimestamp = &metav1.Time{Time: d.now}
 	d.app.Generation++
 	assert.Equal(t, []string{"delete config"}, d.take(t))
+}
+
+func TestOurOwnWritesAreKnown(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: "1"}}, {apiVersion: v1, kind: Secret, metadata: {name: new}}]}`)
+	d.has(config)
+	assert.Equal(t, []string{"patch config", "create new"}, d.take(t))
+	assert.Equal(t, []string{"config", "new"}, d.known, "before a watch tells")
 }
 
 func TestWhatIsAddedIsWrittenDownFirst(t *testing.T) {
@@ -322,7 +330,7 @@ func (d *desk) Delete(_ context.Context, at kubernetes.Location, _, _ string) (m
 	return nil, nil
 }
 
-func (d *desk) Wrote(kubernetes.Location, map[string]any) {}
+func (d *desk) Wrote(at kubernetes.Location, _ map[string]any) { d.known = append(d.known, at.ID.Name) }
 
 func (d *desk) Gone(kubernetes.Location, types.UID) {}
 
