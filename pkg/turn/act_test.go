@@ -3,6 +3,7 @@ package turn_test
 import (
 	"bytes"
 	"context"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/klog/v2/textlogger"
 	"sigs.k8s.io/yaml"
 
+	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	kubernetes "holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/hooks"
@@ -44,6 +46,9 @@ type desk struct {
 	late     map[string]any // what a read shows before the watch does
 	log      bytes.Buffer
 	awaited  []string // namespaces
+	lags     bool     // no watch shows anything
+	known    []string // what the stores were told of
+	onRecord string   // the last applied manifests at the last write
 }
 
 var (
@@ -140,6 +145,40 @@ func TestARefusedCreateIsLookedInto(t *testing.T) {
 	assert.Equal(t, []string{"create config", "patch config"}, d.take(t))
 }
 
+// What had no answer, and is in no status, may be there all the same.
+func TestACreateWithoutAnAnswerIsRemembered(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}}]}`)
+	d.fails["create config"] = errLost
+	d.conflict = d.app.DeepCopy()
+	d.conflict.Status.Summary = "another process's"
+	require.Equal(t, []string{"create config"}, d.take(t))
+	require.Empty(t, d.app.Status.Resources)
+
+	d.has(config)
+	d.app.Status.Resources, d.conflict, d.lags = nil, nil, true
+	d.app.DeletionTimestamp = &metav1.Time{Time: d.now}
+	d.app.Generation++
+	assert.Equal(t, []string{"delete config"}, d.take(t))
+}
+
+func TestOurOwnWritesAreKnown(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: "1"}}, {apiVersion: v1, kind: Secret, metadata: {name: new}}]}`)
+	d.has(config)
+	assert.Equal(t, []string{"patch config", "create new"}, d.take(t))
+	assert.Equal(t, []string{"config", "new"}, d.known, "before a watch tells")
+}
+
+func TestWhatIsAddedIsWrittenDownFirst(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: "1"}}]}`)
+	d.has(config)
+	d.live[config]["data"] = map[string]any{"a": "1"}
+	require.Empty(t, d.take(t))
+	d.app.Spec.Manifest[0].Raw = []byte(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}, "data": {"a": "1", "added": "2"}}`)
+	d.app.Generation++
+	require.Equal(t, []string{"patch config"}, d.take(t))
+	assert.Contains(t, d.onRecord, "added")
+}
+
 func TestEachWriteIsALineOfTheLog(t *testing.T) {
 	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: keys}, stringData: {key: canary}},
 		{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {color: canary}}]}`)
@@ -160,7 +199,7 @@ func TestEachWriteIsALineOfTheLog(t *testing.T) {
 }
 
 // What could not be put on record is, before anything else is done.
-func TestAStatusThatCouldNotBeWrittenIsWrittenFirst(t *testing.T) {
+func TestAStatusThatWasNotWrittenIsWrittenFirst(t *testing.T) {
 	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}}]}`)
 	d.fails["status shop"] = apierrors.NewInternalError(context.DeadlineExceeded)
 	assert.Equal(t, []string{"create config"}, d.take(t))
@@ -243,7 +282,7 @@ func (d *desk) Need(map[schema.GroupVersionResource]bool, []string) {}
 func (d *desk) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping) (map[manifest.ID]map[string]any, error) {
 	marked := map[manifest.ID]map[string]any{}
 	for id, object := range d.live {
-		if id.GroupKind() == gk && labelOf(object) == string(d.app.UID) {
+		if !d.lags && id.GroupKind() == gk && labelOf(object) == string(d.app.UID) {
 			marked[id] = object
 		}
 	}
@@ -270,6 +309,7 @@ func (d *desk) Get(_ context.Context, at kubernetes.Location) (map[string]any, e
 
 func (d *desk) write(verb string, id manifest.ID) error {
 	d.written = append(d.written, verb+" "+id.Name)
+	d.onRecord = observertest.JSON(d.app.Status.LastAppliedManifest)
 	return d.fails[verb+" "+id.Name]
 }
 
@@ -290,7 +330,7 @@ func (d *desk) Delete(_ context.Context, at kubernetes.Location, _, _ string) (m
 	return nil, nil
 }
 
-func (d *desk) Wrote(kubernetes.Location, map[string]any) {}
+func (d *desk) Wrote(at kubernetes.Location, _ map[string]any) { d.known = append(d.known, at.ID.Name) }
 
 func (d *desk) Gone(kubernetes.Location, types.UID) {}
 
@@ -304,7 +344,11 @@ func (d *desk) Read(context.Context, *v1alpha1.Application) (*v1alpha1.Applicati
 	return d.conflict, nil
 }
 
-func (d *desk) WriteMetadata(context.Context, *v1alpha1.Application, []string, map[string]string) (*v1alpha1.Application, error) {
+func (d *desk) WriteMetadata(_ context.Context, _ *v1alpha1.Application, _ []string, annotations map[string]string) (*v1alpha1.Application, error) {
+	if d.app.Annotations == nil {
+		d.app.Annotations = map[string]string{}
+	}
+	maps.Copy(d.app.Annotations, annotations)
 	return d.app, nil
 }
 
