@@ -88,15 +88,15 @@ func TestBadInputIsAConditionAndNothingElse(t *testing.T) {
 	}
 }
 
-// The status repeats what is held of the spec, more than once.
+// The status repeats what is held of the spec, compressed.
 func TestAnApplicationThatDoesNotFit(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		size int
 		fits bool
-	}{{"a quarter", 300 << 10, true}, {"half", 700 << 10, false}} {
+	}{{"less than half", 600 << 10, true}, {"more than half", 800 << 10, false}} {
 		t.Run(row.name, func(t *testing.T) {
-			w := newWorld(t, "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: large}, data: {key: "+strings.Repeat("x", row.size)+"}}]")
+			w := newWorld(t, "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: large}, data: {key: "+noise(row.size>>10)+"}}]")
 			p := w.decide()
 			if row.fits {
 				require.Nil(t, p.Refused)

@@ -101,7 +101,12 @@ func TestAnApplicationThatWouldNotFitIsRefused(t *testing.T) {
 	assert.Contains(t, w.decide().Refused.Message, "split it into several Applications")
 
 	w.edit("manifest: [" + manifest("big", 600) + "]")
+	w.round()
 	assert.Nil(t, w.decide().Refused)
+	// And: one that grows is refused, and is the next time too.
+	w.edit("manifest: [" + manifest("big", 900) + "]")
+	w.round()
+	assert.NotNil(t, w.decide().Refused)
 	// And: what repeats itself, as manifests do, is compressed in the status.
 	w.edit("manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: big}, data: {a: '" + strings.Repeat("x", 1300<<10) + "'}}]")
 	assert.Nil(t, w.decide().Refused)

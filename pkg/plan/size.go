@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -64,7 +65,8 @@ func (res *resource) projected() any {
 // To find out costs more than the rest of a decision.
 func (p *Plan) fitted() bool {
 	status := &p.in.Application.Status
-	return p.in.Source == nil && status.ObservedGeneration == p.in.Application.Generation && len(status.LastAppliedManifest) >= len(p.resources)
+	return p.in.Source == nil && status.ObservedGeneration == p.in.Application.Generation &&
+		apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionRendered) && len(status.LastAppliedManifest) >= len(p.resources)
 }
 
 // packedRecords is what the manifests and schemas of a status take.

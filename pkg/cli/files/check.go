@@ -129,9 +129,12 @@ var specSchema = sync.OnceValue(func() *spec.Schema {
 })
 
 var (
-	rawType  = reflect.TypeFor[runtime.RawExtension]()
-	timeType = reflect.TypeFor[metav1.Time]()
-	decoder  = reflect.TypeFor[json.Unmarshaler]()
+	rawType   = reflect.TypeFor[runtime.RawExtension]()
+	bytesType = reflect.TypeFor[[]byte]()
+	// statusType reads itself only in that it unpacks its record.
+	statusType = reflect.TypeFor[v1alpha1.ApplicationStatus]()
+	timeType   = reflect.TypeFor[metav1.Time]()
+	decoder    = reflect.TypeFor[json.Unmarshaler]()
 )
 
 // value compares a value with the Go type that is to take it.
@@ -143,7 +146,7 @@ func (c *checker) value(path manifest.Path, t reflect.Type, value any) {
 	case t == rawType:
 		c.object(path, value)
 	case value == nil: // as if it were absent
-	case reflect.PointerTo(t).Implements(decoder):
+	case t == bytesType || (t != statusType && reflect.PointerTo(t).Implements(decoder)):
 		c.decodes(path, t, value)
 	default:
 		c.plain(path, t, value)

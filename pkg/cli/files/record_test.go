@@ -24,7 +24,7 @@ func TestAPackedRecordIsShownOnRequest(t *testing.T) {
 		{"large", 80 << 10, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			desired := fmt.Sprintf(`{"kind":"ConfigMap","data":{"key":"%s","n":1}}`, strings.Repeat("x", row.size))
+			desired := fmt.Sprintf(`{"kind":"ConfigMap","data":{"key":%q,"n":1}}`, strings.Repeat("x", row.size))
 			raw, err := json.Marshal(v1alpha1.ApplicationStatus{Summary: "1/1", LastAppliedManifest: []runtime.RawExtension{{Raw: []byte(desired)}}})
 			require.NoError(t, err)
 			var status map[string]any
