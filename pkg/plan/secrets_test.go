@@ -108,7 +108,7 @@ func TestAnApplicationThatWouldNotFitIsRefused(t *testing.T) {
 	w.round()
 	assert.NotNil(t, w.decide().Refused)
 	// And: what repeats itself, as manifests do, is compressed in the status.
-	w.edit("manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: big}, data: {a: '" + strings.Repeat("x", 1300<<10) + "'}}]")
+	w = newWorld(t, "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: big}, data: {a: '"+strings.Repeat("x", 1300<<10)+"'}}]")
 	assert.Nil(t, w.decide().Refused)
 }
 
