@@ -15,7 +15,6 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
-	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -23,7 +22,8 @@ import (
 
 const deleteLong = `Delete an Application, and with it all its resources, in reverse order. With
 --orphan they stay as they are, without Holdfast's marks. spec.deletionPolicy
-says which it is if --orphan is not given.
+says which it is if --orphan is not given. What the Application has adopted stays, unless
+spec.adoptedDeletionPolicy says otherwise, and is named before anything is done.
 
 On a terminal it asks first; elsewhere it needs --yes.
 

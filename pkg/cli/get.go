@@ -50,6 +50,9 @@ const getExample = `
 
   # One, as it is stored
   PROGRAM get web -o yaml
+
+  # One with all that it records, where the status has it packed
+  PROGRAM get web -o yaml --full
 `
 
 type getFlags struct {
@@ -59,6 +62,7 @@ type getFlags struct {
 	all         bool
 	noHeaders   bool
 	showSecrets bool
+	full        bool
 }
 
 type getOptions struct {
@@ -89,6 +93,7 @@ func (f *getFlags) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.selector, "selector", "l", "", "only those whose labels fit, such as `KEY=VALUE`")
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "of all namespaces")
 	flags.BoolVar(&f.noHeaders, "no-headers", false, "leave the names of the columns out")
+	flags.BoolVar(&f.full, "full", false, "with -o yaml or json: unpack status.record")
 	terminal.AddShowSecrets(flags, &f.showSecrets)
 	f.connection.Add(flags)
 }
@@ -151,8 +156,13 @@ func (o getOptions) run(ctx context.Context) error {
 }
 
 func (o getOptions) print(c *connection.Cluster, list *unstructured.UnstructuredList) error {
-	if !o.showSecrets {
-		for i := range list.Items {
+	for i := range list.Items {
+		if o.full {
+			if err := files.UnpackRecord(list.Items[i].Object); err != nil {
+				return err
+			}
+		}
+		if !o.showSecrets {
 			files.MaskApplication(list.Items[i].Object)
 		}
 	}

@@ -259,7 +259,7 @@ func (f *fixture) testSample() {
 		assert.Equal(t, v1.Available, of(m, kind).Status, kind)
 	}
 	f.Quiet(quiet)
-	f.AwaitDescribed("mysql/db-1", "Created", "created ConfigMap ")
+	f.AwaitDescribed("mysql/db-1", "Normal", "Created", "created ")
 
 	// How many steps it takes is not ours to say: the StatefulSet may have its one ready
 	// replica a moment before its own controller says that it has come to rest.

@@ -242,7 +242,7 @@ func TestATemplateThatWouldNotFitIsRefused(t *testing.T) {
 	text.WriteString("tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template:\n  node_templates:\n")
 	for i := range 6 {
 		fmt.Fprintf(&text, "    n%d:\n      type: tosca.nodes.indigo.KubernetesObject\n      properties: {spec: {apiVersion: v1, kind: ConfigMap, metadata: {name: bulk-%d}, data: {key: %s}}}\n",
-			i, i, strings.Repeat("x", 80*1024))
+			i, i, noise(130))
 	}
 	f.Submit("app", inline(text.String(), "", ""))
 	f.AwaitReason("app", v1alpha1.ReasonManifestTooLarge)

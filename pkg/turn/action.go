@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -96,7 +97,7 @@ func (a *action) wrote(at cluster.Location, object map[string]any) {
 func (a *action) saw(at cluster.Location, object map[string]any) {
 	u := unstructured.Unstructured{Object: object}
 	if u.GetLabels()[v1alpha1.LabelApplicationUID] == string(a.s.Input.Application.UID) {
-		a.target.Wrote(at, object)
+		a.target.Wrote(at, observer.CopyMap(object)) // a store keeps no managedFields, and who reads needs them
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -90,6 +90,12 @@ type ApplicationStatus struct {
 	// +optional
 	// +listType=atomic
 	LastObservedManifest []runtime.RawExtension `json:"lastObservedManifest,omitempty"`
+
+	// Record has mangledObserverSchema, lastAppliedManifest and lastObservedManifest in
+	// their place, as gzipped JSON, where they are more than 64 KiB together:
+	// `holdfast get NAME -o yaml --full` shows them.
+	// +optional
+	Record []byte `json:"record,omitempty"`
 }
 
 // ResourceReference identifies one object. The version is the one that the
