@@ -47,6 +47,7 @@ type desk struct {
 	log      bytes.Buffer
 	awaited  []string // namespaces
 	lags     bool     // no watch shows anything
+	deleted  string   // the UID and version that were deleted last
 	known    []string // what the stores were told of
 	onRecord string   // the last applied manifests at the last write
 }
@@ -159,6 +160,14 @@ func TestACreateWithoutAnAnswerIsRemembered(t *testing.T) {
 	d.app.DeletionTimestamp = &metav1.Time{Time: d.now}
 	d.app.Generation++
 	assert.Equal(t, []string{"delete config"}, d.take(t))
+}
+
+// In another version an object may be somebody else's.
+func TestADeleteIsOfWhatWasSeen(t *testing.T) {
+	d := newDesk(t, `manifest: []`)
+	d.has(config)
+	require.Equal(t, []string{"delete config"}, d.take(t))
+	assert.Equal(t, "u-config@1", d.deleted)
 }
 
 func TestOurOwnWritesAreKnown(t *testing.T) {
@@ -323,7 +332,8 @@ func (d *desk) Patch(_ context.Context, at kubernetes.Location, _ any) (map[stri
 
 func (d *desk) TryPatch(context.Context, kubernetes.Location, any) error { return nil }
 
-func (d *desk) Delete(_ context.Context, at kubernetes.Location, _, _ string) (map[string]any, error) {
+func (d *desk) Delete(_ context.Context, at kubernetes.Location, uid, resourceVersion string) (map[string]any, error) {
+	d.deleted = uid + "@" + resourceVersion
 	if err := d.write("delete", at.ID); err != nil || d.stays[at.ID.Name] {
 		return d.live[at.ID], err
 	}
