@@ -51,7 +51,8 @@ func BenchmarkDecide(b *testing.B) {
 		{"OneConfigMap", configMap, 1},
 		{"TenDeployments", deployment, 10},
 		{"1000ConfigMaps", configMap, 1000},
-		{"300Deployments", deployment, 300}, // about as many as one object may have
+		{"300Deployments", deployment, 300},
+		{"2000ConfigMaps", configMap, 2000}, // its record is packed
 	}
 	for _, row := range rows {
 		b.Run(row.name, func(b *testing.B) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -117,4 +118,33 @@ func noise(kib int) string {
 	raw := make([]byte, kib<<10*3/4)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(raw)
 	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// What is learned of objects makes a status larger, long after its spec was accepted.
+func TestAnApplicationThatGrowsDoesNotFitAnyMore(t *testing.T) {
+	w := newWorld(t, `
+manifest:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}
+observerSchema:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: observed}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: observed}`)
+	w.round()
+	for id := range w.live {
+		set(w.live[id], id.Name+noise(800), "data", "a")
+	}
+	p := w.decide()
+	require.NotNil(t, p.Refused)
+	assert.Equal(t, v1alpha1.ReasonManifestTooLarge, p.Refused.Reason)
+}
+
+// A record that nobody unpacks is none, however small it is packed.
+func TestARecordThatWouldNotBeReadIsRefused(t *testing.T) {
+	w := newWorld(t, "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]\n"+
+		"observerSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: observed}]")
+	w.round()
+	w.set(strings.Repeat("x", 33<<20), "data", "a")
+	p := w.decide()
+	require.NotNil(t, p.Refused)
+	assert.Equal(t, v1alpha1.ReasonManifestTooLarge, p.Refused.Reason)
 }

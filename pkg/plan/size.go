@@ -38,11 +38,14 @@ func tooLarge(p *Plan) *Problem {
 		}
 		records += size(res.entry.Raw()) + size(res.stored()) + size(res.projected())
 	}
-	if spec+status+records <= maxApplicationBytes || p.fitted() {
+	if spec+status+records <= maxApplicationBytes || p.fitted(records) {
 		return nil
 	}
-	if status += p.packedRecords(); spec+status <= maxApplicationBytes {
+	if status += p.packedRecords(); spec+status <= maxApplicationBytes && records <= v1alpha1.MaxUnpacked {
 		return nil
+	}
+	if records > v1alpha1.MaxUnpacked { // nobody would read it, however small it is packed
+		status += records
 	}
 	remedy := "split it into several Applications"
 	if len(p.resources) == 1 {
@@ -61,12 +64,13 @@ func (res *resource) projected() any {
 	return res.entry.Project(res.kind, res.desired, res.desired)
 }
 
-// fitted reports whether the status of this very spec has been written: it fits, then.
-// To find out costs more than the rest of a decision.
-func (p *Plan) fitted() bool {
+// fitted reports whether the status of this very spec has been written, with records that
+// are no smaller: it fits, then. To find out costs more than the rest of a decision.
+func (p *Plan) fitted(records int) bool {
 	status := &p.in.Application.Status
 	return p.in.Source == nil && status.ObservedGeneration == p.in.Application.Generation &&
-		apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionRendered) && len(status.LastAppliedManifest) >= len(p.resources)
+		apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionRendered) && len(status.LastAppliedManifest) >= len(p.resources) &&
+		records <= rawSize(status.MangledObserverSchema)+rawSize(status.LastAppliedManifest)+rawSize(status.LastObservedManifest)
 }
 
 // packedRecords is what the manifests and schemas of a status take.
@@ -149,21 +153,26 @@ func rawSize(items []runtime.RawExtension) int {
 func size(v any) int {
 	switch v := v.(type) {
 	case map[string]any:
-		n := len("{}")
+		n := len("{") + max(len(v), 1) // a comma or the end
 		for name, child := range v {
-			n += textSize(name) + len(":,") + size(child)
+			n += textSize(name) + len(":") + size(child)
 		}
 		return n
 	case []any:
-		n := len("[]")
+		n := len("[") + max(len(v), 1)
 		for _, child := range v {
-			n += size(child) + len(",")
+			n += size(child)
 		}
 		return n
 	case string:
 		return textSize(v)
-	case nil, bool:
-		return len("false")
+	case bool:
+		if !v {
+			return len("false")
+		}
+		return len("true")
+	case nil:
+		return len("null")
 	}
 	raw, err := json.Marshal(v) // a number
 	if err != nil {
@@ -172,12 +181,14 @@ func size(v any) int {
 	return len(raw)
 }
 
-// textSize is the length of a string with its quotes; what is escaped takes up
-// to six bytes.
+// textSize is the length of a string with its quotes; what is escaped takes two bytes,
+// or six.
 func textSize(s string) int {
 	n := len(s) + len(`""`)
 	for i := range len(s) {
 		switch c := s[i]; {
+		case c == '\b', c == '\f', c == '\n', c == '\r', c == '\t':
+			n++
 		case c < 0x20, c == '<', c == '>', c == '&':
 			n += 5
 		case c == '"', c == '\\':

@@ -16,8 +16,9 @@ import (
 // is larger is packed: they repeat the spec, and each other, which compression finds.
 const packAbove = 64 << 10
 
-// maxUnpacked bounds what is unpacked; no status that was packed comes near it.
-const maxUnpacked = 32 << 20
+// MaxUnpacked bounds what is unpacked. Whoever makes a status sees to it that it has no
+// more manifests and schemas than that.
+const MaxUnpacked = 32 << 20
 
 // WholeStatus is a status that is written with its manifests and schemas at any size.
 //
@@ -119,7 +120,7 @@ func unpack(record []byte) (all packed, err error) {
 	if err != nil {
 		return packed{}, fmt.Errorf("status.record: %w", err)
 	}
-	raw, err := io.ReadAll(io.LimitReader(r, maxUnpacked))
+	raw, err := io.ReadAll(io.LimitReader(r, MaxUnpacked+1<<20))
 	if err != nil {
 		return packed{}, fmt.Errorf("status.record: %w", err)
 	}
