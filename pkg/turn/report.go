@@ -152,13 +152,13 @@ func (t *Turns) WriteStatus(ctx context.Context, app *v1alpha1.Application, stat
 }
 
 // same compares statuses as JSON values, whatever the order of keys in their raw
-// parts.
+// parts. What is packed has an order, and takes time.
 func same(a, b v1alpha1.ApplicationStatus) bool {
 	if reflect.DeepEqual(a, b) {
 		return true
 	}
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
+	x, errX := json.Marshal(v1alpha1.WholeStatus(a))
+	y, errY := json.Marshal(v1alpha1.WholeStatus(b))
 	if errX != nil || errY != nil {
 		return false
 	}

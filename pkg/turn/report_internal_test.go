@@ -1,11 +1,13 @@
 package turn
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
@@ -36,5 +38,17 @@ func TestReportsThatMayWait(t *testing.T) {
 		{"what must survive a death", begun, learned, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) { assert.Equal(t, row.delay, delayOf(row.before, row.after)) })
+	}
+}
+
+func TestAStatusIsTheSameInAnyOrderOfKeys(t *testing.T) {
+	for name, text := range map[string]string{"small": "x", "large enough to be packed": strings.Repeat("x", 100<<10)} {
+		t.Run(name, func(t *testing.T) {
+			status := func(raw string) v1alpha1.ApplicationStatus {
+				return v1alpha1.ApplicationStatus{LastAppliedManifest: []runtime.RawExtension{{Raw: []byte(raw)}}}
+			}
+			assert.True(t, same(status(`{"a":"`+text+`","b":1}`), status(`{"b":1,"a":"`+text+`"}`)))
+			assert.False(t, same(status(`{"a":"`+text+`","b":1}`), status(`{"a":"`+text+`","b":2}`)))
+		})
 	}
 }
