@@ -38,7 +38,7 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 		switch {
 		case res.adopting && !res.returns:
 			res.entry.FindSurplus(res.kind, res.desired, live) // to adopt is to cut nothing
-		case p.unrecorded(status):
+		case p.unrecorded(status), res.previous == nil && !res.adopting:
 			res.takeSurplus(live)
 		}
 		p.correct(res)

@@ -1,0 +1,23 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// An older version drops a record that is packed, and then nobody knows any more what the
+// API server has added.
+func TestALostRecordCutsNothing(t *testing.T) {
+	w := newWorld(t, "manifest: [{apiVersion: v1, kind: ServiceAccount, metadata: {name: robot}, imagePullSecrets: [{name: a}]}]")
+	w.respond = func(object map[string]any) {
+		object["imagePullSecrets"] = append(object["imagePullSecrets"].([]any), map[string]any{"name": "added"})
+	}
+	w.round()
+	w.respond = nil
+	w.quiet()
+	w.app.Status.MangledObserverSchema, w.app.Status.LastAppliedManifest, w.app.Status.LastObservedManifest = nil, nil, nil
+	p, _ := w.round()
+	assert.Empty(t, paths(p))
+	w.quiet()
+}
