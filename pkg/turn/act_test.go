@@ -137,6 +137,30 @@ func TestAMissingNamespaceIsTriedOncePerRound(t *testing.T) {
 	assert.Empty(t, d.awaited)
 }
 
+// Namespaces are watched only while somebody waits for one.
+func TestWhoCreatesNothingAwaitsNoNamespace(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.Application){
+		"suspended": func(app *v1alpha1.Application) { app.Spec.Suspend = true },
+		"refused":   func(app *v1alpha1.Application) { app.Spec.Manifest[0].Raw = []byte(`{}`) },
+		"deleted": func(app *v1alpha1.Application) {
+			app.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: later}}]}`)
+			d.fails["create a"] = &apierrors.StatusError{ErrStatus: metav1.Status{
+				Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound, Details: &metav1.StatusDetails{Kind: "namespaces", Name: "later"},
+			}}
+			d.take(t)
+			require.Equal(t, []string{"later"}, d.awaited)
+			change(d.app)
+			d.app.Generation++
+			d.take(t)
+			assert.Empty(t, d.awaited)
+		})
+	}
+}
+
 func TestARefusedCreateIsLookedInto(t *testing.T) {
 	d := newDesk(t, `{adoption: Always, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: "1"}}]}`)
 	d.live[config] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{

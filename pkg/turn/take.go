@@ -38,6 +38,7 @@ func (t *Turns) Take(ctx context.Context, app *v1alpha1.Application, m *Memory, 
 		return t.report(ctx, app, m, plan.Refuse(plan.Input{Application: app, Memory: &m.plan}, problem), nil)
 	}
 	if app.DeletionTimestamp != nil {
+		target.AwaitNamespaces(nil)
 		return t.finalize(ctx, app, m, target)
 	}
 	if err := t.Hooks.ApplicationPreReconcile.Run(&hooks.Lifecycle{Application: app}); err != nil {
@@ -71,6 +72,7 @@ func (t *Turns) Take(ctx context.Context, app *v1alpha1.Application, m *Memory, 
 func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) (time.Duration, error) {
 	app, m := s.Input.Application, s.memory
 	if p.Suspended() || p.Refused != nil {
+		target.AwaitNamespaces(nil)
 		return t.report(ctx, app, m, p, nil)
 	}
 	app, err := t.recordPostponed(ctx, app, m)
