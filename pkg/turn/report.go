@@ -87,11 +87,11 @@ func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 	if len(before.Resources) != len(after.Resources) {
 		return 0
 	}
-	ready := apimeta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
-	inProgress := ready != nil && v1alpha1.MeaningOf(ready.Reason).Progressing()
-	if inProgress && same(asFarAs(before, after), before) {
+	if !same(after, before) && same(asFarAs(before, after), before) {
 		return progressDelay
 	}
+	ready := apimeta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
+	inProgress := ready != nil && v1alpha1.MeaningOf(ready.Reason).Progressing()
 	after.Resources = slices.Clone(after.Resources)
 	for i, was := range before.Resources {
 		r := &after.Resources[i]

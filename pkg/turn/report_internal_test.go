@@ -24,6 +24,10 @@ func TestReportsThatMayWait(t *testing.T) {
 	begun := status("False", v1alpha1.ReasonProgressing, "InProgress", "Ready: 0/3")
 	further := status("False", v1alpha1.ReasonProgressing, "InProgress", "Ready: 1/3")
 	failed := status("False", v1alpha1.ReasonUnhealthy, "Failed", "Ready: 1/3")
+	stalled := func(s v1alpha1.ApplicationStatus) v1alpha1.ApplicationStatus {
+		s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonForbidden}}
+		return s
+	}
 	learned := status("False", v1alpha1.ReasonProgressing, "InProgress", "Ready: 1/3")
 	learned.Resources[0].UID = "another"
 	for _, row := range []struct {
@@ -32,6 +36,8 @@ func TestReportsThatMayWait(t *testing.T) {
 		delay         time.Duration
 	}{
 		{"how far it is", begun, further, progressDelay},
+		{"how far it is while another resource is stalled", stalled(begun), stalled(further), progressDelay},
+		{"nothing", begun, begun, reportDelay},
 		{"that it begins", done, begun, reportDelay},
 		{"that it is done", further, done, 0},
 		{"that it has failed", begun, failed, 0},
