@@ -120,6 +120,9 @@ func (f *getFlags) options(streams Streams, args []string) (runner, error) {
 		return o, fmt.Errorf("-l %s cannot be read: %w", f.selector, err)
 	}
 	if f.output == "" || f.output == "wide" {
+		if f.full {
+			return o, errors.New("--full is for -o yaml or json: a table has nothing of the record")
+		}
 		return o, nil
 	}
 	var err error
