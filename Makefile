@@ -147,6 +147,15 @@ test-faults: controlplane ## Run the controller while everything fails (FAULT_DU
 	FAULT_SEED=$(FAULT_SEED) FAULT_DURATION=$(FAULT_DURATION) FAULT_STEPS=$(FAULT_STEPS) go test -v -timeout 60m \
 		-count=$(FAULT_TRIES) $(if $(FAULT_STEPS),-failfast -run '^TestStorm$$') -artifacts -outputdir .holdfast/faults ./internal/faults
 
+STORM_SEEDS ?= 1 2
+
+.PHONY: test-storm
+test-storm: controlplane ## Storms of ten minutes each, and how the controller rests after them (STORM_SEEDS="1 2")
+	@mkdir -p .holdfast/faults
+	@for seed in $(STORM_SEEDS); do \
+		HOLDFAST_LONG=1 FAULT_SEED=$$seed go test -v -count=1 -timeout 60m -run '^TestStorm$$' -artifacts -outputdir .holdfast/faults ./internal/faults || exit 1; \
+	done
+
 .PHONY: golden
 golden: ## Write the golden files anew; read the diff before you believe it
 	@go test ./pkg/plan ./pkg/mysql -run TestGolden -update

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster/installed"
 )
 
-func TestTheControllerWorksWithTheRightsOfTheDefault(t *testing.T) {
+func TestTheRightsOfTheDefault(t *testing.T) {
 	c := testcluster.Shared()
 	p := installed.Run(t, c, install(t, c, "default"))
 	namespace := c.Namespace(t)
@@ -35,7 +35,7 @@ func TestTheControllerWorksWithTheRightsOfTheDefault(t *testing.T) {
 	})
 }
 
-func TestTheControllerWorksWithTheRightsOfSomeNamespaces(t *testing.T) {
+func TestTheRightsOfSomeNamespaces(t *testing.T) {
 	c, err := testcluster.Start(t.Context(), testcluster.Options{ControllerManager: true})
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/internal/facts"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli"
+	"holdfast.dev/holdfast/pkg/hooks"
 )
 
 // documents are those of this directory and the README, by their paths from the root.
@@ -36,10 +39,33 @@ func TestEveryConditionReasonIsExplained(t *testing.T) {
 	assert.ElementsMatch(t, reasons(t), explained, "the table of docs/semantics.md and the constants of pkg/api/v1alpha1")
 }
 
+// What is in bold says that only a user can help.
+func TestReasonsThatStallAreInBold(t *testing.T) {
+	table := facts.Table(t, read(t, "docs/semantics.md"), "| reason |")
+	for _, reason := range reasons(t) {
+		assert.Equal(t, v1alpha1.MeaningOf(reason).Disposition.Stalled(), strings.Contains(table, "| **`"+reason+"`** |"), reason)
+	}
+}
+
+func TestEveryPointForHooksIsExplained(t *testing.T) {
+	var points []string
+	for field := range reflect.TypeFor[hooks.Hooks]().Fields() {
+		points = append(points, field.Name)
+	}
+	var explained []string
+	for line := range strings.SplitSeq(facts.Table(t, read(t, "docs/hooks.md"), "| point |"), "\n") {
+		first, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " |")
+		for _, match := range regexp.MustCompile("`([A-Za-z]+)`").FindAllStringSubmatch(first, -1) {
+			explained = append(explained, match[1])
+		}
+	}
+	assert.ElementsMatch(t, points, explained, "the table of docs/hooks.md and the fields of hooks.Hooks")
+}
+
 // reasons are those of the API.
 func reasons(t *testing.T) []string {
 	t.Helper()
-	return facts.Constants(t, "../pkg/api/v1alpha1/conditions.go", "Reason")
+	return facts.Constants(t, "../pkg/api/v1alpha1/reasons.go", "Reason")
 }
 
 func TestLinksLeadSomewhere(t *testing.T) {

@@ -31,7 +31,7 @@ func TestThePageOfMysqlNamesEveryFieldOfTheSpec(t *testing.T) {
 	assert.Equal(t, 9, named)
 }
 
-func TestTheTemplateThatIsShownIsTheOneThatIsTested(t *testing.T) {
+func TestTheTemplateThatIsShownIsTested(t *testing.T) {
 	shown := blocks(read(t, "docs/templates.md"), "go")
 	require.Len(t, shown, 1)
 	assert.Contains(t, read(t, "pkg/controller/greeting_test.go"), shown[0])

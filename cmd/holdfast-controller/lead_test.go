@@ -69,7 +69,7 @@ func TestAReplicaTakesOverAtOnceFromOneThatEnds(t *testing.T) {
 
 // A leader that is paused for longer than its lease believes that it leads when it goes
 // on. It ends, and what it may have done meanwhile is no harm.
-func TestALeaderThatWasPausedForLongerThanItsLeaseEnds(t *testing.T) {
+func TestALeaderThatWasPausedForTooLongEnds(t *testing.T) {
 	c, namespace := ours(t)
 	first := start(t, c, elected(namespace)...)
 	first.Says(leads)
@@ -119,7 +119,7 @@ func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
 
 // An API server that does not answer keeps the process no longer than the kubelet
 // waits, in the middle of its work and with the times of the manifests.
-func TestAnEndWithoutAnAPIServerIsWithinTheGracePeriod(t *testing.T) {
+func TestAnEndWithoutAnAPIServerIsInTime(t *testing.T) {
 	found := regexp.MustCompile(`terminationGracePeriodSeconds: (\d+)`).FindSubmatch(deploy.Install())
 	require.Len(t, found, 2)
 	seconds, err := strconv.Atoi(string(found[1]))
@@ -151,7 +151,7 @@ func TestAnEndWithoutAnAPIServerIsWithinTheGracePeriod(t *testing.T) {
 }
 
 // Who cannot renew its lease must suppose that somebody else leads.
-func TestAnAPIServerThatIsPausedForLongerThanTheLease(t *testing.T) {
+func TestAnAPIServerThatOutsleepsTheLease(t *testing.T) {
 	c, err := testcluster.Start(t.Context(), testcluster.Options{})
 	require.NoError(t, err)
 	defer c.Stop()

@@ -198,6 +198,16 @@ func wholeLife(t *testing.T, c *testcluster.Cluster, namespace string, allowed m
 	apply(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: song}, spec: {manifest: [{apiVersion: example.com/v1, kind: Song, metadata: {name: song}}]}}`)
 	kubectl(t, c, "", "wait", "--for=condition=Held", "application/song", "-n", namespace, "--timeout=60s")
 
+	// A namespace that is not there yet, for an Application that may do everything in it.
+	kubectl(t, c, "", "create", "clusterrolebinding", "later", "--clusterrole=cluster-admin", "--serviceaccount="+namespace+":holdfast-applier")
+	apply(fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: later}, spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: %s-later}}]}}`, namespace))
+	eventually(t, "an Application that waits", func() bool {
+		return kubectl(t, c, "", "get", "application", "later", "-n", namespace, "--output=jsonpath={.status.conditions[?(@.type=='Held')].reason}") == "Waiting"
+	})
+	kubectl(t, c, "", "create", "namespace", namespace+"-later")
+	kubectl(t, c, "", "wait", "--for=condition=Held", "application/later", "-n", namespace, "--timeout=60s")
+	kubectl(t, c, "", "delete", "clusterrolebinding", "later")
+
 	apply(`{apiVersion: fnjoin.com/v1, kind: Mysql, metadata: {name: db}, spec: {}}`)
 	eventually(t, "the status of a Mysql", func() bool {
 		return kubectl(t, c, "", "get", "mysql", "db", "-n", namespace, "--output=jsonpath={.status}") != ""

@@ -41,7 +41,7 @@ func TestTheExampleCreatesWhatTheDemoSpeaksOf(t *testing.T) {
 	assert.True(t, imageIs(image).holds(&unstructured.Unstructured{Object: deployment.Manifest}))
 }
 
-func TestTheExampleHoldsTheImageAndLeavesTheReplicas(t *testing.T) {
+func TestTheExampleHoldsTheImageAlone(t *testing.T) {
 	live := map[manifest.ID]map[string]any{}
 	for _, change := range decideExample(t, nil).Changes {
 		live[change.ID] = change.Manifest

@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
 func (s *story) suspend(ctx context.Context) error {
@@ -63,11 +60,10 @@ func (s *story) until(ctx context.Context, state condition) error {
 	return err
 }
 
-var isSuspended = condition{"the reason Suspended", func(object *unstructured.Unstructured) bool {
+var isSuspended = condition{"that it is seen to be suspended", func(object *unstructured.Unstructured) bool {
 	app, err := decode(object)
 	if err != nil {
 		return false
 	}
-	ready := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionReady)
-	return ready != nil && ready.Reason == v1alpha1.ReasonSuspended
+	return app.Spec.Suspend && app.Status.ObservedGeneration == app.Generation
 }}

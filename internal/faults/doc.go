@@ -19,22 +19,22 @@
 //
 //	death at every write                          pkg/controller TestADeathAtAnyWriteIsNoLoss
 //	death between two of many wishes              here TestStorm
-//	a cache that is behind                        pkg/controller TestWhoeverIsFasterIsNotMissedAndNotOverwritten
+//	a cache that is behind                        pkg/controller TestWhoeverIsFasterIsNotOverwritten
 //	watches that end, break off, or are too old   pkg/controller TestWatchesThatBreakAllTheTimeMissNothing
 //	watch events twice, lost, or in silence       here TestStorm
-//	made anew between two events                  pkg/controller TestAnObjectThatSomebodyMadeAnewIsNeverDeleted
+//	made anew between two events                  pkg/controller TestAnObjectMadeAnewIsNeverDeleted
 //	answers lost, cut, 409, 429, 500, reset       pkg/controller TestRequestsThatFailInAnyWayAreMadeUpFor
 //	the same and 503, at random                   here TestStorm
 //	an answer that takes 30 seconds               here TestAnAnswerThatComesTooLate
 //	API server and etcd killed                    pkg/controller TestAnOutageOfTheControlPlaneIsSurvived, here TestStorm
-//	API server paused for longer than the lease   cmd/holdfast-controller TestAnAPIServerThatIsPausedForLongerThanTheLease
-//	a leader paused for longer than the lease     cmd/holdfast-controller TestALeaderThatWasPausedForLongerThanItsLeaseEnds
+//	API server paused for longer than the lease   cmd/holdfast-controller TestAnAPIServerThatOutsleepsTheLease
+//	a leader paused for longer than the lease     cmd/holdfast-controller TestALeaderThatWasPausedForTooLongEnds
 //	two that lead                                 pkg/controller TestTwoControllersAtOnceDoNoHarm
 //	a kind comes, goes, changes its versions      pkg/controller TestAKindThatGoesAndComesBack and its neighbours
 //	discovery that fails in part                  here TestDiscoveryThatFailsInPartIsNoEndOfAKind
 //	a namespace that is being deleted             pkg/controller TestBesideTheControllersOfKubernetes
-//	rights that go between create and delete      pkg/controller TestRightsThatGoBeforeTheDeletionLeaveTheInventoryAlone
-//	a delete that a finalizer holds               pkg/controller TestAForeignFinalizerKeepsAResourceInTheInventory
+//	rights that go between create and delete      pkg/controller TestRightsThatGoBeforeTheDeletion
+//	a delete that a finalizer holds               pkg/controller TestAForeignFinalizerKeepsItsResource
 //	a delete that admission denies                here TestADeleteThatIsDenied
 //	another writer, and a webhook that rewrites   pkg/controller TestAFightOverOneLeafBacksOffAndIsReported and its neighbours
 //	200 kinds that come and go 50 times           here TestKindsThatComeAndGo

@@ -81,6 +81,7 @@ type storm struct {
 	random    *rand.Rand
 	namespace string
 	running   *instance
+	victims   string // the namespace of objects that nobody but their owner ever named
 	deaths    int
 	did       map[string]int
 }
@@ -119,8 +120,10 @@ func (s *storm) change(n int) {
 	case n < 26:
 		s.did["object deleted"]++
 		s.Try("", "delete", "configmap", fmt.Sprintf("%s-%d", app, s.random.IntN(6)), "-n", s.namespace, "--wait=false")
-	case n < 29:
+	case n < 28:
 		s.takeOffLabel(app)
+	case n < 29:
+		s.forge(app)
 	default:
 		s.did["Application deleted"]++
 		s.Try("", "delete", "application", app, "-n", s.namespace, "--wait=false")
@@ -137,6 +140,33 @@ func (s *storm) takeOffLabel(app string) {
 	}
 	s.did["label taken off"]++
 	s.Try("", "label", "service", app, "-n", s.namespace, "holdfast.dev/application-uid-")
+}
+
+// forge writes an Application's marks on an object of somebody else, as whoever may patch
+// the object's metadata can.
+func (s *storm) forge(app string) {
+	uid := s.Try("", "get", "application", app, "-n", s.namespace, "--output=jsonpath={.metadata.uid}")
+	if uid == "" {
+		return
+	}
+	s.did["marks forged"]++
+	s.Try("", "patch", "configmap", victim, "-n", s.victims, "--type=merge", fmt.Sprintf(
+		`--patch={"metadata":{"labels":{"holdfast.dev/application-uid":%q},"annotations":{"holdfast.dev/tracking-id":"%s/%s:/ConfigMap:%s/%s"}}}`,
+		uid, s.namespace, app, s.victims, victim))
+}
+
+// victim is an object that somebody writes our marks on.
+const victim = "victim"
+
+// victimized makes it, where the Applications may do everything.
+func (s *storm) victimized() (look func() string) {
+	s.t.Helper()
+	s.victims = s.Namespace()
+	s.Kubectl("", "create", "rolebinding", "applier-of-others", "-n", s.victims, "--clusterrole=cluster-admin", "--serviceaccount="+s.namespace+":holdfast-applier")
+	s.Kubectl("", "create", "configmap", victim, "-n", s.victims, "--from-literal=key=free")
+	return func() string {
+		return s.Kubectl("", "get", "configmap", victim, "-n", s.victims, "--output=jsonpath={.metadata.uid} {.data}")
+	}
 }
 
 // death ends the controller between two of the writes that follow from a change, and
@@ -168,6 +198,9 @@ func TestStorm(t *testing.T) {
 	s := &storm{world: w, random: rand.New(rand.NewPCG(seed, 0)), namespace: w.Namespace(), did: map[string]int{}}
 	w.Kubectl("", "create", "configmap", "bystander", "-n", s.namespace, "--from-literal=key=free")
 	bystander := w.Kubectl("", "get", "configmap", "bystander", "-n", s.namespace, "--output=yaml")
+	look := s.victimized()
+	unharmed := look()
+	before := s.settled()
 	s.begin()
 
 	for end := time.Now().Add(duration); step < steps && time.Now().Before(end); step++ {
@@ -193,18 +226,21 @@ func TestStorm(t *testing.T) {
 		w.AwaitHeld(calm, name)
 	}
 	w.Quiet(5 * time.Second)
+	s.rests(before)
 
 	fresh := w.Snapshot(calm)
 	assert.Equal(t, fresh, w.Snapshot(s.namespace), "after the storm, and from nothing")
 	assert.Equal(t, bystander, w.Kubectl("", "get", "configmap", "bystander", "-n", s.namespace, "--output=yaml"), "somebody else's object")
 	t.Logf("compared: %d lines of %s and inventories; 5 s of silence", strings.Count(fresh, "\n"), shown)
 
+	assert.Equal(t, unharmed, look(), "an object with forged marks")
 	mark := w.mark()
 	for _, namespace := range []string{s.namespace, calm} {
 		w.Kubectl("", "delete", "applications", "--all", "-n", namespace, "--timeout=60s")
 		assert.Empty(t, w.Kubectl("", "get", shown, "-n", namespace, "--selector=holdfast.dev/application-uid", "--output=name"))
 	}
 	w.Quiet(2 * time.Second)
+	assert.Equal(t, unharmed, look(), "an object with the marks of an Application that is gone")
 	requests, err := w.cluster.Requests(mark)
 	require.NoError(t, err)
 	assert.NotEmpty(t, requests.By(agent).Writes())

@@ -127,14 +127,24 @@ type instance struct {
 }
 
 // Watching is the number of kinds that are watched.
-func (i *instance) Watching() int {
+func (i *instance) Watching() int { return i.metric("holdfast_watches") }
+
+// Turns is how many turns the controller has taken.
+func (i *instance) Turns() int { return i.metric("holdfast_reconciles_total") }
+
+// metric is the sum of a metric over its labels; -1 if it cannot be had.
+func (i *instance) metric(name string) int {
 	families, err := i.metrics.Gatherer().Gather()
 	if err != nil {
 		return -1
 	}
 	for _, family := range families {
-		if family.GetName() == "holdfast_watches" {
-			return int(family.GetMetric()[0].GetGauge().GetValue())
+		if family.GetName() == name {
+			sum := 0.0
+			for _, m := range family.GetMetric() {
+				sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+			return int(sum)
 		}
 	}
 	return -1

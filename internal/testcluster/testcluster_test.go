@@ -113,7 +113,7 @@ func TestObjectsSurviveTheDeathOfAComponent(t *testing.T) {
 	}
 }
 
-func TestAPausedAPIServerAnswersNothingUntilItResumes(t *testing.T) {
+func TestAPausedAPIServerAnswersNothing(t *testing.T) {
 	cluster, err := testcluster.Start(t.Context(), testcluster.Options{})
 	require.NoError(t, err)
 	defer cluster.Stop()

@@ -189,7 +189,7 @@ func TestProvidedCertificatesAreFollowed(t *testing.T) {
 	assert.Equal(t, 2, changes)
 }
 
-func TestCertificatesThatAreTrustedAnywayHaveNoBundle(t *testing.T) {
+func TestTrustedCertificatesHaveNoBundle(t *testing.T) {
 	files, write := provided(t)
 	write()
 	files.Bundle = ""

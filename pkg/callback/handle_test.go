@@ -89,6 +89,14 @@ func TestATokenIsGoodWhileItsHookIsInTheSpec(t *testing.T) {
 	assert.Equal(t, int32(1), written.Load())
 }
 
+// A body may not say how long it is.
+func TestABodyHasAnEnd(t *testing.T) {
+	s, written := server(work(), nil)
+	code, result := call(s, hooks.Complete, io.MultiReader(strings.NewReader(strings.Repeat(" ", mostBody)), withToken()))
+	assert.Equal(t, []any{http.StatusRequestEntityTooLarge, "too_large"}, []any{code, result})
+	assert.Zero(t, written.Load())
+}
+
 // One Pod with a wrong token does not stop the others that have the same address.
 func TestWrongTokensDoNotStopValidOnes(t *testing.T) {
 	s, written := server(work(), nil)

@@ -96,7 +96,7 @@ func (c completer) cobra() cobra.CompletionFunc {
 				fitting = append(fitting, one)
 			}
 		}
-		if len(fitting) == 1 && strings.HasSuffix(fitting[0], "=") {
+		if len(fitting) == 1 && (strings.HasSuffix(fitting[0], "=") || strings.HasSuffix(fitting[0], "/")) {
 			return fitting, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace // it goes on
 		}
 		return fitting, cobra.ShellCompDirectiveNoFileComp

@@ -15,14 +15,15 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
-	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/plan"
 )
 
 const deleteLong = `Delete an Application, and with it all its resources, in reverse order. With
 --orphan they stay as they are, without Holdfast's marks. spec.deletionPolicy
-says which it is if --orphan is not given.
+says which it is if --orphan is not given. What the Application has adopted stays, unless
+spec.adoptedDeletionPolicy says otherwise, and is named before anything is done.
 
 On a terminal it asks first; elsewhere it needs --yes.
 
@@ -39,52 +40,36 @@ const deleteExample = `
   PROGRAM delete web --orphan
 `
 
-type deleteFlags struct {
-	changeFlags
+type deleteOptions struct {
+	change
 	orphan, yes bool
 }
 
-type deleteOptions struct {
-	deleteFlags
-	streams Streams
-	name    string
-}
-
 func newDeleteCommand(name string, streams Streams) *cobra.Command {
-	f := &deleteFlags{changeFlags: changeFlags{connection: connection.NewFlags()}}
-	return command{
+	var orphan, yes bool
+	return changing(command{
 		use: "delete NAME", short: "Delete an Application, with or without its resources",
 		long: deleteLong, example: deleteExample,
-		args: exactly("NAME"), flags: f.add,
-		options: func(args []string) (runner, error) {
-			return deleteOptions{*f, streams, args[0]}, errors.Join(files.ValidName(args[0]), f.wait.Check())
+		flags: func(flags *pflag.FlagSet) {
+			flags.BoolVar(&orphan, "orphan", false, "leave its resources as they are")
+			flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
 		},
-		complete:   f.connection.Named,
-		connection: f.connection,
-	}.build(name)
-}
-
-func (f *deleteFlags) add(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.orphan, "orphan", false, "leave its resources as they are")
-	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
-	f.wait.Add(flags, "until it is gone")
-	f.connection.Add(flags)
+	}, streams, change{}, "until it is gone", func(o change) runner { return deleteOptions{o, orphan, yes} }).build(name)
 }
 
 func (o deleteOptions) run(ctx context.Context) error {
-	c, err := o.connection.Connect()
+	c, app, err := o.stored(ctx)
 	if err != nil {
 		return err
 	}
-	app, err := c.Application(ctx, o.name)
-	if err != nil {
+	meant := app.DeepCopy()
+	if o.orphan {
+		meant.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
+	}
+	if err := o.confirm(meant); err != nil {
 		return err
 	}
-	orphan := o.orphan || app.Spec.DeletionPolicy == v1alpha1.DeletionOrphan
-	if err := o.confirm(app, orphan); err != nil {
-		return err
-	}
-	if o.orphan && app.Spec.DeletionPolicy != v1alpha1.DeletionOrphan {
+	if o.orphan && !plan.Orphans(app.Application) {
 		if err := c.Patch(ctx, o.name, types.JSONPatchType, []delta.Op{
 			{Op: "test", Path: "/metadata/uid", Value: app.UID},
 			{Op: "add", Path: "/spec/deletionPolicy", Value: v1alpha1.DeletionOrphan},
@@ -98,26 +83,39 @@ func (o deleteOptions) run(ctx context.Context) error {
 		return c.Explained(err, "delete", "Application "+c.Namespace+"/"+o.name)
 	}
 	word := "deleted"
-	if orphan {
+	if plan.Orphans(meant) {
 		word = "deleted, its resources stay"
 	}
-	if _, err := fmt.Fprintf(o.streams.Out, "application.%s/%s %s\n", v1alpha1.GroupVersion.Group, o.name, word); err != nil {
+	if err := o.say(word); err != nil || !o.wait.Wait {
 		return err
-	}
-	if !o.wait.Wait {
-		return nil
 	}
 	return o.gone(ctx, c, app.UID)
 }
 
-// confirm asks, where somebody can answer.
-func (o deleteOptions) confirm(app files.Subject, orphan bool) error {
+// confirm says what becomes of the resources where that is not the same for all, and
+// asks, where somebody can answer.
+func (o deleteOptions) confirm(app *v1alpha1.Application) error {
+	stays := plan.Stays(app)
+	for _, r := range app.Status.Resources {
+		if r.Origin != v1alpha1.OriginAdopted || plan.Orphans(app) {
+			continue
+		}
+		becomes := "is deleted, too: spec.adoptedDeletionPolicy or its manifest says so"
+		if stays[plan.IDOf(r.ResourceReference)] {
+			becomes = "stays"
+		}
+		fmt.Fprintln(o.streams.Err, terminal.Visible(fmt.Sprintf("%s was there before the Application, and %s", plan.IDOf(r.ResourceReference), becomes)))
+	}
 	if o.yes {
 		return nil
 	}
-	what := fmt.Sprintf("and its %s", terminal.Plural(len(app.Status.Resources), "resource"))
-	if orphan {
-		what = fmt.Sprintf("and leave its %s as they are", terminal.Plural(len(app.Status.Resources), "resource"))
+	all := terminal.Plural(len(app.Status.Resources), "resource")
+	what := "and its " + all
+	switch {
+	case plan.Orphans(app) && len(stays) == len(app.Status.Resources):
+		what = fmt.Sprintf("and leave its %s as they are", all)
+	case len(stays) > 0:
+		what = fmt.Sprintf("and %d of its %s", len(app.Status.Resources)-len(stays), all)
 	}
 	if !terminal.IsPerson(o.streams.In) {
 		return fmt.Errorf("this deletes the Application %s/%s %s: give --yes if that is meant", app.Namespace, app.Name, what)
@@ -156,7 +154,7 @@ func (o deleteOptions) gone(ctx context.Context, c *connection.Cluster, uid type
 			shown.Say("gone")
 			return true, nil
 		}
-		if ready := connection.ReadyIn(app); ready.Reason == v1alpha1.ReasonDeleting || app.DeletionTimestamp != nil && ready.Status == "False" {
+		if ready := connection.ReadyIn(app); app.DeletionTimestamp != nil && ready.Status == "False" {
 			message = ready.Message
 		}
 		shown.Show(app)

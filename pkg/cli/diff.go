@@ -20,7 +20,8 @@ const diffLong = `Show what differs between an Application and the live objects,
 With NAME, the Application and its live objects are read from the cluster, with
 your rights. With -f no cluster is asked: the Application is read from a file,
 with its status if the file has one, and so are the live objects. With -f and
---cluster it shows what submitting the file would change in the cluster.
+--cluster it shows what submitting the file would change in the cluster; with NAME
+and -f, what "PROGRAM submit NAME -f FILE -O SCHEMA" would, with the same files.
 
 For each resource that differs it says what the controller would do and, for each field, which value would become
 which. Fields that the Application does not hold may differ and are not shown.
@@ -50,7 +51,10 @@ const diffExample = `
   # What differs from what the cluster has now
   PROGRAM diff web
 
-  # What submitting a file would change
+  # What submitting manifests would change
+  PROGRAM diff web -f manifests/ -O schema.yaml
+
+  # What submitting an Application would change
   PROGRAM diff -f application.yaml --cluster
 
   # In a script: is everything in place?
@@ -63,6 +67,7 @@ type diffFlags struct {
 	color      string
 	submitting bool
 	external   bool
+	schema     files.ManifestFlags
 }
 
 type diffOptions struct {
@@ -76,7 +81,7 @@ type diffOptions struct {
 func newDiffCommand(name string, streams Streams) *cobra.Command {
 	f := &diffFlags{target: connection.NewTargetFlags()}
 	return command{
-		use:   "diff NAME | diff -f FILE... [--live FILE... | --cluster]",
+		use:   "diff NAME [-f FILE...] | diff -f FILE... [--live FILE...]",
 		short: "Show what differs, field by field",
 		long:  diffLong, example: diffExample,
 		args: atMost(1), flags: f.add,
@@ -88,6 +93,7 @@ func newDiffCommand(name string, streams Streams) *cobra.Command {
 
 func (f *diffFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
+	f.schema.Add(flags, "observer-schema", "O", "entries of the observer schema, with NAME and manifests")
 	flags.BoolVar(&f.submitting, "cluster", false, "with -f: compare with the cluster, as it is before the file is submitted")
 	flags.BoolVar(&f.external, "external", false, "show it with the program in KUBECTL_EXTERNAL_DIFF, or diff -u -N")
 	terminal.AddColor(flags, &f.color)
@@ -99,14 +105,22 @@ func (f *diffFlags) options(streams Streams, args []string) (runner, error) {
 	if o.target, args, err = f.target.Options(streams, args); err != nil {
 		return o, err
 	}
-	o.target.Submitting = f.submitting
+	named := o.target.InFiles && len(args) > 0
+	o.target.Submitting = f.submitting || named
 	switch {
-	case len(args) > 0:
-		return o, connection.ErrNotWithFiles(args[0])
+	case len(args) > 1:
+		return o, connection.ErrNotWithFiles(args[1])
 	case f.submitting && !o.target.InFiles:
 		return o, errors.New("--cluster is for a file that is not submitted yet: give it with -f")
-	case f.submitting && len(o.target.Live) > 0:
-		return o, errors.New("the live objects come from files or from the cluster: leave out --live or --cluster")
+	case o.target.Submitting && len(o.target.Live) > 0:
+		return o, errors.New("the live objects come from files or from the cluster: leave out --live, or --cluster and NAME")
+	case f.schema.Given() && !named:
+		return o, errors.New("-O is for manifests of an Application: give its NAME, and the manifests with -f")
+	}
+	if named {
+		if o.target.Submitted, err = files.Submitted(args[0], o.target.Sources, f.schema); err != nil {
+			return o, err
+		}
 	}
 	if f.external {
 		o.external = externalDiff(streams.Getenv)

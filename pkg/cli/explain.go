@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
 )
 
 const explainLong = `Say for every field of a live object what it is to its Application, who wrote it
@@ -132,7 +133,7 @@ func (o explainOptions) run(ctx context.Context) error {
 		return err
 	}
 	explained, _ := d.Explain(id, o.showSecrets)
-	if problem := explained.Change.Problem; problem != nil && problem.Reason == files.UnreadableReason {
+	if problem := explained.Change.Problem; problem != nil && problem.Disposition() == plan.DispositionUnread {
 		return problem
 	}
 	if explained.Fields, err = report.FieldsAt(explained.Fields, o.path); err != nil {

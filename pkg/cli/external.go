@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -71,8 +72,7 @@ func writePair(d files.Decision, change plan.Change, before, after string) error
 		return err
 	}
 	live, desired = manifest.RedactChange(live, desired)
-	group := change.ID.Group
-	name := strings.ReplaceAll(strings.Join([]string{group, change.ID.Kind, change.ID.Namespace, change.ID.Name}, "."), "/", "_")
+	name := fileName(change.ID)
 	for directory, object := range map[string]map[string]any{before: live, after: desired} {
 		if object == nil {
 			continue
@@ -82,6 +82,13 @@ func writePair(d files.Decision, change plan.Change, before, after string) error
 		}
 	}
 	return nil
+}
+
+// fileName is that of an object: kind, group, namespace and name, as far as it has them.
+// A name that began with a dot would be hidden.
+func fileName(id manifest.ID) string {
+	parts := slices.DeleteFunc([]string{id.Kind, id.Group, id.Namespace, id.Name}, func(part string) bool { return part == "" })
+	return strings.ReplaceAll(strings.Join(parts, "."), "/", "_")
 }
 
 // pair is a live object and what it becomes; nil where there is none.

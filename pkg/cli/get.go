@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,10 +25,11 @@ import (
 
 const getLong = `List Applications, one line each.
 
-READY is True when every held field has its value and every resource is healthy;
-STATUS says why not, in a word that docs/semantics.md explains. CONTESTED counts
-the fields that somebody keeps changing back. In YAML and JSON, values of Secrets
-among the manifests are masked unless --show-secrets is given.
+The columns are those of "kubectl get hfapp". READY is True when every held field
+has its value and every resource is healthy; REASON says why not, in a word that
+docs/semantics.md explains. With -o wide, CONTESTED counts the fields that somebody
+keeps changing back, and MESSAGE has the rest of the condition Ready. Values of
+Secrets among the manifests are masked unless --show-secrets is given.
 
 Exit status:
   0  listed, even if there is none
@@ -40,8 +42,17 @@ const getExample = `
   # All of the cluster, with what each says
   PROGRAM get -A -o wide
 
+  # Some of them
+  PROGRAM get web shop
+
+  # With columns of your own
+  PROGRAM get -o custom-columns=NAME:.metadata.name,AS:.spec.adoption
+
   # One, as it is stored
   PROGRAM get web -o yaml
+
+  # One with all that it records, where the status has it packed
+  PROGRAM get web -o yaml --full
 `
 
 type getFlags struct {
@@ -51,50 +62,59 @@ type getFlags struct {
 	all         bool
 	noHeaders   bool
 	showSecrets bool
+	full        bool
 }
 
 type getOptions struct {
 	getFlags
 	streams Streams
-	name    string
+	names   []string
 	// object prints objects for programs; nil: a table.
 	object printers.ResourcePrinter
+	// columns are those of -o custom-columns.
+	columns []customColumn
 }
 
 func newGetCommand(name string, streams Streams) *cobra.Command {
 	f := &getFlags{connection: connection.NewFlags()}
 	return command{
-		use: "get [NAME]", short: "List Applications",
+		use: "get [NAME...]", short: "List Applications",
 		long: getLong, example: getExample,
-		args: atMost(1), flags: f.add,
+		flags:         f.add,
 		options:       func(args []string) (runner, error) { return f.options(streams, args) },
-		complete:      f.connection.Named,
+		complete:      f.connection.Others,
 		connection:    f.connection,
-		completeFlags: map[string]completer{"output": oneOf("wide", "yaml", "json", "name", "jsonpath=")},
+		completeFlags: map[string]completer{"output": oneOf("wide", "yaml", "json", "name", "jsonpath=", "custom-columns=")},
 	}.build(name)
 }
 
 func (f *getFlags) add(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.output, "output", "o", "", "`FORMAT`: wide, yaml, json, name, jsonpath=..., go-template=...")
+	flags.StringVarP(&f.output, "output", "o", "", "`FORMAT`: wide, yaml, json, name, jsonpath=..., custom-columns=..., go-template=...")
 	flags.StringVarP(&f.selector, "selector", "l", "", "only those whose labels fit, such as `KEY=VALUE`")
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "of all namespaces")
 	flags.BoolVar(&f.noHeaders, "no-headers", false, "leave the names of the columns out")
+	flags.BoolVar(&f.full, "full", false, "with -o yaml or json: unpack status.record")
 	terminal.AddShowSecrets(flags, &f.showSecrets)
 	f.connection.Add(flags)
 }
 
 func (f *getFlags) options(streams Streams, args []string) (runner, error) {
 	o := getOptions{getFlags: *f, streams: streams}
-	if len(args) == 1 {
-		o.name = args[0]
+	for _, name := range args {
+		if !slices.Contains(o.names, name) {
+			o.names = append(o.names, name)
+		}
 	}
 	switch {
-	case o.name != "" && f.all:
+	case len(o.names) > 0 && f.all:
 		return o, errors.New("a name is one of a namespace: leave -A out, or the name")
-	case o.name != "" && f.selector != "":
+	case len(o.names) > 0 && f.selector != "":
 		return o, errors.New("-l chooses among all: leave it out, or the name")
-	case o.name != "" && files.ValidName(o.name) != nil:
-		return o, files.ValidName(o.name)
+	}
+	for _, name := range o.names {
+		if err := files.ValidName(name); err != nil {
+			return o, err
+		}
 	}
 	if _, err := labels.Parse(f.selector); err != nil {
 		return o, fmt.Errorf("-l %s cannot be read: %w", f.selector, err)
@@ -103,7 +123,11 @@ func (f *getFlags) options(streams Streams, args []string) (runner, error) {
 		return o, nil
 	}
 	var err error
-	o.object, err = objectPrinter(f.output, "wide")
+	if spec, is := strings.CutPrefix(f.output, "custom-columns="); is {
+		o.columns, err = customColumns(spec)
+		return o, err
+	}
+	o.object, err = objectPrinter(f.output, "wide", "custom-columns=SPEC")
 	return o, err
 }
 
@@ -125,17 +149,38 @@ func (o getOptions) run(ctx context.Context) error {
 		return err
 	}
 	list, err := o.list(ctx, c)
-	if err != nil {
+	if err != nil && (list == nil || len(list.Items) == 0) {
 		return err
 	}
-	if o.object != nil {
-		return o.printObjects(list)
+	return errors.Join(o.print(c, list), err)
+}
+
+func (o getOptions) print(c *connection.Cluster, list *unstructured.UnstructuredList) error {
+	for i := range list.Items {
+		if o.full {
+			if err := files.UnpackRecord(list.Items[i].Object); err != nil {
+				return err
+			}
+		}
+		if !o.showSecrets {
+			files.MaskApplication(list.Items[i].Object)
+		}
 	}
-	if len(list.Items) == 0 {
+	switch {
+	case o.object != nil:
+		return o.printObjects(list)
+	case len(list.Items) == 0:
 		fmt.Fprintln(o.streams.Err, o.none(c))
 		return nil
+	case o.columns != nil:
+		table, err := customTable(o.columns, list)
+		if err != nil {
+			return err
+		}
+		return printTable(o.streams.Out, table, o.noHeaders)
+	default:
+		return printTable(o.streams.Out, o.table(list), o.noHeaders)
 	}
-	return printTable(o.streams.Out, o.table(list), o.noHeaders)
 }
 
 // none says that nothing was found, and where.
@@ -150,18 +195,24 @@ func (o getOptions) none(c *connection.Cluster) string {
 	return fmt.Sprintf("There are no Applications%s in the namespace %s.", which, c.Namespace)
 }
 
+// list has those that there are; the error is about the others.
 func (o getOptions) list(ctx context.Context, c *connection.Cluster) (*unstructured.UnstructuredList, error) {
 	namespace := c.Namespace
 	if o.all {
 		namespace = metav1.NamespaceAll
 	}
 	client := c.Own.Resource(connection.Applications).Namespace(namespace)
-	if o.name != "" {
-		one, err := client.Get(ctx, o.name, metav1.GetOptions{})
-		if err != nil {
-			return nil, c.NoSuchApplication(ctx, namespace, o.name, err)
+	if len(o.names) > 0 {
+		list, missing := &unstructured.UnstructuredList{}, []error{}
+		for _, name := range o.names {
+			one, err := client.Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				missing = append(missing, c.NoSuchApplication(ctx, namespace, name, err))
+				continue
+			}
+			list.Items = append(list.Items, *one)
 		}
-		return &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*one}}, nil
+		return list, errors.Join(missing...)
 	}
 	list, err := client.List(ctx, metav1.ListOptions{LabelSelector: o.selector})
 	if apierrors.IsNotFound(err) {
@@ -179,14 +230,9 @@ func ofNamespace(namespace string) string {
 
 // printObjects prints one object as it is, and several as a List.
 func (o getOptions) printObjects(list *unstructured.UnstructuredList) error {
-	if !o.showSecrets {
-		for i := range list.Items {
-			files.MaskApplication(list.Items[i].Object)
-		}
-	}
 	var object runtime.Object = list
 	switch {
-	case o.name != "":
+	case len(o.names) == 1:
 		object = &list.Items[0]
 	case strings.HasPrefix(o.output, "name"):
 		for i := range list.Items {
@@ -205,17 +251,18 @@ func (o getOptions) printObjects(list *unstructured.UnstructuredList) error {
 // table has the columns of `get`.
 func (o getOptions) table(list *unstructured.UnstructuredList) *metav1.Table {
 	table := &metav1.Table{}
-	column := func(name, kind string) {
-		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: kind})
+	column := func(name string) {
+		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: "string"})
 	}
 	if o.all {
-		column("Namespace", "string")
+		column("Namespace")
 	}
-	for _, name := range []string{"Name", "Ready", "Status", "Resources", "Contested", "Age"} {
-		column(name, "string")
+	for _, name := range []string{"Name", "Ready", "Reason", "Resources", "Age"} {
+		column(name)
 	}
 	if o.output == "wide" {
-		column("Message", "string")
+		column("Contested")
+		column("Message")
 	}
 	for i := range list.Items {
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: o.cells(&list.Items[i])})
@@ -226,15 +273,15 @@ func (o getOptions) table(list *unstructured.UnstructuredList) *metav1.Table {
 func (o getOptions) cells(u *unstructured.Unstructured) []any {
 	ready := connection.ReadyOf(u.Object)
 	summary, _, _ := unstructured.NestedString(u.Object, "status", "summary")
-	contested, _, _ := unstructured.NestedSlice(u.Object, "status", "contested")
 	var cells []any
 	if o.all {
 		cells = append(cells, u.GetNamespace())
 	}
-	cells = append(cells, u.GetName(), ready.Status, ready.Reason, dash(summary), len(contested),
+	cells = append(cells, u.GetName(), ready.Status, ready.Reason, dash(summary),
 		terminal.Span(o.streams.Now().Sub(u.GetCreationTimestamp().Time)))
 	if o.output == "wide" {
-		cells = append(cells, terminal.Visible(strings.ReplaceAll(ready.Message, "\n", " ")))
+		contested, _, _ := unstructured.NestedSlice(u.Object, "status", "contested")
+		cells = append(cells, len(contested), terminal.Visible(strings.ReplaceAll(ready.Message, "\n", " ")))
 	}
 	return cells
 }

@@ -19,8 +19,11 @@ With NAME, the Application and its live objects are read from the cluster, with
 your rights. With -f no cluster is asked: the Application is read from a file,
 with its status if the file has one, and so are the live objects. What is printed is a Plan: every
 resource in the order of execution, what is created, every field that drifted,
-the JSON Patch that corrects it, and the status that follows. Values of Secrets
-are masked. Several Applications give several documents.
+the JSON Patch that corrects it, and the status that follows once all of it is done.
+Values of Secrets are masked. Several Applications give several documents.
+
+With -o json the status is whole, the inventory included. Put into the file of the
+Application, with the changes in the live objects, it is where the next plan begins.
 
 ` + files.SourcesLong + `
 

@@ -2,17 +2,14 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
-	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
@@ -27,35 +24,19 @@ Exit status:
   1  it has not in time: does the controller run?
   2  an error, also one in the flags`
 
-type reconcileOptions struct {
-	changeFlags
-	streams Streams
-	name    string
-}
+type reconcileOptions struct{ change }
 
 func newReconcileCommand(name string, streams Streams) *cobra.Command {
-	f := &changeFlags{connection: connection.NewFlags(), wait: connection.WaitFlags{Wait: true}}
-	return command{
+	return changing(command{
 		use: "reconcile NAME", short: "Have the controller look at it now",
 		long: reconcileLong, example: "  # Look at web now\n  PROGRAM reconcile web",
-		args: exactly("NAME"), flags: func(flags *pflag.FlagSet) {
-			f.wait.Add(flags, "until the controller has looked at it")
-			f.connection.Add(flags)
-		},
-		options: func(args []string) (runner, error) {
-			return reconcileOptions{*f, streams, args[0]}, errors.Join(files.ValidName(args[0]), f.wait.Check())
-		},
-		complete:   f.connection.Named,
-		connection: f.connection,
-	}.build(name)
+	}, streams, change{wait: connection.WaitFlags{Wait: true}}, "until the controller has looked at it",
+		func(o change) runner { return reconcileOptions{o} }).build(name)
 }
 
 func (o reconcileOptions) run(ctx context.Context) error {
-	c, err := o.connection.Connect()
+	c, _, err := o.stored(ctx)
 	if err != nil {
-		return err
-	}
-	if _, err := c.Application(ctx, o.name); err != nil {
 		return err
 	}
 	request := o.streams.Now().UTC().Format(time.RFC3339Nano)
@@ -64,16 +45,14 @@ func (o reconcileOptions) run(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("application.%s/%s", v1alpha1.GroupVersion.Group, o.name)
 	if !o.wait.Wait {
-		_, err := fmt.Fprintln(o.streams.Out, line+" reconcile requested")
-		return err
+		return o.say("reconcile requested")
 	}
-	return o.acknowledged(ctx, c, request, line)
+	return o.acknowledged(ctx, c, request)
 }
 
 // acknowledged waits until the controller has acted on the request.
-func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluster, request, line string) error {
+func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluster, request string) error {
 	late := func() error {
 		return fmt.Errorf("the controller has not looked at %s/%s: does it run? `kubectl get pods -n holdfast-system` shows it, if it runs there", c.Namespace, o.name)
 	}
@@ -89,7 +68,6 @@ func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluste
 		if ready.Status != "True" {
 			state = "not ready: " + ready.Reason
 		}
-		_, err := fmt.Fprintln(o.streams.Out, line+" reconciled, "+state)
-		return true, err
+		return true, o.say("reconciled, " + state)
 	})
 }

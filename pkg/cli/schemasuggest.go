@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/report"
@@ -52,6 +51,7 @@ func newSchemaSuggestCommand(name string, streams Streams) *cobra.Command {
 			}
 			return schemaSuggestOptions{flags, streams, kind, name}, nil
 		},
+		complete:   flags.Objects,
 		connection: flags,
 	}.build(name)
 }
@@ -61,7 +61,7 @@ func (o schemaSuggestOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gvk, err := o.resolve()
+	gvk, err := o.connection.KindFor(o.kind)
 	if err != nil {
 		return c.Unresolved(err, o.kind)
 	}
@@ -81,21 +81,6 @@ func (o schemaSuggestOptions) run(ctx context.Context) error {
 		return c.Explained(err, "get", id.String())
 	}
 	return terminal.Write(o.streams.Out, suggestionText(plan.Suggest(live, mapping.Type), o.streams))
-}
-
-// resolve finds the kind that is meant, as kubectl does: by its plural, its short
-// names, and its group.
-func (o schemaSuggestOptions) resolve() (schema.GroupVersionKind, error) {
-	mapper, err := o.connection.ToRESTMapper()
-	if err != nil {
-		return schema.GroupVersionKind{}, err
-	}
-	if full, _ := schema.ParseResourceArg(strings.ToLower(o.kind)); full != nil {
-		if gvk, err := mapper.KindFor(*full); err == nil {
-			return gvk, nil
-		}
-	}
-	return mapper.KindFor(schema.ParseGroupResource(strings.ToLower(o.kind)).WithVersion(""))
 }
 
 // suggestionText is a schema with comments that say what was left out.

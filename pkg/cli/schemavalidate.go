@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -20,8 +21,10 @@ import (
 
 const schemaValidateLong = `Check an observer schema, by itself and against the manifests that it is for. Every
 mistake is told at once, with its file, line, column and the path of its field. A
-field that its kind does not have is a warning, or a mistake with --strict. No
-cluster is asked. An Application is checked as a whole by "PROGRAM plan -f FILE".
+field that its kind does not have is a warning, or a mistake with --strict. Known are
+the kinds of Kubernetes itself and those that the manifests define; with --cluster
+the API server is asked for its kinds, and else no cluster is. An Application is
+checked as a whole by "PROGRAM plan -f FILE".
 
 Exit status:
   0  the schema can be used
@@ -30,16 +33,20 @@ Exit status:
 const schemaValidateExample = `
   # Does the schema fit its manifests?
   PROGRAM schema validate -f schema.yaml -m manifests.yaml
+
+  # And does this cluster know all the fields?
+  PROGRAM schema validate -f schema.yaml -m manifests.yaml --cluster
 `
 
 type schemaValidateOptions struct {
 	streams           Streams
 	schema, manifests files.ManifestFlags
-	strict            bool
+	strict, cluster   bool
+	connection        connection.Flags
 }
 
 func newSchemaValidateCommand(name string, streams Streams) *cobra.Command {
-	o := &schemaValidateOptions{streams: streams}
+	o := &schemaValidateOptions{streams: streams, connection: connection.NewFlags()}
 	return command{
 		use: "validate -f SCHEMA... -m MANIFEST...", short: "Find all mistakes of an observer schema",
 		long: schemaValidateLong, example: schemaValidateExample,
@@ -48,6 +55,7 @@ func newSchemaValidateCommand(name string, streams Streams) *cobra.Command {
 			err := o.check()
 			return o, err
 		},
+		connection: o.connection,
 	}.build(name)
 }
 
@@ -56,7 +64,9 @@ func (o *schemaValidateOptions) add(flags *pflag.FlagSet) {
 	o.manifests.Add(flags, "manifest", "m", "the manifests that they are for, or an Application")
 	o.manifests.AddKustomize(flags)
 	files.AddRecursive(flags, &o.schema, &o.manifests)
-	flags.BoolVar(&o.strict, "strict", false, "refuse fields that the kinds do not have, as far as these are known: those of Kubernetes itself, and those that the manifests define")
+	flags.BoolVar(&o.strict, "strict", false, "refuse fields that the kinds do not have, as far as these are known")
+	flags.BoolVar(&o.cluster, "cluster", false, "ask the API server which fields its kinds have")
+	o.connection.Add(flags)
 }
 
 func (o *schemaValidateOptions) check() error {
@@ -96,7 +106,11 @@ func (o *schemaValidateOptions) run(ctx context.Context) error {
 	if err = errors.Join(err, inSchemas(schemas, schemaErr)); err != nil {
 		return err
 	}
-	misspelt := inSchemas(schemas, errors.Join(plan.Misspelt(objects, assigned, files.KindsIn(objects), nil)...))
+	known, err := o.kinds(ctx, objects)
+	if err != nil {
+		return err
+	}
+	misspelt := inSchemas(schemas, errors.Join(plan.Misspelt(objects, assigned, known, nil)...))
 	if misspelt != nil && o.strict {
 		return misspelt
 	}
@@ -105,6 +119,18 @@ func (o *schemaValidateOptions) run(ctx context.Context) error {
 	}
 	_, err = fmt.Fprintf(o.streams.Out, "%s for %s: no mistakes\n", entriesText(len(entries)), terminal.Plural(len(objects), "manifest"))
 	return err
+}
+
+// kinds is what is known of the kinds of the manifests.
+func (o *schemaValidateOptions) kinds(ctx context.Context, objects []manifest.Object) (plan.Kinds, error) {
+	if !o.cluster {
+		return files.KindsIn(objects), nil
+	}
+	c, err := o.connection.Connect()
+	if err != nil {
+		return nil, err
+	}
+	return c.KindsOf(ctx, objects)
 }
 
 func entriesText(n int) string {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/source"
 )
@@ -24,6 +27,11 @@ also be an Application itself: then it is submitted as it is, with what the flag
 add, and NAME may be left out. Before anything is sent, the manifests and the
 observer schema are checked by the engine that the controller uses; every mistake
 is told with its file, line and column.
+
+What the manifests change in a field that the observer schema leaves free is told: it
+is not written. With --dry-run=server the API server judges the Application and, in
+your name, each object that would be created or changed; what is not there yet, such
+as a namespace or a kind, is a note.
 
 It is a server-side apply by the field manager holdfast-cli: fields that others
 set, such as spec.suspend, stay. What an earlier submit had and this one has not is
@@ -67,7 +75,9 @@ type submitFlags struct {
 	showSecrets bool
 	force       bool
 	strict      bool
-	wait        connection.WaitFlags
+	// createNamespace makes the namespace of the Application, if it is not there.
+	createNamespace bool
+	wait            connection.WaitFlags
 }
 
 type submitOptions struct {
@@ -96,10 +106,11 @@ func newSubmitCommand(name string, streams Streams) *cobra.Command {
 
 func (f *submitFlags) add(flags *pflag.FlagSet) {
 	f.source.Add(flags)
-	flags.StringVar(&f.dryRun, "dry-run", "none", "`MODE`: client only prints what would be sent, server has the API server check it, and neither stores anything")
+	flags.StringVar(&f.dryRun, "dry-run", "none", "`MODE`: client only prints what would be sent, server has the API server check it and each object, and neither stores anything")
 	flags.StringVarP(&f.output, "output", "o", "", "print the Application: `yaml|json|name`")
 	terminal.AddShowSecrets(flags, &f.showSecrets)
 	flags.BoolVar(&f.force, "force-conflicts", false, "take fields over that another field manager has set")
+	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the namespace of the Application, if it is not there")
 	flags.BoolVar(&f.strict, "strict", false, "refuse fields that the kinds do not have; without it they are warnings")
 	f.wait.Add(flags, "until it is ready")
 	f.connection.Add(flags)
@@ -147,10 +158,54 @@ func (o submitOptions) run(ctx context.Context) error {
 	if err := o.translate(ctx, s, c.Reader(s.Namespace)); err != nil {
 		return err
 	}
-	if err := o.check(ctx, s, c.View(s.App)); err != nil {
+	if err := o.check(ctx, s, c.View(s.Known())); err != nil {
 		return err
 	}
-	return o.send(ctx, c, s)
+	foreseen, err := o.foresee(ctx, c, s)
+	if err != nil {
+		return err
+	}
+	if err := o.send(ctx, c, s); err != nil || o.dryRun != "server" {
+		return err
+	}
+	return o.ask(ctx, c, foreseen)
+}
+
+// foresee tells what the submission changes in free fields, which nobody will write.
+func (o submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *files.Submission) (*files.Decision, error) {
+	if len(s.App.Spec.ObserverSchema) == 0 && o.dryRun != "server" {
+		return nil, nil // every field is held
+	}
+	after, before, unreadable, err := c.Foresee(ctx, s, o.streams.Now())
+	if err != nil {
+		return nil, err
+	}
+	if after.Refused != nil && after.Refused.Disposition() == v1alpha1.DispositionEdit {
+		warn(o.streams.Err, []string{"the controller will refuse it: " + after.Refused.Error()})
+	}
+	if unreadable != nil {
+		warn(o.streams.Err, []string{"what the live objects have in free fields is not known: " + unreadable.Error()})
+	}
+	told := report.NotHeld(*after)
+	if before != nil {
+		same := report.NotHeld(*before)
+		told = slices.DeleteFunc(told, func(line string) bool { return slices.Contains(same, line) })
+	}
+	warn(o.streams.Err, told)
+	return after, nil
+}
+
+// ask has the API server judge each object, and says what it does not take.
+func (o submitOptions) ask(ctx context.Context, c *connection.Cluster, foreseen *files.Decision) error {
+	if err := files.NotDecided(*foreseen); err != nil {
+		return err
+	}
+	answers := c.Ask(ctx, foreseen)
+	for _, note := range answers.Notes {
+		fmt.Fprintln(o.streams.Err, "note: "+terminal.Visible(note))
+	}
+	fmt.Fprintf(o.streams.Err, "note: the API server would take %d of %s that would be written\n", answers.Fine, terminal.Plural(answers.Asked, "object"))
+	return answers.Refused
 }
 
 // translate says of a template what is wrong with it, or why that is not known.
@@ -185,6 +240,14 @@ func (o submitOptions) print(ctx context.Context, s *files.Submission) error {
 		return err
 	}
 	warn(o.streams.Err, files.MistypedKinds(s.Known()))
+	if o.createNamespace && !strings.HasPrefix(o.output, "jsonpath") {
+		if s.Namespace == "" {
+			return errors.New("--create-namespace with --dry-run=client: say which namespace, with -n NAMESPACE")
+		}
+		if err := o.object.PrintObj(connection.Namespace(s.Namespace), o.streams.Out); err != nil {
+			return err
+		}
+	}
 	return o.printObject(s.Object())
 }
 
@@ -196,15 +259,42 @@ func (o submitOptions) printObject(u *unstructured.Unstructured) error {
 	return o.object.PrintObj(u, o.streams.Out)
 }
 
+// makeNamespace makes the namespace of the Application, if it is not there.
+func (o submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster, namespace string) (made bool, err error) {
+	if !o.createNamespace {
+		return false, nil
+	}
+	made, err = c.CreateNamespace(ctx, namespace, o.dryRun == "server")
+	if made {
+		out := o.streams.Out
+		if o.object != nil {
+			out = o.streams.Err
+		}
+		fmt.Fprintf(out, "namespace/%s created%s\n", namespace, o.dryNote())
+	}
+	return made, err
+}
+
+// dryNote is what is said of something that was not done.
+func (o submitOptions) dryNote() string {
+	if o.dryRun == "server" {
+		return " (server dry run)"
+	}
+	return ""
+}
+
 func (o submitOptions) send(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
-	result, err := c.Apply(ctx, s, o.dryRun == "server", o.force)
+	made, err := o.makeNamespace(ctx, c, s.Namespace)
 	if err != nil {
 		return err
 	}
-	note := result.Done
-	if o.dryRun == "server" {
-		note += " (server dry run)"
+	result := connection.Applied{Stored: s.Object(), Done: "created"}
+	if made && o.dryRun == "server" {
+		warn(o.streams.Err, []string{"the API server cannot check an Application whose namespace is not there yet: it was only checked here"})
+	} else if result, err = c.Apply(ctx, s, o.dryRun == "server", o.force); err != nil {
+		return err
 	}
+	note := result.Done + o.dryNote()
 	if result.Stored.GetDeletionTimestamp() != nil {
 		warn(o.streams.Err, []string{"the Application " + s.Namespace + "/" + s.Name + " is being deleted, and this with it: submit it again when it is gone"})
 	}

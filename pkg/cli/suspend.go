@@ -2,16 +2,10 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/cli/connection"
-	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
@@ -31,56 +25,27 @@ Exit status:
   1  with --wait: not ready in time, or stalled
   2  an error, also one in the flags`
 
-// changeFlags are those of commands that change something about an Application.
-type changeFlags struct {
-	connection connection.Flags
-	wait       connection.WaitFlags
-}
-
 type suspendOptions struct {
-	changeFlags
-	streams Streams
-	name    string
+	change
 	suspend bool
 }
 
 func newSuspendCommand(name string, streams Streams) *cobra.Command {
-	f := &changeFlags{connection: connection.NewFlags()}
-	return command{
+	return changing(command{
 		use: "suspend NAME", short: "Stop every write for an Application",
 		long: suspendLong, example: "  # Nothing of web is corrected until it is resumed\n  PROGRAM suspend web",
-		args: exactly("NAME"), flags: func(flags *pflag.FlagSet) { f.connection.Add(flags) },
-		options: func(args []string) (runner, error) {
-			return suspendOptions{*f, streams, args[0], true}, files.ValidName(args[0])
-		},
-		complete:   f.connection.Named,
-		connection: f.connection,
-	}.build(name)
+	}, streams, change{}, "", func(o change) runner { return suspendOptions{o, true} }).build(name)
 }
 
 func newResumeCommand(name string, streams Streams) *cobra.Command {
-	f := &changeFlags{connection: connection.NewFlags()}
-	return command{
+	return changing(command{
 		use: "resume NAME", short: "Hold a suspended Application again",
 		long: resumeLong, example: "  # Correct what drifted meanwhile, and wait for it\n  PROGRAM resume web --wait",
-		args: exactly("NAME"), flags: func(flags *pflag.FlagSet) {
-			f.wait.Add(flags, "until it is ready")
-			f.connection.Add(flags)
-		},
-		options: func(args []string) (runner, error) {
-			return suspendOptions{*f, streams, args[0], false}, errors.Join(files.ValidName(args[0]), f.wait.Check())
-		},
-		complete:   f.connection.Named,
-		connection: f.connection,
-	}.build(name)
+	}, streams, change{}, "until it is ready", func(o change) runner { return suspendOptions{o, false} }).build(name)
 }
 
 func (o suspendOptions) run(ctx context.Context) error {
-	c, err := o.connection.Connect()
-	if err != nil {
-		return err
-	}
-	app, err := c.Application(ctx, o.name)
+	c, app, err := o.stored(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,11 +58,8 @@ func (o suspendOptions) run(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(o.streams.Out, "application.%s/%s %s\n", v1alpha1.GroupVersion.Group, o.name, word); err != nil {
+	if err := o.say(word); err != nil || !o.wait.Wait {
 		return err
-	}
-	if !o.wait.Wait {
-		return nil
 	}
 	return o.wait.Ready(ctx, c, o.streams, c.Namespace, o.name)
 }

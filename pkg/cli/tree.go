@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"context"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,17 +28,23 @@ Exit status:
 const treeExample = `
   # What web has become
   PROGRAM tree web
+
+  # For a script: all that there is of it
+  PROGRAM tree web -o name
 `
 
 type treeFlags struct {
 	connection connection.Flags
 	color      string
+	output     string
 }
 
 type treeOptions struct {
 	streams Streams
 	target  connection.Target
 	palette terminal.Palette
+	// print prints for programs; nil: for people.
+	print func(io.Writer, *report.Branch) error
 }
 
 func newTreeCommand(name string, streams Streams) *cobra.Command {
@@ -53,6 +61,7 @@ func newTreeCommand(name string, streams Streams) *cobra.Command {
 
 func (f *treeFlags) add(flags *pflag.FlagSet) {
 	terminal.AddColor(flags, &f.color)
+	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|name`")
 	f.connection.Add(flags)
 }
 
@@ -62,8 +71,25 @@ func (f *treeFlags) options(streams Streams, args []string) (runner, error) {
 		return o, err
 	}
 	var err error
-	o.palette, err = terminal.PaletteFor(f.color, streams)
+	if o.palette, err = terminal.PaletteFor(f.color, streams); err != nil || f.output == "" {
+		return o, err
+	}
+	o.print, err = treePrinter(f.output)
 	return o, err
+}
+
+// treePrinter is the printer that -o names.
+func treePrinter(output string) (func(io.Writer, *report.Branch) error, error) {
+	if output == "name" {
+		return func(w io.Writer, root *report.Branch) error {
+			return terminal.Write(w, []byte(strings.Join(root.Names(), "\n")+"\n"))
+		}, nil
+	}
+	values, err := terminal.PrinterFor(output)
+	if err != nil {
+		return nil, terminal.NoFormat(output, "yaml", "json", "name")
+	}
+	return func(w io.Writer, root *report.Branch) error { return values(w, root.View()) }, nil
 }
 
 func (o treeOptions) run(ctx context.Context) error {
@@ -73,6 +99,9 @@ func (o treeOptions) run(ctx context.Context) error {
 	}
 	root, warnings := report.TreeOf(ctx, c, d)
 	warn(o.streams.Err, warnings)
+	if o.print != nil {
+		return o.print(o.streams.Out, root)
+	}
 	var text bytes.Buffer
 	t := &report.TreeText{Palette: o.palette, Width: terminal.Width(o.streams.Out), Now: o.streams.Now(), Out: &text}
 	t.Write(root)

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -99,8 +98,7 @@ func (c *Client) patchApplication(app *v1alpha1.Application, kind types.PatchTyp
 
 // NamespaceEnds tells whether a namespace is known to be in deletion.
 func (c *Client) NamespaceEnds(ctx context.Context, name string) bool {
-	resource := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	namespace, err := c.Metadata.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+	namespace, err := c.Metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
 	return err == nil && namespace.DeletionTimestamp != nil
 }
 

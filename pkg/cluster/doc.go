@@ -7,6 +7,6 @@
 // cannot make us write twice.
 //
 //	kinds := cluster.NewMapper(client)
-//	watches := cluster.NewWatches(client.Own, handler)
+//	watches := cluster.NewWatches(client.Own, handler, cluster.Patience{})
 //	writer, err := client.As("default", "holdfast-applier")
 package cluster

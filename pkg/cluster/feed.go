@@ -35,9 +35,11 @@ func (f *feed) all(ctx context.Context, options metav1.ListOptions) (runtime.Obj
 	options.LabelSelector = f.selector
 	if options.Continue == "" {
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
-		f.ask()
+		f.asksAll()
 	}
+	f.pulse.ask()
 	list, err := f.list(ctx, options)
+	f.pulse.answered()
 	if err == nil {
 		f.pulse.hear(false)
 	}
@@ -54,9 +56,13 @@ func (f *feed) open(ctx context.Context, options metav1.ListOptions) (watch.Inte
 	}
 	if all {
 		options.ResourceVersion = ""
-		f.ask()
+		f.asksAll()
 	}
+	f.pulse.ask()
 	stream, err := f.watch(ctx, options)
+	if err != nil || !all { // or else its objects are the answer
+		f.pulse.answered()
+	}
 	var status apierrors.APIStatus
 	if refused := all && errors.As(err, &status); !refused { // or else a list follows
 		f.note(err)
@@ -67,8 +73,7 @@ func (f *feed) open(ctx context.Context, options metav1.ListOptions) (watch.Inte
 	return f.pulse.follow(stream), nil
 }
 
-func (f *feed) ask() {
-	f.pulse.ask()
+func (f *feed) asksAll() {
 	if f.asks != nil {
 		f.asks()
 	}

@@ -27,6 +27,9 @@ type Mapping struct {
 	Watchable bool
 	// Type is the typed schema; nil if nothing is known of it.
 	Type *kinds.Node
+	// Published is what this API server publishes of the kind. The mapper leaves it nil: it
+	// is for who wants to know of every field.
+	Published *kinds.Node
 }
 
 // Mapper finds out about kinds, one group and version at a time, and remembers
@@ -196,8 +199,7 @@ func (m *Mapper) typeOf(ctx context.Context, gvk schema.GroupVersionKind, mappin
 	case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
 		return nil, fmt.Errorf("reading the definition of %s: %w", gvk.Kind, err)
 	}
-	raw, err := m.client.Discovery.RESTClient().Get().
-		AbsPath("/openapi/v3/apis", gvk.Group, gvk.Version).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	raw, err := m.client.OpenAPI(ctx, gvk.GroupVersion())
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -209,6 +211,15 @@ func (m *Mapper) typeOf(ctx context.Context, gvk schema.GroupVersionKind, mappin
 		return nil, nil //nolint:nilerr // without a typed schema lists are paired by position
 	}
 	return node, nil
+}
+
+// OpenAPI is the document that the API server publishes of a group and version.
+func (c *Client) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, error) {
+	path := "/openapi/v3/apis/" + gv.String()
+	if gv.Group == "" {
+		path = "/openapi/v3/api/" + gv.Version
+	}
+	return c.Discovery.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
 }
 
 // builtinGroup tells whether a group is one of Kubernetes itself, whose kinds

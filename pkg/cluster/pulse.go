@@ -3,28 +3,38 @@ package cluster
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// patience is for how long a watch may be without a sign of life: a list, an event,
-// or a bookmark.
-type patience struct {
-	// failing is for one whose last request has failed.
-	failing time.Duration
-	// quiet is for one that is open: an API server sends a bookmark in a minute. Then
-	// everything is listed again, which is to be answered within answer.
-	quiet, answer time.Duration
-	// longest is what quiet grows to where an API server sends no bookmarks.
-	longest time.Duration
-	// look is how often it is looked for watches without a sign of life.
-	look time.Duration
+// Patience is for how long a watch may be without a sign of life: a list, an event,
+// or a bookmark. The zero value stands for the usual one.
+type Patience struct {
+	// Failing is for one whose last request has failed, or has no answer.
+	Failing time.Duration
+	// Quiet is for one that is open. An API server sends a bookmark every minute, or up
+	// to three seconds later: who asked sooner would ask every minute at rest. After it
+	// everything is listed again. Whatever is asked is to be answered within Answer.
+	Quiet, Answer time.Duration
+	// Longest is what Quiet grows to where an API server sends no bookmarks.
+	Longest time.Duration
+	// Look is how often it is looked for watches without a sign of life.
+	Look time.Duration
 }
 
-var usualPatience = patience{
-	failing: time.Minute, quiet: 75 * time.Second, answer: 15 * time.Second, longest: 10 * time.Minute, look: 10 * time.Second,
+var usualPatience = Patience{
+	Failing: time.Minute, Quiet: 65 * time.Second, Answer: 10 * time.Second, Longest: 10 * time.Minute, Look: 5 * time.Second,
+}
+
+// tries are when a watch that fails is tried again: at last so often that one falls into
+// the patience that it is given when an API server is back.
+func (p Patience) tries() *wait.Backoff {
+	const first = 800 * time.Millisecond
+	return &wait.Backoff{Duration: min(first, p.Failing/4), Cap: p.Failing / 4, Steps: 10, Factor: 2, Jitter: 1}
 }
 
 // errSilent is why a watch that has no error is not believed.
@@ -32,25 +42,23 @@ var errSilent = errors.New("the API server has said nothing about them for more 
 
 // pulse is how a watch is: when there was a sign of life, and what is wrong with it.
 type pulse struct {
-	patience patience
+	patience Patience
 	line     *line
 
 	mu    sync.Mutex
 	heard time.Time
 	// err is that of the last request; nil if it has an answer.
 	err error
-	// quiet is patience.quiet, or more where there are no bookmarks.
+	// quiet is patience.Quiet, or more where there are no bookmarks.
 	quiet time.Duration
-	// quieted is true if the watch was ended because it said nothing, and asked is when
-	// everything was asked for after that; zero: it was not, or there was an answer.
-	quieted bool
-	asked   time.Time
+	// asked is when something was asked for that has no answer yet; zero: there is nothing.
+	asked time.Time
 	// stale is true if a list must come before the watch goes on.
 	stale bool
 }
 
-func newPulse(patience patience, line *line) *pulse {
-	return &pulse{patience: patience, line: line, quiet: patience.quiet, heard: time.Now()}
+func newPulse(patience Patience, line *line) *pulse {
+	return &pulse{patience: patience, line: line, quiet: patience.Quiet, heard: time.Now()}
 }
 
 // hear notes a sign of life, and returns how long until the next one is due.
@@ -59,9 +67,9 @@ func (p *pulse) hear(bookmark bool) time.Duration {
 	p.line.answered(now)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.heard, p.err, p.asked, p.quieted = now, nil, time.Time{}, false
+	p.heard, p.err, p.asked = now, nil, time.Time{}
 	if bookmark {
-		p.quiet = p.patience.quiet
+		p.quiet = p.patience.Quiet
 	}
 	return p.quiet
 }
@@ -74,11 +82,12 @@ func (p *pulse) note(err error) {
 		return // by us
 	}
 	unreached := err != nil && !errors.As(err, &status)
-	if unreached {
+	switch {
+	case unreached:
 		p.line.broke()
-	} else {
+	case err == nil, status.Status().Code < http.StatusInternalServerError && status.Status().Code != http.StatusTooManyRequests:
 		p.line.answered(time.Now())
-	}
+	} // or else it is no outage, and not the end of one
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.err = err
@@ -92,16 +101,20 @@ func (p *pulse) note(err error) {
 func (p *pulse) tooQuiet() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stale, p.quieted, p.quiet = true, true, min(2*p.quiet, p.patience.longest)
+	p.stale, p.quiet = true, min(2*p.quiet, p.patience.Longest)
 }
 
-// ask notes that everything is asked for.
+// ask notes that something is asked for, and answered that there was an answer.
 func (p *pulse) ask() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.quieted {
-		p.quieted, p.asked = false, time.Now()
-	}
+	p.asked = time.Now()
+}
+
+func (p *pulse) answered() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = time.Time{}
 }
 
 // listFirst reports whether a list must come before the watch goes on, once.
@@ -125,9 +138,9 @@ func (p *pulse) dead(now, from time.Time) (since time.Time, err error) {
 		return now.Sub(t) >= most
 	}
 	switch {
-	case p.err != nil && overdue(p.heard, p.patience.failing):
+	case p.err != nil && overdue(p.heard, p.patience.Failing):
 		return p.heard, p.err
-	case !p.asked.IsZero() && overdue(p.asked, p.patience.answer):
+	case !p.asked.IsZero() && overdue(p.asked, p.patience.Answer) && overdue(p.heard, p.patience.Failing):
 		return p.heard, errSilent
 	}
 	return p.heard, nil

@@ -28,7 +28,7 @@ type source struct {
 	lists  int
 	opened int
 	err    error // of every request
-	hung   bool  // lists are not answered
+	hung   bool  // nothing is answered
 	stream *watch.RaceFreeFakeWatcher
 	// bookmarks are sent so often; 0: never.
 	bookmarks time.Duration
@@ -57,6 +57,12 @@ func (s *source) answerList(ctx context.Context, _ metav1.ListOptions) (runtime.
 func (s *source) answerWatch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.hung {
+		s.mu.Unlock()
+		<-ctx.Done()
+		s.mu.Lock()
+		return nil, ctx.Err()
+	}
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -136,8 +142,8 @@ func inTime(t *testing.T, bookmarks time.Duration, test func(s *source)) {
 }
 
 func TestAWatchWithoutASignOfLife(t *testing.T) {
-	t.Run("that is quiet is asked for again in vain never", func(t *testing.T) {
-		inTime(t, time.Minute, func(s *source) {
+	t.Run("whose bookmarks come late, as API servers send them, is not asked for again", func(t *testing.T) {
+		inTime(t, time.Minute+3*time.Second, func(s *source) {
 			for range 60 {
 				pass(time.Minute + time.Second)
 				assert.NoError(s.t, s.silent())
@@ -198,15 +204,41 @@ func TestAWatchWithoutASignOfLife(t *testing.T) {
 			assert.Equal(s.t, 9, s.lists)
 		})
 	})
+	t.Run("that ends, and is not opened again, is dead", func(t *testing.T) {
+		inTime(t, time.Minute, func(s *source) {
+			pass(65 * time.Second)
+			s.mu.Lock()
+			s.hung = true
+			s.mu.Unlock()
+			s.stream.Stop()
+			pass(10 * time.Second)
+			assert.NoError(s.t, s.silent())
+			pass(50 * time.Second)
+			assert.ErrorIs(s.t, s.silent(), errSilent)
+		})
+	})
+	t.Run("of an API server that is starting has its time when that has started", func(t *testing.T) {
+		inTime(t, time.Minute, func(s *source) {
+			pass(10 * time.Second)
+			s.fail(errors.New("connection refused"))
+			pass(2 * time.Minute)
+			s.fail(apierrors.NewServiceUnavailable("starting"))
+			for range 3 {
+				pass(time.Minute)
+				assert.NoError(s.t, s.silent())
+			}
+			assert.Error(s.t, s.dead())
+		})
+	})
 	t.Run("that is not answered is dead", func(t *testing.T) {
 		inTime(t, 0, func(s *source) {
 			pass(time.Second)
 			s.mu.Lock()
 			s.hung = true
 			s.mu.Unlock()
-			pass(80 * time.Second)
+			pass(70 * time.Second)
 			assert.NoError(s.t, s.silent())
-			pass(20 * time.Second)
+			pass(10 * time.Second)
 			assert.ErrorIs(s.t, s.silent(), errSilent)
 		})
 	})

@@ -131,7 +131,7 @@ func (s *Selected) fill(store *selectedStore, namespace string) {
 		watch: client.Watch, selector: selector, asks: store.Asked, pulse: store.pulse,
 	}
 	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), &unstructured.Unstructured{}, store.Store,
-		cache.ReflectorOptions{Name: s.resource.Resource, TypeDescription: s.resource.String()})
+		cache.ReflectorOptions{Name: s.resource.Resource, TypeDescription: s.resource.String(), Backoff: usualPatience.tries()})
 	ctx, stop := context.WithCancel(s.ctx)
 	ended := make(chan struct{})
 	store.stop, store.ended = stop, ended

@@ -171,7 +171,7 @@ func TestAStoreNeverGoesBackBehindWhatItHasSeen(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatWeDeletedIsRememberedUntilTheWatchSaysSo(t *testing.T) {
+func TestAnObjectThatWeDeletedIsRemembered(t *testing.T) {
 	s := newSeen()
 	s.play(t, "wrote u1@5", "deleted u1")
 	assert.True(t, s.buried("u1"))

@@ -25,7 +25,7 @@ import (
 type Watches struct {
 	client   dynamic.Interface
 	handler  Handler
-	patience patience
+	patience Patience
 	line     line
 	ctx      context.Context //nolint:containedctx // the life of the watches, not of a call
 
@@ -65,9 +65,12 @@ type kindWatch struct {
 }
 
 // NewWatches starts nothing yet.
-func NewWatches(client dynamic.Interface, handler Handler) *Watches {
+func NewWatches(client dynamic.Interface, handler Handler, patience Patience) *Watches {
+	if patience == (Patience{}) {
+		patience = usualPatience
+	}
 	return &Watches{
-		client: client, handler: handler, patience: usualPatience,
+		client: client, handler: handler, patience: patience,
 		kinds: map[watched]*kindWatch{},
 		needs: map[types.UID]map[watched]struct{}{},
 	}
@@ -208,7 +211,7 @@ func (w *Watches) start(resource watched) *kindWatch {
 		noted: func(err error) { w.report(resource, k, err, false) },
 	}
 	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), &unstructured.Unstructured{}, k.store,
-		cache.ReflectorOptions{Name: resource.String(), TypeDescription: resource.GroupVersionResource.String()})
+		cache.ReflectorOptions{Name: resource.String(), TypeDescription: resource.GroupVersionResource.String(), Backoff: w.patience.tries()})
 	w.wait.Go(func() { reflector.RunWithContext(ctx) })
 	return k
 }
@@ -240,7 +243,7 @@ func (w *Watches) Dead(now time.Time) int {
 // attend tells the handler of watches that become silent, and are heard again, until
 // the context ends.
 func (w *Watches) attend(ctx context.Context) {
-	ticker := time.NewTicker(w.patience.look)
+	ticker := time.NewTicker(w.patience.Look)
 	defer ticker.Stop()
 	for {
 		select {

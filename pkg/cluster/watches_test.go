@@ -64,9 +64,9 @@ func startHolding(t *testing.T, c *testcluster.Cluster, user string, failing tim
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &scissors{next, h} })
 	client, err := NewClient(config)
 	require.NoError(t, err)
-	h.Watches = NewWatches(client.Own, h)
-	h.patience = usualPatience
-	h.patience.failing, h.patience.look = failing, 20*time.Millisecond
+	patience := usualPatience
+	patience.Failing, patience.Look = failing, 20*time.Millisecond
+	h.Watches = NewWatches(client.Own, h, patience)
 	ctx, stop := context.WithCancel(t.Context())
 	h.Run(ctx)
 	t.Cleanup(func() { stop(); h.Wait() })

@@ -45,7 +45,7 @@ func TestNothingIsSentUnderTheControllersOwnRights(t *testing.T) {
 	}
 }
 
-func TestEveryRequestOfAWriterNamesItsServiceAccount(t *testing.T) {
+func TestEveryRequestNamesItsServiceAccount(t *testing.T) {
 	next := &recorded{}
 	client, err := NewClient(&rest.Config{Host: "https://127.0.0.1:1", Transport: next})
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestAWriterNeedsAServiceAccount(t *testing.T) {
 	}
 }
 
-func TestWhatADeleteAnswersSaysWhetherTheObjectIsGone(t *testing.T) {
+func TestWhatADeleteAnswers(t *testing.T) {
 	for _, row := range []struct {
 		name, answer string
 		remains      bool

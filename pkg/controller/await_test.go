@@ -244,13 +244,19 @@ func (f *fixture) requestsSince(mark testcluster.Mark) testcluster.Requests {
 	})
 }
 
+// mostTurns is how many turns a second may be taken while nothing is asked for. What is put
+// off, or looked at again after a while, takes a few; what spins takes hundreds.
+const mostTurns = 25
+
 // Quiet waits until the controller has had no request under way for a while. It must come
-// to rest soon.
+// to rest soon, and take no more than a few turns meanwhile. How much of the processor it
+// takes cannot be told here, where all tests share one process: see internal/faults.
 func (f *fixture) Quiet(while time.Duration) {
 	f.t.Helper()
 	const restless = time.Minute
-	begin, mark := time.Now(), f.now()
+	begin, mark, taken := time.Now(), f.now(), f.turnsTaken()
 	for last := begin; time.Since(begin) < while+restless; {
+		before := last
 		if f.asking() {
 			last = time.Now()
 		}
@@ -259,8 +265,12 @@ func (f *fixture) Quiet(while time.Duration) {
 				last = r.Done
 			}
 		}
+		if last != before {
+			taken = f.turnsTaken()
+		}
 		rest := while - time.Since(last)
 		if rest <= 0 {
+			assert.LessOrEqual(f.t, f.turnsTaken()-taken, int64(mostTurns*max(while.Seconds(), 1)), "turns in %v without a request", while)
 			return
 		}
 		select {

@@ -114,7 +114,7 @@ func namesOf(list any) (names []string) {
 
 // An empty list is free, but for what an older manifest had in it, which may not look
 // as it was written: who wrote it is asked.
-func TestAListThatTheManifestEmptiesLosesWhatWePutThere(t *testing.T) {
+func TestAListThatTheManifestEmpties(t *testing.T) {
 	f := given(t)
 	limits := schema.GroupVersionResource{Version: "v1", Resource: "limitranges"}
 	spec := func(text string) string {
@@ -217,7 +217,7 @@ observerSchema:
 }
 
 // The watch tells that a Service is gone a moment before its address is free.
-func TestALearnedAddressIsKeptWhenItsServiceIsDeleted(t *testing.T) {
+func TestALearnedAddressOutlivesItsService(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `
 manifest:

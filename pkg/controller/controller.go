@@ -57,6 +57,8 @@ type Options struct {
 	Drain time.Duration
 	// Metrics count what happens; nil for nobody.
 	Metrics *Metrics
+	// Patience is for how long watches of objects may say nothing.
+	Patience cluster.Patience
 	// Now is the clock; nil for the real one.
 	Now func() time.Time
 }
@@ -76,6 +78,8 @@ type targetCluster struct {
 	client  *cluster.Client
 	mapper  *cluster.Mapper
 	watches *cluster.Watches
+	// namespaces tells of those that Applications wait for.
+	namespaces *cluster.Namespaces
 }
 
 // Controller holds the Applications of one API server.
@@ -105,6 +109,8 @@ type Controller struct {
 	// changed has the Applications about which something has changed since they
 	// were last handled: what was given up is tried again.
 	changed map[types.UID]struct{}
+	// arrived are the Applications that waited for a namespace which has come.
+	arrived map[types.UID]struct{}
 	// orphans are the Applications of which a version has shown that their objects are to
 	// stay when they go.
 	orphans map[types.UID]struct{}

@@ -209,7 +209,7 @@ func TestADeathAtAnyWriteIsNoLoss(t *testing.T) {
 
 // What a process has made and not yet said is found again, also when nobody wants it any
 // more by then.
-func TestADeathBeforeTheDeletionLeavesNothingBehind(t *testing.T) {
+func TestADeathBeforeADeletionLeavesNothing(t *testing.T) {
 	for name, leave := range map[string]func(f *fixture){
 		"of the Application": func(f *fixture) { f.Delete(applications, "app") },
 		"of its resources":   func(f *fixture) { f.Submit("app", "{manifest: []}") },
@@ -426,7 +426,7 @@ func (f *fixture) snapshot() string {
 }
 
 // What a patch adds is written down before it is sent.
-func TestAFieldThatWasWrittenBeforeADeathGoesWithItsWish(t *testing.T) {
+func TestAFieldThatWasWrittenBeforeADeath(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	spec := func(data string) string {
 		return `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours` + data + `}}]`

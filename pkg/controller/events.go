@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	eventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/client-go/tools/events"
@@ -32,14 +33,24 @@ func (c *Controller) startEvents(ctx context.Context) (stop func(), err error) {
 	return broadcaster.Shutdown, nil
 }
 
-// announce tells people what was done.
+// announce tells people what was done, those who look at the custom resource that the
+// Application was made of, too.
 func (c *Controller) announce(app *v1alpha1.Application, event *plan.Event) {
 	if event == nil {
 		return
 	}
+	c.tell(app, event)
+	if owner := metav1.GetControllerOf(app); owner != nil && c.templates.Make(owner.APIVersion, owner.Kind) {
+		c.tell(&corev1.ObjectReference{
+			APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: app.Namespace, Name: owner.Name, UID: owner.UID,
+		}, event)
+	}
+}
+
+func (c *Controller) tell(regarding runtime.Object, event *plan.Event) {
 	kind := corev1.EventTypeNormal
 	if event.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	c.events.Eventf(app, nil, kind, event.Reason, "Reconcile", "%s", event.Note)
+	c.events.Eventf(regarding, nil, kind, event.Reason, "Reconcile", "%s", event.Note)
 }

@@ -32,6 +32,7 @@ import (
 	"holdfast.dev/holdfast/pkg/callback"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller"
+	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -174,6 +175,7 @@ func start(c *testcluster.Cluster, agent string, wrap func(http.RoundTripper) ht
 		return nil, err
 	}
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log)))
+	options.Hooks = countingTurns().And(options.Hooks)
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
 	i := &instance{Controller: controller.New(client, options), agent: agent, Kill: cancel}
 	ended := make(chan error, 1)
@@ -192,6 +194,30 @@ func start(c *testcluster.Cluster, agent string, wrap func(http.RoundTripper) ht
 		}
 	}
 	return i, nil
+}
+
+// turns has how many turns were taken of the Applications of each namespace.
+var turns sync.Map
+
+// countingTurns are hooks that count the turns: what spins in silence asks for nothing.
+func countingTurns() *hooks.Hooks {
+	h := hooks.New()
+	count := func(l *hooks.Lifecycle) error {
+		n, _ := turns.LoadOrStore(l.Application.Namespace, &atomic.Int64{})
+		n.(*atomic.Int64).Add(1)
+		return nil
+	}
+	h.ApplicationPreReconcile.Listen("count", count)
+	h.ApplicationPreDelete.Listen("count", count)
+	return h
+}
+
+// turnsTaken is how many turns were taken of the Applications of the test's namespace.
+func (f *fixture) turnsTaken() int64 {
+	if n, ok := turns.Load(f.namespace); ok {
+		return n.(*atomic.Int64).Load()
+	}
+	return 0
 }
 
 // underWay has the requests of all controllers that have no answer yet, watches not counted.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -148,6 +149,10 @@ func (h templateHome) Wrote(app *v1alpha1.Application) error {
 	}
 	h.queue.Add(keyOf(app))
 	return nil
+}
+
+func (h templateHome) Announce(object map[string]any, event *plan.Event) {
+	h.tell(&unstructured.Unstructured{Object: object}, event)
 }
 
 func (h templateHome) Selected() cluster.Selection { return h.selected() }

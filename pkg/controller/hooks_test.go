@@ -84,7 +84,7 @@ func (w *workload) body(purpose string) string {
 const job = `
 - {apiVersion: batch/v1, kind: Job, metadata: {name: work}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: work, image: "work:1"}]}}}}`
 
-func TestAWorkloadThatIsDoneHasItsApplicationDeleted(t *testing.T) {
+func TestAWorkloadThatIsDone(t *testing.T) {
 	f := given(t)
 	f.Submit("app", "hooks: {complete: {}}\nmanifest:"+job)
 	w := f.Workload("app")
@@ -243,7 +243,7 @@ manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {ke
 	f.Quiet(quiet)
 }
 
-func TestACallbackIsRefusedWhileTheApplicationIsBeingDeleted(t *testing.T) {
+func TestACallbackDuringADeletionIsRefused(t *testing.T) {
 	f := given(t)
 	f.Submit("app", "hooks: {complete: {}}\nmanifest:"+job+`
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: held, finalizers: [example.com/hold]}}`)
@@ -540,6 +540,20 @@ func TestAShutdownThatIsOfNoUse(t *testing.T) {
 		f.AwaitHeld("app")
 		f.Delete(applications, "app")
 		f.AwaitGone(applications, "app")
+		assert.NotNil(t, f.Get(jobs, "work"))
+		assert.Zero(t, asked.Load())
+	})
+	t.Run("so does what is left by whoever deletes it", func(t *testing.T) {
+		f := given(t)
+		asked := f.Target(func(http.ResponseWriter, *http.Request) {})
+		f.Submit("app", fmt.Sprintf(shutdownSpec, 60, 2, "GiveUp"))
+		f.AwaitHeld("app")
+		orphan := metav1.DeletePropagationOrphan
+		require.NoError(t, f.in("user", applications).Delete(t.Context(), "app", metav1.DeleteOptions{PropagationPolicy: &orphan}))
+		f.eventually("the end of our finalizer", func() bool {
+			app := f.Application("app")
+			return app == nil || !slices.Contains(app.Finalizers, v1alpha1.Finalizer)
+		})
 		assert.NotNil(t, f.Get(jobs, "work"))
 		assert.Zero(t, asked.Load())
 	})

@@ -165,7 +165,7 @@ manifest:
 	f.Quiet(quiet)
 }
 
-func TestTheElementsOfACustomListAreToldApartByItsKeys(t *testing.T) {
+func TestElementsAreToldApartByTheirKeys(t *testing.T) {
 	f := given(t)
 	f.Definition("Album", "albums", `{type: object, properties: {spec: {type: object, properties: {
 	  songs: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name],
@@ -208,7 +208,7 @@ func versions(v1, v2 bool) string {
 	  {name: v2, served: %t, storage: true, schema: {openAPIV3Schema: %s}}]}}`, v1, anySpec, v2, anySpec)
 }
 
-func TestMovingAManifestToAnotherVersionOfItsKindNeitherDeletesNorCreates(t *testing.T) {
+func TestMovingToAnotherVersionOfAKind(t *testing.T) {
 	f := given(t)
 	f.Definition("Song", "songs", anySpec)
 	f.Patch("user", definitions, "songs."+f.namespace+".example.com", versions(true, true))
@@ -236,7 +236,7 @@ func TestMovingAManifestToAnotherVersionOfItsKindNeitherDeletesNorCreates(t *tes
 	f.Quiet(quiet)
 }
 
-func TestAResourceWhoseVersionIsServedNoMoreIsStillDeleted(t *testing.T) {
+func TestAVersionThatIsServedNoMore(t *testing.T) {
 	for name, leave := range map[string]func(f *fixture){
 		"when the Application goes": func(f *fixture) {
 			f.Delete(applications, "app")

@@ -214,7 +214,7 @@ func TestWhatKubectlShowsOfAnApplication(t *testing.T) {
 	assert.Contains(t, output, "created ConfigMap")
 }
 
-func TestAnApplicationThatTheDefinitionForbidsIsNotStored(t *testing.T) {
+func TestWhatTheDefinitionForbidsIsNotStored(t *testing.T) {
 	f := given(t)
 	for name, spec := range map[string]string{
 		"no source":   `{}`,

@@ -45,7 +45,7 @@ func TestOneThatCannotGoKeepsNoOther(t *testing.T) {
 			f.Submit("app", twoStages)
 			f.AwaitReady("app")
 			f.Quiet(time.Second)
-			m.before(http.MethodDelete, "/services/web", func() {
+			m.before(t, http.MethodDelete, "/services/web", func() {
 				f.Delete(services, "web")
 				f.Create("somebody", `{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 81}]}}`)
 			})
@@ -76,7 +76,7 @@ func TestOneThatCannotGoKeepsNoOther(t *testing.T) {
 			f.Submit("app", twoStages)
 			f.AwaitReady("app")
 			f.Quiet(time.Second)
-			m.before(http.MethodDelete, "/services/web", func() { f.adopt(services, "Service", "web") })
+			m.before(t, http.MethodDelete, "/services/web", func() { f.adopt(services, "Service", "web") })
 			leave(f)
 			f.AwaitGone(configMaps, "config")
 			f.Quiet(time.Second)
@@ -89,7 +89,7 @@ func TestOneThatCannotGoKeepsNoOther(t *testing.T) {
 		f.Submit("app", oneConfig)
 		f.AwaitReady("app")
 		f.Quiet(time.Second)
-		m.before(http.MethodPatch, "/configmaps/config", func() { f.adopt(configMaps, "ConfigMap", "config") })
+		m.before(t, http.MethodPatch, "/configmaps/config", func() { f.adopt(configMaps, "ConfigMap", "config") })
 		f.Patch("somebody", configMaps, "config", `{data: {key: theirs}}`)
 		f.AwaitReason("app", v1alpha1.ReasonResourceConflict)
 		assert.Equal(t, "theirs", value(f.Get(configMaps, "config"), "data", "key"))
@@ -120,7 +120,7 @@ func (f *fixture) adopt(resource schema.GroupVersionResource, kind, name string)
 
 // What a process that has died has created is found, though nobody can look for it for a
 // while.
-func TestAKindThatCannotBeLookedUpKeepsItsApplication(t *testing.T) {
+func TestAKindThatCannotBeLookedUp(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.Definition("Song", "songs", anySpec)
 	first := f.Run(controller.Options{})

@@ -274,7 +274,7 @@ func injecting(deployment map[string]any) []map[string]any {
 
 const podLists = "volumes: [{name: own, emptyDir: {}}]\ntolerations: [{key: own, operator: Exists}]"
 
-func TestWhatAWebhookAddsIsLeftAloneUnderTheDefaultSchema(t *testing.T) {
+func TestWhatAWebhookAddsUnderTheDefaultSchema(t *testing.T) {
 	for _, operations := range []string{"CREATE", "CREATE, UPDATE"} {
 		t.Run("when it acts on "+operations, func(t *testing.T) {
 			f := given(t)
@@ -309,7 +309,7 @@ func TestWhatAWebhookAddsIsLeftAloneUnderTheDefaultSchema(t *testing.T) {
 	}
 }
 
-func TestWhatAWebhookAddsIsContestedUnderTheUsersSchema(t *testing.T) {
+func TestWhatAWebhookAddsUnderTheUsersSchema(t *testing.T) {
 	f := given(t)
 	f.Webhook("CREATE, UPDATE", injecting)
 	f.Submit("app", "manifest:"+web("", podLists, "")+`
@@ -445,8 +445,13 @@ func TestOneRefusedFieldLeavesTheOthersHeld(t *testing.T) {
 	f.Submit("app", fmt.Sprintf(service, "None"))
 	f.AwaitHeld("app")
 	f.Submit("app", strings.Replace(fmt.Sprintf(service, "10.0.0.77"), `a: "1"`, `a: "2"`, 1))
-	_, message := f.AwaitReason("app", v1alpha1.ReasonRejected)
+	app, message := f.AwaitReason("app", v1alpha1.ReasonRejected)
 	assert.Contains(t, message, "spec.clusterIPs[0]")
+	remedy := app.Status.Resources[0].Remedy
+	require.NotNil(t, remedy)
+	assert.Equal(t, "kubectl delete services web -n "+app.Namespace, remedy.Command)
+	assert.Contains(t, message, remedy.String())
+	assert.NotContains(t, app.Status.Resources[0].Message, remedy.Command, "it is told once")
 	f.AwaitValue(services, "web", "2", "metadata", "labels", "a")
 	f.Quiet(quiet)
 

@@ -28,6 +28,8 @@ type memory struct {
 type seen struct {
 	ready     metav1.ConditionStatus
 	stalled   bool
+	suspended bool
+	drifted   bool
 	contested int
 }
 

@@ -2,12 +2,14 @@ package controller
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"holdfast.dev/holdfast/internal/version"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -43,7 +45,11 @@ func NewMetrics() *Metrics {
 			Name: "holdfast_callbacks_total", Help: "Requests to the callback server by result.",
 		}, []string{"result"}),
 	}
-	m.registry.MustRegister(m.reconciles, m.duration, m.corrections, m.callbacks)
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "holdfast_build_info", Help: "Always 1: the version of Holdfast, and of Go that it was built with.",
+	}, []string{"version", "goversion"})
+	build.WithLabelValues(version.String(), runtime.Version()).Set(1)
+	m.registry.MustRegister(build, m.reconciles, m.duration, m.corrections, m.callbacks)
 	for _, result := range []string{resultSuccess, resultError, resultPanic} {
 		m.reconciles.WithLabelValues(result) // so that a rate has a beginning
 	}

@@ -59,6 +59,8 @@ func TestTheMetricsOfALife(t *testing.T) {
 	f.AwaitReady("ready")
 	f.Submit("refused", `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: "Not A Name"}}]`)
 	f.AwaitReason("refused", v1alpha1.ReasonRejected)
+	f.Submit("still", "suspend: true"+strings.ReplaceAll(oneConfig, "name: config", "name: still"))
+	f.AwaitReason("still", v1alpha1.ReasonSuspended)
 	f.Patch("mallory", services, "web", `{spec: {selector: {app: other}}}`)
 	f.AwaitValue(services, "web", "web", "spec", "selector", "app")
 	f.Quiet(time.Second)
@@ -67,8 +69,10 @@ func TestTheMetricsOfALife(t *testing.T) {
 	assert.InDelta(t, 1, sum(t, metrics, "holdfast_corrections_total"), 0)
 	assert.InDelta(t, 1, sum(t, metrics, "holdfast_corrections_total", "group=", "kind=Service"), 0)
 	assert.InDelta(t, 1, sum(t, metrics, "holdfast_applications", "ready=True"), 0)
-	assert.InDelta(t, 2, sum(t, metrics, "holdfast_applications", "ready=False"), 0)
+	assert.InDelta(t, 3, sum(t, metrics, "holdfast_applications", "ready=False"), 0)
 	assert.InDelta(t, 1, sum(t, metrics, "holdfast_stalled_applications"), 0)
+	assert.InDelta(t, 1, sum(t, metrics, "holdfast_suspended_applications"), 0)
+	assert.InDelta(t, 2, sum(t, metrics, "holdfast_drifted_applications"), 0, "what is refused, and what is not created while suspended")
 	assert.InDelta(t, 5, sum(t, metrics, "holdfast_held_objects"), 0)
 	assert.InDelta(t, 5, sum(t, metrics, "holdfast_watches"), 0)
 	assert.InDelta(t, 0, sum(t, metrics, "holdfast_contested_fields"), 0)
@@ -88,8 +92,8 @@ func TestTheMetricsOfALife(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string]string{
-		"holdfast_applications": "ready", "holdfast_callbacks_total": "result", "holdfast_contested_fields": "", "holdfast_dead_watches": "",
-		"holdfast_corrections_total": "group,kind", "holdfast_held_objects": "", "holdfast_reconcile_duration_seconds": "",
+		"holdfast_applications": "ready", "holdfast_build_info": "goversion,version", "holdfast_callbacks_total": "result", "holdfast_contested_fields": "", "holdfast_dead_watches": "",
+		"holdfast_corrections_total": "group,kind", "holdfast_drifted_applications": "", "holdfast_suspended_applications": "", "holdfast_held_objects": "", "holdfast_reconcile_duration_seconds": "",
 		"holdfast_reconciles_total": "result", "holdfast_stalled_applications": "", "holdfast_watches": "",
 	}, shapes)
 	problems, err := promlint.NewWithMetricFamilies(gathered(t, metrics)).Lint()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -190,6 +191,17 @@ func (f *fixture) AwaitTrouble(name, reason string) *v1.Mysql {
 	})
 }
 
+// AwaitDescribed waits until kubectl describes an object with all of these words.
+func (f *fixture) AwaitDescribed(object string, parts ...string) {
+	f.t.Helper()
+	f.eventually("a description with "+strings.Join(parts, ", "), func() bool {
+		told, err := f.kubectl("", "describe", object)
+		require.NoError(f.t, err)
+		_, events, _ := strings.Cut(told, "\nEvents:")
+		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(events, part) })
+	})
+}
+
 // written are the requests of the controller that change something in the namespace of
 // the test, events apart.
 func (f *fixture) written() testcluster.Requests {
@@ -234,6 +246,9 @@ func (f *fixture) testSample() {
 	f.AwaitMysql("db-1", "CREATING", func(m *v1.Mysql) bool { // the Pod waits for its volume
 		return of(m, v1.ConditionStatefulSet).Status == v1.Creating && of(m, v1.ConditionSecret).Status == v1.Available && !m.Status.Ready
 	})
+	f.AwaitMysql("db-1", "the name of the claim that has no volume", func(m *v1.Mysql) bool {
+		return strings.Contains(of(m, v1.ConditionReady).Message, "the PersistentVolumeClaim db-1-data")
+	})
 	f.Volume("db-1", "elastic")
 	_, err = f.kubectl("", "wait", "--for=condition=Ready", "mysql/db-1", "--timeout=120s")
 	require.NoError(t, err)
@@ -244,6 +259,7 @@ func (f *fixture) testSample() {
 		assert.Equal(t, v1.Available, of(m, kind).Status, kind)
 	}
 	f.Quiet(quiet)
+	f.AwaitDescribed("mysql/db-1", "Normal", "Created", "created ")
 
 	// How many steps it takes is not ours to say: the StatefulSet may have its one ready
 	// replica a moment before its own controller says that it has come to rest.
@@ -482,6 +498,7 @@ func (f *fixture) testRefused() {
 	assert.True(t, m.Status.Ready)
 	f.Quiet(quiet)
 	assert.Equal(t, map[string]int{"patch mysqls/status": 1}, counts(f.written()))
+	f.AwaitDescribed("mysql/db", "Warning", template.ReasonSpecInvalid, "datadir cannot be set")
 	f.Database("db", `{memory: 1Gi, configuration: "sort_buffer_size = 1M"}`)
 	f.AwaitDatabase("db")
 

@@ -66,6 +66,7 @@ func sameWish(before, after *cluster.Object) bool {
 // looked at any more.
 func (c *Controller) forget(uid types.UID) {
 	c.target.watches.Need(uid, nil, nil)
+	c.target.namespaces.Await(uid, nil)
 	c.calls.forget(uid)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,6 +75,7 @@ func (c *Controller) forget(uid types.UID) {
 	delete(c.memories, uid)
 	delete(c.changed, uid)
 	delete(c.orphans, uid)
+	delete(c.arrived, uid)
 	c.stopWaiting(key)
 }
 
@@ -118,6 +120,14 @@ func (c *Controller) ObjectChanged(application types.UID) {
 	if known {
 		c.queue.Add(key)
 	}
+}
+
+// namespaceCame is called when a namespace is there that an Application waits for.
+func (c *Controller) namespaceCame(application types.UID) {
+	c.mu.Lock()
+	c.arrived[application] = struct{}{}
+	c.mu.Unlock()
+	c.ObjectChanged(application)
 }
 
 // WatchChanged is called when a kind's watch has its first list, fails, or

@@ -13,6 +13,27 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 )
 
+func TestWhatIsAskedOfAnApplication(t *testing.T) {
+	const before = `{"metadata": {"labels": {"a": "1"}, "annotations": {"b": "1"}, "finalizers": ["c"], "managedFields": [{"manager": "d"}]}, "status": {"summary": "1/1"}}`
+	for _, row := range []struct {
+		name, old, new string
+		same           bool
+	}{
+		{"nothing", "", "", true},
+		{"a status", "1/1", "0/1", true},
+		{"who manages it", `"d"`, `"e"`, true},
+		{"a label", `"a": "1"`, `"a": "2"`, false},
+		{"an annotation", `"b": "1"`, `"b": "2"`, false},
+		{"a finalizer", `["c"]`, `[]`, false},
+		{"a deletion", `"labels"`, `"deletionTimestamp": "2026-01-01T00:00:00Z", "labels"`, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			after := &cluster.Object{Generation: 1, JSON: []byte(strings.Replace(before, row.old, row.new, 1))}
+			assert.Equal(t, row.same, sameWish(&cluster.Object{Generation: 1, JSON: []byte(before)}, after))
+		})
+	}
+}
+
 func TestWaitsForKindsEndWithTheirApplication(t *testing.T) {
 	client, err := cluster.NewClient(&rest.Config{Host: "https://127.0.0.1:1"})
 	require.NoError(t, err)

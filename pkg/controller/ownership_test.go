@@ -90,7 +90,7 @@ func TestAConflictIsOverWhenTheObjectGoes(t *testing.T) {
 	f.AwaitGone(configMaps, "second")
 }
 
-func TestAnObjectThatSomebodyMadeAnewIsNeverDeleted(t *testing.T) {
+func TestAnObjectMadeAnewIsNeverDeleted(t *testing.T) {
 	f := given(t)
 	f.Submit("app", oneConfig)
 	f.AwaitReady("app")
@@ -111,7 +111,7 @@ func TestAnObjectThatSomebodyMadeAnewIsNeverDeleted(t *testing.T) {
 	assert.Empty(t, f.touched())
 }
 
-func TestAnObjectThatSomebodyMadeAnewIsNotDeletedWhenItLeavesTheManifest(t *testing.T) {
+func TestAnObjectMadeAnewThatLeaves(t *testing.T) {
 	f := given(t)
 	f.Submit("app", oneConfig+`
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: second}, data: {key: ours}}`)
@@ -195,7 +195,7 @@ func TestMarksThatAreTakenOffArePutBack(t *testing.T) {
 	}
 }
 
-func TestAnObjectWithoutItsLabelIsStillDeletedWithTheApplication(t *testing.T) {
+func TestAnObjectWithoutItsLabelIsDeleted(t *testing.T) {
 	f := given(t)
 	f.Submit("app", oneConfig)
 	f.AwaitReady("app")
@@ -210,7 +210,7 @@ func TestAnObjectWithoutItsLabelIsStillDeletedWithTheApplication(t *testing.T) {
 	assert.Nil(t, f.Get(configMaps, "config"))
 }
 
-func TestAnObjectWithoutItsLabelIsStillDeletedWhenItLeavesTheManifest(t *testing.T) {
+func TestAnObjectWithoutItsLabelThatLeaves(t *testing.T) {
 	f := given(t)
 	const second = `
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: second}, data: {key: ours}}`
@@ -226,7 +226,7 @@ func TestAnObjectWithoutItsLabelIsStillDeletedWhenItLeavesTheManifest(t *testing
 	f.AwaitGone(configMaps, "second")
 }
 
-func TestAnObjectThatAnotherApplicationAdoptedIsLetGo(t *testing.T) {
+func TestAnObjectThatAnotherAdoptedIsLetGo(t *testing.T) {
 	f := given(t)
 	f.Submit("first", oneConfig)
 	f.AwaitReady("first")
@@ -248,7 +248,7 @@ manifest:
 	f.AwaitReady("second")
 }
 
-func TestAForeignFinalizerKeepsAResourceInTheInventory(t *testing.T) {
+func TestAForeignFinalizerKeepsItsResource(t *testing.T) {
 	f := given(t)
 	const second = `
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: second}, data: {key: ours}}`
@@ -364,7 +364,7 @@ func TestTheDeletionPolicyOfOneObject(t *testing.T) {
 	})
 }
 
-func TestAnApplicationMadeAnewUnderTheSameNameOwnsNothingOfTheFirst(t *testing.T) {
+func TestAnApplicationMadeAnewOwnsNothing(t *testing.T) {
 	f := given(t)
 	f.Submit("app", "deletionPolicy: Orphan"+oneConfig)
 	f.AwaitReady("app")

@@ -3,9 +3,11 @@ package controller_test
 import (
 	"io"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,11 +37,21 @@ func (m *meddler) wrap(next http.RoundTripper) http.RoundTripper {
 	return m
 }
 
-// before has something done once, before the next request of a method to a path.
-func (m *meddler) before(method, suffix string, act func()) {
+// before has something done once, before the next request of a method to a path. A test
+// in which there is no such request fails: nothing has come in between.
+func (m *meddler) before(t *testing.T, method, suffix string, act func()) {
+	t.Helper()
+	var done atomic.Bool
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.method, m.suffix, m.act = method, suffix, act
+	m.method, m.suffix, m.act = method, suffix, func() {
+		done.Store(true)
+		act()
+	}
+	t.Cleanup(func() {
+		m.due(&http.Request{Method: method, URL: &url.URL{Path: suffix}}) // not in the next test
+		assert.True(t, done.Load(), "nothing was done before a %s of %s", method, suffix)
+	})
 }
 
 // lag holds back all that the watches of a resource say, until the function that it
@@ -97,7 +109,7 @@ func (m *meddler) due(request *http.Request) func() {
 	return act
 }
 
-func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
+func TestWhoeverIsFasterIsNotOverwritten(t *testing.T) {
 	alone := givenAlone(t, testcluster.Options{})
 	m := &meddler{}
 	var gone sync.Map // the objects after whose deletion a hook has run
@@ -121,7 +133,7 @@ func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
 		f := held(t)
 		// Given a watch that speaks of it when it is old already,
 		goOn := func() {}
-		m.before(http.MethodPatch, "/applications/app/status", func() {
+		m.before(t, http.MethodPatch, "/applications/app/status", func() {
 			goOn = m.lag("applications")
 			f.Submit("app", strings.Replace(oneConfig, "key: ours", "key: newer", 1))
 		})
@@ -157,7 +169,7 @@ func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
 
 	t.Run("an Application that is deleted while it is created leaves nothing", func(t *testing.T) {
 		f := alone.Elsewhere(t)
-		m.before(http.MethodPost, "/configmaps", func() { f.Delete(applications, "app") })
+		m.before(t, http.MethodPost, "/configmaps", func() { f.Delete(applications, "app") })
 		f.Submit("app", oneConfig)
 		f.AwaitGone(applications, "app")
 		assert.Nil(t, f.Get(configMaps, "config"))
@@ -166,7 +178,7 @@ func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
 
 	t.Run("an Application that is deleted before it is known to us leaves nothing", func(t *testing.T) {
 		f := alone.Elsewhere(t)
-		m.before(http.MethodPatch, "/applications/app", func() { f.Delete(applications, "app") })
+		m.before(t, http.MethodPatch, "/applications/app", func() { f.Delete(applications, "app") })
 		f.Submit("app", oneConfig)
 		f.AwaitGone(applications, "app")
 		f.Quiet(quiet)
@@ -175,7 +187,7 @@ func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
 
 	t.Run("a held field that changes again while it is corrected is corrected", func(t *testing.T) {
 		f := held(t)
-		m.before(http.MethodPatch, "/configmaps/config", func() {
+		m.before(t, http.MethodPatch, "/configmaps/config", func() {
 			f.Patch("mallory", configMaps, "config", `{data: {key: again, free: theirs}}`)
 		})
 		f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
@@ -190,7 +202,7 @@ func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
 	t.Run("an object that goes while it is corrected is created again", func(t *testing.T) {
 		f := held(t)
 		before := value(f.Get(configMaps, "config"), "metadata", "uid")
-		m.before(http.MethodPatch, "/configmaps/config", func() { f.Delete(configMaps, "config") })
+		m.before(t, http.MethodPatch, "/configmaps/config", func() { f.Delete(configMaps, "config") })
 		f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
 		f.Await(configMaps, "config", "another, and ours", func(object map[string]any) bool {
 			return object != nil && value(object, "metadata", "uid") != before && value(object, "data", "key") == "ours"
@@ -201,7 +213,7 @@ func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
 
 	t.Run("an object that somebody makes anew while it is corrected is left alone", func(t *testing.T) {
 		f := held(t)
-		m.before(http.MethodPatch, "/configmaps/config", func() { f.replace(configMaps, "config") })
+		m.before(t, http.MethodPatch, "/configmaps/config", func() { f.replace(configMaps, "config") })
 		f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
 		f.AwaitReason("app", v1alpha1.ReasonResourceConflict)
 		f.Quiet(quiet)
@@ -210,7 +222,7 @@ func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
 
 	t.Run("an object that somebody makes anew while it is deleted is left alone", func(t *testing.T) {
 		f := held(t)
-		m.before(http.MethodDelete, "/configmaps/config", func() { f.replace(configMaps, "config") })
+		m.before(t, http.MethodDelete, "/configmaps/config", func() { f.replace(configMaps, "config") })
 		f.Delete(applications, "app")
 		f.AwaitGone(applications, "app")
 		f.Quiet(quiet)
@@ -222,7 +234,7 @@ func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
 		f.Submit("app", configs(2))
 		f.AwaitReady("app")
 		f.Quiet(time.Second)
-		m.before(http.MethodDelete, "/configmaps/config-1", func() { f.replace(configMaps, "config-1") })
+		m.before(t, http.MethodDelete, "/configmaps/config-1", func() { f.replace(configMaps, "config-1") })
 		f.Submit("app", configs(1))
 		app := f.AwaitReady("app")
 		f.Quiet(quiet)
@@ -235,9 +247,9 @@ func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
 		f.Submit("app", configs(2))
 		f.AwaitReady("app")
 		f.Quiet(time.Second)
-		m.before(http.MethodDelete, "/configmaps/config-1", func() {
+		m.before(t, http.MethodDelete, "/configmaps/config-1", func() {
 			f.replace(configMaps, "config-1")
-			m.before(http.MethodGet, "/configmaps/config-1", func() { f.Delete(configMaps, "config-1") })
+			m.before(t, http.MethodGet, "/configmaps/config-1", func() { f.Delete(configMaps, "config-1") })
 		})
 		goOn := m.lag("configmaps") // nor does the watch tell
 		defer goOn()
@@ -256,7 +268,7 @@ func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
 		f.Quiet(time.Second)
 		// Given a watch that speaks of the label when it is old already,
 		goOn := func() {}
-		m.before(http.MethodPatch, "/applications/app/status", func() {
+		m.before(t, http.MethodPatch, "/applications/app/status", func() {
 			goOn = m.lag("applications")
 			f.Delete(configMaps, "config-1")
 			f.Patch("user", applications, "app", `{metadata: {labels: {team: web}}}`)
@@ -272,7 +284,7 @@ func TestWhoeverIsFasterIsNotMissedAndNotOverwritten(t *testing.T) {
 
 	t.Run("an object that loses its label while the Application is deleted is deleted", func(t *testing.T) {
 		f := held(t)
-		m.before(http.MethodDelete, "/configmaps/config", func() {
+		m.before(t, http.MethodDelete, "/configmaps/config", func() {
 			f.Patch("mallory", configMaps, "config", `{metadata: {labels: null, annotations: null}}`)
 		})
 		f.Delete(applications, "app")

@@ -42,6 +42,8 @@ func (c *Controller) memoryOf(app *v1alpha1.Application) (m *memory, news turn.N
 	}
 	_, news.Changed = c.changed[app.UID]
 	delete(c.changed, app.UID)
+	_, news.Namespace = c.arrived[app.UID]
+	delete(c.arrived, app.UID)
 	_, news.Orphan = c.orphans[app.UID]
 	c.names[app.UID] = keyOf(app)
 	return m, news

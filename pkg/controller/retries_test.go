@@ -243,7 +243,7 @@ func (h *held) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // Without any event, an Application is looked at again when its interval is over.
-func TestAnApplicationIsLookedAtAgainAfterItsInterval(t *testing.T) {
+func TestAnApplicationHasAnInterval(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	metrics := controller.NewMetrics()
 	f.Run(controller.Options{Metrics: metrics, ResyncInterval: 500 * time.Millisecond})

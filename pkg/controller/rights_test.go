@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -35,7 +36,7 @@ func (f *fixture) revoke() {
 	f.eventually("the end of the rights", func() bool { return !f.allowed(applier, f.createConfigMaps()) })
 }
 
-func TestWithoutRightsNothingHappensUntilTheyAreGranted(t *testing.T) {
+func TestWithoutRightsNothingHappens(t *testing.T) {
 	f := unprivileged(t)
 	f.Submit("app", oneConfig)
 	app, message := f.AwaitReason("app", v1alpha1.ReasonForbidden)
@@ -56,7 +57,7 @@ func (f *fixture) command() string {
 	return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=edit --serviceaccount=%s:%s", applier, f.namespace, f.namespace, applier)
 }
 
-func TestTheServiceAccountOfTheSpecIsTheOneThatActs(t *testing.T) {
+func TestTheServiceAccountOfTheSpecActs(t *testing.T) {
 	f := unprivileged(t)
 	f.Create("user", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: deployer}}`)
 	f.Grant("cluster-admin", "deployer")
@@ -70,7 +71,7 @@ func TestTheServiceAccountOfTheSpecIsTheOneThatActs(t *testing.T) {
 
 // What the controller may read is not what an author may: an object of which the
 // ServiceAccount cannot see more than its name is not described.
-func TestAnObjectThatTheServiceAccountMayNotReadIsNotDescribed(t *testing.T) {
+func TestAnObjectThatMayNotBeReadIsNotDescribed(t *testing.T) {
 	f := unprivileged(t)
 	f.Create("user", `
 apiVersion: rbac.authorization.k8s.io/v1
@@ -112,7 +113,7 @@ func TestAnotherServiceAccountMayBeTheDefault(t *testing.T) {
 	}
 }
 
-func TestRightsThatGoBeforeTheDeletionLeaveTheInventoryAlone(t *testing.T) {
+func TestRightsThatGoBeforeTheDeletion(t *testing.T) {
 	f := given(t)
 	f.Submit("app", oneConfig)
 	f.AwaitReady("app")
@@ -132,7 +133,7 @@ func TestRightsThatGoBeforeTheDeletionLeaveTheInventoryAlone(t *testing.T) {
 }
 
 // Everything that an Application's life consists of, by whom it was asked for.
-func TestEveryWriteIsMadeInTheNameOfTheServiceAccount(t *testing.T) {
+func TestEveryWriteIsThatOfAServiceAccount(t *testing.T) {
 	f := given(t)
 	f.Submit("app", mixed(5))
 	f.AwaitHeld("app")
@@ -187,6 +188,43 @@ func TestBesideTheControllersOfKubernetes(t *testing.T) {
 
 		f.AwaitGone(namespaces, f.namespace)
 		f.Quiet(quiet)
+	})
+
+	t.Run("what a namespace says that is being deleted is repeated", func(t *testing.T) {
+		f := f.Elsewhere(t)
+		other := f.Elsewhere(t)
+		f.GrantEverywhere()
+		other.Create("somebody", `{apiVersion: v1, kind: ConfigMap, metadata: {name: waits, finalizers: [somebody.example.com/wait]}}`)
+		f.Delete(namespaces, other.namespace)
+		f.Await(namespaces, other.namespace, "with what remains", func(object map[string]any) bool {
+			return strings.Contains(fmt.Sprint(object["status"]), "somebody.example.com/wait")
+		})
+
+		f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, namespace: `+other.namespace+`}}]}`)
+
+		_, message := f.AwaitReason("app", v1alpha1.ReasonWaiting)
+		assert.Contains(t, message, "its namespace is being deleted: ")
+		assert.Contains(t, message, "somebody.example.com/wait in 1 resource instances")
+		other.Patch("somebody", configMaps, "waits", `{metadata: {finalizers: null}}`)
+		f.AwaitGone(namespaces, other.namespace)
+	})
+
+	t.Run("why a Deployment has no Pods is told", func(t *testing.T) {
+		f := f.Elsewhere(t)
+		f.Create("user", `{apiVersion: v1, kind: ResourceQuota, metadata: {name: none}, spec: {hard: {pods: "0"}}}`)
+		f.Await(schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}, "none", "counted", func(object map[string]any) bool {
+			return value(object, "status", "hard", "pods") == "0"
+		})
+		f.Submit("app", "manifest:"+web("", "", ""))
+
+		app := f.AwaitApplication("app", "the quota", func(app *v1alpha1.Application) bool {
+			return len(app.Status.Resources) == 1 && strings.Contains(app.Status.Resources[0].Message, "exceeded quota: none")
+		})
+		assert.Equal(t, "InProgress", app.Status.Resources[0].Health)
+		assert.Contains(t, condition(app, v1alpha1.ConditionReady).Message, "FailedCreate: pods")
+		told, err := f.kubectl("", "describe", "hfapp", "app")
+		require.NoError(t, err)
+		assert.Contains(t, told, "exceeded quota: none")
 	})
 
 	t.Run("what is in another namespace is deleted all the same", func(t *testing.T) {

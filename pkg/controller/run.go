@@ -28,11 +28,15 @@ func New(client *cluster.Client, options Options) *Controller {
 		memories:  map[types.UID]*memory{},
 		waiting:   map[string]map[types.NamespacedName]struct{}{},
 		changed:   map[types.UID]struct{}{},
+		arrived:   map[types.UID]struct{}{},
 		orphans:   map[types.UID]struct{}{},
 		calls:     newCalls(options.Dial),
 	}
 	c.options.Hooks = c.standardHooks(options.Hooks)
-	c.target = targetCluster{client, cluster.NewMapper(client), cluster.NewWatches(client.Own, c)}
+	c.target = targetCluster{
+		client, cluster.NewMapper(client), cluster.NewWatches(client.Own, c, options.Patience),
+		cluster.NewNamespaces(client.Metadata, options.Now, c.namespaceCame),
+	}
 	c.turns = &turn.Turns{
 		Home: home{c}, Target: c.targetOf, Source: c.source, BeforeDeletes: c.shutDown,
 		Hooks: c.options.Hooks, Callback: c.callback, Rules: options.Rules, Now: options.Now,
@@ -55,6 +59,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	defer stopEvents()
 	c.target.watches.Run(ctx)
+	c.target.namespaces.Run(ctx)
 	c.applications.Run(ctx)
 	cluster.WatchDefinitions(ctx, c.client.Metadata, c.definitionChanged)
 	if ended, err := c.sync(ctx); ended {

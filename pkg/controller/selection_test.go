@@ -14,7 +14,7 @@ import (
 
 // Where namespaces are watched one by one, an object in another one is found again only
 // if that was written down before it was made.
-func TestAnObjectInAnotherNamespaceIsNotForgottenByADeath(t *testing.T) {
+func TestAnObjectElsewhereOutlivesADeath(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.GrantEverywhere()
 	other := f.Elsewhere(t)

@@ -20,7 +20,7 @@ import (
 // an attempt.
 func (c *Controller) shutDown(ctx context.Context, app *v1alpha1.Application, target turn.Target, live map[manifest.ID]map[string]any) (over bool, after time.Duration, err error) {
 	if app.Spec.Hooks == nil || app.Spec.Hooks.Shutdown == nil || len(app.Status.Resources) == 0 ||
-		app.Spec.DeletionPolicy == v1alpha1.DeletionOrphan { // nothing ends that could finish before
+		plan.Orphans(app) { // nothing ends that could finish before
 		return true, 0, nil
 	}
 	hook, now := *app.Spec.Hooks.Shutdown, c.options.Now()

@@ -100,7 +100,7 @@ func TestOnlyAddressesOfTheServiceAreCalled(t *testing.T) {
 }
 
 // An Application may be gone before its workload has answered.
-func TestAnApplicationThatIsGoneIsNotRememberedForItsCall(t *testing.T) {
+func TestACallIsForgottenWithItsApplication(t *testing.T) {
 	calls := newCalls(nil)
 	calls.begin("one")
 	calls.note("one", errors.New("refused"))

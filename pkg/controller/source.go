@@ -150,7 +150,7 @@ func (c *Controller) settle(t, before *translated, made *plan.Source) {
 		return
 	}
 	problem := *made.Problem
-	problem.Message, problem.Remedy = problem.Error(), ""
+	problem.Message, problem.Remedy = problem.Error(), v1alpha1.Remedy{}
 	t.made, t.failures = &plan.Source{Problem: &problem}, 1
 	if before.lasts(t.app) {
 		kept := *before.made
@@ -163,7 +163,7 @@ func (c *Controller) settle(t, before *translated, made *plan.Source) {
 	if t.made.Objects == nil && len(t.app.Status.Resources) > 0 {
 		problem.Message += "\nUntil then nothing is created, corrected or deleted"
 	}
-	if problem.Reason == v1alpha1.ReasonTranslationFailed && problem.Stalled && t.material != nil && t.material.Static() {
+	if problem.Disposition() == v1alpha1.DispositionEdit && t.material != nil && t.material.Static() {
 		return // it would fail again
 	}
 	t.next = c.lookAgain(t.app, t.failures)

@@ -106,7 +106,7 @@ func (f *fixture) AwaitNotRendered(name, reason string) (*v1alpha1.Application, 
 	return app, condition(app, v1alpha1.ConditionRendered).Message
 }
 
-func TestATemplateIsHeldFromItsSubmissionToACorrectedDrift(t *testing.T) {
+func TestATemplateIsHeld(t *testing.T) {
 	f := given(t)
 	f.Submit("app", inline(shop, "  inputs: {mode: test, replicas: 2}", ""))
 
@@ -187,7 +187,7 @@ observerSchema:
 	assert.Contains(t, message, "shops")
 }
 
-func TestATemplateWithMistakesCreatesAndDeletesNothing(t *testing.T) {
+func TestATemplateWithMistakesDoesNothing(t *testing.T) {
 	wrong := strings.Replace(shop, "indigo.KubernetesObject", "indigo.KubernetesObjekt", 1)
 	for _, row := range []struct {
 		name, spec string
@@ -236,13 +236,13 @@ func TestATemplateWithMistakesCreatesAndDeletesNothing(t *testing.T) {
 	}
 }
 
-func TestATemplateThatWouldNotFitIsRefusedBeforeAnythingIsCreated(t *testing.T) {
+func TestATemplateThatWouldNotFitIsRefused(t *testing.T) {
 	f := given(t)
 	var text strings.Builder
 	text.WriteString("tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template:\n  node_templates:\n")
 	for i := range 6 {
 		fmt.Fprintf(&text, "    n%d:\n      type: tosca.nodes.indigo.KubernetesObject\n      properties: {spec: {apiVersion: v1, kind: ConfigMap, metadata: {name: bulk-%d}, data: {key: %s}}}\n",
-			i, i, strings.Repeat("x", 80*1024))
+			i, i, noise(130))
 	}
 	f.Submit("app", inline(text.String(), "", ""))
 	f.AwaitReason("app", v1alpha1.ReasonManifestTooLarge)
@@ -336,7 +336,7 @@ func TestInputsComeFromConfigMapsAndSecrets(t *testing.T) {
 	assert.Nil(t, f.Get(secrets, "shop"))
 }
 
-func TestInputsAreReadWithTheRightsOfTheServiceAccount(t *testing.T) {
+func TestInputsAreReadWithTheRightsOfTheAccount(t *testing.T) {
 	f := given(t)
 	f.Create("user", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: nobody}}`)
 	f.Create("user", `{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {password: hunter2}}`)

@@ -21,6 +21,8 @@ func (c *Controller) observe(app *v1alpha1.Application, p *plan.Plan, outcomes m
 		now.ready = ready.Status
 	}
 	now.stalled = apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled)
+	now.suspended = p.Suspended() && app.DeletionTimestamp == nil
+	now.drifted = apimeta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionHeld)
 	c.mu.Lock()
 	if m := c.memories[app.UID]; m != nil {
 		m.seen = now
@@ -41,6 +43,8 @@ type state struct{ *Controller }
 var (
 	applicationsDesc = prometheus.NewDesc("holdfast_applications", "Applications that this process has handled, by the status of their condition Ready.", []string{"ready"}, nil)
 	stalledDesc      = prometheus.NewDesc("holdfast_stalled_applications", "Applications that only a user can help.", nil, nil)
+	suspendedDesc    = prometheus.NewDesc("holdfast_suspended_applications", "Applications of which nothing is written, because spec.suspend is set.", nil, nil)
+	driftedDesc      = prometheus.NewDesc("holdfast_drifted_applications", "Applications of which something is not as it should be now, whatever keeps it so: their condition Held is False.", nil, nil)
 	contestedDesc    = prometheus.NewDesc("holdfast_contested_fields", "Held fields that somebody keeps changing.", nil, nil)
 	objectsDesc      = prometheus.NewDesc("holdfast_held_objects", "Objects of Applications that are watched.", nil, nil)
 	deadDesc         = prometheus.NewDesc("holdfast_dead_watches", "Watches that have had no list, event or bookmark for more than a minute.", nil, nil)
@@ -49,7 +53,7 @@ var (
 
 // Describe tells of all metrics.
 func (s state) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{applicationsDesc, stalledDesc, contestedDesc, objectsDesc, watchesDesc, deadDesc} {
+	for _, desc := range []*prometheus.Desc{applicationsDesc, stalledDesc, suspendedDesc, driftedDesc, contestedDesc, objectsDesc, watchesDesc, deadDesc} {
 		to <- desc
 	}
 }
@@ -57,7 +61,12 @@ func (s state) Describe(to chan<- *prometheus.Desc) {
 // Collect tells how things are now.
 func (s state) Collect(to chan<- prometheus.Metric) {
 	ready := map[metav1.ConditionStatus]int{metav1.ConditionTrue: 0, metav1.ConditionFalse: 0, metav1.ConditionUnknown: 0}
-	stalled, contested := 0, 0
+	stalled, suspended, drifted, contested := 0, 0, 0, 0
+	count := func(n *int, holds bool) {
+		if holds {
+			*n++
+		}
+	}
 	s.mu.Lock()
 	for _, m := range s.memories {
 		if m.seen.ready == "" {
@@ -65,9 +74,9 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 		}
 		ready[m.seen.ready]++
 		contested += m.seen.contested
-		if m.seen.stalled {
-			stalled++
-		}
+		count(&stalled, m.seen.stalled)
+		count(&suspended, m.seen.suspended)
+		count(&drifted, m.seen.drifted)
 	}
 	s.mu.Unlock()
 	gauge := func(desc *prometheus.Desc, n int, labels ...string) {
@@ -77,6 +86,8 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 		gauge(applicationsDesc, n, string(status))
 	}
 	gauge(stalledDesc, stalled)
+	gauge(suspendedDesc, suspended)
+	gauge(driftedDesc, drifted)
 	gauge(contestedDesc, contested)
 	gauge(objectsDesc, s.target.watches.Objects())
 	gauge(watchesDesc, s.target.watches.Len())

@@ -113,6 +113,8 @@ func (t target) Gone(at cluster.Location, uid types.UID) {
 	}
 }
 
+func (t target) AwaitNamespaces(names []string) { t.namespaces.Await(t.app, names) }
+
 func (t target) NamespaceEnds(ctx context.Context, name string) bool {
 	return t.client.NamespaceEnds(ctx, name)
 }

@@ -104,7 +104,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestAFieldIsRemovedFromAnElementThatIsEmptyNow(t *testing.T) {
+func TestAFieldIsRemovedFromAnEmptiedElement(t *testing.T) {
 	in := given(t, "", "{l: [{}]}", "{l: [{a: 1, foreign: 2}]}")
 	in.Previous, in.Prune = object(t, "{l: [{a: 1}]}"), true
 	assert.Equal(t, []string{"remove /l/0/a"}, ops(delta.Compare(in)))
@@ -146,6 +146,8 @@ func TestGuards(t *testing.T) {
 		{"the version where a list without keys changes its length", "{l: [null, " + anyLength + "]}", "{l: [1]}", "{l: []}", []string{uid, version}},
 		{"the key of an element that goes", "{l: [" + fmt.Sprintf(byName, 0, 1) + "]}", "{l: [{name: a}]}", "{l: [{name: a, free: 1}, {name: b, free: 2}]}",
 			[]string{uid, `{"op":"test","path":"/l/1/name","value":"b"}`}},
+		{"the version where an element without keys goes", "{l: [{observer_schema_list_min_length: 0, observer_schema_list_max_length: 1}]}", "{l: [1]}", "{l: [1, 2]}",
+			[]string{uid, version}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -236,7 +238,7 @@ func TestWhatOurPreviousManifestHadTakesNoPlace(t *testing.T) {
 	assert.Equal(t, []string{"remove /ports/0", `add /ports/- {"port":1,"target":2}`}, ops(delta.Compare(in)))
 }
 
-func TestElementsWithTheSameKeysAreGuardedByTheVersion(t *testing.T) {
+func TestElementsWithTheSameKeysHaveGuards(t *testing.T) {
 	in := given(t, ports, "{ports: [{port: 1, target: 2}]}", "{ports: [{port: 1, target: 3}, {port: 1, target: 4}]}")
 	c := delta.Compare(in)
 	assert.Equal(t, []string{"replace /ports/0/target 2", "replace /ports/1/target 2"}, ops(c))

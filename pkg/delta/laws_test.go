@@ -253,7 +253,7 @@ func spoil(t *rapid.T, v any, count *int, which int) int {
 	return 0
 }
 
-func TestWhatTheManifestDroppedIsRemovedAndNothingElse(t *testing.T) {
+func TestOnlyWhatTheManifestDroppedIsRemoved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := observertest.Spec(t)
 		before := observertest.Manifest(observertest.Mutate(t, spec))
@@ -270,6 +270,10 @@ func TestWhatTheManifestDroppedIsRemovedAndNothingElse(t *testing.T) {
 		after := corrected(t, d, c)
 		if where := dropped("", before.Content["spec"], object.Content["spec"], after["spec"]); where != "" {
 			t.Fatalf("%s is still there\n%s\nafter   %v", where, d, after)
+		}
+		root := (*observer.Path)(nil).Field("spec")
+		if where := lost(root, d.in.Foreign, before.Content["spec"], object.Content["spec"], d.in.Live["spec"], after["spec"]); where != "" {
+			t.Fatalf("%s is gone\n%s\nafter   %v", where, d, after)
 		}
 		d.in.Live, d.in.Prune = after, false
 		if again := delta.Compare(d.in); len(again.Differences) > 0 {
@@ -303,6 +307,29 @@ func dropped(path string, before, want, after any) string {
 			if !still {
 				return path + "." + name
 			}
+		}
+	}
+	return ""
+}
+
+// lost is the first field in maps that somebody else wrote, and that is not there any more.
+func lost(path *observer.Path, foreign func(*observer.Path) bool, before, want, live, after any) string {
+	l, ok1 := live.(map[string]any)
+	b, ok2 := before.(map[string]any)
+	w, ok3 := want.(map[string]any)
+	if !ok1 || !ok2 || !ok3 && want != nil {
+		return ""
+	}
+	a, _ := after.(map[string]any)
+	for name, now := range l {
+		at := path.Field(name)
+		was, ours := b[name]
+		_, wanted := w[name]
+		if left, stays := a[name]; !ours && !wanted && (foreign == nil || foreign(at)) && (!stays || !observer.Equal(now, left)) {
+			return at.String()
+		}
+		if where := lost(at, foreign, was, w[name], now, a[name]); where != "" {
+			return where
 		}
 	}
 	return ""

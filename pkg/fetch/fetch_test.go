@@ -59,7 +59,7 @@ func TestOnlyWhatIsBelowAPrefixIsAllowed(t *testing.T) {
 	}
 }
 
-func TestWithoutPrefixesNothingIsAllowedAndTheErrorSaysSo(t *testing.T) {
+func TestWithoutPrefixesNothingIsAllowed(t *testing.T) {
 	f, err := New(Options{})
 	require.NoError(t, err)
 	_, err = f.Get(t.Context(), "https://example.com/a", Page{})

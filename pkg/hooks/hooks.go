@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"io"
+	"reflect"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/kinds"
@@ -9,77 +10,52 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Hooks are the points in the life of an Application and its resources.
-//
-//	point                        when                                  an error
-//	ApplicationToscaTranslation  a source is translated                refuses the source
-//	ApplicationMangling          the manifests are known               refuses the input
-//	ApplicationPreReconcile      before anything is looked up          nothing is done, tried again
-//	ApplicationPostReconcile     the status is about to be written     is reported, tried again
-//	ApplicationPreDelete         before anything is deleted            nothing is deleted, tried again
-//	ApplicationPostDelete        the Application has been let go       is logged
-//	ResourcePreCreate            before a create is sent               the resource is not created
-//	ResourcePostCreate           its response is there                 is reported for the resource
-//	ResourcePreUpdate            before a patch is sent                the resource is not patched
-//	ResourcePostUpdate           its response is there                 is reported for the resource
-//	ResourceObserved             a watch shows it, nothing was sent    is reported for the resource
-//	ResourcePreDelete            before a delete is sent               the resource is not deleted
-//	ResourcePostDelete           it is gone                            is reported, called again
+// Hooks are the points in the life of an Application and its resources. Each is called
+// by the name of its field; what an error of a listener does is said beside it, and in
+// docs/hooks.md.
 type Hooks struct {
+	// A source is translated. An error refuses it.
 	ApplicationToscaTranslation Point[*Translation]
-	ApplicationMangling         Point[*Mangling]
-	ApplicationPreReconcile     Point[*Lifecycle]
-	ApplicationPostReconcile    Point[*Reconciled]
-	ApplicationPreDelete        Point[*Lifecycle]
-	ApplicationPostDelete       Point[*Lifecycle]
-	ResourcePreCreate           Point[*Creating]
-	ResourcePostCreate          Point[*Seen]
-	ResourcePreUpdate           Point[*Changing]
-	ResourcePostUpdate          Point[*Seen]
-	ResourceObserved            Point[*Seen]
-	ResourcePreDelete           Point[*Changing]
-	ResourcePostDelete          Point[*Changing]
+	// The manifests are known. An error refuses the input.
+	ApplicationMangling Point[*Mangling]
+	// Before anything is looked up. After an error nothing is done; it is tried again.
+	ApplicationPreReconcile Point[*Lifecycle]
+	// The status is about to be written. An error is reported, and tried again.
+	ApplicationPostReconcile Point[*Reconciled]
+	// Before anything is deleted. After an error nothing is; it is tried again.
+	ApplicationPreDelete Point[*Lifecycle]
+	// The Application has been let go. An error is logged.
+	ApplicationPostDelete Point[*Lifecycle]
+	// Before a request is sent. After an error it is not.
+	ResourcePreCreate Point[*Creating]
+	ResourcePreUpdate Point[*Changing]
+	ResourcePreDelete Point[*Changing]
+	// The response is there; or a watch shows the object, and nothing was sent. An error
+	// is reported for the resource.
+	ResourcePostCreate Point[*Seen]
+	ResourcePostUpdate Point[*Seen]
+	ResourceObserved   Point[*Seen]
+	// The object is gone. An error is reported, and the point called again.
+	ResourcePostDelete Point[*Changing]
 }
 
 // New has all points, and no listeners.
-func New() *Hooks {
-	return &Hooks{
-		ApplicationToscaTranslation: Point[*Translation]{name: "ApplicationToscaTranslation"},
-		ApplicationMangling:         Point[*Mangling]{name: "ApplicationMangling"},
-		ApplicationPreReconcile:     Point[*Lifecycle]{name: "ApplicationPreReconcile"},
-		ApplicationPostReconcile:    Point[*Reconciled]{name: "ApplicationPostReconcile"},
-		ApplicationPreDelete:        Point[*Lifecycle]{name: "ApplicationPreDelete"},
-		ApplicationPostDelete:       Point[*Lifecycle]{name: "ApplicationPostDelete"},
-		ResourcePreCreate:           Point[*Creating]{name: "ResourcePreCreate"},
-		ResourcePostCreate:          Point[*Seen]{name: "ResourcePostCreate"},
-		ResourcePreUpdate:           Point[*Changing]{name: "ResourcePreUpdate"},
-		ResourcePostUpdate:          Point[*Seen]{name: "ResourcePostUpdate"},
-		ResourceObserved:            Point[*Seen]{name: "ResourceObserved"},
-		ResourcePreDelete:           Point[*Changing]{name: "ResourcePreDelete"},
-		ResourcePostDelete:          Point[*Changing]{name: "ResourcePostDelete"},
-	}
-}
+func New() *Hooks { return (&Hooks{}).And(nil) }
 
-// And has the listeners of both, those of h first. other may be nil.
+// And has the listeners of both, those of h first. Either may be nil.
 func (h *Hooks) And(other *Hooks) *Hooks {
-	if other == nil {
-		return h
+	both := &Hooks{}
+	fields := reflect.ValueOf(both).Elem()
+	for i := range fields.NumField() {
+		joined := fields.Field(i).Addr().Interface().(point)
+		joined.called(fields.Type().Field(i).Name)
+		for _, hooks := range []*Hooks{h, other} {
+			if hooks != nil {
+				joined.join(reflect.ValueOf(hooks).Elem().Field(i).Addr().Interface())
+			}
+		}
 	}
-	return &Hooks{
-		ApplicationToscaTranslation: h.ApplicationToscaTranslation.and(other.ApplicationToscaTranslation),
-		ApplicationMangling:         h.ApplicationMangling.and(other.ApplicationMangling),
-		ApplicationPreReconcile:     h.ApplicationPreReconcile.and(other.ApplicationPreReconcile),
-		ApplicationPostReconcile:    h.ApplicationPostReconcile.and(other.ApplicationPostReconcile),
-		ApplicationPreDelete:        h.ApplicationPreDelete.and(other.ApplicationPreDelete),
-		ApplicationPostDelete:       h.ApplicationPostDelete.and(other.ApplicationPostDelete),
-		ResourcePreCreate:           h.ResourcePreCreate.and(other.ResourcePreCreate),
-		ResourcePostCreate:          h.ResourcePostCreate.and(other.ResourcePostCreate),
-		ResourcePreUpdate:           h.ResourcePreUpdate.and(other.ResourcePreUpdate),
-		ResourcePostUpdate:          h.ResourcePostUpdate.and(other.ResourcePostUpdate),
-		ResourceObserved:            h.ResourceObserved.and(other.ResourceObserved),
-		ResourcePreDelete:           h.ResourcePreDelete.and(other.ResourcePreDelete),
-		ResourcePostDelete:          h.ResourcePostDelete.and(other.ResourcePostDelete),
-	}
+	return both
 }
 
 // Translation turns a source into manifests. Once a listener has set Objects,

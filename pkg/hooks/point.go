@@ -57,8 +57,15 @@ func (l listener[E]) run(event E) (err error) {
 	return l.call(event)
 }
 
-// and is a point with the listeners of both, p's first.
-func (p Point[E]) and(other Point[E]) Point[E] {
-	p.listeners = slices.Concat(p.listeners, other.listeners)
-	return p
+// point is a Point of any event.
+type point interface {
+	called(name string)
+	join(other any)
+}
+
+func (p *Point[E]) called(name string) { p.name = name }
+
+// join adds the listeners of another Point of the same event.
+func (p *Point[E]) join(other any) {
+	p.listeners = slices.Concat(p.listeners, other.(*Point[E]).listeners)
 }

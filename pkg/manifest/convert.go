@@ -38,7 +38,7 @@ func (c *converter) documents(roots []*yaml.Node) []Document {
 			documents = append(documents, Document{File: c.file, Line: root.Line, Value: value, root: root})
 		case nil: // an empty document, or one with a fault of its own
 		default:
-			c.fault(root, "want a map with apiVersion, kind and metadata, not "+describe(value))
+			c.fault(root, "want a map with apiVersion, kind and metadata, not "+Describe(value))
 		}
 	}
 	return documents
@@ -123,7 +123,7 @@ func (c *converter) scalar(n *yaml.Node) any {
 }
 
 func (c *converter) sequence(n *yaml.Node) any {
-	if n.Tag != tagSeq {
+	if n.Tag != TagSeq {
 		c.fault(n, wrongTag(n.Tag).Error())
 	}
 	list := make([]any, len(n.Content))

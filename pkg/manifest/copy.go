@@ -32,7 +32,7 @@ func (c *copier) value(value any) any {
 		}
 		return value
 	default:
-		c.refuse("must be a JSON value, not " + describe(value))
+		c.refuse("must be a JSON value, not " + Describe(value))
 		return nil
 	}
 }

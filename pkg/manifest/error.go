@@ -57,8 +57,8 @@ func fieldOr(field Path) Path {
 	return field
 }
 
-// describe names the type of a value for a message, never the value.
-func describe(value any) string {
+// Describe names the type of a value for a message, never the value: it may be a secret.
+func Describe(value any) string {
 	switch value := value.(type) {
 	case nil:
 		return "null"

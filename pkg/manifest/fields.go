@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -24,6 +25,22 @@ func (d *draft) dropServerFields() {
 	d.drop(d.content, Path{"status"}, "it is for controllers to write")
 }
 
+// WithoutServerFields is a manifest without what Normalize drops with a warning because
+// it belongs to a live object. The manifest is not modified.
+func WithoutServerFields(content map[string]any) map[string]any {
+	kept := maps.Clone(content)
+	delete(kept, "status")
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		own := maps.Clone(metadata)
+		delete(own, "ownerReferences")
+		for _, field := range serverFields {
+			delete(own, field)
+		}
+		kept["metadata"] = own
+	}
+	return kept
+}
+
 // drop deletes the last step of a path from the map that has it.
 func (d *draft) drop(from map[string]any, path Path, why string) {
 	field := path[len(path)-1].(string)
@@ -39,7 +56,7 @@ func (d *draft) checkTexts(field string, marks ...string) {
 	at := Path{"metadata", field}
 	texts, isMap := d.metadata()[field].(map[string]any)
 	if value := d.metadata()[field]; value != nil && !isMap {
-		d.fault(at, "must be a map, not "+describe(value))
+		d.fault(at, "must be a map, not "+Describe(value))
 	}
 	for key, value := range texts {
 		if _, isText := value.(string); !isText {

@@ -28,7 +28,7 @@ func (d *draft) identify() {
 		d.kind = kind
 	}
 	if metadata := d.content["metadata"]; metadata != nil && d.metadata() == nil {
-		d.fault(Path{"metadata"}, "must be a map, not "+describe(metadata))
+		d.fault(Path{"metadata"}, "must be a map, not "+Describe(metadata))
 		return
 	}
 	name, namespace := d.readName(), d.readNamespace()
@@ -126,7 +126,7 @@ func (d *draft) text(at Path, value any) string {
 }
 
 func mustBeText(value any) string {
-	message := "must be text, not " + describe(value)
+	message := "must be text, not " + Describe(value)
 	switch value.(type) {
 	case bool, int64, float64:
 		message += ": put it in quotes"

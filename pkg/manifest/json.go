@@ -86,21 +86,21 @@ func jsonNode(token json.Token) *yaml.Node {
 	switch token := token.(type) {
 	case json.Delim:
 		if token == '{' {
-			return &yaml.Node{Kind: yaml.MappingNode, Tag: tagMap}
+			return &yaml.Node{Kind: yaml.MappingNode, Tag: TagMap}
 		}
-		return &yaml.Node{Kind: yaml.SequenceNode, Tag: tagSeq}
+		return &yaml.Node{Kind: yaml.SequenceNode, Tag: TagSeq}
 	case string:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tagStr, Style: yaml.DoubleQuotedStyle, Value: token}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: TagStr, Style: yaml.DoubleQuotedStyle, Value: token}
 	case json.Number:
-		tag := tagInt
+		tag := TagInt
 		if strings.ContainsAny(token.String(), ".eE") {
-			tag = tagFloat
+			tag = TagFloat
 		}
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: token.String()}
 	case bool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tagBool, Value: strconv.FormatBool(token)}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: TagBool, Value: strconv.FormatBool(token)}
 	default:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tagNull, Value: "null"}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: TagNull, Value: "null"}
 	}
 }
 

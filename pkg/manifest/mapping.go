@@ -7,7 +7,7 @@ import (
 )
 
 func (c *converter) mapping(n *yaml.Node) any {
-	if n.Tag != tagMap {
+	if n.Tag != TagMap {
 		c.fault(n, wrongTag(n.Tag).Error())
 	}
 	value := make(map[string]any, len(n.Content)/2)
@@ -47,9 +47,9 @@ func (c *converter) key(n *yaml.Node) string {
 		return ""
 	}
 	switch n.Tag {
-	case tagNull:
+	case TagNull:
 		c.fault(n, "a key must be text, not null: put it in quotes")
-	case tagStr, tagInt, tagFloat, tagBool, tagTimestamp, tagMerge:
+	case TagStr, TagInt, TagFloat, TagBool, TagTimestamp, TagMerge:
 	default:
 		c.fault(n, wrongTag(n.Tag).Error())
 	}
@@ -64,7 +64,7 @@ func (c *converter) duplicate(mapping, name *yaml.Node, key string) {
 }
 
 func isMerge(name *yaml.Node) bool {
-	return name.Kind == yaml.ScalarNode && name.Tag == tagMerge && name.Value == "<<"
+	return name.Kind == yaml.ScalarNode && name.Tag == TagMerge && name.Value == "<<"
 }
 
 // mergeSources converts the maps of a merge key, those that prevail first.

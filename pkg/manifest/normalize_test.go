@@ -141,7 +141,7 @@ func TestNormalizeKeepsManifestOrder(t *testing.T) {
 	assert.Equal(t, "apps/v1", objects[0].APIVersion)
 }
 
-func TestNormalizeTakesTheScopeThatAManifestDefines(t *testing.T) {
+func TestNormalizeTakesTheScopeOfAManifest(t *testing.T) {
 	definition := "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: songs.example.com}, " +
 		"spec: {group: example.com, names: {kind: Song}, scope: %}}"
 	song := "---\n{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}}\n---\n"

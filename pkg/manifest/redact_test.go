@@ -34,6 +34,7 @@ func TestRedact(t *testing.T) {
 			"{apiVersion: v1, kind: Secret, metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: '***', b: kept}}}",
 		},
 		{"data that is not a map", "{apiVersion: v1, kind: Secret, data: canary, stringData: [canary]}", "{apiVersion: v1, kind: Secret, data: '***', stringData: '***'}"},
+		{"a field that is misspelt", "{apiVersion: v1, kind: Secret, stringdata: {a: canary}}", "{apiVersion: v1, kind: Secret, stringdata: {a: '***'}}"},
 		{"half of a Secret", "{kind: Secret, data: {a: canary}}", "{kind: Secret, data: {a: '***'}}"},
 		{"a Secret of another group", "{apiVersion: example.com/v1, kind: Secret, data: {a: kept}}", "{apiVersion: example.com/v1, kind: Secret, data: {a: kept}}"},
 		{"a ConfigMap", "{apiVersion: v1, kind: ConfigMap, data: {a: kept}}", "{apiVersion: v1, kind: ConfigMap, data: {a: kept}}"},

@@ -10,18 +10,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Tags in the short form that the YAML library gives to nodes.
+// Tags of YAML nodes, in the short form that the library gives them.
 const (
-	tagMap       = "!!map"
-	tagSeq       = "!!seq"
-	tagStr       = "!!str"
-	tagInt       = "!!int"
-	tagFloat     = "!!float"
-	tagBool      = "!!bool"
-	tagNull      = "!!null"
-	tagTimestamp = "!!timestamp"
-	tagMerge     = "!!merge"
-	tagBinary    = "!!binary"
+	TagMap       = "!!map"
+	TagSeq       = "!!seq"
+	TagStr       = "!!str"
+	TagInt       = "!!int"
+	TagFloat     = "!!float"
+	TagBool      = "!!bool"
+	TagNull      = "!!null"
+	TagTimestamp = "!!timestamp"
+	TagMerge     = "!!merge"
+	TagBinary    = "!!binary"
 )
 
 var (
@@ -55,13 +55,13 @@ func Scalar(n *yaml.Node, old bool) (any, error) {
 // plain takes the tag that the library found for a text without quotes.
 func plain(tag, text string, old bool) (any, error) {
 	switch tag {
-	case tagNull:
+	case TagNull:
 		return nil, nil
-	case tagBool:
+	case TagBool:
 		return strings.EqualFold(text, "true"), nil
-	case tagInt:
+	case TagInt:
 		return Integer(text)
-	case tagFloat:
+	case TagFloat:
 		return Float(text)
 	}
 	if value, ok := oldBooleans[text]; ok && old {
@@ -80,9 +80,9 @@ var beyondFloat = regexp.MustCompile(`^[-+]?\d{300,}(\.\d*)?$`)
 // tagged takes a tag that the author wrote.
 func tagged(tag, text string, old bool) (any, error) {
 	switch tag {
-	case tagStr, tagTimestamp:
+	case TagStr, TagTimestamp:
 		return text, nil
-	case tagInt, tagFloat, tagBool, tagNull:
+	case TagInt, TagFloat, TagBool, TagNull:
 	default:
 		return nil, wrongTag(tag)
 	}
@@ -97,13 +97,13 @@ func tagged(tag, text string, old bool) (any, error) {
 func fits(tag string, value any) bool {
 	switch value.(type) {
 	case nil:
-		return tag == tagNull
+		return tag == TagNull
 	case bool:
-		return tag == tagBool
+		return tag == TagBool
 	case int64:
-		return tag == tagInt || tag == tagFloat
+		return tag == TagInt || tag == TagFloat
 	case float64:
-		return tag == tagFloat
+		return tag == TagFloat
 	default:
 		return false
 	}
@@ -112,9 +112,9 @@ func fits(tag string, value any) bool {
 // wrongTag says why a value cannot have a tag.
 func wrongTag(tag string) error {
 	switch tag {
-	case tagMap, tagSeq, tagStr, tagInt, tagFloat, tagBool, tagNull, tagTimestamp:
+	case TagMap, TagSeq, TagStr, TagInt, TagFloat, TagBool, TagNull, TagTimestamp:
 		return errTagFormat
-	case tagBinary:
+	case TagBinary:
 		return errBinary
 	}
 	return errors.New("the tag " + quoteKey(tag) + " is not supported: Kubernetes has no types of one's own")

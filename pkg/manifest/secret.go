@@ -35,7 +35,7 @@ func (d *draft) foldStringData() {
 func (d *draft) secretMap(field string) map[string]any {
 	values, isMap := d.content[field].(map[string]any)
 	if value := d.content[field]; value != nil && !isMap {
-		d.fault(Path{field}, "must be a map, not "+describe(value))
+		d.fault(Path{field}, "must be a map, not "+Describe(value))
 	}
 	return values
 }

@@ -31,7 +31,7 @@ func (Template) Status(seen template.Seen) (map[string]any, error) {
 		conditions = kept(object.Status.Conditions)
 	}
 	status.Ready = usable(conditions)
-	conditions = append(conditions, judged(seen.Verdict(), status.Ready, conditions)...)
+	conditions = append(conditions, judged(seen.Verdict(), status.Ready, d.waitingFor(conditions, seen.Live))...)
 	status.Conditions = since(object.Status.Conditions, conditions, seen.Now)
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 }
@@ -82,26 +82,30 @@ func usable(conditions []v1.Condition) bool {
 
 // judged are Ready and, while it is so, Stalled. The database is ready when it can
 // be used and is what the spec asks for.
-func judged(verdict template.Verdict, usable bool, objects []v1.Condition) []v1.Condition {
+func judged(verdict template.Verdict, usable bool, waiting string) []v1.Condition {
 	ready := v1.Condition{Type: v1.ConditionReady, Status: v1.False, Reason: verdict.Reason, Message: verdict.Message}
 	switch {
 	case verdict.Ready && usable:
 		ready.Status, ready.Message = v1.True, "accepts connections"
-	case verdict.Ready, verdict.Reason == v1alpha1.ReasonProgressing:
-		ready.Reason, ready.Message = v1alpha1.ReasonProgressing, waitingFor(objects)
+	case verdict.Ready, v1alpha1.MeaningOf(verdict.Reason).Progressing():
+		ready.Reason, ready.Message = v1alpha1.ReasonProgressing, waiting
 	case verdict.Stalled:
 		return []v1.Condition{ready, {Type: v1.ConditionStalled, Status: v1.True, Reason: verdict.Reason, Message: verdict.Message}}
 	}
 	return []v1.Condition{ready}
 }
 
-// waitingFor names the first object that is not as it should be.
-func waitingFor(objects []v1.Condition) string {
+// waitingFor names the first object that is not as it should be, or what that waits for.
+func (d *database) waitingFor(objects []v1.Condition, live template.Live) string {
+	claim := live[manifest.ID{Kind: "PersistentVolumeClaim", Namespace: d.namespace, Name: d.volumeName()}]
 	for _, condition := range objects {
 		switch condition.Status {
 		case v1.Missing:
 			return fmt.Sprintf("waiting for the %s to be created", condition.Type)
 		case v1.Creating:
+			if textAt(claim, "status", "phase") == "Pending" {
+				return fmt.Sprintf("waiting for the PersistentVolumeClaim %s to be bound to a volume", d.volumeName())
+			}
 			return fmt.Sprintf("waiting for the Pod of the %s to be ready", condition.Type)
 		}
 	}

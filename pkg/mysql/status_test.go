@@ -37,6 +37,11 @@ func set(generation, observed, ready, replicas int64) map[string]any {
 	}
 }
 
+func withClaim(live template.Live, phase string) template.Live {
+	live[manifest.ID{Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "db-data"}] = map[string]any{"status": map[string]any{"phase": phase}}
+	return live
+}
+
 func without(live template.Live, missing manifest.ID) template.Live {
 	delete(live, missing)
 	return live
@@ -75,6 +80,20 @@ func TestStatus(t *testing.T) {
 		},
 		{
 			"a Pod that starts is being created", template.Seen{Application: application(notReady("Progressing", "…")), Live: all(set(2, 2, 0, 1))},
+			false, map[string]string{"StatefulSet": "CREATING", "Service": "AVAILABLE", "Secret": "AVAILABLE", "Ready": "False Progressing"},
+			"waiting for the Pod of the StatefulSet to be ready",
+		},
+		{
+			"a Pod that waits for its volume names the claim", template.Seen{
+				Application: application(notReady("Progressing", "…")), Live: withClaim(all(set(2, 2, 0, 1)), "Pending"),
+			},
+			false, map[string]string{"StatefulSet": "CREATING", "Service": "AVAILABLE", "Secret": "AVAILABLE", "Ready": "False Progressing"},
+			"waiting for the PersistentVolumeClaim db-data to be bound to a volume",
+		},
+		{
+			"a volume that is bound is not waited for", template.Seen{
+				Application: application(notReady("Progressing", "…")), Live: withClaim(all(set(2, 2, 0, 1)), "Bound"),
+			},
 			false, map[string]string{"StatefulSet": "CREATING", "Service": "AVAILABLE", "Secret": "AVAILABLE", "Ready": "False Progressing"},
 			"waiting for the Pod of the StatefulSet to be ready",
 		},

@@ -74,7 +74,7 @@ func TestAPlaceInAListObservesNothing(t *testing.T) {
 		entry.Project(nil, object.Content, live)["spec"].(map[string]any)["l"])
 }
 
-func TestLearnedElementsStandWhereTheirSchemaStands(t *testing.T) {
+func TestLearnedElementsStandAsTheirSchema(t *testing.T) {
 	object := service(t, "{}")
 	entry := assigned(t, "{l: [{a: null}, {b: null}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}]}", object)
 	desired := entry.Desired(nil, object.Content, nil)

@@ -66,7 +66,7 @@ func TestWhatTheAPIServerMakesOfAValueIsNotDrift(t *testing.T) {
 	}
 }
 
-func TestAnAcceptedFormIsForgottenWithItsDesiredValue(t *testing.T) {
+func TestAnAcceptedFormGoesWithItsValue(t *testing.T) {
 	w := newWorld(t, replace(podSpec, "%CPU", "1000m"))
 	w.respond = func(o map[string]any) { set(podContainer(o), "1", "resources", "limits", "cpu") }
 	w.round()
@@ -84,7 +84,7 @@ func TestAnAcceptedFormIsForgottenWithItsDesiredValue(t *testing.T) {
 	w.quiet()
 }
 
-func TestAnAcceptedFormSurvivesTheAbsenceOfItsField(t *testing.T) {
+func TestAnAcceptedFormOutlivesItsField(t *testing.T) {
 	w := newWorld(t, replace(podSpec, "%CPU", "1000m"))
 	w.respond = func(o map[string]any) {
 		if podContainer(o)["resources"] != nil {

@@ -22,7 +22,7 @@ func foreignSettings() map[string]any {
 }
 
 // An object is ours when our marks are on it, and not when we have only tried.
-func TestAnObjectThatCouldNotBeAdoptedStaysSomebodyElses(t *testing.T) {
+func TestAnObjectThatCouldNotBeAdopted(t *testing.T) {
 	for name, attempt := range map[string]func(w *world){
 		"the patch is refused": func(w *world) {
 			w.refuse = map[plan.Action]plan.Outcome{plan.Update: {Action: plan.Update, Problem: rejected}}
@@ -64,7 +64,7 @@ func TestAnObjectThatCouldNotBeAdoptedStaysSomebodyElses(t *testing.T) {
 }
 
 // What somebody else's object has is not learned before it is ours.
-func TestNothingIsLearnedFromAnObjectThatCouldNotBeAdopted(t *testing.T) {
+func TestNothingIsLearnedWhereNothingIsAdopted(t *testing.T) {
 	w := newWorld(t, "adoption: IfUnowned\n"+songs)
 	w.live[songID] = map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Song",

@@ -17,7 +17,7 @@ func onePod(more string) string {
 
 // What an API server has added once is still its own after a death, though the record
 // was written anew before it.
-func TestADeathDoesNotMakeWhatTheAPIServerAddedAForeignElement(t *testing.T) {
+func TestWhatTheServerAddedOutlivesADeath(t *testing.T) {
 	for _, executed := range []bool{false, true} {
 		w := newWorld(t, onePod(""))
 		w.respond = func(o map[string]any) {
@@ -39,7 +39,7 @@ func TestADeathDoesNotMakeWhatTheAPIServerAddedAForeignElement(t *testing.T) {
 }
 
 // An object on record that is created again has fields that are not.
-func TestADeathAfterAnObjectWasCreatedAgainIsNoLoss(t *testing.T) {
+func TestADeathAfterASecondCreateIsNoLoss(t *testing.T) {
 	w := newWorld(t, onePod(""))
 	w.round()
 	clear(w.live)

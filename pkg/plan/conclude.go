@@ -210,11 +210,21 @@ func (c *conclusion) reconciled() {
 	}
 }
 
+// hasLeft reports whether an object was found to be gone, or not ours any more; or will be,
+// once all is done.
+func (c *conclusion) hasLeft(l *leaving, outcome Outcome) bool {
+	if l.change.Problem != nil {
+		return false
+	}
+	found := l.change.Action == Unchanged && outcome.Problem == nil && !outcome.Gone
+	return found || (c.preview && l.change.Writes() && !c.plan.Suspended())
+}
+
 // leaving keeps a resource in the inventory until it is gone.
 func (c *conclusion) leaving(l *leaving) {
 	outcome, attempted := c.outcomes[l.id]
-	if l.change.Action == Unchanged && l.change.Problem == nil && outcome.Problem == nil && !outcome.Gone {
-		return // found to be gone, or not ours any more
+	if c.hasLeft(l, outcome) {
+		return
 	}
 	if attempted && outcome.Action == Update && outcome.Problem == nil {
 		c.done = append(c.done, doneChange{action: release, id: l.id}) // our marks are off
@@ -252,7 +262,7 @@ func (c *conclusion) keep(l *leaving, live map[string]any, problem *Problem) {
 		c.extra = append(c.extra, extra{math.MaxInt, r})
 	}
 	status := l.status
-	status.Reason, status.Message = v1alpha1.ReasonDeleting, problem.Error()
+	status.Reason, status.Message, status.Remedy = v1alpha1.ReasonDeleting, problem.Message, problem.Remedy.OrNil()
 	status.Health, _ = healthOf(live)
 	if Marked(c.plan.in.Application, l.id, live) {
 		status.UID = types.UID(text(live, "metadata", "uid"))

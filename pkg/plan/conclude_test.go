@@ -43,7 +43,7 @@ observerSchema:
 var (
 	settingsID = manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}
 	songID     = manifest.ID{Group: "example.com", Kind: "Song", Namespace: "default", Name: "top50"}
-	rejected   = &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "no", Stalled: true}
+	rejected   = &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "no"}
 )
 
 func TestAResponseTeachesWhatTheManifestDoesNotSet(t *testing.T) {
@@ -158,7 +158,7 @@ func TestARemovedFieldIsRememberedUntilItIsGone(t *testing.T) {
 	}
 }
 
-func TestARemovedFieldThatTheAPIServerDefaultsAgainIsLetGo(t *testing.T) {
+func TestARemovedFieldThatIsDefaultedAgain(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
 	w.edit(shorter)
@@ -183,7 +183,7 @@ func TestWhatWasNeverWrittenIsNotRemoved(t *testing.T) {
 	w.quiet()
 }
 
-func TestAnotherObjectOfThatNameLosesNothingWhenItIsAdopted(t *testing.T) {
+func TestAnAdoptedObjectLosesNothing(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
 	w.live[settingsID] = map[string]any{
@@ -197,7 +197,7 @@ func TestAnotherObjectOfThatNameLosesNothingWhenItIsAdopted(t *testing.T) {
 	w.quiet()
 }
 
-func TestAnObjectThatIsNotOursStaysOutOfTheInventory(t *testing.T) {
+func TestAForeignObjectIsInNoInventory(t *testing.T) {
 	w := newWorld(t, settings)
 	foreign := map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
@@ -205,7 +205,7 @@ func TestAnObjectThatIsNotOursStaysOutOfTheInventory(t *testing.T) {
 	}
 	for _, action := range []plan.Action{plan.Create, plan.Unchanged} {
 		w.store(w.decide().Conclude(map[manifest.ID]plan.Outcome{
-			settingsID: {Action: action, Object: foreign, Problem: &plan.Problem{Reason: v1alpha1.ReasonResourceConflict, Message: "exists", Stalled: true}},
+			settingsID: {Action: action, Object: foreign, Problem: &plan.Problem{Reason: v1alpha1.ReasonResourceConflict, Message: "exists"}},
 		}, w.now))
 		require.Len(t, w.app.Status.Resources, 1)
 		assert.Empty(t, w.app.Status.Resources[0].UID)
@@ -238,7 +238,7 @@ func TestAnObjectThatIsGoneIsDecidedAgainAtOnce(t *testing.T) {
 	assert.True(t, result.Again)
 }
 
-func TestAResponseWithOtherDriftIsDecidedAgainAtOnce(t *testing.T) {
+func TestAResponseWithOtherDrift(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
 	w.set("other", "data", "mode")
@@ -314,7 +314,7 @@ func TestDeletion(t *testing.T) {
 
 // Somebody was faster: what has the name of what was to be deleted is not ours, and is
 // never on record as if it were.
-func TestAnObjectThatIsFoundInPlaceOfWhatLeavesIsLetGo(t *testing.T) {
+func TestAnObjectInPlaceOfWhatLeavesIsLetGo(t *testing.T) {
 	for name, problem := range map[string]*plan.Problem{"at once": nil, "after a problem": rejected} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, settings)
@@ -342,7 +342,7 @@ func TestAnObjectThatIsFoundInPlaceOfWhatLeavesIsLetGo(t *testing.T) {
 	}
 }
 
-func TestTheInventoryKeepsItsOrderWhileResourcesLeave(t *testing.T) {
+func TestTheInventoryKeepsItsOrder(t *testing.T) {
 	w := newWorld(t, `
 manifest:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}

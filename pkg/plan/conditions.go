@@ -92,11 +92,11 @@ func (c *conclusion) deleting() {
 
 func (c *conclusion) rendered() verdict {
 	if p := c.plan.Refused; p != nil {
-		return no(p.Reason, p.Message, p.Stalled)
+		return no(p.Reason, p.Error(), p.Stalled())
 	}
 	if source := c.plan.in.Source; source != nil && source.Problem != nil {
 		p := source.Problem
-		return no(p.Reason, p.Error()+"; the manifests of the last translation stay in force", p.Stalled)
+		return no(p.Reason, p.Error()+"; the manifests of the last translation stay in force", p.Stalled())
 	}
 	message := count(len(c.plan.resources), "resource")
 	if n := len(c.plan.Warnings); n > 0 {
@@ -112,7 +112,7 @@ func unheard(why []*Problem) verdict {
 		messages[i] = p.Error()
 	}
 	message := shorten("what is in the cluster is not known: "+list(messages), 4096)
-	return verdict{status: metav1.ConditionUnknown, reason: why[0].Reason, message: message, stalled: why[0].Stalled}
+	return verdict{status: metav1.ConditionUnknown, reason: why[0].Reason, message: message, stalled: why[0].Stalled()}
 }
 
 func contestedVerdict(contested []v1alpha1.ContestedField) verdict {
@@ -137,15 +137,15 @@ func (c *conclusion) heldVerdict() verdict {
 		messages, remedies := make([]string, len(c.problems)), []string(nil)
 		for i, p := range c.problems {
 			messages[i] = p.Message
-			if p.Remedy != "" && !slices.Contains(remedies, p.Remedy) {
-				remedies = append(remedies, p.Remedy)
+			if remedy := p.Remedy.String(); remedy != "" && !slices.Contains(remedies, remedy) {
+				remedies = append(remedies, remedy)
 			}
-			if p.Stalled && !worst.Stalled {
+			if p.Stalled() && !worst.Stalled() {
 				worst = p
 			}
 		}
 		message := strings.Join(append([]string{list(messages)}, remedies...), ". ")
-		return no(worst.Reason, shorten(message, 4096), worst.Stalled)
+		return no(worst.Reason, shorten(message, 4096), worst.Stalled())
 	}
 	if len(c.plan.in.Unheard) > 0 {
 		return unheard(c.plan.in.Unheard)
@@ -171,7 +171,7 @@ func (c *conclusion) healthy() verdict {
 	messages := make([]string, len(c.unhealthy))
 	for i, p := range c.unhealthy {
 		messages[i] = p.id.String() + ": " + p.Message
-		if p.Reason == v1alpha1.ReasonUnhealthy {
+		if p.Disposition() != v1alpha1.DispositionWait {
 			worst = p
 		}
 	}

@@ -49,7 +49,7 @@ func TestConditions(t *testing.T) {
 			[4]string{"False Retrying", "True Rendered", "False Retrying", "True Healthy"}, "True", ""},
 		{"nothing is heard of a kind", func(w *world) {
 			w.round()
-			w.unheard = []*plan.Problem{{Reason: v1alpha1.ReasonForbidden, Message: "may not watch", Stalled: true}}
+			w.unheard = []*plan.Problem{{Reason: v1alpha1.ReasonForbidden, Message: "may not watch"}}
 			w.round()
 		}, [4]string{"Unknown Forbidden", "True Rendered", "Unknown Forbidden", "True Healthy"}, "", "True"},
 		{"a leaf is contested", func(w *world) { w.round(); fight(w, 5) },
@@ -110,7 +110,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestARefusedInputLeavesTheRestOfTheStatusAlone(t *testing.T) {
+func TestARefusedInputLeavesTheStatusAlone(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
 	before := w.app.Status.DeepCopy()

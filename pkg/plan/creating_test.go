@@ -126,9 +126,9 @@ func TestValuesOfSecretsAreNotWrittenDown(t *testing.T) {
 	assert.Contains(t, observertest.Unpacked(t, w.app.Annotations[v1alpha1.AnnotationCreating]), "***")
 }
 
-// TestWhatWasCreatedIsKnownThoughItsManifestIsGoneForAWhile drops a resource that a
+// TestWhatWasCreatedIsKnownForAWhile drops a resource that a
 // process has created and not recorded, and has it back before it could be deleted.
-func TestWhatWasCreatedIsKnownThoughItsManifestIsGoneForAWhile(t *testing.T) {
+func TestWhatWasCreatedIsKnownForAWhile(t *testing.T) {
 	const one = `{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1", b: "2"}}`
 	const other = `{apiVersion: v1, kind: ConfigMap, metadata: {name: other}, data: {a: "1"}}`
 	for name, meanwhile := range map[string]string{"something else is created": other, "nothing is": ""} {
@@ -150,9 +150,9 @@ func TestWhatWasCreatedIsKnownThoughItsManifestIsGoneForAWhile(t *testing.T) {
 	}
 }
 
-// TestWhatMayHaveBeenCreatedIsNotForgottenByTheNextCreate has an object of which no watch
+// TestWhatMayHaveBeenCreatedIsNotForgotten has an object of which no watch
 // knows yet, whose next create fails.
-func TestWhatMayHaveBeenCreatedIsNotForgottenByTheNextCreate(t *testing.T) {
+func TestWhatMayHaveBeenCreatedIsNotForgotten(t *testing.T) {
 	w := newWorld(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1", b: "2"}}]`)
 	w.die(true)
 	unseen := w.live

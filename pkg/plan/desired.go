@@ -199,5 +199,7 @@ func tooShort(id manifest.ID, compared delta.Comparison) *Problem {
 	if len(compared.TooShort) == 0 {
 		return nil
 	}
-	return stalled(v1alpha1.ReasonListTooShort, "%s: %s", id, strings.Join(compared.TooShort, "; "))
+	problem := problemf(v1alpha1.ReasonListTooShort, "%s: %s", id, strings.Join(compared.TooShort, "; "))
+	problem.compared = true
+	return problem
 }

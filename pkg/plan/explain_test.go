@@ -249,7 +249,7 @@ spec: {replicas: 1, template: {spec: {containers: [{name: web, image: "web:1", r
 		if f.Manifest.Set {
 			unheld[f.Path] = value(f.Live) + " " + value(f.Manifest)
 			assert.Equal(t, plan.FieldFree, f.State)
-			assert.Contains(t, f.Why, "in the manifest, not held")
+			assert.Contains(t, f.Why, "not held")
 		}
 	}
 	assert.Equal(t, map[string]string{
@@ -259,7 +259,7 @@ spec: {replicas: 1, template: {spec: {containers: [{name: web, image: "web:1", r
 	}, unheld)
 }
 
-func TestAFieldThatNobodyHasSetIsWhoeverWritesItFirst(t *testing.T) {
+func TestAFieldThatNobodyHasSet(t *testing.T) {
 	e, _ := plan.Decide(given(t, fmt.Sprintf(explainedApplication, false), explainedLive)).Explain(webID, false)
 	assert.Equal(t, "spec.paused", e.Fields[0].Path)
 	assert.Contains(t, e.Fields[0].Why, "whoever writes it first")
@@ -324,7 +324,7 @@ func TestNothingIsCorrectedWhileSuspended(t *testing.T) {
 	assert.Equal(t, 3, drifted)
 }
 
-func TestAnObjectThatIsNotThereIsExplainedByWhatIsDesired(t *testing.T) {
+func TestAnObjectThatIsNotThereIsExplained(t *testing.T) {
 	e, _ := plan.Decide(given(t, fmt.Sprintf(explainedApplication, false))).Explain(webID, false)
 	assert.True(t, e.Missing)
 	assert.Contains(t, lines(e), "held spec.template.spec.containers[name=web].image: - want web:1 (missing, corrected true)")

@@ -133,7 +133,7 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 	case f.State == FieldWatched:
 		return "watched: recorded in the status, never compared and never written"
 	case f.State == FieldFree && f.Manifest.Set:
-		return "in the manifest, not held: the live value stays; hold it with \"" + observer.LeafText + "\" in the observer schema"
+		return "not held: the live value stays; hold it with \"" + observer.LeafText + "\" in the observer schema"
 	case f.State == FieldFree:
 		return "free: the observer schema does not name it, so it is never written again"
 	case d == nil && f.State == FieldContested:

@@ -1,10 +1,13 @@
 package plan_test
 
 import (
+	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -27,7 +31,7 @@ func TestFreeFieldsInGoldenCases(t *testing.T) {
 		dir := filepath.Dir(file)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			in := readCase(t, dir)
-			patches += freeIsUntouched(t, plan.Decide(in), in.Live)
+			patches += freeIsUntouched(t, in)
 		})
 	}
 	require.Greater(t, patches, 30)
@@ -52,14 +56,15 @@ func TestFreeFieldsInRandomCases(t *testing.T) {
 			if rapid.Bool().Draw(r, "edit") {
 				edit()
 			}
-			p := w.decide()
-			freeIsUntouched(r, p, w.live)
-			for _, change := range p.Changes {
+			in := plan.Input{Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now}
+			freeIsUntouched(r, in)
+			for _, change := range plan.Decide(in).Changes {
 				for _, d := range change.Fields { // and held back
 					w.mem.Fights = map[plan.Leaf]*plan.Fight{{ID: change.ID, Path: d.Path}: {Corrections: 5, Next: w.now.Add(1)}}
 				}
 			}
-			freeIsUntouched(r, w.decide(), w.live)
+			in.Memory = w.mem
+			freeIsUntouched(r, in)
 			w.mem = &plan.Memory{}
 			w.round()
 		}
@@ -67,8 +72,8 @@ func TestFreeFieldsInRandomCases(t *testing.T) {
 }
 
 // freeIsUntouched checks the laws for every patch of a plan, and returns how many there are.
-func freeIsUntouched(t require.TestingT, p *plan.Plan, live map[manifest.ID]map[string]any) int {
-	patches := 0
+func freeIsUntouched(t require.TestingT, in plan.Input) int {
+	p, patches := plan.Decide(in), 0
 	for _, change := range p.Changes {
 		if change.Action != plan.Update {
 			continue
@@ -76,10 +81,11 @@ func freeIsUntouched(t require.TestingT, p *plan.Plan, live map[manifest.ID]map[
 		patches++
 		e, ok := p.Explain(change.ID, true)
 		require.True(t, ok)
-		tree, touched := origins(live[change.ID], ""), map[string]bool{}
+		tree, touched := origins(in.Live[change.ID], ""), map[string]bool{}
 		for _, op := range change.Patch {
 			tree.apply(strings.Split(op.Path, "/")[1:], op, touched)
 		}
+		added := sync.OnceValue(func() []string { return addedBy(t, in, change) })
 		explained := map[string]bool{}
 		for _, f := range e.Fields {
 			pointer := f.Place().Pointer()
@@ -90,8 +96,14 @@ func freeIsUntouched(t require.TestingT, p *plan.Plan, live map[manifest.ID]map[
 			for at := range touched {
 				require.False(t, within(at, pointer) || within(pointer, at), "%s is called free, and the patch touches %s: %v", f.Path, at, change.Patch)
 			}
-			for _, op := range change.Patch {
-				require.False(t, !f.Live.Set && op.Path == pointer, "%s is called free, and the patch adds it: %v", f.Path, change.Patch)
+			for _, d := range change.Fields {
+				require.False(t, observer.Under(d.Path, f.Path), "%s is called free, and %s has drifted", f.Path, d.Path)
+			}
+			if f.Live.Set || isOfNewElement(f) {
+				continue
+			}
+			for _, path := range added() {
+				require.False(t, observer.Under(path, f.Path), "%s is called free, and the patch adds it: %v", f.Path, change.Patch)
 			}
 		}
 		for at := range touched {
@@ -99,6 +111,40 @@ func freeIsUntouched(t require.TestingT, p *plan.Plan, live map[manifest.ID]map[
 		}
 	}
 	return patches
+}
+
+// isOfNewElement reports whether a field lies in a list element that is not there: an
+// element is created whole, what is free in it included.
+func isOfNewElement(f plan.Field) bool {
+	return slices.ContainsFunc(f.Place().Parent().Chain(), func(step *observer.Path) bool { return step.IsElement() && step.Index() < 0 })
+}
+
+// addedBy are the paths of what an object has once it is patched and has not before, as far
+// as it does not depend on positions what they mean.
+func addedBy(t require.TestingT, in plan.Input, change plan.Change) (added []string) {
+	before, after := valuesOf(in, change.ID), in
+	after.Live = maps.Clone(in.Live)
+	after.Live[change.ID] = applyPatch(t, in.Live[change.ID], change)
+	for path := range valuesOf(after, change.ID) {
+		if !before[path] && !position.MatchString(path) {
+			added = append(added, path)
+		}
+	}
+	return added
+}
+
+var position = regexp.MustCompile(`\[\d+\]`)
+
+// valuesOf are the paths of all fields of a live object; none, if it has been let go.
+func valuesOf(in plan.Input, id manifest.ID) map[string]bool {
+	e, _ := plan.Decide(in).Explain(id, true)
+	values := map[string]bool{}
+	for _, f := range e.Fields {
+		if f.Live.Set {
+			values[f.Path] = true
+		}
+	}
+	return values
 }
 
 func within(pointer, above string) bool { return strings.HasPrefix(pointer+"/", above+"/") }

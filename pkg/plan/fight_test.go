@@ -88,7 +88,7 @@ func TestCorrectionsThatAreFarApartAreNoFight(t *testing.T) {
 	assert.Empty(t, w.mem.Fights)
 }
 
-func TestTheCorrectionsOfAContestedLeafBackOffExponentially(t *testing.T) {
+func TestTheCorrectionsOfAContestedLeafBackOff(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
 	fight(w, 5)

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -64,9 +65,8 @@ func patchesConverge(t *testing.T, in plan.Input, p *plan.Plan) {
 	}
 }
 
-func applyPatch(t *testing.T, live map[string]any, change plan.Change) map[string]any {
-	t.Helper()
-	ops, err := json.Marshal(append(change.Guards, change.Patch...))
+func applyPatch(t require.TestingT, live map[string]any, change plan.Change) map[string]any {
+	ops, err := json.Marshal(slices.Concat(change.Guards, change.Patch))
 	require.NoError(t, err)
 	patch, err := jsonpatch.DecodePatch(ops)
 	require.NoError(t, err)

@@ -45,7 +45,7 @@ func healthOfDone(before *v1alpha1.ResourceStatus, ended map[string]any) (string
 	if ended != nil {
 		return healthOf(ended)
 	}
-	if before.Reason == v1alpha1.ReasonUnhealthy {
+	if m := v1alpha1.MeaningOf(before.Reason); m.Health && !m.Progressing() {
 		return before.Health, &Problem{Reason: before.Reason, Message: before.Message}
 	}
 	return healthCurrent, nil

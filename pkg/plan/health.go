@@ -1,7 +1,8 @@
 package plan
 
 import (
-	"strings"
+	"cmp"
+	"fmt"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,66 +18,111 @@ const (
 	healthUnknown  = string(status.UnknownStatus)
 )
 
-// Health is the kstatus of a live object, and what it says about it; a message
-// may count replicas.
+// Health is the kstatus of a live object, and what there is to say about it: the
+// object's own words where it has some, or else those of kstatus, which may count
+// replicas.
 func Health(live map[string]any) (health, message string) {
 	result, err := compute(live)
 	if err != nil {
 		return healthUnknown, "its health cannot be read: " + err.Error()
 	}
-	return string(result.Status), result.Message
+	message = result.Message
+	if result.Status == status.InProgressStatus || result.Status == status.FailedStatus {
+		message = cmp.Or(ownWords(live), message)
+	}
+	return string(result.Status), shorten(message, 1024)
 }
 
-const notAvailable = "its API is not available: "
-
 // compute is kstatus, and what it does not know: an APIService is served when it is
-// Available, of which it says why not. Its message differs from one try to the next.
+// Available.
 func compute(live map[string]any) (*status.Result, error) {
 	object := &unstructured.Unstructured{Object: live}
 	result, err := status.Compute(object)
-	kind := schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
-	if err != nil || result.Status != status.CurrentStatus || object.GroupVersionKind().GroupKind() != kind {
+	if err != nil || result.Status != status.CurrentStatus || object.GroupVersionKind().GroupKind() != apiService {
 		return result, err
 	}
-	conditions, _, err := unstructured.NestedSlice(live, "status", "conditions")
-	if err != nil {
+	if _, _, err := unstructured.NestedSlice(live, "status", "conditions"); err != nil {
 		return nil, err
 	}
-	reason := "nobody has looked yet"
-	for _, item := range conditions {
-		condition, _ := item.(map[string]any)
-		if text(condition, "type") != "Available" {
-			continue
-		}
-		if text(condition, "status") == "True" {
-			return result, nil
-		}
-		reason = text(condition, "reason")
+	if available := conditionOf(live, "Available"); text(available, "status") != "True" {
+		reason := cmp.Or(text(available, "reason"), "nobody has looked yet")
+		return &status.Result{Status: status.InProgressStatus, Message: "its API is not available: " + reason}, nil
 	}
-	return &status.Result{Status: status.InProgressStatus, Message: notAvailable + reason}, nil
+	return result, nil
 }
 
-// healthOf computes the kstatus of a live object, and what is wrong if it is
-// not Current.
+var (
+	apiService = schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
+	deployment = schema.GroupKind{Group: "apps", Kind: "Deployment"}
+	replicaSet = schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
+	pod        = schema.GroupKind{Kind: "Pod"}
+)
+
+// ownWords are what a built-in object that is not current says of itself, where kstatus
+// says less: why no Pod is made, is placed, or begins. Empty if it says nothing.
+func ownWords(live map[string]any) string {
+	said := func(kind, when string) string {
+		if c := conditionOf(live, kind); text(c, "status") == when {
+			return text(c, "reason") + ": " + text(c, "message")
+		}
+		return ""
+	}
+	object := unstructured.Unstructured{Object: live}
+	switch object.GroupVersionKind().GroupKind() {
+	case deployment, replicaSet:
+		return cmp.Or(said("ReplicaFailure", "True"), said("Progressing", "False"))
+	case pod:
+		return cmp.Or(said("PodScheduled", "False"), waits(live, "initContainerStatuses"), waits(live, "containerStatuses"))
+	}
+	return ""
+}
+
+// waits says why the first container of a Pod that does not begin waits.
+func waits(live map[string]any, statuses string) string {
+	for _, container := range mapsAt(live, "status", statuses) {
+		reason := text(container, "state", "waiting", "reason")
+		if reason == "" || reason == "ContainerCreating" || reason == "PodInitializing" {
+			continue
+		}
+		return fmt.Sprintf("container %s: %s: %s", text(container, "name"), reason, text(container, "state", "waiting", "message"))
+	}
+	return ""
+}
+
+// conditionOf is a condition in the status of an object; nil if there is none of that type.
+func conditionOf(live map[string]any, kind string) map[string]any {
+	for _, condition := range mapsAt(live, "status", "conditions") {
+		if text(condition, "type") == kind {
+			return condition
+		}
+	}
+	return nil
+}
+
+// mapsAt are the elements of a list that are maps.
+func mapsAt(live map[string]any, path ...string) []map[string]any {
+	list, _, _ := unstructured.NestedFieldNoCopy(live, path...)
+	items, _ := list.([]any)
+	var found []map[string]any
+	for _, item := range items {
+		if m, ok := item.(map[string]any); ok {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// healthOf is the health of a live object, and what is wrong if it is not Current.
 func healthOf(live map[string]any) (string, *Problem) {
 	if live == nil {
 		return healthNotFound, nil // that it is missing is said elsewhere
 	}
-	result, err := compute(live)
-	if err != nil {
-		return healthUnknown, &Problem{Reason: v1alpha1.ReasonUnhealthy, Message: "its health cannot be read: " + err.Error()}
+	health, message := Health(live)
+	switch health {
+	case healthCurrent:
+		return health, nil
+	case healthUnknown, string(status.FailedStatus):
+		return health, &Problem{Reason: v1alpha1.ReasonUnhealthy, Message: message}
 	}
-	switch result.Status {
-	case status.CurrentStatus:
-		return healthCurrent, nil
-	case status.FailedStatus:
-		return string(result.Status), &Problem{Reason: v1alpha1.ReasonUnhealthy, Message: result.Message}
-	}
-	message := "in progress"
-	if strings.HasPrefix(result.Message, notAvailable) {
-		message = result.Message
-	}
-	// kstatus counts replicas in its message: the status would be written for
-	// each Pod that becomes ready.
-	return string(result.Status), &Problem{Reason: v1alpha1.ReasonProgressing, Message: message}
+	return health, &Problem{Reason: v1alpha1.ReasonProgressing, Message: message}
 }

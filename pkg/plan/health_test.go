@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -36,4 +37,64 @@ func TestAnAPIServiceIsHealthyWhenItIsAvailable(t *testing.T) {
 		health, _ := plan.Health(map[string]any{"apiVersion": "example.com/v1", "kind": "APIService"})
 		assert.Equal(t, "Current", health)
 	})
+}
+
+// An object that is not healthy says more about that than kstatus does.
+func TestWhatAnUnhealthyObjectSaysOfItself(t *testing.T) {
+	for _, row := range []struct{ name, object, health, message string }{
+		{
+			"a Deployment whose Pods may not be made", `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}, status: {conditions: [
+			  {type: Available, status: "False", reason: MinimumReplicasUnavailable, message: "Deployment does not have minimum availability."},
+			  {type: ReplicaFailure, status: "True", reason: FailedCreate, message: "pods \"web\" is forbidden: exceeded quota"}]}}`,
+			"InProgress", `FailedCreate: pods "web" is forbidden: exceeded quota`,
+		},
+		{
+			"a Deployment that does not get on", `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}, status: {conditions: [
+			  {type: Progressing, status: "False", reason: ProgressDeadlineExceeded, message: "ReplicaSet \"web-1\" has timed out progressing."}]}}`,
+			"Failed", `ProgressDeadlineExceeded: ReplicaSet "web-1" has timed out progressing.`,
+		},
+		{
+			"a Deployment that gets on", `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}, status: {replicas: 1, conditions: [
+			  {type: Progressing, status: "True", reason: ReplicaSetUpdated}]}}`,
+			"InProgress", "Replicas: 1/2",
+		},
+		{
+			"a Pod that finds no node", `{apiVersion: v1, kind: Pod, status: {phase: Pending, conditions: [
+			  {type: PodScheduled, status: "False", reason: Unschedulable, message: "0/1 nodes are available: 1 Insufficient cpu."}]}}`,
+			"Failed", "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.",
+		},
+		{
+			"a Pod without its image", `{apiVersion: v1, kind: Pod, status: {phase: Pending, containerStatuses: [
+			  {name: side, state: {running: {}}}, {name: next, state: {waiting: {reason: PodInitializing}}},
+			  {name: web, state: {waiting: {reason: ImagePullBackOff, message: "Back-off pulling image \"web:1\""}}}]}}`,
+			"InProgress", `container web: ImagePullBackOff: Back-off pulling image "web:1"`,
+		},
+		{
+			"a Pod that begins", `{apiVersion: v1, kind: Pod, status: {phase: Pending, containerStatuses: [{name: web, state: {waiting: {reason: ContainerCreating}}}]}}`,
+			"InProgress", "Pod is in the Pending phase",
+		},
+		{
+			"a claim without a volume", `{apiVersion: v1, kind: PersistentVolumeClaim, status: {phase: Pending}}`,
+			"InProgress", "PVC is not Bound. phase: Pending",
+		},
+		{
+			"a custom kind, by its condition Ready", `{apiVersion: example.com/v1, kind: Certificate, status: {conditions: [
+			  {type: Progressing, status: "False"}, {type: Ready, status: "False", reason: DoesNotExist, message: "there is no issuer"}]}}`,
+			"InProgress", "there is no issuer",
+		},
+		{
+			"a Pod whose status is none", `{apiVersion: v1, kind: Pod, status: {phase: Pending, conditions: [text], containerStatuses: {}}}`,
+			"Unknown", "its health cannot be read: cannot restore struct from: string",
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			text, err := yaml.YAMLToJSON([]byte(row.object))
+			require.NoError(t, err)
+			live, err := manifest.DecodeJSON(text)
+			require.NoError(t, err)
+			health, message := plan.Health(live)
+			assert.Equal(t, row.health, health)
+			assert.Equal(t, row.message, message)
+		})
+	}
 }

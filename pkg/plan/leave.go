@@ -76,7 +76,7 @@ func (p *Plan) judge(l *leaving, live map[string]any) {
 	l.change = Change{Action: Unchanged, ID: l.id, APIVersion: l.status.APIVersion, Leaves: true, leaving: l}
 	blocked := p.in.Blocked[l.id]
 	switch {
-	case blocked != nil && blocked.Reason == v1alpha1.ReasonKindUnknown:
+	case blocked != nil && blocked.Disposition() == v1alpha1.DispositionInstall:
 		// the kind is gone, and its objects with it
 	case blocked != nil && l.neverWas(blocked):
 	case blocked != nil:
@@ -93,17 +93,19 @@ func (p *Plan) judge(l *leaving, live map[string]any) {
 	}
 }
 
+// MayExist reports whether a resource on record may be in the cluster, as far as the
+// record says: it has been seen there, or perhaps nobody has seen the answer to its create.
+func MayExist(status v1alpha1.ResourceStatus) bool {
+	return status.UID != "" || v1alpha1.MeaningOf(status.Reason).Uncertain
+}
+
 // neverWas tells whether nothing can be there of a resource that cannot be acted on: it
 // could not be created, for a reason that is not only of that moment.
 func (l *leaving) neverWas(blocked *Problem) bool {
-	if l.status.UID != "" || l.live != nil || !blocked.Stalled || blocked.Reason == v1alpha1.ReasonRetriesExhausted {
+	if l.live != nil || !blocked.Stalled() || blocked.Disposition() == v1alpha1.DispositionGiveUp {
 		return false
 	}
-	switch l.status.Reason {
-	case v1alpha1.ReasonRetrying, v1alpha1.ReasonRetriesExhausted, v1alpha1.ReasonDeleting:
-		return false // nobody has seen the answer to a create, perhaps
-	}
-	return true
+	return !MayExist(l.status)
 }
 
 // order lists the changes as they are executed.

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-func TestTheOtherWriterIsNamedWhenBothWroteInTheSameSecond(t *testing.T) {
+func TestTheOtherWriterOfTheSameSecondIsNamed(t *testing.T) {
 	const second = "2026-01-02T03:04:05Z"
 	entry := func(manager string, fields map[string]any) map[string]any {
 		return map[string]any{

@@ -6,11 +6,30 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
+
+// Publisher is what Kinds may be, too: Published is the schema that the API server
+// publishes of a kind, or nil if nobody has asked it.
+type Publisher interface {
+	Published(gvk schema.GroupVersionKind) *kinds.Node
+}
+
+// published is the schema that says which fields a kind has: that of the API server
+// prevails, which may be newer or older than what is known here.
+func published(known Kinds, gvk schema.GroupVersionKind) *kinds.Node {
+	if publisher, ok := known.(Publisher); ok {
+		if node := publisher.Published(gvk); node != nil {
+			return node
+		}
+	}
+	return known.Type(gvk)
+}
 
 // Misspelt are the fields, of manifests and of the entries that a user wrote for them,
 // that their kinds do not have: a *manifest.Fault or an *observer.Fault each. A field
@@ -19,7 +38,7 @@ import (
 func Misspelt(objects []manifest.Object, entries []*observer.Entry, known Kinds, live map[manifest.ID]map[string]any) []error {
 	var found []error
 	for i, o := range objects {
-		m := &misspelt{object: o, entry: entries[i], kind: known.Type(o.GVK())}
+		m := &misspelt{object: o, entry: entries[i], kind: published(known, o.GVK())}
 		if m.kind == nil {
 			continue
 		}

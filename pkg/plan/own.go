@@ -85,10 +85,10 @@ func isCascadeOrphan(app *v1alpha1.Application) bool {
 // adoptable says whether an object that is not ours may be taken over, and if
 // not, why.
 func adoptable(app *v1alpha1.Application, id manifest.ID, live map[string]any) *Problem {
-	owner := ownerOf(live)
+	owner := ownerOf(app, live)
 	if id.Kind == "Secret" && id.Group == "" && id.Name == hooks.SecretName(app) && len(hooks.Purposes(app)) > 0 {
 		// Whoever made it knows the tokens in it.
-		return stalled(v1alpha1.ReasonResourceConflict,
+		return problemf(v1alpha1.ReasonResourceConflict,
 			"%s exists already, and spec.hooks needs that name for tokens that nobody else has made: delete it", id)
 	}
 	switch {
@@ -105,15 +105,21 @@ func adoptable(app *v1alpha1.Application, id manifest.ID, live map[string]any) *
 	if owner != "" || app.Spec.Adoption == v1alpha1.AdoptIfUnowned {
 		remedy = "delete it, leave it out of spec.manifest, or set spec.adoption to Always"
 	}
-	return stalled(v1alpha1.ReasonResourceConflict, "%s exists already and %s: %s", id, whose, remedy)
+	return problemf(v1alpha1.ReasonResourceConflict, "%s exists already and %s: %s", id, whose, remedy)
 }
 
 // ownerOf names who claims an object, or is empty.
-func ownerOf(live map[string]any) string {
-	if tracking := text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID); tracking != "" {
-		return "an Application (" + v1alpha1.AnnotationTrackingID + " " + tracking + ")"
-	}
-	if uid := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID); uid != "" {
+func ownerOf(app *v1alpha1.Application, live map[string]any) string {
+	uid := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
+	name, _, _ := strings.Cut(text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
+	switch {
+	case name == app.Namespace+"/"+app.Name && uid == string(app.UID):
+		return "this Application, as a copy of another object of it"
+	case name == app.Namespace+"/"+app.Name:
+		return "an earlier Application " + name
+	case name != "":
+		return "Application " + name
+	case uid != "":
 		return "the Application with UID " + uid
 	}
 	owners, _, _ := unstructured.NestedSlice(live, "metadata", "ownerReferences")
@@ -160,7 +166,7 @@ func (p *Plan) lacksMarks(res *resource) bool {
 		if f := p.in.Memory.Fights[Leaf{res.object.ID, d.Path}]; res.problem == nil && f != nil {
 			res.problem = &Problem{
 				Reason:     v1alpha1.ReasonContested,
-				Message:    fmt.Sprintf("%s is taken back again and again: it belongs to %s", res.object.ID, ownerOf(res.live)),
+				Message:    fmt.Sprintf("%s is taken back again and again: it belongs to %s", res.object.ID, ownerOf(p.in.Application, res.live)),
 				RetryAfter: max(f.Next.Sub(p.in.Now), time.Millisecond),
 			}
 		}
@@ -229,11 +235,29 @@ func (p *Plan) terminating(id manifest.ID, live map[string]any) *Problem {
 	if finalizers := finalizersOf(live); len(finalizers) > 0 {
 		message += ", held by the finalizers " + strings.Join(finalizers, ", ")
 	}
+	if id.Group == "" && id.Kind == "Namespace" {
+		message += NamespaceRemains(live)
+	}
 	problem := &Problem{Reason: v1alpha1.ReasonWaiting, Message: message}
 	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) {
 		problem.RetryAfter = lookAgain // no watch tells that it is gone
 	}
 	return problem
+}
+
+// NamespaceRemains is what a namespace that is being deleted says of what holds it up, behind
+// a colon; empty if it says nothing.
+func NamespaceRemains(live map[string]any) string {
+	var says []string
+	for _, c := range mapsAt(live, "status", "conditions") {
+		if text(c, "status") == "True" {
+			says = append(says, text(c, "message"))
+		}
+	}
+	if len(says) == 0 {
+		return ""
+	}
+	return ": " + shorten(strings.Join(says, "; "), 1024)
 }
 
 // lookAgain is when to look at an object again that is in no watch.

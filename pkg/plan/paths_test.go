@@ -61,9 +61,9 @@ func TestAnyPathToASpecificationGivesTheSameObject(t *testing.T) {
 	})
 }
 
-// TestWhatSomebodyElseWroteStaysWhateverTheManifestLoses edits random Applications,
+// TestWhatSomebodyElseWroteStays edits random Applications,
 // between whose versions somebody writes into the maps of the object.
-func TestWhatSomebodyElseWroteStaysWhateverTheManifestLoses(t *testing.T) {
+func TestWhatSomebodyElseWroteStays(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		server := drawServer(r)
 		w := server.world(t)

@@ -23,7 +23,7 @@ manifest:
   data: `
 
 // A patch of which nobody has seen the answer may have been applied.
-func TestWhatARequestWithoutAnAnswerHasAddedIsRemovedWhenTheNextSpecDropsIt(t *testing.T) {
+func TestWhatARequestWithoutAnAnswerHasAdded(t *testing.T) {
 	w := newWorld(t, settingsOf+"{a: x, old: x}")
 	w.round()
 	w.edit(settingsOf + "{a: x, new: x}")
@@ -42,7 +42,7 @@ func TestWhatARequestWithoutAnAnswerHasAddedIsRemovedWhenTheNextSpecDropsIt(t *t
 }
 
 // What is not written because the Application is suspended is nobody's.
-func TestWhatWasWantedWhileSuspendedAndNeverWrittenIsNotRemoved(t *testing.T) {
+func TestWhatWasWantedWhileSuspended(t *testing.T) {
 	w := newWorld(t, settingsOf+"{a: x}")
 	w.round()
 	w.edit("suspend: true\n" + settingsOf + "{a: x, more: x}")
@@ -56,7 +56,7 @@ func TestWhatWasWantedWhileSuspendedAndNeverWrittenIsNotRemoved(t *testing.T) {
 
 // What was written down before an object was created says nothing of another object,
 // later.
-func TestWhatAnObjectThatIsGoneWasCreatedWithIsNotLearned(t *testing.T) {
+func TestNothingIsLearnedFromWhatIsGone(t *testing.T) {
 	w := newWorld(t, settingsOf+"{a: x, b: x}")
 	w.round()
 	w.edit("manifest: []")
@@ -113,7 +113,7 @@ func stored(t *testing.T, app *v1alpha1.Application) int {
 }
 
 // A create without learned values of which nobody has seen the answer may have been made.
-func TestACreateWithoutLearnedValuesAndWithoutAnAnswerLearnsAgain(t *testing.T) {
+func TestACreateWithoutAnAnswerLearnsAgain(t *testing.T) {
 	w := newWorld(t, songs)
 	w.respond = func(o map[string]any) { set(o, "three", "spec", "key3") }
 	w.round()
@@ -132,7 +132,7 @@ func TestACreateWithoutLearnedValuesAndWithoutAnAnswerLearnsAgain(t *testing.T) 
 }
 
 // What could not be read before a patch is known from its answer.
-func TestWhatWasWrittenWithoutKnowingWhoWroteTheRestIsRemovedAfterwards(t *testing.T) {
+func TestWhatIsRemovedAfterwards(t *testing.T) {
 	const deployment = "manifest:\n- {apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {key1: %s}}"
 	w := newWorld(t, fmt.Sprintf(deployment, "one, part: {key2: two}"))
 	w.respond = func(o map[string]any) { set(o, "default", "spec", "part", "key3") }
@@ -154,8 +154,8 @@ func TestWhatWasWrittenWithoutKnowingWhoWroteTheRestIsRemovedAfterwards(t *testi
 }
 
 // What can never have been created is not waited for.
-func TestWhatCouldNotBeCreatedIsForgottenWhenItLeaves(t *testing.T) {
-	unsupported := &plan.Problem{Reason: v1alpha1.ReasonKindUnsupported, Message: "no", Stalled: true}
+func TestWhatCouldNotBeCreatedIsForgotten(t *testing.T) {
+	unsupported := &plan.Problem{Reason: v1alpha1.ReasonKindUnsupported, Message: "no"}
 	blocked := func(w *world, problem *plan.Problem) *plan.Plan {
 		return plan.Decide(plan.Input{
 			Application: w.app, Kinds: w.kinds, Memory: w.mem, Now: w.now, Blocked: map[manifest.ID]*plan.Problem{songID: problem},
@@ -214,7 +214,7 @@ func TestARequestIsForAnObjectThatIsStillOurs(t *testing.T) {
 }
 
 // A value that the manifest had and that was never written is not the last one.
-func TestAValueThatWasNeverWrittenIsNotHeldWhenTheManifestDropsIt(t *testing.T) {
+func TestAValueThatWasNeverWritten(t *testing.T) {
 	refused := plan.Outcome{Action: plan.Update, Problem: rejected}
 	for name, attempt := range map[string]func(w *world){
 		"refused": func(w *world) {
@@ -249,7 +249,7 @@ func TestAValueThatWasNeverWrittenIsNotHeldWhenTheManifestDropsIt(t *testing.T) 
 
 // Earlier versions wrote every leaf on record as null. An upgrade writes no status for
 // that alone, and what says so now comes with the next one.
-func TestRecordsOfAnEarlierVersionAreRespelledWithTheNextStatus(t *testing.T) {
+func TestRecordsOfAnEarlierVersionAreRespelled(t *testing.T) {
 	w := newWorld(t, settingsOf+"{a: x, b: x}\nobserverSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: null}}]")
 	w.round()
 	assert.Equal(t, "observed", get(w.stored(w.app.Status.MangledObserverSchema), "data", "a"))

@@ -55,7 +55,9 @@ func (p *Plan) Refuse(leaf Leaf, problem *Problem) Refused {
 		refusal = *before
 	}
 	wait := min(firstRefusal<<min(refusal.Times, 8), longestRefusal)
-	refusal.Problem, refusal.Times, refusal.Until = problem, refusal.Times+1, p.in.Now.Add(wait)
+	placed := *problem
+	placed.Path, _ = observer.ParsePath(leaf.Path) // nil for what is no path
+	refusal.Problem, refusal.Times, refusal.Until = &placed, refusal.Times+1, p.in.Now.Add(wait)
 	return Refused{Leaf: leaf, Problem: refusal.problem(p.in.Now), refusal: refusal}
 }
 

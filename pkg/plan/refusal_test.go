@@ -24,7 +24,7 @@ func TestARefusedLeafIsHeldBackAlone(t *testing.T) {
 	assert.Equal(t, "/data/b", parts[1].Ops[len(parts[1].Ops)-1].Path)
 
 	id := p.Changes[0].ID
-	immutable := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "b is immutable", Stalled: true}
+	immutable := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "b is immutable"}
 	problem := p.Refuse(plan.Leaf{ID: id, Path: "data.b"}, immutable).Problem
 	assert.True(t, problem.Partial)
 	assert.Equal(t, 2*time.Minute, problem.RetryAfter)
@@ -63,7 +63,7 @@ func TestARefusedRemovalIsHeldBackAlone(t *testing.T) {
 	p := w.decide()
 	require.Equal(t, []string{"data.a changed", "immutable removed"}, paths(p))
 
-	problem := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "immutable is set", Stalled: true}
+	problem := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "immutable is set"}
 	change, _ := w.refused(p, "immutable", problem)
 	assert.Equal(t, []string{"data.a changed", "immutable removed held back"}, pathsOf(change))
 	assert.Equal(t, "new", get(w.only(), "data", "a"))

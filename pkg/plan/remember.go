@@ -88,6 +88,9 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, f
 	if before != nil {
 		status.UID, status.Origin, status.LastCorrection = before.UID, before.Origin, before.LastCorrection
 	}
+	if c.preview && res.change.Action == Create {
+		status.Origin = v1alpha1.OriginCreated
+	}
 	if f.live != nil {
 		status.UID, status.Origin = types.UID(text(f.live, "metadata", "uid")), v1alpha1.OriginCreated
 		if res.adopted {
@@ -111,7 +114,7 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, f
 		c.waits = append(c.waits, res.object.ID.String()+" "+drift)
 	}
 	if f.problem != nil {
-		status.Reason, status.Message = f.problem.Reason, f.problem.Error()
+		status.Reason, status.Message, status.Remedy = f.problem.Reason, f.problem.Message, f.problem.Remedy.OrNil()
 		c.problems = append(c.problems, placedProblem{res.object.ID, f.problem})
 	}
 	c.result.Status.Resources = append(c.result.Status.Resources, status)

@@ -42,19 +42,21 @@ func (p *Plan) render() (rendered, *Problem) {
 	}
 	entries, schemaErr := schemaOf(app)
 	if err != nil {
-		return rendered{}, stalled(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(err, schemaErr)))
+		return rendered{}, problemf(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(err, schemaErr)))
 	}
 	assigned, err := observer.Assign(entries, objects)
 	faults, late := schemaFaults(app, schemaErr, err)
 	if len(faults) > 0 {
-		return rendered{}, stalled(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
+		return rendered{}, problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
 	}
 	r := rendered{objects: objects, entries: assigned, warnings: slices.Concat(warnings, late, freed(entries))}
 	for _, fault := range Misspelt(objects, assigned, p.in.Kinds, p.in.Live) {
 		r.warnings = append(r.warnings, fault.Error())
 	}
 	if err := p.mangle(&r); err != nil {
-		return rendered{}, stalled(v1alpha1.ReasonHookFailed, "%s", Summary(err))
+		problem := problemf(v1alpha1.ReasonHookFailed, "%s", Summary(err))
+		problem.As = v1alpha1.DispositionStall
+		return rendered{}, problem
 	}
 	return r, nil
 }
@@ -75,7 +77,7 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	}
 	switch source := in.Source; {
 	case source == nil:
-		return nil, nil, stalled(v1alpha1.ReasonSourceNotSupported, "nothing here fetches and translates this source")
+		return nil, nil, problemf(v1alpha1.ReasonSourceNotSupported, "nothing here fetches and translates this source")
 	case source.Objects == nil:
 		return nil, nil, source.Problem
 	}
@@ -178,7 +180,7 @@ func nullsDropped(app *v1alpha1.Application) *Problem {
 	if len(lost) == 0 {
 		return nil
 	}
-	return stalled(v1alpha1.ReasonObserverSchemaNullsDropped,
+	return problemf(v1alpha1.ReasonObserverSchemaNullsDropped,
 		"kubectl apply dropped nulls (%s), so these fields would not be held: "+
 			"write %q in place of null, or submit with `kubectl apply --server-side --force-conflicts`",
 		some(lost), observer.LeafText)
@@ -210,7 +212,7 @@ func nullsLost(r rendered, records map[manifest.ID]*record) *Problem {
 	if len(lost) == 0 {
 		return nil
 	}
-	return stalled(v1alpha1.ReasonObserverSchemaNullsDropped,
+	return problemf(v1alpha1.ReasonObserverSchemaNullsDropped,
 		"the observer schema has lost every leaf that was written as null (%s), as kubectl edit, a merge patch and Helm make it: "+
 			"write %q for each of them, which every client keeps; or %q, if it is to be held no longer",
 		strings.Join(lost, "; "), observer.LeafText, observer.FreeText)

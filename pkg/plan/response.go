@@ -36,7 +36,7 @@ func (c *conclusion) find(res *resource, before *v1alpha1.ResourceStatus) found 
 		f.live, f.compared.Held = nil, 0
 		res.desire(false)
 	}
-	if f.problem == nil || f.problem.Reason == v1alpha1.ReasonListTooShort {
+	if f.problem == nil || f.problem.compared {
 		f.problem = c.plan.leftOver(res.object.ID, f.compared)
 	}
 	return f

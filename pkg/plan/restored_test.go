@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -99,4 +100,20 @@ observerSchema:
 	w.set("D", "spec", "key")
 	assert.Equal(t, []string{"spec.key changed"}, paths(round(restored)))
 	assert.Equal(t, "C", get(w.only(), "spec", "key"))
+
+	// What a later translation had begun to create when its process died is not deleted.
+	second := observer.CopyMap(object)
+	set(second, "second", "metadata", "name")
+	w.app.Spec.ObserverSchema = nil
+	in := plan.Input{Application: w.app, Live: w.live, Kinds: plan.Offline(), Memory: w.mem, Now: w.now}
+	in.Source = &plan.Source{Objects: []map[string]any{object, second}, Digest: "later"}
+	later := plan.Decide(in)
+	creating, _ := later.Creating(true)
+	w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: creating}
+	require.Equal(t, plan.Create, later.Changes[1].Action)
+	w.execute(later.Changes[1])
+	round(restored)
+	assert.Len(t, w.live, 2)
+	round(translation)
+	assert.Len(t, w.live, 1, "unless the source says so")
 }

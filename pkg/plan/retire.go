@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // Retire says what to do about the resources of an Application that is being
@@ -26,6 +27,22 @@ func Retire(in Input) *Plan {
 // spec says so, or whoever deleted it did.
 func Orphans(app *v1alpha1.Application) bool {
 	return app.Spec.DeletionPolicy == v1alpha1.DeletionOrphan || isCascadeOrphan(app)
+}
+
+// Stays has the objects on record that stay when an Application is deleted, as far as its
+// record says: all (see Orphans), or those that were adopted, or whose manifest says so.
+func Stays(app *v1alpha1.Application) map[manifest.ID]bool {
+	p := &Plan{in: Input{Application: app, Kinds: Offline()}, retiring: true}
+	records, inventory := recordsOf(p.in)
+	stays := map[manifest.ID]bool{}
+	for _, status := range inventory {
+		id := IDOf(status.ResourceReference)
+		live := map[string]any{"metadata": map[string]any{"uid": string(status.UID)}}
+		if p.orphaned(&leaving{id: id, status: status, previous: records[id], live: live}) {
+			stays[id] = true
+		}
+	}
+	return stays
 }
 
 // AsksToOrphan reports whether this version of an Application shows that whoever deleted

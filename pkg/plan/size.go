@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -26,31 +27,57 @@ func tooLarge(p *Plan) *Problem {
 	for key, value := range app.Annotations {
 		spec += textSize(key) + textSize(value)
 	}
-	status := 0
+	status, records := 0, 0
 	if p.in.Source != nil {
 		status += size(p.in.Source.Outputs)
 	}
 	for _, res := range p.resources {
-		status += inventoryBytes + size(res.entry.Raw()) + size(res.stored())
+		status += inventoryBytes
 		for _, path := range res.entry.Nulls() {
 			status += textSize(path) + len(",")
 		}
-		projected := res.desired
-		if res.live != nil {
-			projected = res.live
-		}
-		status += size(res.entry.Project(res.kind, res.desired, projected))
+		records += size(res.entry.Raw()) + size(res.stored()) + size(res.projected())
 	}
-	if spec+status <= maxApplicationBytes {
+	if spec+status+records <= maxApplicationBytes || p.fitted() {
+		return nil
+	}
+	if status += p.packedRecords(); spec+status <= maxApplicationBytes {
 		return nil
 	}
 	remedy := "split it into several Applications"
 	if len(p.resources) == 1 {
 		remedy = p.resources[0].object.ID.String() + " alone is too large, since the status repeats what is held of it: make it smaller, or observe less of it"
 	}
-	return stalled(v1alpha1.ReasonManifestTooLarge,
+	return problemf(v1alpha1.ReasonManifestTooLarge,
 		"the Application would take %d KiB (spec %d KiB, status %d KiB) of the %d KiB that one object may have: %s",
 		(spec+status)/1024, spec/1024, status/1024, maxApplicationBytes/1024, remedy)
+}
+
+// projected is what of a resource will be lastObservedManifest, about.
+func (res *resource) projected() any {
+	if res.live != nil {
+		return res.entry.Project(res.kind, res.desired, res.live)
+	}
+	return res.entry.Project(res.kind, res.desired, res.desired)
+}
+
+// fitted reports whether the status of this very spec has been written: it fits, then.
+// To find out costs more than the rest of a decision.
+func (p *Plan) fitted() bool {
+	status := &p.in.Application.Status
+	return p.in.Source == nil && status.ObservedGeneration == p.in.Application.Generation &&
+		apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionRendered) && len(status.LastAppliedManifest) >= len(p.resources)
+}
+
+// packedRecords is what the manifests and schemas of a status take.
+func (p *Plan) packedRecords() int {
+	var status v1alpha1.ApplicationStatus
+	for _, res := range p.resources {
+		status.MangledObserverSchema = append(status.MangledObserverSchema, encode(res.entry.Raw()))
+		status.LastAppliedManifest = append(status.LastAppliedManifest, encode(res.stored()))
+		status.LastObservedManifest = append(status.LastObservedManifest, encode(res.projected()))
+	}
+	return len(encode(status).Raw)
 }
 
 // spare puts into a status what is only needed should the spec change before its work is

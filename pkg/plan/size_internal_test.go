@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/internal/observertest"
 )
 
-func TestTheSizeThatIsCountedIsAboutTheSizeThatIsWritten(t *testing.T) {
+func TestTheCountedSizeIsAboutTheWrittenOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := map[string]any{"spec": observertest.Spec(t), "text": rapid.String().Draw(t, "text"), "number": rapid.Float64().Draw(t, "number")}
 		raw, err := json.Marshal(v)

@@ -73,14 +73,14 @@ spec:
 	assert.NoError(t, err, "what is suggested can be used")
 }
 
-func TestAnObjectOfWhichNobodyIsKnownGetsASchemaWithoutFields(t *testing.T) {
+func TestAnObjectThatNobodyWroteGetsNoFields(t *testing.T) {
 	s := plan.Suggest(map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"x": "y"},
 	}, nil)
 	assert.Equal(t, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}, s.Entry)
 }
 
-func TestAListByPositionKeepsThePlacesBeforeWhatIsProposed(t *testing.T) {
+func TestAListByPositionKeepsItsPlaces(t *testing.T) {
 	documents, err := manifest.Read("live", []byte(`
 apiVersion: example.com/v1
 kind: Song

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/internal/observertest"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -33,35 +34,52 @@ func TestValuesInValuesOut(t *testing.T) {
 	t.Run("random Applications", func(t *testing.T) {
 		rapid.Check(t, func(r *rapid.T) {
 			w := newWorld(t, "manifest: []")
-			for range rapid.IntRange(1, 3).Draw(r, "edits") {
-				w.app.Generation++
-				spec := observertest.Spec(r)
-				w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
-				w.app.Spec.ObserverSchema = nil
-				if rapid.Bool().Draw(r, "user's") {
-					w.app.Spec.ObserverSchema = raws(observertest.Entry(r, spec, observertest.Options{Bounded: true}).Raw())
-				}
-				drops, adds := rapid.Bool().Draw(r, "drops"), rapid.Bool().Draw(r, "adds")
-				w.respond = func(o map[string]any) { rewrite(o["spec"], drops, adds) }
-				w.round()
-				w.only()["spec"] = observertest.Mutate(r, w.only()["spec"].(map[string]any))
+			for range rapid.IntRange(2, 4).Draw(r, "edits") {
+				edit(r, w)
 				isPure(t, r, plan.Input{Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now})
+				if rapid.IntRange(0, 3).Draw(r, "dies") == 0 {
+					w.die(true)
+				} else {
+					w.round()
+				}
 			}
 		})
 	})
 }
 
+// edit changes the spec, and the object, which may be somebody else's then.
+func edit(r *rapid.T, w *world) {
+	w.app.Generation++
+	spec := observertest.Spec(r)
+	w.app.Spec.Adoption, w.app.Spec.Manifest, w.app.Spec.ObserverSchema = v1alpha1.AdoptAlways, raws(observertest.Manifest(spec).Content), nil
+	if rapid.IntRange(0, 2).Draw(r, "user's") == 0 {
+		w.app.Spec.ObserverSchema = raws(observertest.Entry(r, spec, observertest.Options{Bounded: true}).Raw())
+	}
+	drops, adds := rapid.Bool().Draw(r, "drops"), rapid.Bool().Draw(r, "adds")
+	w.respond = func(o map[string]any) { rewrite(o["spec"], drops, adds) }
+	if len(w.live) == 0 {
+		return
+	}
+	if rapid.IntRange(0, 3).Draw(r, "a stranger's") == 0 {
+		delete(w.only()["metadata"].(map[string]any), "labels")
+		delete(w.only()["metadata"].(map[string]any), "annotations")
+		w.set("theirs", "metadata", "uid")
+	}
+	w.only()["spec"] = observertest.Mutate(r, w.only()["spec"].(map[string]any))
+}
+
 func isPure(t *testing.T, r *rapid.T, in plan.Input) {
 	t.Helper()
-	in.Memory = drawMemory(r, plan.Decide(in))
+	in.Memory = drawMemory(r, plan.Decide(in), in.Now)
 	before := copyInput(in)
 	p, other := plan.Decide(in), plan.Decide(in)
 	sameInput(r, before, in)
 
-	now := in.Now.Add(time.Second)
-	view, untouched := viewOf(r, p), p.Conclude(nil, now)
+	now, known := in.Now.Add(time.Second), in
+	view, untouched, asked := viewOf(r, p), p.Conclude(nil, now), answers(p, known, now)
 	outcomes, objects := map[manifest.ID]plan.Outcome{}, map[manifest.ID]map[string]any{}
 	for _, change := range p.Changes {
+		askOther(p, change, known)
 		if outcome, attempted := drawOutcome(t, r, p, change, in); attempted {
 			outcomes[change.ID] = outcome
 			objects[change.ID] = observer.CopyMap(outcome.Object)
@@ -72,11 +90,33 @@ func isPure(t *testing.T, r *rapid.T, in plan.Input) {
 	require.Equal(r, result, other.Conclude(outcomes, now), "nothing is remembered in a plan")
 	require.Equal(r, untouched, p.Conclude(nil, now), "nor is what was found")
 	require.Equal(r, view, viewOf(r, p), "a plan is never changed")
+	require.Equal(r, asked, answers(p, known, now), "what is found is decided as it was")
 	for _, change := range p.Changes {
-		require.Equal(r, contentOf(change), contentOf(p.Found(change.ID, in.Live[change.ID])), "what is found is decided as it was")
+		askOther(p, change, known)
 		require.Equal(r, objects[change.ID], observer.CopyMap(outcomes[change.ID].Object))
 	}
+	require.Equal(r, result, p.Conclude(outcomes, now), "whatever else is found")
 	sameInput(r, before, in)
+}
+
+// answers are what Found says of the live objects, and what follows from that.
+func answers(p *plan.Plan, in plan.Input, now time.Time) (all []any) {
+	for _, change := range p.Changes {
+		c := p.Found(change.ID, in.Live[change.ID])
+		outcome := plan.Outcome{Change: c, Action: plan.Unchanged, Object: in.Live[change.ID], Problem: c.Problem}
+		all = append(all, contentOf(c), p.Conclude(map[manifest.ID]plan.Outcome{change.ID: outcome}, now))
+	}
+	return all
+}
+
+// askOther asks about objects that are not there: none, and one with longer lists.
+func askOther(p *plan.Plan, change plan.Change, in plan.Input) {
+	p.Found(change.ID, nil)
+	if longer := observer.CopyMap(in.Live[change.ID]); longer != nil {
+		lengthen(longer["spec"])
+		lengthen(longer["spec"])
+		p.Found(change.ID, longer)
+	}
 }
 
 // contentOf is a change without what it was decided for.
@@ -85,11 +125,11 @@ func contentOf(c plan.Change) []any {
 }
 
 // drawMemory has a history of some of the leaves that have drifted.
-func drawMemory(r *rapid.T, p *plan.Plan) *plan.Memory {
+func drawMemory(r *rapid.T, p *plan.Plan, now time.Time) *plan.Memory {
 	m := &plan.Memory{Fights: map[plan.Leaf]*plan.Fight{}, Refusals: map[plan.Leaf]*plan.Refusal{}, Secrets: map[manifest.ID]delta.Accepted{}}
 	for _, change := range p.Changes {
 		for _, d := range change.Fields {
-			leaf, at := plan.Leaf{ID: change.ID, Path: d.Path}, time.Unix(1e9, 0).Add(time.Duration(rapid.IntRange(-30, 30).Draw(r, "s"))*time.Second)
+			leaf, at := plan.Leaf{ID: change.ID, Path: d.Path}, now.Add(time.Duration(rapid.IntRange(-30, 30).Draw(r, "s"))*time.Second)
 			switch rapid.IntRange(0, 4).Draw(r, "history") {
 			case 0:
 				m.Fights[leaf] = &plan.Fight{Times: slices.Repeat([]time.Time{at}, rapid.IntRange(1, 4).Draw(r, "times"))}
@@ -126,7 +166,9 @@ func drawOutcome(t *testing.T, r *rapid.T, p *plan.Plan, change plan.Change, in 
 		if parts := change.Parts(); len(parts) > 0 {
 			refused := p.Refuse(plan.Leaf{ID: change.ID, Path: parts[0].Path}, rejected)
 			outcome.Refused = append(outcome.Refused, refused)
-			outcome.Change, outcome.Problem = p.Found(change.ID, in.Live[change.ID], refused), refused.Problem
+			if outcome.Change = p.Found(change.ID, in.Live[change.ID], refused); !outcome.Change.Writes() {
+				outcome.Problem = refused.Problem
+			}
 		}
 	case 3:
 		outcome.Problem, outcome.WithoutLearned = rejected, rapid.Bool().Draw(r, "without learned")

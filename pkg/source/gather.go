@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/fetch"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -69,13 +70,31 @@ func Gather(ctx context.Context, app *v1alpha1.Application, reader Reader, fetch
 	if before != nil {
 		m.Imports = before.Imports
 	}
-	if problem := m.find(ctx, reader, fetcher, before); problem != nil {
-		return nil, problem
+	problem := m.find(ctx, reader, fetcher, before)
+	if problem == nil {
+		problem = m.readInputs(ctx, reader)
 	}
-	if problem := m.readInputs(ctx, reader); problem != nil {
-		return nil, problem
+	if problem != nil {
+		return nil, m.placed(problem)
 	}
 	return m, nil
+}
+
+// placed is a problem with the field of the Application that it is in.
+func (m *Material) placed(problem *plan.Problem) *plan.Problem {
+	tosca := m.Application.Spec.Tosca
+	field := (*observer.Path)(nil).Field("spec")
+	switch {
+	case tosca == nil:
+		field = field.Field("csar")
+	case tosca.URL == "" && problem.Disposition() == v1alpha1.DispositionEdit:
+		field = field.Field("tosca").Field("template")
+	default:
+		field = field.Field("tosca")
+	}
+	placed := *problem
+	placed.Path = field
+	return &placed
 }
 
 // find finds the bytes.
@@ -121,7 +140,7 @@ func (m *Material) fetch(ctx context.Context, fetcher Fetcher, url, digest strin
 func fetchProblem(name string, err error) *plan.Problem {
 	var refused *fetch.NotAllowedError
 	if errors.As(err, &refused) {
-		return &plan.Problem{Reason: v1alpha1.ReasonSourceNotAllowed, Stalled: true, Message: fmt.Sprintf("%s is not fetched: %v", name, err)}
+		return &plan.Problem{Reason: v1alpha1.ReasonSourceNotAllowed, Message: fmt.Sprintf("%s is not fetched: %v", name, err)}
 	}
 	return missing("%s cannot be fetched: %v", name, err)
 }

@@ -78,7 +78,7 @@ func (m *Material) readInputs(ctx context.Context, reader Reader) *plan.Problem 
 	}
 	values, err := manifest.DecodeJSON(t.Inputs.Raw)
 	if err != nil {
-		return &plan.Problem{Reason: v1alpha1.ReasonTranslationFailed, Stalled: true, Message: "inputs: " + err.Error()}
+		return &plan.Problem{Reason: v1alpha1.ReasonTranslationFailed, Message: "inputs: " + err.Error()}
 	}
 	for name, value := range values {
 		m.Inputs[name] = hooks.Input{Value: value}

@@ -138,7 +138,7 @@ func data(s *plan.Source) map[string]any {
 
 func b64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-func TestLaterInputsWinOverEarlierOnesAndThoseOfTheApplicationOverAll(t *testing.T) {
+func TestLaterInputsWinOverEarlierOnes(t *testing.T) {
 	reader := objects{
 		"ConfigMap first":  `{data: {a: "2", b: first}}`,
 		"ConfigMap second": `{data: {b: second}}`,
@@ -167,7 +167,7 @@ func TestLaterInputsWinOverEarlierOnesAndThoseOfTheApplicationOverAll(t *testing
 	}
 }
 
-func TestWhatCannotBeHadOrTranslatedIsToldWithItsReason(t *testing.T) {
+func TestWhatCannotBeHadOrTranslated(t *testing.T) {
 	refused := &fetch.NotAllowedError{Reason: "it is not below an --allow-url-prefix of the controller"}
 	fetcher := &web{
 		pages: map[string]string{"https://example.com/wrong.yaml": "tosca_definitions_version: hunter2\n"},
@@ -219,7 +219,7 @@ func TestWhatCannotBeHadOrTranslatedIsToldWithItsReason(t *testing.T) {
 			require.NotNil(t, s.Problem)
 			assert.Equal(t, row.reason, s.Problem.Reason, s.Problem.Message)
 			assert.Contains(t, s.Problem.Message, row.message)
-			assert.Equal(t, row.stalled, s.Problem.Stalled)
+			assert.Equal(t, row.stalled, s.Problem.Stalled())
 			assert.NotContains(t, s.Problem.Message, "hunter2")
 			assert.Nil(t, s.Objects)
 		})
@@ -379,7 +379,7 @@ func TestHooksMayChangeWhatWasTranslated(t *testing.T) {
 	require.NotNil(t, s.Problem)
 	assert.Equal(t, v1alpha1.ReasonHookFailed, s.Problem.Reason)
 	assert.Contains(t, s.Problem.Message, "not on Sundays")
-	assert.False(t, s.Problem.Stalled)
+	assert.False(t, s.Problem.Stalled())
 }
 
 func TestATranslationEndsWithItsContext(t *testing.T) {
@@ -390,5 +390,5 @@ func TestATranslationEndsWithItsContext(t *testing.T) {
 	s := source.Translate(ctx, m, nil, nil)
 	require.NotNil(t, s.Problem)
 	assert.Equal(t, v1alpha1.ReasonTranslationFailed, s.Problem.Reason)
-	assert.False(t, s.Problem.Stalled, "it may be better next time")
+	assert.False(t, s.Problem.Stalled(), "it may be better next time")
 }

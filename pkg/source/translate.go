@@ -34,7 +34,7 @@ func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks
 	case turns <- struct{}{}:
 		defer func() { <-turns }()
 	case <-ctx.Done():
-		return &plan.Source{Problem: late(m.Name)}
+		return &plan.Source{Problem: m.placed(late(m.Name))}
 	}
 	imports := newResolver(fetcher, m.Imports)
 	own := hooks.New()
@@ -46,15 +46,18 @@ func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks
 	m.Imports = imports.read
 	switch {
 	case ctx.Err() != nil:
-		return &plan.Source{Problem: late(m.Name)}
+		return &plan.Source{Problem: m.placed(late(m.Name))}
 	case err != nil:
-		return &plan.Source{Problem: imports.problem(err)}
+		return &plan.Source{Problem: m.placed(imports.problem(err))}
 	}
 	return &plan.Source{Objects: event.Objects, Outputs: event.Outputs, Warnings: event.Warnings, Digest: m.digest(event.Digest)}
 }
 
 func late(name string) *plan.Problem {
-	return &plan.Problem{Reason: v1alpha1.ReasonTranslationFailed, Message: fmt.Sprintf("%s: translating it takes longer than %v", name, patience)}
+	return &plan.Problem{
+		Reason: v1alpha1.ReasonTranslationFailed, As: v1alpha1.DispositionRetry,
+		Message: fmt.Sprintf("%s: translating it takes longer than %v", name, patience),
+	}
 }
 
 // translate is the listener that translates.
@@ -88,7 +91,7 @@ func translate(ctx context.Context, t *hooks.Translation, imports *resolver) err
 // problem says what is wrong with a template. Of an error of a hook only what the
 // translation said is told.
 func (r *resolver) problem(err error) *plan.Problem {
-	p := &plan.Problem{Reason: v1alpha1.ReasonTranslationFailed, Stalled: true}
+	p := &plan.Problem{Reason: v1alpha1.ReasonTranslationFailed}
 	var hook *hooks.Error
 	if errors.As(err, &hook) {
 		if hook.Listener != "tosca" {
@@ -100,7 +103,7 @@ func (r *resolver) problem(err error) *plan.Problem {
 	switch {
 	case !onlyImports(err):
 	case r.failed:
-		p.Reason, p.Stalled = v1alpha1.ReasonFetchFailed, false
+		p.Reason = v1alpha1.ReasonFetchFailed
 	case !r.local:
 		p.Reason = v1alpha1.ReasonSourceNotAllowed
 	}

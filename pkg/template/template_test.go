@@ -47,7 +47,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 	//       storage: observed
 }
 
-func TestListsOfMapsAreOpenAndListsOfScalarsAreExact(t *testing.T) {
+func TestListsOfMapsAreOpenOthersExact(t *testing.T) {
 	entry := template.Observe(parse(`{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: b}, spec: {
 	  containers: [{name: x, command: [a, b]}], none: []}}`))
 	text, err := json.Marshal(entry)

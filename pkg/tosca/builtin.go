@@ -1,100 +1,114 @@
 package tosca
 
-// builtin are the types that need no import: the normative ones of TOSCA 1.x, and
-// those of network functions. They are known by their names.
-var builtin = [kinds]map[string]*definition{
-	nodeTypes: named(nodeTypes, `tosca.nodes.Root tosca.nodes.Abstract.Compute tosca.nodes.Compute
-		tosca.nodes.SoftwareComponent tosca.nodes.WebServer tosca.nodes.WebApplication tosca.nodes.DBMS
-		tosca.nodes.Database tosca.nodes.Abstract.Storage tosca.nodes.Storage.ObjectStorage
-		tosca.nodes.Storage.BlockStorage tosca.nodes.ObjectStorage tosca.nodes.BlockStorage
-		tosca.nodes.Container.Runtime tosca.nodes.Container.Application
-		tosca.nodes.Container.Application.Docker tosca.nodes.LoadBalancer
-		tosca.nodes.network.Network tosca.nodes.network.Port tosca.nodes.indigo.KubernetesObject
-		holdfast.nodes.KubernetesObject`, "tosca.nodes.nfv.", nodeNFV),
-	dataTypes: named(dataTypes, `tosca.datatypes.Root tosca.datatypes.Credential tosca.datatypes.TimeInterval
-		tosca.datatypes.network.NetworkInfo tosca.datatypes.network.PortInfo tosca.datatypes.network.PortSpec
-		tosca.datatypes.network.PortDef tosca.datatypes.json tosca.datatypes.xml any`, "tosca.datatypes.nfv.", dataNFV),
-	capabilityTypes: named(capabilityTypes, `tosca.capabilities.Root tosca.capabilities.Node tosca.capabilities.Compute
-		tosca.capabilities.Network tosca.capabilities.Storage tosca.capabilities.Container tosca.capabilities.Endpoint
-		tosca.capabilities.Endpoint.Public tosca.capabilities.Endpoint.Admin tosca.capabilities.Endpoint.Database
-		tosca.capabilities.Attachment tosca.capabilities.OperatingSystem tosca.capabilities.Scalable
-		tosca.capabilities.network.Bindable tosca.capabilities.network.Linkable tosca.capabilities.Container.Docker`, "tosca.capabilities.nfv.", capabilityNFV),
-	relationshipTypes: named(relationshipTypes, `tosca.relationships.Root tosca.relationships.DependsOn
-		tosca.relationships.HostedOn tosca.relationships.ConnectsTo tosca.relationships.AttachesTo
-		tosca.relationships.RoutesTo tosca.relationships.network.LinksTo tosca.relationships.network.BindsTo`, "tosca.relationships.nfv.", relationshipNFV),
-	artifactTypes: named(artifactTypes, `tosca.artifacts.Root tosca.artifacts.File tosca.artifacts.Deployment
-		tosca.artifacts.Deployment.Image tosca.artifacts.Deployment.Image.VM tosca.artifacts.Deployment.Image.VM.ISO
-		tosca.artifacts.Deployment.Image.VM.QCOW2 tosca.artifacts.Deployment.Image.Container.Docker
-		tosca.artifacts.Implementation tosca.artifacts.Implementation.Bash tosca.artifacts.Implementation.Python
-		tosca.artifacts.template tosca.artifacts.template.Jinja2 tosca.artifacts.template.Twig`, "tosca.artifacts.nfv.", artifactNFV),
-	interfaceTypes: named(interfaceTypes, `tosca.interfaces.Root tosca.interfaces.node.lifecycle.Standard
-		tosca.interfaces.relationship.Configure`, "tosca.interfaces.nfv.", interfaceNFV),
-	policyTypes: named(policyTypes, `tosca.policies.Root tosca.policies.Placement tosca.policies.Scaling
-		tosca.policies.Update tosca.policies.Performance`, "tosca.policies.nfv.", policyNFV),
-	groupTypes: named(groupTypes, `tosca.groups.Root`, "tosca.groups.nfv.", groupNFV),
+import (
+	"context"
+	"embed"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+//go:embed profiles/*.yaml
+var profileFiles embed.FS
+
+// profiles are the files of types that are built in.
+type profiles struct{ simple, nfv, sol001 *file }
+
+// builtIn reads the profiles, once: several translations share them. After that nothing
+// in them changes.
+var builtIn func() profiles
+
+func init() { // reading them looks types up, also in them
+	builtIn = sync.OnceValue(readProfiles)
 }
 
-// named makes definitions of names, and of more below a namespace.
-func named(kind kind, names, namespace, more string) map[string]*definition {
-	all := map[string]*definition{}
-	add := func(name string) {
-		all[name] = &definition{name: name, kind: kind, opaque: true, kubernetes: name == KubernetesObject || name == Alias}
+func readProfiles() profiles {
+	s := &session{ctx: context.Background(), limits: DefaultLimits(), regexps: map[string]pattern{}} //nolint:forbidigo // it is for no caller in particular
+	all := profiles{s.readProfile("simple"), s.readProfile("nfv"), s.readProfile("sol001")}
+	all.nfv.imports, all.sol001.imports = []edge{{file: all.simple}}, []edge{{file: all.simple}}
+	files := []*file{all.simple, all.nfv, all.sol001}
+	types := newLibrary(s, files, all.simple)
+	for _, f := range files {
+		types.readTypes(f)
 	}
-	for _, name := range words(names) {
-		add(name)
+	own := *all.simple.types[nodeTypes][KubernetesObject]
+	own.name = Alias
+	all.simple.types[nodeTypes][Alias] = &own
+	for _, f := range files {
+		for kind := range f.types {
+			for _, d := range f.types[kind] {
+				d.properties = types.readSchemas(d.at.get("properties"), false)
+				d.attributes = types.readSchemas(d.at.get("attributes"), false)
+				types.constraintsOf(d)
+			}
+		}
 	}
-	for _, name := range words(more) {
-		add(namespace + name)
+	if !s.faults.empty() {
+		panic(s.faults.err())
 	}
 	return all
 }
 
-// The types of network functions: those of ETSI GS NFV-SOL 001, and of TOSCA's own
-// profile for NFV 1.0.
-const (
-	nodeNFV = `NS NsVirtualLink Sap NFP NfpPosition NfpPositionElement Forwarding PNF PnfExtCp VNF VnfVirtualLink
-		VnfExtCp Cp VduCp VduSubCp VipCp VirtualCp Mciop Vdu.Compute Vdu.OsContainer
-		Vdu.OsContainerDeployableUnit Vdu.VirtualBlockStorage Vdu.VirtualFileStorage
-		Vdu.VirtualObjectStorage VDU VDU.Compute VDU.VirtualStorage CP Cpd VduCpd VL VL.ELAN VL.ELine
-		VL.ETree VnfVirtualLinkDesc FP`
-	dataNFV = `AdditionalServiceData AddressData BootData BootDataVimSpecificProperties ChecksumData
-		CivicAddressElement ConnectivityType ContentOrFileData CpProtocolData ExtendedResourceData
-		GeographicCoordinates Hugepages InputOpCoordParams InstantiationLevel InterfaceDetails
-		IpAllocationPool KvpData L2AddressData L2ProtocolData L3AddressData L3ProtocolData
-		LinkBitrateRequirements LocationInfo LogicalNodeData Mask MaxNumberOfImpactedInstances
-		McioIdentificationData MinNumberOfPreservedInstances NfviMaintenanceInfo NsDataFlowMirroring
-		NsIpAllocationPool NsL2ProtocolData NsL3ProtocolData NsLevels NsMonitoringParameter
-		NsOperationAdditionalParameters NsProfile NsScaleInfo NsScalingAspect NsVirtualLinkProtocolData
-		NsVirtualLinkQos NsVlProfile OauthServerInfo OutputOpCoordParams Qos RequestedAdditionalCapability
-		ScaleInfo ScaleNsByStepsData ScaleNsToLevelData ScalingAspect ServiceData ServicePortData
-		SwImageData UriAuthority UriComponents VduLevel VduProfile VersionDependency
-		VersionDependencyStatement VipCpLevel VirtualBlockStorageData VirtualCpu VirtualCpuPinning
-		VirtualFileStorageData VirtualLinkBitrateLevel VirtualLinkMonitoringParameter
-		VirtualLinkProtocolData VirtualMemory VirtualNetworkInterfaceRequirements VirtualObjectStorageData
-		VlProfile VnfAdditionalConfigurableProperties VnfChangeCurrentPackageOperationConfiguration
-		VnfChangeExtConnectivityOperationConfiguration VnfChangeFlavourOperationConfiguration
-		VnfConfigurableProperties VnfCreateSnapshotOperationConfiguration VnfHealOperationConfiguration
-		VnfInfoModifiableAttributes VnfInfoModifiableAttributesExtensions
-		VnfInfoModifiableAttributesMetadata VnfInstantiateOperationConfiguration VnfLcmOpCoord
-		VnfLcmOperationsConfiguration VnfMonitoringParameter VnfOperateOperationConfiguration
-		VnfOperationAdditionalParameters VnfPackageChangeComponentMapping VnfPackageChangeSelector
-		VnfProfile VnfRevertToSnapshotOperationConfiguration VnfScaleOperationConfiguration
-		VnfScaleToLevelOperationConfiguration VnfTerminateOperationConfiguration
-		VnfcAdditionalConfigurableProperties VnfcConfigurableProperties VnfcMonitoringParameter
-		VnfmInterfaceInfo`
-	capabilityNFV = `AssociableVdu ContainerDeployable Forwarder Forwarding HA HA.ActiveActive HA.ActivePassive Metric
-		TrunkBindable VirtualBindable VirtualCompute VirtualLinkable VirtualStorage`
-	relationshipNFV = `AttachesTo ForwardTo ForwardsTo VipVirtualLinksTo VirtualBindsTo VirtualLinksTo Monitor HA DeploysTo
-		NsVirtualLinksTo`
-	artifactNFV  = `SwImage HelmChart`
-	interfaceNFV = `Vnflcm VnfIndicator ChangeCurrentVnfPackage Nslcm NsVnfIndicator`
-	policyNFV    = `Abstract.SecurityGroupRule AffinityRule AntiAffinityRule DataFlowInfo InstantiationLevels
-		LcmCoordinationAction LcmCoordinationsForLcmOperation NfpRule NsAffinityRule NsAntiAffinityRule
-		NsAutoScale NsInstantiationLevels NsMonitoring NsScalingAspects NsSecurityGroupRule
-		NsToInstantiationLevelMapping NsToLevelMapping PnfSecurityGroupRule ScalingAspects SecurityGroupRule
-		SupportedVnfInterface VduInitialDelta VduInstantiationLevels VduScalingAspectDeltas
-		VipCpInitialDelta VipCpInstantiationLevels VipCpScalingAspectDeltas VirtualLinkBitrateInitialDelta
-		VirtualLinkBitrateScalingAspectDeltas VirtualLinkInstantiationLevels VirtualLinkToLevelMapping
-		VnfIndicator VnfToLevelMapping NsScalingAspectDeltas VnfPackageChange`
-	groupNFV = `PlacementGroup NsPlacementGroup VNFFG`
+func (t *session) readProfile(name string) *file {
+	data, _ := profileFiles.ReadFile("profiles/" + name + ".yaml")
+	f := &file{name: name, profile: true, version: versions["tosca_simple_yaml_1_3"]}
+	t.parse(f, data)
+	return f
+}
+
+// implied are the profiles whose types a file can use without an import, those that
+// prevail first.
+func (f *file) implied() []*file {
+	all := builtIn()
+	if strings.HasPrefix(f.version.name, "tosca_simple_profile_for_") {
+		return []*file{all.simple, all.nfv, all.sol001}
+	}
+	return []*file{all.simple, all.sol001, all.nfv}
+}
+
+// sol001 are the files of types of ETSI GS NFV-SOL 001. Many import them by a path at
+// which they are not: then what is built in stands for them.
+var sol001 = regexp.MustCompile(`(?:^|/)etsi_nfv_sol001_[a-z]+_types(?:\.ya?ml)?$`)
+
+// The names of the normative types, tosca-parser's and TOSCA's, and of the profiles for
+// network functions and the edge.
+var (
+	simple  = regexp.MustCompile(`^(?:tosca-normative-types|tosca_simple_yaml_1_[0-3]|(?:org\.oasis-open\.(?:tosca\.)?(?:simple|non-normative)|tosca\.simple)(?::(?:1\.[0-3]|2\.0))?)$`)
+	nfv1    = regexp.MustCompile(`^tosca_simple_profile_for_(?:nfv_1_0|nfv_1_0_0|mec_1_0_0)$`)
+	inStock = "org.oasis-open.simple (1.0 to 2.0), tosca_simple_profile_for_nfv_1_0_0 and etsi_nfv_sol001_vnfd_types"
 )
+
+// profileNamed is the profile that an import names, nil if it names none.
+func profileNamed(reference string) *file {
+	switch {
+	case sol001.MatchString(reference):
+		return builtIn().sol001
+	case nfv1.MatchString(reference):
+		return builtIn().nfv
+	case simple.MatchString(reference):
+		return builtIn().simple
+	default:
+		return nil
+	}
+}
+
+// shortSchema reads a property as the profiles write it: string, string! if it is
+// required, list of string.
+func (t *library) shortSchema(p place) *schema {
+	text, required := strings.CutSuffix(p.text(), "!")
+	s := &schema{at: p, required: required}
+	outer, inner, isContainer := strings.Cut(text, " of ")
+	s.typeName = t.fullName(p, outer)
+	if isContainer {
+		s.entry = &schema{at: p, typeName: t.fullName(p, inner), required: true}
+	}
+	return s
+}
+
+func (t *library) fullName(p place, name string) string {
+	if d := t.dataType(p.file, name); d != nil {
+		return d.name
+	}
+	t.checkTypeName(p, name)
+	return name
+}

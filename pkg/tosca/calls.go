@@ -16,13 +16,8 @@ func hasCall(p place) bool {
 	return strings.HasPrefix(p.text(), "$") || slices.ContainsFunc(append(p.elements(), p.entries()...), hasCall)
 }
 
-// functionNames are the functions of TOSCA 1.x; all of them are in TOSCA 2.0, too.
-var functionNames = words(`concat get_artifact get_attribute get_input get_nodes_of_type get_operation_output get_property join token`)
-
-func isFunction(name string) bool { return slices.Contains(functionNames, name) }
-
-// unsupported are the other functions of TOSCA 2.0.
-var unsupported = words(`node_index relationship_index available_allocation`)
+// isFunction reports whether TOSCA 1.x has a function; TOSCA 2.0 has it, too.
+func isFunction(name string) bool { return functions[name].since == 1 }
 
 // call is a function and its arguments.
 type call struct {
@@ -70,9 +65,9 @@ func dollarCall(entry place, name string) (c call, ok bool, literal string) {
 // nearestFunction is the function that a name was probably meant to be: one or, in
 // a long name, two letters are different.
 func nearestFunction(name string) string {
-	for _, known := range functionNames {
+	for _, known := range keysOf(functions) {
 		most := 1 + len(known)/8
-		if abs(len(known)-len(name)) <= most && suggest.Distance(strings.ToLower(name), known) <= most {
+		if isFunction(known) && abs(len(known)-len(name)) <= most && suggest.Distance(strings.ToLower(name), known) <= most {
 			return known
 		}
 	}
@@ -95,7 +90,7 @@ func dataHint(c call) string {
 }
 
 func dollarNames() []string {
-	names := slices.Concat(functionNames, keysOf(operations))
+	names := slices.Concat(keysOf(functions), keysOf(operations))
 	for i, name := range names {
 		names[i] = "$" + name
 	}

@@ -19,6 +19,10 @@ func (c checker) value(content any, s *schema, within string, depth int) bool {
 		}
 	}
 	ok := c.ofType(content, base, s, within, depth)
+	if base.name == "" && s.typeName != "" && !c.lenient {
+		c.fault(UnknownDataType, within, "the data type %s is not known", shown(s.typeName))
+		ok = false
+	}
 	for _, constraint := range slices.Concat(chain, s.constraints) {
 		if !ok {
 			return false

@@ -109,7 +109,9 @@ func (t *library) checkCalls(p place) bool {
 	ok := true
 	if only, single := p.only(); single {
 		name, isCall := strings.CutPrefix(only.name(), "$")
-		if _, isOperation := operations[name]; isCall && !isOperation && !isFunction(name) && name != "matches" && !slices.Contains(unsupported, name) && name != "value" && !t.isDeclared(name) && !strings.HasPrefix(name, "$") {
+		_, isOperation := operations[name]
+		isKnown := isOperation || functions[name].since > 0 || name == "value" || strings.HasPrefix(name, "$") || t.isDeclared(name)
+		if isCall && !isKnown {
 			t.faults.add(only, UnknownFunction, "there is no function %s%s", shown("$"+name), t.didYouMean("$"+name, dollarNames()))
 			ok = false
 		}

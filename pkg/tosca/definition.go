@@ -33,6 +33,8 @@ type file struct {
 	// minimal tells that one of its imports was replaced by the built-in types,
 	// which are not all that the import has.
 	minimal bool
+	// profile tells that it is built in.
+	profile bool
 }
 
 // edge is an import.
@@ -141,7 +143,7 @@ type definition struct {
 	scale *scale
 	// opaque types are known by name only: any property goes.
 	opaque bool
-	// kubernetes is set for the built-in types of manifests.
+	// kubernetes is set for the types of manifests.
 	kubernetes bool
 }
 

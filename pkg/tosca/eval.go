@@ -2,7 +2,7 @@ package tosca
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -89,10 +89,14 @@ func (e *evaluator) include(whole *value, part value, at place) {
 	}
 }
 
-// function evaluates a call. args is the value of its key.
-type function func(e *evaluator, args place, s scope) value
+// function is one that can be called since a major version of TOSCA. args is the value
+// of its key.
+type function struct {
+	since int
+	call  func(e *evaluator, args place, s scope) value
+}
 
-// functions are those that can be called.
+// functions are those that can be called, beside the operations.
 var functions map[string]function
 
 // scope is where an expression is.
@@ -113,7 +117,7 @@ type scope struct {
 
 // apply calls a function.
 func (e *evaluator) apply(c call, s scope) value {
-	f := functions[c.name]
+	f := functions[c.name].call
 	of, isOperation := operations[c.name]
 	switch {
 	case c.name == "value" && s.subject != nil:
@@ -133,13 +137,11 @@ func (e *evaluator) apply(c call, s scope) value {
 
 // notCalled says why there is no function to call.
 func (e *evaluator) notCalled(c call) {
-	declared, known := e.isDeclared(c.name), slices.Contains(unsupported, c.name)
+	declared := e.isDeclared(c.name)
 	switch {
-	case e.later && (declared || known):
+	case declared && e.later:
 	case declared:
 		e.faults.add(c.args, NotSupported, "the function %s is declared in the template, and only an orchestrator could run it", shown("$"+c.name))
-	case known:
-		e.faults.add(c.args, NotSupported, "the function %s is not supported", c.name)
 	default:
 		e.faults.add(c.args, UnknownFunction, "there is no function %s%s (if it is a key, write $$%s)", shown("$"+c.name), e.didYouMean("$"+c.name, dollarNames()), c.name)
 	}
@@ -215,6 +217,13 @@ func (e *evaluator) walk(v value, steps []place) value {
 		v.secret = v.secret || IsSensitive(step.text())
 	}
 	return v
+}
+
+func notSupported(e *evaluator, args place, _ scope) value {
+	if !e.later {
+		e.faults.add(args, NotSupported, "the function %s is not supported", strings.TrimPrefix(args.name(), "$"))
+	}
+	return unknown
 }
 
 func notAvailable(e *evaluator, args place, s scope) value {

@@ -2,10 +2,11 @@ package tosca
 
 func init() { // the functions evaluate their arguments, which call functions
 	functions = map[string]function{
-		"concat": concat, "join": joined, "token": token,
-		"get_input": getInput, "get_property": getProperty, "get_attribute": getAttribute,
-		"get_artifact": getArtifact, "matches": matching,
-		"get_operation_output": notAvailable, "get_nodes_of_type": notAvailable,
+		"concat": {1, concat}, "join": {1, joined}, "token": {1, token},
+		"get_input": {1, getInput}, "get_property": {1, getProperty}, "get_attribute": {1, getAttribute},
+		"get_artifact": {1, getArtifact}, "get_operation_output": {1, notAvailable}, "get_nodes_of_type": {1, notAvailable},
+		"matches": {2, matching}, "node_index": {2, notSupported}, "relationship_index": {2, notSupported},
+		"available_allocation": {2, notSupported},
 	}
 }
 

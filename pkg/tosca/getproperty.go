@@ -78,8 +78,12 @@ func (e *evaluator) propertyAt(n *template, steps []place) value {
 		}
 		switch name {
 		case "RELATIONSHIP":
-			if n, steps = e.alongRelationship(n, steps[1:]); n == nil {
+			along, rest := e.alongRelationship(n, steps[1:])
+			if along.to == nil {
 				return unknown
+			}
+			if n, steps = along.to, rest; len(steps) == 2 && steps[0].text() == "CAPABILITY" {
+				return e.eval(e.ofRequired(along, steps[1]), scope{self: n})
 			}
 			continue
 		case "CAPABILITY":
@@ -89,32 +93,41 @@ func (e *evaluator) propertyAt(n *template, steps []place) value {
 				return e.noProperty(n, steps[0])
 			}
 		}
-		if capability := n.ofCapability(name, steps[1]); capability.exists() {
+		if capability := e.ofCapability(n, name, steps[1]); capability.exists() {
 			return e.walk(e.eval(capability, scope{self: n}), steps[2:])
 		}
 		targets := n.requirementsNamed(name)
 		if len(targets) == 0 || targets[0].to == nil {
 			return e.noProperty(n, steps[0])
 		}
-		if capability := targets[0].ofCapability(steps[1]); capability.exists() {
+		if capability := e.ofRequired(targets[0], steps[1]); capability.exists() {
 			return e.walk(e.eval(capability, scope{self: targets[0].to}), steps[2:])
 		}
 		n, steps = targets[0].to, steps[1:]
 	}
 }
 
-// ofCapability is a property of a capability; absent if it is not assigned.
-func (n *template) ofCapability(capability string, property place) place {
-	return n.get("capabilities").get(capability).get("properties").get(property.text())
+// ofCapability is a property of a capability, or its default; absent if it has neither.
+func (e *evaluator) ofCapability(n *template, capability string, property place) place {
+	name := property.text()
+	if assigned := n.get("capabilities").get(capability).get("properties").get(name); assigned.exists() {
+		return assigned
+	}
+	for _, d := range e.capabilityLine(n.line, capability) {
+		if initial := d.at.get("properties").get(name).get("default"); initial.exists() {
+			return initial
+		}
+	}
+	return place{}
 }
 
-// ofCapability is a property of the capability that a requirement leads to: the
-// one that it names, or that has its own name.
-func (r requirement) ofCapability(property place) place {
-	if named := r.to.ofCapability(r.at.get("capability").text(), property); named.exists() {
+// ofRequired is a property of the capability that a requirement leads to: the one that
+// it names, or that has its own name.
+func (e *evaluator) ofRequired(r requirement, property place) place {
+	if named := e.ofCapability(r.to, r.at.get("capability").text(), property); named.exists() {
 		return named
 	}
-	return r.to.ofCapability(r.name, property)
+	return e.ofCapability(r.to, r.name, property)
 }
 
 // hasProperty tells whether a property can have a value: it is assigned, or its
@@ -140,7 +153,7 @@ func (e *evaluator) noProperty(n *template, p place) value {
 
 // alongRelationship follows requirement, [index,] TARGET. TARGET may be left out
 // before CAPABILITY.
-func (e *evaluator) alongRelationship(n *template, steps []place) (*template, []place) {
+func (e *evaluator) alongRelationship(n *template, steps []place) (requirement, []place) {
 	requirements, index := n.requirementsNamed(steps[0].text()), int64(0)
 	at := steps[0]
 	if steps = steps[1:]; len(steps) > 1 {
@@ -152,10 +165,12 @@ func (e *evaluator) alongRelationship(n *template, steps []place) (*template, []
 		steps = steps[1:]
 	}
 	if index < 0 || index >= int64(len(requirements)) || requirements[index].to == nil || len(steps) == 0 {
-		e.faults.add(at, UnknownNode, "the node %s has no such requirement%s", n.name, e.near(at.text(), n.requirementNames))
-		return nil, nil
+		if !e.later || !declaredRequirement(n.line, at.text()).exists() { // an orchestrator may find a node for it
+			e.faults.add(at, UnknownNode, "the node %s has no such requirement%s", n.name, e.near(at.text(), n.requirementNames))
+		}
+		return requirement{}, nil
 	}
-	return requirements[index].to, steps
+	return requirements[index], steps
 }
 
 // getAttribute answers for attributes that are properties, which TOSCA 2.0

@@ -2,8 +2,11 @@ package tosca
 
 import (
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // guard checks a parsed file before anything walks through it: how deep and how
@@ -13,6 +16,9 @@ import (
 func (t *session) guard(f *file, root *yaml.Node) {
 	nameRequirements(root)
 	g := guard{t: t, f: f, done: map[*yaml.Node]extent{}, open: map[*yaml.Node]bool{}}
+	if version := (place{node: root}).get(versionKey); !versions[version.text()].dollar() && !t.lenient {
+		g.forgiving = sections
+	}
 	g.measure(root, 1)
 }
 
@@ -29,7 +35,7 @@ func nameRequirements(root *yaml.Node) {
 			if key.Kind != yaml.SequenceNode || len(key.Content) != 2 || key.Content[0].Kind != yaml.ScalarNode || key.Content[1].Kind != yaml.ScalarNode {
 				continue
 			}
-			key.Kind, key.Tag, key.Style = yaml.ScalarNode, tagStr, yaml.DoubleQuotedStyle
+			key.Kind, key.Tag, key.Style = yaml.ScalarNode, manifest.TagStr, yaml.DoubleQuotedStyle
 			key.Value, key.Content = key.Content[0].Value+" "+key.Content[1].Value, nil
 		}
 	}
@@ -43,6 +49,10 @@ type guard struct {
 	f    *file
 	done map[*yaml.Node]extent // of anchors
 	open map[*yaml.Node]bool
+	// forgiving are the sections in which the last of two keys counts, as it does to
+	// the parsers of TOSCA 1.x; forgives tells that the walk is in one.
+	forgiving map[string]kind
+	forgives  bool
 }
 
 func (g *guard) measure(n *yaml.Node, depth int) extent {
@@ -63,12 +73,20 @@ func (g *guard) measure(n *yaml.Node, depth int) extent {
 	if n.Anchor != "" {
 		g.open[n] = true
 	}
+	var doubles []int
 	if n.Kind == yaml.MappingNode {
-		g.checkKeys(n)
+		doubles = g.checkKeys(n)
 	}
-	size := extent{1, 0}
-	for _, child := range n.Content {
+	size, forgives := extent{1, 0}, g.forgives
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 1 {
+			g.forgives = g.isForgiving(n.Content[i-1].Value, depth, forgives)
+		}
 		size = g.add(n, size, g.measure(child, depth+1))
+	}
+	g.forgives = forgives
+	for _, i := range slices.Backward(doubles) {
+		n.Content = slices.Delete(n.Content, i, i+2)
 	}
 	size.depth++
 	if n.Anchor != "" {
@@ -118,33 +136,41 @@ func (g *guard) halt(n *yaml.Node, message string) {
 func (g *guard) checkTag(n *yaml.Node) {
 	switch n.Kind {
 	case yaml.MappingNode:
-		if n.Tag == tagMap {
+		if n.Tag == manifest.TagMap {
 			return
 		}
 	case yaml.SequenceNode:
-		if n.Tag == tagSeq {
+		if n.Tag == manifest.TagSeq {
 			return
 		}
 	default:
 		switch n.ShortTag() {
-		case tagStr, tagInt, tagFloat, tagBool, tagNull, tagTimestamp, tagMerge:
+		case manifest.TagStr, manifest.TagInt, manifest.TagFloat, manifest.TagBool, manifest.TagNull, manifest.TagTimestamp, manifest.TagMerge:
 			return
 		}
 	}
 	message := "the tag " + quote(n.Tag) + " is not supported: a template has no types of one's own"
 	switch n.ShortTag() {
-	case tagMap, tagSeq, tagStr, tagInt, tagFloat, tagBool, tagNull, tagTimestamp:
+	case manifest.TagMap, manifest.TagSeq, manifest.TagStr, manifest.TagInt, manifest.TagFloat, manifest.TagBool, manifest.TagNull, manifest.TagTimestamp:
 		message = "the value does not have the form that its tag " + quote(n.ShortTag()) + " says"
-	case tagBinary:
+	case manifest.TagBinary:
 		message = "the tag !!binary is not supported: write the base64 text without it"
 	}
 	g.t.faults.addAt(g.f, n.Line, n.Column, InvalidYAML, message)
 }
 
-func (g *guard) checkKeys(n *yaml.Node) {
-	var lines map[string]int
+// isForgiving reports whether two keys are no mistake in the value of a key: in types of
+// TOSCA 1.x, but not in what becomes a manifest.
+func (g *guard) isForgiving(key string, depth int, outside bool) bool {
+	_, isSection := g.forgiving[key]
+	return (depth == 1 && isSection) || (outside && key != "default" && key != "value")
+}
+
+// checkKeys returns where the keys are that do not count.
+func (g *guard) checkKeys(n *yaml.Node) (doubles []int) {
+	var seen map[string]int // where a key is
 	if len(n.Content) > 2 {
-		lines = make(map[string]int, len(n.Content)/2)
+		seen = make(map[string]int, len(n.Content)/2)
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := n.Content[i]
@@ -154,21 +180,28 @@ func (g *guard) checkKeys(n *yaml.Node) {
 			g.checkMerge(n.Content[i+1])
 		case key.Kind != yaml.ScalarNode:
 			g.t.faults.addAt(g.f, name.Line, name.Column, InvalidYAML, "a key must be text, not a list or a map")
-		case key.ShortTag() == tagNull:
+		case key.ShortTag() == manifest.TagNull:
 			g.t.faults.addAt(g.f, name.Line, name.Column, InvalidYAML, "a key must be text, not null: put it in quotes")
 		}
 		text := key.Value
 		if isMerge(name) {
 			text = "<<"
 		}
-		if first, twice := lines[text]; twice && key.Kind == yaml.ScalarNode {
-			g.t.faults.addAt(g.f, name.Line, name.Column, DuplicateKey, fmt.Sprintf("the key %s is here twice, first on line %d", quote(text), first))
-			continue
+		if first, twice := seen[text]; twice && key.Kind == yaml.ScalarNode {
+			message := fmt.Sprintf("the key %s is here twice, first on line %d", quote(text), n.Content[first].Line)
+			if !g.forgives {
+				g.t.faults.addAt(g.f, name.Line, name.Column, DuplicateKey, message)
+				continue
+			}
+			g.t.warn(place{file: g.f, at: name}, "%s: the last one counts", message)
+			doubles = append(doubles, first)
 		}
-		if lines != nil {
-			lines[text] = name.Line
+		if seen != nil {
+			seen[text] = i
 		}
 	}
+	slices.Sort(doubles)
+	return doubles
 }
 
 func (g *guard) checkMerge(value *yaml.Node) {

@@ -46,7 +46,7 @@ func (c checker) constrained(content any, base basis, clause constraint, within 
 	case "in_range":
 		problem = inRange(content, clause.bound.([]any), base)
 	case "length", "min_length", "max_length":
-		problem = lengthProblem(content, clause)
+		problem = c.lengthProblem(content, clause)
 	case "pattern":
 		problem = c.patternProblem(content, clause)
 	case "schema":
@@ -105,7 +105,7 @@ func orderProblem(content any, clause constraint, base basis) string {
 	return fmt.Sprintf("is not %s %s", strings.ReplaceAll(strings.Replace(clause.op, "_than", " than", 1), "_or_equal", " than or equal to"), told(clause.bound, false))
 }
 
-func lengthProblem(content any, clause constraint) string {
+func (c checker) lengthProblem(content any, clause constraint) string {
 	var length int64
 	switch content := content.(type) {
 	case string:
@@ -117,14 +117,18 @@ func lengthProblem(content any, clause constraint) string {
 	default:
 		return "has no length"
 	}
+	has := fmt.Sprintf("has length %d, ", length)
+	if c.secret { // its length is told to nobody either
+		has = "has a length that is "
+	}
 	bound := clause.bound.(int64)
 	switch {
 	case clause.op == "length" && length != bound:
-		return fmt.Sprintf("has length %d, not %d", length, bound)
+		return fmt.Sprintf("%snot %d", has, bound)
 	case clause.op == "min_length" && length < bound:
-		return fmt.Sprintf("has length %d, less than %d", length, bound)
+		return fmt.Sprintf("%sless than %d", has, bound)
 	case clause.op == "max_length" && length > bound:
-		return fmt.Sprintf("has length %d, more than %d", length, bound)
+		return fmt.Sprintf("%smore than %d", has, bound)
 	}
 	return ""
 }

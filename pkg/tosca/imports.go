@@ -14,26 +14,9 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca/csar"
 )
 
-// The imports that users of this family of templates write. The types that
-// matter of them are built in, so that no network is needed.
-var wellKnown = regexp.MustCompile(`^https?://(raw\.githubusercontent\.com|github\.com)/(grycap|indigo-dc)/[\w./-]*custom_types\.ya?ml$|^https://forge\.etsi\.org/(rep|gitlab)/nfv/SOL001/[\w./-]*_types\.ya?ml$`)
-
-// wellKnownNames are the names of the normative types: tosca-parser's, and the
-// profiles of TOSCA.
-var wellKnownNames = map[string]bool{
-	"tosca-normative-types":              true,
-	"tosca_simple_yaml_1_0":              true,
-	"tosca_simple_profile_for_nfv_1_0":   true,
-	"tosca_simple_profile_for_nfv_1_0_0": true,
-	"org.oasis-open.simple:2.0":          true,
-	"org.oasis-open.tosca.simple":        true,
-	"org.oasis-open.tosca.simple:2.0":    true,
-	"tosca.simple:2.0":                   true,
-}
-
-// sol001 are the files of types of ETSI GS NFV-SOL 001. Many import them by a path at
-// which they are not: then what is built in stands for them.
-var sol001 = regexp.MustCompile(`(?:^|/)etsi_nfv_sol001_[a-z]+_types(?:\.ya?ml)?$`)
+// customTypes are the imports that users of this family of templates write. The types
+// that matter of them are built in, so that no network is needed.
+var customTypes = regexp.MustCompile(`^https?://(raw\.githubusercontent\.com|github\.com)/(grycap|indigo-dc)/[\w./-]*custom_types\.ya?ml$`)
 
 // loader reads the files of a translation.
 type loader struct {
@@ -46,6 +29,7 @@ type loader struct {
 	imported    int              // bytes
 	digest      hash.Hash
 	contents    map[string]string // of artifacts, by location
+	archived    map[string]string // where the archive has profiles
 }
 
 func newLoader(s *session) *loader {
@@ -136,40 +120,33 @@ func (t *loader) readLongImport(s statement, body place) (statement, bool) {
 
 // follow reads an imported file, once.
 func (t *loader) follow(ctx context.Context, f *file, s statement) {
-	if wellKnown.MatchString(s.reference) || wellKnownNames[s.reference] {
+	if customTypes.MatchString(s.reference) {
 		f.minimal = true
 		return
 	}
-	if s.profile && sol001.MatchString(s.reference) {
-		f.minimal = true
+	known := profileNamed(s.reference)
+	if mayBeFile := !s.profile && !strings.Contains(s.reference, "://") && sol001.MatchString(s.reference); known != nil && !mayBeFile {
+		f.imports = append(f.imports, edge{s.prefix, known})
 		return
 	}
-	if s.profile {
-		t.faults.add(s.at, MissingImportFile, "the profile %s is not known: only org.oasis-open.simple:2.0 is", shown(s.reference))
-		return
-	}
-	to, ok := t.locate(f, s)
+	to, ok := t.find(ctx, f, s)
 	if !ok {
 		return
 	}
-	if t.loaded[to.String()] == nil {
-		if found, there := t.elsewhere(ctx, f, s, to); there {
-			to = found
-		}
-	}
-	if known := t.loaded[to.String()]; known != nil {
+	if loaded := t.loaded[to.String()]; loaded != nil {
 		t.warn(s.at, "%s is loaded already", bare(to.shown()))
-		f.imports = append(f.imports, edge{s.prefix, known})
+		f.imports = append(f.imports, edge{s.prefix, loaded})
 		return
 	}
 	if problem := t.tooManyFiles(f); problem != "" {
 		t.faults.add(s.at, LimitExceeded, "%s", problem)
 		return
 	}
-	builtIn := to.url == nil && sol001.MatchString(to.path)
-	data := t.fetch(ctx, s.at, to, builtIn)
+	data := t.fetch(ctx, s.at, to, known != nil)
+	if data == nil && known != nil {
+		f.imports = append(f.imports, edge{s.prefix, known})
+	}
 	if data == nil {
-		f.minimal = f.minimal || builtIn
 		return
 	}
 	imported := &file{name: t.fileName(to), at: to, depth: f.depth + 1, sealed: f.sealed || to.url != nil}
@@ -178,9 +155,52 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 	t.read(ctx, imported, f, data)
 }
 
+// find finds out where an import leads.
+func (t *loader) find(ctx context.Context, f *file, s statement) (location, bool) {
+	if s.profile {
+		to, there := t.profileFile(s.reference)
+		if !there {
+			t.faults.add(s.at, MissingImportFile, "the profile %s is not known: %s are built in; others are found in a CSAR, or by their files", shown(s.reference), inStock)
+		}
+		return to, there
+	}
+	to, ok := t.locate(f, s)
+	if ok && t.loaded[to.String()] == nil {
+		if found, there := t.elsewhere(ctx, f, s, to); there {
+			to = found
+		}
+	}
+	return to, ok
+}
+
+// profileFile finds the file that says that it is a profile: one that has been read, or
+// one of the archive.
+func (t *loader) profileFile(name string) (location, bool) {
+	for _, f := range t.files {
+		if f.root.get("profile").text() == name {
+			return f.at, true
+		}
+	}
+	if t.archive != nil && t.archived == nil {
+		t.archived = map[string]string{}
+		for _, path := range t.archive.Names() {
+			if data, err := t.archive.File(path); err == nil {
+				for _, declared := range profileLine.FindAllSubmatch(data, 1) {
+					t.archived[string(declared[1])] = path
+				}
+			}
+		}
+	}
+	path, there := t.archived[name]
+	return location{inArchive: true, path: path}, there
+}
+
+// profileLine is the line of a file that names the profile that it is.
+var profileLine = regexp.MustCompile(`(?m)^profile:[ \t]*["']?([^\s"'#]+)`)
+
 // elsewhere finds a file that is not where the file that imports it says: seen from the
-// entry template, or without the first directory, in which the author then was. Other
-// parsers of TOSCA 1.x find it there.
+// entry template, without the first directory, in which the author then was, or beside
+// the file. Other parsers of TOSCA 1.x find it there.
 func (t *loader) elsewhere(ctx context.Context, f *file, s statement, to location) (location, bool) {
 	if to.url != nil || s.repository.exists() || f.version.dollar() || sol001.MatchString(to.path) {
 		return to, false
@@ -193,7 +213,7 @@ func (t *loader) elsewhere(ctx context.Context, f *file, s statement, to locatio
 	candidates := []struct {
 		from      location
 		reference string
-	}{{entry, s.reference}, {f.at, rest}, {entry, rest}}
+	}{{entry, s.reference}, {f.at, rest}, {entry, rest}, {f.at, path.Base(s.reference)}}
 	for _, candidate := range candidates {
 		found, _, problem := candidate.from.resolve(candidate.reference)
 		if problem != "" || (!below && candidate.reference == rest) {

@@ -40,6 +40,9 @@ func (t *model) readInput(p place, given map[string]Input) {
 	}
 	t.known(p, parameterKeys)
 	in := &input{schema: t.readSchema(p, false), name: p.name()}
+	if t.baseOf(in.schema) == "" {
+		in.typeName = "" // that it is not known has been told
+	}
 	if value, there := given[in.name]; there {
 		in.given = &value
 	}

@@ -9,8 +9,11 @@ import (
 type library struct {
 	*session
 
-	files   []*file
-	entry   *file
+	files []*file
+	entry *file
+	// unused is set while types are read that nothing may use: what they name and
+	// what is not there matters where they are used.
+	unused  bool
 	schemas map[*definition]map[string]*schema // with the inherited ones
 }
 
@@ -27,7 +30,7 @@ func (t *library) lineage(d *definition, tell bool) []*definition {
 		at := d.at.get("derived_from")
 		if parent == nil {
 			if tell && !isPrimitive(d.parent) {
-				t.faults.add(at, InvalidType, "the type %s is not known%s", shown(d.parent), t.notImported(d.at.file, d.kind, d.parent))
+				t.unknownType(at, InvalidType, "the type %s is not known%s", shown(d.parent), t.notImported(d.at.file, d.kind, d.parent))
 			}
 			break
 		}
@@ -47,6 +50,15 @@ func (t *library) lineage(d *definition, tell bool) []*definition {
 		d = parent
 	}
 	return line
+}
+
+// unknownType tells the name of a type that there is not.
+func (t *library) unknownType(p place, code Code, format string, args ...any) {
+	if t.unused {
+		t.warn(p, format, args...)
+		return
+	}
+	t.faults.add(p, code, format, args...)
 }
 
 // parentOf finds the type that d is derived from. A declared type may have the
@@ -96,12 +108,9 @@ func isKubernetes(line []*definition) bool {
 	return slices.ContainsFunc(line, func(d *definition) bool { return d.kubernetes })
 }
 
-// isOpaque tells whether a type is not known in all its parts. The built-in type
-// of manifests is: it has the property spec, and no other.
+// isOpaque tells whether a type is not known in all its parts.
 func isOpaque(line []*definition) bool {
-	return slices.ContainsFunc(line, func(d *definition) bool {
-		return d.opaque && !d.kubernetes && d.name != "tosca.nodes.Root" && d.name != "tosca.datatypes.Root"
-	})
+	return slices.ContainsFunc(line, func(d *definition) bool { return d.opaque })
 }
 
 // propertiesOf are the properties of a type with the inherited ones.
@@ -136,4 +145,48 @@ func (t *library) dataType(f *file, name string) *definition {
 func (t *library) isDeclared(name string) bool {
 	name = name[strings.LastIndex(name, ":")+1:] // without the namespace of an import
 	return slices.ContainsFunc(t.files, func(f *file) bool { return f.root.get("functions").get(name).exists() })
+}
+
+// lineOf is a type with those it is derived from; nil if the type is not known.
+func (t *library) lineOf(d *definition) []*definition {
+	if d == nil {
+		return nil
+	}
+	return t.lineage(d, false)
+}
+
+// capabilityLine is the type of a capability that a node type declares, or the
+// capability type of that name; nil if it is not known.
+func (t *library) capabilityLine(line []*definition, name string) []*definition {
+	declared := declaredIn(line, "capabilities", name)
+	if declared.isMap() {
+		declared = declared.get("type")
+	}
+	from := t.entry
+	if declared.exists() {
+		from, name = declared.file, declared.text()
+	}
+	return t.lineOf(from.lookup(capabilityTypes, name))
+}
+
+// declared is what the nearest type of a line has under a key of a section.
+func declaredIn(line []*definition, section, name string) place {
+	for _, d := range line {
+		if found := d.at.get(section).get(name); found.exists() {
+			return found
+		}
+	}
+	return place{}
+}
+
+// declaredRequirement is what the nearest type says of a requirement.
+func declaredRequirement(line []*definition, name string) place {
+	for _, d := range line {
+		for _, element := range d.at.get("requirements").elements() {
+			if found := element.get(name); found.exists() {
+				return found
+			}
+		}
+	}
+	return place{}
 }

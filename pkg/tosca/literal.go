@@ -67,7 +67,7 @@ func asVersionWants(p place, content any, base string) any {
 		return unquoted(text, base)
 	case !p.file.version.dollar():
 	case base == "boolean" && isOf[bool](content) && p.text() != "true" && p.text() != "false",
-		base == "integer" && p.isNumber() && p.node.ShortTag() == tagFloat:
+		base == "integer" && p.isNumber() && p.node.ShortTag() == manifest.TagFloat:
 		return p.text()
 	}
 	return content

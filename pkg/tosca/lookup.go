@@ -1,23 +1,36 @@
 package tosca
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
 
 // lookup finds a type by the name that it has in f: declared there, imported, or
-// built in.
+// implied.
 func (f *file) lookup(kind kind, name string) *definition {
 	if found := f.declared(kind, name, map[lookedUp]bool{}); found != nil {
 		return found
 	}
-	if found := builtin[kind][name]; found != nil {
+	if f.profile {
+		return nil
+	}
+	for _, implied := range f.implied() {
+		if found := implied.declared(kind, name, map[lookedUp]bool{}); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// own is a type that a file declares. Names of a profile may lack their namespace.
+func (f *file) own(kind kind, name string) *definition {
+	found := f.types[kind][name]
+	if found != nil || !f.profile {
 		return found
 	}
 	short := strings.TrimPrefix(name, "tosca:")
 	for _, namespace := range shortNames[kind] {
-		if found := builtin[kind][namespace+short]; found != nil {
+		if found := f.types[kind][namespace+short]; found != nil {
 			return found
 		}
 	}
@@ -26,7 +39,7 @@ func (f *file) lookup(kind kind, name string) *definition {
 
 // shortNames are the namespaces that the grammar lets one leave out.
 var shortNames = map[kind][]string{
-	nodeTypes:         {"tosca.nodes."},
+	nodeTypes:         {"tosca.nodes.", "tosca.nodes.network."},
 	dataTypes:         {"tosca.datatypes.", "tosca.datatypes.network."},
 	capabilityTypes:   {"tosca.capabilities.", "tosca.capabilities.network."},
 	relationshipTypes: {"tosca.relationships.", "tosca.relationships.network."},
@@ -34,6 +47,11 @@ var shortNames = map[kind][]string{
 	interfaceTypes:    {"tosca.interfaces.", "tosca.interfaces.node.lifecycle.", "tosca.interfaces.relationship."},
 	policyTypes:       {"tosca.policies."},
 	groupTypes:        {"tosca.groups."},
+}
+
+// isImplied reports whether a type is one of a profile that a file does not import.
+func (d *definition) isImplied(f *file, name string) bool {
+	return !d.opaque && d.at.file.profile && f.declared(d.kind, name, map[lookedUp]bool{}) == nil
 }
 
 // lookedUp is a name that was looked for in a file: files import each other in
@@ -48,7 +66,7 @@ func (f *file) declared(kind kind, name string, seen map[lookedUp]bool) *definit
 		return nil
 	}
 	seen[lookedUp{f, name}] = true
-	if found := f.types[kind][name]; found != nil {
+	if found := f.own(kind, name); found != nil {
 		return found
 	}
 	for _, imported := range f.imports {
@@ -85,8 +103,12 @@ func (f *file) minimalAnywhere(seen map[*file]bool) bool {
 
 // typeNames are the names of the types that a file can use, for suggestions.
 func (f *file) typeNames(kind kind) []string {
-	names := slices.Collect(maps.Keys(builtin[kind]))
-	f.addNames(kind, "", &names, map[*file]bool{})
+	var names []string
+	seen := map[*file]bool{}
+	f.addNames(kind, "", &names, seen)
+	for _, implied := range f.implied() {
+		implied.addNames(kind, "", &names, seen)
+	}
 	return names
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // operation is a function of TOSCA 2.0 whose result depends on its arguments only.
@@ -61,7 +63,7 @@ func booleans(combine func([]bool) bool) func([]any, basis) (any, string) {
 		for i, arg := range args {
 			var ok bool
 			if all[i], ok = arg.(bool); !ok {
-				return nil, "needs booleans, not " + describe(arg)
+				return nil, "needs booleans, not " + manifest.Describe(arg)
 			}
 		}
 		return combine(all), ""
@@ -72,7 +74,7 @@ func ordered(holds func(order int) bool) func([]any, basis) (any, string) {
 	return func(args []any, base basis) (any, string) {
 		order, ok := compare(args[0], args[1], base)
 		if !ok {
-			return nil, "cannot compare " + describe(args[0]) + " with " + describe(args[1])
+			return nil, "cannot compare " + manifest.Describe(args[0]) + " with " + manifest.Describe(args[1])
 		}
 		return holds(order), ""
 	}
@@ -87,7 +89,7 @@ func length(args []any, _ basis) (any, string) {
 	case map[string]any:
 		return int64(len(content)), ""
 	default:
-		return nil, "needs a text, a list or a map, not " + describe(content)
+		return nil, "needs a text, a list or a map, not " + manifest.Describe(content)
 	}
 }
 
@@ -136,7 +138,7 @@ func entriesOf(content any) ([]any, bool) {
 func has(args []any, base basis) (any, string) {
 	entries, ok := entriesOf(args[0])
 	if !ok {
-		return nil, "needs a list or a map, not " + describe(args[0])
+		return nil, "needs a list or a map, not " + manifest.Describe(args[0])
 	}
 	return slices.ContainsFunc(entries, func(entry any) bool { return same(entry, args[1], base) }), ""
 }
@@ -227,7 +229,7 @@ func arithmetic(combine func(a, b float64) float64) func([]any, basis) (any, str
 		var result float64
 		for i, arg := range args {
 			if !isNumber(arg) {
-				return nil, "needs numbers, not " + describe(arg)
+				return nil, "needs numbers, not " + manifest.Describe(arg)
 			}
 			if i == 0 {
 				result = numberOf(arg)
@@ -242,7 +244,7 @@ func arithmetic(combine func(a, b float64) float64) func([]any, basis) (any, str
 func rounded(round func(float64) float64) func([]any, basis) (any, string) {
 	return func(args []any, _ basis) (any, string) {
 		if !isNumber(args[0]) {
-			return nil, "needs a number, not " + describe(args[0])
+			return nil, "needs a number, not " + manifest.Describe(args[0])
 		}
 		return wholeIfPossible(round(numberOf(args[0])))
 	}

@@ -54,7 +54,7 @@ func (p place) isScalar() bool {
 }
 
 func (p place) isNull() bool {
-	return p.isScalar() && p.node.Style&^yaml.TaggedStyle == 0 && p.node.ShortTag() == tagNull
+	return p.isScalar() && p.node.Style&^yaml.TaggedStyle == 0 && p.node.ShortTag() == manifest.TagNull
 }
 
 // isTagged reports whether the author has written a tag before the value.
@@ -67,12 +67,12 @@ func (p place) isText() bool {
 		return false
 	}
 	tag := p.node.ShortTag()
-	return tag == tagStr || tag == tagTimestamp
+	return tag == manifest.TagStr || tag == manifest.TagTimestamp
 }
 
 // isNumber reports whether the value is a plain number.
 func (p place) isNumber() bool {
-	return p.isScalar() && (p.node.ShortTag() == tagInt || p.node.ShortTag() == tagFloat)
+	return p.isScalar() && (p.node.ShortTag() == manifest.TagInt || p.node.ShortTag() == manifest.TagFloat)
 }
 
 // text is the text of a scalar as it is written.
@@ -102,7 +102,7 @@ func (p place) describe() string {
 		return "null"
 	case p.isText():
 		return "text"
-	case p.node.ShortTag() == tagBool:
+	case p.node.ShortTag() == manifest.TagBool:
 		return "a boolean"
 	default:
 		return "a number"
@@ -226,7 +226,7 @@ func target(n *yaml.Node) *yaml.Node {
 }
 
 func isMerge(name *yaml.Node) bool {
-	return name.Kind == yaml.ScalarNode && name.Tag == tagMerge && name.Value == "<<"
+	return name.Kind == yaml.ScalarNode && name.Tag == manifest.TagMerge && name.Value == "<<"
 }
 
 // mergeSources are the maps that << merges into a map, those that prevail first.

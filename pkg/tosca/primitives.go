@@ -20,6 +20,7 @@ type primitive struct {
 
 // primitives are the types of TOSCA 1.0 to 2.0 that values are made of.
 var primitives = map[string]primitive{
+	"any":                   {"anything", func(any) bool { return true }},
 	"string":                {"a string", isOf[string]},
 	"integer":               {"an integer", isOf[int64]},
 	"float":                 {"a number", isNumber},

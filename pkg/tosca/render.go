@@ -79,7 +79,7 @@ func (r *renderer) renderSpec(n *template, at place, v value) {
 	case []any:
 		r.renderList(at, content)
 	default:
-		r.faults.add(at, InvalidManifest, "the spec must be a manifest, not %s", describe(v.any))
+		r.faults.add(at, InvalidManifest, "the spec must be a manifest, not %s", manifest.Describe(v.any))
 	}
 }
 
@@ -99,7 +99,7 @@ func (r *renderer) renderList(at place, content []any) {
 	for i, element := range content {
 		fields, isMap := element.(map[string]any)
 		if !isMap {
-			r.faults.add(at, InvalidManifest, "element %d of the spec must be a manifest, not %s", i, describe(element))
+			r.faults.add(at, InvalidManifest, "element %d of the spec must be a manifest, not %s", i, manifest.Describe(element))
 			continue
 		}
 		documents = append(documents, manifest.Document{Value: copied(fields).(map[string]any)})
@@ -180,7 +180,7 @@ func problemsOf(object map[string]any) (problems []string) {
 	metadata, isMap := object["metadata"].(map[string]any)
 	switch {
 	case object["metadata"] != nil && !isMap:
-		return append(problems, "metadata must be a map, not "+describe(object["metadata"]))
+		return append(problems, "metadata must be a map, not "+manifest.Describe(object["metadata"]))
 	case metadata["name"] == nil && metadata["generateName"] != nil:
 		if problem := textProblem("metadata.generateName", metadata["generateName"]); problem != "" {
 			problems = append(problems, problem)
@@ -199,7 +199,7 @@ func textProblem(name string, content any) string {
 	case content == nil:
 		return name + " is missing"
 	case !isText:
-		return name + " must be text, not " + describe(content) + ": put it in quotes"
+		return name + " must be text, not " + manifest.Describe(content) + ": put it in quotes"
 	case text == "":
 		return name + " is empty"
 	default:

@@ -12,6 +12,10 @@ func (t *library) readSchemas(p place, short bool) map[string]*schema {
 	}
 	all := map[string]*schema{}
 	for _, entry := range p.entries() {
+		if p.file.profile && entry.isScalar() {
+			all[entry.name()] = t.shortSchema(entry)
+			continue
+		}
 		if short = short || p.file.version.dollar(); short && !entry.isMap() && !entry.isNull() {
 			all[entry.name()] = &schema{at: entry, required: true, fixed: entry}
 			continue
@@ -74,6 +78,6 @@ func (t *library) checkTypeName(p place, name string) bool {
 		return true
 	}
 	names := func() []string { return append(slices.Clone(primitiveNames), p.file.typeNames(dataTypes)...) }
-	t.faults.add(p, UnknownDataType, "the data type %s is not known%s", shown(name), t.near(name, names))
+	t.unknownType(p, UnknownDataType, "the data type %s is not known%s", shown(name), t.near(name, names))
 	return false
 }

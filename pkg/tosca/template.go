@@ -161,12 +161,30 @@ func (t *model) readNodeType(n *template) {
 		t.faults.add(p, InvalidType, "the node type %s is not known%s", shown(n.typeName), t.notImported(p.file, nodeTypes, n.typeName))
 		return
 	}
-	n.line = t.lineage(d, false)
+	n.line = t.lineage(d, true)
 	n.kubernetes = isKubernetes(n.line)
+	_, known := t.schemas[d]
 	n.schemas = t.propertiesOf(n.line)
+	if n.kubernetes && !known {
+		for _, name := range keysOf(n.schemas) {
+			t.checkTypeOf(n.schemas[name])
+		}
+	}
 	if n.kubernetes {
 		t.checkPropertyNames(n)
 		t.checkFound(n)
+	}
+}
+
+// checkTypeOf refuses a property whose type is not known.
+func (t *model) checkTypeOf(s *schema) {
+	if name := s.at.get("type"); name.exists() {
+		t.checkTypeName(name, s.typeName)
+	}
+	for _, inner := range []*schema{s.entry, s.key} {
+		if inner != nil {
+			t.checkTypeOf(inner)
+		}
 	}
 }
 

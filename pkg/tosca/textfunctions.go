@@ -1,6 +1,7 @@
 package tosca
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -108,7 +109,11 @@ func token(e *evaluator, args place, s scope) value {
 	e.spend(e.ctx, 1+len(text.text)/textPerStep)
 	tokens := splitAny(text.text, separators.text)
 	if i < 0 || i >= int64(len(tokens)) {
-		e.faults.add(elements[2], InvalidFunction, "the index %d is not there: the text has %d tokens", i, len(tokens))
+		has := fmt.Sprintf(": the text has %d tokens", len(tokens))
+		if text.secret || separators.secret {
+			has = ""
+		}
+		e.faults.add(elements[2], InvalidFunction, "the index %s is not there%s", told(i, index.secret), has)
 		return unknown
 	}
 	return value{any: tokens[i], size: sizeOf(tokens[i]), secret: text.secret || index.secret || separators.secret}
@@ -164,7 +169,7 @@ func (e *evaluator) partsOf(at place, v value, name string) ([]textPart, bool) {
 	}
 	list, isList := v.any.([]any)
 	if !isList {
-		e.faults.add(at, InvalidFunction, "%s needs a list, not %s", name, describe(v.any))
+		e.faults.add(at, InvalidFunction, "%s needs a list, not %s", name, manifest.Describe(v.any))
 		return nil, false
 	}
 	parts := make([]textPart, len(list))

@@ -418,44 +418,13 @@ func TestTypesMayHaveNoBody(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// Many templates import the types of SOL 001 by a path at which they are not.
-func TestTypesOfNetworkFunctions(t *testing.T) {
-	const topology = `node_types:
-  acme.VNF: {derived_from: tosca.nodes.nfv.VNF, properties: {profile: {type: tosca.datatypes.nfv.VnfProfile, required: false}}}
-topology_template:
-  node_templates:
-    a: {type: acme.VNF}
-    b: {type: tosca.nodes.nfv.Vdu.Compute}
-    c: {type: tosca.nodes.Container.Application.Docker}
-    k: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}
-  policies: [{p: {type: tosca.policies.nfv.ScalingAspects}}]
-`
-	resolver := files{"Definitions/etsi_nfv_sol001_vnfd_types.yaml": "node_types: {tosca.nodes.nfv.VNF: {derived_from: tosca.nodes.Root, properties: {vendor: {type: string}}}}\n"}
-	for _, row := range []struct{ name, head, want string }{
-		{"without an import", header, ""},
-		{"a file that is not there", header + "imports: [etsi_nfv_sol001_common_types.yaml, types/etsi_nfv_sol001_vnfd_types.yaml]\n", ""},
-		{"a URL", header + "imports: ['https://forge.etsi.org/rep/nfv/SOL001/raw/v2.6.1/etsi_nfv_sol001_vnfd_types.yaml']\n", ""},
-		{"a profile", "tosca_definitions_version: tosca_simple_yaml_1_3\nimports: [{profile: etsi_nfv_sol001_vnfd_types}]\n", ""},
-		{"the version of the profile", "tosca_definitions_version: tosca_simple_profile_for_nfv_1_0_0\n", ""},
-		{"a file that is there", header + "imports: [Definitions/etsi_nfv_sol001_vnfd_types.yaml]\n", "the required property vendor is missing"},
-		{"another file that is not there", header + "imports: [etsi_nfv.yaml]\n", "etsi_nfv.yaml: not found"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			_, err := tosca.Validate(t.Context(), source(row.head+topology), nil, tosca.Options{Resolver: resolver, IgnoreForeignNodes: true})
-			if row.want == "" {
-				assert.NoError(t, err)
-				return
-			}
-			assert.ErrorContains(t, err, row.want)
-		})
-	}
-}
-
 // What is about nodes that are left out stands in no manifest's way.
 func TestForeignPartsMayBeOdd(t *testing.T) {
 	const kubernetes = "k: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}"
 	resolver := files{
 		"types/a.yaml": "imports: [more/b.yaml]\n",
+		"types/c.yaml": "imports: [data/types/d.yaml]\n",
+		"types/d.yaml": "node_types: {acme.B: {derived_from: tosca.nodes.Root}}\n",
 		"more/b.yaml":  "node_types: {acme.B: {derived_from: tosca.nodes.Root}}\n",
 	}
 	for _, row := range []struct{ name, head, nodes, want string }{
@@ -466,6 +435,8 @@ func TestForeignPartsMayBeOdd(t *testing.T) {
 			strings.Replace(kubernetes, "properties", "requirements: [{x: a}], properties", 1), "requirements make a loop: a -> b -> a"},
 		{"an import that is found from the template", header + "imports: [types/a.yaml]\n", "a: {type: acme.B}, " + kubernetes, ""},
 		{"an import that is found without its first directory", header + "imports: [templates/more/b.yaml]\n", "a: {type: acme.B}, " + kubernetes, ""},
+		{"an import that is found beside the file", header + "imports: [types/c.yaml]\n", "a: {type: acme.B}, " + kubernetes, ""},
+		{"a parent that is not known", header + "node_types: {acme.A: {derived_from: acme.X, properties: {p: {type: int}}}}\n", kubernetes, ""},
 		{"an import that is nowhere", header + "imports: [templates/more/d.yaml]\n", kubernetes, "imports[0]: templates/more/d.yaml: not found"},
 		{"types in the sections of others", header + "node_types: {tosca.x.D: {derived_from: tosca.datatypes.Root}, tosca.x.R: {derived_from: tosca.relationships.Root}, acme.A: {derived_from: tosca.nodes.Root, properties: {p: {type: tosca.x.D, required: false}}}}\n", "a: {type: acme.A}, " + kubernetes, ""},
 		{"the profile for edge computing", "tosca_definitions_version: tosca_simple_profile_for_mec_1_0_0\n", kubernetes, ""},
@@ -481,6 +452,36 @@ func TestForeignPartsMayBeOdd(t *testing.T) {
 			assert.Len(t, result.Objects, 1)
 		})
 	}
+}
+
+// The parsers of TOSCA 1.x take the last of two keys. In types, where none is lost that
+// a manifest needs, so does Translate, and says so.
+func TestAKeyThatIsTwiceInAType(t *testing.T) {
+	const topology = "topology_template: {node_templates: {k: {type: acme.K}}}\n"
+	const twice = "node_types:\n  acme.K:\n    derived_from: tosca.nodes.indigo.KubernetesObject\n    properties:\n" +
+		"      size:\n        type: string\n        entry_schema:\n        type: integer\n        type: list\n        default: [1]\n" +
+		"      spec: {type: string, default: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {get_property: [SELF, size]}}}\n"
+	result, err := translate(t, header+twice+topology, tosca.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, []any{int64(1)}, result.Objects[0]["data"])
+	assert.Equal(t, []string{
+		`t.yaml:9:9: the key "type" is here twice, first on line 7: the last one counts`,
+		`t.yaml:10:9: the key "type" is here twice, first on line 9: the last one counts`,
+	}, texts(result.Warnings))
+	for name, template := range map[string]string{
+		"in a manifest":   header + strings.Replace(twice, "kind: ConfigMap", "kind: ConfigMap, kind: Secret", 1) + topology,
+		"in the topology": header + "topology_template: {node_templates: {k: {type: a, type: b}}}\n",
+		"in TOSCA 2.0":    "tosca_definitions_version: tosca_2_0\n" + twice + "service_template: {node_templates: {k: {type: acme.K}}}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := translate(t, template, tosca.Options{})
+			require.Error(t, err)
+			assert.Equal(t, tosca.DuplicateKey, tosca.Errors(err)[0].Code)
+		})
+	}
+	_, err = tosca.Validate(t.Context(), source(header+twice+topology), nil, tosca.Options{})
+	require.Error(t, err)
+	assert.Equal(t, tosca.DuplicateKey, tosca.Errors(err)[0].Code)
 }
 
 func TestADefaultThatIsTheInputItselfIsNone(t *testing.T) {

@@ -12,6 +12,8 @@ func (t *library) readAllTypes() {
 		t.known(f.root, fileKeys)
 		t.readTypes(f)
 	}
+	t.unused = !t.lenient
+	defer func() { t.unused = false }()
 	for _, f := range t.files {
 		for kind := range f.types {
 			for _, name := range slices.Sorted(maps.Keys(f.types[kind])) {
@@ -55,6 +57,9 @@ func (t *library) readType(f *file, kind kind, p place) {
 		return
 	}
 	d := &definition{name: p.name(), kind: kind, at: p}
+	if f.profile {
+		d.name = shortNames[kind][0] + d.name
+	}
 	if parent := p.get("derived_from"); parent.exists() && !parent.isNull() {
 		d.parent = parent.text()
 	}

@@ -2,6 +2,8 @@ package tosca
 
 import (
 	"slices"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // validator checks all that a template says, also what has no effect on manifests:
@@ -91,7 +93,7 @@ func (t *session) validateNames(p place) {
 		switch {
 		case entry.name() == "":
 			t.faults.add(entry, InvalidShape, "a name must not be empty")
-		case strict(entry) && key.ShortTag() != tagStr && key.Style == 0:
+		case strict(entry) && key.ShortTag() != manifest.TagStr && key.Style == 0:
 			t.faults.add(entry, InvalidShape, "a name must be text: put it in quotes")
 		}
 	}
@@ -158,28 +160,12 @@ func (v validator) typesNamed(p place, of ...kind) {
 	}
 }
 
-// lineOf is a type with those it is derived from; nil if the type is not known.
-func (v validator) lineOf(d *definition) []*definition {
-	if d == nil {
-		return nil
-	}
-	return v.lineage(d, false)
-}
-
-// isOpen reports whether a type may have more than is known of it.
-func isOpen(line []*definition) bool {
+// isOpen reports whether a type may have more than is known of it. An import of which
+// only the names are known may declare normative types anew.
+func (v validator) isOpen(line []*definition) bool {
 	last := line[len(line)-1]
-	return isOpaque(line) || isKubernetes(line) || (last.parent != "" && !isPrimitive(last.parent))
-}
-
-// declared is what the nearest type of a line has under a key of a section.
-func declaredIn(line []*definition, section, name string) place {
-	for _, d := range line {
-		if found := d.at.get(section).get(name); found.exists() {
-			return found
-		}
-	}
-	return place{}
+	return isOpaque(line) || isKubernetes(line) || (last.parent != "" && !isPrimitive(last.parent)) ||
+		(v.mayBeNormative(v.entry) && slices.ContainsFunc(line[:len(line)-1], func(d *definition) bool { return d.at.file.profile }))
 }
 
 // namesIn are the keys that the types of a line have in a section.

@@ -17,11 +17,12 @@ func (v validator) validateTopology() {
 	}
 	for _, entry := range v.namedMaps(topology.get("groups")) {
 		v.validateTemplate(entry, groupTypes)
-		v.wantList(entry.get("members"))
+		if v.wantList(entry.get("members")) {
+			v.validateMembers(entry, "members", v.lineOf(entry.file.lookup(groupTypes, entry.get("type").text())))
+		}
 	}
 	for _, entry := range v.namedMaps(topology.get("policies")) {
-		v.validateTemplate(entry, policyTypes)
-		v.wantList(entry.get("targets"))
+		v.validatePolicy(entry)
 	}
 	for _, section := range []string{"workflows", "imperative_workflows"} {
 		for _, entry := range topology.get(section).entries() {
@@ -38,8 +39,9 @@ func (v validator) validateTemplate(p place, kind kind) {
 	if !at.exists() && strict(p) && !p.get("copy").exists() {
 		v.faults.add(p, MissingRequiredKeyname, "type is missing")
 	}
-	if line := v.lineOf(v.typeNamed(at, kind)); line != nil && !isOpen(line) {
-		v.assignments(p.get("properties"), p, v.propertiesOf(line), scope{}, at.text(), !p.get("copy").exists())
+	if line := v.lineOf(v.typeNamed(at, kind)); line != nil && !v.isOpen(line) {
+		complete := !p.get("copy").exists() && (strict(p) || kind != groupTypes) // groups of 1.x often lack them
+		v.assignments(p.get("properties"), p, v.propertiesOf(line), scope{}, at.text(), complete)
 	}
 }
 
@@ -47,12 +49,25 @@ func (v validator) validateTemplate(p place, kind kind) {
 func (v validator) validateNode(n *template) {
 	v.step(v.ctx)
 	v.described(n.at)
-	if len(n.line) > 0 && n.line[0].opaque && !n.kubernetes && strict(n.at) && !n.at.file.minimalAnywhere(map[*file]bool{}) {
+	if len(n.line) > 0 && strict(n.at) && !n.kubernetes && n.line[0].isImplied(n.at.file, n.typeName) {
 		v.warn(n.get("type"), "TOSCA 2.0 has no type %s without an import: import the profile org.oasis-open.simple:2.0", n.typeName)
 	}
-	if n.line == nil || isOpen(n.line) {
+	if n.line == nil || v.isOpen(n.line) {
 		return
 	}
+	v.validateAssignments(n)
+	v.validateRequirements(n)
+	if strict(n.at) || n.at.get("directives").exists() { // else some take it for that of all its requirements
+		v.validateFilter(n.get("node_filter"), n.line, n.line)
+	}
+	v.validateInterfaces(n)
+	for _, artifact := range n.get("artifacts").entries() {
+		v.typeNamed(artifact.get("type"), artifactTypes)
+	}
+}
+
+// validateAssignments checks what a node assigns to what its type has.
+func (v validator) validateAssignments(n *template) {
 	found := n.at.get("directives").exists() // elsewhere, with what is not said here
 	switch {
 	case found && !n.kubernetes:
@@ -65,13 +80,8 @@ func (v validator) validateNode(n *template) {
 		v.validateCapabilities(n)
 	}
 	attributes := v.inheritedSchemas(append([]*definition{nil}, n.line...), func(d *definition) map[string]*schema { return d.attributes })
-	if p := n.get("attributes"); strict(n.at) && len(attributes) > 0 {
-		v.assignments(p, n.at, attributes, scope{self: n}, n.typeName, false)
-	}
-	v.validateRequirements(n)
-	v.validateOperations(n)
-	for _, artifact := range n.get("artifacts").entries() {
-		v.typeNamed(artifact.get("type"), artifactTypes)
+	if strict(n.at) && len(attributes) > 0 {
+		v.assignments(n.get("attributes"), n.at, attributes, scope{self: n}, n.typeName, false)
 	}
 }
 
@@ -110,9 +120,7 @@ func (v validator) validateCapabilities(n *template) {
 		v.step(v.ctx)
 		declared := declaredIn(n.line, "capabilities", entry.name())
 		if !declared.exists() {
-			if strict(entry) {
-				v.faults.add(entry, UnknownKeyname, "%s has no capability %s%s", n.typeName, shown(entry.name()), v.near(entry.name(), names))
-			}
+			v.faults.add(entry, UnknownKeyname, "%s has no capability %s%s", n.typeName, shown(entry.name()), v.near(entry.name(), names))
 			continue
 		}
 		if v.wantMap(entry) {
@@ -135,7 +143,7 @@ func (v validator) validateCapability(n *template, declared, properties, at plac
 		name = declared.get("type")
 	}
 	line := v.lineOf(declared.file.lookup(capabilityTypes, name.text()))
-	if line == nil || isOpen(line) {
+	if line == nil || v.isOpen(line) {
 		return
 	}
 	schemas := map[string]*schema{}
@@ -151,23 +159,21 @@ func (v validator) validateCapability(n *template, declared, properties, at plac
 		}
 		schemas[refinement.name()] = refined.refining(schemas[refinement.name()])
 	}
-	v.assignments(properties, at, schemas, scope{self: n}, name.text(), strict(n.at))
+	v.assignments(properties, at, schemas, scope{self: n}, line[0].name, strict(n.at))
 }
 
-// validateRequirements checks the requirements of a node in TOSCA 2.0: their names,
-// and how many there are.
+// validateRequirements checks the requirements of a node: their names, and in TOSCA 2.0
+// how many there are.
 func (v validator) validateRequirements(n *template) {
-	if !strict(n.at) {
-		return
-	}
 	counts := map[string]int64{}
 	for _, element := range n.get("requirements").elements() {
 		for _, entry := range element.entries() {
 			counts[entry.name()]++
-			if !declaredRequirement(n.line, entry.name()).exists() {
+			if entry.name() != "dependency" && !declaredRequirement(n.line, entry.name()).exists() {
 				v.faults.add(entry, UnknownKeyname, "%s has no requirement %s%s", n.typeName, shown(entry.name()), v.didYouMean(entry.name(), declaredRequirements(n.line)))
 			}
 			v.typeOfRelationship(entry.get("relationship"))
+			v.validateFilter(entry.get("node_filter"), v.candidates(n, entry), n.line)
 		}
 	}
 	for _, name := range declaredRequirements(n.line) {
@@ -189,6 +195,18 @@ func times(count int64) string {
 	return fmt.Sprintf("%d times", count)
 }
 
+// candidates is the type of the nodes that a requirement may lead to; nil if it is not
+// known.
+func (v validator) candidates(n *template, assigned place) []*definition {
+	if node := assigned.get("node"); node.isScalar() {
+		return v.lineNamed(node)
+	}
+	if node := declaredRequirement(n.line, assigned.name()).get("node"); node.isScalar() {
+		return v.lineOf(node.file.lookup(nodeTypes, node.text()))
+	}
+	return nil
+}
+
 // typeOfRelationship checks the relationship of a requirement: the name of a type or
 // template, or a map with a type.
 func (v validator) typeOfRelationship(p place) {
@@ -199,18 +217,6 @@ func (v validator) typeOfRelationship(p place) {
 	if p.exists() && !v.entry.topology().get("relationship_templates").get(p.text()).exists() {
 		v.typeNamed(p, relationshipTypes)
 	}
-}
-
-// declaredRequirement is what the nearest type says of a requirement.
-func declaredRequirement(line []*definition, name string) place {
-	for _, d := range line {
-		for _, element := range d.at.get("requirements").elements() {
-			if found := element.get(name); found.exists() {
-				return found
-			}
-		}
-	}
-	return place{}
 }
 
 func declaredRequirements(line []*definition) []string {
@@ -227,21 +233,43 @@ func declaredRequirements(line []*definition) []string {
 	return names
 }
 
-// validateOperations checks that the interfaces and operations that a node assigns
-// are those of its type, in TOSCA 2.0.
-func (v validator) validateOperations(n *template) {
-	if !strict(n.at) || !v.wantMap(n.get("interfaces")) {
+// validateInterfaces checks what a node assigns to the operations of its type. In TOSCA
+// 1.x there may be others, with inputs of their own.
+func (v validator) validateInterfaces(n *template) {
+	if !v.wantMap(n.get("interfaces")) {
 		return
 	}
 	for _, entry := range n.get("interfaces").entries() {
 		if !declaredIn(n.line, "interfaces", entry.name()).exists() {
-			v.faults.add(entry, UnknownKeyname, "%s has no interface %s%s", n.typeName, shown(entry.name()), v.didYouMean(entry.name(), namesIn(n.line, "interfaces")))
+			if strict(entry) {
+				v.faults.add(entry, UnknownKeyname, "%s has no interface %s%s", n.typeName, shown(entry.name()), v.didYouMean(entry.name(), namesIn(n.line, "interfaces")))
+			}
 			continue
 		}
-		for _, operation := range entry.get("operations").entries() {
-			if o := v.operationOf(n, entry.name(), operation.name()); !o.exists {
+		v.validateGivenInputs(n, entry.get("inputs"), v.operationOf(n, entry.name(), "").inputs)
+		for _, operation := range operationsIn(entry) {
+			o := v.operationOf(n, entry.name(), operation.name())
+			if !o.exists && strict(operation) {
 				v.faults.add(operation, UnknownKeyname, "the interface %s has no operation %s%s", entry.name(), shown(operation.name()), v.didYouMean(operation.name(), o.siblings))
+				continue
 			}
+			v.validateGivenInputs(n, operation.get("inputs"), o.inputs)
 		}
+	}
+}
+
+// validateGivenInputs checks the values of inputs that are declared. Those that are not,
+// or that are declared where they are given, are for the implementation to know.
+func (v validator) validateGivenInputs(n *template, given place, declared map[string]*schema) {
+	if !v.wantMap(given) {
+		return
+	}
+	for _, entry := range given.entries() {
+		s := declared[entry.name()]
+		if entry.get("type").exists() {
+			s = nil
+		}
+		value := v.eval(entry, scope{self: n, want: s})
+		v.check(entry, v.completed(value, s, entry), s)
 	}
 }

@@ -3,6 +3,8 @@ package tosca
 import (
 	"maps"
 	"slices"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // keysOfKinds are the keys of types whose kinds make no manifest.
@@ -69,7 +71,7 @@ func (v validator) validateType(d *definition) {
 	v.typesNamed(p.get("members"), nodeTypes)
 	v.typesNamed(p.get("targets"), nodeTypes, groupTypes)
 	v.validateCapabilityDefinitions(p.get("capabilities"))
-	v.validateRequirementDefinitions(p.get("requirements"))
+	v.validateRequirementDefinitions(p.get("requirements"), line)
 	v.validateInterfaceDefinitions(p.get("interfaces"))
 }
 
@@ -93,6 +95,8 @@ func (v validator) validateStrictly(d *definition, line []*definition) {
 		}
 	case interfaceTypes:
 		v.validateInterface(p, true)
+	case policyTypes:
+		v.validateTriggers(p.get("triggers"), nil)
 	}
 }
 
@@ -168,7 +172,7 @@ func (v validator) validateCapabilityDefinitions(p place) {
 }
 
 // validateRequirementDefinitions checks the requirements of a node type.
-func (v validator) validateRequirementDefinitions(p place) {
+func (v validator) validateRequirementDefinitions(p place, line []*definition) {
 	if p.isMap() && strict(p) {
 		v.faults.add(p, InvalidShape, "must be a list, not a map")
 	}
@@ -185,13 +189,13 @@ func (v validator) validateRequirementDefinitions(p place) {
 			continue
 		}
 		v.described(requirement)
-		v.typeNamed(requirement.get("node"), nodeTypes)
 		if relationship := requirement.get("relationship"); relationship.isMap() {
 			v.typeNamed(relationship.get("type"), relationshipTypes)
 		} else {
 			v.typeNamed(relationship, relationshipTypes)
 		}
 		v.countRange(requirement.get("count_range"))
+		v.validateFilter(requirement.get("node_filter"), v.lineOf(v.typeNamed(requirement.get("node"), nodeTypes)), line)
 	}
 }
 
@@ -201,7 +205,7 @@ func (v validator) countRange(p place) (least, most int64, ok bool) {
 		return 0, 0, false
 	}
 	bounds := v.literalOf(p, &schema{at: p, typeName: "range"})
-	if elements := p.elements(); !isRange(bounds.any) || elements[0].node.ShortTag() == tagFloat || elements[1].node.ShortTag() == tagFloat {
+	if elements := p.elements(); !isRange(bounds.any) || elements[0].node.ShortTag() == manifest.TagFloat || elements[1].node.ShortTag() == manifest.TagFloat {
 		v.faults.add(p, ValueTypeMismatch, "must be %s", primitives["range"].article)
 		return 0, 0, false
 	}

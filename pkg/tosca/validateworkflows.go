@@ -33,7 +33,7 @@ func (v validator) operationOf(n *template, iface, name string) operationFound {
 	}
 	for _, p := range slices.Backward(places) {
 		found.siblings = append(found.siblings, p.get("operations").names()...)
-		operation := p.get("operations").get(name)
+		operation := operationIn(p, name)
 		found.exists = found.exists || operation.exists()
 		for _, inputs := range []place{p.get("inputs"), operation.get("inputs")} {
 			if inputs.isMap() {
@@ -43,6 +43,27 @@ func (v validator) operationOf(n *template, iface, name string) operationFound {
 	}
 	return found
 }
+
+// operationIn is an operation of an interface. Before TOSCA 1.3 it is a key of the
+// interface itself.
+func operationIn(p place, name string) place {
+	found := p.get("operations").get(name)
+	if !found.exists() && !strict(p) && !slices.Contains(interfaceKeys, name) {
+		return p.get(name)
+	}
+	return found
+}
+
+// operationsIn are all operations of an interface.
+func operationsIn(p place) []place {
+	all := p.get("operations").entries()
+	if !strict(p) {
+		all = append(all, p.entries()...)
+	}
+	return slices.DeleteFunc(all, func(entry place) bool { return slices.Contains(interfaceKeys, entry.name()) })
+}
+
+var interfaceKeys = words(`type description inputs operations notifications derived_from version metadata`)
 
 // validateWorkflow checks the steps of a workflow.
 func (v validator) validateWorkflow(p place) {
@@ -80,7 +101,7 @@ func (v validator) validateStep(step place, inputs map[string]*schema) {
 	}
 	for _, activity := range step.get("activities").elements() {
 		called := activity.get("call_operation")
-		if !called.exists() || n == nil || n.line == nil || isOpen(n.line) || !strict(called) {
+		if !called.exists() || n == nil || n.line == nil || v.isOpen(n.line) || !strict(called) {
 			continue
 		}
 		name := called
@@ -147,7 +168,15 @@ func (v validator) validateSubstitution(p place) {
 		v.faults.add(p, MissingRequiredKeyname, "node_type is missing")
 	}
 	line := v.lineOf(v.typeNamed(at, nodeTypes))
-	if line == nil || isOpen(line) || !strict(p) {
+	if line == nil || v.isOpen(line) {
+		return
+	}
+	filter := p.get("substitution_filter")
+	if inner := filter.get("node_filter"); inner.exists() {
+		filter = inner // TOSCA 1.3
+	}
+	v.validateFilter(filter, line, line)
+	if !strict(p) {
 		return
 	}
 	for _, section := range []string{"capabilities", "interfaces"} {

@@ -81,24 +81,6 @@ func (v value) text() string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// describe names the type of a value for a message.
-func describe(content any) string {
-	switch content.(type) {
-	case nil:
-		return "null"
-	case string:
-		return "text"
-	case bool:
-		return "a boolean"
-	case int64, float64:
-		return "a number"
-	case []any:
-		return "a list"
-	default:
-		return "a map"
-	}
-}
-
 // told is a value for a message: short, and not if it is secret.
 func told(content any, secret bool) string {
 	if secret {

@@ -19,7 +19,7 @@ import (
 // stage, begun in manifest order. Deletes come last, and only if all else
 // succeeded. A failing resource does not stop the others.
 func (t *Turns) act(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) *action {
-	a := &action{turns: t, target: target, s: s, plan: p, now: t.now(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.Refused{}}
+	a := &action{turns: t, target: target, s: s, plan: p, now: t.now(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.Refused{}, doors: map[string]*door{}}
 	var stage, deletes []plan.Change
 	for _, change := range p.Changes {
 		if change.Leaves && change.Action != plan.Update {
@@ -94,6 +94,7 @@ func (a *action) run(ctx context.Context, changes []plan.Change) {
 	var group errgroup.Group
 	group.SetLimit(a.turns.inFlight())
 	for _, change := range changes {
+		change.ReadFirst = change.ReadFirst || !change.Leaves && a.isUnsure(change.ID)
 		if !change.Writes() && !change.ReadFirst {
 			continue
 		}
@@ -169,6 +170,7 @@ func (a *action) readFirst(ctx context.Context, at cluster.Location) (map[string
 	if err != nil {
 		return nil, a.target.Problem(err, at, "get")
 	}
+	a.saw(at, object)
 	return object, nil
 }
 

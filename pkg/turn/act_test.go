@@ -1,7 +1,10 @@
 package turn_test
 
 import (
+	"bytes"
 	"context"
+	"maps"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -10,14 +13,19 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 	"sigs.k8s.io/yaml"
 
+	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	kubernetes "holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
 )
@@ -33,6 +41,15 @@ type desk struct {
 	// conflict is a version of the Application that another process has written meanwhile.
 	conflict *v1alpha1.Application
 	statuses int // that were to be written
+	memory   *turn.Memory
+	now      time.Time
+	late     map[string]any // what a read shows before the watch does
+	log      bytes.Buffer
+	awaited  []string // namespaces
+	lags     bool     // no watch shows anything
+	deleted  string   // the UID and version that were deleted last
+	known    []string // what the stores were told of
+	onRecord string   // the last applied manifests at the last write
 }
 
 var (
@@ -43,7 +60,7 @@ var (
 // newDesk has an Application with that spec, as YAML.
 func newDesk(t *testing.T, spec string) *desk {
 	t.Helper()
-	d := &desk{live: map[manifest.ID]map[string]any{}, fails: map[string]error{}, stays: map[string]bool{}}
+	d := &desk{live: map[manifest.ID]map[string]any{}, fails: map[string]error{}, stays: map[string]bool{}, now: time.Now()}
 	d.app = &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: "app-1", Generation: 1, Finalizers: []string{v1alpha1.Finalizer}}}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &d.app.Spec))
 	return d
@@ -64,14 +81,21 @@ func (d *desk) has(id manifest.ID) {
 }
 
 // take takes one turn and returns the writes of objects.
-func (d *desk) take(t *testing.T) []string {
+func (d *desk) take(t *testing.T, news ...turn.News) []string {
 	t.Helper()
+	if d.memory == nil {
+		d.memory = turn.NewMemory(d.app, d.now).Steady()
+	}
+	d.written = nil
 	turns := turn.Turns{
 		Home: d, Target: func(*v1alpha1.Application) (turn.Target, error) { return d, nil }, Hooks: hooks.New(), Rules: plan.DefaultRules,
-		Now: time.Now, Sleep: func(context.Context, time.Duration) error { return nil }, InFlight: 1,
+		Now: func() time.Time { return d.now }, Sleep: func(context.Context, time.Duration) error { return nil }, InFlight: 1,
 	}
-	_, err := turns.Take(t.Context(), d.app.DeepCopy(), turn.NewMemory(d.app, time.Now()), turn.News{})
-	require.NoError(t, err)
+	d.log.Reset()
+	ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&d.log))))
+	if _, err := turns.Take(ctx, d.app.DeepCopy(), d.memory, append(news, turn.News{})[0]); err != nil {
+		require.NotEmpty(t, d.fails)
+	}
 	return d.written
 }
 
@@ -91,6 +115,28 @@ func TestStages(t *testing.T) {
 	})
 }
 
+func TestAMissingNamespaceIsTriedOncePerRound(t *testing.T) {
+	d := newDesk(t, `{manifest: [
+		{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: later}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: later}},
+		{apiVersion: v1, kind: Service, metadata: {name: c, namespace: later}}]}`)
+	missing := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound, Details: &metav1.StatusDetails{Kind: "namespaces", Name: "later"},
+	}}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "a", nil)
+	d.fails["create a"], d.fails["create b"], d.fails["create c"] = missing, missing, missing
+	assert.Equal(t, []string{"create a"}, d.take(t))
+	assert.Equal(t, []string{"later"}, d.awaited)
+	assert.Empty(t, d.take(t))
+	d.now = d.now.Add(time.Second)
+	assert.Equal(t, []string{"create a"}, d.take(t), "all that waits is due together")
+	d.fails["create a"] = forbidden
+	assert.Equal(t, []string{"create a", "create b"}, d.take(t, turn.News{Namespace: true}), "missing rights say nothing of the namespace")
+	assert.Equal(t, []string{"later"}, d.awaited)
+	clear(d.fails)
+	assert.Equal(t, []string{"create b", "create c"}, d.take(t, turn.News{Namespace: true}), "what is forbidden has its own waits")
+	assert.Empty(t, d.awaited)
+}
+
 func TestARefusedCreateIsLookedInto(t *testing.T) {
 	d := newDesk(t, `{adoption: Always, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: "1"}}]}`)
 	d.live[config] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
@@ -98,6 +144,94 @@ func TestARefusedCreateIsLookedInto(t *testing.T) {
 	}}
 	d.fails["create config"] = apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "config", nil)
 	assert.Equal(t, []string{"create config", "patch config"}, d.take(t))
+}
+
+// What had no answer, and is in no status, may be there all the same.
+func TestACreateWithoutAnAnswerIsRemembered(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}}]}`)
+	d.fails["create config"] = errLost
+	d.conflict = d.app.DeepCopy()
+	d.conflict.Status.Summary = "another process's"
+	require.Equal(t, []string{"create config"}, d.take(t))
+	require.Empty(t, d.app.Status.Resources)
+
+	d.has(config)
+	d.app.Status.Resources, d.conflict, d.lags = nil, nil, true
+	d.app.DeletionTimestamp = &metav1.Time{Time: d.now}
+	d.app.Generation++
+	assert.Equal(t, []string{"delete config"}, d.take(t))
+}
+
+// In another version an object may be somebody else's.
+func TestADeleteIsOfWhatWasSeen(t *testing.T) {
+	d := newDesk(t, `manifest: []`)
+	d.has(config)
+	require.Equal(t, []string{"delete config"}, d.take(t))
+	assert.Equal(t, "u-config@1", d.deleted)
+}
+
+func TestOurOwnWritesAreKnown(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: "1"}}, {apiVersion: v1, kind: Secret, metadata: {name: new}}]}`)
+	d.has(config)
+	assert.Equal(t, []string{"patch config", "create new"}, d.take(t))
+	assert.Equal(t, []string{"config", "new"}, d.known, "before a watch tells")
+}
+
+func TestWhatIsAddedIsWrittenDownFirst(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: "1"}}]}`)
+	d.has(config)
+	d.live[config]["data"] = map[string]any{"a": "1"}
+	require.Empty(t, d.take(t))
+	d.app.Spec.Manifest[0].Raw = []byte(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}, "data": {"a": "1", "added": "2"}}`)
+	d.app.Generation++
+	require.Equal(t, []string{"patch config"}, d.take(t))
+	assert.Contains(t, d.onRecord, "added")
+}
+
+func TestEachWriteIsALineOfTheLog(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: keys}, stringData: {key: canary}},
+		{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {color: canary}}]}`)
+	d.has(config)
+	d.has(service)
+	d.live[config]["data"] = map[string]any{"color": "theirs"}
+	d.take(t)
+	var lines []string
+	for line := range strings.Lines(d.log.String()) {
+		_, line, _ = strings.Cut(line, "] ")
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	assert.Equal(t, []string{
+		`"Wrote" verb="create" object="Secret default/keys"`,
+		`"Wrote" verb="patch" object="ConfigMap default/config" fields=["data.color"]`,
+		`"Wrote" verb="delete" object="Service default/web"`,
+	}, lines)
+}
+
+// What could not be put on record is, before anything else is done.
+func TestAStatusThatWasNotWrittenIsWrittenFirst(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}}]}`)
+	d.fails["status shop"] = apierrors.NewInternalError(context.DeadlineExceeded)
+	assert.Equal(t, []string{"create config"}, d.take(t))
+	d.app.Spec.Manifest = append(d.app.Spec.Manifest, runtime.RawExtension{Raw: []byte(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "more"}}`)})
+	assert.Empty(t, d.take(t), "the API server still has no place for it")
+	clear(d.fails)
+	assert.Contains(t, d.take(t), "create more")
+}
+
+// The watch may not show yet what a patch without an answer has done, and the next spec may
+// not have it any more.
+func TestAnObjectWhosePatchHadNoAnswerIsRead(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {color: red}}]}`)
+	d.has(config)
+	d.fails["patch config"] = errLost
+	assert.Equal(t, []string{"patch config"}, d.take(t))
+	d.late = observer.CopyMap(d.live[config])
+	d.late["data"] = map[string]any{"color": "red"}
+	d.app.Generation++
+	d.app.Spec.Manifest[0].Raw = []byte(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}}`)
+	clear(d.fails)
+	assert.Equal(t, []string{"patch config"}, d.take(t), "the color goes, though the watch has never shown it")
+	assert.Empty(t, d.take(t))
 }
 
 // A status that meets a newer version of the Application still holds, unless another
@@ -131,6 +265,17 @@ func TestErrorsAboutSecretsAreNotRepeated(t *testing.T) {
 	assert.NotContains(t, said("Secret"), "canary")
 }
 
+// Whether a field is immutable says no status code, so the remedy says so.
+func TestARefusedPatchNamesTheWayOut(t *testing.T) {
+	web := kubernetes.Location{
+		ID:      manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"},
+		Mapping: kubernetes.Mapping{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Namespaced: true},
+	}
+	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", nil)
+	assert.Equal(t, "kubectl delete deployments.apps web -n shop", turn.ProblemOf(invalid, web, "patch", "user").Remedy.Command)
+	assert.Empty(t, turn.ProblemOf(invalid, web, "create", "user").Remedy, "there is nothing to delete")
+}
+
 func (d *desk) Kinds() plan.Kinds { return plan.Offline() }
 
 func (d *desk) Mapping(_ context.Context, gvk schema.GroupVersionKind) (kubernetes.Mapping, error) {
@@ -146,7 +291,7 @@ func (d *desk) Need(map[schema.GroupVersionResource]bool, []string) {}
 func (d *desk) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping) (map[manifest.ID]map[string]any, error) {
 	marked := map[manifest.ID]map[string]any{}
 	for id, object := range d.live {
-		if id.GroupKind() == gk && labelOf(object) == string(d.app.UID) {
+		if !d.lags && id.GroupKind() == gk && labelOf(object) == string(d.app.UID) {
 			marked[id] = object
 		}
 	}
@@ -162,6 +307,9 @@ func (d *desk) Problem(err error, at kubernetes.Location, verb string) *plan.Pro
 }
 
 func (d *desk) Get(_ context.Context, at kubernetes.Location) (map[string]any, error) {
+	if d.late != nil {
+		return d.late, nil
+	}
 	if object := d.live[at.ID]; object != nil {
 		return object, nil
 	}
@@ -170,6 +318,7 @@ func (d *desk) Get(_ context.Context, at kubernetes.Location) (map[string]any, e
 
 func (d *desk) write(verb string, id manifest.ID) error {
 	d.written = append(d.written, verb+" "+id.Name)
+	d.onRecord = observertest.JSON(d.app.Status.LastAppliedManifest)
 	return d.fails[verb+" "+id.Name]
 }
 
@@ -183,16 +332,19 @@ func (d *desk) Patch(_ context.Context, at kubernetes.Location, _ any) (map[stri
 
 func (d *desk) TryPatch(context.Context, kubernetes.Location, any) error { return nil }
 
-func (d *desk) Delete(_ context.Context, at kubernetes.Location, _, _ string) (map[string]any, error) {
+func (d *desk) Delete(_ context.Context, at kubernetes.Location, uid, resourceVersion string) (map[string]any, error) {
+	d.deleted = uid + "@" + resourceVersion
 	if err := d.write("delete", at.ID); err != nil || d.stays[at.ID.Name] {
 		return d.live[at.ID], err
 	}
 	return nil, nil
 }
 
-func (d *desk) Wrote(kubernetes.Location, map[string]any) {}
+func (d *desk) Wrote(at kubernetes.Location, _ map[string]any) { d.known = append(d.known, at.ID.Name) }
 
 func (d *desk) Gone(kubernetes.Location, types.UID) {}
+
+func (d *desk) AwaitNamespaces(names []string) { d.awaited = names }
 
 func (d *desk) NamespaceEnds(context.Context, string) bool { return false }
 
@@ -202,13 +354,20 @@ func (d *desk) Read(context.Context, *v1alpha1.Application) (*v1alpha1.Applicati
 	return d.conflict, nil
 }
 
-func (d *desk) WriteMetadata(context.Context, *v1alpha1.Application, []string, map[string]string) (*v1alpha1.Application, error) {
+func (d *desk) WriteMetadata(_ context.Context, _ *v1alpha1.Application, _ []string, annotations map[string]string) (*v1alpha1.Application, error) {
+	if d.app.Annotations == nil {
+		d.app.Annotations = map[string]string{}
+	}
+	maps.Copy(d.app.Annotations, annotations)
 	return d.app, nil
 }
 
 func (d *desk) WriteStatus(_ context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
 	if d.statuses++; d.conflict != nil && app != d.conflict {
 		return nil, apierrors.NewConflict(schema.GroupResource{}, app.Name, nil)
+	}
+	if err := d.fails["status "+app.Name]; err != nil {
+		return nil, err
 	}
 	d.app.Status = status
 	return d.app, nil

@@ -4,10 +4,13 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -32,10 +35,14 @@ type action struct {
 	// is why that was not possible.
 	toldTokens bool
 	untold     error
-	mu         sync.Mutex // guards what follows, and the memory
-	result     map[manifest.ID]plan.Outcome
+	// ending has what namespaces that are being deleted say of that.
+	ending sync.Map
+	mu     sync.Mutex // guards what follows, and the memory
+	result map[manifest.ID]plan.Outcome
 	// refused has the leaves that the API server has refused.
 	refused map[manifest.ID][]plan.Refused
+	// doors are those of the namespaces in which something is to be created.
+	doors map[string]*door
 }
 
 // found decides a resource anew.
@@ -59,6 +66,9 @@ func (a *action) record(change plan.Change, outcome plan.Outcome) {
 	a.result[id] = outcome
 	if outcome.Problem == nil {
 		delete(a.s.memory.failures, id)
+		if outcome.Action == plan.Create {
+			delete(a.s.memory.missing, id.Namespace)
+		}
 		return
 	}
 	if outcome.Problem.Partial {
@@ -80,6 +90,27 @@ func (a *action) wrote(at cluster.Location, object map[string]any) {
 	defer a.mu.Unlock()
 	delete(a.s.memory.found, at.ID)
 	delete(a.s.memory.unanswered, at.ID)
+	delete(a.s.memory.unsure, at.ID)
+}
+
+// saw has the store know an object of ours that was read before the watch has shown it.
+func (a *action) saw(at cluster.Location, object map[string]any) {
+	u := unstructured.Unstructured{Object: object}
+	if u.GetLabels()[v1alpha1.LabelApplicationUID] == string(a.s.Input.Application.UID) {
+		a.target.Wrote(at, observer.CopyMap(object)) // a store keeps no managedFields, and who reads needs them
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.s.memory.unsure, at.ID)
+}
+
+// isUnsure reports whether an object may have what a request without an answer gave it, and
+// another spec than this one asked for.
+func (a *action) isUnsure(id manifest.ID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	generation, unsure := a.s.memory.unsure[id]
+	return unsure && generation != a.s.Input.Application.Generation
 }
 
 // gone has the store know that an object is no more.

@@ -58,6 +58,9 @@ type Target interface {
 	// Wrote and Gone have the stores know our own write before the watch does.
 	Wrote(at cluster.Location, object map[string]any)
 	Gone(at cluster.Location, uid types.UID)
+	// AwaitNamespaces has the Application handled again when one of these namespaces
+	// comes, and none of those before.
+	AwaitNamespaces(names []string)
 	// NamespaceEnds reports whether a namespace is known to be in deletion.
 	NamespaceEnds(ctx context.Context, name string) bool
 }

@@ -75,7 +75,7 @@ func forbidden(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
 		if outcome, attempted := outcomes[change.ID]; attempted {
 			problem = outcome.Problem
 		}
-		if problem != nil && problem.Reason == v1alpha1.ReasonForbidden {
+		if problem != nil && problem.Disposition() == v1alpha1.DispositionGrant {
 			return true
 		}
 	}

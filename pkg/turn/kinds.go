@@ -72,6 +72,15 @@ func (k *knownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
 	return k.Kinds.Type(gvk)
 }
 
+// Published is the schema that the API server publishes of a kind, if the view asks for
+// that; else nil. It makes this a plan.Publisher.
+func (k *knownKinds) Published(gvk schema.GroupVersionKind) *kinds.Node {
+	if kind := k.of(gvk); kind != nil && kind.Resource.Version == gvk.Version {
+		return kind.Mapping.Published
+	}
+	return nil
+}
+
 // resources are the kinds to watch, and whether each is namespaced.
 func (k *knownKinds) resources() map[schema.GroupVersionResource]bool {
 	resources := map[schema.GroupVersionResource]bool{}
@@ -123,7 +132,7 @@ func lookUpOne(ctx context.Context, v View, gvk schema.GroupVersionKind) *knownK
 		kind.problem = &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error(), RetryAfter: cluster.RetryAfter(err)}
 	case !kind.Watchable:
 		kind.problem = &plan.Problem{
-			Reason: v1alpha1.ReasonKindUnsupported, Stalled: true,
+			Reason:  v1alpha1.ReasonKindUnsupported,
 			Message: fmt.Sprintf("%s in %s cannot be listed and watched, so nothing of it can be held: take it out of the manifests", gvk.Kind, gvk.GroupVersion()),
 		}
 	}

@@ -29,8 +29,6 @@ type process struct {
 	changed bool
 	// dead is true from the moment in which it dies: what it still sends arrives nowhere.
 	dead bool
-	// unstored is a status that could not be stored, and is in force for this process.
-	unstored *v1alpha1.ApplicationStatus
 }
 
 // start is a new process. Its watches begin with what there is.
@@ -53,7 +51,6 @@ func (c *cluster) reconcile() (again bool) {
 		c.decided = desires{}
 	}
 	maps.Copy(c.seen, c.store)
-	c.seesLate()
 	turns := turn.Turns{
 		Home: home{c}, Target: func(*v1alpha1.Application) (turn.Target, error) { return target{c}, nil },
 		Hooks: hooks.New(), Rules: plan.DefaultRules, InFlight: 1,
@@ -189,6 +186,8 @@ func (t target) Gone(at kubernetes.Location, uid types.UID) {
 	}
 }
 
+func (target) AwaitNamespaces([]string) {}
+
 func (target) NamespaceEnds(context.Context, string) bool { return false }
 
 // home is the model as the API server that has the Application.
@@ -234,9 +233,6 @@ func (c *cluster) newVersion() {
 
 func (h home) WriteMetadata(_ context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
 	return h.write("its metadata are stored", app, func(stored *v1alpha1.Application) {
-		if creating, has := annotations[v1alpha1.AnnotationCreating]; has && creating != stored.Annotations[v1alpha1.AnnotationCreating] {
-			h.forgetsCreated()
-		}
 		stored.Finalizers = slices.Clone(finalizers)
 		stored.Annotations = maps.Clone(stored.Annotations)
 		if stored.Annotations == nil {
@@ -247,11 +243,7 @@ func (h home) WriteMetadata(_ context.Context, app *v1alpha1.Application, finali
 }
 
 func (h home) WriteStatus(_ context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
-	written, err := h.write("its status is stored", app, func(*v1alpha1.Application) { h.record(status) })
-	if h.unstored = nil; err != nil {
-		h.unstored = status.DeepCopy()
-	}
-	return written, err
+	return h.write("its status is stored", app, func(*v1alpha1.Application) { h.record(status) })
 }
 
 func (h home) Again(*v1alpha1.Application) { h.changed = true }

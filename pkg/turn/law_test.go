@@ -19,11 +19,11 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// TestWhateverHappensAnApplicationIsHeldInTheEnd runs random Applications of a few
+// TestWhateverHappensAnApplicationIsHeld runs random Applications of a few
 // objects in a cluster in which requests fail, answers are lost, the controller dies,
 // watches lag, and somebody else is at work. What must never happen is looked for all
 // the way (cluster_checks_test.go), and what must be so in the end when all is calm.
-func TestWhateverHappensAnApplicationIsHeldInTheEnd(t *testing.T) {
+func TestWhateverHappensAnApplicationIsHeld(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		c := newCluster(t, r, observertest.DrawServer(r), drawNames(r))
 		for _, id := range c.names {
@@ -222,8 +222,7 @@ func (c *cluster) lag(id manifest.ID) {
 }
 
 // admitted notes whose an object is, and what excuses it from being as if it were made
-// today: it was under a user's schema, or its process works from a status that could
-// not be stored.
+// today: it was under a user's schema.
 func (c *cluster) admitted(id manifest.ID, object map[string]any) {
 	if plan.Marked(c.app, id, object) {
 		c.ours[uidOf(object)] = true
@@ -233,33 +232,6 @@ func (c *cluster) admitted(id manifest.ID, object map[string]any) {
 	})
 	if c.wanted.hasEntry(id) || c.decided.hasEntry(id) || usersOnRecord {
 		c.special[uidOf(object)] = "held by a user's schema"
-	}
-	if c.unstored != nil {
-		c.special[uidOf(object)] = "not on record"
-	}
-}
-
-// seesLate excuses objects of which an old state is decided on: what a lost answer has
-// put into them, and the next spec drops before the watch shows it, is not found.
-func (c *cluster) seesLate() {
-	for id, seen := range c.seen {
-		if object := c.server.objects[id]; object != nil && get(object, "metadata", "resourceVersion") != get(seen, "metadata", "resourceVersion") {
-			c.special[uidOf(object)] = "seen late"
-		}
-	}
-}
-
-// forgetsCreated excuses objects of which the annotation tells no more while the status
-// that has them could not be stored: should the process die now, nobody knows what is
-// ours in them.
-func (c *cluster) forgetsCreated() {
-	if c.unstored == nil {
-		return
-	}
-	for _, r := range c.unstored.Resources {
-		if string(r.UID) != "" {
-			c.special[string(r.UID)] = "not on record"
-		}
 	}
 }
 

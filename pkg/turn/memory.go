@@ -33,11 +33,17 @@ type Memory struct {
 	kinds []schema.GroupVersionKind
 	// failures has the resources that must not be tried again yet.
 	failures map[manifest.ID]*failure
+	// missing has the namespaces that are not there, and when they are tried again: once
+	// for all that is to be created in one.
+	missing map[string]time.Time
 	// found has objects that exist and are in no watch, because they do not
 	// carry our label.
 	found map[manifest.ID]found
 	// unanswered has the objects that may have been created though no answer came.
 	unanswered map[manifest.ID]bool
+	// unsure has the objects whose last patch had no answer, and the generation of the
+	// Application that it was for: the watch may not show yet what it has done.
+	unsure map[manifest.ID]int64
 	// gone has the objects that we deleted and know to be gone.
 	gone map[types.UID]bool
 	// postponed is the report that is not written yet, if there is one.
@@ -69,14 +75,14 @@ type found struct {
 func NewMemory(app *v1alpha1.Application, now time.Time) *Memory {
 	return &Memory{
 		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app), jitter: worker.Spread,
-		failures: map[manifest.ID]*failure{}, found: map[manifest.ID]found{}, unanswered: map[manifest.ID]bool{}, gone: map[types.UID]bool{},
+		failures: map[manifest.ID]*failure{}, missing: map[string]time.Time{}, found: map[manifest.ID]found{}, unanswered: map[manifest.ID]bool{}, unsure: map[manifest.ID]int64{}, gone: map[types.UID]bool{},
 	}
 }
 
 // begin prepares a turn. A new generation of the Application, or a request to reconcile
-// now, is a new try for everything; a change of anything (changed) is one for what was
-// given up.
-func (m *Memory) begin(app *v1alpha1.Application, changed bool, now time.Time) {
+// now, is a new try for everything; a change of anything is one for what was given up, and
+// a namespace that has come for what waits for namespaces.
+func (m *Memory) begin(app *v1alpha1.Application, news News, now time.Time) {
 	m.retry = retryOf(app.Spec.Retry)
 	request := app.Annotations[v1alpha1.AnnotationReconcile]
 	if request != m.request {
@@ -84,12 +90,16 @@ func (m *Memory) begin(app *v1alpha1.Application, changed bool, now time.Time) {
 	}
 	if m.generation != app.Generation || m.request != request {
 		m.generation, m.request = app.Generation, request
-		m.failures = map[manifest.ID]*failure{}
+		m.failures, m.missing = map[manifest.ID]*failure{}, map[string]time.Time{}
 		m.plan.Refusals = nil
 		m.found = map[manifest.ID]found{}
 		m.gone = map[types.UID]bool{}
 	}
-	if changed {
+	if news.Namespace {
+		maps.DeleteFunc(m.failures, func(_ manifest.ID, f *failure) bool { return f.problem.Namespace != "" })
+		clear(m.missing)
+	}
+	if news.Changed {
 		m.tryAgain()
 	}
 	m.giveUpLeaves(now)
@@ -138,15 +148,21 @@ func (m *Memory) failed(id manifest.ID, problem *plan.Problem, now time.Time) *p
 		m.failures[id] = f
 	}
 	f.attempts++
+	until := now.Add(m.jitter(m.retry.wait(problem, f.attempts)))
+	if namespace := problem.Namespace; namespace != "" {
+		if shared := m.missing[namespace]; shared.After(now) {
+			until = shared
+		}
+		m.missing[namespace] = until
+	}
 	if f.exhausted = m.retry.exhausted(f.attempts); f.exhausted {
 		f.attempts = m.retry.attempts // what is tried because something changed is no further attempt
 		f.problem = givenUp(problem, f.attempts)
 		return f.problem
 	}
-	wait := m.jitter(m.retry.wait(problem, f.attempts))
 	again := *problem
-	again.RetryAfter = wait
-	f.problem, f.until = problem, now.Add(wait)
+	again.RetryAfter = until.Sub(now)
+	f.problem, f.until = problem, until
 	return &again
 }
 

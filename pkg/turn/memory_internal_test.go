@@ -32,7 +32,7 @@ func TestAContestedFieldIsRememberedWithItsValues(t *testing.T) {
 }
 
 // Of what a process before us was about to create, nothing may be seen yet.
-func TestTheNamespacesThatWereWrittenDownStayForAWhile(t *testing.T) {
+func TestNamespacesThatWereWrittenDownStay(t *testing.T) {
 	app := &v1alpha1.Application{}
 	app.Namespace = "own"
 	app.Annotations = map[string]string{v1alpha1.AnnotationNamespaces: "written,ahead"}

@@ -24,32 +24,53 @@ import (
 //
 //	status                         meaning
 //	403, namespace terminating     wait
-//	403                            stalled: rights, a quota or a policy
+//	403                            grant: rights, a quota or a policy
 //	404                            wait: the namespace is missing
-//	400, 405, 413, 422             stalled: the object is refused
+//	400, 405, 413, 422             stall: the object is refused
 //	everything else                retry
 func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem {
 	id := at.ID
 	message := errorText(err, id)
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s: its namespace is being deleted", id), RetryAfter: 10 * time.Second}
+		return &plan.Problem{
+			Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s: its namespace is being deleted", id), RetryAfter: 10 * time.Second, Namespace: id.Namespace,
+		}
 	case apierrors.IsForbidden(err):
 		return &plan.Problem{
-			Reason: v1alpha1.ReasonForbidden, Stalled: true,
-			Message: fmt.Sprintf("may not %s %s: %s", verb, id, message),
-			Remedy:  "If the ServiceAccount lacks the right, grant it: " + grant(at, user),
+			Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("may not %s %s: %s", verb, id, message),
+			Remedy: v1alpha1.Remedy{Text: "If the ServiceAccount lacks the right, grant it", Command: grant(at, user)},
 		}
 	case apierrors.IsNotFound(err):
-		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, id, message), RetryAfter: time.Second}
+		problem := &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, id, message), RetryAfter: time.Second}
+		if verb == "create" && isMissingNamespace(err, id.Namespace) {
+			problem.Namespace = id.Namespace
+			problem.Remedy = v1alpha1.Remedy{Text: "Create it", Command: "kubectl create namespace " + id.Namespace}
+		}
+		return problem
 	case refused(err):
-		return &plan.Problem{Reason: v1alpha1.ReasonRejected, Stalled: true, Message: fmt.Sprintf("the API server refuses to %s %s: %s", verb, id, message)}
+		problem := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: fmt.Sprintf("the API server refuses to %s %s: %s", verb, id, message)}
+		if verb == "patch" {
+			problem.Remedy = replace(at)
+		}
+		return problem
 	}
 	problem := &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot %s %s now: %s", verb, id, message)}
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		problem.RetryAfter = time.Duration(seconds) * time.Second
 	}
 	return problem
+}
+
+// isMissingNamespace reports whether an API server has answered that a namespace is not
+// there.
+func isMissingNamespace(err error, namespace string) bool {
+	var status apierrors.APIStatus
+	if namespace == "" || !errors.As(err, &status) || !apierrors.IsNotFound(err) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Group == "" && details.Kind == "namespaces" && details.Name == namespace
 }
 
 // refused tells whether the same request can never succeed.
@@ -110,6 +131,15 @@ func causeFields(status metav1.Status) []string {
 	return fields
 }
 
+// replace is the remedy for an immutable field.
+func replace(at cluster.Location) v1alpha1.Remedy {
+	command := fmt.Sprintf("kubectl delete %s %s", at.Mapping.Resource.GroupResource(), at.ID.Name)
+	if at.Mapping.Namespaced {
+		command += " -n " + at.ID.Namespace
+	}
+	return v1alpha1.Remedy{Text: "If the field cannot be changed any more, delete the object: it is created again as desired, without what it has stored", Command: command}
+}
+
 // grant is the command that gives a ServiceAccount the rights it lacks, and as
 // few as can be more.
 func grant(at cluster.Location, user string) string {
@@ -135,10 +165,10 @@ var editable = []string{"", "apps", "autoscaling", "batch", "networking.k8s.io",
 func watchProblem(gk schema.GroupKind, resource schema.GroupVersionResource, err error) *plan.Problem {
 	if apierrors.IsForbidden(err) {
 		return &plan.Problem{
-			Reason: v1alpha1.ReasonForbidden, Stalled: true,
-			Message: fmt.Sprintf("the controller may not list and watch %s", resource.GroupResource()),
-			Remedy: fmt.Sprintf("Grant it: kubectl create clusterrole holdfast-kinds-%[1]s --verb=list,watch --resource=%[2]s && "+
-				"kubectl label clusterrole holdfast-kinds-%[1]s holdfast.dev/aggregate-to-controller=true", resource.Resource, resource.GroupResource()),
+			Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("the controller may not list and watch %s", resource.GroupResource()),
+			Remedy: v1alpha1.Remedy{Text: "Grant it", Command: fmt.Sprintf(
+				"kubectl create clusterrole holdfast-kinds-%[1]s --verb=list,watch --resource=%[2]s && "+
+					"kubectl label clusterrole holdfast-kinds-%[1]s holdfast.dev/aggregate-to-controller=true", resource.Resource, resource.GroupResource())},
 		}
 	}
 	return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot watch %s now: %s", gk, Trimmed(err.Error()))}

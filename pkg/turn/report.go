@@ -33,8 +33,8 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 		return after, nil
 	}
 	m.postpone(result, now)
-	if routine(app.Status, result.Status) {
-		wait, done := t.reportIn(m.postponed, now)
+	if delay := delayOf(app.Status, result.Status); delay > 0 {
+		wait, done := t.reportIn(m.postponed, delay, now)
 		if wait > 0 {
 			return Sooner(after, wait), nil
 		}
@@ -59,15 +59,19 @@ func (t *Turns) hookFailed(ctx context.Context, app *v1alpha1.Application, m *Me
 	return 0, cause
 }
 
-// reportDelay is how long the report of a correction waits: several of one
-// Application become one report.
-const reportDelay = 500 * time.Millisecond
+// Several reports of one Application become one: that of a correction, and of a resource
+// that begins to be in progress or ends to be, waits for reportDelay, and that of nothing
+// but how far the progress is, which may count something, for progressDelay.
+const (
+	reportDelay   = 500 * time.Millisecond
+	progressDelay = 30 * time.Second
+)
 
 // reportIn is how long a postponed report still waits. While other Applications have
 // news there is one such report at a time: corrections come before reports. done is to
 // be called when a report that waits no longer is written.
-func (t *Turns) reportIn(report *postponed, now time.Time) (wait time.Duration, done func()) {
-	if wait := report.since.Add(reportDelay).Sub(now); wait > 0 {
+func (t *Turns) reportIn(report *postponed, delay time.Duration, now time.Time) (wait time.Duration, done func()) {
+	if wait := report.since.Add(delay).Sub(now); wait > 0 {
 		return wait, nil
 	}
 	if done = t.Home.Report(); done == nil {
@@ -76,28 +80,50 @@ func (t *Turns) reportIn(report *postponed, now time.Time) (wait time.Duration, 
 	return 0, done
 }
 
-// routine tells whether a status says nothing new but when something was last
-// corrected, what was seen, and that resources are in progress, as they are for
-// a moment after most corrections. All that must survive a crash is the same.
-func routine(before, after v1alpha1.ApplicationStatus) bool {
+// delayOf is for how long a status may wait. One that says nothing new but when something
+// was last corrected, what was seen, and that resources are in progress, as they are for a
+// moment after most corrections, may: all that must survive a crash is the same.
+func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 	if len(before.Resources) != len(after.Resources) {
-		return false
+		return 0
 	}
 	ready := apimeta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
-	inProgress := ready != nil && ready.Reason == v1alpha1.ReasonProgressing
+	inProgress := ready != nil && v1alpha1.MeaningOf(ready.Reason).Progressing()
+	if inProgress && same(asFarAs(before, after), before) {
+		return progressDelay
+	}
 	after.Resources = slices.Clone(after.Resources)
 	for i, was := range before.Resources {
 		r := &after.Resources[i]
 		r.LastCorrection = was.LastCorrection
 		if inProgress {
-			r.Health, r.Reason, r.Message = was.Health, was.Reason, was.Message
+			r.Health, r.Reason, r.Message, r.Remedy = was.Health, was.Reason, was.Message, was.Remedy
 		}
 	}
 	if inProgress {
 		after.Conditions, after.Summary = before.Conditions, before.Summary
 	}
 	after.LastObservedManifest = before.LastObservedManifest
-	return same(before, after)
+	if same(before, after) {
+		return reportDelay
+	}
+	return 0
+}
+
+// asFarAs is a status with the messages of another one about resources in progress.
+func asFarAs(messages, status v1alpha1.ApplicationStatus) v1alpha1.ApplicationStatus {
+	status.Resources, status.Conditions = slices.Clone(status.Resources), slices.Clone(status.Conditions)
+	for i, r := range status.Resources {
+		if v1alpha1.MeaningOf(r.Reason).Progressing() {
+			status.Resources[i].Message = messages.Resources[i].Message
+		}
+	}
+	for i, c := range status.Conditions {
+		if said := apimeta.FindStatusCondition(messages.Conditions, c.Type); said != nil && v1alpha1.MeaningOf(c.Reason).Progressing() {
+			status.Conditions[i].Message = said.Message
+		}
+	}
+	return status
 }
 
 // WriteStatus replaces the status unless it is the same. If somebody has written

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -42,7 +45,7 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 		outcome.Problem = plan.HookProblem(err)
 		return outcome, false
 	}
-	object, err := a.target.Create(ctx, at, body)
+	object, err := a.createIn(at.ID.Namespace, func() (map[string]any, error) { return a.target.Create(ctx, at, body) })
 	refusesLearned := func() bool { return change.Fallback != nil && code(err) == http.StatusUnprocessableEntity }
 	for i := 0; i < len(freeing) && refusesLearned(); i++ {
 		if err := a.turns.sleep(ctx, freeing[i]); err != nil {
@@ -62,6 +65,7 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 	switch {
 	case err == nil:
 		a.wrote(at, object)
+		logWrite(ctx, "create", change)
 		outcome.Object = object
 		return outcome, false
 	case apierrors.IsAlreadyExists(err):
@@ -75,19 +79,59 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 	}
 	outcome.WithoutLearned = a.unanswered(at.ID, err) && outcome.WithoutLearned
 	outcome.Problem = a.target.Problem(err, at, "create")
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		outcome.Problem.Message += a.namespaceRemains(ctx, at.ID.Namespace)
+	}
 	return outcome, false
+}
+
+// namespaceRemains is what a namespace that is being deleted says of that, once for all
+// that is to be created in it; nothing, if the ServiceAccount may not read it.
+func (a *action) namespaceRemains(ctx context.Context, name string) string {
+	read, _ := a.ending.LoadOrStore(name, sync.OnceValue(func() string {
+		namespaces := cluster.Mapping{Resource: corev1.SchemeGroupVersion.WithResource("namespaces")}
+		live, err := a.target.Get(ctx, cluster.Location{ID: manifest.ID{Kind: "Namespace", Name: name}, Mapping: namespaces})
+		if err != nil {
+			return ""
+		}
+		return plan.NamespaceRemains(live)
+	}))
+	return read.(func() string)()
+}
+
+// logWrite logs a write that was done: of what is held, the paths and never the values.
+// What has failed is in the status.
+func logWrite(ctx context.Context, verb string, change plan.Change) {
+	values := []any{"verb", verb, "object", change.ID.String()}
+	if verb == "patch" {
+		fields := []string{}
+		for _, d := range change.Fields {
+			if !d.HeldBack {
+				fields = append(fields, d.Path)
+			}
+		}
+		values = append(values, "fields", fields) // none: only our marks
+	}
+	klog.FromContext(ctx).Info("Wrote", values...)
 }
 
 // unanswered remembers an object that may have been created all the same, and reports
 // whether it may: the answer was lost, or is that of a server that stumbled.
 func (a *action) unanswered(id manifest.ID, err error) bool {
-	if status := code(err); status != 0 && status < http.StatusInternalServerError {
+	if !isLost(err) {
 		return false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.s.memory.unanswered[id] = true
 	return true
+}
+
+// isLost reports whether what was asked for may have been done, though the answer is an
+// error.
+func isLost(err error) bool {
+	status := code(err)
+	return status == 0 || status >= http.StatusInternalServerError
 }
 
 func (a *action) update(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
@@ -101,6 +145,7 @@ func (a *action) update(ctx context.Context, at cluster.Location, change plan.Ch
 	switch {
 	case err == nil:
 		a.wrote(at, object)
+		logWrite(ctx, "patch", change)
 		outcome.Object = object
 		return outcome, false
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
@@ -111,6 +156,11 @@ func (a *action) update(ctx context.Context, at cluster.Location, change plan.Ch
 			break // the guards hold: it is the change itself that is refused
 		}
 		return fresh, again
+	}
+	if isLost(err) {
+		a.mu.Lock()
+		a.s.memory.unsure[at.ID] = a.s.Input.Application.Generation
+		a.mu.Unlock()
 	}
 	outcome.Problem = a.target.Problem(err, at, "patch")
 	if !refused(err) {
@@ -143,6 +193,9 @@ func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Ch
 		return outcome, false
 	}
 	remaining, err := a.target.Delete(ctx, at, change.UID, change.ResourceVersion)
+	if err == nil {
+		logWrite(ctx, "delete", change)
+	}
 	switch {
 	case err == nil && remaining == nil:
 		a.gone(at, change.UID)
@@ -169,6 +222,7 @@ func (a *action) reread(ctx context.Context, at cluster.Location, change plan.Ch
 	object, err := a.target.Get(ctx, at)
 	switch {
 	case err == nil:
+		a.saw(at, object)
 		return plan.Outcome{Object: object}, true
 	case apierrors.IsNotFound(err):
 		a.gone(at, change.UID)

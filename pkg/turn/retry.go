@@ -51,9 +51,9 @@ func retryOf(policy *v1alpha1.RetryPolicy) retry {
 func (r retry) wait(problem *plan.Problem, attempts int) time.Duration {
 	first, longest := 250*time.Millisecond, 5*time.Minute
 	switch {
-	case problem.Reason == v1alpha1.ReasonForbidden:
+	case problem.Disposition() == v1alpha1.DispositionGrant:
 		first = 10 * time.Second // somebody runs the command that the message gives, and waits
-	case problem.Stalled:
+	case problem.Stalled():
 		first, longest = 2*time.Minute, 16*time.Minute
 	}
 	if r.initial > 0 {
@@ -78,8 +78,8 @@ func (r retry) exhausted(attempts int) bool { return r.attempts > 0 && attempts 
 // givenUp is the problem of a resource after its last attempt.
 func givenUp(last *plan.Problem, attempts int) *plan.Problem {
 	problem := *last
-	if !problem.Stalled {
-		problem.Reason, problem.Stalled = v1alpha1.ReasonRetriesExhausted, true
+	if !problem.Stalled() {
+		problem.Reason, problem.As = v1alpha1.ReasonRetriesExhausted, ""
 	}
 	problem.RetryAfter = 0
 	problem.Message = fmt.Sprintf("%s (given up after %d of %d attempts, until something changes)", last.Message, attempts, attempts)

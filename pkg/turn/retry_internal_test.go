@@ -18,8 +18,8 @@ import (
 
 var (
 	passing      = &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "a timeout"}
-	forbidden403 = &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "no rights", Stalled: true}
-	rejected     = &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "immutable", Stalled: true}
+	forbidden403 = &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "no rights"}
+	rejected     = &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "immutable"}
 )
 
 func duration(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
@@ -94,12 +94,12 @@ func TestTheLastAttempt(t *testing.T) {
 
 	first := m.failed(id, passing, now)
 	assert.Positive(t, first.RetryAfter)
-	assert.False(t, first.Stalled)
+	assert.False(t, first.Stalled())
 	assert.Empty(t, m.blocked(later), "it is tried again")
 
 	last := m.failed(id, passing, now)
 	assert.Zero(t, last.RetryAfter)
-	assert.True(t, last.Stalled)
+	assert.True(t, last.Stalled())
 	assert.Equal(t, v1alpha1.ReasonRetriesExhausted, last.Reason)
 	assert.Equal(t, "a timeout (given up after 2 of 2 attempts, until something changes)", last.Message)
 	require.Contains(t, m.blocked(later), id, "it is never tried again")

@@ -246,8 +246,7 @@ func (s *Snapshot) addUnwatched(ctx context.Context) error {
 	for _, status := range s.Input.Application.Status.Resources {
 		id := plan.IDOf(status.ResourceReference)
 		recorded[id] = true
-		existed := status.UID != "" || status.Reason == v1alpha1.ReasonRetrying
-		if existed && !s.memory.gone[status.UID] && !s.memory.unanswered[id] {
+		if plan.MayExist(status) && !s.memory.gone[status.UID] && !s.memory.unanswered[id] {
 			if problem := s.addLeft(ctx, id); problem != nil {
 				s.Input.Blocked[id] = problem
 			}
@@ -300,7 +299,7 @@ func (s *Snapshot) addLeft(ctx context.Context, id manifest.ID) *plan.Problem {
 func (s *Snapshot) unannounced() *plan.Problem {
 	for _, gvk := range announced(s.Input.Application) {
 		kind := s.kinds.first[gvk.GroupKind()]
-		if kind != nil && kind.problem != nil && kind.problem.Reason == v1alpha1.ReasonRetrying {
+		if kind != nil && kind.problem != nil && kind.problem.Disposition() == v1alpha1.DispositionRetry {
 			return kind.problem
 		}
 	}

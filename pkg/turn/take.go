@@ -17,6 +17,8 @@ import (
 type News struct {
 	// Changed: something of it has, the Application or an object.
 	Changed bool
+	// Namespace: one that it waits for has come.
+	Namespace bool
 	// Orphan: a version of the Application has shown that its objects are to stay
 	// (kubectl delete --cascade=orphan), though this one may not show it any more.
 	Orphan bool
@@ -25,14 +27,14 @@ type News struct {
 // Take brings one Application's objects to their desired state: gather, decide, act,
 // conclude. It returns when to do so again, 0 for when something changes.
 func (t *Turns) Take(ctx context.Context, app *v1alpha1.Application, m *Memory, news News) (time.Duration, error) {
-	m.begin(app, news.Changed, t.now())
+	m.begin(app, news, t.now())
 	app, err := t.rememberOrphan(ctx, app, news)
 	if err != nil {
 		return Again(err)
 	}
 	target, err := t.Target(app)
 	if err != nil { // nobody can act as that ServiceAccount
-		problem := &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "spec.serviceAccountName: " + err.Error(), Stalled: true}
+		problem := &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "spec.serviceAccountName: " + err.Error()}
 		return t.report(ctx, app, m, plan.Refuse(plan.Input{Application: app, Memory: &m.plan}, problem), nil)
 	}
 	if app.DeletionTimestamp != nil {
@@ -71,14 +73,18 @@ func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan
 	if p.Suspended() || p.Refused != nil {
 		return t.report(ctx, app, m, p, nil)
 	}
-	app, err := t.protect(ctx, app, p, s)
+	app, err := t.recordPostponed(ctx, app, m)
 	if err != nil {
+		return Again(err)
+	}
+	if app, err = t.protect(ctx, app, p, s); err != nil {
 		return Again(err)
 	}
 	if app, err = t.recordAhead(ctx, app, p); err != nil {
 		return Again(err)
 	}
 	a := t.act(ctx, target, s, p)
+	target.AwaitNamespaces(m.awaited(app.Namespace))
 	if a.toldTokens {
 		app = t.Home.Latest(app)
 	}
@@ -130,6 +136,21 @@ func (t *Turns) protect(ctx context.Context, app *v1alpha1.Application, p *plan.
 		finalizers = append(slices.Clone(finalizers), v1alpha1.Finalizer)
 	}
 	return t.Home.WriteMetadata(ctx, app, finalizers, marks)
+}
+
+// recordPostponed writes the status that could not be written before, unless it can wait:
+// what it has on record is known to nobody else, and the work that follows builds on it.
+func (t *Turns) recordPostponed(ctx context.Context, app *v1alpha1.Application, m *Memory) (*v1alpha1.Application, error) {
+	status := m.Postponed()
+	if status == nil || delayOf(app.Status, *status) > 0 {
+		return app, nil
+	}
+	if err := t.WriteStatus(ctx, app, *status); err != nil {
+		return nil, err
+	}
+	t.Home.Announce(app, m.postponed.event)
+	m.postponed = nil
+	return t.Home.Latest(app), nil
 }
 
 // recordAhead writes down what is about to be written, where nobody would know of

@@ -36,7 +36,36 @@ type Loop[K comparable] struct {
 // long each time, up to 5 minutes: per key only, where the default lets ten a second
 // through, all together.
 func NewQueue[K comparable](name string) workqueue.TypedRateLimitingInterface[K] {
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter[K](), workqueue.TypedRateLimitingQueueConfig[K]{Name: name})
+	return newQueue[K](name, nil)
+}
+
+// newQueue has metrics of a provider; nil for that of the process.
+func newQueue[K comparable](name string, metrics workqueue.MetricsProvider) workqueue.TypedRateLimitingInterface[K] {
+	keys := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Name: name, MetricsProvider: metrics})
+	retries := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Name: name, Queue: keys, MetricsProvider: metrics})
+	return queue[K]{
+		TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter[K](), workqueue.TypedRateLimitingQueueConfig[K]{DelayingQueue: retries}),
+		later:                      workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Queue: keys}),
+	}
+}
+
+// queue is one whose retries are counted as such, and nothing else is: what is to be
+// handled later without an error waits in a place of its own, which has no name.
+type queue[K comparable] struct {
+	workqueue.TypedRateLimitingInterface[K]
+	later workqueue.TypedDelayingInterface[K]
+}
+
+func (q queue[K]) AddAfter(key K, wait time.Duration) { q.later.AddAfter(key, wait) }
+
+func (q queue[K]) ShutDown() {
+	q.later.ShutDown()
+	q.TypedRateLimitingInterface.ShutDown()
+}
+
+func (q queue[K]) ShutDownWithDrain() {
+	q.later.ShutDownWithDrain()
+	q.TypedRateLimitingInterface.ShutDownWithDrain()
 }
 
 func limiter[K comparable]() workqueue.TypedRateLimiter[K] {

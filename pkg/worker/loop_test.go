@@ -3,11 +3,15 @@ package worker
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/assert"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 )
@@ -23,6 +27,46 @@ func TestRetriesAreSpread(t *testing.T) {
 		seen[retried] = true
 	}
 	assert.Greater(t, len(seen), 50)
+}
+
+// noted writes down what becomes of a key.
+type noted struct {
+	workqueue.TypedRateLimitingInterface[string]
+	said []string
+}
+
+func (n *noted) AddRateLimited(key string) { n.said = append(n.said, key+" waits") }
+func (n *noted) Forget(key string)         { n.said = append(n.said, key+" is forgotten") }
+func (n *noted) AddAfter(key string, after time.Duration) {
+	n.said = append(n.said, key+" comes after "+after.String())
+}
+
+func TestWhatBecomesOfAKey(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		handle func(end func()) (time.Duration, error)
+		said   []string
+	}{
+		{"that failed", func(func()) (time.Duration, error) { return time.Second, errors.New("no") }, []string{"a waits"}},
+		{"that panicked", func(func()) (time.Duration, error) { panic("no") }, []string{"a waits"}},
+		{"that failed as the work ended", func(end func()) (time.Duration, error) { end(); return 0, errors.New("no") }, nil},
+		{"that is done", func(func()) (time.Duration, error) { return 0, nil }, []string{"a is forgotten"}},
+		{"that asks for more", func(func()) (time.Duration, error) { return time.Minute, nil }, []string{"a is forgotten", "a comes after 1m0s"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			queue := &noted{TypedRateLimitingInterface: NewQueue[string]("")}
+			working, end := context.WithCancel(t.Context())
+			defer end()
+			loop := Loop[string]{
+				Queue: queue, Logger: func(context.Context, string) klog.Logger { return klog.Logger{} },
+				Handle: func(context.Context, string) (time.Duration, error) { return row.handle(end) },
+			}
+			queue.Add("a")
+			assert.True(t, loop.next(t.Context(), working))
+			assert.Equal(t, row.said, queue.said)
+			assert.Zero(t, queue.Len(), "nothing comes back at once")
+		})
+	}
 }
 
 // What a panic is called with may be a value of a Secret.
@@ -49,3 +93,73 @@ func TestAPanicIsToldWithoutItsValue(t *testing.T) {
 	assert.ErrorContains(t, err, "index out of range")
 	assert.Contains(t, log, "loop_test.go")
 }
+
+// counted counts the retries of queues, and nothing else.
+type counted struct {
+	workqueue.MetricsProvider
+	retries atomic.Int64
+}
+
+func (c *counted) Inc() { c.retries.Add(1) }
+
+func (c *counted) NewRetriesMetric(string) workqueue.CounterMetric { return c }
+
+func TestRetriesAloneAreCountedAsRetries(t *testing.T) {
+	metrics := &counted{MetricsProvider: silent{}}
+	queue := newQueue[string]("test", metrics)
+	handled, fail := make(chan string), true
+	loop := Loop[string]{
+		Queue: queue, Workers: 1, Logger: func(context.Context, string) klog.Logger { return logr.Discard() },
+		Handle: func(_ context.Context, key string) (time.Duration, error) {
+			handled <- key
+			if fail {
+				fail = false
+				return 0, errors.New("once")
+			}
+			return time.Millisecond, nil
+		},
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); loop.Run(ctx) }()
+	queue.Add("app")
+	for range 5 {
+		assert.Equal(t, "app", <-handled)
+	}
+	cancel()
+	for running := true; running; {
+		select {
+		case <-handled:
+		case <-ended:
+			running = false
+		}
+	}
+	assert.Equal(t, int64(1), metrics.retries.Load(), "what is looked at later is no retry")
+}
+
+// silent counts nothing.
+type silent struct{}
+
+func (silent) Inc() {}
+
+func (silent) Dec() {}
+
+func (silent) Set(float64) {}
+
+func (silent) Observe(float64) {}
+
+func (s silent) NewDepthMetric(string) workqueue.GaugeMetric { return s }
+
+func (s silent) NewAddsMetric(string) workqueue.CounterMetric { return s }
+
+func (s silent) NewLatencyMetric(string) workqueue.HistogramMetric { return s }
+
+func (s silent) NewWorkDurationMetric(string) workqueue.HistogramMetric { return s }
+
+func (s silent) NewUnfinishedWorkSecondsMetric(string) workqueue.SettableGaugeMetric { return s }
+
+func (s silent) NewLongestRunningProcessorSecondsMetric(string) workqueue.SettableGaugeMetric {
+	return s
+}
+
+func (s silent) NewRetriesMetric(string) workqueue.CounterMetric { return s }

@@ -77,9 +77,10 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 	const quiet = `load 1m
   holdfast_contested_fields 0x60
   holdfast_stalled_applications 0x60
+  holdfast_suspended_applications 1x60
   holdfast_dead_watches 0x60
   holdfast_applications{ready="True"} 5x60
-  holdfast_applications{ready="False"} 0x60
+  holdfast_applications{ready="False"} 1x60
   holdfast_reconciles_total{result="success"} 0+10x60
   holdfast_reconciles_total{result="error"} 0+1x60
   holdfast_reconciles_total{result="panic"} 0x60
@@ -92,7 +93,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 	for _, row := range []struct{ alert, load string }{
 		{"HoldfastContested", "holdfast_contested_fields 2x60"},
 		{"HoldfastStalled", "holdfast_stalled_applications 1x60"},
-		{"HoldfastNotConverging", "holdfast_applications{ready=\"False\"} 1x60\n  holdfast_stalled_applications 0x60"},
+		{"HoldfastNotConverging", "holdfast_applications{ready=\"False\"} 1x60\n  holdfast_stalled_applications 0x60\n  holdfast_suspended_applications 0x60"},
 		{"HoldfastBlind", "holdfast_dead_watches 1x60"},
 		{"HoldfastErrors", `holdfast_reconciles_total{result="success"} 0+1x60` + "\n  " + `holdfast_reconciles_total{result="error"} 0+3x60`},
 		{"HoldfastPanics", `holdfast_reconciles_total{result="panic"} 0x50 1x10`},

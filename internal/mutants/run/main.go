@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -40,11 +41,11 @@ func run(ctx context.Context, names []string) error {
 		}
 		planted++
 		began := time.Now()
-		killed, _, err := m.Run(ctx, root)
+		killed, output, err := m.Run(ctx, root)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
-		verdict := "killed"
+		verdict := "killed by " + strings.Join(killers(output), ", ")
 		switch {
 		case !killed && m.Survives != "":
 			verdict = "survives: " + m.Survives
@@ -59,4 +60,14 @@ func run(ctx context.Context, names []string) error {
 		return fmt.Errorf("%d bugs are not noticed", survived)
 	}
 	return nil
+}
+
+var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+
+// killers are the tests that have failed.
+func killers(output string) (names []string) {
+	for _, match := range failedTest.FindAllStringSubmatch(output, -1) {
+		names = append(names, match[1])
+	}
+	return names
 }

@@ -19,37 +19,3 @@ const (
 	// ConditionStalled is there, and true, while only a user can help.
 	ConditionStalled = "Stalled"
 )
-
-// Condition reasons. Each has a row in docs/semantics.md.
-const (
-	ReasonReady                      = "Ready"
-	ReasonRendered                   = "Rendered"
-	ReasonHeld                       = "Held"
-	ReasonHealthy                    = "Healthy"
-	ReasonProgressing                = "Progressing"
-	ReasonUnhealthy                  = "Unhealthy"
-	ReasonSuspended                  = "Suspended"
-	ReasonDeleting                   = "Deleting"
-	ReasonWaiting                    = "Waiting"
-	ReasonRetrying                   = "Retrying"
-	ReasonRetriesExhausted           = "RetriesExhausted"
-	ReasonManifestInvalid            = "ManifestInvalid"
-	ReasonManifestTooLarge           = "ManifestTooLarge"
-	ReasonObserverSchemaInvalid      = "ObserverSchemaInvalid"
-	ReasonObserverSchemaNullsDropped = "ObserverSchemaNullsDropped"
-	ReasonSourceNotSupported         = "SourceNotSupported"
-	ReasonResourceConflict           = "ResourceConflict"
-	ReasonRejected                   = "Rejected"
-	ReasonForbidden                  = "Forbidden"
-	ReasonKindUnknown                = "KindUnknown"
-	ReasonKindUnsupported            = "KindUnsupported"
-	ReasonContested                  = "Contested"
-	ReasonListTooShort               = "ListTooShort"
-	ReasonHookFailed                 = "HookFailed"
-	ReasonCompleted                  = "Completed"
-	ReasonShuttingDown               = "ShuttingDown"
-	ReasonShutdownFailed             = "ShutdownFailed"
-	ReasonTranslationFailed          = "TranslationFailed"
-	ReasonFetchFailed                = "FetchFailed"
-	ReasonSourceNotAllowed           = "SourceNotAllowed"
-)

@@ -90,6 +90,12 @@ type ApplicationStatus struct {
 	// +optional
 	// +listType=atomic
 	LastObservedManifest []runtime.RawExtension `json:"lastObservedManifest,omitempty"`
+
+	// Record has mangledObserverSchema, lastAppliedManifest and lastObservedManifest in
+	// their place, as gzipped JSON, where they are more than 64 KiB together:
+	// `holdfast get NAME -o yaml --full` shows them.
+	// +optional
+	Record []byte `json:"record,omitempty"`
 }
 
 // ResourceReference identifies one object. The version is the one that the
@@ -128,15 +134,43 @@ type ResourceStatus struct {
 	// Reason says in one word why the resource is not as it should be.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Message says what to do about it.
+	// Message says what is wrong.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// Remedy says what to do about it, where the message does not.
+	// +optional
+	Remedy *Remedy `json:"remedy,omitempty"`
 	// LastCorrection is when drift was last corrected on it.
 	// +optional
 	LastCorrection *metav1.Time `json:"lastCorrection,omitempty"`
 	// Job is what is known of a Job's run.
 	// +optional
 	Job *JobRun `json:"job,omitempty"`
+}
+
+// Remedy is what a person can do.
+type Remedy struct {
+	// Text says what, and when it helps.
+	Text string `json:"text"`
+	// Command does it, if there is one.
+	// +optional
+	Command string `json:"command,omitempty"`
+}
+
+// OrNil is the remedy as a status has it: nil if there is none.
+func (r Remedy) OrNil() *Remedy {
+	if r == (Remedy{}) {
+		return nil
+	}
+	return &r
+}
+
+// String is the remedy as one sentence, without a full stop.
+func (r Remedy) String() string {
+	if r.Command == "" {
+		return r.Text
+	}
+	return r.Text + ": " + r.Command
 }
 
 // JobRun is a run of a Job.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,7 +47,7 @@ func (c *Cluster) Apply(ctx context.Context, s *files.Submission, dryRun, force 
 	switch {
 	case created:
 		result.Done = "created"
-	case before.GetResourceVersion() == result.Stored.GetResourceVersion():
+	case isSame(before, result.Stored):
 		result.Done = "unchanged"
 	default:
 		result.Done = "configured"
@@ -58,6 +59,18 @@ func (c *Cluster) Apply(ctx context.Context, s *files.Submission, dryRun, force 
 		return result, err
 	}
 	return result, c.dropArchive(ctx, s, before)
+}
+
+// isSame reports whether an apply has changed nothing. A dry run leaves the version as it
+// is.
+func isSame(before, after *unstructured.Unstructured) bool {
+	if before.GetResourceVersion() != after.GetResourceVersion() {
+		return false
+	}
+	before, after = before.DeepCopy(), after.DeepCopy()
+	before.SetManagedFields(nil)
+	after.SetManagedFields(nil)
+	return apiequality.Semantic.DeepEqual(before.Object, after.Object)
 }
 
 // ApplyOne sends one object by server-side apply, and returns what is stored. The
@@ -84,7 +97,7 @@ func (c *Cluster) notApplied(ctx context.Context, err error, s *files.Submission
 		if !c.isInstalled(ctx) {
 			return ErrNotInstalled
 		}
-		return fmt.Errorf("%s: there is no namespace %s: `kubectl create namespace %s` makes it", name, s.Namespace, s.Namespace)
+		return fmt.Errorf("%s: there is no namespace %s: --create-namespace makes it", name, s.Namespace)
 	default:
 		return c.Explained(err, "patch", name)
 	}

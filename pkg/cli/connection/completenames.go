@@ -3,6 +3,7 @@ package connection
 import (
 	"context"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +33,68 @@ func (f Flags) resources(ctx context.Context, application string) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// KindFor finds the kind that is meant, as kubectl does: by its plural, its short
+// names, and its group.
+func (f Flags) KindFor(kind string) (schema.GroupVersionKind, error) {
+	mapper, err := f.ToRESTMapper()
+	if err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	if full, _ := schema.ParseResourceArg(strings.ToLower(kind)); full != nil {
+		if gvk, err := mapper.KindFor(*full); err == nil {
+			return gvk, nil
+		}
+	}
+	return mapper.KindFor(schema.ParseGroupResource(strings.ToLower(kind)).WithVersion(""))
+}
+
+// Objects completes KIND/NAME of whatever there is: first the kind, then the names.
+func (f Flags) Objects(ctx context.Context, args []string, typed string) []string {
+	c, err := f.Connect()
+	if err != nil || len(args) > 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	kind, _, both := strings.Cut(typed, "/")
+	if !both {
+		return c.listedKinds()
+	}
+	gvk, err := f.KindFor(kind)
+	if err != nil {
+		return nil
+	}
+	mapping, err := c.Kinds.Mapping(ctx, gvk)
+	if err != nil {
+		return nil
+	}
+	namespace := ""
+	if mapping.Namespaced {
+		namespace = c.Namespace
+	}
+	names := c.namesOf(ctx, c.Metadata.Resource(mapping.Resource).Namespace(namespace))
+	for i, name := range names {
+		names[i] = kind + "/" + name
+	}
+	return names
+}
+
+// listedKinds are the kinds of which something can be held, each with the slash before
+// the name.
+func (c *Cluster) listedKinds() []string {
+	lists, _ := c.Discovery.ServerPreferredResources() // as far as they are known
+	var kinds []string
+	for _, list := range lists {
+		for i := range list.APIResources {
+			if r := &list.APIResources[i]; slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "patch") {
+				kinds = append(kinds, strings.ToLower(r.Kind)+"/")
+			}
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
 }
 
 var namespacesResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -55,6 +56,8 @@ type Cluster struct {
 	Kinds *cluster.Mapper
 	// Namespace is that of the flag or of the context.
 	Namespace string
+
+	documents *documents
 }
 
 // Connect sends nothing: who cannot be reached is found out with the first
@@ -77,7 +80,7 @@ func (f Flags) Connect() (*Cluster, error) {
 		return nil, err
 	}
 	client.Config.WarningHandler = rest.NoWarnings{}
-	return &Cluster{Client: client, Kinds: cluster.NewMapper(client), Namespace: namespace}, nil
+	return &Cluster{Client: client, Kinds: cluster.NewMapper(client), Namespace: namespace, documents: &documents{all: map[schema.GroupVersion][]byte{}}}, nil
 }
 
 // notConfigured says why a kubeconfig cannot be used.

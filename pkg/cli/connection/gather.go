@@ -14,7 +14,7 @@ import (
 // read: nothing can be said of them.
 func (c *Cluster) decide(ctx context.Context, app files.Subject, now time.Time) (d files.Decision, unreadable error) {
 	app, made := app.Translated(ctx, c.Reader(app.Namespace), !app.NewSource)
-	v := &view{Cluster: c, app: app.Application}
+	v := c.view(app.With(made).Application)
 	d, err := app.DecideIn(ctx, v, made, now)
 	if err != nil {
 		return d, err

@@ -3,6 +3,7 @@ package connection
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,6 +27,14 @@ func states(health ...string) *v1alpha1.Application {
 func TestProgress(t *testing.T) {
 	longer := states("InProgress", "Current")
 	longer.Status.Resources[0].Message = "a message that is longer than the line"
+	many := func(health ...string) *v1alpha1.Application {
+		for len(health) < 60 {
+			health = append(health, "Current")
+		}
+		return states(health...)
+	}
+	taken := many("NotFound", "InProgress")
+	taken.Status.Resources[0].Reason, taken.Status.Resources[0].Message = v1alpha1.ReasonResourceConflict, "it is theirs"
 	for _, row := range []struct {
 		name          string
 		columns, rows int
@@ -58,6 +67,18 @@ func TestProgress(t *testing.T) {
 			[]*v1alpha1.Application{states("InProgress", "Current"), states("Current", "Current")},
 			"ConfigMap r0  InProgress\nConfigMap r1  Current\nConfigMap r0  Current\n",
 		},
+		{
+			"of many, their number, and those that fail", 0, 0, false,
+			[]*v1alpha1.Application{many("InProgress", "InProgress"), taken, taken, many()},
+			"60 resources: 58 Current, 2 InProgress\n" +
+				"60 resources: 58 Current, 1 InProgress, 1 ResourceConflict\nConfigMap r0  ResourceConflict: it is theirs\n" +
+				"60 resources: 60 Current\n",
+		},
+		{
+			"of many that fail, the first", 80, 24, true,
+			[]*v1alpha1.Application{many(strings.Split(strings.Repeat("Failed ", 12), " ")[:12]...)},
+			"60 resources: 48 Current, 12 Failed\n" + failed(10),
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -70,12 +91,21 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+func failed(n int) (lines string) {
+	for i := range n {
+		lines += fmt.Sprintf("ConfigMap r%d  Failed\n", i)
+	}
+	return lines
+}
+
 func TestStateOfSaysNothingTwice(t *testing.T) {
-	for _, row := range []struct{ health, message, want string }{
-		{"Current", "", "Current"},
-		{"InProgress", "in progress", "InProgress"},
-		{"InProgress", "Available: 0/2", "InProgress: Available: 0/2"},
+	for _, row := range []struct{ health, reason, message, want string }{
+		{"Current", "", "", "Current"},
+		{"InProgress", "Progressing", "in progress", "InProgress"},
+		{"InProgress", "Progressing", "Available: 0/2", "InProgress: Available: 0/2"},
+		{"NotFound", "ResourceConflict", "it is theirs", "ResourceConflict: it is theirs"},
 	} {
-		assert.Equal(t, row.want, stateOf(v1alpha1.ResourceStatus{Health: row.health, Message: row.message}))
+		word, why := stateOf(v1alpha1.ResourceStatus{Health: row.health, Reason: row.reason, Message: row.message})
+		assert.Equal(t, row.want, word+why)
 	}
 }

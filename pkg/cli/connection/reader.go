@@ -37,7 +37,7 @@ func (r clusterReader) Read(ctx context.Context, kind, name string) (map[string]
 	case apierrors.IsNotFound(err):
 		return nil, &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: id.String() + " is not there"}
 	case err != nil:
-		return nil, &plan.Problem{Reason: files.UnreadableReason, Message: r.Explained(err, "get", id.String()).Error()}
+		return nil, files.Unread(r.Explained(err, "get", id.String()))
 	}
 	return object, nil
 }

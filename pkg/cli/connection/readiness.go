@@ -7,10 +7,15 @@ import (
 )
 
 // Readiness is the condition Ready as people see it.
-type Readiness struct{ Status, Reason, Message string }
+type Readiness struct {
+	Status, Reason, Message string
+	// Unseen: the controller has not looked at what is stored yet.
+	Unseen bool
+}
 
-// WaitingReason stands for the reason of a condition that is not there yet.
-const WaitingReason = v1alpha1.ReasonWaiting
+func unseen(what string) Readiness {
+	return Readiness{"Unknown", v1alpha1.ReasonWaiting, "the controller has not looked at " + what + " yet", true}
+}
 
 // ReadyOf reads the condition Ready of the generation that is stored.
 func ReadyOf(object map[string]any) Readiness {
@@ -24,11 +29,11 @@ func ReadyOf(object map[string]any) Readiness {
 		}
 		text := func(field string) string { s, _ := c[field].(string); return s }
 		if observed != generation {
-			return Readiness{"Unknown", WaitingReason, "the controller has not looked at this version yet"}
+			return unseen("this version")
 		}
-		return Readiness{text("status"), text("reason"), text("message")}
+		return Readiness{text("status"), text("reason"), text("message"), false}
 	}
-	return Readiness{"Unknown", WaitingReason, "the controller has not looked at it yet"}
+	return unseen("it")
 }
 
 // ReadyIn is the condition Ready of the generation that is stored.
@@ -36,12 +41,12 @@ func ReadyIn(app *v1alpha1.Application) Readiness {
 	if app.Status.ObservedGeneration == app.Generation {
 		for _, c := range app.Status.Conditions {
 			if c.Type == v1alpha1.ConditionReady {
-				return Readiness{string(c.Status), c.Reason, c.Message}
+				return Readiness{string(c.Status), c.Reason, c.Message, false}
 			}
 		}
 	}
 	if len(app.Status.Conditions) > 0 {
-		return Readiness{"Unknown", WaitingReason, "the controller has not looked at this version yet"}
+		return unseen("this version")
 	}
-	return Readiness{"Unknown", WaitingReason, "the controller has not looked at it yet"}
+	return unseen("it")
 }

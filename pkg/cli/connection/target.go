@@ -50,7 +50,8 @@ var ErrNameAndFile = errors.New("with -f the Application is in the file: leave t
 type Target struct {
 	files.Sources
 	InFiles    bool
-	Submitting bool // with files: what if they were submitted to the cluster?
+	Submitting bool                   // with files: what if they were submitted to the cluster?
+	Submitted  *files.SubmittedSource // that are to be submitted, if they are not Applications
 	Name       string
 	Connection Flags
 	Now        func() time.Time
@@ -125,11 +126,11 @@ func (t Target) decideSubmitted(ctx context.Context) ([]files.Decision, error) {
 	if *t.Connection.Namespace == "" {
 		t.Namespace = ""
 	}
-	apps, err := t.Applications(ctx)
+	c, err := t.Connection.Connect()
 	if err != nil {
 		return nil, err
 	}
-	c, err := t.Connection.Connect()
+	apps, err := t.submittedApplications(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +139,7 @@ func (t Target) decideSubmitted(ctx context.Context) ([]files.Decision, error) {
 		if app.Namespace == "" {
 			app.Namespace = c.Namespace
 		}
-		if app, err = c.submitted(ctx, app); err != nil {
+		if app, _, err = c.submitted(ctx, app); err != nil {
 			return nil, err
 		}
 		d, unreadable := c.decide(ctx, app, t.Now())
@@ -150,28 +151,46 @@ func (t Target) decideSubmitted(ctx context.Context) ([]files.Decision, error) {
 	return all, nil
 }
 
+// submittedApplications are the Applications in the files, or the one that is made of
+// them.
+func (t Target) submittedApplications(ctx context.Context, c *Cluster) ([]files.Subject, error) {
+	if t.Submitted == nil {
+		return t.Applications(ctx)
+	}
+	s, err := t.Submitted.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Place(c.Namespace, *t.Connection.Namespace); err != nil {
+		return nil, err
+	}
+	_, err = s.Check(ctx, c.View(s.App)) // which names the files; the decision has the warnings
+	return []files.Subject{{Application: s.App, Document: storedDocument(s.App)}}, err
+}
+
 // notSubmitted is the UID of an Application that has none yet: what exists is
 // not its own.
-const notSubmitted = "(assigned-when-submitted)"
+const notSubmitted = "assigned-when-submitted"
 
-// submitted is the stored Application with the spec of the one given.
-func (c *Cluster) submitted(ctx context.Context, app files.Subject) (files.Subject, error) {
+// submitted is the stored Application with the spec of the one given; before is the one
+// that is stored, nil if there is none.
+func (c *Cluster) submitted(ctx context.Context, app files.Subject) (after files.Subject, before *v1alpha1.Application, err error) {
 	stored, err := c.GetApplication(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
 	switch {
 	case apierrors.IsNotFound(err) && !c.isInstalled(ctx):
-		return app, ErrNotInstalled
+		return app, nil, ErrNotInstalled
 	case apierrors.IsNotFound(err):
 		fresh := app.DeepCopy()
 		fresh.UID = notSubmitted
 		fresh.Status = v1alpha1.ApplicationStatus{}
-		return files.Subject{Application: fresh, Document: app.Document}, nil
+		return files.Subject{Application: fresh, Document: app.Document}, nil, nil
 	case err != nil:
-		return app, c.Explained(err, "get", "Application "+app.Namespace+"/"+app.Name)
+		return app, nil, c.Explained(err, "get", "Application "+app.Namespace+"/"+app.Name)
 	}
-	other := !files.SameSource(stored, app.Application)
+	before, other := stored.DeepCopy(), !files.SameSource(stored, app.Application)
 	stored.Spec = *app.Spec.DeepCopy()
 	stored.Generation++ // a new spec
-	return files.Subject{Application: stored, Document: app.Document, NewSource: other}, nil
+	return files.Subject{Application: stored, Document: app.Document, NewSource: other}, before, nil
 }
 
 // Application reads an Application of the cluster.
@@ -217,6 +236,11 @@ func (f Flags) Named(ctx context.Context, args []string, _ string) []string {
 		return nil
 	}
 	return f.names(ctx)
+}
+
+// Others completes names of Applications that were not given yet.
+func (f Flags) Others(ctx context.Context, args []string, _ string) []string {
+	return slices.DeleteFunc(f.names(ctx), func(name string) bool { return slices.Contains(args, name) })
 }
 
 // names are the names of all Applications in the namespace.

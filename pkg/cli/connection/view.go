@@ -23,7 +23,8 @@ import (
 // implements turn.View.
 type view struct {
 	*Cluster
-	app *v1alpha1.Application
+	app   *v1alpha1.Application
+	known *files.KnownKinds // of those that its files define
 
 	namespaces []string
 	mu         sync.Mutex
@@ -32,12 +33,21 @@ type view struct {
 }
 
 // View is the cluster for the turn of an Application, read with the user's rights.
-func (c *Cluster) View(app *v1alpha1.Application) files.View { return &view{Cluster: c, app: app} }
+func (c *Cluster) View(app *v1alpha1.Application) files.View { return c.view(app) }
 
-func (v *view) Kinds() plan.Kinds { return plan.Offline() }
+func (c *Cluster) view(app *v1alpha1.Application) *view {
+	return &view{Cluster: c, app: app, known: files.KindsOf(app)}
+}
+
+func (v *view) Kinds() plan.Kinds { return v.known }
 
 func (v *view) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error) {
 	mapping, err := v.Cluster.Kinds.Mapping(ctx, gvk)
+	if err == nil {
+		if mapping.Published = v.known.Defined(gvk); mapping.Published == nil { // it is about to be so
+			mapping.Published = v.published(ctx, gvk, mapping)
+		}
+	}
 	var unknown *cluster.KindUnknownError
 	if errors.As(err, &unknown) && unknown.Suggestion == "" {
 		suggested := *unknown
@@ -115,7 +125,7 @@ func (v *view) Problem(err error, at cluster.Location, verb string) *plan.Proble
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.unreadable = append(v.unreadable, err)
-	return &plan.Problem{Reason: files.UnreadableReason, Message: err.Error()}
+	return files.Unread(err)
 }
 
 // Unreadable returns the resources that could not be listed, and why objects could not be

@@ -140,7 +140,7 @@ func decodeObject(u *unstructured.Unstructured) (*v1alpha1.Application, error) {
 
 // Ready waits until an Application is ready, or only a user can help.
 func (f WaitFlags) Ready(ctx context.Context, c *Cluster, streams terminal.Streams, namespace, name string) error {
-	w := &readyWait{shown: NewProgress(streams), namespace: namespace, name: name, last: Readiness{"Unknown", WaitingReason, "the controller has not looked at it yet"}}
+	w := &readyWait{shown: NewProgress(streams), namespace: namespace, name: name, last: unseen("it")}
 	return f.Follow(ctx, c, namespace, name, w.late, w.visit)
 }
 
@@ -169,7 +169,7 @@ func (w *readyWait) visit(app *v1alpha1.Application) (done bool, err error) {
 	case w.last.Status == "True":
 		w.shown.Say("ready: " + w.last.Message)
 		return true, nil
-	case apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionStalled), w.last.Reason == v1alpha1.ReasonSuspended:
+	case apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionStalled), app.Spec.Suspend:
 		return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s is not ready, and waiting does not help: %s: %s", w.namespace, w.name, w.last.Reason, w.last.Message)}
 	}
 	return false, nil

@@ -2,6 +2,7 @@ package connection
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,6 +37,7 @@ func TestWaitingEnds(t *testing.T) {
 			w := &readyWait{shown: NewProgress(terminal.Streams{Err: &out, Getenv: func(string) string { return "" }}), namespace: "shop", name: "web"}
 			app := states("InProgress")
 			app.Generation, app.Status.ObservedGeneration, app.Status.Conditions = 2, row.observed, row.conditions
+			app.Spec.Suspend = slices.ContainsFunc(row.conditions, func(c metav1.Condition) bool { return c.Reason == "Suspended" })
 			done, err := w.visit(app)
 			assert.Equal(t, row.done, done)
 			assert.Equal(t, row.shown, out.String())

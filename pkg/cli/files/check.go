@@ -8,10 +8,17 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	openapi "k8s.io/kube-openapi/pkg/validation/errors"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
+	"k8s.io/kube-openapi/pkg/validation/validate"
 
+	"holdfast.dev/holdfast/deploy"
 	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -59,28 +66,75 @@ func (c *checker) rules() {
 	if sources != 1 {
 		c.fault(manifest.Path{"spec"}, "needs exactly one of manifest, tosca and csar, and has %d", sources)
 	}
-	c.oneOf(spec, "adoption", v1alpha1.AdoptNever, v1alpha1.AdoptIfUnowned, v1alpha1.AdoptAlways)
-	c.oneOf(spec, "deletionPolicy", v1alpha1.DeletionDelete, v1alpha1.DeletionOrphan)
+	c.schema(spec)
 }
 
-func (c *checker) oneOf(spec map[string]any, field string, allowed ...any) {
-	value, has := spec[field].(string)
-	if !has || value == "" {
-		return
-	}
-	names := make([]string, len(allowed))
-	for i, a := range allowed {
-		names[i] = fmt.Sprint(a)
-	}
-	if !slices.Contains(names, value) {
-		c.fault(manifest.Path{"spec", field}, "%q is none of %s", value, strings.Join(names, ", "))
+// schema validates a spec with the library that API servers use, against the definition
+// that is shipped. Its rules in CEL are not looked at: the API server does, and the
+// library for them would make this program larger by a fifth.
+func (c *checker) schema(spec map[string]any) {
+	for _, err := range validate.NewSchemaValidator(specSchema(), nil, "spec", strfmt.Default).Validate(withoutNulls(spec)).Errors {
+		var invalid *openapi.Validation
+		switch {
+		case !errors.As(err, &invalid):
+			c.fault(manifest.Path{"spec"}, "%v", err)
+		case invalid.Code() == openapi.EnumFailCode:
+			allowed := make([]string, len(invalid.Values))
+			for i, value := range invalid.Values {
+				allowed[i] = fmt.Sprint(value)
+			}
+			c.fault(ParsePath(invalid.Name), "%q is none of %s", invalid.Value, strings.Join(allowed, ", "))
+		default:
+			c.fault(ParsePath(invalid.Name), "%s", strings.TrimPrefix(err.Error(), invalid.Name+" in body "))
+		}
 	}
 }
+
+// withoutNulls is a map without nulls, and without those of maps in it: clients drop them.
+func withoutNulls(value map[string]any) map[string]any {
+	present := map[string]any{}
+	for name, child := range value {
+		if m, ok := child.(map[string]any); ok {
+			child = withoutNulls(m)
+		}
+		if child != nil {
+			present[name] = child
+		}
+	}
+	return present
+}
+
+// specSchema is that of the spec of an Application.
+var specSchema = sync.OnceValue(func() *spec.Schema {
+	documents, err := manifest.Read("install.yaml", deploy.Install())
+	if err != nil {
+		panic(err) // a test reads it
+	}
+	for _, document := range documents {
+		name, _, _ := unstructured.NestedString(document.Value, "spec", "names", "kind")
+		versions, _, _ := unstructured.NestedSlice(document.Value, "spec", "versions")
+		for _, version := range versions {
+			found, isSchema, _ := unstructured.NestedMap(version.(map[string]any), "schema", "openAPIV3Schema", "properties", "spec")
+			if name != "Application" || !isSchema {
+				continue
+			}
+			raw, err := json.Marshal(found)
+			schema := &spec.Schema{}
+			if err == nil && json.Unmarshal(raw, schema) == nil {
+				return schema
+			}
+		}
+	}
+	panic("no schema of Applications in install.yaml")
+})
 
 var (
-	rawType  = reflect.TypeFor[runtime.RawExtension]()
-	timeType = reflect.TypeFor[metav1.Time]()
-	decoder  = reflect.TypeFor[json.Unmarshaler]()
+	rawType   = reflect.TypeFor[runtime.RawExtension]()
+	bytesType = reflect.TypeFor[[]byte]()
+	// statusType reads itself only in that it unpacks its record.
+	statusType = reflect.TypeFor[v1alpha1.ApplicationStatus]()
+	timeType   = reflect.TypeFor[metav1.Time]()
+	decoder    = reflect.TypeFor[json.Unmarshaler]()
 )
 
 // value compares a value with the Go type that is to take it.
@@ -92,7 +146,7 @@ func (c *checker) value(path manifest.Path, t reflect.Type, value any) {
 	case t == rawType:
 		c.object(path, value)
 	case value == nil: // as if it were absent
-	case reflect.PointerTo(t).Implements(decoder):
+	case t == bytesType || (t != statusType && reflect.PointerTo(t).Implements(decoder)):
 		c.decodes(path, t, value)
 	default:
 		c.plain(path, t, value)
@@ -103,7 +157,7 @@ func (c *checker) value(path manifest.Path, t reflect.Type, value any) {
 // may be stored.
 func (c *checker) object(path manifest.Path, value any) {
 	if _, isMap := value.(map[string]any); !isMap && path[0] == "spec" {
-		c.fault(path, "must be a map, not %s", describe(value))
+		c.fault(path, "must be a map, not %s", manifest.Describe(value))
 	}
 }
 
@@ -156,7 +210,7 @@ func (c *checker) plain(path manifest.Path, t reflect.Type, value any) {
 			return
 		}
 	}
-	c.fault(path, "must be %s, not %s", wanted(t), describe(value))
+	c.fault(path, "must be %s, not %s", wanted(t), manifest.Describe(value))
 }
 
 // fields checks the fields of a map. In status, an unknown field is one of
@@ -207,23 +261,5 @@ func wanted(t reflect.Type) string {
 		return "true or false"
 	default:
 		return "a whole number"
-	}
-}
-
-// describe names the type of a value, never the value: it may be a secret.
-func describe(value any) string {
-	switch value.(type) {
-	case nil:
-		return "null"
-	case string:
-		return "text"
-	case bool:
-		return "a boolean"
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "a map"
-	default:
-		return "a number"
 	}
 }

@@ -77,7 +77,7 @@ func (app Subject) DecideIn(ctx context.Context, view View, made *plan.Source, n
 		Application: app.Application, Source: made, Memory: turn.NewMemory(app.Application, now), Now: now, Kinds: more, ReadDesired: true,
 	})
 	if err != nil {
-		return Decision{Subject: app, Plan: plan.Refuse(plan.Input{Application: app.Application}, &plan.Problem{Reason: UnreadableReason, Message: err.Error()})}, err
+		return Decision{Subject: app, Plan: plan.Refuse(plan.Input{Application: app.Application}, Unread(err))}, err
 	}
 	d := Decision{Subject: app, Plan: p, Live: s.Input.Live, Kinds: s.Input.Kinds}
 	if p.Refused != nil {
@@ -124,8 +124,10 @@ func (d Decision) unrendered() *metav1.Condition {
 	return c
 }
 
-// UnreadableReason marks what the user cannot read: not a reason of the API.
-const UnreadableReason = "Unreadable"
+// Unread is what the user cannot read. Its reason is none of the API.
+func Unread(err error) *plan.Problem {
+	return &plan.Problem{Reason: "Unreadable", As: plan.DispositionUnread, Message: err.Error()}
+}
 
 // NotDecided is why nothing could be decided, or nil.
 func NotDecided(d Decision) error {
@@ -133,7 +135,7 @@ func NotDecided(d Decision) error {
 	case d.Refused == nil:
 		return nil
 	case d.Document.Value == nil: // it is in no file
-		if c := d.unrendered(); c != nil && d.Refused.Reason == v1alpha1.ReasonFetchFailed { // who fetches it knows better
+		if c := d.unrendered(); c != nil && d.Refused.Disposition() == v1alpha1.DispositionRetry { // who fetches it knows better
 			return fmt.Errorf("the Application %s/%s has no manifests: %s: %s", d.Namespace, d.Name, c.Reason, c.Message)
 		}
 		return fmt.Errorf("the Application %s/%s is refused: %s: %w", d.Namespace, d.Name, d.Refused.Reason, d.Refused)

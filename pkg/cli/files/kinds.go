@@ -16,9 +16,9 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// knownKinds is what files say of kinds, beyond those of Kubernetes itself: the
+// KnownKinds is what files say of kinds, beyond those of Kubernetes itself: the
 // CustomResourceDefinitions among them, the live objects, the inventory.
-type knownKinds struct {
+type KnownKinds struct {
 	plan.Kinds
 	namespaced  map[schema.GroupKind]bool
 	definitions map[schema.GroupKind]map[string]any
@@ -29,17 +29,20 @@ var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "Cust
 
 // KindsIn is what is known of kinds without a cluster: those of Kubernetes itself, and
 // those that are defined among the objects.
-func KindsIn(objects []manifest.Object) plan.Kinds {
-	k := kindsOf(Subject{Application: &v1alpha1.Application{}}, nil)
+func KindsIn(objects []manifest.Object) *KnownKinds {
+	k := KindsOf(&v1alpha1.Application{})
 	for _, object := range objects {
 		k.define(object.Content)
 	}
 	return k
 }
 
+// KindsOf is KindsIn of the manifests of an Application, and what its inventory says.
+func KindsOf(app *v1alpha1.Application) *KnownKinds { return kindsOf(Subject{Application: app}, nil) }
+
 // kindsOf learns the kinds of an Application. Definitions know best.
-func kindsOf(app Subject, live []manifest.Document) *knownKinds {
-	k := &knownKinds{
+func kindsOf(app Subject, live []manifest.Document) *KnownKinds {
+	k := &KnownKinds{
 		Kinds:       plan.Offline(),
 		namespaced:  map[schema.GroupKind]bool{},
 		definitions: map[schema.GroupKind]map[string]any{},
@@ -64,7 +67,7 @@ func kindsOf(app Subject, live []manifest.Document) *knownKinds {
 
 // learn takes the scope from an object that a cluster has: there, an object of
 // a namespaced kind names its namespace.
-func (k *knownKinds) learn(content map[string]any) {
+func (k *KnownKinds) learn(content map[string]any) {
 	object := unstructured.Unstructured{Object: content}
 	if uid, _, _ := unstructured.NestedString(content, "metadata", "uid"); uid != "" {
 		namespace, _, _ := unstructured.NestedString(content, "metadata", "namespace")
@@ -73,7 +76,7 @@ func (k *knownKinds) learn(content map[string]any) {
 }
 
 // define reads a CustomResourceDefinition.
-func (k *knownKinds) define(content map[string]any) {
+func (k *KnownKinds) define(content map[string]any) {
 	object := unstructured.Unstructured{Object: content}
 	if object.GroupVersionKind().GroupKind() != definitionKind {
 		return
@@ -87,7 +90,7 @@ func (k *knownKinds) define(content map[string]any) {
 }
 
 // Namespaced implements manifest.Scopes.
-func (k *knownKinds) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
+func (k *KnownKinds) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
 	if namespaced, known = k.Kinds.Namespaced(gk); known {
 		return namespaced, true
 	}
@@ -96,12 +99,17 @@ func (k *knownKinds) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
 }
 
 // Type implements plan.Kinds.
-func (k *knownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
+func (k *KnownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
 	if node := k.Kinds.Type(gvk); node != nil {
 		return node
 	}
+	return k.Defined(gvk)
+}
+
+// Defined is the schema of a kind that is defined in the files, or nil.
+func (k *KnownKinds) Defined(gvk schema.GroupVersionKind) *kinds.Node {
 	node, known := k.types[gvk]
-	if !known {
+	if !known && k.definitions[gvk.GroupKind()] != nil {
 		node = kinds.FromCRD(k.definitions[gvk.GroupKind()], gvk)
 		k.types[gvk] = node
 	}

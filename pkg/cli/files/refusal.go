@@ -52,7 +52,10 @@ func ParsePath(text string) manifest.Path {
 	if err != nil {
 		return nil
 	}
-	var path manifest.Path
+	return pathOf(parsed)
+}
+
+func pathOf(parsed *observer.Path) (path manifest.Path) {
 	for _, step := range parsed.Chain() {
 		if !step.IsElement() {
 			path = append(path, step.Name())

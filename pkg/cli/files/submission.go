@@ -255,7 +255,20 @@ func (s *Submission) Check(ctx context.Context, view View) (warnings []string, e
 	if s.kinds = snapshot.Input.Kinds; p.Refused != nil {
 		return nil, s.refusal(p.Refused, plan.Faults(snapshot.Input))
 	}
+	s.dropServerFields()
 	return append(p.Warnings, s.impossible(p)...), nil
+}
+
+// dropServerFields leaves out of what is sent what the warnings of the engine say is
+// dropped: of a manifest that was a live object it would be stored for ever.
+func (s *Submission) dropServerFields() {
+	spec, _ := s.Content["spec"].(map[string]any)
+	list, _ := spec["manifest"].([]any)
+	for i, item := range list {
+		if content, ok := item.(map[string]any); ok {
+			list[i] = manifest.WithoutServerFields(content)
+		}
+	}
 }
 
 // impossible are messages about kinds of which nothing can be held, and about those that
@@ -263,9 +276,12 @@ func (s *Submission) Check(ctx context.Context, view View) (warnings []string, e
 // are mistyped.
 func (s *Submission) impossible(p *plan.Plan) (messages []string) {
 	for _, change := range p.Changes {
-		if problem := change.Problem; problem != nil && (problem.Reason == v1alpha1.ReasonKindUnsupported ||
-			problem.Reason == v1alpha1.ReasonKindUnknown && !defines(s.Known(), change.ID.GroupKind())) {
-			messages = append(messages, problem.Message)
+		if change.Problem == nil {
+			continue
+		}
+		switch d := change.Problem.Disposition(); {
+		case d == v1alpha1.DispositionEdit, d == v1alpha1.DispositionInstall && !defines(s.Known(), change.ID.GroupKind()):
+			messages = append(messages, change.Problem.Message)
 		}
 	}
 	slices.Sort(messages)

@@ -72,6 +72,19 @@ func (f SubmittedFlags) Options(streams terminal.Streams, args []string) (Submit
 	return s, err
 }
 
+// Submitted is an Application of that name made of files with manifests, or with an
+// Application.
+func Submitted(name string, manifests Sources, schema ManifestFlags) (*SubmittedSource, error) {
+	if err := errors.Join(ValidName(name), schema.Check()); err != nil {
+		return nil, err
+	}
+	if schema.FromStdin() && slices.Contains(manifests.Files, Stdin) {
+		return nil, errors.New("standard input can be read once: give a file to -f or to -O")
+	}
+	f := SubmittedFlags{manifests: ManifestFlags{files: manifests.Files, recursive: &manifests.Recursive}, schema: schema}
+	return &SubmittedSource{Input: manifests.Input, SubmittedFlags: f, name: name}, nil
+}
+
 // checkSource says what is wrong with where it comes from.
 func (f SubmittedFlags) checkSource(name string) error {
 	if err := errors.Join(f.manifests.Check(), f.schema.Check()); err != nil {

@@ -36,7 +36,7 @@ func (s *Submission) Translate(ctx context.Context, reader source.Reader) (note 
 	switch {
 	case problem == nil:
 		return "", s.setInputs(ctx, material)
-	case problem.Reason == v1alpha1.ReasonTranslationFailed:
+	case problem.Disposition() == v1alpha1.DispositionEdit:
 		return "", s.mistakes(problem)
 	default:
 		s.made = nil

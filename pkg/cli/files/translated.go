@@ -26,7 +26,7 @@ func (app Subject) Translated(ctx context.Context, reader source.Reader, stored 
 		return app, nil
 	}
 	made := app.translate(ctx, reader)
-	if made.Problem != nil && onRecord && (stored || made.Problem.Reason != v1alpha1.ReasonTranslationFailed) {
+	if made.Problem != nil && onRecord && (stored || made.Problem.Disposition() != v1alpha1.DispositionEdit) {
 		return app.asApplied(), nil
 	}
 	return app, made
@@ -54,16 +54,9 @@ func (app Subject) SourceFaults(made *plan.Source) []error {
 	if made == nil || made.Problem == nil || made.Objects != nil {
 		return nil
 	}
-	path := manifest.Path{"spec", "csar"}
-	switch {
-	case app.Spec.Tosca != nil && made.Problem.Reason == v1alpha1.ReasonTranslationFailed:
-		path = manifest.Path{"spec", "tosca", "template"}
-	case app.Spec.Tosca != nil:
-		path = manifest.Path{"spec", "tosca"}
-	}
 	var faults []error
 	for message := range strings.SplitSeq(made.Problem.Error(), "\n") {
-		faults = append(faults, &sourceFault{path, message})
+		faults = append(faults, &sourceFault{pathOf(made.Problem.Path), message})
 	}
 	return faults
 }

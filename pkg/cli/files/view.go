@@ -66,7 +66,7 @@ func (v fileView) Get(_ context.Context, at cluster.Location) (map[string]any, e
 }
 
 func (fileView) Problem(err error, _ cluster.Location, _ string) *plan.Problem {
-	return &plan.Problem{Reason: UnreadableReason, Message: err.Error()}
+	return Unread(err)
 }
 
 // kindsIn are the kinds of live objects.

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -34,9 +33,9 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 		return []Advice{{"submit it", program + " submit -f " + shellPath(d.Document.File)}}
 	case d.Spec.Suspend:
 		next = append(next, Advice{"nothing is corrected until it is resumed", a.command("resume")})
-	case d.DeletionTimestamp != nil && v.Reason != v1alpha1.ReasonShutdownFailed:
+	case d.DeletionTimestamp != nil && !v1alpha1.MeaningOf(v.Reason).Disposition.Stalled():
 		next = append(next, Advice{"it is being deleted; wait until it is gone", a.command("delete", "--yes", "--wait")})
-	case v.Reason == connection.WaitingReason && v.Ready == "Unknown":
+	case v.unseen:
 		next = append(next, Advice{"if this lasts, the controller does not run. Look for its Pods", "kubectl get pods -n holdfast-system"})
 	case v.Ready != "True":
 		next = append(next, a.forReason()...)
@@ -62,7 +61,7 @@ func (a adviser) forReason() []Advice {
 	advice, known := map[string]Advice{
 		v1alpha1.ReasonManifestInvalid:            a.mistakes(),
 		v1alpha1.ReasonObserverSchemaInvalid:      a.mistakes(),
-		v1alpha1.ReasonManifestTooLarge:           {"split it into several Applications", ""},
+		v1alpha1.ReasonManifestTooLarge:           a.smaller(),
 		v1alpha1.ReasonObserverSchemaNullsDropped: {"write observed for each null, or submit it with a client that does", a.program + " submit -f FILE --force-conflicts"},
 		v1alpha1.ReasonSourceNotSupported:         {"submit its manifests", a.program + " submit " + a.Name + " -f MANIFESTS"},
 		v1alpha1.ReasonResourceConflict:           {"choose one of the ways that the message names. What would change if the object were taken over", a.command("diff")},
@@ -80,15 +79,21 @@ func (a adviser) forReason() []Advice {
 		v1alpha1.ReasonFetchFailed:                {"make it available; it is tried again by itself, or now", a.command("reconcile")},
 		v1alpha1.ReasonSourceNotAllowed:           {"have the controller allow the URL (--allow-url-prefix), or submit the template from a file", a.program + " submit " + a.Name + " --tosca FILE"},
 	}[a.view.Reason]
-	if !known || a.view.Reason == v1alpha1.ReasonForbidden && a.grants() {
-		return nil // the resources say it
+	hasRemedy := func(r ResourceView) bool { return r.remedy != nil }
+	if v1alpha1.MeaningOf(a.view.Reason).Disposition == v1alpha1.DispositionGrant && slices.ContainsFunc(a.view.Resources, hasRemedy) {
+		return nil // the resources say which right
+	}
+	if !known {
+		return nil
 	}
 	return []Advice{advice}
 }
 
-// grants tells whether it is known of a resource which command helps it.
-func (a adviser) grants() bool {
-	return slices.ContainsFunc(a.view.Resources, func(r ResourceView) bool { return strings.Contains(r.Message, grantMark) })
+func (a adviser) smaller() Advice {
+	if len(a.Spec.Manifest) == 1 {
+		return Advice{"make the object smaller, or observe less of it, and submit it again", ""}
+	}
+	return Advice{"split it into several Applications", ""}
 }
 
 func (a adviser) mistakes() Advice {
@@ -98,14 +103,19 @@ func (a adviser) mistakes() Advice {
 	}
 }
 
-// forResource is where to look for one resource.
+// forResource is what one resource asks for.
 func (a adviser) forResource(r ResourceView) []Advice {
-	if r.Reason == files.UnreadableReason {
+	if r.unread {
 		return []Advice{{"you may not see all of it: ask for the right to get what is marked", ""}}
 	}
 	var next []Advice
-	if _, command := cutGrant(r.Message); command != "" {
-		next = append(next, Advice{"let the ServiceAccount write " + files.NameOf(r.id, a.Namespace) + " and the like; it is tried again by itself", command})
+	said := v1alpha1.MeaningOf(r.Reason)
+	switch {
+	case r.remedy == nil:
+	case said.Disposition == v1alpha1.DispositionGrant:
+		next = append(next, Advice{"let the ServiceAccount write " + files.NameOf(r.id, a.Namespace) + " and the like; it is tried again by itself", r.remedy.Command})
+	default:
+		next = append(next, Advice(*r.remedy))
 	}
 	if r.Health != "Current" && r.Health != "NotFound" && r.Health != "Unknown" {
 		command := "kubectl describe " + strings.ToLower(r.id.Kind) + " " + r.id.Name
@@ -114,19 +124,27 @@ func (a adviser) forResource(r ResourceView) []Advice {
 		}
 		next = append(next, Advice{"see why " + files.NameOf(r.id, a.Namespace) + " is not healthy", command})
 	}
+	isExplained := said.Disposition != "" && !said.Health // the controller has seen the drift, and says why it stays
 	for _, f := range r.fields {
-		explain := a.command("explain", files.ArgumentOf(r.id, false), shellPath(f.Path))
-		switch {
-		case f.State == plan.FieldContested:
-			next = append(next, Advice{"let " + orSomebody(f.Writer.Manager) + " leave " + f.Path +
-				" alone, or leave it out of the observer schema, which frees it", explain})
-		case f.State == plan.FieldAccepted && !f.Live.Set:
-			next = append(next, Advice{"is " + f.Path + " spelled right? The API server drops it", explain})
-		case f.Drift != "" && f.Corrected && a.UID != "":
-			next = append(next, Advice{"drift that lasts means that the controller does not run, or cannot write", explain})
+		if text := a.forField(f, isExplained); text != "" {
+			next = append(next, Advice{text, a.command("explain", files.ArgumentOf(r.id, false), shellPath(f.Path))})
 		}
 	}
 	return next
+}
+
+// forField is what one field asks for, or empty. isExplained is true if the status says
+// why its drift stays.
+func (a adviser) forField(f plan.Field, isExplained bool) string {
+	switch {
+	case f.State == plan.FieldContested:
+		return "let " + orSomebody(f.Writer.Manager) + " leave " + f.Path + " alone, or leave it out of the observer schema, which frees it"
+	case f.State == plan.FieldAccepted && !f.Live.Set:
+		return "is " + f.Path + " spelled right? The API server drops it"
+	case f.Drift != "" && f.Corrected && a.UID != "" && !isExplained:
+		return "drift that lasts means that the controller does not run, or cannot write"
+	}
+	return ""
 }
 
 func orSomebody(manager string) string {
@@ -142,15 +160,6 @@ func shellPath(path string) string {
 		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 	}
 	return path
-}
-
-// grantMark stands in messages before the command that grants a right.
-const grantMark = ". If the ServiceAccount lacks the right, grant it: "
-
-// cutGrant takes the command off a message.
-func cutGrant(message string) (rest, command string) {
-	rest, command, _ = strings.Cut(message, grantMark)
-	return rest, command
 }
 
 // few drops what is said a second time, and keeps the first of the rest.

@@ -207,10 +207,10 @@ func TestCount(t *testing.T) {
 
 func TestTreesAreAlignedAndMessagesStandBelow(t *testing.T) {
 	at := func(ago time.Duration) time.Time { return now.Add(-ago) }
-	tree := &Branch{name: "Application shop/web", health: "Not ready: Unhealthy", created: at(time.Hour), children: []*Branch{
-		{name: "Service web", health: "Current", created: at(time.Minute)},
-		{name: "Deployment web", health: "Failed", created: at(time.Minute), message: "word " + strings.Repeat("more ", 16), children: []*Branch{
-			{name: "ReplicaSet web-1", health: "InProgress", message: "Available: 0/2"},
+	tree := &Branch{name: "Application shop/web", Health: "Not ready: Unhealthy", created: at(time.Hour), Children: []*Branch{
+		{name: "Service web", Health: "Current", created: at(time.Minute)},
+		{name: "Deployment web", Health: "Failed", created: at(time.Minute), Message: "word " + strings.Repeat("more ", 16), Children: []*Branch{
+			{name: "ReplicaSet web-1", Health: "InProgress", Message: "Available: 0/2"},
 		}},
 	}}
 	var out bytes.Buffer

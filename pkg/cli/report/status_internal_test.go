@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/internal/facts"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -64,12 +65,12 @@ func TestWhatIsWrongIsSaidOnce(t *testing.T) {
 	const message = "may not create ConfigMap shop/a: forbidden"
 	const command = "kubectl create rolebinding applier -n shop --clusterrole=edit --serviceaccount=shop:applier"
 	v := StatusView{
-		Ready: "False", Reason: v1alpha1.ReasonForbidden, Message: message + grantMark + command,
+		Ready: "False", Reason: v1alpha1.ReasonForbidden, Message: message + ". Grant it: " + command,
 		Resources: []ResourceView{resource("ConfigMap", "a", func(r *ResourceView) {
-			r.Health, r.Reason, r.Message = "NotFound", v1alpha1.ReasonForbidden, message+grantMark+command
+			r.Health, r.Reason, r.Message, r.remedy = "NotFound", v1alpha1.ReasonForbidden, message, &v1alpha1.Remedy{Text: "Grant it", Command: command}
 		})},
 		Events: []EventView{
-			{Time: now.Add(-time.Second).Format(time.RFC3339), Type: "Warning", Reason: "Forbidden", Message: message + grantMark + command, Count: 3},
+			{Time: now.Add(-time.Second).Format(time.RFC3339), Type: "Warning", Reason: "Forbidden", Message: message + ". Grant it: " + command, Count: 3},
 			{Time: now.Add(-400 * time.Second).Format(time.RFC3339), Type: "Normal", Reason: "Created", Message: "created it", Count: 1},
 		},
 	}
@@ -81,7 +82,7 @@ func TestWhatIsWrongIsSaidOnce(t *testing.T) {
 
 	v.Resources[0].Message, v.Events = "something else", nil
 	text = statusText(t, 200, v)
-	assert.Contains(t, text, "\n  "+message+"\n", "what no resource says, the headline says")
+	assert.Contains(t, text, "\n  "+message+". Grant it: "+command+"\n", "what no resource says, the headline says")
 }
 
 func TestReadyIsWhatTheControllerSaw(t *testing.T) {
@@ -122,7 +123,7 @@ func TestForEveryReasonThereIsSomethingToDo(t *testing.T) {
 		v1alpha1.ReasonSuspended: true, v1alpha1.ReasonDeleting: true, v1alpha1.ReasonShuttingDown: true, // of the spec and the deletion
 		v1alpha1.ReasonProgressing: true, v1alpha1.ReasonUnhealthy: true, v1alpha1.ReasonContested: true, // of resources and fields
 	}
-	reasons := facts.Constants(t, "../../api/v1alpha1/conditions.go", "Reason")
+	reasons := facts.Constants(t, "../../api/v1alpha1/reasons.go", "Reason")
 	require.Greater(t, len(reasons), 25)
 	for _, reason := range reasons {
 		next := Advise(deciding("web"), StatusView{Ready: "False", Reason: reason}, "kubectl holdfast")
@@ -143,8 +144,14 @@ func TestAdvice(t *testing.T) {
 	lasting := plan.Field{Path: "data.a", State: plan.FieldHeld, Drift: delta.Changed, Corrected: true}
 	dropped := plan.Field{Path: "spec.replcas", State: plan.FieldAccepted, Desired: delta.Some(int64(2))}
 	grant := func(name string) ResourceView {
-		return resource("ConfigMap", name, func(r *ResourceView) { r.Message = "may not create it" + grantMark + "kubectl create rolebinding x" })
+		return resource("ConfigMap", name, func(r *ResourceView) {
+			r.Reason, r.Message, r.remedy = v1alpha1.ReasonForbidden, "may not create it", &v1alpha1.Remedy{Text: "Grant it", Command: "kubectl create rolebinding x"}
+		})
 	}
+	rejected := resource("Service", "web", func(r *ResourceView) {
+		r.Reason, r.Message, r.fields = v1alpha1.ReasonRejected, "it is immutable", []plan.Field{lasting}
+		r.remedy = &v1alpha1.Remedy{Text: "delete it", Command: "kubectl delete services web -n shop"}
+	})
 	for _, row := range []struct {
 		name string
 		view StatusView
@@ -152,12 +159,19 @@ func TestAdvice(t *testing.T) {
 	}{
 		{"nothing is wrong", StatusView{Ready: "True", Resources: []ResourceView{resource("Service", "web", nil)}}, nil},
 		{
-			"the controller has not looked", StatusView{Ready: "Unknown", Reason: v1alpha1.ReasonWaiting},
+			"the controller has not looked", StatusView{Ready: "Unknown", Reason: v1alpha1.ReasonWaiting, unseen: true},
 			[]Advice{{"if this lasts, the controller does not run. Look for its Pods", "kubectl get pods -n holdfast-system"}},
 		},
 		{
 			"rights are missing for two of a kind", StatusView{Ready: "False", Reason: v1alpha1.ReasonForbidden, Resources: []ResourceView{grant("a"), grant("b")}},
 			[]Advice{{"let the ServiceAccount write ConfigMap a and the like; it is tried again by itself", "kubectl create rolebinding x"}},
+		},
+		{
+			"a field is immutable", StatusView{Ready: "False", Reason: v1alpha1.ReasonRejected, Resources: []ResourceView{rejected}},
+			[]Advice{
+				{"correct what the API server refuses, and submit it again. What would be written", "holdfast diff web -n shop"},
+				{"delete it", "kubectl delete services web -n shop"},
+			},
 		},
 		{
 			"a resource is not healthy", StatusView{Ready: "False", Reason: v1alpha1.ReasonUnhealthy, Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.Health = "Failed" })}},
@@ -183,6 +197,15 @@ func TestAdvice(t *testing.T) {
 			assert.Equal(t, row.want, Advise(deciding("web"), row.view, "holdfast"))
 		})
 	}
+}
+
+func TestWhatIsTooLargeIsSplitIfItCanBe(t *testing.T) {
+	view := StatusView{Ready: "False", Reason: v1alpha1.ReasonManifestTooLarge}
+	d := deciding("web")
+	d.Spec.Manifest = make([]runtime.RawExtension, 2)
+	assert.Equal(t, []Advice{{"split it into several Applications", ""}}, Advise(d, view, "holdfast"))
+	d.Spec.Manifest = d.Spec.Manifest[:1]
+	assert.Equal(t, []Advice{{"make the object smaller, or observe less of it, and submit it again", ""}}, Advise(d, view, "holdfast"))
 }
 
 func TestAdviceForTheStateOfAnApplication(t *testing.T) {

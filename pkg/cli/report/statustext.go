@@ -41,7 +41,7 @@ func (t *StatusText) Write() {
 	} {
 		t.fields(list.title, list.fits)
 	}
-	t.texts("In the manifest, and not held", t.NotHeld)
+	t.texts("Free", t.NotHeld)
 	t.texts("Warnings", t.Warnings)
 	t.events()
 	t.next()
@@ -86,13 +86,13 @@ func (t *StatusText) headline() {
 		sign, style, word = "~", terminal.Yellow, "ready when the controller looked last, and changed since"
 	case t.Ready == "True":
 		sign, style, word = "=", terminal.Green, "ready"
-	case t.Ready != "False" || t.Reason == v1alpha1.ReasonProgressing || t.Reason == v1alpha1.ReasonWaiting:
+	case t.Ready != "False" || v1alpha1.MeaningOf(t.Reason).Disposition == v1alpha1.DispositionWait:
 		sign, style = "~", terminal.Yellow
 	}
 	t.line(t.Palette.Paint(terminal.Bold, "Application "+t.Application.Namespace+"/"+t.Application.Name) + "  " +
 		t.Palette.Paint(style, sign+" "+terminal.Visible(word)))
-	if message, _ := cutGrant(t.Message); !t.toldBelow() {
-		t.wrapped("  ", message)
+	if !t.toldBelow() {
+		t.wrapped("  ", t.Message)
 	}
 	text := "writes as the ServiceAccount " + t.ServiceAccount
 	if t.ServiceAccount == "" {
@@ -114,8 +114,7 @@ func (t *StatusText) hasChanged() bool {
 // toldBelow tells whether the resources say what the message says.
 func (t *StatusText) toldBelow() bool {
 	return slices.ContainsFunc(t.Resources, func(r ResourceView) bool {
-		message, _ := cutGrant(r.Message)
-		return message != "" && strings.Contains(t.Message, message)
+		return r.Message != "" && strings.Contains(t.Message, r.Message)
 	})
 }
 
@@ -156,8 +155,8 @@ func (t *StatusText) resources() {
 		if !fits {
 			t.wrapped("    ", countsText(r.Counts))
 		}
-		if message, _ := cutGrant(r.Message); message != "" {
-			t.wrapped("  ! ", strings.TrimPrefix(r.Reason+": "+message, ": "))
+		if r.Message != "" {
+			t.wrapped("  ! ", strings.TrimPrefix(r.Reason+": "+r.Message, ": "))
 		}
 	}
 }

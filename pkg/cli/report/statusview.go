@@ -38,6 +38,7 @@ type StatusView struct {
 
 	services     map[string]string
 	notSubmitted bool // it is in a file only
+	unseen       bool // the controller has not looked at this version yet
 }
 
 // ResourceView is how one resource is.
@@ -55,6 +56,9 @@ type ResourceView struct {
 
 	id     manifest.ID
 	fields []plan.Field
+	remedy *v1alpha1.Remedy
+	// unread is true if the user may not read the object.
+	unread bool
 }
 
 // EventView is one event.
@@ -74,7 +78,7 @@ func StatusOf(d files.Decision) StatusView {
 		Application: plan.ViewOwner{Namespace: d.Namespace, Name: d.Name},
 		Ready:       ready.Status, Reason: ready.Reason, Message: ready.Message,
 		Suspended: d.Spec.Suspend, ServiceAccount: d.Spec.ServiceAccountName,
-		Created: timeText(d.CreationTimestamp), Resources: []ResourceView{}, services: d.Status.Services,
+		Created: timeText(d.CreationTimestamp), Resources: []ResourceView{}, services: d.Status.Services, unseen: ready.Unseen,
 	}
 	if d.UID == "" && len(d.Status.Conditions) == 0 {
 		v.notSubmitted, v.Message = true, "it is in a file, and was not submitted yet"
@@ -114,7 +118,7 @@ func resourceView(e plan.Explanation, recorded v1alpha1.ResourceStatus, live map
 	r := ResourceView{
 		Resource: plan.ViewResource{APIVersion: e.Change.APIVersion, Kind: e.ID.Kind, Namespace: e.ID.Namespace, Name: e.ID.Name},
 		Health:   recorded.Health, Reason: recorded.Reason, Message: recorded.Message,
-		Counts: map[plan.FieldState]int{}, id: e.ID, fields: e.Fields,
+		Counts: map[plan.FieldState]int{}, id: e.ID, fields: e.Fields, remedy: recorded.Remedy,
 	}
 	if recorded.LastCorrection != nil {
 		r.LastCorrection = timeText(*recorded.LastCorrection)
@@ -131,11 +135,11 @@ func (r *ResourceView) look(e plan.Explanation, live map[string]any) {
 		u := unstructured.Unstructured{Object: live}
 		r.Created = timeText(u.GetCreationTimestamp())
 		health, message := plan.Health(live)
-		if r.Health = health; health != "Current" && (r.Message == "" || r.Reason == v1alpha1.ReasonProgressing) {
+		if r.Health = health; health != "Current" && (r.Message == "" || v1alpha1.MeaningOf(r.Reason).Progressing()) {
 			r.Message = message
 		}
-	case e.Change.Problem != nil && e.Change.Problem.Reason == files.UnreadableReason:
-		r.Reason, r.Message = files.UnreadableReason, e.Change.Problem.Message
+	case e.Change.Problem != nil && e.Change.Problem.Disposition() == plan.DispositionUnread:
+		r.Reason, r.Message, r.unread = e.Change.Problem.Reason, e.Change.Problem.Message, true
 	case e.Desired:
 		r.Health = "NotFound"
 		if r.Message == "" {
@@ -149,7 +153,7 @@ func (r *ResourceView) look(e plan.Explanation, live map[string]any) {
 		r.Message = "no longer desired: it is left alone from now on"
 	}
 	if p := e.Change.Problem; p != nil && r.Message == "" {
-		r.Reason, r.Message = p.Reason, p.Error()
+		r.Reason, r.Message, r.remedy = p.Reason, p.Message, p.Remedy.OrNil()
 	}
 	if r.Health == "" {
 		r.Health = "Unknown"
@@ -161,7 +165,11 @@ func (r *ResourceView) count(e plan.Explanation) {
 	if e.Missing {
 		r.fields = nil // that the object is not there says it all
 	}
-	if e.Change.Problem != nil { // an object that is not ours lacks our marks
+	if problem := e.Change.Problem; problem != nil && v1alpha1.MeaningOf(problem.Reason).Foreign {
+		r.fields = nil // nothing of it is held: it is not ours
+		return
+	}
+	if e.Change.Problem != nil { // somebody may keep taking our marks off
 		r.fields = slices.DeleteFunc(slices.Clone(r.fields), isOwnMark)
 	}
 	for _, f := range e.Fields {

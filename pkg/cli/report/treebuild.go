@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -24,35 +25,66 @@ import (
 
 // Branch is an object and what it owns.
 type Branch struct {
-	name, health, message string
-	created               time.Time
-	children              []*Branch
+	Resource plan.ViewResource `json:"resource" yaml:"resource"`
+	Health   string            `json:"health" yaml:"health"`
+	Message  string            `json:"message,omitempty" yaml:"message,omitempty"`
+	Created  string            `json:"created,omitempty" yaml:"created,omitempty"`
+	Children []*Branch         `json:"children,omitempty" yaml:"children,omitempty"`
+
+	name    string
+	created time.Time
+}
+
+// TreeView is what `tree -o json` prints.
+type TreeView struct {
+	APIVersion string `json:"apiVersion" yaml:"apiVersion"`
+	Kind       string `json:"kind" yaml:"kind"`
+	Branch     `yaml:",inline"`
+}
+
+// View is a whole tree, for programs.
+func (b *Branch) View() TreeView {
+	return TreeView{v1alpha1.GroupVersion.String(), "ApplicationTree", *b}
+}
+
+// Names are the branch and all below it, as `kubectl get -o name` writes them.
+func (b *Branch) Names() []string {
+	gv, _ := schema.ParseGroupVersion(b.Resource.APIVersion)
+	names := []string{strings.TrimSuffix(strings.ToLower(b.Resource.Kind)+"."+gv.Group, ".") + "/" + b.Resource.Name}
+	for _, child := range b.Children {
+		names = append(names, child.Names()...)
+	}
+	return names
+}
+
+func newBranch(resource plan.ViewResource, home string, created metav1.Time) *Branch {
+	gv, _ := schema.ParseGroupVersion(resource.APIVersion)
+	id := manifest.ID{Group: gv.Group, Kind: resource.Kind, Namespace: resource.Namespace, Name: resource.Name}
+	return &Branch{Resource: resource, name: files.NameOf(id, home), Health: "Unknown", Created: timeText(created), created: created.Time}
 }
 
 // TreeOf is an Application with its resources and what these own. What cannot be
 // listed is left out, with a warning.
 func TreeOf(ctx context.Context, c *connection.Cluster, d files.Decision) (*Branch, []string) {
 	ready := connection.ReadyIn(d.Application)
-	root := &Branch{name: "Application " + d.Namespace + "/" + d.Name, health: "Ready", message: ready.Message, created: d.CreationTimestamp.Time}
-	if ready.Status != "True" {
-		root.health = "Not ready: " + ready.Reason
-	} else {
-		root.message = ""
+	root := newBranch(plan.ViewResource{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Namespace: d.Namespace, Name: d.Name}, "", d.CreationTimestamp)
+	if root.Health = "Ready"; ready.Status != "True" {
+		root.Health, root.Message = "Not ready: "+ready.Reason, ready.Message
 	}
 	view := StatusOf(d)
 	namespaces := map[string]bool{}
 	byUID := map[types.UID]*Branch{}
 	for _, r := range view.Resources {
-		b := &Branch{name: files.NameOf(r.id, d.Namespace), health: r.Health, message: r.Message}
-		if live := d.Live[r.id]; live != nil {
-			u := unstructured.Unstructured{Object: live}
-			b.created = u.GetCreationTimestamp().Time
+		u := unstructured.Unstructured{Object: d.Live[r.id]}
+		b := newBranch(r.Resource, d.Namespace, u.GetCreationTimestamp())
+		b.Health, b.Message = r.Health, r.Message
+		if u.Object != nil {
 			byUID[u.GetUID()] = b
 			if r.id.Namespace != "" {
 				namespaces[r.id.Namespace] = true
 			}
 		}
-		root.children = append(root.children, b)
+		root.Children = append(root.Children, b)
 	}
 	var warnings []string
 	for _, namespace := range sortedKeysOf(namespaces) {
@@ -90,7 +122,7 @@ func grow(ctx context.Context, c *connection.Cluster, byUID map[types.UID]*Branc
 				if parent := byUID[owner.UID]; parent != nil {
 					b := branchOf(ctx, c, o, home)
 					byUID[o.UID], grown = b, true
-					parent.children = append(parent.children, b)
+					parent.Children = append(parent.Children, b)
 					break
 				}
 			}
@@ -100,15 +132,14 @@ func grow(ctx context.Context, c *connection.Cluster, byUID map[types.UID]*Branc
 
 // branchOf reads an object for its health.
 func branchOf(ctx context.Context, c *connection.Cluster, o ownedObject, home string) *Branch {
-	id := manifest.ID{Group: o.resource.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
-	b := &Branch{name: files.NameOf(id, home), health: "Unknown", created: o.CreationTimestamp.Time}
+	b := newBranch(plan.ViewResource{APIVersion: o.resource.GroupVersion().String(), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}, home, o.CreationTimestamp)
 	live, err := c.Own.Resource(o.resource).Namespace(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
 	if err != nil {
-		b.message = c.Explained(err, "get", id.String()).Error()
+		b.Message = c.Explained(err, "get", b.name).Error()
 		return b
 	}
-	if b.health, b.message = plan.Health(live.Object); b.health == "Current" {
-		b.message = ""
+	if b.Health, b.Message = plan.Health(live.Object); b.Health == "Current" {
+		b.Message = ""
 	}
 	return b
 }

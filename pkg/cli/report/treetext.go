@@ -33,11 +33,11 @@ func (t *TreeText) Write(root *Branch) {
 	for i, text := range terminal.Aligned(rows) {
 		b := lines[i].branch
 		fmt.Fprintln(t.Out, t.Palette.Paint(branchStyle(b), text))
-		if b.message == "" {
+		if b.Message == "" {
 			continue
 		}
 		mark := "! "
-		for _, line := range terminal.Wrap(terminal.Visible(b.message), t.Width-terminal.Length(lines[i].stem)-2) {
+		for _, line := range terminal.Wrap(terminal.Visible(b.Message), t.Width-terminal.Length(lines[i].stem)-2) {
 			fmt.Fprintln(t.Out, lines[i].stem+t.Palette.Paint(terminal.Dim, mark+line))
 			mark = "  "
 		}
@@ -45,7 +45,7 @@ func (t *TreeText) Write(root *Branch) {
 }
 
 func branchStyle(b *Branch) terminal.Style {
-	switch b.health {
+	switch b.Health {
 	case "Current", "Ready":
 		return terminal.Plain
 	case "InProgress", "Terminating":
@@ -63,14 +63,14 @@ func (t *TreeText) lines(b *Branch, first, stem string) []treeLine {
 		age = terminal.Span(t.Now.Sub(b.created))
 	}
 	below := stem
-	if len(b.children) > 0 {
+	if len(b.Children) > 0 {
 		below += "│ "
 	} else {
 		below += "  "
 	}
-	lines := []treeLine{{b, below, []string{first + b.name, b.health, age}}}
-	for i, child := range b.children {
-		if i < len(b.children)-1 {
+	lines := []treeLine{{b, below, []string{first + b.name, b.Health, age}}}
+	for i, child := range b.Children {
+		if i < len(b.Children)-1 {
 			lines = append(lines, t.lines(child, stem+"├─ ", stem+"│  ")...)
 			continue
 		}

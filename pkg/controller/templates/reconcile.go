@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/template"
 	"holdfast.dev/holdfast/pkg/turn"
 )
@@ -185,6 +186,9 @@ func (t *Templates) report(ctx context.Context, kind *kind, store *cluster.Selec
 		return err
 	}
 	store.Wrote(written)
+	if verdict := seen.Verdict(); seen.Refusal != nil && verdict.Stalled {
+		t.c.Announce(seen.Object, &plan.Event{Warning: true, Reason: verdict.Reason, Note: verdict.Message})
+	}
 	return nil
 }
 

@@ -6,15 +6,18 @@ package templates
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/template"
 	"holdfast.dev/holdfast/pkg/worker"
 )
@@ -28,6 +31,8 @@ type Controller interface {
 	Live(ctx context.Context, app *v1alpha1.Application) (live template.Live, ready bool)
 	// Wrote is told that an Application was written.
 	Wrote(app *v1alpha1.Application) error
+	// Announce sends an event about a custom resource.
+	Announce(object map[string]any, event *plan.Event)
 	// Selected is which Applications are looked at.
 	Selected() cluster.Selection
 }
@@ -114,6 +119,12 @@ func (t *Templates) Handled(application types.NamespacedName) {
 			t.queue.Add(key{kind, application})
 		}
 	}
+}
+
+// Make reports whether Applications are made of custom resources of a kind.
+func (t *Templates) Make(apiVersion, of string) bool {
+	gvk := schema.FromAPIVersionAndKind(apiVersion, of)
+	return slices.ContainsFunc(t.kinds, func(k *kind) bool { return k.Kind().GroupVersionKind == gvk })
 }
 
 // Select changes which custom resources are looked at: those that the

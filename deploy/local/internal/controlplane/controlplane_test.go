@@ -90,7 +90,7 @@ func TestASecondUpPrintsTheExportLineAndReturns(t *testing.T) {
 	}
 }
 
-func TestAKilledComponentStaysDownUntilItIsRestartedOnTheSamePort(t *testing.T) {
+func TestAKilledComponentStaysDown(t *testing.T) {
 	b := upAndReady(t, Options{})
 	var before, after ports
 	check(t, b.dir.readJSON("ports.json", &before))
@@ -124,7 +124,7 @@ func TestRestartReplacesAPausedComponent(t *testing.T) {
 	}
 }
 
-func TestAComponentThatDiesDuringTheStartFailsItWithItsLastWords(t *testing.T) {
+func TestAComponentThatDiesDuringTheStart(t *testing.T) {
 	b := up(t, Options{EtcdArgs: []string{"--broken=true"}})
 	err := <-b.err
 	b.err <- err
@@ -133,7 +133,7 @@ func TestAComponentThatDiesDuringTheStartFailsItWithItsLastWords(t *testing.T) {
 	}
 }
 
-func TestPortsAndCredentialsSurviveARestartOfTheWhole(t *testing.T) {
+func TestPortsAndCredentialsOutliveARestart(t *testing.T) {
 	b := upAndReady(t, Options{})
 	before, err := os.ReadFile(b.dir.kubeconfig())
 	check(t, err)
@@ -148,7 +148,7 @@ func TestPortsAndCredentialsSurviveARestartOfTheWhole(t *testing.T) {
 	}
 }
 
-func TestUpEndsWithTheParentItWasGivenAndRemovesItsDirectory(t *testing.T) {
+func TestUpEndsWithItsParent(t *testing.T) {
 	// The test process is not the child of this one, as if that had died.
 	other := exec.Command("sleep", "60")
 	check(t, other.Start())
@@ -185,7 +185,7 @@ func TestExportLineCanBePastedIntoAShell(t *testing.T) {
 	}
 }
 
-func TestPortsAreDistinctAndBelowThoseOfOutgoingConnections(t *testing.T) {
+func TestPortsAreDistinctAndLow(t *testing.T) {
 	p, err := directory(t.TempDir()).choosePorts()
 	check(t, err)
 	seen := map[int]bool{}

@@ -1,0 +1,101 @@
+package faults_test
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/internal/samples"
+	"holdfast.dev/holdfast/internal/testcluster"
+)
+
+// usage is what this process has taken: the controller and the test, without the
+// control plane.
+type usage struct {
+	cpu    time.Duration
+	memory int64 // resident, in bytes, without what is garbage
+}
+
+func (w *world) usage() usage {
+	w.t.Helper()
+	debug.FreeOSMemory()
+	var r syscall.Rusage
+	require.NoError(w.t, syscall.Getrusage(syscall.RUSAGE_SELF, &r))
+	return usage{cpu: time.Duration(r.Utime.Nano() + r.Stime.Nano()), memory: resident(w.t)}
+}
+
+// resident is the resident memory of this process.
+func resident(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	require.NoError(t, err)
+	var size, pages int64
+	_, err = fmt.Fscan(strings.NewReader(string(text)), &size, &pages)
+	require.NoError(t, err)
+	return pages * int64(os.Getpagesize())
+}
+
+// settled is what a controller takes that holds what it will hold after the storm.
+func (s *storm) settled() usage {
+	s.t.Helper()
+	first := s.Run(nil)
+	var namespaces []string
+	for range 2 {
+		namespace := s.Namespace()
+		namespaces = append(namespaces, namespace)
+		for i := range apps {
+			name := fmt.Sprintf("app%d", i)
+			s.Submit(namespace, name, spec(s.random, name))
+		}
+	}
+	for _, namespace := range namespaces {
+		for i := range apps {
+			s.AwaitHeld(namespace, fmt.Sprintf("app%d", i))
+		}
+	}
+	s.Quiet(2 * time.Second)
+	took := s.usage()
+	for _, namespace := range namespaces {
+		s.Kubectl("", "delete", "applications", "--all", "-n", namespace, "--timeout=60s")
+	}
+	first.stop()
+	return took
+}
+
+// rests looks whether the controller is at rest: it asks for nothing, takes next to no
+// turns, next to nothing of the processor, and no more memory than before the storm. The
+// last two are asserted of a whole storm: a short one is over before either settles.
+func (s *storm) rests(before usage) {
+	s.t.Helper()
+	const mostTurns, mostOfACore, mostGrowth = 4, 0.005, 0.1
+	period := samples.Of(3*time.Second, time.Minute)
+	mark, turns, begin := s.mark(), s.running.Turns(), time.Now()
+	from := s.usage().cpu
+	select {
+	case <-time.After(period):
+	case <-s.t.Context().Done():
+	}
+	took := time.Since(begin)
+	to := s.usage()
+	turns = s.running.Turns() - turns
+	requests, err := s.cluster.Requests(mark)
+	require.NoError(s.t, err)
+	asked := requests.By(agent).Where(func(r testcluster.Request) bool { return r.Verb != "watch" })
+	core, growth := (to.cpu-from).Seconds()/took.Seconds(), float64(to.memory)/float64(before.memory)-1
+	s.t.Logf("at rest for %v: %d requests, %d turns, %.2f %% of a core, %d MiB, %+.0f %% of those before the storm", took.Round(time.Second),
+		len(asked), turns, 100*core, to.memory>>20, 100*growth)
+
+	assert.Empty(s.t, asked, "requests at rest")
+	assert.LessOrEqual(s.t, turns, mostTurns, "turns at rest")
+	if samples.Of(false, true) {
+		assert.Less(s.t, core, mostOfACore, "of a core at rest")
+		assert.Less(s.t, growth, mostGrowth, "growth of the memory")
+	}
+}

@@ -1,0 +1,130 @@
+package v1alpha1
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// packAbove is how many bytes of manifests and schemas a status shows as they are. What
+// is larger is packed: they repeat the spec, and each other, which compression finds.
+const packAbove = 64 << 10
+
+// maxUnpacked bounds what is unpacked; no status that was packed comes near it.
+const maxUnpacked = 32 << 20
+
+// WholeStatus is a status that is written with its manifests and schemas at any size.
+//
+// +kubebuilder:object:generate=false
+type WholeStatus ApplicationStatus
+
+// packed are the fields that are packed together. An object that is observed as it is
+// desired is there once: in its place among the observed ones is asDesired.
+type packed struct {
+	MangledObserverSchema []runtime.RawExtension `json:"mangledObserverSchema,omitempty"`
+	LastAppliedManifest   []runtime.RawExtension `json:"lastAppliedManifest,omitempty"`
+	LastObservedManifest  []runtime.RawExtension `json:"lastObservedManifest,omitempty"`
+}
+
+// MarshalJSON packs what is large, see packAbove.
+func (s ApplicationStatus) MarshalJSON() ([]byte, error) {
+	whole := WholeStatus(s)
+	whole.Record = nil
+	n := 0
+	for _, list := range [][]runtime.RawExtension{s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest} {
+		for i := range list {
+			n += len(list[i].Raw)
+		}
+	}
+	if n > packAbove {
+		record, err := pack(packOf(&s))
+		if err != nil {
+			return nil, err
+		}
+		whole.MangledObserverSchema, whole.LastAppliedManifest, whole.LastObservedManifest = nil, nil, nil
+		whole.Record = record
+	}
+	return json.Marshal(whole)
+}
+
+// UnmarshalJSON unpacks what was packed. A record that cannot be read is as none: that
+// costs learned values, and never a wrong write.
+func (s *ApplicationStatus) UnmarshalJSON(raw []byte) error {
+	var whole WholeStatus
+	if err := json.Unmarshal(raw, &whole); err != nil {
+		return err
+	}
+	if all, err := unpack(whole.Record); err == nil && len(whole.Record) > 0 {
+		all.unpackInto(&whole)
+	}
+	whole.Record = nil
+	*s = ApplicationStatus(whole)
+	return nil
+}
+
+// asDesired is no manifest, and means the one that is desired.
+var asDesired = []byte(`"as desired"`)
+
+func packOf(s *ApplicationStatus) packed {
+	all := packed{s.MangledObserverSchema, s.LastAppliedManifest, slices.Clone(s.LastObservedManifest)}
+	for i := range min(len(all.LastObservedManifest), len(all.LastAppliedManifest)) {
+		if bytes.Equal(all.LastObservedManifest[i].Raw, all.LastAppliedManifest[i].Raw) {
+			all.LastObservedManifest[i].Raw = asDesired
+		}
+	}
+	return all
+}
+
+func (p packed) unpackInto(s *WholeStatus) {
+	for i := range min(len(p.LastObservedManifest), len(p.LastAppliedManifest)) {
+		if bytes.Equal(p.LastObservedManifest[i].Raw, asDesired) {
+			p.LastObservedManifest[i] = *p.LastAppliedManifest[i].DeepCopy()
+		}
+	}
+	s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest = p.MangledObserverSchema, p.LastAppliedManifest, p.LastObservedManifest
+}
+
+// writers are kept: each has most of a MiB.
+var writers = sync.Pool{New: func() any {
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is one that there is
+	return w
+}}
+
+func pack(all packed) ([]byte, error) {
+	raw, err := json.Marshal(all)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	w := writers.Get().(*gzip.Writer)
+	defer writers.Put(w)
+	w.Reset(&b)
+	if _, err := w.Write(raw); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func unpack(record []byte) (all packed, err error) {
+	r, err := gzip.NewReader(bytes.NewReader(record))
+	if err != nil {
+		return packed{}, fmt.Errorf("status.record: %w", err)
+	}
+	raw, err := io.ReadAll(io.LimitReader(r, maxUnpacked))
+	if err != nil {
+		return packed{}, fmt.Errorf("status.record: %w", err)
+	}
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return packed{}, fmt.Errorf("status.record: %w", err)
+	}
+	return all, nil
+}

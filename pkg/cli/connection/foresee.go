@@ -1,0 +1,116 @@
+package connection
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/turn"
+)
+
+// Foresee decides as the controller would if an Application were submitted. before is
+// what it decides about the version that is stored, nil if there is none. unreadable are
+// the objects that the user may not read.
+func (c *Cluster) Foresee(ctx context.Context, s *files.Submission, now time.Time) (after, before *files.Decision, unreadable, err error) {
+	subject, stored, err := c.submitted(ctx, files.Subject{Application: s.App})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	d, unreadable := c.decide(ctx, subject, now)
+	if stored != nil {
+		was := plan.Decide(plan.Input{Application: stored, Kinds: d.Kinds, Live: d.Live, Now: now})
+		before = &files.Decision{Subject: files.Subject{Application: stored}, Plan: was, Live: d.Live, Kinds: d.Kinds}
+	}
+	return &d, before, unreadable, nil
+}
+
+// Answers are what an API server says of the objects of an Application.
+type Answers struct {
+	Asked, Fine int
+	// Notes are about what could not be asked, and what others may do or change: nothing is
+	// wrong with the objects. Refused are the objects that the API server does not take.
+	Notes   []string
+	Refused error
+}
+
+// Ask has the API server judge, in the name of the user, each object that would be created
+// or changed, as it would be, with all its fields. Nothing is stored.
+func (c *Cluster) Ask(ctx context.Context, d *files.Decision) Answers {
+	problems := make([]*plan.Problem, len(d.Changes))
+	asked := make([]bool, len(d.Changes))
+	var requests errgroup.Group
+	requests.SetLimit(turn.ReadsAtOnce)
+	for i, change := range d.Changes {
+		if problems[i] = change.Problem; change.Problem != nil || change.Action != plan.Create && change.Action != plan.Update {
+			continue
+		}
+		asked[i] = true
+		requests.Go(func() error {
+			problems[i] = c.askOne(ctx, change)
+			return nil
+		})
+	}
+	_ = requests.Wait() // the problems are the errors
+	var answers Answers
+	var refused []error
+	for i, problem := range problems {
+		if asked[i] {
+			answers.Asked++
+		}
+		switch {
+		case problem == nil && asked[i]:
+			answers.Fine++
+		case problem == nil:
+		case problem.Disposition() == v1alpha1.DispositionStall && asked[i]:
+			refused = append(refused, problem)
+		case problem.Disposition() == v1alpha1.DispositionInstall:
+			answers.Notes = append(answers.Notes, fmt.Sprintf("%s is not asked about: its kind is not served yet", d.Changes[i].ID))
+		case problem.Disposition() == v1alpha1.DispositionWait:
+			answers.Notes = append(answers.Notes, problem.Message)
+		default:
+			answers.Notes = append(answers.Notes, problem.Reason+": "+problem.Message)
+		}
+	}
+	answers.Refused = errors.Join(refused...)
+	return answers
+}
+
+// askOne sends one object as a dry run.
+func (c *Cluster) askOne(ctx context.Context, change plan.Change) *plan.Problem {
+	mapping, err := c.Kinds.Mapping(ctx, change.GVK())
+	if err != nil {
+		return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error()}
+	}
+	verb, client := "create", c.Own.Resource(mapping.Resource).Namespace(change.ID.Namespace)
+	dryRun := []string{metav1.DryRunAll}
+	if change.Action == plan.Create {
+		_, err = client.Create(ctx, &unstructured.Unstructured{Object: change.Manifest},
+			metav1.CreateOptions{DryRun: dryRun, FieldManager: v1alpha1.FieldManager, FieldValidation: metav1.FieldValidationStrict})
+	} else if patch, encodeErr := json.Marshal(change.Patch); encodeErr == nil {
+		verb = "patch"
+		_, err = client.Patch(ctx, change.ID.Name, types.JSONPatchType, patch,
+			metav1.PatchOptions{DryRun: dryRun, FieldManager: v1alpha1.FieldManager, FieldValidation: metav1.FieldValidationStrict})
+	}
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err) && verb == "create":
+		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s is not asked about: there is no namespace %s yet", change.ID, change.ID.Namespace)}
+	case apierrors.IsAlreadyExists(err):
+		return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s exists by now", change.ID)}
+	default:
+		return turn.ProblemOf(err, cluster.Location{ID: change.ID, Mapping: mapping}, verb, "")
+	}
+}

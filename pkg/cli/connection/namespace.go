@@ -1,0 +1,35 @@
+package connection
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// Namespace is one as it is created.
+func Namespace(name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
+}
+
+// CreateNamespace creates a namespace unless it is there, and reports whether it has. Who
+// may not look whether it is there may all the same create it.
+func (c *Cluster) CreateNamespace(ctx context.Context, name string, dryRun bool) (created bool, err error) {
+	client, options := c.Own.Resource(namespaces), metav1.CreateOptions{FieldManager: fieldManager}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	_, err = client.Get(ctx, name, metav1.GetOptions{})
+	if err == nil || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		return false, c.Explained(err, "get", "Namespace "+name)
+	}
+	_, err = client.Create(ctx, Namespace(name), options)
+	if apierrors.IsAlreadyExists(err) {
+		return false, nil
+	}
+	return err == nil, c.Explained(err, "create", "Namespace "+name)
+}

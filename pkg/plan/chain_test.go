@@ -1,0 +1,130 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// printed is the status in a plan as it is printed as JSON.
+func printed(t *testing.T, p *plan.Plan) (status v1alpha1.ApplicationStatus) {
+	t.Helper()
+	raw, err := json.Marshal(p.View().Status)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &status))
+	return status
+}
+
+// onRecord is what the next plan depends on, without what only an API server knows: UIDs,
+// and how healthy its objects are.
+func onRecord(status v1alpha1.ApplicationStatus) any {
+	record := status.DeepCopy()
+	for i := range record.Resources {
+		r := &record.Resources[i]
+		r.UID, r.Health, r.LastCorrection = "", "", nil
+	}
+	return []any{record.Resources, record.MangledObserverSchema, record.LastAppliedManifest, record.ObservedGeneration}
+}
+
+// Plans can be chained offline: the next plan from a status that one prints is the one from
+// the status that the controller writes, for what is on record is the same.
+func TestPrintedPlansChain(t *testing.T) {
+	const config, service = `{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: "1", b: "2"}}`,
+		`{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80, targetPort: 80}, {port: 81, targetPort: 81}]}}`
+	const schema = `
+observerSchema:
+- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {sessionAffinity: observed,
+   ports: [{port: observed}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 3}]}}`
+	w := newWorld(t, `manifest: [`+config+`, `+service+`]`+schema)
+	status := w.app.Status
+	for _, step := range []struct {
+		name string
+		do   func()
+	}{
+		{"objects are created", func() {}},
+		{"what the API server has set is learned", func() {
+			for id, object := range w.live {
+				if id.Kind == "Service" {
+					set(object, "None", "spec", "sessionAffinity")
+				}
+			}
+		}},
+		{"fields drift", func() {
+			for id, object := range w.live {
+				if id.Kind == "ConfigMap" {
+					set(object, "theirs", "data", "a")
+				}
+			}
+		}},
+		{"a learned field drifts", func() {
+			for id, object := range w.live {
+				if id.Kind == "Service" {
+					set(object, "ClientIP", "spec", "sessionAffinity")
+				}
+			}
+		}},
+		{"an object is gone", func() { delete(w.live, manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "config"}) }},
+		{"the manifest loses a field", func() {
+			w.edit(`manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: "1"}}, ` + service + `]` + schema)
+		}},
+		{"the entry is given up", func() { w.edit(`manifest: [` + config + `, ` + service + `]`) }},
+		{"an object leaves the manifest", func() { w.edit(`manifest: [` + config + `]`) }},
+		{"an object is added", func() { w.edit(`manifest: [` + config + `, ` + service + `]`) }},
+		{"an object leaves the manifest that was just created", func() { w.edit(`manifest: [` + config + `]`) }},
+		{"nothing", func() {}},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			step.do()
+			offline := *w
+			app := *w.app
+			app.Status = status
+			offline.app = &app
+			p, chained := w.decide(), offline.decide()
+			want, err := p.View().YAML()
+			require.NoError(t, err)
+			got, err := chained.View().YAML()
+			require.NoError(t, err)
+			assert.Equal(t, string(want), string(got))
+
+			status = printed(t, chained)
+			_, result := w.round()
+			assert.Equal(t, onRecord(result.Status), onRecord(status))
+		})
+	}
+}
+
+// The same of every golden case: once its changes are made, the next plan makes none.
+func TestGoldenPlansChain(t *testing.T) {
+	cases, err := filepath.Glob(filepath.Join(goldenRoot, "*", "application.yaml"))
+	require.NoError(t, err)
+	for _, file := range cases {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			in := readCase(t, filepath.Dir(file))
+			first := plan.Decide(in)
+			for _, change := range first.Changes {
+				switch change.Action {
+				case plan.Create:
+					in.Live[change.ID] = change.Manifest
+				case plan.Update:
+					in.Live[change.ID] = applyPatch(t, in.Live[change.ID], change)
+				case plan.Delete:
+					delete(in.Live, change.ID)
+				case plan.Unchanged:
+				}
+			}
+			next := in.Application.DeepCopy()
+			next.Status = printed(t, first)
+			in.Application, in.Memory = next, &plan.Memory{}
+			for _, change := range plan.Decide(in).Changes {
+				assert.Equal(t, plan.Unchanged, change.Action, "%s", change.ID)
+			}
+		})
+	}
+}
