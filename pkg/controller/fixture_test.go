@@ -95,6 +95,10 @@ var hold = sync.OnceValue(func() *callbacks {
 	return i
 })
 
+// users counts the tests that had a control plane for themselves: each looks for its own
+// requests only.
+var users atomic.Int64
+
 // alone are the control planes for tests of which each has one for itself.
 var alone = testcluster.NewPool(6, install)
 
@@ -120,7 +124,7 @@ func givenAlone(t *testing.T, options testcluster.Options) *fixture {
 // test runs meanwhile.
 func givenStill(t *testing.T, options testcluster.Options) *fixture {
 	t.Helper()
-	f := &fixture{t: t, cluster: alone.Take(t, options), agent: "holdfast-alone", alone: true}
+	f := &fixture{t: t, cluster: alone.Take(t, options), agent: fmt.Sprint("holdfast-alone-", users.Add(1)), alone: true}
 	f.enter()
 	return f
 }
