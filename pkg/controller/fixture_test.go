@@ -124,7 +124,7 @@ func givenAlone(t *testing.T, options testcluster.Options) *fixture {
 // test runs meanwhile.
 func givenStill(t *testing.T, options testcluster.Options) *fixture {
 	t.Helper()
-	f := &fixture{t: t, cluster: alone.Take(t, options), agent: fmt.Sprint("holdfast-alone-", users.Add(1)), alone: true}
+	f := &fixture{t: t, cluster: alone.Take(t, options), agent: fmt.Sprintf("holdfast-alone-%03d", users.Add(1)), alone: true}
 	f.enter()
 	return f
 }
