@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"k8s.io/client-go/rest"
@@ -30,6 +31,8 @@ type Options struct {
 	Args []string
 }
 
+func (o Options) isSpecial() bool { return o.ControllerManager || o.Node || len(o.Args) > 0 }
+
 // Cluster is a running control plane.
 type Cluster struct {
 	dir     string
@@ -39,6 +42,8 @@ type Cluster struct {
 	// supervisor is the process `controlplane up`; ended is closed when it has ended.
 	supervisor *exec.Cmd
 	ended      chan struct{}
+	// disturbed is true once a component was meddled with.
+	disturbed atomic.Bool
 }
 
 // starting are those that start now. An API server takes all of a core to start: many at

@@ -95,6 +95,7 @@ func stopped(pid int) bool {
 func (c *Cluster) Resume(component string) error { return c.signal(component, syscall.SIGCONT) }
 
 func (c *Cluster) signal(component string, signal syscall.Signal) error {
+	c.disturbed.Store(true)
 	pid, err := c.PID(component)
 	if err != nil {
 		return err
@@ -108,6 +109,7 @@ func (c *Cluster) signal(component string, signal syscall.Signal) error {
 // Restart starts the component again, on the same port and with the same data, and
 // returns when it is ready. If it runs, or is paused, it is killed first.
 func (c *Cluster) Restart(component string) error {
+	c.disturbed.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.binary, "restart", c.dir, component)

@@ -95,6 +95,13 @@ var hold = sync.OnceValue(func() *callbacks {
 	return i
 })
 
+// users counts the tests that had a control plane for themselves: each looks for its own
+// requests only.
+var users atomic.Int64
+
+// alone are the control planes for tests of which each has one for itself.
+var alone = testcluster.NewPool(6, install)
+
 // given returns a namespace on the shared control plane, where a controller runs.
 // Tests that use it run side by side.
 func given(t *testing.T) *fixture {
@@ -117,11 +124,7 @@ func givenAlone(t *testing.T, options testcluster.Options) *fixture {
 // test runs meanwhile.
 func givenStill(t *testing.T, options testcluster.Options) *fixture {
 	t.Helper()
-	c, err := testcluster.Start(t.Context(), options)
-	require.NoError(t, err)
-	t.Cleanup(c.Stop)
-	require.NoError(t, install(t.Context(), c))
-	f := &fixture{t: t, cluster: c, agent: "holdfast-alone", alone: true}
+	f := &fixture{t: t, cluster: alone.Take(t, options), agent: fmt.Sprintf("holdfast-alone-%03d", users.Add(1)), alone: true}
 	f.enter()
 	return f
 }

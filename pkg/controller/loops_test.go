@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
 // quiet is how long nothing may be asked after the last write.
-const quiet = 5 * time.Second
+var quiet = samples.Of(2*time.Second, 5*time.Second)
 
 // acceptedForms are the accepted leaves of a status: path → desired → accepted.
 func acceptedForms(app *v1alpha1.Application) []string {
