@@ -81,20 +81,20 @@ func (c *Controller) renewed(ctx context.Context, app *v1alpha1.Application, t *
 	return &meanwhile
 }
 
-// fresh tells whether a translation is still the one to use. After a problem,
+// fresh reports whether a translation is still the one to use. After a problem,
 // any change of the Application may be the solution.
 func (t *translated) fresh(app *v1alpha1.Application, now time.Time) bool {
 	return t.usable(app) && (t.made.Problem == nil || t.app.Generation == app.Generation) &&
 		(t.next.IsZero() || now.Before(t.next))
 }
 
-// usable tells whether a translation is that of the Application's source, looked
+// usable reports whether a translation is that of the Application's source, looked
 // at no earlier than it was asked for.
 func (t *translated) usable(app *v1alpha1.Application) bool {
 	return t.lasts(app) && t.request == app.Annotations[v1alpha1.AnnotationReconcile]
 }
 
-// lasts tells whether a translation, if it is good, stays in force: the source is the
+// lasts reports whether a translation, if it is good, stays in force: the source is the
 // same. One that was restored is of one version of the spec only.
 func (t *translated) lasts(app *v1alpha1.Application) bool {
 	return t != nil && t.made != nil && sameSource(t.app, app) && (!t.made.Restored || t.app.Generation == app.Generation)

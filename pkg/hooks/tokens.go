@@ -54,7 +54,7 @@ func TokenDigest(purpose Purpose, token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Accepts tells whether a token is one of those whose digests are given. It takes
+// Accepts reports whether a token is one of those whose digests are given. It takes
 // the same time whichever of them it is, and for none of them.
 func Accepts(digests []string, purpose Purpose, token string) bool {
 	got := []byte(TokenDigest(purpose, token))

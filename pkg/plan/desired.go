@@ -128,7 +128,7 @@ func (p *Plan) correct(res *resource) {
 	}
 }
 
-// namesFighter tells whether a leaf is, or is about to be, contested while the
+// namesFighter reports whether a leaf is, or is about to be, contested while the
 // object at hand does not say who wrote it.
 func (p *Plan) namesFighter(res *resource) bool {
 	for _, d := range res.compared.Differences {
@@ -176,7 +176,7 @@ func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 	return in
 }
 
-// wasApplied tells whether what is on record was ever written to this object: a
+// wasApplied reports whether what is on record was ever written to this object: a
 // create that was refused leaves a record, too, and so does an object that
 // turned out to be somebody else's.
 func (p *Plan) wasApplied(res *resource) bool {

@@ -99,7 +99,7 @@ func MayExist(status v1alpha1.ResourceStatus) bool {
 	return status.UID != "" || v1alpha1.MeaningOf(status.Reason).Uncertain
 }
 
-// neverWas tells whether nothing can be there of a resource that cannot be acted on: it
+// neverWas reports whether nothing can be there of a resource that cannot be acted on: it
 // could not be created, for a reason that is not only of that moment.
 func (l *leaving) neverWas(blocked *Problem) bool {
 	if l.live != nil || !blocked.Stalled() || blocked.Disposition() == v1alpha1.DispositionGiveUp {
@@ -141,7 +141,7 @@ func sortedIDs(live map[manifest.ID]map[string]any) []manifest.ID {
 	})
 }
 
-// orphaned tells whether an object that is no longer desired stays: its manifest
+// orphaned reports whether an object that is no longer desired stays: its manifest
 // said so, or whoever deleted the Application did; or else spec.deletionPolicy does; or else
 // it was there before us, and spec.adoptedDeletionPolicy does not say otherwise.
 func (p *Plan) orphaned(l *leaving) bool {

@@ -90,7 +90,7 @@ func managersOf(live map[string]any) []managerEntry {
 	return entries
 }
 
-// touches tells whether a set has a leaf at or below a place, or one above it
+// touches reports whether a set has a leaf at or below a place, or one above it
 // that holds all of it (an atomic list or map).
 func touches(leaves *fieldpath.Set, place []observer.Step) bool {
 	found := false
@@ -100,7 +100,7 @@ func touches(leaves *fieldpath.Set, place []observer.Step) bool {
 	return found
 }
 
-// sameWay tells whether one of the two paths is the beginning of the other.
+// sameWay reports whether one of the two paths is the beginning of the other.
 func sameWay(p fieldpath.Path, place []observer.Step) bool {
 	for i := range min(len(p), len(place)) {
 		if !sameStep(p[i], place[i]) {

@@ -22,7 +22,7 @@ func TrackingID(app *v1alpha1.Application, id manifest.ID) string {
 	return fmt.Sprintf("%s/%s:%s/%s:%s/%s", app.Namespace, app.Name, id.Group, id.Kind, id.Namespace, id.Name)
 }
 
-// Marked tells whether a live object carries the marks of the Application, for
+// Marked reports whether a live object carries the marks of the Application, for
 // this very identity.
 func Marked(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
 	return text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID) &&
@@ -35,7 +35,7 @@ func text(object map[string]any, fields ...string) string {
 	return s
 }
 
-// mine tells whether a live object is the Application's: it carries the marks,
+// mine reports whether a live object is the Application's: it carries the marks,
 // or it is on record with its UID and has lost them. An Application without a
 // UID exists only in a file, and the live objects given with it are its own.
 func mine(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceStatus, live map[string]any) bool {
@@ -155,7 +155,7 @@ func (p *Plan) ownership(res *resource) []delta.Op {
 	return []delta.Op{{Op: "test", Path: path.Pointer(), Value: string(uid)}}
 }
 
-// lacksMarks tells whether one of our marks must wait, on an object that is to be
+// lacksMarks reports whether one of our marks must wait, on an object that is to be
 // adopted: it was refused, or somebody keeps taking the object back. To adopt is to write
 // the marks, so nothing else is written before.
 func (p *Plan) lacksMarks(res *resource) bool {
@@ -175,7 +175,7 @@ func (p *Plan) lacksMarks(res *resource) bool {
 	return false
 }
 
-// holdsMark tells whether a path is that of one of our marks, or of all labels or all
+// holdsMark reports whether a path is that of one of our marks, or of all labels or all
 // annotations.
 func holdsMark(path string) bool {
 	for _, mark := range markPlaces {

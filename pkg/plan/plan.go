@@ -123,10 +123,10 @@ type Plan struct {
 	retiring  bool          // the Application is being deleted
 }
 
-// Suspended tells whether the Application asks that nothing be written.
+// Suspended reports whether the Application asks that nothing be written.
 func (p *Plan) Suspended() bool { return p.in.Application.Spec.Suspend }
 
-// HasWork tells whether any change writes.
+// HasWork reports whether any change writes.
 func (p *Plan) HasWork() bool {
 	for _, c := range p.Changes {
 		if c.Writes() {
@@ -136,7 +136,7 @@ func (p *Plan) HasWork() bool {
 	return false
 }
 
-// Writes tells whether executing the change sends a request.
+// Writes reports whether executing the change sends a request.
 func (c Change) Writes() bool { return c.Action != Unchanged }
 
 // resource is one desired resource, decided with one live object. It is not changed any

@@ -47,21 +47,21 @@ func (c *conclusion) remember() {
 	}
 }
 
-// isStillOnRecord tells whether what was on record stays there, since what the manifest
+// isStillOnRecord reports whether what was on record stays there, since what the manifest
 // says is not yet done.
 func (c *conclusion) isStillOnRecord(res *resource, f found) bool {
 	outcome, attempted := c.outcomes[res.object.ID]
 	return !c.preview && !outcome.WithoutLearned && (res.isPending(f) || !attempted && res.isUnwritten())
 }
 
-// isUnwritten tells whether a change that was not attempted would have put something on
+// isUnwritten reports whether a change that was not attempted would have put something on
 // record, under a default schema, that the object does not have.
 func (res *resource) isUnwritten() bool {
 	r := res.previous
 	return res.change.Writes() && res.entry.Default && r != nil && r.entry != nil && r.entry.Default
 }
 
-// isPending tells whether the record is still needed: it says what we wrote and
+// isPending reports whether the record is still needed: it says what we wrote and
 // is to go, and that is still there, or nothing is known of the live object.
 func (res *resource) isPending(f found) bool {
 	r := res.previous

@@ -86,7 +86,7 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	return objects, slices.Concat(in.Source.Warnings, warnings), err
 }
 
-// translated tells whether the manifests of an Application are made from a
+// translated reports whether the manifests of an Application are made from a
 // template.
 func translated(app *v1alpha1.Application) bool {
 	return app.Spec.Tosca != nil || app.Spec.CSAR != nil
@@ -163,7 +163,7 @@ func (p *Plan) mangle(r *rendered) error {
 	return nil
 }
 
-// sameContent tells whether a hook has left the content alone: it is the very
+// sameContent reports whether a hook has left the content alone: it is the very
 // same map.
 func sameContent(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()

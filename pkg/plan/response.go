@@ -51,7 +51,7 @@ func (c *conclusion) waiting(res *resource) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonWaiting, Message: res.object.ID.String() + " is still to be " + verb}
 }
 
-// isOurs tells whether the object of an outcome may be taken for the resource.
+// isOurs reports whether the object of an outcome may be taken for the resource.
 // What answers our own write is; what was found in its place is checked, since
 // an object that gets into the inventory will be deleted one day.
 func (c *conclusion) isOurs(res *resource, outcome Outcome, before *v1alpha1.ResourceStatus) bool {
@@ -111,7 +111,7 @@ func (res *resource) keepRefused(live map[string]any) {
 	res.previous = &previous
 }
 
-// leftExtra tells whether the patch left elements in a list that is too long,
+// leftExtra reports whether the patch left elements in a list that is too long,
 // because they are contested. The API server did not add those.
 func (res *resource) leftExtra() bool {
 	for _, d := range res.change.Fields {
@@ -147,7 +147,7 @@ func (c *conclusion) accept(res *resource, live map[string]any, action Action) {
 	}
 }
 
-// wrote tells whether a path was part of what we sent.
+// wrote reports whether a path was part of what we sent.
 func (res *resource) wrote(path string, action Action) bool {
 	if action == Create {
 		return true
@@ -160,7 +160,7 @@ func (res *resource) wrote(path string, action Action) bool {
 	return false
 }
 
-// losesMark tells whether a form lacks one of our own marks, or changes it.
+// losesMark reports whether a form lacks one of our own marks, or changes it.
 // Without them the object would not be known as ours: that is never accepted.
 func losesMark(path string, form delta.Form) bool {
 	for _, mark := range markPlaces {
@@ -176,7 +176,7 @@ func losesMark(path string, form delta.Form) bool {
 	return false
 }
 
-// takes tells whether a correction takes an object from another Application.
+// takes reports whether a correction takes an object from another Application.
 func takes(d delta.Difference) bool { return holdsMark(d.Path) && d.Observed.Set }
 
 // corrected remembers the corrections that were made, for fights. To create an object

@@ -143,7 +143,7 @@ func (s *suggester) list(elements []any, at suggested) (any, bool) {
 	}), true
 }
 
-// proposes tells whether a field is one to hold, and notes it if it is not.
+// proposes reports whether a field is one to hold, and notes it if it is not.
 func (s *suggester) proposes(at suggested) bool {
 	e := &explainer{live: s.live, writers: s.writers}
 	writer := e.writer(delta.Field{Path: at.path, Live: delta.Some(nil)})
@@ -172,7 +172,7 @@ var controllerNames = []string{
 	"controller", "autoscaler", "operator", "kubelet", "scheduler", "injector", "webhook", "recommender", "admission",
 }
 
-// isController tells whether a field is written by a program that keeps writing
+// isController reports whether a field is written by a program that keeps writing
 // it: by its name, or because it wrote through a subresource such as scale.
 func isController(w Writer) bool {
 	if w.Subresource != "" {

@@ -110,7 +110,7 @@ func (r *resolver) problem(err error) *plan.Problem {
 	return p
 }
 
-// onlyImports tells whether nothing is wrong but that files cannot be had.
+// onlyImports reports whether nothing is wrong but that files cannot be had.
 func onlyImports(err error) bool {
 	faults := tosca.Errors(err)
 	for _, fault := range faults {

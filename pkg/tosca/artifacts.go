@@ -50,7 +50,7 @@ func (e *evaluator) readArtifact(p place) (artifact, bool) {
 	return a, true
 }
 
-// isManifest tells whether an artifact is meant to be a manifest of its node.
+// isManifest reports whether an artifact is meant to be a manifest of its node.
 func (a artifact) isManifest() bool {
 	switch a.kind {
 	case "tosca.artifacts.File", "application/yaml", "application/x-yaml", "text/yaml":

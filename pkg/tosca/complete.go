@@ -16,7 +16,7 @@ func (t *library) completed(v value, s *schema, at place) value {
 	return v
 }
 
-// hasFields tells whether a value of the schema may be made of fields.
+// hasFields reports whether a value of the schema may be made of fields.
 func (s *schema) hasFields() bool {
 	return s != nil && (s.typeName != "" && !isPrimitive(s.typeName) || s.entry.hasFields())
 }

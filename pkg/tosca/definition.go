@@ -159,5 +159,5 @@ type version struct {
 	major, minor int
 }
 
-// dollar tells whether calls of functions begin with $.
+// dollar reports whether calls of functions begin with $.
 func (v version) dollar() bool { return v.major >= 2 }

@@ -130,13 +130,13 @@ func (e *evaluator) ofRequired(r requirement, property place) place {
 	return e.ofCapability(r.to, r.name, property)
 }
 
-// hasProperty tells whether a property can have a value: it is assigned, or its
+// hasProperty reports whether a property can have a value: it is assigned, or its
 // type declares it.
 func (e *evaluator) hasProperty(n *template, name string) bool {
 	return n.get("properties").get(name).exists() || n.schemas[name] != nil
 }
 
-// hasValue tells whether a property is assigned or has a default.
+// hasValue reports whether a property is assigned or has a default.
 func (n *template) hasValue(name string) bool {
 	s := n.schemas[name]
 	return n.get("properties").get(name).exists() || s != nil && s.initial.exists()

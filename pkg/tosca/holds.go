@@ -27,7 +27,7 @@ func (c checker) fault(code Code, within, format string, args ...any) {
 	c.faults.add(at, code, format, args...)
 }
 
-// constrained tells whether a value keeps a constraint.
+// constrained reports whether a value keeps a constraint.
 func (c checker) constrained(content any, base basis, clause constraint, within string) bool {
 	if base.name == "version" && clause.at.isScalar() {
 		clause.bound = clause.at.text() // 1.10 is not 1.1

@@ -103,12 +103,12 @@ func (t *library) notImported(f *file, kind kind, name string) string {
 	return ": is the file that declares it not imported?"
 }
 
-// isKubernetes tells whether nodes of a type are manifests.
+// isKubernetes reports whether nodes of a type are manifests.
 func isKubernetes(line []*definition) bool {
 	return slices.ContainsFunc(line, func(d *definition) bool { return d.kubernetes })
 }
 
-// isOpaque tells whether a type is not known in all its parts.
+// isOpaque reports whether a type is not known in all its parts.
 func isOpaque(line []*definition) bool {
 	return slices.ContainsFunc(line, func(d *definition) bool { return d.opaque })
 }

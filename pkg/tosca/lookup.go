@@ -91,7 +91,7 @@ func (e edge) strip(name string) (string, bool) {
 	return strings.CutPrefix(name, e.prefix+".")
 }
 
-// minimalAnywhere tells whether f, or a file it imports, has an import that was
+// minimalAnywhere reports whether f, or a file it imports, has an import that was
 // replaced by the built-in types.
 func (f *file) minimalAnywhere(seen map[*file]bool) bool {
 	if f.minimal || seen[f] {

@@ -31,7 +31,7 @@ type template struct {
 	index    int
 	typeName string
 	line     []*definition
-	// kubernetes tells whether its spec is rendered.
+	// kubernetes reports whether its spec is rendered.
 	kubernetes bool
 	// schemas are the properties of its type.
 	schemas      map[string]*schema

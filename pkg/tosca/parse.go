@@ -103,7 +103,7 @@ func manifestErrors(err error) []*manifest.Error {
 	return nil
 }
 
-// isCrowded tells whether a text may have too many values.
+// isCrowded reports whether a text may have too many values.
 func isCrowded(data []byte) bool { return crowd(data) > crowded }
 
 // crowd counts what may begin a value. It counts too many, never too few.

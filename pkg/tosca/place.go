@@ -60,7 +60,7 @@ func (p place) isNull() bool {
 // isTagged reports whether the author has written a tag before the value.
 func (p place) isTagged() bool { return p.node.Style&yaml.TaggedStyle != 0 }
 
-// isText tells whether the value is text for sure: it is in quotes, or cannot be
+// isText reports whether the value is text for sure: it is in quotes, or cannot be
 // read as anything else.
 func (p place) isText() bool {
 	if !p.isScalar() {

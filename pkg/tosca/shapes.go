@@ -18,7 +18,7 @@ func (t *session) known(p place, keys []string) {
 	}
 }
 
-// wantMap tells whether p is a map. An absent one and null are empty maps.
+// wantMap reports whether p is a map. An absent one and null are empty maps.
 func (t *session) wantMap(p place) bool {
 	if !p.exists() || p.isNull() {
 		return false

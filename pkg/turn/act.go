@@ -42,7 +42,7 @@ func (t *Turns) act(ctx context.Context, target Target, s *Snapshot, p *plan.Pla
 	return a
 }
 
-// troubled tells whether anything that should exist does not, or is not as it
+// troubled reports whether anything that should exist does not, or is not as it
 // should be.
 func (a *action) troubled() bool {
 	for _, change := range a.plan.Changes {

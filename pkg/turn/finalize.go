@@ -68,7 +68,7 @@ func (t *Turns) deleted(ctx context.Context, app *v1alpha1.Application) {
 	}
 }
 
-// forbidden tells whether the rights are missing to go on.
+// forbidden reports whether the rights are missing to go on.
 func forbidden(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
 	for _, change := range p.Changes {
 		problem := change.Problem
@@ -90,7 +90,7 @@ func (s *Snapshot) leaveTo(namespace string) {
 	maps.DeleteFunc(s.Input.Blocked, func(id manifest.ID, _ *plan.Problem) bool { return there(id) })
 }
 
-// released tells whether nothing of the Application is left, or all of it was
+// released reports whether nothing of the Application is left, or all of it was
 // let go.
 func released(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
 	for _, id := range p.Gone() {

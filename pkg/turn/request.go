@@ -231,7 +231,7 @@ func (a *action) reread(ctx context.Context, at cluster.Location, change plan.Ch
 	return plan.Outcome{Action: change.Action, Problem: a.target.Problem(err, at, "get")}, false
 }
 
-// applies tells whether a patch, guards included, fits an object.
+// applies reports whether a patch, guards included, fits an object.
 func applies(ops []delta.Op, object map[string]any) bool {
 	raw, err := json.Marshal(ops)
 	if err != nil {

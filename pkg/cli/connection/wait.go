@@ -43,7 +43,7 @@ func (f WaitFlags) Check() error {
 	return nil
 }
 
-// Visitor looks at an Application, nil when there is none, and tells whether
+// Visitor looks at an Application, nil when there is none, and reports whether
 // there is nothing more to wait for.
 type Visitor func(app *v1alpha1.Application) (done bool, err error)
 

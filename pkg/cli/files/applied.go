@@ -36,7 +36,7 @@ func (app Subject) asApplied() Subject {
 	return Subject{Application: applied, Document: app.Document}
 }
 
-// isDefault tells whether the inventory says that an object is held by the
+// isDefault reports whether the inventory says that an object is held by the
 // default schema.
 func isDefault(resources []v1alpha1.ResourceStatus, content map[string]any, namespace string) bool {
 	id, _ := plan.Identify(content, namespace, plan.Offline())
@@ -48,7 +48,7 @@ func isDefault(resources []v1alpha1.ResourceStatus, content map[string]any, name
 	return true
 }
 
-// isLeaving tells whether an object is on record only until its deletion begins: the
+// isLeaving reports whether an object is on record only until its deletion begins: the
 // inventory says so, and nothing is observed of it any more.
 func isLeaving(status v1alpha1.ApplicationStatus, content map[string]any, namespace string) bool {
 	id, _ := plan.Identify(content, namespace, plan.Offline())

@@ -78,7 +78,7 @@ func manifestsIn(document manifest.Document) ([]placed, error) {
 	return found, nil
 }
 
-// ofApplication tells whether a document is an Application, of any version.
+// ofApplication reports whether a document is an Application, of any version.
 func ofApplication(content map[string]any) bool {
 	group, _, _ := strings.Cut(text(content, "apiVersion"), "/")
 	return group == v1alpha1.GroupVersion.Group && text(content, "kind") == v1alpha1.Kind

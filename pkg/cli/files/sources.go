@@ -54,7 +54,7 @@ type Sources struct {
 	Namespace   string
 }
 
-// InFiles tells whether files are given, and no cluster is to be asked.
+// InFiles reports whether files are given, and no cluster is to be asked.
 func (f SourceFlags) InFiles() bool { return f.Set.Changed("filename") || f.Set.Changed("live") }
 
 // Options says what is wrong with the flags, without reading any file.
@@ -77,7 +77,7 @@ func (f SourceFlags) Options(streams terminal.Streams) (Sources, error) {
 	return s, nil
 }
 
-// IsEmpty tells whether a flag is there and names no file: most often because a
+// IsEmpty reports whether a flag is there and names no file: most often because a
 // variable of a shell is not set.
 func IsEmpty(set *pflag.FlagSet, flag string, files []string) bool {
 	return set.Changed(flag) && (len(files) == 0 || slices.Contains(files, ""))

@@ -74,7 +74,7 @@ func (app Subject) With(made *plan.Source) Subject {
 	return known
 }
 
-// SameSource tells whether two Applications have the same template and archive.
+// SameSource reports whether two Applications have the same template and archive.
 func SameSource(a, b *v1alpha1.Application) bool {
 	return reflect.DeepEqual(a.Spec.Tosca, b.Spec.Tosca) && reflect.DeepEqual(a.Spec.CSAR, b.Spec.CSAR)
 }

@@ -104,14 +104,14 @@ func (t *StatusText) headline() {
 	t.wrapped("  ", text)
 }
 
-// hasChanged tells whether what is live is not what the controller has seen.
+// hasChanged reports whether what is live is not what the controller has seen.
 func (t *StatusText) hasChanged() bool {
 	return slices.ContainsFunc(t.Resources, func(r ResourceView) bool {
 		return r.Health == "NotFound" || slices.ContainsFunc(r.fields, func(f plan.Field) bool { return f.Drift != "" })
 	})
 }
 
-// toldBelow tells whether the resources say what the message says.
+// toldBelow reports whether the resources say what the message says.
 func (t *StatusText) toldBelow() bool {
 	return slices.ContainsFunc(t.Resources, func(r ResourceView) bool {
 		return r.Message != "" && strings.Contains(t.Message, r.Message)

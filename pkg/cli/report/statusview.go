@@ -183,7 +183,7 @@ func (r *ResourceView) count(e plan.Explanation) {
 	}
 }
 
-// isObserved tells whether a field is the user's to know of: named in the observer
+// isObserved reports whether a field is the user's to know of: named in the observer
 // schema, or to be removed.
 func isObserved(f plan.Field) bool { return f.Drift != "" || f.State != plan.FieldFree }
 

@@ -67,7 +67,7 @@ func (t *Templates) gather(ctx context.Context, app *v1alpha1.Application, seen 
 }
 
 // hold makes the Application what the custom resource asks for, or says why not.
-// It tells whether it wrote.
+// It reports whether it wrote.
 func (t *Templates) hold(ctx context.Context, kind *kind, app *v1alpha1.Application, seen *template.Seen) (wrote bool, err error) {
 	desired := desiredOf(kind, app, seen)
 	if desired == nil {
@@ -133,7 +133,7 @@ func (t *Templates) write(ctx context.Context, app, desired *v1alpha1.Applicatio
 	return t.client.PatchApplication(ctx, keyOf(app), ops, template.FieldManager)
 }
 
-// isFree tells whether the Application of that name is, or may become, that of the
+// isFree reports whether the Application of that name is, or may become, that of the
 // custom resource. Otherwise seen has the refusal.
 func isFree(app *v1alpha1.Application, seen *template.Seen) bool {
 	if fault := inTheWay(seen.Object, app); fault != nil {
