@@ -50,7 +50,7 @@ func (c *Controller) source(ctx context.Context, app *v1alpha1.Application, targ
 	if t == nil || t.made == nil {
 		return turn.Source{}
 	}
-	found := turn.Source{Made: t.made}
+	found := turn.Source{Translation: t.made}
 	if t.coming == nil {
 		found.Poll = t.next
 	}

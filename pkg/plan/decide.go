@@ -57,7 +57,7 @@ func Decide(in Input) *Plan {
 		return p
 	}
 	if !p.restored() { // it may know too little
-		p.leave(inventory, desired, records)
+		p.prune(inventory, desired, records)
 	}
 	p.order()
 	return p

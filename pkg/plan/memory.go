@@ -111,9 +111,9 @@ func (m *Memory) nearlyContested(leaf Leaf, rules Rules) bool {
 	return f.Contested() || len(f.Times) >= rules.Limit-1
 }
 
-// corrected records a correction of what manager wrote. It reports whether the
+// recordCorrection records a correction of what manager wrote. It reports whether the
 // leaf is contested from now on.
-func (m *Memory) corrected(leaf Leaf, d delta.Difference, manager string, now time.Time, rules Rules) bool {
+func (m *Memory) recordCorrection(leaf Leaf, d delta.Difference, manager string, now time.Time, rules Rules) bool {
 	f := m.fight(leaf)
 	f.Desired, f.Observed, f.Manager = d.Desired, d.Observed, manager
 	if f.Contested() {

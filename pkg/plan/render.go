@@ -242,7 +242,7 @@ func lostLeaves(text string, app *v1alpha1.Application) []string {
 	if json.Unmarshal([]byte(text), &sent) != nil {
 		return nil
 	}
-	lost := placed("spec.observerSchema", observer.DroppedNulls(sent.Spec.ObserverSchema, values(app.Spec.ObserverSchema)))
+	lost := prefixed("spec.observerSchema", observer.DroppedNulls(sent.Spec.ObserverSchema, values(app.Spec.ObserverSchema)))
 	for i, inner := range sent.Spec.Manifest {
 		if inner["kind"] != v1alpha1.Kind || i >= len(app.Spec.Manifest) {
 			continue
@@ -253,12 +253,12 @@ func lostLeaves(text string, app *v1alpha1.Application) []string {
 		}
 		was, _, _ := unstructured.NestedSlice(inner, "spec", "observerSchema")
 		is, _, _ := unstructured.NestedSlice(stored, "spec", "observerSchema")
-		lost = append(lost, placed(fmt.Sprintf("spec.manifest[%d].spec.observerSchema", i), observer.DroppedNulls(was, is))...)
+		lost = append(lost, prefixed(fmt.Sprintf("spec.manifest[%d].spec.observerSchema", i), observer.DroppedNulls(was, is))...)
 	}
 	return lost
 }
 
-func placed(field string, paths []string) []string {
+func prefixed(field string, paths []string) []string {
 	for i := range paths {
 		paths[i] = field + paths[i]
 	}
