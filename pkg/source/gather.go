@@ -75,13 +75,13 @@ func Gather(ctx context.Context, app *v1alpha1.Application, reader Reader, fetch
 		problem = m.readInputs(ctx, reader)
 	}
 	if problem != nil {
-		return nil, m.placed(problem)
+		return nil, m.located(problem)
 	}
 	return m, nil
 }
 
-// placed is a problem with the field of the Application that it is in.
-func (m *Material) placed(problem *plan.Problem) *plan.Problem {
+// located is a problem with the field of the Application that it is in.
+func (m *Material) located(problem *plan.Problem) *plan.Problem {
 	tosca := m.Application.Spec.Tosca
 	field := (*observer.Path)(nil).Field("spec")
 	switch {
@@ -92,9 +92,9 @@ func (m *Material) placed(problem *plan.Problem) *plan.Problem {
 	default:
 		field = field.Field("tosca")
 	}
-	placed := *problem
-	placed.Path = field
-	return &placed
+	located := *problem
+	located.Path = field
+	return &located
 }
 
 // find finds the bytes.

@@ -6,7 +6,7 @@ import (
 
 // completed is a value with the defaults of its data types in place of the fields
 // that it leaves out. The value itself is not changed: parts of it may be shared.
-func (t *library) completed(v value, s *schema, at place) value {
+func (t *library) completed(v value, s *schema, at fileNode) value {
 	if v.unknown || v.unset || !s.hasFields() {
 		return v
 	}
@@ -25,7 +25,7 @@ func (s *schema) hasFields() bool {
 type completer struct {
 	*library
 
-	at place
+	at fileNode
 
 	size int
 }

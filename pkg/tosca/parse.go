@@ -52,7 +52,7 @@ func (t *session) parse(f *file, data []byte) {
 		t.faults.addAt(f, 1, 1, InvalidYAML, "the file has several documents: a template is one")
 	default:
 		t.guard(f, root)
-		f.root = place{file: f, at: root, node: root}
+		f.root = fileNode{file: f, at: root, node: root}
 	}
 }
 

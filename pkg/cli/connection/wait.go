@@ -140,7 +140,7 @@ func decodeObject(u *unstructured.Unstructured) (*v1alpha1.Application, error) {
 
 // Ready waits until an Application is ready, or only a user can help.
 func (f WaitFlags) Ready(ctx context.Context, c *Cluster, streams terminal.Streams, namespace, name string) error {
-	w := &readyWait{shown: NewProgress(streams), namespace: namespace, name: name, last: unseen("it")}
+	w := &readyWait{shown: NewProgress(streams), namespace: namespace, name: name, last: pending("it")}
 	return f.Follow(ctx, c, namespace, name, w.late, w.visit)
 }
 

@@ -21,7 +21,7 @@ func (app Subject) asApplied() Subject {
 	applied.Spec.Manifest, applied.Spec.ObserverSchema = nil, nil
 	for i, item := range status.LastAppliedManifest {
 		content, err := manifest.DecodeJSON(item.Raw)
-		if err != nil || isLeaving(status, content, app.Namespace) {
+		if err != nil || isPruned(status, content, app.Namespace) {
 			continue
 		}
 		if id, ok := plan.Identify(content, app.Namespace, plan.Offline()); ok && manifest.IsSecret(id.GroupKind()) {
@@ -48,9 +48,9 @@ func isDefault(resources []v1alpha1.ResourceStatus, content map[string]any, name
 	return true
 }
 
-// isLeaving reports whether an object is on record only until its deletion begins: the
+// isPruned reports whether an object is on record only until its deletion begins: the
 // inventory says so, and nothing is observed of it any more.
-func isLeaving(status v1alpha1.ApplicationStatus, content map[string]any, namespace string) bool {
+func isPruned(status v1alpha1.ApplicationStatus, content map[string]any, namespace string) bool {
 	id, _ := plan.Identify(content, namespace, plan.Offline())
 	if !slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool {
 		return v1alpha1.MeaningOf(r.Reason).Pruned && sameName(plan.IDOf(r.ResourceReference), id)

@@ -107,10 +107,10 @@ func FaultAt(d manifest.Document, path manifest.Path, message string) *manifest.
 	return fault
 }
 
-// byPlace sorts faults of one file from its top to its bottom.
-func byPlace(a, b *manifest.Error) int {
+// byPosition sorts faults of one file from its top to its bottom.
+func byPosition(a, b *manifest.Error) int {
 	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
 
-// place is where a document begins: file:line.
-func place(d manifest.Document) string { return fmt.Sprintf("%s:%d", d.File, d.Line) }
+// positionOf is where a document begins: file:line.
+func positionOf(d manifest.Document) string { return fmt.Sprintf("%s:%d", d.File, d.Line) }

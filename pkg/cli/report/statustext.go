@@ -91,7 +91,7 @@ func (t *StatusText) headline() {
 	}
 	t.line(t.Palette.Paint(terminal.Bold, "Application "+t.Application.Namespace+"/"+t.Application.Name) + "  " +
 		t.Palette.Paint(style, sign+" "+terminal.Visible(word)))
-	if !t.toldBelow() {
+	if !t.repeatsMessage() {
 		t.wrapped("  ", t.Message)
 	}
 	text := "writes as the ServiceAccount " + t.ServiceAccount
@@ -111,8 +111,8 @@ func (t *StatusText) hasChanged() bool {
 	})
 }
 
-// toldBelow reports whether the resources say what the message says.
-func (t *StatusText) toldBelow() bool {
+// repeatsMessage reports whether the resources say what the message says.
+func (t *StatusText) repeatsMessage() bool {
 	return slices.ContainsFunc(t.Resources, func(r ResourceView) bool {
 		return r.Message != "" && strings.Contains(t.Message, r.Message)
 	})
