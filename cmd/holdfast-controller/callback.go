@@ -109,7 +109,7 @@ func (s *callbacks) manage(config *rest.Config) (certificates, error) {
 
 func (s *callbacks) changed() { s.controller.CallbackChanged() }
 
-// managed tells whether the certificates are the controller's own: nobody can call
+// managed reports whether the certificates are the controller's own: nobody can call
 // without their bundle.
 func (s *callbacks) managed() bool { return !s.flags.insecure && s.flags.certFile == "" }
 

@@ -142,7 +142,7 @@ func (f *flags) validate() error {
 	return nil
 }
 
-// off tells whether an address stands for nowhere.
+// off reports whether an address stands for nowhere.
 func off(address string) bool { return address == "" || address == "0" }
 
 func loopback(address string) bool {

@@ -310,7 +310,7 @@ func (b *bench) driftsAtOnce(ctx context.Context) error {
 	return nil
 }
 
-// reverted tells whether an object was seen to be wrong and is right again.
+// reverted reports whether an object was seen to be wrong and is right again.
 func reverted(prefix string) func(*unstructured.Unstructured) bool {
 	drifted := map[string]bool{}
 	return func(u *unstructured.Unstructured) bool {

@@ -51,7 +51,7 @@ func await(ctx context.Context, resource dynamic.ResourceInterface, n int, condi
 	return <-failed // the watch may be faster than the response
 }
 
-// ready tells whether an Application is Ready.
+// ready reports whether an Application is Ready.
 func ready(u *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -62,7 +62,7 @@ func ready(u *unstructured.Unstructured) bool {
 	return false
 }
 
-// held tells whether a ConfigMap has its held value.
+// held reports whether a ConfigMap has its held value.
 func held(u *unstructured.Unstructured) bool {
 	value, _, _ := unstructured.NestedString(u.Object, "data", "key")
 	return value == "held"

@@ -73,7 +73,7 @@ func (c *Cluster) Pause(component string) error {
 	return fmt.Errorf("%s does not stop", component)
 }
 
-// stopped tells whether no thread of a process runs any more. Without /proc it is taken
+// stopped reports whether no thread of a process runs any more. Without /proc it is taken
 // to be so.
 func stopped(pid int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))

@@ -34,7 +34,7 @@ type pair struct {
 	key             crypto.Signer
 }
 
-// lived tells whether that much of a certificate's life is over.
+// lived reports whether that much of a certificate's life is over.
 func lived(certificate *x509.Certificate, part float64, now time.Time) bool {
 	life := certificate.NotAfter.Sub(certificate.NotBefore)
 	return now.After(certificate.NotBefore.Add(time.Duration(float64(life) * part)))

@@ -10,7 +10,7 @@ import (
 // Keep refreshes certificates until the context ends, after waiting as long as
 // patience says. A mistake that stays the same is told once.
 func Keep(ctx context.Context, refresh func(context.Context) error, patience func() time.Duration) {
-	told := ""
+	logged := ""
 	for {
 		select {
 		case <-ctx.Done():
@@ -21,9 +21,9 @@ func Keep(ctx context.Context, refresh func(context.Context) error, patience fun
 		switch {
 		case ctx.Err() != nil:
 		case err == nil:
-			told = ""
-		case err.Error() != told:
-			told = err.Error()
+			logged = ""
+		case err.Error() != logged:
+			logged = err.Error()
 			klog.FromContext(ctx).Error(err, "The callback server keeps its certificates as they are")
 		}
 	}

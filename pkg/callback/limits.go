@@ -56,16 +56,16 @@ func newLimits(rate int, now func() time.Time) *limits {
 	return &limits{rate: rate, now: now, slots: make(chan struct{}, mostAtOnce), hosts: map[string]*host{}}
 }
 
-// allow tells whether an address may call now.
+// allow reports whether an address may call now.
 func (l *limits) allow(address string) bool { return l.host(address).calls.AllowN(l.now(), 1) }
 
-// allowApplication tells whether a call with a valid token may be answered though its
+// allowApplication reports whether a call with a valid token may be answered though its
 // address has called too often: others at that address must not use up what is its own.
 func (l *limits) allowApplication(uid types.UID) bool {
 	return l.host("application/"+string(uid)).calls.AllowN(l.now(), 1)
 }
 
-// failed counts a call without a valid token, and tells whether there were too
+// failed counts a call without a valid token, and reports whether there were too
 // many of them.
 func (l *limits) failed(address string) (tooMany bool) {
 	return !l.host(address).failures.AllowN(l.now(), 1)

@@ -38,7 +38,7 @@ type Options struct {
 	// Read reads an Application from the API server, for a call with a valid token
 	// that comes too early by what Lookup knows; nil: it is too early.
 	Read func(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error)
-	// Ready tells whether Lookup knows all Applications; nil: it does.
+	// Ready reports whether Lookup knows all Applications; nil: it does.
 	Ready func() bool
 	// Accept writes down that an Application was called back. It is called again
 	// for a call that is repeated before Lookup shows the first.

@@ -37,8 +37,8 @@ func (o diffOptions) runExternal(ctx context.Context, decisions []files.Decision
 	}
 	defer func() { _ = os.RemoveAll(directory) }() // it is in the directory for such
 	before, after := filepath.Join(directory, "LIVE"), filepath.Join(directory, "DESIRED")
-	for _, made := range []string{before, after} {
-		if err := os.Mkdir(made, 0o700); err != nil {
+	for _, name := range []string{before, after} {
+		if err := os.Mkdir(name, 0o700); err != nil {
 			return fmt.Errorf("making a directory for the objects: %w", err)
 		}
 	}

@@ -111,7 +111,7 @@ func flagTable(b *bytes.Buffer, cmd *cobra.Command) {
 	})
 }
 
-// isShown tells whether a default says something.
+// isShown reports whether a default says something.
 func isShown(value string) bool {
 	return value != "" && value != "false" && value != "[]" && value != "0" && value != "none"
 }

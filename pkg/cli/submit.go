@@ -152,7 +152,7 @@ func (o submitOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Place(c.Namespace, *o.connection.Namespace); err != nil {
+	if err := s.SetNamespace(c.Namespace, *o.connection.Namespace); err != nil {
 		return err
 	}
 	if err := o.translate(ctx, s, c.Reader(s.Namespace)); err != nil {
@@ -186,12 +186,12 @@ func (o submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *fi
 	if unreadable != nil {
 		warn(o.streams.Err, []string{"what the live objects have in free fields is not known: " + unreadable.Error()})
 	}
-	told := report.NotHeld(*after)
+	notes := report.NotHeld(*after)
 	if before != nil {
 		same := report.NotHeld(*before)
-		told = slices.DeleteFunc(told, func(line string) bool { return slices.Contains(same, line) })
+		notes = slices.DeleteFunc(notes, func(line string) bool { return slices.Contains(same, line) })
 	}
-	warn(o.streams.Err, told)
+	warn(o.streams.Err, notes)
 	return after, nil
 }
 
@@ -230,7 +230,7 @@ func (o submitOptions) check(ctx context.Context, s *files.Submission, view file
 
 // print shows what would be sent, without any cluster.
 func (o submitOptions) print(ctx context.Context, s *files.Submission) error {
-	if err := s.Place(*o.connection.Namespace, *o.connection.Namespace); err != nil {
+	if err := s.SetNamespace(*o.connection.Namespace, *o.connection.Namespace); err != nil {
 		return err
 	}
 	if err := o.translate(ctx, s, nil); err != nil {
@@ -260,19 +260,19 @@ func (o submitOptions) printObject(u *unstructured.Unstructured) error {
 }
 
 // makeNamespace makes the namespace of the Application, if it is not there.
-func (o submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster, namespace string) (made bool, err error) {
+func (o submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster, namespace string) (created bool, err error) {
 	if !o.createNamespace {
 		return false, nil
 	}
-	made, err = c.CreateNamespace(ctx, namespace, o.dryRun == "server")
-	if made {
+	created, err = c.CreateNamespace(ctx, namespace, o.dryRun == "server")
+	if created {
 		out := o.streams.Out
 		if o.object != nil {
 			out = o.streams.Err
 		}
 		fmt.Fprintf(out, "namespace/%s created%s\n", namespace, o.dryNote())
 	}
-	return made, err
+	return created, err
 }
 
 // dryNote is what is said of something that was not done.
@@ -284,12 +284,12 @@ func (o submitOptions) dryNote() string {
 }
 
 func (o submitOptions) send(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
-	made, err := o.makeNamespace(ctx, c, s.Namespace)
+	created, err := o.makeNamespace(ctx, c, s.Namespace)
 	if err != nil {
 		return err
 	}
 	result := connection.Applied{Stored: s.Object(), Done: "created"}
-	if made && o.dryRun == "server" {
+	if created && o.dryRun == "server" {
 		warn(o.streams.Err, []string{"the API server cannot check an Application whose namespace is not there yet: it was only checked here"})
 	} else if result, err = c.Apply(ctx, s, o.dryRun == "server", o.force); err != nil {
 		return err

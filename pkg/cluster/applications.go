@@ -96,7 +96,7 @@ func (c *Client) patchApplication(app *v1alpha1.Application, kind types.PatchTyp
 		VersionedParams(&metav1.PatchOptions{FieldManager: v1alpha1.FieldManager}, metav1.ParameterCodec).Body(body)
 }
 
-// NamespaceEnds tells whether a namespace is known to be in deletion.
+// NamespaceEnds reports whether a namespace is known to be in deletion.
 func (c *Client) NamespaceEnds(ctx context.Context, name string) bool {
 	namespace, err := c.Metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
 	return err == nil && namespace.DeletionTimestamp != nil

@@ -50,7 +50,7 @@ func (f *feed) all(ctx context.Context, options metav1.ListOptions) (runtime.Obj
 func (f *feed) open(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.LabelSelector = f.selector
 	all := options.SendInitialEvents != nil && *options.SendInitialEvents
-	stale := f.pulse.listFirst()
+	stale := f.pulse.takeStale()
 	if stale && !all {
 		return nil, apierrors.NewResourceExpired("the API server was away, or silent: everything is listed again")
 	}

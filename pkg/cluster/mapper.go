@@ -62,7 +62,7 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (Mapp
 	if mapping, ok := g.mapping(gvk.Kind); ok {
 		return mapping, nil
 	}
-	found, err, _ := g.flight.Do(gvk.Kind, func() (any, error) { return m.look(ctx, g, gvk) })
+	found, err, _ := g.flight.Do(gvk.Kind, func() (any, error) { return m.lookUp(ctx, g, gvk) })
 	if err != nil {
 		return Mapping{}, err
 	}
@@ -175,7 +175,7 @@ func mappingOf(gvk schema.GroupVersionKind, r metav1.APIResource) Mapping {
 	}
 }
 
-// ending tells whether a kind is served for what is left of it only: its
+// ending reports whether a kind is served for what is left of it only: its
 // definition is being deleted.
 func ending(r metav1.APIResource) bool {
 	return slices.Contains(r.Verbs, "watch") && slices.Contains(r.Verbs, "delete") && !slices.Contains(r.Verbs, "create")
@@ -222,7 +222,7 @@ func (c *Client) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, e
 	return c.Discovery.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
 }
 
-// builtinGroup tells whether a group is one of Kubernetes itself, whose kinds
+// builtinGroup reports whether a group is one of Kubernetes itself, whose kinds
 // are all in the table if they have anything to say.
 func builtinGroup(group string) bool {
 	return !strings.Contains(group, ".") ||

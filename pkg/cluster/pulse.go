@@ -22,12 +22,12 @@ type Patience struct {
 	Quiet, Answer time.Duration
 	// Longest is what Quiet grows to where an API server sends no bookmarks.
 	Longest time.Duration
-	// Look is how often it is looked for watches without a sign of life.
-	Look time.Duration
+	// Check is how often it is looked for watches without a sign of life.
+	Check time.Duration
 }
 
 var usualPatience = Patience{
-	Failing: time.Minute, Quiet: 65 * time.Second, Answer: 10 * time.Second, Longest: 10 * time.Minute, Look: 5 * time.Second,
+	Failing: time.Minute, Quiet: 65 * time.Second, Answer: 10 * time.Second, Longest: 10 * time.Minute, Check: 5 * time.Second,
 }
 
 // tries are when a watch that fails is tried again: at last so often that one falls into
@@ -117,8 +117,8 @@ func (p *pulse) answered() {
 	p.asked = time.Time{}
 }
 
-// listFirst reports whether a list must come before the watch goes on, once.
-func (p *pulse) listFirst() bool {
+// takeStale reports whether a list must come before the watch goes on, once.
+func (p *pulse) takeStale() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	stale := p.stale

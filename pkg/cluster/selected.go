@@ -97,7 +97,7 @@ func (s *Selected) Select(selection Selection) {
 	for namespace, store := range s.stores {
 		if !slices.Contains(wanted, namespace) {
 			delete(s.stores, namespace)
-			go s.leave(store)
+			go s.release(store)
 		}
 	}
 	for _, namespace := range wanted {
@@ -153,8 +153,8 @@ func (s *Selected) first() {
 	}
 }
 
-// leave lets go of the objects of a namespace that is no longer selected.
-func (s *Selected) leave(store *selectedStore) {
+// release lets go of the objects of a namespace that is no longer selected.
+func (s *Selected) release(store *selectedStore) {
 	store.stop()
 	<-store.ended
 	if !store.Ready() {

@@ -57,9 +57,9 @@ func (g *servedGroup) mapping(kind string) (Mapping, bool) {
 	return mapping, ok
 }
 
-// look asks the API server for what is not known of a kind.
-func (m *Mapper) look(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) (Mapping, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+// lookUp asks the API server for what is not known of a kind.
+func (m *Mapper) lookUp(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) (Mapping, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 	defer cancel()
 	resource, err := g.resource(gvk, m.now())
 	if errors.Is(err, errNotAsked) {
@@ -131,8 +131,8 @@ func (g *servedGroup) typeAnswer(kind string) answer {
 	return answer{}
 }
 
-// lookTimeout bounds what is asked about one kind.
-const lookTimeout = 30 * time.Second
+// lookUpTimeout bounds what is asked about one kind.
+const lookUpTimeout = 30 * time.Second
 
 // discover asks for one group and version only: a broken aggregated API of
 // another group cannot hide this one.
@@ -191,7 +191,7 @@ func (m *Mapper) versionsOf(ctx context.Context, group string) ([]string, error)
 }
 
 func (m *Mapper) discoverVersions(ctx context.Context, g *servedGroup, group string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 	defer cancel()
 	answer := &metav1.APIGroup{}
 	err := notFoundIsNone(m.client.Discovery.RESTClient().Get().AbsPath("/apis/" + group).Do(ctx).Into(answer))

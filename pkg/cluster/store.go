@@ -140,7 +140,7 @@ func (s *Store) Ended(application types.UID) (jobs []*Object) {
 	return jobs
 }
 
-// Ready tells whether the first list is complete.
+// Ready reports whether the first list is complete.
 func (s *Store) Ready() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -238,7 +238,7 @@ func (s *Store) Update(item any) error {
 	return nil
 }
 
-// knows tells whether this very state of an object is here.
+// knows reports whether this very state of an object is here.
 func (s *Store) knows(u *unstructured.Unstructured) bool {
 	o := s.Get(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()})
 	return o != nil && o.UID == u.GetUID() && o.ResourceVersion == u.GetResourceVersion()

@@ -52,7 +52,7 @@ func state(uid, version, application string) *unstructured.Unstructured {
 
 var config = types.NamespacedName{Namespace: "default", Name: "config"}
 
-// buried tells whether the store waits for the watch to say that an object is gone.
+// buried reports whether the store waits for the watch to say that an object is gone.
 func (s *seen) buried(uid types.UID) bool {
 	_, gone := s.gone[uid]
 	return gone

@@ -28,7 +28,7 @@ func (v *View) Silent(now time.Time) (since time.Time, err error) {
 	return since, nil
 }
 
-// Ready tells whether the first lists are complete.
+// Ready reports whether the first lists are complete.
 func (v *View) Ready() bool {
 	for _, store := range v.stores {
 		if !store.Ready() {

@@ -243,7 +243,7 @@ func (w *Watches) Dead(now time.Time) int {
 // attend tells the handler of watches that become silent, and are heard again, until
 // the context ends.
 func (w *Watches) attend(ctx context.Context) {
-	ticker := time.NewTicker(w.patience.Look)
+	ticker := time.NewTicker(w.patience.Check)
 	defer ticker.Stop()
 	for {
 		select {

@@ -65,7 +65,7 @@ func startHolding(t *testing.T, c *testcluster.Cluster, user string, failing tim
 	client, err := NewClient(config)
 	require.NoError(t, err)
 	patience := usualPatience
-	patience.Failing, patience.Look = failing, 20*time.Millisecond
+	patience.Failing, patience.Check = failing, 20*time.Millisecond
 	h.Watches = NewWatches(client.Own, h, patience)
 	ctx, stop := context.WithCancel(t.Context())
 	h.Run(ctx)

@@ -66,7 +66,7 @@ func until(ctx context.Context, client dynamic.ResourceInterface, name string, w
 	}
 }
 
-// seen lists and then watches once, and tells whether the object was as wanted.
+// seen lists and then watches once, and reports whether the object was as wanted.
 func seen(ctx context.Context, client dynamic.ResourceInterface, name string, last *map[string]any, wanted func(map[string]any) bool) (bool, error) {
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()}
 	list, err := client.List(ctx, options)

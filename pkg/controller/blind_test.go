@@ -21,7 +21,7 @@ import (
 
 // impatient is a patience that tests can wait for. Streams may say nothing for long.
 var impatient = cluster.Patience{
-	Failing: 5 * time.Second, Quiet: time.Hour, Answer: 2 * time.Second, Longest: time.Hour, Look: 50 * time.Millisecond,
+	Failing: 5 * time.Second, Quiet: time.Hour, Answer: 2 * time.Second, Longest: time.Hour, Check: 50 * time.Millisecond,
 }
 
 // scissors cut the streams of a resource, and hold back what is asked about it. What

@@ -146,7 +146,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Ready tells whether the first list of Applications is complete.
+// Ready reports whether the first list of Applications is complete.
 func (c *Controller) Ready() bool {
 	select {
 	case <-c.synced:

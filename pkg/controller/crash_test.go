@@ -76,7 +76,7 @@ func (d *death) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// count tells whether the process dies at this request, or is dead.
+// count reports whether the process dies at this request, or is dead.
 func (d *death) count(request *http.Request) (doomed, dead bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -255,7 +255,7 @@ func (a *answer) Close() error {
 	return a.ReadCloser.Close()
 }
 
-// asking tells whether a request of the controller has no answer yet.
+// asking reports whether a request of the controller has no answer yet.
 func (f *fixture) asking() bool {
 	f.t.Helper()
 	found, host := false, f.cluster.Config().Host

@@ -39,9 +39,9 @@ type translated struct {
 	request string
 	// material is what was translated last, well or not; nil if nothing was had.
 	material *source.Material
-	// made is nil while the source is looked at for the first time.
-	made     *plan.Source
-	failures int
+	// translation is nil while the source is looked at for the first time.
+	translation *plan.Source
+	failures    int
 	// next is when to look at the source again; zero: never.
 	next time.Time
 	// coming brings what follows. The source is looked at beside the workers: a

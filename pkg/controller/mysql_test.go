@@ -209,7 +209,7 @@ func (f *fixture) written() testcluster.Requests {
 	return withoutEvents(f.Requests()).Writes().Where(f.here)
 }
 
-// here tells whether a request is about the namespace of the test.
+// here reports whether a request is about the namespace of the test.
 func (f *fixture) here(r testcluster.Request) bool { return r.Namespace == f.namespace }
 
 // statuses are all statuses that the Mysqls of the namespace have had since the watch began.

@@ -50,7 +50,7 @@ func (c *Controller) noteOrphan(o *cluster.Object) {
 	c.orphans[o.UID] = struct{}{}
 }
 
-// sameWish tells whether two versions of an Application ask for the same: they
+// sameWish reports whether two versions of an Application ask for the same: they
 // differ in their status, or in who manages what.
 func sameWish(before, after *cluster.Object) bool {
 	var a, b metav1.PartialObjectMetadata

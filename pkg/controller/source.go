@@ -47,14 +47,14 @@ func (c *Controller) source(ctx context.Context, app *v1alpha1.Application, targ
 	if !deleting && !t.usable(app) {
 		return turn.Source{Waiting: true}
 	}
-	if t == nil || t.made == nil {
+	if t == nil || t.translation == nil {
 		return turn.Source{}
 	}
-	found := turn.Source{Made: t.made}
+	result := turn.Source{Translation: t.translation}
 	if t.coming == nil {
-		found.Poll = t.next
+		result.Poll = t.next
 	}
-	return found
+	return result
 }
 
 // renewed takes over what has come, and has the source looked at if it is time.
@@ -75,37 +75,37 @@ func (c *Controller) renewed(ctx context.Context, app *v1alpha1.Application, t *
 		meanwhile.coming = make(chan *translated, 1)
 	}
 	go func() {
-		meanwhile.coming <- c.look(ctx, app, target, t)
+		meanwhile.coming <- c.renew(ctx, app, target, t)
 		c.queue.Add(keyOf(app))
 	}()
 	return &meanwhile
 }
 
-// fresh tells whether a translation is still the one to use. After a problem,
+// fresh reports whether a translation is still the one to use. After a problem,
 // any change of the Application may be the solution.
 func (t *translated) fresh(app *v1alpha1.Application, now time.Time) bool {
-	return t.usable(app) && (t.made.Problem == nil || t.app.Generation == app.Generation) &&
+	return t.usable(app) && (t.translation.Problem == nil || t.app.Generation == app.Generation) &&
 		(t.next.IsZero() || now.Before(t.next))
 }
 
-// usable tells whether a translation is that of the Application's source, looked
+// usable reports whether a translation is that of the Application's source, looked
 // at no earlier than it was asked for.
 func (t *translated) usable(app *v1alpha1.Application) bool {
 	return t.lasts(app) && t.request == app.Annotations[v1alpha1.AnnotationReconcile]
 }
 
-// lasts tells whether a translation, if it is good, stays in force: the source is the
+// lasts reports whether a translation, if it is good, stays in force: the source is the
 // same. One that was restored is of one version of the spec only.
 func (t *translated) lasts(app *v1alpha1.Application) bool {
-	return t != nil && t.made != nil && sameSource(t.app, app) && (!t.made.Restored || t.app.Generation == app.Generation)
+	return t != nil && t.translation != nil && sameSource(t.app, app) && (!t.translation.Restored || t.app.Generation == app.Generation)
 }
 
 func sameSource(a, b *v1alpha1.Application) bool {
 	return reflect.DeepEqual(a.Spec.Tosca, b.Spec.Tosca) && reflect.DeepEqual(a.Spec.CSAR, b.Spec.CSAR)
 }
 
-// look looks at the source, when it has its turn.
-func (c *Controller) look(ctx context.Context, app *v1alpha1.Application, target turn.Target, before *translated) (t *translated) {
+// renew looks at the source, when it has its turn.
+func (c *Controller) renew(ctx context.Context, app *v1alpha1.Application, target turn.Target, before *translated) (t *translated) {
 	t = &translated{app: app, request: app.Annotations[v1alpha1.AnnotationReconcile]}
 	if before != nil {
 		t.material = before.material
@@ -130,10 +130,10 @@ func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, t
 	if problem != nil {
 		return &plan.Source{Problem: problem}
 	}
-	unchanged := before != nil && before.made != nil && before.made.Problem == nil && material.Same(before.material)
+	unchanged := before != nil && before.translation != nil && before.translation.Problem == nil && material.Same(before.material)
 	t.material = material
 	if unchanged {
-		return before.made
+		return before.translation
 	}
 	return source.Translate(ctx, material, c.options.Fetcher, c.options.Hooks)
 }
@@ -141,37 +141,37 @@ func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, t
 // settle decides what holds from now on, and when to look again. While a source
 // cannot be had or translated, the last good translation of it stays in force: that
 // which is remembered, or else what the status has of it.
-func (c *Controller) settle(t, before *translated, made *plan.Source) {
-	t.made = made
-	if made.Problem == nil {
+func (c *Controller) settle(t, before *translated, translation *plan.Source) {
+	t.translation = translation
+	if translation.Problem == nil {
 		if !t.material.Static() {
-			t.next = c.lookAgain(t.app, 0)
+			t.next = c.nextPoll(t.app, 0)
 		}
 		return
 	}
-	problem := *made.Problem
+	problem := *translation.Problem
 	problem.Message, problem.Remedy = problem.Error(), v1alpha1.Remedy{}
-	t.made, t.failures = &plan.Source{Problem: &problem}, 1
+	t.translation, t.failures = &plan.Source{Problem: &problem}, 1
 	if before.lasts(t.app) {
-		kept := *before.made
+		kept := *before.translation
 		kept.Problem = &problem
-		t.made, t.failures = &kept, before.failures+1
+		t.translation, t.failures = &kept, before.failures+1
 	} else if restored := plan.Restored(t.app); restored != nil {
 		restored.Problem = &problem
-		t.made = restored
+		t.translation = restored
 	}
-	if t.made.Objects == nil && len(t.app.Status.Resources) > 0 {
+	if t.translation.Objects == nil && len(t.app.Status.Resources) > 0 {
 		problem.Message += "\nUntil then nothing is created, corrected or deleted"
 	}
 	if problem.Disposition() == v1alpha1.DispositionEdit && t.material != nil && t.material.Static() {
 		return // it would fail again
 	}
-	t.next = c.lookAgain(t.app, t.failures)
+	t.next = c.nextPoll(t.app, t.failures)
 }
 
-// lookAgain is when to look at a source again: after the interval, or earlier if
+// nextPoll is when to look at a source again: after the interval, or earlier if
 // it has failed; and not at all of them at the same moment.
-func (c *Controller) lookAgain(app *v1alpha1.Application, failures int) time.Time {
+func (c *Controller) nextPoll(app *v1alpha1.Application, failures int) time.Time {
 	wait := c.options.SourceInterval
 	if app.Spec.Interval != nil {
 		wait = app.Spec.Interval.Duration

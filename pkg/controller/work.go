@@ -32,8 +32,8 @@ func (c *Controller) work(ctx context.Context) {
 // handle is reconcile, and again before the interval of the Application is over.
 func (c *Controller) handle(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 	after, err := c.reconcile(ctx, key)
-	if look := c.resync(key); look > 0 {
-		after = turn.Sooner(after, look)
+	if interval := c.resync(key); interval > 0 {
+		after = turn.Sooner(after, interval)
 	}
 	return after, err
 }

@@ -42,7 +42,7 @@ func (c *comparer) relyOn(path *observer.Path, want Value) (Form, bool) {
 }
 
 // keepForm keeps the form of a value that may be in place as it was written.
-func (c *comparer) keepForm(s spot) {
+func (c *comparer) keepForm(s cursor) {
 	if len(c.in.Accepted) == 0 {
 		return
 	}

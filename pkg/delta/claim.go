@@ -15,7 +15,7 @@ import (
 //
 // Their keys are then corrected like any field, so all of them must be observed.
 // Source: docs/semantics.md, "Lists".
-func (c *comparer) claim(l *listSpot) {
+func (c *comparer) claim(l *listCursor) {
 	missing := l.missing()
 	if len(missing) == 0 || len(l.free) == 0 {
 		return
@@ -49,7 +49,7 @@ func (c *comparer) claim(l *listSpot) {
 }
 
 // missing are the manifest's observed elements that are not found by their keys.
-func (l *listSpot) missing() []int {
+func (l *listCursor) missing() []int {
 	var missing []int
 	for i, k := range l.at {
 		if k < 0 && required(l.list, i, l.writtenList) {
@@ -60,7 +60,7 @@ func (l *listSpot) missing() []int {
 }
 
 // unclaimed are the live elements that no element of the desired list has.
-func (l *listSpot) unclaimed() map[int]bool {
+func (l *listCursor) unclaimed() map[int]bool {
 	unclaimed := make(map[int]bool, len(l.free))
 	for _, k := range l.free {
 		unclaimed[k] = true
@@ -72,7 +72,7 @@ func (l *listSpot) unclaimed() map[int]bool {
 }
 
 // take makes live element k element i of the desired list. It reports whether there is one.
-func (l *listSpot) take(i, k int, unclaimed map[int]bool) bool {
+func (l *listCursor) take(i, k int, unclaimed map[int]bool) bool {
 	if k < 0 {
 		return false
 	}
@@ -84,7 +84,7 @@ func (l *listSpot) take(i, k int, unclaimed map[int]bool) bool {
 
 // inForm is the live element that has the keys of element i in the form that the API server
 // has accepted, or -1.
-func (c *comparer) inForm(l *listSpot, i int, unclaimed map[int]bool) int {
+func (c *comparer) inForm(l *listCursor, i int, unclaimed map[int]bool) int {
 	want, isMap := l.wantList[i].(map[string]any)
 	if len(c.in.Accepted) == 0 || !isMap {
 		return -1
@@ -111,7 +111,7 @@ func (c *comparer) inForm(l *listSpot, i int, unclaimed map[int]bool) int {
 
 // previousOf are, for the missing elements, the live ones with the keys that each had in
 // our previous manifest, where none has them in this one.
-func (l *listSpot) previousOf(missing []int) map[int]int {
+func (l *listCursor) previousOf(missing []int) map[int]int {
 	if len(missing) == 0 || len(l.beforeList) == 0 {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (l *listSpot) previousOf(missing []int) map[int]int {
 
 // observesChange reports whether the schema observes every key of element i that a live
 // element has another one of, so that it can be written.
-func (l *listSpot) observesChange(i int, live any) bool {
+func (l *listCursor) observesChange(i int, live any) bool {
 	node := l.list.Elements[i]
 	return (len(l.pairing.Keys) > 0 || node.Shape == observer.Leaf) &&
 		!slices.ContainsFunc(l.pairing.Differing(l.wantList[i], live), func(key string) bool { return !node.Observes(key) })
@@ -139,7 +139,7 @@ func (l *listSpot) observesChange(i int, live any) bool {
 // in a list of the same length and agrees in one. If there is one of each, nobody knows. An
 // element that is new in the manifest has no successor, and one that our previous manifest
 // had is none.
-func (c *comparer) successor(l *listSpot, i int, unclaimed map[int]bool) int {
+func (c *comparer) successor(l *listCursor, i int, unclaimed map[int]bool) int {
 	if isList(l.before) && l.list.Identities(l.t, l.wantList[i:i+1], l.beforeList)[0] < 0 {
 		return -1
 	}
@@ -164,7 +164,7 @@ func (c *comparer) successor(l *listSpot, i int, unclaimed map[int]bool) int {
 
 // alike are the unclaimed live elements that agree with element i in all other observed
 // fields that both have: the last of them, and how many there are.
-func (c *comparer) alike(l *listSpot, i int, unclaimed map[int]bool) (last, candidates int) {
+func (c *comparer) alike(l *listCursor, i int, unclaimed map[int]bool) (last, candidates int) {
 	last = -1
 	for _, k := range l.free {
 		if !unclaimed[k] || !l.observesChange(i, l.liveList[k]) {
@@ -180,7 +180,7 @@ func (c *comparer) alike(l *listSpot, i int, unclaimed map[int]bool) (last, cand
 
 // agreement counts the observed fields that element i of the desired list and live element k
 // both have, and have alike or not; the keys among them or not.
-func (c *comparer) agreement(l *listSpot, i, k int, keys bool) (same, other int) {
+func (c *comparer) agreement(l *listCursor, i, k int, keys bool) (same, other int) {
 	node := l.list.Elements[i]
 	want, _ := l.wantList[i].(map[string]any)
 	live, _ := l.liveList[k].(map[string]any)
@@ -189,7 +189,7 @@ func (c *comparer) agreement(l *listSpot, i, k int, keys bool) (same, other int)
 		if !keys && slices.Contains(l.pairing.Keys, name) {
 			return
 		}
-		s, o := c.agree(spot{
+		s, o := c.agree(cursor{
 			node: node, t: l.t.Elem().Field(name), path: path.Field(name), want: member(want, name), live: member(live, name),
 		})
 		same, other = same+s, other+o
@@ -205,7 +205,7 @@ func (c *comparer) agreement(l *listSpot, i, k int, keys bool) (same, other int)
 	return same, other
 }
 
-func (c *comparer) agree(s spot) (same, other int) {
+func (c *comparer) agree(s cursor) (same, other int) {
 	if !s.want.Set || !s.live.Set {
 		return 0, 0
 	}
@@ -213,7 +213,7 @@ func (c *comparer) agree(s spot) (same, other int) {
 	live, alsoMap := s.live.Any.(map[string]any)
 	if s.node.Shape == observer.Map && isMap && alsoMap {
 		for _, f := range s.node.Fields {
-			a, b := c.agree(spot{
+			a, b := c.agree(cursor{
 				node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name), want: member(want, f.Name), live: member(live, f.Name),
 			})
 			same, other = same+a, other+b
@@ -225,7 +225,7 @@ func (c *comparer) agree(s spot) (same, other int) {
 	if s.node.Shape == observer.Sequence && isList && alsoList {
 		pairing := s.node.List.Pair(s.t, wantList, liveList, len(wantList))
 		for i, node := range s.node.List.Elements {
-			a, b := c.agree(spot{
+			a, b := c.agree(cursor{
 				node: node, t: s.t.Elem(), path: s.path.Element(pairing.Label(i), pairing.Live[i]),
 				want: item(wantList, i), live: item(liveList, pairing.Live[i]),
 			})
@@ -240,7 +240,7 @@ func (c *comparer) agree(s spot) (same, other int) {
 }
 
 // isForm reports whether the live value is the accepted form of the desired one.
-func (c *comparer) isForm(s spot) bool {
+func (c *comparer) isForm(s cursor) bool {
 	if len(c.in.Accepted) == 0 {
 		return false
 	}

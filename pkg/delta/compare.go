@@ -46,15 +46,15 @@ type Input struct {
 func Compare(in Input) Comparison { return Walk(in, nil) }
 
 type comparer struct {
-	in    Input
-	visit func(Field) // nil: nobody wants to know
-	told  int         // how many fields were visited
-	out   Comparison
+	in      Input
+	visit   func(Field) // nil: nobody wants to know
+	visited int         // how many fields were visited
+	out     Comparison
 }
 
-// spot is one place of the walk: the same path in the schema, the desired
+// cursor is one place of the walk: the same path in the schema, the desired
 // state, the manifest and the live object.
-type spot struct {
+type cursor struct {
 	node    *observer.Node
 	t       *kinds.Node
 	path    *observer.Path
@@ -69,7 +69,7 @@ type spot struct {
 	loose, exact bool
 }
 
-func (c *comparer) compare(s spot) {
+func (c *comparer) compare(s cursor) {
 	if !s.want.Set {
 		c.unknown(s)
 		return
@@ -96,7 +96,7 @@ func (c *comparer) compare(s spot) {
 
 // unknown looks at what nobody desires anything of: below it are lists, perhaps, whose
 // lengths hold all the same.
-func (c *comparer) unknown(s spot) {
+func (c *comparer) unknown(s cursor) {
 	switch {
 	case s.node.Shape == observer.Map && (isMap(s.live.Any) || !s.live.Set) && !s.node.IsPlace():
 		c.compareMap(s, false)
@@ -109,7 +109,7 @@ func (c *comparer) unknown(s spot) {
 	}
 }
 
-func (c *comparer) compareMap(s spot, root bool) {
+func (c *comparer) compareMap(s cursor, root bool) {
 	want, _ := s.want.Any.(map[string]any)
 	live, _ := s.live.Any.(map[string]any)
 	written, _ := s.written.Any.(map[string]any)
@@ -118,7 +118,7 @@ func (c *comparer) compareMap(s spot, root bool) {
 		c.tell(s, s.state(), nil) // that the map is there is all that can be said
 	}
 	for _, f := range s.node.Fields {
-		at := spot{
+		at := cursor{
 			node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name),
 			want: member(want, f.Name), live: member(live, f.Name), written: member(written, f.Name), before: before[f.Name],
 			guards: s.guards, watched: s.watched, loose: s.loose, exact: s.exact,
@@ -136,7 +136,7 @@ func (c *comparer) compareMap(s spot, root bool) {
 
 // compareRest looks at the fields that the schema does not name: what the previous
 // manifest had is removed, all else is free.
-func (c *comparer) compareRest(s spot, before, want, live, written map[string]any) {
+func (c *comparer) compareRest(s cursor, before, want, live, written map[string]any) {
 	var names []string
 	switch {
 	case c.visit != nil:
@@ -163,7 +163,7 @@ func (c *comparer) compareRest(s spot, before, want, live, written map[string]an
 }
 
 // changed reports a value that differs, whole.
-func (c *comparer) changed(s spot) {
+func (c *comparer) changed(s cursor) {
 	if observer.Same(s.t, s.want.Any, s.live.Any) {
 		c.inPlace(s, s.state())
 		return
@@ -191,7 +191,7 @@ func (c *comparer) changed(s spot) {
 
 // missing reports a field that is not there. What is written back is the
 // observed part only: what is free beside it is the API server's to default.
-func (c *comparer) missing(s spot) {
+func (c *comparer) missing(s cursor) {
 	value, ok := observed(s)
 	switch {
 	case !ok && s.node.Shape == observer.Sequence:
@@ -217,19 +217,19 @@ func (c *comparer) missing(s spot) {
 }
 
 // wasOf is the value that our previous desired state has at a place.
-func wasOf(s spot) *previous {
+func wasOf(s cursor) *previous {
 	if s.before == nil {
 		return nil
 	}
 	return &previous{s.path, s.before}
 }
 
-func (c *comparer) inPlace(s spot, state State) {
+func (c *comparer) inPlace(s cursor, state State) {
 	c.held(s)
 	c.tell(s, state, nil)
 }
 
-func (c *comparer) held(s spot) {
+func (c *comparer) held(s cursor) {
 	if s.node.Shape == observer.Leaf {
 		c.out.Held++
 	}
@@ -237,7 +237,7 @@ func (c *comparer) held(s spot) {
 
 // add completes a difference and records it.
 func (c *comparer) add(path *observer.Path, d Difference) *Difference {
-	d.Path, d.place = path.String(), path
+	d.Path, d.livePath = path.String(), path
 	d.HeldBack = c.in.HeldBack != nil && c.in.HeldBack(d.Path, d.Reason)
 	c.out.Differences = append(c.out.Differences, d)
 	return &d
@@ -246,7 +246,7 @@ func (c *comparer) add(path *observer.Path, d Difference) *Difference {
 // observed is the part of a desired value that the schema observes, list
 // elements whole (an element is created as a resource is: free fields
 // included). It is false if nothing of it is to be there.
-func observed(s spot) (any, bool) {
+func observed(s cursor) (any, bool) {
 	switch want := s.want.Any.(type) {
 	case map[string]any:
 		if s.node.Shape == observer.Map {
@@ -269,7 +269,7 @@ func observed(s spot) (any, bool) {
 
 // observedFields is the observed part of a map. A map of which everything is
 // observed is held as being there, though it be empty or have empty lists only.
-func observedFields(s spot, want map[string]any) (any, bool) {
+func observedFields(s cursor, want map[string]any) (any, bool) {
 	written, _ := s.written.Any.(map[string]any)
 	out, seen := map[string]any{}, 0
 	for _, f := range s.node.Fields {
@@ -278,7 +278,7 @@ func observedFields(s spot, want map[string]any) (any, bool) {
 			continue
 		}
 		seen++
-		if kept, ok := observed(spot{node: f.Node, t: s.t.Field(f.Name), want: Some(v), written: member(written, f.Name)}); ok {
+		if kept, ok := observed(cursor{node: f.Node, t: s.t.Field(f.Name), want: Some(v), written: member(written, f.Name)}); ok {
 			out[f.Name] = kept
 		}
 	}

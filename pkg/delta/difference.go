@@ -46,7 +46,7 @@ type Difference struct {
 	// corrected now.
 	HeldBack bool
 
-	place      *observer.Path
+	livePath   *observer.Path
 	was        *previous // what our previous desired state had, if anything
 	ops        []Op
 	guards     []Op
@@ -54,8 +54,8 @@ type Difference struct {
 	versioned  bool // is safe only on exactly the compared resourceVersion
 }
 
-// Place is the path as it leads through the live object.
-func (d Difference) Place() *observer.Path { return d.place }
+// LivePath is the path as it leads through the live object.
+func (d Difference) LivePath() *observer.Path { return d.livePath }
 
 // Op is one operation of a JSON Patch (RFC 6902).
 type Op struct {

@@ -23,7 +23,7 @@ func isVictim(victims []victim, live int) bool {
 // what our previous manifest had in place of one of those; and then elements that the schema
 // does not speak of until the maximum holds: first those whose keys are there twice, then
 // those that our previous manifest had and this one has not, then from the end.
-func (c *comparer) victims(l *listSpot, absent []int) []victim {
+func (c *comparer) victims(l *listCursor, absent []int) []victim {
 	var victims []victim
 	chosen := map[int]bool{}
 	choose := func(reason Reason, indices ...int) {
@@ -57,7 +57,7 @@ func (c *comparer) victims(l *listSpot, absent []int) []victim {
 
 // replaced are the live elements that the manifest has another one for now: we put them
 // there, unless somebody else did.
-func (c *comparer) replaced(l *listSpot) []int {
+func (c *comparer) replaced(l *listCursor) []int {
 	return slices.DeleteFunc(l.replaced, func(k int) bool {
 		path := l.path.Element(l.pairing.LiveLabel(k), k)
 		for _, key := range l.pairing.Keys {
@@ -70,10 +70,10 @@ func (c *comparer) replaced(l *listSpot) []int {
 }
 
 // removeVictims removes elements from a list.
-func (c *comparer) removeVictims(l *listSpot, victims []victim) {
+func (c *comparer) removeVictims(l *listCursor, victims []victim) {
 	for _, v := range victims {
 		k := v.live
-		at := spot{path: l.path.Element(l.pairing.LiveLabel(k), k), live: Some(l.liveList[k])}
+		at := cursor{path: l.path.Element(l.pairing.LiveLabel(k), k), live: Some(l.liveList[k])}
 		guards := l.keyGuards(at.path, k)
 		d := c.add(at.path, Difference{
 			Reason: v.reason, Observed: at.live,
@@ -93,7 +93,7 @@ func (c *comparer) removeVictims(l *listSpot, victims []victim) {
 
 // abandoned are the free live elements that our previous manifest had and this
 // one has not, the surest first. Some may be named more than once.
-func (c *comparer) abandoned(l *listSpot) []int {
+func (c *comparer) abandoned(l *listCursor) []int {
 	if !l.pairing.ByPosition {
 		liveIn := l.list.Identities(l.t, l.liveList, l.beforeList)
 		wantIn := l.list.Identities(l.t, l.beforeList, l.wantList)
@@ -115,7 +115,7 @@ func (c *comparer) abandoned(l *listSpot) []int {
 }
 
 // freeIf are the free live elements of which something is true.
-func (l *listSpot) freeIf(is func(k int) bool) []int {
+func (l *listCursor) freeIf(is func(k int) bool) []int {
 	var found []int
 	for _, k := range l.free {
 		if is(k) {
@@ -127,7 +127,7 @@ func (l *listSpot) freeIf(is func(k int) bool) []int {
 
 // tooShort adds known elements that need not be there but for the minimum:
 // learned ones, and those of the manifest that are not observed.
-func (c *comparer) tooShort(l *listSpot, absent []int) {
+func (c *comparer) tooShort(l *listCursor, absent []int) {
 	length := l.length
 	if length >= l.list.Min {
 		return
@@ -155,7 +155,7 @@ func (c *comparer) tooShort(l *listSpot, absent []int) {
 
 // present tells which elements of the desired list are in the live one, be it by
 // their position only, or have just been added.
-func (l *listSpot) present(absent []int) []bool {
+func (l *listCursor) present(absent []int) []bool {
 	present := make([]bool, len(l.wantList))
 	for _, i := range absent {
 		present[i] = true

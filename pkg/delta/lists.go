@@ -8,8 +8,8 @@ import (
 
 // compareList compares the elements that the schema speaks of, and then the
 // length. Source: docs/semantics.md, "Lists".
-func (c *comparer) compareList(s spot) {
-	l := c.listSpot(s)
+func (c *comparer) compareList(s cursor) {
+	l := c.listCursor(s)
 	if l.pairing.Warning != "" {
 		c.out.Warnings = append(c.out.Warnings, fmt.Sprintf("%s: %s", s.path, l.pairing.Warning))
 	}
@@ -36,8 +36,8 @@ func (c *comparer) compareList(s spot) {
 	c.tellNotThere(l)
 }
 
-type listSpot struct {
-	spot
+type listCursor struct {
+	cursor
 	list               *observer.List
 	pairing            observer.Pairing
 	wantList, liveList []any
@@ -53,8 +53,8 @@ type listSpot struct {
 	added    map[int]bool
 }
 
-func (c *comparer) listSpot(s spot) *listSpot {
-	l := &listSpot{spot: s, list: s.node.List}
+func (c *comparer) listCursor(s cursor) *listCursor {
+	l := &listCursor{cursor: s, list: s.node.List}
 	l.wantList, _ = s.want.Any.([]any)
 	l.liveList, _ = s.live.Any.([]any)
 	l.writtenList, _ = s.written.Any.([]any)
@@ -69,7 +69,7 @@ func (c *comparer) listSpot(s spot) *listSpot {
 
 // compareElements compares element by element and returns the indices of those
 // that must be there and are not. A learned element may come and go.
-func (c *comparer) compareElements(l *listSpot) []int {
+func (c *comparer) compareElements(l *listCursor) []int {
 	var absent []int
 	before := l.list.Identities(l.t, l.wantList, l.beforeList)
 	for i, node := range l.list.Elements {
@@ -77,7 +77,7 @@ func (c *comparer) compareElements(l *listSpot) []int {
 		if i < len(l.wantList) {
 			k = l.at[i]
 		}
-		at := spot{
+		at := cursor{
 			node: node, t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), k).Desired(i),
 			want: item(l.wantList, i), live: item(l.liveList, k), written: item(l.writtenList, i),
 			guards: l.guards, watched: l.watched, loose: l.loose || l.pairing.ByPosition, exact: l.exact || l.pairing.Repeats(i),
@@ -104,19 +104,19 @@ func (c *comparer) compareElements(l *listSpot) []int {
 
 // mustBeThere reports whether element i has to be there: it is required, and the API server
 // does not drop it.
-func (c *comparer) mustBeThere(l *listSpot, i int, path *observer.Path) bool {
+func (c *comparer) mustBeThere(l *listCursor, i int, path *observer.Path) bool {
 	return required(l.list, i, l.writtenList) && !c.accepted(path, l.t.Elem(), item(l.wantList, i), Value{})
 }
 
 // compareSurplus gives what is there once more than desired our values, as long as it
 // stays: where the last one prevails, as among variables, only that holds ours.
-func (c *comparer) compareSurplus(l *listSpot, victims []victim) {
+func (c *comparer) compareSurplus(l *listCursor, victims []victim) {
 	for _, s := range l.pairing.Surplus {
 		if isVictim(victims, s.Live) {
 			continue
 		}
 		path := l.path.Element(l.pairing.LiveLabel(s.Live), s.Live)
-		c.compare(spot{
+		c.compare(cursor{
 			node: l.list.Elements[s.Of], t: l.t.Elem(), path: path,
 			want: Some(l.wantList[s.Of]), live: Some(l.liveList[s.Live]), written: item(l.writtenList, s.Of),
 			guards: withGuard(l.guards, l.keyGuards(path, s.Live)...), loose: l.loose, exact: true,
@@ -125,7 +125,7 @@ func (c *comparer) compareSurplus(l *listSpot, victims []victim) {
 }
 
 // freeRest tells of the live elements that no schema element speaks of, and stay.
-func (c *comparer) freeRest(l *listSpot, victims []victim) {
+func (c *comparer) freeRest(l *listCursor, victims []victim) {
 	if c.visit == nil {
 		return
 	}
@@ -137,7 +137,7 @@ func (c *comparer) freeRest(l *listSpot, victims []victim) {
 		if isVictim(victims, k) {
 			continue
 		}
-		at := spot{t: l.t.Elem(), path: l.path.Element(l.pairing.LiveLabel(k), k), live: Some(l.liveList[k])}
+		at := cursor{t: l.t.Elem(), path: l.path.Element(l.pairing.LiveLabel(k), k), live: Some(l.liveList[k])}
 		if i, ok := written[k]; ok {
 			at.written = item(l.writtenList, i)
 		}
@@ -147,13 +147,13 @@ func (c *comparer) freeRest(l *listSpot, victims []victim) {
 
 // tellNotThere tells of the manifest's elements that nobody observes and that are not
 // there.
-func (c *comparer) tellNotThere(l *listSpot) {
+func (c *comparer) tellNotThere(l *listCursor) {
 	if c.visit == nil {
 		return
 	}
 	for i := len(l.list.Elements); i < len(l.writtenList); i++ {
 		if i < len(l.at) && l.at[i] < 0 && !l.added[i] {
-			c.free(spot{t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), -1).Desired(i), written: Some(l.writtenList[i])})
+			c.free(cursor{t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), -1).Desired(i), written: Some(l.writtenList[i])})
 		}
 	}
 }
@@ -171,7 +171,7 @@ func required(list *observer.List, i int, written []any) bool {
 // absentElements are what a list gets that is not there at all: the elements
 // that must be there, those that stand before them if only position identifies
 // them, and more until the minimum holds.
-func absentElements(s spot, want []any) map[int]bool {
+func absentElements(s cursor, want []any) map[int]bool {
 	list := s.node.List
 	written, _ := s.written.Any.([]any)
 	take := make(map[int]bool, len(want))
@@ -190,7 +190,7 @@ func absentElements(s spot, want []any) map[int]bool {
 }
 
 // keyGuards test that the element at a live index is still the same one.
-func (l *listSpot) keyGuards(path *observer.Path, k int) []Op {
+func (l *listCursor) keyGuards(path *observer.Path, k int) []Op {
 	m, _ := l.liveList[k].(map[string]any)
 	var guards []Op
 	for _, key := range l.pairing.Keys {

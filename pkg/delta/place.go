@@ -8,7 +8,7 @@ import (
 // inOrder has, for each element of the live list while it is being corrected, the
 // index in the desired list of the one that it is, or -1. Most lists need no
 // correction, and nobody asks.
-func (l *listSpot) inOrder() []int {
+func (l *listCursor) inOrder() []int {
 	if l.order == nil {
 		l.order = make([]int, len(l.liveList), len(l.liveList)+1)
 		for k := range l.order {
@@ -23,11 +23,11 @@ func (l *listSpot) inOrder() []int {
 	return l.order
 }
 
-// placeFor is where element i of the desired list belongs in a list with
+// indexFor is where element i of the desired list belongs in a list with
 // identities: behind the last one that stands before it in the desired list, or
 // else before the first of the others, or else at the end. The order of init
 // containers and of variables that use each other means something.
-func (l *listSpot) placeFor(i int) int {
+func (l *listCursor) indexFor(i int) int {
 	order := l.inOrder()
 	before, at := -1, len(order)
 	for k, j := range order {
@@ -46,7 +46,7 @@ func (l *listSpot) placeFor(i int) int {
 
 // addElements adds elements of the desired list, whole, where they belong. Lists
 // without identity get them at their position, with what stands before them.
-func (c *comparer) addElements(l *listSpot, indices []int, reason Reason) {
+func (c *comparer) addElements(l *listCursor, indices []int, reason Reason) {
 	for _, i := range indices {
 		path := l.path.Element(l.pairing.Label(i), -1).Desired(i)
 		d := Difference{Reason: reason, Desired: Some(l.wantList[i]), guards: l.guards, structural: true, versioned: true}
@@ -58,7 +58,7 @@ func (c *comparer) addElements(l *listSpot, indices []int, reason Reason) {
 			c.tellAdded(l, i, c.add(path, d))
 			continue
 		}
-		at := l.placeFor(i)
+		at := l.indexFor(i)
 		d.ops = []Op{l.insert(at, len(l.inOrder()), i)}
 		l.length++
 		added := c.add(path, d)
@@ -70,7 +70,7 @@ func (c *comparer) addElements(l *listSpot, indices []int, reason Reason) {
 }
 
 // tellAdded tells of an element that is added.
-func (c *comparer) tellAdded(l *listSpot, i int, d *Difference) {
+func (c *comparer) tellAdded(l *listCursor, i int, d *Difference) {
 	if c.visit == nil {
 		return
 	}
@@ -78,7 +78,7 @@ func (c *comparer) tellAdded(l *listSpot, i int, d *Difference) {
 		l.added = map[int]bool{}
 	}
 	l.added[i] = true
-	at := spot{t: l.t.Elem(), path: d.place, want: item(l.wantList, i), written: item(l.writtenList, i)}
+	at := cursor{t: l.t.Elem(), path: d.livePath, want: item(l.wantList, i), written: item(l.writtenList, i)}
 	if i >= len(l.list.Elements) {
 		c.tell(at, StateHeld, d)
 		return
@@ -88,10 +88,10 @@ func (c *comparer) tellAdded(l *listSpot, i int, d *Difference) {
 }
 
 // insert puts element i of the desired list at an index of a list of that length.
-func (l *listSpot) insert(at, length, i int) Op {
-	place := "-"
+func (l *listCursor) insert(at, length, i int) Op {
+	index := "-"
 	if at < length {
-		place = strconv.Itoa(at)
+		index = strconv.Itoa(at)
 	}
-	return Op{Op: "add", Path: l.path.Pointer() + "/" + place, Value: l.wantList[i]}
+	return Op{Op: "add", Path: l.path.Pointer() + "/" + index, Value: l.wantList[i]}
 }

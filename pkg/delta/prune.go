@@ -9,7 +9,7 @@ import (
 
 // remove takes away what we wrote at a place: the whole value if nobody else
 // wrote inside it, or else only the parts that we wrote.
-func (c *comparer) remove(s spot) {
+func (c *comparer) remove(s cursor) {
 	before, wasMap := s.before.(map[string]any)
 	live, isMap := s.live.Any.(map[string]any)
 	if wasMap && isMap && c.foreign(s) {
@@ -41,7 +41,7 @@ func (c *comparer) remove(s spot) {
 
 // emptied takes our elements out of a list that our manifest has no elements for
 // any more: all of them, if nobody else wrote in it. An empty list is free.
-func (c *comparer) emptied(s spot, before, live []any) {
+func (c *comparer) emptied(s cursor, before, live []any) {
 	switch {
 	case len(before) == 0 || len(live) == 0:
 		c.freeElements(s, live)
@@ -58,11 +58,11 @@ func (c *comparer) emptied(s spot, before, live []any) {
 	}
 }
 
-func (c *comparer) removeElements(s spot, before, live []any) {
+func (c *comparer) removeElements(s cursor, before, live []any) {
 	list := &observer.List{}
 	mine, labels := ours(list, s, before, live), list.Labels(s.t, live)
 	for k, element := range slices.Backward(live) { // the last first: indices stay valid
-		at := spot{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: Some(element)}
+		at := cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: Some(element)}
 		if !mine[k] {
 			c.free(at)
 			continue
@@ -77,14 +77,14 @@ func (c *comparer) removeElements(s spot, before, live []any) {
 }
 
 // freeElements tells of the elements of a list that is free to have any.
-func (c *comparer) freeElements(s spot, live []any) {
+func (c *comparer) freeElements(s cursor, live []any) {
 	if len(live) > 0 {
-		c.free(spot{t: s.t, path: s.path, live: Some(live)})
+		c.free(cursor{t: s.t, path: s.path, live: Some(live)})
 	}
 }
 
 // ours tells which live elements our previous manifest had.
-func ours(list *observer.List, s spot, before, live []any) []bool {
+func ours(list *observer.List, s cursor, before, live []any) []bool {
 	mine := make([]bool, len(live))
 	byIdentity := list.ByIdentity(s.t)
 	for k, b := range list.Identities(s.t, live, before) {
@@ -95,7 +95,7 @@ func ours(list *observer.List, s spot, before, live []any) []bool {
 
 // foreign reports whether the live value has parts that we did not write and
 // somebody else did.
-func (c *comparer) foreign(s spot) bool {
+func (c *comparer) foreign(s cursor) bool {
 	switch live := s.live.Any.(type) {
 	case map[string]any:
 		before, _ := s.before.(map[string]any)
@@ -108,7 +108,7 @@ func (c *comparer) foreign(s spot) bool {
 				}
 				continue
 			}
-			if c.foreign(spot{t: s.t.Field(name), path: path, live: Some(now), before: was}) {
+			if c.foreign(cursor{t: s.t.Field(name), path: path, live: Some(now), before: was}) {
 				return true
 			}
 		}

@@ -47,7 +47,7 @@ type Field struct {
 func Walk(in Input, visit func(Field)) Comparison {
 	c := &comparer{in: in, visit: visit}
 	c.out.Relied = map[string]bool{}
-	c.compareMap(spot{
+	c.compareMap(cursor{
 		node: in.Entry.Root, t: in.Type,
 		want: Some(in.Desired), live: Value{in.Live != nil, in.Live}, written: Some(in.Manifest), before: in.Previous,
 	}, true)
@@ -58,15 +58,15 @@ func Walk(in Input, visit func(Field)) Comparison {
 // WalkFree visits every field of an object of which nothing is observed.
 func WalkFree(t *kinds.Node, live map[string]any, visit func(Field)) {
 	c := &comparer{visit: visit}
-	c.free(spot{t: t, live: Some(live)})
+	c.free(cursor{t: t, live: Some(live)})
 }
 
 // tell visits a field.
-func (c *comparer) tell(s spot, state State, d *Difference) {
+func (c *comparer) tell(s cursor, state State, d *Difference) {
 	if c.visit == nil || s.path == nil {
 		return
 	}
-	c.told++
+	c.visited++
 	f := Field{Path: s.path, State: state, Live: s.live, Manifest: s.written, Difference: d}
 	if state != StateFree {
 		f.Desired = s.want
@@ -75,7 +75,7 @@ func (c *comparer) tell(s spot, state State, d *Difference) {
 }
 
 // state is that of an observed leaf.
-func (s spot) state() State {
+func (s cursor) state() State {
 	switch {
 	case s.watched:
 		return StateWatched
@@ -88,15 +88,15 @@ func (s spot) state() State {
 
 // absent tells of what the schema observes of a value that is not there, each leaf with
 // the drift that it is part of.
-func (c *comparer) absent(s spot, d *Difference) {
+func (c *comparer) absent(s cursor, d *Difference) {
 	if c.visit == nil {
 		return
 	}
 	defer func(before int) {
-		if d != nil && s.want.Set && c.told == before {
+		if d != nil && s.want.Set && c.visited == before {
 			c.tell(s, s.state(), d) // nothing is in it
 		}
-	}(c.told)
+	}(c.visited)
 	switch s.node.Shape {
 	case observer.Map:
 		want, isMap := s.want.Any.(map[string]any)
@@ -105,7 +105,7 @@ func (c *comparer) absent(s spot, d *Difference) {
 		}
 		written, _ := s.written.Any.(map[string]any)
 		for _, f := range s.node.Fields {
-			c.absent(spot{
+			c.absent(cursor{
 				node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name), watched: s.watched,
 				want: member(want, f.Name), written: member(written, f.Name),
 			}, d)
@@ -125,7 +125,7 @@ func (c *comparer) absent(s spot, d *Difference) {
 	c.tell(s, s.state(), d)
 }
 
-func (c *comparer) absentList(s spot, want []any, d *Difference) {
+func (c *comparer) absentList(s cursor, want []any, d *Difference) {
 	written, _ := s.written.Any.([]any)
 	pairing := s.node.List.Pair(s.t, want, nil, len(written))
 	added := map[int]bool{}
@@ -137,13 +137,13 @@ func (c *comparer) absentList(s spot, want []any, d *Difference) {
 		if !added[i] {
 			of = nil
 		}
-		c.absent(spot{
+		c.absent(cursor{
 			node: node, t: s.t.Elem(), path: s.path.Element(pairing.Label(i), -1).Desired(i), watched: s.watched,
 			want: item(want, i), written: item(written, i),
 		}, of)
 	}
 	for i := len(s.node.List.Elements); i < len(want); i++ {
-		at := spot{path: s.path.Element(pairing.Label(i), -1).Desired(i), want: item(want, i), written: item(written, i)}
+		at := cursor{path: s.path.Element(pairing.Label(i), -1).Desired(i), want: item(want, i), written: item(written, i)}
 		if added[i] {
 			c.tell(at, StateHeld, d)
 		} else {
@@ -153,7 +153,7 @@ func (c *comparer) absentList(s spot, want []any, d *Difference) {
 }
 
 // free tells of what nobody observes, down to its single values.
-func (c *comparer) free(s spot) {
+func (c *comparer) free(s cursor) {
 	if c.visit == nil || !s.live.Set && !s.written.Set {
 		return
 	}
@@ -171,7 +171,7 @@ func (c *comparer) free(s spot) {
 		list := &observer.List{}
 		labels := list.Labels(s.t, liveList)
 		for k, w := range list.Identities(s.t, liveList, writtenList) {
-			c.free(spot{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: Some(liveList[k]), written: item(writtenList, w)})
+			c.free(cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: Some(liveList[k]), written: item(writtenList, w)})
 		}
 		return
 	}
@@ -179,10 +179,10 @@ func (c *comparer) free(s spot) {
 }
 
 // freeField is a field of a map of which nothing is observed there.
-func (s spot) freeField(name string) spot {
+func (s cursor) freeField(name string) cursor {
 	live, _ := s.live.Any.(map[string]any)
 	written, _ := s.written.Any.(map[string]any)
-	return spot{t: s.t.Field(name), path: s.path.Field(name), live: member(live, name), written: member(written, name)}
+	return cursor{t: s.t.Field(name), path: s.path.Field(name), live: member(live, name), written: member(written, name)}
 }
 
 // hasChildren reports whether anything is below a value.

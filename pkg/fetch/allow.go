@@ -57,7 +57,7 @@ func (f *Fetcher) check(text string) (*url.URL, error) {
 	return nil, notAllowed("it is not below an --allow-url-prefix of the controller")
 }
 
-// plainPath tells whether a path says the same before and after it is cleaned.
+// plainPath reports whether a path says the same before and after it is cleaned.
 func plainPath(u *url.URL) bool {
 	escaped := strings.ToLower(u.EscapedPath())
 	if strings.Contains(escaped, "%2f") || strings.Contains(escaped, "%5c") || strings.Contains(escaped, "%2e") || strings.Contains(u.Path, `\`) {
@@ -66,7 +66,7 @@ func plainPath(u *url.URL) bool {
 	return u.Path == "" || path.Clean(u.Path) == strings.TrimSuffix(u.Path, "/") || u.Path == "/"
 }
 
-// covers tells whether a URL is the prefix, or below it.
+// covers reports whether a URL is the prefix, or below it.
 func covers(prefix, u *url.URL) bool {
 	if prefix.Scheme != u.Scheme || !strings.EqualFold(prefix.Hostname(), u.Hostname()) || port(prefix) != port(u) {
 		return false

@@ -170,7 +170,7 @@ func (*redirectsError) Error() string {
 	return fmt.Sprintf("there are more than %d redirects", mostRedirects)
 }
 
-// CheckDigest tells whether data has a SHA-256 digest, in hexadecimal.
+// CheckDigest reports whether data has a SHA-256 digest, in hexadecimal.
 func CheckDigest(data []byte, digest string) error {
 	sum := sha256.Sum256(data)
 	if got := hex.EncodeToString(sum[:]); got != digest {

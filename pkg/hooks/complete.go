@@ -71,7 +71,7 @@ func (c Callback) Mangle(m *Mangling) error {
 }
 
 // namespacesOf are the namespaces that get a Secret: the Application's own, and those
-// with its Pods. makesPods tells whether there are any Pods.
+// with its Pods. makesPods reports whether there are any Pods.
 func namespacesOf(m *Mangling) (namespaces []string, makesPods bool) {
 	namespaces = []string{m.Application.Namespace}
 	for _, o := range m.Objects {
@@ -115,7 +115,7 @@ func decoded(value any) []byte {
 	return raw
 }
 
-// injected tells whether Pods are told anything.
+// injected reports whether Pods are told anything.
 func injected(app *v1alpha1.Application) bool {
 	return app.Spec.Hooks.Complete != nil || app.Spec.Hooks.Shutdown != nil
 }
@@ -162,7 +162,7 @@ func (c Callback) value(text string) string {
 	return base64.StdEncoding.EncodeToString([]byte(text))
 }
 
-// verified tells whether Pods need a bundle to verify the server.
+// verified reports whether Pods need a bundle to verify the server.
 func (c Callback) verified() bool { return c.URL == "" || len(c.CA) > 0 }
 
 // NeedAddresses is a listener of ApplicationMangling, after Mangle. It refuses hooks

@@ -119,7 +119,7 @@ func TestAnAddressFromBeforeIsKept(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		live map[string]any
-		// bundle tells whether Pods mount it; wrong is what NeedAddresses says.
+		// bundle reports whether Pods mount it; wrong is what NeedAddresses says.
 		bundle bool
 		wrong  string
 	}{

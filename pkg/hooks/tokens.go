@@ -54,15 +54,15 @@ func TokenDigest(purpose Purpose, token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Accepts tells whether a token is one of those whose digests are given. It takes
+// Accepts reports whether a token is one of those whose digests are given. It takes
 // the same time whichever of them it is, and for none of them.
 func Accepts(digests []string, purpose Purpose, token string) bool {
 	got := []byte(TokenDigest(purpose, token))
-	found := 0
+	equal := 0
 	for _, digest := range digests {
-		found |= subtle.ConstantTimeCompare(got, []byte(digest))
+		equal |= subtle.ConstantTimeCompare(got, []byte(digest))
 	}
-	return found == 1 && token != ""
+	return equal == 1 && token != ""
 }
 
 // Tokens is a listener of ResourcePostCreate, ResourcePostUpdate and
@@ -85,14 +85,14 @@ func Tokens(s *Seen) error {
 
 // KeepTokens adds digests to those on record, newest first, and forgets the
 // oldest.
-func KeepTokens(before, found []string) []string {
-	kept := slices.Clone(found)
+func KeepTokens(before, digests []string) []string {
+	kept := slices.Clone(digests)
 	for _, digest := range before {
 		if !slices.Contains(kept, digest) {
 			kept = append(kept, digest)
 		}
 	}
-	return kept[:min(len(kept), len(found)+keptTokens)]
+	return kept[:min(len(kept), len(digests)+keptTokens)]
 }
 
 func tokenKey(purpose Purpose) string { return string(purpose) + "-token" }

@@ -73,7 +73,7 @@ func named(parent map[string]any, field, name string) map[string]any {
 	return nil
 }
 
-// ofSecret tells whether a source of values is the Secret of an Application's
+// ofSecret reports whether a source of values is the Secret of an Application's
 // callbacks.
 func ofSecret(parent map[string]any, field, name string, app *v1alpha1.Application) bool {
 	source, _ := parent[field].(map[string]any)

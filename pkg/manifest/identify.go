@@ -36,11 +36,11 @@ func (d *draft) identify() {
 		return
 	}
 	d.id = ID{Group: kind.Group, Kind: kind.Kind, Name: name}
-	d.place(namespace)
+	d.setNamespace(namespace)
 }
 
-// place decides the namespace. An unknown kind is taken as namespaced.
-func (d *draft) place(namespace string) {
+// setNamespace decides the namespace. An unknown kind is taken as namespaced.
+func (d *draft) setNamespace(namespace string) {
 	if namespaced, known := d.Scopes.Namespaced(d.kind); known && !namespaced {
 		if namespace != "" {
 			d.warn(Path{"metadata", "namespace"}, "dropped: "+d.kind.Kind+" is cluster-scoped")
@@ -140,10 +140,10 @@ func (d *draft) metadata() map[string]any {
 	return metadata
 }
 
-// isTwin reports whether a manifest is the same, in all that it says, as one before it,
+// checkTwin reports whether a manifest is the same, in all that it says, as one before it,
 // and warns of it. Another manifest of the same object, be it in another version, is
 // refused.
-func (d *draft) isTwin(firsts map[ID]*draft) bool {
+func (d *draft) checkTwin(firsts map[ID]*draft) bool {
 	if d.id == (ID{}) {
 		return false
 	}

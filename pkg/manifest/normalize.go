@@ -58,7 +58,7 @@ func Normalize(manifests []map[string]any, opts Options) (objects []Object, warn
 	for position, manifest := range manifests {
 		d := &draft{Options: opts, position: position}
 		d.normalize(manifest)
-		if !d.isTwin(firsts) {
+		if !d.checkTwin(firsts) {
 			objects = append(objects, d.object())
 		}
 		warnings = append(warnings, d.warnings...)

@@ -62,7 +62,7 @@ func redact(content, other map[string]any, mark string) map[string]any {
 	return redacted
 }
 
-// SecretField tells whether only readers of a Secret may see a field of it. What
+// SecretField reports whether only readers of a Secret may see a field of it. What
 // is not known to be open is not: it may be a typing error, stringdata.
 func SecretField(field string) bool {
 	switch field {

@@ -75,7 +75,7 @@ func kept(conditions []v1.Condition) []v1.Condition {
 	})
 }
 
-// usable tells whether clients can work: all three objects do.
+// usable reports whether clients can work: all three objects do.
 func usable(conditions []v1.Condition) bool {
 	return len(conditions) == 3 && !slices.ContainsFunc(conditions, func(c v1.Condition) bool { return c.Status != v1.Available })
 }

@@ -147,7 +147,7 @@ func withoutLengths(v any) any {
 	}
 }
 
-// within tells whether every field and element of part is somewhere in whole.
+// within reports whether every field and element of part is somewhere in whole.
 func within(part, whole any) bool {
 	switch p := part.(type) {
 	case map[string]any:
@@ -173,7 +173,7 @@ func within(part, whole any) bool {
 	}
 }
 
-// extends tells whether longer has all of known, at the same places.
+// extends reports whether longer has all of known, at the same places.
 func extends(longer, known any) bool {
 	switch k := known.(type) {
 	case map[string]any:

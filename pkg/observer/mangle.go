@@ -30,7 +30,7 @@ func extendMap(node *Node, before, after map[string]any, root bool) {
 		}
 		child := node.Field(name)
 		if child == nil {
-			child = place(was, after[name])
+			child = newNode(was, after[name])
 			node.set(name, child)
 			if !had {
 				continue // it observes all of it
@@ -40,9 +40,9 @@ func extendMap(node *Node, before, after map[string]any, root bool) {
 	}
 }
 
-// place is a node that observes nothing yet where both values have the same
+// newNode is a node that observes nothing yet where both values have the same
 // shape, and all of what is new otherwise.
-func place(before, after any) *Node {
+func newNode(before, after any) *Node {
 	_, wasMap := before.(map[string]any)
 	_, isMap := after.(map[string]any)
 	if wasMap && isMap {
@@ -93,7 +93,7 @@ func extendList(list *List, before, after []any) {
 			continue
 		}
 		if i == len(list.Elements) {
-			list.Elements = append(list.Elements, place(before[i], element))
+			list.Elements = append(list.Elements, newNode(before[i], element))
 		}
 		extend(list.Elements[i], before[i], element)
 	}

@@ -54,7 +54,7 @@ func MarkedObject(object map[string]any, marks map[string]map[string]string) map
 	return marked
 }
 
-// SameFields tells whether two entries observe the same fields, whatever their
+// SameFields reports whether two entries observe the same fields, whatever their
 // lists' lengths are.
 func (e *Entry) SameFields(other *Entry) bool { return sameFields(e.Root, other.Root) }
 

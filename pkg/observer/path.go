@@ -82,7 +82,7 @@ func (p *Path) Chain() []*Path {
 	return append(p.parent.Chain(), p)
 }
 
-// IsElement tells whether the last step is an element of a list.
+// IsElement reports whether the last step is an element of a list.
 func (p *Path) IsElement() bool { return p != nil && p.label != "" }
 
 // Index is the live index of a list element, -1 for one that is not live.
@@ -138,7 +138,7 @@ var fieldEscaper = strings.NewReplacer(`\`, `\\`, "'", `\'`)
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// plain tells whether a map key reads well without quotes.
+// plain reports whether a map key reads well without quotes.
 func plain(s string) bool {
 	if s == "" {
 		return false
@@ -154,7 +154,7 @@ func plain(s string) bool {
 	return true
 }
 
-// Under tells whether path is prefix or lies below it, both as String gives
+// Under reports whether path is prefix or lies below it, both as String gives
 // them.
 func Under(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)

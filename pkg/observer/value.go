@@ -94,7 +94,7 @@ func float(v any) (float64, bool) {
 	return 0, false
 }
 
-// Covers tells whether live has everything that want has: maps and lists may have
+// Covers reports whether live has everything that want has: maps and lists may have
 // more, and maps may lack what is empty. It recognises a list element that was
 // written by us, and completed by the API server.
 func Covers(live, want any) bool {
@@ -129,7 +129,7 @@ func coversFields(live, want map[string]any) bool {
 	return true
 }
 
-// Empty tells whether a value is one that an API server may leave out: zero,
+// Empty reports whether a value is one that an API server may leave out: zero,
 // false, or nothing but that.
 func Empty(v any) bool {
 	switch v := v.(type) {

@@ -63,15 +63,15 @@ func (c *conclusion) status() {
 	for _, res := range c.plan.resources {
 		c.resource(c.own(res), before[res.object.ID])
 	}
-	for _, l := range c.plan.leaving {
-		if found := c.outcomes[l.id].Change.leaving; found != nil {
-			l = found
+	for _, old := range c.plan.pruned {
+		if again := c.outcomes[old.id].Change.pruned; again != nil {
+			old = again
 		}
-		c.leaving(l)
+		c.pruned(old)
 	}
-	for _, l := range c.plan.gone {
-		if outcome := c.outcomes[l.id]; outcome.Problem != nil {
-			c.keep(l, nil, outcome.Problem)
+	for _, old := range c.plan.gone {
+		if outcome := c.outcomes[old.id]; outcome.Problem != nil {
+			c.keep(old, nil, outcome.Problem)
 		}
 	}
 	c.remember()
@@ -106,8 +106,8 @@ func (c *conclusion) ready() int {
 // own is a resource as it was decided last, in a copy that the conclusion may change.
 // What the copy points to is shared: see responded.
 func (c *conclusion) own(res *resource) *resource {
-	if found := c.outcomes[res.object.ID].Change.resource; found != nil {
-		res = found
+	if again := c.outcomes[res.object.ID].Change.resource; again != nil {
+		res = again
 	}
 	own := *res
 	c.plan.Warnings = append(c.plan.Warnings, own.warnings...)
@@ -116,27 +116,27 @@ func (c *conclusion) own(res *resource) *resource {
 
 // resource adds what is to be known of one desired resource.
 func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
-	f := c.find(res, before)
-	if f.wrote {
+	o := c.observe(res, before)
+	if o.wrote {
 		c.corrected(res, before)
 	}
-	c.record(res, f)
-	c.inventory(res, before, f)
-	if f.live != nil {
-		c.seen(res, f.live)
+	c.record(res, o)
+	c.inventory(res, before, o)
+	if o.live != nil {
+		c.seen(res, o.live)
 	}
-	c.accepted(res, f.compared)
-	for _, d := range f.compared.Differences {
+	c.accepted(res, o.compared)
+	for _, d := range o.compared.Differences {
 		c.drifted[Leaf{res.object.ID, d.Path}] = true
 	}
-	if f.live == nil && !res.done {
+	if o.live == nil && !res.done {
 		c.drifted[res.leaf()] = true
 	}
 	marks := c.plan.marks()
 	if res.adopted && marks > 0 {
 		marks++
 	}
-	c.held += max(f.compared.Held-marks, 0)
+	c.held += max(o.compared.Held-marks, 0)
 }
 
 // seen adds what the hooks made of a live object.
@@ -206,67 +206,67 @@ func (c *conclusion) reconciled() {
 	}
 	event := &hooks.Reconciled{Application: c.plan.in.Application, Status: &c.result.Status}
 	if err := c.plan.hooks.ApplicationPostReconcile.Run(event); err != nil {
-		c.problems = append(c.problems, placedProblem{Problem: HookProblem(err)})
+		c.problems = append(c.problems, resourceProblem{Problem: HookProblem(err)})
 	}
 }
 
 // hasLeft reports whether an object was found to be gone, or not ours any more; or will be,
 // once all is done.
-func (c *conclusion) hasLeft(l *leaving, outcome Outcome) bool {
-	if l.change.Problem != nil {
+func (c *conclusion) hasLeft(old *pruned, outcome Outcome) bool {
+	if old.change.Problem != nil {
 		return false
 	}
-	found := l.change.Action == Unchanged && outcome.Problem == nil && !outcome.Gone
-	return found || (c.preview && l.change.Writes() && !c.plan.Suspended())
+	left := old.change.Action == Unchanged && outcome.Problem == nil && !outcome.Gone
+	return left || (c.preview && old.change.Writes() && !c.plan.Suspended())
 }
 
-// leaving keeps a resource in the inventory until it is gone.
-func (c *conclusion) leaving(l *leaving) {
-	outcome, attempted := c.outcomes[l.id]
-	if c.hasLeft(l, outcome) {
+// pruned keeps a resource in the inventory until it is gone.
+func (c *conclusion) pruned(old *pruned) {
+	outcome, attempted := c.outcomes[old.id]
+	if c.hasLeft(old, outcome) {
 		return
 	}
 	if attempted && outcome.Action == Update && outcome.Problem == nil {
-		c.done = append(c.done, doneChange{action: release, id: l.id}) // our marks are off
+		c.done = append(c.done, doneChange{action: release, id: old.id}) // our marks are off
 		return
 	}
 	if outcome.Gone {
-		c.done = append(c.done, doneChange{action: Delete, id: l.id})
+		c.done = append(c.done, doneChange{action: Delete, id: old.id})
 		if outcome.Problem != nil {
-			c.keep(l, nil, outcome.Problem)
+			c.keep(old, nil, outcome.Problem)
 		}
 		return
 	}
-	problem := l.change.Problem
-	live := l.live
+	problem := old.change.Problem
+	live := old.live
 	if attempted {
 		if outcome.Object != nil {
 			live = outcome.Object
 		}
 		problem = outcome.Problem
 		if problem == nil {
-			problem = c.plan.terminating(l.id, live)
-			c.done = append(c.done, doneChange{action: Delete, id: l.id})
+			problem = c.plan.terminating(old.id, live)
+			c.done = append(c.done, doneChange{action: Delete, id: old.id})
 		}
 	} else if problem == nil {
-		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: l.id.String() + " is to be deleted when all else is in place"}
+		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: old.id.String() + " is to be deleted when all else is in place"}
 	}
-	c.keep(l, live, problem)
+	c.keep(old, live, problem)
 }
 
 // keep keeps a resource that is no longer desired in the inventory; and, as long as its
 // deletion has not begun, on record: should it be desired again, what it was given
 // before and is not given any more is to be removed.
-func (c *conclusion) keep(l *leaving, live map[string]any, problem *Problem) {
-	if r := l.previous; r != nil && r.entry != nil && text(live, "metadata", "deletionTimestamp") == "" {
+func (c *conclusion) keep(old *pruned, live map[string]any, problem *Problem) {
+	if r := old.previous; r != nil && r.entry != nil && text(live, "metadata", "deletionTimestamp") == "" {
 		c.extra = append(c.extra, extra{math.MaxInt, r})
 	}
-	status := l.status
+	status := old.status
 	status.Reason, status.Message, status.Remedy = v1alpha1.ReasonDeleting, problem.Message, problem.Remedy.OrNil()
 	status.Health, _ = healthOf(live)
-	if Marked(c.plan.in.Application, l.id, live) {
+	if Marked(c.plan.in.Application, old.id, live) {
 		status.UID = types.UID(text(live, "metadata", "uid"))
 	}
-	c.problems = append(c.problems, placedProblem{l.id, problem})
+	c.problems = append(c.problems, resourceProblem{old.id, problem})
 	c.result.Status.Resources = append(c.result.Status.Resources, status)
 }

@@ -328,7 +328,7 @@ func TestAnObjectInPlaceOfWhatLeavesIsLetGo(t *testing.T) {
 			}
 			w.live[settingsID] = foreign
 
-			found := p.Found(settingsID, foreign)
+			found := p.DecideAgain(settingsID, foreign)
 
 			require.Equal(t, plan.Unchanged, found.Action)
 			w.store(p.Conclude(map[manifest.ID]plan.Outcome{settingsID: {Change: found, Action: found.Action, Object: foreign, Problem: problem}}, w.now))

@@ -12,7 +12,7 @@ import (
 
 // Outcome is how the execution of one change went.
 type Outcome struct {
-	// Change is the change as Found decided it last, before it was executed; the zero
+	// Change is the change as DecideAgain decided it last, before it was executed; the zero
 	// Change stands for that of the plan.
 	Change Change
 	// Refused are the leaves that the API server has refused to change: see Plan.Refuse.
@@ -69,8 +69,8 @@ type conclusion struct {
 	held   int      // leaves that are in place
 	// problems keep resources from being held, unhealthy from being ready; both
 	// in the order of the resources.
-	problems  []placedProblem
-	unhealthy []placedProblem
+	problems  []resourceProblem
+	unhealthy []resourceProblem
 	waits     []string // what is not done because the Application is suspended
 	warnings  []string
 	// newlyContested is true if one of the warnings is about that.
@@ -81,13 +81,13 @@ type conclusion struct {
 	extra          []extra
 }
 
-type placedProblem struct {
+type resourceProblem struct {
 	id manifest.ID
 	*Problem
 }
 
-// found is what is known of a desired resource after its change.
-type found struct {
+// observation is what is known of a desired resource after its change.
+type observation struct {
 	live     map[string]any // nil if there is none of ours
 	compared delta.Comparison
 	problem  *Problem

@@ -57,11 +57,11 @@ func (p *Plan) announces() (says announcement, needed bool) {
 			says.States = append(says.States, state)
 		}
 	}
-	for _, l := range p.leaving {
-		if l.status.UID == "" {
-			says.Objects = append(says.Objects, nameOf(l.id))
+	for _, old := range p.pruned {
+		if old.status.UID == "" {
+			says.Objects = append(says.Objects, nameOf(old.id))
 		}
-		if r := l.previous; r != nil && r.created {
+		if r := old.previous; r != nil && r.created {
 			says.States = append(says.States, r.desired) // it may be back before it is deleted
 		}
 	}

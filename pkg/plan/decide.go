@@ -57,7 +57,7 @@ func Decide(in Input) *Plan {
 		return p
 	}
 	if !p.restored() { // it may know too little
-		p.leave(inventory, desired, records)
+		p.prune(inventory, desired, records)
 	}
 	p.order()
 	return p
@@ -76,7 +76,7 @@ func newPlan(in Input) *Plan {
 	return &Plan{in: in, hooks: hooked(in)}
 }
 
-// mayHaveCreated tells whether anything is, or may be, there that is not on record.
+// mayHaveCreated reports whether anything is, or may be, there that is not on record.
 func (p *Plan) mayHaveCreated(objects []manifest.Object) bool {
 	for id := range p.in.Live {
 		if p.unrecorded(p.statuses[id]) {

@@ -22,7 +22,8 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 	case res.problem != nil:
 	case live == nil && p.isDone(res):
 		res.done, res.change.Done = true, true
-	case live == nil && p.isContested(res):
+	case live == nil && p.in.Memory.HeldBack(res.leaf(), p.in.Now):
+		res.problem = p.recreationProblem(res)
 	case live == nil:
 		p.create(res)
 	case text(live, "metadata", "deletionTimestamp") != "":
@@ -60,7 +61,7 @@ func (p *Plan) claim(res *resource, live map[string]any) {
 	case live == nil:
 		res.problem = p.in.Blocked[id]
 	case !ours:
-		res.problem = adoptable(p.in.Application, id, live)
+		res.problem = adoptionProblem(p.in.Application, id, live)
 		res.adopting = res.problem == nil
 		res.adopted = res.adopting && (!res.returns || isMarkedAdopted(live))
 	default:
@@ -117,8 +118,11 @@ func (p *Plan) correct(res *resource) {
 	res.change.Fields = res.compared.Differences
 	res.problem = p.leftOver(res.object.ID, res.compared)
 	res.change.ReadFirst = res.compared.Unsure
-	if res.adopting && p.lacksMarks(res) {
-		return
+	if res.adopting {
+		if waits, problem := p.marksWait(res); waits {
+			res.problem = cmp.Or(res.problem, problem)
+			return
+		}
 	}
 	if res.compared.Correctable() {
 		res.change.Action = Update
@@ -128,14 +132,14 @@ func (p *Plan) correct(res *resource) {
 	}
 }
 
-// namesFighter tells whether a leaf is, or is about to be, contested while the
+// namesFighter reports whether a leaf is, or is about to be, contested while the
 // object at hand does not say who wrote it.
 func (p *Plan) namesFighter(res *resource) bool {
 	for _, d := range res.compared.Differences {
 		if d.HeldBack || !p.in.Memory.nearlyContested(Leaf{res.object.ID, d.Path}, p.in.Rules) {
 			continue
 		}
-		if manager, _ := LastWriter(res.live, d.Place()); manager == "" {
+		if manager, _ := LastWriter(res.live, d.LivePath()); manager == "" {
 			return true
 		}
 	}
@@ -176,7 +180,7 @@ func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 	return in
 }
 
-// wasApplied tells whether what is on record was ever written to this object: a
+// wasApplied reports whether what is on record was ever written to this object: a
 // create that was refused leaves a record, too, and so does an object that
 // turned out to be somebody else's.
 func (p *Plan) wasApplied(res *resource) bool {

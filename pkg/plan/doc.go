@@ -26,8 +26,8 @@
 //	             has its values. shutdown.go is a status without a plan
 //	the plan     decide.go an Application, retire.go one that goes: desired.go
 //	             decides one resource, gone.go one that is not there though it was,
-//	             leave.go one that is no longer desired,
-//	             found.go either of them again; ahead.go and creating.go say what
+//	             prune.go one that is no longer desired,
+//	             again.go either of them again; ahead.go and creating.go say what
 //	             is written down before requests are sent
 //	what it      render.go makes objects and schema entries of the spec, restored.go
 //	reads        of the status, if a template cannot be had; listeners.go has the

@@ -61,11 +61,11 @@ type Field struct {
 	// Why says why Holdfast would or would not correct the field.
 	Why string
 
-	place *observer.Path
+	livePath *observer.Path
 }
 
-// Place is the path as it leads through the live object.
-func (f Field) Place() *observer.Path { return f.place }
+// LivePath is the path as it leads through the live object.
+func (f Field) LivePath() *observer.Path { return f.livePath }
 
 // Writer is a field manager and when it wrote; the zero Writer is not known.
 type Writer struct {

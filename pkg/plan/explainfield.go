@@ -20,7 +20,7 @@ func (e *explainer) field(from delta.Field) {
 	d := from.Difference
 	f := Field{
 		Path: from.Path.String(), Parent: from.Path.Parent().String(), State: FieldState(from.State),
-		Desired: from.Desired, Live: from.Live, Writer: e.writer(from), place: from.Path,
+		Desired: from.Desired, Live: from.Live, Writer: e.writer(from), livePath: from.Path,
 	}
 	if removal := e.removal(from.Path); removal != nil {
 		f.State, d = FieldRemoved, removal

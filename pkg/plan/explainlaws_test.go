@@ -88,7 +88,7 @@ func freeIsUntouched(t require.TestingT, in plan.Input) int {
 		added := sync.OnceValue(func() []string { return addedBy(t, in, change) })
 		explained := map[string]bool{}
 		for _, f := range e.Fields {
-			pointer := f.Place().Pointer()
+			pointer := f.LivePath().Pointer()
 			explained[pointer] = explained[pointer] || f.State != plan.FieldFree
 			if f.State != plan.FieldFree {
 				continue
@@ -116,7 +116,7 @@ func freeIsUntouched(t require.TestingT, in plan.Input) int {
 // isOfNewElement reports whether a field lies in a list element that is not there: an
 // element is created whole, what is free in it included.
 func isOfNewElement(f plan.Field) bool {
-	return slices.ContainsFunc(f.Place().Parent().Chain(), func(step *observer.Path) bool { return step.IsElement() && step.Index() < 0 })
+	return slices.ContainsFunc(f.LivePath().Parent().Chain(), func(step *observer.Path) bool { return step.IsElement() && step.Index() < 0 })
 }
 
 // addedBy are the paths of what an object has once it is patched and has not before, as far

@@ -31,7 +31,7 @@ func (e *explainer) removal(path *observer.Path) *delta.Difference {
 	}
 	pointer := path.Pointer() + "/"
 	for i, d := range e.removals {
-		if strings.HasPrefix(pointer, d.Place().Pointer()+"/") {
+		if strings.HasPrefix(pointer, d.LivePath().Pointer()+"/") {
 			return &e.removals[i]
 		}
 	}
@@ -65,10 +65,10 @@ var serverFields = []string{
 func inOrder(fields []Field) []Field {
 	chains := make(map[*observer.Path][]*observer.Path, len(fields))
 	for _, f := range fields {
-		chains[f.place] = f.place.Chain()
+		chains[f.livePath] = f.livePath.Chain()
 	}
 	slices.SortStableFunc(fields, func(a, b Field) int {
-		x, y := chains[a.place], chains[b.place]
+		x, y := chains[a.livePath], chains[b.livePath]
 		for i := range min(len(x), len(y)) {
 			if c := compareSteps(a, b, x[i:], y[i:], i == 0); c != 0 {
 				return c

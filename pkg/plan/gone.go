@@ -25,19 +25,19 @@ func (p *Plan) isDone(res *resource) bool {
 }
 
 // run is what the inventory says of a Job after its change.
-func (res *resource) run(before *v1alpha1.ResourceStatus, f found) *v1alpha1.JobRun {
+func (res *resource) run(before *v1alpha1.ResourceStatus, o observation) *v1alpha1.JobRun {
 	var known *v1alpha1.JobRun
 	if before != nil {
 		known = before.Job
 	}
-	created := f.live != nil && (f.action == Create || known == nil || string(before.UID) != text(f.live, "metadata", "uid"))
+	created := o.live != nil && (o.action == Create || known == nil || string(before.UID) != text(o.live, "metadata", "uid"))
 	switch {
-	case !isJob(res.object.ID), f.live == nil && known == nil && !res.done:
+	case !isJob(res.object.ID), o.live == nil && known == nil && !res.done:
 		return nil
 	case created, known == nil:
-		return &v1alpha1.JobRun{Manifest: res.digest(), Finished: res.done || hasFinished(f.live)}
+		return &v1alpha1.JobRun{Manifest: res.digest(), Finished: res.done || hasFinished(o.live)}
 	}
-	return &v1alpha1.JobRun{Manifest: known.Manifest, Finished: res.done || hasFinished(f.live)}
+	return &v1alpha1.JobRun{Manifest: known.Manifest, Finished: res.done || hasFinished(o.live)}
 }
 
 // healthOfDone is the health of a Job that is gone: the last that was seen of it.
@@ -86,17 +86,12 @@ func (res *resource) digest() string {
 // again and again.
 func (res *resource) leaf() Leaf { return Leaf{ID: res.object.ID} }
 
-// isContested reports whether an object that is not there must not be created again yet,
-// and says so.
-func (p *Plan) isContested(res *resource) bool {
-	if !p.in.Memory.HeldBack(res.leaf(), p.in.Now) {
-		return false
-	}
-	res.problem = &Problem{
+// recreationProblem says that an object that is not there must not be created again yet.
+func (p *Plan) recreationProblem(res *resource) *Problem {
+	return &Problem{
 		Reason:  v1alpha1.ReasonContested,
 		Message: res.object.ID.String() + " is deleted again and again: it is created again when its time comes (status.contested)",
 		// Positive: it is held back.
 		RetryAfter: max(p.in.Memory.Fights[res.leaf()].Next.Sub(p.in.Now), time.Millisecond),
 	}
-	return true
 }

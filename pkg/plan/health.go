@@ -103,13 +103,13 @@ func conditionOf(live map[string]any, kind string) map[string]any {
 func mapsAt(live map[string]any, path ...string) []map[string]any {
 	list, _, _ := unstructured.NestedFieldNoCopy(live, path...)
 	items, _ := list.([]any)
-	var found []map[string]any
+	var maps []map[string]any
 	for _, item := range items {
 		if m, ok := item.(map[string]any); ok {
-			found = append(found, m)
+			maps = append(maps, m)
 		}
 	}
-	return found
+	return maps
 }
 
 // healthOf is the health of a live object, and what is wrong if it is not Current.

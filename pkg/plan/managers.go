@@ -22,9 +22,9 @@ func foreignTo(live map[string]any) func(*observer.Path) bool {
 	}
 	managers := sync.OnceValue(func() []managerEntry { return managersOf(live) })
 	return func(path *observer.Path) bool {
-		place := path.Steps(live)
+		steps := path.Steps(live)
 		for _, e := range managers() {
-			if e.manager != v1alpha1.FieldManager && touches(e.leaves, place) {
+			if e.manager != v1alpha1.FieldManager && touches(e.leaves, steps) {
 				return true
 			}
 		}
@@ -46,9 +46,9 @@ func otherWriter(live map[string]any, path *observer.Path) string {
 }
 
 func lastWriter(live map[string]any, path *observer.Path, except string) (manager string, at time.Time) {
-	place := path.Steps(live)
+	steps := path.Steps(live)
 	for _, e := range managersOf(live) {
-		if e.manager != except && touches(e.leaves, place) && (manager == "" || e.at.After(at)) {
+		if e.manager != except && touches(e.leaves, steps) && (manager == "" || e.at.After(at)) {
 			manager, at = e.manager, e.at
 		}
 	}
@@ -90,20 +90,20 @@ func managersOf(live map[string]any) []managerEntry {
 	return entries
 }
 
-// touches tells whether a set has a leaf at or below a place, or one above it
+// touches reports whether a set has a leaf at or below a place, or one above it
 // that holds all of it (an atomic list or map).
-func touches(leaves *fieldpath.Set, place []observer.Step) bool {
-	found := false
+func touches(leaves *fieldpath.Set, steps []observer.Step) bool {
+	touched := false
 	leaves.Iterate(func(p fieldpath.Path) {
-		found = found || sameWay(p, place)
+		touched = touched || sameWay(p, steps)
 	})
-	return found
+	return touched
 }
 
-// sameWay tells whether one of the two paths is the beginning of the other.
-func sameWay(p fieldpath.Path, place []observer.Step) bool {
-	for i := range min(len(p), len(place)) {
-		if !sameStep(p[i], place[i]) {
+// sameWay reports whether one of the two paths is the beginning of the other.
+func sameWay(p fieldpath.Path, steps []observer.Step) bool {
+	for i := range min(len(p), len(steps)) {
+		if !sameStep(p[i], steps[i]) {
 			return false
 		}
 	}

@@ -17,7 +17,7 @@ const (
 	secretPlaceAt = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration"
 )
 
-// secretPath tells whether a path of a resource leads to what only readers of
+// secretPath reports whether a path of a resource leads to what only readers of
 // the Secret may see.
 func secretPath(id manifest.ID, path string) bool {
 	field, _, _ := strings.Cut(strings.ReplaceAll(path, "[", "."), ".")

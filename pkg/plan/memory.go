@@ -57,10 +57,10 @@ type Fight struct {
 	Desired, Observed delta.Value
 }
 
-// Contested tells whether the leaf backs off.
+// Contested reports whether the leaf backs off.
 func (f *Fight) Contested() bool { return f != nil && f.Corrections > 0 }
 
-// HeldBack tells whether the leaf must not be corrected yet: it was refused, or is
+// HeldBack reports whether the leaf must not be corrected yet: it was refused, or is
 // contested.
 func (m *Memory) HeldBack(leaf Leaf, now time.Time) bool {
 	if m == nil {
@@ -70,7 +70,7 @@ func (m *Memory) HeldBack(leaf Leaf, now time.Time) bool {
 	return m.refused(leaf, now) || f.Contested() && now.Before(f.Next)
 }
 
-// refused tells whether an API server has refused to change the leaf just now.
+// refused reports whether an API server has refused to change the leaf just now.
 func (m *Memory) refused(leaf Leaf, now time.Time) bool {
 	return m != nil && m.Refusals[leaf] != nil && now.Before(m.Refusals[leaf].Until)
 }
@@ -101,7 +101,7 @@ func (m *Memory) clone() *Memory {
 	return c
 }
 
-// nearlyContested tells whether a leaf is contested, or will be with its next
+// nearlyContested reports whether a leaf is contested, or will be with its next
 // correction.
 func (m *Memory) nearlyContested(leaf Leaf, rules Rules) bool {
 	if m == nil || m.Fights[leaf] == nil {
@@ -111,9 +111,9 @@ func (m *Memory) nearlyContested(leaf Leaf, rules Rules) bool {
 	return f.Contested() || len(f.Times) >= rules.Limit-1
 }
 
-// corrected records a correction of what manager wrote. It tells whether the
+// recordCorrection records a correction of what manager wrote. It reports whether the
 // leaf is contested from now on.
-func (m *Memory) corrected(leaf Leaf, d delta.Difference, manager string, now time.Time, rules Rules) bool {
+func (m *Memory) recordCorrection(leaf Leaf, d delta.Difference, manager string, now time.Time, rules Rules) bool {
 	f := m.fight(leaf)
 	f.Desired, f.Observed, f.Manager = d.Desired, d.Observed, manager
 	if f.Contested() {
@@ -125,7 +125,7 @@ func (m *Memory) corrected(leaf Leaf, d delta.Difference, manager string, now ti
 	return len(f.Times) >= rules.Limit && m.contest(leaf, d, now, rules)
 }
 
-// contest makes a leaf contested at once. It tells whether it was not before.
+// contest makes a leaf contested at once. It reports whether it was not before.
 func (m *Memory) contest(leaf Leaf, d delta.Difference, now time.Time, rules Rules) bool {
 	f := m.fight(leaf)
 	isNew := !f.Contested()

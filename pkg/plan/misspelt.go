@@ -36,7 +36,7 @@ func published(known Kinds, gvk schema.GroupVersionKind) *kinds.Node {
 // that the live object has is known to its API server, which may be newer than what is
 // known here.
 func Misspelt(objects []manifest.Object, entries []*observer.Entry, known Kinds, live map[manifest.ID]map[string]any) []error {
-	var found []error
+	var faults []error
 	for i, o := range objects {
 		m := &misspelt{object: o, entry: entries[i], kind: published(known, o.GVK())}
 		if m.kind == nil {
@@ -50,9 +50,9 @@ func Misspelt(objects []manifest.Object, entries []*observer.Entry, known Kinds,
 		if !m.entry.Default {
 			m.schema(nil, m.entry.Root, m.kind, there)
 		}
-		found = append(found, m.found...)
+		faults = append(faults, m.faults...)
 	}
-	return found
+	return faults
 }
 
 // MisspeltIn are those of an input that is not refused.
@@ -70,7 +70,7 @@ type misspelt struct {
 	object manifest.Object
 	entry  *observer.Entry
 	kind   *kinds.Node
-	found  []error
+	faults []error
 }
 
 // manifest walks a manifest. there are the live values that may be of the same field.
@@ -80,7 +80,7 @@ func (m *misspelt) manifest(path manifest.Path, value any, kind *kinds.Node, the
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			below, at := children(there, name), append(slices.Clone(path), name)
 			if kind.Forbids(name) && len(below) == 0 {
-				m.found = append(m.found, &manifest.Fault{Position: m.object.Position, ID: m.object.ID, Path: at, Message: m.message(name, kind)})
+				m.faults = append(m.faults, &manifest.Fault{Position: m.object.Position, ID: m.object.ID, Path: at, Message: m.message(name, kind)})
 				continue
 			}
 			m.manifest(at, v[name], kind.Field(name), below)
@@ -100,7 +100,7 @@ func (m *misspelt) schema(path *observer.Path, node *observer.Node, kind *kinds.
 		for _, f := range node.Fields {
 			below, at := children(there, f.Name), path.Field(f.Name)
 			if kind.Forbids(f.Name) && len(below) == 0 {
-				m.found = append(m.found, &observer.Fault{
+				m.faults = append(m.faults, &observer.Fault{
 					Entry: m.entry.Position, Name: m.object.ID.Kind + " " + m.object.ID.Name, Path: at.String(), Message: m.message(f.Name, kind),
 				})
 				continue

@@ -17,7 +17,7 @@ type NotHeld struct {
 }
 
 // NotHeld are the free fields of a resource in which it differs from its manifest.
-func (p *Plan) NotHeld(id manifest.ID) (found []NotHeld) {
+func (p *Plan) NotHeld(id manifest.ID) (fields []NotHeld) {
 	for _, res := range p.resources {
 		if res.object.ID != id || res.live == nil || res.entry.Default {
 			continue
@@ -25,11 +25,11 @@ func (p *Plan) NotHeld(id manifest.ID) (found []NotHeld) {
 		explained, _ := p.Explain(id, false)
 		for _, f := range explained.Fields {
 			if f.State == FieldFree && f.Manifest.Set {
-				found = append(found, NotHeld{Path: f.Path, Leaf: leafName(f.place), Manifest: f.Manifest, Live: f.Live})
+				fields = append(fields, NotHeld{Path: f.Path, Leaf: leafName(f.livePath), Manifest: f.Manifest, Live: f.Live})
 			}
 		}
 	}
-	return found
+	return fields
 }
 
 // leafName is the name of the last field of a path.

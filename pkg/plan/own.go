@@ -22,7 +22,7 @@ func TrackingID(app *v1alpha1.Application, id manifest.ID) string {
 	return fmt.Sprintf("%s/%s:%s/%s:%s/%s", app.Namespace, app.Name, id.Group, id.Kind, id.Namespace, id.Name)
 }
 
-// Marked tells whether a live object carries the marks of the Application, for
+// Marked reports whether a live object carries the marks of the Application, for
 // this very identity.
 func Marked(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
 	return text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID) &&
@@ -35,7 +35,7 @@ func text(object map[string]any, fields ...string) string {
 	return s
 }
 
-// mine tells whether a live object is the Application's: it carries the marks,
+// mine reports whether a live object is the Application's: it carries the marks,
 // or it is on record with its UID and has lost them. An Application without a
 // UID exists only in a file, and the live objects given with it are its own.
 func mine(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceStatus, live map[string]any) bool {
@@ -82,9 +82,9 @@ func isCascadeOrphan(app *v1alpha1.Application) bool {
 	return was || slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
 }
 
-// adoptable says whether an object that is not ours may be taken over, and if
-// not, why.
-func adoptable(app *v1alpha1.Application, id manifest.ID, live map[string]any) *Problem {
+// adoptionProblem says why an object that is not ours may not be taken over; nil if it
+// may.
+func adoptionProblem(app *v1alpha1.Application, id manifest.ID, live map[string]any) *Problem {
 	owner := ownerOf(app, live)
 	if id.Kind == "Secret" && id.Group == "" && id.Name == hooks.SecretName(app) && len(hooks.Purposes(app)) > 0 {
 		// Whoever made it knows the tokens in it.
@@ -155,27 +155,27 @@ func (p *Plan) ownership(res *resource) []delta.Op {
 	return []delta.Op{{Op: "test", Path: path.Pointer(), Value: string(uid)}}
 }
 
-// lacksMarks tells whether one of our marks must wait, on an object that is to be
-// adopted: it was refused, or somebody keeps taking the object back. To adopt is to write
-// the marks, so nothing else is written before.
-func (p *Plan) lacksMarks(res *resource) bool {
+// marksWait reports whether one of our marks must wait, on an object that is to be
+// adopted: it was refused, or another client keeps taking the object back, which is a
+// problem of its own. To adopt is to write the marks, so nothing else is written before.
+func (p *Plan) marksWait(res *resource) (waits bool, problem *Problem) {
 	for _, d := range res.compared.Differences {
 		if !d.HeldBack || !holdsMark(d.Path) {
 			continue
 		}
-		if f := p.in.Memory.Fights[Leaf{res.object.ID, d.Path}]; res.problem == nil && f != nil {
-			res.problem = &Problem{
+		if f := p.in.Memory.Fights[Leaf{res.object.ID, d.Path}]; f != nil {
+			problem = &Problem{
 				Reason:     v1alpha1.ReasonContested,
 				Message:    fmt.Sprintf("%s is taken back again and again: it belongs to %s", res.object.ID, ownerOf(p.in.Application, res.live)),
 				RetryAfter: max(f.Next.Sub(p.in.Now), time.Millisecond),
 			}
 		}
-		return true
+		return true, problem
 	}
-	return false
+	return false, nil
 }
 
-// holdsMark tells whether a path is that of one of our marks, or of all labels or all
+// holdsMark reports whether a path is that of one of our marks, or of all labels or all
 // annotations.
 func holdsMark(path string) bool {
 	for _, mark := range markPlaces {
@@ -240,7 +240,7 @@ func (p *Plan) terminating(id manifest.ID, live map[string]any) *Problem {
 	}
 	problem := &Problem{Reason: v1alpha1.ReasonWaiting, Message: message}
 	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) {
-		problem.RetryAfter = lookAgain // no watch tells that it is gone
+		problem.RetryAfter = recheckAfter // no watch tells that it is gone
 	}
 	return problem
 }
@@ -260,8 +260,8 @@ func NamespaceRemains(live map[string]any) string {
 	return ": " + shorten(strings.Join(says, "; "), 1024)
 }
 
-// lookAgain is when to look at an object again that is in no watch.
-const lookAgain = 10 * time.Second
+// recheckAfter is when to look at an object again that is in no watch.
+const recheckAfter = 10 * time.Second
 
 func finalizersOf(live map[string]any) []string {
 	metadata, _ := live["metadata"].(map[string]any)

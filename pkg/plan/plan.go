@@ -66,8 +66,8 @@ type Change struct {
 	Action     Action
 	ID         manifest.ID
 	APIVersion string
-	// Leaves is true for a resource that is no longer desired.
-	Leaves bool
+	// Prune is true for a resource that is no longer desired.
+	Prune bool
 	// UID and ResourceVersion of the live object; empty for a create.
 	UID, ResourceVersion string
 	// Manifest is the body of a create. Fallback is the same without learned
@@ -80,7 +80,7 @@ type Change struct {
 	// Done is true for a Job that has finished and is gone: it is not created again.
 	Done bool
 	// ReadFirst asks to read the whole object, managedFields included, and to
-	// decide again with it (see Plan.Found) before anything is sent: who wrote what
+	// decide again with it (see Plan.DecideAgain) before anything is sent: who wrote what
 	// matters here. It may turn an unchanged resource into an update.
 	ReadFirst bool
 	// Problem says why the resource cannot be brought to its desired state.
@@ -88,7 +88,7 @@ type Change struct {
 
 	// One of the two is what was decided: Conclude is told with the Outcome.
 	resource *resource
-	leaving  *leaving
+	pruned   *pruned
 }
 
 // GVK is the kind in the version that the manifest uses.
@@ -101,7 +101,7 @@ func (c Change) GVK() schema.GroupVersionKind {
 }
 
 // Plan is what to do, and all that Conclude needs to say afterwards how it
-// went. It is never changed: Found and Conclude return new values.
+// went. It is never changed: DecideAgain and Conclude return new values.
 type Plan struct {
 	// Changes has every resource of the Application, in the order of execution:
 	// creates and updates by stage, then deletes in reverse.
@@ -116,17 +116,17 @@ type Plan struct {
 	hooks     *hooks.Hooks
 	given     []string // warnings about the input alone
 	resources []*resource
-	leaving   []*leaving
-	gone      []*leaving
+	pruned    []*pruned
+	gone      []*pruned
 	statuses  map[manifest.ID]*v1alpha1.ResourceStatus
 	unknown   []manifest.ID // Secrets whose values only the source has
 	retiring  bool          // the Application is being deleted
 }
 
-// Suspended tells whether the Application asks that nothing be written.
+// Suspended reports whether the Application asks that nothing be written.
 func (p *Plan) Suspended() bool { return p.in.Application.Spec.Suspend }
 
-// HasWork tells whether any change writes.
+// HasWork reports whether any change writes.
 func (p *Plan) HasWork() bool {
 	for _, c := range p.Changes {
 		if c.Writes() {
@@ -136,7 +136,7 @@ func (p *Plan) HasWork() bool {
 	return false
 }
 
-// Writes tells whether executing the change sends a request.
+// Writes reports whether executing the change sends a request.
 func (c Change) Writes() bool { return c.Action != Unchanged }
 
 // resource is one desired resource, decided with one live object. It is not changed any
@@ -168,8 +168,8 @@ func (res *resource) fresh() *resource {
 	return &resource{object: res.object, written: res.written, rendered: res.rendered, kind: res.kind, previous: res.previous, accepted: res.accepted}
 }
 
-// leaving is a resource on record that is no longer desired.
-type leaving struct {
+// pruned is a resource on record that is no longer desired.
+type pruned struct {
 	id     manifest.ID
 	status v1alpha1.ResourceStatus
 	// previous is what is on record; nil if nothing is.

@@ -242,7 +242,7 @@ func statusByID(inventory []v1alpha1.ResourceStatus) map[manifest.ID]*v1alpha1.R
 	return byID
 }
 
-// unrecorded tells whether an object that carries our marks is not on record: we
+// unrecorded reports whether an object that carries our marks is not on record: we
 // died, or lost the answer, between its create and the status. What is in it
 // then is taken for the response to the create, as far as lengths go.
 func (p *Plan) unrecorded(status *v1alpha1.ResourceStatus) bool {

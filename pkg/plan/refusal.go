@@ -38,7 +38,7 @@ func (c Change) Parts() []Part {
 }
 
 // Refused is a leaf that the API server has refused to change while a plan was
-// executed: Found is given it, and the Outcome of its resource.
+// executed: DecideAgain is given it, and the Outcome of its resource.
 type Refused struct {
 	Leaf Leaf
 	// Problem is that of the resource from now on.
@@ -48,16 +48,16 @@ type Refused struct {
 }
 
 // Refuse is a leaf that the API server has refused to change: it is held back for a
-// while. The other leaves of its resource can be decided again with Found.
+// while. The other leaves of its resource can be decided again with DecideAgain.
 func (p *Plan) Refuse(leaf Leaf, problem *Problem) Refused {
 	refusal := Refusal{}
 	if before := p.in.Memory.Refusals[leaf]; before != nil {
 		refusal = *before
 	}
 	wait := min(firstRefusal<<min(refusal.Times, 8), longestRefusal)
-	placed := *problem
-	placed.Path, _ = observer.ParsePath(leaf.Path) // nil for what is no path
-	refusal.Problem, refusal.Times, refusal.Until = &placed, refusal.Times+1, p.in.Now.Add(wait)
+	located := *problem
+	located.Path, _ = observer.ParsePath(leaf.Path) // nil for what is no path
+	refusal.Problem, refusal.Times, refusal.Until = &located, refusal.Times+1, p.in.Now.Add(wait)
 	return Refused{Leaf: leaf, Problem: refusal.problem(p.in.Now), refusal: refusal}
 }
 

@@ -17,13 +17,13 @@ import (
 
 // record writes the schema and the desired state, or keeps those on record as
 // long as what they say is not yet done.
-func (c *conclusion) record(res *resource, f found) {
+func (c *conclusion) record(res *resource, o observation) {
 	s := &c.result.Status
 	entry, desired := res.entry.Raw(), res.stored()
 	if !c.preview && !res.entry.Default {
-		desired = f.compared.Unmade(desired)
+		desired = o.compared.Unmade(desired)
 	}
-	if c.isStillOnRecord(res, f) {
+	if c.isStillOnRecord(res, o) {
 		entry, desired = res.previous.entry.Raw(), res.previous.desired
 		if _, attempted := c.outcomes[res.object.ID]; attempted {
 			if r := res.ahead(); r != nil {
@@ -47,36 +47,36 @@ func (c *conclusion) remember() {
 	}
 }
 
-// isStillOnRecord tells whether what was on record stays there, since what the manifest
+// isStillOnRecord reports whether what was on record stays there, since what the manifest
 // says is not yet done.
-func (c *conclusion) isStillOnRecord(res *resource, f found) bool {
+func (c *conclusion) isStillOnRecord(res *resource, o observation) bool {
 	outcome, attempted := c.outcomes[res.object.ID]
-	return !c.preview && !outcome.WithoutLearned && (res.isPending(f) || !attempted && res.isUnwritten())
+	return !c.preview && !outcome.WithoutLearned && (res.isPending(o) || !attempted && res.isUnwritten())
 }
 
-// isUnwritten tells whether a change that was not attempted would have put something on
+// isUnwritten reports whether a change that was not attempted would have put something on
 // record, under a default schema, that the object does not have.
 func (res *resource) isUnwritten() bool {
 	r := res.previous
 	return res.change.Writes() && res.entry.Default && r != nil && r.entry != nil && r.entry.Default
 }
 
-// isPending tells whether the record is still needed: it says what we wrote and
+// isPending reports whether the record is still needed: it says what we wrote and
 // is to go, and that is still there, or nothing is known of the live object.
-func (res *resource) isPending(f found) bool {
+func (res *resource) isPending(o observation) bool {
 	r := res.previous
 	if r == nil || r.entry == nil || r.entry.Default != res.entry.Default {
 		return false
 	}
-	if f.problem != nil && f.compared.Relied == nil || f.compared.Unsure {
+	if o.problem != nil && o.compared.Relied == nil || o.compared.Unsure {
 		return true
 	}
-	return slices.ContainsFunc(f.compared.Differences, func(d delta.Difference) bool {
+	return slices.ContainsFunc(o.compared.Differences, func(d delta.Difference) bool {
 		return d.Reason == delta.Removed || d.Reason == delta.Extra && !d.HeldBack
 	})
 }
 
-func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, f found) {
+func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o observation) {
 	status := v1alpha1.ResourceStatus{
 		ResourceReference: reference(res.object.ID, res.object.APIVersion),
 		Schema:            v1alpha1.SchemaUser,
@@ -91,31 +91,31 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, f
 	if c.preview && res.change.Action == Create {
 		status.Origin = v1alpha1.OriginCreated
 	}
-	if f.live != nil {
-		status.UID, status.Origin = types.UID(text(f.live, "metadata", "uid")), v1alpha1.OriginCreated
+	if o.live != nil {
+		status.UID, status.Origin = types.UID(text(o.live, "metadata", "uid")), v1alpha1.OriginCreated
 		if res.adopted {
 			status.Origin = v1alpha1.OriginAdopted
 		}
 	}
-	if f.wrote && f.action == Update && !res.adopting {
+	if o.wrote && o.action == Update && !res.adopting {
 		status.LastCorrection = &c.now
 	}
-	health, unhealthy := healthOf(f.live)
+	health, unhealthy := healthOf(o.live)
 	if res.done {
 		health, unhealthy = healthOfDone(before, c.plan.in.Ended[res.object.ID])
 	}
-	status.Health, status.Job = health, res.run(before, f)
+	status.Health, status.Job = health, res.run(before, o)
 	if unhealthy != nil {
 		status.Reason, status.Message = unhealthy.Reason, unhealthy.Message
-		c.unhealthy = append(c.unhealthy, placedProblem{res.object.ID, unhealthy})
+		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, unhealthy})
 	}
 	if drift := c.suspendedDrift(res); drift != "" {
 		status.Reason, status.Message = v1alpha1.ReasonSuspended, drift
 		c.waits = append(c.waits, res.object.ID.String()+" "+drift)
 	}
-	if f.problem != nil {
-		status.Reason, status.Message, status.Remedy = f.problem.Reason, f.problem.Message, f.problem.Remedy.OrNil()
-		c.problems = append(c.problems, placedProblem{res.object.ID, f.problem})
+	if o.problem != nil {
+		status.Reason, status.Message, status.Remedy = o.problem.Reason, o.problem.Message, o.problem.Remedy.OrNil()
+		c.problems = append(c.problems, resourceProblem{res.object.ID, o.problem})
 	}
 	c.result.Status.Resources = append(c.result.Status.Resources, status)
 }
@@ -208,12 +208,12 @@ func optional(v delta.Value) *runtime.RawExtension {
 
 // leaves are the leaves of a resource that have a history, in order.
 func (m *Memory) leaves(id manifest.ID) []Leaf {
-	var found []Leaf
+	var leaves []Leaf
 	for leaf := range m.Fights {
 		if leaf.ID == id {
-			found = append(found, leaf)
+			leaves = append(leaves, leaf)
 		}
 	}
-	slices.SortFunc(found, func(a, b Leaf) int { return strings.Compare(a.Path, b.Path) })
-	return found
+	slices.SortFunc(leaves, func(a, b Leaf) int { return strings.Compare(a.Path, b.Path) })
+	return leaves
 }

@@ -86,7 +86,7 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	return objects, slices.Concat(in.Source.Warnings, warnings), err
 }
 
-// translated tells whether the manifests of an Application are made from a
+// translated reports whether the manifests of an Application are made from a
 // template.
 func translated(app *v1alpha1.Application) bool {
 	return app.Spec.Tosca != nil || app.Spec.CSAR != nil
@@ -163,7 +163,7 @@ func (p *Plan) mangle(r *rendered) error {
 	return nil
 }
 
-// sameContent tells whether a hook has left the content alone: it is the very
+// sameContent reports whether a hook has left the content alone: it is the very
 // same map.
 func sameContent(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
@@ -242,7 +242,7 @@ func lostLeaves(text string, app *v1alpha1.Application) []string {
 	if json.Unmarshal([]byte(text), &sent) != nil {
 		return nil
 	}
-	lost := placed("spec.observerSchema", observer.DroppedNulls(sent.Spec.ObserverSchema, values(app.Spec.ObserverSchema)))
+	lost := prefixed("spec.observerSchema", observer.DroppedNulls(sent.Spec.ObserverSchema, values(app.Spec.ObserverSchema)))
 	for i, inner := range sent.Spec.Manifest {
 		if inner["kind"] != v1alpha1.Kind || i >= len(app.Spec.Manifest) {
 			continue
@@ -253,12 +253,12 @@ func lostLeaves(text string, app *v1alpha1.Application) []string {
 		}
 		was, _, _ := unstructured.NestedSlice(inner, "spec", "observerSchema")
 		is, _, _ := unstructured.NestedSlice(stored, "spec", "observerSchema")
-		lost = append(lost, placed(fmt.Sprintf("spec.manifest[%d].spec.observerSchema", i), observer.DroppedNulls(was, is))...)
+		lost = append(lost, prefixed(fmt.Sprintf("spec.manifest[%d].spec.observerSchema", i), observer.DroppedNulls(was, is))...)
 	}
 	return lost
 }
 
-func placed(field string, paths []string) []string {
+func prefixed(field string, paths []string) []string {
 	for i := range paths {
 		paths[i] = field + paths[i]
 	}

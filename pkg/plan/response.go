@@ -10,36 +10,36 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// find puts together what the plan knew and what came of its change.
-func (c *conclusion) find(res *resource, before *v1alpha1.ResourceStatus) found {
-	f := found{live: res.live, compared: res.compared, problem: res.problem}
+// observe puts together what the plan knew and what came of its change.
+func (c *conclusion) observe(res *resource, before *v1alpha1.ResourceStatus) observation {
+	o := observation{live: res.live, compared: res.compared, problem: res.problem}
 	outcome, attempted := c.outcomes[res.object.ID]
 	switch {
 	case !attempted:
-		f.problem = c.waiting(res)
+		o.problem = c.waiting(res)
 	case outcome.Gone:
-		f.live, f.problem = nil, outcome.Problem
+		o.live, o.problem = nil, outcome.Problem
 		c.result.Again = c.result.Again || outcome.Problem == nil
 	default:
-		f.problem, f.action = outcome.Problem, outcome.Action
+		o.problem, o.action = outcome.Problem, outcome.Action
 		if outcome.WithoutLearned {
 			res.desired = res.entry.Desired(res.kind, res.object.Content, nil)
 		}
 		if c.isOurs(res, outcome, before) {
-			f.live = outcome.Object
-			f.wrote = outcome.Problem == nil && outcome.Action != Unchanged
-			f.compared = c.responded(res, outcome, &f)
+			o.live = outcome.Object
+			o.wrote = outcome.Problem == nil && outcome.Action != Unchanged
+			o.compared = c.responded(res, outcome, &o)
 		}
 	}
-	if res.adopting && !f.wrote && !c.preview {
+	if res.adopting && !o.wrote && !c.preview {
 		// It is somebody else's still: nothing of it goes on record.
-		f.live, f.compared.Held = nil, 0
+		o.live, o.compared.Held = nil, 0
 		res.desire(false)
 	}
-	if f.problem == nil || f.problem.compared {
-		f.problem = c.plan.leftOver(res.object.ID, f.compared)
+	if o.problem == nil || o.problem.compared {
+		o.problem = c.plan.leftOver(res.object.ID, o.compared)
 	}
-	return f
+	return o
 }
 
 // waiting is why a resource is not yet as it should be although nothing failed.
@@ -51,7 +51,7 @@ func (c *conclusion) waiting(res *resource) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonWaiting, Message: res.object.ID.String() + " is still to be " + verb}
 }
 
-// isOurs tells whether the object of an outcome may be taken for the resource.
+// isOurs reports whether the object of an outcome may be taken for the resource.
 // What answers our own write is; what was found in its place is checked, since
 // an object that gets into the inventory will be deleted one day.
 func (c *conclusion) isOurs(res *resource, outcome Outcome, before *v1alpha1.ResourceStatus) bool {
@@ -67,10 +67,10 @@ func (c *conclusion) isOurs(res *resource, outcome Outcome, before *v1alpha1.Res
 // responded takes in an API server's response: what it lengthened, what it
 // accepted in another form, and what is to be learned from it.
 // It returns the comparison with the response.
-func (c *conclusion) responded(res *resource, outcome Outcome, f *found) delta.Comparison {
+func (c *conclusion) responded(res *resource, outcome Outcome, o *observation) delta.Comparison {
 	live, point := outcome.Object, &c.plan.hooks.ResourceObserved
 	res.entry, res.desired, res.accepted = res.entry.Copy(), observer.CopyMap(res.desired), maps.Clone(res.accepted)
-	if f.wrote {
+	if o.wrote {
 		point = &c.plan.hooks.ResourcePostUpdate
 		if outcome.Action == Create {
 			point = &c.plan.hooks.ResourcePostCreate
@@ -82,9 +82,9 @@ func (c *conclusion) responded(res *resource, outcome Outcome, f *found) delta.C
 	}
 	var problem *Problem
 	if res.seen, problem = c.plan.see(point, res, live); problem != nil {
-		f.problem = problem
+		o.problem = problem
 	}
-	if f.wrote {
+	if o.wrote {
 		c.accept(res, live, outcome.Action)
 	}
 	after := c.plan.compare(res, live)
@@ -111,7 +111,7 @@ func (res *resource) keepRefused(live map[string]any) {
 	res.previous = &previous
 }
 
-// leftExtra tells whether the patch left elements in a list that is too long,
+// leftExtra reports whether the patch left elements in a list that is too long,
 // because they are contested. The API server did not add those.
 func (res *resource) leftExtra() bool {
 	for _, d := range res.change.Fields {
@@ -147,7 +147,7 @@ func (c *conclusion) accept(res *resource, live map[string]any, action Action) {
 	}
 }
 
-// wrote tells whether a path was part of what we sent.
+// wrote reports whether a path was part of what we sent.
 func (res *resource) wrote(path string, action Action) bool {
 	if action == Create {
 		return true
@@ -160,7 +160,7 @@ func (res *resource) wrote(path string, action Action) bool {
 	return false
 }
 
-// losesMark tells whether a form lacks one of our own marks, or changes it.
+// losesMark reports whether a form lacks one of our own marks, or changes it.
 // Without them the object would not be known as ours: that is never accepted.
 func losesMark(path string, form delta.Form) bool {
 	for _, mark := range markPlaces {
@@ -176,7 +176,7 @@ func losesMark(path string, form delta.Form) bool {
 	return false
 }
 
-// takes tells whether a correction takes an object from another Application.
+// takes reports whether a correction takes an object from another Application.
 func takes(d delta.Difference) bool { return holdsMark(d.Path) && d.Observed.Set }
 
 // corrected remembers the corrections that were made, for fights. To create an object
@@ -185,7 +185,7 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus) {
 	done := doneChange{action: Update, id: res.object.ID}
 	if res.change.Action == Create {
 		done.action = Create
-		if before != nil && before.UID != "" && c.plan.in.Memory.corrected(res.leaf(), delta.Difference{}, "", c.now.Time, c.plan.in.Rules) {
+		if before != nil && before.UID != "" && c.plan.in.Memory.recordCorrection(res.leaf(), delta.Difference{}, "", c.now.Time, c.plan.in.Rules) {
 			c.warnContested(res.leaf())
 		}
 	}
@@ -201,7 +201,7 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus) {
 			continue
 		}
 		leaf := Leaf{res.object.ID, d.Path}
-		if c.plan.in.Memory.corrected(leaf, d, otherWriter(res.live, d.Place()), c.now.Time, c.plan.in.Rules) {
+		if c.plan.in.Memory.recordCorrection(leaf, d, otherWriter(res.live, d.LivePath()), c.now.Time, c.plan.in.Rules) {
 			c.warnContested(leaf)
 		}
 	}

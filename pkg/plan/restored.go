@@ -80,13 +80,13 @@ func unmasked(value, live any) (whole any, known bool) {
 	switch value := value.(type) {
 	case map[string]any:
 		from, _ := live.(map[string]any)
-		made := make(map[string]any, len(value))
+		filled := make(map[string]any, len(value))
 		known = true
 		for name, child := range value {
 			part, has := unmasked(child, from[name])
-			made[name], known = part, known && has
+			filled[name], known = part, known && has
 		}
-		return made, known
+		return filled, known
 	case string:
 		if value == manifest.Masked && live == nil {
 			return "", false

@@ -18,7 +18,7 @@ func Retire(in Input) *Plan {
 	records, inventory := recordsOf(in)
 	p.statuses = statusByID(inventory)
 	addCreated(records, in)
-	p.leave(inventory, nil, records)
+	p.prune(inventory, nil, records)
 	p.order()
 	return p
 }
@@ -38,7 +38,7 @@ func Stays(app *v1alpha1.Application) map[manifest.ID]bool {
 	for _, status := range inventory {
 		id := IDOf(status.ResourceReference)
 		live := map[string]any{"metadata": map[string]any{"uid": string(status.UID)}}
-		if p.orphaned(&leaving{id: id, status: status, previous: records[id], live: live}) {
+		if p.orphaned(&pruned{id: id, status: status, previous: records[id], live: live}) {
 			stays[id] = true
 		}
 	}

@@ -94,7 +94,7 @@ func (s *suggester) node(at suggested) (any, bool) {
 	switch v := at.live.(type) {
 	case map[string]any:
 		if len(v) == 0 {
-			return observer.LeafText, s.proposes(at)
+			return observer.LeafText, s.considers(at)
 		}
 		applied, _ := at.applied.Any.(map[string]any)
 		node := map[string]any{}
@@ -111,7 +111,7 @@ func (s *suggester) node(at suggested) (any, bool) {
 	case []any:
 		return s.list(v, at)
 	default:
-		return observer.LeafText, s.proposes(at)
+		return observer.LeafText, s.considers(at)
 	}
 }
 
@@ -143,8 +143,8 @@ func (s *suggester) list(elements []any, at suggested) (any, bool) {
 	}), true
 }
 
-// proposes tells whether a field is one to hold, and notes it if it is not.
-func (s *suggester) proposes(at suggested) bool {
+// considers reports whether a field is one to hold. One that is not is noted as left out.
+func (s *suggester) considers(at suggested) bool {
 	e := &explainer{live: s.live, writers: s.writers}
 	writer := e.writer(delta.Field{Path: at.path, Live: delta.Some(nil)})
 	switch {
@@ -172,7 +172,7 @@ var controllerNames = []string{
 	"controller", "autoscaler", "operator", "kubelet", "scheduler", "injector", "webhook", "recommender", "admission",
 }
 
-// isController tells whether a field is written by a program that keeps writing
+// isController reports whether a field is written by a program that keeps writing
 // it: by its name, or because it wrote through a subresource such as scale.
 func isController(w Writer) bool {
 	if w.Subresource != "" {

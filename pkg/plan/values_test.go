@@ -19,7 +19,7 @@ import (
 )
 
 // TestValuesInValuesOut is the law that whoever calls this package relies on: what is
-// given to Decide, Found and Conclude is the same afterwards, a plan included, and what
+// given to Decide, DecideAgain and Conclude is the same afterwards, a plan included, and what
 // is asked twice is answered twice in the same way.
 func TestValuesInValuesOut(t *testing.T) {
 	t.Run("golden cases", func(t *testing.T) {
@@ -99,10 +99,10 @@ func isPure(t *testing.T, r *rapid.T, in plan.Input) {
 	sameInput(r, before, in)
 }
 
-// answers are what Found says of the live objects, and what follows from that.
+// answers are what DecideAgain says of the live objects, and what follows from that.
 func answers(p *plan.Plan, in plan.Input, now time.Time) (all []any) {
 	for _, change := range p.Changes {
-		c := p.Found(change.ID, in.Live[change.ID])
+		c := p.DecideAgain(change.ID, in.Live[change.ID])
 		outcome := plan.Outcome{Change: c, Action: plan.Unchanged, Object: in.Live[change.ID], Problem: c.Problem}
 		all = append(all, contentOf(c), p.Conclude(map[manifest.ID]plan.Outcome{change.ID: outcome}, now))
 	}
@@ -111,17 +111,17 @@ func answers(p *plan.Plan, in plan.Input, now time.Time) (all []any) {
 
 // askOther asks about objects that are not there: none, and one with longer lists.
 func askOther(p *plan.Plan, change plan.Change, in plan.Input) {
-	p.Found(change.ID, nil)
+	p.DecideAgain(change.ID, nil)
 	if longer := observer.CopyMap(in.Live[change.ID]); longer != nil {
 		lengthen(longer["spec"])
 		lengthen(longer["spec"])
-		p.Found(change.ID, longer)
+		p.DecideAgain(change.ID, longer)
 	}
 }
 
 // contentOf is a change without what it was decided for.
 func contentOf(c plan.Change) []any {
-	return []any{c.Action, c.ID, c.Leaves, c.UID, c.ResourceVersion, c.Manifest, c.Fallback, c.Fields, c.Guards, c.Patch, c.ReadFirst, c.Problem}
+	return []any{c.Action, c.ID, c.Prune, c.UID, c.ResourceVersion, c.Manifest, c.Fallback, c.Fields, c.Guards, c.Patch, c.ReadFirst, c.Problem}
 }
 
 // drawMemory has a history of some of the leaves that have drifted.
@@ -160,13 +160,13 @@ func drawOutcome(t *testing.T, r *rapid.T, p *plan.Plan, change plan.Change, in 
 		} else {
 			live["spec"] = map[string]any{"found": true}
 		}
-		outcome.Change = p.Found(change.ID, live)
+		outcome.Change = p.DecideAgain(change.ID, live)
 		in.Live = map[manifest.ID]map[string]any{change.ID: live}
 	case 2: // a leaf is refused
 		if parts := change.Parts(); len(parts) > 0 {
 			refused := p.Refuse(plan.Leaf{ID: change.ID, Path: parts[0].Path}, rejected)
 			outcome.Refused = append(outcome.Refused, refused)
-			if outcome.Change = p.Found(change.ID, in.Live[change.ID], refused); !outcome.Change.Writes() {
+			if outcome.Change = p.DecideAgain(change.ID, in.Live[change.ID], refused); !outcome.Change.Writes() {
 				outcome.Problem = refused.Problem
 			}
 		}

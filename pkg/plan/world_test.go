@@ -140,7 +140,7 @@ func (w *world) refused(p *plan.Plan, path string, problem *plan.Problem) (plan.
 	w.t.Helper()
 	id := p.Changes[0].ID
 	refused := p.Refuse(plan.Leaf{ID: id, Path: path}, problem)
-	change := p.Found(id, w.live[id], refused)
+	change := p.DecideAgain(id, w.live[id], refused)
 	outcome := plan.Outcome{Object: w.live[id], Problem: refused.Problem}
 	if change.Writes() {
 		outcome = w.execute(change)

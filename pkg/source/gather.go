@@ -42,7 +42,7 @@ type Material struct {
 	stamp string
 }
 
-// Used tells whether the manifests of an Application are made from a template or
+// Used reports whether the manifests of an Application are made from a template or
 // an archive.
 func Used(app *v1alpha1.Application) bool { return app.Spec.Tosca != nil || app.Spec.CSAR != nil }
 
@@ -55,7 +55,7 @@ func (m *Material) Static() bool {
 	return fixed && len(translationOf(m.Application).InputsFrom) == 0 && len(m.Imports) == 0
 }
 
-// Same tells whether a translation of m needs not be made, because that of before
+// Same reports whether a translation of m needs not be made, because that of before
 // is the same. Imports can only be compared by translating again.
 func (m *Material) Same(before *Material) bool {
 	return before != nil && len(before.Imports) == 0 && m.Name == before.Name && m.URL == before.URL && m.stamp == before.stamp &&
@@ -75,13 +75,13 @@ func Gather(ctx context.Context, app *v1alpha1.Application, reader Reader, fetch
 		problem = m.readInputs(ctx, reader)
 	}
 	if problem != nil {
-		return nil, m.placed(problem)
+		return nil, m.located(problem)
 	}
 	return m, nil
 }
 
-// placed is a problem with the field of the Application that it is in.
-func (m *Material) placed(problem *plan.Problem) *plan.Problem {
+// located is a problem with the field of the Application that it is in.
+func (m *Material) located(problem *plan.Problem) *plan.Problem {
 	tosca := m.Application.Spec.Tosca
 	field := (*observer.Path)(nil).Field("spec")
 	switch {
@@ -92,9 +92,9 @@ func (m *Material) placed(problem *plan.Problem) *plan.Problem {
 	default:
 		field = field.Field("tosca")
 	}
-	placed := *problem
-	placed.Path = field
-	return &placed
+	located := *problem
+	located.Path = field
+	return &located
 }
 
 // find finds the bytes.

@@ -34,7 +34,7 @@ func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks
 	case turns <- struct{}{}:
 		defer func() { <-turns }()
 	case <-ctx.Done():
-		return &plan.Source{Problem: m.placed(late(m.Name))}
+		return &plan.Source{Problem: m.located(late(m.Name))}
 	}
 	imports := newResolver(fetcher, m.Imports)
 	own := hooks.New()
@@ -46,9 +46,9 @@ func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks
 	m.Imports = imports.read
 	switch {
 	case ctx.Err() != nil:
-		return &plan.Source{Problem: m.placed(late(m.Name))}
+		return &plan.Source{Problem: m.located(late(m.Name))}
 	case err != nil:
-		return &plan.Source{Problem: m.placed(imports.problem(err))}
+		return &plan.Source{Problem: m.located(imports.problem(err))}
 	}
 	return &plan.Source{Objects: event.Objects, Outputs: event.Outputs, Warnings: event.Warnings, Digest: m.digest(event.Digest)}
 }
@@ -110,7 +110,7 @@ func (r *resolver) problem(err error) *plan.Problem {
 	return p
 }
 
-// onlyImports tells whether nothing is wrong but that files cannot be had.
+// onlyImports reports whether nothing is wrong but that files cannot be had.
 func onlyImports(err error) bool {
 	faults := tosca.Errors(err)
 	for _, fault := range faults {

@@ -65,7 +65,7 @@ func raw(objects []map[string]any) ([]runtime.RawExtension, error) {
 	return items, nil
 }
 
-// Owns tells whether a custom resource owns an Application: it is its controller.
+// Owns reports whether a custom resource owns an Application: it is its controller.
 // An earlier resource of the same name is another one.
 func Owns(object map[string]any, app *v1alpha1.Application) bool {
 	owner := unstructured.Unstructured{Object: object}

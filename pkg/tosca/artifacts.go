@@ -7,8 +7,8 @@ import (
 
 // artifact is a file that belongs to a node.
 type artifact struct {
-	at   place
-	file place // its path
+	at   fileNode
+	file fileNode // its path
 	kind string
 	from *file
 }
@@ -17,7 +17,7 @@ type artifact struct {
 func (e *evaluator) artifactsOf(n *template) []artifact {
 	var all []artifact
 	seen := map[string]bool{}
-	sources := []place{n.get("artifacts")}
+	sources := []fileNode{n.get("artifacts")}
 	for _, d := range n.line {
 		sources = append(sources, d.at.get("artifacts"))
 	}
@@ -37,7 +37,7 @@ func (e *evaluator) artifactsOf(n *template) []artifact {
 }
 
 // readArtifact understands `name: path` and `name: {file: path, type: …}`.
-func (e *evaluator) readArtifact(p place) (artifact, bool) {
+func (e *evaluator) readArtifact(p fileNode) (artifact, bool) {
 	a := artifact{at: p, file: p, from: p.file}
 	if p.isMap() {
 		e.known(p, artifactKey)
@@ -50,7 +50,7 @@ func (e *evaluator) readArtifact(p place) (artifact, bool) {
 	return a, true
 }
 
-// isManifest tells whether an artifact is meant to be a manifest of its node.
+// isManifest reports whether an artifact is meant to be a manifest of its node.
 func (a artifact) isManifest() bool {
 	switch a.kind {
 	case "tosca.artifacts.File", "application/yaml", "application/x-yaml", "text/yaml":
@@ -65,7 +65,7 @@ func (a artifact) isManifest() bool {
 
 // getArtifact is get_artifact: [SELF | node, name]. It is the content of the file:
 // where the file is, as TOSCA has it, means nothing in a manifest.
-func getArtifact(e *evaluator, args place, s scope) value {
+func getArtifact(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) < 2 || !elements[0].isScalar() || !elements[1].isScalar() {
 		e.faults.add(args, InvalidFunction, "get_artifact needs a node and the name of an artifact: [SELF, name]")
@@ -87,7 +87,7 @@ func getArtifact(e *evaluator, args place, s scope) value {
 }
 
 // contentOf reads an artifact, as imports are read.
-func (e *evaluator) contentOf(a artifact, from place) value {
+func (e *evaluator) contentOf(a artifact, from fileNode) value {
 	to, ok := e.sources.locate(a.from, statement{at: a.at, reference: a.file.text(), repository: a.at.get("repository")})
 	if !ok {
 		return unknown

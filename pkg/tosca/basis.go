@@ -76,7 +76,7 @@ func unitsOf(line []*definition) (own, prefixes map[string]float64) {
 }
 
 // multiples are the numbers of a map; what is none has been told.
-func multiples(p place) map[string]float64 {
+func multiples(p fileNode) map[string]float64 {
 	all := map[string]float64{}
 	for _, entry := range p.entries() {
 		if amount, err := strconv.ParseFloat(entry.text(), 64); err == nil {

@@ -94,7 +94,7 @@ func profileNamed(reference string) *file {
 
 // shortSchema reads a property as the profiles write it: string, string! if it is
 // required, list of string.
-func (t *library) shortSchema(p place) *schema {
+func (t *library) shortSchema(p fileNode) *schema {
 	text, required := strings.CutSuffix(p.text(), "!")
 	s := &schema{at: p, required: required}
 	outer, inner, isContainer := strings.Cut(text, " of ")
@@ -105,7 +105,7 @@ func (t *library) shortSchema(p place) *schema {
 	return s
 }
 
-func (t *library) fullName(p place, name string) string {
+func (t *library) fullName(p fileNode, name string) string {
 	if d := t.dataType(p.file, name); d != nil {
 		return d.name
 	}

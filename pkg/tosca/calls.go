@@ -9,7 +9,7 @@ import (
 )
 
 // hasCall reports whether there is a call of a function in a value.
-func hasCall(p place) bool {
+func hasCall(p fileNode) bool {
 	if only, single := p.only(); single && strings.HasPrefix(only.name(), "$") {
 		return true
 	}
@@ -22,13 +22,13 @@ func isFunction(name string) bool { return functions[name].since == 1 }
 // call is a function and its arguments.
 type call struct {
 	name string
-	args place
+	args fileNode
 }
 
 // callIn reports whether a value is a call. literal is the key that it has if it
 // is none but looks like one: $$name means $name. A map that the author has tagged
 // with !!map is data.
-func (t *session) callIn(p place) (c call, ok bool, literal string) {
+func (t *session) callIn(p fileNode) (c call, ok bool, literal string) {
 	entry, single := p.only()
 	if !single || p.isTagged() {
 		return call{}, false, ""
@@ -50,7 +50,7 @@ func (t *session) callIn(p place) (c call, ok bool, literal string) {
 }
 
 // dollarCall is a call as TOSCA 2.0 writes it.
-func dollarCall(entry place, name string) (c call, ok bool, literal string) {
+func dollarCall(entry fileNode, name string) (c call, ok bool, literal string) {
 	bare, dollar := strings.CutPrefix(name, "$")
 	switch {
 	case !dollar:
@@ -77,7 +77,7 @@ func nearestFunction(name string) string {
 func abs(n int) int { return max(n, -n) }
 
 // hasShape reports whether arguments have the form that a function wants.
-func hasShape(name string, args place) bool {
+func hasShape(name string, args fileNode) bool {
 	return args.isList() || (args.isScalar() && (name == "get_input" || name == "get_nodes_of_type"))
 }
 
@@ -98,7 +98,7 @@ func dollarNames() []string {
 }
 
 // callsAnything reports whether there is a call of a function in a value.
-func callsAnything(p place) bool {
+func callsAnything(p fileNode) bool {
 	if p.file.version.dollar() {
 		return hasCall(p)
 	}

@@ -27,7 +27,7 @@ func (c checker) value(content any, s *schema, within string, depth int) bool {
 		if !ok {
 			return false
 		}
-		ok = c.constrained(content, base, constraint, within)
+		ok = c.checkConstraint(content, base, constraint, within)
 	}
 	return ok
 }
@@ -37,7 +37,7 @@ func (c checker) ofType(content any, base basis, s *schema, within string, depth
 		return true
 	}
 	if base.name == "timestamp" && c.lenient && strict(c.at) && !matches(strictTimestamp)(content) {
-		c.fault(ValueTypeMismatch, within, "%s is not a timestamp like 2006-01-02T15:04:05Z", told(content, c.secret))
+		c.fault(ValueTypeMismatch, within, "%s is not a timestamp like 2006-01-02T15:04:05Z", forMessage(content, c.secret))
 		return false
 	}
 	if form, known := primitives[base.name]; known {
@@ -45,7 +45,7 @@ func (c checker) ofType(content any, base basis, s *schema, within string, depth
 			return c.quantity(content, base.scale, form.article, within, depth)
 		}
 		if !form.accepts(content) {
-			c.fault(ValueTypeMismatch, within, "%s is not %s%s", told(content, c.secret), form.article, hint(content, base.name))
+			c.fault(ValueTypeMismatch, within, "%s is not %s%s", forMessage(content, c.secret), form.article, hint(content, base.name))
 			return false
 		}
 		return c.entries(content, s, within, depth)
@@ -104,7 +104,7 @@ func keyContent(key, base string) any {
 func (c checker) complex(content any, name string, properties map[string]*schema, within string, depth int) bool {
 	fields, isMap := content.(map[string]any)
 	if !isMap {
-		c.fault(ValueTypeMismatch, within, "%s is not a map, which %s is", told(content, c.secret), name)
+		c.fault(ValueTypeMismatch, within, "%s is not a map, which %s is", forMessage(content, c.secret), name)
 		return false
 	}
 	ok := true
@@ -130,7 +130,7 @@ func (c checker) complex(content any, name string, properties map[string]*schema
 func (c checker) quantity(content any, s *scale, article, within string, depth int) bool {
 	number, _, ok := s.parts(content)
 	if !ok {
-		c.fault(ValueTypeMismatch, within, "%s is not %s", told(content, c.secret), article)
+		c.fault(ValueTypeMismatch, within, "%s is not %s", forMessage(content, c.secret), article)
 		return false
 	}
 	if s.number == nil {

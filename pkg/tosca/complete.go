@@ -6,7 +6,7 @@ import (
 
 // completed is a value with the defaults of its data types in place of the fields
 // that it leaves out. The value itself is not changed: parts of it may be shared.
-func (t *library) completed(v value, s *schema, at place) value {
+func (t *library) completed(v value, s *schema, at fileNode) value {
 	if v.unknown || v.unset || !s.hasFields() {
 		return v
 	}
@@ -16,7 +16,7 @@ func (t *library) completed(v value, s *schema, at place) value {
 	return v
 }
 
-// hasFields tells whether a value of the schema may be made of fields.
+// hasFields reports whether a value of the schema may be made of fields.
 func (s *schema) hasFields() bool {
 	return s != nil && (s.typeName != "" && !isPrimitive(s.typeName) || s.entry.hasFields())
 }
@@ -25,7 +25,7 @@ func (s *schema) hasFields() bool {
 type completer struct {
 	*library
 
-	at place
+	at fileNode
 
 	size int
 }

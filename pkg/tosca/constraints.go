@@ -11,7 +11,7 @@ var operators = []string{
 }
 
 // readConstraints reads the list of TOSCA 1.x and the function of TOSCA 2.0.
-func (t *library) readConstraints(p place) []constraint {
+func (t *library) readConstraints(p fileNode) []constraint {
 	var all []constraint
 	list := p.get("constraints")
 	if list.isMap() {
@@ -32,7 +32,7 @@ func (t *library) readConstraints(p place) []constraint {
 	return all
 }
 
-func (t *library) readClauses(all []constraint, p place) []constraint {
+func (t *library) readClauses(all []constraint, p fileNode) []constraint {
 	for _, clause := range p.entries() {
 		all = t.readClause(all, clause.name(), clause)
 	}
@@ -40,7 +40,7 @@ func (t *library) readClauses(all []constraint, p place) []constraint {
 }
 
 // readClause checks an operator and its argument.
-func (t *library) readClause(all []constraint, op string, p place) []constraint {
+func (t *library) readClause(all []constraint, op string, p fileNode) []constraint {
 	if !slices.Contains(operators, op) {
 		t.faults.add(p, InvalidConstraint, "there is no constraint %s%s", shown(op), t.didYouMean(op, operators))
 		return all
@@ -76,7 +76,7 @@ func (t *library) readClause(all []constraint, op string, p place) []constraint 
 
 // readValidation reads {$greater_than: [$value, 0]} and $and of such, which are
 // constraints, and takes any other call as it is.
-func (t *library) readValidation(all []constraint, p place) []constraint {
+func (t *library) readValidation(all []constraint, p fileNode) []constraint {
 	called, ok := p.only()
 	op, dollar := strings.CutPrefix(called.name(), "$")
 	if !ok || !dollar {
@@ -105,7 +105,7 @@ func (t *library) readValidation(all []constraint, p place) []constraint {
 }
 
 // checkCalls refuses calls of functions that there are not.
-func (t *library) checkCalls(p place) bool {
+func (t *library) checkCalls(p fileNode) bool {
 	ok := true
 	if only, single := p.only(); single {
 		name, isCall := strings.CutPrefix(only.name(), "$")

@@ -14,7 +14,7 @@ type basis struct {
 // constraint is one clause: an operator and what the value is held against.
 type constraint struct {
 	op    string
-	at    place
+	at    fileNode
 	bound any
 }
 
@@ -26,7 +26,7 @@ type file struct {
 	// sealed files are not quoted: they were fetched, or are sensitive.
 	sealed  bool
 	depth   int
-	root    place
+	root    fileNode
 	version version
 	imports []edge
 	types   [kinds]map[string]*definition
@@ -57,11 +57,11 @@ type scale struct {
 // schema says what a value must be: that of an input, of a property, or of the
 // entries of a list or map.
 type schema struct {
-	at          place
+	at          fileNode
 	typeName    string
 	required    bool
-	initial     place // the default
-	fixed       place // a value that cannot be changed, in TOSCA 2.0
+	initial     fileNode // the default
+	fixed       fileNode // a value that cannot be changed, in TOSCA 2.0
 	constraints []constraint
 	entry, key  *schema
 }
@@ -134,7 +134,7 @@ const (
 type definition struct {
 	name   string
 	kind   kind
-	at     place
+	at     fileNode
 	parent string
 	// properties and attributes are own ones only.
 	properties, attributes map[string]*schema
@@ -159,5 +159,5 @@ type version struct {
 	major, minor int
 }
 
-// dollar tells whether calls of functions begin with $.
+// dollar reports whether calls of functions begin with $.
 func (v version) dollar() bool { return v.major >= 2 }

@@ -24,7 +24,7 @@ type property struct {
 }
 
 // eval evaluates what is written at p.
-func (e *evaluator) eval(p place, s scope) value {
+func (e *evaluator) eval(p fileNode, s scope) value {
 	e.step(e.ctx)
 	if !p.exists() {
 		return value{unset: true}
@@ -44,7 +44,7 @@ func (e *evaluator) eval(p place, s scope) value {
 	}
 }
 
-func (e *evaluator) listValue(p place, s scope) value {
+func (e *evaluator) listValue(p fileNode, s scope) value {
 	made := value{size: 16}
 	list := make([]any, 0, len(p.node.Content))
 	s.want = entryOf(s.want)
@@ -57,7 +57,7 @@ func (e *evaluator) listValue(p place, s scope) value {
 	return made
 }
 
-func (e *evaluator) mapValue(p place, s scope, literal string) value {
+func (e *evaluator) mapValue(p fileNode, s scope, literal string) value {
 	made := value{size: 16}
 	entries := p.entries()
 	fields := make(map[string]any, len(entries))
@@ -79,7 +79,7 @@ func (e *evaluator) mapValue(p place, s scope, literal string) value {
 
 // include counts a part into a whole. Values are bounded when they are made:
 // parts are shared, and a copy of all of them could be without end.
-func (e *evaluator) include(whole *value, part value, at place) {
+func (e *evaluator) include(whole *value, part value, at fileNode) {
 	whole.size += part.size
 	whole.secret = whole.secret || part.secret
 	whole.unknown = whole.unknown || part.unknown
@@ -93,7 +93,7 @@ func (e *evaluator) include(whole *value, part value, at place) {
 // of its key.
 type function struct {
 	since int
-	call  func(e *evaluator, args place, s scope) value
+	call  func(e *evaluator, args fileNode, s scope) value
 }
 
 // functions are those that can be called, beside the operations.
@@ -152,7 +152,7 @@ func (e *evaluator) operate(c call, of operation, s scope) value {
 	s.want, s.manifest = nil, false
 	places := c.args.elements()
 	if !c.args.isList() {
-		places = []place{c.args}
+		places = []fileNode{c.args}
 	}
 	if len(places) < of.least || (of.most > 0 && len(places) > of.most) {
 		e.faults.add(c.args, InvalidFunction, "%s takes %s", shown("$"+c.name), of.countText())
@@ -189,7 +189,7 @@ func (of operation) countText() string {
 }
 
 // walk goes into a value: keys of maps, indexes of lists.
-func (e *evaluator) walk(v value, steps []place) value {
+func (e *evaluator) walk(v value, steps []fileNode) value {
 	for _, step := range steps {
 		e.step(e.ctx)
 		if v.unknown {
@@ -219,14 +219,14 @@ func (e *evaluator) walk(v value, steps []place) value {
 	return v
 }
 
-func notSupported(e *evaluator, args place, _ scope) value {
+func notSupported(e *evaluator, args fileNode, _ scope) value {
 	if !e.later {
 		e.faults.add(args, NotSupported, "the function %s is not supported", strings.TrimPrefix(args.name(), "$"))
 	}
 	return unknown
 }
 
-func notAvailable(e *evaluator, args place, s scope) value {
+func notAvailable(e *evaluator, args fileNode, s scope) value {
 	if !s.output && !e.later {
 		e.faults.add(args, NotAvailable, "needs a running deployment; not available when manifests are rendered")
 	}

@@ -15,7 +15,7 @@ type faults struct {
 // are told can be the first by place.
 const collected = 20 * maxFaults
 
-func (c *faults) add(p place, code Code, format string, args ...any) {
+func (c *faults) add(p fileNode, code Code, format string, args ...any) {
 	fault := &Error{Code: code, Msg: fmt.Sprintf(format, args...), Path: p.path.String()}
 	if p.at != nil {
 		fault.Line, fault.Col = p.at.Line, p.at.Column

@@ -2,7 +2,7 @@ package tosca
 
 // topology is the part that instances are made of: topology_template, or
 // service_template as TOSCA 2.0 calls it.
-func (f *file) topology() place {
+func (f *file) topology() fileNode {
 	p := f.root.get("topology_template")
 	if !p.exists() {
 		p = f.root.get("service_template")

@@ -11,8 +11,8 @@ func init() { // the functions evaluate their arguments, which call functions
 }
 
 // getInput is get_input: name, or [name, key or index…].
-func getInput(e *evaluator, args place, _ scope) value {
-	name, rest := args, []place(nil)
+func getInput(e *evaluator, args fileNode, _ scope) value {
+	name, rest := args, []fileNode(nil)
 	if args.isList() {
 		elements := args.elements()
 		if len(elements) == 0 {
@@ -34,7 +34,7 @@ func getInput(e *evaluator, args place, _ scope) value {
 }
 
 // pointed is the call itself: the place above its arguments.
-func (e *evaluator) pointed(args place) place {
+func (e *evaluator) pointed(args fileNode) fileNode {
 	if args.path != nil && args.path.up != nil {
 		args.path = args.path.up
 	}

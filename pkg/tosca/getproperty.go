@@ -10,7 +10,7 @@ import (
 // with the name of a requirement or capability before that of the property, or
 // with a path of TOSCA 2.0 before it: RELATIONSHIP, requirement, [index,] TARGET;
 // CAPABILITY, name.
-func getProperty(e *evaluator, args place, s scope) value {
+func getProperty(e *evaluator, args fileNode, s scope) value {
 	if e.later && !args.file.version.dollar() {
 		return unknown // what other orchestrators find there, only they know
 	}
@@ -34,7 +34,7 @@ func getProperty(e *evaluator, args place, s scope) value {
 }
 
 // entity is the node template that the first argument names.
-func (e *evaluator) entity(p place, s scope) *template {
+func (e *evaluator) entity(p fileNode, s scope) *template {
 	switch name := p.text(); name {
 	case "SELF", "HOST", "SOURCE", "TARGET":
 		return e.relative(p, name, s)
@@ -47,7 +47,7 @@ func (e *evaluator) entity(p place, s scope) *template {
 	}
 }
 
-func (e *evaluator) relative(p place, name string, s scope) *template {
+func (e *evaluator) relative(p fileNode, name string, s scope) *template {
 	switch {
 	case name == "SOURCE" || name == "TARGET":
 		e.faults.add(p, InvalidFunction, "%s is known only in relationships", name)
@@ -67,7 +67,7 @@ func (e *evaluator) relative(p place, name string, s scope) *template {
 }
 
 // propertyAt finds what the arguments after the node lead to.
-func (e *evaluator) propertyAt(n *template, steps []place) value {
+func (e *evaluator) propertyAt(n *template, steps []fileNode) value {
 	for {
 		name := steps[0].text()
 		if e.hasProperty(n, name) {
@@ -108,7 +108,7 @@ func (e *evaluator) propertyAt(n *template, steps []place) value {
 }
 
 // ofCapability is a property of a capability, or its default; absent if it has neither.
-func (e *evaluator) ofCapability(n *template, capability string, property place) place {
+func (e *evaluator) ofCapability(n *template, capability string, property fileNode) fileNode {
 	name := property.text()
 	if assigned := n.get("capabilities").get(capability).get("properties").get(name); assigned.exists() {
 		return assigned
@@ -118,31 +118,31 @@ func (e *evaluator) ofCapability(n *template, capability string, property place)
 			return initial
 		}
 	}
-	return place{}
+	return fileNode{}
 }
 
 // ofRequired is a property of the capability that a requirement leads to: the one that
 // it names, or that has its own name.
-func (e *evaluator) ofRequired(r requirement, property place) place {
+func (e *evaluator) ofRequired(r requirement, property fileNode) fileNode {
 	if named := e.ofCapability(r.to, r.at.get("capability").text(), property); named.exists() {
 		return named
 	}
 	return e.ofCapability(r.to, r.name, property)
 }
 
-// hasProperty tells whether a property can have a value: it is assigned, or its
+// hasProperty reports whether a property can have a value: it is assigned, or its
 // type declares it.
 func (e *evaluator) hasProperty(n *template, name string) bool {
 	return n.get("properties").get(name).exists() || n.schemas[name] != nil
 }
 
-// hasValue tells whether a property is assigned or has a default.
+// hasValue reports whether a property is assigned or has a default.
 func (n *template) hasValue(name string) bool {
 	s := n.schemas[name]
 	return n.get("properties").get(name).exists() || s != nil && s.initial.exists()
 }
 
-func (e *evaluator) noProperty(n *template, p place) value {
+func (e *evaluator) noProperty(n *template, p fileNode) value {
 	if e.later && (n.line == nil || isOpaque(n.line)) {
 		return unknown
 	}
@@ -153,7 +153,7 @@ func (e *evaluator) noProperty(n *template, p place) value {
 
 // alongRelationship follows requirement, [index,] TARGET. TARGET may be left out
 // before CAPABILITY.
-func (e *evaluator) alongRelationship(n *template, steps []place) (requirement, []place) {
+func (e *evaluator) alongRelationship(n *template, steps []fileNode) (requirement, []fileNode) {
 	requirements, index := n.requirementsNamed(steps[0].text()), int64(0)
 	at := steps[0]
 	if steps = steps[1:]; len(steps) > 1 {
@@ -175,7 +175,7 @@ func (e *evaluator) alongRelationship(n *template, steps []place) (requirement, 
 
 // getAttribute answers for attributes that are properties, which TOSCA 2.0
 // reflects as attributes. All others need a running deployment.
-func getAttribute(e *evaluator, args place, s scope) value {
+func getAttribute(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) >= 2 && elements[0].isScalar() && elements[1].isScalar() {
 		name := elements[0].text()

@@ -16,7 +16,7 @@ import (
 func (t *session) guard(f *file, root *yaml.Node) {
 	nameRequirements(root)
 	g := guard{t: t, f: f, done: map[*yaml.Node]extent{}, open: map[*yaml.Node]bool{}}
-	if version := (place{node: root}).get(versionKey); !versions[version.text()].dollar() && !t.lenient {
+	if version := (fileNode{node: root}).get(versionKey); !versions[version.text()].dollar() && !t.lenient {
 		g.forgiving = sections
 	}
 	g.measure(root, 1)
@@ -25,7 +25,7 @@ func (t *session) guard(f *file, root *yaml.Node) {
 // nameRequirements makes names of the keys [name, index] that the mappings of
 // requirements may have in TOSCA 2.0. Anywhere else, a key is text.
 func nameRequirements(root *yaml.Node) {
-	at := place{node: root}.get("service_template").get("substitution_mappings").get("requirements")
+	at := fileNode{node: root}.get("service_template").get("substitution_mappings").get("requirements")
 	for _, element := range at.elements() {
 		if !element.isMap() {
 			continue
@@ -193,7 +193,7 @@ func (g *guard) checkKeys(n *yaml.Node) (doubles []int) {
 				g.t.faults.addAt(g.f, name.Line, name.Column, DuplicateKey, message)
 				continue
 			}
-			g.t.warn(place{file: g.f, at: name}, "%s: the last one counts", message)
+			g.t.warn(fileNode{file: g.f, at: name}, "%s: the last one counts", message)
 			doubles = append(doubles, first)
 		}
 		if seen != nil {

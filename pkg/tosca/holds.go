@@ -14,7 +14,7 @@ type checker struct {
 
 	secret bool
 	// at is where the value is written, for mistakes within it too.
-	at place
+	at fileNode
 	// evaluate evaluates a validation of a value.
 	evaluate func(clause constraint, of value, base basis) value
 }
@@ -27,8 +27,8 @@ func (c checker) fault(code Code, within, format string, args ...any) {
 	c.faults.add(at, code, format, args...)
 }
 
-// constrained tells whether a value keeps a constraint.
-func (c checker) constrained(content any, base basis, clause constraint, within string) bool {
+// checkConstraint reports whether a value keeps a constraint.
+func (c checker) checkConstraint(content any, base basis, clause constraint, within string) bool {
 	if base.name == "version" && clause.at.isScalar() {
 		clause.bound = clause.at.text() // 1.10 is not 1.1
 	}
@@ -36,12 +36,12 @@ func (c checker) constrained(content any, base basis, clause constraint, within 
 	switch clause.op {
 	case "equal":
 		if !same(content, clause.bound, base) {
-			problem = "is not " + told(clause.bound, false)
+			problem = "is not " + forMessage(clause.bound, false)
 		}
 	case "valid_values":
 		c.spend(c.ctx, len(clause.bound.([]any))/16)
 		if !slices.ContainsFunc(clause.bound.([]any), func(one any) bool { return same(content, one, base) }) {
-			problem = "is none of " + told(clause.bound, false)
+			problem = "is none of " + forMessage(clause.bound, false)
 		}
 	case "in_range":
 		problem = inRange(content, clause.bound.([]any), base)
@@ -58,7 +58,7 @@ func (c checker) constrained(content any, base basis, clause constraint, within 
 	if problem == "" {
 		return true
 	}
-	c.fault(ConstraintViolation, within, "value %s %s", told(content, c.secret), problem)
+	c.fault(ConstraintViolation, within, "value %s %s", forMessage(content, c.secret), problem)
 	return false
 }
 
@@ -82,7 +82,7 @@ func inRange(content any, bounds []any, base basis) string {
 	case bounds[1] == unbounded && lowKnown && low >= 0, bounds[0] == unbounded && highKnown && high <= 0:
 		return ""
 	case !lowKnown || !highKnown:
-		return "cannot be compared with the range " + told(bounds, false)
+		return "cannot be compared with the range " + forMessage(bounds, false)
 	case low < 0 || high > 0:
 		return "is not in range " + rangeText(bounds)
 	}
@@ -102,7 +102,7 @@ func orderProblem(content any, clause constraint, base basis) string {
 	if known && holds[clause.op] {
 		return ""
 	}
-	return fmt.Sprintf("is not %s %s", strings.ReplaceAll(strings.Replace(clause.op, "_than", " than", 1), "_or_equal", " than or equal to"), told(clause.bound, false))
+	return fmt.Sprintf("is not %s %s", strings.ReplaceAll(strings.Replace(clause.op, "_than", " than", 1), "_or_equal", " than or equal to"), forMessage(clause.bound, false))
 }
 
 func (c checker) lengthProblem(content any, clause constraint) string {
@@ -144,5 +144,5 @@ func (c checker) patternProblem(content any, clause constraint) string {
 	if used.form.MatchString(text) {
 		return ""
 	}
-	return "does not match the pattern " + told(clause.bound, false)
+	return "does not match the pattern " + forMessage(clause.bound, false)
 }

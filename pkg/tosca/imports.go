@@ -40,9 +40,9 @@ var newDigest = sha256.New
 
 // statement is one import in its many notations.
 type statement struct {
-	at         place
+	at         fileNode
 	reference  string
-	repository place
+	repository fileNode
 	prefix     string
 	profile    bool
 }
@@ -75,7 +75,7 @@ func firstOf(names []string) string {
 
 // readImport understands `- file`, `- {file: …}`, `- {url: …}`, `- {profile: …}`,
 // `- alias: file` and `- alias: {file: …}`.
-func (t *loader) readImport(p place) (statement, bool) {
+func (t *loader) readImport(p fileNode) (statement, bool) {
 	s := statement{at: p}
 	if p.isScalar() && !p.isNull() {
 		s.reference = p.text()
@@ -98,7 +98,7 @@ func (t *loader) readImport(p place) (statement, bool) {
 
 func isImportKey(name string) bool { return name == "file" || name == "url" || name == "profile" }
 
-func (t *loader) readLongImport(s statement, body place) (statement, bool) {
+func (t *loader) readLongImport(s statement, body fileNode) (statement, bool) {
 	if !t.wantMap(body) {
 		return s, false
 	}
@@ -271,7 +271,7 @@ func (t *loader) locate(f *file, s statement) (location, bool) {
 }
 
 // repository returns where the files of a repository are.
-func (t *loader) repository(f *file, name place) (location, bool) {
+func (t *loader) repository(f *file, name fileNode) (location, bool) {
 	all := f.root.get("repositories")
 	p := all.get(name.text())
 	if !p.exists() {
@@ -315,7 +315,7 @@ func (t *loader) read(ctx context.Context, f, importer *file, data []byte) {
 
 // fetch reads a file that another refers to; nil if it cannot be read. p is where
 // the reference is. What is builtIn needs not be there.
-func (t *loader) fetch(ctx context.Context, p place, to location, builtIn bool) []byte {
+func (t *loader) fetch(ctx context.Context, p fileNode, to location, builtIn bool) []byte {
 	data, code, problem := t.content(ctx, to)
 	switch {
 	case problem != "" && builtIn:

@@ -24,7 +24,7 @@ func (t *model) readInputs(given map[string]Input) {
 }
 
 // inputsPlace is where messages about inputs that are not declared point at.
-func (t *model) inputsPlace(p place) place {
+func (t *model) inputsPlace(p fileNode) fileNode {
 	if p.exists() {
 		return p
 	}
@@ -33,7 +33,7 @@ func (t *model) inputsPlace(p place) place {
 	return at
 }
 
-func (t *model) readInput(p place, given map[string]Input) {
+func (t *model) readInput(p fileNode, given map[string]Input) {
 	if !p.isMap() {
 		t.faults.add(p, InvalidShape, "must be a map with a type, not %s", p.describe())
 		return

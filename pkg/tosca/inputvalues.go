@@ -35,7 +35,7 @@ func (e *evaluator) resolveInputs() {
 }
 
 // input is the value of an input, evaluated once. from is where it is asked for.
-func (e *evaluator) input(in *input, from place) value {
+func (e *evaluator) input(in *input, from fileNode) value {
 	switch {
 	case in.done:
 		return in.value
@@ -55,13 +55,13 @@ func (e *evaluator) input(in *input, from place) value {
 
 // inputValue is the given value, the default, or what 1.3 calls value, and where
 // it is written.
-func (e *evaluator) inputValue(in *input) (value, place) {
+func (e *evaluator) inputValue(in *input) (value, fileNode) {
 	if in.given != nil {
 		given := e.givenValue(in)
 		in.read = given.any
 		return given, in.at
 	}
-	for _, initial := range []place{in.initial, in.at.get("value")} {
+	for _, initial := range []fileNode{in.initial, in.at.get("value")} {
 		if itself, single := initial.only(); single && strings.TrimPrefix(itself.name(), "$") == "get_input" && itself.text() == in.name {
 			e.warn(initial, "is the input itself: it has no default")
 			continue

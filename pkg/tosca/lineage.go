@@ -53,7 +53,7 @@ func (t *library) lineage(d *definition, tell bool) []*definition {
 }
 
 // unknownType tells the name of a type that there is not.
-func (t *library) unknownType(p place, code Code, format string, args ...any) {
+func (t *library) unknownType(p fileNode, code Code, format string, args ...any) {
 	if t.unused {
 		t.warn(p, format, args...)
 		return
@@ -103,12 +103,12 @@ func (t *library) notImported(f *file, kind kind, name string) string {
 	return ": is the file that declares it not imported?"
 }
 
-// isKubernetes tells whether nodes of a type are manifests.
+// isKubernetes reports whether nodes of a type are manifests.
 func isKubernetes(line []*definition) bool {
 	return slices.ContainsFunc(line, func(d *definition) bool { return d.kubernetes })
 }
 
-// isOpaque tells whether a type is not known in all its parts.
+// isOpaque reports whether a type is not known in all its parts.
 func isOpaque(line []*definition) bool {
 	return slices.ContainsFunc(line, func(d *definition) bool { return d.opaque })
 }
@@ -170,17 +170,17 @@ func (t *library) capabilityLine(line []*definition, name string) []*definition 
 }
 
 // declared is what the nearest type of a line has under a key of a section.
-func declaredIn(line []*definition, section, name string) place {
+func declaredIn(line []*definition, section, name string) fileNode {
 	for _, d := range line {
 		if found := d.at.get(section).get(name); found.exists() {
 			return found
 		}
 	}
-	return place{}
+	return fileNode{}
 }
 
 // declaredRequirement is what the nearest type says of a requirement.
-func declaredRequirement(line []*definition, name string) place {
+func declaredRequirement(line []*definition, name string) fileNode {
 	for _, d := range line {
 		for _, element := range d.at.get("requirements").elements() {
 			if found := element.get(name); found.exists() {
@@ -188,5 +188,5 @@ func declaredRequirement(line []*definition, name string) place {
 			}
 		}
 	}
-	return place{}
+	return fileNode{}
 }

@@ -7,17 +7,17 @@ import (
 )
 
 // plainValue is a value without functions.
-func (t *library) plainValue(p place) (any, bool) {
+func (t *library) plainValue(p fileNode) (any, bool) {
 	v := t.literal(p)
 	return v.any, !v.unknown
 }
 
 // literal is a value in which nothing is evaluated.
-func (t *library) literal(p place) value { return t.literalOf(p, nil) }
+func (t *library) literal(p fileNode) value { return t.literalOf(p, nil) }
 
 // literalOf is a literal as a schema wants it. What it wants of booleans and
 // texts decides how plain words are read.
-func (t *library) literalOf(p place, want *schema) value {
+func (t *library) literalOf(p fileNode, want *schema) value {
 	if !p.exists() {
 		return value{unset: true}
 	}
@@ -41,7 +41,7 @@ func (t *library) literalOf(p place, want *schema) value {
 	}
 }
 
-func (t *library) scalarValue(p place, want *schema, manifested bool) value {
+func (t *library) scalarValue(p fileNode, want *schema, manifested bool) value {
 	base := t.baseOf(want)
 	if base == "version" && !manifested && !p.isNull() {
 		return value{any: p.text(), size: sizeOf(p.text())}
@@ -60,7 +60,7 @@ func (t *library) scalarValue(p place, want *schema, manifested bool) value {
 
 // asVersionWants is a scalar where a type is wanted: TOSCA 1.x takes "6" for a number,
 // True for a boolean and 1.0 for an integer, and TOSCA 2.0 does not.
-func asVersionWants(p place, content any, base string) any {
+func asVersionWants(p fileNode, content any, base string) any {
 	text, isText := content.(string)
 	switch {
 	case !p.file.version.dollar() && isText:

@@ -64,13 +64,13 @@ func (t *loader) archiveFault(f *file, err error) {
 	if !errors.As(err, &fault) {
 		fault = &csar.Error{Code: csar.InvalidArchive, Message: err.Error()}
 	}
-	told := &Error{Code: Code(fault.Code), Msg: fault.Message}
+	reported := &Error{Code: Code(fault.Code), Msg: fault.Message}
 	at := f
 	if fault.File != "" {
 		at = &file{name: f.name + "!" + fault.File, sealed: f.sealed}
-		told.Line, told.Col = fault.Line, min(fault.Line, 1)
+		reported.Line, reported.Col = fault.Line, min(fault.Line, 1)
 	}
-	t.faults.keep(at, told)
+	t.faults.keep(at, reported)
 }
 
 // checkEntryVersion: archives of the first version always have a TOSCA.meta.

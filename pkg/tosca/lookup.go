@@ -8,14 +8,14 @@ import (
 // lookup finds a type by the name that it has in f: declared there, imported, or
 // implied.
 func (f *file) lookup(kind kind, name string) *definition {
-	if found := f.declared(kind, name, map[lookedUp]bool{}); found != nil {
+	if found := f.declared(kind, name, map[lookup]bool{}); found != nil {
 		return found
 	}
 	if f.profile {
 		return nil
 	}
 	for _, implied := range f.implied() {
-		if found := implied.declared(kind, name, map[lookedUp]bool{}); found != nil {
+		if found := implied.declared(kind, name, map[lookup]bool{}); found != nil {
 			return found
 		}
 	}
@@ -51,21 +51,21 @@ var shortNames = map[kind][]string{
 
 // isImplied reports whether a type is one of a profile that a file does not import.
 func (d *definition) isImplied(f *file, name string) bool {
-	return !d.opaque && d.at.file.profile && f.declared(d.kind, name, map[lookedUp]bool{}) == nil
+	return !d.opaque && d.at.file.profile && f.declared(d.kind, name, map[lookup]bool{}) == nil
 }
 
-// lookedUp is a name that was looked for in a file: files import each other in
+// lookup is a name that was looked for in a file: files import each other in
 // loops, and under several prefixes.
-type lookedUp struct {
+type lookup struct {
 	file *file
 	name string
 }
 
-func (f *file) declared(kind kind, name string, seen map[lookedUp]bool) *definition {
-	if seen[lookedUp{f, name}] {
+func (f *file) declared(kind kind, name string, seen map[lookup]bool) *definition {
+	if seen[lookup{f, name}] {
 		return nil
 	}
-	seen[lookedUp{f, name}] = true
+	seen[lookup{f, name}] = true
 	if found := f.own(kind, name); found != nil {
 		return found
 	}
@@ -91,7 +91,7 @@ func (e edge) strip(name string) (string, bool) {
 	return strings.CutPrefix(name, e.prefix+".")
 }
 
-// minimalAnywhere tells whether f, or a file it imports, has an import that was
+// minimalAnywhere reports whether f, or a file it imports, has an import that was
 // replaced by the built-in types.
 func (f *file) minimalAnywhere(seen map[*file]bool) bool {
 	if f.minimal || seen[f] {

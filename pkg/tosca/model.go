@@ -25,13 +25,13 @@ type input struct {
 // template is a node template.
 type template struct {
 	name string
-	at   place
+	at   fileNode
 	// original is the template that copy names.
-	original place
+	original fileNode
 	index    int
 	typeName string
 	line     []*definition
-	// kubernetes tells whether its spec is rendered.
+	// kubernetes reports whether its spec is rendered.
 	kubernetes bool
 	// schemas are the properties of its type.
 	schemas      map[string]*schema
@@ -41,12 +41,12 @@ type template struct {
 // requirement leads to another node template; to is nil if it does not.
 type requirement struct {
 	name string
-	at   place
+	at   fileNode
 	to   *template
 }
 
 // get returns a key of a node template, or that of the one it copies.
-func (n *template) get(key string) place {
+func (n *template) get(key string) fileNode {
 	if own := n.at.get(key); own.exists() {
 		return own
 	}

@@ -52,7 +52,7 @@ func (t *session) parse(f *file, data []byte) {
 		t.faults.addAt(f, 1, 1, InvalidYAML, "the file has several documents: a template is one")
 	default:
 		t.guard(f, root)
-		f.root = place{file: f, at: root, node: root}
+		f.root = fileNode{file: f, at: root, node: root}
 	}
 }
 
@@ -103,7 +103,7 @@ func manifestErrors(err error) []*manifest.Error {
 	return nil
 }
 
-// isCrowded tells whether a text may have too many values.
+// isCrowded reports whether a text may have too many values.
 func isCrowded(data []byte) bool { return crowd(data) > crowded }
 
 // crowd counts what may begin a value. It counts too many, never too few.

@@ -35,8 +35,8 @@ func (p *trail) String() string {
 	return steps.String()
 }
 
-// place is a value of a file and where it is written. The zero place is absent.
-type place struct {
+// fileNode is a value of a file and where it is written. The zero place is absent.
+type fileNode struct {
 	file *file
 	// at is what messages point at: the key, or the element of a list.
 	at *yaml.Node
@@ -45,24 +45,24 @@ type place struct {
 	path *trail
 }
 
-func (p place) exists() bool { return p.node != nil }
-func (p place) isMap() bool  { return p.node != nil && p.node.Kind == yaml.MappingNode }
-func (p place) isList() bool { return p.node != nil && p.node.Kind == yaml.SequenceNode }
+func (p fileNode) exists() bool { return p.node != nil }
+func (p fileNode) isMap() bool  { return p.node != nil && p.node.Kind == yaml.MappingNode }
+func (p fileNode) isList() bool { return p.node != nil && p.node.Kind == yaml.SequenceNode }
 
-func (p place) isScalar() bool {
+func (p fileNode) isScalar() bool {
 	return p.node != nil && p.node.Kind == yaml.ScalarNode
 }
 
-func (p place) isNull() bool {
+func (p fileNode) isNull() bool {
 	return p.isScalar() && p.node.Style&^yaml.TaggedStyle == 0 && p.node.ShortTag() == manifest.TagNull
 }
 
 // isTagged reports whether the author has written a tag before the value.
-func (p place) isTagged() bool { return p.node.Style&yaml.TaggedStyle != 0 }
+func (p fileNode) isTagged() bool { return p.node.Style&yaml.TaggedStyle != 0 }
 
-// isText tells whether the value is text for sure: it is in quotes, or cannot be
+// isText reports whether the value is text for sure: it is in quotes, or cannot be
 // read as anything else.
-func (p place) isText() bool {
+func (p fileNode) isText() bool {
 	if !p.isScalar() {
 		return false
 	}
@@ -71,12 +71,12 @@ func (p place) isText() bool {
 }
 
 // isNumber reports whether the value is a plain number.
-func (p place) isNumber() bool {
+func (p fileNode) isNumber() bool {
 	return p.isScalar() && (p.node.ShortTag() == manifest.TagInt || p.node.ShortTag() == manifest.TagFloat)
 }
 
 // text is the text of a scalar as it is written.
-func (p place) text() string {
+func (p fileNode) text() string {
 	if !p.isScalar() {
 		return ""
 	}
@@ -84,7 +84,7 @@ func (p place) text() string {
 }
 
 // name is the key that the value has in its map.
-func (p place) name() string {
+func (p fileNode) name() string {
 	if p.path == nil {
 		return ""
 	}
@@ -92,7 +92,7 @@ func (p place) name() string {
 }
 
 // describe names the type of a value for a message, never the value.
-func (p place) describe() string {
+func (p fileNode) describe() string {
 	switch {
 	case p.isMap():
 		return "a map"
@@ -109,23 +109,23 @@ func (p place) describe() string {
 	}
 }
 
-func (p place) below(key string, at, value *yaml.Node) place {
+func (p fileNode) below(key string, at, value *yaml.Node) fileNode {
 	step := &trail{up: p.path, key: key}
 	if key == "" {
 		step.index = -1
 	}
-	return place{file: p.file, at: at, node: target(value), path: step}
+	return fileNode{file: p.file, at: at, node: target(value), path: step}
 }
 
 // get returns the value of a key; absent if p is no map or has no such key.
-func (p place) get(key string) place {
+func (p fileNode) get(key string) fileNode {
 	if !p.isMap() {
-		return place{}
+		return fileNode{}
 	}
 	if name, value := find(p.node, key); name != nil {
 		return p.below(key, name, value)
 	}
-	return place{}
+	return fileNode{}
 }
 
 // find looks into a map and what is merged into it. The guard has bounded how
@@ -153,14 +153,14 @@ func find(mapping *yaml.Node, key string) (name, value *yaml.Node) {
 
 // entries are the values of a map in the order they are written; those that are
 // merged into it come last.
-func (p place) entries() []place {
+func (p fileNode) entries() []fileNode {
 	if !p.isMap() {
 		return nil
 	}
-	return p.collect(make([]place, 0, len(p.node.Content)/2), p.node, nil)
+	return p.collect(make([]fileNode, 0, len(p.node.Content)/2), p.node, nil)
 }
 
-func (p place) collect(entries []place, mapping *yaml.Node, seen map[string]bool) []place {
+func (p fileNode) collect(entries []fileNode, mapping *yaml.Node, seen map[string]bool) []fileNode {
 	sources := mergeSources(mapping)
 	if sources != nil && seen == nil {
 		seen = map[string]bool{}
@@ -183,7 +183,7 @@ func (p place) collect(entries []place, mapping *yaml.Node, seen map[string]bool
 }
 
 // names are the keys of a map.
-func (p place) names() []string {
+func (p fileNode) names() []string {
 	entries := p.entries()
 	names := make([]string, len(entries))
 	for i, entry := range entries {
@@ -193,26 +193,26 @@ func (p place) names() []string {
 }
 
 // elements are the values of a list.
-func (p place) elements() []place {
+func (p fileNode) elements() []fileNode {
 	if !p.isList() {
 		return nil
 	}
-	elements := make([]place, len(p.node.Content))
+	elements := make([]fileNode, len(p.node.Content))
 	for i := range elements {
 		elements[i] = p.element(i)
 	}
 	return elements
 }
 
-func (p place) element(i int) place {
+func (p fileNode) element(i int) fileNode {
 	node := p.node.Content[i]
-	return place{file: p.file, at: node, node: target(node), path: &trail{up: p.path, index: i}}
+	return fileNode{file: p.file, at: node, node: target(node), path: &trail{up: p.path, index: i}}
 }
 
 // only returns the one entry of a map that has just one.
-func (p place) only() (place, bool) {
+func (p fileNode) only() (fileNode, bool) {
 	if !p.isMap() || len(p.node.Content) != 2 || isMerge(p.node.Content[0]) {
-		return place{}, false
+		return fileNode{}, false
 	}
 	return p.below(target(p.node.Content[0]).Value, p.node.Content[0], p.node.Content[1]), true
 }

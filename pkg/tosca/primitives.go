@@ -48,7 +48,7 @@ func isPrimitive(name string) bool {
 	return known
 }
 
-// takesText tells whether a value without a type is text for a type, however it
+// takesText reports whether a value without a type is text for a type, however it
 // looks.
 func takesText(name string) bool {
 	switch name {

@@ -2,7 +2,7 @@ package tosca
 
 // check tells what is wrong with a value. what it is of, such as "default ",
 // begins the messages; path within the value follows it.
-func (e *evaluator) check(at place, v value, s *schema) bool {
+func (e *evaluator) check(at fileNode, v value, s *schema) bool {
 	if v.unknown && e.lenient {
 		return e.inputFits(at, s)
 	}
@@ -15,7 +15,7 @@ func (e *evaluator) check(at place, v value, s *schema) bool {
 
 // inputFits tells an input that has no value yet, and can have none of the type that is
 // wanted.
-func (e *evaluator) inputFits(at place, s *schema) bool {
+func (e *evaluator) inputFits(at fileNode, s *schema) bool {
 	c, isCall, _ := e.callIn(at)
 	in := e.inputs[c.args.text()]
 	if !isCall || c.name != "get_input" || in == nil {
@@ -37,7 +37,7 @@ var shapes = map[string]string{
 }
 
 // property evaluates a property of a node template, once.
-func (e *evaluator) property(n *template, name string, from place) value {
+func (e *evaluator) property(n *template, name string, from fileNode) value {
 	key := property{n, name}
 	if v, done := e.values[key]; done {
 		return v
@@ -54,7 +54,7 @@ func (e *evaluator) property(n *template, name string, from place) value {
 }
 
 // loops tells a property that depends on itself.
-func (e *evaluator) loops(key property, from place) bool {
+func (e *evaluator) loops(key property, from fileNode) bool {
 	for i, open := range e.stack {
 		if open != key {
 			continue

@@ -61,7 +61,7 @@ func (r *renderer) artifacts(n *template) {
 
 // renderSpec makes manifests of an evaluated spec: text with documents, a map, or a
 // renderList of maps.
-func (r *renderer) renderSpec(n *template, at place, v value) {
+func (r *renderer) renderSpec(n *template, at fileNode, v value) {
 	if r.size += v.size; r.size > r.limits.Manifests {
 		r.halt(fmt.Sprintf("the manifests are larger than %d bytes together", r.limits.Manifests))
 	}
@@ -94,7 +94,7 @@ func rawText(v value) string {
 	return string(text)
 }
 
-func (r *renderer) renderList(at place, content []any) {
+func (r *renderer) renderList(at fileNode, content []any) {
 	documents := make([]manifest.Document, 0, len(content))
 	for i, element := range content {
 		fields, isMap := element.(map[string]any)
@@ -108,7 +108,7 @@ func (r *renderer) renderList(at place, content []any) {
 }
 
 // renderText reads the documents of a spec.
-func (r *renderer) renderText(at place, text string, secret bool) {
+func (r *renderer) renderText(at fileNode, text string, secret bool) {
 	if len(text) > r.limits.Manifest {
 		r.faults.add(at, LimitExceeded, "the spec is larger than %d bytes", r.limits.Manifest)
 		return
@@ -127,7 +127,7 @@ func (r *renderer) renderText(at place, text string, secret bool) {
 
 // unreadable tells where the manifest is broken. The text of a message may have a
 // key that came out of a sensitive input; then it is left out.
-func (r *renderer) unreadable(at place, err error, secret bool) {
+func (r *renderer) unreadable(at fileNode, err error, secret bool) {
 	for _, fault := range manifestErrors(err) {
 		message := fault.Message
 		if secret {
@@ -142,7 +142,7 @@ func (r *renderer) unreadable(at place, err error, secret bool) {
 
 // renderObjects checks that documents are objects, and adds them. unit says how
 // messages tell them apart: by line, by element, or not at all.
-func (r *renderer) renderObjects(at place, documents []manifest.Document, unit string) {
+func (r *renderer) renderObjects(at fileNode, documents []manifest.Document, unit string) {
 	expanded, err := manifest.Expand(documents)
 	if err != nil {
 		r.unreadable(at, err, false)

@@ -24,7 +24,7 @@ func (t *model) readRequirements(n *template) {
 
 // readRequirement understands `dependency: node` and `dependency: {node: …}`. One
 // without a node asks for something that is found elsewhere.
-func (t *model) readRequirement(n *template, p place) {
+func (t *model) readRequirement(n *template, p fileNode) {
 	node := p
 	if p.isMap() {
 		t.known(p, requireKeys)
@@ -50,7 +50,7 @@ func (t *model) readRequirement(n *template, p place) {
 
 // missingTarget is about a requirement whose node is not in the template. Other
 // orchestrators find hosts elsewhere.
-func (t *model) missingTarget(n *template, r requirement, node place) {
+func (t *model) missingTarget(n *template, r requirement, node fileNode) {
 	switch {
 	case !n.kubernetes && t.options.IgnoreForeignNodes:
 	case t.nodeType(node.file, node.text()) != nil:

@@ -78,7 +78,7 @@ func (t *library) checkMultiples(d *definition, line []*definition) bool {
 // checkCanonical checks that there is one unit that counts one.
 func (t *library) checkCanonical(d *definition, line []*definition, s *scale) {
 	own, prefixes := unitsOf(line)
-	var canonical place
+	var canonical fileNode
 	for _, ancestor := range slices.Backward(line) {
 		if at := ancestor.at.get("canonical_unit"); at.exists() {
 			canonical = at

@@ -6,7 +6,7 @@ import (
 
 // readSchemas reads the properties of a type. short ones may be the value itself, as
 // the refinements of normative types are.
-func (t *library) readSchemas(p place, short bool) map[string]*schema {
+func (t *library) readSchemas(p fileNode, short bool) map[string]*schema {
 	if !t.wantMap(p) {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (t *library) readSchemas(p place, short bool) map[string]*schema {
 
 // readSchema reads one definition. needsType is false where grammars let the type
 // be inherited or left out.
-func (t *library) readSchema(p place, inherits bool) *schema {
+func (t *library) readSchema(p fileNode, inherits bool) *schema {
 	s := &schema{at: p, required: t.wantBool(p.get("required"), true), initial: p.get("default")}
 	if inherits && p.file.version.dollar() {
 		s.fixed = p.get("value")
@@ -53,7 +53,7 @@ func (t *library) readSchema(p place, inherits bool) *schema {
 }
 
 // readEntrySchema reads entry_schema: the name of a type, or a definition.
-func (t *library) readEntrySchema(p place) *schema {
+func (t *library) readEntrySchema(p fileNode) *schema {
 	switch {
 	case !p.exists() || p.isNull():
 		return nil
@@ -69,7 +69,7 @@ func (t *library) readEntrySchema(p place) *schema {
 }
 
 // checkTypeName refuses the names of data types that are not known.
-func (t *library) checkTypeName(p place, name string) bool {
+func (t *library) checkTypeName(p fileNode, name string) bool {
 	switch {
 	case name == "scalar":
 		t.faults.add(p, InvalidType, "scalar is abstract: derive a data type with units from it")

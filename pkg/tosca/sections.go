@@ -31,7 +31,7 @@ func (t *model) checkSections() {
 }
 
 // checkMembers checks that node templates and groups that are named are there.
-func (t *model) checkMembers(p place) {
+func (t *model) checkMembers(p fileNode) {
 	for _, member := range p.elements() {
 		name := member.text()
 		if t.templates[name] != nil || t.hasGroup(name) {
@@ -43,7 +43,7 @@ func (t *model) checkMembers(p place) {
 
 func (t *model) hasGroup(name string) bool {
 	groups := t.entry.topology().get("groups")
-	return groups.get(name).exists() || slices.ContainsFunc(groups.elements(), func(element place) bool {
+	return groups.get(name).exists() || slices.ContainsFunc(groups.elements(), func(element fileNode) bool {
 		return element.get(name).exists()
 	})
 }

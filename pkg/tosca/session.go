@@ -84,7 +84,7 @@ func (t *session) stopped(problem any) error {
 	return &Error{File: t.name, Code: Internal, Msg: "the template cannot be translated: this is a mistake in Holdfast; please report it with the template"}
 }
 
-func (t *session) warn(p place, format string, args ...any) {
+func (t *session) warn(p fileNode, format string, args ...any) {
 	var one faults
 	one.quote = t.options.QuoteFetched
 	one.add(p, "", format, args...)

@@ -8,7 +8,7 @@ import (
 )
 
 // known refuses keys of a map that the grammar does not have.
-func (t *session) known(p place, keys []string) {
+func (t *session) known(p fileNode, keys []string) {
 	for _, entry := range p.entries() {
 		name := entry.name()
 		if slices.Contains(keys, name) || strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "tosca_") {
@@ -18,8 +18,8 @@ func (t *session) known(p place, keys []string) {
 	}
 }
 
-// wantMap tells whether p is a map. An absent one and null are empty maps.
-func (t *session) wantMap(p place) bool {
+// wantMap reports whether p is a map. An absent one and null are empty maps.
+func (t *session) wantMap(p fileNode) bool {
 	if !p.exists() || p.isNull() {
 		return false
 	}
@@ -29,7 +29,7 @@ func (t *session) wantMap(p place) bool {
 	return p.isMap()
 }
 
-func (t *session) wantList(p place) bool {
+func (t *session) wantList(p fileNode) bool {
 	if !p.exists() || p.isNull() {
 		return false
 	}
@@ -41,7 +41,7 @@ func (t *session) wantList(p place) bool {
 
 // wantText returns the text of a scalar. Numbers and dates are taken as they are
 // written: versions look like them.
-func (t *session) wantText(p place) (string, bool) {
+func (t *session) wantText(p fileNode) (string, bool) {
 	if !p.isScalar() || p.isNull() {
 		t.faults.add(p, InvalidShape, "must be text, not %s", p.describe())
 		return "", false
@@ -50,7 +50,7 @@ func (t *session) wantText(p place) (string, bool) {
 }
 
 // wantBool reads a boolean, also one of YAML 1.1.
-func (t *session) wantBool(p place, otherwise bool) bool {
+func (t *session) wantBool(p fileNode, otherwise bool) bool {
 	if !p.exists() {
 		return otherwise
 	}
@@ -67,7 +67,7 @@ func (t *session) wantBool(p place, otherwise bool) bool {
 
 // namedMaps are the entries of a map, or of a list of maps with one entry each,
 // as policies and groups are written in different versions.
-func (t *session) namedMaps(p place) []place {
+func (t *session) namedMaps(p fileNode) []fileNode {
 	if !p.exists() || p.isNull() {
 		return nil
 	}
@@ -81,5 +81,5 @@ func (t *session) namedMaps(p place) []place {
 	if p.isScalar() {
 		t.faults.add(p, InvalidShape, "must be a map or a list of maps, not %s", p.describe())
 	}
-	return slices.DeleteFunc(entries, func(entry place) bool { return !t.wantMap(entry) })
+	return slices.DeleteFunc(entries, func(entry fileNode) bool { return !t.wantMap(entry) })
 }

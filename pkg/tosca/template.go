@@ -33,7 +33,7 @@ func (t *model) readTopology() {
 }
 
 // nothing refuses to translate nothing. To Validate, a file of types is no mistake.
-func (t *session) nothing(at place, message string) {
+func (t *session) nothing(at fileNode, message string) {
 	if t.lenient {
 		t.warn(at, "%s", message)
 		return
@@ -41,7 +41,7 @@ func (t *session) nothing(at place, message string) {
 	t.faults.add(at, MissingRequiredKeyname, "%s", message)
 }
 
-func (t *model) readTemplate(p place) {
+func (t *model) readTemplate(p fileNode) {
 	if !p.isMap() {
 		t.faults.add(p, InvalidShape, "must be a map with a type, not %s", p.describe())
 		return

@@ -13,7 +13,7 @@ import (
 )
 
 // matching is matches: [text, pattern].
-func matching(e *evaluator, args place, s scope) value {
+func matching(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) != 2 {
 		e.faults.add(args, InvalidFunction, "matches needs a text and a pattern")
@@ -36,7 +36,7 @@ func matching(e *evaluator, args place, s scope) value {
 // value of a function, it puts a space between them: without it the value would
 // be part of the key, which nobody can mean. An input that is text stays text there:
 // 1.10 is put in quotes (docs/tosca.md, "The space in concat").
-func concat(e *evaluator, args place, s scope) value {
+func concat(e *evaluator, args fileNode, s scope) value {
 	parts, ok := e.texts(args, s, "concat")
 	if !ok {
 		return unknown
@@ -62,7 +62,7 @@ func concat(e *evaluator, args place, s scope) value {
 }
 
 // joined is join: [[text…], delimiter].
-func joined(e *evaluator, args place, s scope) value {
+func joined(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) == 0 || len(elements) > 2 {
 		e.faults.add(args, InvalidFunction, "join needs a list of texts and, if any, a delimiter")
@@ -89,7 +89,7 @@ func joined(e *evaluator, args place, s scope) value {
 }
 
 // token is token: [text, separators, index]. Each character of separators is one.
-func token(e *evaluator, args place, s scope) value {
+func token(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) != 3 {
 		e.faults.add(args, InvalidFunction, "token needs three arguments: a text, its separators, and an index")
@@ -113,7 +113,7 @@ func token(e *evaluator, args place, s scope) value {
 		if text.secret || separators.secret {
 			has = ""
 		}
-		e.faults.add(elements[2], InvalidFunction, "the index %s is not there%s", told(i, index.secret), has)
+		e.faults.add(elements[2], InvalidFunction, "the index %s is not there%s", forMessage(i, index.secret), has)
 		return unknown
 	}
 	return value{any: tokens[i], size: sizeOf(tokens[i]), secret: text.secret || index.secret || separators.secret}
@@ -150,7 +150,7 @@ func staysText(text string) bool {
 }
 
 // texts evaluates a list of parts, or a function that returns one.
-func (e *evaluator) texts(list place, s scope, name string) ([]textPart, bool) {
+func (e *evaluator) texts(list fileNode, s scope, name string) ([]textPart, bool) {
 	if !list.isList() {
 		return e.partsOf(list, e.eval(list, s), name)
 	}
@@ -163,7 +163,7 @@ func (e *evaluator) texts(list place, s scope, name string) ([]textPart, bool) {
 }
 
 // partsOf are the elements of a list that a function returned.
-func (e *evaluator) partsOf(at place, v value, name string) ([]textPart, bool) {
+func (e *evaluator) partsOf(at fileNode, v value, name string) ([]textPart, bool) {
 	if v.unknown {
 		return nil, false
 	}
@@ -180,7 +180,7 @@ func (e *evaluator) partsOf(at place, v value, name string) ([]textPart, bool) {
 }
 
 // textOf evaluates one part. A scalar is as it is written: 1.10 stays 1.10.
-func (e *evaluator) textOf(p place, s scope) (textPart, bool) {
+func (e *evaluator) textOf(p fileNode, s scope) (textPart, bool) {
 	if p.isScalar() && !p.isNull() {
 		e.step(e.ctx)
 		return textPart{text: p.text()}, true
@@ -200,7 +200,7 @@ func (e *evaluator) textOf(p place, s scope) (textPart, bool) {
 // builder joins parts within the limits.
 type builder struct {
 	e      *evaluator
-	at     place
+	at     fileNode
 	text   strings.Builder
 	secret bool
 }

@@ -51,7 +51,7 @@ func (t *library) readTypes(f *file) {
 	}
 }
 
-func (t *library) readType(f *file, kind kind, p place) {
+func (t *library) readType(f *file, kind kind, p fileNode) {
 	if !p.isMap() && !p.isNull() {
 		t.faults.add(p, InvalidShape, "must be a map, not %s", p.describe())
 		return

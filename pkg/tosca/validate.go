@@ -15,7 +15,7 @@ type validator struct {
 }
 
 // strict reports whether a value is in a file of TOSCA 2.0.
-func strict(p place) bool { return p.file.version.dollar() }
+func strict(p fileNode) bool { return p.file.version.dollar() }
 
 // sectionKeys are the sections of a file, and of its topology, that are maps.
 var (
@@ -32,9 +32,9 @@ func (t *session) validateFiles(files []*file, entry *file) {
 
 func (t *session) validateFile(f *file, isEntry bool) {
 	for _, name := range fileMaps {
-		t.section(f.root.get(name), "a map", place.isMap)
+		t.section(f.root.get(name), "a map", fileNode.isMap)
 	}
-	t.section(f.root.get("imports"), "a list", place.isList)
+	t.section(f.root.get("imports"), "a list", fileNode.isList)
 	t.described(f.root)
 	for name := range sections {
 		t.validateNames(f.root.get(name))
@@ -49,9 +49,9 @@ func (t *session) validateFile(f *file, isEntry bool) {
 	t.validateRepositories(f)
 	topology := f.topology()
 	for _, name := range topologyMaps {
-		t.section(topology.get(name), "a map", place.isMap)
+		t.section(topology.get(name), "a map", fileNode.isMap)
 	}
-	t.section(topology.get("policies"), "a list or a map", func(p place) bool { return p.isList() || p.isMap() })
+	t.section(topology.get("policies"), "a list or a map", func(p fileNode) bool { return p.isList() || p.isMap() })
 	t.described(topology)
 	if nodes := topology.get("node_templates"); topology.exists() && strict(f.root) && !nodes.exists() {
 		t.faults.add(topology, MissingRequiredKeyname, "node_templates is missing")
@@ -59,7 +59,7 @@ func (t *session) validateFile(f *file, isEntry bool) {
 }
 
 // section checks what is in a section. An empty one is a mistake in TOSCA 2.0.
-func (t *session) section(p place, want string, is func(place) bool) {
+func (t *session) section(p fileNode, want string, is func(fileNode) bool) {
 	switch {
 	case !p.exists() || is(p):
 	case !p.isNull():
@@ -70,7 +70,7 @@ func (t *session) section(p place, want string, is func(place) bool) {
 }
 
 // described checks the description and metadata that anything may have.
-func (t *session) described(p place) {
+func (t *session) described(p fileNode) {
 	description, metadata := p.get("description"), p.get("metadata")
 	if description.exists() && !description.isText() && !description.isNull() && (strict(p) || !description.isScalar()) {
 		t.faults.add(description, InvalidShape, "must be text, not %s", description.describe())
@@ -78,7 +78,7 @@ func (t *session) described(p place) {
 	if !metadata.exists() || !strict(p) {
 		return
 	}
-	t.section(metadata, "a map", place.isMap)
+	t.section(metadata, "a map", fileNode.isMap)
 	for _, entry := range metadata.entries() {
 		if name := entry.name(); entry.isNull() || (name == "template_name" || name == "template_author") && entry.isScalar() && !entry.isText() {
 			t.faults.add(entry, InvalidShape, "must be text, not %s", entry.describe())
@@ -87,7 +87,7 @@ func (t *session) described(p place) {
 }
 
 // validateNames refuses names that are no text.
-func (t *session) validateNames(p place) {
+func (t *session) validateNames(p fileNode) {
 	for _, entry := range p.entries() {
 		key := target(entry.at)
 		switch {
@@ -121,7 +121,7 @@ func (t *session) validateRepositories(f *file) {
 
 // typeNamed finds a type that something refers to, and refuses the name of one that
 // there is not. p is where the name is.
-func (v validator) typeNamed(p place, kind kind) *definition {
+func (v validator) typeNamed(p fileNode, kind kind) *definition {
 	if !p.exists() || p.isNull() {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (v validator) mayBeNormative(f *file) bool {
 }
 
 // typesNamed checks a list of the names of types, which may be of several kinds.
-func (v validator) typesNamed(p place, of ...kind) {
+func (v validator) typesNamed(p fileNode, of ...kind) {
 	if !v.wantList(p) || !strict(p) {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 // validateFilter checks a node filter against the type of the nodes that it chooses
 // from: the lists of TOSCA 1.x, or the condition of TOSCA 2.0, which may be about the
 // node that has the requirement, too.
-func (v validator) validateFilter(p place, line, source []*definition) {
+func (v validator) validateFilter(p fileNode, line, source []*definition) {
 	switch {
 	case !p.exists() || p.isNull():
 	case strict(p):
@@ -22,7 +22,7 @@ func (v validator) validateFilter(p place, line, source []*definition) {
 }
 
 // filtersIn are the entries of a map, or of a list of maps.
-func filtersIn(p place) []place {
+func filtersIn(p fileNode) []fileNode {
 	all := p.entries()
 	for _, element := range p.elements() {
 		all = append(all, element.entries()...)
@@ -40,7 +40,7 @@ func (v validator) schemasOf(line []*definition) map[string]*schema {
 
 // validatePropertyFilters checks the constraints of TOSCA 1.x: their properties, their
 // operators and what values are held against.
-func (v validator) validatePropertyFilters(p place, schemas map[string]*schema) {
+func (v validator) validatePropertyFilters(p fileNode, schemas map[string]*schema) {
 	for _, entry := range filtersIn(p) {
 		v.step(v.ctx)
 		s := schemas[entry.name()]
@@ -58,7 +58,7 @@ func (v validator) validatePropertyFilters(p place, schemas map[string]*schema) 
 }
 
 // validateClause checks one constraint, or the value that a property is to be equal to.
-func (v validator) validateClause(clause, property place, s *schema) {
+func (v validator) validateClause(clause, property fileNode, s *schema) {
 	if clause.node == property.node {
 		if s != nil {
 			v.check(clause, v.literalOf(clause, s), s)
@@ -80,13 +80,13 @@ func (v validator) validateClause(clause, property place, s *schema) {
 
 // validateCondition checks a condition of TOSCA 2.0: the functions that it calls, and
 // the properties of the nodes that it is about.
-func (v validator) validateCondition(p place, self [][]*definition) {
+func (v validator) validateCondition(p fileNode, self [][]*definition) {
 	if v.checkCalls(p) {
 		v.validateReferences(p, self)
 	}
 }
 
-func (v validator) validateReferences(p place, self [][]*definition) {
+func (v validator) validateReferences(p fileNode, self [][]*definition) {
 	v.step(v.ctx)
 	called, isCall := p.only()
 	if name := called.name(); isCall && (name == "$get_property" || name == "$get_attribute") {
@@ -100,7 +100,7 @@ func (v validator) validateReferences(p place, self [][]*definition) {
 
 // validateReference checks [SELF, property] and [node, property]. SELF may be any of
 // several types.
-func (v validator) validateReference(args place, self [][]*definition) {
+func (v validator) validateReference(args fileNode, self [][]*definition) {
 	path := args.elements()
 	if len(path) < 2 {
 		v.faults.add(args, InvalidFunction, "needs a node and a property: [SELF, name]")

@@ -33,7 +33,7 @@ func (v validator) validateTopology() {
 }
 
 // validateTemplate checks a template that is no node: its type and its properties.
-func (v validator) validateTemplate(p place, kind kind) {
+func (v validator) validateTemplate(p fileNode, kind kind) {
 	v.described(p)
 	at := p.get("type")
 	if !at.exists() && strict(p) && !p.get("copy").exists() {
@@ -87,7 +87,7 @@ func (v validator) validateAssignments(n *template) {
 
 // assignments checks values against the schemas of a type. within is what they are
 // assigned in; complete says that required ones must be.
-func (v validator) assignments(p, within place, schemas map[string]*schema, s scope, typeName string, complete bool) {
+func (v validator) assignments(p, within fileNode, schemas map[string]*schema, s scope, typeName string, complete bool) {
 	if p.exists() && !v.wantMap(p) {
 		return
 	}
@@ -132,12 +132,12 @@ func (v validator) validateCapabilities(n *template) {
 	}
 	for _, name := range names() {
 		if !assigned.get(name).exists() {
-			v.validateCapability(n, declaredIn(n.line, "capabilities", name), place{}, n.at)
+			v.validateCapability(n, declaredIn(n.line, "capabilities", name), fileNode{}, n.at)
 		}
 	}
 }
 
-func (v validator) validateCapability(n *template, declared, properties, at place) {
+func (v validator) validateCapability(n *template, declared, properties, at fileNode) {
 	name := declared
 	if declared.isMap() {
 		name = declared.get("type")
@@ -197,7 +197,7 @@ func times(count int64) string {
 
 // candidates is the type of the nodes that a requirement may lead to; nil if it is not
 // known.
-func (v validator) candidates(n *template, assigned place) []*definition {
+func (v validator) candidates(n *template, assigned fileNode) []*definition {
 	if node := assigned.get("node"); node.isScalar() {
 		return v.lineNamed(node)
 	}
@@ -209,7 +209,7 @@ func (v validator) candidates(n *template, assigned place) []*definition {
 
 // typeOfRelationship checks the relationship of a requirement: the name of a type or
 // template, or a map with a type.
-func (v validator) typeOfRelationship(p place) {
+func (v validator) typeOfRelationship(p fileNode) {
 	if p.isMap() {
 		v.typeNamed(p.get("type"), relationshipTypes)
 		return
@@ -260,7 +260,7 @@ func (v validator) validateInterfaces(n *template) {
 
 // validateGivenInputs checks the values of inputs that are declared. Those that are not,
 // or that are declared where they are given, are for the implementation to know.
-func (v validator) validateGivenInputs(n *template, given place, declared map[string]*schema) {
+func (v validator) validateGivenInputs(n *template, given fileNode, declared map[string]*schema) {
 	if !v.wantMap(given) {
 		return
 	}

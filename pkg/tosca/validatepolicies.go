@@ -7,7 +7,7 @@ import (
 
 // validatePolicy checks a policy: its properties, that its targets are of the types
 // that its own type allows, and its triggers.
-func (v validator) validatePolicy(p place) {
+func (v validator) validatePolicy(p fileNode) {
 	v.validateTemplate(p, policyTypes)
 	v.validateMembers(p, "targets", v.lineOf(p.file.lookup(policyTypes, p.get("type").text())))
 	var targets [][]*definition
@@ -23,8 +23,8 @@ func (v validator) validatePolicy(p place) {
 
 // validateMembers checks that the members of a group, or the targets of a policy, are
 // nodes or groups of the types that its type names.
-func (v validator) validateMembers(p place, key string, line []*definition) {
-	var allowed place
+func (v validator) validateMembers(p fileNode, key string, line []*definition) {
+	var allowed fileNode
 	for _, d := range slices.Backward(line) {
 		if own := d.at.get(key); own.isList() {
 			allowed = own
@@ -38,26 +38,26 @@ func (v validator) validateMembers(p place, key string, line []*definition) {
 		if n == nil || n.line == nil || v.isOpen(n.line) {
 			continue
 		}
-		if !slices.ContainsFunc(allowed.elements(), func(one place) bool { return v.isOf(n.line, one) }) {
+		if !slices.ContainsFunc(allowed.elements(), func(one fileNode) bool { return v.isOf(n.line, one) }) {
 			v.faults.add(member, InvalidType, "%s is of type %s, and %s takes only %s", member.text(), n.typeName, line[0].name, v.plainText(allowed))
 		}
 	}
 }
 
 // isOf reports whether a node is of the type that is named, which may not be known.
-func (v validator) isOf(line []*definition, name place) bool {
+func (v validator) isOf(line []*definition, name fileNode) bool {
 	wanted := name.file.lookup(nodeTypes, name.text())
 	return (wanted == nil && name.file.lookup(groupTypes, name.text()) == nil) || slices.Contains(line, wanted)
 }
 
-func (v validator) plainText(p place) string {
+func (v validator) plainText(p fileNode) string {
 	content, _ := v.plainValue(p)
-	return told(content, false)
+	return forMessage(content, false)
 }
 
 // validateTriggers checks the triggers of a policy or of a policy type. targets are the
 // types that their conditions are about, unless they choose others.
-func (v validator) validateTriggers(p place, targets [][]*definition) {
+func (v validator) validateTriggers(p fileNode, targets [][]*definition) {
 	if !v.wantMap(p) {
 		return
 	}
@@ -84,7 +84,7 @@ func (v validator) validateTriggers(p place, targets [][]*definition) {
 }
 
 // validateTrigger checks what TOSCA 2.0 wants of a trigger.
-func (v validator) validateTrigger(p place) {
+func (v validator) validateTrigger(p fileNode) {
 	v.known(p, words(`description metadata event condition action schedule target_filter`))
 	if !p.get("event").exists() {
 		v.faults.add(p, MissingRequiredKeyname, "event is missing")
@@ -97,7 +97,7 @@ func (v validator) validateTrigger(p place) {
 }
 
 // validateActivity checks that a workflow that is named is there.
-func (v validator) validateActivity(p place) {
+func (v validator) validateActivity(p fileNode) {
 	for _, key := range []string{"inline", "delegate"} {
 		name := p.get(key)
 		if name.isMap() {
@@ -111,7 +111,7 @@ func (v validator) validateActivity(p place) {
 }
 
 // lineNamed is the type of a node template, or the node type, that is named.
-func (v validator) lineNamed(p place) []*definition {
+func (v validator) lineNamed(p fileNode) []*definition {
 	if n := v.templates[p.text()]; n != nil {
 		return n.line
 	}
@@ -120,7 +120,7 @@ func (v validator) lineNamed(p place) []*definition {
 
 // validateClauses checks a condition of TOSCA 1.3: clauses such as {cpu: [{greater_than:
 // 5}]}, and those that and, or, not and assert combine.
-func (v validator) validateClauses(p place, targets [][]*definition) {
+func (v validator) validateClauses(p fileNode, targets [][]*definition) {
 	for _, clause := range filtersIn(p) {
 		switch clause.name() {
 		case "and", "or", "not", "assert":
@@ -133,7 +133,7 @@ func (v validator) validateClauses(p place, targets [][]*definition) {
 }
 
 // validateAttribute checks one clause about an attribute or property of the targets.
-func (v validator) validateAttribute(clause place, targets [][]*definition) {
+func (v validator) validateAttribute(clause fileNode, targets [][]*definition) {
 	constraints := filtersIn(clause)
 	if len(constraints) == 0 || slices.ContainsFunc(targets, func(line []*definition) bool { return line == nil || v.isOpen(line) }) {
 		return

@@ -129,7 +129,7 @@ func (v validator) validateSchemas(line []*definition, own, inherited map[string
 			continue // a manifest, whatever its type says
 		}
 		refined := s.refining(before)
-		for _, initial := range []place{s.at.get("default"), s.at.get("value")} {
+		for _, initial := range []fileNode{s.at.get("default"), s.at.get("value")} {
 			if initial.exists() && !initial.isNull() && refined.typeName != "" && !callsAnything(initial) {
 				v.check(initial, v.completed(v.literalOf(initial, refined), refined, initial), refined)
 			}
@@ -155,7 +155,7 @@ func (v validator) isDerived(s *schema, from string) bool {
 
 // validateCapabilityDefinitions checks the capabilities of a node type: the name of
 // a type, or a map.
-func (v validator) validateCapabilityDefinitions(p place) {
+func (v validator) validateCapabilityDefinitions(p fileNode) {
 	if !v.wantMap(p) {
 		return
 	}
@@ -172,7 +172,7 @@ func (v validator) validateCapabilityDefinitions(p place) {
 }
 
 // validateRequirementDefinitions checks the requirements of a node type.
-func (v validator) validateRequirementDefinitions(p place, line []*definition) {
+func (v validator) validateRequirementDefinitions(p fileNode, line []*definition) {
 	if p.isMap() && strict(p) {
 		v.faults.add(p, InvalidShape, "must be a list, not a map")
 	}
@@ -200,7 +200,7 @@ func (v validator) validateRequirementDefinitions(p place, line []*definition) {
 }
 
 // countRange checks a range of integers, and returns it.
-func (v validator) countRange(p place) (least, most int64, ok bool) {
+func (v validator) countRange(p fileNode) (least, most int64, ok bool) {
 	if !p.exists() || p.isNull() {
 		return 0, 0, false
 	}
@@ -218,7 +218,7 @@ func (v validator) countRange(p place) (least, most int64, ok bool) {
 }
 
 // validateInterfaceDefinitions checks the interfaces of a type.
-func (v validator) validateInterfaceDefinitions(p place) {
+func (v validator) validateInterfaceDefinitions(p fileNode) {
 	if !v.wantMap(p) {
 		return
 	}
@@ -235,7 +235,7 @@ func (v validator) validateInterfaceDefinitions(p place) {
 
 // validateInterface checks operations and inputs. Those of a type have no
 // implementation: what implements them, its users say.
-func (v validator) validateInterface(p place, isType bool) {
+func (v validator) validateInterface(p fileNode, isType bool) {
 	v.described(p)
 	v.validateParameters(p.get("inputs"), !isType)
 	for _, section := range []string{"operations", "notifications"} {
@@ -253,7 +253,7 @@ func (v validator) validateInterface(p place, isType bool) {
 }
 
 // validateParameters checks definitions of inputs, which are maps.
-func (v validator) validateParameters(p place, short bool) {
+func (v validator) validateParameters(p fileNode, short bool) {
 	if !v.wantMap(p) {
 		return
 	}

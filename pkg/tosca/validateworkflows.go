@@ -17,7 +17,7 @@ type operationFound struct {
 // operationOf finds an operation of a node.
 func (v validator) operationOf(n *template, iface, name string) operationFound {
 	found := operationFound{inputs: map[string]*schema{}}
-	var places []place
+	var places []fileNode
 	for _, d := range n.line {
 		declared := d.at.get("interfaces").get(iface)
 		if !declared.exists() {
@@ -35,7 +35,7 @@ func (v validator) operationOf(n *template, iface, name string) operationFound {
 		found.siblings = append(found.siblings, p.get("operations").names()...)
 		operation := operationIn(p, name)
 		found.exists = found.exists || operation.exists()
-		for _, inputs := range []place{p.get("inputs"), operation.get("inputs")} {
+		for _, inputs := range []fileNode{p.get("inputs"), operation.get("inputs")} {
 			if inputs.isMap() {
 				maps.Copy(found.inputs, v.readSchemas(inputs, true))
 			}
@@ -46,7 +46,7 @@ func (v validator) operationOf(n *template, iface, name string) operationFound {
 
 // operationIn is an operation of an interface. Before TOSCA 1.3 it is a key of the
 // interface itself.
-func operationIn(p place, name string) place {
+func operationIn(p fileNode, name string) fileNode {
 	found := p.get("operations").get(name)
 	if !found.exists() && !strict(p) && !slices.Contains(interfaceKeys, name) {
 		return p.get(name)
@@ -55,18 +55,18 @@ func operationIn(p place, name string) place {
 }
 
 // operationsIn are all operations of an interface.
-func operationsIn(p place) []place {
+func operationsIn(p fileNode) []fileNode {
 	all := p.get("operations").entries()
 	if !strict(p) {
 		all = append(all, p.entries()...)
 	}
-	return slices.DeleteFunc(all, func(entry place) bool { return slices.Contains(interfaceKeys, entry.name()) })
+	return slices.DeleteFunc(all, func(entry fileNode) bool { return slices.Contains(interfaceKeys, entry.name()) })
 }
 
 var interfaceKeys = words(`type description inputs operations notifications derived_from version metadata`)
 
 // validateWorkflow checks the steps of a workflow.
-func (v validator) validateWorkflow(p place) {
+func (v validator) validateWorkflow(p fileNode) {
 	if !v.wantMap(p) {
 		return
 	}
@@ -92,7 +92,7 @@ func (v validator) validateWorkflow(p place) {
 	}
 }
 
-func (v validator) validateStep(step place, inputs map[string]*schema) {
+func (v validator) validateStep(step fileNode, inputs map[string]*schema) {
 	target := step.get("target")
 	n := v.templates[target.text()]
 	groups := v.entry.topology().get("groups")
@@ -119,7 +119,7 @@ func (v validator) validateStep(step place, inputs map[string]*schema) {
 }
 
 // validateCall checks the inputs that a workflow gives to an operation.
-func (v validator) validateCall(called place, wanted, inputs map[string]*schema) {
+func (v validator) validateCall(called fileNode, wanted, inputs map[string]*schema) {
 	given := called.get("inputs")
 	for _, entry := range given.entries() {
 		want := wanted[entry.name()]
@@ -137,7 +137,7 @@ func (v validator) validateCall(called place, wanted, inputs map[string]*schema)
 }
 
 // validateGiven checks one input: a value, or an input of the workflow.
-func (v validator) validateGiven(p place, want *schema, inputs map[string]*schema) {
+func (v validator) validateGiven(p fileNode, want *schema, inputs map[string]*schema) {
 	from, isCall := p.only()
 	if !isCall || from.name() != "$get_input" || !from.isScalar() {
 		if !hasCall(p) {
@@ -158,7 +158,7 @@ func (v validator) validateGiven(p place, want *schema, inputs map[string]*schem
 }
 
 // validateSubstitution checks what a template says that it stands for.
-func (v validator) validateSubstitution(p place) {
+func (v validator) validateSubstitution(p fileNode) {
 	if !p.isMap() {
 		return
 	}
@@ -198,7 +198,7 @@ func (v validator) validateSubstitution(p place) {
 }
 
 // validateMapping checks that a mapping names a node of the template.
-func (v validator) validateMapping(p place) {
+func (v validator) validateMapping(p fileNode) {
 	name := p
 	if elements := p.elements(); len(elements) > 0 {
 		name = elements[0]

@@ -81,8 +81,8 @@ func (v value) text() string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// told is a value for a message: short, and not if it is secret.
-func told(content any, secret bool) string {
+// forMessage is a value for a message: short, and not if it is secret.
+func forMessage(content any, secret bool) string {
 	if secret {
 		return "(hidden)"
 	}

@@ -22,7 +22,7 @@ func (t *Turns) act(ctx context.Context, target Target, s *Snapshot, p *plan.Pla
 	a := &action{turns: t, target: target, s: s, plan: p, now: t.now(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.Refused{}, doors: map[string]*door{}}
 	var stage, deletes []plan.Change
 	for _, change := range p.Changes {
-		if change.Leaves && change.Action != plan.Update {
+		if change.Prune && change.Action != plan.Update {
 			deletes = append(deletes, change)
 			continue
 		}
@@ -33,7 +33,7 @@ func (t *Turns) act(ctx context.Context, target Target, s *Snapshot, p *plan.Pla
 		stage = append(stage, change)
 	}
 	a.runStage(ctx, stage)
-	if a.untold == nil && !a.troubled() {
+	if a.tokensErr == nil && !a.troubled() {
 		a.runDeletes(ctx, deletes)
 	}
 	for _, id := range p.Gone() {
@@ -42,11 +42,11 @@ func (t *Turns) act(ctx context.Context, target Target, s *Snapshot, p *plan.Pla
 	return a
 }
 
-// troubled tells whether anything that should exist does not, or is not as it
+// troubled reports whether anything that should exist does not, or is not as it
 // should be.
 func (a *action) troubled() bool {
 	for _, change := range a.plan.Changes {
-		if change.Problem != nil && !change.Leaves {
+		if change.Problem != nil && !change.Prune {
 			return true
 		}
 	}
@@ -79,13 +79,13 @@ func (a *action) runDeletes(ctx context.Context, changes []plan.Change) {
 }
 
 // runStage runs a stage of creates and updates. Before the first one that may have
-// workloads, the tokens that these get are told.
+// workloads, the tokens that these get go on record.
 func (a *action) runStage(ctx context.Context, changes []plan.Change) {
 	if len(changes) > 0 && manifest.Stage(changes[0].ID.GroupKind()) > manifest.StageConfiguration &&
-		a.untold == nil && slices.ContainsFunc(changes, plan.Change.Writes) {
-		a.untold = a.tellTokens(ctx)
+		a.tokensErr == nil && slices.ContainsFunc(changes, plan.Change.Writes) {
+		a.tokensErr = a.recordTokens(ctx)
 	}
-	if a.untold == nil {
+	if a.tokensErr == nil {
 		a.run(ctx, changes)
 	}
 }
@@ -94,24 +94,24 @@ func (a *action) run(ctx context.Context, changes []plan.Change) {
 	var group errgroup.Group
 	group.SetLimit(a.turns.inFlight())
 	for _, change := range changes {
-		change.ReadFirst = change.ReadFirst || !change.Leaves && a.isUnsure(change.ID)
+		change.ReadFirst = change.ReadFirst || !change.Prune && a.isUnsure(change.ID)
 		if !change.Writes() && !change.ReadFirst {
 			continue
 		}
 		if len(changes) == 1 || a.turns.inFlight() == 1 {
-			a.one(ctx, change)
+			a.execute(ctx, change)
 			continue
 		}
 		group.Go(func() error {
-			a.one(ctx, change)
+			a.execute(ctx, change)
 			return nil
 		})
 	}
 	_ = group.Wait()
 }
 
-// one executes one change and records how it went.
-func (a *action) one(ctx context.Context, change plan.Change) {
+// execute executes one change and records how it went.
+func (a *action) execute(ctx context.Context, change plan.Change) {
 	defer a.recovered(ctx, change.ID)
 	if ctx.Err() != nil {
 		a.record(change, plan.Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the controller is stopping"}})
@@ -127,7 +127,7 @@ func (a *action) one(ctx context.Context, change plan.Change) {
 		if change.ReadFirst && !read {
 			object, problem := a.readFirst(ctx, at)
 			if object != nil {
-				if fresh := a.found(change.ID, object); fresh.Action == change.Action || !change.Writes() {
+				if fresh := a.decideAgain(change.ID, object); fresh.Action == change.Action || !change.Writes() {
 					change = fresh
 				} // or else its guards will see that somebody was faster
 			}
@@ -141,7 +141,7 @@ func (a *action) one(ctx context.Context, change plan.Change) {
 			a.record(change, outcome)
 			return
 		}
-		change = a.found(change.ID, outcome.Object)
+		change = a.decideAgain(change.ID, outcome.Object)
 		if !change.Writes() {
 			a.record(change, plan.Outcome{Action: change.Action, Object: outcome.Object, Problem: change.Problem})
 			return

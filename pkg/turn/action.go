@@ -31,10 +31,10 @@ type action struct {
 	s      *Snapshot
 	plan   *plan.Plan
 	now    time.Time
-	// toldTokens is true when the status was written before the work was done, untold
-	// is why that was not possible.
-	toldTokens bool
-	untold     error
+	// tokensRecorded is true when the status was written before the work was done,
+	// tokensErr is why that was not possible.
+	tokensRecorded bool
+	tokensErr      error
 	// ending has what namespaces that are being deleted say of that.
 	ending sync.Map
 	mu     sync.Mutex // guards what follows, and the memory
@@ -45,15 +45,15 @@ type action struct {
 	doors map[string]*door
 }
 
-// found decides a resource anew.
-func (a *action) found(id manifest.ID, object map[string]any) plan.Change {
+// decideAgain decides a resource anew.
+func (a *action) decideAgain(id manifest.ID, object map[string]any) plan.Change {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	change := a.plan.Found(id, object, a.refused[id]...)
+	change := a.plan.DecideAgain(id, object, a.refused[id]...)
 	if object != nil {
-		a.s.memory.found[id] = found{object: object, until: a.now.Add(recheckConflict)}
+		a.s.memory.unwatched[id] = unwatched{object: object, until: a.now.Add(recheckConflict)}
 	} else {
-		delete(a.s.memory.found, id)
+		delete(a.s.memory.unwatched, id)
 	}
 	return change
 }
@@ -75,9 +75,9 @@ func (a *action) record(change plan.Change, outcome plan.Outcome) {
 		return
 	}
 	problem := a.s.memory.failed(id, outcome.Problem, a.now)
-	if f, ok := a.s.memory.found[id]; ok {
+	if f, ok := a.s.memory.unwatched[id]; ok {
 		f.until = a.now.Add(problem.RetryAfter) // what is in the way is read again then
-		a.s.memory.found[id] = f
+		a.s.memory.unwatched[id] = f
 	}
 	outcome.Problem = problem
 	a.result[id] = outcome
@@ -88,7 +88,7 @@ func (a *action) wrote(at cluster.Location, object map[string]any) {
 	a.target.Wrote(at, object)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.s.memory.found, at.ID)
+	delete(a.s.memory.unwatched, at.ID)
 	delete(a.s.memory.unanswered, at.ID)
 	delete(a.s.memory.unsure, at.ID)
 }
@@ -122,5 +122,5 @@ func (a *action) gone(at cluster.Location, uid string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.s.memory.gone[types.UID(uid)] = true
-	delete(a.s.memory.found, at.ID)
+	delete(a.s.memory.unwatched, at.ID)
 }

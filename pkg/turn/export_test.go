@@ -8,9 +8,9 @@ func (m *Memory) Steady() *Memory {
 	return m
 }
 
-// Found has what a test needs to know of the objects that were read and are in no watch.
-func (m *Memory) Found() (objects []map[string]any) {
-	for _, f := range m.found {
+// Unwatched has what a test needs to know of the objects that were read and are in no watch.
+func (m *Memory) Unwatched() (objects []map[string]any) {
+	for _, f := range m.unwatched {
 		objects = append(objects, f.object)
 	}
 	return objects

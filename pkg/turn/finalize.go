@@ -26,7 +26,7 @@ func (t *Turns) finalize(ctx context.Context, app *v1alpha1.Application, m *Memo
 		return t.hookFailed(ctx, app, m, err)
 	}
 	source := t.source(ctx, app, target)
-	s, p, err := Decide(ctx, target, t.request(app, m, source.Made))
+	s, p, err := Decide(ctx, target, t.request(app, m, source.Translation))
 	if errors.Is(err, ErrNotSeen) {
 		return 0, nil
 	}
@@ -40,7 +40,7 @@ func (t *Turns) finalize(ctx context.Context, app *v1alpha1.Application, m *Memo
 	}
 	a := t.act(ctx, target, s, p)
 	if forbidden(p, a.result) && target.NamespaceEnds(ctx, app.Namespace) {
-		s.leaveTo(app.Namespace)
+		s.leaveToNamespace(app.Namespace)
 		p = plan.Retire(s.Input)
 		a = t.act(ctx, target, s, p)
 	}
@@ -68,7 +68,7 @@ func (t *Turns) deleted(ctx context.Context, app *v1alpha1.Application) {
 	}
 }
 
-// forbidden tells whether the rights are missing to go on.
+// forbidden reports whether the rights are missing to go on.
 func forbidden(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
 	for _, change := range p.Changes {
 		problem := change.Problem
@@ -82,15 +82,15 @@ func forbidden(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
 	return false
 }
 
-// leaveTo leaves what is in a namespace that is being deleted to whoever deletes
+// leaveToNamespace leaves what is in a namespace that is being deleted to whoever deletes
 // it. The rights to do so ourselves are often gone before the objects.
-func (s *Snapshot) leaveTo(namespace string) {
+func (s *Snapshot) leaveToNamespace(namespace string) {
 	there := func(id manifest.ID) bool { return id.Namespace == namespace }
 	maps.DeleteFunc(s.Input.Live, func(id manifest.ID, _ map[string]any) bool { return there(id) })
 	maps.DeleteFunc(s.Input.Blocked, func(id manifest.ID, _ *plan.Problem) bool { return there(id) })
 }
 
-// released tells whether nothing of the Application is left, or all of it was
+// released reports whether nothing of the Application is left, or all of it was
 // let go.
 func released(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
 	for _, id := range p.Gone() {

@@ -26,10 +26,10 @@ func (a *action) preCreate(at cluster.Location, manifest map[string]any) (map[st
 	return body, err
 }
 
-// tellTokens has the status know the tokens in the cluster before any workload
+// recordTokens has the status know the tokens in the cluster before any workload
 // does: one that is quick must not call in vain because something else of its
 // Application takes its time.
-func (a *action) tellTokens(ctx context.Context) error {
+func (a *action) recordTokens(ctx context.Context) error {
 	app := a.turns.Home.Latest(a.s.Input.Application)
 	if len(hooks.Purposes(app)) == 0 {
 		return nil
@@ -38,16 +38,16 @@ func (a *action) tellTokens(ctx context.Context) error {
 	if app.Status.Hooks != nil {
 		before = app.Status.Hooks.Tokens
 	}
-	found := a.tokens()
-	if !slices.ContainsFunc(found, func(digest string) bool { return !slices.Contains(before, digest) }) {
+	digests := a.tokens()
+	if !slices.ContainsFunc(digests, func(digest string) bool { return !slices.Contains(before, digest) }) {
 		return nil
 	}
 	status := *app.Status.DeepCopy()
 	if status.Hooks == nil {
 		status.Hooks = &v1alpha1.HooksStatus{}
 	}
-	status.Hooks.Tokens = hooks.KeepTokens(before, found)
-	a.toldTokens = true
+	status.Hooks.Tokens = hooks.KeepTokens(before, digests)
+	a.tokensRecorded = true
 	return a.turns.WriteStatus(ctx, app, status)
 }
 

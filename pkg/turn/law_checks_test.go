@@ -75,7 +75,7 @@ func (d *desire) entryOrNil() any {
 	return folded(d.entry)
 }
 
-// isOurs tells whether an object carries our marks, or has lost them to nobody.
+// isOurs reports whether an object carries our marks, or has lost them to nobody.
 func (c *cluster) isOurs(id manifest.ID, object map[string]any) bool {
 	return plan.Marked(c.app, id, object) || c.ours[uidOf(object)] && (labelOf(object) == "" || labelOf(object) == string(c.app.UID))
 }

@@ -152,7 +152,7 @@ func (c *cluster) holdsList(path, name string, node, want, live []any) {
 	}
 }
 
-// empty tells whether a schema observes nothing: it keeps a place.
+// empty reports whether a schema observes nothing: it keeps a place.
 func empty(node any) bool {
 	switch node := node.(type) {
 	case map[string]any:

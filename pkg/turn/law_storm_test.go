@@ -293,7 +293,7 @@ func (c *cluster) entry(object map[string]any) map[string]any {
 	return raw
 }
 
-// fits tells whether an entry's lists have room for those of a manifest, and no
+// fits reports whether an entry's lists have room for those of a manifest, and no
 // minimum that it does not reach.
 func fits(node, value any) bool {
 	switch node := node.(type) {

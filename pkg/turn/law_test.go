@@ -188,7 +188,7 @@ func (c *cluster) rest() {
 	c.fail("no rest")
 }
 
-// idle tells whether a round has done nothing.
+// idle reports whether a round has done nothing.
 func (c *cluster) idle() bool {
 	if c.over {
 		return true

@@ -36,9 +36,9 @@ type Memory struct {
 	// missing has the namespaces that are not there, and when they are tried again: once
 	// for all that is to be created in one.
 	missing map[string]time.Time
-	// found has objects that exist and are in no watch, because they do not
+	// unwatched has objects that exist and are in no watch, because they do not
 	// carry our label.
-	found map[manifest.ID]found
+	unwatched map[manifest.ID]unwatched
 	// unanswered has the objects that may have been created though no answer came.
 	unanswered map[manifest.ID]bool
 	// unsure has the objects whose last patch had no answer, and the generation of the
@@ -66,7 +66,8 @@ type failure struct {
 	exhausted bool
 }
 
-type found struct {
+// unwatched is an object that was read and is in no watch; it is believed for a while.
+type unwatched struct {
 	object map[string]any
 	until  time.Time
 }
@@ -75,7 +76,7 @@ type found struct {
 func NewMemory(app *v1alpha1.Application, now time.Time) *Memory {
 	return &Memory{
 		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app), jitter: worker.Spread,
-		failures: map[manifest.ID]*failure{}, missing: map[string]time.Time{}, found: map[manifest.ID]found{}, unanswered: map[manifest.ID]bool{}, unsure: map[manifest.ID]int64{}, gone: map[types.UID]bool{},
+		failures: map[manifest.ID]*failure{}, missing: map[string]time.Time{}, unwatched: map[manifest.ID]unwatched{}, unanswered: map[manifest.ID]bool{}, unsure: map[manifest.ID]int64{}, gone: map[types.UID]bool{},
 	}
 }
 
@@ -92,7 +93,7 @@ func (m *Memory) begin(app *v1alpha1.Application, news News, now time.Time) {
 		m.generation, m.request = app.Generation, request
 		m.failures, m.missing = map[manifest.ID]*failure{}, map[string]time.Time{}
 		m.plan.Refusals = nil
-		m.found = map[manifest.ID]found{}
+		m.unwatched = map[manifest.ID]unwatched{}
 		m.gone = map[types.UID]bool{}
 	}
 	if news.Namespace {
@@ -102,7 +103,7 @@ func (m *Memory) begin(app *v1alpha1.Application, news News, now time.Time) {
 	if news.Changed {
 		m.tryAgain()
 	}
-	m.giveUpLeaves(now)
+	m.giveUpRefused(now)
 }
 
 // Postponed is the status of a report that is not written yet, or nil.
@@ -199,8 +200,8 @@ func (m *Memory) tryAgain() {
 // forGood is as long as nothing changes.
 const forGood = 10 * 365 * 24 * time.Hour
 
-// giveUpLeaves holds back for good what was refused at the last attempt.
-func (m *Memory) giveUpLeaves(now time.Time) {
+// giveUpRefused holds back for good what was refused at the last attempt.
+func (m *Memory) giveUpRefused(now time.Time) {
 	for _, refusal := range m.plan.Refusals {
 		if m.retry.exhausted(refusal.Times) && refusal.Until.After(now) {
 			refusal.Until = now.Add(forGood)
@@ -212,7 +213,7 @@ func (m *Memory) giveUpLeaves(now time.Time) {
 // there is no such thing. Nobody tells us when it goes.
 func (m *Memory) nextProbe(now time.Time) time.Duration {
 	var next time.Duration
-	for _, f := range m.found {
+	for _, f := range m.unwatched {
 		next = Sooner(next, max(f.until.Sub(now), time.Second))
 	}
 	return next

@@ -13,42 +13,42 @@ import (
 // own, those of its manifests and of its inventory, and those that were written
 // down before anything was created there.
 func namespacesOf(app *v1alpha1.Application, manifests []map[string]any) []string {
-	found := map[string]struct{}{app.Namespace: {}}
+	namespaces := map[string]struct{}{app.Namespace: {}}
 	for _, content := range manifests {
 		metadata, _ := content["metadata"].(map[string]any)
 		if namespace, _ := metadata["namespace"].(string); namespace != "" {
-			found[namespace] = struct{}{}
+			namespaces[namespace] = struct{}{}
 		}
 	}
 	for _, r := range app.Status.Resources {
 		if r.Namespace != "" {
-			found[r.Namespace] = struct{}{}
+			namespaces[r.Namespace] = struct{}{}
 		}
 	}
 	for namespace := range strings.SplitSeq(app.Annotations[v1alpha1.AnnotationNamespaces], ",") {
 		if namespace != "" {
-			found[namespace] = struct{}{}
+			namespaces[namespace] = struct{}{}
 		}
 	}
-	return slices.Sorted(maps.Keys(found))
+	return slices.Sorted(maps.Keys(namespaces))
 }
 
 // namespacesAnnotation is the write-ahead inventory of namespaces beside the
 // Application's own; empty if there are none. early keeps those that it has already.
 func namespacesAnnotation(app *v1alpha1.Application, p *plan.Plan, early bool) string {
-	found := map[string]struct{}{}
+	namespaces := map[string]struct{}{}
 	if early {
 		for namespace := range strings.SplitSeq(app.Annotations[v1alpha1.AnnotationNamespaces], ",") {
-			found[namespace] = struct{}{}
+			namespaces[namespace] = struct{}{}
 		}
 	}
 	for _, change := range p.Changes {
-		found[change.ID.Namespace] = struct{}{}
+		namespaces[change.ID.Namespace] = struct{}{}
 	}
 	for _, r := range app.Status.Resources {
-		found[r.Namespace] = struct{}{}
+		namespaces[r.Namespace] = struct{}{}
 	}
-	delete(found, "")
-	delete(found, app.Namespace)
-	return strings.Join(slices.Sorted(maps.Keys(found)), ",")
+	delete(namespaces, "")
+	delete(namespaces, app.Namespace)
+	return strings.Join(slices.Sorted(maps.Keys(namespaces)), ",")
 }

@@ -73,7 +73,7 @@ func isMissingNamespace(err error, namespace string) bool {
 	return details != nil && details.Group == "" && details.Kind == "namespaces" && details.Name == namespace
 }
 
-// refused tells whether the same request can never succeed.
+// refused reports whether the same request can never succeed.
 func refused(err error) bool {
 	switch code(err) {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
@@ -90,7 +90,7 @@ func code(err error) int32 {
 	return 0
 }
 
-// guardFailed tells whether a 422 may come from a test in our own patch: it
+// guardFailed reports whether a 422 may come from a test in our own patch: it
 // then has no causes, which a validation always has.
 func guardFailed(err error) bool {
 	var status apierrors.APIStatus

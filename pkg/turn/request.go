@@ -77,7 +77,7 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 			return fresh, true
 		}
 	}
-	outcome.WithoutLearned = a.unanswered(at.ID, err) && outcome.WithoutLearned
+	outcome.WithoutLearned = a.noteUnanswered(at.ID, err) && outcome.WithoutLearned
 	outcome.Problem = a.target.Problem(err, at, "create")
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		outcome.Problem.Message += a.namespaceRemains(ctx, at.ID.Namespace)
@@ -115,9 +115,9 @@ func logWrite(ctx context.Context, verb string, change plan.Change) {
 	klog.FromContext(ctx).Info("Wrote", values...)
 }
 
-// unanswered remembers an object that may have been created all the same, and reports
+// noteUnanswered remembers an object that may have been created all the same, and reports
 // whether it may: the answer was lost, or is that of a server that stumbled.
-func (a *action) unanswered(id manifest.ID, err error) bool {
+func (a *action) noteUnanswered(id manifest.ID, err error) bool {
 	if !isLost(err) {
 		return false
 	}
@@ -183,7 +183,7 @@ func (a *action) hasAnotherWay(id manifest.ID) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	live := a.s.Input.Live[id]
-	return live != nil && a.plan.Found(id, live, a.refused[id]...).Writes()
+	return live != nil && a.plan.DecideAgain(id, live, a.refused[id]...).Writes()
 }
 
 func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
@@ -231,7 +231,7 @@ func (a *action) reread(ctx context.Context, at cluster.Location, change plan.Ch
 	return plan.Outcome{Action: change.Action, Problem: a.target.Problem(err, at, "get")}, false
 }
 
-// applies tells whether a patch, guards included, fits an object.
+// applies reports whether a patch, guards included, fits an object.
 func applies(ops []delta.Op, object map[string]any) bool {
 	raw, err := json.Marshal(ops)
 	if err != nil {

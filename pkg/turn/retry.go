@@ -72,7 +72,7 @@ func (r retry) wait(problem *plan.Problem, attempts int) time.Duration {
 	return max(time.Duration(min(wait, float64(longest))), problem.RetryAfter)
 }
 
-// exhausted tells whether a number of attempts were all that there are.
+// exhausted reports whether a number of attempts were all that there are.
 func (r retry) exhausted(attempts int) bool { return r.attempts > 0 && attempts >= r.attempts }
 
 // givenUp is the problem of a resource after its last attempt.

@@ -118,14 +118,14 @@ func TestARefusedLeafIsGivenUpToo(t *testing.T) {
 	leaf := plan.Leaf{ID: manifest.ID{Kind: "Service", Name: "web"}, Path: "/spec/clusterIP"}
 	m := &Memory{jitter: worker.Spread, retry: retryOf(&v1alpha1.RetryPolicy{MaxAttempts: 2})}
 	m.plan.Refusals = map[plan.Leaf]*plan.Refusal{leaf: {Problem: rejected, Times: 1, Until: now.Add(time.Minute)}}
-	m.giveUpLeaves(now)
+	m.giveUpRefused(now)
 	assert.False(t, m.plan.HeldBack(leaf, now.Add(time.Hour)))
 
 	m.plan.Refusals[leaf].Times = 2
-	m.giveUpLeaves(now)
+	m.giveUpRefused(now)
 	assert.True(t, m.plan.HeldBack(leaf, now.Add(1000*time.Hour)))
 
 	m.tryAgain()
-	m.giveUpLeaves(now)
+	m.giveUpRefused(now)
 	assert.False(t, m.plan.HeldBack(leaf, now), "something has changed")
 }

@@ -88,15 +88,15 @@ func (s *Snapshot) asReported() plan.Input {
 // learnKinds has the kinds of a plan's changes that were not looked up be looked up
 // from now on, and reports whether there are any.
 func (s *Snapshot) learnKinds(p *plan.Plan) bool {
-	found := false
+	learned := false
 	for _, change := range p.Changes {
 		gvk := change.GVK()
 		if s.kinds.first[gvk.GroupKind()] == nil && !s.memory.knows(gvk) {
 			s.memory.kinds = append(s.memory.kinds, gvk)
-			found = true
+			learned = true
 		}
 	}
-	return found
+	return learned
 }
 
 // Gather finds the kinds of an Application, has them watched, and collects the live
@@ -117,7 +117,7 @@ func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
 	if err := s.addMarked(ctx); err != nil {
 		return nil, err
 	}
-	s.addFound()
+	s.addRemembered()
 	s.block()
 	if r.ReadDesired {
 		s.addDesired(ctx)
@@ -182,11 +182,11 @@ func (s *Snapshot) addMarked(ctx context.Context) error {
 	return waiting
 }
 
-// addFound adds the objects that were found outside of any watch.
-func (s *Snapshot) addFound() {
-	for id, f := range s.memory.found {
+// addRemembered adds the objects that were read, and are in no watch.
+func (s *Snapshot) addRemembered() {
+	for id, f := range s.memory.unwatched {
 		if _, watched := s.Input.Live[id]; watched || !s.Input.Now.Before(f.until) {
-			delete(s.memory.found, id)
+			delete(s.memory.unwatched, id)
 			continue
 		}
 		s.Input.Live[id] = f.object

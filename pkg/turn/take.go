@@ -48,7 +48,7 @@ func (t *Turns) Take(ctx context.Context, app *v1alpha1.Application, m *Memory, 
 	if source.Waiting {
 		return 0, nil
 	}
-	s, p, err := Decide(ctx, target, t.request(app, m, source.Made))
+	s, p, err := Decide(ctx, target, t.request(app, m, source.Translation))
 	if errors.Is(err, ErrNotSeen) {
 		return 0, nil
 	}
@@ -87,12 +87,12 @@ func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan
 	}
 	a := t.act(ctx, target, s, p)
 	target.AwaitNamespaces(m.awaited(app.Namespace))
-	if a.toldTokens {
+	if a.tokensRecorded {
 		app = t.Home.Latest(app)
 	}
 	after, err := t.report(ctx, app, m, p, a.result)
-	if err == nil && a.untold != nil {
-		return Again(a.untold)
+	if err == nil && a.tokensErr != nil {
+		return Again(a.tokensErr)
 	}
 	return after, err
 }

@@ -39,8 +39,8 @@ type Turns struct {
 
 // Source is what a template was translated into.
 type Source struct {
-	// Made is nil for spec.manifest, and while nothing is known that may be acted on.
-	Made *plan.Source
+	// Translation is nil for spec.manifest, and while nothing is known that may be acted on.
+	Translation *plan.Source
 	// Poll is when to look at the source again; zero: never.
 	Poll time.Time
 	// Waiting is true while nothing can be decided.

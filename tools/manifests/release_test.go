@@ -94,7 +94,7 @@ func (h *helm) eventually(what string, holds func() bool) {
 	require.Eventually(h.t, holds, 2*time.Minute, 50*time.Millisecond, what)
 }
 
-// may tells whether the controller of the release may do something.
+// may reports whether the controller of the release may do something.
 func (h *helm) may(args ...string) bool {
 	h.t.Helper()
 	_, err := h.cluster.Kubectl(h.t.Context(), "", append([]string{"auth", "can-i", "--as=system:serviceaccount:" + system + ":holdfast-controller"}, args...)...)

@@ -79,8 +79,8 @@ type Meaning struct {
 	Health bool
 	// Uncertain: an object may be there though its UID is not on record.
 	Uncertain bool
-	// Leaves: the resource is desired no longer.
-	Leaves bool
+	// Pruned: the resource is desired no longer.
+	Pruned bool
 	// Foreign: the object is somebody else's, and nothing of it is held.
 	Foreign bool
 }
@@ -96,7 +96,7 @@ var meanings = map[string]Meaning{
 	ReasonProgressing:                {Disposition: DispositionWait, Health: true},
 	ReasonUnhealthy:                  {Disposition: DispositionRetry, Health: true},
 	ReasonSuspended:                  {},
-	ReasonDeleting:                   {Disposition: DispositionWait, Uncertain: true, Leaves: true},
+	ReasonDeleting:                   {Disposition: DispositionWait, Uncertain: true, Pruned: true},
 	ReasonWaiting:                    {Disposition: DispositionWait},
 	ReasonRetrying:                   {Disposition: DispositionRetry, Uncertain: true},
 	ReasonRetriesExhausted:           {Disposition: DispositionGiveUp, Uncertain: true},

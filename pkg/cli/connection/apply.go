@@ -103,7 +103,7 @@ func (c *Cluster) notApplied(ctx context.Context, err error, s *files.Submission
 	}
 }
 
-// isInstalled tells whether Applications are served, as far as the user may know.
+// isInstalled reports whether Applications are served, as far as the user may know.
 func (c *Cluster) isInstalled(ctx context.Context) bool {
 	_, err := c.Own.Resource(Applications).List(ctx, metav1.ListOptions{Limit: 1})
 	return !apierrors.IsNotFound(err)

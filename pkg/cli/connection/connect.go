@@ -99,7 +99,7 @@ func (f Flags) notConfigured(err error) error {
 // errNoCluster says what to do where nothing says which cluster is meant.
 var errNoCluster = errors.New("no cluster is configured: give --kubeconfig, or set KUBECONFIG to a file that is there")
 
-// IsConfigured tells whether anything says how to reach a cluster.
+// IsConfigured reports whether anything says how to reach a cluster.
 func (f Flags) IsConfigured() bool {
 	config, err := f.ToRawKubeConfigLoader().RawConfig()
 	if err != nil || len(config.Clusters) > 0 || *f.APIServer != "" {

@@ -192,8 +192,8 @@ func TestReadinessIsThatOfTheStoredGeneration(t *testing.T) {
 		conditions           []metav1.Condition
 		want                 connection.Readiness
 	}{
-		{"the controller has not looked", 1, -1, nil, connection.Readiness{Status: "Unknown", Reason: "Waiting", Message: "the controller has not looked at it yet", Unseen: true}},
-		{"it has looked at an older version", 2, 1, []metav1.Condition{ready}, connection.Readiness{Status: "Unknown", Reason: "Waiting", Message: "the controller has not looked at this version yet", Unseen: true}},
+		{"the controller has not looked", 1, -1, nil, connection.Readiness{Status: "Unknown", Reason: "Waiting", Message: "the controller has not looked at it yet", Pending: true}},
+		{"it has looked at an older version", 2, 1, []metav1.Condition{ready}, connection.Readiness{Status: "Unknown", Reason: "Waiting", Message: "the controller has not looked at this version yet", Pending: true}},
 		{"it has looked at this one", 2, 2, []metav1.Condition{{Type: "Held", Status: "False"}, ready}, connection.Readiness{Status: "True", Reason: "Ready", Message: "all is well"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

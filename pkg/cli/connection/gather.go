@@ -13,15 +13,15 @@ import (
 // about it as the controller does. unreadable are the objects that could not be
 // read: nothing can be said of them.
 func (c *Cluster) decide(ctx context.Context, app files.Subject, now time.Time) (d files.Decision, unreadable error) {
-	app, made := app.Translated(ctx, c.Reader(app.Namespace), !app.NewSource)
-	v := c.view(app.With(made).Application)
-	d, err := app.DecideIn(ctx, v, made, now)
+	app, translation := app.Translated(ctx, c.Reader(app.Namespace), !app.NewSource)
+	v := c.view(app.With(translation).Application)
+	d, err := app.DecideIn(ctx, v, translation, now)
 	if err != nil {
 		return d, err
 	}
 	unlisted, unreadable := v.Unreadable()
 	if len(unlisted) > 0 {
-		d.Unseen = fmt.Sprintf("you may not list %s: what Application %s/%s has of them and is neither desired nor on record is not seen",
+		d.Unlisted = fmt.Sprintf("you may not list %s: what Application %s/%s has of them and is neither desired nor on record is not seen",
 			strings.Join(unlisted, ", "), app.Namespace, app.Name)
 	}
 	return d, unreadable

@@ -9,11 +9,11 @@ import (
 // Readiness is the condition Ready as people see it.
 type Readiness struct {
 	Status, Reason, Message string
-	// Unseen: the controller has not looked at what is stored yet.
-	Unseen bool
+	// Pending: the controller has not looked at what is stored yet.
+	Pending bool
 }
 
-func unseen(what string) Readiness {
+func pending(what string) Readiness {
 	return Readiness{"Unknown", v1alpha1.ReasonWaiting, "the controller has not looked at " + what + " yet", true}
 }
 
@@ -29,11 +29,11 @@ func ReadyOf(object map[string]any) Readiness {
 		}
 		text := func(field string) string { s, _ := c[field].(string); return s }
 		if observed != generation {
-			return unseen("this version")
+			return pending("this version")
 		}
 		return Readiness{text("status"), text("reason"), text("message"), false}
 	}
-	return unseen("it")
+	return pending("it")
 }
 
 // ReadyIn is the condition Ready of the generation that is stored.
@@ -46,7 +46,7 @@ func ReadyIn(app *v1alpha1.Application) Readiness {
 		}
 	}
 	if len(app.Status.Conditions) > 0 {
-		return unseen("this version")
+		return pending("this version")
 	}
-	return unseen("it")
+	return pending("it")
 }

@@ -161,7 +161,7 @@ func (t Target) submittedApplications(ctx context.Context, c *Cluster) ([]files.
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Place(c.Namespace, *t.Connection.Namespace); err != nil {
+	if err := s.SetNamespace(c.Namespace, *t.Connection.Namespace); err != nil {
 		return nil, err
 	}
 	_, err = s.Check(ctx, c.View(s.App)) // which names the files; the decision has the warnings

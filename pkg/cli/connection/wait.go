@@ -43,7 +43,7 @@ func (f WaitFlags) Check() error {
 	return nil
 }
 
-// Visitor looks at an Application, nil when there is none, and tells whether
+// Visitor looks at an Application, nil when there is none, and reports whether
 // there is nothing more to wait for.
 type Visitor func(app *v1alpha1.Application) (done bool, err error)
 
@@ -140,7 +140,7 @@ func decodeObject(u *unstructured.Unstructured) (*v1alpha1.Application, error) {
 
 // Ready waits until an Application is ready, or only a user can help.
 func (f WaitFlags) Ready(ctx context.Context, c *Cluster, streams terminal.Streams, namespace, name string) error {
-	w := &readyWait{shown: NewProgress(streams), namespace: namespace, name: name, last: unseen("it")}
+	w := &readyWait{shown: NewProgress(streams), namespace: namespace, name: name, last: pending("it")}
 	return f.Follow(ctx, c, namespace, name, w.late, w.visit)
 }
 

@@ -41,7 +41,7 @@ func (s Sources) Applications(ctx context.Context) ([]Subject, error) {
 		}
 		if first, twice := find(apps, app); twice {
 			faults = append(faults, FaultAt(document, nil, fmt.Sprintf("Application %s/%s is given twice, first at %s: keep one of them",
-				app.Namespace, app.Name, place(first.Document))))
+				app.Namespace, app.Name, positionOf(first.Document))))
 		}
 		apps = append(apps, app)
 	}

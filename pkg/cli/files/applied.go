@@ -21,7 +21,7 @@ func (app Subject) asApplied() Subject {
 	applied.Spec.Manifest, applied.Spec.ObserverSchema = nil, nil
 	for i, item := range status.LastAppliedManifest {
 		content, err := manifest.DecodeJSON(item.Raw)
-		if err != nil || isLeaving(status, content, app.Namespace) {
+		if err != nil || isPruned(status, content, app.Namespace) {
 			continue
 		}
 		if id, ok := plan.Identify(content, app.Namespace, plan.Offline()); ok && manifest.IsSecret(id.GroupKind()) {
@@ -36,7 +36,7 @@ func (app Subject) asApplied() Subject {
 	return Subject{Application: applied, Document: app.Document}
 }
 
-// isDefault tells whether the inventory says that an object is held by the
+// isDefault reports whether the inventory says that an object is held by the
 // default schema.
 func isDefault(resources []v1alpha1.ResourceStatus, content map[string]any, namespace string) bool {
 	id, _ := plan.Identify(content, namespace, plan.Offline())
@@ -48,12 +48,12 @@ func isDefault(resources []v1alpha1.ResourceStatus, content map[string]any, name
 	return true
 }
 
-// isLeaving tells whether an object is on record only until its deletion begins: the
+// isPruned reports whether an object is on record only until its deletion begins: the
 // inventory says so, and nothing is observed of it any more.
-func isLeaving(status v1alpha1.ApplicationStatus, content map[string]any, namespace string) bool {
+func isPruned(status v1alpha1.ApplicationStatus, content map[string]any, namespace string) bool {
 	id, _ := plan.Identify(content, namespace, plan.Offline())
 	if !slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool {
-		return v1alpha1.MeaningOf(r.Reason).Leaves && sameName(plan.IDOf(r.ResourceReference), id)
+		return v1alpha1.MeaningOf(r.Reason).Pruned && sameName(plan.IDOf(r.ResourceReference), id)
 	}) {
 		return false
 	}

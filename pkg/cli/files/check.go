@@ -33,7 +33,7 @@ func checkApplication(document manifest.Document) error {
 	if len(c.faults) == 0 {
 		c.rules()
 	}
-	slices.SortStableFunc(c.faults, byPlace)
+	slices.SortStableFunc(c.faults, byPosition)
 	all := make([]error, len(c.faults))
 	for i, fault := range c.faults {
 		all[i] = fault

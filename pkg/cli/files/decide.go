@@ -27,8 +27,8 @@ type Decision struct {
 	Faults []error
 	// mistyped are kinds that do not exist, as far as that is known without a cluster.
 	mistyped []string
-	// Unseen says what may be there and could not be looked for; empty if there is nothing.
-	Unseen string
+	// Unlisted says what may be there and could not be looked for; empty if there is nothing.
+	Unlisted string
 }
 
 // Decide reads the files and decides about each Application in them. The error
@@ -52,17 +52,17 @@ func (s Sources) Decide(ctx context.Context, now time.Time) ([]Decision, error) 
 }
 
 func (app Subject) decide(ctx context.Context, documents []manifest.Document, now time.Time) (Decision, error) {
-	app, made := app.Translated(ctx, liveReader{documents, app.Namespace}, false)
-	kinds := kindsOf(app.With(made), documents)
+	app, translation := app.Translated(ctx, liveReader{documents, app.Namespace}, false)
+	kinds := kindsOf(app.With(translation), documents)
 	live, err := liveObjects(documents, app.Namespace, kinds)
 	if err != nil {
 		return Decision{}, err
 	}
-	d, err := app.DecideIn(ctx, fileView{kinds, live}, made, now, kindsIn(live)...)
+	d, err := app.DecideIn(ctx, fileView{kinds, live}, translation, now, kindsIn(live)...)
 	if err != nil {
 		return Decision{}, err
 	}
-	d.Live, d.mistyped = live, MistypedKinds(app.With(made).Application)
+	d.Live, d.mistyped = live, MistypedKinds(app.With(translation).Application)
 	if d.Refused != nil {
 		return d, refusal(app.Document, d.Refused, d.Faults)
 	}
@@ -72,16 +72,16 @@ func (app Subject) decide(ctx context.Context, documents []manifest.Document, no
 // DecideIn decides what the controller would do about an Application, with everything
 // that is desired read. made is what its template was translated into, if it has one;
 // more are kinds to look at beside those that it names.
-func (app Subject) DecideIn(ctx context.Context, view View, made *plan.Source, now time.Time, more ...schema.GroupVersionKind) (Decision, error) {
+func (app Subject) DecideIn(ctx context.Context, view View, translation *plan.Source, now time.Time, more ...schema.GroupVersionKind) (Decision, error) {
 	s, p, err := turn.Decide(ctx, view, turn.Request{
-		Application: app.Application, Source: made, Memory: turn.NewMemory(app.Application, now), Now: now, Kinds: more, ReadDesired: true,
+		Application: app.Application, Source: translation, Memory: turn.NewMemory(app.Application, now), Now: now, Kinds: more, ReadDesired: true,
 	})
 	if err != nil {
 		return Decision{Subject: app, Plan: plan.Refuse(plan.Input{Application: app.Application}, Unread(err))}, err
 	}
 	d := Decision{Subject: app, Plan: p, Live: s.Input.Live, Kinds: s.Input.Kinds}
 	if p.Refused != nil {
-		d.Faults = slices.Concat(plan.Faults(s.Input), app.SourceFaults(made))
+		d.Faults = slices.Concat(plan.Faults(s.Input), app.SourceFaults(translation))
 	}
 	return d, nil
 }
@@ -98,17 +98,17 @@ func (d Decision) Notes() []string {
 	if d.Suspended() {
 		notes = append(notes, "Application "+name+" is suspended: nothing of this is done until spec.suspend is unset")
 	}
-	if d.Unseen != "" {
-		notes = append(notes, d.Unseen)
+	if d.Unlisted != "" {
+		notes = append(notes, d.Unlisted)
 	}
 	if c := d.unrendered(); c != nil {
 		notes = append(notes, "Application "+name+": the controller has not got as far: "+c.Reason+": "+c.Message)
 	}
 	for _, change := range d.Changes {
-		found, _ := d.Live[change.ID]["apiVersion"].(string)
-		if found != "" && found != change.APIVersion {
+		version, _ := d.Live[change.ID]["apiVersion"].(string)
+		if version != "" && version != change.APIVersion {
 			notes = append(notes, fmt.Sprintf("the live %s is given in %s and desired in %s: fields may differ because of that, get it in %s",
-				change.ID, found, change.APIVersion, change.APIVersion))
+				change.ID, version, change.APIVersion, change.APIVersion))
 		}
 	}
 	return notes

@@ -23,7 +23,7 @@ func (f *InputFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.file, "inputs", "", "`FILE` with a map of inputs; --input wins over it")
 }
 
-// Given tells whether any value is given.
+// Given reports whether any value is given.
 func (f InputFlags) Given() bool { return len(f.pairs) > 0 || f.file != "" }
 
 // Texts are the values of --input by name, as they were typed. No message has one

@@ -21,7 +21,7 @@ func liveObjects(documents []manifest.Document, namespace string, kinds plan.Kin
 			continue
 		}
 		if before, twice := first[id]; twice {
-			faults = append(faults, FaultAt(document, nil, fmt.Sprintf("%s is given twice, first at %s: keep one of them", id, place(before))))
+			faults = append(faults, FaultAt(document, nil, fmt.Sprintf("%s is given twice, first at %s: keep one of them", id, positionOf(before))))
 			continue
 		}
 		live[id], first[id] = document.Value, document

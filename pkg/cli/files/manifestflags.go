@@ -46,10 +46,10 @@ func (f ManifestFlags) Check() error {
 	return nil
 }
 
-// Given tells whether there is anything to read.
+// Given reports whether there is anything to read.
 func (f ManifestFlags) Given() bool { return len(f.files) > 0 || f.kustomization != "" }
 
-// FromStdin tells whether standard input is read.
+// FromStdin reports whether standard input is read.
 func (f ManifestFlags) FromStdin() bool { return slices.Contains(f.files, Stdin) }
 
 // Names are the files as messages name them.

@@ -12,7 +12,7 @@ import (
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // MaskApplication masks the values of Secrets among the manifests of an
-// Application, and in the copy that kubectl apply keeps of it. It tells whether
+// Application, and in the copy that kubectl apply keeps of it. It reports whether
 // there are any.
 func MaskApplication(object map[string]any) (masked bool) {
 	items, _, _ := unstructured.NestedFieldNoCopy(object, "spec", "manifest")

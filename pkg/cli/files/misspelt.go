@@ -13,12 +13,12 @@ func (s *Submission) Misspelt() error {
 	if app.Namespace == "" {
 		app.Namespace = "default"
 	}
-	faults := plan.MisspeltIn(plan.Input{Application: app, Kinds: s.kinds, Source: s.made})
+	faults := plan.MisspeltIn(plan.Input{Application: app, Kinds: s.kinds, Source: s.translation})
 	all := make([]error, len(faults))
 	for i, fault := range faults {
-		all[i] = s.placed(fault)
+		all[i] = s.located(fault)
 		if s.whole.Value != nil {
-			all[i] = FaultAt(s.whole, placeOf(fault), fault.Error())
+			all[i] = FaultAt(s.whole, faultPath(fault), fault.Error())
 		}
 	}
 	return errors.Join(all...)

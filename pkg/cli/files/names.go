@@ -56,7 +56,7 @@ func FindResource(typed string, ids []manifest.ID) (manifest.ID, error) {
 	}
 }
 
-// isKind tells whether a kind is meant by what was typed: deployment,
+// isKind reports whether a kind is meant by what was typed: deployment,
 // Deployments, deployment.apps, deploy.
 func isKind(typed string, id manifest.ID) bool {
 	typed, group, hasGroup := strings.Cut(strings.ToLower(typed), ".")

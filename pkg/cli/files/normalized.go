@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// placed is a manifest, and where it is written.
-type placed struct {
+// locatedManifest is a manifest, and where it is written.
+type locatedManifest struct {
 	manifest.Document
 
 	at    manifest.Path
@@ -22,18 +22,18 @@ type placed struct {
 // Application itself stands for its manifests. Each mistake has its place; the objects
 // are then those without one.
 func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
-	var all []placed
+	var all []locatedManifest
 	var faults []error
 	for _, document := range documents {
-		found, err := manifestsIn(document)
-		all = append(all, found...)
+		manifests, err := manifestsIn(document)
+		all = append(all, manifests...)
 		if err != nil {
 			faults = append(faults, err)
 		}
 	}
 	raw := make([]map[string]any, len(all))
-	for i, one := range all {
-		raw[i] = one.value
+	for i, located := range all {
+		raw[i] = located.value
 	}
 	objects, _, err := manifest.Normalize(raw, manifest.Options{Scopes: manifest.BuiltinScopes()})
 	sound := make([]map[string]any, len(raw))
@@ -41,9 +41,9 @@ func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
 	for _, fault := range terminal.Each(err) {
 		var of *manifest.Fault
 		if errors.As(fault, &of) && of.Position < len(all) {
-			one := all[of.Position]
+			located := all[of.Position]
 			sound[of.Position] = nil
-			fault = FaultAt(one.Document, append(one.at, of.Path...), fault.Error())
+			fault = FaultAt(located.Document, append(located.at, of.Path...), fault.Error())
 		}
 		if fault != nil {
 			faults = append(faults, fault)
@@ -56,9 +56,9 @@ func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
 	return objects, errors.Join(faults...)
 }
 
-func manifestsIn(document manifest.Document) ([]placed, error) {
+func manifestsIn(document manifest.Document) ([]locatedManifest, error) {
 	if !ofApplication(document.Value) {
-		return []placed{{document, nil, document.Value}}, nil
+		return []locatedManifest{{document, nil, document.Value}}, nil
 	}
 	if err := checkApplication(document); err != nil {
 		return nil, err
@@ -70,15 +70,15 @@ func manifestsIn(document manifest.Document) ([]placed, error) {
 		}
 	}
 	list, _ := spec["manifest"].([]any)
-	found := make([]placed, len(list))
+	manifests := make([]locatedManifest, len(list))
 	for i, item := range list {
 		value, _ := item.(map[string]any)
-		found[i] = placed{document, manifest.Path{"spec", "manifest", i}, value}
+		manifests[i] = locatedManifest{document, manifest.Path{"spec", "manifest", i}, value}
 	}
-	return found, nil
+	return manifests, nil
 }
 
-// ofApplication tells whether a document is an Application, of any version.
+// ofApplication reports whether a document is an Application, of any version.
 func ofApplication(content map[string]any) bool {
 	group, _, _ := strings.Cut(text(content, "apiVersion"), "/")
 	return group == v1alpha1.GroupVersion.Group && text(content, "kind") == v1alpha1.Kind

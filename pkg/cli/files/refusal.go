@@ -16,20 +16,20 @@ func refusal(document manifest.Document, problem *plan.Problem, faults []error) 
 	if len(faults) == 0 {
 		faults = []error{problem}
 	}
-	placed := make([]*manifest.Error, len(faults))
+	located := make([]*manifest.Error, len(faults))
 	for i, fault := range faults {
-		placed[i] = FaultAt(document, placeOf(fault), fault.Error())
+		located[i] = FaultAt(document, faultPath(fault), fault.Error())
 	}
-	slices.SortStableFunc(placed, byPlace)
-	all := make([]error, len(placed))
-	for i, fault := range placed {
+	slices.SortStableFunc(located, byPosition)
+	all := make([]error, len(located))
+	for i, fault := range located {
 		all[i] = fmt.Errorf("%s: %w", problem.Reason, fault)
 	}
 	return errors.Join(all...)
 }
 
-// placeOf is the path, in an Application, of the field that a fault is in.
-func placeOf(fault error) manifest.Path {
+// faultPath is the path, in an Application, of the field that a fault is in.
+func faultPath(fault error) manifest.Path {
 	var ofManifest *manifest.Fault
 	if errors.As(fault, &ofManifest) {
 		return append(manifest.Path{"spec", "manifest", ofManifest.Position}, ofManifest.Path...)

@@ -54,7 +54,7 @@ type Sources struct {
 	Namespace   string
 }
 
-// InFiles tells whether files are given, and no cluster is to be asked.
+// InFiles reports whether files are given, and no cluster is to be asked.
 func (f SourceFlags) InFiles() bool { return f.Set.Changed("filename") || f.Set.Changed("live") }
 
 // Options says what is wrong with the flags, without reading any file.
@@ -77,7 +77,7 @@ func (f SourceFlags) Options(streams terminal.Streams) (Sources, error) {
 	return s, nil
 }
 
-// IsEmpty tells whether a flag is there and names no file: most often because a
+// IsEmpty reports whether a flag is there and names no file: most often because a
 // variable of a shell is not set.
 func IsEmpty(set *pflag.FlagSet, flag string, files []string) bool {
 	return set.Changed(flag) && (len(files) == 0 || slices.Contains(files, ""))
@@ -107,10 +107,10 @@ func FaultAt(d manifest.Document, path manifest.Path, message string) *manifest.
 	return fault
 }
 
-// byPlace sorts faults of one file from its top to its bottom.
-func byPlace(a, b *manifest.Error) int {
+// byPosition sorts faults of one file from its top to its bottom.
+func byPosition(a, b *manifest.Error) int {
 	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
 
-// place is where a document begins: file:line.
-func place(d manifest.Document) string { return fmt.Sprintf("%s:%d", d.File, d.Line) }
+// positionOf is where a document begins: file:line.
+func positionOf(d manifest.Document) string { return fmt.Sprintf("%s:%d", d.File, d.Line) }

@@ -37,9 +37,9 @@ type Submission struct {
 	entries   []manifest.Document
 	Archive   []byte // of --csar, to be put into a ConfigMap
 	// template is the file of --tosca or --csar; its Name is empty if there is none.
-	template templateFile
-	made     *plan.Source // what the template was translated into, if it could be
-	kinds    plan.Kinds   // what Check has learned of kinds
+	template    templateFile
+	translation *plan.Source // what the template was translated into, if it could be
+	kinds       plan.Kinds   // what Check has learned of kinds
 }
 
 // Read makes a submission of the files.
@@ -219,9 +219,9 @@ func (s *Submission) decode() error {
 	return nil
 }
 
-// Place puts it into a namespace: that of the file, of the flag, or of the
+// SetNamespace puts it into a namespace: that of the file, of the flag, or of the
 // context.
-func (s *Submission) Place(namespace, flag string) error {
+func (s *Submission) SetNamespace(namespace, flag string) error {
 	own := s.App.Namespace
 	if own != "" && flag != "" && own != flag {
 		return FaultAt(s.whole, manifest.Path{"metadata", "namespace"}, fmt.Sprintf("is %s, and you said -n %s: leave one of them out", own, flag))
@@ -240,7 +240,7 @@ func (s *Submission) Place(namespace, flag string) error {
 // what only the controller can translate it looks at the schema. The view says what is
 // known of kinds.
 func (s *Submission) Check(ctx context.Context, view View) (warnings []string, err error) {
-	if source.Used(s.App) && s.made == nil {
+	if source.Used(s.App) && s.translation == nil {
 		return nil, s.checkSchema()
 	}
 	app := s.App
@@ -248,7 +248,7 @@ func (s *Submission) Check(ctx context.Context, view View) (warnings []string, e
 		app = app.DeepCopy()
 		app.Namespace = "default"
 	}
-	snapshot, p, err := turn.Decide(ctx, view, turn.Request{Application: app, Source: s.made, Memory: turn.NewMemory(app, time.Time{})})
+	snapshot, p, err := turn.Decide(ctx, view, turn.Request{Application: app, Source: s.translation, Memory: turn.NewMemory(app, time.Time{})})
 	if err != nil {
 		return nil, err
 	}
@@ -313,7 +313,7 @@ func (s *Submission) checkSchema() error {
 // Known is the Application with what its template was translated into among its
 // manifests, to find the kinds in it.
 func (s *Submission) Known() *v1alpha1.Application {
-	return Subject{Application: s.App}.With(s.made).Application
+	return Subject{Application: s.App}.With(s.translation).Application
 }
 
 // refusal says why the files cannot be used, each mistake in the file that it is
@@ -327,12 +327,12 @@ func (s *Submission) refusal(problem *plan.Problem, faults []error) error {
 	}
 	all := make([]error, len(faults))
 	for i, fault := range faults {
-		all[i] = fmt.Errorf("%s: %w", problem.Reason, s.placed(fault))
+		all[i] = fmt.Errorf("%s: %w", problem.Reason, s.located(fault))
 	}
 	return errors.Join(all...)
 }
 
-func (s *Submission) placed(fault error) error {
+func (s *Submission) located(fault error) error {
 	var ofManifest *manifest.Fault
 	if errors.As(fault, &ofManifest) && ofManifest.Position < len(s.manifests) {
 		return FaultAt(s.manifests[ofManifest.Position], ofManifest.Path, fault.Error())

@@ -108,7 +108,7 @@ func ArchiveName(application string, archive []byte) string {
 // archive in the name of a ConfigMap.
 const ArchiveInfix = "-csar-"
 
-// IsURL tells whether what is given for a file is a URL.
+// IsURL reports whether what is given for a file is a URL.
 func IsURL(text string) bool {
 	return strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")
 }

@@ -30,8 +30,8 @@ func (s *Submission) Translate(ctx context.Context, reader source.Reader) (note 
 	material, problem := source.Gather(ctx, s.App, submittedReader{s, reader}, noFetcher{}, nil)
 	if problem == nil {
 		s.template.describe(material)
-		s.made = source.Translate(ctx, material, noFetcher{}, nil)
-		problem = s.made.Problem
+		s.translation = source.Translate(ctx, material, noFetcher{}, nil)
+		problem = s.translation.Problem
 	}
 	switch {
 	case problem == nil:
@@ -39,7 +39,7 @@ func (s *Submission) Translate(ctx context.Context, reader source.Reader) (note 
 	case problem.Disposition() == v1alpha1.DispositionEdit:
 		return "", s.mistakes(problem)
 	default:
-		s.made = nil
+		s.translation = nil
 		return "the template is translated by the controller, and not checked here: " + problem.Error(), nil
 	}
 }

@@ -25,11 +25,11 @@ func (app Subject) Translated(ctx context.Context, reader source.Reader, stored 
 	if !source.Used(app.Application) {
 		return app, nil
 	}
-	made := app.translate(ctx, reader)
-	if made.Problem != nil && onRecord && (stored || made.Problem.Disposition() != v1alpha1.DispositionEdit) {
+	translation := app.translate(ctx, reader)
+	if translation.Problem != nil && onRecord && (stored || translation.Problem.Disposition() != v1alpha1.DispositionEdit) {
 		return app.asApplied(), nil
 	}
-	return app, made
+	return app, translation
 }
 
 func (app Subject) translate(ctx context.Context, reader source.Reader) *plan.Source {
@@ -50,31 +50,31 @@ type sourceFault struct {
 func (f *sourceFault) Error() string { return f.message }
 
 // SourceFaults are the reasons for which there is no translation.
-func (app Subject) SourceFaults(made *plan.Source) []error {
-	if made == nil || made.Problem == nil || made.Objects != nil {
+func (app Subject) SourceFaults(translation *plan.Source) []error {
+	if translation == nil || translation.Problem == nil || translation.Objects != nil {
 		return nil
 	}
 	var faults []error
-	for message := range strings.SplitSeq(made.Problem.Error(), "\n") {
-		faults = append(faults, &sourceFault{pathOf(made.Problem.Path), message})
+	for message := range strings.SplitSeq(translation.Problem.Error(), "\n") {
+		faults = append(faults, &sourceFault{pathOf(translation.Problem.Path), message})
 	}
 	return faults
 }
 
 // With is the Application with what was made of its source among its manifests,
 // to find the kinds and names in it.
-func (app Subject) With(made *plan.Source) Subject {
-	if made == nil {
+func (app Subject) With(translation *plan.Source) Subject {
+	if translation == nil {
 		return app
 	}
 	known := Subject{Application: app.DeepCopy(), Document: app.Document}
-	for _, object := range made.Objects {
+	for _, object := range translation.Objects {
 		known.Spec.Manifest = append(known.Spec.Manifest, rawOf(object))
 	}
 	return known
 }
 
-// SameSource tells whether two Applications have the same template and archive.
+// SameSource reports whether two Applications have the same template and archive.
 func SameSource(a, b *v1alpha1.Application) bool {
 	return reflect.DeepEqual(a.Spec.Tosca, b.Spec.Tosca) && reflect.DeepEqual(a.Spec.CSAR, b.Spec.CSAR)
 }

@@ -35,7 +35,7 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 		next = append(next, Advice{"nothing is corrected until it is resumed", a.command("resume")})
 	case d.DeletionTimestamp != nil && !v1alpha1.MeaningOf(v.Reason).Disposition.Stalled():
 		next = append(next, Advice{"it is being deleted; wait until it is gone", a.command("delete", "--yes", "--wait")})
-	case v.unseen:
+	case v.pending:
 		next = append(next, Advice{"if this lasts, the controller does not run. Look for its Pods", "kubectl get pods -n holdfast-system"})
 	case v.Ready != "True":
 		next = append(next, a.forReason()...)

@@ -30,7 +30,7 @@ func (c *count) add(did verb, change plan.Change) {
 	}
 }
 
-// Differs tells whether anything is not as it is desired.
+// Differs reports whether anything is not as it is desired.
 func (c count) Differs() bool {
 	for did, n := range c.resources {
 		if did != unchanged && n > 0 {

@@ -125,7 +125,7 @@ func (t *Explanation) shown() []plan.Field {
 	return fields
 }
 
-// isOwnMark tells whether a field is one that Holdfast itself added.
+// isOwnMark reports whether a field is one that Holdfast itself added.
 func isOwnMark(f plan.Field) bool { return f.State == plan.FieldMark }
 
 func isStatus(f plan.Field) bool {

@@ -159,7 +159,7 @@ func TestAdvice(t *testing.T) {
 	}{
 		{"nothing is wrong", StatusView{Ready: "True", Resources: []ResourceView{resource("Service", "web", nil)}}, nil},
 		{
-			"the controller has not looked", StatusView{Ready: "Unknown", Reason: v1alpha1.ReasonWaiting, unseen: true},
+			"the controller has not looked", StatusView{Ready: "Unknown", Reason: v1alpha1.ReasonWaiting, pending: true},
 			[]Advice{{"if this lasts, the controller does not run. Look for its Pods", "kubectl get pods -n holdfast-system"}},
 		},
 		{

@@ -91,7 +91,7 @@ func (t *StatusText) headline() {
 	}
 	t.line(t.Palette.Paint(terminal.Bold, "Application "+t.Application.Namespace+"/"+t.Application.Name) + "  " +
 		t.Palette.Paint(style, sign+" "+terminal.Visible(word)))
-	if !t.toldBelow() {
+	if !t.repeatsMessage() {
 		t.wrapped("  ", t.Message)
 	}
 	text := "writes as the ServiceAccount " + t.ServiceAccount
@@ -104,15 +104,15 @@ func (t *StatusText) headline() {
 	t.wrapped("  ", text)
 }
 
-// hasChanged tells whether what is live is not what the controller has seen.
+// hasChanged reports whether what is live is not what the controller has seen.
 func (t *StatusText) hasChanged() bool {
 	return slices.ContainsFunc(t.Resources, func(r ResourceView) bool {
 		return r.Health == "NotFound" || slices.ContainsFunc(r.fields, func(f plan.Field) bool { return f.Drift != "" })
 	})
 }
 
-// toldBelow tells whether the resources say what the message says.
-func (t *StatusText) toldBelow() bool {
+// repeatsMessage reports whether the resources say what the message says.
+func (t *StatusText) repeatsMessage() bool {
 	return slices.ContainsFunc(t.Resources, func(r ResourceView) bool {
 		return r.Message != "" && strings.Contains(t.Message, r.Message)
 	})

@@ -38,7 +38,7 @@ type StatusView struct {
 
 	services     map[string]string
 	notSubmitted bool // it is in a file only
-	unseen       bool // the controller has not looked at this version yet
+	pending      bool // the controller has not looked at this version yet
 }
 
 // ResourceView is how one resource is.
@@ -78,7 +78,7 @@ func StatusOf(d files.Decision) StatusView {
 		Application: plan.ViewOwner{Namespace: d.Namespace, Name: d.Name},
 		Ready:       ready.Status, Reason: ready.Reason, Message: ready.Message,
 		Suspended: d.Spec.Suspend, ServiceAccount: d.Spec.ServiceAccountName,
-		Created: timeText(d.CreationTimestamp), Resources: []ResourceView{}, services: d.Status.Services, unseen: ready.Unseen,
+		Created: timeText(d.CreationTimestamp), Resources: []ResourceView{}, services: d.Status.Services, pending: ready.Pending,
 	}
 	if d.UID == "" && len(d.Status.Conditions) == 0 {
 		v.notSubmitted, v.Message = true, "it is in a file, and was not submitted yet"
@@ -123,13 +123,13 @@ func resourceView(e plan.Explanation, recorded v1alpha1.ResourceStatus, live map
 	if recorded.LastCorrection != nil {
 		r.LastCorrection = timeText(*recorded.LastCorrection)
 	}
-	r.look(e, live)
+	r.addLive(e, live)
 	r.count(e)
 	return r
 }
 
-// look completes what is on record with how the object is now.
-func (r *ResourceView) look(e plan.Explanation, live map[string]any) {
+// addLive completes what is on record with how the object is now.
+func (r *ResourceView) addLive(e plan.Explanation, live map[string]any) {
 	switch {
 	case live != nil:
 		u := unstructured.Unstructured{Object: live}
@@ -183,7 +183,7 @@ func (r *ResourceView) count(e plan.Explanation) {
 	}
 }
 
-// isObserved tells whether a field is the user's to know of: named in the observer
+// isObserved reports whether a field is the user's to know of: named in the observer
 // schema, or to be removed.
 func isObserved(f plan.Field) bool { return f.Drift != "" || f.State != plan.FieldFree }
 

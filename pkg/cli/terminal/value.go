@@ -52,7 +52,7 @@ func Block(v delta.Value) string {
 	return encoded(nodeOf(v.Any))
 }
 
-// isMasked tells whether a text stands for a value of a Secret. It
+// isMasked reports whether a text stands for a value of a Secret. It
 // needs no quotes.
 func isMasked(text string) bool {
 	return text == manifest.Masked || strings.HasPrefix(text, manifest.Masked+" (")

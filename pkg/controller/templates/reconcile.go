@@ -67,7 +67,7 @@ func (t *Templates) gather(ctx context.Context, app *v1alpha1.Application, seen 
 }
 
 // hold makes the Application what the custom resource asks for, or says why not.
-// It tells whether it wrote.
+// It reports whether it wrote.
 func (t *Templates) hold(ctx context.Context, kind *kind, app *v1alpha1.Application, seen *template.Seen) (wrote bool, err error) {
 	desired := desiredOf(kind, app, seen)
 	if desired == nil {
@@ -75,7 +75,7 @@ func (t *Templates) hold(ctx context.Context, kind *kind, app *v1alpha1.Applicat
 	}
 	written, err := t.write(ctx, app, desired)
 	if apierrors.IsAlreadyExists(err) {
-		written, err = t.found(ctx, desired, seen)
+		written, err = t.takeExisting(ctx, desired, seen)
 	}
 	if err != nil || written == nil {
 		return false, err
@@ -83,14 +83,15 @@ func (t *Templates) hold(ctx context.Context, kind *kind, app *v1alpha1.Applicat
 	return true, t.c.Wrote(written)
 }
 
-// found takes an Application that exists although the watch does not have it: it
+// takeExisting takes an Application that exists although the watch does not have it: it
 // lags behind, or does not select it. It is nil if it is not the resource's.
-func (t *Templates) found(ctx context.Context, desired *v1alpha1.Application, seen *template.Seen) (*v1alpha1.Application, error) {
+func (t *Templates) takeExisting(ctx context.Context, desired *v1alpha1.Application, seen *template.Seen) (*v1alpha1.Application, error) {
 	app, err := t.client.GetApplication(ctx, keyOf(desired))
 	if err != nil {
 		return nil, err
 	}
-	if !isFree(app, seen) {
+	if fault := inTheWay(seen.Object, app); fault != nil {
+		seen.Refusal = fault
 		return nil, nil
 	}
 	if written, err := t.write(ctx, app, desired); err != nil || written != nil {
@@ -107,7 +108,8 @@ func desiredOf(kind template.Template, app *v1alpha1.Application, seen *template
 	if object.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	if !isFree(app, seen) {
+	if fault := inTheWay(seen.Object, app); fault != nil {
+		seen.Refusal = fault
 		return nil
 	}
 	rendered, err := kind.Render(template.Input{Object: seen.Object, Live: seen.Live})
@@ -133,17 +135,8 @@ func (t *Templates) write(ctx context.Context, app, desired *v1alpha1.Applicatio
 	return t.client.PatchApplication(ctx, keyOf(app), ops, template.FieldManager)
 }
 
-// isFree tells whether the Application of that name is, or may become, that of the
-// custom resource. Otherwise seen has the refusal.
-func isFree(app *v1alpha1.Application, seen *template.Seen) bool {
-	if fault := inTheWay(seen.Object, app); fault != nil {
-		seen.Refusal = fault
-		return false
-	}
-	return true
-}
-
-// inTheWay says why an Application of that name cannot become the resource's.
+// inTheWay says why an Application of that name cannot become the resource's; nil if it
+// is that already, or may become it.
 func inTheWay(object map[string]any, app *v1alpha1.Application) *template.Fault {
 	switch {
 	case app == nil:

@@ -54,9 +54,9 @@ type kind struct {
 	mu    sync.Mutex
 	store *cluster.Selected
 	stop  context.CancelFunc
-	// looks is how often to look again whether the kind is served: it may take a
+	// lookups is how often to look again whether the kind is served: it may take a
 	// moment after its definition has changed.
-	looks int
+	lookups int
 }
 
 // key is a custom resource or, without a name, the question whether its
@@ -106,7 +106,7 @@ func (t *Templates) DefinitionChanged(group string) {
 			continue
 		}
 		kind.mu.Lock()
-		kind.looks = 5
+		kind.lookups = 5
 		kind.mu.Unlock()
 		t.queue.AddAfter(key{kind: kind}, 100*time.Millisecond)
 	}
@@ -148,8 +148,8 @@ func (t *Templates) lookUp(ctx context.Context, kind *kind) (time.Duration, erro
 		kind.start(ctx, t)
 	case !errors.Is(err, cluster.ErrKindUnknown):
 		return 0, err
-	case kind.looks > 0:
-		kind.looks--
+	case kind.lookups > 0:
+		kind.lookups--
 		return time.Second, nil
 	case kind.stop != nil:
 		kind.stop()

@@ -57,7 +57,7 @@ func formOf(data []byte) string {
 type Archive struct {
 	// Entry is the path of the entry template.
 	Entry string
-	// HasMeta tells whether a TOSCA.meta named the entry.
+	// HasMeta reports whether a TOSCA.meta named the entry.
 	HasMeta bool
 	// Version is the CSAR-Version, if TOSCA.meta has one.
 	Version string

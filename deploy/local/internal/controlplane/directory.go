@@ -78,7 +78,7 @@ func (d directory) lock() (*os.File, error) {
 	return nil, fmt.Errorf("locking %s: %w", d.path("lock"), err)
 }
 
-// running says whether a supervisor has the directory.
+// running reports whether a supervisor has the directory.
 func (d directory) running() (bool, error) {
 	if _, err := os.Stat(d.path("lock")); errors.Is(err, os.ErrNotExist) {
 		return false, nil

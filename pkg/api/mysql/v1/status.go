@@ -9,7 +9,7 @@ type MysqlStatus struct {
 	// +kubebuilder:default=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Ready tells whether the database can be used: one replica of one is ready,
+	// Ready reports whether the database can be used: one replica of one is ready,
 	// and its Service and Secret are there.
 	// +optional
 	Ready bool `json:"ready"`

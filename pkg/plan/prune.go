@@ -14,14 +14,14 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// leave finds what is on record, or carries our marks, and is not desired.
-func (p *Plan) leave(inventory []v1alpha1.ResourceStatus, desired map[manifest.ID]bool, records map[manifest.ID]*record) {
+// prune finds what is on record, or carries our marks, and is not desired.
+func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.ID]bool, records map[manifest.ID]*record) {
 	seen := map[manifest.ID]bool{}
 	for _, status := range inventory {
 		id := IDOf(status.ResourceReference)
 		if !desired[id] && !seen[id] {
 			seen[id] = true
-			p.leaveOne(id, status, records[id])
+			p.pruneOne(id, status, records[id])
 		}
 	}
 	for _, id := range sortedIDs(p.in.Live) {
@@ -34,7 +34,7 @@ func (p *Plan) leave(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 				"it is left alone. Delete it, or take the label %s off", id, v1alpha1.LabelApplicationUID))
 			continue
 		}
-		p.leaveOne(id, v1alpha1.ResourceStatus{
+		p.pruneOne(id, v1alpha1.ResourceStatus{
 			ResourceReference: reference(id, text(live, "apiVersion")),
 		}, records[id])
 	}
@@ -46,14 +46,14 @@ func (p *Plan) warn(text string) {
 	p.Warnings = append(p.Warnings, text)
 }
 
-func (p *Plan) leaveOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record) {
-	l := &leaving{id: id, status: status, previous: r}
-	p.judge(l, p.in.Live[id])
+func (p *Plan) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record) {
+	old := &pruned{id: id, status: status, previous: r}
+	p.judge(old, p.in.Live[id])
 	switch {
-	case l.change.Writes() || l.change.Problem != nil:
-		p.leaving = append(p.leaving, l)
-	case l.live == nil && status.UID != "":
-		p.gone = append(p.gone, l)
+	case old.change.Writes() || old.change.Problem != nil:
+		p.pruned = append(p.pruned, old)
+	case old.live == nil && status.UID != "":
+		p.gone = append(p.gone, old)
 	}
 }
 
@@ -62,8 +62,8 @@ func (p *Plan) leaveOne(id manifest.ID, status v1alpha1.ResourceStatus, r *recor
 // one on record.
 func (p *Plan) Gone() []manifest.ID {
 	ids := make([]manifest.ID, len(p.gone))
-	for i, l := range p.gone {
-		ids[i] = l.id
+	for i, old := range p.gone {
+		ids[i] = old.id
 	}
 	return ids
 }
@@ -71,25 +71,25 @@ func (p *Plan) Gone() []manifest.ID {
 // judge decides what becomes of a resource that is no longer desired. Without a
 // change and without a problem it is forgotten: it is gone, or not ours, or left
 // without our marks.
-func (p *Plan) judge(l *leaving, live map[string]any) {
-	l.live = live
-	l.change = Change{Action: Unchanged, ID: l.id, APIVersion: l.status.APIVersion, Leaves: true, leaving: l}
-	blocked := p.in.Blocked[l.id]
+func (p *Plan) judge(old *pruned, live map[string]any) {
+	old.live = live
+	old.change = Change{Action: Unchanged, ID: old.id, APIVersion: old.status.APIVersion, Prune: true, pruned: old}
+	blocked := p.in.Blocked[old.id]
 	switch {
 	case blocked != nil && blocked.Disposition() == v1alpha1.DispositionInstall:
 		// the kind is gone, and its objects with it
-	case blocked != nil && l.neverWas(blocked):
+	case blocked != nil && old.neverWas(blocked):
 	case blocked != nil:
-		l.change.Problem = blocked
-	case l.live == nil || !mine(p.in.Application, l.id, &l.status, l.live):
-	case p.orphaned(l):
-		l.orphan()
-	case text(l.live, "metadata", "deletionTimestamp") != "":
-		l.change.Problem = p.terminating(l.id, l.live)
+		old.change.Problem = blocked
+	case old.live == nil || !mine(p.in.Application, old.id, &old.status, old.live):
+	case p.orphaned(old):
+		old.orphan()
+	case text(old.live, "metadata", "deletionTimestamp") != "":
+		old.change.Problem = p.terminating(old.id, old.live)
 	default:
-		l.change.Action = Delete
-		l.change.UID = text(l.live, "metadata", "uid")
-		l.change.ResourceVersion = text(l.live, "metadata", "resourceVersion")
+		old.change.Action = Delete
+		old.change.UID = text(old.live, "metadata", "uid")
+		old.change.ResourceVersion = text(old.live, "metadata", "resourceVersion")
 	}
 }
 
@@ -99,13 +99,13 @@ func MayExist(status v1alpha1.ResourceStatus) bool {
 	return status.UID != "" || v1alpha1.MeaningOf(status.Reason).Uncertain
 }
 
-// neverWas tells whether nothing can be there of a resource that cannot be acted on: it
+// neverWas reports whether nothing can be there of a resource that cannot be acted on: it
 // could not be created, for a reason that is not only of that moment.
-func (l *leaving) neverWas(blocked *Problem) bool {
-	if l.live != nil || !blocked.Stalled() || blocked.Disposition() == v1alpha1.DispositionGiveUp {
+func (old *pruned) neverWas(blocked *Problem) bool {
+	if old.live != nil || !blocked.Stalled() || blocked.Disposition() == v1alpha1.DispositionGiveUp {
 		return false
 	}
-	return !MayExist(l.status)
+	return !MayExist(old.status)
 }
 
 // order lists the changes as they are executed.
@@ -119,17 +119,17 @@ func (p *Plan) order() {
 	for _, o := range manifest.InOrder(objects) {
 		p.Changes = append(p.Changes, byID[o.ID].change)
 	}
-	for _, l := range reversed(p.leaving) {
-		p.Changes = append(p.Changes, l.change)
+	for _, old := range reversed(p.pruned) {
+		p.Changes = append(p.Changes, old.change)
 	}
 }
 
 // reversed is the order in which resources are deleted. The inventory keeps its
 // own, or it would be turned round with each status.
-func reversed(resources []*leaving) []*leaving {
+func reversed(resources []*pruned) []*pruned {
 	ordered := slices.Clone(resources)
 	slices.Reverse(ordered)
-	slices.SortStableFunc(ordered, func(a, b *leaving) int {
+	slices.SortStableFunc(ordered, func(a, b *pruned) int {
 		return manifest.Stage(b.id.GroupKind()) - manifest.Stage(a.id.GroupKind())
 	})
 	return ordered
@@ -141,37 +141,37 @@ func sortedIDs(live map[manifest.ID]map[string]any) []manifest.ID {
 	})
 }
 
-// orphaned tells whether an object that is no longer desired stays: its manifest
+// orphaned reports whether an object that is no longer desired stays: its manifest
 // said so, or whoever deleted the Application did; or else spec.deletionPolicy does; or else
 // it was there before us, and spec.adoptedDeletionPolicy does not say otherwise.
-func (p *Plan) orphaned(l *leaving) bool {
+func (p *Plan) orphaned(old *pruned) bool {
 	if p.retiring && isCascadeOrphan(p.in.Application) {
 		return true
 	}
-	policy := text(l.live, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
-	if l.previous != nil {
-		policy = text(l.previous.desired, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
+	policy := text(old.live, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
+	if old.previous != nil {
+		policy = text(old.previous.desired, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
 	}
 	spec := p.in.Application.Spec
 	switch {
 	case policy != "":
 	case p.retiring && spec.DeletionPolicy == v1alpha1.DeletionOrphan:
 		return true
-	case wasAdopted(p.in.Application, &l.status, l.live):
+	case wasAdopted(p.in.Application, &old.status, old.live):
 		return spec.AdoptedDeletionPolicy != v1alpha1.DeletionDelete
 	}
 	return policy == string(v1alpha1.DeletionOrphan)
 }
 
 // orphan plans the removal of our marks. What somebody deletes is left to that.
-func (l *leaving) orphan() {
-	if text(l.live, "metadata", "deletionTimestamp") != "" {
+func (old *pruned) orphan() {
+	if text(old.live, "metadata", "deletionTimestamp") != "" {
 		return
 	}
 	var fields []delta.Difference
 	for _, mark := range markPlaces {
 		path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)
-		value, has, _ := unstructured.NestedString(l.live, "metadata", mark.field, mark.key)
+		value, has, _ := unstructured.NestedString(old.live, "metadata", mark.field, mark.key)
 		if has {
 			fields = append(fields, delta.Remove(path, value))
 		}
@@ -179,9 +179,9 @@ func (l *leaving) orphan() {
 	if len(fields) == 0 {
 		return
 	}
-	l.change.Action = Update
-	l.change.Fields = fields
-	l.change.UID = text(l.live, "metadata", "uid")
-	l.change.ResourceVersion = text(l.live, "metadata", "resourceVersion")
-	l.change.Guards, l.change.Patch = delta.Comparison{Differences: fields}.Patch(l.change.UID, l.change.ResourceVersion)
+	old.change.Action = Update
+	old.change.Fields = fields
+	old.change.UID = text(old.live, "metadata", "uid")
+	old.change.ResourceVersion = text(old.live, "metadata", "resourceVersion")
+	old.change.Guards, old.change.Patch = delta.Comparison{Differences: fields}.Patch(old.change.UID, old.change.ResourceVersion)
 }

@@ -2,13 +2,13 @@ package plan
 
 import "holdfast.dev/holdfast/pkg/manifest"
 
-// Found decides one resource again, given the live object that was found while
+// DecideAgain decides one resource again, given the live object that was found while
 // the plan was being executed: a create met an object of that name, or a guard
 // failed because somebody was faster. live is nil if there is none. refused are
 // the leaves of it that the API server has refused meanwhile: see Refuse.
 //
 // The plan stays as it was: the Outcome of the resource carries the change.
-func (p *Plan) Found(id manifest.ID, live map[string]any, refused ...Refused) Change {
+func (p *Plan) DecideAgain(id manifest.ID, live map[string]any, refused ...Refused) Change {
 	now := *p
 	now.in.Memory = p.in.Memory.with(refused)
 	for _, res := range p.resources {
@@ -18,11 +18,11 @@ func (p *Plan) Found(id manifest.ID, live map[string]any, refused ...Refused) Ch
 			return res.change
 		}
 	}
-	for _, l := range p.leaving {
-		if l.id == id {
-			l = &leaving{id: l.id, status: l.status, previous: l.previous}
-			now.judge(l, live)
-			return l.change
+	for _, old := range p.pruned {
+		if old.id == id {
+			old = &pruned{id: old.id, status: old.status, previous: old.previous}
+			now.judge(old, live)
+			return old.change
 		}
 	}
 	return Change{Action: Unchanged, ID: id}
