@@ -65,7 +65,7 @@ func (s *shares) take(address string, connection net.Conn) (closed net.Conn, pro
 	}
 	closed = s.oldest(greatest)
 	s.drop(greatest, closed)
-	return closed, "has the most connections, and loses one to somebody else"
+	return closed, "has the most connections, and loses one to another client"
 }
 
 // oldest is the connection of an address that it can do without.

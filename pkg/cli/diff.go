@@ -32,7 +32,7 @@ Of Secrets it shows that a value differs, never the value.
   - delete     the Application no longer has the object
   ~ orphan     the Application goes, and the object stays without its marks
   ! blocked    the object cannot be brought to its desired state, and why
-  ! contested  somebody keeps changing a field back, so its correction waits
+  ! contested  another client keeps changing a field; its correction waits
 
 ` + files.SourcesLong + `
 

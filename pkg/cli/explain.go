@@ -23,7 +23,7 @@ last, and whether Holdfast would correct it.
   learned    observed, but not in the manifest: the API server's value was taken
              over, and is held
   accepted   held in the form that the API server made of it ("1000m" and "1")
-  contested  held, and somebody keeps changing it back
+  contested  held, and another client keeps changing it back
   removed    to be removed: the manifest has it no longer, or a list is too long
   watched    recorded in the status, and never compared
   free       not observed: Holdfast never writes it again. If the manifest has
@@ -105,7 +105,7 @@ func (f *explainFlags) options(streams Streams, args []string) (runner, error) {
 	case 1:
 		o.resource = args[0]
 	case 0:
-		return o, errors.New("which of its objects? Give KIND/NAME, for example deployment/web")
+		return o, errors.New("no object given: give KIND/NAME, for example deployment/web")
 	default:
 		return o, errors.New("with -f the Application is in the file: give KIND/NAME and, if you want, PATH")
 	}

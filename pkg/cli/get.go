@@ -27,8 +27,8 @@ const getLong = `List Applications, one line each.
 
 The columns are those of "kubectl get hfapp". READY is True when every held field
 has its value and every resource is healthy; REASON says why not, in a word that
-docs/semantics.md explains. With -o wide, CONTESTED counts the fields that somebody
-keeps changing back, and MESSAGE has the rest of the condition Ready. Values of
+docs/semantics.md explains. With -o wide, CONTESTED counts the fields that another
+client keeps changing back, and MESSAGE has the rest of the condition Ready. Values of
 Secrets among the manifests are masked unless --show-secrets is given.
 
 Exit status:

@@ -74,7 +74,7 @@ func (f *renderFlags) add(flags *pflag.FlagSet) {
 func (f *renderFlags) options(streams Streams) (runner, error) {
 	o := renderOptions{streams: streams, application: f.output == "application", print: terminal.PrintYAML}
 	if len(f.sources.Files) == 0 && !f.sources.Set.Changed("filename") {
-		return o, errors.New("which custom resource? Give its file with -f, or -f - for standard input")
+		return o, errors.New("no custom resource given: give its file with -f, or -f - for standard input")
 	}
 	var err error
 	if o.sources, err = f.sources.Options(streams); err != nil || o.application {

@@ -24,8 +24,8 @@ everything else alone.
 
 An Application lists manifests and, in its observer schema, the fields that are
 to be held. A controller creates the objects, and corrects those fields when
-somebody changes them. These commands submit Applications, show how they are,
-and what the controller would do about them.
+another client changes them. These commands submit Applications, show how they
+are, and what the controller would do about them.
 
 Exit status, of every command that does not say otherwise:
   0    done

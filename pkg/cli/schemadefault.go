@@ -54,7 +54,7 @@ func (o *schemaDefaultOptions) check() error {
 	if err := o.manifests.Check(); err != nil || o.manifests.Given() {
 		return err
 	}
-	return errors.New("of which manifests? Give their files with -f, or a kustomization with -k")
+	return errors.New("no manifests given: give their files with -f, or a kustomization with -k")
 }
 
 func (o *schemaDefaultOptions) run(ctx context.Context) error {

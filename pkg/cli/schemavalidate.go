@@ -75,9 +75,9 @@ func (o *schemaValidateOptions) check() error {
 	}
 	switch {
 	case !o.schema.Given():
-		return errors.New("which observer schema? Give its file with -f")
+		return errors.New("no observer schema given: give its file with -f")
 	case !o.manifests.Given():
-		return errors.New("for which manifests? Give their files with -m, or a kustomization with -k")
+		return errors.New("no manifests given: give their files with -m, or a kustomization with -k")
 	case o.schema.FromStdin() && o.manifests.FromStdin():
 		return errors.New("standard input can be read once: give a file to -f or to -m")
 	}

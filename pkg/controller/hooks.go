@@ -59,7 +59,7 @@ func (c *Controller) needCallback(m *hooks.Mangling) error {
 		return err
 	}
 	if len(hooks.Purposes(m.Application)) > 0 && c.callback().URL == "" {
-		m.Warnings = append(m.Warnings, "spec.hooks: the callback server is off (--callback-bind-address) or has no certificate yet: nobody answers workloads, which keep the address they have")
+		m.Warnings = append(m.Warnings, "spec.hooks: the callback server is off (--callback-bind-address) or has no certificate yet: workloads keep the address they have, and get no answer")
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ var (
 	stalledDesc      = prometheus.NewDesc("holdfast_stalled_applications", "Applications that only a user can help.", nil, nil)
 	suspendedDesc    = prometheus.NewDesc("holdfast_suspended_applications", "Applications of which nothing is written, because spec.suspend is set.", nil, nil)
 	driftedDesc      = prometheus.NewDesc("holdfast_drifted_applications", "Applications of which something is not as it should be now, whatever keeps it so: their condition Held is False.", nil, nil)
-	contestedDesc    = prometheus.NewDesc("holdfast_contested_fields", "Held fields that somebody keeps changing.", nil, nil)
+	contestedDesc    = prometheus.NewDesc("holdfast_contested_fields", "Held fields that another client keeps changing.", nil, nil)
 	objectsDesc      = prometheus.NewDesc("holdfast_held_objects", "Objects of Applications that are watched.", nil, nil)
 	deadDesc         = prometheus.NewDesc("holdfast_dead_watches", "Watches that have had no list, event or bookmark for more than a minute.", nil, nil)
 	watchesDesc      = prometheus.NewDesc("holdfast_watches", "Watches of kinds that Applications have objects of.", nil, nil)

@@ -56,7 +56,7 @@ func (c Callback) Mangle(m *Mangling) error {
 		objects[i] = o
 	}
 	if !makesPods && injected(m.Application) {
-		m.Warnings = append(m.Warnings, "spec.hooks: no manifest makes Pods, so nobody is told the address of the callback")
+		m.Warnings = append(m.Warnings, "spec.hooks: no manifest makes Pods, so the address of the callback is given to no workload")
 	}
 	var added []manifest.Object
 	for _, namespace := range namespaces {

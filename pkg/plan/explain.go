@@ -23,7 +23,7 @@ const (
 	FieldLearned FieldState = "learned"
 	// FieldAccepted: held in the form that the API server made of it.
 	FieldAccepted FieldState = "accepted"
-	// FieldContested: held, and somebody keeps changing it back.
+	// FieldContested: held, and another client keeps changing it back.
 	FieldContested FieldState = "contested"
 	// FieldWatched: recorded, and never compared or written.
 	FieldWatched FieldState = "watched"

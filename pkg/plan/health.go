@@ -45,7 +45,7 @@ func compute(live map[string]any) (*status.Result, error) {
 		return nil, err
 	}
 	if available := conditionOf(live, "Available"); text(available, "status") != "True" {
-		reason := cmp.Or(text(available, "reason"), "nobody has looked yet")
+		reason := cmp.Or(text(available, "reason"), "it has not been checked yet")
 		return &status.Result{Status: status.InProgressStatus, Message: "its API is not available: " + reason}, nil
 	}
 	return result, nil

@@ -18,7 +18,7 @@ func TestAnAPIServiceIsHealthyWhenItIsAvailable(t *testing.T) {
 			"InProgress", "its API is not available: MissingEndpoints"},
 		{"not answering", `status: {conditions: [{type: Other, status: "True"}, {type: Available, status: Unknown, reason: FailedDiscoveryCheck}]}`,
 			"InProgress", "its API is not available: FailedDiscoveryCheck"},
-		{"new", `spec: {}`, "InProgress", "its API is not available: nobody has looked yet"},
+		{"new", `spec: {}`, "InProgress", "its API is not available: it has not been checked yet"},
 		{"with conditions that are none", `status: {conditions: text}`, "Unknown", ""},
 		{"in deletion", `{metadata: {name: a, deletionTimestamp: "2026-01-01T00:00:00Z"}, status: {conditions: [{type: Available, status: "True"}]}}`, "Terminating", ""},
 	} {

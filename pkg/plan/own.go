@@ -89,7 +89,7 @@ func adoptionProblem(app *v1alpha1.Application, id manifest.ID, live map[string]
 	if id.Kind == "Secret" && id.Group == "" && id.Name == hooks.SecretName(app) && len(hooks.Purposes(app)) > 0 {
 		// Whoever made it knows the tokens in it.
 		return problemf(v1alpha1.ReasonResourceConflict,
-			"%s exists already, and spec.hooks needs that name for tokens that nobody else has made: delete it", id)
+			"%s exists already, and spec.hooks needs that name for its tokens: delete it, or rename the Application", id)
 	}
 	switch {
 	case app.Spec.Adoption == v1alpha1.AdoptAlways, isReturning(app, id, live):

@@ -67,7 +67,7 @@ type ApplicationStatus struct {
 	// +listType=atomic
 	Accepted []AcceptedField `json:"accepted,omitempty"`
 
-	// Contested lists the leaves that somebody keeps changing back.
+	// Contested lists the leaves that another client keeps changing back.
 	// +optional
 	// +listType=atomic
 	Contested []ContestedField `json:"contested,omitempty"`
@@ -230,7 +230,7 @@ type AcceptedField struct {
 	Dropped bool `json:"dropped,omitempty"`
 }
 
-// ContestedField is a leaf that somebody keeps changing back.
+// ContestedField is a leaf that another client keeps changing back.
 type ContestedField struct {
 	Resource ResourceReference `json:"resource"`
 	// Path of the field; empty for the object itself, which is deleted again and again.

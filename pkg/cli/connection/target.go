@@ -66,7 +66,7 @@ func (f TargetFlags) Options(streams terminal.Streams, args []string) (t Target,
 		return t, args, err
 	}
 	if len(args) == 0 {
-		return t, nil, errors.New("which Application? Give its name, or its file with -f")
+		return t, nil, errors.New("no Application given: give its name, or its file with -f")
 	}
 	t.Name = args[0]
 	if slices.Contains(files.ManifestFiles, filepath.Ext(t.Name)) {

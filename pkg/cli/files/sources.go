@@ -67,7 +67,7 @@ func (f SourceFlags) Options(streams terminal.Streams) (Sources, error) {
 	case IsEmpty(f.Set, "filename", s.Files), IsEmpty(f.Set, "live", s.Live):
 		return s, errors.New("-f and --live take the name of a file, and one of them is empty")
 	case len(s.Files) == 0:
-		return s, errors.New("which Application? Give its file with -f, or -f - for standard input")
+		return s, errors.New("no Application given: give its file with -f, or -f - for standard input")
 	case slices.Contains(s.Files, Stdin) && slices.Contains(s.Live, Stdin):
 		return s, errors.New("standard input can be read once: give a file to -f or to --live")
 	case len(validation.IsDNS1123Label(s.Namespace)) > 0:

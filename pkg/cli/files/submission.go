@@ -85,7 +85,7 @@ func (s *Submission) takeWhole() error {
 		s.Name = own
 	}
 	if s.Name == "" {
-		return errors.New("what is its name? Give NAME, or a file that is an Application")
+		return errors.New("no name given: give NAME, or a file that is an Application")
 	}
 	return nil
 }

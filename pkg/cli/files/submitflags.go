@@ -95,11 +95,11 @@ func (f SubmittedFlags) checkSource(name string) error {
 	}
 	switch sources := f.sources(); {
 	case sources == 0:
-		return errors.New("what is it made of? Give manifests with -f or -k, or a template with --tosca or --csar")
+		return errors.New("no manifests given: give them with -f or -k, or a template with --tosca or --csar")
 	case sources > 1:
 		return errors.New("an Application has one source: manifests (-f, -k), --tosca or --csar")
 	case len(f.manifests.files) == 0 && name == "":
-		return errors.New("what is its name? Give NAME")
+		return errors.New("no name given: give NAME")
 	case f.schema.FromStdin() && (f.manifests.FromStdin() || f.template() == Stdin):
 		return errors.New("standard input can be read once: give a file to -O, or in place of the other -")
 	case f.inputs.Given() && f.template() == "":

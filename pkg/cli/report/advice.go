@@ -138,16 +138,16 @@ func (a adviser) forResource(r ResourceView) []Advice {
 func (a adviser) forField(f plan.Field, isExplained bool) string {
 	switch {
 	case f.State == plan.FieldContested:
-		return "let " + orSomebody(f.Writer.Manager) + " leave " + f.Path + " alone, or leave it out of the observer schema, which frees it"
+		return "let " + orWriter(f.Writer.Manager) + " leave " + f.Path + " alone, or leave it out of the observer schema, which frees it"
 	case f.State == plan.FieldAccepted && !f.Live.Set:
-		return "is " + f.Path + " spelled right? The API server drops it"
+		return "check the spelling of " + f.Path + ": the API server drops it"
 	case f.Drift != "" && f.Corrected && a.UID != "" && !isExplained:
-		return "drift that lasts means that the controller does not run, or cannot write"
+		return "if the drift lasts, check that the controller runs and can write"
 	}
 	return ""
 }
 
-func orSomebody(manager string) string {
+func orWriter(manager string) string {
 	if manager == "" || manager == v1alpha1.FieldManager {
 		return "who writes it"
 	}

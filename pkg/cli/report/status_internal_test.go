@@ -186,11 +186,11 @@ func TestAdvice(t *testing.T) {
 		},
 		{
 			"drift that nobody corrects", StatusView{Ready: "True", Resources: []ResourceView{resource("ConfigMap", "a", func(r *ResourceView) { r.fields = []plan.Field{lasting, lasting} })}},
-			[]Advice{{"drift that lasts means that the controller does not run, or cannot write", "holdfast explain web configmap/a data.a -n shop"}},
+			[]Advice{{"if the drift lasts, check that the controller runs and can write", "holdfast explain web configmap/a data.a -n shop"}},
 		},
 		{
 			"a field that the API server drops", StatusView{Ready: "True", Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.fields = []plan.Field{dropped} })}},
-			[]Advice{{"is spec.replcas spelled right? The API server drops it", "holdfast explain web deployment/web spec.replcas -n shop"}},
+			[]Advice{{"check the spelling of spec.replcas: the API server drops it", "holdfast explain web deployment/web spec.replcas -n shop"}},
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {

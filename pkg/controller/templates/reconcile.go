@@ -90,8 +90,7 @@ func (t *Templates) takeExisting(ctx context.Context, desired *v1alpha1.Applicat
 	if err != nil {
 		return nil, err
 	}
-	if fault := inTheWay(seen.Object, app); fault != nil {
-		seen.Refusal = fault
+	if refuse(app, seen) {
 		return nil, nil
 	}
 	if written, err := t.write(ctx, app, desired); err != nil || written != nil {
@@ -108,8 +107,7 @@ func desiredOf(kind template.Template, app *v1alpha1.Application, seen *template
 	if object.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	if fault := inTheWay(seen.Object, app); fault != nil {
-		seen.Refusal = fault
+	if refuse(app, seen) {
 		return nil
 	}
 	rendered, err := kind.Render(template.Input{Object: seen.Object, Live: seen.Live})
@@ -133,6 +131,16 @@ func (t *Templates) write(ctx context.Context, app, desired *v1alpha1.Applicatio
 		return nil, nil
 	}
 	return t.client.PatchApplication(ctx, keyOf(app), ops, template.FieldManager)
+}
+
+// refuse records in seen why the Application of that name cannot become the custom
+// resource's, and reports whether that is so.
+func refuse(app *v1alpha1.Application, seen *template.Seen) bool {
+	fault := inTheWay(seen.Object, app)
+	if fault != nil {
+		seen.Refusal = fault
+	}
+	return fault != nil
 }
 
 // inTheWay says why an Application of that name cannot become the resource's; nil if it
