@@ -20,7 +20,7 @@ import (
 // usage is what this process has taken: the controller and the test, without the
 // control plane.
 type usage struct {
-	cpu    time.Duration
+	cpu time.Duration
 	// memory is what is in use, in bytes, garbage aside; resident has what the runtime
 	// keeps for itself, too, which a storm makes larger: threads, and room.
 	memory, resident uint64
