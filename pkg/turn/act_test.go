@@ -335,6 +335,12 @@ func (d *desk) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mappi
 
 func (d *desk) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }
 
+func (d *desk) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.Written {
+	return nil
+}
+
+func (d *desk) Looked(kubernetes.Location, plan.Written) {}
+
 func (d *desk) Silent(kubernetes.Mapping) error { return nil }
 
 func (d *desk) Problem(err error, at kubernetes.Location, verb string) *plan.Problem {
@@ -414,7 +420,7 @@ func (d *desk) LetGo(*v1alpha1.Application) error { return nil }
 
 func (d *desk) Announce(*v1alpha1.Application, *plan.Event) {}
 
-func (d *desk) Concluded(*v1alpha1.Application, *plan.Plan, map[manifest.ID]plan.Outcome, v1alpha1.ApplicationStatus) {
+func (d *desk) Concluded(*v1alpha1.Application, *plan.Plan, map[manifest.ID]plan.Outcome, plan.Result) {
 }
 
 func (d *desk) Report() (done func()) { return func() {} }
