@@ -103,7 +103,7 @@ func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 	if inProgress {
 		after.Conditions, after.Summary = before.Conditions, before.Summary
 	}
-	after.LastObservedManifest = before.LastObservedManifest
+	after.LastObservedManifest, after.Watched = before.LastObservedManifest, before.Watched
 	if same(before, after) {
 		return reportDelay
 	}
