@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/delta"
@@ -80,6 +81,8 @@ func (f Field) LivePath() *observer.Path { return f.livePath }
 // Writer is a field manager and when it wrote; the zero Writer is not known.
 type Writer struct {
 	Manager string
+	// Operation is how it wrote: Update or Apply.
+	Operation metav1.ManagedFieldsOperationType
 	// Subresource through which it wrote, such as scale; "" for the object itself.
 	Subresource string
 	At          time.Time
