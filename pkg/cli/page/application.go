@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,7 +63,8 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 	a := Application{
 		Namespace: d.Namespace, Name: d.Name, Reason: view.Reason, Message: view.Message,
 		Look: readyLook(view.Ready, view.Reason, view.Suspended), Account: view.ServiceAccount, Created: timeOf(view.Created),
-		Next: report.Advise(d, view, program), Warnings: view.Warnings, Notes: d.Notes(),
+		Next: report.Advise(d, view, program), Warnings: view.Warnings,
+		Notes: slices.DeleteFunc(d.Notes(), func(note string) bool { return d.Suspended() && strings.HasSuffix(note, suspendedNote) }),
 	}
 	for _, e := range view.Events {
 		a.Events = append(a.Events, Event{e, timeOf(e.Time)})
@@ -137,6 +139,9 @@ func (a *Application) grow(from *report.Branch, known map[string]Branch, home st
 		a.grow(child, known, home, depth+1)
 	}
 }
+
+// suspendedNote ends a note that says what the state says.
+const suspendedNote = "is suspended: nothing of this is done until spec.suspend is unset"
 
 // planOf is what `holdfast diff` prints, line by line, and its last line. Of Applications
 // among the manifests it says only what is done: they may have Secrets in them.

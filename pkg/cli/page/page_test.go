@@ -107,10 +107,7 @@ func rowsText(o Object) string {
 	for _, chunk := range o.Chunks {
 		for _, r := range chunk.Rows {
 			text := strings.ReplaceAll(r.Text, "\n", "⏎")
-			switch {
-			case r.Absent:
-				text += " | absent"
-			case r.Desired != "":
+			if r.Desired != "" {
 				text += " | " + strings.ReplaceAll(r.Desired, "\n", "⏎")
 			}
 			if r.Writer.Name != "" {
@@ -149,19 +146,20 @@ drifted           image: web:2 |         image: web:1 | by kubectl-set
 accepted              cpu: "1"
 removed         - name: extra⏎        image: extra:1 | (removed)
 learned         dnsPolicy: ClusterFirst
-drifted         hostNetwork: true | absent
+drifted         (absent) |       hostNetwork: true
           status:
 free        replicas: 5
 `, "\n"), rowsText(o))
 	require.Len(t, o.Unset, 1)
 	assert.Equal(t, "spec.paused", o.Unset[0].Text)
-	assert.Contains(t, o.Entry, "image: observed")
 	detail := o.Details["spec.template.spec.containers[name=web].image"]
 	assert.Equal(t, Detail{
 		Path: "spec.template.spec.containers[name=web].image", Class: "drifted", State: "held, drifted", Verb: "free",
 		Why: "drift: the live value is not the desired one; it is corrected", Live: "web:2", Desired: "web:1",
 		Writer: "kubectl-set", At: "2026-01-01T00:05:00Z", Quote: "'spec.template.spec.containers[name=web].image'",
+		Entry: 10,
 	}, detail)
+	assert.Equal(t, "      - image: observed", o.Entry[9].Text)
 	assert.Equal(t, "hold", o.Details["spec.replicas"].Verb)
 	assert.Equal(t, "3", o.Details["spec.replicas"].Manifest)
 }
@@ -170,7 +168,7 @@ func TestAnObjectThatIsNotThere(t *testing.T) {
 	d := decide(t, application)
 	o := objectOf(d, webID, entriesOf(d), now)
 	assert.Equal(t, []string{"The object is not there."}, o.Remarks)
-	assert.Contains(t, rowsText(o), "drifted         - image: web:1 | absent\n")
+	assert.Contains(t, rowsText(o), "drifted         (absent) |       - image: web:1\n")
 	assert.Contains(t, rowsText(o), "          kind: Deployment\n")
 }
 

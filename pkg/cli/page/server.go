@@ -147,6 +147,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	o.Only = s.only
 	d := s.document("Applications", "overview.html", o)
 	d.Watched, d.Revision = "*", revision
+	d.Crumbs[0].Link = "" // it is here
 	d.write(w, http.StatusOK)
 }
 
