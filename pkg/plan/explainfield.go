@@ -132,6 +132,8 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 	switch {
 	case f.State == FieldWatched:
 		return "watched: recorded in the status, never compared and never written"
+	case f.State == FieldFree && f.Manifest.Set && e.res.entry.FromFields():
+		return "not held: the live value stays; `holdfast hold` holds it"
 	case f.State == FieldFree && f.Manifest.Set:
 		return "not held: the live value stays; hold it with \"" + observer.LeafText + "\" in the observer schema"
 	case f.State == FieldFree:

@@ -62,6 +62,10 @@ func (t *Explanation) schema() string {
 	switch {
 	case !t.Desired:
 		return "No longer desired: nothing of it is held."
+	case t.Default && t.Source != "":
+		return "Held by the default observer schema: every field of its manifest, but for those that " + t.Source + " frees."
+	case strings.HasPrefix(t.Source, "fields"):
+		return "Held by " + t.Source + " of its Application: the fields that are named there."
 	case t.Default:
 		return "Held by the default observer schema: every field of its manifest."
 	default:
