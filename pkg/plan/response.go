@@ -109,7 +109,7 @@ func (res *resource) keepRefused(live map[string]any) {
 	}
 	previous := *res.previous
 	previous.desired = kept
-	previous.entry = observer.DefaultEntry(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept})
+	previous.entry = res.entry.Of(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept})
 	res.previous = &previous
 }
 
