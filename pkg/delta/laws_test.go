@@ -101,9 +101,35 @@ func TestACorrectedObjectHasNoDrift(t *testing.T) {
 	})
 }
 
+func TestACorrectionEndsInsideItsRule(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t, observertest.Options{Bounded: true, Known: true, Rules: true})
+		if rapid.Bool().Draw(t, "was written before") {
+			d.in.Previous = observer.CopyMap(d.in.Desired)
+		}
+		c := delta.Compare(d.in)
+		before := d.String()
+		d.in.Live = corrected(t, d, c)
+		again := delta.Walk(d.in, func(f delta.Field) {
+			isTold := f.Difference != nil && f.Difference.Told
+			if f.Rule != nil && f.Live.Set && !f.Rule.Allows(f.Live.Any) && !isTold {
+				t.Fatalf("%s is outside of its rule, %s\nbefore:\n%s\nafter:\n%s", f.Path, f.Rule, before, d)
+			}
+		})
+		if len(again.Differences) > 0 {
+			t.Fatalf("twice is not once: %v\nbefore:\n%s\nafter:\n%s", again.Differences, before, d)
+		}
+		for _, outside := range again.Outside {
+			if !slices.Contains(c.Outside, outside) && len(c.Differences) == 0 {
+				t.Fatalf("%s was not told\n%s", outside, d)
+			}
+		}
+	})
+}
+
 func TestACorrectionTouchesHeldFieldsOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := draw(t, observertest.Options{})
+		d := draw(t, observertest.Options{Rules: true})
 		c := delta.Compare(d.in)
 		after := corrected(t, d, c)
 		s := side{d.in.Entry.Root, d.in.Type}
@@ -371,7 +397,8 @@ func (s side) touchedFields(path string, want, before, after map[string]any) str
 			now, has := after[name]
 			wanted, known := want[name]
 			at := path + "." + name
-			if child == nil || !known {
+			isBounded := child != nil && child.Rule != nil && child.Rule.Mode != observer.ModeSeed && child.Rule.Mode != observer.ModeWatch
+			if child == nil || !known && !isBounded || child.Rule != nil && !isBounded {
 				if had != has || !observer.Equal(was, now) {
 					return at
 				}

@@ -95,6 +95,7 @@ func (c *checker) fault(path *Path, format string, args ...any) *Fault {
 func (c *checker) node(path *Path, node *Node, value any, set bool) {
 	switch node.Shape {
 	case Leaf:
+		c.leaf(path, node.Rule, value, set)
 	case Map:
 		m, ok := value.(map[string]any)
 		switch {
@@ -119,6 +120,16 @@ func (c *checker) node(path *Path, node *Node, value any, set bool) {
 				c.node(path.Element(positionLabel(i), -1), element, at(l, i), i < len(l))
 			}
 		}
+	}
+}
+
+// leaf refuses a manifest's value that is outside of its own rule.
+func (c *checker) leaf(path *Path, rule *Rule, value any, set bool) {
+	if rule == nil || !set {
+		return
+	}
+	if text := rule.misses(value); text != "" {
+		_ = c.fault(path, "%s", text)
 	}
 }
 

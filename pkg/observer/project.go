@@ -4,7 +4,9 @@ import "holdfast.dev/holdfast/pkg/kinds"
 
 // Project is the observed part of a live object, as lastObservedManifest
 // stores it: every observed field that exists and nothing else, every list as
-// its observed elements in the schema's order and then its live length.
+// its observed elements in the schema's order and then its live length. Fields with a
+// rule are left out: nobody is to write a status each time that somebody uses the room
+// which a rule leaves.
 //
 // Project never returns a field that is not in the live object, and projecting
 // a projection changes nothing.
@@ -34,7 +36,7 @@ func project(node *Node, t *kinds.Node, desired, live any) any {
 		want, _ := desired.(map[string]any)
 		out := make(map[string]any, len(node.Fields))
 		for _, f := range node.Fields {
-			if v, ok := m[f.Name]; ok {
+			if v, ok := m[f.Name]; ok && f.Node.Rule == nil {
 				out[f.Name] = project(f.Node, t.Field(f.Name), want[f.Name], v)
 			}
 		}

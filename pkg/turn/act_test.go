@@ -258,6 +258,17 @@ func TestAnObjectWhosePatchHadNoAnswerIsRead(t *testing.T) {
 	assert.Empty(t, d.take(t))
 }
 
+// What came in between is read, and corrected as it is now. Nothing was refused.
+func TestAFailedGuardIsNoRefusal(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {color: red}}]}`)
+	d.has(config)
+	d.live[config]["data"] = map[string]any{"color": "blue"}
+	d.late = observer.CopyMap(d.live[config])
+	d.late["data"] = map[string]any{"color": "green"}
+	d.fails["patch config"] = &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid}}
+	assert.Greater(t, len(d.take(t)), 1, "it is decided on again")
+}
+
 // A status that meets a newer version of the Application still holds, unless another
 // process has written a status.
 func TestAStatusThatMeetsANewerVersion(t *testing.T) {
