@@ -221,7 +221,7 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 		if d.HeldBack {
 			continue
 		}
-		done.paths = append(done.paths, d.Path)
+		done.paths, done.told = append(done.paths, d.Path), append(done.told, d.Path)
 		if d.Reason == delta.Removed || res.adopting && !takes(d) {
 			continue
 		}
@@ -230,7 +230,7 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 			c.warnContested(leaf)
 		}
 		if drifted[d.Path] {
-			done.paths[len(done.paths)-1] = describe(c.happened(res, c.outcomeOf(leaf, &of), of))
+			done.told[len(done.told)-1] = describe(c.happened(res, c.outcomeOf(leaf, &of), of))
 		}
 	}
 	c.done = append(c.done, done)
