@@ -49,6 +49,7 @@ type comparer struct {
 	in      Input
 	visit   func(Field) // nil: nobody wants to know
 	visited int         // how many fields were visited
+	around  *observer.Around
 	out     Comparison
 }
 
