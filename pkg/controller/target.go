@@ -72,6 +72,29 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.M
 	return marked, nil
 }
 
+func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping, marked map[manifest.ID]map[string]any) map[manifest.ID]plan.Written {
+	store, _ := t.watches.Store(t.app, mapping.Resource)
+	if store == nil {
+		return nil
+	}
+	written := map[manifest.ID]plan.Written{}
+	for key, w := range store.Written(t.app) {
+		id := idOf(gk, key)
+		metadata, _ := marked[id]["metadata"].(map[string]any)
+		version, _ := metadata["resourceVersion"].(string)
+		if version == w.ResourceVersion || marked[id] == nil && w.Managed == nil {
+			written[id] = plan.Written{Managed: w.Managed, Events: w.Events, Moved: w.Moved, Since: w.Since, First: w.First}
+		}
+	}
+	return written
+}
+
+func (t target) Looked(at cluster.Location, w plan.Written) {
+	if store, _ := t.watches.Store(t.app, at.Mapping.Resource); store != nil {
+		store.Looked(t.app, types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, cluster.Written{Events: w.Events, First: w.First})
+	}
+}
+
 func (t target) Ended(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]map[string]any {
 	store, _ := t.watches.Store(t.app, mapping.Resource)
 	if store == nil || gk != (schema.GroupKind{Group: "batch", Kind: "Job"}) {

@@ -57,6 +57,14 @@ type Difference struct {
 // LivePath is the path as it leads through the live object.
 func (d Difference) LivePath() *observer.Path { return d.livePath }
 
+// Was is what our previous desired state had in this place.
+func (d Difference) Was() Value {
+	if d.was == nil {
+		return Value{}
+	}
+	return Some(d.was.value)
+}
+
 // Op is one operation of a JSON Patch (RFC 6902).
 type Op struct {
 	Op    string

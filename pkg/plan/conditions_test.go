@@ -151,7 +151,7 @@ func TestAnEventTellsWhatWasDone(t *testing.T) {
 	}
 	_, result = w.round()
 	assert.Equal(t, &plan.Event{Reason: "Corrected",
-		Note: "corrected ConfigMap default/c0 (data.a, data.b, data.c and 2 more)"}, result.Event)
+		Note: `corrected ConfigMap default/c0 (data.a was changed from "a" to "x", data.b was changed from "b" to "x", data.c was changed from "c" to "x" and 2 more)`}, result.Event)
 
 	set(w.live[id], "x", "data", "a")
 	w.app.Spec.Manifest = w.app.Spec.Manifest[:4]

@@ -139,6 +139,9 @@ func (p *Plan) namesFighter(res *resource) bool {
 		if d.HeldBack || !p.in.Memory.nearlyContested(Leaf{res.object.ID, d.Path}, p.in.Rules) {
 			continue
 		}
+		if _, known := p.in.Written[res.object.ID]; known {
+			continue
+		}
 		if manager, _ := LastWriter(res.live, d.LivePath()); manager == "" {
 			return true
 		}

@@ -1,10 +1,10 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/delta"
@@ -71,6 +71,8 @@ func (f Field) LivePath() *observer.Path { return f.livePath }
 // Writer is a field manager and when it wrote; the zero Writer is not known.
 type Writer struct {
 	Manager string
+	// Operation is how it wrote: Update or Apply.
+	Operation metav1.ManagedFieldsOperationType
 	// Subresource through which it wrote, such as scale; "" for the object itself.
 	Subresource string
 	At          time.Time
@@ -125,17 +127,6 @@ func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
 	}
 	explained.Fields = inOrder(e.fields)
 	return explained, true
-}
-
-// sourceOf is where the schema of a resource is written.
-func sourceOf(entry *observer.Entry) string {
-	switch {
-	case entry.FromFields():
-		return fmt.Sprintf("fields[%d]", entry.FieldsPosition())
-	case entry.Default:
-		return ""
-	}
-	return fmt.Sprintf("observerSchema[%d]", entry.Position)
 }
 
 func gvkOf(id manifest.ID, apiVersion string) schema.GroupVersionKind {

@@ -119,8 +119,8 @@ func (e *explainer) writer(of delta.Field) Writer {
 	}
 	steps := of.Path.Steps(e.live)
 	for _, m := range e.writers {
-		if (last.Manager == "" || m.at.After(last.At)) && touches(m.leaves, steps) {
-			last = Writer{Manager: m.manager, Subresource: m.subresource, At: m.at}
+		if (last.Manager == "" || m.At.After(last.At)) && touches(m.leaves, steps) {
+			last = m.Writer
 		}
 	}
 	return last

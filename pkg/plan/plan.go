@@ -37,7 +37,9 @@ type Input struct {
 	// Ended has objects that are gone, in their last state, as far as a watch has shown
 	// it. Only Jobs are of interest.
 	Ended map[manifest.ID]map[string]any
-	Kinds Kinds
+	// Written has who wrote objects of Live, as far as Live does not say so itself.
+	Written map[manifest.ID]Written
+	Kinds   Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into.
 	Source *Source
 	// Hooks are called beside the engine's own steps; nil for none.

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"sync"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -132,6 +133,7 @@ func (c *conclusion) accept(res *resource, live map[string]any, action Action) {
 			res.accepted = delta.Accepted{}
 		}
 		res.accepted[path] = forms[path]
+		c.formed[Leaf{res.object.ID, path}] = forms[path].Accepted
 		if forms[path].Dropped() {
 			c.warnings = append(c.warnings, fmt.Sprintf("%s: the API server dropped %s: is it a typing error?", res.object.ID, path))
 		}
@@ -142,6 +144,7 @@ func (c *conclusion) accept(res *resource, live map[string]any, action Action) {
 			leaf := Leaf{res.object.ID, d.Path}
 			if c.plan.in.Memory.contest(leaf, d, c.now.Time, c.plan.in.Rules) {
 				c.warnContested(leaf)
+				c.happened(res, v1alpha1.OutcomeContested, drift{Difference: d})
 			}
 		}
 	}
@@ -179,19 +182,19 @@ func losesMark(path string, form delta.Form) bool {
 // takes reports whether a correction takes an object from another Application.
 func takes(d delta.Difference) bool { return holdsMark(d.Path) && d.Observed.Set }
 
-// corrected remembers the corrections that were made, for fights. To create an object
-// again that was there is one, too.
-func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus) {
+// corrected remembers the corrections that were made, for fights and, of what has drifted,
+// for the history. To create an object again that was there is one, too.
+func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, drifted map[string]bool) {
 	done := doneChange{action: Update, id: res.object.ID}
 	if res.change.Action == Create {
 		done.action = Create
-		if before != nil && before.UID != "" && c.plan.in.Memory.recordCorrection(res.leaf(), delta.Difference{}, "", c.now.Time, c.plan.in.Rules) {
-			c.warnContested(res.leaf())
-		}
+		c.created(res, before)
 	}
 	if res.adopting {
 		done.action = adopt
+		c.happened(res, v1alpha1.OutcomeAdopted, drift{})
 	}
+	by := sync.OnceValue(func() *authors { return c.plan.authorsOf(res, res.live) })
 	for _, d := range res.change.Fields {
 		if d.HeldBack {
 			continue
@@ -200,10 +203,33 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus) {
 		if d.Reason == delta.Removed || res.adopting && !takes(d) {
 			continue
 		}
-		leaf := Leaf{res.object.ID, d.Path}
-		if c.plan.in.Memory.recordCorrection(leaf, d, otherWriter(res.live, d.LivePath()), c.now.Time, c.plan.in.Rules) {
+		leaf, of := Leaf{res.object.ID, d.Path}, c.drift(res, d, by)
+		if c.plan.in.Memory.recordCorrection(leaf, d, of.writer.Manager, c.now.Time, c.plan.in.Rules) {
 			c.warnContested(leaf)
+		}
+		if drifted[d.Path] {
+			done.paths[len(done.paths)-1] = describe(c.happened(res, c.outcomeOf(leaf, &of), of))
 		}
 	}
 	c.done = append(c.done, done)
+}
+
+// created remembers that an object was created, or created again.
+func (c *conclusion) created(res *resource, before *v1alpha1.ResourceStatus) {
+	if before == nil || before.UID == "" {
+		c.happened(res, v1alpha1.OutcomeCreated, drift{})
+		return
+	}
+	outcome := v1alpha1.OutcomeRestored
+	if c.plan.in.Memory.recordCorrection(res.leaf(), delta.Difference{}, "", c.now.Time, c.plan.in.Rules) {
+		c.warnContested(res.leaf())
+	}
+	if c.plan.in.Memory.Fights[res.leaf()].Contested() {
+		outcome = v1alpha1.OutcomeContested
+	}
+	since := c.plan.in.Written[res.object.ID].Since
+	if standing, stood := c.plan.in.Memory.Standing[res.leaf()]; stood {
+		since = standing.Since
+	}
+	c.happened(res, outcome, drift{since: since})
 }

@@ -72,6 +72,13 @@ type ApplicationStatus struct {
 	// +listType=atomic
 	Contested []ContestedField `json:"contested,omitempty"`
 
+	// History has what happened to held fields and objects last, the newest first: who
+	// changed what, and what became of it. It has at most 20 entries, and 8 KiB.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	History []HistoryEntry `json:"history,omitempty"`
+
 	// MangledObserverSchema is the user's entries, the defaults, and what hooks
 	// added.
 	// +optional
