@@ -128,7 +128,7 @@ func (f *Fields) Compile(object manifest.Object, in Context) Compiled {
 		if !rule.free && rule.path.isAll() {
 			continue
 		}
-		c.rule, c.learns, c.found, c.why = rule, nil, 0, nil
+		c.rule, c.learns, c.named, c.why = rule, nil, nil, nil
 		c.at(&root, place{value: object.Content, set: true, t: in.Type, published: in.Published}, rule.path.steps)
 		if root == nil {
 			root = &Node{Shape: Map}
@@ -153,7 +153,7 @@ type fieldCompiler struct {
 	work   *int
 
 	rule   fieldRule
-	found  int     // how many places the path names
+	named  []*Path // the places that the path names
 	learns []*Path // of these those that the manifest does not set
 	why    error   // the first reason why it names nothing
 }
@@ -168,10 +168,10 @@ func (c *fieldCompiler) judge() {
 	case errors.As(c.why, &wrong):
 		c.out.Faults = append(c.out.Faults, fault(c.why))
 		return
-	case c.found == 0 && c.why != nil:
+	case len(c.named) == 0 && c.why != nil:
 		c.out.Missing = append(c.out.Missing, fault(c.why))
 		return
-	case c.found == 0 && !c.rule.free:
+	case len(c.named) == 0 && !c.rule.free:
 		c.out.Warnings = append(c.out.Warnings, fault(errors.New("holds nothing: the manifest sets no such field")).Error())
 	}
 	if watched(c.rule.path.steps[0].key()) {
@@ -265,7 +265,7 @@ func (c *fieldCompiler) isTooMuch(n int) bool {
 
 // end carries the path out at the place that it names.
 func (c *fieldCompiler) end(node **Node, p place) {
-	c.found++
+	c.named = append(c.named, p.path)
 	switch {
 	case c.rule.free:
 		*node = nil
@@ -306,12 +306,11 @@ func (c *fieldCompiler) keys(node **Node, p place, steps []pathStep) {
 		below[name] = child
 	}
 	m.Fields = withChildren(m.Fields, below)
-	content, _ := p.value.(map[string]any)
 	switch {
-	case len(m.Fields) > 0, *node != nil && p.set && len(content) == 0 && !c.rule.free:
+	case len(m.Fields) > 0:
 		*node = m
-	case *node == nil || len((*node).Fields) > 0 || c.rule.free && len(names) > 0:
-		*node = nil
+	case *node != nil && len((*node).Fields) > 0:
+		*node = nil // but for an empty map, which is held as being there
 	}
 }
 

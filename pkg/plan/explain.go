@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -138,17 +137,6 @@ func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
 	}
 	explained.Fields = inOrder(e.fields)
 	return explained, true
-}
-
-// sourceOf is where the schema of a resource is written.
-func sourceOf(entry *observer.Entry) string {
-	switch {
-	case entry.FromFields():
-		return fmt.Sprintf("fields[%d]", entry.FieldsPosition())
-	case entry.Default:
-		return ""
-	}
-	return fmt.Sprintf("observerSchema[%d]", entry.Position)
 }
 
 func gvkOf(id manifest.ID, apiVersion string) schema.GroupVersionKind {

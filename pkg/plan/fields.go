@@ -175,3 +175,28 @@ func nearestName(f *observer.Fields, objects []manifest.Object) string {
 	}
 	return suggest.DidYouMean(f.Kind+" "+f.Name, names)
 }
+
+// sourceOf is where the schema of a resource is written.
+func sourceOf(entry *observer.Entry) string {
+	switch {
+	case entry.FromFields():
+		return fmt.Sprintf("fields[%d]", entry.FieldsPosition())
+	case entry.Default:
+		return ""
+	}
+	return fmt.Sprintf("observerSchema[%d]", entry.Position)
+}
+
+// SchemaSource is where the schema of a desired resource is written: observerSchema[0] or
+// fields[0]; empty if it is not.
+func (p *Plan) SchemaSource(id manifest.ID) string {
+	for _, res := range p.resources {
+		if res.object.ID == id {
+			return sourceOf(res.entry)
+		}
+	}
+	return ""
+}
+
+// isWritten reports whether a schema is an entry of spec.observerSchema.
+func isWritten(source string) bool { return strings.HasPrefix(source, "observerSchema") }

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -189,4 +190,83 @@ func TestHoldsThatAreNoPaths(t *testing.T) {
 	raw, err := json.Marshal(w.app.Spec.Fields[0].Hold[1])
 	require.NoError(t, err)
 	assert.Equal(t, `"spec.replicas"`, string(raw))
+}
+
+// TestHoldThenFreeIsAsBefore holds what is free, and frees it, and the other way round:
+// spec and plan are as they were.
+func TestHoldThenFreeIsAsBefore(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		spec := observertest.Spec(r)
+		w := newWorld(t, "manifest: []")
+		w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
+		for range rapid.IntRange(0, 1).Draw(r, "said") {
+			w.app.Spec.Fields = append(w.app.Spec.Fields, drawnFields(r, spec))
+			if rapid.Bool().Draw(r, "wildcard") {
+				w.app.Spec.Fields[0].Resource.Name = "*"
+			}
+		}
+		w.app.Spec.Fields = normal(w.app.Spec.Fields)
+		before := w.decide()
+		if before.Refused != nil || saysTooMuch(r, before, w.app.Spec.Fields) {
+			return
+		}
+		path, free := drawnPath(r, spec), rapid.Bool().Draw(r, "free")
+		once, notes, err := before.EditFields(observertest.ID, free, []string{path})
+		if err != nil || len(notes) > 0 {
+			return
+		}
+		after := before.WithFields(once)
+		require.Nil(r, after.Refused)
+		again, notes, err := after.EditFields(observertest.ID, free, []string{path})
+		require.NoError(r, err)
+		require.Len(r, notes, 1, "twice is once")
+		require.Equal(r, sorted(r, once), sorted(r, again))
+
+		back, notes, err := after.EditFields(observertest.ID, !free, []string{path})
+		require.NoError(r, err)
+		require.Empty(r, notes)
+		require.Equal(r, changes(r, before), changes(r, before.WithFields(back)))
+		require.Equal(r, sorted(r, w.app.Spec.Fields), sorted(r, back))
+	})
+}
+
+// saysTooMuch reports whether fields have a path that could be taken out of them, and
+// nothing would change.
+func saysTooMuch(t require.TestingT, p *plan.Plan, fields []v1alpha1.ResourceFields) bool {
+	for i, f := range fields {
+		for k := range len(f.Hold) + len(f.Free) {
+			less := append([]v1alpha1.ResourceFields{}, fields...)
+			less[i] = *f.DeepCopy()
+			if k < len(f.Hold) {
+				less[i].Hold = slices.Delete(less[i].Hold, k, k+1)
+			} else {
+				less[i].Free = slices.Delete(less[i].Free, k-len(f.Hold), k-len(f.Hold)+1)
+			}
+			if q := p.WithFields(less); q.Refused == nil && changes(t, q) == changes(t, p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// normal are fields without what says nothing.
+func normal(fields []v1alpha1.ResourceFields) []v1alpha1.ResourceFields {
+	if len(fields) == 1 && len(fields[0].Free) == 0 && len(fields[0].Hold) == 1 && fields[0].Hold[0].Path == observer.AllFields {
+		return nil
+	}
+	return fields
+}
+
+// sorted are fields as text, whatever their order.
+func sorted(t require.TestingT, fields []v1alpha1.ResourceFields) string {
+	all := append([]v1alpha1.ResourceFields{}, fields...)
+	for i := range all {
+		all[i] = *all[i].DeepCopy()
+		slices.Sort(all[i].Free)
+		slices.SortFunc(all[i].Hold, func(a, b v1alpha1.HeldField) int { return strings.Compare(a.Path, b.Path) })
+	}
+	raw, err := json.Marshal(all)
+	require.NoError(t, err)
+	return string(raw)
 }
