@@ -17,7 +17,8 @@
 //
 //	for people   view.go is a plan as it is printed, explain.go (explainwalk.go,
 //	             explainfield.go) says of each field what it is, notheld.go
-//	             which free ones differ from the manifest, suggest.go proposes a schema
+//	             which free ones differ from the manifest, suggest.go proposes a schema,
+//	             editfields.go writes and takes away paths of spec.fields
 //	conclude     conclude.go writes the parts of the status, one after the other:
 //	             response.go says what an answer of the API server means,
 //	             remember.go what is written down to be remembered,
