@@ -155,11 +155,16 @@ func (o getOptions) run(ctx context.Context) error {
 	if err != nil && (list == nil || len(list.Items) == 0) {
 		return err
 	}
-	return errors.Join(o.print(c, list), err)
+	return errors.Join(o.print(ctx, c, list), err)
 }
 
-func (o getOptions) print(c *connection.Cluster, list *unstructured.UnstructuredList) error {
+func (o getOptions) print(ctx context.Context, c *connection.Cluster, list *unstructured.UnstructuredList) error {
 	for i := range list.Items {
+		if (o.object != nil && o.output != "name") || o.columns != nil {
+			if err := c.JoinObject(ctx, &list.Items[i]); err != nil {
+				fmt.Fprintln(o.streams.Err, "warning: "+terminal.Visible(err.Error()))
+			}
+		}
 		if o.full {
 			if err := files.UnpackRecord(list.Items[i].Object); err != nil {
 				return err
