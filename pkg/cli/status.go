@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/page"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
@@ -33,6 +35,9 @@ const statusExample = `
 
   # For a script
   PROGRAM status web -o json
+
+  # As one page to look at, with every field of its objects
+  PROGRAM status web -o html > web.html
 `
 
 type statusFlags struct {
@@ -47,6 +52,7 @@ type statusOptions struct {
 	target  connection.Target
 	palette terminal.Palette
 	print   terminal.Printer // nil: for people
+	page    bool             // a page
 }
 
 func newStatusCommand(name string, streams Streams) *cobra.Command {
@@ -64,7 +70,7 @@ func newStatusCommand(name string, streams Streams) *cobra.Command {
 func (f *statusFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
 	terminal.AddColor(flags, &f.color)
-	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json`")
+	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|html`; html is a page")
 }
 
 func (f *statusFlags) options(program string, streams Streams, args []string) (runner, error) {
@@ -79,7 +85,10 @@ func (f *statusFlags) options(program string, streams Streams, args []string) (r
 	if o.palette, err = terminal.PaletteFor(f.color, streams); err != nil || f.output == "" {
 		return o, err
 	}
-	o.print, err = terminal.PrinterFor(f.output)
+	if o.page = f.output == "html"; o.page {
+		return o, nil
+	}
+	o.print, err = terminal.PrinterFor(f.output, "html")
 	return o, err
 }
 
@@ -95,7 +104,7 @@ func (o statusOptions) run(ctx context.Context) error {
 		}
 	}
 	view.Next = report.Advise(d, view, o.program)
-	if err := o.show(view); err != nil {
+	if err := o.show(d, view); err != nil {
 		return err
 	}
 	if view.Ready != "True" {
@@ -104,9 +113,16 @@ func (o statusOptions) run(ctx context.Context) error {
 	return nil
 }
 
-func (o statusOptions) show(view report.StatusView) error {
-	if o.print != nil {
+func (o statusOptions) show(d files.Decision, view report.StatusView) error {
+	switch {
+	case o.print != nil:
 		return o.print(o.streams.Out, view)
+	case o.page:
+		text, err := page.StatusFile(d, view, o.program, o.streams.Now())
+		if err != nil {
+			return err
+		}
+		return terminal.Write(o.streams.Out, text)
 	}
 	var text bytes.Buffer
 	t := &report.StatusText{StatusView: view, Palette: o.palette, Width: terminal.Width(o.streams.Out), Now: o.streams.Now(), Out: &text}

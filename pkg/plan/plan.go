@@ -37,7 +37,9 @@ type Input struct {
 	// Ended has objects that are gone, in their last state, as far as a watch has shown
 	// it. Only Jobs are of interest.
 	Ended map[manifest.ID]map[string]any
-	Kinds Kinds
+	// Written has who wrote objects of Live, as far as Live does not say so itself.
+	Written map[manifest.ID]Written
+	Kinds   Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into.
 	Source *Source
 	// Hooks are called beside the engine's own steps; nil for none.
@@ -98,6 +100,14 @@ func (c Change) GVK() schema.GroupVersionKind {
 		gv = schema.GroupVersion{Group: c.ID.Group}
 	}
 	return gv.WithKind(c.ID.Kind)
+}
+
+// Watched is the drift of the fields that are watched: it is not corrected.
+func (c Change) Watched() []delta.Difference {
+	if c.resource == nil {
+		return nil
+	}
+	return c.resource.compared.Watched
 }
 
 // Plan is what to do, and all that Conclude needs to say afterwards how it

@@ -19,7 +19,7 @@ const maxApplicationBytes = v1alpha1.MaxApplicationBytes
 // without its status nothing could be learned, corrected or deleted.
 func tooLarge(p *Plan) *Problem {
 	app := p.in.Application
-	fixed := sourceSize(app)
+	fixed := sourceSize(app) + fieldsSize(app)
 	for key, value := range app.Annotations {
 		fixed += textSize(key) + textSize(value)
 	}
@@ -44,6 +44,12 @@ func tooLarge(p *Plan) *Problem {
 	}
 	return problemf(v1alpha1.ReasonManifestTooLarge,
 		"the Application and its record would take %d MiB of the %d MiB that are read: %s", records>>20, v1alpha1.MaxUnpacked>>20, remedy)
+}
+
+// fieldsSize is what spec.fields takes.
+func fieldsSize(app *v1alpha1.Application) int {
+	raw, _ := json.Marshal(app.Spec.Fields)
+	return len(raw)
 }
 
 // projected is what of a resource will be lastObservedManifest, about.

@@ -258,6 +258,17 @@ func TestAnObjectWhosePatchHadNoAnswerIsRead(t *testing.T) {
 	assert.Empty(t, d.take(t))
 }
 
+// What came in between is read, and corrected as it is now. Nothing was refused.
+func TestAFailedGuardIsNoRefusal(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {color: red}}]}`)
+	d.has(config)
+	d.live[config]["data"] = map[string]any{"color": "blue"}
+	d.late = observer.CopyMap(d.live[config])
+	d.late["data"] = map[string]any{"color": "green"}
+	d.fails["patch config"] = &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid}}
+	assert.Greater(t, len(d.take(t)), 1, "it is decided on again")
+}
+
 // A status that meets a newer version of the Application still holds, unless another
 // process has written a status.
 func TestAStatusThatMeetsANewerVersion(t *testing.T) {
@@ -323,6 +334,12 @@ func (d *desk) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mappi
 }
 
 func (d *desk) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }
+
+func (d *desk) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.Written {
+	return nil
+}
+
+func (d *desk) Looked(kubernetes.Location, plan.Written) {}
 
 func (d *desk) Silent(kubernetes.Mapping) error { return nil }
 
@@ -403,7 +420,7 @@ func (d *desk) LetGo(*v1alpha1.Application) error { return nil }
 
 func (d *desk) Announce(*v1alpha1.Application, *plan.Event) {}
 
-func (d *desk) Concluded(*v1alpha1.Application, *plan.Plan, map[manifest.ID]plan.Outcome, v1alpha1.ApplicationStatus) {
+func (d *desk) Concluded(*v1alpha1.Application, *plan.Plan, map[manifest.ID]plan.Outcome, plan.Result) {
 }
 
 func (d *desk) Report() (done func()) { return func() {} }

@@ -82,14 +82,15 @@ type sliced struct {
 	Outputs   *runtime.RawExtension `json:"outputs,omitempty"`
 	Accepted  []AcceptedField       `json:"accepted,omitempty"`
 	Contested []ContestedField      `json:"contested,omitempty"`
+	Watched   []WatchedField        `json:"watched,omitempty"`
 }
 
 // Cut takes out of a status what slices can have of it, as gzipped JSON.
 func (s ApplicationStatus) Cut() (rest ApplicationStatus, record []byte, err error) {
 	rest = s
 	rest.MangledObserverSchema, rest.LastAppliedManifest, rest.LastObservedManifest = nil, nil, nil
-	rest.Resources, rest.Services, rest.Outputs, rest.Accepted, rest.Contested = nil, nil, nil, nil, nil
-	record, err = pack(sliced{packOf(&s), s.Resources, s.Services, s.Outputs, s.Accepted, s.Contested})
+	rest.Resources, rest.Services, rest.Outputs, rest.Accepted, rest.Contested, rest.Watched = nil, nil, nil, nil, nil, nil
+	record, err = pack(sliced{packOf(&s), s.Resources, s.Services, s.Outputs, s.Accepted, s.Contested, s.Watched})
 	return rest, record, err
 }
 
@@ -101,7 +102,7 @@ func (s ApplicationStatus) Join(record []byte) (ApplicationStatus, error) {
 	}
 	whole := WholeStatus(s)
 	all.unpackInto(&whole)
-	whole.Resources, whole.Services, whole.Outputs, whole.Accepted, whole.Contested = all.Resources, all.Services, all.Outputs, all.Accepted, all.Contested
+	whole.Resources, whole.Services, whole.Outputs, whole.Accepted, whole.Contested, whole.Watched = all.Resources, all.Services, all.Outputs, all.Accepted, all.Contested, all.Watched
 	whole.RecordSlices = nil
 	return ApplicationStatus(whole), nil
 }

@@ -104,6 +104,19 @@ func (t Target) decidedAndUnreadable(ctx context.Context) (d files.Decision, c *
 	return d, c, unreadable, nil
 }
 
+// Decided is an Application and what would be done about it. What cannot be read of its
+// live objects is blocked.
+func (c *Cluster) Decided(ctx context.Context, at types.NamespacedName, now time.Time) (files.Decision, error) {
+	there := *c
+	there.Namespace = at.Namespace
+	app, err := there.Application(ctx, at.Name)
+	if err != nil {
+		return files.Decision{}, err
+	}
+	d, _ := there.decide(ctx, app, now)
+	return d, nil
+}
+
 // DecideAll decides about all Applications in the files, or the one of the
 // cluster. It is an error if a live object cannot be read: what differs there is
 // not known.
