@@ -37,7 +37,7 @@
 //	             engine's own steps among the hooks; record.go reads what the status
 //	             remembers, own.go whose an object is, managers.go who wrote which
 //	             field of it, authors.go who has changed one; size.go says whether
-//	             the status will fit
+//	             the status will fit, incomplete.go whether something is in slices still
 //	contests     memory.go the fights for leaves, refusal.go leaves that the API
 //	             server refuses
 //	its values   plan.go, problem.go, source.go

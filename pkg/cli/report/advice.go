@@ -78,6 +78,7 @@ func (a adviser) forReason() []Advice {
 		v1alpha1.ReasonShutdownFailed:             {"the message says how to go on; why the workload does not answer, it may know itself", "kubectl logs -n " + a.Namespace + " POD"},
 		v1alpha1.ReasonTranslationFailed:          {"correct the template and submit it again. Mistakes are found without a cluster by", a.program + " tosca validate FILE"},
 		v1alpha1.ReasonFetchFailed:                {"make it available; it is tried again by itself, or now", a.command("reconcile")},
+		v1alpha1.ReasonSliceUnavailable:           {"the message says which is missing, and what to do. Those that there are", "kubectl get hfslice -n " + a.Namespace},
 		v1alpha1.ReasonSourceNotAllowed:           {"have the controller allow the URL (--allow-url-prefix), or submit the template from a file", a.program + " submit " + a.Name + " --tosca FILE"},
 	}[a.view.Reason]
 	hasRemedy := func(r ResourceView) bool { return r.remedy != nil }
