@@ -31,7 +31,7 @@ func DefaultEntry(object manifest.Object) *Entry {
 // what it is.
 // Source: docs/semantics.md, "The default schema".
 func (e *Entry) Typed(t *kinds.Node) *Entry {
-	if !e.Default || t == nil {
+	if !e.Default || t == nil || e.fields != nil {
 		return e
 	}
 	typed := *e

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -164,11 +165,18 @@ type Entry struct {
 	// Root observes the fields, without apiVersion, kind and metadata.name,
 	// which identify.
 	Root *Node
-	// Default marks an entry that was derived from the manifest.
+	// Default marks an entry that was derived from the manifest, and holds nothing beyond
+	// it.
 	Default bool
+	// Follows marks an entry that holds all that the manifest sets, but for what
+	// spec.fields frees, and perhaps more.
+	Follows bool
 	// namespace is the string that the entry itself gives, if it does.
 	namespace string
 	written   written
+	// fields and kind are what it was made of, if that is spec.fields.
+	fields *Fields
+	kind   *kinds.Node
 }
 
 // Raw is the entry as a JSON object, as it stands in status and files.

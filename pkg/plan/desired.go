@@ -193,6 +193,9 @@ func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 	if r := res.previous; r != nil {
 		in.Previous = r.desired
 		in.Prune = res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
+		if in.Prune {
+			in.Previous = res.entry.Recorded(res.kind, r.entry, r.desired)
+		}
 	}
 	return in
 }

@@ -30,7 +30,8 @@
 //	             prune.go one that is no longer desired,
 //	             again.go either of them again; ahead.go and creating.go say what
 //	             is written down before requests are sent
-//	what it      render.go makes objects and schema entries of the spec, restored.go
+//	what it      render.go makes objects and schema entries of the spec, fields.go those
+//	             of its paths, restored.go
 //	reads        of the status, if a template cannot be had; listeners.go has the
 //	             engine's own steps among the hooks; record.go reads what the status
 //	             remembers, own.go whose an object is, managers.go who wrote which

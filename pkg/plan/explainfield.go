@@ -144,6 +144,8 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 		return toldWhy(f)
 	case f.State == FieldWatched && f.Rule == nil:
 		return "watched: recorded in the status, never compared and never written"
+	case f.State == FieldFree && f.Manifest.Set && e.res.entry.FromFields():
+		return "not held: the live value stays; `holdfast hold` holds it"
 	case f.State == FieldFree && f.Manifest.Set:
 		return "not held: the live value stays; hold it with \"" + observer.LeafText + "\" in the observer schema"
 	case f.State == FieldFree:

@@ -110,7 +110,7 @@ func (res *resource) keepRefused(live map[string]any) {
 	}
 	previous := *res.previous
 	previous.desired = kept
-	previous.entry = observer.DefaultEntry(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept})
+	previous.entry = res.entry.Of(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept})
 	res.previous = &previous
 }
 
@@ -222,7 +222,7 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 		if d.HeldBack {
 			continue
 		}
-		done.paths = append(done.paths, d.Path)
+		done.paths, done.told = append(done.paths, d.Path), append(done.told, d.Path)
 		if d.Reason == delta.Removed || res.adopting && !takes(d) {
 			continue
 		}
@@ -231,7 +231,7 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 			c.warnContested(leaf)
 		}
 		if drifted[d.Path] {
-			done.paths[len(done.paths)-1] = describe(c.happened(res, c.outcomeOf(leaf, &of), of))
+			done.told[len(done.told)-1] = describe(c.happened(res, c.outcomeOf(leaf, &of), of))
 		}
 	}
 	c.done = append(c.done, done)

@@ -211,7 +211,7 @@ const (
 
 // SchemaOrigin says where an entry of the mangled observer schema is from.
 //
-// +kubebuilder:validation:Enum=User;Default
+// +kubebuilder:validation:Enum=User;Default;Fields
 type SchemaOrigin string
 
 const (
@@ -219,6 +219,9 @@ const (
 	SchemaUser SchemaOrigin = "User"
 	// SchemaDefault marks an entry that was derived from the manifest.
 	SchemaDefault SchemaOrigin = "Default"
+	// SchemaFields marks an entry that spec.fields makes, but for one that only frees
+	// fields of the default schema.
+	SchemaFields SchemaOrigin = "Fields"
 )
 
 // AcceptedField is a leaf whose accepted form differs from the desired value.

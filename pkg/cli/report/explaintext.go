@@ -39,7 +39,7 @@ const (
 func (t *Explanation) Write() {
 	t.line(t.Palette.Paint(terminal.Bold, files.NameOf(t.ID, t.Namespace)) + terminal.Visible(" ("+t.Change.APIVersion+")") +
 		" of Application " + t.Namespace + "/" + t.Application)
-	t.line(t.schema())
+	t.line(SchemaText(t.Explanation))
 	t.missing()
 	t.problem()
 	parent := "-"
@@ -57,12 +57,16 @@ func (t *Explanation) Write() {
 
 func (t *Explanation) line(text string) { fmt.Fprintln(t.Out, strings.TrimRight(text, " ")) }
 
-// schema says whose observer schema holds the resource.
-func (t *Explanation) schema() string {
+// SchemaText says whose observer schema holds a resource.
+func SchemaText(e plan.Explanation) string {
 	switch {
-	case !t.Desired:
+	case !e.Desired:
 		return "No longer desired: nothing of it is held."
-	case t.Default:
+	case e.Default && e.Source != "":
+		return "Held by the default observer schema: every field of its manifest, but for those that " + e.Source + " frees."
+	case strings.HasPrefix(e.Source, "fields"):
+		return "Held by " + e.Source + " of its Application: the fields that are named there."
+	case e.Default:
 		return "Held by the default observer schema: every field of its manifest."
 	default:
 		return "Held by its entry in the observer schema: the fields that are named there."
@@ -212,12 +216,15 @@ func (t *Explanation) more(f plan.Field) {
 }
 
 // whyOf adds to why a field is, or is not, corrected how often it was.
-func (t *Explanation) whyOf(f plan.Field) string {
+func (t *Explanation) whyOf(f plan.Field) string { return Why(f, t.Now) }
+
+// Why says why a field is, or is not, corrected, and how often it was.
+func Why(f plan.Field, now time.Time) string {
 	switch {
 	case f.Next.IsZero():
 		return f.Why
-	case f.Next.After(t.Now):
-		return fmt.Sprintf("%s; corrected %d times, again in %s", f.Why, f.Corrections, terminal.Span(f.Next.Sub(t.Now)))
+	case f.Next.After(now):
+		return fmt.Sprintf("%s; corrected %d times, again in %s", f.Why, f.Corrections, terminal.Span(f.Next.Sub(now)))
 	default:
 		return fmt.Sprintf("%s; corrected %d times before", f.Why, f.Corrections)
 	}

@@ -47,6 +47,7 @@ func (t *StatusText) Write() {
 	}
 	t.texts("Free", t.NotHeld)
 	t.texts("Warnings", t.Warnings)
+	t.history()
 	t.events()
 	t.next()
 }
@@ -269,6 +270,20 @@ func (t *StatusText) field(f plan.Field) {
 	}
 	if why != "" {
 		t.wrapped("        ", why)
+	}
+}
+
+func (t *StatusText) history() {
+	if len(t.History) == 0 {
+		return
+	}
+	t.title("Last changes")
+	longest := 0
+	for _, e := range t.History {
+		longest = max(longest, len(e.Ago(t.Now)))
+	}
+	for _, e := range t.History {
+		t.wrapped(fmt.Sprintf("    %*s  ", longest, e.Ago(t.Now)), e.Line(t.Now, false))
 	}
 }
 
