@@ -346,3 +346,16 @@ func TestTheHistory(t *testing.T) {
 	assert.Contains(t, string(text), "<svg ")
 	assert.NotContains(t, around(string(text), "canary"), "canary")
 }
+
+func TestAnObjectOfSomebodyElse(t *testing.T) {
+	d := decide(t, strings.Replace(application, "name: shop", "name: shop, uid: u-app", 1), strings.Replace(live, "  uid: u-1\n", "  uid: u-1\n  labels: {'holdfast.dev/application-uid': u-other}\n", 1))
+	o := objectOf(d, webID, entriesOf(d), now)
+	require.Len(t, o.Remarks, 1)
+	assert.Contains(t, o.Remarks[0], "ResourceConflict: ")
+	assert.Equal(t, "not ours", o.Legend[0].Word)
+	for id, detail := range o.Details {
+		if detail.Class == "other" {
+			assert.Empty(t, detail.Verb, "%s: nothing of it can be held or freed", id)
+		}
+	}
+}
