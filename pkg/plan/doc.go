@@ -42,6 +42,6 @@
 //	             server refuses
 //	its values   plan.go, problem.go, source.go
 //
-// mask.go hides values of Secrets, misspelt.go finds fields that do not exist, faults.go, health.go, json.go and offline.go are
+// mask.go hides values of Secrets, writerclass.go tells people from programs, misspelt.go finds fields that do not exist, faults.go, health.go, json.go and offline.go are
 // small helps.
 package plan
