@@ -16,7 +16,7 @@ import (
 
 const statusLong = `Say how an Application is: whether it is ready and why not, how each of its
 resources is, which fields drifted, were learned, are accepted in another form or
-are contested, what happened last, and what to do next if something is wrong.
+are contested, who changed what last, and what to do next if something is wrong.
 
 The live objects are read now, with your rights. With -f and --live everything is
 read from files, and no cluster is asked. Values of Secrets are masked.
@@ -44,9 +44,11 @@ type statusFlags struct {
 	target connection.TargetFlags
 	color  string
 	output string
+	watch  bool
 }
 
 type statusOptions struct {
+	watch   bool
 	streams Streams
 	program string
 	target  connection.Target
@@ -71,10 +73,14 @@ func (f *statusFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
 	terminal.AddColor(flags, &f.color)
 	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|html`; html is a page")
+	addWatch(flags, &f.watch)
 }
 
 func (f *statusFlags) options(program string, streams Streams, args []string) (runner, error) {
-	o := statusOptions{streams: streams, program: program}
+	o := statusOptions{streams: streams, program: program, watch: f.watch}
+	if f.watch && (f.target.InFiles() || f.output == "html") {
+		return o, errWatchFiles
+	}
 	var err error
 	if o.target, args, err = f.target.Options(streams, args); err != nil {
 		return o, err
@@ -93,6 +99,13 @@ func (f *statusFlags) options(program string, streams Streams, args []string) (r
 }
 
 func (o statusOptions) run(ctx context.Context) error {
+	if o.watch {
+		return shownAgain(ctx, o.target, o.streams, o.once)
+	}
+	return o.once(ctx)
+}
+
+func (o statusOptions) once(ctx context.Context) error {
 	d, c, err := o.target.Decided(ctx)
 	if err != nil {
 		return err

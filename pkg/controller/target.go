@@ -27,15 +27,19 @@ type target struct {
 
 // targetOf is the cluster that an Application's objects are in.
 func (c *Controller) targetOf(app *v1alpha1.Application) (turn.Target, error) {
-	account := app.Spec.ServiceAccountName
-	if account == "" {
-		account = c.options.DefaultServiceAccount
-	}
-	writer, err := c.target.client.As(app.Namespace, account)
+	writer, err := c.target.client.As(app.Namespace, c.accountOf(app))
 	if err != nil {
 		return nil, err
 	}
 	return target{&c.target, writer, app.UID, c.options.Now, func(group string) { c.awaitKind(group, keyOf(app)) }}, nil
+}
+
+// accountOf is the ServiceAccount that acts for an Application.
+func (c *Controller) accountOf(app *v1alpha1.Application) string {
+	if account := app.Spec.ServiceAccountName; account != "" {
+		return account
+	}
+	return c.options.DefaultServiceAccount
 }
 
 func (target) Kinds() plan.Kinds { return plan.Offline() }

@@ -42,6 +42,7 @@ type Node struct {
 	Shape  Shape
 	Fields []Field // of a Map, sorted by name
 	List   *List   // of a Sequence
+	Rule   *Rule   // of a Leaf; nil if it is held to one value
 }
 
 // Field is a named child of a Map node.
@@ -93,6 +94,9 @@ func (n *Node) set(name string, child *Node) {
 // it observes that a map is there.
 func (n *Node) IsPlace() bool { return n.Shape == Map && len(n.Fields) == 0 }
 
+// IsHeld reports whether a node is a leaf that is held to one value.
+func (n *Node) IsHeld() bool { return n.Shape == Leaf && n.Rule == nil }
+
 // raw is the node as a JSON value.
 func (n *Node) raw() any {
 	switch n.Shape {
@@ -108,9 +112,11 @@ func (n *Node) raw() any {
 			l = append(l, e.raw())
 		}
 		return append(l, n.List.control())
-	default:
-		return LeafText
 	}
+	if n.Rule != nil {
+		return n.Rule.raw()
+	}
+	return LeafText
 }
 
 func (l *List) control() map[string]any {
@@ -127,7 +133,7 @@ func (l *List) control() map[string]any {
 
 // copy is a deep copy.
 func (n *Node) copy() *Node {
-	c := &Node{Shape: n.Shape}
+	c := &Node{Shape: n.Shape, Rule: n.Rule}
 	if n.Fields != nil {
 		c.Fields = make([]Field, len(n.Fields))
 		for i, f := range n.Fields {

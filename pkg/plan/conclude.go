@@ -58,7 +58,7 @@ func (p *Plan) conclude(c *conclusion) Result {
 
 func (c *conclusion) status() {
 	s := &c.result.Status
-	s.Resources, s.Accepted, s.Contested, s.Services = nil, nil, nil, nil
+	s.Resources, s.Accepted, s.Contested, s.Watched, s.Services = nil, nil, nil, nil, nil
 	s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest = nil, nil, nil
 	c.drifted = map[Leaf]bool{}
 	before := statusByID(c.plan.in.Application.Status.Resources)
@@ -131,6 +131,7 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 		c.seen(res, o.live)
 	}
 	c.accepted(res, o.compared)
+	c.watched(res, o.compared)
 	for _, d := range o.compared.Differences {
 		c.drifted[Leaf{res.object.ID, d.Path}] = true
 	}

@@ -56,6 +56,8 @@ type Event struct {
 	// them, or a condition reason.
 	Reason string
 	Note   string
+	// Plain is the same without the values of fields, and without who wrote them.
+	Plain string
 }
 
 type conclusion struct {
@@ -120,4 +122,6 @@ type doneChange struct {
 	action Action
 	id     manifest.ID
 	paths  []string
+	// told are the paths with what has happened there.
+	told []string
 }

@@ -202,7 +202,20 @@ func (p *Plan) leftOver(id manifest.ID, compared delta.Comparison) *Problem {
 	if problem := p.refusal(id, compared); problem != nil {
 		return problem
 	}
-	return tooShort(id, compared)
+	if problem := tooShort(id, compared); problem != nil {
+		return problem
+	}
+	return outside(id, compared)
+}
+
+// outside is the Problem of values that no rule allows, where nothing says what to write.
+func outside(id manifest.ID, compared delta.Comparison) *Problem {
+	if len(compared.Outside) == 0 {
+		return nil
+	}
+	problem := problemf(v1alpha1.ReasonOutsideRule, "%s: %s; the manifest has no other value to write", id, strings.Join(compared.Outside, "; "))
+	problem.compared = true
+	return problem
 }
 
 func tooShort(id manifest.ID, compared delta.Comparison) *Problem {

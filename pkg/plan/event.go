@@ -20,15 +20,7 @@ func (c *conclusion) event() {
 	if len(c.done) == 0 && len(c.warnings) == 0 && len(c.notes) == 0 && stuck == nil {
 		return
 	}
-	var parts []string
-	for _, kind := range []struct {
-		action Action
-		word   string
-	}{{Create, "created"}, {adopt, "adopted"}, {Update, "corrected"}, {Delete, "deleted"}, {release, "released"}} {
-		if part := describeDone(c.done, kind.action, kind.word); part != "" {
-			parts = append(parts, part)
-		}
-	}
+	parts, plain := c.described(true), c.described(false)
 	reasons := map[Action]string{Create: "Created", Update: "Corrected", Delete: "Deleted", release: "Released", adopt: "Adopted"}
 	reason := "Changed"
 	if len(parts) == 1 {
@@ -40,13 +32,25 @@ func (c *conclusion) event() {
 	if c.newlyContested {
 		reason = v1alpha1.ReasonContested
 	}
-	parts = slices.Concat(parts, c.notes, c.warnings)
+	more := slices.Concat(c.notes, c.warnings)
 	if stuck != nil {
-		reason, parts = stuck.Reason, append(parts, stuck.Message)
+		reason, more = stuck.Reason, append(more, stuck.Message)
 	}
-	c.result.Event = &Event{
-		Warning: len(c.warnings) > 0 || stuck != nil, Reason: reason, Note: shorten(strings.Join(parts, "; "), 1024),
+	note := func(parts []string) string { return shorten(strings.Join(slices.Concat(parts, more), "; "), 1024) }
+	c.result.Event = &Event{Warning: len(c.warnings) > 0 || stuck != nil, Reason: reason, Note: note(parts), Plain: note(plain)}
+}
+
+// described is what was done, with values and writers or without.
+func (c *conclusion) described(whole bool) (parts []string) {
+	for _, kind := range []struct {
+		action Action
+		word   string
+	}{{Create, "created"}, {adopt, "adopted"}, {Update, "corrected"}, {Delete, "deleted"}, {release, "released"}} {
+		if part := describeDone(c.done, kind.action, kind.word, whole); part != "" {
+			parts = append(parts, part)
+		}
 	}
+	return parts
 }
 
 // newlyStalled is the condition that says that only a user can help, if it was
@@ -60,7 +64,7 @@ func (c *conclusion) newlyStalled() *metav1.Condition {
 	return now
 }
 
-func describeDone(done []doneChange, action Action, word string) string {
+func describeDone(done []doneChange, action Action, word string, whole bool) string {
 	const shown = 3
 	var names []string
 	n := 0
@@ -71,11 +75,14 @@ func describeDone(done []doneChange, action Action, word string) string {
 		if n++; n > shown {
 			continue
 		}
-		name := d.id.String()
-		if (action == Update || action == adopt) && len(d.paths) > 0 {
-			name += " (" + strings.Join(d.paths[:min(len(d.paths), shown)], ", ")
-			if len(d.paths) > shown {
-				name += fmt.Sprintf(" and %d more", len(d.paths)-shown)
+		name, fields := d.id.String(), d.paths
+		if whole {
+			fields = d.told
+		}
+		if (action == Update || action == adopt) && len(fields) > 0 {
+			name += " (" + strings.Join(fields[:min(len(fields), shown)], ", ")
+			if len(fields) > shown {
+				name += fmt.Sprintf(" and %d more", len(fields)-shown)
 			}
 			name += ")"
 		}
@@ -134,7 +141,7 @@ func (e *Event) And(other *Event) *Event {
 	case other == nil:
 		return e
 	}
-	both := Event{Warning: e.Warning || other.Warning, Reason: e.Reason, Note: e.Note}
+	both := Event{Warning: e.Warning || other.Warning, Reason: e.Reason, Note: e.Note, Plain: e.Plain}
 	switch {
 	case e.Reason == other.Reason, e.Warning:
 	case other.Warning:
@@ -144,6 +151,9 @@ func (e *Event) And(other *Event) *Event {
 	}
 	if !strings.Contains(e.Note, other.Note) {
 		both.Note = shorten(e.Note+"; "+other.Note, 1024)
+	}
+	if !strings.Contains(e.Plain, other.Plain) {
+		both.Plain = shorten(e.Plain+"; "+other.Plain, 1024)
 	}
 	return &both
 }

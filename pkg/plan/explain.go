@@ -26,10 +26,18 @@ const (
 	FieldAccepted FieldState = "accepted"
 	// FieldContested: held, and another client keeps changing it back.
 	FieldContested FieldState = "contested"
-	// FieldWatched: recorded, and never compared or written.
+	// FieldWatched: never written. Below a status it is recorded and not even compared.
 	FieldWatched FieldState = "watched"
 	// FieldMark: Holdfast's own mark of whose the object is, held like any field.
 	FieldMark FieldState = "mark"
+	// FieldAllowed: a rule of the observer schema says which values it may have.
+	FieldAllowed FieldState = "allowed"
+	// FieldSeeded: written when the object was created, and never again.
+	FieldSeeded FieldState = "seeded"
+	// FieldPushed: written when the manifest's value changes.
+	FieldPushed FieldState = "pushed"
+	// FieldAbsent: not to be there.
+	FieldAbsent FieldState = "absent"
 	// FieldFree: not observed.
 	FieldFree FieldState = "free"
 	// FieldRemoved: it goes, since the manifest has it no longer, a list is longer than
@@ -46,9 +54,11 @@ type Field struct {
 	// Desired is not set for a field without a desired value; of a free field
 	// nobody desires anything. Live is not set where the object has no such field.
 	Desired, Live delta.Value
-	// Manifest is what the manifest has for a free field whose live value is another
-	// one: it is not written.
+	// Manifest is what the manifest has for a field whose live value is another one, and
+	// which is left: one that is free, or has a rule.
 	Manifest delta.Value
+	// Rule is what the observer schema allows; nil for a field without a rule.
+	Rule *observer.Rule
 	// Drift is the reason of its drift; empty for a field that is in place.
 	Drift delta.Reason
 	// Corrected is true for drift that Holdfast corrects now; else Why says why not.

@@ -23,6 +23,8 @@ type Happening struct {
 	ID manifest.ID
 	// UID of the object, if there is one.
 	UID types.UID
+	// Text says of a field what was changed, and by whom.
+	Text string
 }
 
 // drift is a difference, and whose it is.
@@ -139,14 +141,14 @@ func (c *conclusion) happened(res *resource, outcome v1alpha1.HistoryOutcome, of
 	if live == nil {
 		live = res.live
 	}
-	c.result.Happened = append(c.result.Happened, Happening{entry, res.object.ID, types.UID(text(live, "metadata", "uid"))})
+	c.result.Happened = append(c.result.Happened, Happening{entry, res.object.ID, types.UID(text(live, "metadata", "uid")), describe(entry)})
 	return entry
 }
 
 // left adds to the history that an object is no longer the Application's.
 func (c *conclusion) left(old *pruned, outcome v1alpha1.HistoryOutcome) {
 	entry := v1alpha1.HistoryEntry{Time: c.now, Outcome: outcome, Resource: old.status.ResourceReference}
-	c.result.Happened = append(c.result.Happened, Happening{entry, old.id, old.status.UID})
+	c.result.Happened = append(c.result.Happened, Happening{entry, old.id, old.status.UID, ""})
 }
 
 // history writes what has happened. An Application that goes has none.
@@ -224,6 +226,8 @@ func describe(e v1alpha1.HistoryEntry) string {
 	})
 	text := e.Path
 	switch {
+	case e.Path == "":
+		return ""
 	case e.Outcome == v1alpha1.OutcomeAccepted:
 		return text
 	case masked:

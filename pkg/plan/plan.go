@@ -102,6 +102,14 @@ func (c Change) GVK() schema.GroupVersionKind {
 	return gv.WithKind(c.ID.Kind)
 }
 
+// Watched is the drift of the fields that are watched: it is not corrected.
+func (c Change) Watched() []delta.Difference {
+	if c.resource == nil {
+		return nil
+	}
+	return c.resource.compared.Watched
+}
+
 // Plan is what to do, and all that Conclude needs to say afterwards how it
 // went. It is never changed: DecideAgain and Conclude return new values.
 type Plan struct {

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -126,7 +127,7 @@ func (res *resource) leftExtra() bool {
 // accept records what the API server made of our write.
 func (c *conclusion) accept(res *resource, live map[string]any, action Action) {
 	after := c.plan.compare(res, live)
-	forms := delta.Accept(after, func(path string) bool { return res.wrote(path, action) })
+	forms := delta.Accept(after, func(d delta.Difference) bool { return res.wroteValue(d, action) })
 	maps.DeleteFunc(forms, losesMark)
 	for _, path := range sortedPaths(forms) {
 		if res.accepted == nil {
@@ -139,6 +140,9 @@ func (c *conclusion) accept(res *resource, live map[string]any, action Action) {
 		}
 	}
 	for _, d := range after.Differences {
+		if d.Reason == delta.Unwanted && !d.HeldBack && action == Update && res.wrote(d.Path, action) {
+			c.plan.in.Memory = c.plan.in.Memory.with([]Refused{c.plan.Refuse(Leaf{res.object.ID, d.Path}, filledIn(res.object.ID, d.Path))})
+		}
 		if d.Reason == delta.Extra && !d.HeldBack && res.wrote(d.Path, action) {
 			// Somebody on the way to the API server adds it to whatever we write.
 			leaf := Leaf{res.object.ID, d.Path}
@@ -148,6 +152,24 @@ func (c *conclusion) accept(res *resource, live map[string]any, action Action) {
 			}
 		}
 	}
+}
+
+// filledIn is the Problem of a field that is to be absent, and is in the answer to its
+// removal.
+func filledIn(id manifest.ID, path string) *Problem {
+	return problemf(v1alpha1.ReasonRejected,
+		"%s: %s cannot be absent, because the API server fills it in again: hold a value of it, or take the rule out of the observer schema", id, path)
+}
+
+// wroteValue reports whether the desired value of a difference was part of what we sent. A
+// bound of a rule is not what was sent because another value was desired.
+func (res *resource) wroteValue(d delta.Difference, action Action) bool {
+	if !d.Bound {
+		return res.wrote(d.Path, action)
+	}
+	return slices.ContainsFunc(res.change.Fields, func(sent delta.Difference) bool {
+		return !sent.HeldBack && sent.Path == d.Path && sent.Desired.Equal(d.Desired)
+	})
 }
 
 // wrote reports whether a path was part of what we sent.
@@ -199,7 +221,7 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 		if d.HeldBack {
 			continue
 		}
-		done.paths = append(done.paths, d.Path)
+		done.paths, done.told = append(done.paths, d.Path), append(done.told, d.Path)
 		if d.Reason == delta.Removed || res.adopting && !takes(d) {
 			continue
 		}
@@ -208,7 +230,7 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 			c.warnContested(leaf)
 		}
 		if drifted[d.Path] {
-			done.paths[len(done.paths)-1] = describe(c.happened(res, c.outcomeOf(leaf, &of), of))
+			done.told[len(done.told)-1] = describe(c.happened(res, c.outcomeOf(leaf, &of), of))
 		}
 	}
 	c.done = append(c.done, done)

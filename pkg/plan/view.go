@@ -49,6 +49,8 @@ type ViewChange struct {
 	Patch []ViewOp `json:"patch,omitempty" yaml:"patch,omitempty"`
 	// NotHeld are free fields in which the object differs from its manifest.
 	NotHeld []ViewNotHeld `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
+	// Watched is the drift of fields that are watched: it is not corrected.
+	Watched []ViewField `json:"watched,omitempty" yaml:"watched,omitempty"`
 }
 
 // ViewNotHeld is a free field. A value that is absent is not printed.
@@ -73,6 +75,8 @@ type ViewField struct {
 	Desired  *ViewValue   `json:"desired,omitempty" yaml:"desired,omitempty"`
 	Observed *ViewValue   `json:"observed,omitempty" yaml:"observed,omitempty"`
 	HeldBack bool         `json:"heldBack,omitempty" yaml:"heldBack,omitempty"`
+	// Rule is what the observer schema allows.
+	Rule string `json:"rule,omitempty" yaml:"rule,omitempty"`
 }
 
 // ViewOp is one operation of the patch.
@@ -183,6 +187,9 @@ func viewChange(c Change) ViewChange {
 	for _, d := range c.Fields {
 		v.Fields = append(v.Fields, viewField(c.ID, d))
 	}
+	for _, d := range c.Watched() {
+		v.Watched = append(v.Watched, viewField(c.ID, d))
+	}
 	for _, op := range c.Patch {
 		v.Patch = append(v.Patch, viewOp(c.ID, op))
 	}
@@ -208,10 +215,14 @@ func withGenerated(object map[string]any) map[string]any {
 
 func viewField(id manifest.ID, d delta.Difference) ViewField {
 	desired, observed := MaskedValues(id, d)
-	return ViewField{
+	v := ViewField{
 		Path: d.Path, Reason: d.Reason, HeldBack: d.HeldBack,
 		Desired: viewValue(desired), Observed: viewValue(observed),
 	}
+	if d.Rule != nil {
+		v.Rule = d.Rule.String()
+	}
+	return v
 }
 
 func viewValue(v delta.Value) *ViewValue {

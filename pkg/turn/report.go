@@ -103,7 +103,7 @@ func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 	if inProgress {
 		after.Conditions, after.Summary = before.Conditions, before.Summary
 	}
-	after.LastObservedManifest, after.History = before.LastObservedManifest, before.History
+	after.LastObservedManifest, after.Watched, after.History = before.LastObservedManifest, before.Watched, before.History
 	if same(before, after) {
 		return reportDelay
 	}

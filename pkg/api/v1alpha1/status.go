@@ -72,6 +72,12 @@ type ApplicationStatus struct {
 	// +listType=atomic
 	Contested []ContestedField `json:"contested,omitempty"`
 
+	// Watched lists the leaves with the mode watch that have another value than in the
+	// manifest. They are never written.
+	// +optional
+	// +listType=atomic
+	Watched []WatchedField `json:"watched,omitempty"`
+
 	// History has what happened to held fields and objects last, the newest first: who
 	// changed what, and what became of it. It has at most 20 entries, and 8 KiB.
 	// +optional
@@ -238,6 +244,23 @@ type AcceptedField struct {
 	// means a typing error.
 	// +optional
 	Dropped bool `json:"dropped,omitempty"`
+}
+
+// WatchedField is a leaf that is compared and never written, and that has drifted.
+type WatchedField struct {
+	Resource ResourceReference `json:"resource"`
+	// Path of the field.
+	Path string `json:"path"`
+	// Desired is the value of the manifest, Observed the live one; not set where there is
+	// none, and for values of Secrets.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Desired *runtime.RawExtension `json:"desired,omitempty"`
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Observed *runtime.RawExtension `json:"observed,omitempty"`
 }
 
 // ContestedField is a leaf that another client keeps changing back.

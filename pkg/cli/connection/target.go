@@ -230,17 +230,22 @@ func (f *TargetFlags) Named(ctx context.Context, args []string, typed string) []
 }
 
 // ResourceOf completes NAME, and then KIND/NAME from what is on record of it.
-func (f *TargetFlags) ResourceOf(ctx context.Context, args []string, _ string) []string {
-	switch {
-	case f.InFiles():
-		return nil
-	case len(args) == 0:
-		return f.Connection.names(ctx)
-	case len(args) == 1:
-		return f.Connection.resources(ctx, args[0])
-	default:
+func (f *TargetFlags) ResourceOf(ctx context.Context, args []string, typed string) []string {
+	if f.InFiles() {
 		return nil
 	}
+	return f.Connection.ResourceOf(ctx, args, typed)
+}
+
+// ResourceOf completes NAME, and then KIND/NAME from what is on record of it.
+func (f Flags) ResourceOf(ctx context.Context, args []string, _ string) []string {
+	switch len(args) {
+	case 0:
+		return f.names(ctx)
+	case 1:
+		return f.resources(ctx, args[0])
+	}
+	return nil
 }
 
 // Named completes the name of an Application.

@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,8 @@ type Application struct {
 	Refused string
 	Plan    []PlanLine
 	Count   string
+	// History is what happened last.
+	History []Happening
 }
 
 // Event is one.
@@ -62,7 +65,11 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 	a := Application{
 		Namespace: d.Namespace, Name: d.Name, Reason: view.Reason, Message: view.Message,
 		Look: readyLook(view.Ready, view.Reason, view.Suspended), Account: view.ServiceAccount, Created: timeOf(view.Created),
-		Next: report.Advise(d, view, program), Warnings: view.Warnings, Notes: d.Notes(),
+		Next: report.Advise(d, view, program), Warnings: view.Warnings,
+		Notes: slices.DeleteFunc(d.Notes(), func(note string) bool { return d.Suspended() && strings.HasSuffix(note, suspendedNote) }),
+	}
+	for i := range d.Status.History[:min(len(d.Status.History), shownHappenings)] {
+		a.History = append(a.History, happeningOf(d, d.Status.History[i]))
 	}
 	for _, e := range view.Events {
 		a.Events = append(a.Events, Event{e, timeOf(e.Time)})
@@ -77,6 +84,9 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 	a.Plan, a.Count = planOf(d)
 	return a
 }
+
+// shownHappenings is how many of the history are shown beside everything else.
+const shownHappenings = 5
 
 func resourceBranch(d files.Decision, r report.ResourceView) Branch {
 	id := idOf(r.Resource)
@@ -137,6 +147,9 @@ func (a *Application) grow(from *report.Branch, known map[string]Branch, home st
 		a.grow(child, known, home, depth+1)
 	}
 }
+
+// suspendedNote ends a note that says what the state says.
+const suspendedNote = "is suspended: nothing of this is done until spec.suspend is unset"
 
 // planOf is what `holdfast diff` prints, line by line, and its last line. Of Applications
 // among the manifests it says only what is done: they may have Secrets in them.

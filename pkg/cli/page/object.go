@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -26,7 +27,7 @@ type Object struct {
 	Health     Look
 	// Schema says whose observer schema holds it; Entry is that as YAML.
 	Schema string
-	Entry  string
+	Entry  []EntryLine
 	// Remarks are about it as a whole.
 	Remarks []string
 	Legend  []LegendEntry
@@ -41,6 +42,9 @@ type Object struct {
 	// Target is what commands take before the path: NAME KIND/NAME; Flags comes behind.
 	Target, Flags string
 }
+
+// EntryLine is one of the entry in the observer schema, and where in the entry it is.
+type EntryLine struct{ Text, Pointer string }
 
 // LegendEntry is a state of fields, and how many there are.
 type LegendEntry struct {
@@ -61,7 +65,7 @@ type Row struct {
 	Look Look
 	Text string
 	// Desired stands beside a field whose live value is another one; Absent is true if
-	// that is none.
+	// that is none, which Text says then.
 	Desired string
 	Absent  bool
 	Writer  Writer
@@ -84,13 +88,15 @@ type Detail struct {
 	Manifest string `json:"manifest,omitempty"`
 	Writer   string `json:"writer,omitempty"`
 	At       string `json:"at,omitempty"`
+	// Entry is the line of the observer schema that says so, counted from 1.
+	Entry int `json:"entry,omitempty"`
 	// Verb is the command that changes what the field is, with the path as a shell takes it.
 	Verb  string `json:"verb,omitempty"`
 	Quote string `json:"quote,omitempty"`
 }
 
 // objectOf is a resource of a decision.
-func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID]string, now time.Time) Object {
+func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID][]EntryLine, now time.Time) Object {
 	e, _ := d.Explain(id, false)
 	foreign := e.Change.Problem != nil && v1alpha1.MeaningOf(e.Change.Problem.Reason).Foreign
 	o := Object{
@@ -103,7 +109,7 @@ func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID]string, 
 	}
 	maskNested(id, e.Fields)
 	shown, unset := blocks(visibleObject(d, id, e.Change.APIVersion), e.Fields)
-	v := objectRows{Object: &o, foreign: foreign, now: now, missing: e.Missing}
+	v := objectRows{Object: &o, foreign: foreign, now: now, leaves: leavesOf(o.Entry)}
 	for _, b := range shown {
 		v.add(b)
 	}
@@ -145,13 +151,16 @@ func healthOf(d files.Decision, id manifest.ID) Look {
 	return healthLook(health)
 }
 
-// entriesOf are the entries of all resources in the observer schema, as YAML.
-func entriesOf(d files.Decision) map[manifest.ID]string {
-	entries := map[manifest.ID]string{}
+// entriesOf are the entries of all resources in the observer schema, line by
+// line.
+func entriesOf(d files.Decision) map[manifest.ID][]EntryLine {
+	entries := map[manifest.ID][]EntryLine{}
 	for _, entry := range d.View().Status.MangledObserverSchema {
 		content, _ := entry.(map[string]any)
 		if id, ok := plan.Identify(content, d.Namespace, d.Kinds); ok {
-			entries[id] = terminal.Visible(terminal.ObjectYAML(content))
+			for _, line := range linesOf(content) {
+				entries[id] = append(entries[id], EntryLine{line.text, line.pointer})
+			}
 		}
 	}
 	return entries
@@ -205,8 +214,9 @@ func maskNested(id manifest.ID, fields []plan.Field) {
 type objectRows struct {
 	*Object
 
-	foreign, missing bool
-	now              time.Time
+	foreign bool
+	leaves  map[string]int // of the entry
+	now     time.Time
 }
 
 // linesPerChunk is about two screens. The style sheet knows it.
@@ -229,11 +239,14 @@ func (v *objectRows) row(b block) Row {
 	f := *b.field
 	r.ID, r.Look = v.uniqueID(f.Path), fieldLook(f, v.foreign)
 	r.Writer = writerOf(f.Writer)
-	r.Absent = !f.Live.Set
+	if r.Absent = !f.Live.Set; r.Absent && (f.Desired.Set || f.Manifest.Set) {
+		indent := len(r.Text) - len(strings.TrimLeft(r.Text, " "))
+		r.Text, r.Desired = strings.Repeat(" ", indent)+"(absent)", r.Text
+	}
 	if f.Drift != "" && f.Live.Set || f.State == plan.FieldContested && !f.Live.Equal(f.Desired) {
 		r.Desired = wantedLines(f, b.text[0])
 	}
-	v.Differs = v.Differs || r.Desired != "" || r.Absent
+	v.Differs = v.Differs || r.Desired != ""
 	v.Details[r.ID] = v.detail(f, r)
 	return r
 }
@@ -289,7 +302,7 @@ func (v *objectRows) detail(f plan.Field, r Row) Detail {
 	d := Detail{
 		Path: f.Path, Class: r.Look.Class, State: state, Why: report.Why(f, v.now),
 		Live: valueText(f.Live), Desired: valueText(f.Desired), Manifest: valueText(f.Manifest), Writer: r.Writer.Name,
-		Quote: report.ShellPath(f.Path),
+		Quote: report.ShellPath(f.Path), Entry: entryLine(v.leaves, f.LivePath()),
 	}
 	if !f.Writer.At.IsZero() {
 		d.At = f.Writer.At.UTC().Format(time.RFC3339)
@@ -305,6 +318,34 @@ func (v *objectRows) detail(f plan.Field, r Row) Detail {
 		d.Verb = ""
 	}
 	return d
+}
+
+// leavesOf are the numbers of the lines of an entry that are leaves, by what they name.
+func leavesOf(entry []EntryLine) map[string]int {
+	leaves := map[string]int{}
+	for i, line := range entry {
+		if strings.HasSuffix(line.Text, " "+observer.LeafText) {
+			leaves[line.Pointer] = i + 1
+		}
+	}
+	return leaves
+}
+
+// entryLine is the number of the line that names a field, or what it lies in; 0 if none
+// does.
+func entryLine(leaves map[string]int, path *observer.Path) int {
+	pointer := ""
+	for _, step := range path.Chain() {
+		if step.IsElement() {
+			pointer += "/" + strconv.Itoa(step.Nth())
+		} else {
+			pointer += "/" + escaped.Replace(step.Name())
+		}
+		if number := leaves[pointer]; number > 0 {
+			return number
+		}
+	}
+	return 0
 }
 
 // isStatus reports whether a field is of the object's status, and free.

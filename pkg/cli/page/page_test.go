@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -107,10 +108,7 @@ func rowsText(o Object) string {
 	for _, chunk := range o.Chunks {
 		for _, r := range chunk.Rows {
 			text := strings.ReplaceAll(r.Text, "\n", "⏎")
-			switch {
-			case r.Absent:
-				text += " | absent"
-			case r.Desired != "":
+			if r.Desired != "" {
 				text += " | " + strings.ReplaceAll(r.Desired, "\n", "⏎")
 			}
 			if r.Writer.Name != "" {
@@ -149,19 +147,20 @@ drifted           image: web:2 |         image: web:1 | by kubectl-set
 accepted              cpu: "1"
 removed         - name: extra⏎        image: extra:1 | (removed)
 learned         dnsPolicy: ClusterFirst
-drifted         hostNetwork: true | absent
+drifted         (absent) |       hostNetwork: true
           status:
 free        replicas: 5
 `, "\n"), rowsText(o))
 	require.Len(t, o.Unset, 1)
 	assert.Equal(t, "spec.paused", o.Unset[0].Text)
-	assert.Contains(t, o.Entry, "image: observed")
 	detail := o.Details["spec.template.spec.containers[name=web].image"]
 	assert.Equal(t, Detail{
 		Path: "spec.template.spec.containers[name=web].image", Class: "drifted", State: "held, drifted", Verb: "free",
 		Why: "drift: the live value is not the desired one; it is corrected", Live: "web:2", Desired: "web:1",
 		Writer: "kubectl-set", At: "2026-01-01T00:05:00Z", Quote: "'spec.template.spec.containers[name=web].image'",
+		Entry: 10,
 	}, detail)
+	assert.Equal(t, "      - image: observed", o.Entry[9].Text)
 	assert.Equal(t, "hold", o.Details["spec.replicas"].Verb)
 	assert.Equal(t, "3", o.Details["spec.replicas"].Manifest)
 }
@@ -170,7 +169,7 @@ func TestAnObjectThatIsNotThere(t *testing.T) {
 	d := decide(t, application)
 	o := objectOf(d, webID, entriesOf(d), now)
 	assert.Equal(t, []string{"The object is not there."}, o.Remarks)
-	assert.Contains(t, rowsText(o), "drifted         - image: web:1 | absent\n")
+	assert.Contains(t, rowsText(o), "drifted         (absent) |       - image: web:1\n")
 	assert.Contains(t, rowsText(o), "          kind: Deployment\n")
 }
 
@@ -309,4 +308,41 @@ func around(text, word string) string {
 		return ""
 	}
 	return text[max(0, at-200):min(len(text), max(0, at)+100)]
+}
+
+const happened = `
+status:
+  observedGeneration: 1
+  history:
+  - {time: '2026-01-01T00:09:00Z', outcome: Corrected, resource: {apiVersion: apps/v1, kind: Deployment, namespace: default, name: web}, path: spec.x, from: 'web:1',
+    to: 'web:2', manager: kubectl-set, operation: Update, stood: 8ms, count: 3, since: '2026-01-01T00:05:00Z'}
+  - {time: '2025-12-31T00:00:00Z', outcome: Restored, resource: {apiVersion: apps/v1, kind: Deployment, namespace: default, name: web}}
+  - {time: '2025-12-30T00:00:00Z', outcome: Corrected, resource: {apiVersion: holdfast.dev/v1alpha1, kind: Application, name: inner}, path: 'spec.manifest[0].data.a', from: canary}
+`
+
+func TestTheHistory(t *testing.T) {
+	before, _, _ := strings.Cut(application, "status:\n")
+	d := decide(t, before+strings.TrimPrefix(happened, "\n"), live)
+	h := historyOf(d)
+	require.Len(t, h.Happenings, 3)
+	first := h.Happenings[0]
+	assert.Equal(t, []any{"corrected", "Deployment web · spec.x", "web:1", "web:2", "kubectl-set", "8ms", int32(3), "deployment.apps/default/web"},
+		[]any{first.Look.Word, first.what(), first.From, first.To, first.By, first.Stood, first.Count, first.Ref})
+	assert.Equal(t, "***", h.Happenings[2].From, "of an Application among the manifests no value is shown")
+	require.Len(t, h.Pictures, 2)
+	fields, writers := h.Pictures[0], h.Pictures[1]
+	assert.Equal(t, []string{"Deployment web · spec.x", "Deployment web", "Application inner · spec.manifest[0].data.a"}, []string{fields.Lanes[0].Name, fields.Lanes[1].Name, fields.Lanes[2].Name})
+	assert.Equal(t, []string{"kubectl-set", "unknown"}, []string{writers.Lanes[0].Name, writers.Lanes[1].Name})
+	assert.Len(t, writers.Lanes[1].Marks, 2)
+	var xs []float64
+	for _, x := range []string{writers.Lanes[1].Marks[0].X, writers.Lanes[1].Marks[1].X, fields.Lanes[0].Marks[0].From, fields.Lanes[0].Marks[0].X} {
+		percent, err := strconv.ParseFloat(strings.TrimSuffix(x, "%"), 64)
+		require.NoError(t, err)
+		xs = append(xs, percent)
+	}
+	assert.IsIncreasing(t, append([]float64{1.9}, append(xs, 98.1)...), "what was earlier is further to the left")
+	text, err := StatusFile(d, report.StatusOf(d), "holdfast", now)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "<svg ")
+	assert.NotContains(t, around(string(text), "canary"), "canary")
 }

@@ -71,6 +71,7 @@ func (a adviser) forReason() []Advice {
 		v1alpha1.ReasonKindUnknown:                {"install what defines the kind, or correct its name; the resources are created then", "kubectl api-resources"},
 		v1alpha1.ReasonKindUnsupported:            {"take the resource out of the manifests, and submit it again", ""},
 		v1alpha1.ReasonListTooShort:               {"lower the minimum in the observer schema, or add elements to the manifest", a.command("diff")},
+		v1alpha1.ReasonOutsideRule:                {"give the field a value in the manifest that its rule allows, or change the rule", a.command("diff")},
 		v1alpha1.ReasonRetriesExhausted:           {"solve what the message says, and have it tried again", a.command("reconcile")},
 		v1alpha1.ReasonWaiting:                    {"wait, or remove what it waits for", ""},
 		v1alpha1.ReasonRetrying:                   {"it is tried again by itself; to have that done now", a.command("reconcile")},

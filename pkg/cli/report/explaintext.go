@@ -170,7 +170,7 @@ func writerLine(writer string) string {
 // signOf says without words or colour how an observed field is.
 func signOf(f plan.Field) string {
 	switch {
-	case f.State == plan.FieldFree && f.Drift == "", f.State == plan.FieldWatched:
+	case (f.State == plan.FieldFree || f.State == plan.FieldWatched || f.State == plan.FieldSeeded) && f.Drift == "":
 		return " "
 	case f.Drift == "":
 		return "="
@@ -187,7 +187,7 @@ func (t *Explanation) paintState(f plan.Field, text string) string {
 		return t.Palette.Paint(terminal.Yellow, text)
 	case f.State == plan.FieldContested || signOf(f) == "!":
 		return t.Palette.Paint(terminal.Purple, text)
-	case f.State == plan.FieldFree || f.State == plan.FieldWatched:
+	case f.State == plan.FieldFree || f.State == plan.FieldWatched || f.State == plan.FieldSeeded:
 		return t.Palette.Paint(terminal.Dim, text)
 	case f.State == plan.FieldHeld:
 		return t.Palette.Paint(terminal.Green, text)
@@ -259,7 +259,8 @@ func (t *Explanation) Writer(w plan.Writer) string {
 func (t *Explanation) summary() string {
 	var parts []string
 	for _, state := range []plan.FieldState{
-		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldRemoved, plan.FieldWatched, plan.FieldFree,
+		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldRemoved,
+		plan.FieldAllowed, plan.FieldPushed, plan.FieldSeeded, plan.FieldAbsent, plan.FieldWatched, plan.FieldFree,
 	} {
 		n := 0
 		for _, f := range t.Fields {
@@ -273,7 +274,7 @@ func (t *Explanation) summary() string {
 	}
 	drifted := 0
 	for _, f := range t.Fields {
-		if f.Drift != "" && !isOwnMark(f) {
+		if f.Drift != "" && f.State != plan.FieldWatched && !isOwnMark(f) {
 			drifted++
 		}
 	}

@@ -31,8 +31,10 @@ type FieldView struct {
 	Live    *plan.ViewValue `json:"live,omitempty" yaml:"live,omitempty"`
 	// Manifest is what the manifest has for a free field, where live is something else.
 	Manifest *plan.ViewValue `json:"manifest,omitempty" yaml:"manifest,omitempty"`
-	Writer   *WriterView     `json:"writer,omitempty" yaml:"writer,omitempty"`
-	Why      string          `json:"why" yaml:"why"`
+	// Rule is what the observer schema allows, in words.
+	Rule   string      `json:"rule,omitempty" yaml:"rule,omitempty"`
+	Writer *WriterView `json:"writer,omitempty" yaml:"writer,omitempty"`
+	Why    string      `json:"why" yaml:"why"`
 }
 
 // WriterView is who wrote a field last.
@@ -62,10 +64,14 @@ func ViewOf(e plan.Explanation) ExplanationView {
 }
 
 func fieldView(f plan.Field) FieldView {
-	return FieldView{
+	v := FieldView{
 		Path: f.Path, State: f.State, Drift: f.Drift, Corrected: f.Corrected, Why: f.Why,
 		Desired: viewValue(f.Desired), Live: viewValue(f.Live), Manifest: viewValue(f.Manifest), Writer: writerView(f.Writer),
 	}
+	if f.Rule != nil {
+		v.Rule = f.Rule.String()
+	}
+	return v
 }
 
 func viewValue(v delta.Value) *plan.ViewValue {

@@ -2,6 +2,7 @@
 // and the details of a field.
 'use strict';
 
+const live = document.getElementById('live');
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
 // An element with text in it, never with markup.
@@ -65,6 +66,14 @@ function choose(row) {
   const chosen = object.querySelector('.chosen');
   chosen.replaceChildren(...describe(field, object.dataset));
   chosen.hidden = false;
+  for (const other of all('.entry [aria-current]', object)) other.removeAttribute('aria-current');
+  const line = field.entry && all('.entry span', object)[field.entry - 1];
+  if (line) { // what says so
+    line.setAttribute('aria-current', 'true');
+    line.closest('details').open = true;
+    line.parentElement.scrollTop = line.offsetTop - line.parentElement.offsetTop - 60;
+  }
+  showTimes();
   object.querySelector('.hint').hidden = true;
 }
 
@@ -78,7 +87,7 @@ function describe(field, object) {
   if (field.desired !== undefined && field.desired !== field.live) add('Desired', value(field.desired));
   if (field.manifest !== undefined) add('In the manifest, not held', value(field.manifest));
   if (field.writer) {
-    add('Written by', field.writer, ...(field.at ? [', ', element('time', { datetime: field.at, title: field.at }, field.at)] : []));
+    add('Written by', field.writer, ...(field.at ? [', ', element('time', { datetime: field.at, title: field.at, ...(live && { 'data-ago': '' }) }, field.at)] : []));
   }
   const parts = [element('div', { class: 'path' }, element('h2', {}, field.path), copier(field.path, 'Copy the path')), list];
   if (field.verb) {
@@ -134,7 +143,6 @@ document.addEventListener('input', (event) => {
 });
 
 // Changes are fetched as a page, and what differs is put in place.
-const live = document.getElementById('live');
 let busy = false, again = false;
 async function refresh() {
   again = true;
@@ -151,7 +159,7 @@ async function refresh() {
       const kept = { open: true, tabindex: true, 'aria-current': true };
       Idiomorph.morph(document.getElementById('main'), main.innerHTML, {
         morphStyle: 'innerHTML', ignoreActiveValue: true,
-        callbacks: { beforeAttributeUpdated: (name, node) => !(kept[name] && (node.matches('details, a.row'))) },
+        callbacks: { beforeAttributeUpdated: (name, node) => !(kept[name] && (node.matches('details, a.row, .entry span'))) },
       });
       document.title = page.title;
       prepare();
