@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/internal/version"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -20,6 +23,8 @@ type Metrics struct {
 	reconciles  *prometheus.CounterVec
 	duration    prometheus.Histogram
 	corrections *prometheus.CounterVec
+	exposure    prometheus.Histogram
+	contests    prometheus.Counter
 	callbacks   *prometheus.CounterVec
 
 	mu    sync.Mutex
@@ -39,8 +44,15 @@ func NewMetrics() *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10), // to 131 s
 		}),
 		corrections: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "holdfast_corrections_total", Help: "Objects that had drifted and were corrected, by their kind.",
-		}, []string{"group", "kind"}),
+			Name: "holdfast_corrections_total", Help: "Objects that had drifted and were corrected, by their kind and by what kind of client had changed them.",
+		}, []string{"group", "kind", "writer"}),
+		exposure: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "holdfast_drift_exposure_seconds", Help: "How long a held field, or an object, was not as it should be before it was corrected.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 12), // to 70 min
+		}),
+		contests: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "holdfast_contests_total", Help: "Held fields, or objects, that became contested.",
+		}),
 		callbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "holdfast_callbacks_total", Help: "Requests to the callback server by result.",
 		}, []string{"result"}),
@@ -49,7 +61,7 @@ func NewMetrics() *Metrics {
 		Name: "holdfast_build_info", Help: "Always 1: the version of Holdfast, and of Go that it was built with.",
 	}, []string{"version", "goversion"})
 	build.WithLabelValues(version.String(), runtime.Version()).Set(1)
-	m.registry.MustRegister(build, m.reconciles, m.duration, m.corrections, m.callbacks)
+	m.registry.MustRegister(build, m.reconciles, m.duration, m.corrections, m.exposure, m.contests, m.callbacks)
 	for _, result := range []string{resultSuccess, resultError, resultPanic} {
 		m.reconciles.WithLabelValues(result) // so that a rate has a beginning
 	}
@@ -86,7 +98,7 @@ func (m *Metrics) reconciled(err error, took time.Duration) {
 // are counted as one: whoever may define kinds cannot fill the memory.
 const mostKinds = 200
 
-func (m *Metrics) corrected(gk schema.GroupKind) {
+func (m *Metrics) corrected(gk schema.GroupKind, writer string) {
 	m.mu.Lock()
 	_, known := m.kinds[gk]
 	if !known && len(m.kinds) >= mostKinds {
@@ -95,5 +107,26 @@ func (m *Metrics) corrected(gk schema.GroupKind) {
 		m.kinds[gk] = struct{}{}
 	}
 	m.mu.Unlock()
-	m.corrections.WithLabelValues(gk.Group, gk.Kind).Inc()
+	m.corrections.WithLabelValues(gk.Group, gk.Kind, writer).Inc()
+}
+
+// happened observes how long what was corrected had been wrong.
+func (m *Metrics) happened(all []plan.Happening) {
+	for _, h := range all {
+		switch h.Outcome {
+		case v1alpha1.OutcomeCorrected, v1alpha1.OutcomeContested, v1alpha1.OutcomeAccepted, v1alpha1.OutcomeRestored:
+			if h.Stood != nil {
+				m.exposure.Observe(h.Stood.Seconds())
+			}
+		}
+	}
+}
+
+// contested counts the fields that are contested now and were not before.
+func (m *Metrics) contested(before, now []v1alpha1.ContestedField) {
+	for _, f := range now {
+		if !slices.ContainsFunc(before, func(b v1alpha1.ContestedField) bool { return b.Resource == f.Resource && b.Path == f.Path }) {
+			m.contests.Inc()
+		}
+	}
 }

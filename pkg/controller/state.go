@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"cmp"
+
 	"github.com/prometheus/client_golang/prometheus"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,24 +17,36 @@ func (m *Metrics) of(c *Controller) { m.registry.MustRegister(state{c}) }
 
 // observe counts the corrections of a plan, and keeps what the metrics tell of
 // its Application.
-func (c *Controller) observe(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, status v1alpha1.ApplicationStatus) {
-	now := seen{ready: metav1.ConditionUnknown, contested: len(status.Contested)}
+func (c *Controller) observe(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result) {
+	status := result.Status
+	now := seen{ready: metav1.ConditionUnknown, contested: len(status.Contested), contestedFields: status.Contested}
 	if ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		now.ready = ready.Status
 	}
 	now.stalled = apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled)
 	now.suspended = p.Suspended() && app.DeletionTimestamp == nil
 	now.drifted = apimeta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionHeld)
+	metrics := c.options.Metrics
+	metrics.happened(result.Happened)
 	c.mu.Lock()
 	if m := c.memories[app.UID]; m != nil {
+		if m.seen.ready != "" { // or else they were contested before this process began
+			metrics.contested(m.seen.contestedFields, status.Contested)
+		}
 		m.seen = now
 	}
 	c.mu.Unlock()
+	writers := map[manifest.ID]string{}
+	for _, h := range result.Happened {
+		if _, known := writers[h.ID]; !known {
+			writers[h.ID] = plan.WriterClass(h.Manager, h.Operation)
+		}
+	}
 	for _, change := range p.Changes {
 		outcome := outcomes[change.ID]
 		// Without fields, it is our marks that were taken off.
 		if outcome.Action == plan.Update && outcome.Object != nil && outcome.Problem == nil && len(change.Fields) > 0 && app.DeletionTimestamp == nil {
-			c.options.Metrics.corrected(change.ID.GroupKind())
+			metrics.corrected(change.ID.GroupKind(), cmp.Or(writers[change.ID], "spec"))
 		}
 	}
 }
@@ -92,5 +106,5 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	gauge(objectsDesc, s.target.watches.Objects())
 	gauge(watchesDesc, s.target.watches.Len())
 	now := s.options.Now()
-	gauge(deadDesc, s.target.watches.Dead(now)+s.applications.Dead(now))
+	gauge(deadDesc, s.target.watches.Dead(now)+s.applications.Dead(now)+s.slices.Dead(now))
 }

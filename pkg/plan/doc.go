@@ -17,7 +17,8 @@
 //
 //	for people   view.go is a plan as it is printed, explain.go (explainwalk.go,
 //	             explainfield.go) says of each field what it is, notheld.go
-//	             which free ones differ from the manifest, suggest.go proposes a schema
+//	             which free ones differ from the manifest, suggest.go proposes a schema,
+//	             editfields.go writes and takes away paths of spec.fields
 //	conclude     conclude.go writes the parts of the status, one after the other:
 //	             response.go says what an answer of the API server means,
 //	             remember.go what is written down to be remembered,
@@ -36,11 +37,11 @@
 //	             engine's own steps among the hooks; record.go reads what the status
 //	             remembers, own.go whose an object is, managers.go who wrote which
 //	             field of it, authors.go who has changed one; size.go says whether
-//	             the status will fit
+//	             the status will fit, incomplete.go whether something is in slices still
 //	contests     memory.go the fights for leaves, refusal.go leaves that the API
 //	             server refuses
 //	its values   plan.go, problem.go, source.go
 //
-// mask.go hides values of Secrets, misspelt.go finds fields that do not exist, faults.go, health.go, json.go and offline.go are
+// mask.go hides values of Secrets, writerclass.go tells people from programs, misspelt.go finds fields that do not exist, faults.go, health.go, json.go and offline.go are
 // small helps.
 package plan

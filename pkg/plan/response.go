@@ -80,6 +80,7 @@ func (c *conclusion) responded(res *resource, outcome Outcome, o *observation) d
 		if !res.leftExtra() {
 			res.entry.RaiseSurplus(res.kind, res.desired, live)
 		}
+		res.keepAnswer(live)
 		res.keepRefused(live)
 	}
 	var problem *Problem
