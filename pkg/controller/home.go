@@ -23,7 +23,7 @@ type home struct{ *Controller }
 
 func (h home) Latest(app *v1alpha1.Application) *v1alpha1.Application {
 	latest, err := h.application(keyOf(app))
-	if err != nil || latest == nil || latest.UID != app.UID {
+	if err != nil || latest == nil || (app.UID != "" && latest.UID != app.UID) {
 		return app
 	}
 	return latest

@@ -101,5 +101,5 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	gauge(objectsDesc, s.target.watches.Objects())
 	gauge(watchesDesc, s.target.watches.Len())
 	now := s.options.Now()
-	gauge(deadDesc, s.target.watches.Dead(now)+s.applications.Dead(now))
+	gauge(deadDesc, s.target.watches.Dead(now)+s.applications.Dead(now)+s.slices.Dead(now))
 }

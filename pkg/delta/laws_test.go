@@ -112,7 +112,7 @@ func TestACorrectionEndsInsideItsRule(t *testing.T) {
 		d.in.Live = corrected(t, d, c)
 		again := delta.Walk(d.in, func(f delta.Field) {
 			isTold := f.Difference != nil && f.Difference.Told
-			if f.Rule != nil && f.Live.Set && !f.Rule.Allows(f.Live.Any) && !isTold {
+			if f.Rule != nil && f.Live.Set && !f.Rule.Allows(f.Live.Any, nil) && !isTold {
 				t.Fatalf("%s is outside of its rule, %s\nbefore:\n%s\nafter:\n%s", f.Path, f.Rule, before, d)
 			}
 		})
@@ -397,8 +397,10 @@ func (s side) touchedFields(path string, want, before, after map[string]any) str
 			now, has := after[name]
 			wanted, known := want[name]
 			at := path + "." + name
-			isBounded := child != nil && child.Rule != nil && child.Rule.Mode != observer.ModeSeed && child.Rule.Mode != observer.ModeWatch
-			if child == nil || !known && !isBounded || child.Rule != nil && !isBounded {
+			if hasBounds(child) && !known {
+				continue // they hold whether anything is desired or not
+			}
+			if child == nil || !known || isLeft(child.Rule) {
 				if had != has || !observer.Equal(was, now) {
 					return at
 				}
@@ -410,6 +412,22 @@ func (s side) touchedFields(path string, want, before, after map[string]any) str
 		}
 	}
 	return ""
+}
+
+// isLeft reports whether nothing is ever written about a leaf.
+func isLeft(rule *observer.Rule) bool {
+	return rule != nil && (rule.Mode == observer.ModeSeed || rule.Mode == observer.ModeWatch)
+}
+
+// hasBounds reports whether a rule at or below a node may be corrected.
+func hasBounds(n *observer.Node) bool {
+	if n == nil || n.Shape == observer.Leaf {
+		return n != nil && n.Rule != nil && !isLeft(n.Rule)
+	}
+	if n.Shape == observer.Sequence {
+		return slices.ContainsFunc(n.List.Elements, hasBounds)
+	}
+	return slices.ContainsFunc(n.Fields, func(f observer.Field) bool { return hasBounds(f.Node) })
 }
 
 func (s side) touchedElements(path string, want, before, after []any) string {

@@ -1,12 +1,16 @@
 package delta
 
-import "holdfast.dev/holdfast/pkg/observer"
+import (
+	"fmt"
+
+	"holdfast.dev/holdfast/pkg/observer"
+)
 
 // compareRule looks at a leaf with a rule:
 //
 //	rule                       in place                           else written
 //	minimum, maximum           within                             the nearest bound
-//	one of, pattern            if it says so                      the manifest's value
+//	one of, pattern, rule      if it says so                      the manifest's value
 //	push                       until the manifest's value is      the manifest's value
 //	                           another than the one written last
 //	watch, seed                always
@@ -58,7 +62,7 @@ func stateOf(rule *observer.Rule) State {
 // compareAllowed looks at a leaf of which a rule says which values it may have.
 func (c *comparer) compareAllowed(s cursor) {
 	rule := s.node.Rule
-	if s.live.Set && rule.Allows(s.live.Any) {
+	if s.live.Set && rule.Allows(s.live.Any, c.around) {
 		c.inPlace(s, StateAllowed)
 		return
 	}
@@ -76,11 +80,11 @@ func (c *comparer) compareAllowed(s cursor) {
 // outside tells of a value that is outside of its rule, where nothing says what to write.
 func (c *comparer) outside(s cursor) {
 	d := Difference{Reason: Changed, Observed: s.live, Rule: s.node.Rule, Told: true, Path: s.path.String(), livePath: s.path}
-	is := "is another value"
+	is := "is"
 	if !s.live.Set {
-		d.Reason, is = Missing, "is not there"
+		d.Reason, is = Missing, "is not there,"
 	}
-	c.out.Outside = append(c.out.Outside, d.Path+" "+is+", and its rule allows "+s.node.Rule.String())
+	c.out.Outside = append(c.out.Outside, fmt.Sprintf("%s %s outside of its rule (%s)", d.Path, is, s.node.Rule))
 	c.tell(s, StateAllowed, &d)
 }
 

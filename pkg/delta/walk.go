@@ -56,6 +56,7 @@ type Field struct {
 // in no particular order.
 func Walk(in Input, visit func(Field)) Comparison {
 	c := &comparer{in: in, visit: visit}
+	c.around = observer.AroundOf(func() map[string]any { return in.Entry.Object(in.Type, in.Desired, in.Live) })
 	c.out.Relied = map[string]bool{}
 	c.compareMap(cursor{
 		node: in.Entry.Root, t: in.Type,

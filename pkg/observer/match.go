@@ -38,6 +38,8 @@ func Assign(entries []*Entry, objects []manifest.Object) ([]*Entry, error) {
 				own.namespace = ""
 			}
 			assigned[k], from[k] = own, i
+			own.Root.closeOver(objects[k].Content)
+			c.manifest = AroundOf(func() map[string]any { return own.Object(nil, objects[k].Content, objects[k].Content) })
 			c.fields(nil, own.Root, objects[k].Content)
 		}
 		faults = append(faults, c.faults...)
@@ -81,6 +83,7 @@ type checker struct {
 	position int
 	name     string
 	faults   []error
+	manifest *Around
 }
 
 func (c *checker) fault(path *Path, format string, args ...any) *Fault {
@@ -128,7 +131,7 @@ func (c *checker) leaf(path *Path, rule *Rule, value any, set bool) {
 	if rule == nil || !set {
 		return
 	}
-	if text := rule.misses(value); text != "" {
+	if text := rule.misses(value, c.manifest); text != "" {
 		_ = c.fault(path, "%s", text)
 	}
 }

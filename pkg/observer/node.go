@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -42,6 +43,7 @@ type Node struct {
 	Fields []Field // of a Map, sorted by name
 	List   *List   // of a Sequence
 	Rule   *Rule   // of a Leaf; nil if it is held to one value
+	Keys   *Keys   // of a Map; nil if everybody may add keys to it
 }
 
 // Field is a named child of a Map node.
@@ -91,7 +93,7 @@ func (n *Node) set(name string, child *Node) {
 // IsPlace is true for a map without keys. As the element of a list it observes
 // nothing, whatever is there, and keeps the place for those after it; as a field
 // it observes that a map is there.
-func (n *Node) IsPlace() bool { return n.Shape == Map && len(n.Fields) == 0 }
+func (n *Node) IsPlace() bool { return n.Shape == Map && len(n.Fields) == 0 && n.Keys == nil }
 
 // IsHeld reports whether a node is a leaf that is held to one value.
 func (n *Node) IsHeld() bool { return n.Shape == Leaf && n.Rule == nil }
@@ -103,6 +105,9 @@ func (n *Node) raw() any {
 		m := make(map[string]any, len(n.Fields))
 		for _, f := range n.Fields {
 			m[f.Name] = f.Node.raw()
+		}
+		if n.Keys != nil {
+			m[KeyKeys] = n.Keys.raw()
 		}
 		return m
 	case Sequence:
@@ -132,7 +137,7 @@ func (l *List) control() map[string]any {
 
 // copy is a deep copy.
 func (n *Node) copy() *Node {
-	c := &Node{Shape: n.Shape, Rule: n.Rule}
+	c := &Node{Shape: n.Shape, Rule: n.Rule, Keys: n.Keys.copy()}
 	if n.Fields != nil {
 		c.Fields = make([]Field, len(n.Fields))
 		for i, f := range n.Fields {
@@ -160,11 +165,18 @@ type Entry struct {
 	// Root observes the fields, without apiVersion, kind and metadata.name,
 	// which identify.
 	Root *Node
-	// Default marks an entry that was derived from the manifest.
+	// Default marks an entry that was derived from the manifest, and holds nothing beyond
+	// it.
 	Default bool
+	// Follows marks an entry that holds all that the manifest sets, but for what
+	// spec.fields frees, and perhaps more.
+	Follows bool
 	// namespace is the string that the entry itself gives, if it does.
 	namespace string
 	written   written
+	// fields and kind are what it was made of, if that is spec.fields.
+	fields *Fields
+	kind   *kinds.Node
 }
 
 // Raw is the entry as a JSON object, as it stands in status and files.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"holdfast.dev/holdfast/pkg/expression"
 )
 
 // Keys of the dictionary that may stand in the place of a leaf. It says which values
@@ -14,10 +16,11 @@ const (
 	KeyMaximum = "observer_schema_maximum"
 	KeyOneOf   = "observer_schema_one_of"
 	KeyPattern = "observer_schema_pattern"
+	KeyRule    = "observer_schema_rule"
 	KeyMode    = "observer_schema_mode"
 )
 
-var ruleKeys = []string{KeyMinimum, KeyMaximum, KeyOneOf, KeyPattern, KeyMode}
+var ruleKeys = []string{KeyMinimum, KeyMaximum, KeyOneOf, KeyPattern, KeyRule, KeyMode}
 
 // Mode is what is done about a field.
 type Mode string
@@ -44,21 +47,47 @@ type Rule struct {
 	Minimum, Maximum any // nil for none
 	OneOf            []any
 	Pattern          string
+	// Expression is a rule in CEL over self, the value, and object, what is around it.
+	Expression string
 	// Mode is never ModeHold: that is a leaf without a rule.
 	Mode Mode
 }
 
+// Around is what a rule in CEL may look at beside the value, and what the rules of one
+// object may still cost.
+type Around struct {
+	// Object is made when a rule asks for it.
+	Object func() map[string]any
+	Budget int64
+	object map[string]any
+}
+
+// AroundOf has what is known of an object: see Entry.Object.
+func AroundOf(object func() map[string]any) *Around {
+	return &Around{Object: object, Budget: expression.Budget}
+}
+
+func (a *Around) holds(rule string, self any) (bool, error) {
+	if a.object == nil {
+		a.object = a.Object()
+	}
+	return expression.Holds(rule, self, a.object, &a.Budget)
+}
+
 // Allows reports whether a live value is inside the rule. What cannot be compared is
 // outside, and a mode allows every value.
-func (r *Rule) Allows(value any) bool {
+func (r *Rule) Allows(value any, around *Around) bool {
 	switch {
+	case r.Expression != "":
+		holds, err := around.holds(r.Expression, value)
+		return holds && err == nil
 	case r.Mode != "":
 		return r.Mode != ModeAbsent
 	case r.OneOf != nil:
 		return slices.ContainsFunc(r.OneOf, func(one any) bool { return Equal(one, value) })
 	case r.Pattern != "":
 		text, ok := value.(string)
-		return ok && matches(r.Pattern, text)
+		return ok && expression.Matches(r.Pattern, text)
 	}
 	below, isAmount := r.below(value)
 	return isAmount && below == 0
@@ -132,6 +161,8 @@ func (r *Rule) String() string {
 		return "one of " + shorten(strings.Join(texts, ", "))
 	case r.Pattern != "":
 		return "what matches " + shorten(r.Pattern)
+	case r.Expression != "":
+		return "if " + shorten(r.Expression)
 	case r.Maximum == nil:
 		return "at least " + amountText(r.Minimum)
 	case r.Minimum == nil:
@@ -150,6 +181,8 @@ func (r *Rule) raw() map[string]any {
 		m[KeyOneOf] = Copy(r.OneOf)
 	case r.Pattern != "":
 		m[KeyPattern] = r.Pattern
+	case r.Expression != "":
+		m[KeyRule] = r.Expression
 	}
 	if r.Minimum != nil {
 		m[KeyMinimum] = r.Minimum
@@ -169,14 +202,23 @@ func (r *Rule) same(other *Rule) bool {
 }
 
 // misses says why a manifest's value is outside of its own rule; empty if it is not.
-func (r *Rule) misses(value any) string {
+func (r *Rule) misses(value any, manifest *Around) string {
+	if r.Expression != "" {
+		_, err := manifest.holds(r.Expression, value)
+		switch {
+		case err != nil && expression.MentionsObject(r.Expression):
+			return "" // it may look at what only the live object has
+		case err != nil:
+			return fmt.Sprintf("is %s in the manifest, of which its rule cannot tell whether it is allowed: %v", describe(value), err)
+		}
+	}
 	switch {
-	case r.Allows(value):
+	case r.Allows(value, manifest):
 		return ""
 	case r.Mode == ModeAbsent:
 		return "is in the manifest, and is to be absent: take it out of one of the two"
 	}
-	return fmt.Sprintf("is %s in the manifest, and its rule allows %s: change one of the two", describe(value), r)
+	return fmt.Sprintf("is %s in the manifest, outside of its own rule (%s): change one of the two", describe(value), r)
 }
 
 // rule reads the dictionary that stands in the place of a leaf.
@@ -207,7 +249,9 @@ func (p *parser) rulePart(rule *Rule, path *Path, name string, value any) {
 	case KeyOneOf:
 		rule.OneOf = p.oneOf(path, value)
 	case KeyPattern:
-		rule.Pattern = p.pattern(path, value)
+		rule.Pattern = p.expression(path, value, "a regular expression", expression.CheckPattern)
+	case KeyRule:
+		rule.Expression = p.expression(path, value, "a rule in CEL", expression.CheckRule)
 	case KeyMode:
 		rule.Mode = p.mode(path, value)
 	default:
@@ -218,7 +262,7 @@ func (p *parser) rulePart(rule *Rule, path *Path, name string, value any) {
 // conflict says why the parts of a rule do not go together; empty if they do.
 func (r *Rule) conflict() string {
 	parts := 0
-	for _, has := range []bool{len(r.Bounds()) > 0, r.OneOf != nil, r.Pattern != "", r.Mode != ""} {
+	for _, has := range []bool{len(r.Bounds()) > 0, r.OneOf != nil, r.Pattern != "", r.Expression != "", r.Mode != ""} {
 		if has {
 			parts++
 		}
@@ -274,13 +318,13 @@ func (p *parser) oneOf(path *Path, value any) []any {
 	return l
 }
 
-func (p *parser) pattern(path *Path, value any) string {
+func (p *parser) expression(path *Path, value any, what string, check func(string) error) string {
 	text, ok := value.(string)
 	if !ok || text == "" {
-		p.fault(path, "must be a regular expression, not %s", p.describe(value))
+		p.fault(path, "must be %s, not %s", what, p.describe(value))
 		return ""
 	}
-	if err := checkPattern(text); err != nil {
+	if err := check(text); err != nil {
 		p.fault(path, "%v", err)
 	}
 	return text

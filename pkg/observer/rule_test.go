@@ -44,10 +44,10 @@ func TestAmounts(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			rule := between(t, row.least, row.most)
 			for _, v := range row.inside {
-				assert.True(t, rule.Allows(v), "%v", v)
+				assert.True(t, rule.Allows(v, nil), "%v", v)
 			}
 			for _, v := range row.outside {
-				assert.False(t, rule.Allows(v), "%v", v)
+				assert.False(t, rule.Allows(v, nil), "%v", v)
 			}
 		})
 	}
@@ -60,7 +60,7 @@ func TestHostileAmountsAreNone(t *testing.T) {
 	for _, hostile := range []string{
 		"1e999999999", "1e-999999999", "1E2147483647", strings.Repeat("9", 1<<20), "0." + strings.Repeat("0", 1<<20) + "1", "1e9999",
 	} {
-		assert.False(t, rule.Allows(hostile))
+		assert.False(t, rule.Allows(hostile, nil))
 		_, err := ruled(t, map[string]any{observer.KeyMaximum: hostile})
 		assert.ErrorContains(t, err, "must be a number, a quantity or a percentage")
 		assert.Less(t, len(err.Error()), 1024)
@@ -100,10 +100,10 @@ func TestPatterns(t *testing.T) {
 		rule, err := ruled(t, map[string]any{observer.KeyPattern: row.pattern})
 		require.NoError(t, err)
 		for _, v := range row.matches {
-			assert.True(t, rule.Allows(v), "%s %v", row.pattern, v)
+			assert.True(t, rule.Allows(v, nil), "%s %v", row.pattern, v)
 		}
 		for _, v := range row.others {
-			assert.False(t, rule.Allows(v), "%s", row.pattern)
+			assert.False(t, rule.Allows(v, nil), "%s", row.pattern)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 			Reason: v1alpha1.ReasonRetrying, Message: res.object.ID.String() + " is about to be created",
 		})
 	}
-	more := spareIn(app, status)
+	more := spareIn(status)
 	for i, item := range status.LastAppliedManifest {
 		content, err := decode(item)
 		if err != nil {
@@ -68,7 +68,7 @@ func (res *resource) ahead() *record {
 	}
 	grown := *r
 	grown.desired = desired.(map[string]any)
-	grown.entry = observer.DefaultEntry(manifest.Object{ID: r.id, APIVersion: text(grown.desired, "apiVersion"), Content: grown.desired})
+	grown.entry = res.entry.Of(manifest.Object{ID: r.id, APIVersion: text(grown.desired, "apiVersion"), Content: grown.desired})
 	grown.entry.KeepSurplus(res.kind, grown.desired, r.entry, r.desired)
 	return &grown
 }

@@ -41,6 +41,9 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 			res.entry.FindSurplus(res.kind, res.desired, live) // to adopt is to cut nothing
 		case p.unrecorded(status), res.previous == nil && !res.adopting:
 			res.takeSurplus(live)
+			if p.unrecorded(status) && !res.returns {
+				res.keepAnswer(live)
+			}
 		}
 		p.correct(res)
 		if blocked := p.in.Blocked[id]; blocked != nil {
@@ -82,6 +85,16 @@ func (res *resource) takeSurplus(live map[string]any) {
 	res.entry.KeepSurplus(res.kind, res.desired, before, r.desired)
 }
 
+// keepAnswer leaves what the answer to our own write has added to closed maps: what nobody
+// else has written, and was not left there because its removal waits.
+func (res *resource) keepAnswer(answer map[string]any) {
+	foreign := foreignTo(answer)
+	res.entry.KeepAnswer(res.kind, res.desired, answer, func(path *observer.Path) bool {
+		isHeldBack := slices.ContainsFunc(res.change.Fields, func(d delta.Difference) bool { return d.HeldBack && d.Path == path.String() })
+		return !isHeldBack && (foreign == nil || !foreign(path))
+	})
+}
+
 // desire computes the desired state from the manifest and the record. What was written
 // down before an object was created counts only if that object is there.
 func (res *resource) desire(exists bool) {
@@ -90,6 +103,7 @@ func (res *resource) desire(exists bool) {
 	if r := res.previous; r != nil && (exists || !r.created) {
 		previous = r.desired
 		res.entry.KeepSurplus(res.kind, res.object.Content, r.entry, previous)
+		res.entry.KeepKeys(res.kind, res.object.Content, r.entry, previous)
 	}
 	res.desired = res.entry.Desired(res.kind, res.object.Content, visibleOf(res.object.ID, previous))
 }
@@ -179,6 +193,9 @@ func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 	if r := res.previous; r != nil {
 		in.Previous = r.desired
 		in.Prune = res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
+		if in.Prune {
+			in.Previous = res.entry.Recorded(res.kind, r.entry, r.desired)
+		}
 	}
 	return in
 }

@@ -96,6 +96,9 @@ type Explanation struct {
 	// Default is true if the observer schema of the resource was derived from
 	// its manifest; false for an entry of the user.
 	Default bool
+	// Source is where its schema is written: observerSchema[0] or fields[0]; empty if it
+	// is not.
+	Source string
 	// Desired is false for a resource that is on record and no longer desired:
 	// nothing of it is held.
 	Desired bool
@@ -123,7 +126,7 @@ func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
 	e.writers = managersOf(e.live)
 	for _, res := range p.resources {
 		if res.object.ID == id {
-			explained.Desired, explained.Default = true, res.entry.Default
+			explained.Desired, explained.Default, explained.Source = true, res.entry.Default, sourceOf(res.entry)
 			e.res, e.removals = res, p.withdrawn(res)
 			delta.Walk(p.comparison(res, e.live), e.field)
 		}

@@ -42,7 +42,7 @@ func (c *conclusion) remember() {
 	if len(c.extra) == 0 {
 		return
 	}
-	spare := spareIn(c.plan.in.Application, &c.result.Status)
+	spare := spareIn(&c.result.Status)
 	for _, e := range c.extra {
 		spare.put(e.index, e.record)
 	}
@@ -83,8 +83,11 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 		Schema:            v1alpha1.SchemaUser,
 		NullLeaves:        res.entry.Nulls(),
 	}
-	if res.entry.Default {
+	switch {
+	case res.entry.Default:
 		status.Schema = v1alpha1.SchemaDefault
+	case res.entry.FromFields():
+		status.Schema = v1alpha1.SchemaFields
 	}
 	if before != nil {
 		status.UID, status.Origin, status.LastCorrection = before.UID, before.Origin, before.LastCorrection

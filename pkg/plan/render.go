@@ -40,17 +40,17 @@ func (p *Plan) render() (rendered, *Problem) {
 	if errors.As(err, &problem) {
 		return rendered{}, problem
 	}
-	entries, schemaErr := schemaOf(app)
+	e := readEntries(p.in)
 	if err != nil {
-		return rendered{}, problemf(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(err, schemaErr)))
+		return rendered{}, problemf(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(append([]error{err}, e.unread...)...)))
 	}
-	assigned, err := observer.Assign(entries, objects)
-	faults, late := schemaFaults(app, schemaErr, err)
+	e.assign(p.in, objects)
+	faults, late := e.judged(app)
 	if len(faults) > 0 {
 		return rendered{}, problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
 	}
-	r := rendered{objects: objects, entries: assigned, warnings: slices.Concat(warnings, late, freed(entries))}
-	for _, fault := range Misspelt(objects, assigned, p.in.Kinds, p.in.Live) {
+	r := rendered{objects: objects, entries: e.assigned, warnings: slices.Concat(warnings, late, freed(e.written), e.warnings)}
+	for _, fault := range Misspelt(objects, e.assigned, p.in.Kinds, p.in.Live) {
 		r.warnings = append(r.warnings, fault.Error())
 	}
 	if err := p.mangle(&r); err != nil {
@@ -202,7 +202,7 @@ func nullsLost(r rendered, records map[manifest.ID]*record) *Problem {
 	var lost []string
 	for i, object := range r.objects {
 		before := records[object.ID]
-		if before == nil || r.entries[i].Default {
+		if before == nil || r.entries[i].Default || r.entries[i].FromFields() {
 			continue
 		}
 		if leaves := r.entries[i].Lost(before.nulls()); len(leaves) > 0 {
@@ -244,7 +244,7 @@ func lostLeaves(text string, app *v1alpha1.Application) []string {
 	}
 	lost := prefixed("spec.observerSchema", observer.DroppedNulls(sent.Spec.ObserverSchema, values(app.Spec.ObserverSchema)))
 	for i, inner := range sent.Spec.Manifest {
-		if inner["kind"] != v1alpha1.Kind || i >= len(app.Spec.Manifest) {
+		if inner["kind"] != v1alpha1.Kind || len(sent.Spec.Manifest) != len(app.Spec.Manifest) { // or others stand there
 			continue
 		}
 		stored, err := decode(app.Spec.Manifest[i])

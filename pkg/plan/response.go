@@ -80,6 +80,7 @@ func (c *conclusion) responded(res *resource, outcome Outcome, o *observation) d
 		if !res.leftExtra() {
 			res.entry.RaiseSurplus(res.kind, res.desired, live)
 		}
+		res.keepAnswer(live)
 		res.keepRefused(live)
 	}
 	var problem *Problem
@@ -109,7 +110,7 @@ func (res *resource) keepRefused(live map[string]any) {
 	}
 	previous := *res.previous
 	previous.desired = kept
-	previous.entry = observer.DefaultEntry(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept})
+	previous.entry = res.entry.Of(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept})
 	res.previous = &previous
 }
 

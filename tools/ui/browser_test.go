@@ -101,12 +101,19 @@ func eval[T any](b *tab, expression string) (value T) {
 	return value
 }
 
-// await waits until an expression is true.
+// await waits until an expression is true. While a page goes away nothing can be asked.
 func (b *tab) await(expression string) {
 	b.Helper()
-	if !assert.Eventually(b, func() bool { return eval[bool](b, "!!("+expression+")") }, patience, 20*time.Millisecond, expression) {
-		b.Log(eval[string](b, "location.href + ' ' + document.body.innerText"))
-		b.FailNow()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	for is := false; !is; {
+		if err := chromedp.Run(ctx, chromedp.Evaluate("!!("+expression+")", &is)); ctx.Err() != nil {
+			require.NoError(b, err, "%s\n%s", expression, eval[string](b, "location.href + ' ' + document.body.innerText"))
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+		}
 	}
 }
 

@@ -32,6 +32,7 @@ func (u user) set() {
 	u.kubectl("", "wait", "hfapp/cart", "-n", "shop", "--for=jsonpath={.status.conditions[?(@.type=='Ready')].reason}=Suspended", "--timeout=120s")
 	u.kubectl("", "patch", "configmap/cart", "-n", "shop", "--type=merge", `--patch={"data": {"color": "red", "currency": null, "note": "mine"}}`, "--field-manager=colleague")
 	u.kubectl("", "scale", "deployment/web", "-n", "shop", "--replicas=3")
+	u.kubectl("", "set", "image", "deployment/web", "-n", "shop", "web=registry.example.com/web:1.5")
 	require.Eventually(u, func() bool {
 		u.kubectl("", "patch", "configmap/search", "-n", "shop", "--type=merge", `--patch={"data": {"boost": "9"}}`, "--field-manager=tuner")
 		return u.kubectl("", "get", "hfapp/search", "-n", "shop", "--output=jsonpath={.status.contested[*].path}") != ""
@@ -59,6 +60,7 @@ func TestPages(t *testing.T) {
 		{"overview", testOverview},
 		{"Application", testApplication},
 		{"object", testObject},
+		{"history", testHistory},
 		{"keys", testKeys},
 		{"markup is text", testMarkup},
 		{"secrets", testSecrets},
@@ -139,6 +141,25 @@ func testObject(u user, b *tab, host string) {
 	b.isSound("object-deployment")
 	b.visit(host + "/applications/shop/search/configmap/shop/search#data.boost")
 	b.isSound("object-contested")
+}
+
+// A colleague's change is found, with name and time, in three clicks.
+func testHistory(u user, b *tab, host string) {
+	b.visit(host + "/")
+	b.click(`[id="shop/web"] a`)
+	b.await(`[...document.querySelectorAll("h2")].some(h => h.innerText === "What happened last")`)
+	b.click(`a[href="/applications/shop/web/history"]`)
+	b.await(`document.querySelector(".happenings")`)
+	row := b.text(`.happenings .row:has(.c-drifted)`)
+	for _, part := range []string{"corrected", "Deployment web", "spec.template.spec.containers[name=web].image", "registry.example.com/web:1.5", "kubectl-set", " ago"} {
+		assert.Contains(u, row, part)
+	}
+	assert.Contains(u, b.text(".picture"), "Deployment web · spec.template.spec.containers[name=web].image")
+	b.isSound("history")
+	b.visit(host + "/applications/shop/search/history")
+	b.isSound("history-contested")
+	b.click(`.happenings .row:has(.c-contested) a`)
+	b.await(`document.querySelector(".chosen h2").innerText === "data.boost"`)
 }
 
 func testKeys(u user, b *tab, host string) {

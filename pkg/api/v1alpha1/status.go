@@ -109,6 +109,13 @@ type ApplicationStatus struct {
 	// `holdfast get NAME -o yaml --full` shows them.
 	// +optional
 	Record []byte `json:"record,omitempty"`
+
+	// RecordSlices are the ApplicationSlices that have resources, services, outputs,
+	// accepted, contested, watched and what record would have, in their place, where the Application
+	// would not fit into one object with them: `holdfast get NAME -o yaml` shows them.
+	// +optional
+	// +listType=atomic
+	RecordSlices []string `json:"recordSlices,omitempty"`
 }
 
 // ResourceReference identifies one object. The version is the one that the
@@ -211,7 +218,7 @@ const (
 
 // SchemaOrigin says where an entry of the mangled observer schema is from.
 //
-// +kubebuilder:validation:Enum=User;Default
+// +kubebuilder:validation:Enum=User;Default;Fields
 type SchemaOrigin string
 
 const (
@@ -219,6 +226,9 @@ const (
 	SchemaUser SchemaOrigin = "User"
 	// SchemaDefault marks an entry that was derived from the manifest.
 	SchemaDefault SchemaOrigin = "Default"
+	// SchemaFields marks an entry that spec.fields makes, but for one that only frees
+	// fields of the default schema.
+	SchemaFields SchemaOrigin = "Fields"
 )
 
 // AcceptedField is a leaf whose accepted form differs from the desired value.

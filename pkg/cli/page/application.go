@@ -33,6 +33,8 @@ type Application struct {
 	Refused string
 	Plan    []PlanLine
 	Count   string
+	// History is what happened last.
+	History []Happening
 }
 
 // Event is one.
@@ -66,6 +68,9 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 		Next: report.Advise(d, view, program), Warnings: view.Warnings,
 		Notes: slices.DeleteFunc(d.Notes(), func(note string) bool { return d.Suspended() && strings.HasSuffix(note, suspendedNote) }),
 	}
+	for i := range d.Status.History[:min(len(d.Status.History), shownHappenings)] {
+		a.History = append(a.History, happeningOf(d, d.Status.History[i]))
+	}
 	for _, e := range view.Events {
 		a.Events = append(a.Events, Event{e, timeOf(e.Time)})
 	}
@@ -79,6 +84,9 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 	a.Plan, a.Count = planOf(d)
 	return a
 }
+
+// shownHappenings is how many of the history are shown beside everything else.
+const shownHappenings = 5
 
 func resourceBranch(d files.Decision, r report.ResourceView) Branch {
 	id := idOf(r.Resource)

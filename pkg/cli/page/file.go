@@ -11,6 +11,7 @@ import (
 // File is what a file is about.
 type File struct {
 	Application *Application // nil: only objects
+	History     History
 	Objects     []Object
 }
 
@@ -18,7 +19,7 @@ type File struct {
 // beside it.
 func StatusFile(d files.Decision, view report.StatusView, program string, now time.Time) ([]byte, error) {
 	a := applicationOf(d, view, program)
-	f := File{Application: &a}
+	f := File{Application: &a, History: historyOf(d)}
 	if a.Refused == "" {
 		for _, change := range d.Changes {
 			f.add(d, change.ID, now)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -307,4 +308,54 @@ func around(text, word string) string {
 		return ""
 	}
 	return text[max(0, at-200):min(len(text), max(0, at)+100)]
+}
+
+const happened = `
+status:
+  observedGeneration: 1
+  history:
+  - {time: '2026-01-01T00:09:00Z', outcome: Corrected, resource: {apiVersion: apps/v1, kind: Deployment, namespace: default, name: web}, path: spec.x, from: 'web:1',
+    to: 'web:2', manager: kubectl-set, operation: Update, stood: 8ms, count: 3, since: '2026-01-01T00:05:00Z'}
+  - {time: '2025-12-31T00:00:00Z', outcome: Restored, resource: {apiVersion: apps/v1, kind: Deployment, namespace: default, name: web}}
+  - {time: '2025-12-30T00:00:00Z', outcome: Corrected, resource: {apiVersion: holdfast.dev/v1alpha1, kind: Application, name: inner}, path: 'spec.manifest[0].data.a', from: canary}
+`
+
+func TestTheHistory(t *testing.T) {
+	before, _, _ := strings.Cut(application, "status:\n")
+	d := decide(t, before+strings.TrimPrefix(happened, "\n"), live)
+	h := historyOf(d)
+	require.Len(t, h.Happenings, 3)
+	first := h.Happenings[0]
+	assert.Equal(t, []any{"corrected", "Deployment web · spec.x", "web:1", "web:2", "kubectl-set", "8ms", int32(3), "deployment.apps/default/web"},
+		[]any{first.Look.Word, first.what(), first.From, first.To, first.By, first.Stood, first.Count, first.Ref})
+	assert.Equal(t, "***", h.Happenings[2].From, "of an Application among the manifests no value is shown")
+	require.Len(t, h.Pictures, 2)
+	fields, writers := h.Pictures[0], h.Pictures[1]
+	assert.Equal(t, []string{"Deployment web · spec.x", "Deployment web", "Application inner · spec.manifest[0].data.a"}, []string{fields.Lanes[0].Name, fields.Lanes[1].Name, fields.Lanes[2].Name})
+	assert.Equal(t, []string{"kubectl-set", "unknown"}, []string{writers.Lanes[0].Name, writers.Lanes[1].Name})
+	assert.Len(t, writers.Lanes[1].Marks, 2)
+	var xs []float64
+	for _, x := range []string{writers.Lanes[1].Marks[0].X, writers.Lanes[1].Marks[1].X, fields.Lanes[0].Marks[0].From, fields.Lanes[0].Marks[0].X} {
+		percent, err := strconv.ParseFloat(strings.TrimSuffix(x, "%"), 64)
+		require.NoError(t, err)
+		xs = append(xs, percent)
+	}
+	assert.IsIncreasing(t, append([]float64{1.9}, append(xs, 98.1)...), "what was earlier is further to the left")
+	text, err := StatusFile(d, report.StatusOf(d), "holdfast", now)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "<svg ")
+	assert.NotContains(t, around(string(text), "canary"), "canary")
+}
+
+func TestAnObjectOfSomebodyElse(t *testing.T) {
+	d := decide(t, strings.Replace(application, "name: shop", "name: shop, uid: u-app", 1), strings.Replace(live, "  uid: u-1\n", "  uid: u-1\n  labels: {'holdfast.dev/application-uid': u-other}\n", 1))
+	o := objectOf(d, webID, entriesOf(d), now)
+	require.Len(t, o.Remarks, 1)
+	assert.Contains(t, o.Remarks[0], "ResourceConflict: ")
+	assert.Equal(t, "not ours", o.Legend[0].Word)
+	for id, detail := range o.Details {
+		if detail.Class == "other" {
+			assert.Empty(t, detail.Verb, "%s: nothing of it can be held or freed", id)
+		}
+	}
 }

@@ -88,6 +88,7 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.bounded(s.overview))
 	mux.HandleFunc("GET /applications/{namespace}/{name}", s.bounded(s.application))
+	mux.HandleFunc("GET /applications/{namespace}/{name}/history", s.bounded(s.history))
 	mux.HandleFunc("GET /applications/{namespace}/{name}/{resource...}", s.bounded(s.object))
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /assets/{file}", serveAsset)
@@ -187,6 +188,19 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 	page := s.document(a.title(), "application.html", a)
 	page.Watched, page.Revision = d.Namespace+"/"+d.Name, revision
 	page.Crumbs = append(page.Crumbs, crumb{d.Namespace + "/" + d.Name, ""})
+	page.write(w, http.StatusOK)
+}
+
+func (s *Server) history(w http.ResponseWriter, r *http.Request) {
+	revision := s.applications.now()
+	d, _, err := s.decided(r)
+	if err != nil {
+		s.problem(w, statusOf(err), err)
+		return
+	}
+	page := s.document("History of "+d.Namespace+"/"+d.Name, "history.html", historyOf(d))
+	page.Watched, page.Revision = d.Namespace+"/"+d.Name, revision
+	page.Crumbs = append(page.Crumbs, crumb{d.Namespace + "/" + d.Name, "/applications/" + d.Namespace + "/" + d.Name}, crumb{"History", ""})
 	page.write(w, http.StatusOK)
 }
 

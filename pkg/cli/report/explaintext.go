@@ -62,6 +62,10 @@ func SchemaText(e plan.Explanation) string {
 	switch {
 	case !e.Desired:
 		return "No longer desired: nothing of it is held."
+	case e.Default && e.Source != "":
+		return "Held by the default observer schema: every field of its manifest, but for those that " + e.Source + " frees."
+	case strings.HasPrefix(e.Source, "fields"):
+		return "Held by " + e.Source + " of its Application: the fields that are named there."
 	case e.Default:
 		return "Held by the default observer schema: every field of its manifest."
 	default:
@@ -151,6 +155,7 @@ func (t *Explanation) field(f plan.Field) {
 	default:
 		t.line(t.paintState(f, head) + name + ":")
 		t.long(f)
+		t.below(terminal.Plain, strings.TrimPrefix(allowed(f.Rule), ", "))
 		t.below(terminal.Dim, writerLine(writer))
 	}
 	t.more(f)

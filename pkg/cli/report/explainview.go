@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"time"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -50,8 +51,11 @@ func ViewOf(e plan.Explanation) ExplanationView {
 		Resource: plan.ViewResource{APIVersion: e.Change.APIVersion, Kind: e.ID.Kind, Namespace: e.ID.Namespace, Name: e.ID.Name},
 		Fields:   make([]FieldView, len(e.Fields)),
 	}
-	if e.Default {
+	switch {
+	case e.Default:
 		v.Schema = string(v1alpha1.SchemaDefault)
+	case strings.HasPrefix(e.Source, "fields"):
+		v.Schema = string(v1alpha1.SchemaFields)
 	}
 	for i, f := range e.Fields {
 		v.Fields[i] = fieldView(f)
