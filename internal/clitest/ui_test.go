@@ -114,7 +114,9 @@ func TestAPageIsLiveWithoutRequests(t *testing.T) {
 	status, text = l.get("/applications/" + namespace + "/web/configmap/" + namespace + "/web")
 	assert.Equal(t, http.StatusOK, status)
 	assert.Contains(t, text, "  key: ours")
-	assert.Equal(t, "text/html; charset=utf-8", l.open("/applications/" + namespace + "/wob").Header.Get("Content-Type"))
+	status, text = l.get("/applications/" + namespace + "/wob")
+	assert.Equal(t, http.StatusNotFound, status)
+	assert.Contains(t, text, "did you mean web?")
 }
 
 // Nobody sees more on a page than by commands.

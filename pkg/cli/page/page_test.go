@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -357,5 +358,25 @@ func TestAnObjectOfSomebodyElse(t *testing.T) {
 		if detail.Class == "other" {
 			assert.Empty(t, detail.Verb, "%s: nothing of it can be held or freed", id)
 		}
+	}
+}
+
+// Each state of a field has a look, and a line in docs/ui.md.
+func TestEveryStateHasALook(t *testing.T) {
+	source, err := os.ReadFile("../../plan/explain.go")
+	require.NoError(t, err)
+	page, err := os.ReadFile("../../../docs/ui.md")
+	require.NoError(t, err)
+	states := regexp.MustCompile(`FieldState = "(\w+)"`).FindAllStringSubmatch(string(source), -1)
+	require.Greater(t, len(states), 6)
+	signs := map[string]bool{}
+	for _, state := range states {
+		assert.Equal(t, state[1], lookOf(state[1]).Word)
+		assert.Contains(t, style, ".c-"+state[1])
+	}
+	for _, look := range looks {
+		assert.False(t, signs[look.Sign], "%s has a sign of its own", look.Word)
+		signs[look.Sign] = true
+		assert.Contains(t, string(page), "| `"+look.Sign+"` | "+look.Word+" |")
 	}
 }
