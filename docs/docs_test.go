@@ -164,7 +164,7 @@ func TestTheReadmeShowsTheQuickstart(t *testing.T) {
 }
 
 func TestDocumentsStayShort(t *testing.T) {
-	for document, limit := range map[string]int{"README.md": 200, "docs/design.md": 230} {
+	for document, limit := range map[string]int{"README.md": 200, "docs/design.md": 240} {
 		assert.LessOrEqual(t, strings.Count(read(t, document), "\n"), limit, document)
 	}
 }
