@@ -57,6 +57,8 @@ type Options struct {
 	Drain time.Duration
 	// Metrics count what happens; nil for nobody.
 	Metrics *Metrics
+	// Notify tells another system what happens; nil for none.
+	Notify Notifier
 	// Patience is for how long watches of objects may say nothing.
 	Patience cluster.Patience
 	// Now is the clock; nil for the real one.

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,6 +27,8 @@ type Metrics struct {
 	exposure    prometheus.Histogram
 	contests    prometheus.Counter
 	callbacks   *prometheus.CounterVec
+
+	notifications atomic.Pointer[func() (sent, dropped, failed int64)]
 
 	mu    sync.Mutex
 	kinds map[schema.GroupKind]struct{} // with corrections
@@ -62,6 +65,7 @@ func NewMetrics() *Metrics {
 	}, []string{"version", "goversion"})
 	build.WithLabelValues(version.String(), runtime.Version()).Set(1)
 	m.registry.MustRegister(build, m.reconciles, m.duration, m.corrections, m.exposure, m.contests, m.callbacks)
+	m.registerNotifications()
 	for _, result := range []string{resultSuccess, resultError, resultPanic} {
 		m.reconciles.WithLabelValues(result) // so that a rate has a beginning
 	}
@@ -74,6 +78,28 @@ func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
 // Callback counts a request to the callback server. The results are few, and
 // none is text of the request.
 func (m *Metrics) Callback(result string) { m.callbacks.WithLabelValues(result).Inc() }
+
+// Notifications has it told what counts of notifications there are.
+func (m *Metrics) Notifications(counts func() (sent, dropped, failed int64)) {
+	m.notifications.Store(&counts)
+}
+
+// registerNotifications has the counts of notifications told: zeros, as long as nobody has any.
+func (m *Metrics) registerNotifications() {
+	for i, result := range []string{"sent", "dropped", "failed"} {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "holdfast_notifications_total", Help: "Notifications that were sent, or dropped because too many wait; and requests for them that have failed.",
+			ConstLabels: prometheus.Labels{"result": result},
+		}, func() float64 {
+			counts := m.notifications.Load()
+			if counts == nil {
+				return 0
+			}
+			sent, dropped, failed := (*counts)()
+			return float64([]int64{sent, dropped, failed}[i])
+		}))
+	}
+}
 
 // Results of a reconcile.
 const (

@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"github.com/prometheus/client_golang/prometheus"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -15,27 +14,23 @@ import (
 // of has the state of a controller told with the metrics.
 func (m *Metrics) of(c *Controller) { m.registry.MustRegister(state{c}) }
 
-// observe counts the corrections of a plan, and keeps what the metrics tell of
-// its Application.
+// observe counts the corrections of a plan, keeps what the metrics tell of its
+// Application, and notifies of what has happened.
 func (c *Controller) observe(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result) {
-	status := result.Status
-	now := seen{ready: metav1.ConditionUnknown, contested: len(status.Contested), contestedFields: status.Contested}
-	if ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {
-		now.ready = ready.Status
-	}
-	now.stalled = apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled)
+	now := seenIn(result.Status)
 	now.suspended = p.Suspended() && app.DeletionTimestamp == nil
-	now.drifted = apimeta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionHeld)
-	metrics := c.options.Metrics
-	metrics.happened(result.Happened)
+	before, metrics := seenIn(app.Status), c.options.Metrics
 	c.mu.Lock()
 	if m := c.memories[app.UID]; m != nil {
-		if m.seen.ready != "" { // or else they were contested before this process began
-			metrics.contested(m.seen.contestedFields, status.Contested)
+		if m.seen.ready != "" {
+			before = m.seen
 		}
 		m.seen = now
 	}
 	c.mu.Unlock()
+	metrics.happened(result.Happened)
+	metrics.contested(before.contestedFields, now.contestedFields)
+	c.notify(app, before, result)
 	writers := map[manifest.ID]string{}
 	for _, h := range result.Happened {
 		if _, known := writers[h.ID]; !known {
