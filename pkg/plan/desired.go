@@ -40,10 +40,7 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 		case res.adopting && !res.returns:
 			res.entry.FindSurplus(res.kind, res.desired, live) // to adopt is to cut nothing
 		case p.unrecorded(status), res.previous == nil && !res.adopting:
-			res.takeSurplus(live)
-			if p.unrecorded(status) && !res.returns {
-				res.keepAnswer(live)
-			}
+			res.takeSurplus(live, p.unrecorded(status))
 		}
 		p.correct(res)
 		if blocked := p.in.Blocked[id]; blocked != nil {
@@ -73,8 +70,12 @@ func (p *Plan) claim(res *resource, live map[string]any) {
 }
 
 // takeSurplus takes what the API server has added to the lists of an object for its
-// response to our create: to what we wrote then, as far as that is known.
-func (res *resource) takeSurplus(live map[string]any) {
+// response to our create: to what we wrote then, as far as that is known. What was added to
+// closed maps is taken for that only if the object is not on record.
+func (res *resource) takeSurplus(live map[string]any, isAnswer bool) {
+	if isAnswer && !res.returns {
+		res.keepAnswer(live)
+	}
 	r := res.previous
 	if r == nil || !r.created {
 		res.entry.RaiseSurplus(res.kind, res.desired, live)

@@ -144,10 +144,8 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 		return toldWhy(f)
 	case f.State == FieldWatched && f.Rule == nil:
 		return "watched: recorded in the status, never compared and never written"
-	case f.State == FieldFree && f.Manifest.Set && e.res.entry.FromFields():
-		return "not held: the live value stays; `holdfast hold` holds it"
 	case f.State == FieldFree && f.Manifest.Set:
-		return "not held: the live value stays; hold it with \"" + observer.LeafText + "\" in the observer schema"
+		return e.notHeldWhy()
 	case f.State == FieldFree:
 		return "free: the observer schema does not name it, so it is never written again"
 	case d == nil && f.State == FieldContested:
@@ -161,6 +159,14 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 	}
 }
 
+// notHeldWhy says how to hold a free field that differs from its manifest.
+func (e *explainer) notHeldWhy() string {
+	if e.res.entry.FromFields() {
+		return "not held: the live value stays; `holdfast hold` holds it"
+	}
+	return "not held: the live value stays; hold it with \"" + observer.LeafText + "\" in the observer schema"
+}
+
 // toldWhy says why nothing is ever written about a field that is not in place.
 func toldWhy(f Field) string {
 	if f.State == FieldWatched {
@@ -169,13 +175,14 @@ func toldWhy(f Field) string {
 	return "drift: it is outside of its rule, and the manifest has no other value to write"
 }
 
-// ruledWhy says why a field with a rule needs no correction.
-var ruledWhy = map[FieldState]string{
+// stateWhy says why a field needs no correction, where its state says all.
+var stateWhy = map[FieldState]string{
 	FieldAllowed: "in place: inside its rule any value is somebody's choice, and is neither learned nor written",
 	FieldSeeded:  "seeded: written when the object was created, and never again",
 	FieldPushed:  "in place: written when the manifest's value changes, and left alone in between",
 	FieldWatched: "watched: as in the manifest; drift would be told, and never corrected",
 	FieldAbsent:  "in place: it is not to be there, and is not",
+	FieldMark:    "in place: it says whose the object is",
 }
 
 // inPlaceWhy says why an observed field needs no correction.
@@ -185,10 +192,8 @@ func inPlaceWhy(f Field, byFields bool) string {
 		release = "release it with `holdfast free`"
 	}
 	switch {
-	case ruledWhy[f.State] != "":
-		return ruledWhy[f.State]
-	case f.State == FieldMark:
-		return "in place: it says whose the object is"
+	case stateWhy[f.State] != "":
+		return stateWhy[f.State]
 	case f.State == FieldLearned && !f.Desired.Set && !f.Live.Set:
 		return "observed, and nobody has set it yet: whoever writes it first, the API server or another client, is learned from, " +
 			"and that value is held from then on; write yours in the manifest, or " + release
