@@ -145,26 +145,18 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 	case f.State == FieldWatched && f.Rule == nil:
 		return "watched: recorded in the status, never compared and never written"
 	case f.State == FieldFree && f.Manifest.Set:
-		return e.notHeldWhy()
+		return "not held: the live value stays; " + e.remedy("hold")
 	case f.State == FieldFree:
 		return "free: the observer schema does not name it, so it is never written again"
 	case d == nil && f.State == FieldContested:
 		return "in place now; it was changed back again and again" + by(e.fight(f.Path).Manager)
 	case d == nil:
-		return inPlaceWhy(f, e.res != nil && e.res.entry.FromFields())
+		return inPlaceWhy(f, e.remedy("free"))
 	case d.HeldBack:
 		return "drift, and its correction waits: it is changed back again and again" + by(e.fight(f.Path).managerOf())
 	default:
 		return e.driftWhy(f)
 	}
-}
-
-// notHeldWhy says how to hold a free field that differs from its manifest.
-func (e *explainer) notHeldWhy() string {
-	if e.res.entry.FromFields() {
-		return "not held: the live value stays; `holdfast hold` holds it"
-	}
-	return "not held: the live value stays; hold it with \"" + observer.LeafText + "\" in the observer schema"
 }
 
 // toldWhy says why nothing is ever written about a field that is not in place.
@@ -185,12 +177,22 @@ var stateWhy = map[FieldState]string{
 	FieldMark:    "in place: it says whose the object is",
 }
 
-// inPlaceWhy says why an observed field needs no correction.
-func inPlaceWhy(f Field, byFields bool) string {
-	release := "take the field out of the observer schema"
-	if byFields {
-		release = "release it with `holdfast free`"
+// remedy says how a field is held, or freed: where an entry of the observer schema says
+// it, there.
+func (e *explainer) remedy(verb string) string {
+	switch byFields := e.res != nil && e.res.entry.FromFields(); {
+	case byFields && verb == "hold":
+		return "hold it with `holdfast hold`"
+	case byFields:
+		return "release it with `holdfast free`"
+	case verb == "hold":
+		return "hold it with \"" + observer.LeafText + "\" in the observer schema"
 	}
+	return "take the field out of the observer schema"
+}
+
+// inPlaceWhy says why an observed field needs no correction.
+func inPlaceWhy(f Field, release string) string {
 	switch {
 	case stateWhy[f.State] != "":
 		return stateWhy[f.State]
