@@ -40,7 +40,7 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 		case res.adopting && !res.returns:
 			res.entry.FindSurplus(res.kind, res.desired, live) // to adopt is to cut nothing
 		case p.unrecorded(status), res.previous == nil && !res.adopting:
-			res.takeSurplus(live, p.unrecorded(status))
+			res.takeSurplus(live)
 		}
 		p.correct(res)
 		if blocked := p.in.Blocked[id]; blocked != nil {
@@ -71,11 +71,8 @@ func (p *Plan) claim(res *resource, live map[string]any) {
 
 // takeSurplus takes what the API server has added to the lists of an object for its
 // response to our create: to what we wrote then, as far as that is known. What was added to
-// closed maps is taken for that only if the object is not on record.
-func (res *resource) takeSurplus(live map[string]any, isAnswer bool) {
-	if isAnswer && !res.returns {
-		res.keepAnswer(live)
-	}
+// closed maps is not: a store does not say who did, and the answer to its removal does.
+func (res *resource) takeSurplus(live map[string]any) {
 	r := res.previous
 	if r == nil || !r.created {
 		res.entry.RaiseSurplus(res.kind, res.desired, live)

@@ -269,8 +269,8 @@ observerSchema:
 		w := newWorld(t, closed)
 		w.respond = inject
 		w.die(true)
-		w.respond = nil
 		w.round()
+		w.respond = nil
 		w.quiet()
 		assert.Equal(t, map[string]any{"a": "1", "injected": "x"}, get(w.only(), "data"))
 	})
