@@ -167,6 +167,7 @@ metadata: {name: controller, namespace: %[1]s}
 rules:
 - {apiGroups: [holdfast.dev], resources: [applications], verbs: [get, list, watch, patch]}
 - {apiGroups: [holdfast.dev], resources: [applications/status], verbs: [patch]}
+- {apiGroups: [holdfast.dev], resources: [applicationslices], verbs: [get, list, watch, create, patch, delete]}
 - {apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}
 - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create, get, update]}
 - {apiGroups: [""], resources: [serviceaccounts], verbs: [impersonate]}

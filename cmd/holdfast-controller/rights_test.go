@@ -30,9 +30,13 @@ var unseen = map[string]string{
 
 // sometimes are rights that this life does not always use.
 var sometimes = map[string]string{
-	"get holdfast.dev applications": "when somebody was faster",
-	"patch events.k8s.io events":    "when an event is repeated",
-	"update  secrets":               "when a certificate is renewed",
+	"get holdfast.dev applications":         "when somebody was faster",
+	"patch events.k8s.io events":            "when an event is repeated",
+	"update  secrets":                       "when a certificate is renewed",
+	"create holdfast.dev applicationslices": "when the record of an Application is too large for one object",
+	"get holdfast.dev applicationslices":    "when one is named that no watch has shown yet",
+	"patch holdfast.dev applicationslices":  "when one is let go",
+	"delete holdfast.dev applicationslices": "when nothing names one any more",
 }
 
 // The process may do only what its roles say, and does all of it in a whole life.

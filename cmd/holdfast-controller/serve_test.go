@@ -49,7 +49,7 @@ func TestWhatAProcessTellsOfItself(t *testing.T) {
 	for _, name := range standard {
 		assert.Contains(t, names, name)
 	}
-	assert.Contains(t, text, `holdfast_corrections_total{group="",kind="ConfigMap"} 1`)
+	assert.Contains(t, text, `holdfast_corrections_total{group="",kind="ConfigMap",writer=`)
 	assert.Contains(t, text, `workqueue_adds_total{name="applications"}`)
 	assert.NotContains(t, text, namespace, "no label grows with what users make")
 	problems, err := promlint.New(strings.NewReader(own(text))).Lint()

@@ -71,7 +71,7 @@ func newFreeCommand(name string, streams Streams) *cobra.Command {
 		use: "free (NAME | -f FILE) KIND/NAME PATH...", short: "Let fields of a resource go",
 		long: freeLong + fmt.Sprintf(pathsLong, "held"),
 		example: "  # An autoscaler may write the replicas\n  PROGRAM free web deployment/web spec.replicas\n\n" +
-			"  # In a file, beside what others keep writing\n  PROGRAM free -f application.yaml deployment/web 'spec.template.spec.containers[*].resources'",
+			"  # In a file, beside what others keep writing\n  PROGRAM free -f application.yaml deploy/web 'metadata.annotations[*]'",
 	}, true, name, streams)
 }
 
