@@ -408,6 +408,8 @@ func (f *fixture) snapshot() string {
 			if item.GetKind() == "Application" {
 				observed, _, _ := unstructured.NestedInt64(item.Object, "status", "observedGeneration")
 				fmt.Fprintf(&text, "# observed: %v\n", observed == item.GetGeneration())
+				// What a process has done and not told before it died is not in the history.
+				unstructured.RemoveNestedField(item.Object, "status", "history")
 				// Names of objects are in it, and their namespace is another one each time.
 				if annotations := item.GetAnnotations(); annotations[v1alpha1.AnnotationCreating] != "" {
 					annotations[v1alpha1.AnnotationCreating] = unpacked(f.t, annotations[v1alpha1.AnnotationCreating])

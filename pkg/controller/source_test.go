@@ -242,7 +242,7 @@ func TestATemplateThatWouldNotFitIsRefused(t *testing.T) {
 	// A template is small, and what it makes of its input is not.
 	fmt.Fprintf(&text, "tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template:\n  inputs: {key: {type: string, default: %s}}\n  node_templates:\n", noise(130))
 	for i := range 12 {
-		fmt.Fprintf(&text, "    n%d:\n      type: tosca.nodes.indigo.KubernetesObject\n      properties: {spec: {apiVersion: v1, kind: ConfigMap, metadata: {name: bulk-%d}, data: {key: {get_input: key}}}}\n", i, i)
+		fmt.Fprintf(&text, "    n%d:\n      type: tosca.nodes.indigo.KubernetesObject\n      properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: bulk-%d}, stringData: {key: {get_input: key}}}}\n", i, i)
 	}
 	f.Submit("app", inline(text.String(), "", ""))
 	f.AwaitReason("app", v1alpha1.ReasonManifestTooLarge)
