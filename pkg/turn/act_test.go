@@ -141,9 +141,7 @@ func TestAMissingNamespaceIsTriedOncePerRound(t *testing.T) {
 func TestWhoCreatesNothingAwaitsNoNamespace(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.Application){
 		"suspended": func(app *v1alpha1.Application) { app.Spec.Suspend = true },
-		// A source that has changed makes no new generation.
-		"translated anew": func(app *v1alpha1.Application) { app.Spec.Manifest = nil },
-		"refused":         func(app *v1alpha1.Application) { app.Spec.Manifest[0].Raw = []byte(`{}`) },
+		"refused":   func(app *v1alpha1.Application) { app.Spec.Manifest[0].Raw = []byte(`{}`) },
 		"deleted": func(app *v1alpha1.Application) {
 			app.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 		},
@@ -156,9 +154,7 @@ func TestWhoCreatesNothingAwaitsNoNamespace(t *testing.T) {
 			d.take(t)
 			require.Equal(t, []string{"later"}, d.awaited)
 			change(d.app)
-			if name != "translated anew" {
-				d.app.Generation++
-			}
+			d.app.Generation++
 			d.take(t)
 			assert.Empty(t, d.awaited)
 		})
