@@ -31,6 +31,7 @@ func start(t *testing.T) user {
 	t.Helper()
 	u := user{t, testcluster.Shared()}
 	require.NoError(t, u.cluster.Define(t.Context(), string(crd.Applications), v1alpha1.GroupVersionResource.GroupResource().String()))
+	require.NoError(t, u.cluster.Define(t.Context(), string(crd.Slices), "applicationslices."+v1alpha1.GroupVersion.Group))
 	client, err := cluster.NewClient(u.cluster.Config())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
