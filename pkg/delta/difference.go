@@ -20,6 +20,8 @@ const (
 	ListLength Reason = "list-length"
 	// Removed: the manifest no longer has a field that we wrote.
 	Removed Reason = "removed"
+	// Restored: a field of a shared object is let go, and gets back what it had before us.
+	Restored Reason = "restored"
 )
 
 // Value is a JSON value that may be absent, which is not the same as null.

@@ -12,15 +12,17 @@ func (p *Plan) DecideAgain(id manifest.ID, live map[string]any, refused ...Refus
 	now := *p
 	now.in.Memory = p.in.Memory.with(refused)
 	for _, res := range p.resources {
-		if res.object.ID == id {
-			res = res.fresh()
-			now.decide(res, live)
-			return res.change
+		if res.object.ID != id {
+			continue
 		}
+		again := res.fresh()
+		now.decide(again, live)
+		again.recordFirst(res)
+		return again.change
 	}
 	for _, old := range p.pruned {
 		if old.id == id {
-			old = &pruned{id: old.id, status: old.status, previous: old.previous}
+			old = &pruned{id: old.id, status: old.status, previous: old.previous, shared: old.shared}
 			now.judge(old, live)
 			return old.change
 		}

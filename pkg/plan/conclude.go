@@ -74,6 +74,7 @@ func (c *conclusion) status() {
 			c.keep(old, nil, outcome.Problem)
 		}
 	}
+	c.unrestored = append(c.unrestored, c.plan.unrestored...)
 	c.remember()
 	c.hooks()
 	if app := c.plan.in.Application; app.Generation != app.Status.ObservedGeneration {
@@ -227,6 +228,7 @@ func (c *conclusion) pruned(old *pruned) {
 		return
 	}
 	if attempted && outcome.Action == Update && outcome.Problem == nil {
+		c.unrestored = append(c.unrestored, old.letting.stays...)
 		c.done = append(c.done, doneChange{action: release, id: old.id}) // our marks are off
 		return
 	}
@@ -250,6 +252,9 @@ func (c *conclusion) pruned(old *pruned) {
 		}
 	} else if problem == nil {
 		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: old.id.String() + " is to be deleted when all else is in place"}
+		if old.shared {
+			problem.Message = old.id.String() + " is to be released"
+		}
 	}
 	c.keep(old, live, problem)
 }

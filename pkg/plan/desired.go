@@ -14,6 +14,10 @@ import (
 // decide fills in one desired resource, given its live object.
 func (p *Plan) decide(res *resource, live map[string]any) {
 	id := res.object.ID
+	if res.shared {
+		p.hold(res, live)
+		return
+	}
 	status := p.statuses[id]
 	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion, resource: res}
 	p.claim(res, live)
@@ -165,7 +169,7 @@ func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 			return p.in.Memory.HeldBack(leaf, p.in.Now)
 		},
 		Refused: func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
-		Foreign: foreignTo(live),
+		Foreign: foreignTo(p.in.Application, live), Shared: res.shared,
 	}
 	if !res.entry.Default {
 		in.Manifest = res.object.Content
@@ -175,7 +179,7 @@ func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 	}
 	if r := res.previous; r != nil {
 		in.Previous = r.desired
-		in.Prune = res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
+		in.Prune = !res.shared && res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
 	}
 	return in
 }

@@ -17,19 +17,19 @@ import (
 // now on.
 func (c *conclusion) event() {
 	stuck := c.newlyStalled()
-	if len(c.done) == 0 && len(c.warnings) == 0 && len(c.notes) == 0 && stuck == nil {
+	if len(c.done)+len(c.unrestored) == 0 && len(c.warnings) == 0 && len(c.notes) == 0 && stuck == nil {
 		return
 	}
 	var parts []string
 	for _, kind := range []struct {
 		action Action
 		word   string
-	}{{Create, "created"}, {adopt, "adopted"}, {Update, "corrected"}, {Delete, "deleted"}, {release, "released"}} {
+	}{{Create, "created"}, {adopt, "adopted"}, {hold, "held"}, {Update, "corrected"}, {Delete, "deleted"}, {release, "released"}} {
 		if part := describeDone(c.done, kind.action, kind.word); part != "" {
 			parts = append(parts, part)
 		}
 	}
-	reasons := map[Action]string{Create: "Created", Update: "Corrected", Delete: "Deleted", release: "Released", adopt: "Adopted"}
+	reasons := map[Action]string{Create: "Created", Update: "Corrected", Delete: "Deleted", release: "Released", adopt: "Adopted", hold: "Held"}
 	reason := "Changed"
 	if len(parts) == 1 {
 		reason = reasons[c.done[0].action]
@@ -40,13 +40,28 @@ func (c *conclusion) event() {
 	if c.newlyContested {
 		reason = v1alpha1.ReasonContested
 	}
+	if left := c.leftAsTheyAre(); left != nil {
+		reason, parts = NotRestored, append(parts, left...)
+	}
 	parts = slices.Concat(parts, c.notes, c.warnings)
 	if stuck != nil {
 		reason, parts = stuck.Reason, append(parts, stuck.Message)
 	}
 	c.result.Event = &Event{
-		Warning: len(c.warnings) > 0 || stuck != nil, Reason: reason, Note: shorten(strings.Join(parts, "; "), 1024),
+		Warning: len(c.warnings)+len(c.unrestored) > 0 || stuck != nil, Reason: reason, Note: shorten(strings.Join(parts, "; "), 1024),
 	}
+}
+
+// NotRestored is the reason of the event that says what of a shared object stays as it is,
+// though it is held no longer, and why.
+const NotRestored = "NotRestored"
+
+// leftAsTheyAre says which fields of shared objects are let go and not restored; nil for none.
+func (c *conclusion) leftAsTheyAre() []string {
+	if len(c.unrestored) == 0 {
+		return nil
+	}
+	return []string{"not restored: " + list(c.unrestored)}
 }
 
 // newlyStalled is the condition that says that only a user can help, if it was
@@ -72,7 +87,7 @@ func describeDone(done []doneChange, action Action, word string) string {
 			continue
 		}
 		name := d.id.String()
-		if (action == Update || action == adopt) && len(d.paths) > 0 {
+		if (action == Update || action == adopt || action == hold) && len(d.paths) > 0 {
 			name += " (" + strings.Join(d.paths[:min(len(d.paths), shown)], ", ")
 			if len(d.paths) > shown {
 				name += fmt.Sprintf(" and %d more", len(d.paths)-shown)

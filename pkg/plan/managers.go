@@ -12,10 +12,10 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// foreignTo tells, from an object's managedFields, whether somebody else wrote
-// at or below a path. It is nil for an object without them. They are read when
+// foreignTo tells, from an object's managedFields, whether somebody else than the
+// Application wrote at or below a path. It is nil for an object without them. They are read when
 // they are first asked for: most comparisons never ask.
-func foreignTo(live map[string]any) func(*observer.Path) bool {
+func foreignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Path) bool {
 	metadata, _ := live["metadata"].(map[string]any)
 	if list, _ := metadata["managedFields"].([]any); len(list) == 0 {
 		return nil
@@ -24,7 +24,7 @@ func foreignTo(live map[string]any) func(*observer.Path) bool {
 	return func(path *observer.Path) bool {
 		steps := path.Steps(live)
 		for _, e := range managers() {
-			if e.manager != v1alpha1.FieldManager && touches(e.leaves, steps) {
+			if !isManager(app, e.manager) && touches(e.leaves, steps) {
 				return true
 			}
 		}
@@ -32,23 +32,27 @@ func foreignTo(live map[string]any) func(*observer.Path) bool {
 	}
 }
 
+func isManager(app *v1alpha1.Application, manager string) bool {
+	return v1alpha1.IsFieldManagerOf(manager, app.Namespace, app.Name)
+}
+
 // LastWriter names the field manager that wrote at or below a path last, and
 // when; it is empty if the object has no managedFields.
 func LastWriter(live map[string]any, path *observer.Path) (manager string, at time.Time) {
-	return lastWriter(live, path, "")
+	return lastWriter(live, path, func(string) bool { return false })
 }
 
 // otherWriter is LastWriter without ourselves: the times of managedFields have
 // seconds only, and in a fast fight they are the same.
-func otherWriter(live map[string]any, path *observer.Path) string {
-	manager, _ := lastWriter(live, path, v1alpha1.FieldManager)
+func otherWriter(app *v1alpha1.Application, live map[string]any, path *observer.Path) string {
+	manager, _ := lastWriter(live, path, func(manager string) bool { return isManager(app, manager) })
 	return manager
 }
 
-func lastWriter(live map[string]any, path *observer.Path, except string) (manager string, at time.Time) {
+func lastWriter(live map[string]any, path *observer.Path, except func(manager string) bool) (manager string, at time.Time) {
 	steps := path.Steps(live)
 	for _, e := range managersOf(live) {
-		if e.manager != except && touches(e.leaves, steps) && (manager == "" || e.at.After(at)) {
+		if !except(e.manager) && touches(e.leaves, steps) && (manager == "" || e.at.After(at)) {
 			manager, at = e.manager, e.at
 		}
 	}

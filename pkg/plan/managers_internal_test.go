@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -24,5 +25,5 @@ func TestTheOtherWriterOfTheSameSecondIsNamed(t *testing.T) {
 		"data": map[string]any{"key": "theirs"},
 	}
 	path := (*observer.Path)(nil).Field("data").Field("key")
-	assert.Equal(t, "mallory", otherWriter(live, path))
+	assert.Equal(t, "mallory", otherWriter(&v1alpha1.Application{}, live, path))
 }

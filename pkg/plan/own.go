@@ -42,7 +42,7 @@ func mine(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceSt
 	if app.UID == "" || Marked(app, id, live) {
 		return true
 	}
-	if status == nil || status.UID == "" || string(status.UID) != text(live, "metadata", "uid") {
+	if status == nil || status.Ownership == v1alpha1.OwnershipShare || status.UID == "" || string(status.UID) != text(live, "metadata", "uid") {
 		return false
 	}
 	other := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
@@ -178,6 +178,9 @@ func (p *Plan) marksWait(res *resource) (waits bool, problem *Problem) {
 // holdsMark reports whether a path is that of one of our marks, or of all labels or all
 // annotations.
 func holdsMark(path string) bool {
+	if isSharedMark(path) {
+		return true
+	}
 	for _, mark := range markPlaces {
 		if observer.Under(mark.path(), path) {
 			return true
@@ -207,6 +210,13 @@ func (p *Plan) marks() int {
 
 // marked is the resource with our marks on it.
 func (res *resource) marked(app *v1alpha1.Application) (*observer.Entry, map[string]any) {
+	if res.shared {
+		if app.UID == "" {
+			return res.entry, res.desired
+		}
+		marks := res.sharedMarks(app)
+		return res.entry.Marked(marks), observer.MarkedObject(res.desired, marks)
+	}
 	entry, desired := withMarks(app, res.entry, res.desired)
 	if !res.adopted || app.UID == "" {
 		return entry, desired

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -68,6 +69,8 @@ type Change struct {
 	APIVersion string
 	// Prune is true for a resource that is no longer desired.
 	Prune bool
+	// Shared is true for an object that is somebody else's: it is patched or left alone.
+	Shared bool
 	// UID and ResourceVersion of the live object; empty for a create.
 	UID, ResourceVersion string
 	// Manifest is the body of a create. Fallback is the same without learned
@@ -100,6 +103,26 @@ func (c Change) GVK() schema.GroupVersionKind {
 	return gv.WithKind(c.ID.Kind)
 }
 
+// Verb is what is done, in the word that people read: of a shared object that is hold,
+// restore, release or wait.
+func (c Change) Verb() string {
+	restores := slices.ContainsFunc(c.Fields, func(d delta.Difference) bool {
+		return d.Reason == delta.Restored && !d.HeldBack && !isSharedMark(d.Path)
+	})
+	switch {
+	case !c.Shared:
+	case c.Writes() && restores:
+		return "restore"
+	case c.Writes() && c.Prune:
+		return "release"
+	case c.Writes():
+		return "hold"
+	case c.UID == "" && c.Problem != nil && c.Problem.Disposition() == v1alpha1.DispositionWait:
+		return "wait"
+	}
+	return string(c.Action)
+}
+
 // Plan is what to do, and all that Conclude needs to say afterwards how it
 // went. It is never changed: DecideAgain and Conclude return new values.
 type Plan struct {
@@ -121,6 +144,8 @@ type Plan struct {
 	statuses  map[manifest.ID]*v1alpha1.ResourceStatus
 	unknown   []manifest.ID // Secrets whose values only the source has
 	retiring  bool          // the Application is being deleted
+	// unrestored says what of shared objects that are forgotten stays as it is, and why.
+	unrestored []string
 }
 
 // Suspended reports whether the Application asks that nothing be written.
@@ -159,13 +184,23 @@ type resource struct {
 	returns  bool // it was ours before, and is taken back
 	adopted  bool // it was there before the Application took it over, or is taken over now
 	done     bool // a Job that has finished, is gone and is not to run again
-	warnings []string
-	change   Change
+	// Of a shared object: begins is true if we do not hold it yet, leaves are the paths that
+	// we hold, drift is all that differs, baseline is what the leaves were before us, and
+	// letting what becomes of those that we hold no longer.
+	shared, begins bool
+	drift          []delta.Difference
+	leaves         []string
+	baseline       []v1alpha1.BaselineField
+	letting        letting
+	warnings       []string
+	change         Change
 }
 
 // fresh is the resource before anything was decided.
 func (res *resource) fresh() *resource {
-	return &resource{object: res.object, written: res.written, rendered: res.rendered, kind: res.kind, previous: res.previous, accepted: res.accepted}
+	return &resource{
+		object: res.object, shared: res.shared, written: res.written, rendered: res.rendered, kind: res.kind, previous: res.previous, accepted: res.accepted,
+	}
 }
 
 // pruned is a resource on record that is no longer desired.
@@ -176,6 +211,9 @@ type pruned struct {
 	previous *record
 	live     map[string]any
 	change   Change
+	// shared is true for an object that is somebody else's, letting what becomes of it.
+	shared  bool
+	letting letting
 }
 
 // record is what the status remembers of one resource.

@@ -6,12 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // prune finds what is on record, or carries our marks, and is not desired.
@@ -47,11 +44,18 @@ func (p *Plan) warn(text string) {
 }
 
 func (p *Plan) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record) {
-	old := &pruned{id: id, status: status, previous: r}
+	old := &pruned{id: id, status: status, previous: r, shared: p.isShared(id, status)}
 	p.judge(old, p.in.Live[id])
+	if !p.retiring {
+		for _, stays := range old.letting.stays {
+			p.warn("not restored: " + stays)
+		}
+	}
 	switch {
 	case old.change.Writes() || old.change.Problem != nil:
 		p.pruned = append(p.pruned, old)
+	case old.shared:
+		p.unrestored = append(p.unrestored, old.letting.stays...)
 	case old.live == nil && status.UID != "":
 		p.gone = append(p.gone, old)
 	}
@@ -73,7 +77,7 @@ func (p *Plan) Gone() []manifest.ID {
 // without our marks.
 func (p *Plan) judge(old *pruned, live map[string]any) {
 	old.live = live
-	old.change = Change{Action: Unchanged, ID: old.id, APIVersion: old.status.APIVersion, Prune: true, pruned: old}
+	old.change = Change{Action: Unchanged, ID: old.id, APIVersion: old.status.APIVersion, Prune: true, Shared: old.shared, pruned: old}
 	blocked := p.in.Blocked[old.id]
 	switch {
 	case blocked != nil && blocked.Disposition() == v1alpha1.DispositionInstall:
@@ -81,6 +85,8 @@ func (p *Plan) judge(old *pruned, live map[string]any) {
 	case blocked != nil && old.neverWas(blocked):
 	case blocked != nil:
 		old.change.Problem = blocked
+	case old.shared && old.live != nil:
+		p.release(old)
 	case old.live == nil || !mine(p.in.Application, old.id, &old.status, old.live):
 	case p.orphaned(old):
 		old.orphan()
@@ -168,14 +174,7 @@ func (old *pruned) orphan() {
 	if text(old.live, "metadata", "deletionTimestamp") != "" {
 		return
 	}
-	var fields []delta.Difference
-	for _, mark := range markPlaces {
-		path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)
-		value, has, _ := unstructured.NestedString(old.live, "metadata", mark.field, mark.key)
-		if has {
-			fields = append(fields, delta.Remove(path, value))
-		}
-	}
+	fields := marksOff(old.live)
 	if len(fields) == 0 {
 		return
 	}

@@ -32,7 +32,7 @@ func tooLarge(p *Plan) *Problem {
 		status += size(p.in.Source.Outputs)
 	}
 	for _, res := range p.resources {
-		status += inventoryBytes
+		status += inventoryBytes + len(encode(res.baseline).Raw)
 		for _, path := range res.entry.Nulls() {
 			status += textSize(path) + len(",")
 		}

@@ -171,7 +171,7 @@ func (v View) YAML() ([]byte, error) {
 
 func viewChange(c Change) ViewChange {
 	v := ViewChange{
-		Action: c.Action,
+		Action: Action(c.Verb()),
 		Resource: ViewResource{
 			APIVersion: c.APIVersion, Kind: c.ID.Kind, Namespace: c.ID.Namespace, Name: c.ID.Name,
 		},

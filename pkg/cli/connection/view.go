@@ -83,7 +83,7 @@ func (*view) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string
 func (*view) Silent(cluster.Mapping) error { return nil }
 
 // Need notes where the Application may have objects; nothing is watched.
-func (v *view) Need(_ map[schema.GroupVersionResource]bool, namespaces []string) {
+func (v *view) Need(_ map[schema.GroupVersionResource]bool, namespaces []string, _ cluster.Named) {
 	v.namespaces = namespaces
 }
 

@@ -148,7 +148,7 @@ func (a adviser) forField(f plan.Field, isExplained bool) string {
 }
 
 func orWriter(manager string) string {
-	if manager == "" || manager == v1alpha1.FieldManager {
+	if manager == "" || manager == v1alpha1.FieldManager || strings.HasPrefix(manager, v1alpha1.FieldManager+":") {
 		return "who writes it"
 	}
 	return manager

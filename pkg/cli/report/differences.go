@@ -37,7 +37,7 @@ func (t *Differences) Write() {
 		if did == unchanged {
 			continue
 		}
-		oneLine := (did == remove || did == orphan) && change.Problem == nil
+		oneLine := (did == remove || did == orphan || did == release) && change.Problem == nil
 		t.space(oneLine)
 		t.header(did, change)
 		if !oneLine {
@@ -61,11 +61,21 @@ func (t *Differences) Write() {
 func (t *Differences) details(change plan.Change) {
 	t.problem(change)
 	for _, field := range change.Fields {
-		t.field(change.ID, field)
+		if shown, is := shownOf(change, field); is {
+			t.field(change.ID, shown)
+		}
 	}
 	for line := range strings.Lines(body(change)) {
 		t.marked("", "+", line)
 	}
+}
+
+// shownOf is a field as it is shown, and whether it is.
+func shownOf(change plan.Change, field delta.Difference) (delta.Difference, bool) {
+	if !change.Shared {
+		return field, true
+	}
+	return plan.Shown(field)
 }
 
 // space keeps resources apart, but not those of one line each.
@@ -152,6 +162,8 @@ func (t *Differences) note(id manifest.ID, d delta.Difference) string {
 		why = "fewer elements than the observer schema asks for"
 	case delta.Removed:
 		why = "no longer desired"
+	case delta.Restored:
+		why = "as it was before"
 	case delta.Changed, delta.Missing:
 	}
 	if d.HeldBack {
@@ -193,6 +205,10 @@ func (t *Differences) line(text string) { fmt.Fprintln(t.Out, text) }
 type verb string
 
 const (
+	hold      verb = "hold"
+	restore   verb = "restore"
+	release   verb = "release"
+	wait      verb = "wait"
 	create    verb = "create"
 	correct   verb = "correct"
 	orphan    verb = "orphan"
@@ -203,6 +219,9 @@ const (
 )
 
 func (t *Differences) verb(change plan.Change) verb {
+	if word := change.Verb(); word != string(change.Action) {
+		return verb(word)
+	}
 	switch change.Action {
 	case plan.Create:
 		return create
@@ -229,7 +248,7 @@ func (v verb) symbol() string {
 	switch v {
 	case create:
 		return "+"
-	case correct, orphan:
+	case correct, orphan, hold, restore, release:
 		return "~"
 	case remove:
 		return "-"
@@ -242,7 +261,7 @@ func (v verb) style() terminal.Style {
 	switch v {
 	case create:
 		return terminal.Green
-	case correct, orphan:
+	case correct, orphan, hold, restore, release:
 		return terminal.Yellow
 	case remove:
 		return terminal.Red
