@@ -15,10 +15,10 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 LDFLAGS := -s -w -X holdfast.dev/holdfast/internal/version.number=$(VERSION)
 
 # The modules of this repository. Only the first is the product.
-MODULES := . tools tools/lint tools/manifests deploy/local
+MODULES := . tools tools/lint tools/manifests tools/ui deploy/local
 # What go vet and the linters look at. The main packages of deploy/local are left out:
 # checking them means to load all of Kubernetes, for minutes.
-CHECKED := . tools tools/manifests deploy/local/internal
+CHECKED := . tools tools/manifests tools/ui deploy/local/internal
 
 IMAGE ?=
 TIMEOUT ?= 20m
@@ -126,6 +126,12 @@ test-mysql: ## Run what Mysql renders on a real server (mariadb-server)
 	@command -v mariadbd >/dev/null || PATH="$$PATH:/usr/sbin" command -v mariadbd >/dev/null \
 		|| { echo 'make test-mysql needs mariadbd: apt install mariadb-server' >&2; exit 1; }
 	go test -count=1 -tags mysqlserver ./pkg/mysql
+
+.PHONY: test-ui
+test-ui: controlplane ## Test the pages of holdfast ui in a real browser (chromium)
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+		|| { echo 'make test-ui needs a browser: apt install chromium' >&2; exit 1; }
+	go -C tools/ui test -count=1 -timeout $(TIMEOUT) ./...
 
 .PHONY: test-peers
 test-peers: ## Compare pkg/tosca with OpenStack's (python3-tosca-parser)

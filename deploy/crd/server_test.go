@@ -131,6 +131,11 @@ func TestRefused(t *testing.T) {
 		{"a retry that comes sooner each time", `{manifest: [], retry: {multiplier: 0}}`, "spec.retry.multiplier"},
 		{"a first wait of nothing", `{manifest: [], retry: {initialInterval: 1ns}}`, "must be at least 1s"},
 		{"a longest wait of nothing", `{manifest: [], retry: {maxInterval: 999ms}}`, "must be at least 1s"},
+		{"fields of nothing", `{manifest: [], fields: [{hold: [spec.a]}]}`, "spec.fields[0].resource: Required value"},
+		{"fields that say nothing", `{manifest: [], fields: [{resource: {kind: A, name: a}}]}`, "hold or free must be set"},
+		{"fields that are no text", `{manifest: [], fields: [{resource: {kind: A, name: a}, hold: [5]}]}`, "spec.fields[0].hold[0]"},
+		{"a path of nothing", `{manifest: [], fields: [{resource: {kind: A, name: a}, free: [""]}]}`, "spec.fields[0].free[0]"},
+		{"a path of a megabyte", `{manifest: [], fields: [{resource: {kind: A, name: a}, free: ["` + strings.Repeat("*", 1<<20) + `"]}]}`, "Too long: may not be more than 4096"},
 		{"a name that is a user's", `{manifest: [], serviceAccountName: dep..loyer}`, "spec.serviceAccountName"},
 		{"a name that ends with a dash before a dot", `{manifest: [], serviceAccountName: a-.b}`, "spec.serviceAccountName"},
 		{"a name that no service account has", `{manifest: [], serviceAccountName: "a b"}`, "spec.serviceAccountName"},
@@ -155,6 +160,7 @@ func TestAccepted(t *testing.T) {
 		"intervals":                      `{manifest: [], interval: 1h30m, retry: {initialInterval: 1s, multiplier: 2, maxInterval: 1m, maxAttempts: 5}}`,
 		"a service account with dots":    `{manifest: [], serviceAccountName: a.b-c.0}`,
 		"an empty service account name":  `{manifest: [], serviceAccountName: ""}`,
+		"fields":                         `{manifest: [], fields: [{resource: {kind: A, name: "a*"}, hold: []}, {resource: {apiVersion: v1, kind: A, namespace: b, name: a}, hold: [spec.a], free: ["b[*]"]}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := create(t.Context(), t, client, spec)

@@ -200,6 +200,7 @@ func TestStorm(t *testing.T) {
 	bystander := w.Kubectl("", "get", "configmap", "bystander", "-n", s.namespace, "--output=yaml")
 	look := s.victimized()
 	unharmed := look()
+	s.warm()
 	before := s.settled()
 	s.begin()
 

@@ -42,6 +42,8 @@ type Options struct {
 	Walked bool
 	// Bounded lists have maxima; they never rule the manifest itself out.
 	Bounded bool
+	// Rules stand in the place of some leaves over single values.
+	Rules bool
 }
 
 // Entry draws a user's entry that fits a manifest's spec.
@@ -90,8 +92,33 @@ func (o Options) node(t *rapid.T, name string, v any, depth int) any {
 	case []any:
 		return o.sequence(t, name, v, depth)
 	default:
+		if o.Rules && name != "name" && rapid.Bool().Draw(t, "rule") {
+			return o.rule(t, v, true)
+		}
 		return rapid.SampledFrom([]any{nil, observer.LeafText}).Draw(t, "observed")
 	}
+}
+
+// rule draws a rule that a manifest's value is inside of, if there is one.
+func (o Options) rule(t *rapid.T, v any, set bool) any {
+	rules := []map[string]any{
+		{observer.KeyMode: "seed"}, {observer.KeyMode: "push"}, {observer.KeyMode: "watch"},
+	}
+	if !set {
+		rules = append(rules, map[string]any{observer.KeyMode: "absent"}, map[string]any{observer.KeyPattern: "[a-z]+"})
+		v = int64(1)
+	}
+	switch v.(type) {
+	case string:
+		rules = append(rules, map[string]any{observer.KeyPattern: "[a-z0-9]*"})
+	case int64, float64:
+		rules = append(rules,
+			map[string]any{observer.KeyMinimum: int64(0), observer.KeyMaximum: int64(2)},
+			map[string]any{observer.KeyMaximum: "2500m"},
+		)
+	}
+	rules = append(rules, map[string]any{observer.KeyOneOf: []any{"b", v}})
+	return rapid.SampledFrom(rules).Draw(t, "rule")
 }
 
 func (o Options) mapping(t *rapid.T, m map[string]any, depth int) map[string]any {
@@ -111,6 +138,9 @@ func (o Options) mapping(t *rapid.T, m map[string]any, depth int) map[string]any
 
 // unset observes a field that the manifest does not set.
 func (o Options) unset(t *rapid.T, name string, depth int) any {
+	if o.Rules && rapid.Bool().Draw(t, "rule") {
+		return o.rule(t, nil, false)
+	}
 	if depth >= maxDepth || !o.Walked && rapid.Bool().Draw(t, "leaf") {
 		return nil
 	}
@@ -151,6 +181,9 @@ func (o Options) element(t *rapid.T, name string, l []any, i, depth int) any {
 	}
 	if i < len(l) {
 		v = l[i]
+	}
+	if _, isMap := v.(map[string]any); !isMap {
+		o.Rules = false // an element takes no mode
 	}
 	node := o.node(t, name, v, depth+1)
 	if m, ok := node.(map[string]any); ok && name[0] == 'k' && (o.Keys || i >= len(l)) {

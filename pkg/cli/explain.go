@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/page"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -38,6 +39,7 @@ only the fields at and below it are shown, each with all there is to say; list
 elements may be left out of it: spec.template.spec.containers.image. With -f and
 --live the Application and its live objects are read from files, and no cluster
 is asked. Values of Secrets are masked; *** (desired) and *** (observed) differ.
+With -o html everything is one page to look at, of all objects without KIND/NAME.
 
 Exit status:
   0  shown
@@ -49,6 +51,9 @@ const explainExample = `
 
   # Only its replicas, with all there is to say about them
   PROGRAM explain web deploy/web spec.replicas
+
+  # All its objects as one page to look at
+  PROGRAM explain web -o html > web.html
 
   # From files that kubectl wrote, for example in a bug report
   PROGRAM explain -f application.yaml --live live.yaml deployment/web
@@ -63,11 +68,13 @@ type explainFlags struct {
 
 type explainOptions struct {
 	streams     Streams
+	program     string
 	target      connection.Target
 	resource    string
 	path        string
 	palette     terminal.Palette
 	print       terminal.Printer // nil: for people
+	page        bool             // a page
 	showSecrets bool
 }
 
@@ -79,7 +86,7 @@ func newExplainCommand(name string, streams Streams) *cobra.Command {
 		long:  explainLong, example: explainExample,
 		args:       atMost(3),
 		flags:      f.add,
-		options:    func(args []string) (runner, error) { return f.options(streams, args) },
+		options:    func(args []string) (runner, error) { return f.options(name, streams, args) },
 		complete:   f.target.ResourceOf,
 		connection: f.target.Connection,
 	}.build(name)
@@ -88,15 +95,18 @@ func newExplainCommand(name string, streams Streams) *cobra.Command {
 func (f *explainFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
 	terminal.AddColor(flags, &f.color)
-	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json`")
+	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|html`; html is a page")
 	terminal.AddShowSecrets(flags, &f.showSecrets)
 }
 
-func (f *explainFlags) options(streams Streams, args []string) (runner, error) {
-	o := explainOptions{streams: streams, showSecrets: f.showSecrets}
+func (f *explainFlags) options(program string, streams Streams, args []string) (runner, error) {
+	o := explainOptions{streams: streams, program: program, showSecrets: f.showSecrets, page: f.output == "html"}
 	var err error
 	if o.target, args, err = f.target.Options(streams, args); err != nil {
 		return o, err
+	}
+	if o.page {
+		return o.forPage(args)
 	}
 	switch len(args) {
 	case 2:
@@ -112,8 +122,21 @@ func (f *explainFlags) options(streams Streams, args []string) (runner, error) {
 	if o.palette, err = terminal.PaletteFor(f.color, streams); err != nil || f.output == "" {
 		return o, err
 	}
-	o.print, err = terminal.PrinterFor(f.output)
+	o.print, err = terminal.PrinterFor(f.output, "html")
 	return o, err
+}
+
+// forPage takes the rest of the arguments for a page, which shows all fields.
+func (o explainOptions) forPage(args []string) (runner, error) {
+	switch {
+	case o.showSecrets:
+		return o, errors.New("--show-secrets is not for -o html: no page has values of Secrets")
+	case len(args) > 1:
+		return o, errors.New("a page shows all fields: leave PATH out")
+	case len(args) == 1:
+		o.resource = args[0]
+	}
+	return o, nil
 }
 
 func (o explainOptions) run(ctx context.Context) error {
@@ -124,6 +147,9 @@ func (o explainOptions) run(ctx context.Context) error {
 	if err := files.NotDecided(d); err != nil {
 		return err
 	}
+	if o.page && o.resource == "" {
+		return o.showAll(d)
+	}
 	ids := make([]manifest.ID, len(d.Changes))
 	for i, change := range d.Changes {
 		ids[i] = change.ID
@@ -131,6 +157,10 @@ func (o explainOptions) run(ctx context.Context) error {
 	id, err := files.FindResource(o.resource, ids)
 	if err != nil {
 		return err
+	}
+	if o.page {
+		text, err := page.ObjectFile(d, id, o.program, o.streams.Now())
+		return errors.Join(err, terminal.Write(o.streams.Out, text))
 	}
 	explained, _ := d.Explain(id, o.showSecrets)
 	if problem := explained.Change.Problem; problem != nil && problem.Disposition() == plan.DispositionUnread {
@@ -149,4 +179,11 @@ func (o explainOptions) run(ctx context.Context) error {
 	}
 	t.Write()
 	return terminal.Write(o.streams.Out, text.Bytes())
+}
+
+// showAll writes a page of all objects.
+func (o explainOptions) showAll(d files.Decision) error {
+	view := report.StatusOf(d)
+	text, err := page.StatusFile(d, view, o.program, o.streams.Now())
+	return errors.Join(err, terminal.Write(o.streams.Out, text))
 }

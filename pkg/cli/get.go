@@ -63,6 +63,7 @@ type getFlags struct {
 	noHeaders   bool
 	showSecrets bool
 	full        bool
+	watch       bool
 }
 
 type getOptions struct {
@@ -94,6 +95,7 @@ func (f *getFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "of all namespaces")
 	flags.BoolVar(&f.noHeaders, "no-headers", false, "leave the names of the columns out")
 	flags.BoolVar(&f.full, "full", false, "with -o yaml or json: unpack status.record")
+	addWatch(flags, &f.watch)
 	terminal.AddShowSecrets(flags, &f.showSecrets)
 	f.connection.Add(flags)
 }
@@ -151,11 +153,30 @@ func (o getOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if o.watch {
+		return o.follow(ctx, c)
+	}
 	list, err := o.list(ctx, c)
 	if err != nil && (list == nil || len(list.Items) == 0) {
 		return err
 	}
 	return errors.Join(o.print(c, list), err)
+}
+
+// follow prints Applications as they are, and each again when it changes.
+func (o getOptions) follow(ctx context.Context, c *connection.Cluster) error {
+	namespace := c.Namespace
+	if o.all {
+		namespace = metav1.NamespaceAll
+	}
+	return c.Watch(ctx, namespace, metav1.ListOptions{LabelSelector: o.selector}, func(u *unstructured.Unstructured, gone bool) error {
+		if gone || len(o.names) > 0 && !slices.Contains(o.names, u.GetName()) {
+			return nil
+		}
+		err := o.print(c, &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*u}})
+		o.noHeaders = true
+		return err
+	})
 }
 
 func (o getOptions) print(c *connection.Cluster, list *unstructured.UnstructuredList) error {
@@ -235,7 +256,7 @@ func ofNamespace(namespace string) string {
 func (o getOptions) printObjects(list *unstructured.UnstructuredList) error {
 	var object runtime.Object = list
 	switch {
-	case len(o.names) == 1:
+	case len(o.names) == 1, o.watch:
 		object = &list.Items[0]
 	case strings.HasPrefix(o.output, "name"):
 		for i := range list.Items {

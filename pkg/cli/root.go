@@ -153,7 +153,7 @@ func addCommands(root *cobra.Command, name string, streams Streams) {
 		id, title string
 		commands  []newCommand
 	}{
-		{"see", "See what is", []newCommand{newGetCommand, newStatusCommand, newExplainCommand, newTreeCommand}},
+		{"see", "See what is", []newCommand{newGetCommand, newStatusCommand, newExplainCommand, newHistoryCommand, newTreeCommand, newUICommand}},
 		{"foresee", "See what would be", []newCommand{newPlanCommand, newDiffCommand, newSchemaCommand, newRenderCommand, newTranslateCommand, newToscaCommand}},
 		{"change", "Change it", []newCommand{
 			newSubmitCommand, newSuspendCommand, newResumeCommand, newReconcileCommand, newDeleteCommand,

@@ -8,13 +8,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/page"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
 const statusLong = `Say how an Application is: whether it is ready and why not, how each of its
 resources is, which fields drifted, were learned, are accepted in another form or
-are contested, what happened last, and what to do next if something is wrong.
+are contested, who changed what last, and what to do next if something is wrong.
 
 The live objects are read now, with your rights. With -f and --live everything is
 read from files, and no cluster is asked. Values of Secrets are masked.
@@ -33,20 +35,26 @@ const statusExample = `
 
   # For a script
   PROGRAM status web -o json
+
+  # As one page to look at, with every field of its objects
+  PROGRAM status web -o html > web.html
 `
 
 type statusFlags struct {
 	target connection.TargetFlags
 	color  string
 	output string
+	watch  bool
 }
 
 type statusOptions struct {
+	watch   bool
 	streams Streams
 	program string
 	target  connection.Target
 	palette terminal.Palette
 	print   terminal.Printer // nil: for people
+	page    bool             // a page
 }
 
 func newStatusCommand(name string, streams Streams) *cobra.Command {
@@ -64,11 +72,15 @@ func newStatusCommand(name string, streams Streams) *cobra.Command {
 func (f *statusFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
 	terminal.AddColor(flags, &f.color)
-	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json`")
+	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|html`; html is a page")
+	addWatch(flags, &f.watch)
 }
 
 func (f *statusFlags) options(program string, streams Streams, args []string) (runner, error) {
-	o := statusOptions{streams: streams, program: program}
+	o := statusOptions{streams: streams, program: program, watch: f.watch}
+	if f.watch && (f.target.InFiles() || f.output == "html") {
+		return o, errWatchFiles
+	}
 	var err error
 	if o.target, args, err = f.target.Options(streams, args); err != nil {
 		return o, err
@@ -79,11 +91,21 @@ func (f *statusFlags) options(program string, streams Streams, args []string) (r
 	if o.palette, err = terminal.PaletteFor(f.color, streams); err != nil || f.output == "" {
 		return o, err
 	}
-	o.print, err = terminal.PrinterFor(f.output)
+	if o.page = f.output == "html"; o.page {
+		return o, nil
+	}
+	o.print, err = terminal.PrinterFor(f.output, "html")
 	return o, err
 }
 
 func (o statusOptions) run(ctx context.Context) error {
+	if o.watch {
+		return shownAgain(ctx, o.target, o.streams, o.once)
+	}
+	return o.once(ctx)
+}
+
+func (o statusOptions) once(ctx context.Context) error {
 	d, c, err := o.target.Decided(ctx)
 	if err != nil {
 		return err
@@ -95,7 +117,7 @@ func (o statusOptions) run(ctx context.Context) error {
 		}
 	}
 	view.Next = report.Advise(d, view, o.program)
-	if err := o.show(view); err != nil {
+	if err := o.show(d, view); err != nil {
 		return err
 	}
 	if view.Ready != "True" {
@@ -104,9 +126,16 @@ func (o statusOptions) run(ctx context.Context) error {
 	return nil
 }
 
-func (o statusOptions) show(view report.StatusView) error {
-	if o.print != nil {
+func (o statusOptions) show(d files.Decision, view report.StatusView) error {
+	switch {
+	case o.print != nil:
 		return o.print(o.streams.Out, view)
+	case o.page:
+		text, err := page.StatusFile(d, view, o.program, o.streams.Now())
+		if err != nil {
+			return err
+		}
+		return terminal.Write(o.streams.Out, text)
 	}
 	var text bytes.Buffer
 	t := &report.StatusText{StatusView: view, Palette: o.palette, Width: terminal.Width(o.streams.Out), Now: o.streams.Now(), Out: &text}

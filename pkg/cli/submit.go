@@ -173,7 +173,7 @@ func (o submitOptions) run(ctx context.Context) error {
 
 // foresee tells what the submission changes in free fields, which nobody will write.
 func (o submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *files.Submission) (*files.Decision, error) {
-	if len(s.App.Spec.ObserverSchema) == 0 && o.dryRun != "server" {
+	if len(s.App.Spec.ObserverSchema)+len(s.App.Spec.Fields) == 0 && o.dryRun != "server" {
 		return nil, nil // every field is held
 	}
 	after, before, unreadable, err := c.Foresee(ctx, s, o.streams.Now())

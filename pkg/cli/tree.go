@@ -37,9 +37,11 @@ type treeFlags struct {
 	connection connection.Flags
 	color      string
 	output     string
+	watch      bool
 }
 
 type treeOptions struct {
+	watch   bool
 	streams Streams
 	target  connection.Target
 	palette terminal.Palette
@@ -62,11 +64,12 @@ func newTreeCommand(name string, streams Streams) *cobra.Command {
 func (f *treeFlags) add(flags *pflag.FlagSet) {
 	terminal.AddColor(flags, &f.color)
 	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|name`")
+	addWatch(flags, &f.watch)
 	f.connection.Add(flags)
 }
 
 func (f *treeFlags) options(streams Streams, args []string) (runner, error) {
-	o := treeOptions{streams: streams, target: connection.Target{Name: args[0], Connection: f.connection, Now: streams.Now}}
+	o := treeOptions{streams: streams, watch: f.watch, target: connection.Target{Name: args[0], Connection: f.connection, Now: streams.Now}}
 	if err := files.ValidName(args[0]); err != nil {
 		return o, err
 	}
@@ -93,6 +96,13 @@ func treePrinter(output string) (func(io.Writer, *report.Branch) error, error) {
 }
 
 func (o treeOptions) run(ctx context.Context) error {
+	if o.watch {
+		return shownAgain(ctx, o.target, o.streams, o.once)
+	}
+	return o.once(ctx)
+}
+
+func (o treeOptions) once(ctx context.Context) error {
 	d, c, err := o.target.Decided(ctx)
 	if err != nil {
 		return err

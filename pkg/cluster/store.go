@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,6 +28,10 @@ type Object struct {
 	// Application is the UID in our label, if there is one.
 	Application types.UID
 	JSON        []byte
+	// stamps are whose its managedFields are, and since when.
+	stamps []stamp
+	// listed are those of an object of a list that is not taken in yet.
+	listed []byte
 }
 
 // Content decodes the object; the caller owns the result.
@@ -39,6 +44,7 @@ func (o *Object) Content() map[string]any {
 }
 
 func newObject(u *unstructured.Unstructured) (*Object, error) {
+	stamps := stampsOf(managedFieldsOf(u.Object))
 	unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
 	raw, err := json.Marshal(u.Object)
 	if err != nil {
@@ -48,7 +54,7 @@ func newObject(u *unstructured.Unstructured) (*Object, error) {
 		Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()},
 		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Generation: u.GetGeneration(),
 		Application: types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID]),
-		JSON:        raw,
+		JSON:        raw, stamps: stamps,
 	}, nil
 }
 
@@ -83,7 +89,9 @@ type Store struct {
 	// ended has Jobs that left the watch lately, in their last state: whether they had
 	// finished matters when they are gone.
 	ended *ring[types.NamespacedName, *Object]
-	ready bool
+	// written has who wrote objects lately.
+	written writings
+	ready   bool
 	// asked is what was here, and askedGone what was gone, when the list was asked for
 	// that is on its way.
 	asked     map[types.NamespacedName]*Object
@@ -140,6 +148,35 @@ func (s *Store) Ended(application types.UID) (jobs []*Object) {
 	return jobs
 }
 
+// Written is who wrote objects of an Application lately: those of which it was not told
+// that they were looked at (Looked), and that it has not written since.
+func (s *Store) Written(application types.UID) map[types.NamespacedName]Written {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if len(s.written.byApp[application]) == 0 {
+		return nil
+	}
+	all := make(map[types.NamespacedName]Written, len(s.written.byApp[application]))
+	for key, one := range s.written.byApp[application] {
+		all[key] = *one
+	}
+	return all
+}
+
+// Forget takes in that an Application is gone, or needs nothing of this kind any more.
+func (s *Store) Forget(application types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.written.forgetAll(application)
+}
+
+// Looked takes in that an Application has looked at an object, of which it knew that much.
+func (s *Store) Looked(application types.UID, key types.NamespacedName, at Written) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.written.looked(application, key, at)
+}
+
 // Ready reports whether the first list is complete.
 func (s *Store) Ready() bool {
 	s.mu.RLock()
@@ -163,6 +200,9 @@ func (s *Store) Wrote(content map[string]any) bool {
 	}
 	s.mu.Lock()
 	before, replaced := s.put(o)
+	if replaced {
+		s.written.forget(o.Application, o.Key)
+	}
 	s.mu.Unlock()
 	if replaced && before != nil && before.Application != o.Application {
 		s.changed(before, o)
@@ -226,12 +266,19 @@ func (s *Store) Update(item any) error {
 	if u, ok := item.(*unstructured.Unstructured); ok && s.knows(u) {
 		return nil // most often the echo of our own write
 	}
+	var managed []any
+	if u, ok := item.(*unstructured.Unstructured); ok {
+		managed = managedFieldsOf(u.Object) // before they are dropped
+	}
 	o, err := objectOf(item)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	before, replaced := s.put(o)
+	if replaced && before != nil {
+		s.written.note(before, o, managed, time.Now())
+	}
 	s.mu.Unlock()
 	if replaced {
 		s.changed(before, o)
@@ -259,6 +306,7 @@ func (s *Store) Delete(item any) error {
 	if dropped {
 		s.drop(before)
 		s.end(o)
+		s.written.note(before, o, nil, time.Now())
 	}
 	s.mu.Unlock()
 	if dropped {
@@ -288,7 +336,7 @@ func (s *Store) Asked() {
 func (s *Store) Replace(items []any, version string) error {
 	listed := make(map[types.NamespacedName]*Object, len(items))
 	for _, item := range items {
-		o, err := objectOf(item)
+		o, err := listedOf(item)
 		if err != nil {
 			return err
 		}
@@ -307,6 +355,7 @@ func (s *Store) Replace(items []any, version string) error {
 	}
 	for _, o := range listed {
 		if before, replaced := s.believe(o); replaced {
+			s.written.noteListed(o)
 			changes = append(changes, change{before, o})
 		}
 	}
@@ -370,7 +419,7 @@ func (s *Store) Resync() error { return nil }
 func (s *Store) Transformer() cache.TransformFunc {
 	return func(item any) (any, error) {
 		if u, ok := item.(*unstructured.Unstructured); ok {
-			return newObject(u)
+			return newListed(u)
 		}
 		return item, nil
 	}
@@ -384,4 +433,21 @@ func objectOf(item any) (*Object, error) {
 		return newObject(item)
 	}
 	return nil, fmt.Errorf("a watch gave a %T", item)
+}
+
+// newListed is newObject for an object of a list.
+func newListed(u *unstructured.Unstructured) (*Object, error) {
+	listed := listedBy(managedFieldsOf(u.Object))
+	o, err := newObject(u)
+	if err == nil {
+		o.listed = listed
+	}
+	return o, err
+}
+
+func listedOf(item any) (*Object, error) {
+	if u, ok := item.(*unstructured.Unstructured); ok {
+		return newListed(u)
+	}
+	return objectOf(item)
 }

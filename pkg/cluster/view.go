@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -62,6 +63,27 @@ func (v *View) Ended(application types.UID) (jobs []*Object) {
 		jobs = append(jobs, store.Ended(application)...)
 	}
 	return jobs
+}
+
+// Written is Store.Written.
+func (v *View) Written(application types.UID) map[types.NamespacedName]Written {
+	var all map[types.NamespacedName]Written
+	for _, store := range v.stores {
+		written := store.Written(application)
+		if all == nil {
+			all = written
+			continue
+		}
+		maps.Copy(all, written)
+	}
+	return all
+}
+
+// Looked is Store.Looked.
+func (v *View) Looked(application types.UID, key types.NamespacedName, at Written) {
+	if store := v.at(key.Namespace); store != nil {
+		store.Looked(application, key, at)
+	}
 }
 
 // Wrote is Store.Wrote, and tells the other Applications that look at the object: no watch

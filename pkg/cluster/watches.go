@@ -117,6 +117,7 @@ func (w *Watches) Need(application types.UID, resources map[schema.GroupVersionR
 		}
 		k := w.kinds[r]
 		delete(k.users, application)
+		k.store.Forget(application)
 		if len(k.users) == 0 {
 			k.cancel()
 			delete(w.kinds, r)

@@ -92,7 +92,8 @@ func TestBudgets(t *testing.T) {
 		f := holding(t, 4)
 		f.Patch("mallory", configMaps, "config-2", `{data: {key: changed}}`)
 		f.AwaitValue(configMaps, "config-2", "held", "data", "key")
-		f.AssertAsked(map[string]int{"patch configmaps": 1, "patch applications/status": 1, "create events": 1})
+		f.awaitEvents(2)
+		f.AssertAsked(map[string]int{"patch configmaps": 1, "patch applications/status": 1, "create events": 2}) // one on the object
 	})
 
 	t.Run("a free field that changes costs nothing", func(t *testing.T) {
@@ -106,7 +107,8 @@ func TestBudgets(t *testing.T) {
 		f := holding(t, 2)
 		f.Delete(configMaps, "config-1")
 		f.AwaitValue(configMaps, "config-1", "held", "data", "key")
-		f.AssertAsked(map[string]int{"create configmaps": 1, "patch applications/status": 1, "create events": 1})
+		f.awaitEvents(2)
+		f.AssertAsked(map[string]int{"create configmaps": 1, "patch applications/status": 1, "create events": 2})
 	})
 
 	t.Run("a resource more costs its create, and a patch that writes down what is created", func(t *testing.T) {

@@ -90,6 +90,9 @@ type Controller struct {
 	turns   *turn.Turns
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	events  recorder
+	// notes are the texts of events that were sent lately.
+	notes        *notes
+	objectEvents *objectEvents
 
 	applications *cluster.Selected
 	templates    *templates.Templates

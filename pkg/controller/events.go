@@ -3,6 +3,11 @@ package controller
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
+	"maps"
+	"strconv"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,10 +52,61 @@ func (c *Controller) announce(app *v1alpha1.Application, event *plan.Event) {
 	}
 }
 
+// tell sends an event. A series has the text of its first event: what says something else
+// is one of its own, as long as there are not too many.
 func (c *Controller) tell(regarding runtime.Object, event *plan.Event) {
 	kind := corev1.EventTypeNormal
 	if event.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	c.events.Eventf(regarding, nil, kind, event.Reason, "Reconcile", "%s", event.Note)
+	action, note := "Reconcile", event.Note
+	if event.Plain != "" && event.Plain != event.Note {
+		if digest := digestOf(event.Note); c.notes.fits(digest) {
+			action = "Reconcile/" + digest
+		} else {
+			note = event.Plain
+		}
+	}
+	c.events.Eventf(regarding, nil, kind, event.Reason, action, "%s", note)
+}
+
+// eventsRefused tells that there are no events on the objects of an Application.
+func (c *Controller) eventsRefused(app *v1alpha1.Application, user string) {
+	c.tell(app, &plan.Event{Reason: "EventsRefused", Note: user + " may not create events, so that nothing is told on the objects that it corrects; " +
+		"their history is here, in the status. The ClusterRole edit has that right"})
+}
+
+// mostNotes is of how many texts of events it is remembered that they were sent, for as long
+// as one is counted and not sent again.
+const mostNotes = 2048
+
+// notes are texts of events that were sent lately. The event recorder keeps each of them
+// for as long, so that there must not be too many.
+type notes struct {
+	now  func() time.Time
+	mu   sync.Mutex
+	sent map[string]time.Time
+}
+
+func newNotes(now func() time.Time) *notes { return &notes{now: now, sent: map[string]time.Time{}} }
+
+func digestOf(note string) string {
+	h := fnv.New64a()
+	h.Write([]byte(note))
+	return strconv.FormatUint(h.Sum64(), 16)
+}
+
+// fits notes a text, unless there are too many.
+func (n *notes) fits(digest string) bool {
+	now := n.now()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, known := n.sent[digest]; !known && len(n.sent) >= mostNotes {
+		maps.DeleteFunc(n.sent, func(_ string, at time.Time) bool { return now.Sub(at) > eventSeries })
+		if len(n.sent) >= mostNotes {
+			return false
+		}
+	}
+	n.sent[digest] = now
+	return true
 }

@@ -64,8 +64,9 @@ func (h home) LetGo(app *v1alpha1.Application) error {
 
 func (h home) Announce(app *v1alpha1.Application, event *plan.Event) { h.announce(app, event) }
 
-func (h home) Concluded(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, status v1alpha1.ApplicationStatus) {
-	h.observe(app, p, outcomes, status)
+func (h home) Concluded(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result) {
+	h.observe(app, p, outcomes, result.Status)
+	h.objectEvents.tell(app, h.accountOf(app), result.Happened)
 }
 
 // Report lets one report that can wait be written at a time while there is work.

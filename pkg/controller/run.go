@@ -31,6 +31,7 @@ func New(client *cluster.Client, options Options) *Controller {
 		arrived:   map[types.UID]struct{}{},
 		orphans:   map[types.UID]struct{}{},
 		calls:     newCalls(options.Dial),
+		notes:     newNotes(options.Now),
 	}
 	c.options.Hooks = c.standardHooks(options.Hooks)
 	c.target = targetCluster{
@@ -41,6 +42,7 @@ func New(client *cluster.Client, options Options) *Controller {
 		Home: home{c}, Target: c.targetOf, Source: c.source, BeforeDeletes: c.shutDown,
 		Hooks: c.options.Hooks, Callback: c.callback, Rules: options.Rules, Now: options.Now,
 	}
+	c.objectEvents = newObjectEvents(client.As, options.Now, c.eventsRefused)
 	c.target.watches.Narrow(len(options.Selection.Namespaces) > 0)
 	c.templates = templates.New(templateHome{c}, client, c.target.mapper, options.Now, options.Templates)
 	c.applications = cluster.NewSelected(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
@@ -68,6 +70,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	klog.FromContext(ctx).Info("Holding Applications", "applications", c.applications.Len())
 	var others sync.WaitGroup
 	others.Go(func() { c.templates.Run(ctx) })
+	others.Go(func() { c.objectEvents.run(ctx) })
 	c.work(ctx)
 	others.Wait()
 	if !errors.Is(context.Cause(ctx), ErrNotLeading) {

@@ -27,16 +27,20 @@ type target struct {
 
 // targetOf is the cluster that an Application's objects are in.
 func (c *Controller) targetOf(app *v1alpha1.Application) (turn.Target, error) {
-	account := app.Spec.ServiceAccountName
-	if account == "" {
-		account = c.options.DefaultServiceAccount
-	}
-	writer, err := c.target.client.As(app.Namespace, account)
+	writer, err := c.target.client.As(app.Namespace, c.accountOf(app))
 	if err != nil {
 		return nil, err
 	}
 	writer = writer.Managed(v1alpha1.FieldManagerOf(app.Namespace, app.Name))
 	return target{&c.target, writer, app.UID, c.options.Now, func(group string) { c.awaitKind(group, keyOf(app)) }}, nil
+}
+
+// accountOf is the ServiceAccount that acts for an Application.
+func (c *Controller) accountOf(app *v1alpha1.Application) string {
+	if account := app.Spec.ServiceAccountName; account != "" {
+		return account
+	}
+	return c.options.DefaultServiceAccount
 }
 
 func (target) Kinds() plan.Kinds { return plan.Offline() }
@@ -88,6 +92,29 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.M
 		marked[idOf(gk, o.Key)] = o.Content()
 	}
 	return marked, nil
+}
+
+func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping, marked map[manifest.ID]map[string]any) map[manifest.ID]plan.Written {
+	store, _ := t.watches.Store(t.app, mapping.Resource)
+	if store == nil {
+		return nil
+	}
+	written := map[manifest.ID]plan.Written{}
+	for key, w := range store.Written(t.app) {
+		id := idOf(gk, key)
+		metadata, _ := marked[id]["metadata"].(map[string]any)
+		version, _ := metadata["resourceVersion"].(string)
+		if version == w.ResourceVersion || marked[id] == nil && w.Managed == nil {
+			written[id] = plan.Written{Managed: w.Managed, Events: w.Events, Moved: w.Moved, Since: w.Since, First: w.First}
+		}
+	}
+	return written
+}
+
+func (t target) Looked(at cluster.Location, w plan.Written) {
+	if store, _ := t.watches.Store(t.app, at.Mapping.Resource); store != nil {
+		store.Looked(t.app, types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, cluster.Written{Events: w.Events, First: w.First})
+	}
 }
 
 func (t target) Ended(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]map[string]any {

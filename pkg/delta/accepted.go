@@ -1,6 +1,8 @@
 package delta
 
 import (
+	"slices"
+
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -74,12 +76,12 @@ func (c *comparer) keepHidden() {
 
 // Accept returns the forms that the API server gave to what we wrote. after is
 // the comparison of its response with the desired state that was written;
-// wrote reports whether a path was part of the request.
+// wrote reports whether the desired value of a difference was part of the request.
 // Source: docs/semantics.md, "Comparing".
-func Accept(after Comparison, wrote func(path string) bool) Accepted {
+func Accept(after Comparison, wrote func(Difference) bool) Accepted {
 	forms := Accepted{}
-	for _, d := range after.Differences {
-		if (d.Reason == Changed || d.Reason == Missing || d.Reason == ListLength) && wrote(d.Path) {
+	for _, d := range slices.Concat(after.Differences, after.Watched) {
+		if (d.Reason == Changed || d.Reason == Missing || d.Reason == ListLength) && wrote(d) {
 			forms[d.Path] = Form{Desired: d.Desired, Accepted: d.Observed}
 		}
 	}

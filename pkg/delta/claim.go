@@ -209,8 +209,8 @@ func (c *comparer) agreement(l *listCursor, i, k int, keys bool) (same, other in
 }
 
 func (c *comparer) agree(s cursor) (same, other int) {
-	if !s.want.Set || !s.live.Set {
-		return 0, 0
+	if !s.want.Set || !s.live.Set || s.node.Rule != nil {
+		return 0, 0 // inside a rule every value is as good
 	}
 	want, isMap := s.want.Any.(map[string]any)
 	live, alsoMap := s.live.Any.(map[string]any)

@@ -52,6 +52,7 @@ type comparer struct {
 	in      Input
 	visit   func(Field) // nil: nobody wants to know
 	visited int         // how many fields were visited
+	around  *observer.Around
 	out     Comparison
 }
 
@@ -70,9 +71,16 @@ type cursor struct {
 	// loose is true below a list element that only its position identifies, exact below
 	// one whose keys another one has, too.
 	loose, exact bool
+	// orphan says that the map around it is not there, whole that it comes or goes with the
+	// element that it is in, free fields included.
+	orphan, whole bool
 }
 
 func (c *comparer) compare(s cursor) {
+	if s.node.Rule != nil && !s.watched {
+		c.compareRule(s)
+		return
+	}
 	if !s.want.Set {
 		c.unknown(s)
 		return
@@ -124,7 +132,7 @@ func (c *comparer) compareMap(s cursor, root bool) {
 		at := cursor{
 			node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name),
 			want: member(want, f.Name), live: member(live, f.Name), written: member(written, f.Name), before: before[f.Name],
-			guards: s.guards, watched: s.watched, loose: s.loose, exact: s.exact,
+			guards: s.guards, watched: s.watched, loose: s.loose, exact: s.exact, orphan: !isMap(s.live.Any),
 		}
 		if root && f.Name == "status" { // watched only
 			if c.visit == nil {
@@ -183,13 +191,9 @@ func (c *comparer) changed(s cursor) {
 		c.inPlace(s, StateAccepted)
 		return
 	}
-	pointer := s.path.Pointer()
-	d := c.add(s.path, Difference{
-		Reason: Changed, Desired: Some(value), Observed: s.live, was: wasOf(s),
-		ops:    []Op{{Op: "replace", Path: pointer, Value: value}},
-		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
-	})
-	c.tell(s, s.state(), d)
+	d := replacement(s, value)
+	d.was = wasOf(s)
+	c.tell(s, s.state(), c.add(s.path, d))
 }
 
 // missing reports a field that is not there. What is written back is the
@@ -207,16 +211,32 @@ func (c *comparer) missing(s cursor) {
 		c.inPlace(s, StateAccepted)
 		return
 	}
+	d := addition(s, value)
+	d.was = wasOf(s)
+	c.absent(s, c.add(s.path, d))
+}
+
+// addition adds a value that is not there.
+func addition(s cursor, value any) Difference {
 	pointer := s.path.Pointer()
-	d := c.add(s.path, Difference{
-		Reason: Missing, Desired: Some(value), was: wasOf(s),
+	return Difference{
+		Reason: Missing, Desired: Some(value),
 		ops: []Op{{Op: "add", Path: pointer, Value: value}},
 		// A test for null holds where nothing is: nobody's value is overwritten.
 		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: nil}),
 		// It holds in any element that lacks the field, too.
 		versioned: s.loose || s.exact,
-	})
-	c.absent(s, d)
+	}
+}
+
+// replacement puts a value in the place of another one.
+func replacement(s cursor, value any) Difference {
+	pointer := s.path.Pointer()
+	return Difference{
+		Reason: Changed, Desired: Some(value), Observed: s.live,
+		ops:    []Op{{Op: "replace", Path: pointer, Value: value}},
+		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
+	}
 }
 
 // wasOf is the value that our previous desired state has at a place.
@@ -248,8 +268,11 @@ func (c *comparer) add(path *observer.Path, d Difference) *Difference {
 
 // observed is the part of a desired value that the schema observes, list
 // elements whole (an element is created as a resource is: free fields
-// included). It is false if nothing of it is to be there.
+// included). It is false if nothing of it is to be there, or nobody puts it back.
 func observed(s cursor) (any, bool) {
+	if !s.restored() {
+		return nil, false
+	}
 	switch want := s.want.Any.(type) {
 	case map[string]any:
 		if s.node.Shape == observer.Map {
@@ -261,7 +284,7 @@ func observed(s cursor) (any, bool) {
 			take := absentElements(s, want)
 			for i, element := range want {
 				if take[i] {
-					elements = append(elements, element)
+					elements = append(elements, completedElement(s.node.List, i, element))
 				}
 			}
 			return elements, len(elements) > 0
@@ -277,15 +300,64 @@ func observedFields(s cursor, want map[string]any) (any, bool) {
 	out, seen := map[string]any{}, 0
 	for _, f := range s.node.Fields {
 		v, ok := want[f.Name]
-		if !ok {
+		at := cursor{node: f.Node, t: s.t.Field(f.Name), want: Some(v), written: member(written, f.Name), before: fieldOf(s.before, f.Name)}
+		if !ok || !at.restored() {
 			continue
 		}
 		seen++
-		if kept, ok := observed(cursor{node: f.Node, t: s.t.Field(f.Name), want: Some(v), written: member(written, f.Name)}); ok {
+		if kept, ok := observed(at); ok {
 			out[f.Name] = kept
 		}
 	}
-	return out, len(out) > 0 || seen == len(want)
+	if len(out) == 0 && seen < len(want) {
+		return nil, false
+	}
+	fillIn(s.node, out)
+	return out, true
+}
+
+// completed is a value that is about to be written, with what the rules of its entry ask for
+// where it has nothing: it would be added next.
+func completed(node *observer.Node, value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		filled := maps.Clone(v)
+		for name, child := range v {
+			if at := node.Field(name); at != nil {
+				filled[name] = completed(at, child)
+			}
+		}
+		fillIn(node, filled)
+		return filled
+	case []any:
+		if node.Shape != observer.Sequence {
+			break
+		}
+		filled := make([]any, len(v))
+		for i, element := range v {
+			filled[i] = completedElement(node.List, i, element)
+		}
+		return filled
+	}
+	return value
+}
+
+func completedElement(list *observer.List, i int, element any) any {
+	if i >= len(list.Elements) {
+		return element
+	}
+	return completed(list.Elements[i], element)
+}
+
+// fillIn adds the bounds of what is not in a map.
+func fillIn(node *observer.Node, m map[string]any) {
+	for _, f := range node.Fields {
+		if least, ok := f.Node.Rule.Least(); ok {
+			if _, has := m[f.Name]; !has {
+				m[f.Name] = least
+			}
+		}
+	}
 }
 
 func withGuard(guards []Op, more ...Op) []Op {

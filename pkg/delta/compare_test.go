@@ -158,7 +158,7 @@ func TestGuards(t *testing.T) {
 
 func TestAnAcceptedFormInALength(t *testing.T) {
 	in := given(t, "", "{l: [1, 2]}", "{l: [1]}")
-	in.Accepted = delta.Accept(delta.Compare(in), func(string) bool { return true })
+	in.Accepted = delta.Accept(delta.Compare(in), func(delta.Difference) bool { return true })
 	c := delta.Compare(in)
 	assert.Empty(t, c.Differences)
 	assert.Empty(t, c.TooShort, "what the API server drops counts")

@@ -22,6 +22,8 @@ const (
 	Removed Reason = "removed"
 	// Restored: a field of a shared object is let go, and gets back what it had before us.
 	Restored Reason = "restored"
+	// Unwanted: the observer schema says that the field is not to be there.
+	Unwanted Reason = "unwanted"
 )
 
 // Value is a JSON value that may be absent, which is not the same as null.
@@ -47,9 +49,16 @@ type Difference struct {
 	// HeldBack is true if the leaf is contested, or was refused, and is not
 	// corrected now.
 	HeldBack bool
+	// Rule is that of the leaf; nil if it has none. Told says that nothing is ever written
+	// about it: it is watched, or nothing says what to write.
+	Rule *observer.Rule
+	Told bool
+	// Bound says that what is written is a bound of the rule, and not the desired value.
+	Bound bool
 
 	livePath   *observer.Path
 	was        *previous // what our previous desired state had, if anything
+	pushed     bool      // is written once for each value of the manifest
 	ops        []Op
 	guards     []Op
 	structural bool // changes the indices of a list
@@ -58,6 +67,14 @@ type Difference struct {
 
 // LivePath is the path as it leads through the live object.
 func (d Difference) LivePath() *observer.Path { return d.livePath }
+
+// Was is what our previous desired state had in this place.
+func (d Difference) Was() Value {
+	if d.was == nil {
+		return Value{}
+	}
+	return Some(d.was.value)
+}
 
 // Op is one operation of a JSON Patch (RFC 6902).
 type Op struct {
@@ -90,6 +107,11 @@ type Comparison struct {
 	// TooShort are the paths of lists that are shorter than their schema asks
 	// for and for which no further element is known.
 	TooShort []string
+	// Outside are the fields that are outside of their rules, and why nothing is written
+	// about it.
+	Outside []string
+	// Watched is the drift of fields that are watched: it is never corrected.
+	Watched []Difference
 	// Held is the number of leaves that are in place.
 	Held int
 	// Relied has the paths whose accepted form still counts: it was given to
@@ -133,15 +155,22 @@ func (c Comparison) Kept(desired map[string]any) map[string]any {
 }
 
 // Unmade is a desired state in which the fields that are not in place have the values that
-// they had before, where there were others: it is what was applied.
-func (c Comparison) Unmade(desired map[string]any) map[string]any {
+// they had before, where there were others: it is what was applied. What is pushed and was
+// attempted may have been written or not: nothing says then which value was the last.
+func (c Comparison) Unmade(desired map[string]any, attempted bool) map[string]any {
 	applied, copied := desired, false
 	for _, d := range c.Differences {
-		if d.Reason != Changed && d.Reason != Missing || d.was == nil || d.Desired.Equal(Some(d.was.value)) {
+		isUnknown := d.pushed && (attempted || d.was == nil)
+		isKnown := (d.Reason == Changed || d.Reason == Missing) && d.was != nil && !d.Desired.Equal(Some(d.was.value))
+		if !isUnknown && !isKnown {
 			continue
 		}
 		if !copied {
 			applied, copied = observer.CopyMap(desired), true
+		}
+		if isUnknown {
+			d.livePath.Take(applied)
+			continue
 		}
 		d.was.path.Put(applied, observer.Copy(d.was.value))
 	}

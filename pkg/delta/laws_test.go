@@ -101,9 +101,35 @@ func TestACorrectedObjectHasNoDrift(t *testing.T) {
 	})
 }
 
+func TestACorrectionEndsInsideItsRule(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := draw(t, observertest.Options{Bounded: true, Known: true, Rules: true})
+		if rapid.Bool().Draw(t, "was written before") {
+			d.in.Previous = observer.CopyMap(d.in.Desired)
+		}
+		c := delta.Compare(d.in)
+		before := d.String()
+		d.in.Live = corrected(t, d, c)
+		again := delta.Walk(d.in, func(f delta.Field) {
+			isTold := f.Difference != nil && f.Difference.Told
+			if f.Rule != nil && f.Live.Set && !f.Rule.Allows(f.Live.Any, nil) && !isTold {
+				t.Fatalf("%s is outside of its rule, %s\nbefore:\n%s\nafter:\n%s", f.Path, f.Rule, before, d)
+			}
+		})
+		if len(again.Differences) > 0 {
+			t.Fatalf("twice is not once: %v\nbefore:\n%s\nafter:\n%s", again.Differences, before, d)
+		}
+		for _, outside := range again.Outside {
+			if !slices.Contains(c.Outside, outside) && len(c.Differences) == 0 {
+				t.Fatalf("%s was not told\n%s", outside, d)
+			}
+		}
+	})
+}
+
 func TestACorrectionTouchesHeldFieldsOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := draw(t, observertest.Options{})
+		d := draw(t, observertest.Options{Rules: true})
 		c := delta.Compare(d.in)
 		after := corrected(t, d, c)
 		s := side{d.in.Entry.Root, d.in.Type}
@@ -371,7 +397,10 @@ func (s side) touchedFields(path string, want, before, after map[string]any) str
 			now, has := after[name]
 			wanted, known := want[name]
 			at := path + "." + name
-			if child == nil || !known {
+			if hasBounds(child) && !known {
+				continue // they hold whether anything is desired or not
+			}
+			if child == nil || !known || isLeft(child.Rule) {
 				if had != has || !observer.Equal(was, now) {
 					return at
 				}
@@ -383,6 +412,22 @@ func (s side) touchedFields(path string, want, before, after map[string]any) str
 		}
 	}
 	return ""
+}
+
+// isLeft reports whether nothing is ever written about a leaf.
+func isLeft(rule *observer.Rule) bool {
+	return rule != nil && (rule.Mode == observer.ModeSeed || rule.Mode == observer.ModeWatch)
+}
+
+// hasBounds reports whether a rule at or below a node may be corrected.
+func hasBounds(n *observer.Node) bool {
+	if n == nil || n.Shape == observer.Leaf {
+		return n != nil && n.Rule != nil && !isLeft(n.Rule)
+	}
+	if n.Shape == observer.Sequence {
+		return slices.ContainsFunc(n.List.Elements, hasBounds)
+	}
+	return slices.ContainsFunc(n.Fields, func(f observer.Field) bool { return hasBounds(f.Node) })
 }
 
 func (s side) touchedElements(path string, want, before, after []any) string {

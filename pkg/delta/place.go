@@ -83,7 +83,7 @@ func (c *comparer) tellAdded(l *listCursor, i int, d *Difference) {
 		c.tell(at, StateHeld, d)
 		return
 	}
-	at.node = l.list.Elements[i]
+	at.node, at.whole = l.list.Elements[i], true
 	c.absent(at, d)
 }
 
@@ -93,5 +93,5 @@ func (l *listCursor) insert(at, length, i int) Op {
 	if at < length {
 		index = strconv.Itoa(at)
 	}
-	return Op{Op: "add", Path: l.path.Pointer() + "/" + index, Value: l.wantList[i]}
+	return Op{Op: "add", Path: l.path.Pointer() + "/" + index, Value: completedElement(l.list, i, l.wantList[i])}
 }

@@ -23,6 +23,14 @@ const (
 	StateWatched State = "watched"
 	// StateFree: not observed.
 	StateFree State = "free"
+	// StateAllowed: a rule says which values it may have, and any of them is left.
+	StateAllowed State = "allowed"
+	// StateSeeded: written when the object was created, and never again.
+	StateSeeded State = "seeded"
+	// StatePushed: written when the manifest's value changes.
+	StatePushed State = "pushed"
+	// StateAbsent: it is not to be there, and is not.
+	StateAbsent State = "absent"
 	// StateRemoved: it is to be removed, since the manifest has it no longer or a list is
 	// longer than the schema allows.
 	StateRemoved State = "removed"
@@ -39,6 +47,8 @@ type Field struct {
 	// Difference is the drift of the field, or of what it lies in, with the operations
 	// that correct it; nil if it is in place.
 	Difference *Difference
+	// Rule is that of the leaf; nil if it has none.
+	Rule *observer.Rule
 }
 
 // Walk is Compare, and calls visit for every field: every one that Compare looks at, and
@@ -46,6 +56,7 @@ type Field struct {
 // in no particular order.
 func Walk(in Input, visit func(Field)) Comparison {
 	c := &comparer{in: in, visit: visit}
+	c.around = observer.AroundOf(func() map[string]any { return in.Entry.Object(in.Type, in.Desired, in.Live) })
 	c.out.Relied = map[string]bool{}
 	c.compareMap(cursor{
 		node: in.Entry.Root, t: in.Type,
@@ -71,6 +82,9 @@ func (c *comparer) tell(s cursor, state State, d *Difference) {
 	if state != StateFree {
 		f.Desired = s.want
 	}
+	if s.node != nil {
+		f.Rule = s.node.Rule
+	}
 	c.visit(f)
 }
 
@@ -79,6 +93,8 @@ func (s cursor) state() State {
 	switch {
 	case s.watched:
 		return StateWatched
+	case s.node.Rule != nil:
+		return stateOf(s.node.Rule)
 	case !s.written.Set:
 		return StateLearned
 	default:
@@ -107,7 +123,7 @@ func (c *comparer) absent(s cursor, d *Difference) {
 		for _, f := range s.node.Fields {
 			c.absent(cursor{
 				node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name), watched: s.watched,
-				want: member(want, f.Name), written: member(written, f.Name),
+				want: member(want, f.Name), written: member(written, f.Name), before: fieldOf(s.before, f.Name), whole: s.whole,
 			}, d)
 		}
 		return
@@ -119,7 +135,7 @@ func (c *comparer) absent(s cursor, d *Difference) {
 		c.absentList(s, want, d)
 		return
 	}
-	if !s.want.Set {
+	if !s.want.Set || !s.whole && !s.restored() {
 		d = nil
 	}
 	c.tell(s, s.state(), d)
@@ -139,7 +155,7 @@ func (c *comparer) absentList(s cursor, want []any, d *Difference) {
 		}
 		c.absent(cursor{
 			node: node, t: s.t.Elem(), path: s.path.Element(pairing.Label(i), -1).Desired(i), watched: s.watched,
-			want: item(want, i), written: item(written, i),
+			want: item(want, i), written: item(written, i), whole: true,
 		}, of)
 	}
 	for i := len(s.node.List.Elements); i < len(want); i++ {

@@ -96,7 +96,7 @@ func checkGenerate(o manifest.Object, keys []GeneratedKey, entry *observer.Entry
 			return fmt.Errorf("the manifest gives %s a value as well: leave one of them out", key.Name)
 		}
 	}
-	if entry != nil && !entry.Default && entry.Root.Field("data") != nil && entry.Root.Field("data").Shape == observer.Leaf {
+	if entry != nil && !entry.Default && entry.Root.Field("data") != nil && entry.Root.Field("data").IsHeld() {
 		return fmt.Errorf("the observer schema holds all of data, and would remove what is generated: name the keys to hold")
 	}
 	return nil

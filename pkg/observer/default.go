@@ -31,7 +31,7 @@ func DefaultEntry(object manifest.Object) *Entry {
 // what it is.
 // Source: docs/semantics.md, "The default schema".
 func (e *Entry) Typed(t *kinds.Node) *Entry {
-	if !e.Default || t == nil {
+	if !e.Default || t == nil || e.fields != nil {
 		return e
 	}
 	typed := *e
@@ -76,7 +76,7 @@ func defaultMetadata(v any) *Node {
 func defaultNode(v any) *Node {
 	switch v := v.(type) {
 	case map[string]any:
-		if hasControlKey(v) {
+		if hasControlKey(v) || hasRuleKey(v) {
 			return &Node{Shape: Leaf} // the manifest has a schema in it, which no schema can spell out
 		}
 		node := &Node{Shape: Map, Fields: make([]Field, 0, len(v))}

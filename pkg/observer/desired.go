@@ -187,9 +187,11 @@ func restrict(node *Node, t *kinds.Node, value any) (any, bool) {
 		}
 		kept, learned := learnList(node.List, t, nil, nil, l)
 		return kept, learned
-	default:
-		return Copy(value), true
 	}
+	if node.Rule != nil {
+		return nil, false // inside its rule a value is somebody's choice, and is not learned
+	}
+	return Copy(value), true
 }
 
 // restrictElement is restrict for an element of a list. It keeps the element's

@@ -57,8 +57,11 @@ func (l *List) observedKeys(keys []string) []string {
 	return observed
 }
 
-// Observes reports whether a node observes a field of a map.
-func (n *Node) Observes(name string) bool { return n.Shape == Leaf || n.Field(name) != nil }
+// Observes reports whether a node holds a field of a map to one value.
+func (n *Node) Observes(name string) bool {
+	child := n.Field(name)
+	return n.Shape == Leaf || child != nil && child.Rule == nil
+}
 
 // key is an identity to compare. What an element lacks, or what is no single value,
 // counts as a value of its own.

@@ -17,7 +17,7 @@ func TestParsingWhatAnEntryLooksLikeGivesTheEntry(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := observertest.Spec(t)
 		for _, entry := range []*observer.Entry{
-			observertest.Entry(t, spec, observertest.Options{Bounded: true}),
+			observertest.Entry(t, spec, observertest.Options{Bounded: true, Rules: true}),
 			observer.DefaultEntry(observertest.Manifest(spec)),
 		} {
 			parsed, err := observer.ParseAll([]map[string]any{entry.Raw()})
@@ -34,7 +34,7 @@ func TestParsingWhatAnEntryLooksLikeGivesTheEntry(t *testing.T) {
 
 func TestCopyingAnEntryGivesTheSameEntry(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		entry := observertest.Entry(t, observertest.Spec(t), observertest.Options{Bounded: true})
+		entry := observertest.Entry(t, observertest.Spec(t), observertest.Options{Bounded: true, Rules: true})
 		if !reflect.DeepEqual(entry, entry.Copy()) {
 			t.Fatalf("%v", entry.Raw())
 		}
@@ -56,7 +56,7 @@ func TestProjectingTwiceIsProjectingOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := observertest.Spec(t)
 		// An element that is projected without its keys cannot be found again.
-		entry := observertest.Entry(t, spec, observertest.Options{Keys: true, Known: true})
+		entry := observertest.Entry(t, spec, observertest.Options{Keys: true, Known: true, Rules: true})
 		desired, live := observertest.Manifest(spec).Content, observertest.Object(observertest.Mutate(t, spec))
 		once := entry.Project(thing, desired, live)
 		twice := entry.Project(thing, desired, once)
@@ -69,7 +69,7 @@ func TestProjectingTwiceIsProjectingOnce(t *testing.T) {
 func TestProjectReturnsNothingThatIsNotThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := observertest.Spec(t)
-		entry := observertest.Entry(t, spec, observertest.Options{})
+		entry := observertest.Entry(t, spec, observertest.Options{Rules: true})
 		desired, live := observertest.Manifest(spec).Content, observertest.Object(observertest.Mutate(t, spec))
 		before := observer.CopyMap(live)
 		projected := entry.Project(thing, desired, live)
@@ -85,7 +85,7 @@ func TestProjectReturnsNothingThatIsNotThere(t *testing.T) {
 func TestLearningNeverOverwrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := observertest.Spec(t)
-		entry := observertest.Entry(t, spec, observertest.Options{})
+		entry := observertest.Entry(t, spec, observertest.Options{Rules: true})
 		object := observertest.Manifest(spec)
 		desired := entry.Desired(thing, object.Content, nil)
 		live := observertest.Object(observertest.Mutate(t, spec))
@@ -103,7 +103,7 @@ func TestLearningNeverOverwrites(t *testing.T) {
 func TestWhatIsLearnedStaysDesired(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := observertest.Spec(t)
-		entry := observertest.Entry(t, spec, observertest.Options{})
+		entry := observertest.Entry(t, spec, observertest.Options{Rules: true})
 		object := observertest.Manifest(spec)
 		desired := entry.Desired(thing, object.Content, nil)
 		entry.Learn(thing, desired, object.Content, observertest.Object(observertest.Mutate(t, spec)))

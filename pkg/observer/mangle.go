@@ -7,12 +7,12 @@ import (
 )
 
 // Mangled is the entry after hooks have made after out of before: what they
-// added or changed is observed too. A default entry follows the whole object;
-// a user's entry grows by exactly the difference.
+// added or changed is observed too. A default entry follows the whole object, but for
+// what spec.fields frees; a user's entry grows by exactly the difference.
 // Source: docs/semantics.md, "Desired state".
 func (e *Entry) Mangled(before, after manifest.Object) *Entry {
-	if e.Default {
-		return DefaultEntry(after)
+	if e.Default || e.Follows {
+		return e.Of(after)
 	}
 	grown := e.Copy()
 	extendMap(grown.Root, before.Content, after.Content, true)

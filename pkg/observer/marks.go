@@ -59,7 +59,7 @@ func MarkedObject(object map[string]any, marks map[string]map[string]string) map
 func (e *Entry) SameFields(other *Entry) bool { return sameFields(e.Root, other.Root) }
 
 func sameFields(a, b *Node) bool {
-	if a.Shape != b.Shape || len(a.Fields) != len(b.Fields) {
+	if a.Shape != b.Shape || len(a.Fields) != len(b.Fields) || !a.Rule.same(b.Rule) {
 		return false
 	}
 	for i, f := range a.Fields {

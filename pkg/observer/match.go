@@ -38,6 +38,7 @@ func Assign(entries []*Entry, objects []manifest.Object) ([]*Entry, error) {
 				own.namespace = ""
 			}
 			assigned[k], from[k] = own, i
+			c.manifest = AroundOf(func() map[string]any { return own.Object(nil, objects[k].Content, objects[k].Content) })
 			c.fields(nil, own.Root, objects[k].Content)
 		}
 		faults = append(faults, c.faults...)
@@ -81,6 +82,7 @@ type checker struct {
 	position int
 	name     string
 	faults   []error
+	manifest *Around
 }
 
 func (c *checker) fault(path *Path, format string, args ...any) *Fault {
@@ -95,6 +97,7 @@ func (c *checker) fault(path *Path, format string, args ...any) *Fault {
 func (c *checker) node(path *Path, node *Node, value any, set bool) {
 	switch node.Shape {
 	case Leaf:
+		c.leaf(path, node.Rule, value, set)
 	case Map:
 		m, ok := value.(map[string]any)
 		switch {
@@ -119,6 +122,16 @@ func (c *checker) node(path *Path, node *Node, value any, set bool) {
 				c.node(path.Element(positionLabel(i), -1), element, at(l, i), i < len(l))
 			}
 		}
+	}
+}
+
+// leaf refuses a manifest's value that is outside of its own rule.
+func (c *checker) leaf(path *Path, rule *Rule, value any, set bool) {
+	if rule == nil || !set {
+		return
+	}
+	if text := rule.misses(value, c.manifest); text != "" {
+		_ = c.fault(path, "%s", text)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -45,6 +46,7 @@ type Node struct {
 	Shape  Shape
 	Fields []Field // of a Map, sorted by name
 	List   *List   // of a Sequence
+	Rule   *Rule   // of a Leaf; nil if it is held to one value
 }
 
 // Field is a named child of a Map node.
@@ -98,6 +100,9 @@ func (n *Node) set(name string, child *Node) {
 // it observes that a map is there.
 func (n *Node) IsPlace() bool { return n.Shape == Map && len(n.Fields) == 0 }
 
+// IsHeld reports whether a node is a leaf that is held to one value.
+func (n *Node) IsHeld() bool { return n.Shape == Leaf && n.Rule == nil }
+
 // raw is the node as a JSON value.
 func (n *Node) raw() any {
 	switch n.Shape {
@@ -113,9 +118,11 @@ func (n *Node) raw() any {
 			l = append(l, e.raw())
 		}
 		return append(l, n.List.control())
-	default:
-		return LeafText
 	}
+	if n.Rule != nil {
+		return n.Rule.raw()
+	}
+	return LeafText
 }
 
 func (l *List) control() map[string]any {
@@ -135,7 +142,7 @@ func (l *List) control() map[string]any {
 
 // copy is a deep copy.
 func (n *Node) copy() *Node {
-	c := &Node{Shape: n.Shape}
+	c := &Node{Shape: n.Shape, Rule: n.Rule}
 	if n.Fields != nil {
 		c.Fields = make([]Field, len(n.Fields))
 		for i, f := range n.Fields {
@@ -163,11 +170,18 @@ type Entry struct {
 	// Root observes the fields, without apiVersion, kind and metadata.name,
 	// which identify.
 	Root *Node
-	// Default marks an entry that was derived from the manifest.
+	// Default marks an entry that was derived from the manifest, and holds nothing beyond
+	// it.
 	Default bool
+	// Follows marks an entry that holds all that the manifest sets, but for what
+	// spec.fields frees, and perhaps more.
+	Follows bool
 	// namespace is the string that the entry itself gives, if it does.
 	namespace string
 	written   written
+	// fields and kind are what it was made of, if that is spec.fields.
+	fields *Fields
+	kind   *kinds.Node
 }
 
 // Raw is the entry as a JSON object, as it stands in status and files.

@@ -195,6 +195,9 @@ func (p *parser) node(path *Path, raw any, depth int) *Node {
 		p.written.nulls = append(p.written.nulls, path)
 		return p.leaf(path)
 	case map[string]any:
+		if hasRuleKey(v) {
+			return p.rule(path, v)
+		}
 		return p.mapping(path, v, depth)
 	case []any:
 		return p.sequence(path, v, depth)

@@ -121,6 +121,28 @@ func (n *Node) cuts(path *Path) (found []*Path) {
 	return found
 }
 
+// Ruled are the leaves of an entry that have a rule, and not one value.
+func (e *Entry) Ruled() []string {
+	var ruled []*Path
+	e.Root.ruled(nil, &ruled)
+	return texts(ruled)
+}
+
+func (n *Node) ruled(path *Path, found *[]*Path) {
+	if n.Rule != nil {
+		*found = append(*found, path)
+	}
+	for _, f := range n.Fields {
+		f.Node.ruled(path.Field(f.Name), found)
+	}
+	if n.List == nil {
+		return
+	}
+	for i, element := range n.List.Elements {
+		element.ruled(path.Element(positionLabel(i), -1), found)
+	}
+}
+
 // In is the index of the element of a list that the last step of a path names, or -1, and
 // the fields that it is told by: none for one that its value tells. A position names none.
 func (p *Path) In(t *kinds.Node, list []any) (index int, keys []string) {

@@ -46,6 +46,13 @@ func (p *Path) Put(desired map[string]any, value any) {
 	}
 }
 
+// Take takes the value of a field out of a desired state, if it is there.
+func (p *Path) Take(desired map[string]any) {
+	if m, ok := p.parent.in(desired).(map[string]any); ok {
+		delete(m, p.field)
+	}
+}
+
 func (p *Path) in(desired map[string]any) any {
 	if p == nil {
 		return desired

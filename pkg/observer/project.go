@@ -4,12 +4,14 @@ import "holdfast.dev/holdfast/pkg/kinds"
 
 // Project is the observed part of a live object, as lastObservedManifest
 // stores it: every observed field that exists and nothing else, every list as
-// its observed elements in the schema's order and then its live length.
+// its observed elements in the schema's order and then its live length. Fields with a
+// rule are left out: nobody is to write a status each time that somebody uses the room
+// which a rule leaves.
 //
 // Project never returns a field that is not in the live object, and projecting
 // a projection changes nothing.
 func (e *Entry) Project(t *kinds.Node, desired, live map[string]any) map[string]any {
-	projected, _ := project(e.Root, t, desired, live).(map[string]any)
+	projected, _ := projector{}.project(e.Root, t, desired, live).(map[string]any)
 	metadata, ok := projected["metadata"].(map[string]any)
 	if !ok {
 		metadata = map[string]any{}
@@ -24,7 +26,31 @@ func (e *Entry) Project(t *kinds.Node, desired, live map[string]any) map[string]
 	return projected
 }
 
-func project(node *Node, t *kinds.Node, desired, live any) any {
+// Object is the observed part of an object as a rule sees it: with the fields that have
+// rules, lists without their lengths, and its metadata: name, namespace, labels, annotations.
+func (e *Entry) Object(t *kinds.Node, desired, live map[string]any) map[string]any {
+	object, _ := projector{whole: true}.project(e.Root, t, desired, live).(map[string]any)
+	object["apiVersion"], object["kind"] = e.APIVersion, e.ID.Kind
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		object["metadata"] = metadata
+	}
+	metadata["name"], metadata["namespace"] = e.ID.Name, e.ID.Namespace
+	has, _ := live["metadata"].(map[string]any)
+	for _, name := range []string{"labels", "annotations"} {
+		metadata[name] = map[string]any{}
+		if m, ok := has[name].(map[string]any); ok {
+			metadata[name] = m
+		}
+	}
+	return object
+}
+
+// projector makes the observed part of an object: as it is stored, or whole.
+type projector struct{ whole bool }
+
+func (p projector) project(node *Node, t *kinds.Node, desired, live any) any {
 	switch node.Shape {
 	case Map:
 		m, ok := live.(map[string]any)
@@ -34,8 +60,8 @@ func project(node *Node, t *kinds.Node, desired, live any) any {
 		want, _ := desired.(map[string]any)
 		out := make(map[string]any, len(node.Fields))
 		for _, f := range node.Fields {
-			if v, ok := m[f.Name]; ok {
-				out[f.Name] = project(f.Node, t.Field(f.Name), want[f.Name], v)
+			if v, ok := m[f.Name]; ok && (p.whole || f.Node.Rule == nil) {
+				out[f.Name] = p.project(f.Node, t.Field(f.Name), want[f.Name], v)
 			}
 		}
 		return out
@@ -46,16 +72,19 @@ func project(node *Node, t *kinds.Node, desired, live any) any {
 		}
 		l, length := withoutLength(l)
 		want, _ := desired.([]any)
-		p := node.List.Pair(t, want, l, len(want))
-		out := make([]any, 0, len(p.Live)+1)
-		for i, k := range p.Live {
+		pairing := node.List.Pair(t, want, l, len(want))
+		out := make([]any, 0, len(pairing.Live)+1)
+		for i, k := range pairing.Live {
 			switch element := node.List.Elements[i]; {
 			case k < 0:
 			case element.IsPlace():
 				out = append(out, map[string]any{})
 			default:
-				out = append(out, project(element, t.Elem(), at(want, i), l[k]))
+				out = append(out, p.project(element, t.Elem(), at(want, i), l[k]))
 			}
+		}
+		if p.whole {
+			return out
 		}
 		return append(out, map[string]any{KeyCurrentLength: length})
 	default:

@@ -90,7 +90,7 @@ func spelledValue(v any) any {
 	case nil:
 		return LeafText
 	case map[string]any:
-		if hasControlKey(v) {
+		if hasControlKey(v) || hasRuleKey(v) {
 			return v
 		}
 		spelled := make(map[string]any, len(v))

@@ -17,7 +17,6 @@ func (p *Plan) DecideAgain(id manifest.ID, live map[string]any, refused ...Refus
 		}
 		again := res.fresh()
 		now.decide(again, live)
-		again.recordFirst(res)
 		return again.change
 	}
 	for _, old := range p.pruned {

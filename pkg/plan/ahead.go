@@ -69,7 +69,7 @@ func (res *resource) ahead() *record {
 	}
 	grown := *r
 	grown.desired = desired.(map[string]any)
-	grown.entry = observer.DefaultEntry(manifest.Object{ID: r.id, APIVersion: text(grown.desired, "apiVersion"), Content: grown.desired})
+	grown.entry = res.entry.Of(manifest.Object{ID: r.id, APIVersion: text(grown.desired, "apiVersion"), Content: grown.desired})
 	grown.entry.KeepSurplus(res.kind, grown.desired, r.entry, r.desired)
 	return &grown
 }

@@ -237,12 +237,6 @@ func valueBefore(b v1alpha1.BaselineField) delta.Value {
 	return delta.Value{Set: ok, Any: value}
 }
 
-// isMetadataMap reports whether a path is that of the labels or annotations, which have our
-// marks too.
-func isMetadataMap(path string) bool {
-	return path == "metadata" || path == "metadata.labels" || path == "metadata.annotations"
-}
-
 // sharedAhead are the rows of the inventory that have to be written before the plan is
 // executed: those of shared objects of which nothing is on record, and what fields were that
 // are about to be written for the first time, or with another value.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -22,7 +23,7 @@ import (
 // whose change was not made keeps its record, so that what is still to be
 // removed is not forgotten. The same arguments have the same result.
 func (p *Plan) Conclude(outcomes map[manifest.ID]Outcome, now time.Time) Result {
-	return p.conclude(&conclusion{now: metav1.NewTime(now.UTC().Truncate(time.Second)), outcomes: outcomes})
+	return p.conclude(&conclusion{now: metav1.NewTime(now.UTC().Truncate(time.Second)), at: now, outcomes: outcomes})
 }
 
 func (p *Plan) conclude(c *conclusion) Result {
@@ -32,7 +33,7 @@ func (p *Plan) conclude(c *conclusion) Result {
 		own.in.Memory = own.in.Memory.with(outcome.Refused)
 	}
 	own.Warnings = slices.Clone(p.given)
-	c.plan = &own
+	c.plan, c.formed, c.standing = &own, map[Leaf]delta.Value{}, map[Leaf]Standing{}
 	c.result.Status = *p.in.Application.Status.DeepCopy()
 	c.result.Status.ObservedGeneration = p.in.Application.Generation
 	c.result.Status.ReconcileRequest = p.in.Application.Annotations[v1alpha1.AnnotationReconcile]
@@ -47,6 +48,7 @@ func (p *Plan) conclude(c *conclusion) Result {
 	c.completed()
 	c.conditions()
 	c.event()
+	c.history()
 	c.result.Memory = *own.in.Memory
 	if !c.preview {
 		c.result.Status = worthWriting(p.in.Application.Status, c.result.Status)
@@ -56,7 +58,7 @@ func (p *Plan) conclude(c *conclusion) Result {
 
 func (c *conclusion) status() {
 	s := &c.result.Status
-	s.Resources, s.Accepted, s.Contested, s.Services = nil, nil, nil, nil
+	s.Resources, s.Accepted, s.Contested, s.Watched, s.Services = nil, nil, nil, nil, nil
 	s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest = nil, nil, nil
 	c.drifted = map[Leaf]bool{}
 	before := statusByID(c.plan.in.Application.Status.Resources)
@@ -77,6 +79,7 @@ func (c *conclusion) status() {
 	c.unrestored = append(c.unrestored, c.plan.unrestored...)
 	c.remember()
 	c.hooks()
+	c.plan.in.Memory.Standing = c.standing
 	if app := c.plan.in.Application; app.Generation != app.Status.ObservedGeneration {
 		c.plan.in.Memory.forgive(c.drifted)
 	}
@@ -117,22 +120,26 @@ func (c *conclusion) own(res *resource) *resource {
 
 // resource adds what is to be known of one desired resource.
 func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
+	drifted, known := c.plan.drifted(res), res.previous
 	o := c.observe(res, before)
 	if o.wrote {
-		c.corrected(res, before)
+		c.corrected(res, before, drifted)
 	}
+	c.learned(res, known, o)
 	c.record(res, o)
 	c.inventory(res, before, o)
 	if o.live != nil {
 		c.seen(res, o.live)
 	}
 	c.accepted(res, o.compared)
+	c.watched(res, o.compared)
 	for _, d := range o.compared.Differences {
 		c.drifted[Leaf{res.object.ID, d.Path}] = true
 	}
 	if o.live == nil && !res.done {
 		c.drifted[res.leaf()] = true
 	}
+	c.stand(res, o)
 	marks := c.plan.marks()
 	if res.adopted && marks > 0 {
 		marks++
@@ -230,10 +237,12 @@ func (c *conclusion) pruned(old *pruned) {
 	if attempted && outcome.Action == Update && outcome.Problem == nil {
 		c.unrestored = append(c.unrestored, old.letting.stays...)
 		c.done = append(c.done, doneChange{action: release, id: old.id}) // our marks are off
+		c.left(old, v1alpha1.OutcomeReleased)
 		return
 	}
 	if outcome.Gone {
 		c.done = append(c.done, doneChange{action: Delete, id: old.id})
+		c.left(old, v1alpha1.OutcomeDeleted)
 		if outcome.Problem != nil {
 			c.keep(old, nil, outcome.Problem)
 		}
@@ -249,6 +258,7 @@ func (c *conclusion) pruned(old *pruned) {
 		if problem == nil {
 			problem = c.plan.terminating(old.id, live)
 			c.done = append(c.done, doneChange{action: Delete, id: old.id})
+			c.left(old, v1alpha1.OutcomeDeleted)
 		}
 	} else if problem == nil {
 		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: old.id.String() + " is to be deleted when all else is in place"}

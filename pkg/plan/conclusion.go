@@ -40,6 +40,8 @@ type Result struct {
 	Memory Memory `json:"-"`
 	// Event is one for all that was done; nil if nothing was.
 	Event *Event
+	// Happened is what the history has got more, the oldest first.
+	Happened []Happening
 	// RetryAfter asks to decide again at that time; 0 if only a change does.
 	RetryAfter time.Duration
 	// Again asks to decide again at once: a response showed drift that was not
@@ -54,12 +56,15 @@ type Event struct {
 	// of them, NotRestored, or a condition reason.
 	Reason string
 	Note   string
+	// Plain is the same without the values of fields, and without who wrote them.
+	Plain string
 }
 
 type conclusion struct {
 	// plan is a copy, with the memory and the warnings as they will be.
 	plan     *Plan
-	now      metav1.Time
+	now      metav1.Time // without what is below a second
+	at       time.Time
 	outcomes map[manifest.ID]Outcome
 	// preview is true for what the status will be once all is done.
 	preview bool
@@ -79,7 +84,11 @@ type conclusion struct {
 	unrestored     []string // what of shared objects stays as it is, though it is let go, and why
 	done           []doneChange
 	drifted        map[Leaf]bool
-	extra          []extra
+	standing       map[Leaf]Standing
+	// formed has what the API server has made of what was written, where that is accepted
+	// from now on.
+	formed map[Leaf]delta.Value
+	extra  []extra
 }
 
 type resourceProblem struct {
@@ -116,4 +125,6 @@ type doneChange struct {
 	action Action
 	id     manifest.ID
 	paths  []string
+	// told are the paths with what has happened there.
+	told []string
 }

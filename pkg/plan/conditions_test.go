@@ -142,16 +142,16 @@ func TestAnEventTellsWhatWasDone(t *testing.T) {
 	}
 	w := newWorld(t, many)
 	_, result := w.round()
-	assert.Equal(t, &plan.Event{Reason: "Created",
-		Note: "created ConfigMap default/c0, ConfigMap default/c1, ConfigMap default/c2, 2 more"}, result.Event)
+	created := "created ConfigMap default/c0, ConfigMap default/c1, ConfigMap default/c2, 2 more"
+	assert.Equal(t, &plan.Event{Reason: "Created", Note: created, Plain: created}, result.Event)
 
 	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "c0"}
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
 		set(w.live[id], "x", "data", key)
 	}
 	_, result = w.round()
-	assert.Equal(t, &plan.Event{Reason: "Corrected",
-		Note: "corrected ConfigMap default/c0 (data.a, data.b, data.c and 2 more)"}, result.Event)
+	assert.Equal(t, &plan.Event{Reason: "Corrected", Plain: "corrected ConfigMap default/c0 (data.a, data.b, data.c and 2 more)",
+		Note: `corrected ConfigMap default/c0 (data.a was changed from "a" to "x", data.b was changed from "b" to "x", data.c was changed from "c" to "x" and 2 more)`}, result.Event)
 
 	set(w.live[id], "x", "data", "a")
 	w.app.Spec.Manifest = w.app.Spec.Manifest[:4]

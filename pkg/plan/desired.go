@@ -143,6 +143,9 @@ func (p *Plan) namesFighter(res *resource) bool {
 		if d.HeldBack || !p.in.Memory.nearlyContested(Leaf{res.object.ID, d.Path}, p.in.Rules) {
 			continue
 		}
+		if _, known := p.in.Written[res.object.ID]; known {
+			continue
+		}
 		if manager, _ := LastWriter(res.live, d.LivePath()); manager == "" {
 			return true
 		}
@@ -180,6 +183,9 @@ func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 	if r := res.previous; r != nil {
 		in.Previous = r.desired
 		in.Prune = !res.shared && res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
+		if in.Prune {
+			in.Previous = res.entry.Recorded(res.kind, r.entry, r.desired)
+		}
 	}
 	return in
 }
@@ -200,7 +206,20 @@ func (p *Plan) leftOver(id manifest.ID, compared delta.Comparison) *Problem {
 	if problem := p.refusal(id, compared); problem != nil {
 		return problem
 	}
-	return tooShort(id, compared)
+	if problem := tooShort(id, compared); problem != nil {
+		return problem
+	}
+	return outside(id, compared)
+}
+
+// outside is the Problem of values that no rule allows, where nothing says what to write.
+func outside(id manifest.ID, compared delta.Comparison) *Problem {
+	if len(compared.Outside) == 0 {
+		return nil
+	}
+	problem := problemf(v1alpha1.ReasonOutsideRule, "%s: %s; the manifest has no other value to write", id, strings.Join(compared.Outside, "; "))
+	problem.compared = true
+	return problem
 }
 
 func tooShort(id manifest.ID, compared delta.Comparison) *Problem {

@@ -17,25 +17,29 @@
 //
 //	for people   view.go is a plan as it is printed, explain.go (explainwalk.go,
 //	             explainfield.go) says of each field what it is, notheld.go
-//	             which free ones differ from the manifest, suggest.go proposes a schema
+//	             which free ones differ from the manifest, suggest.go proposes a schema,
+//	             editfields.go writes and takes away paths of spec.fields
 //	conclude     conclude.go writes the parts of the status, one after the other:
 //	             response.go says what an answer of the API server means,
 //	             remember.go what is written down to be remembered,
 //	             spelling.go whether that says anything new,
-//	             conditions.go the conditions, event.go the event; conclusion.go
-//	             has its values. shutdown.go is a status without a plan
+//	             conditions.go the conditions, event.go the event, history.go what
+//	             has happened; conclusion.go has its values. shutdown.go is a
+//	             status without a plan
 //	the plan     decide.go an Application, retire.go one that goes: desired.go
 //	             decides one resource, gone.go one that is not there though it was,
 //	             prune.go one that is no longer desired; share.go one that is
 //	             somebody else's, release.go what becomes of that when it is let go;
 //	             again.go either of them again; ahead.go and creating.go say what
 //	             is written down before requests are sent
-//	what it      render.go makes objects and schema entries of the spec, restored.go
+//	what it      render.go makes objects and schema entries of the spec, fields.go those
+//	             of its paths, restored.go
 //	reads        of the status, if a template cannot be had; listeners.go has the
 //	             engine's own steps among the hooks; record.go reads what the status
 //	             remembers, baseline.go what fields were before us, own.go whose an
-//	             object is, holders.go who holds fields of it, managers.go who wrote which
-//	             field of it; size.go says whether the status will fit
+//	             object is, holders.go who holds fields of it, managers.go who wrote
+//	             which field of it, authors.go who has changed one; size.go says
+//	             whether the status will fit
 //	contests     memory.go the fights for leaves, refusal.go leaves that the API
 //	             server refuses
 //	its values   plan.go, problem.go, source.go

@@ -20,15 +20,7 @@ func (c *conclusion) event() {
 	if len(c.done)+len(c.unrestored) == 0 && len(c.warnings) == 0 && len(c.notes) == 0 && stuck == nil {
 		return
 	}
-	var parts []string
-	for _, kind := range []struct {
-		action Action
-		word   string
-	}{{Create, "created"}, {adopt, "adopted"}, {hold, "held"}, {Update, "corrected"}, {Delete, "deleted"}, {release, "released"}} {
-		if part := describeDone(c.done, kind.action, kind.word); part != "" {
-			parts = append(parts, part)
-		}
-	}
+	parts, plain := c.described(true), c.described(false)
 	reasons := map[Action]string{Create: "Created", Update: "Corrected", Delete: "Deleted", release: "Released", adopt: "Adopted", hold: "Held"}
 	reason := "Changed"
 	if len(parts) == 1 {
@@ -40,16 +32,28 @@ func (c *conclusion) event() {
 	if c.newlyContested {
 		reason = v1alpha1.ReasonContested
 	}
-	if left := c.leftAsTheyAre(); left != nil {
-		reason, parts = NotRestored, append(parts, left...)
+	more := slices.Concat(c.leftAsTheyAre(), c.notes, c.warnings)
+	if len(c.unrestored) > 0 {
+		reason = NotRestored
 	}
-	parts = slices.Concat(parts, c.notes, c.warnings)
 	if stuck != nil {
-		reason, parts = stuck.Reason, append(parts, stuck.Message)
+		reason, more = stuck.Reason, append(more, stuck.Message)
 	}
-	c.result.Event = &Event{
-		Warning: len(c.warnings)+len(c.unrestored) > 0 || stuck != nil, Reason: reason, Note: shorten(strings.Join(parts, "; "), 1024),
+	note := func(parts []string) string { return shorten(strings.Join(slices.Concat(parts, more), "; "), 1024) }
+	c.result.Event = &Event{Warning: len(c.warnings)+len(c.unrestored) > 0 || stuck != nil, Reason: reason, Note: note(parts), Plain: note(plain)}
+}
+
+// described is what was done, with values and writers or without.
+func (c *conclusion) described(whole bool) (parts []string) {
+	for _, kind := range []struct {
+		action Action
+		word   string
+	}{{Create, "created"}, {adopt, "adopted"}, {hold, "held"}, {Update, "corrected"}, {Delete, "deleted"}, {release, "released"}} {
+		if part := describeDone(c.done, kind.action, kind.word, whole); part != "" {
+			parts = append(parts, part)
+		}
 	}
+	return parts
 }
 
 // NotRestored is the reason of the event that says what of a shared object stays as it is,
@@ -75,7 +79,7 @@ func (c *conclusion) newlyStalled() *metav1.Condition {
 	return now
 }
 
-func describeDone(done []doneChange, action Action, word string) string {
+func describeDone(done []doneChange, action Action, word string, whole bool) string {
 	const shown = 3
 	var names []string
 	n := 0
@@ -86,11 +90,14 @@ func describeDone(done []doneChange, action Action, word string) string {
 		if n++; n > shown {
 			continue
 		}
-		name := d.id.String()
-		if (action == Update || action == adopt || action == hold) && len(d.paths) > 0 {
-			name += " (" + strings.Join(d.paths[:min(len(d.paths), shown)], ", ")
-			if len(d.paths) > shown {
-				name += fmt.Sprintf(" and %d more", len(d.paths)-shown)
+		name, fields := d.id.String(), d.paths
+		if whole {
+			fields = d.told
+		}
+		if (action == Update || action == adopt || action == hold) && len(fields) > 0 {
+			name += " (" + strings.Join(fields[:min(len(fields), shown)], ", ")
+			if len(fields) > shown {
+				name += fmt.Sprintf(" and %d more", len(fields)-shown)
 			}
 			name += ")"
 		}
@@ -149,7 +156,7 @@ func (e *Event) And(other *Event) *Event {
 	case other == nil:
 		return e
 	}
-	both := Event{Warning: e.Warning || other.Warning, Reason: e.Reason, Note: e.Note}
+	both := Event{Warning: e.Warning || other.Warning, Reason: e.Reason, Note: e.Note, Plain: e.Plain}
 	switch {
 	case e.Reason == other.Reason, e.Warning:
 	case other.Warning:
@@ -159,6 +166,9 @@ func (e *Event) And(other *Event) *Event {
 	}
 	if !strings.Contains(e.Note, other.Note) {
 		both.Note = shorten(e.Note+"; "+other.Note, 1024)
+	}
+	if !strings.Contains(e.Plain, other.Plain) {
+		both.Plain = shorten(e.Plain+"; "+other.Plain, 1024)
 	}
 	return &both
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/delta"
@@ -25,10 +26,18 @@ const (
 	FieldAccepted FieldState = "accepted"
 	// FieldContested: held, and another client keeps changing it back.
 	FieldContested FieldState = "contested"
-	// FieldWatched: recorded, and never compared or written.
+	// FieldWatched: never written. Below a status it is recorded and not even compared.
 	FieldWatched FieldState = "watched"
 	// FieldMark: Holdfast's own mark of whose the object is, held like any field.
 	FieldMark FieldState = "mark"
+	// FieldAllowed: a rule of the observer schema says which values it may have.
+	FieldAllowed FieldState = "allowed"
+	// FieldSeeded: written when the object was created, and never again.
+	FieldSeeded FieldState = "seeded"
+	// FieldPushed: written when the manifest's value changes.
+	FieldPushed FieldState = "pushed"
+	// FieldAbsent: not to be there.
+	FieldAbsent FieldState = "absent"
 	// FieldFree: not observed.
 	FieldFree FieldState = "free"
 	// FieldRemoved: it goes, since the manifest has it no longer, a list is longer than
@@ -45,9 +54,11 @@ type Field struct {
 	// Desired is not set for a field without a desired value; of a free field
 	// nobody desires anything. Live is not set where the object has no such field.
 	Desired, Live delta.Value
-	// Manifest is what the manifest has for a free field whose live value is another
-	// one: it is not written.
+	// Manifest is what the manifest has for a field whose live value is another one, and
+	// which is left: one that is free, or has a rule.
 	Manifest delta.Value
+	// Rule is what the observer schema allows; nil for a field without a rule.
+	Rule *observer.Rule
 	// Drift is the reason of its drift; empty for a field that is in place.
 	Drift delta.Reason
 	// Corrected is true for drift that Holdfast corrects now; else Why says why not.
@@ -70,6 +81,8 @@ func (f Field) LivePath() *observer.Path { return f.livePath }
 // Writer is a field manager and when it wrote; the zero Writer is not known.
 type Writer struct {
 	Manager string
+	// Operation is how it wrote: Update or Apply.
+	Operation metav1.ManagedFieldsOperationType
 	// Subresource through which it wrote, such as scale; "" for the object itself.
 	Subresource string
 	At          time.Time
@@ -83,6 +96,9 @@ type Explanation struct {
 	// Default is true if the observer schema of the resource was derived from
 	// its manifest; false for an entry of the user.
 	Default bool
+	// Source is where its schema is written: observerSchema[0] or fields[0]; empty if it
+	// is not.
+	Source string
 	// Desired is false for a resource that is on record and no longer desired:
 	// nothing of it is held.
 	Desired bool
@@ -110,7 +126,7 @@ func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
 	e.writers = managersOf(e.live)
 	for _, res := range p.resources {
 		if res.object.ID == id {
-			explained.Desired, explained.Default = true, res.entry.Default
+			explained.Desired, explained.Default, explained.Source = true, res.entry.Default, sourceOf(res.entry)
 			e.res, e.removals = res, p.withdrawn(res)
 			delta.Walk(p.comparison(res, e.live), e.field)
 		}

@@ -20,7 +20,7 @@ func (e *explainer) field(from delta.Field) {
 	d := from.Difference
 	f := Field{
 		Path: from.Path.String(), Parent: from.Path.Parent().String(), State: FieldState(from.State),
-		Desired: from.Desired, Live: from.Live, Writer: e.writer(from), livePath: from.Path,
+		Desired: from.Desired, Live: from.Live, Rule: from.Rule, Writer: e.writer(from), livePath: from.Path,
 	}
 	if removal := e.removal(from.Path); removal != nil {
 		f.State, d = FieldRemoved, removal
@@ -29,8 +29,7 @@ func (e *explainer) field(from delta.Field) {
 	if d != nil {
 		f.Drift = d.Reason
 	}
-	heldBack := d != nil && d.HeldBack
-	f.Corrected = d != nil && !heldBack && !e.stopped()
+	f.Corrected = d != nil && !d.HeldBack && !d.Told && !e.stopped()
 	if fight := e.fight(f.Path); fight.Contested() {
 		f.Corrections, f.Next = fight.Corrections, fight.Next
 	}
@@ -47,13 +46,24 @@ func (e *explainer) settle(f *Field, from delta.Field) {
 	switch f.State {
 	case FieldHeld, FieldLearned, FieldAccepted:
 		f.State = e.stateOf(*f)
-	case FieldWatched, FieldRemoved:
+	case FieldRemoved, FieldAbsent:
 		f.Desired = delta.Value{}
-	case FieldFree:
-		f.Desired = delta.Value{}
-		if from.Manifest.Set && !isAlike(from.Manifest, from.Live) {
-			f.Manifest = from.Manifest
+	case FieldAllowed, FieldPushed:
+		if f.State = e.stateOf(*f); from.Difference != nil && !from.Difference.Told {
+			f.Desired = from.Difference.Desired
+			return
 		}
+		f.left(from)
+	case FieldFree, FieldSeeded, FieldWatched:
+		f.left(from)
+	}
+}
+
+// left is a field that is left as it is, whatever the manifest has.
+func (f *Field) left(from delta.Field) {
+	f.Desired = delta.Value{}
+	if from.Manifest.Set && !isAlike(from.Manifest, from.Live) {
+		f.Manifest = from.Manifest
 	}
 }
 
@@ -119,8 +129,8 @@ func (e *explainer) writer(of delta.Field) Writer {
 	}
 	steps := of.Path.Steps(e.live)
 	for _, m := range e.writers {
-		if (last.Manager == "" || m.at.After(last.At)) && touches(m.leaves, steps) {
-			last = Writer{Manager: m.manager, Subresource: m.subresource, At: m.at}
+		if (last.Manager == "" || m.At.After(last.At)) && touches(m.leaves, steps) {
+			last = m.Writer
 		}
 	}
 	return last
@@ -130,8 +140,12 @@ func (e *explainer) writer(of delta.Field) Writer {
 // times: the field has them.
 func (e *explainer) why(f Field, d *delta.Difference) string {
 	switch {
-	case f.State == FieldWatched:
+	case d != nil && d.Told:
+		return toldWhy(f)
+	case f.State == FieldWatched && f.Rule == nil:
 		return "watched: recorded in the status, never compared and never written"
+	case f.State == FieldFree && f.Manifest.Set && e.res.entry.FromFields():
+		return "not held: the live value stays; `holdfast hold` holds it"
 	case f.State == FieldFree && f.Manifest.Set:
 		return "not held: the live value stays; hold it with \"" + observer.LeafText + "\" in the observer schema"
 	case f.State == FieldFree:
@@ -147,9 +161,28 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 	}
 }
 
+// toldWhy says why nothing is ever written about a field that is not in place.
+func toldWhy(f Field) string {
+	if f.State == FieldWatched {
+		return "watched: it has drifted, which is told and never corrected"
+	}
+	return "drift: it is outside of its rule, and the manifest has no other value to write"
+}
+
+// ruledWhy says why a field with a rule needs no correction.
+var ruledWhy = map[FieldState]string{
+	FieldAllowed: "in place: inside its rule any value is somebody's choice, and is neither learned nor written",
+	FieldSeeded:  "seeded: written when the object was created, and never again",
+	FieldPushed:  "in place: written when the manifest's value changes, and left alone in between",
+	FieldWatched: "watched: as in the manifest; drift would be told, and never corrected",
+	FieldAbsent:  "in place: it is not to be there, and is not",
+}
+
 // inPlaceWhy says why an observed field needs no correction.
 func inPlaceWhy(f Field) string {
 	switch {
+	case ruledWhy[f.State] != "":
+		return ruledWhy[f.State]
 	case f.State == FieldMark:
 		return "in place: it says whose the object is"
 	case f.State == FieldLearned && !f.Desired.Set && !f.Live.Set:
@@ -174,6 +207,12 @@ func (e *explainer) driftWhy(f Field) string {
 	switch {
 	case e.live == nil && e.change.Problem == nil:
 		return e.would("created", "the object is not there")
+	case f.Drift == delta.Unwanted:
+		return e.would("removed", "it is not to be there")
+	case f.State == FieldPushed:
+		return e.would("written", "the manifest has another value than the one written last")
+	case f.Rule != nil && f.Drift == delta.Changed:
+		return e.would("corrected", "it is outside of its rule")
 	case f.Drift == delta.Missing:
 		return e.would("added", "it is not there")
 	case f.Drift == delta.ListLength:

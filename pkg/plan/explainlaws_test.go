@@ -46,7 +46,7 @@ func TestFreeFieldsInRandomCases(t *testing.T) {
 			spec := observertest.Spec(r)
 			w.app.Spec.Manifest, w.app.Spec.ObserverSchema = raws(observertest.Manifest(spec).Content), nil
 			if rapid.Bool().Draw(r, "user's") {
-				w.app.Spec.ObserverSchema = raws(observertest.Entry(r, spec, observertest.Options{Bounded: true}).Raw())
+				w.app.Spec.ObserverSchema = raws(observertest.Entry(r, spec, observertest.Options{Bounded: true, Rules: rapid.Bool().Draw(r, "rules")}).Raw())
 			}
 		}
 		edit()

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"errors"
+	"math"
 	"slices"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -25,21 +26,19 @@ func Faults(in Input) []error {
 	if errors.As(err, &problem) {
 		return nil
 	}
-	entries, schemaErr := schemaOf(in.Application)
+	e := readEntries(in)
 	if err != nil {
-		return append(unjoin(err), unjoin(schemaErr)...)
+		return append(unjoin(err), e.unread...)
 	}
-	_, err = observer.Assign(entries, objects)
-	faults, _ := schemaFaults(in.Application, schemaErr, err)
+	e.assign(in, objects)
+	faults, _ := e.judged(in.Application)
 	return faults
 }
 
-// schemaFaults are the mistakes of a schema, in its order, and the warnings that those
-// become that earlier versions let pass.
-func schemaFaults(app *v1alpha1.Application, errs ...error) (faults []error, late []string) {
-	for _, err := range errs {
-		faults = append(faults, unjoin(err)...)
-	}
+// judged are the mistakes of a schema, in its order, and the warnings that those become
+// that earlier versions let pass.
+func (e entries) judged(app *v1alpha1.Application) (faults []error, late []string) {
+	faults = slices.Concat(e.unread, e.unfit)
 	slices.SortStableFunc(faults, func(a, b error) int { return cmp.Compare(entryIn(a), entryIn(b)) })
 	if !isAccepted(app) {
 		return faults, nil
@@ -59,6 +58,9 @@ func schemaFaults(app *v1alpha1.Application, errs ...error) (faults []error, lat
 func entryIn(err error) int {
 	if fault := (*observer.Fault)(nil); errors.As(err, &fault) {
 		return fault.Entry
+	}
+	if fault := (*observer.FieldFault)(nil); errors.As(err, &fault) {
+		return math.MaxInt // spec.fields comes after spec.observerSchema
 	}
 	return -1
 }

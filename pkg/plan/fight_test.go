@@ -41,7 +41,7 @@ func TestALeafIsContestedAfterFiveCorrections(t *testing.T) {
 	result = fight(w, 1)
 	assert.True(t, result.Event.Warning)
 	assert.Equal(t, "Contested", result.Event.Reason)
-	assert.Equal(t, "corrected ConfigMap default/settings (data.mode); "+
+	assert.Equal(t, `corrected ConfigMap default/settings (data.mode was changed from "live" to "theirs" by their-operator); `+
 		`data.mode of ConfigMap default/settings is contested: desired "live", observed "theirs", written by their-operator`, result.Event.Note)
 	require.Len(t, w.app.Status.Contested, 1)
 	contested := w.app.Status.Contested[0]
@@ -157,7 +157,7 @@ func TestAFightOverASecretShowsNoValue(t *testing.T) {
 		_, result := w.round()
 		notes = append(notes, result.Event.Note)
 	}
-	assert.Equal(t, "corrected Secret default/keys (data.a); "+
+	assert.Equal(t, "corrected Secret default/keys (data.a was changed); "+
 		`data.a of Secret default/keys is contested: desired "*** (desired)", observed "*** (observed)"`, notes[4])
 	require.Len(t, w.app.Status.Contested, 1)
 	assert.Nil(t, w.app.Status.Contested[0].Desired)

@@ -154,3 +154,13 @@ func withoutKey(v delta.Value, key string) (without delta.Value, left bool) {
 	delete(m, key)
 	return delta.Value{Set: len(m) > 0, Any: m}, len(m) > 0
 }
+
+type markPlace struct{ field, key string }
+
+func (m markPlace) path() string { return "metadata." + m.field + "['" + m.key + "']" }
+
+// isMetadataMap reports whether a path is that of the labels or annotations, which have our
+// marks too.
+func isMetadataMap(path string) bool {
+	return path == "metadata" || path == "metadata.labels" || path == "metadata.annotations"
+}

@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -37,4 +38,10 @@ func values(items []runtime.RawExtension) []any {
 		}
 	}
 	return list
+}
+
+// text is a string in an object, or "".
+func text(object map[string]any, fields ...string) string {
+	s, _, _ := unstructured.NestedString(object, fields...)
+	return s
 }

@@ -94,7 +94,7 @@ func TestEveryApplicationComesToRest(t *testing.T) {
 			w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
 			w.app.Spec.ObserverSchema = nil
 			if rapid.Bool().Draw(r, "user's") {
-				w.app.Spec.ObserverSchema = raws(observertest.Entry(r, spec, observertest.Options{Bounded: true}).Raw())
+				w.app.Spec.ObserverSchema = raws(observertest.Entry(r, spec, observertest.Options{Bounded: true, Rules: rapid.Bool().Draw(r, "rules")}).Raw())
 			}
 		}
 		rest := func() {

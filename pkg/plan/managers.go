@@ -24,7 +24,7 @@ func foreignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Pa
 	return func(path *observer.Path) bool {
 		steps := path.Steps(live)
 		for _, e := range managers() {
-			if !isManager(app, e.manager) && touches(e.leaves, steps) {
+			if !isManager(app, e.Manager) && touches(e.leaves, steps) {
 				return true
 			}
 		}
@@ -39,31 +39,19 @@ func isManager(app *v1alpha1.Application, manager string) bool {
 // LastWriter names the field manager that wrote at or below a path last, and
 // when; it is empty if the object has no managedFields.
 func LastWriter(live map[string]any, path *observer.Path) (manager string, at time.Time) {
-	return lastWriter(live, path, func(string) bool { return false })
-}
-
-// otherWriter is LastWriter without ourselves: the times of managedFields have
-// seconds only, and in a fast fight they are the same.
-func otherWriter(app *v1alpha1.Application, live map[string]any, path *observer.Path) string {
-	manager, _ := lastWriter(live, path, func(manager string) bool { return isManager(app, manager) })
-	return manager
-}
-
-func lastWriter(live map[string]any, path *observer.Path, except func(manager string) bool) (manager string, at time.Time) {
 	steps := path.Steps(live)
 	for _, e := range managersOf(live) {
-		if !except(e.manager) && touches(e.leaves, steps) && (manager == "" || e.at.After(at)) {
-			manager, at = e.manager, e.at
+		if touches(e.leaves, steps) && (manager == "" || e.At.After(at)) {
+			manager, at = e.Manager, e.At
 		}
 	}
 	return manager, at
 }
 
 type managerEntry struct {
-	manager     string
-	subresource string
-	at          time.Time
-	leaves      *fieldpath.Set
+	Writer
+	leaves *fieldpath.Set
+	nth    int // of the entries of managedFields
 }
 
 func managersOf(live map[string]any) []managerEntry {
@@ -72,12 +60,17 @@ func managersOf(live map[string]any) []managerEntry {
 	if err != nil {
 		return nil
 	}
+	return managersIn(raw)
+}
+
+// managersIn are the entries of managedFields as JSON.
+func managersIn(raw []byte) []managerEntry {
 	var fields []metav1.ManagedFieldsEntry
 	if json.Unmarshal(raw, &fields) != nil {
 		return nil
 	}
 	var entries []managerEntry
-	for _, f := range fields {
+	for i, f := range fields {
 		if f.FieldsV1 == nil {
 			continue
 		}
@@ -85,23 +78,45 @@ func managersOf(live map[string]any) []managerEntry {
 		if set.FromJSON(f.FieldsV1.GetRawReader()) != nil {
 			continue
 		}
-		e := managerEntry{manager: f.Manager, subresource: f.Subresource, leaves: set.Leaves()}
+		e := managerEntry{Writer{Manager: f.Manager, Operation: f.Operation, Subresource: f.Subresource}, set.Leaves(), i}
 		if f.Time != nil {
-			e.at = f.Time.Time
+			e.At = f.Time.Time
 		}
 		entries = append(entries, e)
 	}
 	return entries
 }
 
-// touches reports whether a set has a leaf at or below a place, or one above it
-// that holds all of it (an atomic list or map).
-func touches(leaves *fieldpath.Set, steps []observer.Step) bool {
-	touched := false
+// reach is where a field manager owns something, seen from a place in the object.
+type reach int
+
+const (
+	apart reach = iota
+	// above: what it lies in, and so all of it (an atomic list or map).
+	above
+	// here, or below.
+	here
+)
+
+// reachOf is how near to a place a set has a leaf.
+func reachOf(leaves *fieldpath.Set, steps []observer.Step) reach {
+	nearest := apart
 	leaves.Iterate(func(p fieldpath.Path) {
-		touched = touched || sameWay(p, steps)
+		switch {
+		case nearest == here || !sameWay(p, steps):
+		case len(p) >= len(steps):
+			nearest = here
+		default:
+			nearest = above
+		}
 	})
-	return touched
+	return nearest
+}
+
+// touches reports whether a set has a leaf at or below a place, or one above it
+// that holds all of it.
+func touches(leaves *fieldpath.Set, steps []observer.Step) bool {
+	return reachOf(leaves, steps) != apart
 }
 
 // sameWay reports whether one of the two paths is the beginning of the other.

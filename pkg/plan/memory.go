@@ -20,6 +20,17 @@ type Memory struct {
 	// Secrets has the accepted forms of Secret values, which never leave the
 	// process.
 	Secrets map[manifest.ID]delta.Accepted
+	// Standing has the leaves that were found to have drifted, and could not be corrected
+	// yet. It is replaced, and never changed.
+	Standing map[Leaf]Standing
+}
+
+// Standing is a drift that is not corrected yet.
+type Standing struct {
+	// Since is when it was there first, and Writer whose it is.
+	Since    time.Time
+	Writer   Writer
+	Observed delta.Value
 }
 
 // Leaf names one leaf of one resource.
@@ -85,7 +96,7 @@ func (m *Memory) Retry() {
 
 // clone is a copy that can be changed: what was decided with a memory keeps its own.
 func (m *Memory) clone() *Memory {
-	c := &Memory{Fights: maps.Clone(m.Fights), Refusals: maps.Clone(m.Refusals), Secrets: maps.Clone(m.Secrets)}
+	c := &Memory{Fights: maps.Clone(m.Fights), Refusals: maps.Clone(m.Refusals), Secrets: maps.Clone(m.Secrets), Standing: m.Standing}
 	for leaf, f := range c.Fights {
 		own := *f
 		own.Times = slices.Clone(f.Times)

@@ -47,7 +47,7 @@ func Misspelt(objects []manifest.Object, entries []*observer.Entry, known Kinds,
 			there = []any{object}
 		}
 		m.manifest(nil, o.Content, m.kind, there)
-		if !m.entry.Default {
+		if !m.entry.Default && !m.entry.FromFields() {
 			m.schema(nil, m.entry.Root, m.kind, there)
 		}
 		faults = append(faults, m.faults...)
@@ -58,12 +58,12 @@ func Misspelt(objects []manifest.Object, entries []*observer.Entry, known Kinds,
 // MisspeltIn are those of an input that is not refused.
 func MisspeltIn(in Input) []error {
 	objects, _, err := objectsOf(in)
-	entries, schemaErr := schemaOf(in.Application)
-	if err != nil || schemaErr != nil {
+	e := readEntries(in)
+	if err != nil || len(e.unread) > 0 {
 		return nil
 	}
-	assigned, _ := observer.Assign(entries, objects)
-	return Misspelt(objects, assigned, in.Kinds, in.Live)
+	e.assign(in, objects)
+	return Misspelt(objects, e.assigned, in.Kinds, in.Live)
 }
 
 type misspelt struct {

@@ -19,7 +19,7 @@ type NotHeld struct {
 // NotHeld are the free fields of a resource in which it differs from its manifest.
 func (p *Plan) NotHeld(id manifest.ID) (fields []NotHeld) {
 	for _, res := range p.resources {
-		if res.object.ID != id || res.live == nil || res.entry.Default {
+		if res.object.ID != id || res.live == nil || res.entry.Default && !res.entry.FromFields() {
 			continue
 		}
 		explained, _ := p.Explain(id, false)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,12 +28,6 @@ func TrackingID(app *v1alpha1.Application, id manifest.ID) string {
 func Marked(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
 	return text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID) &&
 		text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
-}
-
-// text is a string in an object, or "".
-func text(object map[string]any, fields ...string) string {
-	s, _, _ := unstructured.NestedString(object, fields...)
-	return s
 }
 
 // mine reports whether a live object is the Application's: it carries the marks,
@@ -196,10 +191,6 @@ var markPlaces = []markPlace{
 	{"annotations", v1alpha1.AnnotationAdopted},
 }
 
-type markPlace struct{ field, key string }
-
-func (m markPlace) path() string { return "metadata." + m.field + "['" + m.key + "']" }
-
 // marks is the number of held leaves that are our own marks; one more on what was adopted.
 func (p *Plan) marks() int {
 	if p.in.Application.UID == "" {
@@ -283,4 +274,42 @@ func finalizersOf(live map[string]any) []string {
 		}
 	}
 	return names
+}
+
+// isShared reports whether a resource that is not desired was shared, or is shared by the
+// spec as it is now: then nothing of it is ever deleted.
+func (p *Plan) isShared(id manifest.ID, status v1alpha1.ResourceStatus) bool {
+	switch status.Ownership {
+	case v1alpha1.OwnershipShare:
+		return true
+	case v1alpha1.OwnershipOwn:
+		return Shared(p.in)[id]
+	}
+	return p.in.Application.Spec.Ownership == v1alpha1.OwnershipShare || Shared(p.in)[id]
+}
+
+// Shared has the objects of which an Application holds fields and that are somebody else's,
+// as far as its manifests can be read.
+func Shared(in Input) map[manifest.ID]bool {
+	shared := map[manifest.ID]bool{}
+	var manifests []map[string]any
+	if in.Source != nil {
+		manifests = in.Source.Objects
+	}
+	for _, item := range in.Application.Spec.Manifest {
+		if content, err := decode(item); err == nil {
+			manifests = append(manifests, content)
+		}
+	}
+	for _, content := range manifests {
+		if id, ok := Identify(content, in.Application.Namespace, in.Kinds); ok && IsShared(in.Application, manifest.OwnershipIn(content)) {
+			shared[id] = true
+		}
+	}
+	return shared
+}
+
+// IsShared reports whether an object is shared, of which the manifest says that.
+func IsShared(app *v1alpha1.Application, says v1alpha1.Ownership) bool {
+	return cmp.Or(says, app.Spec.Ownership) == v1alpha1.OwnershipShare
 }

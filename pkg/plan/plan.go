@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,7 +37,9 @@ type Input struct {
 	// Ended has objects that are gone, in their last state, as far as a watch has shown
 	// it. Only Jobs are of interest.
 	Ended map[manifest.ID]map[string]any
-	Kinds Kinds
+	// Written has who wrote objects of Live, as far as Live does not say so itself.
+	Written map[manifest.ID]Written
+	Kinds   Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into.
 	Source *Source
 	// Hooks are called beside the engine's own steps; nil for none.
@@ -103,24 +104,12 @@ func (c Change) GVK() schema.GroupVersionKind {
 	return gv.WithKind(c.ID.Kind)
 }
 
-// Verb is what is done, in the word that people read: of a shared object that is hold,
-// restore, release or wait.
-func (c Change) Verb() string {
-	restores := slices.ContainsFunc(c.Fields, func(d delta.Difference) bool {
-		return d.Reason == delta.Restored && !d.HeldBack && !isSharedMark(d.Path)
-	})
-	switch {
-	case !c.Shared:
-	case c.Writes() && restores:
-		return "restore"
-	case c.Writes() && c.Prune:
-		return "release"
-	case c.Writes():
-		return "hold"
-	case c.UID == "" && c.Problem != nil && c.Problem.Disposition() == v1alpha1.DispositionWait:
-		return "wait"
+// Watched is the drift of the fields that are watched: it is not corrected.
+func (c Change) Watched() []delta.Difference {
+	if c.resource == nil {
+		return nil
 	}
-	return string(c.Action)
+	return c.resource.compared.Watched
 }
 
 // Plan is what to do, and all that Conclude needs to say afterwards how it
@@ -229,3 +218,15 @@ type record struct {
 
 // stored is the desired state as the status shows it.
 func (res *resource) stored() map[string]any { return manifest.Redact(res.desired) }
+
+// letting is what becomes of fields of a shared object that are held no longer.
+type letting struct {
+	// fields are those that are restored.
+	fields []delta.Difference
+	// stays says of the others why they stay as they are.
+	stays []string
+	// was is what is on record of all of them.
+	was []v1alpha1.BaselineField
+	// unsure is true if it matters who wrote what, and the object does not say it.
+	unsure bool
+}

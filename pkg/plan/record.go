@@ -70,6 +70,7 @@ func (r *record) settleOrigin(types Kinds) {
 	}
 	if r.status != nil && r.status.Schema != "" {
 		r.entry.Default = r.status.Schema == v1alpha1.SchemaDefault
+		r.entry.Follows = r.status.Schema == v1alpha1.SchemaFields
 		return
 	}
 	object := manifest.Object{ID: r.id, APIVersion: r.entry.APIVersion, Content: r.desired}

@@ -13,18 +13,6 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// letting is what becomes of fields of a shared object that are held no longer.
-type letting struct {
-	// fields are those that are restored.
-	fields []delta.Difference
-	// stays says of the others why they stay as they are.
-	stays []string
-	// was is what is on record of all of them.
-	was []v1alpha1.BaselineField
-	// unsure is true if it matters who wrote what, and the object does not say it.
-	unsure bool
-}
-
 // releaser finds out what becomes of the fields of one object.
 type releaser struct {
 	letting
@@ -300,4 +288,45 @@ func (p *Plan) release(old *pruned) {
 	change := h.change(old.id, old.status.APIVersion)
 	change.Prune, change.pruned = true, old
 	old.change = change
+}
+
+// holding is what is done to a shared object. It has no word for making or ending one:
+// whatever is decided here patches an object that is there, or leaves it alone.
+type holding struct {
+	uid, version string
+	compared     delta.Comparison
+	readFirst    bool
+	blocked      bool
+}
+
+// change is a holding as part of a plan.
+func (h holding) change(id manifest.ID, apiVersion string) Change {
+	c := Change{
+		Action: Unchanged, Shared: true, ID: id, APIVersion: apiVersion, UID: h.uid, ResourceVersion: h.version, Fields: h.compared.Differences,
+	}
+	if h.compared.Correctable() && !h.blocked {
+		c.Action, c.ReadFirst = Update, h.readFirst
+		c.Guards, c.Patch = h.compared.Patch(h.uid, h.version)
+	}
+	return c
+}
+
+// formerMarks are the removals of the marks of an owner from an object that we have owned,
+// and share from now on.
+func formerMarks(app *v1alpha1.Application, live map[string]any) (fields []delta.Difference) {
+	if app.UID == "" || text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(app.UID) {
+		return nil
+	}
+	return marksOff(live)
+}
+
+// marksOff are the removals of an owner's marks.
+func marksOff(live map[string]any) (fields []delta.Difference) {
+	for _, mark := range markPlaces {
+		if value := text(live, "metadata", mark.field, mark.key); value != "" {
+			path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)
+			fields = append(fields, delta.Remove(path, value))
+		}
+	}
+	return fields
 }

@@ -21,7 +21,8 @@ func (c *conclusion) record(res *resource, o observation) {
 	s := &c.result.Status
 	entry, desired := res.entry.Raw(), res.stored()
 	if !c.preview && !res.entry.Default {
-		desired = o.compared.Unmade(desired)
+		_, attempted := c.outcomes[res.object.ID]
+		desired = o.compared.Unmade(desired, attempted)
 	}
 	if c.isStillOnRecord(res, o) {
 		entry, desired = res.previous.entry.Raw(), res.previous.desired
@@ -85,8 +86,11 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 		Schema:            v1alpha1.SchemaUser,
 		NullLeaves:        res.entry.Nulls(),
 	}
-	if res.entry.Default {
+	switch {
+	case res.entry.Default:
 		status.Schema = v1alpha1.SchemaDefault
+	case res.entry.FromFields():
+		status.Schema = v1alpha1.SchemaFields
 	}
 	if before != nil {
 		status.UID, status.Origin, status.LastCorrection = before.UID, before.Origin, before.LastCorrection
@@ -211,6 +215,17 @@ func (c *conclusion) accepted(res *resource, compared delta.Comparison) {
 			a.Accepted = &value
 		}
 		c.result.Status.Accepted = append(c.result.Status.Accepted, a)
+	}
+}
+
+// watched writes the drift that nobody corrects.
+func (c *conclusion) watched(res *resource, compared delta.Comparison) {
+	for _, d := range compared.Watched {
+		field := v1alpha1.WatchedField{Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path}
+		if !secretPath(res.object.ID, d.Path) {
+			field.Desired, field.Observed = optional(d.Desired), optional(d.Observed)
+		}
+		c.result.Status.Watched = append(c.result.Status.Watched, field)
 	}
 }
 

@@ -40,20 +40,20 @@ func (p *Plan) render() (rendered, *Problem) {
 	if errors.As(err, &problem) {
 		return rendered{}, problem
 	}
-	entries, schemaErr := schemaOf(app)
+	e := readEntries(p.in)
 	if err != nil {
-		return rendered{}, problemf(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(err, schemaErr)))
+		return rendered{}, problemf(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(append([]error{err}, e.unread...)...)))
 	}
-	assigned, err := observer.Assign(entries, objects)
-	faults, late := schemaFaults(app, schemaErr, err)
+	e.assign(p.in, objects)
+	faults, late := e.judged(app)
 	if len(faults) > 0 {
 		return rendered{}, problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
 	}
-	r := rendered{objects: objects, entries: assigned, warnings: slices.Concat(warnings, late, freed(entries))}
+	r := rendered{objects: objects, entries: e.assigned, warnings: slices.Concat(warnings, late, freed(e.written), e.warnings)}
 	if faults := p.shareEntries(&r); len(faults) > 0 {
 		return rendered{}, problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
 	}
-	for _, fault := range Misspelt(objects, assigned, p.in.Kinds, p.in.Live) {
+	for _, fault := range Misspelt(objects, e.assigned, p.in.Kinds, p.in.Live) {
 		r.warnings = append(r.warnings, fault.Error())
 	}
 	if err := p.mangle(&r); err != nil {
@@ -213,7 +213,7 @@ func nullsLost(r rendered, records map[manifest.ID]*record) *Problem {
 	var lost []string
 	for i, object := range r.objects {
 		before := records[object.ID]
-		if before == nil || r.entries[i].Default {
+		if before == nil || r.entries[i].Default || r.entries[i].FromFields() {
 			continue
 		}
 		if leaves := r.entries[i].Lost(before.nulls()); len(leaves) > 0 {
@@ -288,4 +288,32 @@ func Summary(err error) string {
 		cut = limit
 	}
 	return fmt.Sprintf("%s\n… and %d more lines", strings.ToValidUTF8(text[:cut], ""), strings.Count(text[cut:], "\n"))
+}
+
+// shareEntries gives the shared objects their entries: one without an entry of the user is
+// held in what its manifest sets. It returns what is wrong with those of the user, and with
+// the manifests.
+func (p *Plan) shareEntries(r *rendered) (faults []error) {
+	for i, o := range r.objects {
+		if !IsShared(p.in.Application, o.Ownership) {
+			continue
+		}
+		kind := p.in.Kinds.Type(o.GVK())
+		if r.entries[i].Default {
+			r.entries[i] = observer.PartialEntry(o, kind)
+		}
+		if cuts := r.entries[i].Cuts(); len(cuts) > 0 {
+			faults = append(faults, fmt.Errorf("%s is shared, and the observer schema would cut what is somebody else's of %s: "+
+				"give lists the minimum 0 and the maximum 0, and name labels and annotations one by one", o.ID, some(cuts)))
+		}
+		if rules := r.entries[i].Ruled(); len(rules) > 0 {
+			faults = append(faults, fmt.Errorf("%s is shared, and rules for values are for objects of the Application's own: write %q at %s",
+				o.ID, observer.LeafText, some(rules)))
+		}
+		if lists := r.entries[i].Nameless(kind, o.Content); len(lists) > 0 {
+			faults = append(faults, fmt.Errorf("%s is shared, and nobody can tell which elements of %s are meant, since they have no keys: "+
+				"name their keys in an entry of spec.observerSchema (%s), or hold the list as a whole there", o.ID, some(lists), observer.KeyMapKeys))
+		}
+	}
+	return faults
 }

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"sync"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -113,7 +115,7 @@ func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any)
 	}
 	previous := *res.previous
 	previous.desired = kept
-	previous.entry = observer.DefaultEntry(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept})
+	previous.entry = res.entry.Of(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept})
 	res.previous = &previous
 }
 
@@ -131,26 +133,49 @@ func (res *resource) leftExtra() bool {
 // accept records what the API server made of our write.
 func (c *conclusion) accept(res *resource, live map[string]any, action Action) {
 	after := c.plan.compare(res, live)
-	forms := delta.Accept(after, func(path string) bool { return res.wrote(path, action) })
+	forms := delta.Accept(after, func(d delta.Difference) bool { return res.wroteValue(d, action) })
 	maps.DeleteFunc(forms, losesMark)
 	for _, path := range sortedPaths(forms) {
 		if res.accepted == nil {
 			res.accepted = delta.Accepted{}
 		}
 		res.accepted[path] = forms[path]
+		c.formed[Leaf{res.object.ID, path}] = forms[path].Accepted
 		if forms[path].Dropped() {
 			c.warnings = append(c.warnings, fmt.Sprintf("%s: the API server dropped %s: is it a typing error?", res.object.ID, path))
 		}
 	}
 	for _, d := range after.Differences {
+		if d.Reason == delta.Unwanted && !d.HeldBack && action == Update && res.wrote(d.Path, action) {
+			c.plan.in.Memory = c.plan.in.Memory.with([]Refused{c.plan.Refuse(Leaf{res.object.ID, d.Path}, filledIn(res.object.ID, d.Path))})
+		}
 		if d.Reason == delta.Extra && !d.HeldBack && res.wrote(d.Path, action) {
 			// Somebody on the way to the API server adds it to whatever we write.
 			leaf := Leaf{res.object.ID, d.Path}
 			if c.plan.in.Memory.contest(leaf, d, c.now.Time, c.plan.in.Rules) {
 				c.warnContested(leaf)
+				c.happened(res, v1alpha1.OutcomeContested, drift{Difference: d})
 			}
 		}
 	}
+}
+
+// filledIn is the Problem of a field that is to be absent, and is in the answer to its
+// removal.
+func filledIn(id manifest.ID, path string) *Problem {
+	return problemf(v1alpha1.ReasonRejected,
+		"%s: %s cannot be absent, because the API server fills it in again: hold a value of it, or take the rule out of the observer schema", id, path)
+}
+
+// wroteValue reports whether the desired value of a difference was part of what we sent. A
+// bound of a rule is not what was sent because another value was desired.
+func (res *resource) wroteValue(d delta.Difference, action Action) bool {
+	if !d.Bound {
+		return res.wrote(d.Path, action)
+	}
+	return slices.ContainsFunc(res.change.Fields, func(sent delta.Difference) bool {
+		return !sent.HeldBack && sent.Path == d.Path && sent.Desired.Equal(d.Desired)
+	})
 }
 
 // wrote reports whether a path was part of what we sent.
@@ -202,28 +227,53 @@ func (res *resource) corrects(d delta.Difference) bool {
 	return d.Reason != delta.Removed && d.Reason != delta.Restored && !res.begins && (!res.adopting || takes(d))
 }
 
-// corrected remembers the corrections that were made, for fights. To create an object
-// again that was there is one, too.
-func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus) {
+// corrected remembers the corrections that were made, for fights and, of what has drifted,
+// for the history. To create an object again that was there is one, too.
+func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, drifted map[string]bool) {
 	done := doneChange{action: res.updated(), id: res.object.ID}
 	if res.change.Action == Create {
 		done.action = Create
-		if before != nil && before.UID != "" && c.plan.in.Memory.recordCorrection(res.leaf(), delta.Difference{}, "", c.now.Time, c.plan.in.Rules) {
-			c.warnContested(res.leaf())
-		}
+		c.created(res, before)
 	}
+	if res.adopting {
+		c.happened(res, v1alpha1.OutcomeAdopted, drift{})
+	}
+	by := sync.OnceValue(func() *authors { return c.plan.authorsOf(res, res.live) })
 	for _, d := range res.change.Fields {
 		if d.HeldBack {
 			continue
 		}
-		done.paths = append(done.paths, d.Path)
+		done.paths, done.told = append(done.paths, d.Path), append(done.told, d.Path)
 		if !res.corrects(d) {
 			continue
 		}
-		leaf := Leaf{res.object.ID, d.Path}
-		if c.plan.in.Memory.recordCorrection(leaf, d, otherWriter(c.plan.in.Application, res.live, d.LivePath()), c.now.Time, c.plan.in.Rules) && !res.isQuiet(d.Path) {
+		leaf, of := Leaf{res.object.ID, d.Path}, c.drift(res, d, by)
+		if c.plan.in.Memory.recordCorrection(leaf, d, of.writer.Manager, c.now.Time, c.plan.in.Rules) && !res.isQuiet(d.Path) {
 			c.warnContested(leaf)
+		}
+		if drifted[d.Path] {
+			done.told[len(done.told)-1] = describe(c.happened(res, c.outcomeOf(leaf, &of), of))
 		}
 	}
 	c.done = append(c.done, done)
+}
+
+// created remembers that an object was created, or created again.
+func (c *conclusion) created(res *resource, before *v1alpha1.ResourceStatus) {
+	if before == nil || before.UID == "" {
+		c.happened(res, v1alpha1.OutcomeCreated, drift{})
+		return
+	}
+	outcome := v1alpha1.OutcomeRestored
+	if c.plan.in.Memory.recordCorrection(res.leaf(), delta.Difference{}, "", c.now.Time, c.plan.in.Rules) {
+		c.warnContested(res.leaf())
+	}
+	if c.plan.in.Memory.Fights[res.leaf()].Contested() {
+		outcome = v1alpha1.OutcomeContested
+	}
+	since := c.plan.in.Written[res.object.ID].Since
+	if standing, stood := c.plan.in.Memory.Standing[res.leaf()]; stood {
+		since = standing.Since
+	}
+	c.happened(res, outcome, drift{since: since})
 }

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -10,27 +9,6 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
-
-// holding is what is done to a shared object. It has no word for making or ending one:
-// whatever is decided here patches an object that is there, or leaves it alone.
-type holding struct {
-	uid, version string
-	compared     delta.Comparison
-	readFirst    bool
-	blocked      bool
-}
-
-// change is a holding as part of a plan.
-func (h holding) change(id manifest.ID, apiVersion string) Change {
-	c := Change{
-		Action: Unchanged, Shared: true, ID: id, APIVersion: apiVersion, UID: h.uid, ResourceVersion: h.version, Fields: h.compared.Differences,
-	}
-	if h.compared.Correctable() && !h.blocked {
-		c.Action, c.ReadFirst = Update, h.readFirst
-		c.Guards, c.Patch = h.compared.Patch(h.uid, h.version)
-	}
-	return c
-}
 
 // hold decides about a shared object, given the live one.
 func (p *Plan) hold(res *resource, live map[string]any) {
@@ -55,6 +33,11 @@ func (p *Plan) hold(res *resource, live map[string]any) {
 	}
 	res.change = h.change(id, res.object.APIVersion)
 	res.change.resource, res.change.Problem = res, res.problem
+	for _, planned := range p.resources { // it is decided again
+		if planned.object.ID == id {
+			res.recordFirst(planned)
+		}
+	}
 }
 
 // absent is the Problem of a shared object that is not there.
@@ -112,86 +95,4 @@ func (res *resource) inherit(left v1alpha1.BaselineField) {
 			res.baseline[i].From = root
 		}
 	}
-}
-
-// formerMarks are the removals of the marks of an owner from an object that we have owned,
-// and share from now on.
-func formerMarks(app *v1alpha1.Application, live map[string]any) (fields []delta.Difference) {
-	if app.UID == "" || text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(app.UID) {
-		return nil
-	}
-	return marksOff(live)
-}
-
-// marksOff are the removals of an owner's marks.
-func marksOff(live map[string]any) (fields []delta.Difference) {
-	for _, mark := range markPlaces {
-		if value := text(live, "metadata", mark.field, mark.key); value != "" {
-			path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)
-			fields = append(fields, delta.Remove(path, value))
-		}
-	}
-	return fields
-}
-
-// isShared reports whether a resource that is not desired was shared, or is shared by the
-// spec as it is now: then nothing of it is ever deleted.
-func (p *Plan) isShared(id manifest.ID, status v1alpha1.ResourceStatus) bool {
-	switch status.Ownership {
-	case v1alpha1.OwnershipShare:
-		return true
-	case v1alpha1.OwnershipOwn:
-		return Shared(p.in)[id]
-	}
-	return p.in.Application.Spec.Ownership == v1alpha1.OwnershipShare || Shared(p.in)[id]
-}
-
-// Shared has the objects of which an Application holds fields and that are somebody else's,
-// as far as its manifests can be read.
-func Shared(in Input) map[manifest.ID]bool {
-	shared := map[manifest.ID]bool{}
-	var manifests []map[string]any
-	if in.Source != nil {
-		manifests = in.Source.Objects
-	}
-	for _, item := range in.Application.Spec.Manifest {
-		if content, err := decode(item); err == nil {
-			manifests = append(manifests, content)
-		}
-	}
-	for _, content := range manifests {
-		if id, ok := Identify(content, in.Application.Namespace, in.Kinds); ok && IsShared(in.Application, manifest.OwnershipIn(content)) {
-			shared[id] = true
-		}
-	}
-	return shared
-}
-
-// IsShared reports whether an object is shared, of which the manifest says that.
-func IsShared(app *v1alpha1.Application, says v1alpha1.Ownership) bool {
-	return cmp.Or(says, app.Spec.Ownership) == v1alpha1.OwnershipShare
-}
-
-// shareEntries gives the shared objects their entries: one without an entry of the user is
-// held in what its manifest sets. It returns what is wrong with those of the user, and with
-// the manifests.
-func (p *Plan) shareEntries(r *rendered) (faults []error) {
-	for i, o := range r.objects {
-		if !IsShared(p.in.Application, o.Ownership) {
-			continue
-		}
-		kind := p.in.Kinds.Type(o.GVK())
-		if r.entries[i].Default {
-			r.entries[i] = observer.PartialEntry(o, kind)
-		}
-		if cuts := r.entries[i].Cuts(); len(cuts) > 0 {
-			faults = append(faults, fmt.Errorf("%s is shared, and the observer schema would cut what is somebody else's of %s: "+
-				"give lists the minimum 0 and the maximum 0, and name labels and annotations one by one", o.ID, some(cuts)))
-		}
-		if lists := r.entries[i].Nameless(kind, o.Content); len(lists) > 0 {
-			faults = append(faults, fmt.Errorf("%s is shared, and nobody can tell which elements of %s are meant, since they have no keys: "+
-				"name their keys in an entry of spec.observerSchema (%s), or hold the list as a whole there", o.ID, some(lists), observer.KeyMapKeys))
-		}
-	}
-	return faults
 }

@@ -23,7 +23,7 @@ const inventoryBytes = 400
 // corrected or deleted.
 func tooLarge(p *Plan) *Problem {
 	app := p.in.Application
-	spec := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema) + sourceSize(app)
+	spec := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema) + fieldsSize(app) + sourceSize(app)
 	for key, value := range app.Annotations {
 		spec += textSize(key) + textSize(value)
 	}
@@ -54,6 +54,12 @@ func tooLarge(p *Plan) *Problem {
 	return problemf(v1alpha1.ReasonManifestTooLarge,
 		"the Application would take %d KiB (spec %d KiB, status %d KiB) of the %d KiB that one object may have: %s",
 		(spec+status)/1024, spec/1024, status/1024, maxApplicationBytes/1024, remedy)
+}
+
+// fieldsSize is what spec.fields takes.
+func fieldsSize(app *v1alpha1.Application) int {
+	raw, _ := json.Marshal(app.Spec.Fields)
+	return len(raw)
 }
 
 // projected is what of a resource will be lastObservedManifest, about.

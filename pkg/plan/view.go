@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -49,6 +50,8 @@ type ViewChange struct {
 	Patch []ViewOp `json:"patch,omitempty" yaml:"patch,omitempty"`
 	// NotHeld are free fields in which the object differs from its manifest.
 	NotHeld []ViewNotHeld `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
+	// Watched is the drift of fields that are watched: it is not corrected.
+	Watched []ViewField `json:"watched,omitempty" yaml:"watched,omitempty"`
 }
 
 // ViewNotHeld is a free field. A value that is absent is not printed.
@@ -73,6 +76,8 @@ type ViewField struct {
 	Desired  *ViewValue   `json:"desired,omitempty" yaml:"desired,omitempty"`
 	Observed *ViewValue   `json:"observed,omitempty" yaml:"observed,omitempty"`
 	HeldBack bool         `json:"heldBack,omitempty" yaml:"heldBack,omitempty"`
+	// Rule is what the observer schema allows.
+	Rule string `json:"rule,omitempty" yaml:"rule,omitempty"`
 }
 
 // ViewOp is one operation of the patch.
@@ -183,6 +188,9 @@ func viewChange(c Change) ViewChange {
 	for _, d := range c.Fields {
 		v.Fields = append(v.Fields, viewField(c.ID, d))
 	}
+	for _, d := range c.Watched() {
+		v.Watched = append(v.Watched, viewField(c.ID, d))
+	}
 	for _, op := range c.Patch {
 		v.Patch = append(v.Patch, viewOp(c.ID, op))
 	}
@@ -208,10 +216,14 @@ func withGenerated(object map[string]any) map[string]any {
 
 func viewField(id manifest.ID, d delta.Difference) ViewField {
 	desired, observed := MaskedValues(id, d)
-	return ViewField{
+	v := ViewField{
 		Path: d.Path, Reason: d.Reason, HeldBack: d.HeldBack,
 		Desired: viewValue(desired), Observed: viewValue(observed),
 	}
+	if d.Rule != nil {
+		v.Rule = d.Rule.String()
+	}
+	return v
 }
 
 func viewValue(v delta.Value) *ViewValue {
@@ -238,4 +250,24 @@ func viewProblem(p *Problem) *ViewProblem {
 		return nil
 	}
 	return &ViewProblem{Reason: p.Reason, Message: p.Message}
+}
+
+// Verb is what is done, in the word that people read: of a shared object that is hold,
+// restore, release or wait.
+func (c Change) Verb() string {
+	restores := slices.ContainsFunc(c.Fields, func(d delta.Difference) bool {
+		return d.Reason == delta.Restored && !d.HeldBack && !isSharedMark(d.Path)
+	})
+	switch {
+	case !c.Shared:
+	case c.Writes() && restores:
+		return "restore"
+	case c.Writes() && c.Prune:
+		return "release"
+	case c.Writes():
+		return "hold"
+	case c.UID == "" && c.Problem != nil && c.Problem.Disposition() == v1alpha1.DispositionWait:
+		return "wait"
+	}
+	return string(c.Action)
 }

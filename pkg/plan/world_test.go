@@ -34,8 +34,10 @@ type world struct {
 	unheard []*plan.Problem
 	// ended has objects that are gone, as the watch has shown them last.
 	ended map[manifest.ID]map[string]any
-	uids  int
-	kinds plan.Kinds
+	// written is who wrote live objects, as the watch has told.
+	written map[manifest.ID]plan.Written
+	uids    int
+	kinds   plan.Kinds
 }
 
 // newWorld has an Application with that spec, as YAML.
@@ -61,7 +63,7 @@ func (w *world) edit(spec string) {
 
 func (w *world) decide() *plan.Plan {
 	return plan.Decide(plan.Input{
-		Application: w.app, Live: w.live, Ended: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, Unheard: w.unheard,
+		Application: w.app, Live: w.live, Written: w.written, Ended: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, Unheard: w.unheard,
 	})
 }
 

@@ -141,7 +141,9 @@ func TestAMissingNamespaceIsTriedOncePerRound(t *testing.T) {
 func TestWhoCreatesNothingAwaitsNoNamespace(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.Application){
 		"suspended": func(app *v1alpha1.Application) { app.Spec.Suspend = true },
-		"refused":   func(app *v1alpha1.Application) { app.Spec.Manifest[0].Raw = []byte(`{}`) },
+		// A source that has changed makes no new generation.
+		"translated anew": func(app *v1alpha1.Application) { app.Spec.Manifest = nil },
+		"refused":         func(app *v1alpha1.Application) { app.Spec.Manifest[0].Raw = []byte(`{}`) },
 		"deleted": func(app *v1alpha1.Application) {
 			app.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 		},
@@ -154,7 +156,9 @@ func TestWhoCreatesNothingAwaitsNoNamespace(t *testing.T) {
 			d.take(t)
 			require.Equal(t, []string{"later"}, d.awaited)
 			change(d.app)
-			d.app.Generation++
+			if name != "translated anew" {
+				d.app.Generation++
+			}
 			d.take(t)
 			assert.Empty(t, d.awaited)
 		})
@@ -258,6 +262,17 @@ func TestAnObjectWhosePatchHadNoAnswerIsRead(t *testing.T) {
 	assert.Empty(t, d.take(t))
 }
 
+// What came in between is read, and corrected as it is now. Nothing was refused.
+func TestAFailedGuardIsNoRefusal(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {color: red}}]}`)
+	d.has(config)
+	d.live[config]["data"] = map[string]any{"color": "blue"}
+	d.late = observer.CopyMap(d.live[config])
+	d.late["data"] = map[string]any{"color": "green"}
+	d.fails["patch config"] = &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid}}
+	assert.Greater(t, len(d.take(t)), 1, "it is decided on again")
+}
+
 // A status that meets a newer version of the Application still holds, unless another
 // process has written a status.
 func TestAStatusThatMeetsANewerVersion(t *testing.T) {
@@ -325,6 +340,12 @@ func (d *desk) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mappi
 }
 
 func (d *desk) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }
+
+func (d *desk) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.Written {
+	return nil
+}
+
+func (d *desk) Looked(kubernetes.Location, plan.Written) {}
 
 func (d *desk) Silent(kubernetes.Mapping) error { return nil }
 
@@ -405,7 +426,7 @@ func (d *desk) LetGo(*v1alpha1.Application) error { return nil }
 
 func (d *desk) Announce(*v1alpha1.Application, *plan.Event) {}
 
-func (d *desk) Concluded(*v1alpha1.Application, *plan.Plan, map[manifest.ID]plan.Outcome, v1alpha1.ApplicationStatus) {
+func (d *desk) Concluded(*v1alpha1.Application, *plan.Plan, map[manifest.ID]plan.Outcome, plan.Result) {
 }
 
 func (d *desk) Report() (done func()) { return func() {} }

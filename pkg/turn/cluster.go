@@ -29,6 +29,9 @@ type View interface {
 	// Marked are the objects of a kind that carry the Application's label. ErrNotSeen
 	// says that their first list is not complete.
 	Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error)
+	// Written is who wrote objects lately that are, or are not, among the marked ones, as
+	// far as the watch has told. It is of those very versions.
+	Written(gk schema.GroupKind, mapping cluster.Mapping, marked map[manifest.ID]map[string]any) map[manifest.ID]plan.Written
 	// Ended are objects of a kind that are gone, in their last state, as far as a watch has
 	// shown it; only Jobs are of interest.
 	Ended(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]map[string]any
@@ -58,6 +61,8 @@ type Target interface {
 	Delete(ctx context.Context, at cluster.Location, uid, resourceVersion string) (map[string]any, error)
 	// TryPatch asks whether a patch would be accepted, and changes nothing.
 	TryPatch(ctx context.Context, at cluster.Location, ops any) error
+	// Looked is told that an object was looked at, of which Written had that much.
+	Looked(at cluster.Location, written plan.Written)
 	// Wrote and Gone have the stores know our own write before the watch does.
 	Wrote(at cluster.Location, object map[string]any)
 	Gone(at cluster.Location, uid types.UID)
@@ -86,7 +91,7 @@ type Home interface {
 	// Announce sends an event; nil is none.
 	Announce(app *v1alpha1.Application, event *plan.Event)
 	// Concluded is told what came of a plan.
-	Concluded(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, status v1alpha1.ApplicationStatus)
+	Concluded(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result)
 	// Report asks to write a report that can wait. done is to be called when it is
 	// written; nil means later.
 	Report() (done func())

@@ -136,6 +136,12 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapp
 
 func (target) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }
 
+func (target) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.Written {
+	return nil
+}
+
+func (target) Looked(kubernetes.Location, plan.Written) {}
+
 func (target) Silent(kubernetes.Mapping) error { return nil }
 
 func (t target) Get(_ context.Context, at kubernetes.Location) (map[string]any, error) {
@@ -275,7 +281,8 @@ func (h home) Announce(_ *v1alpha1.Application, event *plan.Event) {
 	}
 }
 
-func (h home) Concluded(_ *v1alpha1.Application, _ *plan.Plan, _ map[manifest.ID]plan.Outcome, status v1alpha1.ApplicationStatus) {
+func (h home) Concluded(_ *v1alpha1.Application, _ *plan.Plan, _ map[manifest.ID]plan.Outcome, result plan.Result) {
+	status := result.Status
 	if !h.dead {
 		h.told(h.basis, status)
 	}

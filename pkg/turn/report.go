@@ -21,7 +21,7 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 	now := t.now()
 	result := p.Conclude(outcomes, now)
 	m.plan = result.Memory
-	t.Home.Concluded(app, p, outcomes, result.Status)
+	t.Home.Concluded(app, p, outcomes, result)
 	after := result.RetryAfter
 	if probe := m.nextProbe(now); probe > 0 {
 		after = Sooner(after, probe)
@@ -81,7 +81,7 @@ func (t *Turns) reportIn(report *postponed, delay time.Duration, now time.Time) 
 }
 
 // delayOf is for how long a status may wait. One that says nothing new but when something
-// was last corrected, what was seen, and that resources are in progress, as they are for a
+// was last corrected, what was seen, what has happened, and that resources are in progress, as they are for a
 // moment after most corrections, may: all that must survive a crash is the same.
 func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 	if len(before.Resources) != len(after.Resources) {
@@ -103,7 +103,7 @@ func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 	if inProgress {
 		after.Conditions, after.Summary = before.Conditions, before.Summary
 	}
-	after.LastObservedManifest = before.LastObservedManifest
+	after.LastObservedManifest, after.Watched, after.History = before.LastObservedManifest, before.Watched, before.History
 	if same(before, after) {
 		return reportDelay
 	}

@@ -54,6 +54,21 @@ type Snapshot struct {
 	desired map[manifest.ID]schema.GroupVersionKind
 	// shared are those of them that are somebody else's.
 	shared map[manifest.ID]bool
+	// looks are what is looked at, see Target.Looked.
+	looks []look
+}
+
+// look is an object that is looked at, and who wrote it, as far as that is known.
+type look struct {
+	at      cluster.Location
+	written plan.Written
+}
+
+// looked tells what was looked at: what is to be known of it for longer is remembered.
+func (s *Snapshot) looked(target Target) {
+	for _, l := range s.looks {
+		target.Looked(l.at, l.written)
+	}
 }
 
 // Decide gathers and decides, and once more if hooks have added objects of kinds that
@@ -118,7 +133,7 @@ func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
 	v.Need(s.kinds.resources(), namespacesOf(app, s.manifests), s.named())
 	s.Input = plan.Input{
 		Application: app, Kinds: s.kinds, Memory: &r.Memory.plan, Rules: r.Rules, Now: r.Now,
-		Live: map[manifest.ID]map[string]any{}, Ended: map[manifest.ID]map[string]any{}, Blocked: r.Memory.blocked(r.Now),
+		Live: map[manifest.ID]map[string]any{}, Written: map[manifest.ID]plan.Written{}, Ended: map[manifest.ID]map[string]any{}, Blocked: r.Memory.blocked(r.Now),
 		Source: r.Source, Hooks: r.Hooks, Callback: r.Callback,
 	}
 	if err := cmp.Or(s.addMarked(ctx), s.addShared(ctx, r)); err != nil {
@@ -178,6 +193,10 @@ func (s *Snapshot) addMarked(ctx context.Context) error {
 			if err := s.view.Silent(kind.Mapping); err != nil {
 				s.Input.Unheard = append(s.Input.Unheard, watchProblem(kind.GroupKind(), kind.Resource, err))
 			}
+		}
+		for id, written := range s.view.Written(kind.GroupKind(), kind.Mapping, marked) {
+			s.Input.Written[id] = written
+			s.looks = append(s.looks, look{cluster.Location{ID: id, Mapping: kind.Mapping}, written})
 		}
 		maps.Copy(s.Input.Ended, s.view.Ended(kind.GroupKind(), kind.Mapping))
 		for id, object := range marked {

@@ -73,6 +73,7 @@ func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan
 	app, m := s.Input.Application, s.memory
 	if p.Suspended() || p.Refused != nil {
 		target.AwaitNamespaces(nil)
+		s.looked(target)
 		return t.report(ctx, app, m, p, nil)
 	}
 	app, err := t.recordPostponed(ctx, app, m)
@@ -86,10 +87,11 @@ func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan
 		return Again(err)
 	}
 	a := t.act(ctx, target, s, p)
-	target.AwaitNamespaces(m.awaited(app.Namespace))
+	target.AwaitNamespaces(m.awaited(app.Namespace, p))
 	if a.tokensRecorded {
 		app = t.Home.Latest(app)
 	}
+	s.looked(target)
 	after, err := t.report(ctx, app, m, p, a.result)
 	if err == nil && a.tokensErr != nil {
 		return Again(a.tokensErr)

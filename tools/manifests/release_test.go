@@ -1,6 +1,7 @@
 package manifests_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -121,6 +122,61 @@ func (h *helm) awaitReady(namespace, name string) {
 	h.kubectl("", "wait", "hfapp/"+name, "--for=condition=Ready", "--timeout=120s", "--namespace="+namespace)
 }
 
+// upgradesASchema checks what becomes of an observer schema in somebody's chart: Helm
+// drops its nulls when it upgrades, which is refused, and keeps the word.
+func (h *helm) upgradesASchema(namespace string) {
+	h.t.Helper()
+	configuration := *h.action
+	flags := genericclioptions.NewConfigFlags(false)
+	kubeconfig := h.cluster.Kubeconfig()
+	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
+	require.NoError(h.t, configuration.Init(flags, namespace, "secret", func(string, ...any) {}))
+	chartOf := func(leaf string, longest int) *chart.Chart {
+		return &chart.Chart{
+			Metadata: &chart.Metadata{APIVersion: chart.APIVersionV2, Name: "shop", Version: "1.0.0"},
+			Templates: []*chart.File{{Name: "templates/app.yaml", Data: fmt.Appendf(nil, `
+apiVersion: holdfast.dev/v1alpha1
+kind: Application
+metadata: {name: shop}
+spec:
+  manifest:
+  - {apiVersion: v1, kind: Service, metadata: {name: shop}, spec: {ports: [{port: 80, targetPort: 8080}]}}
+  observerSchema:
+  - apiVersion: v1
+    kind: Service
+    metadata: {name: shop}
+    spec:
+      ports:
+      - {port: %s}
+      - {observer_schema_list_min_length: 1, observer_schema_list_max_length: %d}
+`, leaf, longest)}},
+		}
+	}
+	upgrade := func(leaf string, longest int) {
+		upgrade := action.NewUpgrade(&configuration)
+		upgrade.Namespace = namespace
+		_, err := upgrade.RunWithContext(h.t.Context(), "shop", chartOf(leaf, longest), nil)
+		require.NoError(h.t, err)
+	}
+	install := action.NewInstall(&configuration)
+	install.ReleaseName, install.Namespace = "shop", namespace
+	_, err := install.RunWithContext(h.t.Context(), chartOf("null", 4), nil)
+	require.NoError(h.t, err)
+	h.awaitReady(namespace, "shop")
+
+	upgrade("null", 5)
+	h.kubectl("", "wait", "hfapp/shop", "--for=jsonpath={.status.conditions[?(@.type==\"Stalled\")].reason}=ObserverSchemaNullsDropped", "--timeout=120s", "--namespace="+namespace)
+
+	upgrade("observed", 5)
+	h.awaitReady(namespace, "shop")
+	upgrade("observed", 6)
+	h.kubectl("", "patch", "service/shop", "--type=json", `--patch=[{"op": "replace", "path": "/spec/ports/0/port", "value": 81}]`, "--namespace="+namespace)
+	h.kubectl("", "wait", "service/shop", "--for=jsonpath={.spec.ports[0].port}=80", "--timeout=120s", "--namespace="+namespace)
+	_, err = action.NewUninstall(&configuration).Run("shop")
+	require.NoError(h.t, err)
+	h.kubectl("", "wait", "hfapp/shop", "--for=delete", "--timeout=120s", "--namespace="+namespace)
+}
+
 // isHeld checks that drift is corrected.
 func (h *helm) isHeld(namespace, name string) {
 	h.t.Helper()
@@ -176,6 +232,7 @@ func TestAReleaseIsInstalledUpgradedAndUninstalled(t *testing.T) {
 	h.hold("shop", "kept")
 	h.awaitReady("shop", "kept")
 	created := uid()
+	h.upgradesASchema("shop")
 	p.AssertNothingWasForbidden()
 	p.Stop()
 

@@ -61,6 +61,13 @@ type ApplicationSpec struct {
 	// +listType=atomic
 	ObserverSchema []runtime.RawExtension `json:"observerSchema,omitempty"`
 
+	// Fields says in paths what observerSchema spells out: which fields to hold, or to
+	// leave free, of resources that have no entry there.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	Fields []ResourceFields `json:"fields,omitempty"`
+
 	// Hooks change what is applied and take part in the Application's life.
 	// +optional
 	Hooks *Hooks `json:"hooks,omitempty"`

@@ -25,6 +25,7 @@ const (
 	ReasonKindUnsupported            = "KindUnsupported"
 	ReasonContested                  = "Contested"
 	ReasonListTooShort               = "ListTooShort"
+	ReasonOutsideRule                = "OutsideRule"
 	ReasonHookFailed                 = "HookFailed"
 	ReasonCompleted                  = "Completed"
 	ReasonShuttingDown               = "ShuttingDown"
@@ -112,6 +113,7 @@ var meanings = map[string]Meaning{
 	ReasonKindUnsupported:            {Disposition: DispositionEdit},
 	ReasonContested:                  {Disposition: DispositionRetry},
 	ReasonListTooShort:               {Disposition: DispositionStall},
+	ReasonOutsideRule:                {Disposition: DispositionStall},
 	ReasonHookFailed:                 {Disposition: DispositionRetry},
 	ReasonCompleted:                  {},
 	ReasonShuttingDown:               {Disposition: DispositionWait},

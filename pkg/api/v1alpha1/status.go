@@ -72,6 +72,19 @@ type ApplicationStatus struct {
 	// +listType=atomic
 	Contested []ContestedField `json:"contested,omitempty"`
 
+	// Watched lists the leaves with the mode watch that have another value than in the
+	// manifest. They are never written.
+	// +optional
+	// +listType=atomic
+	Watched []WatchedField `json:"watched,omitempty"`
+
+	// History has what happened to held fields and objects last, the newest first: who
+	// changed what, and what became of it. It has at most 20 entries, and 8 KiB.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	History []HistoryEntry `json:"history,omitempty"`
+
 	// MangledObserverSchema is the user's entries, the defaults, and what hooks
 	// added.
 	// +optional
@@ -231,7 +244,7 @@ const (
 
 // SchemaOrigin says where an entry of the mangled observer schema is from.
 //
-// +kubebuilder:validation:Enum=User;Default
+// +kubebuilder:validation:Enum=User;Default;Fields
 type SchemaOrigin string
 
 const (
@@ -239,6 +252,9 @@ const (
 	SchemaUser SchemaOrigin = "User"
 	// SchemaDefault marks an entry that was derived from the manifest.
 	SchemaDefault SchemaOrigin = "Default"
+	// SchemaFields marks an entry that spec.fields makes, but for one that only frees
+	// fields of the default schema.
+	SchemaFields SchemaOrigin = "Fields"
 )
 
 // AcceptedField is a leaf whose accepted form differs from the desired value.
@@ -261,6 +277,23 @@ type AcceptedField struct {
 	// means a typing error.
 	// +optional
 	Dropped bool `json:"dropped,omitempty"`
+}
+
+// WatchedField is a leaf that is compared and never written, and that has drifted.
+type WatchedField struct {
+	Resource ResourceReference `json:"resource"`
+	// Path of the field.
+	Path string `json:"path"`
+	// Desired is the value of the manifest, Observed the live one; not set where there is
+	// none, and for values of Secrets.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Desired *runtime.RawExtension `json:"desired,omitempty"`
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Observed *runtime.RawExtension `json:"observed,omitempty"`
 }
 
 // ContestedField is a leaf that another client keeps changing back.

@@ -104,6 +104,19 @@ func (t Target) decidedAndUnreadable(ctx context.Context) (d files.Decision, c *
 	return d, c, unreadable, nil
 }
 
+// Decided is an Application and what would be done about it. What cannot be read of its
+// live objects is blocked.
+func (c *Cluster) Decided(ctx context.Context, at types.NamespacedName, now time.Time) (files.Decision, error) {
+	there := *c
+	there.Namespace = at.Namespace
+	app, err := there.Application(ctx, at.Name)
+	if err != nil {
+		return files.Decision{}, err
+	}
+	d, _ := there.decide(ctx, app, now)
+	return d, nil
+}
+
 // DecideAll decides about all Applications in the files, or the one of the
 // cluster. It is an error if a live object cannot be read: what differs there is
 // not known.
@@ -217,17 +230,22 @@ func (f *TargetFlags) Named(ctx context.Context, args []string, typed string) []
 }
 
 // ResourceOf completes NAME, and then KIND/NAME from what is on record of it.
-func (f *TargetFlags) ResourceOf(ctx context.Context, args []string, _ string) []string {
-	switch {
-	case f.InFiles():
-		return nil
-	case len(args) == 0:
-		return f.Connection.names(ctx)
-	case len(args) == 1:
-		return f.Connection.resources(ctx, args[0])
-	default:
+func (f *TargetFlags) ResourceOf(ctx context.Context, args []string, typed string) []string {
+	if f.InFiles() {
 		return nil
 	}
+	return f.Connection.ResourceOf(ctx, args, typed)
+}
+
+// ResourceOf completes NAME, and then KIND/NAME from what is on record of it.
+func (f Flags) ResourceOf(ctx context.Context, args []string, _ string) []string {
+	switch len(args) {
+	case 0:
+		return f.names(ctx)
+	case 1:
+		return f.resources(ctx, args[0])
+	}
+	return nil
 }
 
 // Named completes the name of an Application.

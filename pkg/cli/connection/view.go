@@ -79,6 +79,11 @@ func (v *view) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Map
 // Ended is nothing: nobody has watched.
 func (*view) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
 
+// Written is nothing: the objects say it themselves.
+func (*view) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.Written {
+	return nil
+}
+
 // Silent is never: nothing is watched.
 func (*view) Silent(cluster.Mapping) error { return nil }
 

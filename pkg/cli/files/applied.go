@@ -36,13 +36,13 @@ func (app Subject) asApplied() Subject {
 	return Subject{Application: applied, Document: app.Document}
 }
 
-// isDefault reports whether the inventory says that an object is held by the
-// default schema.
+// isDefault reports whether the inventory says that an object is not held by an entry of
+// spec.observerSchema.
 func isDefault(resources []v1alpha1.ResourceStatus, content map[string]any, namespace string) bool {
 	id, _ := plan.Identify(content, namespace, plan.Offline())
 	for _, r := range resources {
 		if sameName(plan.IDOf(r.ResourceReference), id) {
-			return r.Schema == v1alpha1.SchemaDefault
+			return r.Schema != v1alpha1.SchemaUser // spec.fields says it
 		}
 	}
 	return true

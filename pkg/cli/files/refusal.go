@@ -38,6 +38,14 @@ func faultPath(fault error) manifest.Path {
 	if errors.As(fault, &ofSchema) {
 		return append(manifest.Path{"spec", "observerSchema", ofSchema.Entry}, ParsePath(ofSchema.Path)...)
 	}
+	var ofFields *observer.FieldFault
+	if errors.As(fault, &ofFields) {
+		path := manifest.Path{"spec", "fields", ofFields.Entry}
+		if ofFields.List != "" {
+			path = append(path, ofFields.List, ofFields.Item)
+		}
+		return path
+	}
 	var ofSource *sourceFault
 	if errors.As(fault, &ofSource) {
 		return ofSource.path

@@ -55,6 +55,11 @@ func (v fileView) Marked(_ context.Context, gk schema.GroupKind, _ cluster.Mappi
 // Ended is nothing: nobody has watched.
 func (fileView) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
 
+// Written is nothing: the objects say it themselves.
+func (fileView) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.Written {
+	return nil
+}
+
 // Silent is never: nothing is watched.
 func (fileView) Silent(cluster.Mapping) error { return nil }
 

@@ -30,7 +30,7 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 	var next []Advice
 	switch {
 	case v.notSubmitted:
-		return []Advice{{"submit it", program + " submit -f " + shellPath(d.Document.File)}}
+		return []Advice{{"submit it", program + " submit -f " + ShellPath(d.Document.File)}}
 	case d.Spec.Suspend:
 		next = append(next, Advice{"nothing is corrected until it is resumed", a.command("resume")})
 	case d.DeletionTimestamp != nil && !v1alpha1.MeaningOf(v.Reason).Disposition.Stalled():
@@ -70,6 +70,7 @@ func (a adviser) forReason() []Advice {
 		v1alpha1.ReasonKindUnknown:                {"install what defines the kind, or correct its name; the resources are created then", "kubectl api-resources"},
 		v1alpha1.ReasonKindUnsupported:            {"take the resource out of the manifests, and submit it again", ""},
 		v1alpha1.ReasonListTooShort:               {"lower the minimum in the observer schema, or add elements to the manifest", a.command("diff")},
+		v1alpha1.ReasonOutsideRule:                {"give the field a value in the manifest that its rule allows, or change the rule", a.command("diff")},
 		v1alpha1.ReasonRetriesExhausted:           {"solve what the message says, and have it tried again", a.command("reconcile")},
 		v1alpha1.ReasonWaiting:                    {"wait, or remove what it waits for", ""},
 		v1alpha1.ReasonRetrying:                   {"it is tried again by itself; to have that done now", a.command("reconcile")},
@@ -127,7 +128,7 @@ func (a adviser) forResource(r ResourceView) []Advice {
 	isExplained := said.Disposition != "" && !said.Health // the controller has seen the drift, and says why it stays
 	for _, f := range r.fields {
 		if text := a.forField(f, isExplained); text != "" {
-			next = append(next, Advice{text, a.command("explain", files.ArgumentOf(r.id, false), shellPath(f.Path))})
+			next = append(next, Advice{text, a.command("explain", files.ArgumentOf(r.id, false), ShellPath(f.Path))})
 		}
 	}
 	return next
@@ -154,8 +155,8 @@ func orWriter(manager string) string {
 	return manager
 }
 
-// shellPath is a path as it can be typed.
-func shellPath(path string) string {
+// ShellPath is a path as it can be typed.
+func ShellPath(path string) string {
 	if strings.ContainsAny(path, "[]'\"$&;()|<> *?") {
 		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 	}

@@ -44,7 +44,7 @@ func (t *Differences) Write() {
 			t.details(change)
 		}
 	}
-	if lines := NotHeld(t.Decision); len(lines) > 0 {
+	if lines := append(Watched(t.Decision), NotHeld(t.Decision)...); len(lines) > 0 {
 		t.line("")
 		for _, text := range lines {
 			mark := "  i "
@@ -164,7 +164,10 @@ func (t *Differences) note(id manifest.ID, d delta.Difference) string {
 		why = "no longer desired"
 	case delta.Restored:
 		why = "as it was before"
+	case delta.Unwanted:
+		why = "not to be there"
 	case delta.Changed, delta.Missing:
+		why = strings.TrimPrefix(allowed(d.Rule), ", ")
 	}
 	if d.HeldBack {
 		why = t.fight(plan.Leaf{ID: id, Path: d.Path})

@@ -39,7 +39,7 @@ const (
 func (t *Explanation) Write() {
 	t.line(t.Palette.Paint(terminal.Bold, files.NameOf(t.ID, t.Namespace)) + terminal.Visible(" ("+t.Change.APIVersion+")") +
 		" of Application " + t.Namespace + "/" + t.Application)
-	t.line(t.schema())
+	t.line(SchemaText(t.Explanation))
 	t.missing()
 	t.problem()
 	parent := "-"
@@ -57,12 +57,16 @@ func (t *Explanation) Write() {
 
 func (t *Explanation) line(text string) { fmt.Fprintln(t.Out, strings.TrimRight(text, " ")) }
 
-// schema says whose observer schema holds the resource.
-func (t *Explanation) schema() string {
+// SchemaText says whose observer schema holds a resource.
+func SchemaText(e plan.Explanation) string {
 	switch {
-	case !t.Desired:
+	case !e.Desired:
 		return "No longer desired: nothing of it is held."
-	case t.Default:
+	case e.Default && e.Source != "":
+		return "Held by the default observer schema: every field of its manifest, but for those that " + e.Source + " frees."
+	case strings.HasPrefix(e.Source, "fields"):
+		return "Held by " + e.Source + " of its Application: the fields that are named there."
+	case e.Default:
 		return "Held by the default observer schema: every field of its manifest."
 	default:
 		return "Held by its entry in the observer schema: the fields that are named there."
@@ -166,7 +170,7 @@ func writerLine(writer string) string {
 // signOf says without words or colour how an observed field is.
 func signOf(f plan.Field) string {
 	switch {
-	case f.State == plan.FieldFree && f.Drift == "", f.State == plan.FieldWatched:
+	case (f.State == plan.FieldFree || f.State == plan.FieldWatched || f.State == plan.FieldSeeded) && f.Drift == "":
 		return " "
 	case f.Drift == "":
 		return "="
@@ -183,7 +187,7 @@ func (t *Explanation) paintState(f plan.Field, text string) string {
 		return t.Palette.Paint(terminal.Yellow, text)
 	case f.State == plan.FieldContested || signOf(f) == "!":
 		return t.Palette.Paint(terminal.Purple, text)
-	case f.State == plan.FieldFree || f.State == plan.FieldWatched:
+	case f.State == plan.FieldFree || f.State == plan.FieldWatched || f.State == plan.FieldSeeded:
 		return t.Palette.Paint(terminal.Dim, text)
 	case f.State == plan.FieldHeld:
 		return t.Palette.Paint(terminal.Green, text)
@@ -211,12 +215,15 @@ func (t *Explanation) more(f plan.Field) {
 }
 
 // whyOf adds to why a field is, or is not, corrected how often it was.
-func (t *Explanation) whyOf(f plan.Field) string {
+func (t *Explanation) whyOf(f plan.Field) string { return Why(f, t.Now) }
+
+// Why says why a field is, or is not, corrected, and how often it was.
+func Why(f plan.Field, now time.Time) string {
 	switch {
 	case f.Next.IsZero():
 		return f.Why
-	case f.Next.After(t.Now):
-		return fmt.Sprintf("%s; corrected %d times, again in %s", f.Why, f.Corrections, terminal.Span(f.Next.Sub(t.Now)))
+	case f.Next.After(now):
+		return fmt.Sprintf("%s; corrected %d times, again in %s", f.Why, f.Corrections, terminal.Span(f.Next.Sub(now)))
 	default:
 		return fmt.Sprintf("%s; corrected %d times before", f.Why, f.Corrections)
 	}
@@ -252,7 +259,8 @@ func (t *Explanation) Writer(w plan.Writer) string {
 func (t *Explanation) summary() string {
 	var parts []string
 	for _, state := range []plan.FieldState{
-		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldRemoved, plan.FieldWatched, plan.FieldFree,
+		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldRemoved,
+		plan.FieldAllowed, plan.FieldPushed, plan.FieldSeeded, plan.FieldAbsent, plan.FieldWatched, plan.FieldFree,
 	} {
 		n := 0
 		for _, f := range t.Fields {
@@ -266,7 +274,7 @@ func (t *Explanation) summary() string {
 	}
 	drifted := 0
 	for _, f := range t.Fields {
-		if f.Drift != "" && !isOwnMark(f) {
+		if f.Drift != "" && f.State != plan.FieldWatched && !isOwnMark(f) {
 			drifted++
 		}
 	}

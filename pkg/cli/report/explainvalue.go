@@ -5,12 +5,26 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// value is what is live, and what it is to be, on one line; false if that takes
-// more.
+// value is what is live, what it is to be and what a rule allows, on one line; false if
+// that takes more.
 func (t *Explanation) value(f plan.Field) (string, bool) {
+	text, short := t.liveValue(f)
+	return text + allowed(f.Rule), short
+}
+
+// allowed is what a rule allows, behind a value.
+func allowed(rule *observer.Rule) string {
+	if rule == nil || rule.Mode != "" {
+		return ""
+	}
+	return terminal.Visible(", allowed " + rule.String())
+}
+
+func (t *Explanation) liveValue(f plan.Field) (string, bool) {
 	live, short := terminal.Inline(f.Live)
 	live = terminal.Visible(live)
 	if f.Manifest.Set {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"time"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -30,8 +31,10 @@ type FieldView struct {
 	Live    *plan.ViewValue `json:"live,omitempty" yaml:"live,omitempty"`
 	// Manifest is what the manifest has for a free field, where live is something else.
 	Manifest *plan.ViewValue `json:"manifest,omitempty" yaml:"manifest,omitempty"`
-	Writer   *WriterView     `json:"writer,omitempty" yaml:"writer,omitempty"`
-	Why      string          `json:"why" yaml:"why"`
+	// Rule is what the observer schema allows, in words.
+	Rule   string      `json:"rule,omitempty" yaml:"rule,omitempty"`
+	Writer *WriterView `json:"writer,omitempty" yaml:"writer,omitempty"`
+	Why    string      `json:"why" yaml:"why"`
 }
 
 // WriterView is who wrote a field last.
@@ -48,8 +51,11 @@ func ViewOf(e plan.Explanation) ExplanationView {
 		Resource: plan.ViewResource{APIVersion: e.Change.APIVersion, Kind: e.ID.Kind, Namespace: e.ID.Namespace, Name: e.ID.Name},
 		Fields:   make([]FieldView, len(e.Fields)),
 	}
-	if e.Default {
+	switch {
+	case e.Default:
 		v.Schema = string(v1alpha1.SchemaDefault)
+	case strings.HasPrefix(e.Source, "fields"):
+		v.Schema = string(v1alpha1.SchemaFields)
 	}
 	for i, f := range e.Fields {
 		v.Fields[i] = fieldView(f)
@@ -58,10 +64,14 @@ func ViewOf(e plan.Explanation) ExplanationView {
 }
 
 func fieldView(f plan.Field) FieldView {
-	return FieldView{
+	v := FieldView{
 		Path: f.Path, State: f.State, Drift: f.Drift, Corrected: f.Corrected, Why: f.Why,
 		Desired: viewValue(f.Desired), Live: viewValue(f.Live), Manifest: viewValue(f.Manifest), Writer: writerView(f.Writer),
 	}
+	if f.Rule != nil {
+		v.Rule = f.Rule.String()
+	}
+	return v
 }
 
 func viewValue(v delta.Value) *plan.ViewValue {

@@ -5,7 +5,26 @@ import (
 
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/plan"
 )
+
+// Watched says of each field that is watched, and has drifted, that it has.
+func Watched(d files.Decision) (lines []string) {
+	for _, change := range d.Changes {
+		for _, w := range change.Watched() {
+			desired, observed := plan.MaskedValues(change.ID, w)
+			wanted, _ := terminal.Inline(desired)
+			live := "the live object has none"
+			if observed.Set {
+				text, _ := terminal.Inline(observed)
+				live = "live is " + text
+			}
+			lines = append(lines, fmt.Sprintf("%s: %s: %s in the manifest, watched: %s, and is not corrected",
+				files.NameOf(change.ID, d.Namespace), w.Path, wanted, live))
+		}
+	}
+	return lines
+}
 
 // NotHeld says of each free field that differs from its manifest that it does, and how
 // to hold it.

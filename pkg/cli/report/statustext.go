@@ -33,8 +33,12 @@ func (t *StatusText) Write() {
 		title string
 		fits  func(plan.Field) bool
 	}{
-		{"Drifted", func(f plan.Field) bool { return f.Drift != "" && f.State != plan.FieldContested }},
+		{"Drifted", func(f plan.Field) bool {
+			return f.Drift != "" && f.State != plan.FieldContested && f.State != plan.FieldWatched
+		}},
 		{"Contested", func(f plan.Field) bool { return f.State == plan.FieldContested }},
+		{"Watched, and not as in the manifest", func(f plan.Field) bool { return f.State == plan.FieldWatched && f.Drift != "" }},
+		{"Inside a rule", func(f plan.Field) bool { return isRuled(f) && f.Drift == "" }},
 		{"Accepted in another form", func(f plan.Field) bool { return f.State == plan.FieldAccepted && f.Drift == "" }},
 		{"Learned", func(f plan.Field) bool { return f.State == plan.FieldLearned && f.Drift == "" }},
 		{"Held", func(f plan.Field) bool { return f.State == plan.FieldHeld && f.Drift == "" }},
@@ -43,6 +47,7 @@ func (t *StatusText) Write() {
 	}
 	t.texts("Free", t.NotHeld)
 	t.texts("Warnings", t.Warnings)
+	t.history()
 	t.events()
 	t.next()
 }
@@ -107,7 +112,7 @@ func (t *StatusText) headline() {
 // hasChanged reports whether what is live is not what the controller has seen.
 func (t *StatusText) hasChanged() bool {
 	return slices.ContainsFunc(t.Resources, func(r ResourceView) bool {
-		return r.Health == "NotFound" || slices.ContainsFunc(r.fields, func(f plan.Field) bool { return f.Drift != "" })
+		return r.Health == "NotFound" || slices.ContainsFunc(r.fields, func(f plan.Field) bool { return f.Drift != "" && f.State != plan.FieldWatched })
 	})
 }
 
@@ -186,7 +191,9 @@ func healthStyle(r ResourceView) terminal.Style {
 
 func countsText(counts map[plan.FieldState]int) string {
 	var parts []string
-	for _, state := range []plan.FieldState{plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldFree} {
+	for _, state := range []plan.FieldState{
+		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldAllowed, plan.FieldPushed, plan.FieldFree,
+	} {
 		if n := counts[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
@@ -207,6 +214,9 @@ func (t *StatusText) addresses() {
 		t.line(line)
 	}
 }
+
+// isRuled reports whether a field is left, as long as its rule allows what it is.
+func isRuled(f plan.Field) bool { return f.State == plan.FieldAllowed || f.State == plan.FieldPushed }
 
 // fields lists those of all resources that have one thing in common.
 func (t *StatusText) fields(title string, fits func(plan.Field) bool) {
@@ -253,13 +263,27 @@ func (t *StatusText) field(f plan.Field) {
 	switch {
 	case f.State == plan.FieldContested:
 		why = e.whyOf(f)
-	case f.Drift != "":
+	case f.Drift != "" && f.State != plan.FieldWatched:
 		why = cmp.Or(writerLine(e.Writer(f.Writer)), f.Why)
 	case f.State == plan.FieldAccepted && !f.Live.Set:
 		why = f.Why
 	}
 	if why != "" {
 		t.wrapped("        ", why)
+	}
+}
+
+func (t *StatusText) history() {
+	if len(t.History) == 0 {
+		return
+	}
+	t.title("Last changes")
+	longest := 0
+	for _, e := range t.History {
+		longest = max(longest, len(e.Ago(t.Now)))
+	}
+	for _, e := range t.History {
+		t.wrapped(fmt.Sprintf("    %*s  ", longest, e.Ago(t.Now)), e.Line(t.Now, false))
 	}
 }
 

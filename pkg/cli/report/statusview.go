@@ -32,7 +32,9 @@ type StatusView struct {
 	Warnings  []string       `json:"warnings,omitempty" yaml:"warnings,omitempty"`
 	NotHeld   []string       `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
 	Resources []ResourceView `json:"resources" yaml:"resources"`
-	Events    []EventView    `json:"events,omitempty" yaml:"events,omitempty"`
+	// History has the last three entries; `history` has all.
+	History []EntryView `json:"history,omitempty" yaml:"history,omitempty"`
+	Events  []EventView `json:"events,omitempty" yaml:"events,omitempty"`
 	// Next is what a person can do, if something is wrong.
 	Next []Advice `json:"next,omitempty" yaml:"next,omitempty"`
 
@@ -84,6 +86,8 @@ func StatusOf(d files.Decision) StatusView {
 		v.notSubmitted, v.Message = true, "it is in a file, and was not submitted yet"
 	}
 	v.Warnings, v.NotHeld = d.Warnings, NotHeld(d)
+	v.History = HistoryOf(d.Application)
+	v.History = v.History[:min(len(v.History), shownEntries)]
 	recorded := map[manifest.ID]v1alpha1.ResourceStatus{}
 	for _, r := range d.Status.Resources {
 		recorded[plan.IDOf(r.ResourceReference)] = r
@@ -105,6 +109,9 @@ func StatusOf(d files.Decision) StatusView {
 	})
 	return v
 }
+
+// shownEntries is how much of the history a status shows.
+const shownEntries = 3
 
 // trouble is 1 for a resource that is not as it should be.
 func trouble(r ResourceView) int {

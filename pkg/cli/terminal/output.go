@@ -16,15 +16,15 @@ import (
 // Printer writes values for programs, one document each, all or none of them.
 type Printer func(w io.Writer, values ...any) error
 
-// PrinterFor is the printer that -o names.
-func PrinterFor(output string) (Printer, error) {
+// PrinterFor is the printer that -o names. more are formats that the command takes besides.
+func PrinterFor(output string, more ...string) (Printer, error) {
 	switch output {
 	case "yaml":
 		return PrintYAML, nil
 	case "json":
 		return PrintJSON, nil
 	default:
-		return nil, NoFormat(output, "yaml", "json")
+		return nil, NoFormat(output, append([]string{"yaml", "json"}, more...)...)
 	}
 }
 

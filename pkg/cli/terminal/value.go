@@ -114,7 +114,7 @@ func isPlain(text string) bool {
 
 // first are the keys that come before all others, in this order.
 var first = []string{"apiVersion", "kind", "metadata", "name", "namespace", "labels", "image", "command", "args",
-	observer.KeyMinLength, observer.KeyMaxLength}
+	observer.KeyMinLength, observer.KeyMaxLength, observer.KeyMinimum, observer.KeyMaximum}
 
 // readingOrder sorts keys as people write them; status is last.
 func readingOrder(m map[string]any) []string {

@@ -1,0 +1,131 @@
+package docs_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+const wished = `
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: web, annotations: {field.cattle.io/description: ours, own: ours}}
+  spec:
+    replicas: 2
+    selector: {matchLabels: {app: web}}
+    template:
+      metadata: {labels: {app: web}}
+      spec:
+        containers:
+        - {name: web, image: "web:1", resources: {limits: {cpu: "1"}}}
+        - {name: side, image: "side:1", resources: {limits: {cpu: "1"}}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: settings, labels: {team: ours, tier: ours}}, data: {log-level.properties: ours, mode: ours}}
+- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: ValidatingWebhookConfiguration
+  metadata: {name: web}
+  webhooks: [{name: web.example.com, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {caBundle: b3Vycw==, service: {name: web, namespace: default}}}]
+`
+
+// Each wish of docs/fields.md is run: of what somebody changes, which paths are corrected,
+// and which are left.
+func TestTheCommonestWishes(t *testing.T) {
+	wishes := blocks(read(t, "docs/fields.md"), "yaml")
+	const image, side = "spec.template.spec.containers[name=web].image", "spec.template.spec.containers[name=side].image"
+	const cpu, caBundle = "spec.template.spec.containers[name=web].resources.limits.cpu", "webhooks[name=web.example.com].clientConfig.caBundle"
+	const tool, level = "metadata.annotations['field.cattle.io/description']", "data['log-level.properties']"
+	rows := []struct{ corrected, left []string }{
+		{[]string{image, cpu, tool}, []string{"spec.replicas"}},
+		{[]string{image, cpu, tool}, []string{"spec.replicas"}},
+		{[]string{image}, []string{"spec.replicas", side, cpu, tool}},
+		{[]string{image, side, "spec.replicas"}, []string{cpu}},
+		{[]string{"metadata.annotations.own", image}, []string{tool}},
+		{[]string{"webhooks[name=web.example.com].sideEffects"}, []string{caBundle}},
+		{[]string{"metadata.labels.team"}, []string{"metadata.labels.tier", "data.mode"}},
+		{[]string{"data.mode", "metadata.labels.team"}, []string{level}},
+		{[]string{"spec.sessionAffinity", "spec.selector"}, nil},
+		{[]string{image, side, "spec.replicas"}, []string{cpu, "spec.template.metadata.labels.app"}},
+	}
+	require.Len(t, wishes, len(rows))
+	for i, wish := range wishes {
+		assert.LessOrEqual(t, strings.Count(wish, "\n"), 5, wish)
+		corrected := correctedUnder(t, wish)
+		for _, path := range rows[i].corrected {
+			assert.Contains(t, corrected, path, wish)
+		}
+		for _, path := range rows[i].left {
+			assert.NotContains(t, corrected, path, wish)
+		}
+	}
+}
+
+// correctedUnder are the paths of the resource of a wish that are corrected after somebody
+// has changed everything.
+func correctedUnder(t *testing.T, wish string) (paths []string) {
+	t.Helper()
+	app := &v1alpha1.Application{}
+	app.Namespace, app.Name, app.UID = "default", "shop", "app-uid"
+	require.NoError(t, yaml.UnmarshalStrict([]byte(wish), &app.Spec.Fields))
+	require.NoError(t, yaml.UnmarshalStrict([]byte(wished), &app.Spec.Manifest))
+	in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}}
+	created := plan.Decide(in)
+	require.Nil(t, created.Refused)
+	outcomes := map[manifest.ID]plan.Outcome{}
+	for _, change := range created.Changes {
+		live := change.Manifest
+		live["metadata"].(map[string]any)["uid"] = "uid"
+		if spec, ok := live["spec"].(map[string]any); ok && change.ID.Kind == "Service" {
+			spec["sessionAffinity"] = "None"
+		}
+		in.Live[change.ID] = live
+		outcomes[change.ID] = plan.Outcome{Action: plan.Create, Object: live}
+	}
+	app.Status = created.Conclude(outcomes, in.Now).Status
+	for id, live := range in.Live {
+		in.Live[id] = changedByAll(live, "").(map[string]any)
+	}
+	decided := plan.Decide(in)
+	require.Nil(t, decided.Refused)
+	for _, change := range decided.Changes {
+		if change.ID.Kind != app.Spec.Fields[0].Resource.Kind {
+			continue
+		}
+		for _, f := range change.Fields {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}
+
+// changedByAll is a value with everything in it changed that is no key and no mark.
+func changedByAll(v any, name string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		changed := map[string]any{}
+		for key, child := range v {
+			changed[key] = child
+			if key != "name" && key != "uid" && key != "kind" && key != "apiVersion" && key != "port" && !strings.HasPrefix(key, "holdfast.dev/") {
+				changed[key] = changedByAll(child, key)
+			}
+		}
+		return changed
+	case []any:
+		changed := make([]any, len(v))
+		for i, child := range v {
+			changed[i] = changedByAll(child, name)
+		}
+		return changed
+	case string:
+		return v + "-changed"
+	case int64:
+		return v + 1
+	}
+	return v
+}

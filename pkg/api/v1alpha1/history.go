@@ -1,0 +1,81 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// What a status keeps of a history.
+const (
+	MaxHistoryEntries = 20
+	MaxHistoryBytes   = 8 << 10
+)
+
+// HistoryEntry is one thing that happened to a field or an object, and what became of it.
+type HistoryEntry struct {
+	// Time is when it was dealt with; if it has happened several times, the last one.
+	Time metav1.Time `json:"time"`
+	// Outcome is what became of it.
+	Outcome  HistoryOutcome    `json:"outcome"`
+	Resource ResourceReference `json:"resource"`
+	// Path of the field; empty for the object itself.
+	// +optional
+	Path string `json:"path,omitempty"`
+	// From is the value that is held, and To what it was changed to: not set for a field
+	// that is not there. Values of Secrets are masked; a value that is long is a text that
+	// has its beginning, its size and its digest.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	From *runtime.RawExtension `json:"from,omitempty"`
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	To *runtime.RawExtension `json:"to,omitempty"`
+	// Manager is the field manager that has changed it; not set if that is not known, as
+	// most often for a field that was removed.
+	// +optional
+	Manager string `json:"manager,omitempty"`
+	// Operation is how it wrote: Update or Apply.
+	// +optional
+	Operation metav1.ManagedFieldsOperationType `json:"operation,omitempty"`
+	// Subresource through which it wrote, such as scale.
+	// +optional
+	Subresource string `json:"subresource,omitempty"`
+	// Stood is how long it was so before it was dealt with, as far as that is known.
+	// +optional
+	Stood *metav1.Duration `json:"stood,omitempty"`
+	// Count is how often just this has happened, and Since when first; not set for once.
+	// +optional
+	Count int32 `json:"count,omitempty"`
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+}
+
+// HistoryOutcome is what became of something that happened.
+//
+// +kubebuilder:validation:Enum=Corrected;Contested;Accepted;Learned;Restored;Created;Adopted;Released;Deleted
+type HistoryOutcome string
+
+const (
+	// OutcomeCorrected: another client changed a held field, and it was changed back.
+	OutcomeCorrected HistoryOutcome = "Corrected"
+	// OutcomeContested: as Corrected, and it is changed back ever more slowly, since the
+	// other client does not stop.
+	OutcomeContested HistoryOutcome = "Contested"
+	// OutcomeAccepted: the API server made To of what was written to correct it, and
+	// that counts as the value from now on.
+	OutcomeAccepted HistoryOutcome = "Accepted"
+	// OutcomeLearned: an observed field without a value got one, which is held from now on.
+	OutcomeLearned HistoryOutcome = "Learned"
+	// OutcomeRestored: somebody deleted the object, and it was created again.
+	OutcomeRestored HistoryOutcome = "Restored"
+	// OutcomeCreated: the object was created.
+	OutcomeCreated HistoryOutcome = "Created"
+	// OutcomeAdopted: the object was there, and was taken over.
+	OutcomeAdopted HistoryOutcome = "Adopted"
+	// OutcomeReleased: the object is let go, and stays.
+	OutcomeReleased HistoryOutcome = "Released"
+	// OutcomeDeleted: the object is no longer desired, and was deleted.
+	OutcomeDeleted HistoryOutcome = "Deleted"
+)

@@ -1,0 +1,69 @@
+package connection
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// Watch visits Applications as they are, and each again when it has changed, until somebody
+// interrupts. gone is true for one that is no more.
+func (c *Cluster) Watch(ctx context.Context, namespace string, options metav1.ListOptions, visit func(u *unstructured.Unstructured, gone bool) error) error {
+	seen := map[types.UID]string{}
+	once := func(u *unstructured.Unstructured, gone bool) error {
+		if version := u.GetResourceVersion(); !gone && seen[u.GetUID()] == version {
+			return nil
+		} else if seen[u.GetUID()] = version; gone {
+			delete(seen, u.GetUID())
+		}
+		return visit(u, gone)
+	}
+	for ctx.Err() == nil {
+		if err := c.watchOnce(ctx, namespace, options, once); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil // it has no other end
+}
+
+func (c *Cluster) watchOnce(ctx context.Context, namespace string, options metav1.ListOptions, visit func(u *unstructured.Unstructured, gone bool) error) error {
+	client := c.Own.Resource(Applications).Namespace(namespace)
+	list, err := client.List(ctx, options)
+	if apierrors.IsNotFound(err) {
+		return ErrNotInstalled
+	}
+	if err != nil {
+		return c.Explained(err, "list", "Applications")
+	}
+	for i := range list.Items {
+		if err := visit(&list.Items[i], false); err != nil {
+			return err
+		}
+	}
+	options.ResourceVersion = list.GetResourceVersion()
+	stream, err := client.Watch(ctx, options)
+	if err != nil {
+		return c.Explained(err, "watch", "Applications")
+	}
+	defer stream.Stop()
+	for event := range stream.ResultChan() {
+		u, ok := event.Object.(*unstructured.Unstructured)
+		switch {
+		case event.Type == watch.Error:
+			if err := apierrors.FromObject(event.Object); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+				return fmt.Errorf("watching: %w", err)
+			}
+			return nil
+		case ok && event.Type != watch.Bookmark:
+			if err := visit(u, event.Type == watch.Deleted); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

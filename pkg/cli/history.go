@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/cluster"
+)
+
+const historyLong = `Say what happened to held fields and objects: who changed what, from what to what,
+how long it stood, and what became of it. It is what the status has on record: the
+last 20 entries of each Application.
+
+Without NAME it is that of all Applications in the namespace. With -A it is a table
+of who changes most, in the whole cluster; with -A and --by, what one of them did.
+A name is that of a field manager, such as kubectl-edit. Of a field that was removed
+the API server most often does not know who did it. Values of Secrets are masked.
+
+Exit status:
+  0  shown, even if nothing happened
+  2  an error, also one in the flags`
+
+const historyExample = `
+  # Who has changed something of web?
+  PROGRAM history web
+
+  # Only the replicas of its Deployment, and what comes
+  PROGRAM history web deploy/web spec.replicas -w
+
+  # Who fights us most, and what one of them did in the last hour
+  PROGRAM history -A
+  PROGRAM history -A --by kubectl-edit --since 1h
+`
+
+type historyFlags struct {
+	connection connection.Flags
+	by         string
+	since      time.Duration
+	all        bool
+	watch      bool
+	output     string
+}
+
+type historyOptions struct {
+	historyFlags
+	streams Streams
+	name    string
+	filter  report.HistoryFilter
+	print   terminal.Printer // nil: for people
+}
+
+func newHistoryCommand(name string, streams Streams) *cobra.Command {
+	f := &historyFlags{connection: connection.NewFlags()}
+	return command{
+		use: "history [NAME [KIND/NAME [PATH]]]", short: "Say who changed what, and what became of it",
+		long: historyLong, example: historyExample,
+		args: atMost(3), flags: f.add,
+		options:    func(args []string) (runner, error) { return f.options(streams, args) },
+		complete:   f.connection.ResourceOf,
+		connection: f.connection,
+	}.build(name)
+}
+
+func (f *historyFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.by, "by", "", "only what the field manager `MANAGER` did")
+	flags.DurationVar(&f.since, "since", 0, "only what is not `LONGER` ago, such as 30m or 24h")
+	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "of all namespaces: who changes most")
+	addWatch(flags, &f.watch)
+	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json`")
+	f.connection.Add(flags)
+}
+
+func (f *historyFlags) options(streams Streams, args []string) (runner, error) {
+	o := historyOptions{historyFlags: *f, streams: streams, filter: report.HistoryFilter{By: f.by}}
+	if len(args) > 0 {
+		o.name = args[0]
+		if err := files.ValidName(o.name); err != nil {
+			return o, err
+		}
+	}
+	if len(args) > 1 {
+		o.filter.Resource = args[1]
+	}
+	if len(args) > 2 {
+		o.filter.Path = args[2]
+	}
+	switch {
+	case f.all && o.name != "":
+		return o, errors.New("a name is one of a namespace: leave -A out, or the name")
+	case f.since < 0:
+		return o, fmt.Errorf("--since takes a time such as 30m or 24h, not %s", f.since)
+	case o.filter.Resource != "" && !strings.Contains(o.filter.Resource, "/"):
+		return o, fmt.Errorf("%q is not KIND/NAME, as deployment/web is", o.filter.Resource)
+	}
+	if _, err := o.filter.Of(nil); err != nil || f.output == "" {
+		return o, err
+	}
+	var err error
+	o.print, err = terminal.PrinterFor(f.output)
+	return o, err
+}
+
+func (o historyOptions) run(ctx context.Context) error {
+	c, err := o.connection.Connect()
+	if err != nil {
+		return err
+	}
+	if o.since > 0 {
+		o.filter.Since = o.streams.Now().Add(-o.since)
+	}
+	namespace, options := c.Namespace, metav1.ListOptions{}
+	if o.all {
+		namespace = metav1.NamespaceAll
+	}
+	if o.name != "" {
+		if _, err := c.Application(ctx, o.name); err != nil {
+			return err
+		}
+		options.FieldSelector = "metadata.name=" + o.name
+	}
+	if o.watch {
+		return o.follow(ctx, c, namespace, options)
+	}
+	list, err := c.Own.Resource(connection.Applications).Namespace(namespace).List(ctx, options)
+	if err != nil {
+		return c.Explained(err, "list", "Applications"+ofNamespace(namespace))
+	}
+	var entries []report.EntryView
+	for i := range list.Items {
+		more, err := o.entries(&list.Items[i])
+		if err != nil {
+			return err
+		}
+		entries = append(entries, more...)
+	}
+	report.SortHistory(entries)
+	return o.show(entries)
+}
+
+// entries are those of one Application that are wanted.
+func (o historyOptions) entries(u *unstructured.Unstructured) ([]report.EntryView, error) {
+	raw, err := json.Marshal(u.Object)
+	if err != nil {
+		return nil, err
+	}
+	app, err := cluster.DecodeApplication(raw)
+	if err != nil {
+		return nil, err
+	}
+	return o.filter.Of(report.HistoryOf(app))
+}
+
+// follow shows what there is, and then what comes.
+func (o historyOptions) follow(ctx context.Context, c *connection.Cluster, namespace string, options metav1.ListOptions) error {
+	seen := map[types.UID]map[string]bool{}
+	return c.Watch(ctx, namespace, options, func(u *unstructured.Unstructured, gone bool) error {
+		entries, err := o.entries(u)
+		if gone || err != nil {
+			delete(seen, u.GetUID())
+			return err
+		}
+		now := map[string]bool{}
+		for _, e := range slices.Backward(entries) {
+			key := e.Time + " " + e.Line(time.Time{}, false)
+			if now[key] = true; seen[u.GetUID()][key] {
+				continue
+			}
+			if err := o.showOne(e); err != nil {
+				return err
+			}
+		}
+		seen[u.GetUID()] = now
+		return nil
+	})
+}
+
+func (o historyOptions) showOne(e report.EntryView) error {
+	if o.print != nil {
+		return o.print(o.streams.Out, e)
+	}
+	return terminal.Write(o.streams.Out, []byte(e.Time+"  "+e.Line(o.streams.Now(), o.name == "")+"\n"))
+}
+
+func (o historyOptions) show(entries []report.EntryView) error {
+	switch {
+	case o.print != nil:
+		return o.print(o.streams.Out, report.HistoryView{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ApplicationHistory", Entries: entries})
+	case len(entries) == 0:
+		fmt.Fprintln(o.streams.Err, "Nothing that fits is on record.")
+		return nil
+	case o.all && o.by == "":
+		return o.table(report.WhoFights(entries))
+	}
+	now := o.streams.Now()
+	var text bytes.Buffer
+	rows := [][]string{}
+	for _, e := range entries {
+		rows = append(rows, []string{e.Ago(now), e.Line(now, o.name == "")})
+	}
+	for _, line := range terminal.Aligned(rows) {
+		text.WriteString(line + "\n")
+	}
+	return terminal.Write(o.streams.Out, text.Bytes())
+}
+
+// table shows who changes most.
+func (o historyOptions) table(sums []*report.WriterSum) error {
+	now := o.streams.Now()
+	rows := [][]string{{"WRITER", "CHANGES", "FIELDS", "CONTESTED", "APPLICATIONS", "LONGEST", "LAST"}}
+	for _, s := range sums {
+		name := terminal.Visible(s.Manager)
+		if name == "" {
+			name = "(not known)"
+		}
+		rows = append(rows, []string{
+			name, strconv.Itoa(s.Changes), strconv.Itoa(s.Fields), strconv.Itoa(s.Contested), strconv.Itoa(s.Applications), s.Longest.String(), terminal.Ago(now, s.Last),
+		})
+	}
+	return terminal.Write(o.streams.Out, []byte(strings.Join(terminal.Aligned(rows), "\n")+"\n"))
+}

@@ -1,0 +1,201 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// Application is one, with all its resources.
+type Application struct {
+	Namespace, Name string
+	Look            Look
+	Reason, Message string
+	Account         string
+	Created         time.Time
+	Next            []report.Advice
+	Warnings        []string
+	Notes           []string
+	Events          []Event
+	Tree            []Branch
+	// Owned is true if the tree has what the resources own.
+	Owned bool
+	// Refused is why nothing can be decided; "" if it was.
+	Refused string
+	Plan    []PlanLine
+	Count   string
+	// History is what happened last.
+	History []Happening
+}
+
+// Event is one.
+type Event struct {
+	report.EventView
+
+	At time.Time
+}
+
+// Branch is a resource in the tree, or what it owns.
+type Branch struct {
+	Depth   int
+	Name    string
+	Ref     string // "" for what is only owned
+	Health  Look
+	Message string
+	Created time.Time
+	// Counts are how many fields are in each state.
+	Counts []LegendEntry
+}
+
+// PlanLine is one line of the plan; Class says in which colour.
+type PlanLine struct{ Text, Class string }
+
+// applicationOf is what there is to say of an Application, as `status` and `diff` say it.
+// program is how this one is called.
+func applicationOf(d files.Decision, view report.StatusView, program string) Application {
+	a := Application{
+		Namespace: d.Namespace, Name: d.Name, Reason: view.Reason, Message: view.Message,
+		Look: readyLook(view.Ready, view.Reason, view.Suspended), Account: view.ServiceAccount, Created: timeOf(view.Created),
+		Next: report.Advise(d, view, program), Warnings: view.Warnings,
+		Notes: slices.DeleteFunc(d.Notes(), func(note string) bool { return d.Suspended() && strings.HasSuffix(note, suspendedNote) }),
+	}
+	for i := range d.Status.History[:min(len(d.Status.History), shownHappenings)] {
+		a.History = append(a.History, happeningOf(d, d.Status.History[i]))
+	}
+	for _, e := range view.Events {
+		a.Events = append(a.Events, Event{e, timeOf(e.Time)})
+	}
+	for _, r := range view.Resources {
+		a.Tree = append(a.Tree, resourceBranch(d, r))
+	}
+	if err := files.NotDecided(d); err != nil {
+		a.Refused = err.Error()
+		return a
+	}
+	a.Plan, a.Count = planOf(d)
+	return a
+}
+
+// shownHappenings is how many of the history are shown beside everything else.
+const shownHappenings = 5
+
+func resourceBranch(d files.Decision, r report.ResourceView) Branch {
+	id := idOf(r.Resource)
+	b := Branch{Name: files.NameOf(id, d.Namespace), Health: healthLook(r.Health), Created: timeOf(r.Created)}
+	b.Message = strings.TrimPrefix(r.Reason+": "+r.Message, ": ")
+	if r.Message == "" {
+		b.Message = ""
+	}
+	for _, change := range d.Changes {
+		if change.ID == id {
+			b.Ref = RefOf(id)
+		}
+	}
+	counts := map[string]int{}
+	for state, n := range r.Counts {
+		counts[string(state)] += n
+	}
+	for _, f := range r.Fields {
+		if f.Drift != "" && f.State != plan.FieldContested && f.State != plan.FieldRemoved {
+			counts["drifted"]++
+			counts[string(f.State)]--
+		}
+	}
+	for _, look := range looks {
+		if n := counts[look.Class]; n > 0 {
+			b.Counts = append(b.Counts, LegendEntry{Look: look, Count: n})
+		}
+	}
+	return b
+}
+
+func idOf(r plan.ViewResource) manifest.ID {
+	gv, _ := schema.ParseGroupVersion(r.APIVersion)
+	return manifest.ID{Group: gv.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+}
+
+// withOwned puts what the resources own below them.
+func (a *Application) withOwned(root *report.Branch, home string) {
+	byRef := map[string]Branch{}
+	for _, b := range a.Tree {
+		byRef[b.Ref] = b
+	}
+	a.Tree, a.Owned = nil, true
+	for _, child := range root.Children {
+		a.grow(child, byRef, home, 0)
+	}
+}
+
+func (a *Application) grow(from *report.Branch, known map[string]Branch, home string, depth int) {
+	id := idOf(from.Resource)
+	b, ok := known[RefOf(id)]
+	if !ok || depth > 0 {
+		b = Branch{Name: files.NameOf(id, home), Health: healthLook(from.Health), Message: from.Message, Created: timeOf(from.Created)}
+	}
+	b.Depth = depth
+	a.Tree = append(a.Tree, b)
+	for _, child := range from.Children {
+		a.grow(child, known, home, depth+1)
+	}
+}
+
+// suspendedNote ends a note that says what the state says.
+const suspendedNote = "is suspended: nothing of this is done until spec.suspend is unset"
+
+// planOf is what `holdfast diff` prints, line by line, and its last line. Of Applications
+// among the manifests it says only what is done: they may have Secrets in them.
+func planOf(d files.Decision) (lines []PlanLine, count string) {
+	whole := &report.Differences{Decision: d, Width: planWidth, Out: &bytes.Buffer{}}
+	whole.Write()
+	shown := *d.Plan
+	shown.Changes = nil
+	for _, change := range d.Changes {
+		switch {
+		case !isApplication(change.ID):
+			shown.Changes = append(shown.Changes, change)
+		case change.Action != plan.Unchanged:
+			lines = append(lines, PlanLine{"! " + string(change.Action) + " " + change.ID.String() + ": what differs is not shown, there may be Secrets in it", "failed"})
+		}
+	}
+	d.Plan = &shown
+	var text bytes.Buffer
+	(&report.Differences{Decision: d, Width: planWidth, Out: &text}).Write()
+	all := strings.Split(strings.Trim(text.String(), "\n"), "\n")
+	for _, line := range all[1 : len(all)-1] { // without the name of the Application, and the count
+		if line != "" || len(lines) > 0 {
+			lines = append(lines, PlanLine{line, planClass(line)})
+		}
+	}
+	for len(lines) > 0 && lines[len(lines)-1].Text == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines, whole.Count.String()
+}
+
+// planWidth is for a wide page; on a narrow one, long lines wrap.
+const planWidth = 110
+
+func planClass(line string) string {
+	sign, _, _ := strings.Cut(strings.TrimLeft(line, " "), " ")
+	return map[string]string{"+": "add", "-": "remove", "~": "change", "!": "failed"}[sign]
+}
+
+// timeOf reads a time as the API writes it; the zero time if it is none.
+func timeOf(text string) time.Time {
+	at, _ := time.Parse(time.RFC3339Nano, text)
+	return at
+}
+
+// title names the Application in the title of a page.
+func (a Application) title() string {
+	return fmt.Sprintf("%s/%s · %s", a.Namespace, a.Name, a.Look.Word)
+}

@@ -1,0 +1,184 @@
+package page
+
+import (
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// block is lines of an object as YAML that are about one field, or one line that is about
+// none.
+type block struct {
+	text  []string
+	field *plan.Field // nil: it is above fields, or the API server's own
+}
+
+// blocks writes an object as YAML, and says of each line to which field it belongs. What
+// is desired and not there has its lines, too. unset are observed fields without any value.
+func blocks(object map[string]any, fields []plan.Field) (all []block, unset []*plan.Field) {
+	at := map[string]*plan.Field{}
+	shown := drawing{root: runtime.DeepCopyJSON(object), added: map[string]int{}}
+	for i := range fields {
+		f := &fields[i]
+		pointer := f.LivePath().Pointer()
+		switch value, wanted := absentValue(*f); {
+		case wanted:
+			pointer = shown.add(f.LivePath().Chain(), value)
+		case !f.Live.Set:
+			unset = append(unset, f)
+			continue
+		}
+		at[pointer] = f
+	}
+	for _, line := range linesOf(shown.root) {
+		field := fieldAt(at, line.pointer)
+		if last := len(all) - 1; field != nil && last >= 0 && all[last].field == field {
+			all[last].text = append(all[last].text, line.text)
+			continue
+		}
+		all = append(all, block{[]string{line.text}, field})
+	}
+	return all, unset
+}
+
+// absentValue is what a field that is not live is to be, or what its manifest has for it.
+func absentValue(f plan.Field) (any, bool) {
+	switch {
+	case f.Live.Set:
+		return nil, false
+	case f.Desired.Set:
+		return f.Desired.Any, true
+	default:
+		return f.Manifest.Any, f.Manifest.Set
+	}
+}
+
+func fieldAt(at map[string]*plan.Field, pointer string) *plan.Field {
+	for pointer != "" {
+		if f := at[pointer]; f != nil {
+			return f
+		}
+		pointer = pointer[:strings.LastIndexByte(pointer, '/')]
+	}
+	return nil
+}
+
+// drawing is an object to which values are added that it lacks.
+type drawing struct {
+	root map[string]any
+	// added says where list elements were added, by the pointer of the list and the label
+	// of the element.
+	added map[string]int
+}
+
+// add adds a value, with all that is missing on the way to it, and returns its pointer.
+// Where the object has something of another shape there, it is shown in its place.
+func (d *drawing) add(chain []*observer.Path, value any) (pointer string) {
+	var in any = d.root
+	put := func(any) {}
+	for i, step := range chain {
+		next := value
+		if i+1 < len(chain) {
+			next = emptyFor(chain[i+1])
+		}
+		if !step.IsElement() {
+			fields, ok := in.(map[string]any)
+			if !ok {
+				fields = map[string]any{}
+				put(fields)
+			}
+			if _, has := fields[step.Name()]; !has || i+1 == len(chain) {
+				fields[step.Name()] = runtime.DeepCopyJSONValue(next)
+			}
+			name := step.Name()
+			in, put, pointer = fields[name], func(v any) { fields[name] = v }, pointer+"/"+escaped.Replace(name)
+			continue
+		}
+		list, _ := in.([]any)
+		nth := d.place(pointer, step, len(list))
+		if nth >= len(list) {
+			nth, list = len(list), append(list, runtime.DeepCopyJSONValue(next))
+			put(list)
+		}
+		in, put, pointer = list[nth], func(v any) { list[nth] = v }, pointer+"/"+strconv.Itoa(nth)
+	}
+	return pointer
+}
+
+// place is where an element of a list is, or is added.
+func (d *drawing) place(list string, step *observer.Path, end int) int {
+	if step.Index() >= 0 {
+		return step.Index()
+	}
+	key := list + " " + step.Label()
+	if _, known := d.added[key]; !known {
+		d.added[key] = end
+	}
+	return d.added[key]
+}
+
+func emptyFor(step *observer.Path) any {
+	if step.IsElement() {
+		return []any{}
+	}
+	return map[string]any{}
+}
+
+var escaped = strings.NewReplacer("~", "~0", "/", "~1")
+
+// line is one of YAML, and where what it says is in the object, as a JSON Pointer.
+type line struct{ text, pointer string }
+
+// linesOf writes an object as YAML.
+func linesOf(object map[string]any) []line {
+	text := strings.TrimRight(terminal.ObjectYAML(object), "\n")
+	var lines []line
+	for one := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, line{text: terminal.Visible(one)})
+	}
+	var document yaml.Node
+	if yaml.Unmarshal([]byte(text), &document) != nil || len(document.Content) == 0 {
+		return lines // what was just written can be read
+	}
+	locate(lines, document.Content[0], "")
+	for i := range lines { // further lines of a text
+		if lines[i].pointer == "" && i > 0 {
+			lines[i].pointer = lines[i-1].pointer
+		}
+	}
+	return lines
+}
+
+// locate tells the lines on which values begin where they are; of those that begin on one
+// line, the innermost.
+func locate(lines []line, node *yaml.Node, pointer string) {
+	mark := func(number int, pointer string) {
+		if number > 0 && number <= len(lines) && pointer != "" {
+			lines[number-1].pointer = pointer
+		}
+	}
+	mark(node.Line, pointer)
+	switch node.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			key, value := node.Content[i], node.Content[i+1]
+			below := pointer + "/" + escaped.Replace(key.Value)
+			mark(key.Line, below)
+			if value.Kind == yaml.ScalarNode {
+				continue // a text may begin below its key
+			}
+			locate(lines, value, below)
+		}
+	case yaml.SequenceNode:
+		for i, value := range node.Content {
+			locate(lines, value, pointer+"/"+strconv.Itoa(i))
+		}
+	case yaml.ScalarNode, yaml.AliasNode, yaml.DocumentNode:
+	}
+}

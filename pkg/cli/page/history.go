@@ -1,0 +1,220 @@
+package page
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// History is what happened to an Application, the newest first, as pictures and as a table.
+type History struct {
+	Namespace, Name string
+	Happenings      []Happening
+	Pictures        []Picture
+}
+
+// Happening is one entry of the history.
+type Happening struct {
+	Look     Look
+	At       time.Time
+	Resource string
+	Ref      string // "" for what has no page
+	Path     string
+	From, To string
+	By       string
+	Stood    string
+	Count    int32
+	Since    time.Time
+}
+
+// Picture is a time line with a lane for each field or writer. Its parts are placed in
+// percent of its width and pixels of its height.
+type Picture struct {
+	Title  string
+	Height int
+	Newest time.Time
+	Ticks  []Tick
+	Lanes  []Lane
+}
+
+// Axis is where the lanes end, and the times stand.
+func (p Picture) Axis() int { return p.Height - axisHeight }
+
+// Tick is a time on the axis.
+type Tick struct {
+	X    string
+	Text string
+}
+
+// Lane has the marks of one field or writer.
+type Lane struct {
+	Name string
+	Y    int // of its line; its name stands above
+	// Marks are the newest last, which is drawn on top.
+	Marks []Mark
+}
+
+// Mark is a happening in the picture; From is where it began, if it took some time.
+type Mark struct {
+	X, From string
+	Happening
+}
+
+// outcomes say how what became of something is shown.
+var outcomes = map[v1alpha1.HistoryOutcome]Look{
+	v1alpha1.OutcomeCorrected: {"drifted", "~", "corrected", ""}, v1alpha1.OutcomeContested: {"contested", "!", "contested", ""},
+	v1alpha1.OutcomeAccepted: {"accepted", "≈", "accepted", ""}, v1alpha1.OutcomeLearned: {"learned", "+", "learned", ""},
+	v1alpha1.OutcomeRestored: {"removed", "↺", "restored", ""}, v1alpha1.OutcomeCreated: {"held", "*", "created", ""},
+	v1alpha1.OutcomeAdopted: {"held", "◆", "adopted", ""}, v1alpha1.OutcomeReleased: {"other", "○", "released", ""},
+	v1alpha1.OutcomeDeleted: {"removed", "×", "deleted", ""},
+}
+
+// historyOf is that of an Application, from its status.
+func historyOf(d files.Decision) History {
+	h := History{Namespace: d.Namespace, Name: d.Name}
+	for i := range d.Status.History {
+		h.Happenings = append(h.Happenings, happeningOf(d, d.Status.History[i]))
+	}
+	if len(h.Happenings) == 0 {
+		return h
+	}
+	h.Pictures = []Picture{
+		pictureOf("By field", h.Happenings, Happening.what),
+		pictureOf("By writer", h.Happenings, Happening.who),
+	}
+	return h
+}
+
+func happeningOf(d files.Decision, e v1alpha1.HistoryEntry) Happening {
+	id := plan.IDOf(e.Resource)
+	one := Happening{
+		Look: outcomes[e.Outcome], At: e.Time.Time, Resource: files.NameOf(id, d.Namespace), Path: e.Path, Count: max(e.Count, 1),
+		From: rawText(id, e.From), To: rawText(id, e.To), By: writerOf(plan.Writer{Manager: e.Manager, Subresource: e.Subresource}).Name,
+	}
+	if one.Look.Word == "" {
+		one.Look = Look{Class: "free", Sign: "·", Word: string(e.Outcome)}
+	}
+	if slices.ContainsFunc(d.Changes, func(c plan.Change) bool { return c.ID == id }) {
+		one.Ref = RefOf(id)
+	}
+	if e.Stood != nil {
+		one.Stood = shortSpan(e.Stood.Duration)
+	}
+	if e.Since != nil {
+		one.Since = e.Since.Time
+	}
+	return one
+}
+
+// rawText is a value of the history on one line.
+func rawText(id manifest.ID, raw *runtime.RawExtension) string {
+	var value any
+	switch {
+	case raw == nil:
+		return "(absent)"
+	case isApplication(id): // its manifests may have Secrets
+		return manifest.Masked
+	case json.Unmarshal(raw.Raw, &value) != nil:
+		return "?"
+	}
+	text, _ := terminal.Inline(delta.Value{Set: true, Any: value})
+	return terminal.Visible(cmp.Or(text, string(raw.Raw)))
+}
+
+// shortSpan is a length of time, in milliseconds if it is short.
+func shortSpan(d time.Duration) string {
+	if d < 10*time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return terminal.Span(d)
+}
+
+// what names the field, or the object, that something happened to.
+func (h Happening) what() string {
+	if h.Path == "" {
+		return h.Resource
+	}
+	return h.Resource + " · " + h.Path
+}
+
+// who names the writer: of what Holdfast does for a new spec, that is nobody else.
+func (h Happening) who() string {
+	if slices.Contains([]string{"created", "adopted", "released", "deleted"}, h.Look.Word) {
+		return "Holdfast, for the spec"
+	}
+	return cmp.Or(h.By, "unknown")
+}
+
+// Heights of the parts of a picture, in pixels.
+const (
+	axisHeight = 24
+	laneHeight = 46
+)
+
+// pictureOf draws a lane for each name.
+func pictureOf(title string, all []Happening, name func(Happening) string) Picture {
+	p := Picture{Title: title, Newest: all[0].At}
+	x, ticks := axisOf(all)
+	p.Ticks = ticks
+	at := map[string]int{}
+	for _, one := range slices.Backward(all) {
+		lane, known := at[name(one)]
+		if !known {
+			lane = len(p.Lanes)
+			at[name(one)] = lane
+			p.Lanes = append(p.Lanes, Lane{Name: name(one)})
+		}
+		m := Mark{X: x(one.At), Happening: one}
+		if !one.Since.IsZero() {
+			m.From = x(one.Since)
+		}
+		p.Lanes[lane].Marks = append(p.Lanes[lane].Marks, m)
+	}
+	slices.Reverse(p.Lanes) // the newest first
+	for i := range p.Lanes {
+		p.Lanes[i].Y = i*laneHeight + 32
+	}
+	p.Height = len(p.Lanes)*laneHeight + axisHeight
+	return p
+}
+
+// axisOf says where a time is on the axis, which ends with the newest. The nearer to that a
+// time is, the more room it has: a burst is told apart, and what was days before is there
+// too.
+func axisOf(all []Happening) (x func(time.Time) string, ticks []Tick) {
+	newest, oldest := all[0].At, all[0].At
+	for _, one := range all {
+		for _, at := range []time.Time{one.At, one.Since} {
+			if !at.IsZero() && at.Before(oldest) {
+				oldest = at
+			}
+		}
+	}
+	before := newest.Sub(oldest)
+	scale := math.Log1p(max(before.Seconds(), 1) * 1.2)
+	x = func(at time.Time) string {
+		const left, right = 3.0, 97.0
+		percent := right - (right-left)*math.Log1p(max(newest.Sub(at).Seconds(), 0))/scale
+		return strconv.FormatFloat(percent, 'f', 2, 64) + "%"
+	}
+	for _, age := range []time.Duration{
+		time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour,
+	} {
+		if age <= before {
+			ticks = append(ticks, Tick{x(newest.Add(-age)), "−" + terminal.Span(age)})
+		}
+	}
+	return x, ticks
+}

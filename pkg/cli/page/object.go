@@ -1,0 +1,394 @@
+package page
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// Object is one resource of an Application, line by line.
+type Object struct {
+	Ref        string // its address below the Application's
+	Prefix     string // of the names of its rows, where one page has several objects
+	Name       string
+	APIVersion string
+	Health     Look
+	// Schema says whose observer schema holds it; Entry is that as YAML.
+	Schema string
+	Entry  []EntryLine
+	// Remarks are about it as a whole.
+	Remarks []string
+	Legend  []LegendEntry
+	// Chunks are its lines, in pieces which a browser lays out only when they are in sight.
+	Chunks []Chunk
+	// Differs is true if something desired stands beside something live.
+	Differs bool
+	// Unset are observed fields without any value.
+	Unset []Row
+	// Details is what is shown of the field that is chosen, by the names of the rows.
+	Details map[string]Detail
+	// Target is what commands take before the path: NAME KIND/NAME; Flags comes behind.
+	Target, Flags string
+}
+
+// EntryLine is one of the entry in the observer schema, and where in the entry it is.
+type EntryLine struct{ Text, Pointer string }
+
+// LegendEntry is a state of fields, and how many there are.
+type LegendEntry struct {
+	Look
+	Count int
+	First string // the first row of it
+}
+
+// Chunk is some rows; Lines is how many lines they have.
+type Chunk struct {
+	Rows  []Row
+	Lines int
+}
+
+// Row is lines that belong together.
+type Row struct {
+	ID   string // "" for lines that are no field
+	Look Look
+	Text string
+	// Desired stands beside a field whose live value is another one; Absent is true if
+	// that is none, which Text says then.
+	Desired string
+	Absent  bool
+	Writer  Writer
+}
+
+// Writer is who wrote a field, and when.
+type Writer struct {
+	Name string
+	At   time.Time
+}
+
+// Detail is what there is to say of one field. A value that is absent has no text.
+type Detail struct {
+	Path     string `json:"path"`
+	Class    string `json:"class"`
+	State    string `json:"state"`
+	Why      string `json:"why"`
+	Live     string `json:"live,omitempty"`
+	Desired  string `json:"desired,omitempty"`
+	Manifest string `json:"manifest,omitempty"`
+	Writer   string `json:"writer,omitempty"`
+	At       string `json:"at,omitempty"`
+	// Entry is the line of the observer schema that says so, counted from 1.
+	Entry int `json:"entry,omitempty"`
+	// Verb is the command that changes what the field is, with the path as a shell takes it.
+	Verb  string `json:"verb,omitempty"`
+	Quote string `json:"quote,omitempty"`
+}
+
+// objectOf is a resource of a decision.
+func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID][]EntryLine, now time.Time) Object {
+	e, _ := d.Explain(id, false)
+	foreign := e.Change.Problem != nil && v1alpha1.MeaningOf(e.Change.Problem.Reason).Foreign
+	o := Object{
+		Ref: RefOf(id), Name: files.NameOf(id, d.Namespace), APIVersion: e.Change.APIVersion, Schema: report.SchemaText(e),
+		Remarks: remarks(e), Target: d.Name + " " + files.ArgumentOf(id, false), Details: map[string]Detail{}, Health: healthOf(d, id),
+		Entry: entries[id],
+	}
+	if d.Namespace != "default" {
+		o.Flags = " -n " + d.Namespace
+	}
+	maskNested(id, e.Fields)
+	shown, unset := blocks(visibleObject(d, id, e.Change.APIVersion), e.Fields)
+	v := objectRows{Object: &o, foreign: foreign, now: now, leaves: leavesOf(o.Entry)}
+	for _, b := range shown {
+		v.add(b)
+	}
+	for _, f := range unset {
+		o.Unset = append(o.Unset, v.row(block{[]string{f.Path}, f}))
+	}
+	v.legend(e.Fields)
+	return o
+}
+
+// RefOf is a resource in an address: KIND.GROUP/NAMESPACE/NAME, which files.FindResource
+// reads.
+func RefOf(id manifest.ID) string {
+	kind := strings.ToLower(id.Kind)
+	if id.Group != "" {
+		kind += "." + id.Group
+	}
+	if id.Namespace != "" {
+		kind += "/" + id.Namespace
+	}
+	return kind + "/" + id.Name
+}
+
+func remarks(e plan.Explanation) (texts []string) {
+	if e.Change.Problem != nil {
+		return []string{e.Change.Problem.Reason + ": " + e.Change.Problem.Error()}
+	}
+	if e.Missing {
+		return []string{"The object is not there."}
+	}
+	return nil
+}
+
+func healthOf(d files.Decision, id manifest.ID) Look {
+	if d.Live[id] == nil {
+		return healthLook("NotFound")
+	}
+	health, _ := plan.Health(d.Live[id])
+	return healthLook(health)
+}
+
+// entriesOf are the entries of all resources in the observer schema, line by
+// line.
+func entriesOf(d files.Decision) map[manifest.ID][]EntryLine {
+	entries := map[manifest.ID][]EntryLine{}
+	for _, entry := range d.View().Status.MangledObserverSchema {
+		content, _ := entry.(map[string]any)
+		if id, ok := plan.Identify(content, d.Namespace, d.Kinds); ok {
+			for _, line := range linesOf(content) {
+				entries[id] = append(entries[id], EntryLine{line.text, line.pointer})
+			}
+		}
+	}
+	return entries
+}
+
+// visibleObject is the live object without what nobody may see or reads, or what says which
+// one it is.
+func visibleObject(d files.Decision, id manifest.ID, apiVersion string) map[string]any {
+	live := d.Live[id]
+	if live == nil {
+		metadata := map[string]any{"name": id.Name}
+		if id.Namespace != "" {
+			metadata["namespace"] = id.Namespace
+		}
+		return map[string]any{"apiVersion": apiVersion, "kind": id.Kind, "metadata": metadata}
+	}
+	shown := runtime.DeepCopyJSON(manifest.Redact(live))
+	if isApplication(id) {
+		files.MaskApplication(shown)
+	}
+	if metadata, ok := shown["metadata"].(map[string]any); ok {
+		delete(metadata, "managedFields") // the writers are beside the lines
+	}
+	return shown
+}
+
+func isApplication(id manifest.ID) bool {
+	return id.GroupKind() == schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.Kind}
+}
+
+// maskNested masks what an Application among the manifests has in its own manifests: there
+// may be Secrets.
+func maskNested(id manifest.ID, fields []plan.Field) {
+	if !isApplication(id) {
+		return
+	}
+	for i := range fields {
+		f := &fields[i]
+		if !strings.HasPrefix(f.Path, "spec.manifest") && !strings.HasPrefix(f.Path, "metadata.annotations") {
+			continue
+		}
+		for _, v := range []*delta.Value{&f.Desired, &f.Live, &f.Manifest} {
+			if v.Set {
+				v.Any = manifest.Masked
+			}
+		}
+	}
+}
+
+// objectRows makes rows of blocks.
+type objectRows struct {
+	*Object
+
+	foreign bool
+	leaves  map[string]int // of the entry
+	now     time.Time
+}
+
+// linesPerChunk is about two screens. The style sheet knows it.
+const linesPerChunk = 100
+
+func (v *objectRows) add(b block) {
+	if n := len(v.Chunks); n == 0 || v.Chunks[n-1].Lines >= linesPerChunk {
+		v.Chunks = append(v.Chunks, Chunk{})
+	}
+	chunk := &v.Chunks[len(v.Chunks)-1]
+	chunk.Rows = append(chunk.Rows, v.row(b))
+	chunk.Lines += len(b.text)
+}
+
+func (v *objectRows) row(b block) Row {
+	r := Row{Text: strings.Join(b.text, "\n")}
+	if b.field == nil {
+		return r
+	}
+	f := *b.field
+	r.ID, r.Look = v.uniqueID(f.Path), fieldLook(f, v.foreign)
+	r.Writer = writerOf(f.Writer)
+	if r.Absent = !f.Live.Set; r.Absent && (f.Desired.Set || f.Manifest.Set) {
+		indent := len(r.Text) - len(strings.TrimLeft(r.Text, " "))
+		r.Text, r.Desired = strings.Repeat(" ", indent)+"(absent)", r.Text
+	}
+	if f.Drift != "" && f.Live.Set || f.State == plan.FieldContested && !f.Live.Equal(f.Desired) {
+		r.Desired = wantedLines(f, b.text[0])
+	}
+	v.Differs = v.Differs || r.Desired != ""
+	v.Details[r.ID] = v.detail(f, r)
+	return r
+}
+
+// uniqueID is the path, which is another field's in the rare case of a list without keys.
+func (v *objectRows) uniqueID(path string) string {
+	id := strings.ReplaceAll(path, " ", "_")
+	for n := 2; ; n++ {
+		if _, taken := v.Details[id]; !taken {
+			return id
+		}
+		id = path + "~" + strconv.Itoa(n)
+	}
+}
+
+// wantedLines is the desired value as YAML, as far to the right as the live one is.
+func wantedLines(f plan.Field, first string) string {
+	if !f.Desired.Set {
+		return "(removed)"
+	}
+	trimmed := strings.TrimLeft(first, " ")
+	indent := strings.Repeat(" ", len(first)-len(trimmed))
+	var text string
+	switch path := f.LivePath(); {
+	case path.IsElement():
+		text = terminal.Block(delta.Value{Set: true, Any: []any{f.Desired.Any}})
+	case strings.HasPrefix(trimmed, "- "):
+		indent += "  "
+		fallthrough
+	default:
+		text = terminal.ObjectYAML(map[string]any{path.Name(): f.Desired.Any})
+	}
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for i := range lines {
+		lines[i] = indent + terminal.Visible(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+func writerOf(w plan.Writer) Writer {
+	name := terminal.Visible(w.Manager)
+	if w.Subresource != "" {
+		name += terminal.Visible(" (" + w.Subresource + ")")
+	}
+	return Writer{name, w.At}
+}
+
+func (v *objectRows) detail(f plan.Field, r Row) Detail {
+	state := string(f.State)
+	if r.Look.Word != state {
+		state += ", " + r.Look.Word
+	}
+	d := Detail{
+		Path: f.Path, Class: r.Look.Class, State: state, Why: report.Why(f, v.now),
+		Live: valueText(f.Live), Desired: valueText(f.Desired), Manifest: valueText(f.Manifest), Writer: r.Writer.Name,
+		Quote: report.ShellPath(f.Path), Entry: entryLine(v.leaves, f.LivePath()),
+	}
+	if !f.Writer.At.IsZero() {
+		d.At = f.Writer.At.UTC().Format(time.RFC3339)
+	}
+	switch f.State {
+	case plan.FieldFree:
+		d.Verb = "hold"
+	case plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested:
+		d.Verb = "free"
+	case plan.FieldWatched, plan.FieldMark, plan.FieldRemoved:
+	}
+	if v.foreign || isStatus(f) {
+		d.Verb = ""
+	}
+	return d
+}
+
+// leavesOf are the numbers of the lines of an entry that are leaves, by what they name.
+func leavesOf(entry []EntryLine) map[string]int {
+	leaves := map[string]int{}
+	for i, line := range entry {
+		if strings.HasSuffix(line.Text, " "+observer.LeafText) {
+			leaves[line.Pointer] = i + 1
+		}
+	}
+	return leaves
+}
+
+// entryLine is the number of the line that names a field, or what it lies in; 0 if none
+// does.
+func entryLine(leaves map[string]int, path *observer.Path) int {
+	pointer := ""
+	for _, step := range path.Chain() {
+		if step.IsElement() {
+			pointer += "/" + strconv.Itoa(step.Nth())
+		} else {
+			pointer += "/" + escaped.Replace(step.Name())
+		}
+		if number := leaves[pointer]; number > 0 {
+			return number
+		}
+	}
+	return 0
+}
+
+// isStatus reports whether a field is of the object's status, and free.
+func isStatus(f plan.Field) bool {
+	return f.State == plan.FieldFree && (f.Path == "status" || strings.HasPrefix(f.Path, "status.") || strings.HasPrefix(f.Path, "status["))
+}
+
+// valueText is a value as the inspector shows it: not whole, if it is very long.
+func valueText(v delta.Value) string {
+	if !v.Set {
+		return ""
+	}
+	text, short := terminal.Inline(v)
+	if !short || len(text) > 80 {
+		text = strings.TrimRight(terminal.Block(v), "\n")
+	}
+	const most = 2000
+	if text = terminal.Visible(text); len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "\n…"
+	}
+	return text
+}
+
+// legend has the states that there are, and how many fields are in each.
+func (v *objectRows) legend(fields []plan.Field) {
+	counts := map[string]int{}
+	for _, f := range fields {
+		if isStatus(f) {
+			continue // nobody holds it, and it is long
+		}
+		counts[fieldLook(f, v.foreign).Class]++
+	}
+	first := map[string]string{}
+	for _, chunk := range v.Chunks {
+		for _, r := range chunk.Rows {
+			if first[r.Look.Class] == "" {
+				first[r.Look.Class] = r.ID
+			}
+		}
+	}
+	for _, look := range looks {
+		if counts[look.Class] > 0 {
+			v.Legend = append(v.Legend, LegendEntry{look, counts[look.Class], first[look.Class]})
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+)
+
+// Summary is an Application as the overview has it.
+type Summary struct {
+	Namespace, Name string
+	Look            Look
+	Reason, Message string
+	// Resources is "ready/all"; Contested counts fields.
+	Resources string
+	Contested int
+	// Drifted is true if not every held field has its value.
+	Drifted, Suspended bool
+	Created            time.Time
+}
+
+// summaryOf reads it from an Application as it is stored.
+func summaryOf(u *unstructured.Unstructured) Summary {
+	ready := connection.ReadyOf(u.Object)
+	suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend")
+	resources, _, _ := unstructured.NestedString(u.Object, "status", "summary")
+	contested, _, _ := unstructured.NestedSlice(u.Object, "status", "contested")
+	s := Summary{
+		Namespace: u.GetNamespace(), Name: u.GetName(), Look: readyLook(ready.Status, ready.Reason, suspended),
+		Reason: ready.Reason, Message: terminal.Visible(ready.Message), Resources: cmp.Or(resources, "–"), Contested: len(contested),
+		Suspended: suspended, Created: u.GetCreationTimestamp().Time,
+	}
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, item := range conditions {
+		if c, _ := item.(map[string]any); c["type"] == "Held" {
+			s.Drifted = c["status"] == "False"
+		}
+	}
+	return s
+}
+
+// key orders Applications, and names one in the stream of events.
+func (s Summary) key() string { return s.Namespace + "/" + s.Name }
+
+// Overview is the list of all Applications that fit a filter.
+type Overview struct {
+	Filter     Filter
+	Namespaces []string
+	States     []StateCount
+	Rows       []Summary
+	All        int
+	// Only is the namespace that the list is of, if that is one.
+	Only string
+	Now  time.Time
+}
+
+// Filter says which Applications are wanted; all, if it is empty.
+type Filter struct{ Query, Namespace, State string }
+
+// StateCount is how many Applications are in a state, and the address of these.
+type StateCount struct {
+	Look
+	Count    int
+	Query    string
+	IsChosen bool
+}
+
+// states are those by which the overview filters; one Application may be in several.
+var states = []struct {
+	look Look
+	fits func(Summary) bool
+}{
+	{Look{Class: "all", Word: "All"}, func(Summary) bool { return true }},
+	{Look{Class: "ready", Sign: "✓", Word: "Ready"}, func(s Summary) bool { return s.Look.Class == "ready" }},
+	{Look{Class: "failed", Sign: "!", Word: "Not ready"}, func(s Summary) bool { return s.Look.Class == "failed" }},
+	{Look{Class: "waiting", Sign: "…", Word: "In progress"}, func(s Summary) bool { return s.Look.Class == "waiting" }},
+	{Look{Class: "drifted", Sign: "~", Word: "Drifted"}, func(s Summary) bool { return s.Drifted }},
+	{Look{Class: "contested", Sign: "!", Word: "Contested"}, func(s Summary) bool { return s.Contested > 0 }},
+	{Look{Class: "suspended", Sign: "‖", Word: "Suspended"}, func(s Summary) bool { return s.Suspended }},
+}
+
+// overviewOf filters Applications. What fails comes first.
+func overviewOf(all []Summary, f Filter, now time.Time) Overview {
+	o := Overview{Filter: f, All: len(all), Now: now}
+	for _, s := range all {
+		if !slices.Contains(o.Namespaces, s.Namespace) {
+			o.Namespaces = append(o.Namespaces, s.Namespace)
+		}
+	}
+	slices.Sort(o.Namespaces)
+	var found []Summary
+	for _, s := range all {
+		text := strings.ToLower(s.key() + " " + s.Reason + " " + s.Message)
+		if (f.Namespace == "" || s.Namespace == f.Namespace) && strings.Contains(text, strings.ToLower(f.Query)) {
+			found = append(found, s)
+		}
+	}
+	for _, state := range states {
+		fitting := slices.DeleteFunc(slices.Clone(found), func(s Summary) bool { return !state.fits(s) })
+		chosen := state.look.Class == cmp.Or(f.State, "all")
+		if len(fitting) > 0 || chosen || state.look.Class == "all" {
+			o.States = append(o.States, StateCount{state.look, len(fitting), f.with(state.look.Class), chosen})
+		}
+		if chosen {
+			o.Rows = fitting
+		}
+	}
+	slices.SortFunc(o.Rows, func(a, b Summary) int {
+		return cmp.Or(cmp.Compare(urgency(a), urgency(b)), strings.Compare(a.key(), b.key()))
+	})
+	return o
+}
+
+// with is the query of an address that has another state.
+func (f Filter) with(state string) string {
+	query := url.Values{}
+	for name, value := range map[string]string{"q": f.Query, "namespace": f.Namespace, "state": strings.TrimSuffix(state, "all")} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return query.Encode()
+}
+
+func urgency(s Summary) int {
+	return slices.Index([]string{"failed", "waiting", "suspended", "ready"}, s.Look.Class)
+}
+
+// Chunks are the rows in pieces which a browser lays out only when they are in sight.
+func (o Overview) Chunks() [][]Summary { return slices.Collect(slices.Chunk(o.Rows, 50)) }
+
+// Found says how many there are.
+func (o Overview) Found() string {
+	if len(o.Rows) == o.All {
+		return terminal.Plural(o.All, "Application")
+	}
+	return fmt.Sprintf("%d of %s", len(o.Rows), terminal.Plural(o.All, "Application"))
+}

@@ -1,0 +1,348 @@
+package page
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+var now = time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC)
+
+// decide decides about an Application and its live objects.
+func decide(t *testing.T, application string, live ...string) files.Decision {
+	t.Helper()
+	in := plan.Input{Application: &v1alpha1.Application{}, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Now: now}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(application), in.Application))
+	for _, text := range live {
+		documents, err := manifest.Read("live", []byte(text))
+		require.NoError(t, err)
+		for _, document := range documents {
+			id, ok := plan.Identify(document.Value, in.Application.Namespace, in.Kinds)
+			require.True(t, ok)
+			in.Live[id] = document.Value
+		}
+	}
+	return files.Decision{Subject: files.Subject{Application: in.Application}, Plan: plan.Decide(in), Live: in.Live, Kinds: in.Kinds}
+}
+
+const application = `
+apiVersion: holdfast.dev/v1alpha1
+kind: Application
+metadata: {name: shop, namespace: default, generation: 1}
+spec:
+  manifest:
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: web}
+    spec:
+      replicas: 3
+      template: {spec: {containers: [{name: web, image: "web:1", resources: {limits: {cpu: 1000m}}}], hostNetwork: true}}
+  observerSchema:
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: web}
+    spec:
+      paused: null
+      template:
+        spec:
+          dnsPolicy: null
+          hostNetwork: null
+          containers:
+          - {image: null, resources: {limits: {cpu: null}}}
+          - {observer_schema_list_min_length: 1, observer_schema_list_max_length: 2}
+status:
+  observedGeneration: 1
+  accepted:
+  - resource: {apiVersion: apps/v1, kind: Deployment, namespace: default, name: web}
+    path: spec.template.spec.containers[name=web].resources.limits.cpu
+    desired: 1000m
+    accepted: "1"
+`
+
+const live = `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  namespace: default
+  uid: u-1
+  annotations: {note: "</script><script>alert(1)</script>", multi: "one\ntwo\nthree"}
+  managedFields:
+  - {manager: hpa, subresource: scale, time: '2026-01-01T00:00:00Z', fieldsV1: {'f:spec': {'f:replicas': {}}}}
+  - {manager: kubectl-set, time: '2026-01-01T00:05:00Z', fieldsV1: {'f:spec': {'f:template': {'f:spec': {'f:containers': {'k:{"name":"web"}': {'f:image': {}}}}}}}}
+spec:
+  replicas: 5
+  template:
+    spec:
+      dnsPolicy: ClusterFirst
+      containers:
+      - {name: proxy, image: "proxy:1"}
+      - {name: web, image: "web:2", resources: {limits: {cpu: "1"}}}
+      - {name: extra, image: "extra:1"}
+status: {replicas: 5}
+`
+
+var webID = manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "web"}
+
+// rowsText is one line for each row: its look, its text, and what is desired.
+func rowsText(o Object) string {
+	var b strings.Builder
+	for _, chunk := range o.Chunks {
+		for _, r := range chunk.Rows {
+			text := strings.ReplaceAll(r.Text, "\n", "⏎")
+			if r.Desired != "" {
+				text += " | " + strings.ReplaceAll(r.Desired, "\n", "⏎")
+			}
+			if r.Writer.Name != "" {
+				text += " | by " + r.Writer.Name
+			}
+			fmt.Fprintf(&b, "%-9s %s\n", r.Look.Word, text)
+		}
+	}
+	return b.String()
+}
+
+func TestTheLinesOfAnObject(t *testing.T) {
+	d := decide(t, application, live)
+	o := objectOf(d, webID, entriesOf(d), now)
+	assert.Equal(t, strings.TrimPrefix(`
+          apiVersion: apps/v1
+          kind: Deployment
+          metadata:
+            name: web
+            namespace: default
+            annotations:
+free          multi: |-⏎      one⏎      two⏎      three
+free          note: </script><script>alert(1)</script>
+            uid: u-1
+          spec:
+free        replicas: 5 | by hpa (scale)
+            template:
+              spec:
+                containers:
+free            - name: proxy
+free              image: proxy:1
+free            - name: web
+drifted           image: web:2 |         image: web:1 | by kubectl-set
+                  resources:
+                    limits:
+accepted              cpu: "1"
+removed         - name: extra⏎        image: extra:1 | (removed)
+learned         dnsPolicy: ClusterFirst
+drifted         (absent) |       hostNetwork: true
+          status:
+free        replicas: 5
+`, "\n"), rowsText(o))
+	require.Len(t, o.Unset, 1)
+	assert.Equal(t, "spec.paused", o.Unset[0].Text)
+	detail := o.Details["spec.template.spec.containers[name=web].image"]
+	assert.Equal(t, Detail{
+		Path: "spec.template.spec.containers[name=web].image", Class: "drifted", State: "held, drifted", Verb: "free",
+		Why: "drift: the live value is not the desired one; it is corrected", Live: "web:2", Desired: "web:1",
+		Writer: "kubectl-set", At: "2026-01-01T00:05:00Z", Quote: "'spec.template.spec.containers[name=web].image'",
+		Entry: 10,
+	}, detail)
+	assert.Equal(t, "      - image: observed", o.Entry[9].Text)
+	assert.Equal(t, "hold", o.Details["spec.replicas"].Verb)
+	assert.Equal(t, "3", o.Details["spec.replicas"].Manifest)
+}
+
+func TestAnObjectThatIsNotThere(t *testing.T) {
+	d := decide(t, application)
+	o := objectOf(d, webID, entriesOf(d), now)
+	assert.Equal(t, []string{"The object is not there."}, o.Remarks)
+	assert.Contains(t, rowsText(o), "drifted         (absent) |       - image: web:1\n")
+	assert.Contains(t, rowsText(o), "          kind: Deployment\n")
+}
+
+// Every field is on the page of its object, in every golden case of the engine.
+func TestEveryFieldHasItsRow(t *testing.T) {
+	cases, err := filepath.Glob("../../../testdata/plan/*/application.yaml")
+	require.NoError(t, err)
+	rows := 0
+	for _, file := range cases {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			live, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "live.yaml"))
+			d := decide(t, string(text), string(live))
+			entries := entriesOf(d)
+			for _, change := range d.Changes {
+				e, _ := d.Explain(change.ID, false)
+				o := objectOf(d, change.ID, entries, now)
+				assert.LessOrEqual(t, len(o.Details), len(e.Fields))
+				shown := map[string]bool{}
+				for _, detail := range o.Details {
+					shown[detail.Path] = true
+				}
+				for _, f := range e.Fields {
+					assert.True(t, shown[f.Path] || isShownAbove(shown, f.Path), "%s of %s", f.Path, change.ID)
+				}
+				rows += len(o.Details)
+			}
+			_, err = StatusFile(d, report.StatusOf(d), "holdfast", now)
+			assert.NoError(t, err)
+		})
+	}
+	assert.Greater(t, rows, 500)
+}
+
+// isShownAbove reports whether a field is within one that has a row.
+func isShownAbove(shown map[string]bool, path string) bool {
+	for other := range shown {
+		if strings.HasPrefix(path, other) {
+			return true
+		}
+	}
+	return false
+}
+
+// Values that are markup are text on the page, in its data too.
+func TestMarkupIsShownAsText(t *testing.T) {
+	const bad = `</script></style><img src=x onerror="alert(1)">{{"{{"}}.}}`
+	app := strings.NewReplacer("web:1", "web:1\\u2028", "name: shop", "name: shop, annotations: {x: '<b>'}").Replace(application)
+	d := decide(t, app, strings.NewReplacer("web:2", strings.ReplaceAll(bad, `"`, `\"`), "manager: hpa", `manager: "<i>hpa</i>"`).Replace(live))
+	view := report.StatusOf(d)
+	view.Ready, view.Reason, view.Message = "False", "Rejected", bad
+	view.Events = []report.EventView{{Reason: "<u>", Message: bad, Time: "2026-01-01T00:00:00Z"}}
+	text, err := StatusFile(d, view, "holdfast", now)
+	require.NoError(t, err)
+	names := map[string]int{}
+	for tokens := html.NewTokenizer(strings.NewReader(string(text))); ; {
+		kind := tokens.Next()
+		if kind == html.ErrorToken {
+			break
+		}
+		if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
+			continue
+		}
+		token := tokens.Token()
+		names[token.Data]++
+		for _, attribute := range token.Attr {
+			assert.False(t, strings.HasPrefix(attribute.Key, "on"), attribute)
+			assert.NotEqual(t, "style", attribute.Key, "the policy refuses it: %s", attribute.Val)
+		}
+	}
+	for _, name := range []string{"img", "i", "u"} {
+		assert.Zero(t, names[name], name)
+	}
+	assert.Equal(t, 2, names["script"], "the one with the data, and ours")
+	assert.Contains(t, string(text), "&lt;i&gt;hpa&lt;/i&gt;")
+}
+
+func TestNoPageHasAValueOfASecret(t *testing.T) {
+	canaries := 0
+	canary := func() string { canaries++; return fmt.Sprintf("canary%02d", canaries) }
+	data := func(n int) string {
+		var parts []string
+		for range n {
+			parts = append(parts, fmt.Sprintf("k%d: %s", len(parts), canary()))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	nested := `{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner, namespace: default}, spec: {manifest: [{apiVersion: v1, kind: Secret, metadata: {name: b}, data: %s, stringData: %s}]}}`
+	app := fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: shop, namespace: default}, spec: {manifest: [
+		{apiVersion: v1, kind: Secret, metadata: {name: a}, data: %s, stringData: %s}, {apiVersion: v1, kind: Secret, metadata: {name: new}, data: %s}, %s]}}`,
+		data(10), data(10), data(5), fmt.Sprintf(nested, data(10), data(5)))
+	lastApplied := "metadata: {name: a, namespace: default, annotations: {kubectl.kubernetes.io/last-applied-configuration: " + canary() + "}}"
+	d := decide(t, app, "{apiVersion: v1, kind: Secret, "+lastApplied+", data: "+data(12)+", stringdata: "+canary()+"}",
+		strings.Replace(fmt.Sprintf(nested, data(10), data(10)), "namespace: default", "namespace: default, annotations: {kubectl.kubernetes.io/last-applied-configuration: '"+
+			`{"spec":{"manifest":[{"kind":"Secret","apiVersion":"v1","data":{"a":"`+canary()+`"}}]}}`+"'}", 1))
+	require.Nil(t, d.Refused)
+	require.GreaterOrEqual(t, canaries, 70)
+	text, err := StatusFile(d, report.StatusOf(d), "holdfast", now)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "***")
+	assert.NotContains(t, around(string(text), "canary"), "canary")
+}
+
+func TestWhatIsVendored(t *testing.T) {
+	readme, err := os.ReadFile("assets/README.md")
+	require.NoError(t, err)
+	sum := sha256.Sum256([]byte(morph))
+	assert.Contains(t, string(readme), "sha256:"+hex.EncodeToString(sum[:])+"\n")
+	licence, err := os.ReadFile("assets/idiomorph-LICENSE")
+	require.NoError(t, err)
+	assert.Contains(t, string(licence), "Zero-Clause BSD")
+}
+
+func TestAFileNeedsNothingBesideIt(t *testing.T) {
+	d := decide(t, application, live)
+	text, err := StatusFile(d, report.StatusOf(d), "holdfast", now)
+	require.NoError(t, err)
+	for _, attribute := range []string{` src="`, ` srcset="`, `@import`, `url(`} {
+		assert.NotContains(t, string(text), attribute)
+	}
+	assert.Contains(t, string(text), `http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;`)
+	assert.Contains(t, string(text), style)
+	assert.Contains(t, string(text), script)
+	_, data, _ := strings.Cut(string(text), `<script type="application/json" class="details">`)
+	data, _, _ = strings.Cut(data, "</script>")
+	var details map[string]Detail
+	require.NoError(t, json.Unmarshal([]byte(data), &details))
+	assert.Equal(t, "web:2", details["spec.template.spec.containers[name=web].image"].Live)
+}
+
+// around is what stands near a word.
+func around(text, word string) string {
+	at := strings.Index(text, word)
+	if at < 0 {
+		return ""
+	}
+	return text[max(0, at-200):min(len(text), max(0, at)+100)]
+}
+
+const happened = `
+status:
+  observedGeneration: 1
+  history:
+  - {time: '2026-01-01T00:09:00Z', outcome: Corrected, resource: {apiVersion: apps/v1, kind: Deployment, namespace: default, name: web}, path: spec.x, from: 'web:1',
+    to: 'web:2', manager: kubectl-set, operation: Update, stood: 8ms, count: 3, since: '2026-01-01T00:05:00Z'}
+  - {time: '2025-12-31T00:00:00Z', outcome: Restored, resource: {apiVersion: apps/v1, kind: Deployment, namespace: default, name: web}}
+  - {time: '2025-12-30T00:00:00Z', outcome: Corrected, resource: {apiVersion: holdfast.dev/v1alpha1, kind: Application, name: inner}, path: 'spec.manifest[0].data.a', from: canary}
+`
+
+func TestTheHistory(t *testing.T) {
+	before, _, _ := strings.Cut(application, "status:\n")
+	d := decide(t, before+strings.TrimPrefix(happened, "\n"), live)
+	h := historyOf(d)
+	require.Len(t, h.Happenings, 3)
+	first := h.Happenings[0]
+	assert.Equal(t, []any{"corrected", "Deployment web · spec.x", "web:1", "web:2", "kubectl-set", "8ms", int32(3), "deployment.apps/default/web"},
+		[]any{first.Look.Word, first.what(), first.From, first.To, first.By, first.Stood, first.Count, first.Ref})
+	assert.Equal(t, "***", h.Happenings[2].From, "of an Application among the manifests no value is shown")
+	require.Len(t, h.Pictures, 2)
+	fields, writers := h.Pictures[0], h.Pictures[1]
+	assert.Equal(t, []string{"Deployment web · spec.x", "Deployment web", "Application inner · spec.manifest[0].data.a"}, []string{fields.Lanes[0].Name, fields.Lanes[1].Name, fields.Lanes[2].Name})
+	assert.Equal(t, []string{"kubectl-set", "unknown"}, []string{writers.Lanes[0].Name, writers.Lanes[1].Name})
+	assert.Len(t, writers.Lanes[1].Marks, 2)
+	var xs []float64
+	for _, x := range []string{writers.Lanes[1].Marks[0].X, writers.Lanes[1].Marks[1].X, fields.Lanes[0].Marks[0].From, fields.Lanes[0].Marks[0].X} {
+		percent, err := strconv.ParseFloat(strings.TrimSuffix(x, "%"), 64)
+		require.NoError(t, err)
+		xs = append(xs, percent)
+	}
+	assert.IsIncreasing(t, append([]float64{1.9}, append(xs, 98.1)...), "what was earlier is further to the left")
+	text, err := StatusFile(d, report.StatusOf(d), "holdfast", now)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "<svg ")
+	assert.NotContains(t, around(string(text), "canary"), "canary")
+}

@@ -1,0 +1,116 @@
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"html/template"
+	"net/http"
+	"time"
+
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+)
+
+//go:embed templates/*.html
+var templates embed.FS
+
+//go:embed assets/page.css
+var style string
+
+//go:embed assets/page.js
+var script string
+
+//go:embed assets/icon.svg
+var icon string
+
+// morph changes what is shown into what came, and leaves the rest in place. Where it is
+// from: assets/README.md.
+//
+//go:embed assets/idiomorph-0.8.0.min.js
+var morph string
+
+// assets are the files that pages refer to.
+var assets = map[string]struct{ text, contentType string }{
+	"page.css":     {style, "text/css; charset=utf-8"},
+	"page.js":      {script, "text/javascript; charset=utf-8"},
+	"idiomorph.js": {morph, "text/javascript; charset=utf-8"},
+	"icon.svg":     {icon, "image/svg+xml"},
+}
+
+// document is a whole page.
+type document struct {
+	Title string
+	// Template is that of what the page is about, and Content is what it is given.
+	Template string
+	Content  any
+	// Crumbs lead to it.
+	Crumbs []crumb
+	// Watched are the Applications whose changes it shows: one, or "*"; "" for none.
+	Watched  string
+	Revision int64
+	Now      time.Time
+	// Standalone is true for a page that is a file, with nothing beside it.
+	Standalone bool
+	// Program is how this one is called.
+	Program string
+}
+
+type crumb struct{ Text, Link string }
+
+// What a file has in it.
+
+// Style is the style sheet.
+func (document) Style() template.CSS { return template.CSS(style) } //nolint:gosec // it is embedded
+
+// Script is the script.
+func (document) Script() template.JS { return template.JS(script) } //nolint:gosec // it is embedded
+
+// Policy is what the browser may load and run: what is in the file.
+func (document) Policy() string {
+	return "default-src 'none'; base-uri 'none'; form-action 'none'; style-src " + digest(style) + "; script-src " + digest(script)
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"ago":     terminal.Ago,
+	"stamp":   func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
+	"visible": terminal.Visible,
+	"on":      func(context, value any) pair { return pair{context, value} },
+	"levels":  func(n int) []struct{} { return make([]struct{}, n) },
+}).ParseFS(templates, "templates/*.html"))
+
+// pair is what a template is given beside what it is about.
+type pair struct{ Page, It any }
+
+// html is the page. What it is about is written first, so that an error writes nothing.
+func (d document) html() ([]byte, error) {
+	var b bytes.Buffer
+	if err := pages.ExecuteTemplate(&b, "page.html", d); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// Body is what the page is about.
+func (d document) Body() (template.HTML, error) {
+	var b bytes.Buffer
+	err := pages.ExecuteTemplate(&b, d.Template, pair{d, d.Content})
+	return template.HTML(b.String()), err //nolint:gosec // html/template has written it
+}
+
+// write answers with the page.
+func (d document) write(w http.ResponseWriter, status int) {
+	text, err := d.html()
+	if err != nil {
+		http.Error(w, "the page cannot be written: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // whoever asked may be gone
+}

@@ -1,0 +1,301 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// Server serves the pages of one user, and reads with the rights of that user.
+type Server struct {
+	// Connect connects to the cluster; it is called again now and then, for what is known
+	// of kinds ages.
+	Connect func() (*connection.Cluster, error)
+	// Namespace is the only one whose Applications are listed; "": those of all, if the
+	// user may list them.
+	Namespace string
+	Program   string
+	Now       func() time.Time
+
+	applications *applications
+	only         string
+	atOnce       chan struct{}
+	streams      chan struct{}
+
+	mu        sync.Mutex
+	connected *connection.Cluster
+	since     time.Time
+}
+
+// Limits on what one user has open.
+const (
+	decisionsAtOnce = 4
+	streamsAtOnce   = 64
+	// mappingsAge is how long what is known of kinds is believed.
+	mappingsAge = time.Minute
+	// answerTime is how long a page may take.
+	answerTime = 30 * time.Second
+)
+
+// Serve serves the pages until the context ends. started is told the address to open.
+func (s *Server) Serve(ctx context.Context, listener net.Listener, started func(address string)) error {
+	s.applications, s.atOnce, s.streams = newApplications(), make(chan struct{}, decisionsAtOnce), make(chan struct{}, streamsAtOnce)
+	c, err := s.cluster()
+	if err == nil {
+		namespace := s.Namespace
+		if namespace == "" {
+			namespace = c.Namespace
+		}
+		s.only, err = mayList(ctx, c, namespace, s.Namespace == "")
+	}
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { s.applications.watch(ctx, c, s.only) })
+	defer watching.Wait()
+	defer stop()
+
+	guarded, address := newGuard(listener.Addr(), s.routes())
+	server := &http.Server{
+		Handler: guarded, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	started(address)
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving the page: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.bounded(s.overview))
+	mux.HandleFunc("GET /applications/{namespace}/{name}", s.bounded(s.application))
+	mux.HandleFunc("GET /applications/{namespace}/{name}/history", s.bounded(s.history))
+	mux.HandleFunc("GET /applications/{namespace}/{name}/{resource...}", s.bounded(s.object))
+	mux.HandleFunc("GET /events", s.events)
+	mux.HandleFunc("GET /assets/{file}", serveAsset)
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
+		s.problem(w, http.StatusNotFound, errors.New("there is no such page"))
+	})
+	return mux
+}
+
+func serveAsset(w http.ResponseWriter, r *http.Request) {
+	asset, ok := assets[r.PathValue("file")]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", asset.contentType)
+	_, _ = w.Write([]byte(asset.text)) // whoever asked may be gone
+}
+
+// bounded lets few pages be made at once, each within some time.
+func (s *Server) bounded(handle func(http.ResponseWriter, *http.Request)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
+		defer cancel()
+		select {
+		case s.atOnce <- struct{}{}:
+			defer func() { <-s.atOnce }()
+			handle(w, r.WithContext(ctx))
+		case <-ctx.Done():
+			s.problem(w, http.StatusServiceUnavailable, errors.New("too many pages are asked for at once"))
+		}
+	}
+}
+
+// cluster is the connection, made anew from time to time.
+func (s *Server) cluster() (*connection.Cluster, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.connected != nil && s.Now().Sub(s.since) < mappingsAge {
+		return s.connected, nil
+	}
+	c, err := s.Connect()
+	if err == nil {
+		s.connected, s.since = c, s.Now()
+	}
+	return c, err
+}
+
+func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
+	all, revision, err := s.applications.list(r.Context())
+	if err != nil {
+		s.problem(w, http.StatusBadGateway, err)
+		return
+	}
+	query := r.URL.Query()
+	o := overviewOf(all, Filter{query.Get("q"), query.Get("namespace"), query.Get("state")}, s.Now())
+	o.Only = s.only
+	d := s.document("Applications", "overview.html", o)
+	d.Watched, d.Revision = "*", revision
+	d.Crumbs[0].Link = "" // it is here
+	d.write(w, http.StatusOK)
+}
+
+// decided is the Application that an address names.
+func (s *Server) decided(r *http.Request) (files.Decision, *connection.Cluster, error) {
+	c, err := s.cluster()
+	if err != nil {
+		return files.Decision{}, nil, err
+	}
+	at := types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
+	if err := files.ValidName(at.Name); err != nil {
+		return files.Decision{}, nil, err
+	}
+	d, err := c.Decided(r.Context(), at, s.Now())
+	return d, c, err
+}
+
+func (s *Server) application(w http.ResponseWriter, r *http.Request) {
+	revision := s.applications.now()
+	d, c, err := s.decided(r)
+	if err != nil {
+		s.problem(w, statusOf(err), err)
+		return
+	}
+	view := report.StatusOf(d)
+	events, eventsErr := report.Events(r.Context(), c, d.Application)
+	view.Events = events
+	a := applicationOf(d, view, s.Program)
+	if eventsErr != nil {
+		a.Notes = append(a.Notes, eventsErr.Error())
+	}
+	if r.URL.Query().Get("tree") == "owned" {
+		root, warnings := report.TreeOf(r.Context(), c, d)
+		a.withOwned(root, d.Namespace)
+		a.Notes = append(a.Notes, warnings...)
+	}
+	page := s.document(a.title(), "application.html", a)
+	page.Watched, page.Revision = d.Namespace+"/"+d.Name, revision
+	page.Crumbs = append(page.Crumbs, crumb{d.Namespace + "/" + d.Name, ""})
+	page.write(w, http.StatusOK)
+}
+
+func (s *Server) history(w http.ResponseWriter, r *http.Request) {
+	revision := s.applications.now()
+	d, _, err := s.decided(r)
+	if err != nil {
+		s.problem(w, statusOf(err), err)
+		return
+	}
+	page := s.document("History of "+d.Namespace+"/"+d.Name, "history.html", historyOf(d))
+	page.Watched, page.Revision = d.Namespace+"/"+d.Name, revision
+	page.Crumbs = append(page.Crumbs, crumb{d.Namespace + "/" + d.Name, "/applications/" + d.Namespace + "/" + d.Name}, crumb{"History", ""})
+	page.write(w, http.StatusOK)
+}
+
+func (s *Server) object(w http.ResponseWriter, r *http.Request) {
+	revision := s.applications.now()
+	d, _, err := s.decided(r)
+	var id manifest.ID
+	if err == nil {
+		id, err = found(d, r.PathValue("resource"))
+	}
+	if err != nil {
+		s.problem(w, statusOf(err), err)
+		return
+	}
+	o := objectOf(d, id, entriesOf(d), s.Now())
+	page := s.document(o.Name+" · "+d.Namespace+"/"+d.Name, "object.html", o)
+	page.Watched, page.Revision = d.Namespace+"/"+d.Name, revision
+	page.Crumbs = append(page.Crumbs, crumb{d.Namespace + "/" + d.Name, "/applications/" + d.Namespace + "/" + d.Name}, crumb{o.Name, ""})
+	page.write(w, http.StatusOK)
+}
+
+// found is the resource of a decision that an address names.
+func found(d files.Decision, ref string) (manifest.ID, error) {
+	if err := files.NotDecided(d); err != nil {
+		return manifest.ID{}, err
+	}
+	ids := make([]manifest.ID, len(d.Changes))
+	for i, change := range d.Changes {
+		ids[i] = change.ID
+	}
+	return files.FindResource(ref, ids)
+}
+
+// statusOf is the status of a page that says what is wrong.
+func statusOf(err error) int {
+	switch {
+	case apierrors.IsForbidden(err):
+		return http.StatusForbidden
+	case errors.Is(err, context.DeadlineExceeded):
+		return http.StatusGatewayTimeout
+	default:
+		return http.StatusNotFound
+	}
+}
+
+func (s *Server) document(title, template string, content any) document {
+	return document{
+		Title: title, Template: template, Content: content, Now: s.Now(), Program: s.Program,
+		Crumbs: []crumb{{"Applications", "/"}},
+	}
+}
+
+func (s *Server) problem(w http.ResponseWriter, status int, err error) {
+	s.document("Error", "problem.html", err.Error()).write(w, status)
+}
+
+// events is the stream that tells pages what has changed. A page says what it knows.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.streams <- struct{}{}:
+		defer func() { <-s.streams }()
+	default:
+		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	known, err := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64)
+	if err != nil {
+		known, _ = strconv.ParseInt(r.URL.Query().Get("since"), 10, 64)
+	}
+	beat := time.NewTicker(20 * time.Second)
+	defer beat.Stop()
+	said := "unknown"
+	for {
+		keys, now, trouble, news := s.applications.since(known)
+		known = now
+		if len(keys) > 0 {
+			text, _ := json.Marshal(keys) // texts always can be
+			fmt.Fprintf(w, "id: %d\nevent: changed\ndata: %s\n\n", now, text)
+		}
+		if trouble != said {
+			said = trouble
+			text, _ := json.Marshal(trouble)
+			fmt.Fprintf(w, "event: trouble\ndata: %s\n\n", text)
+		}
+		if out.Flush() != nil {
+			return
+		}
+		select {
+		case <-news:
+		case <-beat.C:
+			fmt.Fprint(w, ": still here\n\n")
+		case <-r.Context().Done():
+			return
+		}
+	}
+}

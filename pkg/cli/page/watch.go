@@ -1,0 +1,227 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"holdfast.dev/holdfast/pkg/cli/connection"
+)
+
+// applications are all that the user may see, kept up to date by one watch. Of each there
+// is what the overview shows and no more. It implements cache.ReflectorStore.
+type applications struct {
+	mu       sync.Mutex
+	all      map[string]Summary
+	ready    chan struct{} // closed with the first list
+	revision int64
+	// log has the last changes, for pages that have missed some.
+	log []change
+	// news is closed, and made anew, whenever something changes.
+	news chan struct{}
+	// trouble is why nothing is heard; "" if all is well.
+	trouble string
+}
+
+// change is an Application that has changed, "*" for many.
+type change struct {
+	revision int64
+	key      string
+}
+
+func newApplications() *applications {
+	return &applications{all: map[string]Summary{}, ready: make(chan struct{}), news: make(chan struct{})}
+}
+
+// mayList says which Applications the user may list: those of all namespaces, or else of
+// the one given.
+func mayList(ctx context.Context, c *connection.Cluster, namespace string, all bool) (string, error) {
+	list := func(namespace string) error {
+		_, err := c.Own.Resource(connection.Applications).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+		if apierrors.IsNotFound(err) {
+			return connection.ErrNotInstalled
+		}
+		return c.Explained(err, "list", "Applications")
+	}
+	if all {
+		if err := list(metav1.NamespaceAll); err == nil || !isForbidden(err) {
+			return metav1.NamespaceAll, err
+		}
+	}
+	return namespace, list(namespace)
+}
+
+// watch keeps them up to date until the context ends.
+func (a *applications) watch(ctx context.Context, c *connection.Cluster, namespace string) {
+	client := c.Own.Resource(connection.Applications).Namespace(namespace)
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := client.List(ctx, options)
+			a.heard(c.Explained(err, "list", "Applications"))
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			stream, err := client.Watch(ctx, options)
+			a.heard(c.Explained(err, "watch", "Applications"))
+			return stream, err
+		},
+	}
+	r := cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, a,
+		cache.ReflectorOptions{Name: "applications", TypeDescription: connection.Applications.String()})
+	r.RunWithContext(klog.NewContext(ctx, logr.Discard())) // what goes wrong is on the pages
+}
+
+// heard notes whether the API server answers.
+func (a *applications) heard(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	text := ""
+	if err != nil && !isInterrupted(err) {
+		text = err.Error()
+	}
+	if text != a.trouble {
+		a.trouble = text
+		a.tell()
+	}
+}
+
+// note notes changes. The lock is held.
+func (a *applications) note(key string) {
+	const kept = 256
+	a.revision++
+	if a.log = append(a.log, change{a.revision, key}); len(a.log) > kept {
+		a.log = slices.Clone(a.log[kept/2:])
+	}
+	a.tell()
+}
+
+func (a *applications) tell() {
+	close(a.news)
+	a.news = make(chan struct{})
+}
+
+// since are the keys of what has changed after a revision, "*" if that is much; and a
+// channel that is closed with the next change.
+func (a *applications) since(revision int64) (keys []string, now int64, trouble string, news <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now, trouble, news = a.revision, a.trouble, a.news
+	if revision >= now {
+		return nil, now, trouble, news
+	}
+	if len(a.log) == 0 || a.log[0].revision > revision+1 {
+		return []string{"*"}, now, trouble, news
+	}
+	for _, change := range a.log {
+		if change.revision > revision && !slices.Contains(keys, change.key) {
+			keys = append(keys, change.key)
+		}
+	}
+	if len(keys) > 50 || slices.Contains(keys, "*") {
+		keys = []string{"*"}
+	}
+	return keys, now, trouble, news
+}
+
+// list has them all, when there is a first list.
+func (a *applications) list(ctx context.Context) (all []Summary, revision int64, err error) {
+	select {
+	case <-a.ready:
+	case <-ctx.Done():
+		return nil, 0, fmt.Errorf("the API server has not listed the Applications yet: %s", a.troubled())
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.all {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(x, y Summary) int { return strings.Compare(x.key(), y.key()) })
+	return all, a.revision, nil
+}
+
+func (a *applications) troubled() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.trouble
+}
+
+// now is the revision.
+func (a *applications) now() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.revision
+}
+
+// Add is called by the reflector, as is what follows.
+func (a *applications) Add(item any) error { return a.Update(item) }
+
+// Update takes what is new.
+func (a *applications) Update(item any) error {
+	u, ok := item.(*unstructured.Unstructured)
+	if !ok {
+		return fmt.Errorf("the watch of Applications gave a %T", item)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := summaryOf(u)
+	a.all[s.key()] = s
+	a.note(s.key())
+	return nil
+}
+
+// Delete forgets what is gone.
+func (a *applications) Delete(item any) error {
+	if gone, ok := item.(cache.DeletedFinalStateUnknown); ok {
+		item = gone.Obj
+	}
+	u, ok := item.(*unstructured.Unstructured)
+	if !ok {
+		return fmt.Errorf("the watch of Applications gave a %T", item)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := u.GetNamespace() + "/" + u.GetName()
+	delete(a.all, key)
+	a.note(key)
+	return nil
+}
+
+// Replace takes a whole list.
+func (a *applications) Replace(items []any, _ string) error {
+	all := make(map[string]Summary, len(items))
+	for _, item := range items {
+		if u, ok := item.(*unstructured.Unstructured); ok {
+			s := summaryOf(u)
+			all[s.key()] = s
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all = all
+	a.note("*")
+	select {
+	case <-a.ready:
+	default:
+		close(a.ready)
+	}
+	return nil
+}
+
+// Resync is no news.
+func (*applications) Resync() error { return nil }
+
+func isForbidden(err error) bool { return apierrors.IsForbidden(err) }
+
+func isInterrupted(err error) bool { return errors.Is(err, context.Canceled) }

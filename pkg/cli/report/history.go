@@ -1,0 +1,213 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// HistoryView is what `history -o json` prints.
+type HistoryView struct {
+	APIVersion string      `json:"apiVersion" yaml:"apiVersion"`
+	Kind       string      `json:"kind" yaml:"kind"`
+	Entries    []EntryView `json:"entries" yaml:"entries"`
+}
+
+// EntryView is an entry of a history. A value that is absent is not printed; null is.
+type EntryView struct {
+	Time        string            `json:"time" yaml:"time"`
+	Application plan.ViewOwner    `json:"application" yaml:"application"`
+	Outcome     string            `json:"outcome" yaml:"outcome"`
+	Resource    plan.ViewResource `json:"resource" yaml:"resource"`
+	Path        string            `json:"path,omitempty" yaml:"path,omitempty"`
+	From        *plan.ViewValue   `json:"from,omitempty" yaml:"from,omitempty"`
+	To          *plan.ViewValue   `json:"to,omitempty" yaml:"to,omitempty"`
+	Manager     string            `json:"manager,omitempty" yaml:"manager,omitempty"`
+	Operation   string            `json:"operation,omitempty" yaml:"operation,omitempty"`
+	Subresource string            `json:"subresource,omitempty" yaml:"subresource,omitempty"`
+	Stood       string            `json:"stood,omitempty" yaml:"stood,omitempty"`
+	Count       int32             `json:"count,omitempty" yaml:"count,omitempty"`
+	Since       string            `json:"since,omitempty" yaml:"since,omitempty"`
+
+	id    manifest.ID
+	at    time.Time
+	stood time.Duration
+}
+
+// HistoryOf is the history of an Application, the newest entry first.
+func HistoryOf(app *v1alpha1.Application) []EntryView {
+	entries := make([]EntryView, 0, len(app.Status.History))
+	for _, e := range app.Status.History {
+		v := EntryView{
+			Time: timeText(e.Time), Application: plan.ViewOwner{Namespace: app.Namespace, Name: app.Name}, Outcome: string(e.Outcome),
+			Resource: plan.ViewResource{APIVersion: e.Resource.APIVersion, Kind: e.Resource.Kind, Namespace: e.Resource.Namespace, Name: e.Resource.Name},
+			Path:     e.Path, From: rawValue(e.From), To: rawValue(e.To),
+			Manager: e.Manager, Operation: string(e.Operation), Subresource: e.Subresource, Count: e.Count,
+			id: plan.IDOf(e.Resource), at: e.Time.Time,
+		}
+		if e.Stood != nil {
+			v.stood, v.Stood = e.Stood.Duration, e.Stood.Duration.String()
+		}
+		if e.Since != nil {
+			v.Since = timeText(*e.Since)
+		}
+		entries = append(entries, v)
+	}
+	return entries
+}
+
+func rawValue(raw *runtime.RawExtension) *plan.ViewValue {
+	if raw == nil {
+		return nil
+	}
+	var value any
+	if utiljson.Unmarshal(raw.Raw, &value) != nil {
+		return nil
+	}
+	return &plan.ViewValue{Any: value}
+}
+
+// HistoryFilter says which entries are wanted.
+type HistoryFilter struct {
+	// Since is the time before which nothing is; zero for no such time.
+	Since time.Time
+	// By is a field manager.
+	By string
+	// Resource is KIND/NAME, Path a path as people type it.
+	Resource, Path string
+}
+
+// Of are the entries that are wanted. It is an error if what is typed cannot be read.
+func (f HistoryFilter) Of(entries []EntryView) ([]EntryView, error) {
+	path, err := observer.ParsePath(strings.TrimPrefix(f.Path, "."))
+	if err != nil {
+		return nil, err
+	}
+	wanted := []EntryView{}
+	for _, e := range entries {
+		if e.at.Before(f.Since) || f.By != "" && e.Manager != f.By {
+			continue
+		}
+		if f.Resource != "" {
+			if _, err := files.FindResource(f.Resource, []manifest.ID{e.id}); err != nil {
+				continue
+			}
+		}
+		if path != nil {
+			own, err := observer.ParsePath(e.Path)
+			if err != nil || own == nil {
+				continue
+			}
+			if below, above := own.Compare(path); !below && !above {
+				continue
+			}
+		}
+		wanted = append(wanted, e)
+	}
+	return wanted, nil
+}
+
+// SortHistory puts entries of several Applications in order, the newest first.
+func SortHistory(entries []EntryView) {
+	slices.SortStableFunc(entries, func(a, b EntryView) int { return b.at.Compare(a.at) })
+}
+
+// Line is an entry as people read it: what has become of which object, and of what. It
+// names the Application if that is not in the namespace, or not the one, that is given.
+func (e EntryView) Line(now time.Time, withApplication bool) string {
+	text := e.Outcome + " " + files.NameOf(e.id, e.Application.Namespace)
+	if withApplication {
+		text += " of " + e.Application.Namespace + "/" + e.Application.Name
+	}
+	if e.Path != "" {
+		text += " " + terminal.Visible(e.Path) + ": " + inlineView(e.From) + " → " + inlineView(e.To)
+	}
+	if e.Manager != "" {
+		how := e.Operation
+		if e.Subresource != "" {
+			how += ", " + e.Subresource
+		}
+		text += " by " + terminal.Visible(e.Manager) + " (" + how + ")"
+	} else if e.Path != "" {
+		text += " by whom is not known"
+	}
+	if e.Stood != "" {
+		text += ", stood " + e.Stood
+	}
+	if since, err := time.Parse(time.RFC3339, e.Since); e.Count > 1 && err == nil {
+		text += fmt.Sprintf(" (%d times since %s)", e.Count, terminal.Ago(now, since))
+	}
+	return text
+}
+
+// Ago is how long ago it was.
+func (e EntryView) Ago(now time.Time) string { return terminal.Ago(now, e.at) }
+
+func inlineView(v *plan.ViewValue) string {
+	if v == nil {
+		return "absent"
+	}
+	text, whole := terminal.Inline(delta.Some(v.Any))
+	if !whole {
+		return "(several lines)"
+	}
+	return text
+}
+
+// WriterSum is how often one field manager has changed what is held.
+type WriterSum struct {
+	Manager                 string
+	Changes, Contested      int
+	Fields, Applications    int
+	Longest                 time.Duration
+	Last                    time.Time
+	fields, of, contestedOf map[string]bool
+}
+
+// WhoFights sums up entries by who made the changes, the most frequent first.
+func WhoFights(entries []EntryView) []*WriterSum {
+	sums := map[string]*WriterSum{}
+	for _, e := range entries {
+		if e.Path == "" && e.Outcome != string(v1alpha1.OutcomeRestored) || e.Outcome == string(v1alpha1.OutcomeLearned) {
+			continue // it is no change of what is held
+		}
+		s := sums[e.Manager]
+		if s == nil {
+			s = &WriterSum{Manager: e.Manager, fields: map[string]bool{}, of: map[string]bool{}, contestedOf: map[string]bool{}}
+			sums[e.Manager] = s
+		}
+		app := e.Application.Namespace + "/" + e.Application.Name
+		field := app + " " + e.id.String() + " " + e.Path
+		s.Changes += int(max(e.Count, 1))
+		s.fields[field], s.of[app] = true, true
+		if e.Outcome == string(v1alpha1.OutcomeContested) {
+			s.contestedOf[field] = true
+		}
+		s.Longest = max(s.Longest, e.stood)
+		if e.at.After(s.Last) {
+			s.Last = e.at
+		}
+		s.Fields, s.Applications, s.Contested = len(s.fields), len(s.of), len(s.contestedOf)
+	}
+	all := []*WriterSum{}
+	for _, s := range sums {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b *WriterSum) int {
+		return cmp.Or(cmp.Compare(b.Changes, a.Changes), cmp.Compare(a.Manager, b.Manager))
+	})
+	return all
+}

@@ -1,0 +1,145 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+var configKey = types.NamespacedName{Namespace: "default", Name: "config"}
+
+// by is a version of an object, with the managers that have written it, each with a second.
+func by(version string, managers ...string) *unstructured.Unstructured {
+	u := state("u-1", version, "app-1")
+	var entries []any
+	for _, m := range managers {
+		name, second, _ := strings.Cut(m, "@")
+		subresource := ""
+		if name == "kubelet" {
+			subresource = "status"
+		}
+		entries = append(entries, map[string]any{
+			"manager": name, "operation": "Update", "apiVersion": "v1", "subresource": subresource,
+			"time": "2026-01-02T03:04:0" + second + "Z", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:data": map[string]any{}},
+		})
+	}
+	metadata := u.Object["metadata"].(map[string]any)
+	metadata["managedFields"] = entries
+	return u
+}
+
+// told is what a store knows of who wrote the object: how many events, and whose times have moved.
+func (s *seen) told() string {
+	w, known := s.Written("app-1")[configKey]
+	if !known {
+		return "nothing"
+	}
+	return fmt.Sprintf("%d events, moved %v of %d", w.Events, w.Moved, strings.Count(string(w.Managed), `"manager"`))
+}
+
+// TestWritten: who wrote an object is known from the event that says so, until it is looked
+// at or written by us, and no longer.
+func TestWritten(t *testing.T) {
+	ours := v1alpha1.FieldManager + "@1"
+	given := func(t *testing.T) *seen {
+		t.Helper()
+		s := newSeen()
+		require.NoError(t, s.Replace([]any{by("1", ours)}, "1"))
+		assert.Equal(t, "nothing", s.told(), "nobody has written it since we did")
+		return s
+	}
+
+	t.Run("an event, and the next one", func(t *testing.T) {
+		s := given(t)
+		require.NoError(t, s.Update(by("2", ours, "mallory@2")))
+		assert.Equal(t, "1 events, moved [1] of 2", s.told())
+		assert.NotContains(t, string(s.Get(configKey).JSON), "managedFields")
+		require.NoError(t, s.Update(by("3", "kubelet@3", ours, "mallory@2")))
+		assert.Equal(t, "2 events, moved [0] of 3", s.told())
+	})
+
+	t.Run("a removal moves no time", func(t *testing.T) {
+		s := given(t)
+		require.NoError(t, s.Update(by("2", ours)))
+		assert.Equal(t, "1 events, moved [] of 1", s.told())
+	})
+
+	t.Run("what was looked at is forgotten, and what has come since is not", func(t *testing.T) {
+		s := given(t)
+		require.NoError(t, s.Update(by("2", ours, "mallory@2")))
+		looked := s.Written("app-1")[configKey]
+		require.NoError(t, s.Update(by("3", ours, "mallory@2", "alice@3")))
+		s.Looked("app-1", configKey, looked)
+		assert.Equal(t, "1 events, moved [2] of 3", s.told())
+		s.Looked("app-1", configKey, looked)
+		assert.Equal(t, "1 events, moved [2] of 3", s.told(), "it was looked at before that")
+		s.Looked("app-1", configKey, s.Written("app-1")[configKey])
+		assert.Equal(t, "nothing", s.told())
+	})
+
+	t.Run("our own write forgets it", func(t *testing.T) {
+		s := given(t)
+		require.NoError(t, s.Update(by("2", ours, "mallory@2")))
+		looked := s.Written("app-1")[configKey]
+		s.Wrote(by("3", v1alpha1.FieldManager+"@3").Object)
+		assert.Equal(t, "nothing", s.told())
+		require.NoError(t, s.Update(by("4", v1alpha1.FieldManager+"@3", "mallory@4")))
+		s.Looked("app-1", configKey, looked)
+		assert.Equal(t, "1 events, moved [1] of 2", s.told(), "what is new is not what was looked at")
+	})
+
+	t.Run("a list tells who, and not how often", func(t *testing.T) {
+		s := newSeen()
+		require.NoError(t, s.Replace([]any{by("2", ours, "kubelet@9", "mallory@2")}, "2"))
+		assert.Equal(t, "2 events, moved [] of 3", s.told())
+		assert.Zero(t, s.Written("app-1")[configKey].Since)
+	})
+
+	t.Run("a list in which only a status is newer", func(t *testing.T) {
+		s := newSeen()
+		require.NoError(t, s.Replace([]any{by("2", ours, "kubelet@9", "mallory@0")}, "2"))
+		assert.Equal(t, "nothing", s.told())
+	})
+
+	t.Run("an object that is gone, until its Application is, too", func(t *testing.T) {
+		s := given(t)
+		require.NoError(t, s.Delete(by("2", ours)))
+		assert.Equal(t, "1 events, moved [] of 0", s.told())
+		s.Forget("app-1")
+		assert.Equal(t, "nothing", s.told())
+		assert.Zero(t, s.written.n)
+	})
+}
+
+// TestWrittenIsBounded, however many objects change, and however long their managedFields are.
+func TestWrittenIsBounded(t *testing.T) {
+	s := newSeen()
+	object := func(i int, version string) *unstructured.Unstructured {
+		u := by(version, "mallory@2")
+		u.SetName(fmt.Sprintf("config-%d", i))
+		return u
+	}
+	for i := range 2 * mostWritten {
+		require.NoError(t, s.Update(object(i, "1")))
+		require.NoError(t, s.Update(object(i, "2")))
+	}
+	assert.Len(t, s.Written("app-1"), mostWritten)
+	for key, w := range s.Written("app-1") {
+		s.Looked("app-1", key, w)
+	}
+	assert.Empty(t, s.Written("app-1"))
+
+	long := by("3", "mallory@3", strings.Repeat("m", mostManaged)+"@3")
+	long.SetName("config-1")
+	require.NoError(t, s.Update(long))
+	w := s.Written("app-1")[types.NamespacedName{Namespace: "default", Name: "config-1"}]
+	assert.Equal(t, 1, w.Events)
+	assert.Empty(t, w.Managed)
+}

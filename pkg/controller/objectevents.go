@@ -1,0 +1,254 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+const (
+	// eventInterval is how far apart the events on one object are.
+	eventInterval = 10 * time.Second
+	// eventSeries is for how long the same event is counted, and not sent again.
+	eventSeries = 6 * time.Minute
+	// mostToldObjects is of how many objects it is remembered what was told. There are no
+	// events on those beyond.
+	mostToldObjects = 4096
+)
+
+// objectEvents are events on held objects, with the rights of the ServiceAccount that acts:
+// whoever has changed one finds there why the change is gone. They are sent beside the work,
+// one after the other.
+type objectEvents struct {
+	as  func(namespace, account string) (*cluster.Writer, error)
+	now func() time.Time
+	// refused is told, once for each ServiceAccount, that it has no right to send them.
+	refused func(app *v1alpha1.Application, user string)
+	queue   workqueue.TypedDelayingInterface[types.UID]
+
+	mu      sync.Mutex
+	objects map[types.UID]*objectEvent
+	denied  map[string]struct{} // users
+}
+
+// objectEvent is what is to be told, and was told, of one object.
+type objectEvent struct {
+	app     *v1alpha1.Application
+	account string
+	object  corev1.ObjectReference
+	// next is what is not sent yet; nil for nothing.
+	next *objectNote
+	last objectNote
+	// name is that of the last event, and sent when it was sent.
+	name string
+	sent time.Time
+}
+
+// objectNote is what an event says, and how often that has happened.
+type objectNote struct {
+	reason, text string
+	count        int32
+	first        time.Time
+}
+
+func newObjectEvents(as func(namespace, account string) (*cluster.Writer, error), now func() time.Time, refused func(*v1alpha1.Application, string)) *objectEvents {
+	return &objectEvents{
+		as: as, now: now, refused: refused, queue: workqueue.NewTypedDelayingQueue[types.UID](),
+		objects: map[types.UID]*objectEvent{}, denied: map[string]struct{}{},
+	}
+}
+
+// run sends events until the context ends.
+func (e *objectEvents) run(ctx context.Context) {
+	stop := context.AfterFunc(ctx, e.queue.ShutDown)
+	defer stop()
+	for {
+		uid, ended := e.queue.Get()
+		if ended {
+			return
+		}
+		e.send(ctx, uid)
+		e.queue.Done(uid)
+	}
+}
+
+// tell has what has happened to objects be told there.
+func (e *objectEvents) tell(app *v1alpha1.Application, account string, happened []plan.Happening) {
+	notes := map[types.UID][]string{}
+	objects := map[types.UID]plan.Happening{}
+	for _, h := range happened {
+		if text := noteOn(app, h); text != "" && h.UID != "" {
+			notes[h.UID] = append(notes[h.UID], text)
+			if _, known := objects[h.UID]; !known || h.Outcome == v1alpha1.OutcomeContested {
+				objects[h.UID] = h
+			}
+		}
+	}
+	for uid, h := range objects {
+		text := strings.Join(notes[uid], "; ")
+		if len(text) > 1000 {
+			text = strings.ToValidUTF8(text[:1000], "") + "…"
+		}
+		e.add(app, account, h, text)
+	}
+}
+
+// noteOn is what is said on an object of something that has happened to it; empty if that is
+// nothing.
+func noteOn(app *v1alpha1.Application, h plan.Happening) string {
+	by := "the Application " + app.Namespace + "/" + app.Name + " holds it"
+	switch h.Outcome {
+	case v1alpha1.OutcomeCorrected:
+		return h.Text + " and was changed back: " + by
+	case v1alpha1.OutcomeContested:
+		if h.Path == "" {
+			return "it is deleted again and again, and created again ever more slowly: " + by
+		}
+		return h.Text + " and is changed back, ever more slowly: " + by
+	case v1alpha1.OutcomeAccepted:
+		return h.Text + " was changed, and corrected: " + by
+	case v1alpha1.OutcomeRestored:
+		return "it was deleted, and was created again: " + by
+	}
+	return ""
+}
+
+func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.Happening, text string) {
+	now := e.now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	o := e.objects[h.UID]
+	if o == nil {
+		if e.forget(now); len(e.objects) >= mostToldObjects {
+			return
+		}
+		o = &objectEvent{object: corev1.ObjectReference{
+			APIVersion: h.Resource.APIVersion, Kind: h.Resource.Kind, Namespace: h.Resource.Namespace, Name: h.Resource.Name, UID: h.UID,
+		}}
+		e.objects[h.UID] = o
+	}
+	o.app, o.account = app, account
+	note := objectNote{reason: string(h.Outcome), text: text, count: 1, first: now}
+	if o.next != nil && o.next.text == text {
+		note.count, note.first = o.next.count+1, o.next.first
+	}
+	o.next = &note
+	e.queue.AddAfter(h.UID, o.sent.Add(eventInterval).Sub(now))
+}
+
+// forget makes room. The lock is held.
+func (e *objectEvents) forget(now time.Time) {
+	if len(e.objects) < mostToldObjects {
+		return
+	}
+	for uid, o := range e.objects {
+		if o.next == nil && now.Sub(o.sent) > eventInterval {
+			delete(e.objects, uid)
+		}
+	}
+}
+
+// send sends what is to be told of an object.
+func (e *objectEvents) send(ctx context.Context, uid types.UID) {
+	now := e.now()
+	e.mu.Lock()
+	o := e.objects[uid]
+	if o == nil || o.next == nil {
+		e.mu.Unlock()
+		return
+	}
+	note, last, name := *o.next, o.last, o.name
+	app, account, object := o.app, o.account, o.object
+	again := name != "" && last.text == note.text && last.reason == note.reason && now.Sub(o.sent) < eventSeries
+	o.next, o.sent = nil, now
+	if again {
+		note.count, note.first = note.count+last.count, last.first
+	}
+	o.last = note
+	e.mu.Unlock()
+	writer, err := e.as(app.Namespace, account)
+	if err != nil || e.isDenied(writer.User()) {
+		return
+	}
+	if again && countEvent(ctx, writer, object, name, note, now) == nil {
+		return
+	}
+	created, err := createEvent(ctx, writer, object, note, now)
+	forbidden := apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	e.mu.Lock()
+	o.name = created
+	if forbidden {
+		e.denied[writer.User()] = struct{}{}
+	}
+	e.mu.Unlock()
+	if forbidden { // there is one worker: this is the first time
+		klog.FromContext(ctx).Info("No events on held objects", "user", writer.User(), "reason", "it has no right to create events")
+		e.refused(app, writer.User())
+	}
+}
+
+func (e *objectEvents) isDenied(user string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, denied := e.denied[user]
+	return denied
+}
+
+// eventNamespace is where the events on an object are.
+func eventNamespace(object corev1.ObjectReference) string {
+	if object.Namespace == "" {
+		return metav1.NamespaceDefault
+	}
+	return object.Namespace
+}
+
+// eventAt is an event of the core group: who may edit a namespace may write those.
+func eventAt(object corev1.ObjectReference, name string) cluster.Location {
+	return cluster.Location{
+		ID:      manifest.ID{Kind: "Event", Namespace: eventNamespace(object), Name: name},
+		Mapping: cluster.Mapping{Resource: corev1.SchemeGroupVersion.WithResource("events"), Namespaced: true},
+	}
+}
+
+func createEvent(ctx context.Context, w *cluster.Writer, object corev1.ObjectReference, note objectNote, now time.Time) (name string, err error) {
+	name = fmt.Sprintf("%.200s.%x", object.Name, now.UnixNano())
+	kind := corev1.EventTypeNormal
+	if note.reason == string(v1alpha1.OutcomeContested) {
+		kind = corev1.EventTypeWarning
+	}
+	_, err = w.Create(ctx, eventAt(object, name), map[string]any{
+		"apiVersion": "v1", "kind": "Event",
+		"metadata": map[string]any{"name": name, "namespace": eventNamespace(object)},
+		"involvedObject": map[string]any{
+			"apiVersion": object.APIVersion, "kind": object.Kind, "namespace": object.Namespace, "name": object.Name, "uid": string(object.UID),
+		},
+		"type": kind, "reason": note.reason, "message": note.text, "count": int64(note.count),
+		"firstTimestamp": note.first.UTC().Format(time.RFC3339), "lastTimestamp": now.UTC().Format(time.RFC3339),
+		"source": map[string]any{"component": v1alpha1.FieldManager}, "reportingComponent": v1alpha1.FieldManager, "reportingInstance": v1alpha1.FieldManager,
+	})
+	return name, err
+}
+
+// countEvent makes an event that was sent one of a series.
+func countEvent(ctx context.Context, w *cluster.Writer, object corev1.ObjectReference, name string, note objectNote, now time.Time) error {
+	_, err := w.Patch(ctx, eventAt(object, name), []delta.Op{
+		{Op: "replace", Path: "/count", Value: int64(note.count)},
+		{Op: "replace", Path: "/lastTimestamp", Value: now.UTC().Format(time.RFC3339)},
+	})
+	return err
+}

@@ -1,0 +1,101 @@
+package controller_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"holdfast.dev/holdfast/internal/samples"
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// scaledDeployment is a Deployment with a rule for its replicas.
+func scaledDeployment(replicas int, rule string) string {
+	return fmt.Sprintf(`
+manifest:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: web}
+  spec:
+    replicas: %d
+    selector: {matchLabels: {app: web}}
+    template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}
+observerSchema:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: web}
+  spec:
+    replicas: {%s}
+    template: {spec: {containers: [{name: observed, image: observed}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}}
+`, replicas, rule)
+}
+
+const fromOneToFive = "observer_schema_minimum: 1, observer_schema_maximum: 5"
+
+// scaleTo does what an autoscaler does.
+func (f *fixture) scaleTo(n int64) {
+	f.t.Helper()
+	f.Patch("autoscaler", deployments, "web", fmt.Sprintf("{spec: {replicas: %d}}", n))
+}
+
+func TestAScalerIsLeftAloneBetweenTheBounds(t *testing.T) {
+	ofObjects := func(r testcluster.Request) bool { return r.Resource == deployments.Resource }
+	f := given(t)
+	f.Submit("app", scaledDeployment(2, fromOneToFive))
+	f.AwaitHeld("app")
+	f.Quiet(time.Second)
+	f.Mark()
+	beat := time.NewTicker(100 * time.Millisecond)
+	defer beat.Stop()
+	for i := range int64(samples.Of(3*time.Second, time.Minute) / (100 * time.Millisecond)) {
+		<-beat.C
+		f.scaleTo([]int64{1, 3, 5, 4, 2}[i%5])
+	}
+	f.Quiet(time.Second)
+	assert.Empty(t, f.Requests().Writes().Where(ofObjects), "nothing is written")
+	for _, row := range []struct{ outside, bound int64 }{{0, 1}, {6, 5}} {
+		f.Mark()
+		f.scaleTo(row.outside)
+		f.AwaitValue(deployments, "web", row.bound, "spec", "replicas")
+		f.AssertAsked(map[string]int{"patch deployments": 1}, ofObjects)
+	}
+}
+
+func TestAPushGoesThroughOnce(t *testing.T) {
+	const push = "observer_schema_mode: push"
+	f := given(t)
+	f.Submit("app", scaledDeployment(2, push))
+	f.AwaitHeld("app")
+	f.scaleTo(7)
+	f.Patch("rival", deployments, "web", `{spec: {template: {spec: {containers: [{name: web, image: "web:2"}]}}}}`)
+	f.Await(deployments, "web", "corrected beside it", func(object map[string]any) bool {
+		return value(object, "spec", "template", "spec", "containers", "0", "image") == "web:1"
+	})
+	assert.Equal(t, int64(7), value(f.Get(deployments, "web"), "spec", "replicas"), "what else is corrected does not push")
+
+	f.Patch("user", applications, "app", "spec:"+strings.ReplaceAll(scaledDeployment(3, push), "\n", "\n  "))
+	f.AwaitValue(deployments, "web", int64(3), "spec", "replicas")
+	f.AwaitApplication("app", "pushed, and on record", func(app *v1alpha1.Application) bool {
+		return app.Status.ObservedGeneration == app.Generation
+	})
+	f.Quiet(time.Second)
+	f.Mark()
+	f.scaleTo(9)
+	f.Quiet(time.Second)
+	assert.Equal(t, int64(9), value(f.Get(deployments, "web"), "spec", "replicas"))
+	assert.Empty(t, f.Requests().Writes().Where(func(r testcluster.Request) bool { return r.Resource == deployments.Resource }))
+}
+
+func TestWhatTheAPIServerFillsInIsNotAbsent(t *testing.T) {
+	f := given(t)
+	f.Submit("app", scaledDeployment(2, "observer_schema_mode: seed")+"    progressDeadlineSeconds: {observer_schema_mode: absent}\n    paused: {observer_schema_mode: absent}\n")
+	_, message := f.AwaitReason("app", v1alpha1.ReasonRejected)
+	assert.Contains(t, message, "spec.progressDeadlineSeconds cannot be absent, because the API server fills it in again")
+	f.Patch("rival", deployments, "web", "{spec: {paused: true}}")
+	f.Await(deployments, "web", "not paused", func(object map[string]any) bool { return value(object, "spec", "paused") == nil })
+	f.Quiet(time.Second)
+}

@@ -1,0 +1,161 @@
+package delta
+
+import (
+	"fmt"
+
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// compareRule looks at a leaf with a rule:
+//
+//	rule                       in place                           else written
+//	minimum, maximum           within                             the nearest bound
+//	one of, pattern, rule      if it says so                      the manifest's value
+//	push                       until the manifest's value is      the manifest's value
+//	                           another than the one written last
+//	watch, seed                always
+//	absent                     not there                          nothing: it is removed
+//
+// What is outside, and nothing says what to write, is told.
+// Source: docs/semantics.md, "Rules for values".
+func (c *comparer) compareRule(s cursor) {
+	rule := s.node.Rule
+	if s.want.Set {
+		c.relyOn(s.path, s.want)
+	}
+	for _, bound := range rule.Bounds() {
+		c.relyOn(s.path, Some(bound))
+	}
+	switch rule.Mode {
+	case observer.ModeSeed:
+		c.tell(s, StateSeeded, nil)
+	case observer.ModeWatch:
+		c.watch(s)
+	case observer.ModePush:
+		c.push(s)
+	case observer.ModeAbsent:
+		if !s.live.Set {
+			c.inPlace(s, StateAbsent)
+			return
+		}
+		c.unwanted(s)
+	default:
+		c.compareAllowed(s)
+	}
+}
+
+// stateOf is the state of a leaf with a rule, as long as it has not drifted.
+func stateOf(rule *observer.Rule) State {
+	switch rule.Mode {
+	case observer.ModeSeed:
+		return StateSeeded
+	case observer.ModePush:
+		return StatePushed
+	case observer.ModeWatch:
+		return StateWatched
+	case observer.ModeAbsent:
+		return StateAbsent
+	}
+	return StateAllowed
+}
+
+// compareAllowed looks at a leaf of which a rule says which values it may have.
+func (c *comparer) compareAllowed(s cursor) {
+	rule := s.node.Rule
+	if s.live.Set && rule.Allows(s.live.Any, c.around) {
+		c.inPlace(s, StateAllowed)
+		return
+	}
+	value, known := rule.Correction(s.live.Any, s.live.Set, s.want.Any, s.want.Set)
+	switch {
+	case known && c.accepted(s.path, s.t, Some(value), s.live):
+		c.inPlace(s, StateAccepted)
+	case known && !s.orphan && !Some(value).Equal(s.live):
+		c.correct(s, value, Difference{Bound: !Some(value).Equal(s.want)})
+	default:
+		c.outside(s)
+	}
+}
+
+// outside tells of a value that is outside of its rule, where nothing says what to write.
+func (c *comparer) outside(s cursor) {
+	d := Difference{Reason: Changed, Observed: s.live, Rule: s.node.Rule, Told: true, Path: s.path.String(), livePath: s.path}
+	is := "is"
+	if !s.live.Set {
+		d.Reason, is = Missing, "is not there,"
+	}
+	c.out.Outside = append(c.out.Outside, fmt.Sprintf("%s %s outside of its rule (%s)", d.Path, is, s.node.Rule))
+	c.tell(s, StateAllowed, &d)
+}
+
+// push writes the manifest's value if it is another one than the one that was written last.
+func (c *comparer) push(s cursor) {
+	switch {
+	case !s.restored(), s.orphan, s.live.Set && observer.Same(s.t, s.want.Any, s.live.Any):
+		c.tell(s, StatePushed, nil)
+	case c.accepted(s.path, s.t, s.want, s.live):
+		c.tell(s, StateAccepted, nil)
+	default:
+		c.correct(s, s.want.Any, Difference{was: wasOf(s), pushed: true})
+	}
+}
+
+// watch tells of drift that nobody corrects.
+func (c *comparer) watch(s cursor) {
+	isSame := s.live.Set && observer.Same(s.t, s.want.Any, s.live.Any)
+	if !s.want.Set || isSame || c.accepted(s.path, s.t, s.want, s.live) {
+		c.tell(s, StateWatched, nil)
+		return
+	}
+	d := Difference{Reason: Changed, Desired: s.want, Observed: s.live, Rule: s.node.Rule, Told: true, Path: s.path.String(), livePath: s.path}
+	if !s.live.Set {
+		d.Reason = Missing
+	}
+	c.out.Watched = append(c.out.Watched, d)
+	c.tell(s, StateWatched, &d)
+}
+
+// unwanted removes what is not to be there.
+func (c *comparer) unwanted(s cursor) {
+	pointer := s.path.Pointer()
+	d := Difference{
+		Reason: Unwanted, Observed: s.live,
+		ops:    []Op{{Op: "remove", Path: pointer}},
+		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
+	}
+	if s.node != nil {
+		d.Rule = s.node.Rule
+	}
+	c.tell(s, StateRemoved, c.add(s.path, d))
+}
+
+// correct writes a value in the place of what is there, or is not.
+func (c *comparer) correct(s cursor, value any, as Difference) {
+	d := replacement(s, value)
+	if !s.live.Set {
+		d = addition(s, value)
+	}
+	d.Rule, d.Bound, d.was, d.pushed = s.node.Rule, as.Bound, as.was, as.pushed
+	c.tell(s, s.state(), c.add(s.path, d))
+}
+
+// restored reports whether the desired value of a leaf is written where it is not there:
+// some rules write it once only.
+func (s cursor) restored() bool {
+	if s.node == nil || s.node.Rule == nil {
+		return true
+	}
+	switch s.node.Rule.Mode {
+	case observer.ModeSeed, observer.ModeWatch, observer.ModeAbsent:
+		return false
+	case observer.ModePush:
+		return s.want.Set && (s.before == nil || !observer.Same(s.t, s.want.Any, s.before))
+	}
+	return true
+}
+
+// fieldOf is a field of what may be a map, or nil.
+func fieldOf(v any, name string) any {
+	m, _ := v.(map[string]any)
+	return m[name]
+}

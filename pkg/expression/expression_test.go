@@ -1,0 +1,111 @@
+package expression_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/expression"
+)
+
+func Example() {
+	budget := int64(expression.Budget)
+	object := map[string]any{"spec": map[string]any{"most": int64(5)}}
+	holds, err := expression.Holds("self <= object.spec.most", int64(3), object, &budget)
+	fmt.Println(holds, err, expression.Matches("v[0-9]+", "v12"))
+	// Output: true <nil> true
+}
+
+func TestHostileRulesAreRefused(t *testing.T) {
+	list := "[" + strings.Repeat("1,", 99) + "1]"
+	for _, row := range []struct{ name, rule, message string }{
+		{"of a megabyte", strings.Repeat("self || ", 1<<17) + "self", "has 1048580 bytes, and a rule may have 4096"},
+		{"of parentheses", strings.Repeat("(", 2000) + "true" + strings.Repeat(")", 2000), "is no rule in CEL"},
+		{"that look at elements of elements of elements", "self.all(a, self.all(b, self.all(c, self.all(d, a + b + c + d > 0))))", "may cost too much"},
+		{"with lists of their own", fmt.Sprintf("%[1]s.all(a, %[1]s.all(b, %[1]s.all(c, %[1]s.all(d, a == d))))", list), "may cost too much"},
+		{"with a large pattern", `self.matches('(\\pL[a-z]abcdef){1000}')`, "becomes a program of more than 5000 steps"},
+		{"with a pattern of an object", "self.matches(object.spec.pattern)", "write it out"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			err := expression.CheckRule(row.rule)
+			require.ErrorContains(t, err, row.message)
+			assert.Less(t, len(err.Error()), 1024)
+			assert.Equal(t, err, expression.CheckRule(row.rule), "and nobody looks twice")
+		})
+	}
+}
+
+func TestARuleThatTurnsOutToCostTooMuch(t *testing.T) {
+	const rule = "self.all(a, self.all(b, a + b > 0))" // of a hundred elements that is little
+	require.NoError(t, expression.CheckRule(rule))
+	var many []any
+	for i := range 5000 {
+		many = append(many, int64(i+1))
+	}
+	budget := int64(expression.Budget)
+	_, err := expression.Holds(rule, many[:100], nil, &budget)
+	require.NoError(t, err)
+	for range 100 {
+		if _, err = expression.Holds(rule, many, nil, &budget); budget <= 0 {
+			break
+		}
+		require.ErrorContains(t, err, "cost limit exceeded")
+	}
+	_, err = expression.Holds(rule, many[:1], nil, &budget)
+	assert.ErrorContains(t, err, "cost too much together", "all rules of an object have one budget")
+}
+
+func TestWhatARuleSays(t *testing.T) {
+	object := map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{"tier": "gold"}},
+		"spec":     map[string]any{"list": []any{int64(1), 2.5, "x", nil, true}},
+	}
+	for _, row := range []struct {
+		rule  string
+		self  any
+		holds bool
+		fails bool
+	}{
+		{"self > 1", int64(2), true, false},
+		{"self > 1", 1.5, true, false},
+		{"self == 1.0", int64(1), true, false},
+		{"self > 1", "2", false, true},
+		{"self", "yes", false, true},
+		{"self", true, true, false},
+		{"self.a.b[0] == 'c'", map[string]any{"a": map[string]any{"b": []any{"c"}}}, true, false},
+		{"has(self.a) && self.a", map[string]any{}, false, false},
+		{"object.metadata.labels.tier == 'gold' && size(object.spec.list) == 5", nil, true, false},
+		{"object.spec.none == 1", nil, false, true},
+		{"self.matches('^v[0-9]+$')", "v1", true, false},
+		{"duration(self) <= duration('1h')", "30m", true, false},
+		{"self / 0 == 1", int64(1), false, true},
+	} {
+		budget := int64(expression.Budget)
+		holds, err := expression.Holds(row.rule, row.self, object, &budget)
+		assert.Equal(t, row.holds, holds, row.rule)
+		assert.Equal(t, row.fails, err != nil, "%s: %v", row.rule, err)
+		assert.Less(t, budget, int64(expression.Budget), row.rule)
+	}
+}
+
+func TestAPatternThatWasRefusedMatchesNothing(t *testing.T) {
+	assert.False(t, expression.Matches("(", "("))
+	for i := range 2000 { // nobody remembers all of them
+		assert.True(t, expression.Matches(fmt.Sprintf("a{%d}", i%900), strings.Repeat("a", i%900)))
+	}
+}
+
+func FuzzRule(f *testing.F) {
+	for _, seed := range []string{"self > 1", "object.a.b == self", "self.matches('a{3}')", "[1,2].all(x, x < self)", "self == {'a': [1]}"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(_ *testing.T, rule string) {
+		budget := int64(expression.Budget)
+		if expression.CheckRule(rule) == nil {
+			_, _ = expression.Holds(rule, int64(3), map[string]any{"a": []any{"b"}}, &budget)
+		}
+	})
+}

@@ -1,0 +1,76 @@
+package observer
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// compareAmounts compares two amounts: numbers and quantities with each other, and
+// percentages with percentages, for an int-or-string is what it is. It is false for what
+// is no amount.
+func compareAmounts(a, b any) (int, bool) {
+	x, xIsPercentage, ok := amountOf(a)
+	if !ok {
+		return 0, false
+	}
+	y, yIsPercentage, ok := amountOf(b)
+	if !ok || xIsPercentage != yIsPercentage {
+		return 0, false
+	}
+	if i, isInt := integer(a); isInt {
+		if j, bothInt := integer(b); bothInt {
+			return cmp.Compare(i, j), true
+		}
+	}
+	return x.Cmp(y), true
+}
+
+// amountForm keeps texts away from the parser of quantities that are none, or whose
+// exponent would take it minutes.
+var amountForm = regexp.MustCompile(`^[+-]?[0-9.]{1,32}([eE][+-]?[0-9]{1,2}|[KMGTPE]i|[numkMGTPE])?$`)
+
+func amountOf(v any) (amount resource.Quantity, isPercentage, ok bool) {
+	text, isText := v.(string)
+	if isText {
+		text, isPercentage = strings.CutSuffix(text, "%")
+	} else if text, ok = numberText(v); !ok {
+		return amount, false, false
+	}
+	if !amountForm.MatchString(text) {
+		return amount, false, false
+	}
+	amount, err := resource.ParseQuantity(text)
+	return amount, isPercentage, err == nil
+}
+
+// numberText is a number as the parser of quantities reads it.
+func numberText(v any) (string, bool) {
+	if i, ok := integer(v); ok {
+		return strconv.FormatInt(i, 10), true
+	}
+	if f, ok := float(v); ok {
+		return strconv.FormatFloat(f, 'f', -1, 64), true
+	}
+	return "", false
+}
+
+// amountText is a bound for people.
+func amountText(v any) string { return shorten(fmt.Sprint(v)) }
+
+// jsonText is a value for people, on one line.
+func jsonText(v any) string {
+	if text, ok := v.(string); ok {
+		return text
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}

@@ -1,0 +1,24 @@
+package observer
+
+import "holdfast.dev/holdfast/pkg/manifest"
+
+// Named are the canonical paths of what a path names in an object, and what is wrong with
+// it if it names nothing. A path without wildcards names at most one place.
+func Named(object manifest.Object, path *FieldPath, in Context) ([]string, error) {
+	f := &Fields{Kind: object.ID.Kind, Name: object.ID.Name, OnlyHold: true, Hold: []*FieldPath{path}}
+	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, work: in.Work, rule: fieldRule{path: path}}
+	root := &Node{Shape: Map}
+	c.at(&root, place{value: object.Content, set: true, t: in.Type, published: in.Published}, path.steps)
+	if len(c.named) == 0 && c.why != nil {
+		return nil, c.why
+	}
+	return texts(c.named), nil
+}
+
+// HasWildcard reports whether the path may name several fields.
+func (p *FieldPath) HasWildcard() bool { return p.wildcards() > 0 }
+
+// SameAs reports whether two entries observe the same in the same way.
+func (e *Entry) SameAs(other *Entry) bool {
+	return e.Default == other.Default && Equal(e.Raw(), other.Raw())
+}

@@ -1,0 +1,72 @@
+package observer
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/suggest"
+)
+
+// noField says that neither the manifest nor the kind has a field, and which one is
+// nearest.
+func (c *fieldCompiler) noField(p place, name string) error {
+	m, _ := p.value.(map[string]any)
+	names := sortedKeys(m)
+	for known := range p.t.Fields() {
+		names = append(names, known)
+	}
+	for i := range names {
+		names[i] = p.path.Field(names[i]).String()
+	}
+	missing := p.path.Field(name)
+	text := fmt.Sprintf("neither the manifest nor %s %s has a field %s", c.object.APIVersion, c.object.ID.Kind, missing)
+	if hint := suggest.DidYouMean(missing.String(), names); hint != "" {
+		return fmt.Errorf("%s%s", text, hint)
+	}
+	return fmt.Errorf("%s%s", text, c.elsewhere())
+}
+
+// elsewhere suggests the path of the manifest that ends as the one that was written, or
+// that is nearest to it as a whole.
+func (c *fieldCompiler) elsewhere() string {
+	typed := plainPath(c.rule.path.text)
+	var paths []string
+	seen := map[string]bool{}
+	DefaultEntry(c.object).Root.leaves(nil, func(path *Path) {
+		for _, step := range path.Chain() {
+			if text := plainPath(step.String()); !seen[text] {
+				seen[text] = true
+				paths = append(paths, text)
+			}
+		}
+	})
+	for _, path := range paths {
+		if strings.HasSuffix(path, "."+typed) {
+			return ": did you mean " + path + "?"
+		}
+	}
+	for _, root := range sortedKeys(c.object.Content) {
+		for name := range c.t.Field(root).Fields() {
+			if name == typed {
+				return ": did you mean " + root + "." + name + "?"
+			}
+		}
+	}
+	return suggest.DidYouMean(typed, paths)
+}
+
+// someElement is an element in a path, but not a key in quotes.
+var someElement = regexp.MustCompile(`\[[^'\]][^\]]*\]`)
+
+// plainPath is a path without its elements.
+func plainPath(path string) string { return someElement.ReplaceAllString(path, "") }
+
+// noElement says that the manifest's list has no such element, and which one is nearest.
+func noElement(list *Path, step pathStep, labels []string) error {
+	hint := suggest.DidYouMean(step.String(), labels)
+	if hint == "" && len(labels) == 1 {
+		hint = ": it has " + labels[0]
+	}
+	return fmt.Errorf("%s of the manifest has no element %s%s", list, step, hint)
+}

@@ -1,0 +1,176 @@
+package observer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxFieldPath bounds the length of a path that a user writes.
+const maxFieldPath = 4096
+
+// FieldPath names fields of resources: a path as Path.String writes it, and as people
+// type it. In a map, brackets have a key, in which * stands for any text unless it is in
+// quotes; in a list they have an element: its keys, its value, its position, or * for all.
+// Which of the two it is says the manifest, or the kind, that the path is used with.
+type FieldPath struct {
+	text  string
+	steps []pathStep
+}
+
+// pathStep is one step: the name of a field, or what stands in brackets.
+type pathStep struct {
+	name    string // a key as it is
+	bracket string // "" for a name; may be a pattern of keys, or mean elements
+}
+
+// AllFields is the path of all that a manifest sets.
+const AllFields = "*"
+
+// ParseFieldPath reads a path. It never takes longer than the text is long.
+func ParseFieldPath(text string) (*FieldPath, error) {
+	if len(text) > maxFieldPath {
+		return nil, fmt.Errorf("a path has at most %d characters, not %d", maxFieldPath, len(text))
+	}
+	p := &FieldPath{text: text}
+	if text == AllFields {
+		p.steps = []pathStep{{bracket: AllFields}}
+		return p, nil
+	}
+	for rest := strings.TrimPrefix(text, "."); rest != ""; {
+		step, after, err := fieldStep(rest, len(p.steps) == 0)
+		if err != nil {
+			return nil, fmt.Errorf("the path %s: %w", strconv.Quote(text), err)
+		}
+		p.steps, rest = append(p.steps, step), after
+	}
+	switch {
+	case len(p.steps) == 0:
+		return nil, errors.New("a path is empty: it names a field, such as spec.replicas")
+	case len(p.steps) > maxDepth:
+		return nil, fmt.Errorf("a path has at most %d steps", maxDepth)
+	}
+	return p, nil
+}
+
+// fieldStep reads one step and returns what comes after it.
+func fieldStep(text string, first bool) (pathStep, string, error) {
+	switch {
+	case strings.HasPrefix(text, "['"):
+		name, rest, err := quotedField(text[2:])
+		return pathStep{name: name}, rest, err
+	case text[0] == '[':
+		return bracketStep(text[1:])
+	}
+	if !first {
+		var ok bool
+		if text, ok = strings.CutPrefix(text, "."); !ok {
+			return pathStep{}, "", fmt.Errorf("there is no dot before %s", strconv.Quote(text))
+		}
+	}
+	end := strings.IndexAny(text+".", ".[]'")
+	if end == 0 || strings.ContainsAny(text[end:min(end+1, len(text))], "]'") {
+		return pathStep{}, "", fmt.Errorf("no field at %s: a key that has other characters than letters and digits is written in brackets", strconv.Quote(text))
+	}
+	if strings.Contains(text[:end], "*") {
+		return pathStep{}, "", fmt.Errorf("%s is written in brackets: [%[1]s]", text[:end])
+	}
+	return pathStep{name: text[:end]}, text[end:], nil
+}
+
+// bracketStep reads what stands in brackets up to the one that closes them; one in double
+// quotes does not.
+func bracketStep(text string) (pathStep, string, error) {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			quoted, err := strconv.QuotedPrefix(text[i:])
+			if err != nil {
+				return pathStep{}, "", fmt.Errorf("[%s: a quote is not closed", text)
+			}
+			i += len(quoted) - 1
+		case ']':
+			if i == 0 {
+				return pathStep{}, "", errors.New("[] has neither a key nor an element in it")
+			}
+			var key string
+			if text[0] == '"' && json.Unmarshal([]byte(text[:i]), &key) == nil {
+				return pathStep{name: key}, text[i+1:], nil
+			}
+			return pathStep{bracket: text[:i]}, text[i+1:], nil
+		}
+	}
+	return pathStep{}, "", fmt.Errorf("[%s is not closed by ]", text)
+}
+
+// String is the path as it was written.
+func (p *FieldPath) String() string { return p.text }
+
+// isAll reports whether the path is that of all that a manifest sets.
+func (p *FieldPath) isAll() bool {
+	return p != nil && len(p.steps) == 1 && p.steps[0].bracket == AllFields
+}
+
+// wildcards is how many steps may mean several fields.
+func (p *FieldPath) wildcards() (n int) {
+	for _, step := range p.steps {
+		if strings.Contains(step.bracket, "*") {
+			n++
+		}
+	}
+	return n
+}
+
+// isElement reports whether a step means elements where nothing says whether there is a
+// list or a map.
+func (s pathStep) isElement() bool { return s.bracket != "" }
+
+// String is the step as a path has it behind another.
+func (s pathStep) String() string {
+	if s.bracket != "" {
+		return "[" + s.bracket + "]"
+	}
+	return strings.TrimPrefix((*Path)(nil).Field("x").Field(s.name).String(), "x")
+}
+
+// matches reports whether a key of a map is meant.
+func (s pathStep) matches(key string) bool {
+	if s.bracket == "" {
+		return key == s.name
+	}
+	return MatchesPattern(s.bracket, key)
+}
+
+// isPattern reports whether the step may mean several keys.
+func (s pathStep) isPattern() bool { return strings.Contains(s.bracket, "*") }
+
+// key is the one key that a step means, which is no pattern.
+func (s pathStep) key() string {
+	if s.bracket != "" {
+		return s.bracket
+	}
+	return s.name
+}
+
+// MatchesPattern reports whether a text is what a pattern means, in which * stands for any
+// text. It takes no longer than both are long.
+func MatchesPattern(pattern, text string) bool {
+	first, rest, more := strings.Cut(pattern, "*")
+	if !more {
+		return pattern == text
+	}
+	text, ok := strings.CutPrefix(text, first)
+	for ok {
+		var part string
+		if part, rest, more = strings.Cut(rest, "*"); !more {
+			return strings.HasSuffix(text, part)
+		}
+		at := strings.Index(text, part)
+		if ok = at >= 0; ok {
+			text = text[at+len(part):]
+		}
+	}
+	return false
+}

@@ -1,0 +1,108 @@
+package observer
+
+import (
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// FromFields reports whether the entry was made of spec.fields.
+func (e *Entry) FromFields() bool { return e.fields != nil }
+
+// FieldsPosition is the index in spec.fields of what the entry was made of.
+func (e *Entry) FieldsPosition() int { return e.fields.Position }
+
+// Of is a default entry for another content of its object, without what spec.fields frees.
+func (e *Entry) Of(object manifest.Object) *Entry {
+	if e.fields == nil {
+		return DefaultEntry(object)
+	}
+	return e.fields.Compile(object, Context{Type: e.kind}).Entry
+}
+
+// Recorded is the part of a previous desired state that its entry observed and that this
+// one, a default entry, does not free: what of it the manifest has no longer is ours to
+// remove. A field that is free, or was, is nobody's.
+func (e *Entry) Recorded(t *kinds.Node, before *Entry, previous map[string]any) map[string]any {
+	if e.fields == nil && before.Root.observesAll(previous) {
+		return previous
+	}
+	now := &Node{Shape: Leaf}
+	if e.fields != nil {
+		now = e.Of(manifest.Object{ID: e.ID, APIVersion: e.APIVersion, Content: previous}).Root
+	}
+	kept, _ := observedByBoth(before.Root, now, t, previous)
+	m, _ := kept.(map[string]any)
+	return m
+}
+
+// observesAll reports whether a node leaves nothing of a value free, but for what
+// identifies.
+func (n *Node) observesAll(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, child := range v {
+			if below := n.child(name); below == nil && !identity(name) || below != nil && !below.observesAll(child) {
+				return false
+			}
+		}
+	case []any:
+		for i, element := range v {
+			if below := n.element(i); below == nil || !below.observesAll(element) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// identity names what identifies an object, wherever it stands.
+func identity(name string) bool {
+	return name == "apiVersion" || name == "kind" || name == "name" || name == "namespace"
+}
+
+// child is what a node says of a field; nil if that is free. A leaf holds all below it.
+func (n *Node) child(name string) *Node {
+	if n.Shape == Map {
+		return n.Field(name)
+	}
+	return n
+}
+
+func (n *Node) element(i int) *Node {
+	switch {
+	case n.Shape != Sequence:
+		return n
+	case i < len(n.List.Elements):
+		return n.List.Elements[i]
+	}
+	return nil
+}
+
+// observedByBoth is the part of a value that two nodes observe; false if there is none.
+func observedByBoth(a, b *Node, t *kinds.Node, value any) (any, bool) {
+	if a == nil || b == nil {
+		return nil, false
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		kept := make(map[string]any, len(v))
+		for name, child := range v {
+			if of, ok := observedByBoth(a.child(name), b.child(name), t.Field(name), child); ok {
+				kept[name] = of
+			}
+		}
+		return kept, len(kept) > 0 || len(v) == 0
+	case []any:
+		byIdentity := (&List{}).ByIdentity(t)
+		kept, some := make([]any, 0, len(v)), false
+		for i, element := range v {
+			of, ok := observedByBoth(a.element(i), b.element(i), t.Elem(), element)
+			if ok || !byIdentity {
+				kept = append(kept, of) // nil keeps the place of an element
+			}
+			some = some || ok
+		}
+		return kept, some || len(v) == 0
+	}
+	return value, true
+}

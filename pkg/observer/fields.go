@@ -1,0 +1,526 @@
+package observer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// Fields is an entry of spec.fields: which fields of some resources are held.
+type Fields struct {
+	// Position is the index in spec.fields.
+	Position int
+	// Kind, and APIVersion and Namespace if they are not empty, say whose; Name may have
+	// wildcards.
+	APIVersion, Kind, Namespace, Name string
+	// Hold and Free are the paths, nil for one that is a mistake. Without OnlyHold, all
+	// that the manifest sets is held, too.
+	Hold, Free []*FieldPath
+	OnlyHold   bool
+}
+
+// FieldFault is one mistake in spec.fields.
+type FieldFault struct {
+	// Entry is the position in spec.fields.
+	Entry int
+	// List is hold or free, and Item the position in it; List is empty for the entry as
+	// a whole.
+	List string
+	Item int
+	// Name says whose entry it is.
+	Name    string
+	Message string
+}
+
+// Error is "fields[0].hold[1] (Deployment web): …".
+func (f *FieldFault) Error() string {
+	text := fmt.Sprintf("fields[%d]", f.Entry)
+	if f.List != "" {
+		text += fmt.Sprintf(".%s[%d]", f.List, f.Item)
+	}
+	return text + " (" + shorten(f.Name) + "): " + f.Message
+}
+
+// Fault is a mistake in the entry, or in one path of it.
+func (f *Fields) Fault(list string, item int, format string, args ...any) *FieldFault {
+	return &FieldFault{Entry: f.Position, List: list, Item: item, Name: f.Kind + " " + f.Name, Message: fmt.Sprintf(format, args...)}
+}
+
+// fieldRule is one path of an entry.
+type fieldRule struct {
+	path *FieldPath
+	free bool
+	item int
+}
+
+func (r fieldRule) list() string {
+	if r.free {
+		return "free"
+	}
+	return "hold"
+}
+
+// rules are the paths in the order in which they are carried out: where two speak of one
+// field, the one that decides comes last. That is the longer one; of two of one length
+// the one with fewer wildcards, and else that of free.
+func (f *Fields) rules() []fieldRule {
+	var rules []fieldRule
+	for i, path := range f.Hold {
+		if path != nil {
+			rules = append(rules, fieldRule{path: path, item: i})
+		}
+	}
+	for i, path := range f.Free {
+		if path != nil {
+			rules = append(rules, fieldRule{path: path, free: true, item: i})
+		}
+	}
+	slices.SortStableFunc(rules, func(a, b fieldRule) int {
+		return cmp.Or(cmp.Compare(len(a.path.steps), len(b.path.steps)), cmp.Compare(b.path.wildcards(), a.path.wildcards()))
+	})
+	return rules
+}
+
+// FollowsManifest reports whether the entry begins with all that the manifest sets.
+func (f *Fields) FollowsManifest() bool {
+	return !f.OnlyHold || slices.ContainsFunc(f.Hold, (*FieldPath).isAll)
+}
+
+// Compiled is what an entry of spec.fields makes of the schema of one resource.
+type Compiled struct {
+	Entry *Entry
+	// Missing has what is wrong with each path that names nothing here; the message names
+	// the nearest one that exists.
+	Missing []*FieldFault
+	// Faults are mistakes whatever other resources there are.
+	Faults []*FieldFault
+	// Warnings are about paths that hold nothing, or what nobody has set.
+	Warnings []string
+}
+
+// Context is what is known of an object beside its manifest; all of it may be nil.
+type Context struct {
+	// Type is its kind, Published what the API server says of that.
+	Type, Published *kinds.Node
+	Live            map[string]any
+	// Work is how much may be looked at yet; nil: without limit.
+	Work *int
+}
+
+// MostFieldWork is how many fields of manifests the paths of one Application may look at:
+// with many wildcards these are more than anybody waits for.
+const MostFieldWork = 1_000_000
+
+// Compile makes the schema of an object. What the entry holds alone it holds as an entry of the user; what is freed of all
+// that the manifest sets leaves a default entry.
+// Source: docs/semantics.md, "Fields in one line".
+func (f *Fields) Compile(object manifest.Object, in Context) Compiled {
+	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, work: in.Work}
+	root := &Node{Shape: Map}
+	if f.FollowsManifest() {
+		root = DefaultEntry(object).Typed(in.Type).Root
+	}
+	for _, rule := range f.rules() {
+		if !rule.free && rule.path.isAll() {
+			continue
+		}
+		c.rule, c.learns, c.named, c.why = rule, nil, nil, nil
+		c.at(&root, place{value: object.Content, set: true, t: in.Type, published: in.Published}, rule.path.steps)
+		if root == nil {
+			root = &Node{Shape: Map}
+		}
+		c.judge()
+	}
+	c.out.Entry = &Entry{
+		ID: object.ID, APIVersion: object.APIVersion, Root: root, fields: f, kind: in.Type,
+		Default: f.FollowsManifest() && !c.more, Follows: f.FollowsManifest(),
+	}
+	return c.out
+}
+
+// fieldCompiler carries out the paths of an entry, one after the other.
+type fieldCompiler struct {
+	fields *Fields
+	object manifest.Object
+	t      *kinds.Node
+	live   map[string]any
+	out    Compiled
+	more   bool // something is held that the manifest does not set
+	work   *int
+
+	rule   fieldRule
+	named  []*Path // the places that the path names
+	learns []*Path // of these those that the manifest does not set
+	why    error   // the first reason why it names nothing
+}
+
+// judge says what is wrong with a path that was carried out.
+func (c *fieldCompiler) judge() {
+	fault := func(err error) *FieldFault {
+		return c.fields.Fault(c.rule.list(), c.rule.item, "%s: %s", shorten(c.rule.path.text), err)
+	}
+	var wrong wrongPath
+	switch {
+	case errors.As(c.why, &wrong):
+		c.out.Faults = append(c.out.Faults, fault(c.why))
+		return
+	case len(c.named) == 0 && c.why != nil:
+		c.out.Missing = append(c.out.Missing, fault(c.why))
+		return
+	case len(c.named) == 0 && !c.rule.free:
+		c.out.Warnings = append(c.out.Warnings, fault(errors.New("holds nothing: the manifest sets no such field")).Error())
+	}
+	if watched(c.rule.path.steps[0].key()) {
+		return
+	}
+	for _, path := range c.learns {
+		c.more = true
+		if c.live == nil {
+			continue
+		}
+		if _, there := valueAt(c.live, path); !there {
+			c.out.Warnings = append(c.out.Warnings, fault(fmt.Errorf(
+				"neither the manifest nor the live object has %s: whoever writes it first is learned from", path)).Error())
+		}
+	}
+}
+
+// wrongPath is a path that is a mistake wherever it is used.
+type wrongPath struct{ error }
+
+// place is where a path has come to: in the manifest, in the kind, and in what the API
+// server says of that.
+type place struct {
+	value        any
+	set          bool
+	t, published *kinds.Node
+	path         *Path
+}
+
+func (p place) field(name string) place {
+	m, _ := p.value.(map[string]any)
+	v, set := m[name]
+	return place{v, set, p.t.Field(name), p.published.Field(name), p.path.Field(name)}
+}
+
+// isList reports whether a list is there, for a step that comes next.
+func (p place) isList(next pathStep) bool {
+	switch {
+	case p.set:
+		_, is := p.value.([]any)
+		return is
+	case p.t != nil:
+		return p.t.List != ""
+	}
+	return p.path != nil && next.isElement()
+}
+
+// at carries a path out on a node: it puts leaves there, or takes them out. The node is
+// nil where nothing is held.
+func (c *fieldCompiler) at(node **Node, p place, steps []pathStep) {
+	if c.isTooMuch(1) {
+		return
+	}
+	if len(steps) == 0 {
+		c.end(node, p)
+		return
+	}
+	if p.set && !isContainer(p.value) {
+		c.miss(fmt.Errorf("%s is a single value, and has nothing below it", p.path))
+		return
+	}
+	if *node != nil && (*node).Shape == Leaf {
+		var below *Node // all of it is held
+		if c.rule.free {
+			if !p.set {
+				c.why = wrongPath{fmt.Errorf("lies within %s, which the manifest does not set and which is held as one value", p.path)}
+				return
+			}
+			below = defaultNode(p.value)
+			defer func(whole **Node) { *whole = below }(node)
+		}
+		node = &below
+	}
+	if p.isList(steps[0]) {
+		c.elements(node, p, steps)
+	} else {
+		c.keys(node, p, steps)
+	}
+}
+
+// isTooMuch counts the work, and reports whether it is more than is allowed.
+func (c *fieldCompiler) isTooMuch(n int) bool {
+	if c.work == nil {
+		return false
+	}
+	if *c.work -= n; *c.work < 0 {
+		c.why = wrongPath{fmt.Errorf("the paths of the Application mean too many fields: more than %d are looked at. Use fewer wildcards", MostFieldWork)}
+	}
+	return *c.work < 0
+}
+
+// end carries the path out at the place that it names.
+func (c *fieldCompiler) end(node **Node, p place) {
+	c.named = append(c.named, p.path)
+	switch {
+	case c.rule.free:
+		*node = nil
+	case !p.set:
+		*node = &Node{Shape: Leaf}
+		c.learns = append(c.learns, p.path)
+	case p.path.Parent() == nil && p.path.Name() == "metadata":
+		*node = defaultMetadata(p.value)
+	default:
+		*node = defaultNode(p.value).typed(p.t)
+	}
+}
+
+func (c *fieldCompiler) miss(err error) {
+	if c.why == nil {
+		c.why = err
+	}
+}
+
+// keys goes on into fields of a map.
+func (c *fieldCompiler) keys(node **Node, p place, steps []pathStep) {
+	names, err := c.names(p, steps[0])
+	if err != nil {
+		c.miss(err)
+		return
+	}
+	m := &Node{Shape: Map}
+	if *node != nil {
+		m.Fields = (*node).Fields
+	}
+	if c.isTooMuch(len(m.Fields)) {
+		return
+	}
+	below := make(map[string]*Node, len(names))
+	for _, name := range names {
+		child := m.Field(name)
+		c.at(&child, p.field(name), steps[1:])
+		below[name] = child
+	}
+	m.Fields = withChildren(m.Fields, below)
+	switch {
+	case len(m.Fields) > 0:
+		*node = m
+	case *node != nil && len((*node).Fields) > 0:
+		*node = nil // but for an empty map, which is held as being there
+	}
+}
+
+// withChildren are the fields with others in their place, or without those that are nil.
+func withChildren(fields []Field, children map[string]*Node) []Field {
+	all := make([]Field, 0, len(fields)+len(children))
+	for _, f := range fields {
+		if _, other := children[f.Name]; !other {
+			all = append(all, f)
+		}
+	}
+	for name, child := range children {
+		if child != nil {
+			all = append(all, Field{name, child})
+		}
+	}
+	slices.SortFunc(all, func(a, b Field) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// names are the fields of a map that a step means.
+func (c *fieldCompiler) names(p place, step pathStep) ([]string, error) {
+	m, _ := p.value.(map[string]any)
+	if !step.isPattern() {
+		return c.name(p, m, step.key())
+	}
+	if c.isTooMuch(len(m)) {
+		return nil, nil
+	}
+	var names []string
+	for _, name := range sortedKeys(m) {
+		if step.matches(name) && !identifies(p.path, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// name is a field of a map, if there is one.
+func (c *fieldCompiler) name(p place, m map[string]any, name string) ([]string, error) {
+	if p.path == nil && name == "stringData" && manifest.IsSecret(c.object.ID.GroupKind()) {
+		name = "data" // where the API server keeps it
+	}
+	path := p.path.Field(name)
+	_, set := m[name]
+	_, live := valueAt(c.live, path)
+	switch {
+	case isMetadata(p.path) && serverOwned(name):
+		return nil, wrongPath{fmt.Errorf("%s belongs to the API server and cannot be observed", path)}
+	case identifies(p.path, name) && name != "namespace":
+		return nil, wrongPath{fmt.Errorf("%s identifies the resource: it is neither held nor free", path)}
+	case set, live, !p.t.Forbids(name), p.published != nil && !p.published.Forbids(name):
+		return []string{name}, nil
+	}
+	return nil, c.noField(p, name)
+}
+
+// identifies reports whether a field is not for a wildcard: it says which object it is, or
+// is the API server's.
+func identifies(parent *Path, name string) bool {
+	if parent == nil {
+		return name == "apiVersion" || name == "kind"
+	}
+	return isMetadata(parent) && (name == "name" || name == "namespace" || serverOwned(name))
+}
+
+func isMetadata(path *Path) bool {
+	return path != nil && path.Parent() == nil && path.Name() == "metadata"
+}
+
+// elements goes on into elements of the manifest's list.
+func (c *fieldCompiler) elements(node **Node, p place, steps []pathStep) {
+	l, _ := p.value.([]any)
+	indices, err := elementsOf(p, l, steps[0])
+	if err != nil {
+		c.miss(err)
+		return
+	}
+	seq := &Node{Shape: Sequence, List: &List{}}
+	if *node != nil {
+		list := *(*node).List
+		list.Elements = slices.Clone(list.Elements)
+		seq.List = &list
+	}
+	labels := (&List{}).Labels(p.t, l)
+	opened := false
+	for _, i := range indices {
+		for len(seq.List.Elements) <= i {
+			seq.List.Elements = append(seq.List.Elements, &Node{Shape: Map})
+		}
+		var child *Node
+		if held := seq.List.Elements[i]; !held.IsPlace() {
+			child = held
+		}
+		had := child != nil
+		c.at(&child, place{l[i], true, p.t.Elem(), p.published.Elem(), p.path.Element(labels[i], i)}, steps[1:])
+		if child == nil {
+			child, opened = &Node{Shape: Map}, opened || had
+		}
+		seq.List.Elements[i] = child
+	}
+	switch holds := slices.ContainsFunc(seq.List.Elements, func(n *Node) bool { return !n.IsPlace() }); {
+	case !holds && (*node == nil || opened):
+		*node = nil
+		return
+	case opened:
+		seq.List.Min, seq.List.Max = 0, 0 // what others make of the rest is free
+	}
+	*node = seq
+}
+
+// elementsOf are the elements of a manifest's list that a step means.
+func elementsOf(p place, l []any, step pathStep) ([]int, error) {
+	labels := (&List{}).Labels(p.t, l)
+	if step.bracket == AllFields {
+		return upTo(len(l)), nil
+	}
+	name, rest, err := parseElement(step.bracket + "]")
+	switch {
+	case step.bracket == "":
+		return nil, fmt.Errorf("%s is a list: an element of it is written %[1]s[0], or %[1]s[*] for all", p.path)
+	case (err != nil || rest != "") && p.t != nil && p.t.List == kinds.Set:
+		name = elementName{keys: []elementKey{{value: scalarOf(step.bracket)}}}
+	case err != nil || rest != "":
+		return nil, fmt.Errorf("%s is a list, and [%s] is no element: one is written [0], [name=web] or [=value]", p.path, step.bracket)
+	}
+	if len(name.keys) == 0 {
+		if name.position < len(l) {
+			return []int{name.position}, nil
+		}
+		return nil, fmt.Errorf("there is no element [%d]: %s of the manifest has %d", name.position, p.path, len(l))
+	}
+	var found []int
+	for i, element := range l {
+		if name.means(element, p.t) {
+			found = append(found, i)
+		}
+	}
+	if name.nth > 1 {
+		found = found[min(name.nth-1, len(found)):min(name.nth, len(found))]
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	return nil, noElement(p.path, step, labels)
+}
+
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// means reports whether an element has the keys of a name, or is its value.
+func (n elementName) means(element any, t *kinds.Node) bool {
+	m, isMap := element.(map[string]any)
+	for _, key := range n.keys {
+		value := element
+		if key.name != "" {
+			var set bool
+			if value, set = m[key.name]; !set && t != nil {
+				value = t.Defaults[key.name]
+			}
+		} else if isMap {
+			return false
+		}
+		if !Equal(value, key.value) && fmt.Sprint(value) != fmt.Sprint(key.value) {
+			return false
+		}
+	}
+	return true
+}
+
+// valueAt is the value of a path in an object; of an element, that of the manifest, which
+// may be elsewhere in the live list, it says that it is there.
+func valueAt(object map[string]any, path *Path) (any, bool) {
+	if path == nil {
+		return object, object != nil
+	}
+	parent, ok := valueAt(object, path.Parent())
+	if !ok {
+		return nil, false
+	}
+	if path.IsElement() {
+		return elementIn(parent, path)
+	}
+	m, _ := parent.(map[string]any)
+	v, ok := m[path.Name()]
+	return v, ok
+}
+
+func elementIn(list any, path *Path) (any, bool) {
+	l, _ := list.([]any)
+	name, _, err := parseElement(path.Label()[1:])
+	if err != nil {
+		return nil, false
+	}
+	if len(name.keys) == 0 {
+		return at(l, name.position), name.position < len(l)
+	}
+	i := slices.IndexFunc(l, func(element any) bool { return name.means(element, nil) })
+	return at(l, i), i >= 0
+}
+
+func isContainer(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
+}

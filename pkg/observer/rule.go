@@ -1,0 +1,350 @@
+package observer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/expression"
+)
+
+// Keys of the dictionary that may stand in the place of a leaf. It says which values
+// the field may have, or what is done about it.
+// Source: docs/semantics.md, "Rules for values".
+const (
+	KeyMinimum = "observer_schema_minimum"
+	KeyMaximum = "observer_schema_maximum"
+	KeyOneOf   = "observer_schema_one_of"
+	KeyPattern = "observer_schema_pattern"
+	KeyRule    = "observer_schema_rule"
+	KeyMode    = "observer_schema_mode"
+)
+
+var ruleKeys = []string{KeyMinimum, KeyMaximum, KeyOneOf, KeyPattern, KeyRule, KeyMode}
+
+// Mode is what is done about a field.
+type Mode string
+
+// The modes of a leaf.
+const (
+	// ModeHold: as a leaf without a rule.
+	ModeHold Mode = "hold"
+	// ModeSeed: written when the object, or its list element, is created, and never again.
+	ModeSeed Mode = "seed"
+	// ModePush: written when the manifest's value changes, and not in between.
+	ModePush Mode = "push"
+	// ModeWatch: compared and told, and never written.
+	ModeWatch Mode = "watch"
+	// ModeAbsent: removed wherever it is found.
+	ModeAbsent Mode = "absent"
+)
+
+var modes = []Mode{ModeHold, ModeSeed, ModePush, ModeWatch, ModeAbsent}
+
+// Rule says which values a leaf may have, or what is done about it. One part of it is
+// set, or the two bounds are. It is never changed.
+type Rule struct {
+	Minimum, Maximum any // nil for none
+	OneOf            []any
+	Pattern          string
+	// Expression is a rule in CEL over self, the value, and object, what is around it.
+	Expression string
+	// Mode is never ModeHold: that is a leaf without a rule.
+	Mode Mode
+}
+
+// Around is what a rule in CEL may look at beside the value, and what the rules of one
+// object may still cost.
+type Around struct {
+	// Object is made when a rule asks for it.
+	Object func() map[string]any
+	Budget int64
+	object map[string]any
+}
+
+// AroundOf has what is known of an object: see Entry.Object.
+func AroundOf(object func() map[string]any) *Around {
+	return &Around{Object: object, Budget: expression.Budget}
+}
+
+func (a *Around) holds(rule string, self any) (bool, error) {
+	if a.object == nil {
+		a.object = a.Object()
+	}
+	return expression.Holds(rule, self, a.object, &a.Budget)
+}
+
+// Allows reports whether a live value is inside the rule. What cannot be compared is
+// outside, and a mode allows every value.
+func (r *Rule) Allows(value any, around *Around) bool {
+	switch {
+	case r.Expression != "":
+		holds, err := around.holds(r.Expression, value)
+		return holds && err == nil
+	case r.Mode != "":
+		return r.Mode != ModeAbsent
+	case r.OneOf != nil:
+		return slices.ContainsFunc(r.OneOf, func(one any) bool { return Equal(one, value) })
+	case r.Pattern != "":
+		text, ok := value.(string)
+		return ok && expression.Matches(r.Pattern, text)
+	}
+	below, isAmount := r.below(value)
+	return isAmount && below == 0
+}
+
+// below is -1 for a value below the minimum, 1 for one above the maximum; false if it
+// cannot be compared with them.
+func (r *Rule) below(value any) (int, bool) {
+	if r.Minimum != nil {
+		if c, ok := compareAmounts(value, r.Minimum); !ok || c < 0 {
+			return -1, ok
+		}
+	}
+	if r.Maximum != nil {
+		if c, ok := compareAmounts(value, r.Maximum); !ok || c > 0 {
+			return 1, ok
+		}
+	}
+	return 0, true
+}
+
+// Correction is what a value that is outside is corrected to: the nearest bound, else the
+// manifest's value; false if there is no such thing. Both may be absent.
+func (r *Rule) Correction(live any, isLive bool, written any, isWritten bool) (any, bool) {
+	if r.Minimum == nil && r.Maximum == nil {
+		return written, isWritten
+	}
+	if isLive {
+		switch at, ok := r.below(live); {
+		case ok && at < 0:
+			return r.Minimum, true
+		case ok && at > 0:
+			return r.Maximum, true
+		}
+	}
+	if isWritten {
+		return written, true
+	}
+	return r.Least()
+}
+
+// Least is what is written where there is no value at all, in the manifest or live; false if
+// the rule does not say.
+func (r *Rule) Least() (any, bool) {
+	if r == nil || len(r.Bounds()) == 0 {
+		return nil, false
+	}
+	return r.Bounds()[0], true
+}
+
+// Bounds are what a value may be corrected to beside the manifest's.
+func (r *Rule) Bounds() (bounds []any) {
+	for _, bound := range []any{r.Minimum, r.Maximum} {
+		if bound != nil {
+			bounds = append(bounds, bound)
+		}
+	}
+	return bounds
+}
+
+// String is what is allowed, in words that follow "allowed": 1 to 5. Of a mode it is its name.
+func (r *Rule) String() string {
+	switch {
+	case r.Mode != "":
+		return string(r.Mode)
+	case r.OneOf != nil:
+		texts := make([]string, len(r.OneOf))
+		for i, one := range r.OneOf {
+			texts[i] = jsonText(one)
+		}
+		return "one of " + shorten(strings.Join(texts, ", "))
+	case r.Pattern != "":
+		return "what matches " + shorten(r.Pattern)
+	case r.Expression != "":
+		return "if " + shorten(r.Expression)
+	case r.Maximum == nil:
+		return "at least " + amountText(r.Minimum)
+	case r.Minimum == nil:
+		return "at most " + amountText(r.Maximum)
+	}
+	return amountText(r.Minimum) + " to " + amountText(r.Maximum)
+}
+
+// raw is the rule as a JSON value.
+func (r *Rule) raw() map[string]any {
+	m := map[string]any{}
+	switch {
+	case r.Mode != "":
+		m[KeyMode] = string(r.Mode)
+	case r.OneOf != nil:
+		m[KeyOneOf] = Copy(r.OneOf)
+	case r.Pattern != "":
+		m[KeyPattern] = r.Pattern
+	case r.Expression != "":
+		m[KeyRule] = r.Expression
+	}
+	if r.Minimum != nil {
+		m[KeyMinimum] = r.Minimum
+	}
+	if r.Maximum != nil {
+		m[KeyMaximum] = r.Maximum
+	}
+	return m
+}
+
+// same reports whether two rules, or none, say the same.
+func (r *Rule) same(other *Rule) bool {
+	if r == nil || other == nil {
+		return r == other
+	}
+	return Equal(r.raw(), other.raw())
+}
+
+// misses says why a manifest's value is outside of its own rule; empty if it is not.
+func (r *Rule) misses(value any, manifest *Around) string {
+	if r.Expression != "" {
+		_, err := manifest.holds(r.Expression, value)
+		switch {
+		case err != nil && expression.MentionsObject(r.Expression):
+			return "" // it may look at what only the live object has
+		case err != nil:
+			return fmt.Sprintf("is %s in the manifest, of which its rule cannot tell whether it is allowed: %v", describe(value), err)
+		}
+	}
+	switch {
+	case r.Allows(value, manifest):
+		return ""
+	case r.Mode == ModeAbsent:
+		return "is in the manifest, and is to be absent: take it out of one of the two"
+	}
+	return fmt.Sprintf("is %s in the manifest, outside of its own rule (%s): change one of the two", describe(value), r)
+}
+
+// rule reads the dictionary that stands in the place of a leaf.
+func (p *parser) rule(path *Path, m map[string]any) *Node {
+	before, rule := len(p.faults), &Rule{}
+	for _, name := range sortedKeys(m) {
+		p.rulePart(rule, path.Field(name), name, m[name])
+	}
+	if text := rule.conflict(); len(p.faults) == before && text != "" {
+		p.fault(path, "%s", text)
+	}
+	if text := p.noRuleFor(path, rule); text != "" {
+		p.fault(path, "%s", text)
+	}
+	node := p.leaf(path)
+	if len(p.faults) == before && rule.Mode != ModeHold {
+		node.Rule = rule
+	}
+	return node
+}
+
+func (p *parser) rulePart(rule *Rule, path *Path, name string, value any) {
+	switch name {
+	case KeyMinimum:
+		rule.Minimum = p.amount(path, value)
+	case KeyMaximum:
+		rule.Maximum = p.amount(path, value)
+	case KeyOneOf:
+		rule.OneOf = p.oneOf(path, value)
+	case KeyPattern:
+		rule.Pattern = p.expression(path, value, "a regular expression", expression.CheckPattern)
+	case KeyRule:
+		rule.Expression = p.expression(path, value, "a rule in CEL", expression.CheckRule)
+	case KeyMode:
+		rule.Mode = p.mode(path, value)
+	default:
+		p.fault(path, "stands beside a rule, which takes the place of a leaf: below it no fields are named")
+	}
+}
+
+// conflict says why the parts of a rule do not go together; empty if they do.
+func (r *Rule) conflict() string {
+	parts := 0
+	for _, has := range []bool{len(r.Bounds()) > 0, r.OneOf != nil, r.Pattern != "", r.Expression != "", r.Mode != ""} {
+		if has {
+			parts++
+		}
+	}
+	if parts > 1 {
+		return fmt.Sprintf("has several rules: %s and %s combine, nothing else does", KeyMinimum, KeyMaximum)
+	}
+	if r.Minimum == nil || r.Maximum == nil {
+		return ""
+	}
+	if c, ok := compareAmounts(r.Minimum, r.Maximum); !ok || c > 0 {
+		return fmt.Sprintf("has a minimum of %s and a maximum of %s: no value is between them", amountText(r.Minimum), amountText(r.Maximum))
+	}
+	return ""
+}
+
+// noRuleFor says why a field cannot have a rule, or not this one; empty if it can.
+func (p *parser) noRuleFor(path *Path, rule *Rule) string {
+	chain := path.Chain()
+	root := chain[0].Name()
+	isMode := rule.Mode != ""
+	switch {
+	case watched(root):
+		return "is only watched, as all of the status is: it takes no rule"
+	case root == "metadata" && len(chain) == 2:
+		return "takes no rule as a whole: give one to each of its keys"
+	case isMode && path.IsElement() && rule.Mode != ModeHold:
+		return fmt.Sprintf("is an element of a list, which takes no mode: give one to its fields, or leave the element to %s", KeyMaxLength)
+	case p.secret && (root == "data" || root == "stringData") && (!isMode || rule.Mode == ModePush):
+		return "is a value of a Secret, which is on record nowhere: only the modes hold, seed, watch and absent can be told of it"
+	}
+	return ""
+}
+
+// amount reads a bound.
+func (p *parser) amount(path *Path, value any) any {
+	if _, ok := compareAmounts(value, value); !ok {
+		p.fault(path, "must be a number, a quantity or a percentage, not %s", p.describe(value))
+		return nil
+	}
+	return value
+}
+
+func (p *parser) oneOf(path *Path, value any) []any {
+	l, ok := value.([]any)
+	if !ok || len(l) == 0 {
+		p.fault(path, "must be a list of values")
+		return nil
+	}
+	if slices.Contains(l, nil) {
+		p.fault(path, "has a null, which is no value: a field that may be absent has a mode, or none")
+	}
+	return l
+}
+
+func (p *parser) expression(path *Path, value any, what string, check func(string) error) string {
+	text, ok := value.(string)
+	if !ok || text == "" {
+		p.fault(path, "must be %s, not %s", what, p.describe(value))
+		return ""
+	}
+	if err := check(text); err != nil {
+		p.fault(path, "%v", err)
+	}
+	return text
+}
+
+func (p *parser) mode(path *Path, value any) Mode {
+	text, _ := value.(string)
+	if !slices.Contains(modes, Mode(text)) {
+		p.fault(path, "must be one of hold, seed, push, watch and absent, not %s", p.describe(value))
+	}
+	return Mode(text)
+}
+
+func isRuleKey(name string) bool { return slices.Contains(ruleKeys, name) }
+
+func hasRuleKey(m map[string]any) bool {
+	for name := range m {
+		if isRuleKey(name) {
+			return true
+		}
+	}
+	return false
+}

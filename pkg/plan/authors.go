@@ -1,0 +1,136 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Written is what the watch has told of who wrote a live object, since it was looked at,
+// or was written by us.
+type Written struct {
+	// Managed are its managedFields, as JSON; nil if the object is gone.
+	Managed []byte
+	// Events is how many events there were; those before a list count as several.
+	Events int
+	// Moved are the entries of Managed whose time has moved with the last event.
+	Moved []int
+	// Since is when the first of the events came; zero if that is not known.
+	Since time.Time
+	// First is the number of that event.
+	First uint64
+}
+
+// authors tell who wrote what of one live object.
+type authors struct {
+	app     *v1alpha1.Application
+	live    map[string]any
+	entries []managerEntry
+	// sole is the only one who can have removed something; nil if that is not known.
+	sole *managerEntry
+}
+
+// authorsOf are the authors of a live object of a resource.
+func (p *Plan) authorsOf(res *resource, live map[string]any) *authors {
+	a := &authors{app: p.in.Application, live: live, entries: managersOf(live)}
+	written := p.in.Written[res.object.ID]
+	if len(a.entries) > 0 || len(written.Managed) == 0 {
+		return a // it was read, and is newer
+	}
+	a.entries = managersIn(written.Managed)
+	if written.Events != 1 || len(written.Moved) != 1 {
+		return a
+	}
+	if i := slices.IndexFunc(a.entries, func(e managerEntry) bool { return e.nth == written.Moved[0] }); i >= 0 {
+		a.sole = &a.entries[i]
+	}
+	return a
+}
+
+// of is who made a leaf what it is; the zero Writer if that is not known, which is better
+// than a wrong name. Of what was removed managedFields have nothing: but if the time of one
+// entry alone has moved with the one event that there was, it is its manager's doing.
+func (a *authors) of(d delta.Difference) Writer {
+	if at := written(d.LivePath(), d.Desired, d.Observed); at != nil {
+		if w, owned := a.owner(at); owned {
+			return w
+		}
+	}
+	if a.sole == nil || isManager(a.app, a.sole.Manager) {
+		return Writer{}
+	}
+	return a.sole.Writer
+}
+
+// owner is who owns a value that was set. Whoever sets a value owns it, and takes it from
+// all others. It may own it as a part of something that it owns whole; but an empty map
+// that somebody wrote looks the same, so what is nearest counts, and of several the last.
+func (a *authors) owner(at *observer.Path) (last Writer, owned bool) {
+	steps := at.Steps(a.live)
+	owners, nearest := []managerEntry{}, apart
+	for _, e := range a.entries {
+		switch reach := reachOf(e.leaves, steps); {
+		case reach == apart || reach < nearest:
+		case reach > nearest:
+			owners, nearest = []managerEntry{e}, reach
+		default:
+			owners = append(owners, e)
+		}
+	}
+	owned = len(owners) > 0
+	owners = slices.DeleteFunc(owners, func(e managerEntry) bool { return isManager(a.app, e.Manager) })
+	if len(owners) == 0 {
+		return Writer{}, owned
+	}
+	slices.SortStableFunc(owners, func(x, y managerEntry) int { return y.At.Compare(x.At) })
+	tied := slices.DeleteFunc(slices.Clone(owners), func(e managerEntry) bool { return !e.At.Equal(owners[0].At) })
+	for _, e := range tied {
+		if len(tied) == 1 || a.sole != nil && a.sole.nth == e.nth {
+			return e.Writer, owned
+		}
+	}
+	return Writer{}, owned // times have seconds only
+}
+
+// written is the place of a value that was set, where an observed value is not the desired
+// one; nil if all that can be said is that something is missing.
+func written(path *observer.Path, desired, observed delta.Value) *observer.Path {
+	if !observed.Set {
+		return nil
+	}
+	if !desired.Set {
+		return path
+	}
+	switch now := observed.Any.(type) {
+	case map[string]any:
+		was, ok := desired.Any.(map[string]any)
+		if !ok {
+			return path
+		}
+		for _, name := range slices.Sorted(maps.Keys(now)) {
+			if at := written(path.Field(name), member(was, name), member(now, name)); at != nil {
+				return at
+			}
+		}
+		return nil
+	case []any:
+		was, ok := desired.Any.([]any)
+		if !ok {
+			return path
+		}
+		for i, element := range now {
+			if !slices.ContainsFunc(was, func(e any) bool { return observer.Equal(e, element) }) {
+				return path.Element("[]", i)
+			}
+		}
+		return nil
+	}
+	if desired.Equal(observed) {
+		return nil
+	}
+	return path
+}

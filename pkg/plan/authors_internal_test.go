@@ -1,0 +1,159 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// TestAuthors: who made a leaf what it is, or nobody: never a wrong name. The times are
+// seconds of one minute.
+func TestAuthors(t *testing.T) {
+	rows := []struct {
+		name, managed string
+		events        int
+		moved         []int
+		path          string
+		desired       any
+		observed      any
+		absent        bool // nothing is observed
+		want          string
+	}{
+		{
+			name:    "the other one of a fast fight, whose times are the same",
+			managed: `[{manager: holdfast, time: 4, fields: {'f:data': {'.': {}, 'f:key': {}}}}, {manager: mallory, time: 4, fields: {'f:data': {'f:key': {}}}}]`,
+			events:  2, path: "key", desired: "held", observed: "theirs", want: "mallory",
+		},
+		{
+			name:    "of several owners the last one",
+			managed: `[{manager: old, time: 1, fields: {'f:data': {'f:key': {}}}}, {manager: new, time: 2, fields: {'f:data': {'f:key': {}}}}]`,
+			events:  9, path: "key", desired: "held", observed: "theirs", want: "new",
+		},
+		{
+			name:    "nobody, of two owners of one second",
+			managed: `[{manager: one, time: 1, fields: {'f:data': {'f:key': {}}}}, {manager: two, time: 1, fields: {'f:data': {'f:key': {}}}}]`,
+			events:  9, path: "key", desired: "held", observed: "theirs",
+		},
+		{
+			name:    "the one of them whose time has moved with the only event",
+			managed: `[{manager: one, time: 1, fields: {'f:data': {'f:key': {}}}}, {manager: two, time: 1, fields: {'f:data': {'f:key': {}}}}]`,
+			events:  1, moved: []int{1}, path: "key", desired: "held", observed: "theirs", want: "two",
+		},
+		{
+			name:    "who owns the field, and not who once wrote the empty map around it",
+			managed: `[{manager: mallory, time: 1, fields: {'f:data': {'f:key': {}}}}, {manager: creator, time: 9, fields: {'f:data': {}}}]`,
+			events:  1, path: "key", desired: "held", observed: "theirs", want: "mallory",
+		},
+		{
+			name:    "who owns all of it, as of an atomic map",
+			managed: `[{manager: mallory, time: 1, fields: {'f:data': {}}}, {manager: other, time: 9, fields: {'f:data2': {}}}]`,
+			events:  2, path: "key", desired: "held", observed: "theirs", want: "mallory",
+		},
+		{
+			name:    "nobody, where only we own what is not ours",
+			managed: `[{manager: holdfast, time: 1, fields: {'f:data': {'f:key': {}}}}, {manager: creator, time: 0, fields: {'f:data': {}}}]`,
+			events:  2, path: "key", desired: "held", observed: "theirs",
+		},
+		{
+			name:    "of a field that is removed, who alone wrote with the only event",
+			managed: `[{manager: creator, time: 1, fields: {'f:data': {}}}, {manager: mallory, time: 2, fields: {'f:data': {'f:other': {}}}}]`,
+			events:  1, moved: []int{1}, path: "key", desired: "held", absent: true, want: "mallory",
+		},
+		{
+			name:    "of a field that is removed, nobody, after two events",
+			managed: `[{manager: creator, time: 1, fields: {'f:data': {}}}, {manager: mallory, time: 2, fields: {'f:data': {'f:other': {}}}}]`,
+			events:  2, moved: []int{1}, path: "key", desired: "held", absent: true,
+		},
+		{
+			name:    "of a field that is removed, nobody, if two times have moved",
+			managed: `[{manager: creator, time: 1, fields: {'f:data': {}}}, {manager: mallory, time: 2, fields: {'f:data': {'f:other': {}}}}]`,
+			events:  1, moved: []int{0, 1}, path: "key", desired: "held", absent: true,
+		},
+		{
+			name:    "of a field that is removed, nobody, if no time has moved",
+			managed: `[{manager: creator, time: 1, fields: {'f:data': {}}}]`,
+			events:  1, path: "key", desired: "held", absent: true,
+		},
+		{
+			name:    "of a field that is removed, never ourselves",
+			managed: `[{manager: holdfast, time: 1, fields: {'f:data': {}}}]`,
+			events:  1, moved: []int{0}, path: "key", desired: "held", absent: true,
+		},
+		{
+			name:    "inside a map that is held whole, who set what differs",
+			managed: `[{manager: old, time: 9, fields: {'f:data': {'f:key': {'f:a': {}}}}}, {manager: mallory, time: 2, fields: {'f:data': {'f:key': {'f:b': {}}}}}]`,
+			events:  3, path: "key", desired: map[string]any{"a": int64(1), "b": int64(1)}, observed: map[string]any{"a": int64(1), "b": int64(2)}, want: "mallory",
+		},
+		{
+			name:    "inside a map that is held whole, nobody, if something is gone",
+			managed: `[{manager: old, time: 9, fields: {'f:data': {'f:key': {'f:a': {}}}}}]`,
+			events:  3, path: "key", desired: map[string]any{"a": int64(1), "b": int64(1)}, observed: map[string]any{"a": int64(1)},
+		},
+		{
+			name:    "of a list that somebody has lengthened",
+			managed: `[{manager: old, time: 9, fields: {'f:data': {'f:key': {'v:"x"': {}}}}}, {manager: mallory, time: 2, fields: {'f:data': {'f:key': {'v:"y"': {}}}}}]`,
+			events:  3, path: "key", desired: []any{"x"}, observed: []any{"x", "y"}, want: "mallory",
+		},
+		{name: "nobody, where nothing is known", managed: `[]`, path: "key", desired: "held", observed: "theirs"},
+	}
+	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "config"}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			data := map[string]any{}
+			if !row.absent {
+				data["key"] = row.observed
+			}
+			in := Input{Application: &v1alpha1.Application{}, Written: map[manifest.ID]Written{id: {Managed: managedJSON(t, row.managed), Events: row.events, Moved: row.moved}}}
+			res := &resource{object: manifest.Object{ID: id}}
+			path := (*observer.Path)(nil).Field("data").Field(row.path)
+			d := differenceAt(t, path, delta.Some(row.desired), delta.Value{Set: !row.absent, Any: row.observed})
+			assert.Equal(t, row.want, (&Plan{in: in}).authorsOf(res, map[string]any{"data": data}).of(d).Manager)
+		})
+	}
+}
+
+// differenceAt is the difference that a comparison finds of a leaf.
+func differenceAt(t *testing.T, path *observer.Path, desired, observed delta.Value) delta.Difference {
+	t.Helper()
+	object := func(v delta.Value) map[string]any {
+		data := map[string]any{"other": "x"}
+		if v.Set {
+			data[path.Name()] = v.Any
+		}
+		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "config"}, "data": data}
+	}
+	entries, err := observer.ParseAll([]map[string]any{{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "config"},
+		"data": map[string]any{path.Name(): nil},
+	}})
+	require.NoError(t, err)
+	found := delta.Compare(delta.Input{Entry: entries[0], Desired: object(desired), Manifest: object(desired), Live: object(observed)}).Differences
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+// managedJSON are managedFields of which the times are seconds of one minute.
+func managedJSON(t *testing.T, text string) []byte {
+	t.Helper()
+	var short []struct {
+		Manager string
+		Time    int
+		Fields  map[string]any
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(text), &short))
+	long := []any{}
+	for _, e := range short {
+		long = append(long, map[string]any{
+			"manager": e.Manager, "operation": "Update", "apiVersion": "v1", "time": "2026-01-02T03:04:0" + string(rune('0'+e.Time)) + "Z",
+			"fieldsType": "FieldsV1", "fieldsV1": e.Fields,
+		})
+	}
+	return encode(long).Raw
+}

@@ -1,0 +1,241 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// EditFields is spec.fields with paths of a resource held from now on, or free. What is
+// said already it leaves as it is, with a note. To hold a path that is free, and then to
+// free it, leaves what was there before, and so the other way round.
+func (p *Plan) EditFields(id manifest.ID, free bool, paths []string) (fields []v1alpha1.ResourceFields, notes []string, err error) {
+	object, err := p.manifestOf(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	fields = p.in.Application.DeepCopy().Spec.Fields
+	e := &fieldsEditor{plan: p, object: object, at: -1}
+	for _, f := range fieldsIn(p.in.Application) {
+		switch {
+		case !means(f, object):
+		case !hasWildcard(f):
+			e.at = f.Position
+		default:
+			inherited := fields[f.Position]
+			e.inherited = &inherited
+		}
+	}
+	switch {
+	case e.at >= 0:
+		e.entry = fields[e.at]
+	case e.inherited != nil:
+		e.entry = *e.inherited.DeepCopy()
+	}
+	for _, path := range paths {
+		note, err := e.say(free, path)
+		if err != nil {
+			return nil, nil, err
+		}
+		if note != "" {
+			notes = append(notes, note)
+		}
+	}
+	return e.put(fields), notes, nil
+}
+
+// WithFields is the plan for the same Application and the same live objects, with other
+// fields.
+func (p *Plan) WithFields(fields []v1alpha1.ResourceFields) *Plan {
+	in := p.in
+	in.Application = in.Application.DeepCopy()
+	in.Application.Spec.Fields = fields
+	in.Application.Generation++
+	return Decide(in)
+}
+
+// manifestOf is the manifest of a resource whose schema spec.fields may say.
+func (p *Plan) manifestOf(id manifest.ID) (manifest.Object, error) {
+	objects, _, err := objectsOf(p.in)
+	if err != nil {
+		return manifest.Object{}, err
+	}
+	at := slices.IndexFunc(objects, func(o manifest.Object) bool { return o.ID == id })
+	if at < 0 {
+		return manifest.Object{}, fmt.Errorf("%s is not among the manifests of the Application", id)
+	}
+	if source := p.SchemaSource(id); isWritten(source) {
+		return manifest.Object{}, fmt.Errorf("%s has an entry in spec.%s, which says all of its fields: change that, or take it out first", id, source)
+	}
+	return objects[at], nil
+}
+
+// fieldsIn are those entries of spec.fields that can be read.
+func fieldsIn(app *v1alpha1.Application) []*observer.Fields {
+	fields, _ := fieldsOf(app)
+	return fields
+}
+
+// fieldsEditor changes what is said of one resource.
+type fieldsEditor struct {
+	plan   *Plan
+	object manifest.Object
+	// entry is what is said of it, at its position in spec.fields or -1; inherited is the
+	// entry with a wildcard that means it, too.
+	entry     v1alpha1.ResourceFields
+	at        int
+	inherited *v1alpha1.ResourceFields
+}
+
+// say has a path held, or free, and returns a note if it is that already.
+func (e *fieldsEditor) say(free bool, typed string) (note string, err error) {
+	path, err := observer.ParseFieldPath(typed)
+	if err != nil {
+		return "", err
+	}
+	named, err := observer.Named(e.object, path, e.context())
+	if err != nil {
+		return "", err
+	}
+	text := typed
+	if !path.HasWildcard() && len(named) == 1 {
+		text = named[0]
+	}
+	less := e.without(!free, text)
+	more := with(less, free, text)
+	var made [3]*observer.Entry
+	for i, entry := range []v1alpha1.ResourceFields{e.entry, less, more} {
+		if made[i], err = e.compiled(entry); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case !made[1].SameAs(made[2]):
+		e.entry = more
+	case !made[0].SameAs(made[1]):
+		e.entry = less
+	default:
+		return text + " is " + map[bool]string{true: "free", false: "held"}[free] + " already", nil
+	}
+	return "", nil
+}
+
+// context is what is known of the resource.
+func (e *fieldsEditor) context() observer.Context {
+	in, gvk := e.plan.in, e.object.GVK()
+	return observer.Context{Type: in.Kinds.Type(gvk), Published: published(in.Kinds, gvk), Live: in.Live[e.object.ID]}
+}
+
+// compiled is the schema that an entry makes.
+func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Entry, error) {
+	if entry.Hold == nil && len(entry.Free) == 0 {
+		entry.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}}
+	}
+	app := &v1alpha1.Application{}
+	app.Spec.Fields = []v1alpha1.ResourceFields{entry}
+	all, faults := fieldsOf(app)
+	if len(faults) > 0 {
+		return nil, faults[0]
+	}
+	compiled := all[0].Compile(e.object, e.context())
+	if len(compiled.Faults) > 0 {
+		return nil, compiled.Faults[0]
+	}
+	return compiled.Entry, nil
+}
+
+// without is the entry with a path less in one of the lists.
+func (e *fieldsEditor) without(free bool, text string) v1alpha1.ResourceFields {
+	less := *e.entry.DeepCopy()
+	if free {
+		less.Free = slices.DeleteFunc(less.Free, func(path string) bool { return e.means(path, text) })
+	} else {
+		less.Hold = slices.DeleteFunc(less.Hold, func(f v1alpha1.HeldField) bool { return e.means(f.Path, text) })
+	}
+	return less
+}
+
+// means reports whether a path of an entry is one, written as it may be.
+func (e *fieldsEditor) means(written, text string) bool {
+	if written == text {
+		return true
+	}
+	path, err := observer.ParseFieldPath(written)
+	if err != nil || path.HasWildcard() {
+		return false
+	}
+	named, err := observer.Named(e.object, path, e.context())
+	return err == nil && len(named) == 1 && named[0] == text
+}
+
+// with is the entry with a path more.
+func with(entry v1alpha1.ResourceFields, free bool, text string) v1alpha1.ResourceFields {
+	more := *entry.DeepCopy()
+	switch {
+	case free:
+		more.Free = append(more.Free, text)
+	case more.Hold == nil:
+		more.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}, {Path: text}}
+	default:
+		more.Hold = append(more.Hold, v1alpha1.HeldField{Path: text})
+	}
+	return more
+}
+
+// put writes the entry among the others. One that says no more than there is without it
+// goes.
+func (e *fieldsEditor) put(fields []v1alpha1.ResourceFields) []v1alpha1.ResourceFields {
+	if len(e.entry.Hold) == 1 && e.entry.Hold[0].Path == observer.AllFields {
+		e.entry.Hold = nil
+	}
+	isDefault := e.entry.Hold == nil && len(e.entry.Free) == 0
+	isNeedless := isDefault && e.inherited == nil || e.inherited != nil && sameItems(e.entry, *e.inherited)
+	if isDefault {
+		e.entry.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}} // in spite of the wildcard
+	}
+	switch {
+	case isNeedless && e.at >= 0:
+		return slices.Delete(fields, e.at, e.at+1)
+	case isNeedless:
+		return fields
+	case e.at >= 0:
+		fields[e.at] = e.entry
+		return fields
+	}
+	e.entry.Resource = e.selector()
+	return append(fields, e.entry)
+}
+
+// sameItems reports whether two entries have the same paths, in whatever order.
+func sameItems(a, b v1alpha1.ResourceFields) bool {
+	sorted := func(f v1alpha1.ResourceFields) (all []string) {
+		for _, held := range f.Hold {
+			all = append(all, "hold "+held.Path)
+		}
+		for _, path := range f.Free {
+			all = append(all, "free "+path)
+		}
+		slices.Sort(all)
+		return all
+	}
+	return (a.Hold == nil) == (b.Hold == nil) && slices.Equal(sorted(a), sorted(b))
+}
+
+// selector means the resource and no other of the Application.
+func (e *fieldsEditor) selector() v1alpha1.ResourceSelector {
+	id := e.object.ID
+	s := v1alpha1.ResourceSelector{Kind: id.Kind, Name: id.Name}
+	for _, change := range e.plan.Changes {
+		switch other := change.ID; {
+		case other == id || other.Kind != id.Kind || other.Name != id.Name:
+		case other.Group != id.Group:
+			s.APIVersion = e.object.APIVersion
+		default:
+			s.Namespace = id.Namespace
+		}
+	}
+	return s
+}

@@ -1,0 +1,202 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/internal/suggest"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// entries are what spec.observerSchema and spec.fields make of the schemas of all
+// objects.
+type entries struct {
+	written  []*observer.Entry // those of spec.observerSchema
+	fields   []*observer.Fields
+	assigned []*observer.Entry // for each object
+	// unread are the mistakes that are found without the objects, unfit the others.
+	unread, unfit []error
+	warnings      []string
+}
+
+// readEntries reads the schema and the fields of an Application.
+func readEntries(in Input) entries {
+	written, err := schemaOf(in.Application)
+	fields, faults := fieldsOf(in.Application)
+	return entries{written: written, fields: fields, unread: append(unjoin(err), faults...)}
+}
+
+// assign finds the entry of each object. Of mistakes it finds as many as it can.
+func (e *entries) assign(in Input, objects []manifest.Object) {
+	var err error
+	e.assigned, err = observer.Assign(e.written, objects)
+	e.unfit = unjoin(err)
+	if len(e.fields) > 0 {
+		e.compile(in, objects)
+	}
+}
+
+// fieldsOf reads spec.fields.
+func fieldsOf(app *v1alpha1.Application) (all []*observer.Fields, faults []error) {
+	for i, item := range app.Spec.Fields {
+		f := &observer.Fields{
+			Position: i, OnlyHold: item.Hold != nil,
+			APIVersion: item.Resource.APIVersion, Kind: item.Resource.Kind, Namespace: item.Resource.Namespace, Name: item.Resource.Name,
+		}
+		read := func(list string, k int, text string) *observer.FieldPath {
+			path, err := observer.ParseFieldPath(text)
+			if err != nil {
+				faults = append(faults, f.Fault(list, k, "%s", err))
+				return nil
+			}
+			return path
+		}
+		for k, held := range item.Hold {
+			if held.Unreadable {
+				faults = append(faults, f.Fault("hold", k, "must be a path, as text"))
+				f.Hold = append(f.Hold, nil)
+				continue
+			}
+			f.Hold = append(f.Hold, read("hold", k, held.Path))
+		}
+		for k, text := range item.Free {
+			f.Free = append(f.Free, read("free", k, text))
+		}
+		if item.Hold == nil && item.Free == nil {
+			faults = append(faults, f.Fault("", 0, "says neither hold nor free"))
+		}
+		all = append(all, f)
+	}
+	return all, faults
+}
+
+// compile gives each object that an entry of spec.fields means the schema that this makes
+// of it. A path is a mistake if it names nothing in any of them.
+func (e *entries) compile(in Input, objects []manifest.Object) {
+	missing := make([]map[string]*observer.FieldFault, len(e.fields))
+	used, work := make([]int, len(e.fields)), observer.MostFieldWork
+	for k, object := range objects {
+		f, fault := fieldsFor(e.fields, object)
+		if fault == nil && f != nil && !e.assigned[k].Default {
+			fault = f.Fault("", 0, "%s has an entry in observerSchema[%d], which says all: take one of the two out", object.ID, e.assigned[k].Position)
+		}
+		switch {
+		case fault != nil:
+			e.unfit = append(e.unfit, fault)
+			used[fault.Entry]++
+			continue
+		case f == nil:
+			continue
+		}
+		compiled := f.Compile(object, observer.Context{
+			Type: in.Kinds.Type(object.GVK()), Published: published(in.Kinds, object.GVK()), Live: in.Live[object.ID], Work: &work,
+		})
+		for _, fault := range compiled.Faults {
+			e.unfit = append(e.unfit, fault)
+		}
+		missing[f.Position] = inAll(missing[f.Position], compiled.Missing, used[f.Position] == 0)
+		e.assigned[k], e.warnings = compiled.Entry, append(e.warnings, compiled.Warnings...)
+		used[f.Position]++
+	}
+	for i, f := range e.fields {
+		if used[i] == 0 && !isShadowed(f, objects) {
+			e.unfit = append(e.unfit, f.Fault("", 0, "matches no resource of the Application by kind and name%s", nearestName(f, objects)))
+		}
+		for _, list := range [...]string{"hold", "free"} {
+			for item := range max(len(f.Hold), len(f.Free)) {
+				if fault := missing[i][fmt.Sprint(list, item)]; fault != nil {
+					e.unfit = append(e.unfit, fault)
+				}
+			}
+		}
+	}
+}
+
+// inAll are the paths that name nothing in any of the resources so far.
+func inAll(before map[string]*observer.FieldFault, now []*observer.FieldFault, first bool) map[string]*observer.FieldFault {
+	both := map[string]*observer.FieldFault{}
+	for _, fault := range now {
+		key := fmt.Sprint(fault.List, fault.Item)
+		if _, had := before[key]; had || first {
+			both[key] = fault
+		}
+	}
+	return both
+}
+
+// fieldsFor is the entry of spec.fields that means an object: a name without wildcards
+// prevails. That two of one rank do is a mistake.
+func fieldsFor(fields []*observer.Fields, object manifest.Object) (best *observer.Fields, fault *observer.FieldFault) {
+	for _, f := range fields {
+		switch {
+		case !means(f, object):
+		case best == nil, hasWildcard(best) && !hasWildcard(f):
+			best = f
+		case hasWildcard(best) == hasWildcard(f):
+			fault = f.Fault("", 0, "%s has an entry already: fields[%d]. Take one of the two out, or give the resource an entry with its whole name", object.ID, best.Position)
+		}
+	}
+	if best != nil && fault != nil && hasWildcard(best) != strings.Contains(fault.Name, "*") {
+		fault = nil // two wildcards, and a whole name that prevails
+	}
+	return best, fault
+}
+
+func hasWildcard(f *observer.Fields) bool { return strings.Contains(f.Name, "*") }
+
+// means reports whether an entry speaks of an object.
+func means(f *observer.Fields, object manifest.Object) bool {
+	if f.Kind != object.ID.Kind || !observer.MatchesPattern(f.Name, object.ID.Name) || f.Namespace != "" && object.ID.Namespace != "" && f.Namespace != object.ID.Namespace {
+		return false
+	}
+	gv, err := schema.ParseGroupVersion(f.APIVersion)
+	return f.APIVersion == "" || err == nil && gv.Group == object.ID.Group
+}
+
+// isShadowed reports whether an entry means resources that all have one of their own.
+func isShadowed(f *observer.Fields, objects []manifest.Object) bool {
+	for _, object := range objects {
+		if means(f, object) {
+			return true
+		}
+	}
+	return false
+}
+
+// nearestName suggests the resource that may be meant.
+func nearestName(f *observer.Fields, objects []manifest.Object) string {
+	names := make([]string, len(objects))
+	for i, object := range objects {
+		names[i] = object.ID.Kind + " " + object.ID.Name
+	}
+	return suggest.DidYouMean(f.Kind+" "+f.Name, names)
+}
+
+// sourceOf is where the schema of a resource is written.
+func sourceOf(entry *observer.Entry) string {
+	switch {
+	case entry.FromFields():
+		return fmt.Sprintf("fields[%d]", entry.FieldsPosition())
+	case entry.Default:
+		return ""
+	}
+	return fmt.Sprintf("observerSchema[%d]", entry.Position)
+}
+
+// SchemaSource is where the schema of a desired resource is written: observerSchema[0] or
+// fields[0]; empty if it is not.
+func (p *Plan) SchemaSource(id manifest.ID) string {
+	for _, res := range p.resources {
+		if res.object.ID == id {
+			return sourceOf(res.entry)
+		}
+	}
+	return ""
+}
+
+// isWritten reports whether a schema is an entry of spec.observerSchema.
+func isWritten(source string) bool { return strings.HasPrefix(source, "observerSchema") }

@@ -1,0 +1,272 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"holdfast.dev/holdfast/internal/observertest"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// TestFieldsAreTheSchemaThatTheyCompileTo lives through the same life with spec.fields and
+// with the observer schema that this compiles to.
+func TestFieldsAreTheSchemaThatTheyCompileTo(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		spec := observertest.Spec(r)
+		short, long := newWorld(t, "manifest: []"), newWorld(t, "manifest: []")
+		for _, w := range []*world{short, long} {
+			w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
+		}
+		short.app.Spec.Fields = []v1alpha1.ResourceFields{drawnFields(r, spec)}
+		p := short.decide()
+		if p.Refused != nil {
+			require.Contains(r, p.Refused.Message, "lies within")
+			return
+		}
+		for _, entry := range p.View().Status.MangledObserverSchema {
+			long.app.Spec.ObserverSchema = append(long.app.Spec.ObserverSchema, raws(entry.(map[string]any))...)
+		}
+		learns := rapid.Bool().Draw(r, "defaults")
+		for _, w := range []*world{short, long} {
+			w.respond = func(o map[string]any) { rewrite(o["spec"], learns, false) }
+		}
+		for range rapid.IntRange(1, 3).Draw(r, "rounds") {
+			a, _ := short.round()
+			b, _ := long.round()
+			require.Equal(r, changes(r, b), changes(r, a))
+			changed := observertest.Mutate(r, short.only()["spec"].(map[string]any))
+			short.only()["spec"], long.only()["spec"] = changed, observer.CopyMap(changed)
+		}
+	})
+}
+
+// changes are what a plan does, and the schema that it does it by.
+func changes(t require.TestingT, p *plan.Plan) string {
+	require.Nil(t, p.Refused)
+	v := p.View()
+	raw, err := json.MarshalIndent([]any{v.Changes, v.Status.MangledObserverSchema, v.Status.LastAppliedManifest}, "", " ")
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// drawnFields is an entry with paths of a spec.
+func drawnFields(r *rapid.T, spec map[string]any) v1alpha1.ResourceFields {
+	entry := v1alpha1.ResourceFields{Resource: v1alpha1.ResourceSelector{Kind: observertest.GVK.Kind, Name: observertest.ID.Name}}
+	if rapid.Bool().Draw(r, "hold") {
+		entry.Hold = []v1alpha1.HeldField{}
+		for range rapid.IntRange(0, 4).Draw(r, "holds") {
+			entry.Hold = append(entry.Hold, v1alpha1.HeldField{Path: drawnPath(r, spec)})
+		}
+	}
+	for range rapid.IntRange(0, 3).Draw(r, "frees") {
+		entry.Free = append(entry.Free, drawnPath(r, spec))
+	}
+	if entry.Hold == nil && entry.Free == nil {
+		entry.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}}
+	}
+	return entry
+}
+
+// drawnPath is a path of something in a spec, or of something that may be beside it.
+func drawnPath(r *rapid.T, spec map[string]any) string {
+	var path strings.Builder
+	path.WriteString("spec")
+	var at any = spec
+	for rapid.IntRange(0, 4).Draw(r, "deeper") > 0 {
+		switch v := at.(type) {
+		case map[string]any:
+			name := rapid.SampledFrom(append(keys(v), "v9")).Draw(r, "name")
+			if rapid.IntRange(0, 8).Draw(r, "all") == 0 && len(v) > 0 {
+				path.WriteString("[*]")
+				return path.String()
+			}
+			path.WriteString("." + name)
+			at = v[name]
+		case []any:
+			if len(v) == 0 || rapid.IntRange(0, 3).Draw(r, "every") == 0 {
+				path.WriteString("[*]")
+				return path.String()
+			}
+			i := rapid.IntRange(0, len(v)-1).Draw(r, "element")
+			path.WriteString("[" + string(rune('0'+i)) + "]")
+			at = v[i]
+		default:
+			return path.String()
+		}
+	}
+	return path.String()
+}
+
+const freed = `
+manifest:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: web}
+  spec:
+    replicas: 2
+    paused: false
+    selector: {matchLabels: {app: web}}
+    template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}
+fields:
+- {resource: {kind: Deployment, name: web}, free: [spec.replicas]}
+`
+
+// Whoever gives a field up and takes it out of the manifest, at once or one after the
+// other, finds it where it was.
+func TestAFreedFieldIsNeverRemoved(t *testing.T) {
+	without := strings.Replace(freed, "    replicas: 2\n", "", 1)
+	before, _, _ := strings.Cut(freed, "fields:")
+	nothing, _, _ := strings.Cut(without, "fields:")
+	for _, row := range []struct {
+		name   string
+		before string
+		after  []string
+	}{
+		{"at once", before, []string{without}},
+		{"first freed, then dropped", freed, []string{without}},
+		{"first freed, then dropped, then the entry goes", freed, []string{without, nothing}},
+		{"first freed, then both go", freed, []string{nothing}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t, row.before)
+			w.round()
+			w.quiet()
+			for _, spec := range row.after {
+				w.edit(spec)
+				w.round()
+				w.round()
+				w.quiet()
+			}
+			assert.EqualValues(t, 2, w.only()["spec"].(map[string]any)["replicas"])
+			w.edit(strings.Replace(row.after[len(row.after)-1], "    paused: false\n", "", 1))
+			w.round()
+			assert.NotContains(t, w.only()["spec"], "paused", "what is held follows the manifest")
+		})
+	}
+}
+
+// What an API server puts into lists is no drift of a schema that begins with the default
+// one.
+func TestFreedFieldsKeepWhatServersAdd(t *testing.T) {
+	for _, more := range []string{"", "\n  hold: [\"*\", spec.revisionHistoryLimit]"} {
+		w := newWorld(t, strings.TrimSuffix(strings.Replace(freed, "{resource: {kind: Deployment, name: web}, free: [spec.replicas]}", "resource: {kind: Deployment, name: web}\n  free: [spec.replicas]", 1), "\n")+more)
+		w.respond = func(o map[string]any) {
+			if o["spec"].(map[string]any)["revisionHistoryLimit"] == nil {
+				o["spec"].(map[string]any)["revisionHistoryLimit"] = int64(10)
+			}
+			pod := o["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
+			if containers := pod["containers"].([]any); len(containers) == 1 {
+				pod["containers"] = append(containers, map[string]any{"name": "proxy", "image": "proxy:1"})
+			}
+		}
+		w.round()
+		w.quiet()
+		pod := w.only()["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
+		pod["containers"] = append(pod["containers"].([]any), map[string]any{"name": "more", "image": "more:1"})
+		w.only()["spec"].(map[string]any)["revisionHistoryLimit"] = int64(2)
+		p, _ := w.round()
+		assert.Contains(t, paths(p), "spec.template.spec.containers[name=more] extra")
+		assert.Equal(t, more != "", w.only()["spec"].(map[string]any)["revisionHistoryLimit"] == int64(10), "learned, and held")
+		w.quiet()
+	}
+}
+
+// An entry in a file or in etcd that nobody could have checked breaks nothing.
+func TestHoldsThatAreNoPaths(t *testing.T) {
+	w := newWorld(t, freed)
+	require.NoError(t, json.Unmarshal([]byte(`[{"resource": {"kind": "Deployment", "name": "web"}, "hold": [5, {"path": "spec.replicas"}, {"path": 5}, "spec.paused"]}]`), &w.app.Spec.Fields))
+	p := w.decide()
+	require.NotNil(t, p.Refused)
+	assert.Equal(t, v1alpha1.ReasonObserverSchemaInvalid, p.Refused.Reason)
+	assert.Equal(t, "fields[0].hold[0] (Deployment web): must be a path, as text\nfields[0].hold[2] (Deployment web): must be a path, as text", p.Refused.Message)
+	raw, err := json.Marshal(w.app.Spec.Fields[0].Hold[1])
+	require.NoError(t, err)
+	assert.Equal(t, `"spec.replicas"`, string(raw))
+}
+
+// TestHoldThenFreeIsAsBefore holds what is free, and frees it, and the other way round:
+// spec and plan are as they were.
+func TestHoldThenFreeIsAsBefore(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		spec := observertest.Spec(r)
+		w := newWorld(t, "manifest: []")
+		w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
+		for range rapid.IntRange(0, 1).Draw(r, "said") {
+			w.app.Spec.Fields = append(w.app.Spec.Fields, drawnFields(r, spec))
+			if rapid.Bool().Draw(r, "wildcard") {
+				w.app.Spec.Fields[0].Resource.Name = "*"
+			}
+		}
+		w.app.Spec.Fields = normal(w.app.Spec.Fields)
+		before := w.decide()
+		if before.Refused != nil || saysTooMuch(r, before, w.app.Spec.Fields) {
+			return
+		}
+		path, free := drawnPath(r, spec), rapid.Bool().Draw(r, "free")
+		once, notes, err := before.EditFields(observertest.ID, free, []string{path})
+		if err != nil || len(notes) > 0 {
+			return
+		}
+		after := before.WithFields(once)
+		require.Nil(r, after.Refused)
+		again, notes, err := after.EditFields(observertest.ID, free, []string{path})
+		require.NoError(r, err)
+		require.Len(r, notes, 1, "twice is once")
+		require.Equal(r, sorted(r, once), sorted(r, again))
+
+		back, notes, err := after.EditFields(observertest.ID, !free, []string{path})
+		require.NoError(r, err)
+		require.Empty(r, notes)
+		require.Equal(r, changes(r, before), changes(r, before.WithFields(back)))
+		require.Equal(r, sorted(r, w.app.Spec.Fields), sorted(r, back))
+	})
+}
+
+// saysTooMuch reports whether fields have a path that could be taken out of them, and
+// nothing would change.
+func saysTooMuch(t require.TestingT, p *plan.Plan, fields []v1alpha1.ResourceFields) bool {
+	for i, f := range fields {
+		for k := range len(f.Hold) + len(f.Free) {
+			less := append([]v1alpha1.ResourceFields{}, fields...)
+			less[i] = *f.DeepCopy()
+			if k < len(f.Hold) {
+				less[i].Hold = slices.Delete(less[i].Hold, k, k+1)
+			} else {
+				less[i].Free = slices.Delete(less[i].Free, k-len(f.Hold), k-len(f.Hold)+1)
+			}
+			if q := p.WithFields(less); q.Refused == nil && changes(t, q) == changes(t, p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// normal are fields without what says nothing.
+func normal(fields []v1alpha1.ResourceFields) []v1alpha1.ResourceFields {
+	if len(fields) == 1 && len(fields[0].Free) == 0 && len(fields[0].Hold) == 1 && fields[0].Hold[0].Path == observer.AllFields {
+		return nil
+	}
+	return fields
+}
+
+// sorted are fields as text, whatever their order.
+func sorted(t require.TestingT, fields []v1alpha1.ResourceFields) string {
+	all := append([]v1alpha1.ResourceFields{}, fields...)
+	for i := range all {
+		all[i] = *all[i].DeepCopy()
+		slices.Sort(all[i].Free)
+		slices.SortFunc(all[i].Hold, func(a, b v1alpha1.HeldField) int { return strings.Compare(a.Path, b.Path) })
+	}
+	raw, err := json.Marshal(all)
+	require.NoError(t, err)
+	return string(raw)
+}

@@ -1,0 +1,243 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Happening is an entry of the history when it is made.
+type Happening struct {
+	v1alpha1.HistoryEntry
+	ID manifest.ID
+	// UID of the object, if there is one.
+	UID types.UID
+	// Text says of a field what was changed, and by whom.
+	Text string
+}
+
+// drift is a difference, and whose it is.
+type drift struct {
+	delta.Difference
+	writer Writer
+	// since is when it was there first; zero if that is not known.
+	since time.Time
+}
+
+// drift finds out whose a difference is that a resource has.
+func (c *conclusion) drift(res *resource, d delta.Difference, by func() *authors) drift {
+	standing, stood := c.plan.in.Memory.Standing[Leaf{res.object.ID, d.Path}]
+	if stood && standing.Observed.Equal(d.Observed) {
+		return drift{d, standing.Writer, standing.Since}
+	}
+	of := drift{d, by().of(d), c.plan.in.Written[res.object.ID].Since}
+	if of.since.IsZero() {
+		of.since = of.writer.At
+	}
+	return of
+}
+
+// stand remembers what is not corrected yet, and whose it is: when it is, the watch may
+// have told of others.
+func (c *conclusion) stand(res *resource, o observation) {
+	by := func() *authors { return c.plan.authorsOf(res, o.live) }
+	if o.live == nil && !res.done {
+		since := c.plan.in.Written[res.object.ID].Since
+		if standing, stood := c.plan.in.Memory.Standing[res.leaf()]; stood {
+			since = standing.Since
+		}
+		c.standing[res.leaf()] = Standing{Since: since}
+	}
+	for _, d := range o.compared.Differences {
+		of := c.drift(res, d, by)
+		c.standing[Leaf{res.object.ID, d.Path}] = Standing{of.since, of.writer, d.Observed}
+	}
+}
+
+// drifted are the differences of a resource that are another client's doing, and not that
+// of a spec that is new: the live value is not the one that was desired before.
+func (p *Plan) drifted(res *resource) map[string]bool {
+	if res.adopting || res.previous == nil || res.previous.created {
+		return nil
+	}
+	drifted := map[string]bool{}
+	for _, d := range res.change.Fields {
+		was, form := d.Was(), res.accepted[d.Path]
+		accepted := form.Desired.Set && form.Desired.Equal(was) && form.Accepted.Equal(d.Observed)
+		drifted[d.Path] = p.isSameSpec() || was.Set && !was.Equal(d.Observed) && !accepted
+	}
+	return drifted
+}
+
+// isSameSpec reports whether the spec is the one of which the status speaks.
+func (p *Plan) isSameSpec() bool {
+	app, source := p.in.Application, p.in.Source
+	return app.Generation == app.Status.ObservedGeneration && (source == nil || source.ManifestDigest() == app.Status.ManifestDigest)
+}
+
+// learned adds to the history what was learned of an object that was known before. What is
+// learned of a new one is the API server's own defaults.
+func (c *conclusion) learned(res *resource, known *record, o observation) {
+	if known == nil || known.created || known.status == nil || known.status.UID == "" || known.entry == nil ||
+		o.live == nil || o.action == Create || !c.plan.isSameSpec() || observer.Equal(known.desired, res.stored()) {
+		return
+	}
+	before := map[string]bool{}
+	in := c.plan.comparison(res, o.live)
+	visit := func(tell func(delta.Field)) func(delta.Field) {
+		return func(f delta.Field) {
+			if f.State == delta.StateLearned && f.Desired.Set {
+				tell(f)
+			}
+		}
+	}
+	in.Desired = known.desired
+	delta.Walk(in, visit(func(f delta.Field) { before[f.Path.String()] = true }))
+	by := c.plan.authorsOf(res, o.live)
+	delta.Walk(c.plan.comparison(res, o.live), visit(func(f delta.Field) {
+		if path := f.Path.String(); !before[path] && !holdsMark(path) {
+			d := delta.Difference{Path: path, Observed: f.Desired}
+			writer, _ := by.owner(f.Path)
+			c.happened(res, v1alpha1.OutcomeLearned, drift{Difference: d, writer: writer})
+		}
+	}))
+}
+
+// outcomeOf is what became of a drift that was corrected. If another value than the desired
+// one came of that, and is accepted, it is the one to tell.
+func (c *conclusion) outcomeOf(leaf Leaf, of *drift) v1alpha1.HistoryOutcome {
+	if form, accepted := c.formed[leaf]; accepted {
+		of.Observed = form
+		return v1alpha1.OutcomeAccepted
+	}
+	if c.plan.in.Memory.Fights[leaf].Contested() {
+		return v1alpha1.OutcomeContested
+	}
+	return v1alpha1.OutcomeCorrected
+}
+
+// happened adds to the history what has happened to a resource, or to a leaf of it.
+func (c *conclusion) happened(res *resource, outcome v1alpha1.HistoryOutcome, of drift) v1alpha1.HistoryEntry {
+	entry := v1alpha1.HistoryEntry{
+		Time: c.now, Outcome: outcome, Resource: reference(res.object.ID, res.object.APIVersion), Path: of.Path,
+		Manager: of.writer.Manager, Operation: of.writer.Operation, Subresource: of.writer.Subresource,
+		From: told(res.object.ID, of.Path, of.Desired), To: told(res.object.ID, of.Path, of.Observed),
+	}
+	if !of.since.IsZero() && !c.at.Before(of.since) {
+		entry.Stood = &metav1.Duration{Duration: c.at.Sub(of.since).Round(time.Millisecond)}
+	}
+	live := c.outcomes[res.object.ID].Object
+	if live == nil {
+		live = res.live
+	}
+	c.result.Happened = append(c.result.Happened, Happening{entry, res.object.ID, types.UID(text(live, "metadata", "uid")), describe(entry)})
+	return entry
+}
+
+// left adds to the history that an object is no longer the Application's.
+func (c *conclusion) left(old *pruned, outcome v1alpha1.HistoryOutcome) {
+	entry := v1alpha1.HistoryEntry{Time: c.now, Outcome: outcome, Resource: old.status.ResourceReference}
+	c.result.Happened = append(c.result.Happened, Happening{entry, old.id, old.status.UID, ""})
+}
+
+// history writes what has happened. An Application that goes has none.
+func (c *conclusion) history() {
+	if c.preview || c.plan.retiring {
+		c.result.Happened = nil
+	}
+	for _, h := range c.result.Happened {
+		c.result.Status.History = withEntry(c.result.Status.History, h.HistoryEntry)
+	}
+}
+
+// withEntry is a history with one entry more at its beginning, and the oldest left out
+// that do not fit. What has happened just so before is counted.
+func withEntry(history []v1alpha1.HistoryEntry, entry v1alpha1.HistoryEntry) []v1alpha1.HistoryEntry {
+	all := []v1alpha1.HistoryEntry{entry}
+	n := 0
+	for _, old := range history {
+		if isSameEvent(old, entry) {
+			all[0].Count = max(old.Count, 1) + 1
+			all[0].Since = old.Since
+			if old.Since == nil {
+				all[0].Since = &old.Time
+			}
+			continue
+		}
+		all = append(all, old)
+	}
+	all = all[:min(len(all), v1alpha1.MaxHistoryEntries)]
+	for i := range all {
+		if n += len(encode(all[i]).Raw) + len(","); n > v1alpha1.MaxHistoryBytes {
+			return all[:i]
+		}
+	}
+	return all
+}
+
+// isSameEvent reports whether two entries differ in nothing but when, and how often.
+func isSameEvent(a, b v1alpha1.HistoryEntry) bool {
+	for _, e := range []*v1alpha1.HistoryEntry{&a, &b} {
+		e.Time, e.Stood, e.Count, e.Since = metav1.Time{}, nil, 0, nil
+	}
+	return a.Path == b.Path && a.Outcome == b.Outcome && sameJSON(a, b)
+}
+
+// toldBytes is how much of a value the history has.
+const toldBytes = 128
+
+// told is a value as the history has it: of a Secret nothing but that there is one, and
+// of what is long the beginning, with a digest that tells it from others.
+func told(id manifest.ID, path string, v delta.Value) *runtime.RawExtension {
+	if !v.Set {
+		return nil
+	}
+	if secretPath(id, path) {
+		v.Any = manifest.Masked
+	}
+	raw := encode(v.Any)
+	if len(raw.Raw) > toldBytes {
+		content, isText := v.Any.(string)
+		if !isText {
+			content = string(raw.Raw)
+		}
+		digest := sha256.Sum256([]byte(content))
+		raw = encode(fmt.Sprintf("%s… (%d bytes, sha256:%x)", strings.ToValidUTF8(content[:min(len(content), toldBytes/2)], ""), len(content), digest[:6]))
+	}
+	return &raw
+}
+
+// describe is an entry of the history in an event: what was changed, from what to what, and
+// by whom.
+func describe(e v1alpha1.HistoryEntry) string {
+	masked := slices.ContainsFunc([]*runtime.RawExtension{e.From, e.To}, func(v *runtime.RawExtension) bool {
+		return v != nil && string(v.Raw) == `"`+manifest.Masked+`"`
+	})
+	text := e.Path
+	switch {
+	case e.Path == "":
+		return ""
+	case e.Outcome == v1alpha1.OutcomeAccepted:
+		return text
+	case masked:
+		text += " was changed"
+	case e.To == nil:
+		text += " was removed"
+	case e.From == nil:
+		text += " was added: " + shorten(string(e.To.Raw), 80)
+	default:
+		text += " was changed from " + shorten(string(e.From.Raw), 80) + " to " + shorten(string(e.To.Raw), 80)
+	}
+	return text + by(e.Manager)
+}

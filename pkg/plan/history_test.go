@@ -1,0 +1,228 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// told is the history of an Application, a line for each entry.
+func (w *world) told() (lines []string) {
+	for _, e := range w.app.Status.History {
+		line := fmt.Sprintf("%s %s/%s", e.Outcome, e.Resource.Kind, e.Resource.Name)
+		if e.Path != "" {
+			line += " " + e.Path
+		}
+		if e.From != nil {
+			line += " from " + string(e.From.Raw)
+		}
+		if e.To != nil {
+			line += " to " + string(e.To.Raw)
+		}
+		if e.Manager != "" {
+			line += " by " + e.Manager + " " + string(e.Operation)
+		}
+		if e.Stood != nil {
+			line += " stood " + e.Stood.Duration.String()
+		}
+		if e.Count > 0 {
+			line += fmt.Sprintf(" %d times since %s", e.Count, e.Since.UTC().Format(time.TimeOnly))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// wrote is what the watch tells of the only object, whose managedFields are given as YAML.
+func (w *world) wrote(managed string, written plan.Written) {
+	w.t.Helper()
+	var fields any
+	require.NoError(w.t, yaml.Unmarshal([]byte(managed), &fields))
+	written.Managed = rawJSON(w.t, fields)
+	for id := range w.live {
+		w.written = map[manifest.ID]plan.Written{id: written}
+	}
+}
+
+func rawJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return raw
+}
+
+const (
+	byEdit = `[{manager: kubectl-edit, operation: Update, time: '2025-12-31T23:59:58Z', fieldsV1: {'f:data': {'f:mode': {}}}}]`
+	byNone = `[{manager: kubectl-edit, operation: Update, time: '2025-12-31T23:59:58Z', fieldsV1: {'f:data': {'f:other': {}}}}]`
+)
+
+func TestHistory(t *testing.T) {
+	const created = "Created ConfigMap/settings"
+	change := func(w *world) {
+		w.wrote(byEdit, plan.Written{Events: 1, Since: w.now})
+		w.set("theirs", "data", "mode")
+	}
+	corrected := func(stood string) string {
+		return `Corrected ConfigMap/settings data.mode from "live" to "theirs" by kubectl-edit Update stood ` + stood
+	}
+	rows := []struct {
+		name string
+		do   func(w *world)
+		want []string
+	}{
+		{"what is created", func(*world) {}, []string{created}},
+		{"a field that somebody changes, and who", func(w *world) {
+			change(w)
+			w.now = w.now.Add(8 * time.Millisecond)
+			w.round()
+		}, []string{corrected("8ms"), created}},
+		{"the writer's own time, where no event has shown when", func(w *world) {
+			change(w)
+			w.wrote(byEdit, plan.Written{Events: 2})
+			w.round()
+		}, []string{corrected("2s"), created}},
+		{"a field that is removed, and nobody's name", func(w *world) {
+			w.wrote(byNone, plan.Written{Events: 2, Moved: []int{0}, Since: w.now})
+			delete(w.only()["data"].(map[string]any), "mode")
+			w.round()
+		}, []string{`Corrected ConfigMap/settings data.mode from "live" stood 0s`, created}},
+		{"a field that is removed by the only one who wrote", func(w *world) {
+			w.wrote(byNone, plan.Written{Events: 1, Moved: []int{0}, Since: w.now})
+			delete(w.only()["data"].(map[string]any), "mode")
+			w.round()
+		}, []string{`Corrected ConfigMap/settings data.mode from "live" by kubectl-edit Update stood 0s`, created}},
+		{"the same again as one entry, and then as a fight", func(w *world) {
+			for range 6 {
+				w.now = w.now.Add(11 * time.Second)
+				change(w)
+				w.round()
+			}
+		}, []string{
+			`Contested ConfigMap/settings data.mode from "live" to "theirs" by kubectl-edit Update stood 0s 2 times since 00:00:55`,
+			corrected("0s") + ` 4 times since 00:00:11`, created,
+		}},
+		{"how long it stood while the Application was suspended, and who did it first", func(w *world) {
+			look := func() { w.store(w.decide().Conclude(nil, w.now)) }
+			w.edit(replace(settings, "\nmanifest:", "\nsuspend: true\nmanifest:"))
+			look()
+			change(w)
+			look()
+			w.now = w.now.Add(time.Hour)
+			w.wrote(byNone, plan.Written{Events: 1, Moved: []int{0}, Since: w.now})
+			look()
+			w.written = nil
+			w.edit(settings)
+			w.round()
+		}, []string{corrected("1h0m0s"), created}},
+		{"nothing of what a new spec changes", func(w *world) {
+			w.edit(replace(settings, "live", "other"))
+			w.round()
+		}, []string{created}},
+		{"what had drifted when a new spec came", func(w *world) {
+			change(w)
+			w.edit(replace(settings, "info", "debug"))
+			w.round()
+		}, []string{corrected("0s"), created}},
+		{"nothing of what a new spec has no longer", func(w *world) {
+			w.edit(shorter)
+			w.round()
+		}, []string{created}},
+		{"an object that somebody deletes", func(w *world) {
+			w.written = map[manifest.ID]plan.Written{settingsID: {Events: 1, Since: w.now}}
+			delete(w.live, settingsID)
+			w.now = w.now.Add(time.Second)
+			w.round()
+		}, []string{"Restored ConfigMap/settings stood 1s", created}},
+		{"an object that is no longer desired", func(w *world) {
+			w.edit("manifest: []")
+			w.round()
+		}, []string{"Deleted ConfigMap/settings", created}},
+		{"what the API server makes of a correction", func(w *world) {
+			change(w)
+			w.respond = func(object map[string]any) { set(object, "LIVE", "data", "mode") }
+			w.round()
+		}, []string{`Accepted ConfigMap/settings data.mode from "live" to "LIVE" by kubectl-edit Update stood 0s`, created}},
+		{"nothing of what is free", func(w *world) {
+			w.wrote(byNone, plan.Written{Events: 1, Moved: []int{0}, Since: w.now})
+			w.set("free", "data", "another")
+			w.round()
+		}, []string{created}},
+		{"of a long value the beginning and a digest", func(w *world) {
+			w.set(strings.Repeat("é", 100), "data", "mode")
+			w.round()
+		}, []string{`Corrected ConfigMap/settings data.mode from "live" to "` + strings.Repeat("é", 32) + `… (200 bytes, sha256:f42ec48e1e4b)"`, created}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t, settings)
+			w.round()
+			row.do(w)
+			assert.Equal(t, row.want, w.told())
+		})
+	}
+
+	t.Run("a value that is learned of an object that is known", func(t *testing.T) {
+		w := newWorld(t, songs)
+		w.round()
+		w.wrote(`[{manager: kubectl, operation: Update, time: '2025-12-31T23:59:58Z', fieldsV1: {'f:spec': {'f:key3': {}}}}]`, plan.Written{Events: 1})
+		w.set("later", "spec", "key3")
+		w.round()
+		assert.Equal(t, []string{`Learned Song/top50 spec.key3 to "later" by kubectl Update`, "Created Song/top50"}, w.told())
+	})
+
+	t.Run("an object that is adopted, and released", func(t *testing.T) {
+		w := newWorld(t, "adoption: Always"+settings)
+		w.live[settingsID] = map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "settings", "namespace": "default", "uid": "u-9", "resourceVersion": "1"},
+			"data": map[string]any{"mode": "theirs"},
+		}
+		w.round()
+		w.edit("manifest: []")
+		w.round()
+		assert.Equal(t, []string{"Released ConfigMap/settings", "Adopted ConfigMap/settings"}, w.told())
+	})
+
+	t.Run("of a Secret no value", func(t *testing.T) {
+		w := newWorld(t, `manifest: [{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {password: canary-one}}]`)
+		w.respond = func(object map[string]any) {
+			object["data"] = map[string]any{"password": "Y2FuYXJ5LW9uZQ=="}
+			delete(object, "stringData")
+		}
+		w.round()
+		w.set("Y2FuYXJ5LXR3bw==", "data", "password")
+		_, result := w.round()
+		assert.Equal(t, []string{`Corrected Secret/login data.password from "***" to "***"`, "Created Secret/login"}, w.told())
+		assert.Equal(t, "corrected Secret default/login (data.password was changed)", result.Event.Note)
+		assert.NotContains(t, string(rawJSON(t, w.app.Status))+string(rawJSON(t, result)), "canary")
+	})
+}
+
+// TestTheHistoryIsBounded, in entries and in bytes, and begins with what was last.
+func TestTheHistoryIsBounded(t *testing.T) {
+	for _, size := range []int{1, 60, 5000} {
+		t.Run(fmt.Sprintf("values of %d bytes", size), func(t *testing.T) {
+			w := newWorld(t, settings)
+			w.round()
+			for i := range 30 {
+				w.now = w.now.Add(time.Hour)
+				w.set(fmt.Sprintf("%d-%s", i, strings.Repeat("<", size)), "data", "mode")
+				w.round()
+			}
+			history := w.app.Status.History
+			assert.Contains(t, string(history[0].To.Raw), `"29-`)
+			assert.LessOrEqual(t, len(history), v1alpha1.MaxHistoryEntries)
+			assert.Greater(t, len(history), 10)
+			assert.LessOrEqual(t, len(rawJSON(t, history)), v1alpha1.MaxHistoryBytes)
+		})
+	}
+}

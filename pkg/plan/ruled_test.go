@@ -1,0 +1,237 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// scaled is a Song with that many replicas in its manifest, and a rule for them.
+func scaled(replicas, rule string) string {
+	return replace(replace(`
+manifest:
+- apiVersion: example.com/v1
+  kind: Song
+  metadata: {name: web}
+  spec: {replicas: %N}
+observerSchema:
+- apiVersion: example.com/v1
+  kind: Song
+  metadata: {name: web}
+  spec: {replicas: {%RULE}}
+`, "%N", replicas), "%RULE", rule)
+}
+
+const bounds = "observer_schema_minimum: 1, observer_schema_maximum: 5"
+
+func scale(w *world, replicas any) { set(w.only(), replicas, "spec", "replicas") }
+
+func TestAScalerMayMoveBetweenTheBounds(t *testing.T) {
+	w := newWorld(t, scaled("2", bounds))
+	w.round()
+	for _, n := range []int64{1, 3, 5, 4, 2} {
+		scale(w, n)
+		w.quiet()
+	}
+	for outside, bound := range map[int64]int64{0: 1, 6: 5} {
+		scale(w, outside)
+		p, _ := w.round()
+		require.Equal(t, []string{"spec.replicas changed"}, paths(p))
+		assert.Equal(t, bound, get(w.only(), "spec", "replicas"))
+		w.quiet()
+	}
+	assert.Nil(t, get(w.stored(w.app.Status.LastObservedManifest), "spec", "replicas"), "no status is written for each move")
+}
+
+func TestAWebhookThatClampsDifferently(t *testing.T) {
+	t.Run("is accepted", func(t *testing.T) {
+		w := newWorld(t, scaled("2", bounds))
+		w.round()
+		w.respond = func(o map[string]any) { set(o, int64(7), "spec", "replicas") }
+		scale(w, int64(9))
+		w.round()
+		require.Len(t, w.app.Status.Accepted, 1)
+		assert.JSONEq(t, "5", string(w.app.Status.Accepted[0].Desired.Raw), "it is the bound that was written")
+		w.quiet()
+		scale(w, int64(3))
+		w.quiet()
+		scale(w, int64(8))
+		p, _ := w.round()
+		assert.Equal(t, []string{"spec.replicas changed"}, paths(p), "any other value is drift")
+		w.quiet()
+	})
+	t.Run("of a create says nothing about the bound", func(t *testing.T) {
+		w := newWorld(t, scaled("2", bounds))
+		w.respond = func(o map[string]any) { set(o, int64(9), "spec", "replicas") }
+		_, result := w.round()
+		assert.Empty(t, w.app.Status.Accepted)
+		assert.True(t, result.Again, "2 was sent, and 5 may well be taken")
+	})
+	t.Run("and changes it back is contested", func(t *testing.T) {
+		w := newWorld(t, scaled("2", bounds))
+		w.round()
+		for range 5 {
+			scale(w, int64(9))
+			w.round()
+		}
+		require.Len(t, w.app.Status.Contested, 1)
+		assert.Equal(t, "spec.replicas", w.app.Status.Contested[0].Path)
+	})
+}
+
+func TestAPush(t *testing.T) {
+	const push = "observer_schema_mode: push"
+	start := func(t *testing.T) *world {
+		t.Helper()
+		w := newWorld(t, scaled("2", push))
+		w.round()
+		scale(w, int64(7))
+		w.quiet()
+		return w
+	}
+	t.Run("is made once for each value of the manifest", func(t *testing.T) {
+		w := start(t)
+		w.edit(scaled("3", push))
+		p, _ := w.round()
+		require.Equal(t, []string{"spec.replicas changed"}, paths(p))
+		assert.Equal(t, int64(3), get(w.only(), "spec", "replicas"))
+		scale(w, int64(9))
+		w.quiet()
+		w.edit(scaled("2", push))
+		w.round()
+		assert.Equal(t, int64(2), get(w.only(), "spec", "replicas"), "and when the first value is back")
+		w.quiet()
+	})
+	t.Run("is still to be made if it has failed", func(t *testing.T) {
+		w := start(t)
+		w.edit(scaled("3", push))
+		failed := plan.Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "no answer"}}
+		w.refuse = map[plan.Action]plan.Outcome{plan.Update: failed}
+		w.round()
+		w.refuse = nil
+		w.round()
+		assert.Equal(t, int64(3), get(w.only(), "spec", "replicas"))
+		w.quiet()
+	})
+	t.Run("without an answer is taken back with its value", func(t *testing.T) {
+		w := start(t)
+		w.edit(scaled("3", push))
+		lost := plan.Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "no answer"}}
+		w.refuse = map[plan.Action]plan.Outcome{plan.Update: lost}
+		w.round()
+		scale(w, int64(3)) // it was applied all the same
+		w.refuse = nil
+		w.edit(scaled("2", push))
+		w.round()
+		assert.Equal(t, int64(2), get(w.only(), "spec", "replicas"))
+		w.quiet()
+	})
+	t.Run("is not made while the Application is suspended", func(t *testing.T) {
+		w := start(t)
+		for _, n := range []string{"3", "2"} {
+			w.edit("suspend: true" + scaled(n, push))
+			w.store(w.decide().Conclude(nil, w.now))
+		}
+		w.edit(scaled("2", push))
+		w.round()
+		assert.Equal(t, int64(7), get(w.only(), "spec", "replicas"), "the manifest's value has not changed")
+		w.quiet()
+	})
+	t.Run("of another form is accepted", func(t *testing.T) {
+		w := start(t)
+		w.respond = func(o map[string]any) { set(o, int64(4), "spec", "replicas") }
+		w.edit(scaled("3", push))
+		_, result := w.round()
+		assert.False(t, result.Again)
+		w.respond = nil
+		w.round() // the form is needed no longer: the manifest's value is on record
+		w.quiet()
+		scale(w, int64(9))
+		w.quiet()
+	})
+	t.Run("of a value that was held or free before is none", func(t *testing.T) {
+		w := newWorld(t, scaled("2", "observer_schema_mode: seed"))
+		w.round()
+		scale(w, int64(7))
+		w.quiet()
+		w.edit(scaled("2", push))
+		p, _ := w.round()
+		assert.False(t, p.HasWork())
+	})
+}
+
+func TestWhatIsWatchedIsInTheStatus(t *testing.T) {
+	w := newWorld(t, scaled("2", "observer_schema_mode: watch"))
+	w.round()
+	assert.Empty(t, w.app.Status.Watched)
+	w.quiet()
+	scale(w, int64(7))
+	p, result := w.round()
+	assert.False(t, p.HasWork())
+	assert.Nil(t, result.Event)
+	require.Len(t, w.app.Status.Watched, 1)
+	assert.Equal(t, "spec.replicas", w.app.Status.Watched[0].Path)
+	assert.JSONEq(t, "2", string(w.app.Status.Watched[0].Desired.Raw))
+	assert.JSONEq(t, "7", string(w.app.Status.Watched[0].Observed.Raw))
+	status, _, _ := w.condition("Held")
+	assert.Equal(t, "True", status)
+	w.quiet()
+	scale(w, int64(2))
+	w.round()
+	assert.Empty(t, w.app.Status.Watched)
+}
+
+func TestAWatchedValueInAnotherFormIsNoDrift(t *testing.T) {
+	w := newWorld(t, scaled("2", "observer_schema_mode: watch"))
+	w.respond = func(o map[string]any) { set(o, "two", "spec", "replicas") }
+	w.round()
+	assert.Empty(t, w.app.Status.Watched)
+	w.respond = nil
+	w.quiet()
+}
+
+func TestAFieldCannotBeAbsentThatIsFilledIn(t *testing.T) {
+	const absent = `
+manifest:
+- apiVersion: example.com/v1
+  kind: Song
+  metadata: {name: web}
+  spec: {replicas: 2}
+observerSchema:
+- apiVersion: example.com/v1
+  kind: Song
+  metadata: {name: web}
+  spec: {replicas: observed, progressDeadlineSeconds: {observer_schema_mode: absent}}
+`
+	t.Run("by the API server", func(t *testing.T) {
+		w := newWorld(t, absent)
+		w.respond = func(o map[string]any) { set(o, int64(600), "spec", "progressDeadlineSeconds") }
+		_, result := w.round()
+		assert.True(t, result.Again, "what is filled in at a create may be removed")
+		_, result = w.round()
+		assert.False(t, result.Again)
+		assert.Empty(t, w.app.Status.Accepted)
+		_, reason, message := w.condition("Held")
+		assert.Equal(t, v1alpha1.ReasonRejected, reason)
+		assert.Contains(t, message, "spec.progressDeadlineSeconds cannot be absent, because the API server fills it in again")
+		p, result := w.round()
+		assert.False(t, p.HasWork(), "it is no loop")
+		assert.Positive(t, result.RetryAfter)
+		set(w.only(), int64(9), "spec", "replicas")
+		p, _ = w.round()
+		assert.Equal(t, []string{"spec.progressDeadlineSeconds unwanted held back", "spec.replicas changed"}, paths(p), "all else is held")
+	})
+	t.Run("but one that others add is removed", func(t *testing.T) {
+		w := newWorld(t, absent)
+		w.round()
+		set(w.only(), int64(600), "spec", "progressDeadlineSeconds")
+		p, _ := w.round()
+		assert.Equal(t, []string{"spec.progressDeadlineSeconds unwanted"}, paths(p))
+		assert.Nil(t, get(w.only(), "spec", "progressDeadlineSeconds"))
+		w.quiet()
+	})
+}

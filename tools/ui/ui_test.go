@@ -1,0 +1,307 @@
+package ui
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"holdfast.dev/holdfast/pkg/cli"
+)
+
+//go:embed testdata/scene.yaml
+var scene string
+
+// set plays the scene: cart is changed while it is suspended, and search is changed until
+// it is contested.
+func (u user) set() {
+	u.Helper()
+	u.namespace("shop")
+	u.kubectl(scene, "apply", "--server-side", "--filename=-")
+	u.kubectl("", "wait", "hfapp/web", "hfapp/cart", "hfapp/search", "-n", "shop", "--for=condition=Ready", "--timeout=120s")
+	u.kubectl("", "patch", "hfapp/cart", "-n", "shop", "--type=merge", `--patch={"spec": {"suspend": true}}`)
+	u.kubectl("", "wait", "hfapp/cart", "-n", "shop", "--for=jsonpath={.status.conditions[?(@.type=='Ready')].reason}=Suspended", "--timeout=120s")
+	u.kubectl("", "patch", "configmap/cart", "-n", "shop", "--type=merge", `--patch={"data": {"color": "red", "currency": null, "note": "mine"}}`, "--field-manager=colleague")
+	u.kubectl("", "scale", "deployment/web", "-n", "shop", "--replicas=3")
+	u.kubectl("", "set", "image", "deployment/web", "-n", "shop", "web=registry.example.com/web:1.5")
+	require.Eventually(u, func() bool {
+		u.kubectl("", "patch", "configmap/search", "-n", "shop", "--type=merge", `--patch={"data": {"boost": "9"}}`, "--field-manager=tuner")
+		return u.kubectl("", "get", "hfapp/search", "-n", "shop", "--output=jsonpath={.status.contested[*].path}") != ""
+	}, 2*time.Minute, time.Millisecond)
+}
+
+func TestPages(t *testing.T) {
+	u := start(t)
+	u.set()
+	b := open(t)
+	address := u.serve()
+	host, _, _ := strings.Cut(address, "?")
+	host = strings.TrimSuffix(host, "/")
+
+	t.Run("nobody without the token", func(t *testing.T) { refusesStrangers(t, host) })
+	b.do(chromedp.Navigate(address))
+	b.await(`document.querySelector(".overview")`)
+	assert.Equal(t, host+"/", eval[string](b, "location.href"), "the token is not in the address any more")
+	assert.Empty(t, eval[string](b, "document.cookie"), "no script has the cookie")
+
+	for _, part := range []struct {
+		name string
+		test func(u user, b *tab, host string)
+	}{
+		{"overview", testOverview},
+		{"Application", testApplication},
+		{"object", testObject},
+		{"history", testHistory},
+		{"keys", testKeys},
+		{"markup is text", testMarkup},
+		{"secrets", testSecrets},
+		{"back button", testBack},
+		{"live", testLive},
+		{"not there", testNotThere},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			part.test(user{t, u.cluster}, &tab{T: t, ctx: b.ctx}, host)
+		})
+	}
+}
+
+func refusesStrangers(t *testing.T, host string) {
+	t.Helper()
+	for _, path := range []string{"/", "/events", "/assets/page.js", "/applications/shop/web"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, host+path, http.NoBody)
+		require.NoError(t, err)
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		_ = answer.Body.Close()
+		assert.Equal(t, http.StatusUnauthorized, answer.StatusCode, path)
+	}
+}
+
+func testOverview(u user, b *tab, host string) {
+	b.visit(host + "/")
+	b.await(`document.getElementById("live").textContent === "live"`)
+	b.isSound("overview")
+	row := func(name string) string { return b.text(fmt.Sprintf("[id=%q]", "shop/"+name)) }
+	assert.Contains(u, row("web"), "Ready")
+	assert.Contains(u, row("cart"), "Suspended")
+	assert.Contains(u, row("search"), "1 contested")
+	assert.Contains(u, row("press"), "Not ready")
+
+	b.do(chromedp.SendKeys("input[name=q]", "sear", chromedp.ByQuery))
+	b.await(`document.querySelectorAll(".rows .row").length === 1 && location.search === "?q=sear"`)
+	assert.Equal(u, "q", eval[string](b, "document.activeElement.name"), "one can go on typing")
+	b.visit(host + "/?state=suspended")
+	assert.Equal(u, 1, eval[int](b, `document.querySelectorAll(".rows .row").length`))
+	b.visit(host + "/?q=nothing-of-that-name")
+	assert.Contains(u, b.text("main"), "No Application fits")
+	b.isSound("overview-empty")
+}
+
+func testApplication(u user, b *tab, host string) {
+	b.visit(host + "/applications/shop/cart")
+	b.isSound("application-suspended")
+	assert.Contains(u, b.text("main"), "holdfast resume cart -n shop")
+	assert.Contains(u, b.text(".plan"), "data.color: red → blue")
+	b.visit(host + "/applications/shop/search")
+	assert.Contains(u, b.text("main"), "is changed back by tuner again and again")
+	b.isSound("application-contested")
+	b.visit(host + "/applications/shop/press")
+	b.isSound("application-failed")
+	b.visit(host + "/applications/shop/web?tree=owned")
+	b.await(`document.querySelector(".tree").innerText.includes("ReplicaSet")`)
+	b.isSound("application-tree")
+}
+
+func testObject(u user, b *tab, host string) {
+	b.visit(host + "/applications/shop/cart/configmap/shop/cart")
+	b.isSound("object-unchosen")
+	assert.Contains(u, b.text(`a.row[id="data.color"]`), "color: red")
+	assert.Contains(u, b.text(`a.row[id="data.color"]`), "color: blue")
+	assert.Contains(u, b.text(`a.row[id="data.color"]`), "colleague")
+	assert.Contains(u, b.text(`a.row[id="data.currency"]`), "(absent)")
+	assert.Contains(u, b.text(`a.row[id="data.note"]`), "free")
+	b.click(`a.row[id="data.color"]`)
+	b.await(`document.querySelector(".chosen").innerText.includes("holdfast free cart configmap/cart data.color -n shop")`)
+	b.isSound("object")
+	b.visit(host + "/applications/shop/web/deployment.apps/shop/web#spec.replicas")
+	b.await(`document.querySelector(".chosen").innerText.includes("holdfast hold web deployment/web spec.replicas -n shop")`)
+	assert.Contains(u, b.text(".chosen"), "kubectl (scale)")
+	assert.Zero(u, eval[int](b, `document.querySelectorAll(".entry [aria-current]").length`), "nothing names it")
+	b.click(`a.row[id="spec.template.spec.containers[name=web].image"]`)
+	b.await(`document.querySelector(".entry [aria-current]").innerText.includes("image: observed")`)
+	b.isSound("object-deployment")
+	b.visit(host + "/applications/shop/search/configmap/shop/search#data.boost")
+	b.isSound("object-contested")
+}
+
+// A colleague's change is found, with name and time, in three clicks.
+func testHistory(u user, b *tab, host string) {
+	b.visit(host + "/")
+	b.click(`[id="shop/web"] a`)
+	b.await(`[...document.querySelectorAll("h2")].some(h => h.innerText === "What happened last")`)
+	b.click(`a[href="/applications/shop/web/history"]`)
+	b.await(`document.querySelector(".happenings")`)
+	row := b.text(`.happenings .row:has(.c-drifted)`)
+	for _, part := range []string{"corrected", "Deployment web", "spec.template.spec.containers[name=web].image", "registry.example.com/web:1.5", "kubectl-set", " ago"} {
+		assert.Contains(u, row, part)
+	}
+	assert.Contains(u, b.text(".picture"), "Deployment web · spec.template.spec.containers[name=web].image")
+	b.isSound("history")
+	b.visit(host + "/applications/shop/search/history")
+	b.isSound("history-contested")
+	b.click(`.happenings .row:has(.c-contested) a`)
+	b.await(`document.querySelector(".chosen h2").innerText === "data.boost"`)
+}
+
+func testKeys(u user, b *tab, host string) {
+	b.visit(host + "/applications/shop/cart/configmap/shop/cart")
+	b.do(chromedp.Focus("a.row", chromedp.ByQuery), chromedp.KeyEvent("n"))
+	b.await(`document.activeElement.id === "data.color" && location.hash === "#data.color"`)
+	b.await(`document.querySelector(".chosen h2").innerText === "data.color"`)
+	b.do(chromedp.KeyEvent(kb.ArrowDown))
+	b.await(`document.activeElement.id === "data.currency"`)
+	b.do(chromedp.KeyEvent("p"))
+	b.await(`document.activeElement.id === "data.color"`)
+	assert.Equal(u, 1, eval[int](b, `document.querySelectorAll('a.row[tabindex="0"]').length`), "one stop for the tab key")
+	b.do(chromedp.KeyEvent(kb.Tab))
+	b.await(`document.activeElement.matches(".chosen button")`)
+}
+
+func testMarkup(u user, b *tab, host string) {
+	b.visit(host + "/applications/shop/web/configmap/shop/web#data.banner")
+	b.await(`document.querySelector(".chosen").innerText.includes("onerror")`)
+	assert.Contains(u, b.text(`a.row[id="data.banner"]`), "<script>window.bad = 1</script>")
+	assert.Equal(u, "undefined", eval[string](b, "typeof window.bad"))
+	assert.Zero(u, eval[int](b, `document.querySelectorAll("main img").length`))
+	b.isSound("markup")
+}
+
+func testSecrets(u user, b *tab, host string) {
+	for _, path := range []string{"/", "/applications/shop/web", "/applications/shop/web/secret/shop/web#data.password"} {
+		b.visit(host + path)
+		text := eval[string](b, "document.documentElement.outerHTML")
+		for _, secret := range []string{"planted-password", "cGxhbnRlZC1wYXNzd29yZA"} {
+			assert.NotContains(u, text, secret, path)
+		}
+	}
+	assert.Contains(u, b.text(".chosen"), "***")
+}
+
+func testBack(u user, b *tab, host string) {
+	b.visit(host + "/")
+	b.click(`[id="shop/cart"] a`)
+	b.await(`location.pathname === "/applications/shop/cart"`)
+	b.click(`.tree a`)
+	b.await(`location.pathname === "/applications/shop/cart/configmap/shop/cart"`)
+	b.click(`a.row[id="data.color"]`)
+	b.await(`location.hash === "#data.color"`)
+	b.click(`a.row[id="data.size"]`)
+	b.await(`document.querySelector(".chosen h2").innerText === "data.size"`)
+	for _, there := range []string{
+		`document.querySelector(".chosen h2").innerText === "data.color"`, `location.hash === ""`, `location.pathname === "/applications/shop/cart"`, `location.pathname === "/"`,
+	} {
+		b.do(chromedp.Evaluate("history.back()", nil))
+		b.await(there)
+	}
+	assert.Equal(u, "Applications", b.text("h1"))
+}
+
+func testLive(u user, b *tab, host string) {
+	b.visit(host + "/")
+	b.await(`document.getElementById("live").textContent === "live"`)
+	b.do(chromedp.Evaluate("window.same = true", nil))
+	u.kubectl("", "patch", "hfapp/cart", "-n", "shop", "--type=merge", `--patch={"spec": {"suspend": false}}`)
+	b.await(`document.getElementById("shop/cart").innerText.includes("Ready")`)
+	assert.True(u, eval[bool](b, "window.same"), "the page was not loaded again")
+	u.kubectl("", "delete", "hfapp/press", "-n", "shop")
+	b.await(`!document.getElementById("shop/press")`)
+
+	b.visit(host + "/applications/shop/web/configmap/shop/web#data.title")
+	b.await(`document.getElementById("live").textContent === "live" && document.querySelector(".chosen h2")`)
+	b.do(chromedp.Evaluate("window.same = true", nil), chromedp.Focus(`a.row[id="data.title"]`, chromedp.ByQuery))
+	u.kubectl("", "patch", "configmap/web", "-n", "shop", "--type=merge", `--patch={"data": {"more": "news"}}`, "--field-manager=colleague")
+	u.kubectl("", "annotate", "hfapp/web", "-n", "shop", "note=look")
+	b.await(`document.getElementById("data.more")`)
+	assert.True(u, eval[bool](b, "window.same && document.activeElement.id === 'data.title' && document.activeElement.hasAttribute('aria-current')"), "what was chosen still is")
+}
+
+func testNotThere(u user, b *tab, host string) {
+	for path, says := range map[string]string{
+		"/applications/shop/wob": `there is no Application "wob" in the namespace shop: did you mean web?`, "/applications/shop/web/job/web": "the Application has no resource job/web",
+		"/nothing": "there is no such page", "/applications/shop/We_b": `"We_b" is not the name of an Application`,
+	} {
+		b.visit(host + path)
+		assert.Contains(u, b.text("main"), says)
+	}
+}
+
+// A page of a file needs no server, and its own policy lets its script run.
+func TestAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.html")
+	write(t, file, "status", "-f", "../../docs/quickstart/stored.yaml", "--live", "../../docs/quickstart/live.yaml", "-o", "html")
+	b := open(t)
+	b.visit("file://" + file)
+	b.click(`.tree a`)
+	b.await(`location.hash.startsWith("#deployment.apps")`)
+	b.click(`.legend .c-drifted`)
+	b.await(`document.querySelector(".chosen").innerText.includes("registry.k8s.io/echoserver:1.10")`)
+	b.isSound("file")
+}
+
+// An object of 5,000 lines: what is not in sight is not laid out, and still there to be
+// found and gone to.
+func TestALongObject(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("apiVersion: holdfast.dev/v1alpha1\nkind: Application\nmetadata: {name: long}\nspec:\n  manifest:\n  - apiVersion: v1\n    kind: ConfigMap\n    metadata: {name: long}\n    data:\n")
+	for i := range 5000 {
+		fmt.Fprintf(&text, "      key-%04d: value of the key %d\n", i, i)
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "app.yaml"), []byte(text.String()), 0o600))
+	_, live, _ := strings.Cut(text.String(), "  - ")
+	live = strings.ReplaceAll(live, "\n    ", "\n")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "live.yaml"), []byte(strings.Replace(live, "key 4321", "key somebody", 1)), 0o600))
+	file := filepath.Join(dir, "page.html")
+	write(t, file, "explain", "-f", filepath.Join(dir, "app.yaml"), "--live", filepath.Join(dir, "live.yaml"), "configmap/long", "-o", "html")
+	b := open(t)
+	started := time.Now()
+	b.visit("file://" + file)
+	t.Logf("%d rows after %s", eval[int](b, `document.querySelectorAll("a.row").length`), time.Since(started).Round(time.Millisecond))
+	assert.Equal(t, 5000, eval[int](b, `document.querySelectorAll("a.row").length`))
+	const laidOut = `[...document.querySelectorAll(".chunk")].filter(c => c.firstElementChild.checkVisibility({contentVisibilityAuto: true})).length`
+	assert.Less(t, eval[int](b, laidOut), 10, "of 51 pieces few are laid out")
+	b.do(chromedp.Focus("a.row", chromedp.ByQuery), chromedp.KeyEvent("n"))
+	b.await(`document.activeElement.id === "data.key-4321" && document.activeElement.getBoundingClientRect().top > 0 && document.activeElement.getBoundingClientRect().bottom < innerHeight`)
+	assert.Less(t, eval[int](b, laidOut), 15)
+	t.Logf("longest of 60 steps through all of it: %.0f ms", eval[float64](b, `(async () => {
+		let longest = 0;
+		for (let i = 0; i <= 60; i++) {
+			const from = performance.now();
+			scrollTo(0, i / 60 * document.scrollingElement.scrollHeight);
+			await new Promise(requestAnimationFrame);
+			longest = Math.max(longest, performance.now() - from);
+		}
+		return longest;
+	})()`))
+}
+
+// write runs a command, and writes what it prints into a file.
+func write(t *testing.T, file string, args ...string) {
+	t.Helper()
+	out, err := os.Create(file)
+	require.NoError(t, err)
+	status := cli.Main(context.WithoutCancel(t.Context()), append([]string{"holdfast"}, args...), cli.Streams{
+		In: strings.NewReader(""), Out: out, Err: os.Stderr, Getenv: func(string) string { return "" }, Now: time.Now,
+	})
+	require.NoError(t, out.Close())
+	require.Less(t, status, 2)
+}
