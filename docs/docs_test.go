@@ -20,7 +20,7 @@ import (
 )
 
 // documents are those of this directory and the README, by their paths from the root.
-var documents = []string{"README.md", "docs/semantics.md", "docs/install.md", "docs/design.md", "docs/mysql.md", "docs/templates.md", "docs/tosca.md", "docs/hooks.md", "docs/operations.md", "docs/security.md", "docs/history.md", "docs/fields.md"}
+var documents = []string{"README.md", "docs/semantics.md", "docs/install.md", "docs/design.md", "docs/mysql.md", "docs/templates.md", "docs/tosca.md", "docs/hooks.md", "docs/large.md", "docs/operations.md", "docs/security.md", "docs/history.md", "docs/fields.md", "docs/ui.md"}
 
 func read(t *testing.T, path string) string {
 	t.Helper()
@@ -164,7 +164,7 @@ func TestTheReadmeShowsTheQuickstart(t *testing.T) {
 }
 
 func TestDocumentsStayShort(t *testing.T) {
-	for document, limit := range map[string]int{"README.md": 200, "docs/design.md": 230} {
+	for document, limit := range map[string]int{"README.md": 200, "docs/design.md": 240} {
 		assert.LessOrEqual(t, strings.Count(read(t, document), "\n"), limit, document)
 	}
 }

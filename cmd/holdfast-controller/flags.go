@@ -35,6 +35,7 @@ type flags struct {
 
 	callback callbackFlags
 	source   sourceFlags
+	notify   notifyFlags
 
 	metricsAddress   string
 	profilingAddress string
@@ -78,6 +79,7 @@ func (f *flags) add(set *pflag.FlagSet) {
 	set.Lookup("leader-elect-resource-lock").Hidden = true // there is only one kind
 	f.source.add(set)
 	f.callback.add(set)
+	f.notify.add(set)
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "where /metrics, /healthz and /readyz are served, over HTTP; empty or 0: nowhere")
 	set.StringVar(&f.profilingAddress, "profiling-bind-address", "", "where /debug/pprof is served, a loopback address; empty: nowhere")
 	f.addLogging(set)
@@ -131,6 +133,9 @@ func (f *flags) validate() error {
 		return fmt.Errorf("the --leader-elect flags: %w", errs.ToAggregate())
 	}
 	if err := f.source.apply(&f.options); err != nil {
+		return err
+	}
+	if err := f.notify.apply(&f.options); err != nil {
 		return err
 	}
 	if err := f.callback.validate(); err != nil {

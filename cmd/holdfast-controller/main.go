@@ -88,6 +88,10 @@ func hold(ctx context.Context, f *flags) error {
 	}
 	f.options.Templates = builtin.Templates()
 	f.options.Metrics = controller.NewMetrics()
+	if f.notify.sender != nil {
+		f.options.Metrics.Notifications(f.notify.sender.Counts)
+		go f.notify.sender.Run(ctx)
+	}
 	klog.FromContext(ctx).Info("Starting", "version", version.String(), "server", config.Host)
 	election, err := f.candidate(config)
 	if err != nil {

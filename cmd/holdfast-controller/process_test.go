@@ -175,6 +175,7 @@ func ours(t *testing.T) (c *testcluster.Cluster, namespace string) {
 func define(t *testing.T, c *testcluster.Cluster) {
 	t.Helper()
 	require.NoError(t, c.Define(t.Context(), string(crd.Applications), "applications.holdfast.dev"))
+	require.NoError(t, c.Define(t.Context(), string(crd.Slices), "applicationslices.holdfast.dev"))
 }
 
 func inNamespace(t *testing.T, c *testcluster.Cluster, namespace string) {

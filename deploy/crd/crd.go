@@ -13,6 +13,11 @@ import _ "embed"
 //go:embed holdfast.dev_applications.yaml
 var Applications []byte
 
+// Slices defines the kind ApplicationSlice, as YAML.
+//
+//go:embed holdfast.dev_applicationslices.yaml
+var Slices []byte
+
 // Mysqls defines the kind Mysql, the built-in template, as YAML.
 //
 //go:embed fnjoin.com_mysqls.yaml

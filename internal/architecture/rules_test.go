@@ -9,12 +9,12 @@ const module = "holdfast.dev/holdfast"
 var layers = [][]string{
 	{"pkg/api", "internal/version", "internal/suggest"},
 	{"pkg/kinds", "pkg/manifest", "pkg/expression"},
-	{"pkg/observer"},
+	{"pkg/observer", "pkg/slice"},
 	{"pkg/delta"},
 	{"pkg/template"},
 	{"pkg/hooks", "pkg/tosca", "pkg/mysql"},
 	{"pkg/plan", "pkg/builtin"},
-	{"pkg/cluster", "pkg/fetch", "pkg/worker"},
+	{"pkg/cluster", "pkg/fetch", "pkg/notify", "pkg/worker"},
 	{"pkg/turn", "pkg/source"},
 	{"pkg/controller", "pkg/cli", "pkg/callback"},
 	{"cmd"},
@@ -22,7 +22,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and never act.
 var pure = []string{
-	"pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/delta",
+	"pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
 	"pkg/template", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/plan",
 }
 
@@ -42,7 +42,7 @@ var notInPure = []string{
 // dataOnly are the pure packages for which every object is data: they contain no
 // Go types of built-in kinds. (pkg/plan does, through the library of kstatus.)
 var dataOnly = []string{
-	"pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/delta",
+	"pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
 	"pkg/template", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql",
 }
 

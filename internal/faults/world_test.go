@@ -41,6 +41,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, cluster: c}
 	t.Cleanup(w.keep)
 	require.NoError(t, c.Define(t.Context(), string(crd.Applications), "applications.holdfast.dev"))
+	require.NoError(t, c.Define(t.Context(), string(crd.Slices), "applicationslices.holdfast.dev"))
 	return w
 }
 

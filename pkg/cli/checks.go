@@ -143,7 +143,7 @@ func (c checker) definitions(ctx context.Context) (message, remedy string, err e
 		}
 		names = append(names, built.GetName())
 	}
-	return strings.Join(names, " and ") + ", as in this program", "", nil
+	return strings.Join(names, ", ") + ", as in this program", "", nil
 }
 
 // sameSchemas reports whether two definitions have the same versions with the same

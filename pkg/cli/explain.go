@@ -13,7 +13,6 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/page"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
-	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -150,11 +149,7 @@ func (o explainOptions) run(ctx context.Context) error {
 	if o.page && o.resource == "" {
 		return o.showAll(d)
 	}
-	ids := make([]manifest.ID, len(d.Changes))
-	for i, change := range d.Changes {
-		ids[i] = change.ID
-	}
-	id, err := files.FindResource(o.resource, ids)
+	id, err := files.FindResource(o.resource, files.IDsOf(d))
 	if err != nil {
 		return err
 	}

@@ -160,7 +160,7 @@ func (o getOptions) run(ctx context.Context) error {
 	if err != nil && (list == nil || len(list.Items) == 0) {
 		return err
 	}
-	return errors.Join(o.print(c, list), err)
+	return errors.Join(o.print(ctx, c, list), err)
 }
 
 // follow prints Applications as they are, and each again when it changes.
@@ -173,14 +173,19 @@ func (o getOptions) follow(ctx context.Context, c *connection.Cluster) error {
 		if gone || len(o.names) > 0 && !slices.Contains(o.names, u.GetName()) {
 			return nil
 		}
-		err := o.print(c, &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*u}})
+		err := o.print(ctx, c, &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*u}})
 		o.noHeaders = true
 		return err
 	})
 }
 
-func (o getOptions) print(c *connection.Cluster, list *unstructured.UnstructuredList) error {
+func (o getOptions) print(ctx context.Context, c *connection.Cluster, list *unstructured.UnstructuredList) error {
 	for i := range list.Items {
+		if (o.object != nil && o.output != "name") || o.columns != nil {
+			if err := c.JoinObject(ctx, &list.Items[i]); err != nil {
+				fmt.Fprintln(o.streams.Err, "warning: "+terminal.Visible(err.Error()))
+			}
+		}
 		if o.full {
 			if err := files.UnpackRecord(list.Items[i].Object); err != nil {
 				return err

@@ -17,6 +17,7 @@ func newSchemaCommand(name string, streams Streams) *cobra.Command {
 	}
 	cmd.AddCommand(
 		newSchemaDefaultCommand(name, streams),
+		newSchemaRenderCommand(name, streams),
 		newSchemaValidateCommand(name, streams),
 		newSchemaSuggestCommand(name, streams),
 	)

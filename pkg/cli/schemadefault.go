@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -10,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -18,6 +20,11 @@ which none is given. Every field of the manifest is held, and every list keeps i
 length. It is a place to begin: take out the lines that others may write. An
 Application stands for its manifests. No cluster is asked.
 
+With --closed, keys that others add to a map are removed: to every map that may have
+any keys, such as the data of a ConfigMap, but not to labels and annotations of an
+object. With --closed=PATH they are removed from that map, which may be the labels,
+or a part of fixed fields such as a peer of a NetworkPolicy.
+
 Exit status:
   0  printed
   2  an error, also one in the flags or in the manifests`
@@ -25,12 +32,19 @@ Exit status:
 const schemaDefaultExample = `
   # A schema to begin with
   PROGRAM schema default -f manifests.yaml > schema.yaml
+
+  # One that keeps others from widening the peers of a NetworkPolicy
+  PROGRAM schema default -f policy.yaml --closed=spec.ingress.from
 `
 
 type schemaDefaultOptions struct {
 	streams   Streams
 	manifests files.ManifestFlags
+	closed    []string
 }
+
+// everyMap is --closed without a path.
+const everyMap = "*"
 
 func newSchemaDefaultCommand(name string, streams Streams) *cobra.Command {
 	o := &schemaDefaultOptions{streams: streams}
@@ -42,6 +56,8 @@ func newSchemaDefaultCommand(name string, streams Streams) *cobra.Command {
 			o.manifests.Add(flags, "filename", "f", "manifests or an Application")
 			o.manifests.AddKustomize(flags)
 			files.AddRecursive(flags, &o.manifests)
+			flags.StringArrayVar(&o.closed, "closed", nil, "close every map with free keys, or the one at a `PATH`; may be repeated")
+			flags.Lookup("closed").NoOptDefVal = everyMap
 		},
 		options: func([]string) (runner, error) {
 			err := o.check()
@@ -66,12 +82,42 @@ func (o *schemaDefaultOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var text []byte
+	entries := make([]*observer.Entry, len(objects))
 	for i, object := range objects {
+		entries[i] = observer.DefaultEntry(object).Typed(kinds.Builtin(object.GVK()))
+	}
+	for _, path := range o.closed {
+		if err := closeMaps(entries, objects, path); err != nil {
+			return err
+		}
+	}
+	var text []byte
+	for i, entry := range entries {
 		if i > 0 {
 			text = append(text, "---\n"...)
 		}
-		text = append(text, terminal.ObjectYAML(observer.DefaultEntry(object).Typed(kinds.Builtin(object.GVK())).Raw())...)
+		text = append(text, terminal.ObjectYAML(entry.Raw())...)
 	}
 	return terminal.Write(o.streams.Out, text)
+}
+
+// closeMaps closes the maps at a path, or all with free keys.
+func closeMaps(entries []*observer.Entry, objects []manifest.Object, path string) error {
+	at, err := observer.ParsePath(path)
+	if path != everyMap && err != nil {
+		return err
+	}
+	anywhere := path == everyMap
+	for i, entry := range entries {
+		if path == everyMap {
+			entries[i] = entry.Closed(kinds.Builtin(objects[i].GVK()))
+			continue
+		}
+		closed, found := entry.ClosedAt(at)
+		entries[i], anywhere = closed, anywhere || found
+	}
+	if !anywhere {
+		return fmt.Errorf("no manifest has a map at %s", path)
+	}
+	return nil
 }

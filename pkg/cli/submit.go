@@ -248,7 +248,16 @@ func (o submitOptions) print(ctx context.Context, s *files.Submission) error {
 			return err
 		}
 	}
-	return o.printObject(s.Object())
+	objects, err := s.Objects()
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := o.printObject(object); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // printObject prints an Application, with the values of Secrets masked.

@@ -24,8 +24,8 @@ masked. Applications of all namespaces are listed if you may list them, or else
 those of your namespace, or of the one that -n names.
 
 Exit status:
-  2    an error, also one in the flags
-  130  interrupted, which is how it ends`
+  0  ended, by Ctrl-C
+  2  an error, also one in the flags`
 
 const uiExample = `
   # Look at everything

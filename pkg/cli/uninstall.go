@@ -106,7 +106,25 @@ func (o uninstallOptions) run(ctx context.Context) error {
 	if err := o.releaseAll(ctx, c, applications); err != nil {
 		return err
 	}
+	if err := removeSlices(ctx, c); err != nil {
+		return err
+	}
 	return o.remove(ctx, c, at)
+}
+
+// removeSlices deletes what was left of submits that were never done: nobody will.
+func removeSlices(ctx context.Context, c *connection.Cluster) error {
+	left, err := existing(ctx, c, v1alpha1.SliceGroupVersionResource)
+	if err != nil {
+		return err
+	}
+	for _, s := range left {
+		at := types.NamespacedName{Namespace: s.GetNamespace(), Name: s.GetName()}
+		if err := c.DeleteSlice(ctx, at, s.GetUID(), s.GetResourceVersion()); err != nil && !apierrors.IsConflict(err) {
+			return c.Explained(err, "delete", "ApplicationSlice "+at.String())
+		}
+	}
+	return nil
 }
 
 // confirm asks, where somebody can answer.

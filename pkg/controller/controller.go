@@ -57,6 +57,8 @@ type Options struct {
 	Drain time.Duration
 	// Metrics count what happens; nil for nobody.
 	Metrics *Metrics
+	// Notify tells another system what happens; nil for none.
+	Notify Notifier
 	// Patience is for how long watches of objects may say nothing.
 	Patience cluster.Patience
 	// Now is the clock; nil for the real one.
@@ -95,12 +97,17 @@ type Controller struct {
 	objectEvents *objectEvents
 
 	applications *cluster.Selected
+	slices       *cluster.Selected
 	templates    *templates.Templates
 	calls        *calls
 	called       called
 	synced       chan struct{}
+	slicesSynced chan struct{}
 
 	mu sync.Mutex
+	// slicesOf are the slices of each Application, and sliceOwners the other way round.
+	slicesOf    map[types.NamespacedName]map[types.NamespacedName]turn.Slice
+	sliceOwners map[types.NamespacedName]types.NamespacedName
 	// selection is what is selected now.
 	selection cluster.Selection
 	// names finds the Application of an object's label.
@@ -149,14 +156,16 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Ready reports whether the first list of Applications is complete.
+// Ready reports whether the first lists of Applications and their slices are complete.
 func (c *Controller) Ready() bool {
-	select {
-	case <-c.synced:
-		return true
-	default:
-		return false
+	for _, synced := range []chan struct{}{c.synced, c.slicesSynced} {
+		select {
+		case <-synced:
+		default:
+			return false
+		}
 	}
+	return true
 }
 
 func (c *Controller) selected() cluster.Selection {

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -46,20 +47,21 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	applications    = v1alpha1.GroupVersionResource
-	jobs            = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
-	configMaps      = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	secrets         = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	services        = schema.GroupVersionResource{Version: "v1", Resource: "services"}
-	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
-	namespaces      = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	deployments     = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	roleBindings    = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
-	clusterBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
-	accessReviews   = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
-	definitions     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	coreEvents      = schema.GroupVersionResource{Version: "v1", Resource: "events"}
-	events          = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
+	applications      = v1alpha1.GroupVersionResource
+	applicationSlices = v1alpha1.SliceGroupVersionResource
+	jobs              = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	configMaps        = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	secrets           = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	services          = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	serviceAccounts   = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	namespaces        = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	deployments       = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	roleBindings      = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
+	clusterBindings   = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
+	accessReviews     = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
+	definitions       = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	coreEvents        = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+	events            = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
 )
 
 // applier is the ServiceAccount that the controller acts as by default.
@@ -147,9 +149,12 @@ func (f *fixture) enter() {
 	f.Mark()
 }
 
-// install installs the definition of Applications.
+// install installs the definitions of Applications and their slices.
 func install(ctx context.Context, c *testcluster.Cluster) error {
-	return c.Define(ctx, string(crd.Applications), applications.GroupResource().String())
+	return errors.Join(
+		c.Define(ctx, string(crd.Applications), applications.GroupResource().String()),
+		c.Define(ctx, string(crd.Slices), applicationSlices.GroupResource().String()),
+	)
 }
 
 // instance is a controller that runs.

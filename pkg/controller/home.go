@@ -23,7 +23,7 @@ type home struct{ *Controller }
 
 func (h home) Latest(app *v1alpha1.Application) *v1alpha1.Application {
 	latest, err := h.application(keyOf(app))
-	if err != nil || latest == nil || latest.UID != app.UID {
+	if err != nil || latest == nil || (app.UID != "" && latest.UID != app.UID) {
 		return app
 	}
 	return latest
@@ -65,7 +65,7 @@ func (h home) LetGo(app *v1alpha1.Application) error {
 func (h home) Announce(app *v1alpha1.Application, event *plan.Event) { h.announce(app, event) }
 
 func (h home) Concluded(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result) {
-	h.observe(app, p, outcomes, result.Status)
+	h.observe(app, p, outcomes, result)
 	h.objectEvents.tell(app, h.accountOf(app), result.Happened)
 }
 

@@ -1,9 +1,12 @@
 package controller_test
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +15,8 @@ import (
 
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/controller"
+	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // AwaitHistory waits until the newest entry of a history is as wanted.
@@ -94,4 +99,55 @@ func TestEventsOnObjectsWithoutRights(t *testing.T) {
 	})
 	assert.Len(t, refused, 1, "%s", refused)
 	assert.Empty(t, f.notesOn("config"))
+}
+
+// notified are notifications, a line for each.
+type notified struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (n *notified) Send(kind, source, subject string, data any) {
+	raw, _ := json.Marshal(data)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lines = append(n.lines, fmt.Sprintf("%s %s %s %s", kind, source, subject, raw))
+}
+
+func (n *notified) all() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return strings.Join(n.lines, "\n")
+}
+
+func TestNotifications(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	n := &notified{}
+	f.Run(controller.Options{Notify: n})
+	f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}}, {apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {password: canary-ours}}]}`)
+	f.AwaitReady("app")
+	said := func(parts ...string) {
+		t.Helper()
+		f.eventually("a notification with "+strings.Join(parts, ", "), func() bool {
+			return slices.ContainsFunc(strings.Split(n.all(), "\n"), func(line string) bool {
+				return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) })
+			})
+		})
+	}
+	of := "/applications/" + f.namespace + "/app"
+	said("dev.holdfast.ready", of, `"reason":"Ready"`)
+	f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
+	said("dev.holdfast.corrected", of, "ConfigMap "+f.namespace+"/config", `"manager":"mallory"`, `"from":"ours","to":"theirs"`)
+	f.Patch("mallory", secrets, "login", `{stringData: {password: canary-theirs}}`)
+	said("dev.holdfast.corrected", "Secret ", `"to":"***"`)
+	for range plan.DefaultRules.Limit {
+		f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
+		f.eventually("an answer", func() bool {
+			return value(f.Get(configMaps, "config"), "data", "key") == "ours" || strings.Contains(n.all(), "contested")
+		})
+	}
+	said("dev.holdfast.contested", `"manager":"mallory"`)
+	said("dev.holdfast.notready", `"reason":"Contested"`)
+	assert.NotContains(t, n.all(), "canary")
+	assert.NotContains(t, n.all(), base64.StdEncoding.EncodeToString([]byte("canary-theirs"))[:12])
 }

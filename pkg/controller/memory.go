@@ -31,6 +31,8 @@ type seen struct {
 	suspended bool
 	drifted   bool
 	contested int
+	// contestedFields are those of the last status.
+	contestedFields []v1alpha1.ContestedField
 }
 
 // translated is what was made of the template or archive of an Application.

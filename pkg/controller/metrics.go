@@ -3,13 +3,17 @@ package controller
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/internal/version"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -20,7 +24,11 @@ type Metrics struct {
 	reconciles  *prometheus.CounterVec
 	duration    prometheus.Histogram
 	corrections *prometheus.CounterVec
+	exposure    prometheus.Histogram
+	contests    prometheus.Counter
 	callbacks   *prometheus.CounterVec
+
+	notifications atomic.Pointer[func() (sent, dropped, failed int64)]
 
 	mu    sync.Mutex
 	kinds map[schema.GroupKind]struct{} // with corrections
@@ -39,8 +47,15 @@ func NewMetrics() *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10), // to 131 s
 		}),
 		corrections: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "holdfast_corrections_total", Help: "Objects that had drifted and were corrected, by their kind.",
-		}, []string{"group", "kind"}),
+			Name: "holdfast_corrections_total", Help: "Objects that had drifted and were corrected, by their kind and by what kind of client had changed them.",
+		}, []string{"group", "kind", "writer"}),
+		exposure: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "holdfast_drift_exposure_seconds", Help: "How long a held field, or an object, was not as it should be before it was corrected.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 12), // to 70 min
+		}),
+		contests: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "holdfast_contests_total", Help: "Held fields, or objects, that became contested.",
+		}),
 		callbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "holdfast_callbacks_total", Help: "Requests to the callback server by result.",
 		}, []string{"result"}),
@@ -49,7 +64,8 @@ func NewMetrics() *Metrics {
 		Name: "holdfast_build_info", Help: "Always 1: the version of Holdfast, and of Go that it was built with.",
 	}, []string{"version", "goversion"})
 	build.WithLabelValues(version.String(), runtime.Version()).Set(1)
-	m.registry.MustRegister(build, m.reconciles, m.duration, m.corrections, m.callbacks)
+	m.registry.MustRegister(build, m.reconciles, m.duration, m.corrections, m.exposure, m.contests, m.callbacks)
+	m.registerNotifications()
 	for _, result := range []string{resultSuccess, resultError, resultPanic} {
 		m.reconciles.WithLabelValues(result) // so that a rate has a beginning
 	}
@@ -62,6 +78,28 @@ func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
 // Callback counts a request to the callback server. The results are few, and
 // none is text of the request.
 func (m *Metrics) Callback(result string) { m.callbacks.WithLabelValues(result).Inc() }
+
+// Notifications has it told what counts of notifications there are.
+func (m *Metrics) Notifications(counts func() (sent, dropped, failed int64)) {
+	m.notifications.Store(&counts)
+}
+
+// registerNotifications has the counts of notifications told: zeros, as long as nobody has any.
+func (m *Metrics) registerNotifications() {
+	for i, result := range []string{"sent", "dropped", "failed"} {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "holdfast_notifications_total", Help: "Notifications that were sent, or dropped because too many wait; and requests for them that have failed.",
+			ConstLabels: prometheus.Labels{"result": result},
+		}, func() float64 {
+			counts := m.notifications.Load()
+			if counts == nil {
+				return 0
+			}
+			sent, dropped, failed := (*counts)()
+			return float64([]int64{sent, dropped, failed}[i])
+		}))
+	}
+}
 
 // Results of a reconcile.
 const (
@@ -86,7 +124,7 @@ func (m *Metrics) reconciled(err error, took time.Duration) {
 // are counted as one: whoever may define kinds cannot fill the memory.
 const mostKinds = 200
 
-func (m *Metrics) corrected(gk schema.GroupKind) {
+func (m *Metrics) corrected(gk schema.GroupKind, writer string) {
 	m.mu.Lock()
 	_, known := m.kinds[gk]
 	if !known && len(m.kinds) >= mostKinds {
@@ -95,5 +133,26 @@ func (m *Metrics) corrected(gk schema.GroupKind) {
 		m.kinds[gk] = struct{}{}
 	}
 	m.mu.Unlock()
-	m.corrections.WithLabelValues(gk.Group, gk.Kind).Inc()
+	m.corrections.WithLabelValues(gk.Group, gk.Kind, writer).Inc()
+}
+
+// happened observes how long what was corrected had been wrong.
+func (m *Metrics) happened(all []plan.Happening) {
+	for _, h := range all {
+		switch h.Outcome {
+		case v1alpha1.OutcomeCorrected, v1alpha1.OutcomeContested, v1alpha1.OutcomeAccepted, v1alpha1.OutcomeRestored:
+			if h.Stood != nil {
+				m.exposure.Observe(h.Stood.Seconds())
+			}
+		}
+	}
+}
+
+// contested counts the fields that are contested now and were not before.
+func (m *Metrics) contested(before, now []v1alpha1.ContestedField) {
+	for _, f := range now {
+		if !slices.ContainsFunc(before, func(b v1alpha1.ContestedField) bool { return b.Resource == f.Resource && b.Path == f.Path }) {
+			m.contests.Inc()
+		}
+	}
 }

@@ -20,7 +20,7 @@ func TestCorrectionsAreCountedForSoManyKinds(t *testing.T) {
 	const beyond = 50
 	for range 2 {
 		for i := range mostKinds + beyond {
-			m.corrected(schema.GroupKind{Group: "example.com", Kind: "Kind" + strconv.Itoa(i)})
+			m.corrected(schema.GroupKind{Group: "example.com", Kind: "Kind" + strconv.Itoa(i)}, "person")
 		}
 	}
 	families, err := m.Gatherer().Gather()

@@ -68,6 +68,9 @@ func TestTheMetricsOfALife(t *testing.T) {
 
 	assert.InDelta(t, 1, sum(t, metrics, "holdfast_corrections_total"), 0)
 	assert.InDelta(t, 1, sum(t, metrics, "holdfast_corrections_total", "group=", "kind=Service"), 0)
+	assert.InDelta(t, 1, sum(t, metrics, "holdfast_corrections_total", "writer=other"), 0)
+	assert.InDelta(t, 1, sum(t, metrics, "holdfast_drift_exposure_seconds"), 0)
+	assert.InDelta(t, 0, sum(t, metrics, "holdfast_contests_total"), 0)
 	assert.InDelta(t, 1, sum(t, metrics, "holdfast_applications", "ready=True"), 0)
 	assert.InDelta(t, 3, sum(t, metrics, "holdfast_applications", "ready=False"), 0)
 	assert.InDelta(t, 1, sum(t, metrics, "holdfast_stalled_applications"), 0)
@@ -93,8 +96,8 @@ func TestTheMetricsOfALife(t *testing.T) {
 	}
 	assert.Equal(t, map[string]string{
 		"holdfast_applications": "ready", "holdfast_build_info": "goversion,version", "holdfast_callbacks_total": "result", "holdfast_contested_fields": "", "holdfast_dead_watches": "",
-		"holdfast_corrections_total": "group,kind", "holdfast_drifted_applications": "", "holdfast_suspended_applications": "", "holdfast_held_objects": "", "holdfast_reconcile_duration_seconds": "",
-		"holdfast_reconciles_total": "result", "holdfast_stalled_applications": "", "holdfast_watches": "",
+		"holdfast_corrections_total": "group,kind,writer", "holdfast_drifted_applications": "", "holdfast_suspended_applications": "", "holdfast_held_objects": "", "holdfast_reconcile_duration_seconds": "",
+		"holdfast_reconciles_total": "result", "holdfast_stalled_applications": "", "holdfast_watches": "", "holdfast_contests_total": "", "holdfast_drift_exposure_seconds": "", "holdfast_notifications_total": "result",
 	}, shapes)
 	problems, err := promlint.NewWithMetricFamilies(gathered(t, metrics)).Lint()
 	require.NoError(t, err)

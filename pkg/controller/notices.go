@@ -51,10 +51,12 @@ func (c *Controller) noteOrphan(o *cluster.Object) {
 }
 
 // sameWish reports whether two versions of an Application ask for the same: they
-// differ in their status, or in who manages what.
+// differ in their status, or in who manages what. A record that is in slices no more was
+// given up by somebody.
 func sameWish(before, after *cluster.Object) bool {
 	var a, b metav1.PartialObjectMetadata
-	if before.Generation != after.Generation ||
+	recorded := []byte(`"recordSlices"`)
+	if before.Generation != after.Generation || bytes.Contains(before.JSON, recorded) && !bytes.Contains(after.JSON, recorded) ||
 		json.Unmarshal(before.JSON, &a) != nil || json.Unmarshal(after.JSON, &b) != nil {
 		return false
 	}

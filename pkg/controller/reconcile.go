@@ -15,8 +15,11 @@ import (
 // when something changes.
 func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 	app, err := c.application(key)
-	if app == nil {
+	if err != nil {
 		return 0, err
+	}
+	if app == nil {
+		return c.turns.Collect(ctx, key, nil)
 	}
 	m, news := c.memoryOf(app)
 	after, err := c.turns.Take(ctx, app, m.turns, news)

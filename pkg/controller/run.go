@@ -23,15 +23,16 @@ func New(client *cluster.Client, options Options) *Controller {
 		options: options, client: client,
 		queue:     worker.NewQueue[types.NamespacedName]("applications"),
 		selection: options.Selection,
-		synced:    make(chan struct{}),
-		names:     map[types.UID]types.NamespacedName{},
-		memories:  map[types.UID]*memory{},
-		waiting:   map[string]map[types.NamespacedName]struct{}{},
-		changed:   map[types.UID]struct{}{},
-		arrived:   map[types.UID]struct{}{},
-		orphans:   map[types.UID]struct{}{},
-		calls:     newCalls(options.Dial),
-		notes:     newNotes(options.Now),
+		synced:    make(chan struct{}), slicesSynced: make(chan struct{}),
+		slicesOf: map[types.NamespacedName]map[types.NamespacedName]turn.Slice{}, sliceOwners: map[types.NamespacedName]types.NamespacedName{},
+		names:    map[types.UID]types.NamespacedName{},
+		memories: map[types.UID]*memory{},
+		waiting:  map[string]map[types.NamespacedName]struct{}{},
+		changed:  map[types.UID]struct{}{},
+		arrived:  map[types.UID]struct{}{},
+		orphans:  map[types.UID]struct{}{},
+		calls:    newCalls(options.Dial),
+		notes:    newNotes(options.Now),
 	}
 	c.options.Hooks = c.standardHooks(options.Hooks)
 	c.target = targetCluster{
@@ -39,13 +40,14 @@ func New(client *cluster.Client, options Options) *Controller {
 		cluster.NewNamespaces(client.Metadata, options.Now, c.namespaceCame),
 	}
 	c.turns = &turn.Turns{
-		Home: home{c}, Target: c.targetOf, Source: c.source, BeforeDeletes: c.shutDown,
+		Home: home{c}, Slices: slicesHome{c}, Target: c.targetOf, Source: c.source, BeforeDeletes: c.shutDown,
 		Hooks: c.options.Hooks, Callback: c.callback, Rules: options.Rules, Now: options.Now,
 	}
 	c.objectEvents = newObjectEvents(client.As, options.Now, c.eventsRefused)
 	c.target.watches.Narrow(len(options.Selection.Namespaces) > 0)
 	c.templates = templates.New(templateHome{c}, client, c.target.mapper, options.Now, options.Templates)
 	c.applications = cluster.NewSelected(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
+	c.slices = cluster.NewSelected(client, v1alpha1.SliceGroupVersionResource, slicesIn(options.Selection), c.sliceChanged, func() { close(c.slicesSynced) })
 	options.Metrics.of(c)
 	return c
 }
@@ -62,6 +64,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer stopEvents()
 	c.target.watches.Run(ctx)
 	c.target.namespaces.Run(ctx)
+	c.slices.Run(ctx)
 	c.applications.Run(ctx)
 	cluster.WatchDefinitions(ctx, c.client.Metadata, c.definitionChanged)
 	if ended, err := c.sync(ctx); ended {
@@ -82,12 +85,15 @@ func (c *Controller) Run(ctx context.Context) error {
 
 // sync waits for the first list of Applications, and until this process leads.
 func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
-	select {
-	case <-c.synced:
-	case <-ctx.Done():
-		return true, nil
-	case <-time.After(time.Minute):
-		return true, errors.New("no list of Applications within a minute: is the CustomResourceDefinition applied, and may the controller list it?")
+	late := time.After(time.Minute)
+	for _, synced := range []chan struct{}{c.synced, c.slicesSynced} {
+		select {
+		case <-synced:
+		case <-ctx.Done():
+			return true, nil
+		case <-late:
+			return true, errors.New("no list of Applications and ApplicationSlices within a minute: are the CustomResourceDefinitions applied, and may the controller list them?")
+		}
 	}
 	if c.options.Leading == nil {
 		return false, nil
@@ -108,6 +114,12 @@ func (c *Controller) Select(selection cluster.Selection) {
 	c.selection = selection
 	c.mu.Unlock()
 	c.target.watches.Narrow(len(selection.Namespaces) > 0)
+	c.slices.Select(slicesIn(selection))
 	c.applications.Select(selection)
 	c.templates.Select(selection)
+}
+
+// slicesIn selects the slices of all Applications in the namespaces: they have no labels.
+func slicesIn(selection cluster.Selection) cluster.Selection {
+	return cluster.Selection{Namespaces: selection.Namespaces}
 }

@@ -1,8 +1,9 @@
 package controller
 
 import (
+	"cmp"
+
 	"github.com/prometheus/client_golang/prometheus"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -13,26 +14,34 @@ import (
 // of has the state of a controller told with the metrics.
 func (m *Metrics) of(c *Controller) { m.registry.MustRegister(state{c}) }
 
-// observe counts the corrections of a plan, and keeps what the metrics tell of
-// its Application.
-func (c *Controller) observe(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, status v1alpha1.ApplicationStatus) {
-	now := seen{ready: metav1.ConditionUnknown, contested: len(status.Contested)}
-	if ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {
-		now.ready = ready.Status
-	}
-	now.stalled = apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled)
+// observe counts the corrections of a plan, keeps what the metrics tell of its
+// Application, and notifies of what has happened.
+func (c *Controller) observe(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result) {
+	now := seenIn(result.Status)
 	now.suspended = p.Suspended() && app.DeletionTimestamp == nil
-	now.drifted = apimeta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionHeld)
+	before, metrics := seenIn(app.Status), c.options.Metrics
 	c.mu.Lock()
 	if m := c.memories[app.UID]; m != nil {
+		if m.seen.ready != "" {
+			before = m.seen
+		}
 		m.seen = now
 	}
 	c.mu.Unlock()
+	metrics.happened(result.Happened)
+	metrics.contested(before.contestedFields, now.contestedFields)
+	c.notify(app, before, result)
+	writers := map[manifest.ID]string{}
+	for _, h := range result.Happened {
+		if _, known := writers[h.ID]; !known {
+			writers[h.ID] = plan.WriterClass(h.Manager, h.Operation)
+		}
+	}
 	for _, change := range p.Changes {
 		outcome := outcomes[change.ID]
 		// Without fields, it is our marks that were taken off.
 		if outcome.Action == plan.Update && outcome.Object != nil && outcome.Problem == nil && len(change.Fields) > 0 && app.DeletionTimestamp == nil {
-			c.options.Metrics.corrected(change.ID.GroupKind())
+			metrics.corrected(change.ID.GroupKind(), cmp.Or(writers[change.ID], "spec"))
 		}
 	}
 }
@@ -92,5 +101,5 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	gauge(objectsDesc, s.target.watches.Objects())
 	gauge(watchesDesc, s.target.watches.Len())
 	now := s.options.Now()
-	gauge(deadDesc, s.target.watches.Dead(now)+s.applications.Dead(now))
+	gauge(deadDesc, s.target.watches.Dead(now)+s.applications.Dead(now)+s.slices.Dead(now))
 }

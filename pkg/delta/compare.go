@@ -145,13 +145,15 @@ func (c *comparer) compareMap(s cursor, root bool) {
 	c.compareRest(s, before, want, live, written)
 }
 
-// compareRest looks at the fields that the schema does not name: what the previous
-// manifest had is removed, all else is free.
+// compareRest looks at the fields that the schema does not name: what a closed map may not
+// have, and what the previous manifest had, is removed, all else is free.
 func (c *comparer) compareRest(s cursor, before, want, live, written map[string]any) {
 	var names []string
 	switch {
 	case c.visit != nil:
 		names = unionOf(live, written)
+	case s.node.Keys != nil:
+		names = slices.Sorted(maps.Keys(live))
 	case c.in.Prune:
 		names = slices.Sorted(maps.Keys(before))
 	}
@@ -164,11 +166,15 @@ func (c *comparer) compareRest(s cursor, before, want, live, written map[string]
 		// The namespace is part of the identity, written down or not.
 		still = still || name == "namespace" && s.path.String() == "metadata"
 		at := s.freeField(name)
+		if at.guards, at.exact = s.guards, s.exact; at.live.Set && s.node.Keys.Removes(name) {
+			c.unwanted(at)
+			continue
+		}
 		if !c.in.Prune || !was || still || !at.live.Set {
 			c.free(at)
 			continue
 		}
-		at.before, at.guards = before[name], s.guards
+		at.before = before[name]
 		c.remove(at)
 	}
 }

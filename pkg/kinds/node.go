@@ -69,6 +69,16 @@ func (n *Node) Forbids(name string) bool {
 	return !known
 }
 
+// HasFreeKeys reports whether it is known that a field is a map that may have any keys, and
+// is not one value as a whole.
+func (n *Node) HasFreeKeys(name string) bool {
+	if n == nil || !n.closed {
+		return false
+	}
+	field, known := n.fields[name]
+	return known && (field == nil || !field.closed && !field.OneValue && len(field.fields) == 0 && field.List == "")
+}
+
 // Elem returns the type of every element of a list or of a map. It may be nil if
 // there is no list in an element.
 func (n *Node) Elem() *Node {

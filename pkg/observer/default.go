@@ -76,7 +76,7 @@ func defaultMetadata(v any) *Node {
 func defaultNode(v any) *Node {
 	switch v := v.(type) {
 	case map[string]any:
-		if hasControlKey(v) || hasRuleKey(v) {
+		if _, closed := v[KeyKeys]; closed || hasControlKey(v) || hasRuleKey(v) {
 			return &Node{Shape: Leaf} // the manifest has a schema in it, which no schema can spell out
 		}
 		node := &Node{Shape: Map, Fields: make([]Field, 0, len(v))}

@@ -29,7 +29,7 @@ func (n *Node) shallow() *Node {
 	if n == nil || n.Shape != Map {
 		return &Node{Shape: Map}
 	}
-	return &Node{Shape: Map, Fields: append([]Field(nil), n.Fields...)}
+	return &Node{Shape: Map, Fields: append([]Field(nil), n.Fields...), Keys: n.Keys}
 }
 
 // MarkedObject is the object with the marks set. The object is not changed, and
@@ -59,7 +59,7 @@ func MarkedObject(object map[string]any, marks map[string]map[string]string) map
 func (e *Entry) SameFields(other *Entry) bool { return sameFields(e.Root, other.Root) }
 
 func sameFields(a, b *Node) bool {
-	if a.Shape != b.Shape || len(a.Fields) != len(b.Fields) || !a.Rule.same(b.Rule) {
+	if a.Shape != b.Shape || len(a.Fields) != len(b.Fields) || !a.Rule.same(b.Rule) || (a.Keys == nil) != (b.Keys == nil) {
 		return false
 	}
 	for i, f := range a.Fields {

@@ -38,6 +38,7 @@ func Assign(entries []*Entry, objects []manifest.Object) ([]*Entry, error) {
 				own.namespace = ""
 			}
 			assigned[k], from[k] = own, i
+			own.Root.closeOver(objects[k].Content)
 			c.manifest = AroundOf(func() map[string]any { return own.Object(nil, objects[k].Content, objects[k].Content) })
 			c.fields(nil, own.Root, objects[k].Content)
 		}

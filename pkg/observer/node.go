@@ -47,6 +47,7 @@ type Node struct {
 	Fields []Field // of a Map, sorted by name
 	List   *List   // of a Sequence
 	Rule   *Rule   // of a Leaf; nil if it is held to one value
+	Keys   *Keys   // of a Map; nil if everybody may add keys to it
 }
 
 // Field is a named child of a Map node.
@@ -98,7 +99,7 @@ func (n *Node) set(name string, child *Node) {
 // IsPlace is true for a map without keys. As the element of a list it observes
 // nothing, whatever is there, and keeps the place for those after it; as a field
 // it observes that a map is there.
-func (n *Node) IsPlace() bool { return n.Shape == Map && len(n.Fields) == 0 }
+func (n *Node) IsPlace() bool { return n.Shape == Map && len(n.Fields) == 0 && n.Keys == nil }
 
 // IsHeld reports whether a node is a leaf that is held to one value.
 func (n *Node) IsHeld() bool { return n.Shape == Leaf && n.Rule == nil }
@@ -110,6 +111,9 @@ func (n *Node) raw() any {
 		m := make(map[string]any, len(n.Fields))
 		for _, f := range n.Fields {
 			m[f.Name] = f.Node.raw()
+		}
+		if n.Keys != nil {
+			m[KeyKeys] = n.Keys.raw()
 		}
 		return m
 	case Sequence:
@@ -142,7 +146,7 @@ func (l *List) control() map[string]any {
 
 // copy is a deep copy.
 func (n *Node) copy() *Node {
-	c := &Node{Shape: n.Shape, Rule: n.Rule}
+	c := &Node{Shape: n.Shape, Rule: n.Rule, Keys: n.Keys.copy()}
 	if n.Fields != nil {
 		c.Fields = make([]Field, len(n.Fields))
 		for i, f := range n.Fields {

@@ -78,6 +78,10 @@ func parseEntry(position int, raw map[string]any) (*Entry, []error) {
 		if name == "apiVersion" || name == "kind" {
 			continue
 		}
+		if name == KeyKeys {
+			p.keys((*Path)(nil).Field(name), raw[name])
+			continue
+		}
 		var child *Node
 		if name == "metadata" {
 			child = p.metadata(raw[name])
@@ -166,6 +170,10 @@ func (p *parser) metadata(raw any) *Node {
 			}
 			continue
 		}
+		if name == KeyKeys {
+			p.keys(path.Field(name), m[name])
+			continue
+		}
 		if serverOwned(name) {
 			p.fault(path.Field(name), "belongs to the API server and cannot be observed")
 			continue
@@ -223,6 +231,10 @@ func (p *parser) leaf(path *Path) *Node {
 func (p *parser) mapping(path *Path, m map[string]any, depth int) *Node {
 	node := &Node{Shape: Map}
 	for _, name := range sortedKeys(m) {
+		if name == KeyKeys {
+			node.Keys = p.keys(path.Field(name), m[name])
+			continue
+		}
 		if isControlKey(name) {
 			p.fault(path.Field(name), "belongs into the control dictionary, the last element of a list")
 			continue
@@ -231,7 +243,7 @@ func (p *parser) mapping(path *Path, m map[string]any, depth int) *Node {
 			node.set(name, child)
 		}
 	}
-	if len(m) > 0 && len(node.Fields) == 0 {
+	if len(m) > 0 && node.IsPlace() {
 		return nil
 	}
 	return node
@@ -302,6 +314,9 @@ func foldStringData(root *Node) {
 	case data.Shape == Map:
 		for _, f := range text.Fields {
 			data.set(f.Name, f.Node)
+		}
+		if data.Keys == nil {
+			data.Keys = text.Keys
 		}
 	}
 }

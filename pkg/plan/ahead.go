@@ -34,7 +34,7 @@ func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 			Reason: v1alpha1.ReasonRetrying, Message: res.object.ID.String() + " is about to be created",
 		})
 	}
-	more := spareIn(app, status)
+	more := spareIn(status)
 	for i, item := range status.LastAppliedManifest {
 		content, err := decode(item)
 		if err != nil {

@@ -88,27 +88,6 @@ func TestBadInputIsAConditionAndNothingElse(t *testing.T) {
 	}
 }
 
-// The status repeats what is held of the spec, compressed.
-func TestAnApplicationThatDoesNotFit(t *testing.T) {
-	for _, row := range []struct {
-		name string
-		size int
-		fits bool
-	}{{"less than half", 600 << 10, true}, {"more than half", 800 << 10, false}} {
-		t.Run(row.name, func(t *testing.T) {
-			w := newWorld(t, "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: large}, data: {key: "+noise(row.size>>10)+"}}]")
-			p := w.decide()
-			if row.fits {
-				require.Nil(t, p.Refused)
-				return
-			}
-			require.NotNil(t, p.Refused)
-			assert.Equal(t, v1alpha1.ReasonManifestTooLarge, p.Refused.Reason)
-			assert.Empty(t, p.Changes)
-		})
-	}
-}
-
 func TestHostileInputIsAConditionAndNothingElse(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 9000) + "null" + strings.Repeat("}", 9000)
 	for _, row := range []struct{ name, manifest, entry, reason, message string }{

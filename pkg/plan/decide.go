@@ -24,6 +24,9 @@ import (
 // Decide writes nothing and changes nothing of its input.
 func Decide(in Input) *Plan {
 	p := newPlan(in)
+	if p.Refused = incomplete(in.Application); p.Refused != nil {
+		return p
+	}
 	p.unmask()
 	r, problem := p.render()
 	if problem != nil {

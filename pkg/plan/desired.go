@@ -45,6 +45,9 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 			res.entry.FindSurplus(res.kind, res.desired, live) // to adopt is to cut nothing
 		case p.unrecorded(status), res.previous == nil && !res.adopting:
 			res.takeSurplus(live)
+			if p.unrecorded(status) && !res.returns {
+				res.keepAnswer(p.in.Application, live)
+			}
 		}
 		p.correct(res)
 		if blocked := p.in.Blocked[id]; blocked != nil {
@@ -86,6 +89,16 @@ func (res *resource) takeSurplus(live map[string]any) {
 	res.entry.KeepSurplus(res.kind, res.desired, before, r.desired)
 }
 
+// keepAnswer leaves what the answer to our own write has added to closed maps: what nobody
+// else has written, and was not left there because its removal waits.
+func (res *resource) keepAnswer(app *v1alpha1.Application, answer map[string]any) {
+	foreign := foreignTo(app, answer)
+	res.entry.KeepAnswer(res.kind, res.desired, answer, func(path *observer.Path) bool {
+		isHeldBack := slices.ContainsFunc(res.change.Fields, func(d delta.Difference) bool { return d.HeldBack && d.Path == path.String() })
+		return !isHeldBack && (foreign == nil || !foreign(path))
+	})
+}
+
 // desire computes the desired state from the manifest and the record. What was written
 // down before an object was created counts only if that object is there.
 func (res *resource) desire(exists bool) {
@@ -94,6 +107,7 @@ func (res *resource) desire(exists bool) {
 	if r := res.previous; r != nil && (exists || !r.created) {
 		previous = r.desired
 		res.entry.KeepSurplus(res.kind, res.object.Content, r.entry, previous)
+		res.entry.KeepKeys(res.kind, res.object.Content, r.entry, previous)
 	}
 	res.desired = res.entry.Desired(res.kind, res.object.Content, visibleOf(res.object.ID, previous))
 }

@@ -39,11 +39,12 @@
 //	             remembers, baseline.go what fields were before us, own.go whose an
 //	             object is, holders.go who holds fields of it, managers.go who wrote
 //	             which field of it, authors.go who has changed one; size.go says
-//	             whether the status will fit
+//	             whether the status will fit, incomplete.go whether something is in
+//	             slices still
 //	contests     memory.go the fights for leaves, refusal.go leaves that the API
 //	             server refuses
 //	its values   plan.go, problem.go, source.go
 //
-// mask.go hides values of Secrets, misspelt.go finds fields that do not exist, faults.go, health.go, json.go and offline.go are
+// mask.go hides values of Secrets, writerclass.go tells people from programs, misspelt.go finds fields that do not exist, faults.go, health.go, json.go and offline.go are
 // small helps.
 package plan

@@ -153,7 +153,7 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 	case d == nil && f.State == FieldContested:
 		return "in place now; it was changed back again and again" + by(e.fight(f.Path).Manager)
 	case d == nil:
-		return inPlaceWhy(f)
+		return inPlaceWhy(f, e.res != nil && e.res.entry.FromFields())
 	case d.HeldBack:
 		return "drift, and its correction waits: it is changed back again and again" + by(e.fight(f.Path).managerOf())
 	default:
@@ -179,7 +179,11 @@ var ruledWhy = map[FieldState]string{
 }
 
 // inPlaceWhy says why an observed field needs no correction.
-func inPlaceWhy(f Field) string {
+func inPlaceWhy(f Field, byFields bool) string {
+	release := "take the field out of the observer schema"
+	if byFields {
+		release = "release it with `holdfast free`"
+	}
 	switch {
 	case ruledWhy[f.State] != "":
 		return ruledWhy[f.State]
@@ -187,7 +191,7 @@ func inPlaceWhy(f Field) string {
 		return "in place: it says whose the object is"
 	case f.State == FieldLearned && !f.Desired.Set && !f.Live.Set:
 		return "observed, and nobody has set it yet: whoever writes it first, the API server or another client, is learned from, " +
-			"and that value is held from then on; write yours in the manifest, or take the field out of the observer schema"
+			"and that value is held from then on; write yours in the manifest, or " + release
 	case f.State == FieldLearned && !f.Desired.Set:
 		return "observed, and not known yet: it is learned"
 	case f.State == FieldLearned:

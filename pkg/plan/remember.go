@@ -42,7 +42,7 @@ func (c *conclusion) remember() {
 	if len(c.extra) == 0 {
 		return
 	}
-	spare := spareIn(c.plan.in.Application, &c.result.Status)
+	spare := spareIn(&c.result.Status)
 	for _, e := range c.extra {
 		spare.put(e.index, e.record)
 	}

@@ -255,7 +255,7 @@ func lostLeaves(text string, app *v1alpha1.Application) []string {
 	}
 	lost := prefixed("spec.observerSchema", observer.DroppedNulls(sent.Spec.ObserverSchema, values(app.Spec.ObserverSchema)))
 	for i, inner := range sent.Spec.Manifest {
-		if inner["kind"] != v1alpha1.Kind || i >= len(app.Spec.Manifest) {
+		if inner["kind"] != v1alpha1.Kind || len(sent.Spec.Manifest) != len(app.Spec.Manifest) { // or others stand there
 			continue
 		}
 		stored, err := decode(app.Spec.Manifest[i])

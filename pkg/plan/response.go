@@ -83,6 +83,7 @@ func (c *conclusion) responded(res *resource, outcome Outcome, o *observation) d
 		if !res.leftExtra() {
 			res.entry.RaiseSurplus(res.kind, res.desired, live)
 		}
+		res.keepAnswer(c.plan.in.Application, live)
 		res.keepRefused(c.plan.in.Application, live)
 	}
 	var problem *Problem

@@ -235,3 +235,71 @@ observerSchema:
 		w.quiet()
 	})
 }
+
+func TestWhatTheAnswerAddsToAClosedMapIsKept(t *testing.T) {
+	const closed = `
+manifest:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: settings}
+  data: {a: "1"}
+observerSchema:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: settings}
+  data: {observer_schema_keys: {hold: ["*"]}}
+`
+	inject := func(o map[string]any) { set(o, "x", "data", "injected") }
+	t.Run("as long as the map is closed", func(t *testing.T) {
+		w := newWorld(t, closed)
+		w.respond = inject
+		_, result := w.round()
+		assert.False(t, result.Again)
+		w.quiet()
+		set(w.only(), "y", "data", "foreign")
+		p, _ := w.round()
+		assert.Equal(t, []string{"data.foreign unwanted"}, paths(p), "that is no licence for more")
+		w.quiet()
+		w.edit(replace(closed, `a: "1"`, `a: "2"`))
+		w.round()
+		assert.Equal(t, map[string]any{"a": "2", "injected": "x"}, get(w.only(), "data"))
+		w.quiet()
+	})
+	t.Run("though we died before it was on record", func(t *testing.T) {
+		w := newWorld(t, closed)
+		w.respond = inject
+		w.die(true)
+		w.respond = nil
+		w.round()
+		w.quiet()
+		assert.Equal(t, map[string]any{"a": "1", "injected": "x"}, get(w.only(), "data"))
+	})
+	t.Run("but not what somebody else added meanwhile", func(t *testing.T) {
+		w := newWorld(t, closed)
+		w.round()
+		w.respond = func(o map[string]any) {
+			set(o, "theirs", "data", "foreign")
+			set(o, []any{map[string]any{
+				"manager": "rival", "operation": "Update", "fieldsType": "FieldsV1", "time": "2026-01-01T00:00:00Z",
+				"fieldsV1": map[string]any{"f:data": map[string]any{"f:foreign": map[string]any{}}},
+			}}, "metadata", "managedFields")
+		}
+		set(w.only(), "9", "data", "a")
+		_, result := w.round()
+		assert.True(t, result.Again)
+		w.respond = nil
+		p, _ := w.round()
+		assert.Equal(t, []string{"data.foreign unwanted"}, paths(p))
+		w.quiet()
+	})
+	t.Run("also what it puts back", func(t *testing.T) {
+		w := newWorld(t, closed)
+		w.round()
+		w.respond = inject
+		inject(w.only())
+		p, result := w.round()
+		assert.Equal(t, []string{"data.injected unwanted"}, paths(p))
+		assert.False(t, result.Again)
+		w.quiet()
+	})
+}

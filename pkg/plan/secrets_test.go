@@ -87,30 +87,31 @@ observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations:
 }
 
 func TestAnApplicationThatWouldNotFitIsRefused(t *testing.T) {
-	manifest := func(name string, kib int) string {
-		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}, data: {a: '" + noise(kib) + "'}}"
+	object := func(kind, name string, kib int) string {
+		return "{apiVersion: v1, kind: " + kind + ", metadata: {name: " + name + "}, data: {a: '" + noise(kib) + "'}}"
 	}
-	w := newWorld(t, "manifest: ["+manifest("big", 800)+"]")
-	p := w.decide()
-	require.NotNil(t, p.Refused)
-	assert.Regexp(t, `^the Application would take [0-9]+ KiB \(spec 800 KiB, status 8[0-9]+ KiB\) of the 1408 KiB that one object may have: `+
-		"ConfigMap default/big alone is too large, since the status repeats what is held of it: make it smaller, or observe less of it$", p.Refused.Message)
-	assert.True(t, p.Refused.Stalled())
-	assert.Empty(t, p.Changes)
-
-	w.edit("manifest: [" + manifest("a", 400) + ", " + manifest("b", 400) + "]")
-	assert.Contains(t, w.decide().Refused.Message, "split it into several Applications")
-
-	w.edit("manifest: [" + manifest("big", 600) + "]")
-	w.round()
-	assert.Nil(t, w.decide().Refused)
-	// And: one that grows is refused, and is the next time too.
-	w.edit("manifest: [" + manifest("big", 900) + "]")
-	w.round()
-	assert.NotNil(t, w.decide().Refused)
-	// And: what repeats itself, as manifests do, is compressed in the status.
-	w = newWorld(t, "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: big}, data: {a: '"+strings.Repeat("x", 1300<<10)+"'}}]")
-	assert.Nil(t, w.decide().Refused)
+	for _, row := range []struct{ name, manifests, message string }{
+		{
+			"a Secret that is too large", object("Secret", "big", 1600),
+			`^the Application has 160[0-9] KiB of annotations, templates and Secrets, of the 1408 KiB that one object may have: ` +
+				"Secret default/big alone is too large, since the status repeats what is held of it: make it smaller, or observe less of it$",
+		},
+		{"Secrets that are too large together", object("Secret", "a", 800) + ", " + object("Secret", "b", 800), "split it into several Applications$"},
+		{"what slices can have", object("ConfigMap", "a", 800) + ", " + object("ConfigMap", "b", 800) + ", " + object("Secret", "a", 800), ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t, "manifest: ["+row.manifests+"]")
+			p := w.decide()
+			if row.message == "" {
+				assert.Nil(t, p.Refused)
+				return
+			}
+			require.NotNil(t, p.Refused)
+			assert.Regexp(t, row.message, p.Refused.Message)
+			assert.True(t, p.Refused.Stalled())
+			assert.Empty(t, p.Changes)
+		})
+	}
 }
 
 // noise is text that no compression makes smaller, but for its 6 bits of 8.
@@ -118,24 +119,6 @@ func noise(kib int) string {
 	raw := make([]byte, kib<<10*3/4)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(raw)
 	return base64.StdEncoding.EncodeToString(raw)
-}
-
-// What is learned of objects makes a status larger, long after its spec was accepted.
-func TestAnApplicationThatGrowsDoesNotFitAnyMore(t *testing.T) {
-	w := newWorld(t, `
-manifest:
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}
-observerSchema:
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: observed}
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: observed}`)
-	w.round()
-	for id := range w.live {
-		set(w.live[id], id.Name+noise(800), "data", "a")
-	}
-	p := w.decide()
-	require.NotNil(t, p.Refused)
-	assert.Equal(t, v1alpha1.ReasonManifestTooLarge, p.Refused.Reason)
 }
 
 // A record that nobody unpacks is none, however small it is packed.

@@ -4,56 +4,47 @@ import (
 	"encoding/json"
 	"strings"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // maxApplicationBytes is what an Application may take with its status. etcd
 // refuses requests of more than 1.5 MiB; the rest is for managedFields and for
-// what is learned later.
-const maxApplicationBytes = 1536*1024 - 128*1024
+// what is learned later. What is more is put into slices, as far as that can be.
+const maxApplicationBytes = v1alpha1.MaxApplicationBytes
 
-// inventoryBytes is what a resource takes in the inventory and in messages.
-const inventoryBytes = 400
-
-// tooLarge refuses an Application whose status would not fit beside its spec,
-// before anything is created: without its status nothing could be learned,
-// corrected or deleted.
+// tooLarge refuses an Application that slices do not help, before anything is created:
+// without its status nothing could be learned, corrected or deleted.
 func tooLarge(p *Plan) *Problem {
 	app := p.in.Application
-	spec := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema) + fieldsSize(app) + sourceSize(app)
+	fixed := sourceSize(app) + fieldsSize(app)
 	for key, value := range app.Annotations {
-		spec += textSize(key) + textSize(value)
+		fixed += textSize(key) + textSize(value)
 	}
-	status, records := 0, 0
-	if p.in.Source != nil {
-		status += size(p.in.Source.Outputs)
-	}
+	records := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema)
 	for _, res := range p.resources {
-		status += inventoryBytes + len(encode(res.baseline).Raw)
-		for _, path := range res.entry.Nulls() {
-			status += textSize(path) + len(",")
+		if manifest.IsSecret(res.object.ID.GroupKind()) { // it is in no slice
+			fixed += size(res.object.Content)
 		}
+		fixed += len(encode(res.baseline).Raw)
 		records += size(res.entry.Raw()) + size(res.stored()) + size(res.projected())
 	}
-	if spec+status+records <= maxApplicationBytes || p.fitted(records) {
+	if fixed <= maxApplicationBytes && records <= v1alpha1.MaxUnpacked {
 		return nil
-	}
-	if status += p.packedRecords(); spec+status <= maxApplicationBytes && records <= v1alpha1.MaxUnpacked {
-		return nil
-	}
-	if records > v1alpha1.MaxUnpacked { // nobody would read it, however small it is packed
-		status += records
 	}
 	remedy := "split it into several Applications"
 	if len(p.resources) == 1 {
 		remedy = p.resources[0].object.ID.String() + " alone is too large, since the status repeats what is held of it: make it smaller, or observe less of it"
 	}
+	if fixed > maxApplicationBytes {
+		return problemf(v1alpha1.ReasonManifestTooLarge,
+			"the Application has %d KiB of annotations, templates and Secrets, of the %d KiB that one object may have: %s",
+			fixed/1024, maxApplicationBytes/1024, remedy)
+	}
 	return problemf(v1alpha1.ReasonManifestTooLarge,
-		"the Application would take %d KiB (spec %d KiB, status %d KiB) of the %d KiB that one object may have: %s",
-		(spec+status)/1024, spec/1024, status/1024, maxApplicationBytes/1024, remedy)
+		"the Application and its record would take %d MiB of the %d MiB that are read: %s", records>>20, v1alpha1.MaxUnpacked>>20, remedy)
 }
 
 // fieldsSize is what spec.fields takes.
@@ -70,26 +61,6 @@ func (res *resource) projected() any {
 	return res.entry.Project(res.kind, res.desired, res.desired)
 }
 
-// fitted reports whether the status of this very spec has been written, with records that
-// are no smaller: it fits, then. To find out costs more than the rest of a decision.
-func (p *Plan) fitted(records int) bool {
-	status := &p.in.Application.Status
-	return p.in.Source == nil && status.ObservedGeneration == p.in.Application.Generation &&
-		apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionRendered) && len(status.LastAppliedManifest) >= len(p.resources) &&
-		records <= rawSize(status.MangledObserverSchema)+rawSize(status.LastAppliedManifest)+rawSize(status.LastObservedManifest)
-}
-
-// packedRecords is what the manifests and schemas of a status take.
-func (p *Plan) packedRecords() int {
-	var status v1alpha1.ApplicationStatus
-	for _, res := range p.resources {
-		status.MangledObserverSchema = append(status.MangledObserverSchema, encode(res.entry.Raw()))
-		status.LastAppliedManifest = append(status.LastAppliedManifest, encode(res.stored()))
-		status.LastObservedManifest = append(status.LastObservedManifest, encode(res.projected()))
-	}
-	return len(encode(status).Raw)
-}
-
 // spare puts into a status what is only needed should the spec change before its work is
 // done, as long as there is room. Whatever does not fit stays should that happen.
 type spare struct {
@@ -97,14 +68,9 @@ type spare struct {
 	room   int
 }
 
-func spareIn(app *v1alpha1.Application, status *v1alpha1.ApplicationStatus) *spare {
-	whole := *app
-	whole.Status = *status
-	raw, err := json.Marshal(&whole)
-	if err != nil {
-		return &spare{status: status}
-	}
-	return &spare{status: status, room: maxApplicationBytes - len(raw)}
+func spareIn(status *v1alpha1.ApplicationStatus) *spare {
+	taken := rawSize(status.MangledObserverSchema) + rawSize(status.LastAppliedManifest) + rawSize(status.LastObservedManifest)
+	return &spare{status: status, room: v1alpha1.MaxUnpacked - taken}
 }
 
 // put puts a record in the place of another one, or at the end if i is that of none.

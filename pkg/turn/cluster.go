@@ -76,7 +76,7 @@ type Target interface {
 // Home is the API server that has the Applications.
 type Home interface {
 	// Latest is the version of an Application that the watch, or our own last write,
-	// has shown; the given one if there is none.
+	// has shown; the given one if there is none. Without a UID, it is any of that name.
 	Latest(app *v1alpha1.Application) *v1alpha1.Application
 	// Read asks the API server for it.
 	Read(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error)

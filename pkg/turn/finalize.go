@@ -51,13 +51,13 @@ func (t *Turns) finalize(ctx context.Context, app *v1alpha1.Application, m *Memo
 		return 0, problem
 	}
 	finalizers := slices.DeleteFunc(slices.Clone(app.Finalizers), func(f string) bool { return f == v1alpha1.Finalizer })
-	written, err := t.Home.WriteMetadata(ctx, app, finalizers, nil)
+	written, err := t.home().WriteMetadata(ctx, app, finalizers, nil)
 	if err != nil {
 		return Again(err)
 	}
-	t.Home.Announce(app, p.Conclude(a.result, t.now()).Event)
+	t.home().Announce(app, p.Conclude(a.result, t.now()).Event)
 	t.deleted(ctx, app)
-	return 0, t.Home.LetGo(written)
+	return 0, t.home().LetGo(written)
 }
 
 // deleted runs the hooks that come last of all. Nothing can be said about their

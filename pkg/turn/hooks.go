@@ -30,7 +30,7 @@ func (a *action) preCreate(at cluster.Location, manifest map[string]any) (map[st
 // does: one that is quick must not call in vain because something else of its
 // Application takes its time.
 func (a *action) recordTokens(ctx context.Context) error {
-	app := a.turns.Home.Latest(a.s.Input.Application)
+	app := a.turns.home().Latest(a.s.Input.Application)
 	if len(hooks.Purposes(app)) == 0 {
 		return nil
 	}

@@ -326,7 +326,7 @@ func (c *cluster) leaksPacked(text string) bool {
 
 func (c *cluster) summary() string {
 	words := []string{fmt.Sprint(c.app.Status.ObservedGeneration)}
-	for _, r := range c.app.Status.Resources {
+	for _, r := range c.status().Resources {
 		words = append(words, fmt.Sprintf("%s/%s %s %s", r.Kind, r.Name, r.UID, r.Reason))
 	}
 	return strings.Join(words, ", ")

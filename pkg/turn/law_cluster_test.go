@@ -38,6 +38,9 @@ func (c *cluster) start() {
 	c.process = &process{memory: turn.NewMemory(c.app, c.now).Steady(), store: map[manifest.ID]map[string]any{}, shared: map[manifest.ID]map[string]any{}, changed: true}
 	c.lagging = map[manifest.ID]bool{}
 	c.seen = map[manifest.ID]map[string]any{}
+	for _, s := range c.slices {
+		s.Since = c.now
+	}
 }
 
 // reconcile is one turn of the product. It reports whether there is more to be done at
@@ -45,7 +48,7 @@ func (c *cluster) start() {
 func (c *cluster) reconcile() (again bool) {
 	c.sync()
 	app := c.app.DeepCopy()
-	c.decided, c.basis = c.wanted, app.Status
+	c.decided, c.basis = c.wanted, c.status()
 	if postponed := c.memory.Postponed(); postponed != nil {
 		c.basis = *postponed
 	}
@@ -53,12 +56,7 @@ func (c *cluster) reconcile() (again bool) {
 		c.decided = desires{}
 	}
 	maps.Copy(c.seen, c.store)
-	turns := turn.Turns{
-		Home: home{c}, Target: func(*v1alpha1.Application) (turn.Target, error) { return target{c}, nil },
-		Hooks: hooks.New(), Rules: plan.DefaultRules, InFlight: 1,
-		Now:   func() time.Time { return c.now },
-		Sleep: func(context.Context, time.Duration) error { return nil },
-	}
+	turns := c.turns()
 	changed := c.changed
 	c.changed = false
 	after, err := turns.Take(c.t.Context(), app, c.memory, turn.News{Changed: changed})
@@ -68,6 +66,16 @@ func (c *cluster) reconcile() (again bool) {
 		return true
 	}
 	return err != nil || after > 0 && after <= time.Second
+}
+
+// turns are the product's.
+func (c *cluster) turns() *turn.Turns {
+	return &turn.Turns{
+		Home: home{c}, Slices: slicesHome{c}, MaxBytes: c.maxBytes, Target: func(*v1alpha1.Application) (turn.Target, error) { return target{c}, nil },
+		Hooks: hooks.New(), Rules: plan.DefaultRules, InFlight: 1,
+		Now:   func() time.Time { return c.now },
+		Sleep: func(context.Context, time.Duration) error { return nil },
+	}
 }
 
 // sync has the store know what there is, where the watch does not lag.
@@ -213,11 +221,19 @@ func (target) NamespaceEnds(context.Context, string) bool { return false }
 // home is the model as the API server that has the Application.
 type home struct{ *cluster }
 
-func (h home) Latest(*v1alpha1.Application) *v1alpha1.Application { return h.app.DeepCopy() }
+func (h home) Latest(app *v1alpha1.Application) *v1alpha1.Application {
+	if h.over {
+		return app
+	}
+	return h.app.DeepCopy()
+}
 
 func (h home) Read(context.Context, *v1alpha1.Application) (*v1alpha1.Application, error) {
-	if h.dead {
+	switch {
+	case h.dead:
 		return nil, errDead
+	case h.over:
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "applications"}, h.app.Name)
 	}
 	return h.app.DeepCopy(), nil
 }

@@ -16,7 +16,7 @@ func (c *cluster) checkAtRest() {
 	c.r.Helper()
 	c.decided = c.wanted
 	listed := map[manifest.ID]string{}
-	for _, r := range c.app.Status.Resources {
+	for _, r := range c.status().Resources {
 		listed[plan.IDOf(r.ResourceReference)] = string(r.UID)
 	}
 	held := true
@@ -37,7 +37,7 @@ func (c *cluster) checkAtRest() {
 			c.fail("%s should be ours: %s", id, jsonOf(live))
 		}
 	}
-	if condition := c.held(); (condition == "True") != held || len(c.app.Status.Contested) > 0 {
+	if condition := c.held(); (condition == "True") != held || len(c.status().Contested) > 0 {
 		c.fail("Held is %s and should be %t: %s", condition, held, jsonOf(c.app.Status.Conditions))
 	}
 	for _, id := range c.names {

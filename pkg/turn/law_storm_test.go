@@ -148,7 +148,7 @@ func (c *cluster) submit(next desires) {
 	if next.faulty {
 		spec.ObserverSchema = append(spec.ObserverSchema, runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"none"}}`)})
 	}
-	c.app.Spec = spec
+	c.app.Spec = c.cut(spec)
 	c.changed = true
 	c.newVersion()
 }

@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // TestWhateverHappensAnApplicationIsHeld runs random Applications of a few
@@ -26,6 +27,7 @@ import (
 func TestWhateverHappensAnApplicationIsHeld(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		c := newCluster(t, r, observertest.DrawServer(r), drawNames(r))
+		c.maxBytes = rapid.SampledFrom([]int{0, 1, 1500}).Draw(r, "max bytes")
 		for _, id := range c.names {
 			c.plain[id] = rapid.Bool().Draw(r, "plain "+short(id))
 		}
@@ -35,6 +37,7 @@ func TestWhateverHappensAnApplicationIsHeld(t *testing.T) {
 			"somebody is at work":    func(*rapid.T) { c.somebody(rapid.SampledFrom(c.names).Draw(r, "name")) },
 			"the process dies":       func(*rapid.T) { c.die() },
 			"a watch lags":           func(*rapid.T) { c.lag(rapid.SampledFrom(c.names).Draw(r, "name")) },
+			"a submit dies":          func(*rapid.T) { c.submitByHalves() },
 			"time goes by":           func(*rapid.T) { c.now = c.now.Add(20 * time.Minute) },
 			"a round":                func(*rapid.T) { c.round() },
 			"a round, then an edit":  func(*rapid.T) { c.round(); c.edit() },
@@ -75,6 +78,11 @@ type cluster struct {
 	storm, deleted, over bool
 	// plain are the objects that only ever have default schemas, and that nobody edits.
 	plain map[manifest.ID]bool
+	// maxBytes is how large the Application may be without slices; 0: as large as it gets.
+	maxBytes int
+	slices   map[string]*turn.Slice
+	data     map[string][]byte // of the slices
+
 	// lagging are the objects of which the watch says nothing new.
 	lagging map[manifest.ID]bool
 
@@ -123,6 +131,8 @@ func newCluster(t *testing.T, r *rapid.T, s observertest.Server, names []manifes
 		ours:      map[string]bool{},
 		special:   map[string]string{},
 		relearned: map[manifest.ID]bool{},
+		slices:    map[string]*turn.Slice{},
+		data:      map[string][]byte{},
 	}
 	if s.Typed {
 		c.kinds = typed{c.kinds}
@@ -192,12 +202,13 @@ func (c *cluster) rest() {
 // idle reports whether a round has done nothing.
 func (c *cluster) idle() bool {
 	if c.over {
-		return true
+		c.collect()
+		return len(c.slices) == 0
 	}
 	c.note("quiet round")
-	writes, status := c.server.writes, jsonOf(c.app.Status)
+	writes, status := c.server.writes, jsonOf(c.status())
 	again := c.reconcile()
-	return !again && writes == c.server.writes && (c.over || status == jsonOf(c.app.Status))
+	return !again && writes == c.server.writes && (c.over || status == jsonOf(c.status()))
 }
 
 func (c *cluster) oneOf(what string, choices ...int) int {
@@ -228,7 +239,7 @@ func (c *cluster) admitted(id manifest.ID, object map[string]any) {
 	if plan.Marked(c.app, id, object) {
 		c.ours[uidOf(object)] = true
 	}
-	usersOnRecord := slices.ContainsFunc(c.app.Status.Resources, func(r v1alpha1.ResourceStatus) bool {
+	usersOnRecord := slices.ContainsFunc(c.status().Resources, func(r v1alpha1.ResourceStatus) bool {
 		return plan.IDOf(r.ResourceReference) == id && r.Schema == v1alpha1.SchemaUser
 	})
 	if c.wanted.hasEntry(id) || c.decided.hasEntry(id) || usersOnRecord {

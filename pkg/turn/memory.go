@@ -27,8 +27,10 @@ type Memory struct {
 	generation int64
 	// request is the value of the annotation that asks for a reconcile now.
 	request string
-	retry   retry
-	jitter  func(time.Duration) time.Duration
+	// recalled is true once it has what the status kept of fights over a restart.
+	recalled bool
+	retry    retry
+	jitter   func(time.Duration) time.Duration
 	// kinds are those of objects that hooks add.
 	kinds []schema.GroupVersionKind
 	// failures has the resources that must not be tried again yet.
@@ -48,6 +50,8 @@ type Memory struct {
 	permits map[manifest.ID]permit
 	// gone has the objects that we deleted and know to be gone.
 	gone map[types.UID]bool
+	// slices are those that the Application names or has named, as long as they are there.
+	slices []string
 	// postponed is the report that is not written yet, if there is one.
 	postponed *postponed
 }
@@ -85,7 +89,8 @@ type unwatched struct {
 // NewMemory is the memory of a process that has not handled the Application yet.
 func NewMemory(app *v1alpha1.Application, now time.Time) *Memory {
 	return &Memory{
-		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app), jitter: worker.Spread,
+		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, jitter: worker.Spread,
+		plan: remembered(app), recalled: len(app.Status.RecordSlices) == 0,
 		permits: map[manifest.ID]permit{}, failures: map[manifest.ID]*failure{}, missing: map[string]time.Time{}, unwatched: map[manifest.ID]unwatched{}, unanswered: map[manifest.ID]bool{}, unsure: map[manifest.ID]int64{}, gone: map[types.UID]bool{},
 	}
 }
@@ -114,6 +119,17 @@ func (m *Memory) begin(app *v1alpha1.Application, news News, now time.Time) {
 		m.tryAgain()
 	}
 	m.giveUpRefused(now)
+}
+
+// recall takes over, once, what the status of an Application that is whole has of fights.
+func (m *Memory) recall(app *v1alpha1.Application) {
+	if m.recalled {
+		return
+	}
+	m.plan, m.recalled = remembered(app), true
+	if m.request != app.Status.ReconcileRequest {
+		m.plan.Retry()
+	}
 }
 
 // Postponed is the status of a report that is not written yet, or nil.

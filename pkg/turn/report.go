@@ -21,7 +21,7 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 	now := t.now()
 	result := p.Conclude(outcomes, now)
 	m.plan = result.Memory
-	t.Home.Concluded(app, p, outcomes, result)
+	t.home().Concluded(app, p, outcomes, result)
 	after := result.RetryAfter
 	if probe := m.nextProbe(now); probe > 0 {
 		after = Sooner(after, probe)
@@ -45,7 +45,7 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 	}
 	event := m.postponed.event
 	m.postponed = nil
-	t.Home.Announce(app, event)
+	t.home().Announce(app, event)
 	return after, nil
 }
 
@@ -74,7 +74,7 @@ func (t *Turns) reportIn(report *postponed, delay time.Duration, now time.Time) 
 	if wait := report.since.Add(delay).Sub(now); wait > 0 {
 		return wait, nil
 	}
-	if done = t.Home.Report(); done == nil {
+	if done = t.home().Report(); done == nil {
 		return reportDelay / 4, nil
 	}
 	return 0, done
@@ -133,21 +133,21 @@ func (t *Turns) WriteStatus(ctx context.Context, app *v1alpha1.Application, stat
 	if same(app.Status, status) {
 		return nil
 	}
-	_, err := t.Home.WriteStatus(ctx, app, status)
+	_, err := t.home().WriteStatus(ctx, app, status)
 	if !apierrors.IsConflict(err) {
 		return err
 	}
-	fresh, readErr := t.Home.Read(ctx, app)
+	fresh, readErr := t.home().Read(ctx, app)
 	if readErr != nil {
 		return readErr
 	}
 	if fresh.UID != app.UID || !same(app.Status, fresh.Status) {
 		return err
 	}
-	_, err = t.Home.WriteStatus(ctx, fresh, status)
+	_, err = t.home().WriteStatus(ctx, fresh, status)
 	// The store will know what somebody wrote from this answer, and take the
 	// watch's word for old: nobody else will have it looked at.
-	t.Home.Again(app)
+	t.home().Again(app)
 	return err
 }
 

@@ -27,11 +27,29 @@ type News struct {
 // Take brings one Application's objects to their desired state: gather, decide, act,
 // conclude. It returns when to do so again, 0 for when something changes.
 func (t *Turns) Take(ctx context.Context, app *v1alpha1.Application, m *Memory, news News) (time.Duration, error) {
+	after, err := t.take(ctx, app, m, news)
+	if err != nil {
+		return 0, err
+	}
+	left, err := t.Collect(ctx, nameOf(app), m)
+	return Sooner(after, left), err
+}
+
+func (t *Turns) take(ctx context.Context, app *v1alpha1.Application, m *Memory, news News) (time.Duration, error) {
 	m.begin(app, news, t.now())
 	app, err := t.rememberOrphan(ctx, app, news)
 	if err != nil {
 		return Again(err)
 	}
+	app, err = t.join(ctx, app)
+	var incomplete *plan.Problem
+	if errors.As(err, &incomplete) {
+		return t.report(ctx, app, m, plan.Refuse(plan.Input{Application: app, Memory: &m.plan}, incomplete), nil)
+	}
+	if err != nil {
+		return Again(err)
+	}
+	m.recall(app)
 	target, err := t.Target(app)
 	if err != nil { // nobody can act as that ServiceAccount
 		problem := &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "spec.serviceAccountName: " + err.Error()}
@@ -89,7 +107,7 @@ func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan
 	a := t.act(ctx, target, s, p)
 	target.AwaitNamespaces(m.awaited(app.Namespace, p))
 	if a.tokensRecorded {
-		app = t.Home.Latest(app)
+		app = t.home().Latest(app)
 	}
 	s.looked(target)
 	after, err := t.report(ctx, app, m, p, a.result)
@@ -139,7 +157,7 @@ func (t *Turns) protect(ctx context.Context, app *v1alpha1.Application, p *plan.
 	if !slices.Contains(finalizers, v1alpha1.Finalizer) {
 		finalizers = append(slices.Clone(finalizers), v1alpha1.Finalizer)
 	}
-	return t.Home.WriteMetadata(ctx, app, finalizers, marks)
+	return t.home().WriteMetadata(ctx, app, finalizers, marks)
 }
 
 // recordPostponed writes the status that could not be written before, unless it can wait:
@@ -152,9 +170,9 @@ func (t *Turns) recordPostponed(ctx context.Context, app *v1alpha1.Application, 
 	if err := t.WriteStatus(ctx, app, *status); err != nil {
 		return nil, err
 	}
-	t.Home.Announce(app, m.postponed.event)
+	t.home().Announce(app, m.postponed.event)
 	m.postponed = nil
-	return t.Home.Latest(app), nil
+	return t.home().Latest(app), nil
 }
 
 // recordAhead writes down what is about to be written, where nobody would know of
@@ -167,7 +185,7 @@ func (t *Turns) recordAhead(ctx context.Context, app *v1alpha1.Application, p *p
 	if err := t.WriteStatus(ctx, app, *status); err != nil {
 		return nil, err
 	}
-	return t.Home.Latest(app), nil
+	return t.home().Latest(app), nil
 }
 
 // rememberOrphan writes down, before anything else, that the objects of an Application
@@ -176,5 +194,5 @@ func (t *Turns) rememberOrphan(ctx context.Context, app *v1alpha1.Application, n
 	if _, known := app.Annotations[v1alpha1.AnnotationOrphan]; known || !news.Orphan && !plan.AsksToOrphan(app) || !slices.Contains(app.Finalizers, v1alpha1.Finalizer) {
 		return app, nil
 	}
-	return t.Home.WriteMetadata(ctx, app, app.Finalizers, map[string]string{v1alpha1.AnnotationOrphan: "true"})
+	return t.home().WriteMetadata(ctx, app, app.Finalizers, map[string]string{v1alpha1.AnnotationOrphan: "true"})
 }

@@ -15,6 +15,11 @@ import (
 // Turns take turns of Applications.
 type Turns struct {
 	Home Home
+	// Slices have what is too large for an Application; nil: nothing is.
+	Slices Slices
+	// MaxBytes is how large an Application may be before its record is put into slices; 0:
+	// as large as the API server stores one.
+	MaxBytes int
 	// Target is the cluster that an Application's objects are in, as its ServiceAccount
 	// writes it.
 	Target func(app *v1alpha1.Application) (Target, error)

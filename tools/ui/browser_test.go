@@ -107,12 +107,11 @@ func (b *tab) await(expression string) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	for is := false; !is; {
-		if err := chromedp.Run(ctx, chromedp.Evaluate("!!("+expression+")", &is)); ctx.Err() != nil {
-			require.NoError(b, err, "%s\n%s", expression, eval[string](b, "location.href + ' ' + document.body.innerText"))
-		}
+		_ = chromedp.Run(ctx, chromedp.Evaluate("!!("+expression+")", &is))
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
+			require.Fail(b, expression, eval[string](b, "location.href + ' ' + document.body.innerText"))
 		}
 	}
 }

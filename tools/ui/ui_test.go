@@ -67,6 +67,7 @@ func TestPages(t *testing.T) {
 		{"back button", testBack},
 		{"live", testLive},
 		{"not there", testNotThere},
+		{"a thousand Applications", testAThousand},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			part.test(user{t, u.cluster}, &tab{T: t, ctx: b.ctx}, host)
@@ -244,6 +245,32 @@ func testNotThere(u user, b *tab, host string) {
 	}
 }
 
+// laidOut is how many pieces of a page are laid out: those in sight, and some around them.
+const laidOut = `[...document.querySelectorAll(".chunk")].filter(c => c.firstElementChild.checkVisibility({contentVisibilityAuto: true})).length`
+
+func testAThousand(u user, b *tab, host string) {
+	var all strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&all, `{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: app-%03d, namespace: shop}, spec: {suspend: true, manifest: [
+			{apiVersion: v1, kind: ConfigMap, metadata: {name: app-%03d}}]}}`+"\n---\n", i, i)
+	}
+	b.visit(host + "/")
+	b.await(`document.getElementById("live").textContent === "live"`)
+	u.kubectl(all.String(), "create", "--filename=-")
+	b.await(`document.querySelectorAll(".rows .row").length >= 1000`)
+	assert.Less(u, eval[int](b, laidOut), 6, "of 21 pieces few are laid out")
+	u.kubectl("", "delete", "hfapp/app-500", "-n", "shop")
+	b.await(`!document.getElementById("shop/app-500")`)
+	started := time.Now()
+	b.visit(host + "/?q=app-777")
+	u.Logf("one of a thousand after %s", time.Since(started).Round(time.Millisecond))
+	started = time.Now()
+	b.visit(host + "/")
+	u.Logf("all of them after %s", time.Since(started).Round(time.Millisecond))
+	b.do(chromedp.SendKeys("input[name=q]", "app-123", chromedp.ByQuery))
+	b.await(`document.querySelectorAll(".rows .row").length === 1`)
+}
+
 // A page of a file needs no server, and its own policy lets its script run.
 func TestAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page.html")
@@ -277,7 +304,6 @@ func TestALongObject(t *testing.T) {
 	b.visit("file://" + file)
 	t.Logf("%d rows after %s", eval[int](b, `document.querySelectorAll("a.row").length`), time.Since(started).Round(time.Millisecond))
 	assert.Equal(t, 5000, eval[int](b, `document.querySelectorAll("a.row").length`))
-	const laidOut = `[...document.querySelectorAll(".chunk")].filter(c => c.firstElementChild.checkVisibility({contentVisibilityAuto: true})).length`
 	assert.Less(t, eval[int](b, laidOut), 10, "of 51 pieces few are laid out")
 	b.do(chromedp.Focus("a.row", chromedp.ByQuery), chromedp.KeyEvent("n"))
 	b.await(`document.activeElement.id === "data.key-4321" && document.activeElement.getBoundingClientRect().top > 0 && document.activeElement.getBoundingClientRect().bottom < innerHeight`)

@@ -25,6 +25,10 @@ type Application struct {
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status ApplicationStatus `json:"status,omitempty"`
+
+	// RecordedIn are the slices that the stored status names, once what they hold is in
+	// its place. It is never stored.
+	RecordedIn []string `json:"-"`
 }
 
 // ApplicationList is a list of Applications.
@@ -41,7 +45,9 @@ type ApplicationList struct {
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.manifest) ? 1 : 0) + (has(self.tosca) ? 1 : 0) + (has(self.csar) ? 1 : 0) == 1",message="exactly one of spec.manifest, spec.tosca and spec.csar must be set"
 type ApplicationSpec struct {
-	// Manifest lists the objects of the Application, whole and of any kind.
+	// Manifest lists the objects of the Application, whole and of any kind. In place of
+	// objects, an element may be {slices: [NAME, ...]}: these ApplicationSlices have a list
+	// of objects, which too large a list is cut into by `holdfast submit`.
 	// +optional
 	// +listType=atomic
 	Manifest []runtime.RawExtension `json:"manifest,omitzero"`
@@ -56,7 +62,8 @@ type ApplicationSpec struct {
 
 	// ObserverSchema names the fields to hold: one partial manifest per
 	// resource, the word observed for each field, a control dictionary at the end of each
-	// list. A resource without an entry is held in every field of its manifest.
+	// list. A resource without an entry is held in every field of its manifest. It may be in
+	// slices, as manifest may.
 	// +optional
 	// +listType=atomic
 	ObserverSchema []runtime.RawExtension `json:"observerSchema,omitempty"`

@@ -54,6 +54,12 @@ const (
 	// AnnotationShutDown on an Application is when its workload has said, in its
 	// shutdown, that it may be deleted (RFC 3339).
 	AnnotationShutDown = "holdfast.dev/shut-down"
+	// AnnotationNamed on an ApplicationSlice says that an Application is about to name it,
+	// though it was there already. Its value is another one each time: whoever was about to
+	// delete it finds another version, and looks again.
+	AnnotationNamed = "holdfast.dev/named"
+	// SliceFinalizer keeps an ApplicationSlice as long as its Application names it.
+	SliceFinalizer = "holdfast.dev/slice"
 	// Finalizer keeps an Application until its resources are gone.
 	Finalizer = "holdfast.dev/resources"
 	// FieldManager is the name under which the controller writes Applications. What older

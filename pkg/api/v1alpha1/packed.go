@@ -16,9 +16,13 @@ import (
 // is larger is packed: they repeat the spec, and each other, which compression finds.
 const packAbove = 64 << 10
 
+// MaxApplicationBytes is what an Application may take with its status, as JSON. Of a
+// larger one, something is in slices.
+const MaxApplicationBytes = 1536*1024 - 128*1024
+
 // MaxUnpacked bounds what is unpacked. Whoever makes a status sees to it that it has no
 // more manifests and schemas than that.
-const MaxUnpacked = 32 << 20
+const MaxUnpacked = 64 << 20
 
 // WholeStatus is a status that is written with its manifests and schemas at any size.
 //
@@ -61,12 +65,46 @@ func (s *ApplicationStatus) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, &whole); err != nil {
 		return err
 	}
-	if all, err := unpack(whole.Record); err == nil && len(whole.Record) > 0 {
+	var all packed
+	if len(whole.Record) > 0 && Unpack(whole.Record, &all) == nil {
 		all.unpackInto(&whole)
 	}
 	whole.Record = nil
 	*s = ApplicationStatus(whole)
 	return nil
+}
+
+// sliced is what slices have of a status.
+type sliced struct {
+	packed
+	Resources []ResourceStatus      `json:"resources,omitempty"`
+	Services  map[string]string     `json:"services,omitempty"`
+	Outputs   *runtime.RawExtension `json:"outputs,omitempty"`
+	Accepted  []AcceptedField       `json:"accepted,omitempty"`
+	Contested []ContestedField      `json:"contested,omitempty"`
+	Watched   []WatchedField        `json:"watched,omitempty"`
+}
+
+// Cut takes out of a status what slices can have of it, as gzipped JSON.
+func (s ApplicationStatus) Cut() (rest ApplicationStatus, record []byte, err error) {
+	rest = s
+	rest.MangledObserverSchema, rest.LastAppliedManifest, rest.LastObservedManifest = nil, nil, nil
+	rest.Resources, rest.Services, rest.Outputs, rest.Accepted, rest.Contested, rest.Watched = nil, nil, nil, nil, nil, nil
+	record, err = pack(sliced{packOf(&s), s.Resources, s.Services, s.Outputs, s.Accepted, s.Contested, s.Watched})
+	return rest, record, err
+}
+
+// Join puts what was cut out of a status into its place.
+func (s ApplicationStatus) Join(record []byte) (ApplicationStatus, error) {
+	var all sliced
+	if err := Unpack(record, &all); err != nil {
+		return s, err
+	}
+	whole := WholeStatus(s)
+	all.unpackInto(&whole)
+	whole.Resources, whole.Services, whole.Outputs, whole.Accepted, whole.Contested, whole.Watched = all.Resources, all.Services, all.Outputs, all.Accepted, all.Contested, all.Watched
+	whole.RecordSlices = nil
+	return ApplicationStatus(whole), nil
 }
 
 // asDesired is no manifest, and means the one that is desired.
@@ -97,7 +135,7 @@ var writers = sync.Pool{New: func() any {
 	return w
 }}
 
-func pack(all packed) ([]byte, error) {
+func pack(all any) ([]byte, error) {
 	raw, err := json.Marshal(all)
 	if err != nil {
 		return nil, err
@@ -115,17 +153,18 @@ func pack(all packed) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func unpack(record []byte) (all packed, err error) {
+// Unpack reads gzipped JSON.
+func Unpack(record []byte, into any) error {
 	r, err := gzip.NewReader(bytes.NewReader(record))
 	if err != nil {
-		return packed{}, fmt.Errorf("status.record: %w", err)
+		return fmt.Errorf("reading what is packed: %w", err)
 	}
-	raw, err := io.ReadAll(io.LimitReader(r, MaxUnpacked+1<<20))
+	raw, err := io.ReadAll(io.LimitReader(r, MaxUnpacked+8<<20))
 	if err != nil {
-		return packed{}, fmt.Errorf("status.record: %w", err)
+		return fmt.Errorf("reading what is packed: %w", err)
 	}
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return packed{}, fmt.Errorf("status.record: %w", err)
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("reading what is packed: %w", err)
 	}
-	return all, nil
+	return nil
 }

@@ -33,6 +33,7 @@ const (
 	ReasonTranslationFailed          = "TranslationFailed"
 	ReasonFetchFailed                = "FetchFailed"
 	ReasonSourceNotAllowed           = "SourceNotAllowed"
+	ReasonSliceUnavailable           = "SliceUnavailable"
 )
 
 // Disposition is what a problem asks for, and of whom. Whoever decides asks for it, and
@@ -121,6 +122,7 @@ var meanings = map[string]Meaning{
 	ReasonTranslationFailed:          {Disposition: DispositionEdit},
 	ReasonFetchFailed:                {Disposition: DispositionRetry},
 	ReasonSourceNotAllowed:           {Disposition: DispositionStall},
+	ReasonSliceUnavailable:           {Disposition: DispositionStall},
 }
 
 // MeaningOf is what follows from a reason; of one that is not known, nothing does.

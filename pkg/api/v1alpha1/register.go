@@ -23,7 +23,7 @@ var GroupVersionResource = GroupVersion.WithResource(Resource)
 
 // AddToScheme registers the types of this package.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &Application{}, &ApplicationList{})
+	scheme.AddKnownTypes(GroupVersion, &Application{}, &ApplicationList{}, &ApplicationSlice{}, &ApplicationSliceList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -109,6 +109,13 @@ type ApplicationStatus struct {
 	// `holdfast get NAME -o yaml --full` shows them.
 	// +optional
 	Record []byte `json:"record,omitempty"`
+
+	// RecordSlices are the ApplicationSlices that have resources, services, outputs,
+	// accepted, contested, watched and what record would have, in their place, where the Application
+	// would not fit into one object with them: `holdfast get NAME -o yaml` shows them.
+	// +optional
+	// +listType=atomic
+	RecordSlices []string `json:"recordSlices,omitempty"`
 }
 
 // ResourceReference identifies one object. The version is the one that the

@@ -40,8 +40,15 @@ func (c *Cluster) Apply(ctx context.Context, s *files.Submission, dryRun, force 
 		return Applied{}, c.Explained(err, "get", "Application "+s.Namespace+"/"+s.Name)
 	}
 	created := err != nil
+	content, parts, err := s.Cut()
+	if err == nil && !dryRun {
+		err = c.putSlices(ctx, parts, before)
+	}
+	if err != nil {
+		return Applied{}, err
+	}
 	result := Applied{}
-	if result.Stored, err = c.ApplyOne(ctx, client, s.Name, s.Content, dryRun, force); err != nil {
+	if result.Stored, err = c.ApplyOne(ctx, client, s.Name, content, dryRun, force); err != nil {
 		return result, c.notApplied(ctx, err, s)
 	}
 	switch {

@@ -21,7 +21,7 @@ func (f Flags) resources(ctx context.Context, application string) []string {
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, CompletionTimeout)
 	defer cancel()
 	app, err := c.GetApplication(ctx, types.NamespacedName{Namespace: c.Namespace, Name: application})
 	if err != nil {
@@ -56,7 +56,7 @@ func (f Flags) Objects(ctx context.Context, args []string, typed string) []strin
 	if err != nil || len(args) > 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, CompletionTimeout)
 	defer cancel()
 	kind, _, both := strings.Cut(typed, "/")
 	if !both {
@@ -105,7 +105,7 @@ func (f Flags) Namespaces(ctx context.Context, _ []string, _ string) []string {
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, CompletionTimeout)
 	defer cancel()
 	return c.namesOf(ctx, c.Metadata.Resource(namespacesResource))
 }

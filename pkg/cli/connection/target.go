@@ -267,10 +267,10 @@ func (f Flags) names(ctx context.Context) []string {
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, CompletionTimeout)
 	defer cancel()
 	return c.namesOf(ctx, c.Metadata.Resource(Applications).Namespace(c.Namespace))
 }
 
-// completionTimeout is how long a shell waits for suggestions.
-const completionTimeout = 3 * time.Second
+// CompletionTimeout is how long a shell waits for suggestions.
+const CompletionTimeout = 3 * time.Second

@@ -83,7 +83,7 @@ func (c *Cluster) followOnce(ctx context.Context, namespace, name string, visit 
 	}
 	var app *v1alpha1.Application
 	if len(list.Items) > 0 {
-		if app, err = decodeObject(&list.Items[0]); err != nil {
+		if app, err = c.decodeObject(ctx, &list.Items[0]); err != nil {
 			return false, err
 		}
 	}
@@ -97,7 +97,7 @@ func (c *Cluster) followOnce(ctx context.Context, namespace, name string, visit 
 	}
 	defer stream.Stop()
 	for event := range stream.ResultChan() {
-		if done, err := visitEvent(event, visit); done || err != nil {
+		if done, err := c.visitEvent(ctx, event, visit); done || err != nil {
 			return done, err
 		}
 	}
@@ -107,7 +107,7 @@ func (c *Cluster) followOnce(ctx context.Context, namespace, name string, visit 
 	return false, nil
 }
 
-func visitEvent(event watch.Event, visit Visitor) (done bool, err error) {
+func (c *Cluster) visitEvent(ctx context.Context, event watch.Event, visit Visitor) (done bool, err error) {
 	switch event.Type {
 	case watch.Deleted:
 		return visit(nil)
@@ -116,7 +116,7 @@ func visitEvent(event watch.Event, visit Visitor) (done bool, err error) {
 		if !ok {
 			return false, nil
 		}
-		app, err := decodeObject(u)
+		app, err := c.decodeObject(ctx, u)
 		if err != nil {
 			return false, err
 		}
@@ -130,12 +130,16 @@ func visitEvent(event watch.Event, visit Visitor) (done bool, err error) {
 	return false, nil
 }
 
-func decodeObject(u *unstructured.Unstructured) (*v1alpha1.Application, error) {
+func (c *Cluster) decodeObject(ctx context.Context, u *unstructured.Unstructured) (*v1alpha1.Application, error) {
 	raw, err := u.MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("reading an Application: %w", err)
 	}
-	return cluster.DecodeApplication(raw)
+	app, err := cluster.DecodeApplication(raw)
+	if err != nil {
+		return nil, err
+	}
+	return c.join(ctx, app)
 }
 
 // Ready waits until an Application is ready, or only a user can help.

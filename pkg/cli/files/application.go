@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/slice"
 )
 
 // Subject is an Application and where it is written.
@@ -28,6 +29,10 @@ func (s Sources) Applications(ctx context.Context) ([]Subject, error) {
 	if err != nil {
 		return nil, err
 	}
+	documents, get, err := takeSlices(documents)
+	if err != nil {
+		return nil, err
+	}
 	if len(documents) == 0 {
 		return nil, fmt.Errorf("there is no Application in %s", strings.Join(s.Names(), ", "))
 	}
@@ -39,6 +44,7 @@ func (s Sources) Applications(ctx context.Context) ([]Subject, error) {
 			faults = append(faults, err)
 			continue
 		}
+		app.Application, _ = slice.Join(app.Application, get) // without what is not there it is refused
 		if first, twice := find(apps, app); twice {
 			faults = append(faults, FaultAt(document, nil, fmt.Sprintf("Application %s/%s is given twice, first at %s: keep one of them",
 				app.Namespace, app.Name, positionOf(first.Document))))

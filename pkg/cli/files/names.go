@@ -113,3 +113,20 @@ func NameOf(id manifest.ID, namespace string) string {
 	}
 	return terminal.Visible(id.Kind + " " + id.Namespace + "/" + id.Name)
 }
+
+// IDsOf are the resources of a decision.
+func IDsOf(d Decision) []manifest.ID {
+	ids := make([]manifest.ID, len(d.Changes))
+	for i, change := range d.Changes {
+		ids[i] = change.ID
+	}
+	return ids
+}
+
+// ArgumentsOf are KIND/NAME of the resources of a decision.
+func ArgumentsOf(d Decision) (names []string) {
+	for _, id := range IDsOf(d) {
+		names = append(names, ArgumentOf(id, false))
+	}
+	return names
+}

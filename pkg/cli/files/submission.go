@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/slice"
 	"holdfast.dev/holdfast/pkg/source"
 	"holdfast.dev/holdfast/pkg/turn"
 )
@@ -49,8 +50,12 @@ func (s SubmittedSource) Read(ctx context.Context) (*Submission, error) {
 	if err = errors.Join(err, schemaErr); err != nil {
 		return nil, err
 	}
+	documents, get, err := takeSlices(documents)
+	if err != nil {
+		return nil, err
+	}
 	sub := &Submission{Name: s.name, manifests: documents, entries: entries}
-	if err := sub.takeWhole(); err != nil {
+	if err := sub.takeWhole(get); err != nil {
 		return nil, err
 	}
 	if err := s.fill(ctx, sub); err != nil {
@@ -63,7 +68,7 @@ func (s SubmittedSource) Read(ctx context.Context) (*Submission, error) {
 }
 
 // takeWhole finds the document that is an Application itself.
-func (s *Submission) takeWhole() error {
+func (s *Submission) takeWhole(get slice.Get) error {
 	for _, document := range s.manifests {
 		if !ofApplication(document.Value) {
 			continue
@@ -73,6 +78,11 @@ func (s *Submission) takeWhole() error {
 		}
 		if err := errors.Join(isApplication(document), checkApplication(document)); err != nil {
 			return err
+		}
+		sent := maps.Clone(document.Value)
+		delete(sent, "status")
+		if err := JoinObject(sent, get); err != nil {
+			return FaultAt(document, manifest.Path{"spec"}, err.Error()+": give the slices with it, or have `holdfast get -o yaml` put it together")
 		}
 		if err := refuseMaskedIn(document); err != nil {
 			return err
@@ -347,8 +357,26 @@ func (s *Submission) located(fault error) error {
 	return fault
 }
 
-// Object is the content as printers take it, with the values of Secrets: it is
-// what would be sent.
+// Objects are what is to be sent, in that order, as printers take it and with the values
+// of Secrets: slices, if there are any, and the Application.
+func (s *Submission) Objects() ([]*unstructured.Unstructured, error) {
+	content, parts, err := s.Cut()
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]*unstructured.Unstructured, 0, len(parts)+1)
+	for i := range parts {
+		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&parts[i])
+		if err != nil {
+			return nil, err
+		}
+		unstructured.RemoveNestedField(object, "metadata", "creationTimestamp")
+		objects = append(objects, &unstructured.Unstructured{Object: object})
+	}
+	return append(objects, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(content)}), nil
+}
+
+// Object is the content as printers take it, whole, with the values of Secrets.
 func (s *Submission) Object() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(s.Content)}
 }

@@ -68,8 +68,10 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 		Next: report.Advise(d, view, program), Warnings: view.Warnings,
 		Notes: slices.DeleteFunc(d.Notes(), func(note string) bool { return d.Suspended() && strings.HasSuffix(note, suspendedNote) }),
 	}
-	for i := range d.Status.History[:min(len(d.Status.History), shownHappenings)] {
-		a.History = append(a.History, happeningOf(d, d.Status.History[i]))
+	for i, e := range report.HistoryOf(d.Application) {
+		if i < shownHappenings {
+			a.History = append(a.History, happeningOf(d, e))
+		}
 	}
 	for _, e := range view.Events {
 		a.Events = append(a.Events, Event{e, timeOf(e.Time)})

@@ -2,16 +2,14 @@ package page
 
 import (
 	"cmp"
-	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -84,8 +82,8 @@ var outcomes = map[v1alpha1.HistoryOutcome]Look{
 // historyOf is that of an Application, from its status.
 func historyOf(d files.Decision) History {
 	h := History{Namespace: d.Namespace, Name: d.Name}
-	for i := range d.Status.History {
-		h.Happenings = append(h.Happenings, happeningOf(d, d.Status.History[i]))
+	for _, e := range report.HistoryOf(d.Application) {
+		h.Happenings = append(h.Happenings, happeningOf(d, e))
 	}
 	if len(h.Happenings) == 0 {
 		return h
@@ -97,40 +95,37 @@ func historyOf(d files.Decision) History {
 	return h
 }
 
-func happeningOf(d files.Decision, e v1alpha1.HistoryEntry) Happening {
-	id := plan.IDOf(e.Resource)
+func happeningOf(d files.Decision, e report.EntryView) Happening {
+	id := idOf(e.Resource)
 	one := Happening{
-		Look: outcomes[e.Outcome], At: e.Time.Time, Resource: files.NameOf(id, d.Namespace), Path: e.Path, Count: max(e.Count, 1),
-		From: rawText(id, e.From), To: rawText(id, e.To), By: writerOf(plan.Writer{Manager: e.Manager, Subresource: e.Subresource}).Name,
+		Look: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, d.Namespace), Path: e.Path, Count: max(e.Count, 1),
+		From: viewText(id, e.From), To: viewText(id, e.To), By: writerOf(plan.Writer{Manager: e.Manager, Subresource: e.Subresource}).Name, Since: timeOf(e.Since),
 	}
 	if one.Look.Word == "" {
-		one.Look = Look{Class: "free", Sign: "·", Word: string(e.Outcome)}
+		one.Look = Look{Class: "free", Sign: "·", Word: e.Outcome}
 	}
 	if slices.ContainsFunc(d.Changes, func(c plan.Change) bool { return c.ID == id }) {
 		one.Ref = RefOf(id)
 	}
-	if e.Stood != nil {
-		one.Stood = shortSpan(e.Stood.Duration)
-	}
-	if e.Since != nil {
-		one.Since = e.Since.Time
+	if stood, err := time.ParseDuration(e.Stood); err == nil {
+		one.Stood = shortSpan(stood)
 	}
 	return one
 }
 
-// rawText is a value of the history on one line.
-func rawText(id manifest.ID, raw *runtime.RawExtension) string {
-	var value any
+// viewText is a value of the history on one line.
+func viewText(id manifest.ID, value *plan.ViewValue) string {
 	switch {
-	case raw == nil:
+	case value == nil:
 		return "(absent)"
 	case isApplication(id): // its manifests may have Secrets
 		return manifest.Masked
-	case json.Unmarshal(raw.Raw, &value) != nil:
-		return "?"
 	}
-	text, _ := terminal.Inline(delta.Value{Set: true, Any: value})
-	return terminal.Visible(cmp.Or(text, string(raw.Raw)))
+	text, whole := terminal.Inline(delta.Some(value.Any))
+	if !whole {
+		return "(several lines)"
+	}
+	return terminal.Visible(text)
 }
 
 // shortSpan is a length of time, in milliseconds if it is short.

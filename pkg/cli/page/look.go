@@ -25,7 +25,11 @@ var looks = []Look{
 	{"held", "=", "held", "the manifest sets it, and drift is corrected"},
 	{"learned", "+", "learned", "observed, but not in the manifest: the API server's value was taken over"},
 	{"accepted", "≈", "accepted", "held in the form that the API server made of it"},
-	{"watched", "○", "watched", "recorded in the status, and never compared"},
+	{"allowed", "≤", "allowed", "a rule of the observer schema says which values it may have"},
+	{"pushed", "↑", "pushed", "written when the manifest's value changes"},
+	{"absent", "∅", "absent", "not to be there"},
+	{"seeded", "°", "seeded", "written when the object was created, and never again"},
+	{"watched", "○", "watched", "looked at, and never written"},
 	{"mark", "#", "mark", "says whose the object is"},
 	{"free", "·", "free", "not observed: never written again"},
 }

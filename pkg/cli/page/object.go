@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +15,6 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -109,7 +109,7 @@ func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID][]EntryL
 	}
 	maskNested(id, e.Fields)
 	shown, unset := blocks(visibleObject(d, id, e.Change.APIVersion), e.Fields)
-	v := objectRows{Object: &o, foreign: foreign, now: now, leaves: leavesOf(o.Entry)}
+	v := objectRows{Object: &o, foreign: foreign, now: now, entry: numbered(o.Entry)}
 	for _, b := range shown {
 		v.add(b)
 	}
@@ -215,7 +215,7 @@ type objectRows struct {
 	*Object
 
 	foreign bool
-	leaves  map[string]int // of the entry
+	entry   map[string]int // the lines of the entry, by what they name
 	now     time.Time
 }
 
@@ -302,15 +302,15 @@ func (v *objectRows) detail(f plan.Field, r Row) Detail {
 	d := Detail{
 		Path: f.Path, Class: r.Look.Class, State: state, Why: report.Why(f, v.now),
 		Live: valueText(f.Live), Desired: valueText(f.Desired), Manifest: valueText(f.Manifest), Writer: r.Writer.Name,
-		Quote: report.ShellPath(f.Path), Entry: entryLine(v.leaves, f.LivePath()),
+		Quote: report.ShellPath(f.Path), Entry: entryLine(v.entry, f),
 	}
 	if !f.Writer.At.IsZero() {
 		d.At = f.Writer.At.UTC().Format(time.RFC3339)
 	}
 	switch f.State {
-	case plan.FieldFree:
+	case plan.FieldFree, plan.FieldSeeded:
 		d.Verb = "hold"
-	case plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested:
+	case plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldAllowed, plan.FieldPushed, plan.FieldAbsent:
 		d.Verb = "free"
 	case plan.FieldWatched, plan.FieldMark, plan.FieldRemoved:
 	}
@@ -320,32 +320,33 @@ func (v *objectRows) detail(f plan.Field, r Row) Detail {
 	return d
 }
 
-// leavesOf are the numbers of the lines of an entry that are leaves, by what they name.
-func leavesOf(entry []EntryLine) map[string]int {
-	leaves := map[string]int{}
+// numbered are the numbers of the lines of an entry, by what they name.
+func numbered(entry []EntryLine) map[string]int {
+	numbers := map[string]int{}
 	for i, line := range entry {
-		if strings.HasSuffix(line.Text, " "+observer.LeafText) {
-			leaves[line.Pointer] = i + 1
+		if numbers[line.Pointer] == 0 {
+			numbers[line.Pointer] = i + 1
 		}
 	}
-	return leaves
+	return numbers
 }
 
-// entryLine is the number of the line that names a field, or what it lies in; 0 if none
-// does.
-func entryLine(leaves map[string]int, path *observer.Path) int {
+// entryLine is the number of the line that names an observed field, or what it lies in; 0
+// if none does.
+func entryLine(entry map[string]int, f plan.Field) (number int) {
+	if f.State == plan.FieldFree || f.State == plan.FieldMark {
+		return 0
+	}
 	pointer := ""
-	for _, step := range path.Chain() {
+	for _, step := range f.LivePath().Chain() {
 		if step.IsElement() {
 			pointer += "/" + strconv.Itoa(step.Nth())
 		} else {
 			pointer += "/" + escaped.Replace(step.Name())
 		}
-		if number := leaves[pointer]; number > 0 {
-			return number
-		}
+		number = cmp.Or(entry[pointer], number)
 	}
-	return 0
+	return number
 }
 
 // isStatus reports whether a field is of the object's status, and free.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -345,4 +346,37 @@ func TestTheHistory(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "<svg ")
 	assert.NotContains(t, around(string(text), "canary"), "canary")
+}
+
+func TestAnObjectOfSomebodyElse(t *testing.T) {
+	d := decide(t, strings.Replace(application, "name: shop", "name: shop, uid: u-app", 1), strings.Replace(live, "  uid: u-1\n", "  uid: u-1\n  labels: {'holdfast.dev/application-uid': u-other}\n", 1))
+	o := objectOf(d, webID, entriesOf(d), now)
+	require.Len(t, o.Remarks, 1)
+	assert.Contains(t, o.Remarks[0], "ResourceConflict: ")
+	assert.Equal(t, "not ours", o.Legend[0].Word)
+	for id, detail := range o.Details {
+		if detail.Class == "other" {
+			assert.Empty(t, detail.Verb, "%s: nothing of it can be held or freed", id)
+		}
+	}
+}
+
+// Each state of a field has a look, and a line in docs/ui.md.
+func TestEveryStateHasALook(t *testing.T) {
+	source, err := os.ReadFile("../../plan/explain.go")
+	require.NoError(t, err)
+	page, err := os.ReadFile("../../../docs/ui.md")
+	require.NoError(t, err)
+	states := regexp.MustCompile(`FieldState = "(\w+)"`).FindAllStringSubmatch(string(source), -1)
+	require.Greater(t, len(states), 6)
+	signs := map[string]bool{}
+	for _, state := range states {
+		assert.Equal(t, state[1], lookOf(state[1]).Word)
+		assert.Contains(t, style, ".c-"+state[1])
+	}
+	for _, look := range looks {
+		assert.False(t, signs[look.Sign], "%s has a sign of its own", look.Word)
+		signs[look.Sign] = true
+		assert.Contains(t, string(page), "| `"+look.Sign+"` | "+look.Word+" |")
+	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -78,6 +79,7 @@ func (a adviser) forReason() []Advice {
 		v1alpha1.ReasonShutdownFailed:             {"the message says how to go on; why the workload does not answer, it may know itself", "kubectl logs -n " + a.Namespace + " POD"},
 		v1alpha1.ReasonTranslationFailed:          {"correct the template and submit it again. Mistakes are found without a cluster by", a.program + " tosca validate FILE"},
 		v1alpha1.ReasonFetchFailed:                {"make it available; it is tried again by itself, or now", a.command("reconcile")},
+		v1alpha1.ReasonSliceUnavailable:           {"the message says which is missing, and what to do. Those that there are", "kubectl get hfslice -n " + a.Namespace},
 		v1alpha1.ReasonSourceNotAllowed:           {"have the controller allow the URL (--allow-url-prefix), or submit the template from a file", a.program + " submit " + a.Name + " --tosca FILE"},
 	}[a.view.Reason]
 	hasRemedy := func(r ResourceView) bool { return r.remedy != nil }
@@ -127,17 +129,23 @@ func (a adviser) forResource(r ResourceView) []Advice {
 	}
 	isExplained := said.Disposition != "" && !said.Health // the controller has seen the drift, and says why it stays
 	for _, f := range r.fields {
-		if text := a.forField(f, isExplained); text != "" {
-			next = append(next, Advice{text, a.command("explain", files.ArgumentOf(r.id, false), ShellPath(f.Path))})
+		verb := "explain"
+		if f.State == plan.FieldContested && canEdit(a.Decision, r.id) {
+			verb = "free"
+		}
+		if text := a.forField(f, isExplained, verb == "free"); text != "" {
+			next = append(next, Advice{text, a.command(verb, files.ArgumentOf(r.id, false), ShellPath(f.Path))})
 		}
 	}
 	return next
 }
 
 // forField is what one field asks for, or empty. isExplained is true if the status says
-// why its drift stays.
-func (a adviser) forField(f plan.Field, isExplained bool) string {
+// why its drift stays, canFree if a command frees fields of the resource.
+func (a adviser) forField(f plan.Field, isExplained, canFree bool) string {
 	switch {
+	case f.State == plan.FieldContested && canFree:
+		return "let " + orWriter(f.Writer.Manager) + " leave " + f.Path + " alone, or free it"
 	case f.State == plan.FieldContested:
 		return "let " + orWriter(f.Writer.Manager) + " leave " + f.Path + " alone, or leave it out of the observer schema, which frees it"
 	case f.State == plan.FieldAccepted && !f.Live.Set:
@@ -146,6 +154,12 @@ func (a adviser) forField(f plan.Field, isExplained bool) string {
 		return "if the drift lasts, check that the controller runs and can write"
 	}
 	return ""
+}
+
+// canEdit reports whether hold and free change what is held of a resource: an entry in the
+// observer schema they leave to who wrote it.
+func canEdit(d files.Decision, id manifest.ID) bool {
+	return d.Plan != nil && !strings.HasPrefix(d.SchemaSource(id), "observerSchema")
 }
 
 func orWriter(manager string) string {

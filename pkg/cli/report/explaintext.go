@@ -155,6 +155,7 @@ func (t *Explanation) field(f plan.Field) {
 	default:
 		t.line(t.paintState(f, head) + name + ":")
 		t.long(f)
+		t.below(terminal.Plain, strings.TrimPrefix(allowed(f.Rule), ", "))
 		t.below(terminal.Dim, writerLine(writer))
 	}
 	t.more(f)

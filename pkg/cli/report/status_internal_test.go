@@ -180,8 +180,8 @@ func TestAdvice(t *testing.T) {
 		{
 			"somebody fights, and a path has signs of the shell in it", StatusView{Ready: "False", Reason: v1alpha1.ReasonContested, Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.fields = []plan.Field{contested} })}},
 			[]Advice{{
-				"let rival leave spec.template.spec.containers[name=web].image alone, or leave it out of the observer schema, which frees it",
-				"holdfast explain web deployment/web 'spec.template.spec.containers[name=web].image' -n shop",
+				"let rival leave spec.template.spec.containers[name=web].image alone, or free it",
+				"holdfast free web deployment/web 'spec.template.spec.containers[name=web].image' -n shop",
 			}},
 		},
 		{

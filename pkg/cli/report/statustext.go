@@ -257,7 +257,7 @@ func (t *StatusText) field(f plan.Field) {
 		t.line(head + text)
 	} else {
 		t.line(strings.TrimRight(head, " "))
-		t.line("        " + text)
+		t.wrapped("        ", text)
 	}
 	why := ""
 	switch {

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/internal/version"
+	"holdfast.dev/holdfast/pkg/controller"
+	"holdfast.dev/holdfast/pkg/notify"
+)
+
+// notifyFlags say whom to tell what happens.
+type notifyFlags struct {
+	url     string
+	keyFile string
+	sender  *notify.Sender // nil: nobody
+}
+
+func (f *notifyFlags) add(set *pflag.FlagSet) {
+	set.StringVar(&f.url, "notify-url", "", "URL to which drift, corrections, contests, releases, and that Applications are not ready and ready again, are posted as CloudEvents; empty: nowhere")
+	set.StringVar(&f.keyFile, "notify-key-file", "", "file with the key that signs these requests (HMAC-SHA256, at least 16 bytes); empty: they are not signed")
+}
+
+// apply makes the sender.
+func (f *notifyFlags) apply(options *controller.Options) error {
+	if f.url == "" {
+		if f.keyFile != "" {
+			return errors.New("--notify-key-file signs what is sent to --notify-url: give that, too")
+		}
+		return nil
+	}
+	settings := notify.Options{URL: f.url, UserAgent: "holdfast-controller/" + version.String()}
+	if f.keyFile != "" {
+		key, err := os.ReadFile(f.keyFile)
+		if err != nil {
+			return fmt.Errorf("--notify-key-file: %w", err)
+		}
+		if settings.Key = bytes.TrimSpace(key); len(settings.Key) < 16 {
+			return errors.New("--notify-key-file: the key has less than 16 bytes")
+		}
+	}
+	sender, err := notify.New(settings)
+	if err != nil {
+		return fmt.Errorf("--notify-url: %w", err)
+	}
+	f.sender, options.Notify = sender, sender
+	return nil
+}

@@ -1,0 +1,82 @@
+package clitest
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// bundle is a file of n ConfigMaps that no compression makes small, and a Secret.
+func bundle(t *testing.T, n int) string {
+	t.Helper()
+	source := rand.NewChaCha8([32]byte{1})
+	var text strings.Builder
+	text.WriteString("{apiVersion: v1, kind: Secret, metadata: {name: password}, stringData: {key: hunter2}}\n")
+	for i := range n {
+		noise := make([]byte, 5000)
+		_, _ = source.Read(noise)
+		fmt.Fprintf(&text, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: config-%d}, data: {key: held, noise: %q}}\n", i, hex.EncodeToString(noise))
+	}
+	file := filepath.Join(t.TempDir(), "bundle.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text.String()), 0o600))
+	return file
+}
+
+// TestNobodyNeedsToKnowThatItIsLarge: every command shows an Application as one, and what
+// is printed for Git is applied by whoever applies files.
+func TestNobodyNeedsToKnowThatItIsLarge(t *testing.T) {
+	dir := t.TempDir()
+	env := &testscript.Env{WorkDir: dir}
+	require.NoError(t, setup(env, ""))
+	for _, name := range []string{"KUBECONFIG", "NS", "HOME"} {
+		t.Setenv(name, env.Getenv(name))
+	}
+	c, err := held()
+	require.NoError(t, err)
+	s := setUp{t, c}
+	in := "--namespace=" + env.Getenv("NS")
+	ok := func(args ...string) string {
+		t.Helper()
+		status, stdout, stderr := s.holdfast(args...)
+		require.Equal(t, 0, status, "%s\n%.2000s\n%.2000s", args, stdout, stderr)
+		return stdout
+	}
+	file := bundle(t, 150)
+	assert.Regexp(t, "application.holdfast.dev/shop created\n", ok("submit", "shop", "-f", file, "--wait"))
+	require.NotEmpty(t, s.kubectl("", "get", "hfslice", in, "--output=name"))
+	stored := s.kubectl("", "get", "hfapp", "shop", in, "--output=yaml")
+	require.Contains(t, stored, "recordSlices:")
+	require.NotContains(t, stored, "config-7\n")
+
+	shown := ok("get", "shop", "-o", "yaml")
+	assert.NotContains(t, shown, "lices:")
+	assert.Equal(t, 151, strings.Count(shown, "health: Current"))
+	assert.Contains(t, ok("get", "shop", "-o", "yaml", "--full"), "\n  lastAppliedManifest:\n")
+	assert.Contains(t, ok("get"), "151/151")
+	ok("diff", "shop")
+	assert.Contains(t, ok("status", "shop"), "151")
+	assert.Contains(t, ok("explain", "shop", "cm/config-7", "data.key"), "held")
+	assert.Contains(t, ok("submit", "shop", "-f", file), "unchanged")
+
+	// For Git, and back.
+	git := filepath.Join(dir, "git.yaml")
+	require.NoError(t, os.WriteFile(git, []byte(ok("submit", "shop", "-f", file, "--dry-run=client", "-o", "yaml", "--show-secrets", in)), 0o600))
+	assert.Contains(t, ok("submit", "-f", git), "unchanged")
+	ok("delete", "shop", "--yes", "--wait")
+	assert.Empty(t, s.kubectl("", "get", "configmaps", in, "--field-selector=metadata.name=config-7", "--output=name"))
+	s.kubectl("", "wait", in, "--for=delete", "--timeout=120s", "hfslice", "--all")
+
+	s.kubectl("", "apply", in, "--filename="+git)
+	s.kubectl("", "wait", in, "--for=condition=Ready", "--timeout=120s", "hfapp/shop")
+	assert.NotEmpty(t, s.kubectl("", "get", "configmaps", in, "--field-selector=metadata.name=config-7", "--output=name"))
+	s.kubectl("", "delete", in, "--timeout=120s", "--filename="+git)
+	assert.Empty(t, s.kubectl("", "get", "hfapp,hfslice", in, "--output=name"), "nothing is left")
+}

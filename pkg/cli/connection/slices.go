@@ -1,0 +1,91 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/slice"
+)
+
+// slicesIn reads slices of a namespace, as the user may.
+func (c *Cluster) slicesIn(ctx context.Context, namespace string) slice.Get {
+	return func(name string) ([]byte, error) {
+		s, err := c.GetSlice(ctx, types.NamespacedName{Namespace: namespace, Name: name})
+		if apierrors.IsNotFound(err) {
+			return nil, &slice.Unavailable{Name: name}
+		}
+		if err != nil {
+			return nil, c.Explained(err, "get", "ApplicationSlice "+namespace+"/"+name)
+		}
+		return s.Data, nil
+	}
+}
+
+// GetApplication reads an Application, and puts together what is in slices; where one is
+// not there, a decision about it says so.
+func (c *Cluster) GetApplication(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error) {
+	app, err := c.Client.GetApplication(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	return c.join(ctx, app)
+}
+
+func (c *Cluster) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
+	whole, err := slice.Join(app, c.slicesIn(ctx, app.Namespace))
+	var unavailable *slice.Unavailable
+	if errors.As(err, &unavailable) {
+		return whole, nil
+	}
+	return whole, err
+}
+
+// JoinObject is a stored Application, put together.
+func (c *Cluster) JoinObject(ctx context.Context, u *unstructured.Unstructured) error {
+	return files.JoinObject(u.Object, c.slicesIn(ctx, u.GetNamespace()))
+}
+
+// putSlices writes slices before what names them. One that is being deleted is waited
+// for, unless the stored Application names it: then it stays.
+func (c *Cluster) putSlices(ctx context.Context, parts []v1alpha1.ApplicationSlice, stored *unstructured.Unstructured) error {
+	var named []string
+	if stored != nil && len(parts) > 0 {
+		raw, err := stored.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		app, err := cluster.DecodeApplication(raw)
+		if err != nil {
+			return err
+		}
+		named = slice.Names(app)
+	}
+	for i := range parts {
+		if err := c.putSlice(ctx, &parts[i], slices.Contains(named, parts[i].Name)); err != nil {
+			return c.Explained(err, "create", "ApplicationSlice "+parts[i].Namespace+"/"+parts[i].Name)
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) putSlice(ctx context.Context, part *v1alpha1.ApplicationSlice, stays bool) error {
+	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		written, err := c.CreateSlice(ctx, part, fieldManager)
+		return err == nil && (written.DeletionTimestamp == nil || stays), err
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("the one that is there is being deleted, and is not gone after 30s: does the controller run? %w", err)
+	}
+	return err
+}

@@ -1,0 +1,234 @@
+package files
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// WithFields is the text of a file, in which the Application of a document has other
+// fields. All other lines stay as they are, and so do comments beside what stays.
+func WithFields(text []byte, document manifest.Document, fields []v1alpha1.ResourceFields) ([]byte, error) {
+	spec, err := specNode(text, document)
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	indent := spec.Content[0].Column - 1
+	from, to := spec.Content[0].Line-1, spec.Content[0].Line-1 // before the first key, if there are none yet
+	var old *yaml.Node
+	for i := 0; i < len(spec.Content); i += 2 {
+		if spec.Content[i].Value == "fields" {
+			from, old = spec.Content[i].Line-1, spec.Content[i+1]
+			to = endOf(lines, from, indent)
+		}
+	}
+	for old == nil && from > 0 && strings.HasPrefix(strings.TrimSpace(lines[from-1]), "#") {
+		from, to = from-1, to-1 // above the comment of that key
+	}
+	block, err := fieldsBlock(old, fields, indent)
+	if err != nil {
+		return nil, err
+	}
+	edited := []byte(strings.Join(slices.Concat(lines[:from], block, lines[to:]), ""))
+	return edited, isEdited(edited, document, fields)
+}
+
+// specNode is the spec of the Application that a document has.
+func specNode(text []byte, document manifest.Document) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var root yaml.Node
+		if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("%s: the Application is not where it was", document.File)
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: %w", document.File, err)
+		}
+		if len(root.Content) == 0 || root.Content[0].Line != document.Line {
+			continue
+		}
+		for i := 0; i+1 < len(root.Content[0].Content); i += 2 {
+			spec := root.Content[0].Content[i+1]
+			if root.Content[0].Content[i].Value != "spec" {
+				continue
+			}
+			if spec.Kind != yaml.MappingNode || spec.Style&yaml.FlowStyle != 0 || len(spec.Content) == 0 {
+				break
+			}
+			return spec, nil
+		}
+		return nil, fmt.Errorf("%s: the spec is written in one piece, and not line by line: --dry-run prints what to write", document.File)
+	}
+}
+
+// endOf is the line behind a key and its value. Comments and empty lines before what comes
+// next belong to that.
+func endOf(lines []string, from, indent int) int {
+	end := from + 1
+	for i := end; i < len(lines) && !isNext(lines[i], indent); i++ {
+		line := strings.TrimLeft(strings.TrimRight(lines[i], "\r\n"), " ")
+		if line != "" && line[0] != '#' {
+			end = i + 1
+		}
+	}
+	return end
+}
+
+// isNext reports whether a line is the next key, or the end of the map: it is indented no
+// deeper and is no element of a list.
+func isNext(line string, indent int) bool {
+	line = strings.TrimRight(line, "\r\n")
+	trimmed := strings.TrimLeft(line, " ")
+	depth := len(line) - len(trimmed)
+	isElement := trimmed == "-" || strings.HasPrefix(trimmed, "- ")
+	return trimmed != "" && trimmed[0] != '#' && (depth < indent || depth == indent && !isElement)
+}
+
+// FieldsText is spec.fields as it is written in a file.
+func FieldsText(fields []v1alpha1.ResourceFields) (string, error) {
+	lines, err := fieldsBlock(nil, fields, 0)
+	if len(fields) == 0 {
+		return "fields: []\n", err
+	}
+	return strings.Join(lines, ""), err
+}
+
+// fieldsBlock are the lines of the fields: what was there keeps its comments.
+func fieldsBlock(old *yaml.Node, fields []v1alpha1.ResourceFields, indent int) ([]string, error) {
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	list := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, f := range fields {
+		entry := entryNode(old, f.Resource)
+		if err := setList(entry, "hold", f.Hold != nil, holdTexts(f)); err != nil {
+			return nil, err
+		}
+		if err := setList(entry, "free", len(f.Free) > 0, f.Free); err != nil {
+			return nil, err
+		}
+		list.Content = append(list.Content, entry)
+	}
+	if old != nil {
+		list.HeadComment, list.FootComment = old.HeadComment, old.FootComment
+	}
+	var b bytes.Buffer
+	encoder := yaml.NewEncoder(&b)
+	encoder.SetIndent(2)
+	encoder.CompactSeqIndent()
+	block := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "fields"}, list}}
+	if err := errors.Join(encoder.Encode(block), encoder.Close()); err != nil {
+		return nil, err
+	}
+	lines := strings.SplitAfter(strings.TrimSuffix(b.String(), "\n"), "\n")
+	for i := range lines {
+		lines[i] = strings.Repeat(" ", indent) + lines[i]
+	}
+	return append(lines, "\n"), nil
+}
+
+func holdTexts(f v1alpha1.ResourceFields) (texts []string) {
+	for _, held := range f.Hold {
+		texts = append(texts, held.Path)
+	}
+	return texts
+}
+
+// entryNode is the entry for a resource that was there, or a new one.
+func entryNode(old *yaml.Node, resource v1alpha1.ResourceSelector) *yaml.Node {
+	if old != nil {
+		for _, entry := range old.Content {
+			var is struct {
+				Resource map[string]string `yaml:"resource"`
+			}
+			if entry.Decode(&is) == nil && (v1alpha1.ResourceSelector{
+				APIVersion: is.Resource["apiVersion"], Kind: is.Resource["kind"], Namespace: is.Resource["namespace"], Name: is.Resource["name"],
+			}) == resource {
+				return entry
+			}
+		}
+	}
+	selector := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+	for _, pair := range [][2]string{{"apiVersion", resource.APIVersion}, {"kind", resource.Kind}, {"namespace", resource.Namespace}, {"name", resource.Name}} {
+		if pair[1] != "" {
+			selector.Content = append(selector.Content, textNode(pair[0]), textNode(pair[1]))
+		}
+	}
+	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{textNode("resource"), selector}}
+}
+
+func textNode(text string) *yaml.Node {
+	node := &yaml.Node{}
+	node.SetString(text)
+	return node
+}
+
+// setList makes a list of an entry have some texts. Those that were there stay as they are.
+func setList(entry *yaml.Node, key string, isSet bool, texts []string) error {
+	at := 0
+	for at < len(entry.Content) && entry.Content[at].Value != key {
+		at += 2
+	}
+	switch {
+	case !isSet && at < len(entry.Content):
+		entry.Content = slices.Delete(entry.Content, at, at+2)
+		return nil
+	case !isSet:
+		return nil
+	case at >= len(entry.Content):
+		entry.Content = append(entry.Content, textNode(key), &yaml.Node{Kind: yaml.SequenceNode})
+		if len(texts) == 0 || !slices.ContainsFunc(texts, func(text string) bool { return len(text) > 60 }) {
+			entry.Content[at+1].Style = yaml.FlowStyle
+		}
+	}
+	list := entry.Content[at+1]
+	if list.Kind != yaml.SequenceNode {
+		return fmt.Errorf("fields: %s is no list", key)
+	}
+	old := list.Content
+	list.Content = nil
+	for _, text := range texts {
+		i := slices.IndexFunc(old, func(n *yaml.Node) bool { return n.Value == text })
+		if i < 0 {
+			list.Content = append(list.Content, textNode(text))
+			continue
+		}
+		list.Content = append(list.Content, old[i])
+	}
+	return nil
+}
+
+// isEdited checks that a text has the Application with these fields, and is else as it was.
+func isEdited(text []byte, document manifest.Document, fields []v1alpha1.ResourceFields) error {
+	documents, err := manifest.Read(document.File, text)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	wanted := observer.CopyMap(document.Value)
+	spec, _ := wanted["spec"].(map[string]any)
+	delete(spec, "fields")
+	var list []any
+	if len(fields) > 0 && json.Unmarshal(raw, &list) == nil {
+		spec["fields"] = list
+	}
+	for _, one := range documents {
+		if observer.Equal(wanted, one.Value) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: the fields cannot be changed there as it is written: --dry-run prints what to write", document.File)
+}

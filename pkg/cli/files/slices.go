@@ -1,0 +1,98 @@
+package files
+
+import (
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/slice"
+)
+
+// takeSlices separates ApplicationSlices from other documents, and finds them by their
+// names.
+func takeSlices(documents []manifest.Document) (others []manifest.Document, get slice.Get, err error) {
+	found := map[string][]byte{}
+	for _, document := range documents {
+		if text(document.Value, "kind") != v1alpha1.SliceKind || text(document.Value, "apiVersion") != v1alpha1.GroupVersion.String() {
+			others = append(others, document)
+			continue
+		}
+		var s v1alpha1.ApplicationSlice
+		if err := fill(document.Value, &s); err != nil {
+			return nil, nil, FaultAt(document, nil, "is not an ApplicationSlice: "+err.Error())
+		}
+		found[s.Name] = s.Data
+	}
+	return others, func(name string) ([]byte, error) {
+		if data, is := found[name]; is {
+			return data, nil
+		}
+		return nil, &slice.Unavailable{Name: name}
+	}, nil
+}
+
+// fill has what a JSON object has.
+func fill(content map[string]any, into any) error {
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// JoinObject puts a stored Application, a JSON object, together. Without slices nothing
+// is changed.
+func JoinObject(object map[string]any, get slice.Get) error {
+	app := &v1alpha1.Application{}
+	if err := fill(object, app); err != nil {
+		return err
+	}
+	if len(slice.Names(app)) == 0 {
+		return nil
+	}
+	whole, err := slice.Join(app, get)
+	if err != nil {
+		return err
+	}
+	spec, _ := object["spec"].(map[string]any)
+	for field, list := range map[string][]runtime.RawExtension{"manifest": whole.Spec.Manifest, "observerSchema": whole.Spec.ObserverSchema} {
+		items := make([]any, len(list))
+		for i, item := range list {
+			if items[i], err = manifest.DecodeJSON(item.Raw); err != nil {
+				return err
+			}
+		}
+		if len(items) > 0 {
+			spec[field] = items
+		}
+	}
+	if len(app.Status.RecordSlices) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(whole.Status)
+	if err != nil {
+		return err
+	}
+	status, err := manifest.DecodeJSON(raw)
+	object["status"] = status
+	return err
+}
+
+// Cut is the content of a submission as it is stored: what is too large is in slices,
+// which are to be there before it.
+func (s *Submission) Cut() (content map[string]any, parts []v1alpha1.ApplicationSlice, err error) {
+	raw, err := json.Marshal(s.Content)
+	if err != nil || len(raw) <= slice.SpecBytes {
+		return s.Content, nil, err
+	}
+	spec, _ := s.Content["spec"].(map[string]any)
+	stored, parts, err := slice.CutSpec(s.Namespace, s.Name, spec, slice.FewBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	return map[string]any{
+		"apiVersion": s.Content["apiVersion"], "kind": s.Content["kind"], "metadata": s.Content["metadata"], "spec": stored,
+	}, parts, nil
+}

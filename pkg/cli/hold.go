@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+const pathsLong = `
+PATH is what explain and diff print, such as
+spec.template.spec.containers[name=web].image, or as it is typed:
+spec.template.spec.containers[0].image, metadata.annotations[*.example.com/*]. It is
+written into spec.fields of the Application, which is as it was once the same PATH
+is %s again; other fields of the spec stay as they are. With -f the file is changed,
+and keeps its comments. --dry-run only prints what would be written, and what that
+would do. A resource with an entry in spec.observerSchema has its fields there.
+
+Exit status:
+  0  done, or so already
+  2  an error, also one in the flags or in a path`
+
+const holdLong = `Have fields of a resource held: those that were freed before, or that the manifest
+does not set. What is there is learned; what differs from the manifest is corrected,
+and this says so.
+`
+
+const freeLong = `Have fields of a resource not held any longer: what is live stays, and whoever
+changes it may.
+`
+
+type editFlags struct {
+	free   bool
+	target connection.TargetFlags
+	dryRun bool
+}
+
+type editOptions struct {
+	streams      Streams
+	target       connection.Target
+	free, dryRun bool
+	resource     string
+	paths        []string
+}
+
+func newHoldCommand(name string, streams Streams) *cobra.Command {
+	return editing(command{
+		use: "hold (NAME | -f FILE) KIND/NAME PATH...", short: "Hold fields of a resource",
+		long:    holdLong + fmt.Sprintf(pathsLong, "freed"),
+		example: "  # Hold the replicas of a Deployment again\n  PROGRAM hold web deployment/web spec.replicas",
+	}, false, name, streams)
+}
+
+func newFreeCommand(name string, streams Streams) *cobra.Command {
+	return editing(command{
+		use: "free (NAME | -f FILE) KIND/NAME PATH...", short: "Let fields of a resource go",
+		long: freeLong + fmt.Sprintf(pathsLong, "held"),
+		example: "  # An autoscaler may write the replicas\n  PROGRAM free web deployment/web spec.replicas\n\n" +
+			"  # In a file, beside what others keep writing\n  PROGRAM free -f application.yaml deployment/web 'spec.template.spec.containers[*].resources'",
+	}, true, name, streams)
+}
+
+// editing completes a command that changes what is held.
+func editing(c command, free bool, name string, streams Streams) *cobra.Command {
+	f := &editFlags{free: free, target: connection.NewTargetFlags()}
+	c.flags = func(flags *pflag.FlagSet) {
+		f.target.Add(flags)
+		flags.BoolVar(&f.dryRun, "dry-run", false, "only print what would be written, and what that would do")
+	}
+	c.args = func(*cobra.Command, []string) error { return nil }
+	c.options = func(args []string) (runner, error) { return f.options(streams, args) }
+	c.complete = func(ctx context.Context, args []string, typed string) []string {
+		return f.complete(ctx, streams, args, typed)
+	}
+	c.connection = f.target.Connection
+	return c.build(name)
+}
+
+func (f *editFlags) options(streams Streams, args []string) (o editOptions, err error) {
+	o = editOptions{streams: streams, free: f.free, dryRun: f.dryRun}
+	if o.target, args, err = f.target.Options(streams, args); err != nil {
+		return o, err
+	}
+	switch {
+	case len(args) == 0:
+		return o, errors.New("no object given: give KIND/NAME, for example deployment/web")
+	case len(args) == 1:
+		return o, errors.New("no path given: give PATH, for example spec.replicas")
+	case o.target.InFiles && !f.dryRun && (len(o.target.Files) > 1 || o.target.Files[0] == files.Stdin || strings.Contains(o.target.Files[0], "://")):
+		return o, errors.New("only a file can be changed, one at a time: --dry-run prints what to write")
+	}
+	o.resource, o.paths = args[0], args[1:]
+	return o, nil
+}
+
+// complete completes NAME, KIND/NAME, and then paths: those that are free to hold, those
+// that are held to free.
+func (f *editFlags) complete(ctx context.Context, streams Streams, args []string, typed string) []string {
+	given := len(args)
+	if f.target.InFiles() {
+		given++
+	}
+	if given < 2 && !f.target.InFiles() {
+		return f.target.ResourceOf(ctx, args, typed)
+	}
+	ctx, cancel := context.WithTimeout(ctx, connection.CompletionTimeout)
+	defer cancel()
+	target, rest, err := f.target.Options(streams, args)
+	if err != nil {
+		return nil
+	}
+	d, _, err := target.Decided(ctx)
+	if err != nil || d.Refused != nil {
+		return nil
+	}
+	if given < 2 {
+		return files.ArgumentsOf(d)
+	}
+	id, err := files.FindResource(rest[0], files.IDsOf(d))
+	if err != nil {
+		return nil
+	}
+	return report.PathsToEdit(d.Plan, id, f.free)
+}
+
+func (o editOptions) run(ctx context.Context) error {
+	d, c, err := o.target.Decided(ctx)
+	if err != nil {
+		return err
+	}
+	if err := files.NotDecided(d); err != nil {
+		return err
+	}
+	id, err := files.FindResource(o.resource, files.IDsOf(d))
+	if err != nil {
+		return err
+	}
+	fields, notes, err := d.EditFields(id, o.free, o.paths)
+	if err != nil {
+		return err
+	}
+	after := d.WithFields(fields)
+	if after.Refused != nil {
+		return fmt.Errorf("with that the Application would be refused: %w", after.Refused)
+	}
+	var out bytes.Buffer
+	for _, note := range notes {
+		fmt.Fprintln(&out, terminal.Visible(note))
+	}
+	if len(notes) < len(o.paths) {
+		if err := o.write(ctx, &out, d, c, fields); err != nil {
+			return err
+		}
+		report.Edited(&out, d.Namespace, id, d.Plan, after)
+	}
+	return terminal.Write(o.streams.Out, out.Bytes())
+}
+
+// write changes the Application, or its file, or says how.
+func (o editOptions) write(ctx context.Context, out *bytes.Buffer, d files.Decision, c *connection.Cluster, fields []v1alpha1.ResourceFields) error {
+	switch {
+	case o.dryRun:
+		text, err := files.FieldsText(fields)
+		out.WriteString(text)
+		return err
+	case c == nil:
+		return o.writeFile(ctx, out, d.Document, fields)
+	}
+	err := c.Patch(ctx, d.Name, types.JSONPatchType, fieldsPatch(d.Spec.Fields, fields))
+	if apierrors.IsInvalid(err) {
+		return fmt.Errorf("somebody has changed the fields of Application %s/%s meanwhile, or the API server does not take them: %w", d.Namespace, d.Name, err)
+	}
+	if err == nil {
+		fmt.Fprintf(out, "application.%s/%s changed\n", v1alpha1.GroupVersion.Group, d.Name)
+	}
+	return err
+}
+
+// fieldsPatch changes spec.fields if they are what they were.
+func fieldsPatch(before, after []v1alpha1.ResourceFields) []delta.Op {
+	const path = "/spec/fields"
+	var was any // a test for null holds where there is nothing, too
+	if len(before) > 0 {
+		was = before
+	}
+	ops := []delta.Op{{Op: "test", Path: path, Value: was}}
+	if len(after) == 0 {
+		return append(ops, delta.Op{Op: "remove", Path: path})
+	}
+	return append(ops, delta.Op{Op: "add", Path: path, Value: after})
+}
+
+func (o editOptions) writeFile(ctx context.Context, out *bytes.Buffer, document manifest.Document, fields []v1alpha1.ResourceFields) error {
+	text, err := files.ReadFile(ctx, files.Opening(document.File))
+	if err != nil {
+		return err
+	}
+	edited, err := files.WithFields(text, document, fields)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(document.File)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(document.File, edited, info.Mode().Perm()); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s changed\n", document.File)
+	return nil
+}

@@ -1,0 +1,89 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// Edited says what becomes of the fields of a resource when its schema is changed: what is
+// held, learned, corrected or released by that.
+func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan.Plan) {
+	was := map[string]plan.Field{}
+	old, _ := before.Explain(id, false)
+	for _, f := range old.Fields {
+		was[f.Path] = f
+	}
+	now, _ := after.Explain(id, false)
+	is := map[string]bool{}
+	var rows [][]string
+	for _, f := range now.Fields {
+		is[f.Path] = true
+		if what := becomes(was[f.Path], f, now.Missing); what != "" {
+			rows = append(rows, []string{"  " + terminal.Visible(f.Path), what})
+		}
+	}
+	for _, f := range old.Fields {
+		if what := becomes(f, plan.Field{State: plan.FieldFree, Live: f.Live}, now.Missing); !is[f.Path] && what != "" {
+			rows = append(rows, []string{"  " + terminal.Visible(f.Path), what})
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintln(out, files.NameOf(id, namespace)+":")
+	const most = 20
+	for i, line := range terminal.Aligned(rows) {
+		if i == most && len(rows) > most+1 {
+			fmt.Fprintf(out, "  … and %d more\n", len(rows)-most)
+			return
+		}
+		fmt.Fprintln(out, line)
+	}
+}
+
+// becomes says what becomes of one field, or nothing if that stays as it is.
+func becomes(was, is plan.Field, missing bool) string {
+	live, _ := terminal.Inline(is.Live)
+	desired, _ := terminal.Inline(is.Desired)
+	live, desired = terminal.Visible(live), terminal.Visible(desired)
+	switch held, wasHeld := isHeld(is), isHeld(was); {
+	case held == wasHeld:
+		return ""
+	case !held && !is.Live.Set:
+		return "released"
+	case !held:
+		return "released: " + live + " stays"
+	case is.Drift != "" && missing:
+		return "held: " + desired + ", when it is created"
+	case is.Drift != "" && !is.Live.Set:
+		return "corrected: " + desired + " is added"
+	case is.Drift != "":
+		return "corrected: " + live + " → " + desired
+	case is.State == plan.FieldLearned && !is.Live.Set:
+		return "learned as soon as somebody sets it"
+	case is.State == plan.FieldLearned:
+		return "learned: " + live + ", and held"
+	}
+	return "held: " + live
+}
+
+// isHeld reports whether a field is observed.
+func isHeld(f plan.Field) bool {
+	return f.State != "" && f.State != plan.FieldFree && f.State != plan.FieldWatched
+}
+
+// PathsToEdit are the paths of a resource that can be freed, or else held.
+func PathsToEdit(p *plan.Plan, id manifest.ID, free bool) (paths []string) {
+	explained, _ := p.Explain(id, false)
+	for _, f := range explained.Fields {
+		if f.State != plan.FieldMark && f.State != plan.FieldWatched && isHeld(f) == free {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}

@@ -1,0 +1,88 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/rest"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// GetSlice reads an ApplicationSlice.
+func (c *Client) GetSlice(ctx context.Context, at types.NamespacedName) (*v1alpha1.ApplicationSlice, error) {
+	return decodeSlice(c.applications.Get().Namespace(at.Namespace).Resource(v1alpha1.SliceResource).Name(at.Name).Do(ctx))
+}
+
+// CreateSlice creates an ApplicationSlice, and returns it as it is stored, which may be in
+// deletion. On one that is there already it is noted that it is about to be named: whoever
+// was about to delete it finds another version of it. manager is who writes.
+func (c *Client) CreateSlice(ctx context.Context, s *v1alpha1.ApplicationSlice, manager string) (*v1alpha1.ApplicationSlice, error) {
+	body, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	created, err := decodeSlice(c.applications.Post().Namespace(s.Namespace).Resource(v1alpha1.SliceResource).
+		VersionedParams(&metav1.CreateOptions{FieldManager: manager}, metav1.ParameterCodec).Body(body).Do(ctx))
+	if apierrors.IsAlreadyExists(err) {
+		return c.patchSlice(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, manager, map[string]any{
+			"annotations": map[string]string{v1alpha1.AnnotationNamed: string(uuid.NewUUID())},
+		})
+	}
+	return created, err
+}
+
+// DeleteSlice deletes the ApplicationSlice with that UID, in that version, and takes our
+// finalizer off what is left of it. What is gone already is no error.
+func (c *Client) DeleteSlice(ctx context.Context, at types.NamespacedName, uid types.UID, version string) error {
+	left, err := decodeSlice(c.applications.Delete().Namespace(at.Namespace).Resource(v1alpha1.SliceResource).Name(at.Name).
+		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}).Do(ctx))
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || left.UID != uid || !slices.Contains(left.Finalizers, v1alpha1.SliceFinalizer) {
+		return err
+	}
+	others := slices.DeleteFunc(left.Finalizers, func(f string) bool { return f == v1alpha1.SliceFinalizer })
+	_, err = c.patchSlice(ctx, at, v1alpha1.FieldManager, map[string]any{"uid": uid, "resourceVersion": left.ResourceVersion, "finalizers": others})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (c *Client) patchSlice(ctx context.Context, at types.NamespacedName, manager string, metadata map[string]any) (*v1alpha1.ApplicationSlice, error) {
+	body, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, err
+	}
+	return decodeSlice(c.applications.Patch(types.MergePatchType).Namespace(at.Namespace).Resource(v1alpha1.SliceResource).Name(at.Name).
+		VersionedParams(&metav1.PatchOptions{FieldManager: manager}, metav1.ParameterCodec).Body(body).Do(ctx))
+}
+
+func decodeSlice(result rest.Result) (*v1alpha1.ApplicationSlice, error) {
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return nil, err
+	}
+	return DecodeSlice(raw)
+}
+
+// DecodeSlice reads an ApplicationSlice from JSON.
+func DecodeSlice(raw []byte) (*v1alpha1.ApplicationSlice, error) {
+	s := &v1alpha1.ApplicationSlice{}
+	if err := json.Unmarshal(raw, s); err != nil {
+		return nil, fmt.Errorf("reading an ApplicationSlice: %w", err)
+	}
+	s.ManagedFields = nil
+	return s, nil
+}

@@ -1,0 +1,243 @@
+package controller_test
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/controller"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/slice"
+)
+
+// noisy are n ConfigMaps that no compression makes small, and a Secret.
+func noisy(n int, seed byte) []any {
+	source := rand.NewChaCha8([32]byte{seed})
+	manifests := []any{map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "password"}, "stringData": map[string]any{"key": "hunter2"},
+	}}
+	for i := range n {
+		noise := make([]byte, 3000)
+		_, _ = source.Read(noise)
+		manifests = append(manifests, map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": fmt.Sprintf("config-%d", i)},
+			"data": map[string]any{"key": "held", "noise": hex.EncodeToString(noise)},
+		})
+	}
+	return manifests
+}
+
+// SubmitCut submits manifests in slices. write is asked which slices are written.
+func (f *fixture) SubmitCut(name string, manifests []any, write func(i int) bool) []v1alpha1.ApplicationSlice {
+	f.t.Helper()
+	spec, parts, err := slice.CutSpec(f.namespace, name, map[string]any{"manifest": manifests}, 0)
+	require.NoError(f.t, err)
+	for i := range parts {
+		if write(i) {
+			f.createSlice(parts[i])
+		}
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Application", "spec": spec}}
+	u.SetName(name)
+	_, err = f.in("user", applications).Apply(f.t.Context(), name, u, metav1.ApplyOptions{FieldManager: "user", Force: true})
+	require.NoError(f.t, err)
+	return parts
+}
+
+func all(int) bool { return true }
+
+func (f *fixture) createSlice(part v1alpha1.ApplicationSlice) {
+	f.t.Helper()
+	raw, err := json.Marshal(part)
+	require.NoError(f.t, err)
+	content, err := manifest.DecodeJSON(raw)
+	require.NoError(f.t, err)
+	f.createObject("user", content)
+}
+
+// slices are the names of those that there are.
+func (f *fixture) slices() (names []string) {
+	f.t.Helper()
+	list, err := f.in("user", applicationSlices).List(f.t.Context(), metav1.ListOptions{})
+	require.NoError(f.t, err)
+	for _, item := range list.Items {
+		names = append(names, item.GetName())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// named are the slices that an Application names.
+func (f *fixture) named(name string) []string {
+	f.t.Helper()
+	return slices.Sorted(slices.Values(slice.Names(f.Application(name))))
+}
+
+// awaitCollected waits until there are no slices but those that an Application names.
+func (f *fixture) awaitCollected(name string) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 20*time.Second)
+	defer cancel()
+	err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) {
+		return slices.Equal(f.named(name), f.slices()), nil
+	})
+	require.NoError(f.t, err, "%q are named, and there are %q\n%s", f.named(name), f.slices(), f.Requests())
+}
+
+// Whole is an Application that was put together.
+func (f *fixture) Whole(name string) (whole *v1alpha1.Application) {
+	f.t.Helper()
+	f.eventually("what is named to be there", func() bool {
+		var err error
+		whole, err = slice.Join(f.Application(name), func(name string) ([]byte, error) {
+			raw, err := json.Marshal(f.Get(applicationSlices, name))
+			require.NoError(f.t, err)
+			var s v1alpha1.ApplicationSlice
+			return s.Data, json.Unmarshal(raw, &s)
+		})
+		return err == nil
+	})
+	return whole
+}
+
+func TestALargeApplication(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	first := f.Run(controller.Options{})
+	const n = 250
+	manifests := noisy(n, 1)
+	parts := f.SubmitCut("app", manifests, all)
+	require.Greater(t, len(parts), 2)
+	f.AwaitReady("app")
+	f.awaitEvents(1)
+
+	app := f.Application("app")
+	assert.Empty(t, app.Status.Resources, "they are in slices")
+	require.NotEmpty(t, app.Status.RecordSlices)
+	whole := f.Whole("app")
+	assert.Len(t, whole.Status.Resources, n+1)
+	assert.Len(t, whole.Status.LastAppliedManifest, n+1)
+	assert.Equal(t, f.named("app"), f.slices(), "nothing else is there")
+	for _, name := range f.slices() {
+		assert.NotContains(t, fmt.Sprint(f.Get(applicationSlices, name)), "hunter2")
+	}
+	f.Quiet(time.Second)
+	f.Mark()
+
+	f.Patch("mallory", configMaps, "config-7", `{data: {key: drifted}}`)
+	f.Await(configMaps, "config-7", "as it was", func(object map[string]any) bool { return value(object, "data", "key") == "held" })
+	f.eventually("the correction to be recorded", func() bool {
+		return slices.ContainsFunc(f.Whole("app").Status.Resources, func(r v1alpha1.ResourceStatus) bool { return r.LastCorrection != nil })
+	})
+	f.awaitCollected("app")
+	f.Quiet(time.Second)
+
+	first.Stop()
+	f.Mark()
+	f.Run(controller.Options{})
+	f.Quiet(time.Second)
+	assert.NotRegexp(t, "(?m)(create|patch|delete|update) ", f.Requests().String(), "after a restart nothing is written")
+
+	// Somebody deletes what is named: it stays as long as that is so.
+	f.Delete(applicationSlices, parts[0].Name)
+	f.Delete(applicationSlices, app.Status.RecordSlices[0])
+	f.Patch("mallory", configMaps, "config-9", `{data: {key: drifted}}`)
+	f.Await(configMaps, "config-9", "as it was", func(object map[string]any) bool { return value(object, "data", "key") == "held" })
+	f.AwaitReady("app")
+	assert.Subset(t, f.slices(), f.named("app"))
+
+	// Another spec: what is not named any more goes, objects and slices.
+	f.SubmitCut("app", noisy(n-10, 2), all)
+	f.AwaitGone(configMaps, "config-245")
+	f.AwaitReady("app")
+	f.awaitCollected("app")
+
+	f.Delete(applications, "app")
+	f.AwaitGone(applications, "app")
+	assert.Nil(t, f.Get(configMaps, "config-0"))
+	f.eventually("its slices to be gone", func() bool { return len(f.slices()) == 0 })
+}
+
+func TestASliceThatCannotBeUsed(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	f.Run(controller.Options{})
+	f.SubmitCut("app", noisy(2, 1), all)
+	f.AwaitReady("app")
+
+	unavailable := func(message string) {
+		t.Helper()
+		app := f.AwaitApplication("app", message, func(app *v1alpha1.Application) bool {
+			ready := condition(app, v1alpha1.ConditionReady)
+			return ready.Reason == v1alpha1.ReasonSliceUnavailable && strings.HasPrefix(ready.Message, message)
+		})
+		assert.Len(t, app.Status.Resources, 3, "nothing is forgotten")
+		assert.NotNil(t, f.Get(configMaps, "config-1"), "and nothing is deleted")
+	}
+	part := f.SubmitCut("app", noisy(1, 3), func(int) bool { return false })[0]
+	unavailable("the ApplicationSlice " + part.Name + " is not there: nothing is created, corrected or deleted meanwhile. Submit the Application again, or apply its slices")
+
+	wrong := part
+	wrong.Data = []byte("something else")
+	f.createSlice(wrong)
+	unavailable("the ApplicationSlice " + part.Name + " has other data than its name says: nothing is created, corrected or deleted meanwhile. Delete it, and submit the Application again")
+
+	f.Delete(applicationSlices, part.Name)
+	f.PatchJSON("user", applicationSlices, part.Name, `[{op: remove, path: /metadata/finalizers}]`) // by force: it is named
+	f.createSlice(part)
+	f.AwaitReady("app")
+	f.AwaitGone(configMaps, "config-1")
+}
+
+func TestARecordThatCannotBeUsed(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	f.Run(controller.Options{})
+	f.SubmitCut("app", noisy(200, 1), all)
+	record := f.AwaitReady("app").Status.RecordSlices
+	require.NotEmpty(t, record)
+
+	f.Delete(applicationSlices, record[0])
+	f.PatchJSON("user", applicationSlices, record[0], `[{op: remove, path: /metadata/finalizers}]`) // by force: it is named
+	app, message := f.AwaitReason("app", v1alpha1.ReasonSliceUnavailable)
+	assert.Contains(t, message, "kubectl patch hfapp app -n "+f.namespace+" --subresource=status")
+	assert.Equal(t, record, app.Status.RecordSlices, "it is still known what it is in")
+
+	f.Delete(applications, "app")
+	f.AwaitApplication("app", "not deleted", func(app *v1alpha1.Application) bool {
+		return app.DeletionTimestamp != nil && condition(app, v1alpha1.ConditionReady).Reason == v1alpha1.ReasonSliceUnavailable
+	})
+	f.Quiet(time.Second)
+	assert.NotNil(t, f.Get(configMaps, "config-1"))
+
+	// The remedy that the message names.
+	_, err := f.in("user", applications).Patch(t.Context(), "app", types.JSONPatchType,
+		[]byte(`[{"op":"remove","path":"/status/recordSlices"}]`), metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+	f.AwaitGone(applications, "app")
+	assert.Nil(t, f.Get(configMaps, "config-1"), "what carries its marks, and was announced")
+}
+
+// What a submit left that died before it wrote the Application, and somebody deletes.
+func TestASliceThatNobodyNamesCanBeDeleted(t *testing.T) {
+	f := given(t)
+	_, parts, err := slice.CutSpec(f.namespace, "app", map[string]any{"manifest": noisy(2, 1)}, 0)
+	require.NoError(t, err)
+	f.createSlice(parts[0])
+	f.Quiet(time.Second)
+	assert.Equal(t, []string{parts[0].Name}, f.slices(), "a submit may be about to name it")
+	f.Delete(applicationSlices, parts[0].Name)
+	f.AwaitGone(applicationSlices, parts[0].Name)
+}

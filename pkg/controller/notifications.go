@@ -1,0 +1,79 @@
+package controller
+
+import (
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// Notifier tells another system what happens. It must not block. Data are JSON values
+// without secrets.
+type Notifier interface {
+	Send(kind, source, subject string, data any)
+}
+
+// Kinds of notifications.
+const (
+	noteCorrected = "dev.holdfast.corrected"
+	noteContested = "dev.holdfast.contested"
+	noteReleased  = "dev.holdfast.released"
+	noteDrifted   = "dev.holdfast.drifted"
+	noteNotReady  = "dev.holdfast.notready"
+	noteReady     = "dev.holdfast.ready"
+)
+
+// conditionNote is what is said of an Application as a whole.
+type conditionNote struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// notify tells what has happened to an Application that was as before says.
+func (c *Controller) notify(app *v1alpha1.Application, before seen, result plan.Result) {
+	to := c.options.Notify
+	if to == nil || app.DeletionTimestamp != nil {
+		return
+	}
+	source := "/applications/" + app.Namespace + "/" + app.Name
+	for _, h := range result.Happened {
+		kind := noteCorrected
+		switch h.Outcome {
+		case v1alpha1.OutcomeContested:
+			kind = noteContested
+		case v1alpha1.OutcomeReleased:
+			kind = noteReleased
+		case v1alpha1.OutcomeCorrected, v1alpha1.OutcomeAccepted, v1alpha1.OutcomeRestored:
+		default:
+			continue
+		}
+		to.Send(kind, source, h.ID.String(), h.HistoryEntry)
+	}
+	tell := func(kind, condition string) {
+		if found := apimeta.FindStatusCondition(result.Status.Conditions, condition); found != nil {
+			to.Send(kind, source, condition, conditionNote{found.Reason, found.Message})
+		}
+	}
+	now := seenIn(result.Status)
+	if now.drifted && !before.drifted { // and it is not corrected at once
+		tell(noteDrifted, v1alpha1.ConditionHeld)
+	}
+	switch {
+	case before.ready == metav1.ConditionTrue && now.ready != metav1.ConditionTrue:
+		tell(noteNotReady, v1alpha1.ConditionReady)
+	case before.ready != metav1.ConditionTrue && now.ready == metav1.ConditionTrue:
+		tell(noteReady, v1alpha1.ConditionReady)
+	}
+}
+
+// seenIn is what a status says.
+func seenIn(status v1alpha1.ApplicationStatus) seen {
+	s := seen{ready: metav1.ConditionUnknown, contested: len(status.Contested), contestedFields: status.Contested}
+	if ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		s.ready = ready.Status
+	}
+	s.stalled = apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionStalled)
+	s.drifted = apimeta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionHeld)
+	return s
+}

@@ -1,0 +1,130 @@
+package slice
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// Names are the slices that a stored Application names, those of its spec and those of
+// its status.
+func Names(app *v1alpha1.Application) []string {
+	names := slices.Concat(app.Status.RecordSlices, app.RecordedIn)
+	for _, list := range [][]runtime.RawExtension{app.Spec.Manifest, app.Spec.ObserverSchema} {
+		for i := range list {
+			names = append(names, namesIn(list[i].Raw)...)
+		}
+	}
+	return names
+}
+
+// InSpec reports whether some of a spec is in slices.
+func InSpec(spec *v1alpha1.ApplicationSpec) bool {
+	return slices.ContainsFunc(spec.Manifest, isSlices) || slices.ContainsFunc(spec.ObserverSchema, isSlices)
+}
+
+func isSlices(item runtime.RawExtension) bool { return len(namesIn(item.Raw)) > 0 }
+
+// namesIn are the slices that stand for an element of a list; none if it is an element.
+func namesIn(raw []byte) []string {
+	if !bytes.Contains(raw, []byte(`"slices"`)) {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	var names []string
+	if json.Unmarshal(raw, &fields) != nil || len(fields) != 1 || json.Unmarshal(fields["slices"], &names) != nil {
+		return nil
+	}
+	return names
+}
+
+// Join puts what slices have into its place. The Application is as far joined as could
+// be done; the error has why the rest could not: *Unavailable, or that of get.
+func Join(app *v1alpha1.Application, get Get) (*v1alpha1.Application, error) {
+	if len(app.Status.RecordSlices) == 0 && !InSpec(&app.Spec) {
+		return app, nil
+	}
+	whole := *app
+	var faults []error
+	var err error
+	if whole.Spec.Manifest, err = joinList(app.Name, app.Spec.Manifest, get); err != nil {
+		faults = append(faults, err)
+	}
+	if whole.Spec.ObserverSchema, err = joinList(app.Name, app.Spec.ObserverSchema, get); err != nil {
+		faults = append(faults, err)
+	}
+	if names := app.Status.RecordSlices; len(names) > 0 {
+		record, err := together(app.Name, names, get)
+		if err == nil {
+			whole.Status, err = app.Status.Join(record)
+		}
+		if err != nil {
+			faults = append(faults, err)
+		} else {
+			whole.RecordedIn = names
+		}
+	}
+	return &whole, errors.Join(faults...)
+}
+
+// joinList is a list with what its slices have; the list as it is if that cannot be had.
+func joinList(application string, list []runtime.RawExtension, get Get) ([]runtime.RawExtension, error) {
+	if !slices.ContainsFunc(list, isSlices) {
+		return list, nil
+	}
+	var whole []runtime.RawExtension
+	for _, item := range list {
+		names := namesIn(item.Raw)
+		if len(names) == 0 {
+			whole = append(whole, item)
+			continue
+		}
+		data, err := together(application, names, get)
+		if err != nil {
+			return list, err
+		}
+		var items []runtime.RawExtension
+		if err := v1alpha1.Unpack(data, &items); err != nil {
+			return list, fmt.Errorf("the ApplicationSlices from %s on: %w", names[0], err)
+		}
+		whole = append(whole, items...)
+	}
+	return whole, nil
+}
+
+// CutStatus makes slices of the record of an Application, if it would be larger than so
+// many bytes with it: stored is then the status that names them.
+func CutStatus(app *v1alpha1.Application, status v1alpha1.ApplicationStatus, bytes int) (stored v1alpha1.ApplicationStatus, parts []v1alpha1.ApplicationSlice, err error) {
+	room := bytes - sizeOf(app.Spec.Manifest) - sizeOf(app.Spec.ObserverSchema)
+	record := sizeOf(status.MangledObserverSchema) + sizeOf(status.LastAppliedManifest) + sizeOf(status.LastObservedManifest)
+	if record+resourceBytes*len(status.Resources) <= room && status.Outputs == nil {
+		return status, nil, nil
+	}
+	raw, err := json.Marshal(status)
+	if err != nil || len(raw) <= room {
+		return status, nil, err
+	}
+	rest, packed, err := status.Cut()
+	if err != nil {
+		return status, nil, err
+	}
+	parts, rest.RecordSlices = cut(app.Namespace, app.Name, packed)
+	return rest, parts, nil
+}
+
+// resourceBytes is more than a resource takes in the inventory, most often.
+const resourceBytes = 1024
+
+func sizeOf(items []runtime.RawExtension) int {
+	n := 0
+	for i := range items {
+		n += len(items[i].Raw) + len(",")
+	}
+	return n
+}

@@ -1,0 +1,145 @@
+package slice_test
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"holdfast.dev/holdfast/internal/observertest"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/slice"
+)
+
+// stored are slices by their names.
+type stored map[string][]byte
+
+func (s stored) put(parts []v1alpha1.ApplicationSlice) {
+	for _, part := range parts {
+		s[part.Name] = part.Data
+	}
+}
+
+func (s stored) get(name string) ([]byte, error) {
+	if data, is := s[name]; is {
+		return data, nil
+	}
+	return nil, &slice.Unavailable{Name: name}
+}
+
+func object(kind, name, text string) map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name}, "data": map[string]any{"key": text}}
+}
+
+// TestWhatIsCutIsJoinedAgain: an Application is read as it was written, whatever its
+// size, and nothing that is stored is larger than it may be or has values of Secrets.
+func TestWhatIsCutIsJoinedAgain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		app := &v1alpha1.Application{}
+		app.Namespace, app.Name = "default", "shop"
+		app.Status.Summary = "1/1"
+		var manifests, secrets []any
+		for i := range rapid.IntRange(1, 6).Draw(t, "objects") {
+			random := make([]byte, rapid.SampledFrom([]int{0, 0, 0, 10_000, 120_000}).Draw(t, "size"))
+			_, _ = rand.NewChaCha8([32]byte{byte(i)}).Read(random)
+			noise := rapid.StringMatching("[a-z0-9]{0,9}").Draw(t, "text") + hex.EncodeToString(random)
+			if rapid.Bool().Draw(t, "secret") {
+				secrets = append(secrets, object("Secret", fmt.Sprint("s", i), "canary"+noise))
+				continue
+			}
+			manifests = append(manifests, object("ConfigMap", fmt.Sprint("c", i), noise))
+			app.Status.LastAppliedManifest = append(app.Status.LastAppliedManifest, observertest.Raws(object("ConfigMap", fmt.Sprint("c", i), noise))...)
+			app.Status.Resources = append(app.Status.Resources, v1alpha1.ResourceStatus{
+				ResourceReference: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Name: fmt.Sprint("c", i)}, UID: types.UID(fmt.Sprint("u", i)),
+			})
+		}
+		before := app.Status.DeepCopy()
+		slices := stored{}
+		few := rapid.SampledFrom([]int{0, 100_000}).Draw(t, "few")
+		spec, parts, err := slice.CutSpec("default", "shop", map[string]any{"suspend": true, "manifest": append(manifests, secrets...)}, few)
+		require.NoError(t, err)
+		slices.put(parts)
+		raw, err := json.Marshal(spec)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(raw, &app.Spec))
+		status, parts, err := slice.CutStatus(app, app.Status, rapid.SampledFrom([]int{0, 100_000, 2_000_000}).Draw(t, "max bytes"))
+		require.NoError(t, err)
+		slices.put(parts)
+		app.Status = status
+
+		require.Len(t, slices, len(setOf(slice.Names(app))))
+		for _, data := range slices {
+			require.LessOrEqual(t, len(data), v1alpha1.MaxSliceBytes)
+			var content json.RawMessage
+			if v1alpha1.Unpack(data, &content) == nil {
+				require.NotContains(t, string(content), "canary")
+			}
+		}
+		whole, err := slice.Join(app, slices.get)
+		require.NoError(t, err)
+		require.Equal(t, *before, whole.Status)
+		require.JSONEq(t, observertest.JSON(append(append([]any{}, manifests...), secrets...)), observertest.JSON(whole.Spec.Manifest))
+		require.True(t, whole.Spec.Suspend)
+		again, err := slice.Join(whole, slices.get)
+		require.NoError(t, err)
+		require.Equal(t, whole, again)
+	})
+}
+
+func setOf(names []string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+func TestWhatCannotBeJoinedStaysAsItIs(t *testing.T) {
+	spec, parts, err := slice.CutSpec("default", "shop", map[string]any{"manifest": []any{object("ConfigMap", "a", "text")}}, 0)
+	require.NoError(t, err)
+	require.Len(t, parts, 1)
+	raw, err := json.Marshal(spec)
+	require.NoError(t, err)
+	name := parts[0].Name
+	otherwise := errors.New("the network is down")
+	for _, row := range []struct {
+		name string
+		app  string
+		get  slice.Get
+		want error
+	}{
+		{"a slice that is not there", "shop", stored{}.get, &slice.Unavailable{Name: name}},
+		{"one with other data", "shop", stored{name: []byte("else")}.get, &slice.Unavailable{Name: name, Wrong: true}},
+		{"one of another Application", "other", stored{name: parts[0].Data}.get, &slice.Unavailable{Name: name, Wrong: true}},
+		{"one that cannot be read now", "shop", func(string) ([]byte, error) { return nil, otherwise }, otherwise},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			app := &v1alpha1.Application{}
+			app.Name = row.app
+			require.NoError(t, json.Unmarshal(raw, &app.Spec))
+			app.Status.RecordSlices = []string{name}
+			whole, err := slice.Join(app, row.get)
+			require.ErrorContains(t, err, row.want.Error())
+			assert.Equal(t, app.Spec.Manifest, whole.Spec.Manifest)
+			assert.Equal(t, []string{name}, whole.Status.RecordSlices)
+			assert.True(t, slice.InSpec(&whole.Spec))
+		})
+	}
+}
+
+// A manifest with a field of that name is a manifest.
+func TestOnlySlicesAreSlices(t *testing.T) {
+	for _, raw := range []string{
+		`{"apiVersion":"v1","kind":"Bread","slices":["a"]}`, `{"slices":[]}`, `{"slices":"a"}`, `{"slices":[1]}`, `{"kind":"slices"}`, `["slices"]`, ``,
+	} {
+		assert.False(t, slice.InSpec(&v1alpha1.ApplicationSpec{Manifest: []runtime.RawExtension{{Raw: []byte(raw)}}}), raw)
+	}
+}
