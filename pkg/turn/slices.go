@@ -186,8 +186,8 @@ func (t *Turns) Collect(ctx context.Context, application types.NamespacedName, m
 		return 0, nil
 	}
 	var formerly []string
-	stub := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: application.Namespace, Name: application.Name}}
-	named := slice.Names(t.Home.Latest(stub))
+	identity := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: application.Namespace, Name: application.Name}}
+	named := slice.Names(t.Home.Latest(identity))
 	if m != nil {
 		formerly = slices.DeleteFunc(m.slices, func(name string) bool {
 			return !slices.ContainsFunc(seen, func(s Slice) bool { return s.Name == name })
@@ -207,7 +207,7 @@ func (t *Turns) Collect(ctx context.Context, application types.NamespacedName, m
 	if len(seen) == 0 {
 		return after, nil
 	}
-	stored, err := t.Home.Read(ctx, stub) // a watch may not show yet that one is named
+	stored, err := t.Home.Read(ctx, identity) // a watch may not show yet that one is named
 	if err != nil && !apierrors.IsNotFound(err) {
 		return after, err
 	}
