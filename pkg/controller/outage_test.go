@@ -68,7 +68,7 @@ manifest:
 				return value(object, "data", "key") == "ours"
 			})
 			f.eventually("a drift of another kind", func() bool {
-				_, err := f.kubectl("", "patch", "songs", "song", "--type=merge", `--patch={"spec":{"title":"Lied"}}`)
+				_, err := f.kubectl("", "patch", "songs."+f.namespace+".example.com", "song", "--type=merge", `--patch={"spec":{"title":"Lied"}}`)
 				return err == nil
 			})
 			song := f.AwaitWithin(2*patience, songs, "song", "corrected", func(object map[string]any) bool {
