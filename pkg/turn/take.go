@@ -105,7 +105,7 @@ func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan
 		return Again(err)
 	}
 	a := t.act(ctx, target, s, p)
-	target.AwaitNamespaces(m.awaited(app.Namespace))
+	target.AwaitNamespaces(m.awaited(app.Namespace, p))
 	if a.tokensRecorded {
 		app = t.home().Latest(app)
 	}
