@@ -19,7 +19,7 @@ import (
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
 // Namespaces tells Applications of the namespaces that they wait for. It watches them, the
-// metadata alone, only while somebody waits; and not for a while if it may not.
+// metadata alone, only while an Application waits; and not for a while if it may not.
 type Namespaces struct {
 	client metadata.Interface
 	came   func(application types.UID)

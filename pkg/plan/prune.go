@@ -166,7 +166,7 @@ func (p *Plan) orphaned(old *pruned) bool {
 	return policy == string(v1alpha1.DeletionOrphan)
 }
 
-// orphan plans the removal of our marks. What somebody deletes is left to that.
+// orphan plans the removal of our marks. What another client deletes is left to that.
 func (old *pruned) orphan() {
 	if text(old.live, "metadata", "deletionTimestamp") != "" {
 		return

@@ -65,7 +65,7 @@ func becomes(was, is plan.Field, missing bool) string {
 	case is.Drift != "":
 		return "corrected: " + live + " → " + desired
 	case is.State == plan.FieldLearned && !is.Live.Set:
-		return "learned as soon as somebody sets it"
+		return "learned as soon as a client sets it"
 	case is.State == plan.FieldLearned:
 		return "learned: " + live + ", and held"
 	}
