@@ -25,6 +25,7 @@ func tooLarge(p *Plan) *Problem {
 	}
 	records := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema)
 	for _, res := range p.resources {
+		fixed += len(encode(res.baseline).Raw)
 		if manifest.IsSecret(res.object.ID.GroupKind()) { // it is in no slice
 			fixed += size(res.object.Content)
 		}
