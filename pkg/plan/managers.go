@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// foreignTo tells, from an object's managedFields, whether somebody else than the
+// foreignTo tells, from an object's managedFields, whether another client than the
 // Application wrote at or below a path. It is nil for an object without them. They are read when
 // they are first asked for: most comparisons never ask.
 func foreignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Path) bool {
