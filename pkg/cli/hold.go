@@ -20,6 +20,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
 )
 
 const pathsLong = `
@@ -37,7 +38,8 @@ Exit status:
 
 const holdLong = `Have fields of a resource held: those that were freed before, or that the manifest
 does not set. What is there is learned; what differs from the manifest is corrected,
-and this says so.
+and this says so. Flags give the fields a rule: which values they may have, or what is
+done about them. Without a flag a rule goes, and the field is held to one value.
 `
 
 const freeLong = `Have fields of a resource not held any longer: what is live stays, and whoever
@@ -48,12 +50,14 @@ type editFlags struct {
 	free   bool
 	target connection.TargetFlags
 	dryRun bool
+	rule   ruleFlags
 }
 
 type editOptions struct {
 	streams      Streams
 	target       connection.Target
 	free, dryRun bool
+	rule         v1alpha1.HeldField
 	resource     string
 	paths        []string
 }
@@ -61,8 +65,9 @@ type editOptions struct {
 func newHoldCommand(name string, streams Streams) *cobra.Command {
 	return editing(command{
 		use: "hold (NAME | -f FILE) KIND/NAME PATH...", short: "Hold fields of a resource",
-		long:    holdLong + fmt.Sprintf(pathsLong, "freed"),
-		example: "  # Hold the replicas of a Deployment again\n  PROGRAM hold web deployment/web spec.replicas",
+		long: holdLong + fmt.Sprintf(pathsLong, "freed"),
+		example: "  # Hold the replicas of a Deployment again\n  PROGRAM hold web deployment/web spec.replicas\n\n" +
+			"  # An autoscaler may choose them, from 1 to 5\n  PROGRAM hold web deployment/web spec.replicas --minimum 1 --maximum 5",
 	}, false, name, streams)
 }
 
@@ -80,6 +85,9 @@ func editing(c command, free bool, name string, streams Streams) *cobra.Command 
 	f := &editFlags{free: free, target: connection.NewTargetFlags()}
 	c.flags = func(flags *pflag.FlagSet) {
 		f.target.Add(flags)
+		if !free {
+			f.rule.add(flags)
+		}
 		flags.BoolVar(&f.dryRun, "dry-run", false, "only print what would be written, and what that would do")
 	}
 	c.args = func(*cobra.Command, []string) error { return nil }
@@ -105,7 +113,8 @@ func (f *editFlags) options(streams Streams, args []string) (o editOptions, err 
 		return o, errors.New("only a file can be changed, one at a time: --dry-run prints what to write")
 	}
 	o.resource, o.paths = args[0], args[1:]
-	return o, nil
+	o.rule, err = f.rule.held()
+	return o, err
 }
 
 // complete completes NAME, KIND/NAME, and then paths: those that are free to hold, those
@@ -150,7 +159,7 @@ func (o editOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fields, notes, err := d.EditFields(id, o.free, o.paths)
+	fields, notes, err := d.EditFields(id, plan.Edit{Free: o.free, Paths: o.paths, Rule: o.rule})
 	if err != nil {
 		return err
 	}
@@ -183,7 +192,7 @@ func (o editOptions) write(ctx context.Context, out *bytes.Buffer, d files.Decis
 	}
 	err := c.Patch(ctx, d.Name, types.JSONPatchType, fieldsPatch(d.Spec.Fields, fields))
 	if apierrors.IsInvalid(err) {
-		return fmt.Errorf("somebody has changed the fields of Application %s/%s meanwhile, or the API server does not take them: %w", d.Namespace, d.Name, err)
+		return fmt.Errorf("another client has changed the fields of Application %s/%s meanwhile, or the API server does not take them: %w", d.Namespace, d.Name, err)
 	}
 	if err == nil {
 		fmt.Fprintf(out, "application.%s/%s changed\n", v1alpha1.GroupVersion.Group, d.Name)

@@ -38,7 +38,7 @@ type Watches struct {
 
 // Handler is told what the watches see. Its methods must not block.
 type Handler interface {
-	// ObjectChanged: an object of an Application has changed, by somebody else.
+	// ObjectChanged: an object of an Application has changed, by another client.
 	ObjectChanged(application types.UID)
 	// WatchChanged: a kind's watch has its first list, fails before that, has become
 	// silent (View.Silent), or is heard again.

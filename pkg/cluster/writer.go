@@ -88,7 +88,7 @@ func (w *Writer) Get(ctx context.Context, at Location) (map[string]any, error) {
 }
 
 // Delete deletes the object with that UID and no other, in that version: in a later one
-// it may be somebody else's. It returns what is left of it while a finalizer or a grace
+// it may be another owner's. It returns what is left of it while a finalizer or a grace
 // period holds it, and nil if it is gone: at once, or before we came. An object of that
 // name with another UID or version is a conflict.
 func (w *Writer) Delete(ctx context.Context, at Location, uid, resourceVersion string) (remaining map[string]any, err error) {

@@ -52,7 +52,7 @@ func (c *Controller) noteOrphan(o *cluster.Object) {
 
 // sameWish reports whether two versions of an Application ask for the same: they
 // differ in their status, or in who manages what. A record that is in slices no more was
-// given up by somebody.
+// given up by another client.
 func sameWish(before, after *cluster.Object) bool {
 	var a, b metav1.PartialObjectMetadata
 	recorded := []byte(`"recordSlices"`)
@@ -111,7 +111,7 @@ func (c *Controller) forgetMissing(key types.NamespacedName) {
 	}
 }
 
-// ObjectChanged is called when an object has changed by somebody else's hand.
+// ObjectChanged is called when an object has changed by another client.
 func (c *Controller) ObjectChanged(application types.UID) {
 	c.mu.Lock()
 	key, known := c.names[application]

@@ -10,7 +10,7 @@ import (
 //
 //	the accepted form of the keys                       the API server rewrites them
 //	the keys of our previous manifest                   the manifest changes them
-//	others, and it alone is otherwise as ours           somebody has changed them
+//	others, and it alone is otherwise as ours           another client has changed them
 //	others, and it stands where ours was to be added    the API server refuses a second one
 //
 // Their keys are then corrected like any field, so all of them must be observed.

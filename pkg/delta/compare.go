@@ -28,7 +28,7 @@ type Input struct {
 	HeldBack func(path string, reason Reason) bool
 	// Refused reports whether the API server has refused to add what is missing at a path.
 	Refused func(path string) bool
-	// Foreign reports whether somebody else wrote at or below a path of the live
+	// Foreign reports whether another client wrote at or below a path of the live
 	// object. nil: taken to be so whenever something of unknown origin is there.
 	Foreign func(path *observer.Path) bool
 }

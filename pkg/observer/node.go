@@ -22,7 +22,7 @@ const (
 const LeafText = "observed"
 
 // FreeText releases a field by its name, where its leaf was null. Without it, a leaf
-// that somebody took out could not be told from one that a client has dropped.
+// that a user took out could not be told from one that a client has dropped.
 const FreeText = "free"
 
 // Shape says what a schema node speaks of.

@@ -4,7 +4,7 @@ import "holdfast.dev/holdfast/pkg/manifest"
 
 // DecideAgain decides one resource again, given the live object that was found while
 // the plan was being executed: a create met an object of that name, or a guard
-// failed because somebody was faster. live is nil if there is none. refused are
+// failed because another client was faster. live is nil if there is none. refused are
 // the leaves of it that the API server has refused meanwhile: see Refuse.
 //
 // The plan stays as it was: the Outcome of the resource carries the change.

@@ -67,7 +67,7 @@ func (a *authors) of(d delta.Difference) Writer {
 
 // owner is who owns a value that was set. Whoever sets a value owns it, and takes it from
 // all others. It may own it as a part of something that it owns whole; but an empty map
-// that somebody wrote looks the same, so what is nearest counts, and of several the last.
+// that another client wrote looks the same, so what is nearest counts, and of several the last.
 func (a *authors) owner(at *observer.Path) (last Writer, owned bool) {
 	steps := at.Steps(a.live)
 	owners, nearest := []managerEntry{}, apart

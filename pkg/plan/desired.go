@@ -200,7 +200,7 @@ func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 
 // wasApplied reports whether what is on record was ever written to this object: a
 // create that was refused leaves a record, too, and so does an object that
-// turned out to be somebody else's.
+// turned out to be another owner's.
 func (p *Plan) wasApplied(res *resource) bool {
 	if p.in.Application.UID == "" {
 		return true

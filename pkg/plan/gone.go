@@ -82,7 +82,7 @@ func (res *resource) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// leaf is the leaf that stands for an object itself, in a contest: somebody deletes it
+// leaf is the leaf that stands for an object itself, in a contest: another client deletes it
 // again and again.
 func (res *resource) leaf() Leaf { return Leaf{ID: res.object.ID} }
 

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// foreignTo tells, from an object's managedFields, whether somebody else wrote
+// foreignTo tells, from an object's managedFields, whether another client wrote
 // at or below a path. It is nil for an object without them. They are read when
 // they are first asked for: most comparisons never ask.
 func foreignTo(live map[string]any) func(*observer.Path) bool {

@@ -46,7 +46,7 @@ func mine(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceSt
 		return false
 	}
 	other := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
-	return other == "" || other == string(app.UID) // or else somebody has adopted it
+	return other == "" || other == string(app.UID) // or else another client has adopted it
 }
 
 // isReturning reports whether an object that is not ours was that of an Application with
@@ -226,7 +226,7 @@ func withMarks(app *v1alpha1.Application, entry *observer.Entry, desired map[str
 	return entry.Marked(marks), observer.MarkedObject(desired, marks)
 }
 
-// terminating is the Problem of an object that somebody deletes.
+// terminating is the Problem of an object that another client deletes.
 func (p *Plan) terminating(id manifest.ID, live map[string]any) *Problem {
 	message := id.String() + " is being deleted"
 	if finalizers := finalizersOf(live); len(finalizers) > 0 {

@@ -24,11 +24,14 @@ func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 			p.pruneOne(id, status, records[id])
 		}
 	}
-	for _, id := range sortedIDs(p.in.Live) {
-		live := p.in.Live[id]
-		if desired[id] || seen[id] || p.in.Application.UID == "" || !Marked(p.in.Application, id, live) {
-			continue
+	others := map[manifest.ID]map[string]any{}
+	for id, live := range p.in.Live {
+		if !desired[id] && !seen[id] && p.in.Application.UID != "" && Marked(p.in.Application, id, live) {
+			others[id] = live
 		}
+	}
+	for _, id := range sortedIDs(others) {
+		live := others[id]
 		if !p.isNamed(id) {
 			p.warn(fmt.Sprintf("%s carries the marks of this Application, and nothing on record says that it is its own: "+
 				"it is left alone. Delete it, or take the label %s off", id, v1alpha1.LabelApplicationUID))
@@ -163,7 +166,7 @@ func (p *Plan) orphaned(old *pruned) bool {
 	return policy == string(v1alpha1.DeletionOrphan)
 }
 
-// orphan plans the removal of our marks. What somebody deletes is left to that.
+// orphan plans the removal of our marks. What another client deletes is left to that.
 func (old *pruned) orphan() {
 	if text(old.live, "metadata", "deletionTimestamp") != "" {
 		return

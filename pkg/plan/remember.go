@@ -20,7 +20,7 @@ import (
 func (c *conclusion) record(res *resource, o observation) {
 	s := &c.result.Status
 	entry, desired := res.entry.Raw(), res.stored()
-	if !c.preview && !res.entry.Default {
+	if !c.preview && (!res.entry.Default || res.entry.HasRules()) {
 		_, attempted := c.outcomes[res.object.ID]
 		desired = o.compared.Unmade(desired, attempted)
 	}

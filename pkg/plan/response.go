@@ -34,7 +34,7 @@ func (c *conclusion) observe(res *resource, before *v1alpha1.ResourceStatus) obs
 		}
 	}
 	if res.adopting && !o.wrote && !c.preview {
-		// It is somebody else's still: nothing of it goes on record.
+		// It is another owner's still: nothing of it goes on record.
 		o.live, o.compared.Held = nil, 0
 		res.desire(false)
 	}
@@ -145,7 +145,7 @@ func (c *conclusion) accept(res *resource, live map[string]any, action Action) {
 			c.plan.in.Memory = c.plan.in.Memory.with([]Refused{c.plan.Refuse(Leaf{res.object.ID, d.Path}, filledIn(res.object.ID, d.Path))})
 		}
 		if d.Reason == delta.Extra && !d.HeldBack && res.wrote(d.Path, action) {
-			// Somebody on the way to the API server adds it to whatever we write.
+			// Another client on the way to the API server adds it to whatever we write.
 			leaf := Leaf{res.object.ID, d.Path}
 			if c.plan.in.Memory.contest(leaf, d, c.now.Time, c.plan.in.Rules) {
 				c.warnContested(leaf)

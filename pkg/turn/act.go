@@ -129,7 +129,7 @@ func (a *action) execute(ctx context.Context, change plan.Change) {
 			if object != nil {
 				if fresh := a.decideAgain(change.ID, object); fresh.Action == change.Action || !change.Writes() {
 					change = fresh
-				} // or else its guards will see that somebody was faster
+				} // or else its guards will see that another client was faster
 			}
 			if read = true; !change.Writes() {
 				a.record(change, plan.Outcome{Action: change.Action, Object: object, Problem: cmp.Or(problem, change.Problem)})

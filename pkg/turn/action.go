@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// attempts is how often a change is decided again at once, because somebody
+	// attempts is how often a change is decided again at once, because another client
 	// was faster.
 	attempts = 4
 	// requestTimeout bounds one request.

@@ -54,7 +54,7 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 		object, err = a.target.Create(ctx, at, body)
 	}
 	if refusesLearned() {
-		// Somebody else has the address: without it, then.
+		// Another client has the address: without it, then.
 		if body, err = a.preCreate(at, change.Fallback); err != nil {
 			outcome.Problem = plan.HookProblem(err)
 			return outcome, false

@@ -227,7 +227,7 @@ const (
 	// SchemaDefault marks an entry that was derived from the manifest.
 	SchemaDefault SchemaOrigin = "Default"
 	// SchemaFields marks an entry that spec.fields makes, but for one that only frees
-	// fields of the default schema.
+	// fields of the default schema, or gives them rules.
 	SchemaFields SchemaOrigin = "Fields"
 )
 

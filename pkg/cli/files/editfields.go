@@ -111,10 +111,14 @@ func fieldsBlock(old *yaml.Node, fields []v1alpha1.ResourceFields, indent int) (
 	list := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, f := range fields {
 		entry := entryNode(old, f.Resource)
-		if err := setList(entry, "hold", f.Hold != nil, holdTexts(f)); err != nil {
+		hold, free, err := itemsOf(f)
+		if err != nil {
 			return nil, err
 		}
-		if err := setList(entry, "free", len(f.Free) > 0, f.Free); err != nil {
+		if err := setList(entry, "hold", f.Hold != nil, hold); err != nil {
+			return nil, err
+		}
+		if err := setList(entry, "free", len(f.Free) > 0, free); err != nil {
 			return nil, err
 		}
 		list.Content = append(list.Content, entry)
@@ -137,11 +141,43 @@ func fieldsBlock(old *yaml.Node, fields []v1alpha1.ResourceFields, indent int) (
 	return append(lines, "\n"), nil
 }
 
-func holdTexts(f v1alpha1.ResourceFields) (texts []string) {
+// itemsOf are the items of both lists of an entry.
+func itemsOf(f v1alpha1.ResourceFields) (hold, free []*yaml.Node, err error) {
 	for _, held := range f.Hold {
-		texts = append(texts, held.Path)
+		node, err := heldNode(held)
+		if err != nil {
+			return nil, nil, err
+		}
+		hold = append(hold, node)
 	}
-	return texts
+	for _, path := range f.Free {
+		free = append(free, textNode(path))
+	}
+	return hold, free, nil
+}
+
+// heldNode is an item of hold as it is written: a text, or an object in one line.
+func heldNode(held v1alpha1.HeldField) (*yaml.Node, error) {
+	raw, err := json.Marshal(held)
+	if err != nil {
+		return nil, err
+	}
+	var document yaml.Node // JSON is YAML, too
+	if err := yaml.Unmarshal(raw, &document); err != nil {
+		return nil, err
+	}
+	plain(document.Content[0])
+	return document.Content[0], nil
+}
+
+// plain takes quotes off that are not needed.
+func plain(node *yaml.Node) {
+	if node.Kind == yaml.ScalarNode && node.Tag == "!!str" {
+		*node = *textNode(node.Value)
+	}
+	for _, child := range node.Content {
+		plain(child)
+	}
 }
 
 // entryNode is the entry for a resource that was there, or a new one.
@@ -173,8 +209,8 @@ func textNode(text string) *yaml.Node {
 	return node
 }
 
-// setList makes a list of an entry have some texts. Those that were there stay as they are.
-func setList(entry *yaml.Node, key string, isSet bool, texts []string) error {
+// setList makes a list of an entry have some items. Those that were there stay as they are.
+func setList(entry *yaml.Node, key string, isSet bool, items []*yaml.Node) error {
 	at := 0
 	for at < len(entry.Content) && entry.Content[at].Value != key {
 		at += 2
@@ -187,7 +223,7 @@ func setList(entry *yaml.Node, key string, isSet bool, texts []string) error {
 		return nil
 	case at >= len(entry.Content):
 		entry.Content = append(entry.Content, textNode(key), &yaml.Node{Kind: yaml.SequenceNode})
-		if len(texts) == 0 || !slices.ContainsFunc(texts, func(text string) bool { return len(text) > 60 }) {
+		if !slices.ContainsFunc(items, isLong) {
 			entry.Content[at+1].Style = yaml.FlowStyle
 		}
 	}
@@ -197,15 +233,27 @@ func setList(entry *yaml.Node, key string, isSet bool, texts []string) error {
 	}
 	old := list.Content
 	list.Content = nil
-	for _, text := range texts {
-		i := slices.IndexFunc(old, func(n *yaml.Node) bool { return n.Value == text })
-		if i < 0 {
-			list.Content = append(list.Content, textNode(text))
-			continue
+	for _, item := range items {
+		i := slices.IndexFunc(old, func(n *yaml.Node) bool { return valueText(n) == valueText(item) })
+		if i >= 0 {
+			item = old[i]
 		}
-		list.Content = append(list.Content, old[i])
+		list.Content = append(list.Content, item)
 	}
 	return nil
+}
+
+// isLong reports whether an item is to stand on a line of its own.
+func isLong(item *yaml.Node) bool { return item.Kind != yaml.ScalarNode || len(item.Value) > 60 }
+
+// valueText is the same for all forms in which a value can be written.
+func valueText(node *yaml.Node) string {
+	var value any
+	if node.Decode(&value) != nil {
+		return ""
+	}
+	raw, _ := json.Marshal(value) // what cannot be written equals nothing but its like
+	return string(raw)
 }
 
 // isEdited checks that a text has the Application with these fields, and is else as it was.
