@@ -122,11 +122,8 @@ func ownerOf(app *v1alpha1.Application, live map[string]any) string {
 	case uid != "":
 		return "the Application with UID " + uid
 	}
-	owners, _, _ := unstructured.NestedSlice(live, "metadata", "ownerReferences")
-	for _, o := range owners {
-		if owner, ok := o.(map[string]any); ok && owner["controller"] == true {
-			return fmt.Sprintf("%v %v", owner["kind"], owner["name"])
-		}
+	if owner := Controller(live); owner != "" {
+		return owner
 	}
 	annotations := []struct{ key, who string }{
 		{"meta.helm.sh/release-name", "Helm release"},
