@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Files are a certificate, its key and the bundle that verifies it, which somebody
+// Files are a certificate, its key and the bundle that verifies it, which an operator
 // else keeps up to date, such as those of a mounted Secret. Without a Bundle,
 // workloads trust the certificate anyway.
 type Files struct{ Cert, Key, Bundle string }

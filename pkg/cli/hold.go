@@ -236,7 +236,7 @@ func (o editOptions) write(ctx context.Context, out *bytes.Buffer, d files.Decis
 	}
 	err := c.Edit(ctx, d.Name, e.key, e.was, e.is, e.patch)
 	if apierrors.IsInvalid(err) {
-		return fmt.Errorf("somebody has changed the fields of Application %s/%s meanwhile, or the API server does not take them: %w", d.Namespace, d.Name, err)
+		return fmt.Errorf("another client has changed the fields of Application %s/%s meanwhile, or the API server does not take them: %w", d.Namespace, d.Name, err)
 	}
 	if err == nil {
 		fmt.Fprintf(out, "application.%s/%s changed\n", v1alpha1.GroupVersion.Group, d.Name)

@@ -80,7 +80,7 @@ func (e *explainer) stateOf(f Field) FieldState {
 
 // isMark reports whether a field is one of our own marks.
 func isMark(path string) bool {
-	return path == "metadata.labels['"+v1alpha1.LabelApplicationUID+"']" ||
+	return isSharedMark(path) && !isMetadataMap(path) || path == "metadata.labels['"+v1alpha1.LabelApplicationUID+"']" ||
 		path == "metadata.annotations['"+v1alpha1.AnnotationTrackingID+"']"
 }
 
@@ -169,7 +169,7 @@ func toldWhy(f Field) string {
 
 // stateWhy says why a field needs no correction, where its state says all.
 var stateWhy = map[FieldState]string{
-	FieldAllowed: "in place: inside its rule any value is somebody's choice, and is neither learned nor written",
+	FieldAllowed: "in place: inside its rule any value is the writer's choice, and is neither learned nor written",
 	FieldSeeded:  "seeded: written when the object was created, and never again",
 	FieldPushed:  "in place: written when the manifest's value changes, and left alone in between",
 	FieldWatched: "watched: as in the manifest; drift would be told, and never corrected",

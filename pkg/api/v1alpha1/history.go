@@ -68,7 +68,7 @@ const (
 	OutcomeAccepted HistoryOutcome = "Accepted"
 	// OutcomeLearned: an observed field without a value got one, which is held from now on.
 	OutcomeLearned HistoryOutcome = "Learned"
-	// OutcomeRestored: somebody deleted the object, and it was created again.
+	// OutcomeRestored: another client deleted the object, and it was created again.
 	OutcomeRestored HistoryOutcome = "Restored"
 	// OutcomeCreated: the object was created.
 	OutcomeCreated HistoryOutcome = "Created"

@@ -25,6 +25,8 @@ type SubmittedFlags struct {
 	adoption       string
 	deletionPolicy string
 	set            *pflag.FlagSet
+	// FromLive makes manifests of live objects; the files only name such.
+	FromLive bool
 }
 
 // Add adds all of them.
@@ -34,6 +36,7 @@ func (f *SubmittedFlags) Add(flags *pflag.FlagSet) {
 	f.manifests.AddKustomize(flags)
 	f.schema.Add(flags, "observer-schema", "O", "entries of the observer schema")
 	AddRecursive(flags, &f.manifests, &f.schema)
+	flags.BoolVar(&f.FromLive, "from-live", false, "make the manifests of live objects: those that KIND/NAME, -l or the files of -f name")
 	flags.StringVar(&f.tosca, "tosca", "", "TOSCA template: a `FILE`, a URL, or - for standard input")
 	flags.StringVar(&f.csar, "csar", "", "CSAR archive: a `FILE`, a URL, or - for standard input")
 	f.inputs.Add(flags)
@@ -50,12 +53,13 @@ type SubmittedSource struct {
 	SubmittedFlags
 	name  string
 	texts map[string]string // of --input
+	live  *FromLive
 }
 
 // Options says what is wrong with the flags, without reading any file.
 func (f SubmittedFlags) Options(streams terminal.Streams, args []string) (SubmittedSource, error) {
 	s := SubmittedSource{Input: Input{In: streams.In}, SubmittedFlags: f}
-	if len(args) == 1 {
+	if len(args) > 0 {
 		s.name = args[0]
 		if err := ValidName(s.name); err != nil {
 			return s, err
@@ -94,7 +98,11 @@ func (f SubmittedFlags) checkSource(name string) error {
 		return errors.New("--tosca and --csar take the name of a file, and it is empty")
 	}
 	switch sources := f.sources(); {
-	case sources == 0:
+	case f.FromLive && (f.tosca != "" || f.csar != "" || name == ""):
+		return errors.New("--from-live makes manifests, and an Application of them: give its NAME, and neither --tosca nor --csar")
+	case f.FromLive && f.schema.Given():
+		return errors.New("--from-live holds what people have set: `holdfast hold` and `holdfast free` change that later; leave -O out")
+	case sources == 0 && !f.FromLive:
 		return errors.New("no manifests given: give them with -f or -k, or a template with --tosca or --csar")
 	case sources > 1:
 		return errors.New("an Application has one source: manifests (-f, -k), --tosca or --csar")

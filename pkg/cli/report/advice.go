@@ -154,7 +154,7 @@ func (a adviser) forField(f plan.Field, isExplained bool) string {
 }
 
 func orWriter(manager string) string {
-	if manager == "" || manager == v1alpha1.FieldManager {
+	if manager == "" || v1alpha1.IsFieldManager(manager) {
 		return "who writes it"
 	}
 	return manager

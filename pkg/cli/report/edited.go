@@ -81,7 +81,7 @@ func becomes(was, is plan.Field, missing bool) string {
 	case is.State == plan.FieldAbsent && !is.Live.Set:
 		return "held: it stays away"
 	case is.State == plan.FieldLearned && !is.Live.Set:
-		return "learned as soon as somebody sets it"
+		return "learned as soon as a client sets it"
 	case is.State == plan.FieldLearned:
 		return "learned: " + live + ", and held"
 	}
