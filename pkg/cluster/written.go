@@ -93,6 +93,8 @@ const (
 
 // writings has who wrote the objects of one kind. The lock of its store guards it.
 type writings struct {
+	// off is set where nobody is told: of shared objects, which belong to nobody here.
+	off    bool
 	byApp  map[types.UID]map[types.NamespacedName]*Written
 	n      int
 	events uint64
@@ -145,7 +147,7 @@ func (w *writings) of(application types.UID, key types.NamespacedName) *Written 
 	if one := w.byApp[application][key]; one != nil {
 		return one
 	}
-	if w.n >= mostWritten {
+	if w.off || w.n >= mostWritten {
 		return nil
 	}
 	if w.byApp == nil {
@@ -200,8 +202,10 @@ func writtenSince(managed []any) bool {
 	ours, theirs := int64(-1), int64(-1)
 	for i, s := range stampsOf(managed) {
 		entry, _ := managed[i].(map[string]any)
+		manager, _ := entry["manager"].(string)
+		isOurs := v1alpha1.IsFieldManager(manager)
 		switch {
-		case entry["manager"] == v1alpha1.FieldManager && entry["operation"] == string(metav1.ManagedFieldsOperationUpdate):
+		case isOurs && entry["operation"] == string(metav1.ManagedFieldsOperationUpdate):
 			ours = max(ours, s.when)
 		case entry["subresource"] != "status":
 			theirs = max(theirs, s.when)

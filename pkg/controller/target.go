@@ -31,6 +31,7 @@ func (c *Controller) targetOf(app *v1alpha1.Application) (turn.Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	writer = writer.Managed(v1alpha1.FieldManagerOf(app.Namespace, app.Name))
 	return target{&c.target, writer, app.UID, c.options.Now, func(group string) { c.awaitKind(group, keyOf(app)) }}, nil
 }
 
@@ -57,8 +58,25 @@ func (t target) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Ma
 	return t.mapper.AnyVersion(ctx, gk)
 }
 
-func (t target) Need(resources map[schema.GroupVersionResource]bool, namespaces []string) {
-	t.watches.Need(t.app, resources, namespaces)
+func (t target) Need(resources map[schema.GroupVersionResource]bool, namespaces []string, named cluster.Named) {
+	t.watches.Need(t.app, resources, namespaces, named)
+}
+
+func (t target) Shared(at cluster.Location) (map[string]any, error) {
+	store, _ := t.watches.Store(t.app, at.Mapping.Resource)
+	if store == nil {
+		return nil, turn.ErrNotSeen
+	}
+	object, ready, err := store.Shared(types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name})
+	switch {
+	case !ready && err != nil:
+		return nil, err
+	case !ready:
+		return nil, turn.ErrNotSeen
+	case object == nil:
+		return nil, nil
+	}
+	return object.Content(), nil
 }
 
 func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error) {

@@ -22,6 +22,9 @@ func (c *comparer) claim(l *listCursor) {
 	}
 	unclaimed := l.unclaimed()
 	missing = slices.DeleteFunc(missing, func(i int) bool { return l.take(i, c.inForm(l, i, unclaimed), unclaimed) })
+	if c.in.Shared {
+		return
+	}
 	if !c.in.Prune {
 		was := l.previousOf(missing)
 		missing = slices.DeleteFunc(missing, func(i int) bool {

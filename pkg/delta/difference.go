@@ -22,6 +22,8 @@ const (
 	Removed Reason = "removed"
 	// Unwanted: the observer schema says that the field is not to be there.
 	Unwanted Reason = "unwanted"
+	// Restored: a field of a shared object is let go, and gets back what it had before us.
+	Restored Reason = "restored"
 )
 
 // Value is a JSON value that may be absent, which is not the same as null.

@@ -28,16 +28,19 @@
 //	             status without a plan
 //	the plan     decide.go an Application, retire.go one that goes: desired.go
 //	             decides one resource, gone.go one that is not there though it was,
-//	             prune.go one that is no longer desired,
+//	             prune.go one that is no longer desired; share.go one that is
+//	             somebody else's, release.go what becomes of that when it is let go;
 //	             again.go either of them again; ahead.go and creating.go say what
 //	             is written down before requests are sent
 //	what it      render.go makes objects and schema entries of the spec, fields.go those
 //	             of its paths, restored.go
 //	reads        of the status, if a template cannot be had; listeners.go has the
 //	             engine's own steps among the hooks; record.go reads what the status
-//	             remembers, own.go whose an object is, managers.go who wrote which
-//	             field of it, authors.go who has changed one; size.go says whether
-//	             the status will fit, incomplete.go whether something is in slices still
+//	             remembers, baseline.go what fields were before us, own.go whose an
+//	             object is, ownership.go which are somebody else's, holders.go who
+//	             holds fields of it, managers.go who wrote which field of it,
+//	             authors.go who has changed one; size.go says whether the status
+//	             will fit, incomplete.go whether something is in slices still
 //	contests     memory.go the fights for leaves, refusal.go leaves that the API
 //	             server refuses
 //	its values   plan.go, problem.go, source.go

@@ -80,7 +80,7 @@ func (e *explainer) stateOf(f Field) FieldState {
 
 // isMark reports whether a field is one of our own marks.
 func isMark(path string) bool {
-	return path == "metadata.labels['"+v1alpha1.LabelApplicationUID+"']" ||
+	return isSharedMark(path) && !isMetadataMap(path) || path == "metadata.labels['"+v1alpha1.LabelApplicationUID+"']" ||
 		path == "metadata.annotations['"+v1alpha1.AnnotationTrackingID+"']"
 }
 

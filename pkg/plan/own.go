@@ -42,7 +42,7 @@ func mine(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceSt
 	if app.UID == "" || Marked(app, id, live) {
 		return true
 	}
-	if status == nil || status.UID == "" || string(status.UID) != text(live, "metadata", "uid") {
+	if status == nil || status.Ownership == v1alpha1.OwnershipShare || status.UID == "" || string(status.UID) != text(live, "metadata", "uid") {
 		return false
 	}
 	other := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
@@ -175,6 +175,9 @@ func (p *Plan) marksWait(res *resource) (waits bool, problem *Problem) {
 // holdsMark reports whether a path is that of one of our marks, or of all labels or all
 // annotations.
 func holdsMark(path string) bool {
+	if isSharedMark(path) {
+		return true
+	}
 	for _, mark := range markPlaces {
 		if observer.Under(mark.path(), path) {
 			return true
@@ -194,22 +197,49 @@ type markPlace struct{ field, key string }
 
 func (m markPlace) path() string { return "metadata." + m.field + "['" + m.key + "']" }
 
+var sharedMarkPlaces = []markPlace{
+	{"labels", v1alpha1.LabelHeld},
+	{"annotations", v1alpha1.AnnotationHolders},
+}
+
+// isSharedMark reports whether a path is that of a mark of shared objects, or of all labels
+// or all annotations.
+func isSharedMark(path string) bool {
+	return slices.ContainsFunc(sharedMarkPlaces, func(mark markPlace) bool { return observer.Under(mark.path(), path) })
+}
+
+// isMetadataMap reports whether a path is that of the labels or annotations, which have our
+// marks too.
+func isMetadataMap(path string) bool {
+	return path == "metadata" || path == "metadata.labels" || path == "metadata.annotations"
+}
+
+// formerMarks are the removals of the marks of an owner from an object that we have owned,
+// and share from now on.
+func formerMarks(app *v1alpha1.Application, live map[string]any) (fields []delta.Difference) {
+	if app.UID == "" || text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(app.UID) {
+		return nil
+	}
+	return marksOff(live)
+}
+
+// marksOff are the removals of an owner's marks.
+func marksOff(live map[string]any) (fields []delta.Difference) {
+	for _, mark := range markPlaces {
+		if value := text(live, "metadata", mark.field, mark.key); value != "" {
+			path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)
+			fields = append(fields, delta.Remove(path, value))
+		}
+	}
+	return fields
+}
+
 // marks is the number of held leaves that are our own marks; one more on what was adopted.
 func (p *Plan) marks() int {
 	if p.in.Application.UID == "" {
 		return 0
 	}
 	return 2
-}
-
-// marked is the resource with our marks on it.
-func (res *resource) marked(app *v1alpha1.Application) (*observer.Entry, map[string]any) {
-	entry, desired := withMarks(app, res.entry, res.desired)
-	if !res.adopted || app.UID == "" {
-		return entry, desired
-	}
-	adopted := map[string]map[string]string{"annotations": {v1alpha1.AnnotationAdopted: "true"}}
-	return entry.Marked(adopted), observer.MarkedObject(desired, adopted)
 }
 
 // withMarks adds our marks to a desired state and observes them, so that they

@@ -31,6 +31,9 @@ func tooLarge(p *Plan) *Problem {
 	written := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema)
 	atMost, records := written*(1+schemaFactor), written
 	for _, res := range p.resources {
+		if len(res.baseline) > 0 {
+			fixed += len(encode(res.baseline).Raw)
+		}
 		if manifest.IsSecret(res.object.ID.GroupKind()) { // it is in no slice
 			fixed += size(res.object.Content)
 		}

@@ -179,5 +179,5 @@ func (a *action) locate(change plan.Change) (cluster.Location, *plan.Problem) {
 	if kind == nil {
 		return cluster.Location{}, &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the kind of " + change.ID.String() + " is not known yet"}
 	}
-	return cluster.Location{ID: change.ID, Mapping: kind.Mapping}, kind.problem
+	return cluster.Location{ID: change.ID, Mapping: kind.Mapping, Shared: change.Shared}, kind.problem
 }

@@ -326,7 +326,9 @@ func (d *desk) AnyVersion(ctx context.Context, gk schema.GroupKind) (kubernetes.
 	return d.Mapping(ctx, gk.WithVersion("v1"))
 }
 
-func (d *desk) Need(map[schema.GroupVersionResource]bool, []string) {}
+func (d *desk) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Named) {}
+
+func (d *desk) Shared(at kubernetes.Location) (map[string]any, error) { return d.live[at.ID], nil }
 
 func (d *desk) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping) (map[manifest.ID]map[string]any, error) {
 	marked := map[manifest.ID]map[string]any{}

@@ -96,6 +96,7 @@ type cluster struct {
 	// relearned are the objects that were created without what was learned.
 	relearned map[manifest.ID]bool
 	panicked  any // see guard
+	share     *sharing
 	log       []string
 }
 

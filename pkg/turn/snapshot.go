@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -35,6 +36,9 @@ type Request struct {
 	// ReadDesired reads whatever is desired and in no watch. Without it, a create finds
 	// out.
 	ReadDesired bool
+	// Shared is a shared object as its watch shows it (see Target); nil where ReadDesired
+	// reads it.
+	Shared func(at cluster.Location) (map[string]any, error)
 }
 
 // Snapshot is all that is known before anything is decided.
@@ -48,6 +52,8 @@ type Snapshot struct {
 	// desired are their identities, and the version of each, unless the Application is
 	// being deleted.
 	desired map[manifest.ID]schema.GroupVersionKind
+	// shared are those of them that are somebody else's.
+	shared map[manifest.ID]bool
 	// looks are what is looked at, see Target.Looked.
 	looks []look
 }
@@ -120,16 +126,17 @@ func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
 	app := r.Application
 	s := &Snapshot{view: v, memory: r.Memory, manifests: manifestsOf(app, r.Source)}
 	s.kinds = lookUp(ctx, v, app, s.manifests, slices.Concat(r.Memory.kinds, r.Kinds))
-	v.Need(s.kinds.resources(), namespacesOf(app, s.manifests))
 	if app.DeletionTimestamp == nil {
 		s.desired = desiredIDs(s.manifests, app.Namespace, s.kinds)
+		s.shared = plan.Shared(plan.Input{Application: app, Source: r.Source, Kinds: s.kinds})
 	}
+	v.Need(s.kinds.resources(), namespacesOf(app, s.manifests), s.named())
 	s.Input = plan.Input{
 		Application: app, Kinds: s.kinds, Memory: &r.Memory.plan, Rules: r.Rules, Now: r.Now,
 		Live: map[manifest.ID]map[string]any{}, Written: map[manifest.ID]plan.Written{}, Ended: map[manifest.ID]map[string]any{}, Blocked: r.Memory.blocked(r.Now),
 		Source: r.Source, Hooks: r.Hooks, Callback: r.Callback,
 	}
-	if err := s.addMarked(ctx); err != nil {
+	if err := cmp.Or(s.addMarked(ctx), s.addShared(ctx, r)); err != nil {
 		return nil, err
 	}
 	s.addRemembered()

@@ -66,7 +66,7 @@ func (t *Turns) take(ctx context.Context, app *v1alpha1.Application, m *Memory, 
 	if source.Waiting {
 		return 0, nil
 	}
-	s, p, err := Decide(ctx, target, t.request(app, m, source.Translation))
+	s, p, err := Decide(ctx, target, t.request(app, m, target, source.Translation))
 	if errors.Is(err, ErrNotSeen) {
 		return 0, nil
 	}

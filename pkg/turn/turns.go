@@ -59,8 +59,8 @@ func (t *Turns) source(ctx context.Context, app *v1alpha1.Application, target Ta
 	return t.Source(ctx, app, target)
 }
 
-func (t *Turns) request(app *v1alpha1.Application, m *Memory, source *plan.Source) Request {
-	r := Request{Application: app, Source: source, Memory: m, Hooks: t.Hooks, Rules: t.Rules, Now: t.now()}
+func (t *Turns) request(app *v1alpha1.Application, m *Memory, target Target, source *plan.Source) Request {
+	r := Request{Application: app, Source: source, Memory: m, Hooks: t.Hooks, Rules: t.Rules, Now: t.now(), Shared: target.Shared}
 	if t.Callback != nil {
 		r.Callback = t.Callback()
 	}

@@ -163,7 +163,7 @@ func canEdit(d files.Decision, id manifest.ID) bool {
 }
 
 func orWriter(manager string) string {
-	if manager == "" || manager == v1alpha1.FieldManager {
+	if manager == "" || v1alpha1.IsFieldManager(manager) {
 		return "who writes it"
 	}
 	return manager
