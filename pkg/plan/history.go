@@ -134,6 +134,9 @@ func (c *conclusion) happened(res *resource, outcome v1alpha1.HistoryOutcome, of
 		Manager: of.writer.Manager, Operation: of.writer.Operation, Subresource: of.writer.Subresource,
 		From: told(res.object.ID, of.Path, of.Desired), To: told(res.object.ID, of.Path, of.Observed),
 	}
+	if of.Rule != nil && of.Rule.Mode != observer.ModeAbsent {
+		entry.From, entry.CorrectedTo = nil, entry.From
+	}
 	if !of.since.IsZero() && !c.at.Before(of.since) {
 		entry.Stood = &metav1.Duration{Duration: c.at.Sub(of.since).Round(time.Millisecond)}
 	}
@@ -221,7 +224,7 @@ func told(id manifest.ID, path string, v delta.Value) *runtime.RawExtension {
 // describe is an entry of the history in an event: what was changed, from what to what, and
 // by whom.
 func describe(e v1alpha1.HistoryEntry) string {
-	masked := slices.ContainsFunc([]*runtime.RawExtension{e.From, e.To}, func(v *runtime.RawExtension) bool {
+	masked := slices.ContainsFunc([]*runtime.RawExtension{e.From, e.To, e.CorrectedTo}, func(v *runtime.RawExtension) bool {
 		return v != nil && string(v.Raw) == `"`+manifest.Masked+`"`
 	})
 	text := e.Path
@@ -232,6 +235,11 @@ func describe(e v1alpha1.HistoryEntry) string {
 		return text
 	case masked:
 		text += " was changed"
+	case e.CorrectedTo != nil && e.To == nil:
+		return text + " was not there, and was corrected to " + shorten(string(e.CorrectedTo.Raw), 80)
+	case e.CorrectedTo != nil:
+		text += " was set to " + shorten(string(e.To.Raw), 80) + by(e.Manager)
+		return text + ", which its rule does not allow, and was corrected to " + shorten(string(e.CorrectedTo.Raw), 80)
 	case e.To == nil:
 		text += " was removed"
 	case e.From == nil:

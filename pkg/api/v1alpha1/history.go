@@ -32,6 +32,12 @@ type HistoryEntry struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	To *runtime.RawExtension `json:"to,omitempty"`
+	// CorrectedTo is what was written in place of To, where a rule allows several values:
+	// which of them was there before nobody knows, and From is not set.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	CorrectedTo *runtime.RawExtension `json:"correctedTo,omitempty"`
 	// Manager is the field manager that has changed it; not set if that is not known, as
 	// most often for a field that was removed.
 	// +optional

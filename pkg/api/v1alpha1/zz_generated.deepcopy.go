@@ -494,6 +494,11 @@ func (in *HistoryEntry) DeepCopyInto(out *HistoryEntry) {
 		*out = new(runtime.RawExtension)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.CorrectedTo != nil {
+		in, out := &in.CorrectedTo, &out.CorrectedTo
+		*out = new(runtime.RawExtension)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.Stood != nil {
 		in, out := &in.Stood, &out.Stood
 		*out = new(v1.Duration)

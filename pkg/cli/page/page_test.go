@@ -321,6 +321,20 @@ status:
   - {time: '2025-12-30T00:00:00Z', outcome: Corrected, resource: {apiVersion: holdfast.dev/v1alpha1, kind: Application, name: inner}, path: 'spec.manifest[0].data.a', from: canary}
 `
 
+const ruled = `
+  - {time: '2026-01-01T00:10:00Z', outcome: Corrected, resource: {apiVersion: apps/v1, kind: Deployment, namespace: default, name: web}, path: spec.replicas, to: 9, correctedTo: 5, manager: tuner}
+`
+
+// Under a rule nobody knows what was there before: the page and the command say no more.
+func TestTheHistoryUnderARule(t *testing.T) {
+	before, _, _ := strings.Cut(application, "status:\n")
+	d := decide(t, before+"status:\n  observedGeneration: 1\n  history:"+ruled, live)
+	text, err := StatusFile(d, report.StatusOf(d), "holdfast", now)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "<code>9</code>, corrected to <code>5</code>")
+	assert.Contains(t, report.HistoryOf(d.Application)[0].Line(now, false), "spec.replicas: 9, corrected to 5, by tuner")
+}
+
 func TestTheHistory(t *testing.T) {
 	before, _, _ := strings.Cut(application, "status:\n")
 	d := decide(t, before+strings.TrimPrefix(happened, "\n"), live)

@@ -35,6 +35,7 @@ type EntryView struct {
 	Path        string            `json:"path,omitempty" yaml:"path,omitempty"`
 	From        *plan.ViewValue   `json:"from,omitempty" yaml:"from,omitempty"`
 	To          *plan.ViewValue   `json:"to,omitempty" yaml:"to,omitempty"`
+	CorrectedTo *plan.ViewValue   `json:"correctedTo,omitempty" yaml:"correctedTo,omitempty"`
 	Manager     string            `json:"manager,omitempty" yaml:"manager,omitempty"`
 	Operation   string            `json:"operation,omitempty" yaml:"operation,omitempty"`
 	Subresource string            `json:"subresource,omitempty" yaml:"subresource,omitempty"`
@@ -54,7 +55,7 @@ func HistoryOf(app *v1alpha1.Application) []EntryView {
 		v := EntryView{
 			Time: timeText(e.Time), Application: plan.ViewOwner{Namespace: app.Namespace, Name: app.Name}, Outcome: string(e.Outcome),
 			Resource: plan.ViewResource{APIVersion: e.Resource.APIVersion, Kind: e.Resource.Kind, Namespace: e.Resource.Namespace, Name: e.Resource.Name},
-			Path:     e.Path, From: rawValue(e.From), To: rawValue(e.To),
+			Path:     e.Path, From: rawValue(e.From), To: rawValue(e.To), CorrectedTo: rawValue(e.CorrectedTo),
 			Manager: e.Manager, Operation: string(e.Operation), Subresource: e.Subresource, Count: e.Count,
 			id: plan.IDOf(e.Resource), at: e.Time.Time,
 		}
@@ -132,7 +133,11 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 	if withApplication {
 		text += " of " + e.Application.Namespace + "/" + e.Application.Name
 	}
-	if e.Path != "" {
+	switch {
+	case e.Path == "":
+	case e.CorrectedTo != nil: // what it was before nobody knows
+		text += " " + terminal.Visible(e.Path) + ": " + inlineView(e.To) + ", corrected to " + inlineView(e.CorrectedTo) + ","
+	default:
 		text += " " + terminal.Visible(e.Path) + ": " + inlineView(e.From) + " → " + inlineView(e.To)
 	}
 	if e.Manager != "" {
