@@ -20,7 +20,7 @@
 //	             which free ones differ from the manifest, suggest.go proposes a schema
 //	             (defaults.go: what nobody has to write), taken.go whether a change is
 //	             of our marks alone, editfields.go writes and takes away paths of
-//	             spec.fields
+//	             spec.fields, editschema.go those of an entry
 //	conclude     conclude.go writes the parts of the status, one after the other:
 //	             response.go says what an answer of the API server means,
 //	             remember.go what is written down to be remembered,
