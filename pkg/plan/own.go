@@ -108,6 +108,17 @@ func adoptionProblem(app *v1alpha1.Application, id manifest.ID, live map[string]
 	return problemf(v1alpha1.ReasonResourceConflict, "%s exists already and %s: %s", id, whose, remedy)
 }
 
+// Controller names who controls a live object, which would make it again; empty if nobody
+// does.
+func Controller(live map[string]any) string {
+	for _, owner := range mapsAt(live, "metadata", "ownerReferences") {
+		if owner["controller"] == true {
+			return text(owner, "kind") + " " + text(owner, "name")
+		}
+	}
+	return ""
+}
+
 // ownerOf names who claims an object, or is empty.
 func ownerOf(app *v1alpha1.Application, live map[string]any) string {
 	uid := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID)

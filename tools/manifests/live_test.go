@@ -144,9 +144,10 @@ func (r running) control() {
 	r.kubectl("", "wait", "--for=create", "namespace/default", "--timeout=120s")
 	r.kubectl("", "create", "serviceaccount", "holdfast-applier")
 	r.kubectl("", "create", "clusterrolebinding", "holdfast-applier", "--clusterrole=cluster-admin", "--serviceaccount=default:holdfast-applier")
-	client, err := cluster.NewClient(r.cluster.Config())
+	config := r.cluster.Config()
+	config.UserAgent = userAgent
+	client, err := cluster.NewClient(config)
 	require.NoError(r, err)
-	client.Config.UserAgent = userAgent
 	ctx, cancel := context.WithCancel(klog.NewContext(r.Context(), klog.New(nil))) // it says nothing
 	ended := make(chan error, 1)
 	go func() { ended <- controller.New(client, controller.Options{}).Run(ctx) }()
@@ -361,6 +362,9 @@ func decoded(t *testing.T, text string) (objects []map[string]any) {
 
 // rests waits until the controller has sent nothing for a while.
 func (r running) rests() {
+	all, err := r.cluster.Requests(0)
+	require.NoError(r, err)
+	require.NotEmpty(r, all.By(userAgent).Writes(), "it is this controller that rests")
 	mark, begun := r.cluster.Mark(), time.Now()
 	require.Eventually(r, func() bool {
 		requests, err := r.cluster.Requests(mark)
