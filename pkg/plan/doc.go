@@ -17,7 +17,9 @@
 //
 //	for people   view.go is a plan as it is printed, explain.go (explainwalk.go,
 //	             explainfield.go) says of each field what it is, notheld.go
-//	             which free ones differ from the manifest, suggest.go proposes a schema,
+//	             which free ones differ from the manifest, suggest.go proposes a schema
+//	             and a manifest (defaults.go is what an API server fills in), taken.go
+//	             says whether an object is left as it is,
 //	             editfields.go writes and takes away paths of spec.fields
 //	conclude     conclude.go writes the parts of the status, one after the other:
 //	             response.go says what an answer of the API server means,

@@ -34,14 +34,3 @@ func isOnlyMarks(d delta.Difference) bool {
 	}
 	return d.Observed.Any == nil && len(marks) > 0
 }
-
-// Controller names who controls a live object, which would make it again; empty if nobody
-// does.
-func Controller(live map[string]any) string {
-	for _, owner := range mapsAt(live, "metadata", "ownerReferences") {
-		if owner["controller"] == true {
-			return text(owner, "kind") + " " + text(owner, "name")
-		}
-	}
-	return ""
-}
