@@ -57,7 +57,7 @@ type schemaSuggestOptions struct {
 func newSchemaSuggestCommand(name string, streams Streams) *cobra.Command {
 	f := &schemaSuggestFlags{connection: connection.NewFlags()}
 	return command{
-		use: "suggest KIND/NAME... | -f FILE... | -l LABELS", short: "Propose an observer schema from live objects",
+		use: "suggest (KIND/NAME... | -f FILE... | -l LABELS)", short: "Propose an observer schema from live objects",
 		long: schemaSuggestLong, example: schemaSuggestExample,
 		args: func(*cobra.Command, []string) error { return nil },
 		flags: func(flags *pflag.FlagSet) {

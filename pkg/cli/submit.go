@@ -103,7 +103,7 @@ type submitOptions struct {
 func newSubmitCommand(name string, streams Streams) *cobra.Command {
 	f := &submitFlags{connection: connection.NewFlags()}
 	return command{
-		use: "submit [NAME] -f FILE... | NAME --from-live [KIND/NAME...]", short: "Make or update an Application from manifests",
+		use: "submit [NAME] -f FILE... | submit NAME --from-live -l LABELS", short: "Make or update an Application from manifests",
 		long: submitLong, example: submitExample,
 		args: func(cmd *cobra.Command, args []string) error {
 			if f.source.FromLive {

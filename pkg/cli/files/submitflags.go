@@ -65,7 +65,11 @@ func (f SubmittedFlags) Options(streams terminal.Streams, args []string) (Submit
 			return s, err
 		}
 	}
-	if err := f.checkSource(s.name); err != nil {
+	check := f.checkSource
+	if f.FromLive {
+		check = f.checkLive
+	}
+	if err := check(s.name); err != nil {
 		return s, err
 	}
 	if err := f.checkWords(); err != nil {
@@ -98,11 +102,7 @@ func (f SubmittedFlags) checkSource(name string) error {
 		return errors.New("--tosca and --csar take the name of a file, and it is empty")
 	}
 	switch sources := f.sources(); {
-	case f.FromLive && (f.tosca != "" || f.csar != "" || name == ""):
-		return errors.New("--from-live makes manifests, and an Application of them: give its NAME, and neither --tosca nor --csar")
-	case f.FromLive && f.schema.Given():
-		return errors.New("--from-live holds what people have set: `holdfast hold` and `holdfast free` change that later; leave -O out")
-	case sources == 0 && !f.FromLive:
+	case sources == 0:
 		return errors.New("no manifests given: give them with -f or -k, or a template with --tosca or --csar")
 	case sources > 1:
 		return errors.New("an Application has one source: manifests (-f, -k), --tosca or --csar")
@@ -114,6 +114,17 @@ func (f SubmittedFlags) checkSource(name string) error {
 		return errors.New("--input and --inputs are for the inputs of a template: give them with --tosca or --csar")
 	}
 	return nil
+}
+
+// checkLive says what does not go with live objects.
+func (f SubmittedFlags) checkLive(name string) error {
+	switch {
+	case f.tosca != "" || f.csar != "" || f.inputs.Given() || name == "":
+		return errors.New("--from-live makes manifests, and an Application of them: give its NAME, and no template")
+	case f.schema.Given():
+		return errors.New("--from-live holds what people have set: `holdfast hold` and `holdfast free` change that later; leave -O out")
+	}
+	return f.manifests.Check()
 }
 
 // template is the file or URL of --tosca or --csar.
