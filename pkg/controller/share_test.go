@@ -144,3 +144,33 @@ func TestSharingMany(t *testing.T) {
 	f.AwaitValue(configMaps, "theirs-7", "ours", "data", "mode")
 	f.Quiet(quiet)
 }
+
+// Whoever holds a field keeps it; when he lets go, the other one takes over.
+func TestSharingOfOneFieldByTwo(t *testing.T) {
+	f := given(t)
+	share := func(name, data string) {
+		f.Submit(name, "ownership: Share\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: "+data+"}]")
+	}
+	f.Create("helm", `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {mode: theirs, other: theirs}}`)
+	share("one", "{mode: one}")
+	f.AwaitHeld("one")
+	share("two", "{mode: two, other: two}")
+	_, message := f.AwaitReason("two", v1alpha1.ReasonFieldClaimed)
+	assert.Contains(t, message, "data.mode is held by Application "+f.namespace+"/one")
+	f.AwaitValue(configMaps, "theirs", "two", "data", "other")
+	f.Mark()
+	f.Quiet(quiet)
+	assert.Empty(t, counts(f.touched()))
+	assert.Equal(t, "one", value(f.Get(configMaps, "theirs"), "data", "mode"))
+
+	f.Delete(applications, "one")
+	f.AwaitValue(configMaps, "theirs", "two", "data", "mode")
+	f.AwaitHeld("two")
+	f.Delete(applications, "two")
+	f.AwaitGone(applications, "two")
+	f.Quiet(quiet)
+	live := f.Get(configMaps, "theirs")
+	assert.Equal(t, map[string]any{"mode": "theirs", "other": "theirs"}, live["data"])
+	assert.Nil(t, value(live, "metadata", "labels"))
+	assert.Nil(t, value(live, "metadata", "annotations"))
+}

@@ -121,6 +121,16 @@ func (n *Node) cuts(path *Path) (found []*Path) {
 	return found
 }
 
+// IsKey reports whether a path is that of a field by which the element around it is known.
+func IsKey(path string) bool {
+	p, err := ParsePath(path)
+	if err != nil || p.IsElement() || !p.Parent().IsElement() {
+		return false
+	}
+	name, _, err := parseElement(p.Parent().label[1:])
+	return err == nil && slices.ContainsFunc(name.keys, func(key elementKey) bool { return key.name == p.Name() })
+}
+
 // In is the index of the element of a list that the last step of a path names, or -1, and
 // the fields that it is told by: none for one that its value tells. A position names none.
 func (p *Path) In(t *kinds.Node, list []any) (index int, keys []string) {

@@ -45,7 +45,7 @@ func baselineOf(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1
 func (p *Plan) rememberBefore(res *resource) {
 	mine, isHolder := holdersOf(res.live).of(p.in.Application)
 	claimed := func(path string) bool {
-		return isHolder && (len(mine.Leaves) == 0 || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.Under(leaf, path) }))
+		return isHolder && (mine.Leaves == nil || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.Under(leaf, path) }))
 	}
 	for _, b := range baselineOf(p.statuses[res.object.ID], res.live) {
 		if res.holdsIn(b.Path) && (claimed(b.Path) || !res.writes(b.Path)) {

@@ -167,7 +167,7 @@ func (p *Plan) namesFighter(res *resource) bool {
 
 // compare compares the desired state, our marks included, with an object.
 func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
-	return delta.Compare(p.comparison(res, live))
+	return res.withoutClaimed(delta.Compare(p.comparison(res, live)))
 }
 
 // comparison is what there is to compare of a resource and an object.

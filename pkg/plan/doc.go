@@ -40,10 +40,10 @@
 //	             engine's own steps among the hooks; record.go reads what the status
 //	             remembers, baseline.go what fields were before us, own.go whose an
 //	             object is, ownership.go which are another owner's, holders.go who
-//	             holds fields of it, managers.go who wrote which field of it,
-//	             authors.go who has changed one, users.go who that is; size.go says
-//	             whether the status will fit, incomplete.go whether something is in
-//	             slices still
+//	             holds fields of it, claims.go what of it others hold, managers.go who
+//	             wrote which field of it, authors.go who has changed one, users.go who
+//	             that is; size.go says whether the status will fit, incomplete.go
+//	             whether something is in slices still
 //	contests     memory.go the fights for leaves, refusal.go leaves that the API
 //	             server refuses
 //	its values   plan.go, problem.go, source.go

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"time"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -22,8 +21,8 @@ type holder struct {
 	UID string `json:"uid"`
 	// Created is when the Application was created.
 	Created string `json:"created,omitempty"`
-	// Leaves are the paths of what it holds; none stands for the whole object.
-	Leaves []string `json:"leaves,omitempty"`
+	// Leaves are the paths of what it holds; null stands for the whole object.
+	Leaves []string `json:"leaves"`
 }
 
 // holders are those of an object, by namespace/name of the Application. What others have
@@ -56,10 +55,8 @@ func Holds(app *v1alpha1.Application, live map[string]any) bool {
 
 // with is the annotation with what an Application holds.
 func (h holders) with(app *v1alpha1.Application, leaves []string) string {
-	own := holder{UID: string(app.UID), Leaves: slices.Sorted(slices.Values(leaves))}
-	if !app.CreationTimestamp.IsZero() {
-		own.Created = app.CreationTimestamp.UTC().Format(time.RFC3339)
-	}
+	own := holder{UID: string(app.UID), Created: createdAt(app), Leaves: append([]string{}, leaves...)}
+	slices.Sort(own.Leaves)
 	h[holderName(app)] = marshal(own)
 	value := string(marshal(h))
 	if len(value) > maxHolders {
@@ -90,8 +87,8 @@ func (res *resource) sharedMarks(app *v1alpha1.Application) map[string]map[strin
 // marked is the resource with our marks on it.
 func (res *resource) marked(app *v1alpha1.Application) (*observer.Entry, map[string]any) {
 	if res.shared {
-		if app.UID == "" {
-			return res.entry, res.desired
+		if app.UID == "" || len(res.leaves) == 0 && !Holds(app, res.live) {
+			return res.entry, res.desired // others hold all of it
 		}
 		marks := res.sharedMarks(app)
 		return res.entry.Marked(marks), observer.MarkedObject(res.desired, marks)

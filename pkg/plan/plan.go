@@ -183,6 +183,7 @@ type resource struct {
 	shared, begins bool
 	drift          []delta.Difference
 	leaves         []string
+	claimed        []claim // and what of it other Applications hold
 	baseline       []v1alpha1.BaselineField
 	letting        letting
 	warnings       []string

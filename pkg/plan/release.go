@@ -17,13 +17,14 @@ import (
 type releaser struct {
 	letting
 
-	app   *v1alpha1.Application
-	id    manifest.ID
-	kind  *kinds.Node
-	live  map[string]any
-	held  []string // leaves that are still held
-	gone  []made   // what was not there before us, and goes
-	fixed []string // paths that stay, or have another value from before
+	app    *v1alpha1.Application
+	id     manifest.ID
+	kind   *kinds.Node
+	live   map[string]any
+	held   []string // leaves that are still held
+	others []claim  // and those that other Applications hold
+	gone   []made   // what was not there before us, and goes
+	fixed  []string // paths that stay, or have another value from before
 }
 
 // made is a place that was not there before us, below a place that was not either.
@@ -46,12 +47,18 @@ type made struct {
 func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField, marks []delta.Place) letting {
 	r := &res
 	r.app = p.in.Application
+	r.others = claimsOf(r.app, r.live, r.held)
 	for _, b := range baseline {
 		if slices.ContainsFunc(r.held, func(leaf string) bool { return observer.Under(leaf, b.Path) }) {
 			continue // it is held, or something in it is
 		}
 		r.was = append(r.was, b)
-		if restores(p.in.Application) {
+		i := slices.IndexFunc(r.others, func(c claim) bool { return c.on(b.Path) })
+		switch {
+		case !restores(p.in.Application):
+		case i >= 0:
+			r.stay(b.Path, "Application "+r.others[i].by+" holds it")
+		default:
 			r.judge(b)
 		}
 	}
@@ -146,7 +153,8 @@ func (r *releaser) isOursAlone(root delta.Place, ours []delta.Place) bool {
 		at, ok := delta.Locate(r.kind, r.live, leaf)
 		return leaf != path && under(leaf) && ok && at.Value.Set
 	}
-	if isMetadataMap(path) || slices.ContainsFunc(r.held, isThere) || slices.ContainsFunc(r.fixed, under) {
+	othersHold := slices.ContainsFunc(r.others, func(c claim) bool { return c.path == "" || isThere(c.path) })
+	if isMetadataMap(path) || othersHold || slices.ContainsFunc(r.held, isThere) || slices.ContainsFunc(r.fixed, under) {
 		return false
 	}
 	mine := map[string]bool{}

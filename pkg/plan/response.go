@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,7 +40,7 @@ func (c *conclusion) observe(res *resource, before *v1alpha1.ResourceStatus) obs
 		res.desire(false)
 	}
 	if o.problem == nil || o.problem.compared {
-		o.problem = c.plan.leftOver(res.object.ID, o.compared)
+		o.problem = cmp.Or(res.claimedByOthers(), c.plan.leftOver(res.object.ID, o.compared))
 	}
 	return o
 }

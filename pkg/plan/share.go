@@ -69,7 +69,7 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 		return h
 	}
 	res.begins = !Holds(app, live)
-	res.leaves = res.entry.Leaves(res.kind, res.desired)
+	res.leave(app, res.entry.Leaves(res.kind, res.desired))
 	res.compared = p.compare(res, live)
 	res.drift = res.compared.Differences
 	res.letting = p.letGo(releaser{id: id, kind: res.kind, live: live, held: res.leaves}, baselineOf(p.statuses[id], live), nil)
@@ -93,7 +93,7 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 	if restores(app) && slices.ContainsFunc(res.leaves, func(leaf string) bool { return secretPath(id, leaf) }) {
 		res.warnings = append(res.warnings, id.String()+": values of Secrets are never recorded, so they stay as they are when they are let go")
 	}
-	res.problem = cmp.Or(blocked, p.leftOver(id, res.compared))
+	res.problem = cmp.Or(blocked, res.claimedByOthers(), p.leftOver(id, res.compared))
 	h.blocked, h.compared = blocked != nil, res.compared
 	h.readFirst = res.letting.unsure && foreignTo(app, live) == nil || p.namesFighter(res)
 	return h

@@ -24,6 +24,7 @@ const (
 	ReasonKindUnknown                = "KindUnknown"
 	ReasonKindUnsupported            = "KindUnsupported"
 	ReasonContested                  = "Contested"
+	ReasonFieldClaimed               = "FieldClaimed"
 	ReasonListTooShort               = "ListTooShort"
 	ReasonOutsideRule                = "OutsideRule"
 	ReasonHookFailed                 = "HookFailed"
@@ -113,6 +114,7 @@ var meanings = map[string]Meaning{
 	ReasonKindUnknown:                {Disposition: DispositionInstall},
 	ReasonKindUnsupported:            {Disposition: DispositionEdit},
 	ReasonContested:                  {Disposition: DispositionRetry},
+	ReasonFieldClaimed:               {Disposition: DispositionStall},
 	ReasonListTooShort:               {Disposition: DispositionStall},
 	ReasonOutsideRule:                {Disposition: DispositionStall},
 	ReasonHookFailed:                 {Disposition: DispositionRetry},
