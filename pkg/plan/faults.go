@@ -70,16 +70,3 @@ func isAccepted(app *v1alpha1.Application) bool {
 	c := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionRendered)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == app.Generation
 }
-
-// unjoin takes apart what errors.Join has joined.
-func unjoin(err error) []error {
-	var joined interface{ Unwrap() []error }
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &joined):
-		return joined.Unwrap()
-	default:
-		return []error{err}
-	}
-}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -221,3 +222,20 @@ func (p *Plan) SchemaSource(id manifest.ID) string {
 
 // isWritten reports whether a schema is an entry of spec.observerSchema.
 func isWritten(source string) bool { return strings.HasPrefix(source, "observerSchema") }
+
+// schemaOf decodes spec.observerSchema.
+func schemaOf(app *v1alpha1.Application) ([]*observer.Entry, error) {
+	raw := make([]map[string]any, len(app.Spec.ObserverSchema))
+	var faults []error
+	for i, item := range app.Spec.ObserverSchema {
+		content, err := decode(item)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("observerSchema[%d]: %w", i, err))
+		}
+		raw[i] = content
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return observer.ParseAll(raw)
+}

@@ -2,10 +2,22 @@ package plan
 
 import (
 	"encoding/json"
+	"errors"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
+
+// decode reads an object.
+func decode(item runtime.RawExtension) (map[string]any, error) {
+	if len(item.Raw) == 0 {
+		return nil, errors.New("is empty")
+	}
+	return manifest.DecodeJSON(item.Raw)
+}
 
 // decodeValue reads any JSON value, with whole numbers as int64.
 func decodeValue(item *runtime.RawExtension) (any, bool) {
@@ -37,4 +49,10 @@ func values(items []runtime.RawExtension) []any {
 		}
 	}
 	return list
+}
+
+// text is a string in an object, or "".
+func text(object map[string]any, fields ...string) string {
+	s, _, _ := unstructured.NestedString(object, fields...)
+	return s
 }

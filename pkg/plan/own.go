@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -27,12 +26,6 @@ func TrackingID(app *v1alpha1.Application, id manifest.ID) string {
 func Marked(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
 	return text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID) &&
 		text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
-}
-
-// text is a string in an object, or "".
-func text(object map[string]any, fields ...string) string {
-	s, _, _ := unstructured.NestedString(object, fields...)
-	return s
 }
 
 // mine reports whether a live object is the Application's: it carries the marks,
@@ -148,17 +141,6 @@ func ownerOf(app *v1alpha1.Application, live map[string]any) string {
 	}
 	if name := text(live, "metadata", "labels", "kustomize.toolkit.fluxcd.io/name"); name != "" {
 		return "Flux Kustomization " + name
-	}
-	return ""
-}
-
-// Controller names who controls a live object, which would make it again; empty if nobody
-// does.
-func Controller(live map[string]any) string {
-	for _, owner := range mapsAt(live, "metadata", "ownerReferences") {
-		if owner["controller"] == true {
-			return text(owner, "kind") + " " + text(owner, "name")
-		}
 	}
 	return ""
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/hooks"
@@ -88,74 +86,6 @@ func (p *Plan) shareEntries(r *rendered) (faults []error) {
 	return faults
 }
 
-// objectsOf are the normalized manifests, wherever they are from. The error is a
-// *Problem if there are none to find fault with.
-func objectsOf(in Input) ([]manifest.Object, []string, error) {
-	app := in.Application
-	options := manifest.Options{
-		Application: types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, Scopes: in.Kinds,
-	}
-	if !translated(app) {
-		raw, err := manifestsOf(app)
-		if err != nil {
-			return nil, nil, err
-		}
-		return manifest.Normalize(raw, options)
-	}
-	switch source := in.Source; {
-	case source == nil:
-		return nil, nil, problemf(v1alpha1.ReasonSourceNotSupported, "nothing here fetches and translates this source")
-	case source.Objects == nil:
-		return nil, nil, source.Problem
-	}
-	options.Field = manifest.Path{"translation"}
-	objects, warnings, err := manifest.Normalize(in.Source.Objects, options)
-	return objects, slices.Concat(in.Source.Warnings, warnings), err
-}
-
-// translated reports whether the manifests of an Application are made from a
-// template.
-func translated(app *v1alpha1.Application) bool {
-	return app.Spec.Tosca != nil || app.Spec.CSAR != nil
-}
-
-// manifestsOf decodes spec.manifest.
-func manifestsOf(app *v1alpha1.Application) ([]map[string]any, error) {
-	raw := make([]map[string]any, len(app.Spec.Manifest))
-	var faults []error
-	for i, item := range app.Spec.Manifest {
-		content, err := decode(item)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("manifest[%d]: %w", i, err))
-		}
-		raw[i] = content
-	}
-	return raw, errors.Join(faults...)
-}
-
-func schemaOf(app *v1alpha1.Application) ([]*observer.Entry, error) {
-	raw := make([]map[string]any, len(app.Spec.ObserverSchema))
-	var faults []error
-	for i, item := range app.Spec.ObserverSchema {
-		content, err := decode(item)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("observerSchema[%d]: %w", i, err))
-		}
-		raw[i] = content
-	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
-	}
-	return observer.ParseAll(raw)
-}
-
-func decode(item runtime.RawExtension) (map[string]any, error) {
-	if len(item.Raw) == 0 {
-		return nil, errors.New("is empty")
-	}
-	return manifest.DecodeJSON(item.Raw)
-}
-
 // mangle runs the hooks. What they add is observed, too; an object that they add
 // is held by default. Shared objects are not theirs to change.
 func (p *Plan) mangle(r *rendered) error {
@@ -219,15 +149,6 @@ func nullsDropped(app *v1alpha1.Application) *Problem {
 		"kubectl apply dropped nulls (%s), so these fields would not be held: "+
 			"write %q in place of null, or submit with `kubectl apply --server-side --force-conflicts`",
 		some(lost), observer.LeafText)
-}
-
-// some is the first few of a list.
-func some(names []string) string {
-	const shown = 5
-	if len(names) <= shown {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
 }
 
 // nullsLost refuses a schema of which one entry has no leaf any more that was written

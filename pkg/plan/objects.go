@@ -1,0 +1,57 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// objectsOf are the normalized manifests, wherever they are from. The error is a
+// *Problem if there are none to find fault with.
+func objectsOf(in Input) ([]manifest.Object, []string, error) {
+	app := in.Application
+	options := manifest.Options{
+		Application: types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, Scopes: in.Kinds,
+	}
+	if !translated(app) {
+		raw, err := manifestsOf(app)
+		if err != nil {
+			return nil, nil, err
+		}
+		return manifest.Normalize(raw, options)
+	}
+	switch source := in.Source; {
+	case source == nil:
+		return nil, nil, problemf(v1alpha1.ReasonSourceNotSupported, "nothing here fetches and translates this source")
+	case source.Objects == nil:
+		return nil, nil, source.Problem
+	}
+	options.Field = manifest.Path{"translation"}
+	objects, warnings, err := manifest.Normalize(in.Source.Objects, options)
+	return objects, slices.Concat(in.Source.Warnings, warnings), err
+}
+
+// translated reports whether the manifests of an Application are made from a
+// template.
+func translated(app *v1alpha1.Application) bool {
+	return app.Spec.Tosca != nil || app.Spec.CSAR != nil
+}
+
+// manifestsOf decodes spec.manifest.
+func manifestsOf(app *v1alpha1.Application) ([]map[string]any, error) {
+	raw := make([]map[string]any, len(app.Spec.Manifest))
+	var faults []error
+	for i, item := range app.Spec.Manifest {
+		content, err := decode(item)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("manifest[%d]: %w", i, err))
+		}
+		raw[i] = content
+	}
+	return raw, errors.Join(faults...)
+}
