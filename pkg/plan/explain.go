@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/delta"
@@ -77,16 +76,6 @@ type Field struct {
 
 // LivePath is the path as it leads through the live object.
 func (f Field) LivePath() *observer.Path { return f.livePath }
-
-// Writer is a field manager and when it wrote; the zero Writer is not known.
-type Writer struct {
-	Manager string
-	// Operation is how it wrote: Update or Apply.
-	Operation metav1.ManagedFieldsOperationType
-	// Subresource through which it wrote, such as scale; "" for the object itself.
-	Subresource string
-	At          time.Time
-}
 
 // Explanation is what there is to say of one resource, field by field.
 type Explanation struct {

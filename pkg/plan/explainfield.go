@@ -123,17 +123,10 @@ func (e *explainer) fight(path string) *Fight {
 
 // writer is who wrote a live field last.
 func (e *explainer) writer(of delta.Field) Writer {
-	var last Writer
 	if !of.Live.Set {
-		return last
+		return Writer{}
 	}
-	steps := of.Path.Steps(e.live)
-	for _, m := range e.writers {
-		if (last.Manager == "" || m.At.After(last.At)) && touches(m.leaves, steps) {
-			last = m.Writer
-		}
-	}
-	return last
+	return lastWriter(e.writers, e.live, of.Path)
 }
 
 // why says why the field is, or is not, corrected. It gives no values and no

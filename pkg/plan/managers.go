@@ -48,6 +48,16 @@ func LastWriter(live map[string]any, path *observer.Path) (manager string, at ti
 	return manager, at
 }
 
+// Writer is a field manager and when it wrote; the zero Writer is not known.
+type Writer struct {
+	Manager string
+	// Operation is how it wrote: Update or Apply.
+	Operation metav1.ManagedFieldsOperationType
+	// Subresource through which it wrote, such as scale; "" for the object itself.
+	Subresource string
+	At          time.Time
+}
+
 type managerEntry struct {
 	Writer
 	leaves *fieldpath.Set
@@ -85,6 +95,17 @@ func managersIn(raw []byte) []managerEntry {
 		entries = append(entries, e)
 	}
 	return entries
+}
+
+// lastWriter is who wrote at or below a path last.
+func lastWriter(entries []managerEntry, live map[string]any, path *observer.Path) (last Writer) {
+	steps := path.Steps(live)
+	for _, m := range entries {
+		if (last.Manager == "" || m.At.After(last.At)) && touches(m.leaves, steps) {
+			last = m.Writer
+		}
+	}
+	return last
 }
 
 // reach is where a field manager owns something, seen from a place in the object.

@@ -240,8 +240,7 @@ func (s *suggester) considers(at suggested) bool {
 
 // writer is who wrote a field last.
 func (s *suggester) writer(path *observer.Path) Writer {
-	e := &explainer{live: s.live, writers: s.writers}
-	return e.writer(delta.Field{Path: path, Live: delta.Some(nil)})
+	return lastWriter(s.writers, s.live, path)
 }
 
 // hasApplied reports whether somebody has applied this very field. Of what was applied as
@@ -270,12 +269,6 @@ func isOurs(path *observer.Path) bool {
 // isAct reports whether a field says that somebody has done something, which is over.
 func isAct(path *observer.Path) bool {
 	return strings.HasSuffix(path.String(), "annotations['kubectl.kubernetes.io/restartedAt']")
-}
-
-// controllerNames are parts of the names of field managers that are programs
-// which follow a cluster, and not people and their tools.
-var controllerNames = []string{
-	"controller", "autoscaler", "operator", "kubelet", "scheduler", "injector", "webhook", "recommender", "admission",
 }
 
 // appliers are parts of the names of programs that write what people have written

@@ -34,3 +34,9 @@ func WriterClass(manager string, operation metav1.ManagedFieldsOperationType) st
 	}
 	return "other"
 }
+
+// controllerNames are parts of the names of field managers that are programs
+// which follow a cluster, and not people and their tools.
+var controllerNames = []string{
+	"controller", "autoscaler", "operator", "kubelet", "scheduler", "injector", "webhook", "recommender", "admission",
+}
