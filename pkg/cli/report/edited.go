@@ -67,7 +67,7 @@ func becomes(was, is plan.Field, missing bool) string {
 	switch {
 	case is.Rule != nil && !sameRule(was.Rule, is.Rule):
 		return ruled(is, missing, live, desired)
-	case held == isHeld(was) && !(held && losesRule):
+	case held == isHeld(was) && (!held || !losesRule):
 		return ""
 	case held:
 		return heldNow(is, missing, live, desired)
