@@ -44,7 +44,8 @@ func (f *fixture) scaleTo(n int64) {
 
 func TestAScalerIsLeftAloneBetweenTheBounds(t *testing.T) {
 	byEntry := scaledDeployment(2, fromOneToFive)
-	byField := byEntry[:strings.Index(byEntry, "observerSchema:")] + `
+	manifest, _, _ := strings.Cut(byEntry, "observerSchema:")
+	byField := manifest + `
 fields:
 - resource: {kind: Deployment, name: web}
   hold: ["*", {path: spec.replicas, minimum: 1, maximum: 5}]

@@ -3,6 +3,9 @@ package plan
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -99,4 +102,24 @@ func Refuse(in Input, problem *Problem) *Plan {
 	p := newPlan(in)
 	p.Refused = problem
 	return p
+}
+
+// WithFields is the plan for the same Application and the same live objects, with other
+// fields.
+func (p *Plan) WithFields(fields []v1alpha1.ResourceFields) *Plan {
+	in := p.in
+	in.Application = in.Application.DeepCopy()
+	in.Application.Spec.Fields = fields
+	in.Application.Generation++
+	return Decide(in)
+}
+
+// WithSchema is the plan for the same Application and the same live objects, with another
+// observer schema.
+func (p *Plan) WithSchema(schema []runtime.RawExtension) *Plan {
+	in := p.in
+	in.Application = in.Application.DeepCopy()
+	in.Application.Spec.ObserverSchema = schema
+	in.Application.Generation++
+	return Decide(in)
 }

@@ -1,7 +1,6 @@
 package connection
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -56,7 +55,7 @@ func submitted(live *unstructured.Unstructured, key string) map[string]any {
 			continue
 		}
 		set := &fieldpath.Set{}
-		if set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)) != nil || !set.Has(fieldpath.MakePathOrDie("spec", key)) {
+		if set.FromJSON(entry.FieldsV1.GetRawReader()) != nil || !set.Has(fieldpath.MakePathOrDie("spec", key)) {
 			continue
 		}
 		value, err := typed.DeducedParseableType.FromUnstructured(live.Object)

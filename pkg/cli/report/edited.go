@@ -63,15 +63,23 @@ func becomes(was, is plan.Field, missing bool) string {
 	live, _ := terminal.Inline(is.Live)
 	desired, _ := terminal.Inline(is.Desired)
 	live, desired = terminal.Visible(live), terminal.Visible(desired)
-	switch held, wasHeld := isHeld(is), isHeld(was); {
+	held, losesRule := isHeld(is), was.Rule != nil && is.Rule == nil
+	switch {
 	case is.Rule != nil && !sameRule(was.Rule, is.Rule):
 		return ruled(is, missing, live, desired)
-	case held == wasHeld && (!held || was.Rule == nil || is.Rule != nil):
+	case held == isHeld(was) && (!held || !losesRule):
 		return ""
-	case !held && !is.Live.Set:
+	case held:
+		return heldNow(is, missing, live, desired)
+	case !is.Live.Set:
 		return "released"
-	case !held:
-		return "released: " + live + " stays"
+	}
+	return "released: " + live + " stays"
+}
+
+// heldNow says what becomes of a field that is held to one value.
+func heldNow(is plan.Field, missing bool, live, desired string) string {
+	switch {
 	case is.Drift != "" && missing:
 		return "held: " + desired + ", when it is created"
 	case is.Drift != "" && !is.Live.Set:
