@@ -1,6 +1,8 @@
 package docs_test
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -63,6 +65,25 @@ func TestTheCommonestWishes(t *testing.T) {
 		for _, path := range rows[i].left {
 			assert.NotContains(t, corrected, path, wish)
 		}
+	}
+}
+
+// Each rule in the table of docs/fields.md is one, for a field that there is.
+func TestTheRulesInFields(t *testing.T) {
+	items := regexp.MustCompile("(?m)^\\| .* \\| `({path: .*})` \\|$").FindAllStringSubmatch(read(t, "docs/fields.md"), -1)
+	require.Len(t, items, 8)
+	for _, item := range items {
+		kind := "Deployment"
+		if strings.Contains(item[1], "spec.type") {
+			kind = "Service"
+		}
+		app := &v1alpha1.Application{}
+		app.Namespace, app.Name = "default", "shop"
+		require.NoError(t, yaml.UnmarshalStrict([]byte(strings.ReplaceAll(wished, `image: "`, `image: "registry.example.com/`)), &app.Spec.Manifest))
+		require.NoError(t, yaml.UnmarshalStrict([]byte("[{resource: {kind: "+kind+", name: web}, hold: [\"*\", "+item[1]+"]}]"), &app.Spec.Fields))
+		p := plan.Decide(plan.Input{Application: app, Kinds: plan.Offline()})
+		assert.Nil(t, p.Refused, item[1])
+		assert.Contains(t, fmt.Sprint(p.View().Status.MangledObserverSchema), "observer_schema_", item[1])
 	}
 }
 

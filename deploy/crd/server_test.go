@@ -132,8 +132,12 @@ func TestRefused(t *testing.T) {
 		{"a first wait of nothing", `{manifest: [], retry: {initialInterval: 1ns}}`, "must be at least 1s"},
 		{"a longest wait of nothing", `{manifest: [], retry: {maxInterval: 999ms}}`, "must be at least 1s"},
 		{"fields of nothing", `{manifest: [], fields: [{hold: [spec.a]}]}`, "spec.fields[0].resource: Required value"},
-		{"fields that say nothing", `{manifest: [], fields: [{resource: {kind: A, name: a}}]}`, "hold or free must be set"},
-		{"fields that are no text", `{manifest: [], fields: [{resource: {kind: A, name: a}, hold: [5]}]}`, "spec.fields[0].hold[0]"},
+		{"fields that say nothing", `{manifest: [], fields: [{resource: {kind: A, name: a}}]}`, "spec.fields[0] in body should have at least 2 properties"},
+		{"a rule of no path", `{manifest: [], fields: [{resource: {kind: A, name: a}, hold: [{minimum: 1}]}]}`, "spec.fields[0].hold[0].path: Required value"},
+		{"a rule of an empty path", `{manifest: [], fields: [{resource: {kind: A, name: a}, hold: [{path: ""}]}]}`, "spec.fields[0].hold[0].path"},
+		{"a mode that is none", `{manifest: [], fields: [{resource: {kind: A, name: a}, hold: [{path: a, mode: maybe}]}]}`, `spec.fields[0].hold[0].mode: Unsupported value: "maybe"`},
+		{"a pattern that is no text", `{manifest: [], fields: [{resource: {kind: A, name: a}, hold: [{path: a, pattern: 5}]}]}`, "spec.fields[0].hold[0].pattern"},
+		{"a map that is closed to nothing", `{manifest: [], fields: [{resource: {kind: A, name: a}, hold: [{path: a, keys: {free: [b]}}]}]}`, "spec.fields[0].hold[0].keys.hold: Required value"},
 		{"a path of nothing", `{manifest: [], fields: [{resource: {kind: A, name: a}, free: [""]}]}`, "spec.fields[0].free[0]"},
 		{"a path of a megabyte", `{manifest: [], fields: [{resource: {kind: A, name: a}, free: ["` + strings.Repeat("*", 1<<20) + `"]}]}`, "Too long: may not be more than 4096"},
 		{"a name that is a user's", `{manifest: [], serviceAccountName: dep..loyer}`, "spec.serviceAccountName"},
@@ -161,6 +165,8 @@ func TestAccepted(t *testing.T) {
 		"a service account with dots":    `{manifest: [], serviceAccountName: a.b-c.0}`,
 		"an empty service account name":  `{manifest: [], serviceAccountName: ""}`,
 		"fields":                         `{manifest: [], fields: [{resource: {kind: A, name: "a*"}, hold: []}, {resource: {apiVersion: v1, kind: A, namespace: b, name: a}, hold: [spec.a], free: ["b[*]"]}]}`,
+		"rules in fields": `{manifest: [], fields: [{resource: {kind: A, name: a}, hold: ["*", {path: a, minimum: 1, maximum: "50%"}, {path: b, oneOf: [1, x, {y: [null]}]},
+			{path: c, pattern: "a+"}, {path: d, rule: "self > 1"}, {path: e, mode: push}, {path: f, keys: {hold: ["*"], free: [a]}}]}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := create(t.Context(), t, client, spec)

@@ -72,7 +72,7 @@ func (s *story) scale(ctx context.Context) error {
 		return err
 	}
 	if writtenAgain(scaled.object).holds(now) {
-		return errors.New("somebody has written the spec after it was scaled")
+		return errors.New("another client has written the spec after it was scaled")
 	}
 	s.ok("3 Pods run, and nobody has written the spec since it was scaled")
 	return nil

@@ -117,7 +117,7 @@ func mutateList(t *rapid.T, name string, l []any, depth int) []any {
 		switch rapid.IntRange(0, 9).Draw(t, "element") {
 		case 0, 1:
 			continue
-		case 2: // somebody has changed its key, or added it once more
+		case 2: // another client has changed its key, or added it once more
 			out = append(out, rekeyed(t, name, mutateValue(t, name, element, depth)))
 			if rapid.Bool().Draw(t, "twice") {
 				out = append(out, mutateValue(t, name, element, depth))

@@ -191,7 +191,7 @@ func (c checker) controller(ctx context.Context, at string) (message, remedy str
 	return fmt.Sprintf("%s leads, seen %s ago", holder, ago), "", nil
 }
 
-// access is something that somebody may do.
+// access is something that a user may do.
 type access struct{ verb, group, resource, subresource, name string }
 
 func (a access) String() string {
@@ -221,7 +221,7 @@ func (c checker) controllerRights(ctx context.Context, at string) (message, reme
 	return user + " may watch and write what it has to in the namespace " + c.Namespace, "", nil
 }
 
-// allowed asks the API server whether somebody may do something in the namespace; the
+// allowed asks the API server whether a user may do something in the namespace; the
 // user himself, if nobody is named.
 func (c checker) allowed(ctx context.Context, user string, a access) (bool, error) {
 	attributes := &authorizationv1.ResourceAttributes{

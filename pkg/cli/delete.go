@@ -93,7 +93,7 @@ func (o deleteOptions) run(ctx context.Context) error {
 }
 
 // confirm says what becomes of the resources where that is not the same for all, and
-// asks, where somebody can answer.
+// asks, where a person can answer.
 func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 	stays := plan.Stays(app)
 	for _, r := range app.Status.Resources {

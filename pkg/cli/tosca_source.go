@@ -62,7 +62,7 @@ func (f *toscaFlags) options(streams Streams) (toscaOptions, error) {
 
 // fetcherFor fetches for a person at their own machine: every https URL, but from
 // this machine and networks like it only where they are named. A template that
-// somebody else wrote can name URLs, too.
+// another author wrote can name URLs, too.
 func fetcherFor(networks []string) (source.Fetcher, error) {
 	options := remote.Options{Anywhere: true, UserAgent: "holdfast/" + version.String()}
 	for _, text := range networks {
@@ -180,7 +180,7 @@ func (o toscaOptions) inputs(ctx context.Context) (map[string]tosca.Input, error
 }
 
 // beside is a tosca.Resolver of what is in the directory of a template or below
-// it, or in the one that --root names, and of URLs. A template that somebody else
+// it, or in the one that --root names, and of URLs. A template that another author
 // wrote reads no other file.
 type beside struct {
 	root *os.Root

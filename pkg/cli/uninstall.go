@@ -127,7 +127,7 @@ func removeSlices(ctx context.Context, c *connection.Cluster) error {
 	return nil
 }
 
-// confirm asks, where somebody can answer.
+// confirm asks, where a person can answer.
 func (o uninstallOptions) confirm(at string, applications int) error {
 	what := "the namespace " + at + " with all that is in it"
 	if applications > 0 {

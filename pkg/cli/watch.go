@@ -20,7 +20,7 @@ func addWatch(flags *pflag.FlagSet, watch *bool) {
 var errWatchFiles = errors.New("-w watches a cluster: leave it out, or -f")
 
 // shownAgain shows an Application of a cluster, and again each time that it changes, until
-// somebody interrupts. On a terminal what is shown takes the place of what was.
+// it is interrupted. On a terminal what is shown takes the place of what was.
 func shownAgain(ctx context.Context, target connection.Target, streams Streams, show func(context.Context) error) error {
 	c, err := target.Connection.Connect()
 	if err != nil {

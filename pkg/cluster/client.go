@@ -11,7 +11,7 @@ import (
 )
 
 // Client has the connections to one API server: one as the controller itself,
-// for reading and for Applications, and one that only ever acts as somebody
+// for reading and for Applications, and one that only ever acts as another user
 // else.
 type Client struct {
 	// Config is the controller's own, without client-side rate limits: fairness

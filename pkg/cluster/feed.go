@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -20,7 +21,9 @@ type feed struct {
 	list     func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch    func(context.Context, metav1.ListOptions) (watch.Interface, error)
 	selector string
-	pulse    *pulse
+	// name is that of the only object; empty for all.
+	name  string
+	pulse *pulse
 	// asks is called before each list, noted with what came of each request; nil for
 	// nobody.
 	asks  func()
@@ -32,7 +35,7 @@ func (f *feed) listerWatcher() cache.ListerWatcher {
 }
 
 func (f *feed) all(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	options.LabelSelector = f.selector
+	f.selects(&options)
 	if options.Continue == "" {
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
 		f.asksAll()
@@ -47,8 +50,16 @@ func (f *feed) all(ctx context.Context, options metav1.ListOptions) (runtime.Obj
 	return list, err
 }
 
-func (f *feed) open(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+// selects has a request be about what is selected only.
+func (f *feed) selects(options *metav1.ListOptions) {
 	options.LabelSelector = f.selector
+	if f.name != "" {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, f.name).String()
+	}
+}
+
+func (f *feed) open(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	f.selects(&options)
 	all := options.SendInitialEvents != nil && *options.SendInitialEvents
 	stale := f.pulse.takeStale()
 	if stale && !all {

@@ -19,22 +19,30 @@ import (
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
 // Namespaces tells Applications of the namespaces that they wait for. It watches them, the
-// metadata alone, only while somebody waits; and not for a while if it may not.
+// metadata alone, only while an Application waits; and not for a while if it may not.
 type Namespaces struct {
 	client metadata.Interface
 	came   func(application types.UID)
 	now    func() time.Time
 
 	mu      sync.Mutex
-	waiting map[types.UID][]string
+	waiting map[types.UID]waiter
+	// arrived is when namespaces were seen first since the watch began.
+	arrived map[string]time.Time
 	ctx     context.Context //nolint:containedctx // the life of the watch, not of a call
 	stop    context.CancelFunc
 	refused time.Time
 }
 
+// waiter is an Application that waits.
+type waiter struct {
+	names []string
+	told  time.Time // at last
+}
+
 // NewNamespaces watches nothing before Run. came must not block.
 func NewNamespaces(client metadata.Interface, now func() time.Time, came func(application types.UID)) *Namespaces {
-	return &Namespaces{client: client, now: now, came: came, waiting: map[types.UID][]string{}}
+	return &Namespaces{client: client, now: now, came: came, waiting: map[types.UID]waiter{}}
 }
 
 // Run has what is awaited be watched from now on until the context ends.
@@ -48,13 +56,24 @@ func (n *Namespaces) Run(ctx context.Context) {
 // for itself meanwhile, more and more rarely.
 const refusedPause = 5 * time.Minute
 
+// lookPause is the longest time between the look of an Application that a namespace is not
+// there, and that it says so to Await.
+const lookPause = 10 * time.Second
+
 // Await says which namespaces an Application waits for, all of them. It is told when one
-// comes: also if that has happened since it looked, as long as nothing was watched.
+// comes, also if that has happened since it looked.
 func (n *Namespaces) Await(application types.UID, names []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	w := waiter{names: names, told: n.waiting[application].told}
 	if delete(n.waiting, application); len(names) > 0 {
-		n.waiting[application] = names
+		n.waiting[application] = w
+		if slices.ContainsFunc(names, func(name string) bool {
+			at := n.arrived[name]
+			return at.After(w.told) && n.now().Sub(at) < lookPause
+		}) {
+			n.wake(application)
+		}
 	}
 	switch {
 	case len(n.waiting) == 0 && n.stop != nil:
@@ -68,7 +87,7 @@ func (n *Namespaces) Await(application types.UID, names []string) {
 // watch begins to watch. The lock is held.
 func (n *Namespaces) watch() {
 	ctx, stop := context.WithCancel(n.ctx)
-	n.stop = stop
+	n.stop, n.arrived = stop, map[string]time.Time{}
 	client := n.client.Resource(namespaces)
 	f := &feed{
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -104,13 +123,22 @@ func (n *Namespaces) tell(items ...any) {
 	for _, item := range items {
 		if namespace, ok := item.(*metav1.PartialObjectMetadata); ok && namespace.DeletionTimestamp == nil {
 			there[namespace.Name] = true
+			if _, known := n.arrived[namespace.Name]; !known {
+				n.arrived[namespace.Name] = n.now()
+			}
 		}
 	}
 	for _, application := range slices.Collect(maps.Keys(n.waiting)) {
-		if slices.ContainsFunc(n.waiting[application], func(name string) bool { return there[name] }) {
-			n.came(application)
+		if slices.ContainsFunc(n.waiting[application].names, func(name string) bool { return there[name] }) {
+			n.wake(application)
 		}
 	}
+}
+
+// wake tells one. The lock is held.
+func (n *Namespaces) wake(application types.UID) {
+	n.waiting[application] = waiter{names: n.waiting[application].names, told: n.now()}
+	n.came(application)
 }
 
 // Add is called by the reflector, as is what follows: nothing needs to be stored.
@@ -122,8 +150,15 @@ func (n *Namespaces) Replace(items []any, _ string) error { n.tell(items...); re
 // Update is no news.
 func (n *Namespaces) Update(any) error { return nil }
 
-// Delete is no news.
-func (n *Namespaces) Delete(any) error { return nil }
+// Delete forgets one, so that it is news when it is there again.
+func (n *Namespaces) Delete(item any) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if namespace, ok := item.(*metav1.PartialObjectMetadata); ok {
+		delete(n.arrived, namespace.Name)
+	}
+	return nil
+}
 
 // Resync is no news.
 func (n *Namespaces) Resync() error { return nil }

@@ -192,11 +192,11 @@ func (s *Store) Len() int {
 }
 
 // Wrote takes in the response to our own write. It is no news but to the
-// Application that has lost the object by it.
-func (s *Store) Wrote(content map[string]any) {
+// Application that has lost the object by it. It reports whether it is news to the store.
+func (s *Store) Wrote(content map[string]any) bool {
 	o, err := newObject(&unstructured.Unstructured{Object: maps.Clone(content)})
 	if err != nil {
-		return
+		return false
 	}
 	s.mu.Lock()
 	before, replaced := s.put(o)
@@ -207,6 +207,7 @@ func (s *Store) Wrote(content map[string]any) {
 	if replaced && before != nil && before.Application != o.Application {
 		s.changed(before, o)
 	}
+	return replaced
 }
 
 // Deleted takes in that the object with that UID is gone. If it is not here, the

@@ -58,7 +58,7 @@ func RetryAfter(err error) time.Duration {
 }
 
 // IsKind reports whether an API server could serve a kind of that name. Any other
-// name is never looked up: it is what somebody wrote, and would be a path on the
+// name is never looked up: it is what a user wrote, and would be a path on the
 // API server, or any number of bytes that are remembered.
 func IsKind(gvk schema.GroupVersionKind) bool {
 	return IsGroup(gvk.Group) && isLabel(gvk.Version) && isLabel(strings.ToLower(gvk.Kind))

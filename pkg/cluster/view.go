@@ -8,13 +8,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
 // View is the objects of one kind where one Application needs it: in all
 // namespaces, or in some.
 type View struct {
 	stores map[string]*Store
+	shared []sharedStore
 	pulses []*pulse
+	// application is whose view it is; others are told of what it writes.
+	application types.UID
+	watches     *Watches
 }
 
 // Silent is since when nothing has been heard of these objects, no list, no event and
@@ -80,11 +86,21 @@ func (v *View) Looked(application types.UID, key types.NamespacedName, at Writte
 	}
 }
 
-// Wrote is Store.Wrote.
+// Wrote is Store.Wrote, and tells the other Applications that look at the object: no watch
+// will, for it is known.
 func (v *View) Wrote(content map[string]any) {
 	u := unstructured.Unstructured{Object: content}
-	if store := v.at(u.GetNamespace()); store != nil {
-		store.Wrote(content)
+	key := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+	owner := types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID])
+	if store := v.at(key.Namespace); store != nil && (owner != "" || store.Get(key) != nil) {
+		if store.Wrote(content) && owner != "" && owner != v.application {
+			v.watches.handler.ObjectChanged(owner)
+		}
+	}
+	for _, s := range v.shared {
+		if s.has(key) && s.store.Wrote(content) {
+			v.watches.tellSharers(s.watched, key, v.application)
+		}
 	}
 }
 
@@ -92,6 +108,12 @@ func (v *View) Wrote(content map[string]any) {
 func (v *View) Deleted(key types.NamespacedName, uid types.UID) {
 	if store := v.at(key.Namespace); store != nil {
 		store.Deleted(key, uid)
+	}
+	for _, s := range v.shared {
+		if s.has(key) {
+			s.store.Deleted(key, uid)
+			v.watches.tellSharers(s.watched, key, v.application)
+		}
 	}
 }
 

@@ -21,7 +21,8 @@ import (
 
 // Watches runs one watch per kind in use. A kind is in use while an Application
 // needs it; its watch stops with the last one. Watches select by our label, so
-// their cost grows with what is held and not with the cluster.
+// their cost grows with what is held and not with the cluster. Objects that are shared
+// are watched by their names, labelled or not: see named.go.
 type Watches struct {
 	client   dynamic.Interface
 	handler  Handler
@@ -33,12 +34,13 @@ type Watches struct {
 	narrow bool
 	kinds  map[watched]*kindWatch
 	needs  map[types.UID]map[watched]struct{}
+	named  map[types.UID]Named
 	wait   sync.WaitGroup
 }
 
 // Handler is told what the watches see. Its methods must not block.
 type Handler interface {
-	// ObjectChanged: an object of an Application has changed, by somebody else.
+	// ObjectChanged: an object of an Application has changed, by another client.
 	ObjectChanged(application types.UID)
 	// WatchChanged: a kind's watch has its first list, fails before that, has become
 	// silent (View.Silent), or is heard again.
@@ -48,10 +50,13 @@ type Handler interface {
 }
 
 // watched is what one watch is about: a resource, in one namespace or, with an
-// empty one, everywhere.
+// empty one, everywhere. It shows what carries our label; or, where it is for shared
+// objects, the one of that name, or all of the namespace.
 type watched struct {
 	schema.GroupVersionResource
 	namespace string
+	shared    bool
+	name      string
 }
 
 type kindWatch struct {
@@ -73,6 +78,7 @@ func NewWatches(client dynamic.Interface, handler Handler, patience Patience) *W
 		client: client, handler: handler, patience: patience,
 		kinds: map[watched]*kindWatch{},
 		needs: map[types.UID]map[watched]struct{}{},
+		named: map[types.UID]Named{},
 	}
 }
 
@@ -94,12 +100,17 @@ func (w *Watches) Narrow(narrow bool) {
 }
 
 // Need says which kinds an Application needs, all of them, and whether each is
-// namespaced, and in which namespaces it may have objects. What it needed before
-// and does not any more is stopped if nobody else needs it.
-func (w *Watches) Need(application types.UID, resources map[schema.GroupVersionResource]bool, namespaces []string) {
+// namespaced, and in which namespaces it may have objects; and the shared objects of
+// which it holds fields. What it needed before and does not any more is stopped if nobody
+// else needs it.
+func (w *Watches) Need(application types.UID, resources map[schema.GroupVersionResource]bool, namespaces []string, named Named) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.named[application] = named; len(named) == 0 {
+		delete(w.named, application)
+	}
 	needs := w.needed(resources, namespaces)
+	w.addNamed(needs, named)
 	for r := range w.needs[application] {
 		if _, still := needs[r]; still {
 			continue
@@ -129,11 +140,11 @@ func (w *Watches) needed(resources map[schema.GroupVersionResource]bool, namespa
 	needs := map[watched]struct{}{}
 	for resource, namespaced := range resources {
 		if !w.narrow || !namespaced {
-			needs[watched{resource, ""}] = struct{}{}
+			needs[watched{GroupVersionResource: resource}] = struct{}{}
 			continue
 		}
 		for _, namespace := range namespaces {
-			needs[watched{resource, namespace}] = struct{}{}
+			needs[watched{GroupVersionResource: resource, namespace: namespace}] = struct{}{}
 		}
 	}
 	return needs
@@ -165,9 +176,14 @@ func (w *Watches) Store(application types.UID, resource schema.GroupVersionResou
 			continue
 		}
 		if view == nil {
-			view = &View{stores: map[string]*Store{}}
+			view = &View{stores: map[string]*Store{}, application: application, watches: w}
 		}
 		k := w.kinds[r]
+		if r.shared {
+			view.shared = append(view.shared, sharedStore{r, k.store, k.err})
+			view.pulses = append(view.pulses, k.pulse)
+			continue
+		}
 		view.stores[r.namespace] = k.store
 		view.pulses = append(view.pulses, k.pulse)
 		if k.err != nil && (err == nil || !k.store.Ready()) {
@@ -202,13 +218,18 @@ func (w *Watches) Wait() { w.wait.Wait() }
 func (w *Watches) start(resource watched) *kindWatch {
 	ctx, cancel := context.WithCancel(w.ctx)
 	k := &kindWatch{pulse: newPulse(w.patience, &w.line), cancel: cancel, users: map[types.UID]struct{}{}}
-	k.store = newStore(w.changed, func() { w.report(resource, k, nil, true) })
+	changed, selector := w.changed, v1alpha1.LabelApplicationUID
+	if resource.shared {
+		changed, selector = w.sharedChanged(resource), ""
+	}
+	k.store = newStore(changed, func() { w.report(resource, k, nil, true) })
+	k.store.written.off = resource.shared
 	client := in(w.client.Resource(resource.GroupVersionResource), resource.namespace)
 	f := &feed{
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, options)
 		},
-		watch: client.Watch, selector: v1alpha1.LabelApplicationUID, asks: k.store.Asked, pulse: k.pulse,
+		watch: client.Watch, selector: selector, name: resource.name, asks: k.store.Asked, pulse: k.pulse,
 		noted: func(err error) { w.report(resource, k, err, false) },
 	}
 	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), &unstructured.Unstructured{}, k.store,

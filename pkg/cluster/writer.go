@@ -23,9 +23,10 @@ import (
 // Writer writes as one ServiceAccount. There is no other way to write the
 // objects of an Application.
 type Writer struct {
-	client dynamic.Interface
-	rest   rest.Interface
-	user   string
+	client  dynamic.Interface
+	rest    rest.Interface
+	user    string
+	manager string
 }
 
 // As returns the writer for a ServiceAccount. It refuses an empty name, for which no
@@ -39,7 +40,14 @@ func (c *Client) As(namespace, serviceAccount string) (*Writer, error) {
 		return nil, fmt.Errorf("%.253q in namespace %.63q cannot be the name of a ServiceAccount: it is lower-case letters, digits, '-' and '.', like deployer",
 			serviceAccount, namespace)
 	}
-	return &Writer{client: c.writes, rest: c.writesRaw, user: "system:serviceaccount:" + namespace + ":" + serviceAccount}, nil
+	return &Writer{client: c.writes, rest: c.writesRaw, user: "system:serviceaccount:" + namespace + ":" + serviceAccount, manager: v1alpha1.FieldManager}, nil
+}
+
+// Managed is the writer under the name of another field manager.
+func (w *Writer) Managed(by string) *Writer {
+	managed := *w
+	managed.manager = by
+	return &managed
 }
 
 // IsServiceAccount reports whether a ServiceAccount can have that name.
@@ -57,18 +65,18 @@ func (w *Writer) User() string { return w.user }
 // Create creates an object and returns what the API server made of it.
 func (w *Writer) Create(ctx context.Context, at Location, body map[string]any) (map[string]any, error) {
 	object := &unstructured.Unstructured{Object: body}
-	created, err := w.resource(at).Create(w.in(ctx), object, metav1.CreateOptions{FieldManager: v1alpha1.FieldManager})
+	created, err := w.resource(at).Create(w.in(ctx), object, metav1.CreateOptions{FieldManager: w.manager})
 	return content(created), err
 }
 
 // Patch applies a JSON Patch (RFC 6902) and returns the object after it.
 func (w *Writer) Patch(ctx context.Context, at Location, ops any) (map[string]any, error) {
-	return w.patch(ctx, at, ops, metav1.PatchOptions{FieldManager: v1alpha1.FieldManager})
+	return w.patch(ctx, at, ops, metav1.PatchOptions{FieldManager: w.manager})
 }
 
 // TryPatch asks whether a patch would be accepted. Nothing is changed.
 func (w *Writer) TryPatch(ctx context.Context, at Location, ops any) error {
-	_, err := w.patch(ctx, at, ops, metav1.PatchOptions{FieldManager: v1alpha1.FieldManager, DryRun: []string{metav1.DryRunAll}})
+	_, err := w.patch(ctx, at, ops, metav1.PatchOptions{FieldManager: w.manager, DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 
@@ -88,7 +96,7 @@ func (w *Writer) Get(ctx context.Context, at Location) (map[string]any, error) {
 }
 
 // Delete deletes the object with that UID and no other, in that version: in a later one
-// it may be somebody else's. It returns what is left of it while a finalizer or a grace
+// it may be another owner's. It returns what is left of it while a finalizer or a grace
 // period holds it, and nil if it is gone: at once, or before we came. An object of that
 // name with another UID or version is a conflict.
 func (w *Writer) Delete(ctx context.Context, at Location, uid, resourceVersion string) (remaining map[string]any, err error) {
@@ -145,6 +153,9 @@ func (w *Writer) resource(at Location) dynamic.ResourceInterface {
 type Location struct {
 	ID      manifest.ID
 	Mapping Mapping
+	// Shared is true for an object that is somebody else's: it is read and patched, and
+	// never created or deleted.
+	Shared bool
 }
 
 // path is the URL path of the object.

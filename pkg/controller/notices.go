@@ -52,7 +52,7 @@ func (c *Controller) noteOrphan(o *cluster.Object) {
 
 // sameWish reports whether two versions of an Application ask for the same: they
 // differ in their status, or in who manages what. A record that is in slices no more was
-// given up by somebody.
+// given up by another client.
 func sameWish(before, after *cluster.Object) bool {
 	var a, b metav1.PartialObjectMetadata
 	recorded := []byte(`"recordSlices"`)
@@ -67,7 +67,7 @@ func sameWish(before, after *cluster.Object) bool {
 // forget drops what is remembered of an Application that is gone, or is not
 // looked at any more.
 func (c *Controller) forget(uid types.UID) {
-	c.target.watches.Need(uid, nil, nil)
+	c.target.watches.Need(uid, nil, nil, nil)
 	c.target.namespaces.Await(uid, nil)
 	c.calls.forget(uid)
 	c.mu.Lock()
@@ -111,13 +111,23 @@ func (c *Controller) forgetMissing(key types.NamespacedName) {
 	}
 }
 
-// ObjectChanged is called when an object has changed by somebody else's hand.
+// ObjectChanged is called when an object has changed by another client.
 func (c *Controller) ObjectChanged(application types.UID) {
 	c.mu.Lock()
 	key, known := c.names[application]
 	if known {
 		c.changed[application] = struct{}{}
 	}
+	c.mu.Unlock()
+	if known {
+		c.queue.Add(key)
+	}
+}
+
+// userCame is called when the name of a user has come that an Application waits for.
+func (c *Controller) userCame(application types.UID) {
+	c.mu.Lock()
+	key, known := c.names[application]
 	c.mu.Unlock()
 	if known {
 		c.queue.Add(key)

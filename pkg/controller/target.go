@@ -31,6 +31,7 @@ func (c *Controller) targetOf(app *v1alpha1.Application) (turn.Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	writer = writer.Managed(v1alpha1.FieldManagerOf(app.Namespace, app.Name))
 	return target{&c.target, writer, app.UID, c.options.Now, func(group string) { c.awaitKind(group, keyOf(app)) }}, nil
 }
 
@@ -57,8 +58,25 @@ func (t target) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Ma
 	return t.mapper.AnyVersion(ctx, gk)
 }
 
-func (t target) Need(resources map[schema.GroupVersionResource]bool, namespaces []string) {
-	t.watches.Need(t.app, resources, namespaces)
+func (t target) Need(resources map[schema.GroupVersionResource]bool, namespaces []string, named cluster.Named) {
+	t.watches.Need(t.app, resources, namespaces, named)
+}
+
+func (t target) Shared(at cluster.Location) (map[string]any, error) {
+	store, _ := t.watches.Store(t.app, at.Mapping.Resource)
+	if store == nil {
+		return nil, turn.ErrNotSeen
+	}
+	object, ready, err := store.Shared(types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name})
+	switch {
+	case !ready && err != nil:
+		return nil, err
+	case !ready:
+		return nil, turn.ErrNotSeen
+	case object == nil:
+		return nil, nil
+	}
+	return object.Content(), nil
 }
 
 func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error) {
@@ -87,7 +105,10 @@ func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping, marked map
 		metadata, _ := marked[id]["metadata"].(map[string]any)
 		version, _ := metadata["resourceVersion"].(string)
 		if version == w.ResourceVersion || marked[id] == nil && w.Managed == nil {
-			written[id] = plan.Written{Managed: w.Managed, Events: w.Events, Moved: w.Moved, Since: w.Since, First: w.First}
+			written[id] = plan.Written{
+				Managed: w.Managed, Events: w.Events, Moved: w.Moved, Since: w.Since, First: w.First,
+				ResourceVersion: w.ResourceVersion, Writes: w.Writes, Write: w.Write,
+			}
 		}
 	}
 	return written
@@ -95,7 +116,7 @@ func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping, marked map
 
 func (t target) Looked(at cluster.Location, w plan.Written) {
 	if store, _ := t.watches.Store(t.app, at.Mapping.Resource); store != nil {
-		store.Looked(t.app, types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, cluster.Written{Events: w.Events, First: w.First})
+		store.Looked(t.app, types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, cluster.Written{Events: w.Events, First: w.First, Writes: w.Writes})
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 //
 //	the accepted form of the keys                       the API server rewrites them
 //	the keys of our previous manifest                   the manifest changes them
-//	others, and it alone is otherwise as ours           somebody has changed them
+//	others, and it alone is otherwise as ours           another client has changed them
 //	others, and it stands where ours was to be added    the API server refuses a second one
 //
 // Their keys are then corrected like any field, so all of them must be observed.
@@ -22,6 +22,9 @@ func (c *comparer) claim(l *listCursor) {
 	}
 	unclaimed := l.unclaimed()
 	missing = slices.DeleteFunc(missing, func(i int) bool { return l.take(i, c.inForm(l, i, unclaimed), unclaimed) })
+	if c.in.Shared {
+		return
+	}
 	if !c.in.Prune {
 		was := l.previousOf(missing)
 		missing = slices.DeleteFunc(missing, func(i int) bool {

@@ -21,14 +21,17 @@ type Input struct {
 	Previous map[string]any
 	// Prune removes what Previous has and Desired has not: it is true where
 	// both belong to default entries, so that all of Previous was written by us.
-	Prune    bool
+	Prune bool
+	// Shared is true for an object that is somebody else's: an element is found by its keys
+	// alone, or by their accepted form, and nobody's is taken for one of ours.
+	Shared   bool
 	Accepted Accepted
 	// HeldBack reports whether the leaf at a path must wait: it is contested, or the
 	// API server has refused this change of it.
 	HeldBack func(path string, reason Reason) bool
 	// Refused reports whether the API server has refused to add what is missing at a path.
 	Refused func(path string) bool
-	// Foreign reports whether somebody else wrote at or below a path of the live
+	// Foreign reports whether another client wrote at or below a path of the live
 	// object. nil: taken to be so whenever something of unknown origin is there.
 	Foreign func(path *observer.Path) bool
 }

@@ -22,6 +22,8 @@ const (
 	Removed Reason = "removed"
 	// Unwanted: the observer schema says that the field is not to be there.
 	Unwanted Reason = "unwanted"
+	// Restored: a field of a shared object is let go, and gets back what it had before us.
+	Restored Reason = "restored"
 )
 
 // Value is a JSON value that may be absent, which is not the same as null.
@@ -115,7 +117,7 @@ type Comparison struct {
 	// Relied has the paths whose accepted form still counts: it was given to
 	// exactly the value that is desired now.
 	Relied map[string]bool
-	// Unsure is true if something of unknown origin was taken for somebody
+	// Unsure is true if something of unknown origin was taken for another client
 	// else's, and left when the field around it was removed.
 	Unsure bool
 }
@@ -178,7 +180,7 @@ func (c Comparison) Unmade(desired map[string]any, attempted bool) map[string]an
 // Patch returns the operations that correct every difference that is not held
 // back, and the guards that must stand before them: a test of the UID, of the
 // keys and old values of what is touched, and of the resourceVersion where
-// nothing less is safe. A guard that fails means that somebody was faster; the
+// nothing less is safe. A guard that fails means that another client was faster; the
 // comparison has to be made again.
 func (c Comparison) Patch(uid, resourceVersion string) (guards, ops []Op) {
 	guards = []Op{{Op: "test", Path: "/metadata/uid", Value: uid}}

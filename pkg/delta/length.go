@@ -56,7 +56,7 @@ func (c *comparer) victims(l *listCursor, absent []int) []victim {
 }
 
 // replaced are the live elements that the manifest has another one for now: we put them
-// there, unless somebody else did.
+// there, unless another client did.
 func (c *comparer) replaced(l *listCursor) []int {
 	return slices.DeleteFunc(l.replaced, func(k int) bool {
 		path := l.path.Element(l.pairing.LiveLabel(k), k)
@@ -110,7 +110,7 @@ func (c *comparer) abandoned(l *listCursor) []int {
 		l.freeIf(func(k int) bool {
 			return slices.ContainsFunc(l.beforeList, isLike(k)) && !slices.ContainsFunc(l.wantList, isLike(k))
 		}),
-		l.freeIf(isLeft), // rewritten by somebody
+		l.freeIf(isLeft), // rewritten by another client
 	)
 }
 

@@ -112,7 +112,7 @@ func (c *comparer) mustBeThere(l *listCursor, i int, path *observer.Path) bool {
 // stays: where the last one prevails, as among variables, only that holds ours.
 func (c *comparer) compareSurplus(l *listCursor, victims []victim) {
 	for _, s := range l.pairing.Surplus {
-		if isVictim(victims, s.Live) {
+		if c.in.Shared || isVictim(victims, s.Live) {
 			continue
 		}
 		path := l.path.Element(l.pairing.LiveLabel(s.Live), s.Live)

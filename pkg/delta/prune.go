@@ -94,7 +94,7 @@ func ours(list *observer.List, s cursor, before, live []any) []bool {
 }
 
 // foreign reports whether the live value has parts that we did not write and
-// somebody else did.
+// another client did.
 func (c *comparer) foreign(s cursor) bool {
 	switch live := s.live.Any.(type) {
 	case map[string]any:

@@ -95,6 +95,8 @@ func (s cursor) state() State {
 		return StateWatched
 	case s.node.Rule != nil:
 		return stateOf(s.node.Rule)
+	case s.node.Keys != nil && !s.written.Set:
+		return StateAbsent
 	case !s.written.Set:
 		return StateLearned
 	default:

@@ -84,7 +84,7 @@ func namespacesOf(m *Mangling) (namespaces []string, makesPods bool) {
 }
 
 // before is the callback that the Application's Secrets in the cluster have. What
-// somebody else has made is not trusted.
+// another client has made is not trusted.
 func before(m *Mangling, namespaces []string) Callback {
 	app := m.Application
 	for _, namespace := range namespaces {

@@ -81,6 +81,38 @@ func (d *draft) checkDeletionPolicy() {
 	}
 }
 
+// takeOwnership takes what a manifest says of whose its object is out of it: that is said to
+// us, and is not to be written on an object of somebody else's.
+func (d *draft) takeOwnership() {
+	annotations, _ := d.metadata()["annotations"].(map[string]any)
+	if _, said := annotations[v1alpha1.AnnotationOwnership]; !said {
+		return
+	}
+	if d.ownership = OwnershipIn(d.content); d.ownership == "" {
+		at := Path{"metadata", "annotations", v1alpha1.AnnotationOwnership}
+		d.fault(at, fmt.Sprintf("must be %s or %s", v1alpha1.OwnershipOwn, v1alpha1.OwnershipShare))
+		return
+	}
+	delete(annotations, v1alpha1.AnnotationOwnership)
+	if len(annotations) == 0 {
+		delete(d.metadata(), "annotations")
+	}
+}
+
+// OwnershipIn is what a manifest says of whose its object is; empty if that is nothing that
+// counts.
+func OwnershipIn(content map[string]any) v1alpha1.Ownership {
+	metadata, _ := content["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	switch annotations[v1alpha1.AnnotationOwnership] {
+	case string(v1alpha1.OwnershipOwn):
+		return v1alpha1.OwnershipOwn
+	case string(v1alpha1.OwnershipShare):
+		return v1alpha1.OwnershipShare
+	}
+	return ""
+}
+
 // refuseOwn refuses the objects that an Application must not delete on its own
 // way out.
 func (d *draft) refuseOwn() {

@@ -16,6 +16,9 @@ type Object struct {
 	ID ID
 	// APIVersion is the group and version that the manifest is written in.
 	APIVersion string
+	// Ownership is what the manifest says of it (the annotation holdfast.dev/ownership,
+	// which is not part of Content); empty if it says nothing.
+	Ownership v1alpha1.Ownership
 	// Position is the index in spec.manifest.
 	Position int
 	// Content is the whole manifest, without nulls. It is made of
@@ -79,6 +82,8 @@ type draft struct {
 	// kind and id are zero until what they are made of is found to be valid.
 	kind schema.GroupKind
 	id   ID
+	// ownership is what the annotation says.
+	ownership v1alpha1.Ownership
 
 	warnings []string
 	faults   []*Fault
@@ -94,9 +99,10 @@ func (d *draft) normalize(manifest map[string]any) {
 	d.refuseOwn()
 	d.refuseLeaves(manifest)
 	d.dropServerFields()
-	d.checkTexts("labels", v1alpha1.LabelApplicationUID)
-	d.checkTexts("annotations", v1alpha1.AnnotationTrackingID, v1alpha1.AnnotationAdopted)
+	d.checkTexts("labels", v1alpha1.LabelApplicationUID, v1alpha1.LabelHeld)
+	d.checkTexts("annotations", v1alpha1.AnnotationTrackingID, v1alpha1.AnnotationAdopted, v1alpha1.AnnotationHolders)
 	d.checkDeletionPolicy()
+	d.takeOwnership()
 	if IsSecret(d.kind) {
 		d.foldStringData()
 	}
@@ -104,7 +110,7 @@ func (d *draft) normalize(manifest map[string]any) {
 
 func (d *draft) object() Object {
 	apiVersion, _ := d.content["apiVersion"].(string)
-	return Object{ID: d.id, APIVersion: apiVersion, Position: d.position, Content: d.content}
+	return Object{ID: d.id, APIVersion: apiVersion, Ownership: d.ownership, Position: d.position, Content: d.content}
 }
 
 func (d *draft) fault(path Path, message string) {

@@ -12,7 +12,7 @@ func (d *database) statefulSet() values {
 		"replicas":    int64(1),
 		"serviceName": d.headlessName(),
 		// A Pod that never becomes ready, for a configuration that is wrong, is
-		// replaced when that is put right. With OrderedReady somebody would have to
+		// replaced when that is put right. With OrderedReady a person would have to
 		// delete it.
 		"podManagementPolicy": "Parallel",
 		"updateStrategy":      values{"type": "RollingUpdate"},

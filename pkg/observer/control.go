@@ -17,7 +17,9 @@ func (p *parser) control(path *Path, m map[string]any, elements int) *List {
 		switch name {
 		case KeyMinLength, KeyMaxLength, KeyCurrentLength:
 		case KeyMapKeys:
-			list.Keys = p.mapKeys(path.Field(name), m[name])
+			if list.ByValue = m[name] == ByValueText; !list.ByValue {
+				list.Keys = p.mapKeys(path.Field(name), m[name])
+			}
 		default:
 			p.fault(path.Field(name), "is not a key of the control dictionary")
 		}

@@ -189,7 +189,7 @@ func restrict(node *Node, t *kinds.Node, value any) (any, bool) {
 		return kept, learned
 	}
 	if node.Rule != nil {
-		return nil, false // inside its rule a value is somebody's choice, and is not learned
+		return nil, false // inside its rule a value is the writer's choice, and is not learned
 	}
 	return Copy(value), true
 }

@@ -21,7 +21,8 @@ func (e *Entry) Of(object manifest.Object) *Entry {
 
 // Recorded is the part of a previous desired state that its entry observed and that this
 // one, a default entry, does not free: what of it the manifest has no longer is ours to
-// remove. A field that is free, or was, is nobody's.
+// remove. A field that is free, or was, is nobody's, and so is one with a rule, but for
+// what is pushed: that is compared with what was written last.
 func (e *Entry) Recorded(t *kinds.Node, before *Entry, previous map[string]any) map[string]any {
 	if e.fields == nil && before.Root.observesAll(previous) {
 		return previous
@@ -38,6 +39,9 @@ func (e *Entry) Recorded(t *kinds.Node, before *Entry, previous map[string]any) 
 // observesAll reports whether a node leaves nothing of a value free, but for what
 // identifies.
 func (n *Node) observesAll(value any) bool {
+	if n.letsGo() {
+		return false
+	}
 	switch v := value.(type) {
 	case map[string]any:
 		for name, child := range v {
@@ -54,6 +58,9 @@ func (n *Node) observesAll(value any) bool {
 	}
 	return true
 }
+
+// letsGo reports whether a node has a rule under which what the manifest drops stays.
+func (n *Node) letsGo() bool { return n.Rule != nil && n.Rule.Mode != ModePush }
 
 // identity names what identifies an object, wherever it stands.
 func identity(name string) bool {
@@ -80,7 +87,7 @@ func (n *Node) element(i int) *Node {
 
 // observedByBoth is the part of a value that two nodes observe; false if there is none.
 func observedByBoth(a, b *Node, t *kinds.Node, value any) (any, bool) {
-	if a == nil || b == nil {
+	if a == nil || b == nil || a.letsGo() || b.letsGo() {
 		return nil, false
 	}
 	switch v := value.(type) {

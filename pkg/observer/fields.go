@@ -21,6 +21,8 @@ type Fields struct {
 	// that the manifest sets is held, too.
 	Hold, Free []*FieldPath
 	OnlyHold   bool
+	// said is what stands beside the paths of hold: a leaf with a rule, or a closed map.
+	said map[int]*Node
 }
 
 // FieldFault is one mistake in spec.fields.
@@ -55,6 +57,7 @@ type fieldRule struct {
 	path *FieldPath
 	free bool
 	item int
+	said *Node // nil for a path alone
 }
 
 func (r fieldRule) list() string {
@@ -64,14 +67,25 @@ func (r fieldRule) list() string {
 	return "hold"
 }
 
+// rank says which of two paths to one field decides: the higher one.
+func (r fieldRule) rank() int {
+	switch {
+	case r.free:
+		return 2
+	case r.said != nil:
+		return 1
+	}
+	return 0
+}
+
 // rules are the paths in the order in which they are carried out: where two speak of one
 // field, the one that decides comes last. That is the longer one; of two of one length
-// the one with fewer wildcards, and else that of free.
+// the one with fewer wildcards, else one with a rule, and else that of free.
 func (f *Fields) rules() []fieldRule {
 	var rules []fieldRule
 	for i, path := range f.Hold {
 		if path != nil {
-			rules = append(rules, fieldRule{path: path, item: i})
+			rules = append(rules, fieldRule{path: path, item: i, said: f.said[i]})
 		}
 	}
 	for i, path := range f.Free {
@@ -80,7 +94,7 @@ func (f *Fields) rules() []fieldRule {
 		}
 	}
 	slices.SortStableFunc(rules, func(a, b fieldRule) int {
-		return cmp.Or(cmp.Compare(len(a.path.steps), len(b.path.steps)), cmp.Compare(b.path.wildcards(), a.path.wildcards()))
+		return cmp.Or(cmp.Compare(len(a.path.steps), len(b.path.steps)), cmp.Compare(b.path.wildcards(), a.path.wildcards()), a.rank()-b.rank())
 	})
 	return rules
 }
@@ -126,6 +140,9 @@ func (f *Fields) Compile(object manifest.Object, in Context) Compiled {
 	}
 	for _, rule := range f.rules() {
 		if !rule.free && rule.path.isAll() {
+			if rule.said != nil {
+				c.out.Faults = append(c.out.Faults, f.Fault("hold", rule.item, "* takes no rule: give it to a path"))
+			}
 			continue
 		}
 		c.rule, c.learns, c.named, c.why = rule, nil, nil, nil
@@ -135,10 +152,12 @@ func (f *Fields) Compile(object manifest.Object, in Context) Compiled {
 		}
 		c.judge()
 	}
+	root.closeOver(object.Content)
 	c.out.Entry = &Entry{
 		ID: object.ID, APIVersion: object.APIVersion, Root: root, fields: f, kind: in.Type,
 		Default: f.FollowsManifest() && !c.more, Follows: f.FollowsManifest(),
 	}
+	c.judgeRules(c.out.Entry)
 	return c.out
 }
 
@@ -151,6 +170,9 @@ type fieldCompiler struct {
 	out    Compiled
 	more   bool // something is held that the manifest does not set
 	work   *int
+	ruled  []ruled
+	// keepsLengths is true for an entry of the user, who has written its lengths.
+	keepsLengths bool
 
 	rule   fieldRule
 	named  []*Path // the places that the path names
@@ -234,8 +256,12 @@ func (c *fieldCompiler) at(node **Node, p place, steps []pathStep) {
 		return
 	}
 	if *node != nil && (*node).Shape == Leaf {
+		if (*node).Rule != nil {
+			c.why = wrongPath{fmt.Errorf("lies within %s, which has a rule as one value: give rules to its fields", p.path)}
+			return
+		}
 		var below *Node // all of it is held
-		if c.rule.free {
+		if c.rule.free || c.rule.said != nil {
 			if !p.set {
 				c.why = wrongPath{fmt.Errorf("lies within %s, which the manifest does not set and which is held as one value", p.path)}
 				return
@@ -269,6 +295,8 @@ func (c *fieldCompiler) end(node **Node, p place) {
 	switch {
 	case c.rule.free:
 		*node = nil
+	case c.rule.said != nil:
+		c.endRuled(node, p)
 	case !p.set:
 		*node = &Node{Shape: Leaf}
 		c.learns = append(c.learns, p.path)
@@ -294,7 +322,7 @@ func (c *fieldCompiler) keys(node **Node, p place, steps []pathStep) {
 	}
 	m := &Node{Shape: Map}
 	if *node != nil {
-		m.Fields = (*node).Fields
+		m.Fields, m.Keys = (*node).Fields, (*node).Keys
 	}
 	if c.isTooMuch(len(m.Fields)) {
 		return
@@ -306,8 +334,9 @@ func (c *fieldCompiler) keys(node **Node, p place, steps []pathStep) {
 		below[name] = child
 	}
 	m.Fields = withChildren(m.Fields, below)
+	c.freeKeys(m, names, steps)
 	switch {
-	case len(m.Fields) > 0:
+	case len(m.Fields) > 0 || m.Keys != nil:
 		*node = m
 	case *node != nil && len((*node).Fields) > 0:
 		*node = nil // but for an empty map, which is held as being there
@@ -411,6 +440,10 @@ func (c *fieldCompiler) elements(node **Node, p place, steps []pathStep) {
 			child, opened = &Node{Shape: Map}, opened || had
 		}
 		seq.List.Elements[i] = child
+	}
+	if c.keepsLengths {
+		c.closeList(node, seq)
+		return
 	}
 	switch holds := slices.ContainsFunc(seq.List.Elements, func(n *Node) bool { return !n.IsPlace() }); {
 	case !holds && (*node == nil || opened):

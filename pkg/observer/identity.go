@@ -20,6 +20,8 @@ type identifier struct {
 func (l *List) identifier(t *kinds.Node) *identifier {
 	id := &identifier{keys: l.Keys}
 	switch {
+	case l.ByValue:
+		return id
 	case len(l.Keys) > 0 && t != nil:
 		id.defaults = t.Defaults
 	case len(l.Keys) > 0:

@@ -83,6 +83,27 @@ func (k *Keys) copy() *Keys {
 
 // keys reads what closes a map.
 func (p *parser) keys(path *Path, raw any) *Keys {
+	k := p.keyLists(path, raw)
+	if text := noKeysFor(path.Parent()); text != "" {
+		p.fault(path, "%s", text)
+		return nil
+	}
+	return k
+}
+
+// noKeysFor says why a map cannot be closed; empty if it can.
+func noKeysFor(path *Path) string {
+	chain := path.Chain()
+	switch {
+	case len(chain) == 0 || chain[0].Name() == "metadata" && len(chain) == 1:
+		return "closes a map of the object, and not the object or its metadata as a whole"
+	case watched(chain[0].Name()):
+		return "cannot be below status, which is only watched"
+	}
+	return ""
+}
+
+func (p *parser) keyLists(path *Path, raw any) *Keys {
 	m, ok := raw.(map[string]any)
 	if !ok || len(m) == 0 {
 		p.fault(path, "must be a map with the lists hold and free, not %s", describe(raw))
@@ -103,13 +124,6 @@ func (p *parser) keys(path *Path, raw any) *Keys {
 	}
 	if _, given := m["hold"]; !given {
 		p.fault(path, "must say in hold which keys nobody may add; * is any")
-	}
-	chain := path.Chain()
-	switch {
-	case watched(chain[0].Name()):
-		p.fault(path, "cannot be below status, which is only watched")
-	case len(chain) == 1 || chain[0].Name() == "metadata" && len(chain) == 2:
-		p.fault(path, "closes a map of the object, and not the object or its metadata as a whole")
 	}
 	if len(p.faults) > before {
 		return nil

@@ -22,8 +22,12 @@ const (
 const LeafText = "observed"
 
 // FreeText releases a field by its name, where its leaf was null. Without it, a leaf
-// that somebody took out could not be told from one that a client has dropped.
+// that a user took out could not be told from one that a client has dropped.
 const FreeText = "free"
+
+// ByValueText in the place of map keys says that the elements of a list are single values,
+// and that each is found by itself, wherever it stands.
+const ByValueText = "value"
 
 // Shape says what a schema node speaks of.
 type Shape int
@@ -57,8 +61,10 @@ type List struct {
 	Elements []*Node
 	// Min and Max bound the live length; Max 0 is no bound.
 	Min, Max int
-	// Keys identify elements, if the schema says so itself.
-	Keys []string
+	// Keys identify elements, if the schema says so itself; ByValue if it says that their
+	// values do.
+	Keys    []string
+	ByValue bool
 	// Known is how many elements the list had when its surplus was accepted;
 	// see Entry.KeepSurplus. It is 0 unless Max exceeds len(Elements) for that
 	// reason.
@@ -131,6 +137,9 @@ func (l *List) control() map[string]any {
 			keys[i] = k
 		}
 		c[KeyMapKeys] = keys
+	}
+	if l.ByValue {
+		c[KeyMapKeys] = ByValueText
 	}
 	return c
 }

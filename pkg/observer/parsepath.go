@@ -202,7 +202,7 @@ func scalarText(v any) string {
 	return string(text)
 }
 
-// Compare relates a path to one that somebody typed, whose list elements may be left
+// Compare relates a path to one that a user typed, whose list elements may be left
 // out, or be named by some of their keys. Below is true if the path is that one or lies
 // below it, Above if it lies above it.
 func (p *Path) Compare(typed *Path) (below, above bool) {

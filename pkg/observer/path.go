@@ -10,7 +10,7 @@ import (
 // not change when the list is reordered) and the one a JSON Pointer needs (the
 // index in the live list). The nil Path is the root.
 //
-// Paths share their prefixes and are rendered only when somebody asks, since
+// Paths share their prefixes and are rendered only when they are asked for, since
 // most of them are walked and never shown.
 type Path struct {
 	parent *Path

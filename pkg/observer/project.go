@@ -5,7 +5,7 @@ import "holdfast.dev/holdfast/pkg/kinds"
 // Project is the observed part of a live object, as lastObservedManifest
 // stores it: every observed field that exists and nothing else, every list as
 // its observed elements in the schema's order and then its live length. Fields with a
-// rule are left out: nobody is to write a status each time that somebody uses the room
+// rule are left out: nobody is to write a status each time that a client uses the room
 // which a rule leaves.
 //
 // Project never returns a field that is not in the live object, and projecting

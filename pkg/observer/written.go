@@ -26,7 +26,7 @@ func texts(paths []*Path) []string {
 }
 
 // Lost returns the leaves that an entry lost on the way: all that it had as nulls
-// before, if none of them is there now, in whatever form. Somebody who takes leaves
+// before, if none of them is there now, in whatever form. Whoever takes leaves
 // out leaves one of them, releases one by name, or takes out the entry; a client that
 // drops nulls drops them all.
 // Source: docs/semantics.md, "`observed`, null and what clients make of it".

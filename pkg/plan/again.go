@@ -1,10 +1,15 @@
 package plan
 
-import "holdfast.dev/holdfast/pkg/manifest"
+import (
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
 
 // DecideAgain decides one resource again, given the live object that was found while
 // the plan was being executed: a create met an object of that name, or a guard
-// failed because somebody was faster. live is nil if there is none. refused are
+// failed because another client was faster. live is nil if there is none. refused are
 // the leaves of it that the API server has refused meanwhile: see Refuse.
 //
 // The plan stays as it was: the Outcome of the resource carries the change.
@@ -12,18 +17,31 @@ func (p *Plan) DecideAgain(id manifest.ID, live map[string]any, refused ...Refus
 	now := *p
 	now.in.Memory = p.in.Memory.with(refused)
 	for _, res := range p.resources {
-		if res.object.ID == id {
-			res = res.fresh()
-			now.decide(res, live)
-			return res.change
+		if res.object.ID != id {
+			continue
 		}
+		again := res.fresh()
+		now.decide(again, live)
+		again.recordFirst(res)
+		return again.change
 	}
 	for _, old := range p.pruned {
 		if old.id == id {
-			old = &pruned{id: old.id, status: old.status, previous: old.previous}
+			old = &pruned{id: old.id, status: old.status, previous: old.previous, shared: old.shared}
 			now.judge(old, live)
 			return old.change
 		}
 	}
 	return Change{Action: Unchanged, ID: id}
+}
+
+// recordFirst has a shared object wait whose fields are not any more what was written down
+// before this plan was executed: that comes first.
+func (res *resource) recordFirst(planned *resource) {
+	if !res.shared || !res.change.Writes() || isKnown(slices.Concat(planned.baseline, planned.letting.was), res.baseline) {
+		return
+	}
+	res.change.Action, res.change.Guards, res.change.Patch = Unchanged, nil, nil
+	res.problem = &Problem{Reason: v1alpha1.ReasonRetrying, Message: res.object.ID.String() + " has changed while it was about to be held"}
+	res.change.Problem = res.problem
 }

@@ -21,12 +21,13 @@ func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 			ahead[res.object.ID] = r
 		}
 	}
-	unnamed := p.unnamed()
-	if len(ahead) == 0 && len(unnamed) == 0 {
+	unnamed, shared := p.unnamed(), p.sharedAhead()
+	if len(ahead) == 0 && len(unnamed) == 0 && len(shared) == 0 {
 		return nil
 	}
 	app := p.in.Application
 	status := app.Status.DeepCopy()
+	status.Resources = withRows(status.Resources, shared)
 	for _, res := range unnamed {
 		status.Resources = append(status.Resources, v1alpha1.ResourceStatus{
 			ResourceReference: reference(res.object.ID, res.object.APIVersion), Health: healthNotFound,
@@ -56,7 +57,7 @@ func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 // they are all on record, or none is ever removed.
 func (res *resource) ahead() *record {
 	r := res.previous
-	if !res.change.Writes() || res.adopting || !res.entry.Default || r == nil || r.entry == nil {
+	if !res.change.Writes() || res.shared || res.adopting || !res.entry.Default || r == nil || r.entry == nil {
 		return nil
 	}
 	if !r.entry.Default { // the user's entry is given up: what is held from now on is ours to remove

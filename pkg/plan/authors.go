@@ -23,10 +23,17 @@ type Written struct {
 	Since time.Time
 	// First is the number of that event.
 	First uint64
+	// ResourceVersion is that of the newest event.
+	ResourceVersion string
+	// Writes is how many of the events may be more than a write of the subresource status,
+	// and Write the version that the newest of them brought.
+	Writes int
+	Write  string
 }
 
 // authors tell who wrote what of one live object.
 type authors struct {
+	app     *v1alpha1.Application // whose own writes are nobody's
 	live    map[string]any
 	entries []managerEntry
 	// sole is the only one who can have removed something; nil if that is not known.
@@ -35,7 +42,7 @@ type authors struct {
 
 // authorsOf are the authors of a live object of a resource.
 func (p *Plan) authorsOf(res *resource, live map[string]any) *authors {
-	a := &authors{live: live, entries: managersOf(live)}
+	a := &authors{app: p.in.Application, live: live, entries: managersOf(live)}
 	written := p.in.Written[res.object.ID]
 	if len(a.entries) > 0 || len(written.Managed) == 0 {
 		return a // it was read, and is newer
@@ -59,7 +66,7 @@ func (a *authors) of(d delta.Difference) Writer {
 			return w
 		}
 	}
-	if a.sole == nil || a.sole.Manager == v1alpha1.FieldManager {
+	if a.sole == nil || isManager(a.app, a.sole.Manager) {
 		return Writer{}
 	}
 	return a.sole.Writer
@@ -67,7 +74,7 @@ func (a *authors) of(d delta.Difference) Writer {
 
 // owner is who owns a value that was set. Whoever sets a value owns it, and takes it from
 // all others. It may own it as a part of something that it owns whole; but an empty map
-// that somebody wrote looks the same, so what is nearest counts, and of several the last.
+// that another client wrote looks the same, so what is nearest counts, and of several the last.
 func (a *authors) owner(at *observer.Path) (last Writer, owned bool) {
 	steps := at.Steps(a.live)
 	owners, nearest := []managerEntry{}, apart
@@ -81,7 +88,7 @@ func (a *authors) owner(at *observer.Path) (last Writer, owned bool) {
 		}
 	}
 	owned = len(owners) > 0
-	owners = slices.DeleteFunc(owners, func(e managerEntry) bool { return e.Manager == v1alpha1.FieldManager })
+	owners = slices.DeleteFunc(owners, func(e managerEntry) bool { return isManager(a.app, e.Manager) })
 	if len(owners) == 0 {
 		return Writer{}, owned
 	}
@@ -132,4 +139,11 @@ func written(path *observer.Path, desired, observed delta.Value) *observer.Path 
 		return nil
 	}
 	return path
+}
+
+// writerOf is the field manager, other than ours, that has made a field what it is; empty if
+// that is not known.
+func writerOf(app *v1alpha1.Application, live map[string]any, path *observer.Path) string {
+	w, _ := (&authors{app: app, live: live, entries: managersOf(live)}).owner(path)
+	return w.Manager
 }

@@ -5,8 +5,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -27,7 +29,7 @@ func TestAuthors(t *testing.T) {
 	}{
 		{
 			name:    "the other one of a fast fight, whose times are the same",
-			managed: `[{manager: holdfast, time: 4, fields: {'f:data': {'.': {}, 'f:key': {}}}}, {manager: mallory, time: 4, fields: {'f:data': {'f:key': {}}}}]`,
+			managed: `[{manager: 'holdfast:shop/web', time: 4, fields: {'f:data': {'.': {}, 'f:key': {}}}}, {manager: mallory, time: 4, fields: {'f:data': {'f:key': {}}}}]`,
 			events:  2, path: "key", desired: "held", observed: "theirs", want: "mallory",
 		},
 		{
@@ -82,7 +84,7 @@ func TestAuthors(t *testing.T) {
 		},
 		{
 			name:    "of a field that is removed, never ourselves",
-			managed: `[{manager: holdfast, time: 1, fields: {'f:data': {}}}]`,
+			managed: `[{manager: 'holdfast:shop/web', time: 1, fields: {'f:data': {}}}]`,
 			events:  1, moved: []int{0}, path: "key", desired: "held", absent: true,
 		},
 		{
@@ -100,16 +102,22 @@ func TestAuthors(t *testing.T) {
 			managed: `[{manager: old, time: 9, fields: {'f:data': {'f:key': {'v:"x"': {}}}}}, {manager: mallory, time: 2, fields: {'f:data': {'f:key': {'v:"y"': {}}}}}]`,
 			events:  3, path: "key", desired: []any{"x"}, observed: []any{"x", "y"}, want: "mallory",
 		},
+		{
+			name:    "another Application",
+			managed: `[{manager: 'holdfast:shop/other', time: 1, fields: {'f:data': {'f:key': {}}}}]`,
+			events:  1, moved: []int{0}, path: "key", desired: "held", observed: "theirs", want: "holdfast:shop/other",
+		},
 		{name: "nobody, where nothing is known", managed: `[]`, path: "key", desired: "held", observed: "theirs"},
 	}
 	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "config"}
+	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			data := map[string]any{}
 			if !row.absent {
 				data["key"] = row.observed
 			}
-			in := Input{Written: map[manifest.ID]Written{id: {Managed: managedJSON(t, row.managed), Events: row.events, Moved: row.moved}}}
+			in := Input{Application: app, Written: map[manifest.ID]Written{id: {Managed: managedJSON(t, row.managed), Events: row.events, Moved: row.moved}}}
 			res := &resource{object: manifest.Object{ID: id}}
 			path := (*observer.Path)(nil).Field("data").Field(row.path)
 			d := differenceAt(t, path, delta.Some(row.desired), delta.Value{Set: !row.absent, Any: row.observed})

@@ -76,6 +76,7 @@ func (c *conclusion) status() {
 			c.keep(old, nil, outcome.Problem)
 		}
 	}
+	c.unrestored = append(c.unrestored, c.plan.unrestored...)
 	c.remember()
 	c.hooks()
 	c.plan.in.Memory.Standing = c.standing
@@ -138,7 +139,7 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	if o.live == nil && !res.done {
 		c.drifted[res.leaf()] = true
 	}
-	c.stand(res, o)
+	c.stand(res, before, o)
 	marks := c.plan.marks()
 	if res.adopted && marks > 0 {
 		marks++
@@ -234,6 +235,7 @@ func (c *conclusion) pruned(old *pruned) {
 		return
 	}
 	if attempted && outcome.Action == Update && outcome.Problem == nil {
+		c.unrestored = append(c.unrestored, old.letting.stays...)
 		c.done = append(c.done, doneChange{action: release, id: old.id}) // our marks are off
 		c.left(old, v1alpha1.OutcomeReleased)
 		return
@@ -260,6 +262,9 @@ func (c *conclusion) pruned(old *pruned) {
 		}
 	} else if problem == nil {
 		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: old.id.String() + " is to be deleted when all else is in place"}
+		if old.shared {
+			problem.Message = old.id.String() + " is to be released"
+		}
 	}
 	c.keep(old, live, problem)
 }

@@ -52,8 +52,8 @@ type Result struct {
 // Event is what is told to people, once per change.
 type Event struct {
 	Warning bool
-	// Reason is Created, Adopted, Corrected, Deleted, Released, Changed for several of
-	// them, or a condition reason.
+	// Reason is Created, Adopted, Held, Corrected, Deleted, Released, Changed for several
+	// of them, NotRestored, or a condition reason.
 	Reason string
 	Note   string
 	// Plain is the same without the values of fields, and without who wrote them.
@@ -81,6 +81,7 @@ type conclusion struct {
 	// newlyContested is true if one of the warnings is about that.
 	newlyContested bool
 	notes          []string // what is told beside what was done
+	unrestored     []string // what of shared objects stays as it is, though it is let go, and why
 	done           []doneChange
 	drifted        map[Leaf]bool
 	standing       map[Leaf]Standing
@@ -111,10 +112,12 @@ type extra struct {
 	*record
 }
 
-// What is told of some updates, for the event: an object is orphaned, or taken over.
+// What is told of some updates, for the event: an object is let go, or taken over, or
+// fields of a shared one are held from now on.
 const (
 	release Action = "release"
 	adopt   Action = "adopt"
+	hold    Action = "hold"
 )
 
 // doneChange is one change that was made, for the event.

@@ -48,7 +48,7 @@ func (p *Plan) Creating(keep bool) (value string, changed bool) {
 // about to be written.
 func (p *Plan) announces() (says announcement, needed bool) {
 	for _, res := range p.resources {
-		if !p.unrecorded(p.statuses[res.object.ID]) {
+		if res.shared || !p.unrecorded(p.statuses[res.object.ID]) {
 			continue
 		}
 		needed = needed || res.change.Writes()
@@ -58,7 +58,7 @@ func (p *Plan) announces() (says announcement, needed bool) {
 		}
 	}
 	for _, old := range p.pruned {
-		if old.status.UID == "" {
+		if old.status.UID == "" && !old.shared {
 			says.Objects = append(says.Objects, nameOf(old.id))
 		}
 		if r := old.previous; r != nil && r.created {

@@ -49,12 +49,16 @@ func Decide(in Input) *Plan {
 		kind := in.Kinds.Type(object.GVK())
 		res := &resource{
 			object: object, written: r.written[i], rendered: r.entries[i].Typed(kind), kind: kind,
-			previous: records[object.ID], accepted: accepted[object.ID],
+			previous: records[object.ID], accepted: accepted[object.ID], shared: IsShared(in.Application, object.Ownership),
+		}
+		if res.shared {
+			res.rendered = r.entries[i] // held by key: nothing of it is one value
 		}
 		p.decide(res, p.in.Live[object.ID])
 		p.resources = append(p.resources, res)
 		p.Warnings = slices.Concat(p.Warnings, res.warnings)
 	}
+	p.fitBaselines()
 	if p.Refused = tooLarge(p); p.Refused != nil {
 		p.resources = nil
 		return p

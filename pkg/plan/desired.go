@@ -14,6 +14,10 @@ import (
 // decide fills in one desired resource, given its live object.
 func (p *Plan) decide(res *resource, live map[string]any) {
 	id := res.object.ID
+	if res.shared {
+		p.hold(res, live)
+		return
+	}
 	status := p.statuses[id]
 	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion, resource: res}
 	p.claim(res, live)
@@ -85,8 +89,8 @@ func (res *resource) takeSurplus(live map[string]any) {
 
 // keepAnswer leaves what the answer to our own write has added to closed maps: what nobody
 // else has written, and was not left there because its removal waits.
-func (res *resource) keepAnswer(answer map[string]any) {
-	foreign := foreignTo(answer)
+func (res *resource) keepAnswer(app *v1alpha1.Application, answer map[string]any) {
+	foreign := foreignTo(app, answer)
 	res.entry.KeepAnswer(res.kind, res.desired, answer, func(path *observer.Path) bool {
 		isHeldBack := slices.ContainsFunc(res.change.Fields, func(d delta.Difference) bool { return d.HeldBack && d.Path == path.String() })
 		return !isHeldBack && (foreign == nil || !foreign(path))
@@ -163,7 +167,7 @@ func (p *Plan) namesFighter(res *resource) bool {
 
 // compare compares the desired state, our marks included, with an object.
 func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
-	return delta.Compare(p.comparison(res, live))
+	return res.withoutClaimed(delta.Compare(p.comparison(res, live)))
 }
 
 // comparison is what there is to compare of a resource and an object.
@@ -180,7 +184,7 @@ func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 			return p.in.Memory.HeldBack(leaf, p.in.Now)
 		},
 		Refused: func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
-		Foreign: foreignTo(live),
+		Foreign: foreignTo(p.in.Application, live), Shared: res.shared,
 	}
 	if !res.entry.Default {
 		in.Manifest = res.object.Content
@@ -190,7 +194,7 @@ func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 	}
 	if r := res.previous; r != nil {
 		in.Previous = r.desired
-		in.Prune = res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
+		in.Prune = !res.shared && res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
 		if in.Prune {
 			in.Previous = res.entry.Recorded(res.kind, r.entry, r.desired)
 		}
@@ -200,7 +204,7 @@ func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 
 // wasApplied reports whether what is on record was ever written to this object: a
 // create that was refused leaves a record, too, and so does an object that
-// turned out to be somebody else's.
+// turned out to be another owner's.
 func (p *Plan) wasApplied(res *resource) bool {
 	if p.in.Application.UID == "" {
 		return true

@@ -1,24 +1,36 @@
 package plan
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
+// Edit is a change of what is held of a resource.
+type Edit struct {
+	// Free says that the paths are free from now on, and not held.
+	Free  bool
+	Paths []string
+	// Rule has what stands beside each path that is held, if anything does.
+	Rule v1alpha1.HeldField
+}
+
 // EditFields is spec.fields with paths of a resource held from now on, or free. What is
 // said already it leaves as it is, with a note. To hold a path that is free, and then to
 // free it, leaves what was there before, and so the other way round.
-func (p *Plan) EditFields(id manifest.ID, free bool, paths []string) (fields []v1alpha1.ResourceFields, notes []string, err error) {
+func (p *Plan) EditFields(id manifest.ID, edit Edit) (fields []v1alpha1.ResourceFields, notes []string, err error) {
 	object, err := p.manifestOf(id)
 	if err != nil {
 		return nil, nil, err
 	}
 	fields = p.in.Application.DeepCopy().Spec.Fields
-	e := &fieldsEditor{plan: p, object: object, at: -1}
+	e := &fieldsEditor{plan: p, object: object, edit: edit, at: -1}
 	for _, f := range fieldsIn(p.in.Application) {
 		switch {
 		case !means(f, object):
@@ -35,8 +47,8 @@ func (p *Plan) EditFields(id manifest.ID, free bool, paths []string) (fields []v
 	case e.inherited != nil:
 		e.entry = *e.inherited.DeepCopy()
 	}
-	for _, path := range paths {
-		note, err := e.say(free, path)
+	for _, path := range edit.Paths {
+		note, err := e.say(path)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -83,6 +95,7 @@ func fieldsIn(app *v1alpha1.Application) []*observer.Fields {
 type fieldsEditor struct {
 	plan   *Plan
 	object manifest.Object
+	edit   Edit
 	// entry is what is said of it, at its position in spec.fields or -1; inherited is the
 	// entry with a wildcard that means it, too.
 	entry     v1alpha1.ResourceFields
@@ -91,7 +104,7 @@ type fieldsEditor struct {
 }
 
 // say has a path held, or free, and returns a note if it is that already.
-func (e *fieldsEditor) say(free bool, typed string) (note string, err error) {
+func (e *fieldsEditor) say(typed string) (note string, err error) {
 	path, err := observer.ParseFieldPath(typed)
 	if err != nil {
 		return "", err
@@ -104,8 +117,8 @@ func (e *fieldsEditor) say(free bool, typed string) (note string, err error) {
 	if !path.HasWildcard() && len(named) == 1 {
 		text = named[0]
 	}
-	less := e.without(!free, text)
-	more := with(less, free, text)
+	less := e.without(text)
+	more := e.with(less, text)
 	var made [3]*observer.Entry
 	for i, entry := range []v1alpha1.ResourceFields{e.entry, less, more} {
 		if made[i], err = e.compiled(entry); err != nil {
@@ -118,7 +131,7 @@ func (e *fieldsEditor) say(free bool, typed string) (note string, err error) {
 	case !made[0].SameAs(made[1]):
 		e.entry = less
 	default:
-		return text + " is " + map[bool]string{true: "free", false: "held"}[free] + " already", nil
+		return already(text, e.edit.Free), nil
 	}
 	return "", nil
 }
@@ -147,41 +160,54 @@ func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Entry,
 	return compiled.Entry, nil
 }
 
-// without is the entry with a path less in one of the lists.
-func (e *fieldsEditor) without(free bool, text string) v1alpha1.ResourceFields {
+// without is the entry without what it says of a path that is to be said otherwise.
+func (e *fieldsEditor) without(text string) v1alpha1.ResourceFields {
 	less := *e.entry.DeepCopy()
-	if free {
+	if !e.edit.Free {
 		less.Free = slices.DeleteFunc(less.Free, func(path string) bool { return e.means(path, text) })
-	} else {
-		less.Hold = slices.DeleteFunc(less.Hold, func(f v1alpha1.HeldField) bool { return e.means(f.Path, text) })
 	}
+	less.Hold = slices.DeleteFunc(less.Hold, func(f v1alpha1.HeldField) bool {
+		return e.means(f.Path, text) && (e.edit.Free || !sameRule(f, e.edit.Rule))
+	})
 	return less
+}
+
+// sameRule reports whether the same stands beside two paths.
+func sameRule(a, b v1alpha1.HeldField) bool {
+	a.Path, b.Path = "", ""
+	return apiequality.Semantic.DeepEqual(a, b)
 }
 
 // means reports whether a path of an entry is one, written as it may be.
 func (e *fieldsEditor) means(written, text string) bool {
-	if written == text {
-		return true
-	}
+	return written == text || e.plainly(written) == text
+}
+
+// plainly is a path that means one field as it is printed, and any other as it is written.
+func (e *fieldsEditor) plainly(written string) string {
 	path, err := observer.ParseFieldPath(written)
 	if err != nil || path.HasWildcard() {
-		return false
+		return written
 	}
-	named, err := observer.Named(e.object, path, e.context())
-	return err == nil && len(named) == 1 && named[0] == text
+	if named, err := observer.Named(e.object, path, e.context()); err == nil && len(named) == 1 {
+		return named[0]
+	}
+	return written
 }
 
 // with is the entry with a path more.
-func with(entry v1alpha1.ResourceFields, free bool, text string) v1alpha1.ResourceFields {
+func (e *fieldsEditor) with(entry v1alpha1.ResourceFields, text string) v1alpha1.ResourceFields {
 	more := *entry.DeepCopy()
-	switch {
-	case free:
+	if e.edit.Free {
 		more.Free = append(more.Free, text)
-	case more.Hold == nil:
-		more.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}, {Path: text}}
-	default:
-		more.Hold = append(more.Hold, v1alpha1.HeldField{Path: text})
+		return more
 	}
+	if more.Hold == nil {
+		more.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}}
+	}
+	held := *e.edit.Rule.DeepCopy()
+	held.Path = text
+	more.Hold = append(more.Hold, held)
 	return more
 }
 
@@ -192,7 +218,7 @@ func (e *fieldsEditor) put(fields []v1alpha1.ResourceFields) []v1alpha1.Resource
 		e.entry.Hold = nil
 	}
 	isDefault := e.entry.Hold == nil && len(e.entry.Free) == 0
-	isNeedless := isDefault && e.inherited == nil || e.inherited != nil && sameItems(e.entry, *e.inherited)
+	isNeedless := isDefault && e.inherited == nil || e.inherited != nil && e.sameItems(e.entry, *e.inherited)
 	if isDefault {
 		e.entry.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}} // in spite of the wildcard
 	}
@@ -210,13 +236,15 @@ func (e *fieldsEditor) put(fields []v1alpha1.ResourceFields) []v1alpha1.Resource
 }
 
 // sameItems reports whether two entries have the same paths, in whatever order.
-func sameItems(a, b v1alpha1.ResourceFields) bool {
+func (e *fieldsEditor) sameItems(a, b v1alpha1.ResourceFields) bool {
 	sorted := func(f v1alpha1.ResourceFields) (all []string) {
 		for _, held := range f.Hold {
-			all = append(all, "hold "+held.Path)
+			held.Path = e.plainly(held.Path)
+			raw, _ := json.Marshal(held) // what was read can be written
+			all = append(all, "hold "+string(raw))
 		}
 		for _, path := range f.Free {
-			all = append(all, "free "+path)
+			all = append(all, "free "+e.plainly(path))
 		}
 		slices.Sort(all)
 		return all

@@ -17,11 +17,11 @@ import (
 // now on.
 func (c *conclusion) event() {
 	stuck := c.newlyStalled()
-	if len(c.done) == 0 && len(c.warnings) == 0 && len(c.notes) == 0 && stuck == nil {
+	if len(c.done)+len(c.unrestored) == 0 && len(c.warnings) == 0 && len(c.notes) == 0 && stuck == nil {
 		return
 	}
 	parts, plain := c.described(true), c.described(false)
-	reasons := map[Action]string{Create: "Created", Update: "Corrected", Delete: "Deleted", release: "Released", adopt: "Adopted"}
+	reasons := map[Action]string{Create: "Created", Update: "Corrected", Delete: "Deleted", release: "Released", adopt: "Adopted", hold: "Held"}
 	reason := "Changed"
 	if len(parts) == 1 {
 		reason = reasons[c.done[0].action]
@@ -32,12 +32,17 @@ func (c *conclusion) event() {
 	if c.newlyContested {
 		reason = v1alpha1.ReasonContested
 	}
-	more := slices.Concat(c.notes, c.warnings)
+	more := slices.Concat(c.leftAsTheyAre(), c.notes, c.warnings)
+	if len(c.unrestored) > 0 {
+		reason = NotRestored
+	}
 	if stuck != nil {
 		reason, more = stuck.Reason, append(more, stuck.Message)
 	}
 	note := func(parts []string) string { return shorten(strings.Join(slices.Concat(parts, more), "; "), 1024) }
-	c.result.Event = &Event{Warning: len(c.warnings) > 0 || stuck != nil, Reason: reason, Note: note(parts), Plain: note(plain)}
+	c.result.Event = &Event{
+		Warning: len(c.warnings)+len(c.unrestored) > 0 || stuck != nil, Reason: reason, Note: note(parts), Plain: note(plain),
+	}
 }
 
 // described is what was done, with values and writers or without.
@@ -45,12 +50,24 @@ func (c *conclusion) described(whole bool) (parts []string) {
 	for _, kind := range []struct {
 		action Action
 		word   string
-	}{{Create, "created"}, {adopt, "adopted"}, {Update, "corrected"}, {Delete, "deleted"}, {release, "released"}} {
+	}{{Create, "created"}, {adopt, "adopted"}, {hold, "held"}, {Update, "corrected"}, {Delete, "deleted"}, {release, "released"}} {
 		if part := describeDone(c.done, kind.action, kind.word, whole); part != "" {
 			parts = append(parts, part)
 		}
 	}
 	return parts
+}
+
+// NotRestored is the reason of the event that says what of a shared object stays as it is,
+// though it is held no longer, and why.
+const NotRestored = "NotRestored"
+
+// leftAsTheyAre says which fields of shared objects are let go and not restored; nil for none.
+func (c *conclusion) leftAsTheyAre() []string {
+	if len(c.unrestored) == 0 {
+		return nil
+	}
+	return []string{"not restored: " + list(c.unrestored)}
 }
 
 // newlyStalled is the condition that says that only a user can help, if it was
@@ -79,7 +96,7 @@ func describeDone(done []doneChange, action Action, word string, whole bool) str
 		if whole {
 			fields = d.told
 		}
-		if (action == Update || action == adopt) && len(fields) > 0 {
+		if (action == Update || action == adopt || action == hold) && len(fields) > 0 {
 			name += " (" + strings.Join(fields[:min(len(fields), shown)], ", ")
 			if len(fields) > shown {
 				name += fmt.Sprintf(" and %d more", len(fields)-shown)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -56,12 +57,15 @@ func fieldsOf(app *v1alpha1.Application) (all []*observer.Fields, faults []error
 			return path
 		}
 		for k, held := range item.Hold {
-			if held.Unreadable {
-				faults = append(faults, f.Fault("hold", k, "must be a path, as text"))
+			if held.Fault != "" {
+				faults = append(faults, f.Fault("hold", k, "%s", held.Fault))
 				f.Hold = append(f.Hold, nil)
 				continue
 			}
 			f.Hold = append(f.Hold, read("hold", k, held.Path))
+			for _, fault := range sayOf(f, k, held) {
+				faults = append(faults, fault)
+			}
 		}
 		for k, text := range item.Free {
 			f.Free = append(f.Free, read("free", k, text))
@@ -72,6 +76,23 @@ func fieldsOf(app *v1alpha1.Application) (all []*observer.Fields, faults []error
 		all = append(all, f)
 	}
 	return all, faults
+}
+
+// sayOf gives a path the rule that stands beside it.
+func sayOf(f *observer.Fields, item int, held v1alpha1.HeldField) []*observer.FieldFault {
+	if !held.HasRule() {
+		return nil
+	}
+	raw, err := json.Marshal(held)
+	if err != nil {
+		return []*observer.FieldFault{f.Fault("hold", item, "%s", err)}
+	}
+	said, err := manifest.DecodeJSON(raw)
+	if err != nil {
+		return []*observer.FieldFault{f.Fault("hold", item, "%s", err)}
+	}
+	delete(said, "path")
+	return f.Say(item, said)
 }
 
 // compile gives each object that an entry of spec.fields means the schema that this makes

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/internal/observertest"
@@ -28,7 +29,7 @@ func TestFieldsAreTheSchemaThatTheyCompileTo(t *testing.T) {
 		short.app.Spec.Fields = []v1alpha1.ResourceFields{drawnFields(r, spec)}
 		p := short.decide()
 		if p.Refused != nil {
-			require.Contains(r, p.Refused.Message, "lies within")
+			require.Regexp(r, "lies within|outside of its own rule|is to be absent|is no map|cannot tell|takes no mode", p.Refused.Message)
 			return
 		}
 		for _, entry := range p.View().Status.MangledObserverSchema {
@@ -63,7 +64,11 @@ func drawnFields(r *rapid.T, spec map[string]any) v1alpha1.ResourceFields {
 	if rapid.Bool().Draw(r, "hold") {
 		entry.Hold = []v1alpha1.HeldField{}
 		for range rapid.IntRange(0, 4).Draw(r, "holds") {
-			entry.Hold = append(entry.Hold, v1alpha1.HeldField{Path: drawnPath(r, spec)})
+			held := v1alpha1.HeldField{Path: drawnPath(r, spec)}
+			if rapid.IntRange(0, 2).Draw(r, "ruled") == 0 {
+				held = drawnRule(r, held)
+			}
+			entry.Hold = append(entry.Hold, held)
 		}
 	}
 	for range rapid.IntRange(0, 3).Draw(r, "frees") {
@@ -73,6 +78,33 @@ func drawnFields(r *rapid.T, spec map[string]any) v1alpha1.ResourceFields {
 		entry.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}}
 	}
 	return entry
+}
+
+// drawnRule gives a path a rule.
+func drawnRule(r *rapid.T, held v1alpha1.HeldField) v1alpha1.HeldField {
+	value := func(v any) *runtime.RawExtension {
+		raw, err := json.Marshal(v)
+		require.NoError(r, err)
+		return &runtime.RawExtension{Raw: raw}
+	}
+	switch rapid.SampledFrom([]string{"bounds", "oneOf", "pattern", "rule", "keys", "mode"}).Draw(r, "rule") {
+	case "bounds":
+		held.Minimum = value(rapid.IntRange(-3, 2).Draw(r, "minimum"))
+		if rapid.Bool().Draw(r, "both") {
+			held.Maximum = value(rapid.IntRange(2, 9).Draw(r, "maximum"))
+		}
+	case "oneOf":
+		held.OneOf = []runtime.RawExtension{*value(rapid.IntRange(0, 3).Draw(r, "one")), *value("a")}
+	case "pattern":
+		held.Pattern = ".*"
+	case "rule":
+		held.Rule = rapid.SampledFrom([]string{"self != 'a'", "type(self) != int || self < 3"}).Draw(r, "cel")
+	case "keys":
+		held.Keys = &v1alpha1.HeldKeys{Hold: []string{rapid.SampledFrom([]string{"*", "a*", "v*"}).Draw(r, "keys")}}
+	default:
+		held.Mode = rapid.SampledFrom([]v1alpha1.HeldMode{"hold", "seed", "push", "watch", "absent"}).Draw(r, "mode")
+	}
+	return held
 }
 
 // drawnPath is a path of something in a spec, or of something that may be beside it.
@@ -182,11 +214,13 @@ func TestFreedFieldsKeepWhatServersAdd(t *testing.T) {
 // An entry in a file or in etcd that nobody could have checked breaks nothing.
 func TestHoldsThatAreNoPaths(t *testing.T) {
 	w := newWorld(t, freed)
-	require.NoError(t, json.Unmarshal([]byte(`[{"resource": {"kind": "Deployment", "name": "web"}, "hold": [5, {"path": "spec.replicas"}, {"path": 5}, "spec.paused"]}]`), &w.app.Spec.Fields))
+	require.NoError(t, json.Unmarshal([]byte(`[{"resource": {"kind": "Deployment", "name": "web"}, "hold": [5, {"path": "spec.replicas"}, {"path": 5}, "spec.paused", {"path": "spec.replicas", "minium": 1}]}]`), &w.app.Spec.Fields))
 	p := w.decide()
 	require.NotNil(t, p.Refused)
 	assert.Equal(t, v1alpha1.ReasonObserverSchemaInvalid, p.Refused.Reason)
-	assert.Equal(t, "fields[0].hold[0] (Deployment web): must be a path, as text\nfields[0].hold[2] (Deployment web): must be a path, as text", p.Refused.Message)
+	assert.Equal(t, "fields[0].hold[0] (Deployment web): must be a path, as text, or an object with a path and a rule, not a number\n"+
+		"fields[0].hold[2] (Deployment web): path cannot be a number\n"+
+		"fields[0].hold[4] (Deployment web): unknown field \"minium\"", p.Refused.Message)
 	raw, err := json.Marshal(w.app.Spec.Fields[0].Hold[1])
 	require.NoError(t, err)
 	assert.Equal(t, `"spec.replicas"`, string(raw))
@@ -211,18 +245,30 @@ func TestHoldThenFreeIsAsBefore(t *testing.T) {
 			return
 		}
 		path, free := drawnPath(r, spec), rapid.Bool().Draw(r, "free")
-		once, notes, err := before.EditFields(observertest.ID, free, []string{path})
+		edit := plan.Edit{Free: free, Paths: []string{path}}
+		if _, held, err := before.EditFields(observertest.ID, edit); !free && err == nil && len(held) == 0 && rapid.Bool().Draw(r, "with a rule") {
+			edit.Rule = drawnRule(r, v1alpha1.HeldField{})
+		}
+		if isRuled := strings.Contains(sorted(r, w.app.Spec.Fields), `{"path"`); isRuled {
+			if _, notes, err := before.EditFields(observertest.ID, plan.Edit{Free: !free, Paths: edit.Paths}); err != nil || len(notes) == 0 {
+				return // who holds it to one value takes its rule away
+			}
+		}
+		once, notes, err := before.EditFields(observertest.ID, edit)
 		if err != nil || len(notes) > 0 {
 			return
 		}
 		after := before.WithFields(once)
+		if edit.Rule.HasRule() && after.Refused != nil {
+			return // the manifest is outside of it
+		}
 		require.Nil(r, after.Refused)
-		again, notes, err := after.EditFields(observertest.ID, free, []string{path})
+		again, notes, err := after.EditFields(observertest.ID, edit)
 		require.NoError(r, err)
 		require.Len(r, notes, 1, "twice is once")
 		require.Equal(r, sorted(r, once), sorted(r, again))
 
-		back, notes, err := after.EditFields(observertest.ID, !free, []string{path})
+		back, notes, err := after.EditFields(observertest.ID, plan.Edit{Free: !free, Paths: edit.Paths})
 		require.NoError(r, err)
 		require.Empty(r, notes)
 		require.Equal(r, changes(r, before), changes(r, before.WithFields(back)))

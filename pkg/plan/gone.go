@@ -32,7 +32,7 @@ func (res *resource) run(before *v1alpha1.ResourceStatus, o observation) *v1alph
 	}
 	created := o.live != nil && (o.action == Create || known == nil || string(before.UID) != text(o.live, "metadata", "uid"))
 	switch {
-	case !isJob(res.object.ID), o.live == nil && known == nil && !res.done:
+	case res.shared, !isJob(res.object.ID), o.live == nil && known == nil && !res.done:
 		return nil
 	case created, known == nil:
 		return &v1alpha1.JobRun{Manifest: res.digest(), Finished: res.done || hasFinished(o.live)}
@@ -82,7 +82,7 @@ func (res *resource) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// leaf is the leaf that stands for an object itself, in a contest: somebody deletes it
+// leaf is the leaf that stands for an object itself, in a contest: another client deletes it
 // again and again.
 func (res *resource) leaf() Leaf { return Leaf{ID: res.object.ID} }
 

@@ -12,10 +12,10 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// foreignTo tells, from an object's managedFields, whether somebody else wrote
-// at or below a path. It is nil for an object without them. They are read when
+// foreignTo tells, from an object's managedFields, whether another client than the
+// Application wrote at or below a path. It is nil for an object without them. They are read when
 // they are first asked for: most comparisons never ask.
-func foreignTo(live map[string]any) func(*observer.Path) bool {
+func foreignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Path) bool {
 	metadata, _ := live["metadata"].(map[string]any)
 	if list, _ := metadata["managedFields"].([]any); len(list) == 0 {
 		return nil
@@ -24,12 +24,16 @@ func foreignTo(live map[string]any) func(*observer.Path) bool {
 	return func(path *observer.Path) bool {
 		steps := path.Steps(live)
 		for _, e := range managers() {
-			if e.Manager != v1alpha1.FieldManager && touches(e.leaves, steps) {
+			if !isManager(app, e.Manager) && touches(e.leaves, steps) {
 				return true
 			}
 		}
 		return false
 	}
+}
+
+func isManager(app *v1alpha1.Application, manager string) bool {
+	return v1alpha1.IsFieldManagerOf(manager, app.Namespace, app.Name)
 }
 
 // LastWriter names the field manager that wrote at or below a path last, and

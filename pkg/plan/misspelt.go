@@ -46,7 +46,9 @@ func Misspelt(objects []manifest.Object, entries []*observer.Entry, known Kinds,
 		if object := live[o.ID]; object != nil {
 			there = []any{object}
 		}
-		m.manifest(nil, o.Content, m.kind, there)
+		if hasUnknown(o.Content, m.kind) {
+			m.manifest(nil, o.Content, m.kind, there)
+		}
 		if !m.entry.Default && !m.entry.FromFields() {
 			m.schema(nil, m.entry.Root, m.kind, there)
 		}
@@ -64,6 +66,26 @@ func MisspeltIn(in Input) []error {
 	}
 	e.assign(in, objects)
 	return Misspelt(objects, e.assigned, in.Kinds, in.Live)
+}
+
+// hasUnknown reports whether a manifest has any field that its kind does not have: most
+// often it has none, and no path needs to be made.
+func hasUnknown(value any, kind *kinds.Node) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, child := range v {
+			if kind.Forbids(name) || hasUnknown(child, kind.Field(name)) {
+				return true
+			}
+		}
+	case []any:
+		for _, element := range v {
+			if hasUnknown(element, kind.Elem()) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 type misspelt struct {

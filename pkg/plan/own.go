@@ -42,11 +42,11 @@ func mine(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceSt
 	if app.UID == "" || Marked(app, id, live) {
 		return true
 	}
-	if status == nil || status.UID == "" || string(status.UID) != text(live, "metadata", "uid") {
+	if status == nil || status.Ownership == v1alpha1.OwnershipShare || status.UID == "" || string(status.UID) != text(live, "metadata", "uid") {
 		return false
 	}
 	other := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
-	return other == "" || other == string(app.UID) // or else somebody has adopted it
+	return other == "" || other == string(app.UID) // or else another client has adopted it
 }
 
 // isReturning reports whether an object that is not ours was that of an Application with
@@ -108,6 +108,17 @@ func adoptionProblem(app *v1alpha1.Application, id manifest.ID, live map[string]
 	return problemf(v1alpha1.ReasonResourceConflict, "%s exists already and %s: %s", id, whose, remedy)
 }
 
+// Controller names who controls a live object, which would make it again; empty if nobody
+// does.
+func Controller(live map[string]any) string {
+	for _, owner := range mapsAt(live, "metadata", "ownerReferences") {
+		if owner["controller"] == true {
+			return text(owner, "kind") + " " + text(owner, "name")
+		}
+	}
+	return ""
+}
+
 // ownerOf names who claims an object, or is empty.
 func ownerOf(app *v1alpha1.Application, live map[string]any) string {
 	uid := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
@@ -122,11 +133,8 @@ func ownerOf(app *v1alpha1.Application, live map[string]any) string {
 	case uid != "":
 		return "the Application with UID " + uid
 	}
-	owners, _, _ := unstructured.NestedSlice(live, "metadata", "ownerReferences")
-	for _, o := range owners {
-		if owner, ok := o.(map[string]any); ok && owner["controller"] == true {
-			return fmt.Sprintf("%v %v", owner["kind"], owner["name"])
-		}
+	if owner := Controller(live); owner != "" {
+		return owner
 	}
 	annotations := []struct{ key, who string }{
 		{"meta.helm.sh/release-name", "Helm release"},
@@ -140,6 +148,17 @@ func ownerOf(app *v1alpha1.Application, live map[string]any) string {
 	}
 	if name := text(live, "metadata", "labels", "kustomize.toolkit.fluxcd.io/name"); name != "" {
 		return "Flux Kustomization " + name
+	}
+	return ""
+}
+
+// Controller names who controls a live object, which would make it again; empty if nobody
+// does.
+func Controller(live map[string]any) string {
+	for _, owner := range mapsAt(live, "metadata", "ownerReferences") {
+		if owner["controller"] == true {
+			return text(owner, "kind") + " " + text(owner, "name")
+		}
 	}
 	return ""
 }
@@ -178,6 +197,9 @@ func (p *Plan) marksWait(res *resource) (waits bool, problem *Problem) {
 // holdsMark reports whether a path is that of one of our marks, or of all labels or all
 // annotations.
 func holdsMark(path string) bool {
+	if isSharedMark(path) {
+		return true
+	}
 	for _, mark := range markPlaces {
 		if observer.Under(mark.path(), path) {
 			return true
@@ -197,22 +219,49 @@ type markPlace struct{ field, key string }
 
 func (m markPlace) path() string { return "metadata." + m.field + "['" + m.key + "']" }
 
+var sharedMarkPlaces = []markPlace{
+	{"labels", v1alpha1.LabelHeld},
+	{"annotations", v1alpha1.AnnotationHolders},
+}
+
+// isSharedMark reports whether a path is that of a mark of shared objects, or of all labels
+// or all annotations.
+func isSharedMark(path string) bool {
+	return slices.ContainsFunc(sharedMarkPlaces, func(mark markPlace) bool { return observer.Under(mark.path(), path) })
+}
+
+// isMetadataMap reports whether a path is that of the labels or annotations, which have our
+// marks too.
+func isMetadataMap(path string) bool {
+	return path == "metadata" || path == "metadata.labels" || path == "metadata.annotations"
+}
+
+// formerMarks are the removals of the marks of an owner from an object that we have owned,
+// and share from now on.
+func formerMarks(app *v1alpha1.Application, live map[string]any) (fields []delta.Difference) {
+	if app.UID == "" || text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(app.UID) {
+		return nil
+	}
+	return marksOff(live)
+}
+
+// marksOff are the removals of an owner's marks.
+func marksOff(live map[string]any) (fields []delta.Difference) {
+	for _, mark := range markPlaces {
+		if value := text(live, "metadata", mark.field, mark.key); value != "" {
+			path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)
+			fields = append(fields, delta.Remove(path, value))
+		}
+	}
+	return fields
+}
+
 // marks is the number of held leaves that are our own marks; one more on what was adopted.
 func (p *Plan) marks() int {
 	if p.in.Application.UID == "" {
 		return 0
 	}
 	return 2
-}
-
-// marked is the resource with our marks on it.
-func (res *resource) marked(app *v1alpha1.Application) (*observer.Entry, map[string]any) {
-	entry, desired := withMarks(app, res.entry, res.desired)
-	if !res.adopted || app.UID == "" {
-		return entry, desired
-	}
-	adopted := map[string]map[string]string{"annotations": {v1alpha1.AnnotationAdopted: "true"}}
-	return entry.Marked(adopted), observer.MarkedObject(desired, adopted)
 }
 
 // withMarks adds our marks to a desired state and observes them, so that they
@@ -229,7 +278,7 @@ func withMarks(app *v1alpha1.Application, entry *observer.Entry, desired map[str
 	return entry.Marked(marks), observer.MarkedObject(desired, marks)
 }
 
-// terminating is the Problem of an object that somebody deletes.
+// terminating is the Problem of an object that another client deletes.
 func (p *Plan) terminating(id manifest.ID, live map[string]any) *Problem {
 	message := id.String() + " is being deleted"
 	if finalizers := finalizersOf(live); len(finalizers) > 0 {

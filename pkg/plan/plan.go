@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,7 +40,10 @@ type Input struct {
 	Ended map[manifest.ID]map[string]any
 	// Written has who wrote objects of Live, as far as Live does not say so itself.
 	Written map[manifest.ID]Written
-	Kinds   Kinds
+	// Users are who wrote the versions of objects that Unnamed wants to know of, as far as
+	// audit events have told; nil if there are none.
+	Users map[v1alpha1.ObjectVersion]User
+	Kinds Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into.
 	Source *Source
 	// Hooks are called beside the engine's own steps; nil for none.
@@ -70,6 +74,8 @@ type Change struct {
 	APIVersion string
 	// Prune is true for a resource that is no longer desired.
 	Prune bool
+	// Shared is true for an object that is somebody else's: it is patched or left alone.
+	Shared bool
 	// UID and ResourceVersion of the live object; empty for a create.
 	UID, ResourceVersion string
 	// Manifest is the body of a create. Fallback is the same without learned
@@ -131,6 +137,8 @@ type Plan struct {
 	statuses  map[manifest.ID]*v1alpha1.ResourceStatus
 	unknown   []manifest.ID // Secrets whose values only the source has
 	retiring  bool          // the Application is being deleted
+	// unrestored says what of shared objects that are forgotten stays as it is, and why.
+	unrestored []string
 }
 
 // Suspended reports whether the Application asks that nothing be written.
@@ -169,13 +177,24 @@ type resource struct {
 	returns  bool // it was ours before, and is taken back
 	adopted  bool // it was there before the Application took it over, or is taken over now
 	done     bool // a Job that has finished, is gone and is not to run again
-	warnings []string
-	change   Change
+	// Of a shared object: begins is true if we do not hold it yet, leaves are the paths that
+	// we hold, drift is all that differs, baseline is what the leaves were before us, and
+	// letting what becomes of those that we hold no longer.
+	shared, begins bool
+	drift          []delta.Difference
+	leaves         []string
+	claimed        []claim // and what of it other Applications hold
+	baseline       []v1alpha1.BaselineField
+	letting        letting
+	warnings       []string
+	change         Change
 }
 
 // fresh is the resource before anything was decided.
 func (res *resource) fresh() *resource {
-	return &resource{object: res.object, written: res.written, rendered: res.rendered, kind: res.kind, previous: res.previous, accepted: res.accepted}
+	return &resource{
+		object: res.object, shared: res.shared, written: res.written, rendered: res.rendered, kind: res.kind, previous: res.previous, accepted: res.accepted,
+	}
 }
 
 // pruned is a resource on record that is no longer desired.
@@ -186,6 +205,9 @@ type pruned struct {
 	previous *record
 	live     map[string]any
 	change   Change
+	// shared is true for an object that is somebody else's, letting what becomes of it.
+	shared  bool
+	letting letting
 }
 
 // record is what the status remembers of one resource.
@@ -201,3 +223,21 @@ type record struct {
 
 // stored is the desired state as the status shows it.
 func (res *resource) stored() map[string]any { return manifest.Redact(res.desired) }
+
+// letting is what becomes of fields of a shared object that are held no longer.
+type letting struct {
+	// fields are those that are restored.
+	fields []delta.Difference
+	// stays says of the others why they stay as they are.
+	stays []string
+	// was is what is on record of all of them.
+	was []v1alpha1.BaselineField
+	// unsure is true if it matters who wrote what, and the object does not say it.
+	unsure bool
+}
+
+// warn adds a warning while the plan is made.
+func (p *Plan) warn(text string) {
+	p.given = append(slices.Clone(p.given), text)
+	p.Warnings = append(p.Warnings, text)
+}

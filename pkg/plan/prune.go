@@ -6,12 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // prune finds what is on record, or carries our marks, and is not desired.
@@ -24,11 +21,14 @@ func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 			p.pruneOne(id, status, records[id])
 		}
 	}
-	for _, id := range sortedIDs(p.in.Live) {
-		live := p.in.Live[id]
-		if desired[id] || seen[id] || p.in.Application.UID == "" || !Marked(p.in.Application, id, live) {
-			continue
+	others := map[manifest.ID]map[string]any{}
+	for id, live := range p.in.Live {
+		if !desired[id] && !seen[id] && p.in.Application.UID != "" && Marked(p.in.Application, id, live) {
+			others[id] = live
 		}
+	}
+	for _, id := range sortedIDs(others) {
+		live := others[id]
 		if !p.isNamed(id) {
 			p.warn(fmt.Sprintf("%s carries the marks of this Application, and nothing on record says that it is its own: "+
 				"it is left alone. Delete it, or take the label %s off", id, v1alpha1.LabelApplicationUID))
@@ -40,18 +40,19 @@ func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 	}
 }
 
-// warn adds a warning while the plan is made.
-func (p *Plan) warn(text string) {
-	p.given = append(slices.Clone(p.given), text)
-	p.Warnings = append(p.Warnings, text)
-}
-
 func (p *Plan) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record) {
-	old := &pruned{id: id, status: status, previous: r}
+	old := &pruned{id: id, status: status, previous: r, shared: p.isShared(id, status)}
 	p.judge(old, p.in.Live[id])
+	if !p.retiring {
+		for _, stays := range old.letting.stays {
+			p.warn("not restored: " + stays)
+		}
+	}
 	switch {
 	case old.change.Writes() || old.change.Problem != nil:
 		p.pruned = append(p.pruned, old)
+	case old.shared:
+		p.unrestored = append(p.unrestored, old.letting.stays...)
 	case old.live == nil && status.UID != "":
 		p.gone = append(p.gone, old)
 	}
@@ -73,7 +74,7 @@ func (p *Plan) Gone() []manifest.ID {
 // without our marks.
 func (p *Plan) judge(old *pruned, live map[string]any) {
 	old.live = live
-	old.change = Change{Action: Unchanged, ID: old.id, APIVersion: old.status.APIVersion, Prune: true, pruned: old}
+	old.change = Change{Action: Unchanged, ID: old.id, APIVersion: old.status.APIVersion, Prune: true, Shared: old.shared, pruned: old}
 	blocked := p.in.Blocked[old.id]
 	switch {
 	case blocked != nil && blocked.Disposition() == v1alpha1.DispositionInstall:
@@ -81,6 +82,8 @@ func (p *Plan) judge(old *pruned, live map[string]any) {
 	case blocked != nil && old.neverWas(blocked):
 	case blocked != nil:
 		old.change.Problem = blocked
+	case old.shared && old.live != nil:
+		p.release(old)
 	case old.live == nil || !mine(p.in.Application, old.id, &old.status, old.live):
 	case p.orphaned(old):
 		old.orphan()
@@ -91,6 +94,27 @@ func (p *Plan) judge(old *pruned, live map[string]any) {
 		old.change.UID = text(old.live, "metadata", "uid")
 		old.change.ResourceVersion = text(old.live, "metadata", "resourceVersion")
 	}
+}
+
+// release decides what becomes of a shared object that is no longer desired: its fields are
+// restored, and our marks are taken off. It is never deleted.
+func (p *Plan) release(old *pruned) {
+	if text(old.live, "metadata", "deletionTimestamp") != "" {
+		return // it goes with all that is in it
+	}
+	marks, gone := unheld(p.in.Application, old.live)
+	marks = append(marks, formerMarks(p.in.Application, old.live)...)
+	old.letting = p.letGo(releaser{
+		id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live,
+	}, baselineOf(&old.status, old.live), gone)
+	h := holding{
+		uid: text(old.live, "metadata", "uid"), version: text(old.live, "metadata", "resourceVersion"),
+		compared: delta.Comparison{Differences: slices.Concat(old.letting.fields, marks)},
+	}
+	h.readFirst = old.letting.unsure && foreignTo(p.in.Application, old.live) == nil && h.compared.Correctable()
+	change := h.change(old.id, old.status.APIVersion)
+	change.Prune, change.pruned = true, old
+	old.change = change
 }
 
 // MayExist reports whether a resource on record may be in the cluster, as far as the
@@ -163,19 +187,12 @@ func (p *Plan) orphaned(old *pruned) bool {
 	return policy == string(v1alpha1.DeletionOrphan)
 }
 
-// orphan plans the removal of our marks. What somebody deletes is left to that.
+// orphan plans the removal of our marks. What another client deletes is left to that.
 func (old *pruned) orphan() {
 	if text(old.live, "metadata", "deletionTimestamp") != "" {
 		return
 	}
-	var fields []delta.Difference
-	for _, mark := range markPlaces {
-		path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)
-		value, has, _ := unstructured.NestedString(old.live, "metadata", mark.field, mark.key)
-		if has {
-			fields = append(fields, delta.Remove(path, value))
-		}
-	}
+	fields := marksOff(old.live)
 	if len(fields) == 0 {
 		return
 	}

@@ -20,7 +20,7 @@ import (
 func (c *conclusion) record(res *resource, o observation) {
 	s := &c.result.Status
 	entry, desired := res.entry.Raw(), res.stored()
-	if !c.preview && !res.entry.Default {
+	if !c.preview && (!res.entry.Default || res.entry.HasRules()) {
 		_, attempted := c.outcomes[res.object.ID]
 		desired = o.compared.Unmade(desired, attempted)
 	}
@@ -51,6 +51,9 @@ func (c *conclusion) remember() {
 // isStillOnRecord reports whether what was on record stays there, since what the manifest
 // says is not yet done.
 func (c *conclusion) isStillOnRecord(res *resource, o observation) bool {
+	if res.shared {
+		return false // what is to be let go is in its baseline
+	}
 	outcome, attempted := c.outcomes[res.object.ID]
 	return !c.preview && !outcome.WithoutLearned && (res.isPending(o) || !attempted && res.isUnwritten())
 }
@@ -101,7 +104,8 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 			status.Origin = v1alpha1.OriginAdopted
 		}
 	}
-	if o.wrote && o.action == Update && !res.adopting {
+	c.ownership(res, before, o, &status)
+	if res.isCorrected(o) {
 		status.LastCorrection = &c.now
 	}
 	health, unhealthy := healthOf(o.live)
@@ -122,6 +126,50 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 		c.problems = append(c.problems, resourceProblem{res.object.ID, o.problem})
 	}
 	c.result.Status.Resources = append(c.result.Status.Resources, status)
+}
+
+// isCorrected reports whether what was held before was put right.
+func (res *resource) isCorrected(o observation) bool {
+	return o.wrote && o.action == Update && !res.adopting && !res.begins
+}
+
+// ownership says whose an object is, and what of it is on record from before us: of what is
+// held, and of what was to be let go and is not yet.
+func (c *conclusion) ownership(res *resource, before *v1alpha1.ResourceStatus, o observation, status *v1alpha1.ResourceStatus) {
+	if !res.shared {
+		if o.live == nil && before != nil && before.Ownership == v1alpha1.OwnershipShare {
+			status.UID = "" // it is not ours before it is adopted
+		}
+		if c.plan.in.Application.Spec.Ownership == v1alpha1.OwnershipShare {
+			status.Ownership = v1alpha1.OwnershipOwn
+		}
+		return
+	}
+	status.Ownership, status.Origin = v1alpha1.OwnershipShare, ""
+	if o.live == nil {
+		if before != nil {
+			status.Baseline = before.Baseline
+		}
+		return
+	}
+	_, attempted := c.outcomes[res.object.ID]
+	status.Baseline = res.baseline
+	if !attempted && !c.preview {
+		status.Baseline = res.onRecord(baselineOf(before, o.live))
+	}
+	if len(res.letting.fields) > 0 && !o.wrote && !c.preview {
+		status.Baseline = slices.Concat(status.Baseline, res.letting.was)
+		return
+	}
+	c.unrestored = append(c.unrestored, res.letting.stays...)
+}
+
+// onRecord are the baselines of a resource that are on record already: the others are of
+// fields that are not written yet.
+func (res *resource) onRecord(before []v1alpha1.BaselineField) []v1alpha1.BaselineField {
+	return slices.DeleteFunc(slices.Clone(res.baseline), func(b v1alpha1.BaselineField) bool {
+		return !slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool { return was.Path == b.Path })
+	})
 }
 
 // suspendedDrift says what is not done to a resource because the Application is
@@ -198,7 +246,7 @@ func (c *conclusion) contested(res *resource) {
 	id := res.object.ID
 	for _, leaf := range c.plan.in.Memory.leaves(id) {
 		f := c.plan.in.Memory.Fights[leaf]
-		if !f.Contested() {
+		if !f.Contested() || res.isQuiet(leaf.Path) {
 			continue
 		}
 		field := v1alpha1.ContestedField{

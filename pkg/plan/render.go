@@ -50,6 +50,9 @@ func (p *Plan) render() (rendered, *Problem) {
 		return rendered{}, problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
 	}
 	r := rendered{objects: objects, entries: e.assigned, warnings: slices.Concat(warnings, late, freed(e.written), e.warnings)}
+	if faults := p.shareEntries(&r); len(faults) > 0 {
+		return rendered{}, problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
+	}
 	for _, fault := range Misspelt(objects, e.assigned, p.in.Kinds, p.in.Live) {
 		r.warnings = append(r.warnings, fault.Error())
 	}
@@ -59,6 +62,30 @@ func (p *Plan) render() (rendered, *Problem) {
 		return rendered{}, problem
 	}
 	return r, nil
+}
+
+// shareEntries gives the shared objects their entries: one without an entry of the user is
+// held in what its manifest sets. It returns what is wrong with those of the user, and with
+// the manifests.
+func (p *Plan) shareEntries(r *rendered) (faults []error) {
+	for i, o := range r.objects {
+		if !IsShared(p.in.Application, o.Ownership) {
+			continue
+		}
+		kind := p.in.Kinds.Type(o.GVK())
+		if r.entries[i].Default {
+			r.entries[i] = observer.PartialEntry(o, kind)
+		}
+		if cuts := r.entries[i].Cuts(); len(cuts) > 0 {
+			faults = append(faults, fmt.Errorf("%s is shared, and the observer schema would cut what is somebody else's of %s: "+
+				"give lists the minimum 0 and the maximum 0, and name labels and annotations one by one", o.ID, some(cuts)))
+		}
+		if lists := r.entries[i].Nameless(kind, o.Content); len(lists) > 0 {
+			faults = append(faults, fmt.Errorf("%s is shared, and nobody can tell which elements of %s are meant, since they have no keys: "+
+				"name their keys in an entry of spec.observerSchema (%s), or hold the list as a whole there", o.ID, some(lists), observer.KeyMapKeys))
+		}
+	}
+	return faults
 }
 
 // objectsOf are the normalized manifests, wherever they are from. The error is a
@@ -130,20 +157,27 @@ func decode(item runtime.RawExtension) (map[string]any, error) {
 }
 
 // mangle runs the hooks. What they add is observed, too; an object that they add
-// is held by default.
+// is held by default. Shared objects are not theirs to change.
 func (p *Plan) mangle(r *rendered) error {
 	before := make(map[manifest.ID]int, len(r.objects))
 	m := &hooks.Mangling{
-		Application: p.in.Application, Objects: r.objects, Live: p.in.Live,
+		Application: p.in.Application, Live: p.in.Live,
 		Entries: make(map[manifest.ID]*observer.Entry, len(r.objects)),
 	}
+	var shared []manifest.Object
 	for i, o := range r.objects {
 		before[o.ID] = i
+		if IsShared(p.in.Application, o.Ownership) {
+			shared = append(shared, o)
+			continue
+		}
+		m.Objects = append(m.Objects, o)
 		m.Entries[o.ID] = r.entries[i]
 	}
 	if err := p.hooks.ApplicationMangling.Run(m); err != nil {
 		return err
 	}
+	m.Objects = append(slices.Clip(m.Objects), shared...)
 	entries, written := make([]*observer.Entry, len(m.Objects)), make([]map[string]any, len(m.Objects))
 	for i, o := range m.Objects {
 		k, had := before[o.ID]
@@ -152,6 +186,7 @@ func (p *Plan) mangle(r *rendered) error {
 		}
 		switch {
 		case !had:
+			m.Objects[i].Ownership = v1alpha1.OwnershipOwn // we make it, whatever the manifests are
 			entries[i] = observer.DefaultEntry(o)
 		case sameContent(r.objects[k].Content, o.Content):
 			entries[i] = r.entries[k]

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,12 +35,12 @@ func (c *conclusion) observe(res *resource, before *v1alpha1.ResourceStatus) obs
 		}
 	}
 	if res.adopting && !o.wrote && !c.preview {
-		// It is somebody else's still: nothing of it goes on record.
+		// It is another owner's still: nothing of it goes on record.
 		o.live, o.compared.Held = nil, 0
 		res.desire(false)
 	}
 	if o.problem == nil || o.problem.compared {
-		o.problem = c.plan.leftOver(res.object.ID, o.compared)
+		o.problem = cmp.Or(res.claimedByOthers(), c.plan.leftOver(res.object.ID, o.compared))
 	}
 	return o
 }
@@ -50,6 +51,9 @@ func (c *conclusion) waiting(res *resource) *Problem {
 		return res.problem
 	}
 	verb := map[Action]string{Create: "created", Update: "corrected"}[res.change.Action]
+	if res.begins {
+		verb = "held"
+	}
 	return &Problem{Reason: v1alpha1.ReasonWaiting, Message: res.object.ID.String() + " is still to be " + verb}
 }
 
@@ -60,7 +64,7 @@ func (c *conclusion) isOurs(res *resource, outcome Outcome, before *v1alpha1.Res
 	if outcome.Object == nil {
 		return false
 	}
-	if outcome.Problem == nil && outcome.Action != Unchanged {
+	if outcome.Problem == nil && outcome.Action != Unchanged || res.shared {
 		return true
 	}
 	return mine(c.plan.in.Application, res.object.ID, before, outcome.Object)
@@ -80,8 +84,8 @@ func (c *conclusion) responded(res *resource, outcome Outcome, o *observation) d
 		if !res.leftExtra() {
 			res.entry.RaiseSurplus(res.kind, res.desired, live)
 		}
-		res.keepAnswer(live)
-		res.keepRefused(live)
+		res.keepAnswer(c.plan.in.Application, live)
+		res.keepRefused(c.plan.in.Application, live)
 	}
 	var problem *Problem
 	if res.seen, problem = c.plan.see(point, res, live); problem != nil {
@@ -91,18 +95,21 @@ func (c *conclusion) responded(res *resource, outcome Outcome, o *observation) d
 		c.accept(res, live, outcome.Action)
 	}
 	after := c.plan.compare(res, live)
+	if o.wrote && res.shared {
+		res.seenHeld(live, after)
+	}
 	c.result.Again = c.result.Again || outcome.Problem == nil && after.Correctable()
 	return after
 }
 
 // keepRefused leaves of the record what the manifest has no longer and the API
 // server has refused to remove. The rest is removed now.
-func (res *resource) keepRefused(live map[string]any) {
+func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any) {
 	kept := res.compared.Kept(res.stored())
 	switch {
 	case !res.entry.Default:
 		return // nothing is removed, but what was held before is known
-	case kept == nil && res.compared.Unsure && foreignTo(live) != nil:
+	case kept == nil && res.compared.Unsure && foreignTo(app, live) != nil:
 		return // the response tells who wrote what: there may be more to remove
 	case kept == nil:
 		res.previous = nil
@@ -145,7 +152,7 @@ func (c *conclusion) accept(res *resource, live map[string]any, action Action) {
 			c.plan.in.Memory = c.plan.in.Memory.with([]Refused{c.plan.Refuse(Leaf{res.object.ID, d.Path}, filledIn(res.object.ID, d.Path))})
 		}
 		if d.Reason == delta.Extra && !d.HeldBack && res.wrote(d.Path, action) {
-			// Somebody on the way to the API server adds it to whatever we write.
+			// Another client on the way to the API server adds it to whatever we write.
 			leaf := Leaf{res.object.ID, d.Path}
 			if c.plan.in.Memory.contest(leaf, d, c.now.Time, c.plan.in.Rules) {
 				c.warnContested(leaf)
@@ -205,16 +212,32 @@ func losesMark(path string, form delta.Form) bool {
 // takes reports whether a correction takes an object from another Application.
 func takes(d delta.Difference) bool { return holdsMark(d.Path) && d.Observed.Set }
 
+// updated is what an update of a resource is in an event.
+func (res *resource) updated() Action {
+	switch {
+	case res.adopting:
+		return adopt
+	case res.begins:
+		return hold
+	}
+	return Update
+}
+
+// corrects reports whether a change of a leaf may be one of a fight: what is given up, or
+// held for the first time, is none.
+func (res *resource) corrects(d delta.Difference) bool {
+	return d.Reason != delta.Removed && d.Reason != delta.Restored && !res.begins && (!res.adopting || takes(d))
+}
+
 // corrected remembers the corrections that were made, for fights and, of what has drifted,
 // for the history. To create an object again that was there is one, too.
 func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, drifted map[string]bool) {
-	done := doneChange{action: Update, id: res.object.ID}
+	done := doneChange{action: res.updated(), id: res.object.ID}
 	if res.change.Action == Create {
 		done.action = Create
 		c.created(res, before)
 	}
 	if res.adopting {
-		done.action = adopt
 		c.happened(res, v1alpha1.OutcomeAdopted, drift{})
 	}
 	by := sync.OnceValue(func() *authors { return c.plan.authorsOf(res, res.live) })
@@ -223,11 +246,11 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 			continue
 		}
 		done.paths, done.told = append(done.paths, d.Path), append(done.told, d.Path)
-		if d.Reason == delta.Removed || res.adopting && !takes(d) {
+		if !res.corrects(d) {
 			continue
 		}
 		leaf, of := Leaf{res.object.ID, d.Path}, c.drift(res, d, by)
-		if c.plan.in.Memory.recordCorrection(leaf, d, of.writer.Manager, c.now.Time, c.plan.in.Rules) {
+		if c.plan.in.Memory.recordCorrection(leaf, d, of.writer.Manager, c.now.Time, c.plan.in.Rules) && !res.isQuiet(d.Path) {
 			c.warnContested(leaf)
 		}
 		if drifted[d.Path] {
@@ -254,5 +277,5 @@ func (c *conclusion) created(res *resource, before *v1alpha1.ResourceStatus) {
 	if standing, stood := c.plan.in.Memory.Standing[res.leaf()]; stood {
 		since = standing.Since
 	}
-	c.happened(res, outcome, drift{since: since})
+	c.happened(res, outcome, drift{since: since, Author: c.plan.deleter(res, before)})
 }

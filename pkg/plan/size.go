@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,6 +16,10 @@ import (
 // what is learned later. What is more is put into slices, as far as that can be.
 const maxApplicationBytes = v1alpha1.MaxApplicationBytes
 
+// schemaFactor is how much longer the default schema of a manifest can be, at most: that of
+// an empty list is its two lengths.
+const schemaFactor = 40
+
 // tooLarge refuses an Application that slices do not help, before anything is created:
 // without its status nothing could be learned, corrected or deleted.
 func tooLarge(p *Plan) *Problem {
@@ -23,11 +28,21 @@ func tooLarge(p *Plan) *Problem {
 	for key, value := range app.Annotations {
 		fixed += textSize(key) + textSize(value)
 	}
-	records := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema)
+	written := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema)
+	atMost, records := written*(1+schemaFactor), written
 	for _, res := range p.resources {
+		if len(res.baseline) > 0 {
+			fixed += len(encode(res.baseline).Raw)
+		}
 		if manifest.IsSecret(res.object.ID.GroupKind()) { // it is in no slice
 			fixed += size(res.object.Content)
 		}
+		atMost += size(res.desired)*(1+schemaFactor) + size(res.live)
+	}
+	if fixed <= maxApplicationBytes && atMost <= v1alpha1.MaxUnpacked {
+		return nil
+	}
+	for _, res := range p.resources {
 		records += size(res.entry.Raw()) + size(res.stored()) + size(res.projected())
 	}
 	if fixed <= maxApplicationBytes && records <= v1alpha1.MaxUnpacked {
@@ -144,6 +159,9 @@ func size(v any) int {
 		return len("true")
 	case nil:
 		return len("null")
+	case int64:
+		var digits [20]byte
+		return len(strconv.AppendInt(digits[:0], v, 10))
 	}
 	raw, err := json.Marshal(v) // a number
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/internal/observertest"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 )
 
 func TestTheCountedSizeIsTheWrittenOne(t *testing.T) {
@@ -16,5 +18,16 @@ func TestTheCountedSizeIsTheWrittenOne(t *testing.T) {
 		raw, err := json.Marshal(v)
 		require.NoError(t, err)
 		require.Len(t, raw, size(v))
+	})
+}
+
+func TestADefaultSchemaIsNeverLonger(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		object := map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"},
+			"spec": observertest.Spec(t), "lists": []any{[]any{}, []any{[]any{}, map[string]any{"": []any{}}}},
+		}
+		o := manifest.Object{ID: manifest.ID{Group: "example.com", Kind: "Thing", Name: "a"}, APIVersion: "example.com/v1", Content: object}
+		require.LessOrEqual(t, size(observer.DefaultEntry(o).Raw()), schemaFactor*size(object))
 	})
 }

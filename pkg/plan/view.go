@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -190,7 +191,7 @@ func shown(objects []any) []any {
 
 func viewChange(c Change) ViewChange {
 	v := ViewChange{
-		Action: c.Action,
+		Action: Action(c.Verb()),
 		Resource: ViewResource{
 			APIVersion: c.APIVersion, Kind: c.ID.Kind, Namespace: c.ID.Namespace, Name: c.ID.Name,
 		},
@@ -264,4 +265,24 @@ func viewProblem(p *Problem) *ViewProblem {
 		return nil
 	}
 	return &ViewProblem{Reason: p.Reason, Message: p.Message}
+}
+
+// Verb is what is done, in the word that people read: of a shared object that is hold,
+// restore, release or wait.
+func (c Change) Verb() string {
+	restores := slices.ContainsFunc(c.Fields, func(d delta.Difference) bool {
+		return d.Reason == delta.Restored && !d.HeldBack && !isSharedMark(d.Path)
+	})
+	switch {
+	case !c.Shared:
+	case c.Writes() && restores:
+		return "restore"
+	case c.Writes() && c.Prune:
+		return "release"
+	case c.Writes():
+		return "hold"
+	case c.UID == "" && c.Problem != nil && c.Problem.Disposition() == v1alpha1.DispositionWait:
+		return "wait"
+	}
+	return string(c.Action)
 }

@@ -64,7 +64,7 @@ func waitingFor(n *template, waits []int) requirement {
 			return r
 		}
 	}
-	return requirement{to: n} // cannot be: whoever waits has somebody to wait for
+	return requirement{to: n} // cannot be: whoever waits has something to wait for
 }
 
 func cutLoop(names []string) string {

@@ -129,7 +129,7 @@ func (a *action) execute(ctx context.Context, change plan.Change) {
 			if object != nil {
 				if fresh := a.decideAgain(change.ID, object); fresh.Action == change.Action || !change.Writes() {
 					change = fresh
-				} // or else its guards will see that somebody was faster
+				} // or else its guards will see that another client was faster
 			}
 			if read = true; !change.Writes() {
 				a.record(change, plan.Outcome{Action: change.Action, Object: object, Problem: cmp.Or(problem, change.Problem)})
@@ -179,5 +179,5 @@ func (a *action) locate(change plan.Change) (cluster.Location, *plan.Problem) {
 	if kind == nil {
 		return cluster.Location{}, &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the kind of " + change.ID.String() + " is not known yet"}
 	}
-	return cluster.Location{ID: change.ID, Mapping: kind.Mapping}, kind.problem
+	return cluster.Location{ID: change.ID, Mapping: kind.Mapping, Shared: change.Shared}, kind.problem
 }

@@ -127,6 +127,7 @@ func TestAMissingNamespaceIsTriedOncePerRound(t *testing.T) {
 	assert.Equal(t, []string{"create a"}, d.take(t))
 	assert.Equal(t, []string{"later"}, d.awaited)
 	assert.Empty(t, d.take(t))
+	assert.Equal(t, []string{"later"}, d.awaited, "a turn before the next try changes nothing of it")
 	d.now = d.now.Add(time.Second)
 	assert.Equal(t, []string{"create a"}, d.take(t), "all that waits is due together")
 	d.fails["create a"] = forbidden
@@ -141,7 +142,9 @@ func TestAMissingNamespaceIsTriedOncePerRound(t *testing.T) {
 func TestWhoCreatesNothingAwaitsNoNamespace(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.Application){
 		"suspended": func(app *v1alpha1.Application) { app.Spec.Suspend = true },
-		"refused":   func(app *v1alpha1.Application) { app.Spec.Manifest[0].Raw = []byte(`{}`) },
+		// A source that has changed makes no new generation.
+		"translated anew": func(app *v1alpha1.Application) { app.Spec.Manifest = nil },
+		"refused":         func(app *v1alpha1.Application) { app.Spec.Manifest[0].Raw = []byte(`{}`) },
 		"deleted": func(app *v1alpha1.Application) {
 			app.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 		},
@@ -154,7 +157,9 @@ func TestWhoCreatesNothingAwaitsNoNamespace(t *testing.T) {
 			d.take(t)
 			require.Equal(t, []string{"later"}, d.awaited)
 			change(d.app)
-			d.app.Generation++
+			if name != "translated anew" {
+				d.app.Generation++
+			}
 			d.take(t)
 			assert.Empty(t, d.awaited)
 		})
@@ -321,7 +326,9 @@ func (d *desk) AnyVersion(ctx context.Context, gk schema.GroupKind) (kubernetes.
 	return d.Mapping(ctx, gk.WithVersion("v1"))
 }
 
-func (d *desk) Need(map[schema.GroupVersionResource]bool, []string) {}
+func (d *desk) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Named) {}
+
+func (d *desk) Shared(at kubernetes.Location) (map[string]any, error) { return d.live[at.ID], nil }
 
 func (d *desk) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping) (map[manifest.ID]map[string]any, error) {
 	marked := map[manifest.ID]map[string]any{}

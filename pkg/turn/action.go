@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// attempts is how often a change is decided again at once, because somebody
+	// attempts is how often a change is decided again at once, because another client
 	// was faster.
 	attempts = 4
 	// requestTimeout bounds one request.
@@ -96,7 +96,7 @@ func (a *action) wrote(at cluster.Location, object map[string]any) {
 // saw has the store know an object of ours that was read before the watch has shown it.
 func (a *action) saw(at cluster.Location, object map[string]any) {
 	u := unstructured.Unstructured{Object: object}
-	if u.GetLabels()[v1alpha1.LabelApplicationUID] == string(a.s.Input.Application.UID) {
+	if u.GetLabels()[v1alpha1.LabelApplicationUID] == string(a.s.Input.Application.UID) || a.s.shared[at.ID] {
 		a.target.Wrote(at, observer.CopyMap(object)) // a store keeps no managedFields, and who reads needs them
 	}
 	a.mu.Lock()

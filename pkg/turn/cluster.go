@@ -23,9 +23,9 @@ type View interface {
 	Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error)
 	// AnyVersion is Mapping for whichever version is served.
 	AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Mapping, error)
-	// Need has the objects of these resources, namespaced or not, be seen from now on,
-	// and no others.
-	Need(resources map[schema.GroupVersionResource]bool, namespaces []string)
+	// Need has the objects of these resources, namespaced or not, and shared ones by their
+	// names, be seen from now on, and no others.
+	Need(resources map[schema.GroupVersionResource]bool, namespaces []string, named cluster.Named)
 	// Marked are the objects of a kind that carry the Application's label. ErrNotSeen
 	// says that their first list is not complete.
 	Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error)
@@ -51,6 +51,9 @@ var ErrNotSeen = errors.New("the first list is not complete")
 // Target is a cluster whose objects a turn holds.
 type Target interface {
 	View
+	// Shared is a shared object as a watch shows it, whoever marks it; nil if there is
+	// none. ErrNotSeen says that the first list is not complete.
+	Shared(at cluster.Location) (map[string]any, error)
 	// Create, Patch and Delete return the object as the API server has it then; Delete
 	// nil if nothing is left.
 	Create(ctx context.Context, at cluster.Location, body map[string]any) (map[string]any, error)

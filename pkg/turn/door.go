@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -88,9 +89,14 @@ func (a *action) knows(namespace string) bool {
 	return false
 }
 
-// awaited are the namespaces that something waits for. If it is the Application's own,
-// nobody waits.
-func (m *Memory) awaited(own string) []string {
+// awaited are the missing namespaces of what is desired, be it due now or at
+// the next try; others are forgotten. If it is the Application's own, nobody waits.
+func (m *Memory) awaited(own string, p *plan.Plan) []string {
+	needed := map[string]bool{}
+	for _, change := range p.Changes {
+		needed[change.ID.Namespace] = needed[change.ID.Namespace] || !change.Prune
+	}
+	maps.DeleteFunc(m.missing, func(name string, _ time.Time) bool { return !needed[name] })
 	names := slices.Sorted(maps.Keys(m.missing))
 	return slices.DeleteFunc(names, func(name string) bool { return name == own })
 }

@@ -26,7 +26,7 @@ func (t *Turns) finalize(ctx context.Context, app *v1alpha1.Application, m *Memo
 		return t.hookFailed(ctx, app, m, err)
 	}
 	source := t.source(ctx, app, target)
-	s, p, err := Decide(ctx, target, t.request(app, m, source.Translation))
+	s, p, err := Decide(ctx, target, t.request(app, m, target, source.Translation))
 	if errors.Is(err, ErrNotSeen) {
 		return 0, nil
 	}

@@ -36,11 +36,13 @@ func (c *cluster) judge(verb string, id manifest.ID, before, after map[string]an
 		return plan.IDOf(r.ResourceReference) == id && string(r.UID) == uidOf(before)
 	}
 	known := plan.Marked(c.app, id, before) || slices.ContainsFunc(c.basis.Resources, onRecord)
-	if adopts && (!known || !c.isOurs(id, before)) {
+	switch {
+	case !adopts && (d == nil || known), adopts && known && c.isOurs(id, before):
+	case get(before, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == plan.TrackingID(c.app, id):
+		// Whoever made it died before the record was written, or it was let go.
+		c.special[uidOf(before)] = "taken back"
+	default:
 		c.special[uidOf(before)] = "adopted"
-		if get(before, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == plan.TrackingID(c.app, id) {
-			c.special[uidOf(before)] = "taken back"
-		}
 	}
 	if verb == "delete" {
 		switch {

@@ -17,6 +17,7 @@ import (
 	kubernetes "holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
 )
@@ -25,6 +26,7 @@ import (
 type process struct {
 	memory *turn.Memory
 	store  map[manifest.ID]map[string]any // what the watches have shown
+	shared map[manifest.ID]map[string]any // and those of shared objects
 	// changed is true when something was news since the last turn.
 	changed bool
 	// dead is true from the moment in which it dies: what it still sends arrives nowhere.
@@ -33,7 +35,7 @@ type process struct {
 
 // start is a new process. Its watches begin with what there is.
 func (c *cluster) start() {
-	c.process = &process{memory: turn.NewMemory(c.app, c.now).Steady(), store: map[manifest.ID]map[string]any{}, changed: true}
+	c.process = &process{memory: turn.NewMemory(c.app, c.now).Steady(), store: map[manifest.ID]map[string]any{}, shared: map[manifest.ID]map[string]any{}, changed: true}
 	c.lagging = map[manifest.ID]bool{}
 	c.seen = map[manifest.ID]map[string]any{}
 	for _, s := range c.slices {
@@ -82,6 +84,12 @@ func (c *cluster) sync() {
 		if c.lagging[id] {
 			continue
 		}
+		if c.share != nil {
+			is := c.server.objects[id]
+			c.changed = c.changed || jsonOf(c.shared[id]) != jsonOf(is)
+			c.shared[id] = observer.CopyMap(is)
+			continue
+		}
 		before := c.store[id]
 		object := c.server.watched(id, string(c.app.UID))
 		if c.changed = c.changed || jsonOf(before) != jsonOf(object); object != nil {
@@ -124,7 +132,9 @@ func (t target) AnyVersion(ctx context.Context, gk schema.GroupKind) (kubernetes
 	return t.Mapping(ctx, gk.WithVersion("v1"))
 }
 
-func (target) Need(map[schema.GroupVersionResource]bool, []string) {}
+func (target) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Named) {}
+
+func (t target) Shared(at kubernetes.Location) (map[string]any, error) { return t.shared[at.ID], nil }
 
 func (t target) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping) (map[manifest.ID]map[string]any, error) {
 	marked := maps.Clone(t.store)
@@ -187,6 +197,10 @@ func (t target) Delete(_ context.Context, at kubernetes.Location, uid, resourceV
 
 // Wrote has the store know our own write before the watch does.
 func (t target) Wrote(at kubernetes.Location, object map[string]any) {
+	if t.share != nil {
+		t.shared[at.ID] = withoutManagers(object)
+		return
+	}
 	if labelOf(object) != string(t.app.UID) {
 		delete(t.store, at.ID)
 		return

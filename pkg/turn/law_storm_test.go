@@ -64,6 +64,9 @@ func (c *cluster) request(verb string, id manifest.ID, body map[string]any, ops 
 
 // refuse is a 422: of an address that somebody has, of one field, or of all.
 func (c *cluster) refuse(id manifest.ID, body map[string]any, ops any, send func() (map[string]any, error)) (map[string]any, error) {
+	if c.share != nil {
+		return send() // what cannot be restored is not
+	}
 	vip := get(body, "spec", "vip")
 	switch pointers := pointersOf(ops); {
 	case vip != nil:
@@ -80,6 +83,10 @@ func (c *cluster) refuse(id manifest.ID, body map[string]any, ops any, send func
 
 // edit submits another spec.
 func (c *cluster) edit() {
+	if c.share != nil {
+		c.share.edit()
+		return
+	}
 	next := c.wanted
 	next.resources = maps.Clone(c.wanted.resources)
 	if c.chance("policies", 3) {
@@ -330,6 +337,10 @@ func number(v any) int {
 
 // somebody does something to an object, or makes one.
 func (c *cluster) somebody(id manifest.ID) {
+	if c.share != nil {
+		c.share.touch(id)
+		return
+	}
 	object := c.server.objects[id]
 	if object == nil {
 		c.foreign(id)

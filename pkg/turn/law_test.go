@@ -38,7 +38,7 @@ func TestWhateverHappensAnApplicationIsHeld(t *testing.T) {
 			"the process dies":       func(*rapid.T) { c.die() },
 			"a watch lags":           func(*rapid.T) { c.lag(rapid.SampledFrom(c.names).Draw(r, "name")) },
 			"a submit dies":          func(*rapid.T) { c.submitByHalves() },
-			"time goes by":           func(*rapid.T) { c.now = c.now.Add(20 * time.Minute) },
+			"time goes by":           func(*rapid.T) { c.wait() },
 			"a round":                func(*rapid.T) { c.round() },
 			"a round, then an edit":  func(*rapid.T) { c.round(); c.edit() },
 			"an edit, then a round":  func(*rapid.T) { c.edit(); c.round() },
@@ -96,6 +96,7 @@ type cluster struct {
 	// relearned are the objects that were created without what was learned.
 	relearned map[manifest.ID]bool
 	panicked  any // see guard
+	share     *sharing
 	log       []string
 }
 
@@ -221,6 +222,13 @@ func (c *cluster) chance(what string, oneIn int) bool {
 func (c *cluster) die() {
 	c.note("the process dies")
 	c.start()
+}
+
+// wait lets time go by: by then a watch that says nothing is no longer believed.
+func (c *cluster) wait() {
+	c.now = c.now.Add(20 * time.Minute)
+	clear(c.lagging)
+	c.note("time goes by")
 }
 
 // lag has a watch lag, or catch up.

@@ -46,12 +46,22 @@ type Memory struct {
 	// unsure has the objects whose last patch had no answer, and the generation of the
 	// Application that it was for: the watch may not show yet what it has done.
 	unsure map[manifest.ID]int64
+	// permits has the shared objects that the ServiceAccount may read.
+	permits map[manifest.ID]permit
 	// gone has the objects that we deleted and know to be gone.
 	gone map[types.UID]bool
 	// slices are those that the Application names or has named, as long as they are there.
 	slices []string
 	// postponed is the report that is not written yet, if there is one.
 	postponed *postponed
+}
+
+// permit says that the Application's ServiceAccount may read a shared object, as it was asked
+// for this spec.
+type permit struct {
+	generation int64
+	account    string
+	uid        string // of the object that was read; empty for none
 }
 
 // postponed is a report that is not written yet.
@@ -80,7 +90,7 @@ type unwatched struct {
 func NewMemory(app *v1alpha1.Application, now time.Time) *Memory {
 	return &Memory{
 		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, jitter: worker.Spread,
-		plan: remembered(app), recalled: len(app.Status.RecordSlices) == 0,
+		plan: remembered(app), recalled: len(app.Status.RecordSlices) == 0, permits: map[manifest.ID]permit{},
 		failures: map[manifest.ID]*failure{}, missing: map[string]time.Time{}, unwatched: map[manifest.ID]unwatched{}, unanswered: map[manifest.ID]bool{}, unsure: map[manifest.ID]int64{}, gone: map[types.UID]bool{},
 	}
 }

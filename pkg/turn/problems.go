@@ -145,7 +145,11 @@ func replace(at cluster.Location) v1alpha1.Remedy {
 func grant(at cluster.Location, user string) string {
 	account := strings.TrimPrefix(user, "system:serviceaccount:")
 	_, name, _ := strings.Cut(account, ":")
-	if at.Mapping.Namespaced && slices.Contains(editable, at.ID.Group) {
+	verbs := "get,create,patch,delete"
+	if at.Shared {
+		verbs = "get,list,watch,patch"
+	}
+	if !at.Shared && at.Mapping.Namespaced && slices.Contains(editable, at.ID.Group) {
 		return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=edit --serviceaccount=%s", name, at.ID.Namespace, account)
 	}
 	role := name + "-" + at.Mapping.Resource.Resource
@@ -154,8 +158,8 @@ func grant(at cluster.Location, user string) string {
 	if at.Mapping.Namespaced {
 		kind, where = "role", " -n "+at.ID.Namespace
 	}
-	return fmt.Sprintf("kubectl create %[1]s %[2]s%[3]s --verb=get,create,patch,delete --resource=%[4]s && "+
-		"kubectl create %[1]sbinding %[2]s%[3]s --%[1]s=%[2]s --serviceaccount=%[5]s", kind, role, where, resource, account)
+	return fmt.Sprintf("kubectl create %[1]s %[2]s%[3]s --verb=%[6]s --resource=%[4]s && "+
+		"kubectl create %[1]sbinding %[2]s%[3]s --%[1]s=%[2]s --serviceaccount=%[5]s", kind, role, where, resource, account, verbs)
 }
 
 // editable are the groups whose namespaced kinds the ClusterRole edit is about.

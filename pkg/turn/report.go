@@ -126,7 +126,7 @@ func asFarAs(messages, status v1alpha1.ApplicationStatus) v1alpha1.ApplicationSt
 	return status
 }
 
-// WriteStatus replaces the status unless it is the same. If somebody has written
+// WriteStatus replaces the status unless it is the same. If another client has written
 // the Application meanwhile, but not its status, the status still holds: it says
 // which generation it is about.
 func (t *Turns) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {
@@ -145,7 +145,7 @@ func (t *Turns) WriteStatus(ctx context.Context, app *v1alpha1.Application, stat
 		return err
 	}
 	_, err = t.home().WriteStatus(ctx, fresh, status)
-	// The store will know what somebody wrote from this answer, and take the
+	// The store will know what another client wrote from this answer, and take the
 	// watch's word for old: nobody else will have it looked at.
 	t.home().Again(app)
 	return err

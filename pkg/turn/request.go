@@ -28,6 +28,9 @@ var freeing = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 450
 func (a *action) try(ctx context.Context, at cluster.Location, change plan.Change) (outcome plan.Outcome, again bool) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
+	if change.Shared { // whatever has been decided
+		return a.update(ctx, at, change)
+	}
 	switch change.Action {
 	case plan.Create:
 		return a.create(ctx, at, change)
@@ -54,7 +57,7 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 		object, err = a.target.Create(ctx, at, body)
 	}
 	if refusesLearned() {
-		// Somebody else has the address: without it, then.
+		// Another client has the address: without it, then.
 		if body, err = a.preCreate(at, change.Fallback); err != nil {
 			outcome.Problem = plan.HookProblem(err)
 			return outcome, false

@@ -52,7 +52,7 @@ func (r retry) wait(problem *plan.Problem, attempts int) time.Duration {
 	first, longest := 250*time.Millisecond, 5*time.Minute
 	switch {
 	case problem.Disposition() == v1alpha1.DispositionGrant:
-		first = 10 * time.Second // somebody runs the command that the message gives, and waits
+		first = 10 * time.Second // a person runs the command that the message gives, and waits
 	case problem.Stalled():
 		first, longest = 2*time.Minute, 16*time.Minute
 	}

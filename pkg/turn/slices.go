@@ -47,7 +47,7 @@ type Slice struct {
 
 	UID             types.UID
 	ResourceVersion string
-	// Deleting is true after somebody has deleted it: our finalizer may hold it.
+	// Deleting is true after a client has deleted it: our finalizer may hold it.
 	Deleting bool
 	// Since is when this process first saw this version of it.
 	Since time.Time

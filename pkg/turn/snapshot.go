@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -32,9 +33,14 @@ type Request struct {
 	Now      time.Time
 	// Kinds are looked at beside those that the Application names.
 	Kinds []schema.GroupVersionKind
+	// Users are who wrote these versions, as far as that is known now; nil: nobody says so.
+	Users func([]v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
 	// ReadDesired reads whatever is desired and in no watch. Without it, a create finds
 	// out.
 	ReadDesired bool
+	// Shared is a shared object as its watch shows it (see Target); nil where ReadDesired
+	// reads it.
+	Shared func(at cluster.Location) (map[string]any, error)
 }
 
 // Snapshot is all that is known before anything is decided.
@@ -48,8 +54,12 @@ type Snapshot struct {
 	// desired are their identities, and the version of each, unless the Application is
 	// being deleted.
 	desired map[manifest.ID]schema.GroupVersionKind
+	// shared are those of them that are somebody else's.
+	shared map[manifest.ID]bool
 	// looks are what is looked at, see Target.Looked.
 	looks []look
+	// users is Request.Users.
+	users func([]v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
 }
 
 // look is an object that is looked at, and who wrote it, as far as that is known.
@@ -85,7 +95,11 @@ func (s *Snapshot) decide() *plan.Plan {
 	if s.Input.Application.DeletionTimestamp != nil {
 		return plan.Retire(s.Input)
 	}
-	return plan.Decide(s.asReported())
+	input := s.asReported()
+	if s.users != nil {
+		input.Users = s.users(plan.Unnamed(input))
+	}
+	return plan.Decide(input)
 }
 
 // asReported is the input with the status as it will be when the postponed report is
@@ -118,18 +132,19 @@ func (s *Snapshot) learnKinds(p *plan.Plan) bool {
 // objects. It sends no request for kinds that are known and watched.
 func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
 	app := r.Application
-	s := &Snapshot{view: v, memory: r.Memory, manifests: manifestsOf(app, r.Source)}
+	s := &Snapshot{view: v, memory: r.Memory, manifests: manifestsOf(app, r.Source), users: r.Users}
 	s.kinds = lookUp(ctx, v, app, s.manifests, slices.Concat(r.Memory.kinds, r.Kinds))
-	v.Need(s.kinds.resources(), namespacesOf(app, s.manifests))
 	if app.DeletionTimestamp == nil {
 		s.desired = desiredIDs(s.manifests, app.Namespace, s.kinds)
+		s.shared = plan.Shared(plan.Input{Application: app, Source: r.Source, Kinds: s.kinds})
 	}
+	v.Need(s.kinds.resources(), namespacesOf(app, s.manifests), s.named())
 	s.Input = plan.Input{
 		Application: app, Kinds: s.kinds, Memory: &r.Memory.plan, Rules: r.Rules, Now: r.Now,
 		Live: map[manifest.ID]map[string]any{}, Written: map[manifest.ID]plan.Written{}, Ended: map[manifest.ID]map[string]any{}, Blocked: r.Memory.blocked(r.Now),
 		Source: r.Source, Hooks: r.Hooks, Callback: r.Callback,
 	}
-	if err := s.addMarked(ctx); err != nil {
+	if err := cmp.Or(s.addMarked(ctx), s.addShared(ctx, r)); err != nil {
 		return nil, err
 	}
 	s.addRemembered()

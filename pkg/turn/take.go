@@ -66,7 +66,7 @@ func (t *Turns) take(ctx context.Context, app *v1alpha1.Application, m *Memory, 
 	if source.Waiting {
 		return 0, nil
 	}
-	s, p, err := Decide(ctx, target, t.request(app, m, source.Translation))
+	s, p, err := Decide(ctx, target, t.request(app, m, target, source.Translation))
 	if errors.Is(err, ErrNotSeen) {
 		return 0, nil
 	}
@@ -105,7 +105,7 @@ func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan
 		return Again(err)
 	}
 	a := t.act(ctx, target, s, p)
-	target.AwaitNamespaces(m.awaited(app.Namespace))
+	target.AwaitNamespaces(m.awaited(app.Namespace, p))
 	if a.tokensRecorded {
 		app = t.home().Latest(app)
 	}
@@ -117,9 +117,10 @@ func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan
 	return after, err
 }
 
-// longestRequest is how long a request of a process that has died may still be on its
-// way: after a minute the API server gives up (its --request-timeout).
-const longestRequest = time.Minute
+// longestUnseen is how long an object that a process has asked for before it died may not be
+// seen: after a minute the API server gives up a request (its --request-timeout), and after
+// 80 seconds at most a watch that is deaf is no longer believed.
+const longestUnseen = time.Minute + 80*time.Second
 
 // protect makes sure, before the first write of a plan, that the Application
 // cannot go without us, and that its kinds are known should we die before the
@@ -136,7 +137,7 @@ func (t *Turns) protect(ctx context.Context, app *v1alpha1.Application, p *plan.
 	for _, r := range app.Status.Resources {
 		gvks[schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)] = struct{}{}
 	}
-	early := t.now().Before(s.memory.since.Add(longestRequest)) || s.unannounced() != nil
+	early := t.now().Before(s.memory.since.Add(longestUnseen)) || s.unannounced() != nil
 	if early {
 		for _, gvk := range announced(app) {
 			gvks[gvk] = struct{}{}

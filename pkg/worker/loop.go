@@ -19,7 +19,7 @@ type Loop[K comparable] struct {
 	Queue workqueue.TypedRateLimitingInterface[K]
 	// Workers is how many keys are handled at the same time.
 	Workers int
-	// Handle returns when to handle the key again, 0 for when somebody asks for it. After
+	// Handle returns when to handle the key again, 0 for when it is asked for. After
 	// an error that is the queue's business.
 	Handle func(ctx context.Context, key K) (after time.Duration, err error)
 	// Logger is the logger of one handling.

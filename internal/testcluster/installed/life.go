@@ -82,7 +82,7 @@ func (p *Controller) Exposition() string {
 	return string(text)
 }
 
-// CallBack has somebody without a token call, as a Pod would: by the name of the
+// CallBack has a caller without a token call, as a Pod would: by the name of the
 // Service, with the authority that the controller keeps in its Secret.
 func (p *Controller) CallBack() {
 	p.t.Helper()

@@ -87,6 +87,21 @@ type ApplicationSpec struct {
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
+	// Ownership says whose the objects are. Own, the default: they are the Application's,
+	// which creates and deletes them. Share: they are somebody else's, and fields of them are
+	// held; nothing is created, nothing is deleted, and what a manifest does not set is
+	// left alone. The annotation holdfast.dev/ownership of a manifest decides for its
+	// object.
+	// +optional
+	Ownership Ownership `json:"ownership,omitempty"`
+
+	// OnRelease says what becomes of the fields of a shared object that are held no
+	// longer, because they or the object leave the manifests, or the Application goes.
+	// Restore, the default, gives them back what they had before, where nobody else has
+	// changed them since; Leave leaves them as they are.
+	// +optional
+	OnRelease ReleasePolicy `json:"onRelease,omitempty"`
+
 	// Adoption says what to do about an object that already exists and is not
 	// this Application's.
 	// +optional
@@ -151,6 +166,32 @@ const (
 	DeletionDelete DeletionPolicy = "Delete"
 	// DeletionOrphan leaves the resources as they are, without our marks.
 	DeletionOrphan DeletionPolicy = "Orphan"
+)
+
+// Ownership says whose an object is.
+//
+// +kubebuilder:validation:Enum=Own;Share
+type Ownership string
+
+const (
+	// OwnershipOwn is that of objects that the Application creates and deletes.
+	OwnershipOwn Ownership = "Own"
+	// OwnershipShare is that of objects that are somebody else's: fields of them are held,
+	// and nothing is created or deleted.
+	OwnershipShare Ownership = "Share"
+)
+
+// ReleasePolicy says what becomes of the fields of a shared object when they are held no
+// longer.
+//
+// +kubebuilder:validation:Enum=Leave;Restore
+type ReleasePolicy string
+
+const (
+	// ReleaseLeave leaves them as they are.
+	ReleaseLeave ReleasePolicy = "Leave"
+	// ReleaseRestore gives them back what they had before.
+	ReleaseRestore ReleasePolicy = "Restore"
 )
 
 // RetryPolicy says when a resource is tried again that could not be brought to its

@@ -1,11 +1,18 @@
 package v1alpha1
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
 
 // ResourceFields says which fields of one resource, or of several, are held: an observer
 // schema in few words, which is made anew for each version of the manifest.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.hold) || has(self.free)",message="hold or free must be set"
+// +kubebuilder:validation:MinProperties=2
 type ResourceFields struct {
 	// Resource says whose fields.
 	Resource ResourceSelector `json:"resource"`
@@ -48,17 +55,69 @@ type ResourceSelector struct {
 	Name string `json:"name"`
 }
 
-// HeldField is a path of fields that are held. It is written as text; an object with the
-// path is read, too.
+// HeldField is a path of fields that are held. It is written as text, or as an object with
+// the path and a rule: which values the fields may have, or what is done about them.
 //
-// +kubebuilder:validation:Type=string
-// +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:MaxLength=4096
+// +kubebuilder:validation:Type=""
+// +kubebuilder:pruning:PreserveUnknownFields
 type HeldField struct {
 	// Path is that of explain and diff: spec.ports[port=80].targetPort.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
 	Path string `json:"path"`
-	// Unreadable is set if it is neither text nor such an object.
-	Unreadable bool `json:"-"`
+	// Minimum and Maximum are bounds: numbers, quantities or percentages. A value beyond
+	// one is set to it.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Minimum *runtime.RawExtension `json:"minimum,omitempty"`
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Maximum *runtime.RawExtension `json:"maximum,omitempty"`
+	// OneOf has the values that are allowed.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	OneOf []runtime.RawExtension `json:"oneOf,omitempty"`
+	// Pattern is a regular expression (RE2) that the whole value matches.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Pattern string `json:"pattern,omitempty"`
+	// Rule is a rule in CEL over self, the value, and object, what is around it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	Rule string `json:"rule,omitempty"`
+	// Mode says what is done: hold, as without a rule; seed, when the object is created
+	// only; push, when the manifest's value changes; watch, to tell of drift; absent, to
+	// remove what is there.
+	// +optional
+	Mode HeldMode `json:"mode,omitempty"`
+	// Keys close the map at the path: they say which keys nobody may add to it.
+	// +optional
+	Keys *HeldKeys `json:"keys,omitempty"`
+	// Fault is why it cannot be read; empty if it can.
+	Fault string `json:"-"`
+}
+
+// HeldMode is what is done about a field.
+//
+// +kubebuilder:validation:Enum=hold;seed;push;watch;absent
+type HeldMode string
+
+// HeldKeys are keys of a map, in which * stands for any text.
+type HeldKeys struct {
+	// Hold are the keys that are removed unless the manifest has them.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	Hold []string `json:"hold"`
+	// Free are those that are left all the same.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Free []string `json:"free,omitempty"`
 }
 
 // UnmarshalJSON reads both forms. What is neither is no error: one mistake must not hide
@@ -69,9 +128,32 @@ func (f *HeldField) UnmarshalJSON(content []byte) error {
 		return nil
 	}
 	type object HeldField
-	f.Unreadable = json.Unmarshal(content, (*object)(f)) != nil
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode((*object)(f))
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+	case errors.As(err, &wrong) && wrong.Field == "":
+		f.Fault = "must be a path, as text, or an object with a path and a rule, not a " + wrong.Value
+	case errors.As(err, &wrong):
+		f.Fault = wrong.Field + " cannot be a " + wrong.Value
+	default:
+		f.Fault = strings.TrimPrefix(err.Error(), "json: ")
+	}
 	return nil
 }
 
-// MarshalJSON writes the text.
-func (f HeldField) MarshalJSON() ([]byte, error) { return json.Marshal(f.Path) }
+// MarshalJSON writes the text, if there is no rule.
+func (f HeldField) MarshalJSON() ([]byte, error) {
+	if !f.HasRule() {
+		return json.Marshal(f.Path)
+	}
+	type object HeldField
+	return json.Marshal(object(f))
+}
+
+// HasRule reports whether anything is said beside the path.
+func (f HeldField) HasRule() bool {
+	return f.Minimum != nil || f.Maximum != nil || f.OneOf != nil || f.Pattern != "" || f.Rule != "" || f.Mode != "" || f.Keys != nil
+}

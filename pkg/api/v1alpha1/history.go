@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // What a status keeps of a history.
@@ -48,6 +49,21 @@ type HistoryEntry struct {
 	// Subresource through which it wrote, such as scale.
 	// +optional
 	Subresource string `json:"subresource,omitempty"`
+	// User is who did it, as the audit events of the API server name them: with whose rights
+	// it was done. Not set if there is no audit webhook, or no event that says so for
+	// certain. Never set for Secrets.
+	// +optional
+	User string `json:"user,omitempty"`
+	// Impersonator is the user who acted as User; not set if that is the same.
+	// +optional
+	Impersonator string `json:"impersonator,omitempty"`
+	// SourceIP is the address from which the API server was reached: of the last proxy
+	// before it, if there is one.
+	// +optional
+	SourceIP string `json:"sourceIP,omitempty"`
+	// Unnamed is the write, as long as the audit event may still come that says who User is.
+	// +optional
+	Unnamed *ObjectVersion `json:"unnamed,omitempty"`
 	// Stood is how long it was so before it was dealt with, as far as that is known.
 	// +optional
 	Stood *metav1.Duration `json:"stood,omitempty"`
@@ -56,6 +72,14 @@ type HistoryEntry struct {
 	Count int32 `json:"count,omitempty"`
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
+}
+
+// ObjectVersion is what one write has made of an object.
+type ObjectVersion struct {
+	UID types.UID `json:"uid"`
+	// ResourceVersion is the one that the write has made; empty for the object's deletion.
+	// +optional
+	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
 // HistoryOutcome is what became of something that happened.
@@ -74,7 +98,7 @@ const (
 	OutcomeAccepted HistoryOutcome = "Accepted"
 	// OutcomeLearned: an observed field without a value got one, which is held from now on.
 	OutcomeLearned HistoryOutcome = "Learned"
-	// OutcomeRestored: somebody deleted the object, and it was created again.
+	// OutcomeRestored: another client deleted the object, and it was created again.
 	OutcomeRestored HistoryOutcome = "Restored"
 	// OutcomeCreated: the object was created.
 	OutcomeCreated HistoryOutcome = "Created"

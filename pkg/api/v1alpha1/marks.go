@@ -12,6 +12,15 @@ const (
 	// AnnotationAdopted is on an object that was there before its Application took it
 	// over. Its value is "true".
 	AnnotationAdopted = "holdfast.dev/adopted"
+	// LabelHeld is on every shared object of which some Application holds fields. Its value
+	// is "true". It says that the object is held, and AnnotationHolders by whom.
+	LabelHeld = "holdfast.dev/held"
+	// AnnotationHolders is on the same objects: the Applications that hold fields of it, by
+	// <namespace>/<name>, and which fields, as JSON.
+	AnnotationHolders = "holdfast.dev/holders"
+	// AnnotationOwnership is on a manifest and says whose that one object is: Own or
+	// Share. Unset: as spec.ownership says. It is not written to the object.
+	AnnotationOwnership = "holdfast.dev/ownership"
 	// AnnotationOrphan on an Application says that whoever deleted it asked to leave its
 	// objects (kubectl delete --cascade=orphan). The garbage collector takes its own
 	// finalizer off, so it is written down here.
@@ -53,6 +62,7 @@ const (
 	SliceFinalizer = "holdfast.dev/slice"
 	// Finalizer keeps an Application until its resources are gone.
 	Finalizer = "holdfast.dev/resources"
-	// FieldManager is the name under which the controller writes.
+	// FieldManager is the name under which the controller writes Applications. What older
+	// versions have written of their objects has it, too: see FieldManagerOf.
 	FieldManager = "holdfast"
 )

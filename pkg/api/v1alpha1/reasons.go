@@ -24,6 +24,7 @@ const (
 	ReasonKindUnknown                = "KindUnknown"
 	ReasonKindUnsupported            = "KindUnsupported"
 	ReasonContested                  = "Contested"
+	ReasonFieldClaimed               = "FieldClaimed"
 	ReasonListTooShort               = "ListTooShort"
 	ReasonOutsideRule                = "OutsideRule"
 	ReasonHookFailed                 = "HookFailed"
@@ -57,7 +58,7 @@ const (
 	DispositionEdit Disposition = "Edit"
 	// DispositionGiveUp: what may have passed did not, as often as spec.retry says.
 	DispositionGiveUp Disposition = "GiveUp"
-	// DispositionStall: somebody has to do something in the cluster, or decide.
+	// DispositionStall: a person has to do something in the cluster, or decide.
 	DispositionStall Disposition = "Stall"
 )
 
@@ -83,7 +84,7 @@ type Meaning struct {
 	Uncertain bool
 	// Pruned: the resource is desired no longer.
 	Pruned bool
-	// Foreign: the object is somebody else's, and nothing of it is held.
+	// Foreign: the object is another owner's, and nothing of it is held.
 	Foreign bool
 }
 
@@ -113,6 +114,7 @@ var meanings = map[string]Meaning{
 	ReasonKindUnknown:                {Disposition: DispositionInstall},
 	ReasonKindUnsupported:            {Disposition: DispositionEdit},
 	ReasonContested:                  {Disposition: DispositionRetry},
+	ReasonFieldClaimed:               {Disposition: DispositionStall},
 	ReasonListTooShort:               {Disposition: DispositionStall},
 	ReasonOutsideRule:                {Disposition: DispositionStall},
 	ReasonHookFailed:                 {Disposition: DispositionRetry},

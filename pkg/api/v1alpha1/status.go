@@ -139,6 +139,15 @@ type ResourceStatus struct {
 	// desired, unless spec.adoptedDeletionPolicy says otherwise.
 	// +optional
 	Origin ObjectOrigin `json:"origin,omitempty"`
+	// Ownership is Share for an object that is somebody else's, of which fields are held.
+	// Own says that the manifest says so itself; unset: as spec.ownership says.
+	// +optional
+	Ownership Ownership `json:"ownership,omitempty"`
+	// Baseline is what the held fields of a shared object were before they were written
+	// first. Values of Secrets are not in it.
+	// +optional
+	// +listType=atomic
+	Baseline []BaselineField `json:"baseline,omitempty"`
 	// Schema says whose observer schema holds it.
 	// +optional
 	Schema SchemaOrigin `json:"schema,omitempty"`
@@ -166,6 +175,30 @@ type ResourceStatus struct {
 	// Job is what is known of a Job's run.
 	// +optional
 	Job *JobRun `json:"job,omitempty"`
+}
+
+// BaselineField is what a field was before it was written first.
+type BaselineField struct {
+	// Path of the field.
+	Path string `json:"path"`
+	// Value is what it was; not set if there was no such field.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	Value *runtime.RawExtension `json:"value,omitempty"`
+	// From is the topmost field above it that was not there either.
+	// +optional
+	From string `json:"from,omitempty"`
+	// Manager is the field manager that had written it, as far as that is known.
+	// +optional
+	Manager string `json:"manager,omitempty"`
+	// Time is when that was.
+	Time metav1.Time `json:"time"`
+	// Held are digests of what it is while it is held: the value that is written, and
+	// what the API server makes of it. The field is restored only if it is one of these.
+	// +optional
+	// +listType=atomic
+	Held []string `json:"held,omitempty"`
 }
 
 // Remedy is what a person can do.
@@ -227,7 +260,7 @@ const (
 	// SchemaDefault marks an entry that was derived from the manifest.
 	SchemaDefault SchemaOrigin = "Default"
 	// SchemaFields marks an entry that spec.fields makes, but for one that only frees
-	// fields of the default schema.
+	// fields of the default schema, or gives them rules.
 	SchemaFields SchemaOrigin = "Fields"
 )
 

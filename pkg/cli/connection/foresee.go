@@ -48,6 +48,7 @@ type Answers struct {
 // Ask has the API server judge, in the name of the user, each object that would be created
 // or changed, as it would be, with all its fields. Nothing is stored.
 func (c *Cluster) Ask(ctx context.Context, d *files.Decision) Answers {
+	manager := v1alpha1.FieldManagerOf(d.Application.Namespace, d.Application.Name)
 	problems := make([]*plan.Problem, len(d.Changes))
 	asked := make([]bool, len(d.Changes))
 	var requests errgroup.Group
@@ -58,7 +59,7 @@ func (c *Cluster) Ask(ctx context.Context, d *files.Decision) Answers {
 		}
 		asked[i] = true
 		requests.Go(func() error {
-			problems[i] = c.askOne(ctx, change)
+			problems[i] = c.askOne(ctx, manager, change)
 			return nil
 		})
 	}
@@ -88,7 +89,7 @@ func (c *Cluster) Ask(ctx context.Context, d *files.Decision) Answers {
 }
 
 // askOne sends one object as a dry run.
-func (c *Cluster) askOne(ctx context.Context, change plan.Change) *plan.Problem {
+func (c *Cluster) askOne(ctx context.Context, manager string, change plan.Change) *plan.Problem {
 	mapping, err := c.Kinds.Mapping(ctx, change.GVK())
 	if err != nil {
 		return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error()}
@@ -97,11 +98,11 @@ func (c *Cluster) askOne(ctx context.Context, change plan.Change) *plan.Problem 
 	dryRun := []string{metav1.DryRunAll}
 	if change.Action == plan.Create {
 		_, err = client.Create(ctx, &unstructured.Unstructured{Object: change.Manifest},
-			metav1.CreateOptions{DryRun: dryRun, FieldManager: v1alpha1.FieldManager, FieldValidation: metav1.FieldValidationStrict})
+			metav1.CreateOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
 	} else if patch, encodeErr := json.Marshal(change.Patch); encodeErr == nil {
 		verb = "patch"
 		_, err = client.Patch(ctx, change.ID.Name, types.JSONPatchType, patch,
-			metav1.PatchOptions{DryRun: dryRun, FieldManager: v1alpha1.FieldManager, FieldValidation: metav1.FieldValidationStrict})
+			metav1.PatchOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
 	}
 	switch {
 	case err == nil:

@@ -79,7 +79,7 @@ func (p *Progress) write(lines []string) {
 }
 
 // stateOf is a resource in a word, and why if it is not as it should be. There is none
-// of ours that is somebody else's, or may not be created: the reason says more.
+// of ours that is another owner's, or may not be created: the reason says more.
 func stateOf(r v1alpha1.ResourceStatus) (word, why string) {
 	if word = r.Health; word == "NotFound" && r.Reason != "" {
 		word = r.Reason

@@ -88,7 +88,7 @@ func (*view) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[stri
 func (*view) Silent(cluster.Mapping) error { return nil }
 
 // Need notes where the Application may have objects; nothing is watched.
-func (v *view) Need(_ map[schema.GroupVersionResource]bool, namespaces []string) {
+func (v *view) Need(_ map[schema.GroupVersionResource]bool, namespaces []string, _ cluster.Named) {
 	v.namespaces = namespaces
 }
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Watch visits Applications as they are, and each again when it has changed, until somebody
+// Watch visits Applications as they are, and each again when it has changed, until a user
 // interrupts. gone is true for one that is no more.
 func (c *Cluster) Watch(ctx context.Context, namespace string, options metav1.ListOptions, visit func(u *unstructured.Unstructured, gone bool) error) error {
 	seen := map[types.UID]string{}

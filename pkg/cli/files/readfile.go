@@ -8,7 +8,7 @@ import (
 )
 
 // ReadFile reads what open opens. The end of ctx ends it, also where that is a pipe
-// that nobody writes to: even opening one takes until somebody does.
+// that nobody writes to: even opening one takes until one does.
 func ReadFile(ctx context.Context, open func() (*os.File, error)) ([]byte, error) {
 	return ReadUpTo(ctx, math.MaxInt64-1, open)
 }

@@ -42,7 +42,7 @@ func (v fileView) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.
 	return v.Mapping(ctx, gk.WithVersion(""))
 }
 
-func (fileView) Need(map[schema.GroupVersionResource]bool, []string) {}
+func (fileView) Need(map[schema.GroupVersionResource]bool, []string, cluster.Named) {}
 
 // Marked are all objects of the kind: whose they are is told by their marks, and without
 // a UID of the Application they are taken to be its own.

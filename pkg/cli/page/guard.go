@@ -66,7 +66,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isOurHost reports whether a request names this machine: a name that somebody else has
+// isOurHost reports whether a request names this machine: a name that an attacker has
 // pointed to it (DNS rebinding) is refused.
 func (g *guard) isOurHost(host string) bool {
 	name, port, err := net.SplitHostPort(host)
@@ -86,7 +86,7 @@ func (g *guard) isOurOrigin(r *http.Request) bool {
 	return site == "" || site == "same-origin" || site == "none"
 }
 
-// isNavigation reports whether somebody has opened an address; pages of other sites may
+// isNavigation reports whether a person has opened an address; pages of other sites may
 // link to it, and not load it into them.
 func isNavigation(r *http.Request) bool {
 	mode, dest := r.Header.Get("Sec-Fetch-Mode"), r.Header.Get("Sec-Fetch-Dest")

@@ -34,6 +34,7 @@ type Happening struct {
 	// CorrectedTo is what was written in place of To under a rule; "" if From was.
 	CorrectedTo string
 	By          string
+	User        string // with the address; "" if that is not known
 	Stood       string
 	Count       int32
 	Since       time.Time
@@ -101,7 +102,7 @@ func happeningOf(d files.Decision, e report.EntryView) Happening {
 	id := idOf(e.Resource)
 	one := Happening{
 		Look: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, d.Namespace), Path: e.Path, Count: max(e.Count, 1),
-		From: viewText(id, e.From), To: viewText(id, e.To), By: writerOf(plan.Writer{Manager: e.Manager, Subresource: e.Subresource}).Name, Since: timeOf(e.Since),
+		From: viewText(id, e.From), To: viewText(id, e.To), By: writerOf(plan.Writer{Manager: e.Manager, Subresource: e.Subresource}).Name, User: e.Who(), Since: timeOf(e.Since),
 	}
 	if e.CorrectedTo != nil {
 		one.CorrectedTo = viewText(id, e.CorrectedTo)

@@ -43,7 +43,7 @@ func lookOf(class string) Look {
 	return Look{Class: "free", Sign: "?", Word: class}
 }
 
-// fieldLook is how a field is shown. foreign is true if its object is somebody else's.
+// fieldLook is how a field is shown. foreign is true if its object is another owner's.
 func fieldLook(f plan.Field, foreign bool) Look {
 	switch {
 	case foreign && f.State != plan.FieldFree:

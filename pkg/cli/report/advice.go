@@ -6,7 +6,6 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
-	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -70,6 +69,7 @@ func (a adviser) forReason() []Advice {
 		v1alpha1.ReasonForbidden:                  {"have the controller, a quota or a policy allow it, as the message says; it is tried again by itself", ""},
 		v1alpha1.ReasonKindUnknown:                {"install what defines the kind, or correct its name; the resources are created then", "kubectl api-resources"},
 		v1alpha1.ReasonKindUnsupported:            {"take the resource out of the manifests, and submit it again", ""},
+		v1alpha1.ReasonFieldClaimed:               {"let one of the two Applications let go of it, as the message names them", a.command("diff")},
 		v1alpha1.ReasonListTooShort:               {"lower the minimum in the observer schema, or add elements to the manifest", a.command("diff")},
 		v1alpha1.ReasonOutsideRule:                {"give the field a value in the manifest that its rule allows, or change the rule", a.command("diff")},
 		v1alpha1.ReasonRetriesExhausted:           {"solve what the message says, and have it tried again", a.command("reconcile")},
@@ -130,10 +130,10 @@ func (a adviser) forResource(r ResourceView) []Advice {
 	isExplained := said.Disposition != "" && !said.Health // the controller has seen the drift, and says why it stays
 	for _, f := range r.fields {
 		verb := "explain"
-		if f.State == plan.FieldContested && canEdit(a.Decision, r.id) {
+		if f.State == plan.FieldContested && a.Plan != nil {
 			verb = "free"
 		}
-		if text := a.forField(f, isExplained, verb == "free"); text != "" {
+		if text := a.forField(f, isExplained); text != "" {
 			next = append(next, Advice{text, a.command(verb, files.ArgumentOf(r.id, false), ShellPath(f.Path))})
 		}
 	}
@@ -141,13 +141,11 @@ func (a adviser) forResource(r ResourceView) []Advice {
 }
 
 // forField is what one field asks for, or empty. isExplained is true if the status says
-// why its drift stays, canFree if a command frees fields of the resource.
-func (a adviser) forField(f plan.Field, isExplained, canFree bool) string {
+// why its drift stays.
+func (a adviser) forField(f plan.Field, isExplained bool) string {
 	switch {
-	case f.State == plan.FieldContested && canFree:
-		return "let " + orWriter(f.Writer.Manager) + " leave " + f.Path + " alone, or free it"
 	case f.State == plan.FieldContested:
-		return "let " + orWriter(f.Writer.Manager) + " leave " + f.Path + " alone, or leave it out of the observer schema, which frees it"
+		return "let " + orWriter(f.Writer.Manager) + " leave " + f.Path + " alone, or free it"
 	case f.State == plan.FieldAccepted && !f.Live.Set:
 		return "check the spelling of " + f.Path + ": the API server drops it"
 	case f.Drift != "" && f.Corrected && a.UID != "" && !isExplained:
@@ -156,14 +154,8 @@ func (a adviser) forField(f plan.Field, isExplained, canFree bool) string {
 	return ""
 }
 
-// canEdit reports whether hold and free change what is held of a resource: an entry in the
-// observer schema they leave to who wrote it.
-func canEdit(d files.Decision, id manifest.ID) bool {
-	return d.Plan != nil && !strings.HasPrefix(d.SchemaSource(id), "observerSchema")
-}
-
 func orWriter(manager string) string {
-	if manager == "" || manager == v1alpha1.FieldManager {
+	if manager == "" || v1alpha1.IsFieldManager(manager) {
 		return "who writes it"
 	}
 	return manager

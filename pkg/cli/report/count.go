@@ -11,21 +11,26 @@ import (
 // count is the summary of a plan.
 type count struct {
 	resources map[verb]int
-	fields    int // to correct
-	held      int // back: contested
+	fields    int          // to correct
+	ours      map[verb]int // fields of shared objects, to hold or restore
+	held      int          // back: contested
 }
 
 func (c *count) add(did verb, change plan.Change) {
 	if c.resources == nil {
-		c.resources = map[verb]int{}
+		c.resources, c.ours = map[verb]int{}, map[verb]int{}
 	}
 	c.resources[did]++
 	for _, field := range change.Fields {
+		_, shown := shownOf(change, field)
 		switch {
 		case field.HeldBack:
 			c.held++
+		case !shown:
 		case did == correct:
 			c.fields++
+		case change.Shared:
+			c.ours[did]++
 		}
 	}
 }
@@ -49,8 +54,12 @@ func (c count) String() string {
 	}{
 		{create, "%d to create"},
 		{correct, "%d to correct (" + terminal.Plural(c.fields, "field") + ")"},
+		{hold, "%d to hold (" + terminal.Plural(c.ours[hold], "field") + ")"},
+		{restore, "%d to restore (" + terminal.Plural(c.ours[restore], "field") + ")"},
+		{release, "%d to release"},
 		{orphan, "%d to orphan"},
 		{remove, "%d to delete"},
+		{wait, "%d waiting"},
 		{blocked, "%d blocked"},
 	} {
 		if n := c.resources[part.did]; n > 0 {

@@ -37,7 +37,7 @@ func (t *Differences) Write() {
 		if did == unchanged {
 			continue
 		}
-		oneLine := (did == remove || did == orphan) && change.Problem == nil
+		oneLine := (did == remove || did == orphan || did == release) && change.Problem == nil
 		t.space(oneLine)
 		t.header(did, change)
 		if !oneLine {
@@ -61,11 +61,21 @@ func (t *Differences) Write() {
 func (t *Differences) details(change plan.Change) {
 	t.problem(change)
 	for _, field := range change.Fields {
-		t.field(change.ID, field)
+		if shown, is := shownOf(change, field); is {
+			t.field(change.ID, shown)
+		}
 	}
 	for line := range strings.Lines(body(change)) {
 		t.marked("", "+", line)
 	}
+}
+
+// shownOf is a field as it is shown, and whether it is.
+func shownOf(change plan.Change, field delta.Difference) (delta.Difference, bool) {
+	if !change.Shared {
+		return field, true
+	}
+	return plan.Shown(field)
 }
 
 // space keeps resources apart, but not those of one line each.
@@ -154,6 +164,8 @@ func (t *Differences) note(id manifest.ID, d delta.Difference) string {
 		why = "no longer desired"
 	case delta.Unwanted:
 		why = "not to be there"
+	case delta.Restored:
+		why = "as it was before"
 	case delta.Changed, delta.Missing:
 		why = strings.TrimPrefix(allowed(d.Rule), ", ")
 	}
@@ -196,6 +208,10 @@ func (t *Differences) line(text string) { fmt.Fprintln(t.Out, text) }
 type verb string
 
 const (
+	hold      verb = "hold"
+	restore   verb = "restore"
+	release   verb = "release"
+	wait      verb = "wait"
 	create    verb = "create"
 	correct   verb = "correct"
 	orphan    verb = "orphan"
@@ -206,6 +222,9 @@ const (
 )
 
 func (t *Differences) verb(change plan.Change) verb {
+	if word := change.Verb(); word != string(change.Action) {
+		return verb(word)
+	}
 	switch change.Action {
 	case plan.Create:
 		return create
@@ -232,7 +251,7 @@ func (v verb) symbol() string {
 	switch v {
 	case create:
 		return "+"
-	case correct, orphan:
+	case correct, orphan, hold, restore, release:
 		return "~"
 	case remove:
 		return "-"
@@ -245,7 +264,7 @@ func (v verb) style() terminal.Style {
 	switch v {
 	case create:
 		return terminal.Green
-	case correct, orphan:
+	case correct, orphan, hold, restore, release:
 		return terminal.Yellow
 	case remove:
 		return terminal.Red

@@ -3,10 +3,12 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -28,7 +30,7 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 		}
 	}
 	for _, f := range old.Fields {
-		if what := becomes(f, plan.Field{State: plan.FieldFree, Live: f.Live}, now.Missing); !is[f.Path] && what != "" {
+		if what := becomes(f, plan.Field{State: plan.FieldFree, Live: f.Live}, now.Missing); !isWithin(is, f.Path) && what != "" {
 			rows = append(rows, []string{"  " + terminal.Visible(f.Path), what})
 		}
 	}
@@ -46,13 +48,25 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 	}
 }
 
+// isWithin reports whether a path, or one below it, is among others.
+func isWithin(paths map[string]bool, path string) bool {
+	for other := range paths {
+		if rest, ok := strings.CutPrefix(other, path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return true
+		}
+	}
+	return false
+}
+
 // becomes says what becomes of one field, or nothing if that stays as it is.
 func becomes(was, is plan.Field, missing bool) string {
 	live, _ := terminal.Inline(is.Live)
 	desired, _ := terminal.Inline(is.Desired)
 	live, desired = terminal.Visible(live), terminal.Visible(desired)
 	switch held, wasHeld := isHeld(is), isHeld(was); {
-	case held == wasHeld:
+	case is.Rule != nil && !sameRule(was.Rule, is.Rule):
+		return ruled(is, missing, live, desired)
+	case held == wasHeld && (!held || was.Rule == nil || is.Rule != nil):
 		return ""
 	case !held && !is.Live.Set:
 		return "released"
@@ -64,13 +78,37 @@ func becomes(was, is plan.Field, missing bool) string {
 		return "corrected: " + desired + " is added"
 	case is.Drift != "":
 		return "corrected: " + live + " → " + desired
+	case is.State == plan.FieldAbsent && !is.Live.Set:
+		return "held: it stays away"
 	case is.State == plan.FieldLearned && !is.Live.Set:
-		return "learned as soon as somebody sets it"
+		return "learned as soon as a client sets it"
 	case is.State == plan.FieldLearned:
 		return "learned: " + live + ", and held"
 	}
 	return "held: " + live
 }
+
+// ruled says what becomes of a field that gets a rule.
+func ruled(is plan.Field, missing bool, live, desired string) string {
+	rule := terminal.Visible(is.Rule.String())
+	switch {
+	case missing:
+		return rule
+	case is.Drift != "" && !is.Corrected:
+		return rule + ": " + is.Why
+	case is.Drift != "" && !is.Live.Set:
+		return rule + ": corrected: " + desired + " is added"
+	case is.Drift != "" && is.Rule.Mode == observer.ModeAbsent:
+		return rule + ": corrected: " + live + " is removed"
+	case is.Drift != "":
+		return rule + ": corrected: " + live + " → " + desired
+	case !is.Live.Set:
+		return rule
+	}
+	return rule + ": " + live + " stays"
+}
+
+func sameRule(a, b *observer.Rule) bool { return a != nil && b != nil && a.String() == b.String() }
 
 // isHeld reports whether a field is observed.
 func isHeld(f plan.Field) bool {

@@ -63,7 +63,7 @@ func SchemaText(e plan.Explanation) string {
 	case !e.Desired:
 		return "No longer desired: nothing of it is held."
 	case e.Default && e.Source != "":
-		return "Held by the default observer schema: every field of its manifest, but for those that " + e.Source + " frees."
+		return "Held by the default observer schema: every field of its manifest, but for what " + e.Source + " says."
 	case strings.HasPrefix(e.Source, "fields"):
 		return "Held by " + e.Source + " of its Application: the fields that are named there."
 	case e.Default:

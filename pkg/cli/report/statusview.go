@@ -176,7 +176,7 @@ func (r *ResourceView) count(e plan.Explanation) {
 		r.fields = nil // nothing of it is held: it is not ours
 		return
 	}
-	if e.Change.Problem != nil { // somebody may keep taking our marks off
+	if e.Change.Problem != nil { // another client may keep taking our marks off
 		r.fields = slices.DeleteFunc(slices.Clone(r.fields), isOwnMark)
 	}
 	for _, f := range e.Fields {

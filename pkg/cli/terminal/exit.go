@@ -23,7 +23,7 @@ type Exit struct {
 	Err error
 }
 
-// Interrupted is the end of a command that somebody stopped; goesOn says what does
+// Interrupted is the end of a command that the user stopped; goesOn says what does
 // not end with it.
 func Interrupted(goesOn string) error {
 	if goesOn != "" {

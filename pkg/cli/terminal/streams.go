@@ -47,7 +47,7 @@ func (r interruptible) Read(p []byte) (int, error) {
 	}
 }
 
-// IsPerson reports whether somebody types what is read.
+// IsPerson reports whether a person types what is read.
 func IsPerson(r io.Reader) bool {
 	if wrapped, ok := r.(interruptible); ok {
 		r = wrapped.Reader

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// ruleFlags say which values a field may have, or what is done about it.
+type ruleFlags struct {
+	minimum, maximum    string
+	oneOf               []string
+	pattern, rule, mode string
+	keys, freeKeys      []string
+}
+
+func (f *ruleFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.minimum, "minimum", "", "the least `VALUE`: a number, a quantity or a percentage")
+	flags.StringVar(&f.maximum, "maximum", "", "the greatest `VALUE`")
+	flags.StringArrayVar(&f.oneOf, "one-of", nil, "a `VALUE` that is allowed, as in YAML; may be repeated")
+	flags.StringVar(&f.pattern, "pattern", "", "a regular `EXPRESSION` (RE2) that the whole value matches")
+	flags.StringVar(&f.rule, "rule", "", "an `EXPRESSION` in CEL over self, the value, and object")
+	flags.StringVar(&f.mode, "mode", "", "`hold|seed|push|watch|absent`: write when created only, when the manifest changes, never, or remove")
+	flags.StringArrayVar(&f.keys, "keys", nil, "a `KEY` that nobody may add to the map; * is any text; may be repeated")
+	flags.StringArrayVar(&f.freeKeys, "free-keys", nil, "a `KEY` that everybody may add all the same; may be repeated")
+}
+
+// held is what stands beside the paths.
+func (f *ruleFlags) held() (held v1alpha1.HeldField, err error) {
+	held.Pattern, held.Rule, held.Mode = f.pattern, f.rule, v1alpha1.HeldMode(f.mode)
+	if held.Minimum, err = yamlValue("--minimum", f.minimum); err != nil {
+		return held, err
+	}
+	if held.Maximum, err = yamlValue("--maximum", f.maximum); err != nil {
+		return held, err
+	}
+	for _, text := range f.oneOf {
+		value, err := yamlValue("--one-of", text)
+		if err != nil {
+			return held, err
+		}
+		if value == nil {
+			value = &runtime.RawExtension{Raw: []byte(`""`)}
+		}
+		held.OneOf = append(held.OneOf, *value)
+	}
+	if len(f.keys)+len(f.freeKeys) > 0 {
+		held.Keys = &v1alpha1.HeldKeys{Hold: f.keys, Free: f.freeKeys}
+	}
+	return held, nil
+}
+
+// yamlValue is a value as it is written in YAML: 5, "5" or 50%; nil for none.
+func yamlValue(flag, text string) (*runtime.RawExtension, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // a flag that is not given
+	}
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil || !json.Valid(raw) {
+		return nil, fmt.Errorf("%s: %q is no value", flag, text)
+	}
+	return &runtime.RawExtension{Raw: raw}, nil
+}

@@ -1,0 +1,176 @@
+package controller_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+const (
+	part = `
+ownership: Share
+manifest:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: web, annotations: {team: net}}
+  spec: {template: {spec: {containers: [{name: web, args: [--ours], env: [{name: LEVEL, value: debug}, {name: MORE, value: "1"}]}]}}}`
+	whole = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 1,
+	  selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {
+	  containers: [{name: side, image: "side:1"}, {name: web, image: "web:1", args: [--theirs], env: [{name: LEVEL, value: info}]}]}}}}`
+)
+
+// bare is an object without what every write changes.
+func bare(object map[string]any) map[string]any {
+	metadata := object["metadata"].(map[string]any)
+	for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
+		delete(metadata, field)
+	}
+	return object
+}
+
+// Who may get, list, watch and patch may share. Nothing is created, nothing is deleted, and
+// what was is there again in the end.
+func TestSharing(t *testing.T) {
+	f := given(t)
+	f.mayPatch()
+	f.Submit("app", part)
+	_, message := f.AwaitReason("app", v1alpha1.ReasonWaiting)
+	assert.Contains(t, message, "Deployment.apps "+f.namespace+"/web does not exist; it is shared, and not created")
+	f.Quiet(quiet)
+
+	before := bare(f.Create("helm", whole).Object)
+	f.AwaitHeld("app")
+	f.Quiet(quiet)
+	assert.Equal(t, map[string]int{"patch deployments": 1}, counts(f.touched()), "%s", f.Requests())
+	live := f.Get(deployments, "web")
+	assert.Equal(t, "true", value(live, "metadata", "labels", v1alpha1.LabelHeld))
+	assert.Equal(t, "debug", value(live, "spec", "template", "spec", "containers", "1", "env", "0", "value"))
+	assert.Equal(t, "--theirs", value(live, "spec", "template", "spec", "containers", "1", "args", "0"))
+
+	t.Run("one drift costs one patch", func(*testing.T) {
+		f.Mark()
+		f.PatchJSON("mallory", deployments, "web", `[{op: replace, path: /metadata/annotations/team, value: web}]`)
+		f.AwaitValue(deployments, "web", "net", "metadata", "annotations", "team")
+		f.Quiet(quiet)
+		assert.Equal(t, map[string]int{"patch deployments": 1}, counts(f.touched()), "%s", f.Requests())
+	})
+	t.Run("lost marks are put back", func(*testing.T) {
+		f.PatchJSON("mallory", deployments, "web", `[{op: remove, path: /metadata/labels}, {op: remove, path: /metadata/annotations}]`)
+		f.AwaitValue(deployments, "web", "true", "metadata", "labels", v1alpha1.LabelHeld)
+		f.AwaitValue(deployments, "web", "net", "metadata", "annotations", "team")
+		f.Quiet(quiet)
+	})
+	t.Run("made anew, it is held anew", func(*testing.T) {
+		f.Delete(deployments, "web")
+		f.AwaitGone(deployments, "web")
+		before = bare(f.Create("helm", whole).Object)
+		f.AwaitValue(deployments, "web", "net", "metadata", "annotations", "team")
+		f.AwaitHeld("app")
+		f.Quiet(quiet)
+	})
+
+	f.Mark()
+	f.Delete(applications, "app")
+	f.AwaitGone(applications, "app")
+	f.Quiet(quiet)
+	assert.Equal(t, map[string]int{"patch deployments": 1}, counts(f.touched()), "%s", f.Requests())
+	after := bare(f.Get(deployments, "web"))
+	delete(before, "status")
+	delete(after, "status")
+	assert.Equal(t, before, after, "hold, then release, is the identity")
+	f.AwaitNote("app", "Released")
+}
+
+// Nothing of an object is told that the ServiceAccount may not read.
+func TestSharingReadsAsTheServiceAccount(t *testing.T) {
+	f := given(t)
+	f.revoke()
+	f.Create("helm", `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {mode: secret-canary}}`)
+	f.Submit("app", `
+ownership: Share
+manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {mode: ours}}]
+observerSchema:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: observed}`)
+	app, message := f.AwaitReason("app", v1alpha1.ReasonForbidden)
+	assert.NotContains(t, fmt.Sprint(app.Status), "canary")
+	assert.Contains(t, message, "--verb=get,list,watch,patch")
+	f.Quiet(time.Second)
+	assert.Empty(t, counts(f.touched()))
+}
+
+// What was changed while it was held stays, and that is told.
+func TestNotRestored(t *testing.T) {
+	f := given(t)
+	f.Create("helm", `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {mode: theirs, other: theirs}}`)
+	f.Submit("app", `
+ownership: Share
+manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {mode: ours, other: ours}}]`)
+	f.AwaitHeld("app")
+	f.Submit("app", `
+ownership: Share
+suspend: true
+manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {mode: ours, other: ours}}]`)
+	f.AwaitReason("app", v1alpha1.ReasonSuspended)
+	f.Patch("mallory", configMaps, "theirs", `{data: {mode: mallorys}}`)
+	f.Delete(applications, "app")
+	f.AwaitGone(applications, "app")
+	live := f.Get(configMaps, "theirs")
+	require.Equal(t, map[string]any{"mode": "mallorys", "other": "theirs"}, live["data"])
+	assert.Nil(t, value(live, "metadata", "labels"))
+	assert.Nil(t, value(live, "metadata", "annotations"))
+
+	f.AwaitNote("app", "NotRestored", "data.mode", "mallory")
+}
+
+// Many shared objects of one kind are seen by one watch of that kind there.
+func TestSharingMany(t *testing.T) {
+	f := given(t)
+	spec := "ownership: Share\nmanifest:\n"
+	for i := range 25 {
+		f.Create("helm", fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs-%d}, data: {mode: theirs}}`, i))
+		spec += fmt.Sprintf("- {apiVersion: v1, kind: ConfigMap, metadata: {name: theirs-%d}, data: {mode: ours}}\n", i)
+	}
+	f.Mark()
+	f.Submit("app", spec)
+	f.AwaitHeld("app")
+	f.Quiet(quiet)
+	assert.Equal(t, map[string]int{"patch configmaps": 25}, counts(f.touched()), "%s", f.Requests())
+	f.Patch("mallory", configMaps, "theirs-7", `{data: {mode: mallorys}}`)
+	f.AwaitValue(configMaps, "theirs-7", "ours", "data", "mode")
+	f.Quiet(quiet)
+}
+
+// Whoever holds a field keeps it; when he lets go, the other one takes over.
+func TestSharingOfOneFieldByTwo(t *testing.T) {
+	f := given(t)
+	share := func(name, data string) {
+		f.Submit(name, "ownership: Share\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: "+data+"}]")
+	}
+	f.Create("helm", `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {mode: theirs, other: theirs}}`)
+	share("one", "{mode: one}")
+	f.AwaitHeld("one")
+	share("two", "{mode: two, other: two}")
+	_, message := f.AwaitReason("two", v1alpha1.ReasonFieldClaimed)
+	assert.Contains(t, message, "data.mode is held by Application "+f.namespace+"/one")
+	f.AwaitValue(configMaps, "theirs", "two", "data", "other")
+	f.Mark()
+	f.Quiet(quiet)
+	assert.Empty(t, counts(f.touched()))
+	assert.Equal(t, "one", value(f.Get(configMaps, "theirs"), "data", "mode"))
+
+	f.Delete(applications, "one")
+	f.AwaitValue(configMaps, "theirs", "two", "data", "mode")
+	f.AwaitHeld("two")
+	f.Delete(applications, "two")
+	f.AwaitGone(applications, "two")
+	f.Quiet(quiet)
+	live := f.Get(configMaps, "theirs")
+	assert.Equal(t, map[string]any{"mode": "theirs", "other": "theirs"}, live["data"])
+	assert.Nil(t, value(live, "metadata", "labels"))
+	assert.Nil(t, value(live, "metadata", "annotations"))
+}

@@ -1,0 +1,80 @@
+package delta
+
+import (
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Place is where a path leads to in a live object.
+type Place struct {
+	Path *observer.Path
+	// Value is not set if there is nothing.
+	Value Value
+
+	guards    []Op
+	versioned bool
+}
+
+// Locate finds the place of a path, as Difference.Path has it, in a live object. It is
+// false if what the path leads through is not there.
+func Locate(t *kinds.Node, live map[string]any, text string) (Place, bool) {
+	typed, err := observer.ParsePath(text)
+	if err != nil || typed == nil {
+		return Place{}, false
+	}
+	at := Place{Value: Some(live)}
+	for _, step := range typed.Chain() {
+		if !at.Value.Set {
+			return Place{}, false
+		}
+		if !step.IsElement() {
+			m, isMap := at.Value.Any.(map[string]any)
+			if !isMap {
+				return Place{}, false
+			}
+			at.Path, at.Value, t = at.Path.Field(step.Name()), member(m, step.Name()), t.Field(step.Name())
+			continue
+		}
+		list, isList := at.Value.Any.([]any)
+		if !isList {
+			return Place{}, false
+		}
+		k, keys := step.In(t, list)
+		at.Path, at.Value, t = at.Path.Element(step.Label(), k), item(list, k), t.Elem()
+		element, _ := at.Value.Any.(map[string]any)
+		for _, key := range keys {
+			if v, has := element[key]; has {
+				at.guards = append(at.guards, Op{Op: "test", Path: at.Path.Field(key).Pointer(), Value: v})
+			}
+		}
+		at.versioned = at.versioned || len(keys) == 0
+	}
+	return at, true
+}
+
+// Restore gives a place the value that it had before us.
+func (p Place) Restore(value any) Difference {
+	pointer := p.Path.Pointer()
+	return Difference{
+		Path: p.Path.String(), Reason: Restored, Desired: Some(value), Observed: p.Value, livePath: p.Path,
+		ops:    []Op{{Op: "replace", Path: pointer, Value: value}},
+		guards: withGuard(p.guards, Op{Op: "test", Path: pointer, Value: p.Value.Any}), versioned: p.versioned,
+	}
+}
+
+// Remove takes away what was not there before us. ours are the places at and below it that
+// are known to be ours: what else is in it, such as what the API server has filled in, is
+// in no request, so that only the version proves that it is the same.
+func (p Place) Remove(ours []Place) Difference {
+	d := Difference{
+		Path: p.Path.String(), Reason: Restored, Observed: p.Value, livePath: p.Path,
+		ops:        []Op{{Op: "remove", Path: p.Path.Pointer()}},
+		guards:     p.guards,
+		structural: p.Path.IsElement(), versioned: p.versioned || p.Path.IsElement(),
+	}
+	for _, o := range ours {
+		d.guards = withGuard(d.guards, Op{Op: "test", Path: o.Path.Pointer(), Value: o.Value.Any})
+		d.versioned = d.versioned || o.Path.String() != d.Path
+	}
+	return d
+}

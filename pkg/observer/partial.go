@@ -1,0 +1,212 @@
+package observer
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// PartialEntry derives the observer schema of a shared object, whose manifest is a part of
+// it: the single values that the manifest sets, map by map, and lists without bounds, of
+// which nobody's element is ever cut. An element is found by its keys, a single value by
+// itself. A map or list that has nothing in it says nothing.
+// Source: docs/semantics.md, "Shared objects".
+func PartialEntry(object manifest.Object, t *kinds.Node) *Entry {
+	entry := &Entry{ID: object.ID, APIVersion: object.APIVersion, Root: &Node{Shape: Map}, Default: true}
+	for _, name := range sortedKeys(object.Content) {
+		if name == "apiVersion" || name == "kind" {
+			continue
+		}
+		v := object.Content[name]
+		if m, isMap := v.(map[string]any); isMap && name == "metadata" {
+			named := maps.Clone(m)
+			maps.DeleteFunc(named, func(field string, _ any) bool { return field == "name" || serverOwned(field) })
+			v = named
+		}
+		if node := partialNode(t.Field(name), v); node != nil {
+			entry.Root.set(name, node)
+		}
+	}
+	return entry
+}
+
+// partialNode is nil where there is nothing to observe.
+func partialNode(t *kinds.Node, v any) *Node {
+	switch v := v.(type) {
+	case map[string]any:
+		if hasControlKey(v) {
+			return &Node{Shape: Leaf}
+		}
+		node := &Node{Shape: Map}
+		for _, name := range sortedKeys(v) {
+			if child := partialNode(t.Field(name), v[name]); child != nil {
+				node.Fields = append(node.Fields, Field{Name: name, Node: child})
+			}
+		}
+		if len(node.Fields) == 0 {
+			return nil
+		}
+		return node
+	case []any:
+		if len(v) == 0 {
+			return nil
+		}
+		list := &List{Elements: make([]*Node, len(v))}
+		list.ByValue = !list.ByIdentity(t)
+		for i, element := range v {
+			list.Elements[i] = cmp.Or(partialNode(t.Elem(), element), &Node{Shape: Map})
+		}
+		return &Node{Shape: Sequence, List: list}
+	}
+	return &Node{Shape: Leaf}
+}
+
+// Nameless are the lists that an entry observes elements of and that do not say which: they
+// are known by their positions only. Of an object that is somebody else's, those may be
+// another's.
+func (e *Entry) Nameless(t *kinds.Node, content map[string]any) []string {
+	return texts(e.Root.nameless(nil, t, content))
+}
+
+func (n *Node) nameless(path *Path, t *kinds.Node, content any) (found []*Path) {
+	switch n.Shape {
+	case Leaf:
+	case Map:
+		m, _ := content.(map[string]any)
+		for _, f := range n.Fields {
+			if path != nil || !watched(f.Name) {
+				found = append(found, f.Node.nameless(path.Field(f.Name), t.Field(f.Name), m[f.Name])...)
+			}
+		}
+	case Sequence:
+		l, _ := content.([]any)
+		id := n.List.identifier(t)
+		if len(n.List.Elements) > 0 && (id == nil || slices.ContainsFunc(l, func(element any) bool { return !id.whole(element) })) {
+			return []*Path{path}
+		}
+		for i, element := range n.List.Elements {
+			found = append(found, element.nameless(path.Element(positionLabel(i), -1), t.Elem(), at(l, i))...)
+		}
+	}
+	return found
+}
+
+// Cuts are the places of an entry that would cut what is somebody else's of a shared
+// object: lists with bounds, and leaves over all labels, all annotations or all metadata.
+func (e *Entry) Cuts() []string { return texts(e.Root.cuts(nil)) }
+
+func (n *Node) cuts(path *Path) (found []*Path) {
+	switch n.Shape {
+	case Leaf:
+		if name := path.String(); name == "metadata" || name == "metadata.labels" || name == "metadata.annotations" {
+			found = append(found, path)
+		}
+	case Map:
+		for _, f := range n.Fields {
+			if path != nil || !watched(f.Name) {
+				found = append(found, f.Node.cuts(path.Field(f.Name))...)
+			}
+		}
+	case Sequence:
+		if n.List.Min != 0 || n.List.Max != 0 {
+			found = append(found, path)
+		}
+		for i, element := range n.List.Elements {
+			found = append(found, element.cuts(path.Element(positionLabel(i), -1))...)
+		}
+	}
+	return found
+}
+
+// IsKey reports whether a path is that of a field by which the element around it is known.
+func IsKey(path string) bool {
+	p, err := ParsePath(path)
+	if err != nil || p.IsElement() || !p.Parent().IsElement() {
+		return false
+	}
+	name, _, err := parseElement(p.Parent().label[1:])
+	return err == nil && slices.ContainsFunc(name.keys, func(key elementKey) bool { return key.name == p.Name() })
+}
+
+// In is the index of the element of a list that the last step of a path names, or -1, and
+// the fields that it is told by: none for one that its value tells. A position names none.
+func (p *Path) In(t *kinds.Node, list []any) (index int, keys []string) {
+	name, _, err := parseElement(p.label[1:])
+	if err != nil || len(name.keys) == 0 {
+		return -1, nil
+	}
+	id := &identifier{}
+	if t != nil {
+		id.defaults = t.Defaults
+	}
+	for _, key := range name.keys {
+		if key.name != "" {
+			keys = append(keys, key.name)
+		}
+	}
+	nth := max(name.nth, 1)
+	for k, element := range list {
+		if name.names(id, element) {
+			if nth--; nth == 0 {
+				return k, keys
+			}
+		}
+	}
+	return -1, nil
+}
+
+// names reports whether an element has the keys, or is the value.
+func (n elementName) names(id *identifier, element any) bool {
+	m, _ := element.(map[string]any)
+	for _, key := range n.keys {
+		is := textOf(element, true)
+		if key.name != "" {
+			is = id.keyOf(m, key.name)
+		}
+		if is == "-" || is != textOf(key.value, true) {
+			return false
+		}
+	}
+	return true
+}
+
+// Leaves are the paths of all that an entry holds of a desired state.
+func (e *Entry) Leaves(t *kinds.Node, desired map[string]any) []string {
+	var leaves []*Path
+	for _, f := range e.Root.Fields {
+		if v, set := desired[f.Name]; set && !watched(f.Name) {
+			leaves = f.Node.held(leaves, (*Path)(nil).Field(f.Name), t.Field(f.Name), v)
+		}
+	}
+	return texts(leaves)
+}
+
+func (n *Node) held(leaves []*Path, path *Path, t *kinds.Node, desired any) []*Path {
+	switch want := desired.(type) {
+	case map[string]any:
+		if n.Shape != Map || len(n.Fields) == 0 {
+			break
+		}
+		for _, f := range n.Fields {
+			if v, set := want[f.Name]; set {
+				leaves = f.Node.held(leaves, path.Field(f.Name), t.Field(f.Name), v)
+			}
+		}
+		return leaves
+	case []any:
+		if n.Shape != Sequence {
+			break
+		}
+		labels := n.List.Labels(t, want)
+		for i, element := range n.List.Elements {
+			if i < len(want) && !element.IsPlace() {
+				leaves = element.held(leaves, path.Element(labels[i], -1), t.Elem(), want[i])
+			}
+		}
+		return leaves
+	}
+	return append(leaves, path)
+}

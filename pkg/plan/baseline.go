@@ -1,0 +1,286 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// maxBaseline is how long the records of what fields were before may be, of one Application.
+const maxBaseline = 64 * 1024
+
+// restores reports whether fields of shared objects get back what they had when they are
+// held no longer.
+func restores(app *v1alpha1.Application) bool { return app.Spec.OnRelease != v1alpha1.ReleaseLeave }
+
+// baselineOf is what is on record of a live object from before us.
+func baselineOf(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.BaselineField {
+	if status == nil || string(status.UID) != text(live, "metadata", "uid") {
+		return nil // of another object of this name
+	}
+	return status.Baseline
+}
+
+// rememberBefore puts together what the held fields of a shared object were before us: what
+// is on record, and what this change is about to overwrite for the first time.
+//
+//	the field   on record   the holders name us   then
+//	in place    yes                               kept
+//	drifted     yes         with it               kept: our first write is long done
+//	drifted     yes         or not                anew: our write never came to it, or the object was put back
+//	drifted     no                                new: it was in place, and is not ours
+//	in place    no                                nothing is overwritten
+//
+// It does so under spec.onRelease Leave, too: that may change.
+func (p *Plan) rememberBefore(res *resource) {
+	mine, isHolder := holdersOf(res.live).of(p.in.Application)
+	claimed := func(path string) bool {
+		return isHolder && (mine.Leaves == nil || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.Under(leaf, path) }))
+	}
+	for _, b := range baselineOf(p.statuses[res.object.ID], res.live) {
+		if res.holdsIn(b.Path) && (claimed(b.Path) || !res.writes(b.Path)) {
+			res.baseline = append(res.baseline, res.withHeld(b))
+		}
+	}
+	covered := func(path string) bool {
+		return slices.ContainsFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return observer.Under(path, b.Path) })
+	}
+	for _, d := range res.compared.Differences {
+		for _, b := range res.before(d, p.in) {
+			if !d.HeldBack && !covered(b.Path) && !secretPath(res.object.ID, b.Path) && res.isWritten(b.Path) {
+				res.baseline = append(res.baseline, res.withHeld(res.asMade(p.in.Application, b, d)))
+			}
+		}
+	}
+	slices.SortFunc(res.baseline, func(a, b v1alpha1.BaselineField) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// holdsIn reports whether a leaf at or below a path is held.
+func (res *resource) holdsIn(path string) bool {
+	return slices.ContainsFunc(res.leaves, func(leaf string) bool { return observer.Under(leaf, path) })
+}
+
+// writes reports whether the change is about something at, above or below a path.
+func (res *resource) writes(path string) bool {
+	return slices.ContainsFunc(res.compared.Differences, func(d delta.Difference) bool { return !d.HeldBack && sameWayDown(d.Path, path) })
+}
+
+// isWritten reports whether the manifest itself sets something at a path: what was learned is
+// what was there.
+func (res *resource) isWritten(path string) bool {
+	at, ok := delta.Locate(res.kind, res.object.Content, path)
+	return ok && at.Value.Set
+}
+
+// before are the fields that a difference is about, as they are now: the one that has another
+// value, or those that are not there.
+func (res *resource) before(d delta.Difference, in Input) (fields []v1alpha1.BaselineField) {
+	b := v1alpha1.BaselineField{Path: d.Path, Time: metav1.NewTime(in.Now.UTC()).Rfc3339Copy()}
+	switch {
+	case d.Reason == delta.Changed && res.holdsIn(d.Path):
+		value := encode(d.Observed.Any)
+		b.Value = &value
+		b.Manager = writerOf(in.Application, res.live, d.LivePath())
+		return []v1alpha1.BaselineField{b}
+	case d.Reason == delta.Missing:
+		for _, leaf := range res.leaves {
+			if observer.Under(leaf, d.Path) {
+				if b.Path, b.From = leaf, ""; leaf != d.Path {
+					b.From = d.Path
+				}
+				fields = append(fields, b)
+			}
+		}
+	}
+	return fields
+}
+
+// asMade is a baseline of a field that lies in a place that we have made: what is in there,
+// and nobody else wrote, was not there before us.
+func (res *resource) asMade(app *v1alpha1.Application, b v1alpha1.BaselineField, d delta.Difference) v1alpha1.BaselineField {
+	if foreign := foreignTo(app, res.live); b.Value == nil || foreign != nil && foreign(d.LivePath()) {
+		return b
+	}
+	for _, other := range res.baseline {
+		if root := other.From; root != "" && !isMetadataMap(root) && observer.Under(b.Path, root) {
+			b.Value, b.Manager, b.From = nil, "", root
+		}
+	}
+	return b
+}
+
+// withHeld is a baseline with what its field may be while it is held: what it was known to
+// be, for what is live here may be old; what is live, where it is in place; and what is
+// desired.
+func (res *resource) withHeld(b v1alpha1.BaselineField) v1alpha1.BaselineField {
+	held := slices.Clone(b.Held)
+	add := func(value any) {
+		d := digest(value)
+		held = append(slices.DeleteFunc(held, func(known string) bool { return known == d }), d)
+	}
+	live, _ := delta.Locate(res.kind, res.live, b.Path)
+	desired, _ := delta.Locate(res.kind, res.desired, b.Path)
+	if live.Value.Set && !res.differs(b.Path) && !slices.Contains(held, digest(live.Value.Any)) {
+		add(live.Value.Any)
+	}
+	if desired.Value.Set {
+		add(desired.Value.Any)
+	}
+	b.Held = held[max(0, len(held)-mostHeld):]
+	return b
+}
+
+// mostHeld is how many digests of a field are kept. An answer to a write of ours leaves two.
+const mostHeld = 4
+
+// differs reports whether anything at, above or below a path has drifted.
+func (res *resource) differs(path string) bool {
+	return slices.ContainsFunc(res.drift, func(d delta.Difference) bool { return sameWayDown(d.Path, path) })
+}
+
+// fitBaselines leaves out what there is no room for. It is held all the same, and not
+// restored.
+func (p *Plan) fitBaselines() {
+	room := maxBaseline
+	for i := range p.in.Application.Status.Resources {
+		for _, b := range p.in.Application.Status.Resources[i].Baseline {
+			room -= len(encode(b).Raw)
+		}
+	}
+	for _, res := range p.resources {
+		known := map[string]bool{}
+		for _, b := range baselineOf(p.statuses[res.object.ID], res.live) {
+			known[b.Path] = true
+		}
+		var left []string
+		res.baseline = slices.DeleteFunc(res.baseline, func(b v1alpha1.BaselineField) bool {
+			length := len(encode(b).Raw)
+			if known[b.Path] || length <= room {
+				if !known[b.Path] {
+					room -= length
+				}
+				return false
+			}
+			left = append(left, b.Path)
+			return true
+		})
+		if len(left) > 0 {
+			p.warn(fmt.Sprintf("%s: there is no room to record what %s was before (%d KiB are full): it is held, and not restored",
+				res.object.ID, some(left), maxBaseline/1024))
+		}
+	}
+}
+
+// seenHeld has the baselines of fields that we have just written know what the API server
+// made of them.
+func (res *resource) seenHeld(live map[string]any, after delta.Comparison) {
+	baseline := slices.Clone(res.baseline)
+	for i, b := range baseline {
+		drifted := slices.ContainsFunc(after.Differences, func(d delta.Difference) bool { return sameWayDown(d.Path, b.Path) })
+		at, ok := delta.Locate(res.kind, live, b.Path)
+		if drifted || !ok || !at.Value.Set || len(b.Held) == 0 {
+			continue
+		}
+		last := b.Held[len(b.Held)-1]
+		if baseline[i].Held = []string{last}; digest(at.Value.Any) != last {
+			baseline[i].Held = []string{digest(at.Value.Any), last}
+		}
+	}
+	res.baseline = baseline
+}
+
+// digest stands for a value: what we hold is known again by it.
+func digest(v any) string {
+	sum := sha256.Sum256(marshal(canonical(v)))
+	return hex.EncodeToString(sum[:8])
+}
+
+// canonical is a value in which equal numbers are written alike.
+func canonical(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for name, child := range v {
+			m[name] = canonical(child)
+		}
+		return m
+	case []any:
+		l := make([]any, len(v))
+		for i, child := range v {
+			l[i] = canonical(child)
+		}
+		return l
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v)
+		}
+	}
+	return v
+}
+
+// valueBefore is what a field was, which may be absent.
+func valueBefore(b v1alpha1.BaselineField) delta.Value {
+	if b.Value == nil {
+		return delta.Value{}
+	}
+	value, ok := decodeValue(b.Value)
+	return delta.Value{Set: ok, Any: value}
+}
+
+// sharedAhead are the rows of the inventory that have to be written before the plan is
+// executed: those of shared objects of which nothing is on record, and what fields were that
+// are about to be written for the first time, or with another value.
+func (p *Plan) sharedAhead() (rows []v1alpha1.ResourceStatus) {
+	for _, res := range p.resources {
+		if !res.shared || !res.change.Writes() {
+			continue
+		}
+		row := v1alpha1.ResourceStatus{ResourceReference: reference(res.object.ID, res.object.APIVersion)}
+		before := p.statuses[res.object.ID]
+		if before != nil {
+			row = *before
+		}
+		row.Ownership, row.Origin, row.UID = v1alpha1.OwnershipShare, "", types.UID(res.change.UID)
+		row.Baseline = slices.Concat(res.baseline, res.letting.was)
+		if before == nil || before.Ownership != row.Ownership || before.UID != row.UID || !isKnown(before.Baseline, row.Baseline) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// isKnown reports whether all that is to be on record is there already.
+func isKnown(before, now []v1alpha1.BaselineField) bool {
+	return !slices.ContainsFunc(now, func(b v1alpha1.BaselineField) bool {
+		return !slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool {
+			return was.Path == b.Path && was.From == b.From && valueBefore(was).Equal(valueBefore(b)) &&
+				!slices.ContainsFunc(b.Held, func(held string) bool { return !slices.Contains(was.Held, held) })
+		})
+	})
+}
+
+// withRows is an inventory with rows in the place of those of the same objects, or at its
+// end.
+func withRows(inventory, rows []v1alpha1.ResourceStatus) []v1alpha1.ResourceStatus {
+	for _, row := range rows {
+		id := IDOf(row.ResourceReference)
+		k := slices.IndexFunc(inventory, func(r v1alpha1.ResourceStatus) bool { return IDOf(r.ResourceReference) == id })
+		if k < 0 {
+			row.Health, row.Reason, row.Message = healthUnknown, v1alpha1.ReasonRetrying, id.String()+" is about to be held"
+			inventory = append(inventory, row)
+			continue
+		}
+		inventory[k] = row
+	}
+	return inventory
+}

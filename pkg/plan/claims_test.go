@@ -1,0 +1,218 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+var config = manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "config"}
+
+// claimants are Applications that share one object, each with a world of its own in which
+// the object is.
+type claimants struct {
+	t      *testing.T
+	worlds []*world
+	live   map[string]any
+	before map[string]any
+	log func(string, ...any)
+}
+
+func newClaimants(t *testing.T, names ...string) *claimants {
+	t.Helper()
+	before := map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": "config", "namespace": "default", "uid": "u-1", "resourceVersion": "1"},
+		"data":     map[string]any{"a": "theirs", "b": "theirs", "free": "theirs"},
+	}
+	c := &claimants{t: t, live: observer.CopyMap(before), before: before}
+	for i, name := range names {
+		w := newWorld(t, "ownership: Share\nmanifest: []")
+		w.app.Name, w.app.UID = name, types.UID("uid-"+name)
+		w.app.CreationTimestamp = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC))
+		c.worlds = append(c.worlds, w)
+	}
+	return c
+}
+
+// turn has one Application look at the object, and do what it wants.
+func (c *claimants) turn(w *world) (*plan.Plan, plan.Result) {
+	c.t.Helper()
+	w.live[config] = observer.CopyMap(c.live)
+	p, result := w.round()
+	if c.log != nil { c.log("turn of %s: %v | %v\n   %v\n  base %+v", w.app.Name, p.Changes, p.Warnings, jsonText(w.live[config]), jsonText(w.app.Status.Resources)) }
+	c.written(w)
+	return p, result
+}
+
+// written takes over what an Application has made of the object. Each write is a version.
+func (c *claimants) written(w *world) {
+	if c.equal(w.live[config], c.live) {
+		return
+	}
+	version, _ := strconv.Atoi(get(c.live, "metadata", "resourceVersion").(string))
+	c.live = observer.CopyMap(w.live[config])
+	set(c.live, strconv.Itoa(version+1), "metadata", "resourceVersion")
+}
+
+func (c *claimants) equal(a, b map[string]any) bool { return assert.ObjectsAreEqual(a, b) }
+
+// holders are who holds which field, as the object says.
+func (c *claimants) holders() map[string]string {
+	c.t.Helper()
+	text, _ := get(c.live, "metadata", "annotations", v1alpha1.AnnotationHolders).(string)
+	if text == "" {
+		return nil
+	}
+	var all map[string]struct{ Leaves []string }
+	require.NoError(c.t, json.Unmarshal([]byte(text), &all))
+	by := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, leaf := range all[name].Leaves {
+			require.Empty(c.t, by[leaf], "%s is held by two: %s", leaf, text)
+			by[leaf] = name
+		}
+	}
+	return by
+}
+
+func part(data map[string]string) string {
+	text := "ownership: Share\nmanifest:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {"
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		text += fmt.Sprintf("%s: %s, ", key, data[key])
+	}
+	return text + "}}"
+}
+
+// Whoever holds a field keeps it. The other one holds what else it wants, is told who has
+// it, and takes over at once when the first lets go.
+func TestWhoHoldsAFieldKeepsIt(t *testing.T) {
+	c := newClaimants(t, "one", "two")
+	one, two := c.worlds[0], c.worlds[1]
+	two.edit(part(map[string]string{"a": "two", "b": "two"}))
+	c.turn(two)
+	one.edit(part(map[string]string{"a": "one", "c": "one"})) // older, and later
+	_, result := c.turn(one)
+	assert.Equal(t, map[string]any{"a": "two", "b": "two", "c": "one", "free": "theirs"}, c.live["data"])
+	status, reason, message := one.condition(v1alpha1.ConditionStalled)
+	assert.Equal(t, "True", status)
+	assert.Equal(t, v1alpha1.ReasonFieldClaimed, reason)
+	assert.Contains(t, message, "ConfigMap default/config: data.a is held by Application default/two")
+	assert.Equal(t, "kubectl annotate configmap -n default config holdfast.dev/holders-", result.Status.Resources[0].Remedy.Command)
+	for _, w := range c.worlds {
+		p, _ := c.turn(w)
+		require.False(t, p.Changes[0].Writes())
+	}
+
+	two.edit("ownership: Share\nmanifest: []")
+	c.turn(two)
+	c.turn(one)
+	assert.Equal(t, map[string]any{"a": "one", "b": "theirs", "c": "one", "free": "theirs"}, c.live["data"])
+	_, reason, _ = one.condition(v1alpha1.ConditionStalled)
+	assert.Empty(t, reason)
+
+	one.edit("ownership: Share\nmanifest: []")
+	c.turn(one)
+	set(c.live, "1", "metadata", "resourceVersion")
+	assert.Equal(t, c.before, c.live, "and in the end it is what it was")
+}
+
+// Where the object names two, the older one holds.
+func TestOfTwoThatAreNamedTheOlderHolds(t *testing.T) {
+	c := newClaimants(t, "one", "two")
+	set(c.live, map[string]any{v1alpha1.AnnotationHolders: `{"default/one":{"uid":"uid-one","created":"2026-01-01T00:00:00Z","leaves":["data.a"]},` +
+		`"default/two":{"uid":"uid-two","created":"2026-01-01T00:00:01Z","leaves":["data.a"]}}`}, "metadata", "annotations")
+	for i := range 2 {
+		c.worlds[1-i].edit(part(map[string]string{"a": c.worlds[1-i].app.Name}))
+		c.turn(c.worlds[1-i])
+	}
+	assert.Equal(t, "one", get(c.live, "data", "a"))
+	assert.Equal(t, map[string]string{"data.a": "default/one"}, c.holders())
+}
+
+// A claim of a whole object is one of every field.
+func TestAClaimOfAWholeObject(t *testing.T) {
+	c := newClaimants(t, "one")
+	set(c.live, map[string]any{v1alpha1.AnnotationHolders: `{"x/y":{"uid":"uid-y"}}`}, "metadata", "annotations")
+	c.worlds[0].edit(part(map[string]string{"a": "one"}))
+	c.turn(c.worlds[0])
+	assert.Equal(t, "theirs", get(c.live, "data", "a"))
+	_, _, message := c.worlds[0].condition(v1alpha1.ConditionStalled)
+	assert.Contains(t, message, "data.a is held by Application x/y")
+}
+
+// Whatever Applications want of one object, in whatever order, with deaths between their
+// writes and their records: each field has one holder, who has his value in it, and free ones
+// stay. When all have gone the object is what it was.
+func TestClaimsWhateverHappens(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		c := newClaimants(t, "one", "two", "three")
+		c.log = r.Logf
+		wants := make([]map[string]string, len(c.worlds))
+		pick := func(r *rapid.T) int { return rapid.IntRange(0, len(c.worlds)-1).Draw(r, "who") }
+		r.Repeat(map[string]func(*rapid.T){
+			"an edit": func(r *rapid.T) {
+				i := pick(r)
+				wants[i] = map[string]string{}
+				for _, key := range []string{"a", "b", "c", "d"} {
+					if rapid.Bool().Draw(r, key) {
+						wants[i][key] = c.worlds[i].app.Name
+					}
+				}
+				c.worlds[i].edit(part(wants[i]))
+			},
+			"a turn": func(r *rapid.T) { c.turn(c.worlds[pick(r)]) },
+			"a death": func(r *rapid.T) {
+				w := c.worlds[pick(r)]
+				w.live[config] = observer.CopyMap(c.live)
+				w.die(rapid.Bool().Draw(r, "executed"))
+				c.written(w)
+			},
+			"": func(*rapid.T) { c.holders() },
+		})
+		for range 8 {
+			for _, w := range c.worlds {
+				c.turn(w)
+			}
+		}
+		by := c.holders()
+		data, _ := c.live["data"].(map[string]any)
+		require.Equal(r, "theirs", data["free"])
+		for i, want := range wants {
+			for key := range want {
+				require.NotEmpty(r, by["data."+key], "%s wants %s, and nobody holds it", c.worlds[i].app.Name, key)
+			}
+		}
+		for _, key := range []string{"a", "b", "c", "d"} {
+			if name := by["data."+key]; name != "" {
+				require.Equal(r, name, "default/"+fmt.Sprint(data[key]), "of %s", key)
+				continue
+			}
+			require.Equal(r, get(c.before, "data", key), data[key], "nobody holds %s", key)
+		}
+		for _, w := range c.worlds {
+			w.edit("ownership: Share\nmanifest: []")
+			c.turn(w)
+			c.turn(w)
+		}
+		set(c.live, "1", "metadata", "resourceVersion")
+		require.Equal(r, c.before, c.live)
+	})
+}
+
+func jsonText(v any) string { b, _ := json.Marshal(v); return string(b) }

@@ -1,0 +1,159 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// maxHolders is how long the annotation of the holders may be. Beyond that, the longest
+// lists of leaves are left out: whoever has none holds the whole object.
+const maxHolders = 16 * 1024
+
+// holder is one Application that holds leaves of a shared object, as the annotation
+// holdfast.dev/holders has it.
+type holder struct {
+	UID string `json:"uid"`
+	// Created is when the Application was created.
+	Created string `json:"created,omitempty"`
+	// Leaves are the paths of what it holds; null stands for the whole object.
+	Leaves []string `json:"leaves"`
+}
+
+// holders are those of an object, by namespace/name of the Application. What others have
+// written is kept as it is.
+type holders map[string]json.RawMessage
+
+// holdersOf reads the annotation. What cannot be read says nothing, and is written anew.
+func holdersOf(live map[string]any) holders {
+	h := holders{}
+	if json.Unmarshal([]byte(text(live, "metadata", "annotations", v1alpha1.AnnotationHolders)), &h) != nil {
+		return holders{}
+	}
+	return h
+}
+
+// of is what an Application holds, if it is there, in this life of it.
+func (h holders) of(app *v1alpha1.Application) (holder, bool) {
+	var own holder
+	raw, there := h[holderName(app)]
+	return own, there && json.Unmarshal(raw, &own) == nil && own.UID == string(app.UID)
+}
+
+func holderName(app *v1alpha1.Application) string { return app.Namespace + "/" + app.Name }
+
+// Holds reports whether a shared object says that the Application holds leaves of it.
+func Holds(app *v1alpha1.Application, live map[string]any) bool {
+	_, held := holdersOf(live).of(app)
+	return held
+}
+
+// with is the annotation with what an Application holds.
+func (h holders) with(app *v1alpha1.Application, leaves []string) string {
+	own := holder{UID: string(app.UID), Created: createdAt(app), Leaves: append([]string{}, leaves...)}
+	slices.Sort(own.Leaves)
+	h[holderName(app)] = marshal(own)
+	value := string(marshal(h))
+	if len(value) > maxHolders {
+		own.Leaves = nil
+		h[holderName(app)] = marshal(own)
+		value = string(marshal(h))
+	}
+	return value
+}
+
+// marshal writes without escaping what is no HTML.
+func marshal(v any) []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(v) // texts and lists of texts
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// sharedMarks are the marks of a shared object, as this Application has them.
+func (res *resource) sharedMarks(app *v1alpha1.Application) map[string]map[string]string {
+	return map[string]map[string]string{
+		"labels":      {v1alpha1.LabelHeld: "true"},
+		"annotations": {v1alpha1.AnnotationHolders: holdersOf(res.live).with(app, res.leaves)},
+	}
+}
+
+// marked is the resource with our marks on it.
+func (res *resource) marked(app *v1alpha1.Application) (*observer.Entry, map[string]any) {
+	if res.shared {
+		if app.UID == "" || len(res.leaves) == 0 && !Holds(app, res.live) {
+			return res.entry, res.desired // others hold all of it
+		}
+		marks := res.sharedMarks(app)
+		return res.entry.Marked(marks), observer.MarkedObject(res.desired, marks)
+	}
+	entry, desired := withMarks(app, res.entry, res.desired)
+	if !res.adopted || app.UID == "" {
+		return entry, desired
+	}
+	adopted := map[string]map[string]string{"annotations": {v1alpha1.AnnotationAdopted: "true"}}
+	return entry.Marked(adopted), observer.MarkedObject(desired, adopted)
+}
+
+// unheld takes an Application off the marks of a shared object: its name out of the holders,
+// and the marks with the last of them. gone has the marks that go.
+func unheld(app *v1alpha1.Application, live map[string]any) (fields []delta.Difference, gone []delta.Place) {
+	h := holdersOf(live)
+	_, named := h[holderName(app)]
+	delete(h, holderName(app))
+	for _, mark := range sharedMarkPlaces {
+		at, ok := delta.Locate(nil, live, mark.path())
+		switch {
+		case !ok || !at.Value.Set:
+		case len(h) == 0:
+			gone = append(gone, at)
+		case named && mark.key == v1alpha1.AnnotationHolders:
+			fields = append(fields, at.Restore(string(marshal(h))))
+		}
+	}
+	return fields, gone
+}
+
+// sameWayDown reports whether two leaves are the same, or one lies above the other.
+func sameWayDown(a, b string) bool { return observer.Under(a, b) || observer.Under(b, a) }
+
+// isQuiet reports whether a path is that of a mark of a shared object. Whoever takes it off
+// has it put back, ever more slowly, and that is no contest: it says who holds, and nothing
+// else.
+func (res *resource) isQuiet(path string) bool { return res.shared && isSharedMark(path) }
+
+// Shown is a field of a shared object as people are shown it: without our marks, of which
+// nothing is to be known. It is false if nothing is left.
+func Shown(d delta.Difference) (delta.Difference, bool) {
+	for _, mark := range sharedMarkPlaces {
+		switch d.Path {
+		case mark.path():
+			return d, false
+		case "metadata." + mark.field:
+			var left bool
+			d.Desired, left = withoutKey(d.Desired, mark.key)
+			d.Observed, _ = withoutKey(d.Observed, mark.key)
+			if !left && !d.Observed.Set {
+				return d, false
+			}
+		}
+	}
+	return d, true
+}
+
+// withoutKey is a map without a key. It is not set if nothing else is in it.
+func withoutKey(v delta.Value, key string) (without delta.Value, left bool) {
+	m, isMap := v.Any.(map[string]any)
+	if !isMap {
+		return v, v.Set
+	}
+	m = maps.Clone(m)
+	delete(m, key)
+	return delta.Value{Set: len(m) > 0, Any: m}, len(m) > 0
+}

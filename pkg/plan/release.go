@@ -1,0 +1,278 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// releaser finds out what becomes of the fields of one object.
+type releaser struct {
+	letting
+
+	app    *v1alpha1.Application
+	id     manifest.ID
+	kind   *kinds.Node
+	live   map[string]any
+	held   []string // leaves that are still held
+	others []claim  // and those that other Applications hold
+	gone   []made   // what was not there before us, and goes
+	fixed  []string // paths that stay, or have another value from before
+}
+
+// made is a place that was not there before us, below a place that was not either.
+type made struct {
+	place delta.Place
+	root  string
+}
+
+// letGo says what becomes of the leaves of a shared object that are on record and not held
+// any more. One is restored if its live value is still ours:
+//
+//	live value                     before us    then
+//	as before us                                nothing is to be done
+//	the one that we hold           a value      it is written back
+//	the one that we hold           absent       it is removed, and what we made around it with
+//	                                            the last of ours, if nobody else wrote in it
+//	another one, or none                        it stays, and that is told
+//
+// marks are what goes with the last holder.
+func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField, marks []delta.Place) letting {
+	r := &res
+	r.app = p.in.Application
+	r.others = claimsOf(r.app, r.live, r.held)
+	for _, b := range baseline {
+		if slices.ContainsFunc(r.held, func(leaf string) bool { return observer.Under(leaf, b.Path) }) {
+			continue // it is held, or something in it is
+		}
+		r.was = append(r.was, b)
+		i := slices.IndexFunc(r.others, func(c claim) bool { return c.on(b.Path) })
+		switch {
+		case !restores(p.in.Application):
+		case i >= 0:
+			r.stay(b.Path, "Application "+r.others[i].by+" holds it")
+		default:
+			r.judge(b)
+		}
+	}
+	for _, at := range marks {
+		r.gone = append(r.gone, made{at, at.Path.Parent().String()})
+	}
+	r.remove()
+	r.fields = slices.DeleteFunc(r.fields, func(d delta.Difference) bool {
+		refusal := p.in.Memory.Refusals[Leaf{r.id, d.Path}]
+		if refusal != nil {
+			r.stay(d.Path, refusal.Problem.Message)
+		}
+		return refusal != nil
+	})
+	return r.letting
+}
+
+// judge decides about one leaf.
+func (r *releaser) judge(b v1alpha1.BaselineField) {
+	before := valueBefore(b)
+	at, ok := delta.Locate(r.kind, r.live, b.Path)
+	switch {
+	case at.Value.Equal(before):
+	case !ok || !at.Value.Set:
+		r.stay(b.Path, "it is not there any more")
+	case !slices.Contains(b.Held, digest(at.Value.Any)):
+		r.unsure = r.unsure || foreignTo(r.app, r.live) == nil
+		r.stay(b.Path, "it was changed"+by(writerOf(r.app, r.live, at.Path))+" while it was held")
+	case before.Set:
+		r.fields = append(r.fields, at.Restore(before.Any))
+		r.fixed = append(r.fixed, b.Path)
+	default:
+		r.gone = append(r.gone, made{at, cmp.Or(b.From, b.Path)})
+	}
+}
+
+func (r *releaser) stay(path, why string) {
+	r.stays = append(r.stays, fmt.Sprintf("%s of %s: %s", path, r.id, why))
+	r.fixed = append(r.fixed, path)
+}
+
+// remove takes away what was not there before us: the topmost places that we made, whole,
+// where nobody else has anything in them; and else what of them is ours.
+func (r *releaser) remove() {
+	slices.SortStableFunc(r.gone, func(a, b made) int { return cmp.Compare(len(a.root), len(b.root)) })
+	var done []string
+	for _, m := range r.gone {
+		if slices.ContainsFunc(done, func(root string) bool { return observer.Under(m.root, root) }) {
+			continue
+		}
+		done = append(done, m.root)
+		var ours []delta.Place
+		for _, other := range r.gone {
+			if observer.Under(other.place.Path.String(), m.root) {
+				ours = append(ours, other.place)
+			}
+		}
+		root, ok := delta.Locate(r.kind, r.live, m.root)
+		if !ok {
+			continue
+		}
+		if r.isOursAlone(root, ours) {
+			r.fields = append(r.fields, root.Remove(ours))
+			continue
+		}
+		r.removeParts(root, ours)
+	}
+	slices.SortStableFunc(r.fields, func(a, b delta.Difference) int { // the last elements of a list first: indices stay valid
+		return cmp.Compare(sortable(b.LivePath()), sortable(a.LivePath()))
+	})
+}
+
+// sortable is a path as text in which later elements come later.
+func sortable(path *observer.Path) string {
+	var b strings.Builder
+	for _, step := range path.Chain() {
+		if step.IsElement() {
+			fmt.Fprintf(&b, "/%09d", step.Index())
+			continue
+		}
+		b.WriteString("/" + step.Name())
+	}
+	return b.String()
+}
+
+// isOursAlone reports whether a place that we made can go whole: nothing in it is held, or
+// stays, or was written by somebody else. What the API server has filled in goes with it.
+func (r *releaser) isOursAlone(root delta.Place, ours []delta.Place) bool {
+	path := root.Path.String()
+	under := func(other string) bool { return observer.Under(other, path) }
+	isThere := func(leaf string) bool {
+		at, ok := delta.Locate(r.kind, r.live, leaf)
+		return leaf != path && under(leaf) && ok && at.Value.Set
+	}
+	othersHold := slices.ContainsFunc(r.others, func(c claim) bool { return c.path == "" || isThere(c.path) })
+	if isMetadataMap(path) || othersHold || slices.ContainsFunc(r.held, isThere) || slices.ContainsFunc(r.fixed, under) {
+		return false
+	}
+	mine := map[string]bool{}
+	for _, place := range ours {
+		mine[place.Path.Pointer()] = true
+	}
+	return !r.isForeign(root.Path, root.Value.Any, mine)
+}
+
+// isForeign reports whether somebody else has written in a value, beside what is ours. Of
+// what nobody is known to have written it is taken to be so.
+func (r *releaser) isForeign(path *observer.Path, value any, mine map[string]bool) bool {
+	if mine[path.Pointer()] {
+		return false
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for name, child := range value {
+			if r.isForeign(path.Field(name), child, mine) {
+				return true
+			}
+		}
+		return false
+	case []any:
+		for k, child := range value {
+			if r.isForeign(path.Element("["+fmt.Sprint(k)+"]", k), child, mine) {
+				return true
+			}
+		}
+		return false
+	}
+	foreign := foreignTo(r.app, r.live)
+	if foreign == nil {
+		r.unsure = true
+		return true
+	}
+	return foreign(path)
+}
+
+// removeParts removes what is ours below a place, with the maps and lists that would be
+// empty without it. The keys of an element that stays, stay.
+func (r *releaser) removeParts(root delta.Place, ours []delta.Place) {
+	tree := &branch{path: root.Path}
+	for i := range ours {
+		tree.add(ours[i].Path.Chain()[len(root.Path.Chain()):], &ours[i])
+	}
+	r.prune(tree, root.Value.Any)
+}
+
+// branch is a place on the way to what is ours.
+type branch struct {
+	path     *observer.Path
+	ours     *delta.Place
+	branches []*branch
+}
+
+func (b *branch) add(chain []*observer.Path, place *delta.Place) {
+	if len(chain) == 0 {
+		b.ours = place
+		return
+	}
+	pointer := chain[0].Pointer()
+	k := slices.IndexFunc(b.branches, func(child *branch) bool { return child.path.Pointer() == pointer })
+	if k < 0 {
+		b.branches, k = append(b.branches, &branch{path: chain[0]}), len(b.branches)
+	}
+	b.branches[k].add(chain[1:], place)
+}
+
+// places are all that is ours at and below a branch.
+func (b *branch) places() (places []delta.Place) {
+	if b.ours != nil {
+		return []delta.Place{*b.ours}
+	}
+	for _, child := range b.branches {
+		places = append(places, child.places()...)
+	}
+	return places
+}
+
+// isAll reports whether a value has nothing but what is ours.
+func (b *branch) isAll(value any) bool {
+	if b.ours != nil {
+		return true
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		return len(value) == len(b.branches) && !slices.ContainsFunc(b.branches, func(c *branch) bool { return !c.isAll(value[c.path.Name()]) })
+	case []any:
+		return len(value) == len(b.branches) && !slices.ContainsFunc(b.branches, func(c *branch) bool { return !c.isAll(value[c.path.Index()]) })
+	}
+	return false
+}
+
+func (r *releaser) prune(b *branch, value any) {
+	if b.isAll(value) {
+		if at, ok := delta.Locate(r.kind, r.live, b.path.String()); ok && at.Value.Set {
+			r.fields = append(r.fields, at.Remove(b.places()))
+		}
+		return
+	}
+	for _, child := range b.branches {
+		switch value := value.(type) {
+		case map[string]any:
+			if child.ours != nil && b.path.IsElement() && slices.Contains(keysOf(b.path, r.live), child.path.Name()) {
+				r.stay(b.path.String(), "another client has written in it")
+				continue
+			}
+			r.prune(child, value[child.path.Name()])
+		case []any:
+			r.prune(child, value[child.path.Index()])
+		}
+	}
+}
+
+// keysOf are the fields by which an element is known.
+func keysOf(element *observer.Path, live map[string]any) []string {
+	steps := element.Steps(live)
+	_, keys := element.In(nil, []any{steps[len(steps)-1].Element})
+	return keys
+}

@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// holding is what is done to a shared object. It has no word for making or ending one:
+// whatever is decided here patches an object that is there, or leaves it alone.
+type holding struct {
+	uid, version string
+	compared     delta.Comparison
+	readFirst    bool
+	blocked      bool
+}
+
+// change is a holding as part of a plan.
+func (h holding) change(id manifest.ID, apiVersion string) Change {
+	c := Change{
+		Action: Unchanged, Shared: true, ID: id, APIVersion: apiVersion, UID: h.uid, ResourceVersion: h.version, Fields: h.compared.Differences,
+	}
+	if h.compared.Correctable() && !h.blocked {
+		c.Action, c.ReadFirst = Update, h.readFirst
+		c.Guards, c.Patch = h.compared.Patch(h.uid, h.version)
+	}
+	return c
+}
+
+// hold decides about a shared object, given the live one.
+func (p *Plan) hold(res *resource, live map[string]any) {
+	id := res.object.ID
+	res.entry = res.rendered.Copy()
+	var previous map[string]any
+	if res.previous != nil {
+		previous = res.previous.desired
+	}
+	res.desired = res.entry.Desired(res.kind, res.object.Content, visibleOf(id, previous))
+	var h holding
+	blocked := p.in.Blocked[id]
+	switch {
+	case live == nil:
+		res.problem = cmp.Or(p.waitsForSource(id), blocked, absent(id))
+	case text(live, "metadata", "deletionTimestamp") != "":
+		res.live, res.problem = live, p.terminating(id, live)
+		res.problem.RetryAfter = 0 // it is watched by its name
+	default:
+		res.live = live
+		h = p.holdLive(res, blocked)
+	}
+	res.change = h.change(id, res.object.APIVersion)
+	res.change.resource, res.change.Problem = res, res.problem
+}
+
+// absent is the Problem of a shared object that is not there.
+func absent(id manifest.ID) *Problem {
+	return problemf(v1alpha1.ReasonWaiting, "%s does not exist; it is shared, and not created", id)
+}
+
+// holdLive decides what is written on a shared object that is there.
+func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
+	id, live, app := res.object.ID, res.live, p.in.Application
+	h := holding{uid: text(live, "metadata", "uid"), version: text(live, "metadata", "resourceVersion"), blocked: true}
+	if res.seen, res.problem = p.see(&p.hooks.ResourceObserved, res, live); res.problem != nil {
+		return h
+	}
+	res.begins = !Holds(app, live)
+	res.leave(app, res.entry.Leaves(res.kind, res.desired))
+	res.compared = p.compare(res, live)
+	res.drift = res.compared.Differences
+	res.letting = p.letGo(releaser{id: id, kind: res.kind, live: live, held: res.leaves}, baselineOf(p.statuses[id], live), nil)
+	if (delta.Comparison{Differences: res.letting.fields}).Correctable() {
+		res.compared.Differences = nil // the others are for the next patch
+	}
+	p.rememberBefore(res)
+	for _, left := range res.letting.was {
+		res.inherit(left)
+	}
+	former := formerMarks(app, live)
+	res.compared.Differences = slices.Concat(res.letting.fields, res.compared.Differences, former)
+	for _, w := range res.compared.Warnings {
+		if w = id.String() + ": " + w; !slices.Contains(res.warnings, w) {
+			res.warnings = append(res.warnings, w)
+		}
+	}
+	for _, stays := range res.letting.stays {
+		res.warnings = append(res.warnings, "not restored: "+stays)
+	}
+	if restores(app) && slices.ContainsFunc(res.leaves, func(leaf string) bool { return secretPath(id, leaf) }) {
+		res.warnings = append(res.warnings, id.String()+": values of Secrets are never recorded, so they stay as they are when they are let go")
+	}
+	res.problem = cmp.Or(blocked, res.claimedByOthers(), p.leftOver(id, res.compared))
+	h.blocked, h.compared = blocked != nil, res.compared
+	h.readFirst = res.letting.unsure && foreignTo(app, live) == nil || p.namesFighter(res)
+	return h
+}
+
+// inherit hands on, of a leaf that is let go, the topmost place that we made for it, to what
+// is still held in there: it goes with the last of them.
+func (res *resource) inherit(left v1alpha1.BaselineField) {
+	root := left.From
+	if left.Value != nil || root == "" {
+		return
+	}
+	for i, b := range res.baseline {
+		if b.Value == nil && b.Path != root && observer.Under(b.Path, root) && len(cmp.Or(b.From, b.Path)) > len(root) {
+			res.baseline[i].From = root
+		}
+	}
+}

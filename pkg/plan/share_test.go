@@ -1,0 +1,138 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+const sharedNode = `
+ownership: Share
+manifest:
+- apiVersion: apps/v1
+  kind: DaemonSet
+  metadata: {name: aws-node, annotations: {team: net}}
+  spec:
+    template:
+      spec:
+        containers:
+        - name: aws-node
+          args: [--ours]
+          env:
+          - {name: WARM_IP, value: "2"}
+          - {name: LEVEL, value: debug}
+`
+
+var node = manifest.ID{Group: "apps", Kind: "DaemonSet", Namespace: "default", Name: "aws-node"}
+
+// theirs is a DaemonSet of somebody else's.
+func theirs() map[string]any {
+	return map[string]any{
+		"apiVersion": "apps/v1", "kind": "DaemonSet",
+		"metadata": map[string]any{"name": "aws-node", "namespace": "default", "uid": "u-9", "resourceVersion": "7"},
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{
+			map[string]any{"name": "init", "image": "init:1"},
+			map[string]any{
+				"name": "aws-node", "image": "cni:1", "args": []any{"--theirs"},
+				"env": []any{map[string]any{"name": "LEVEL", "value": "info"}, map[string]any{"name": "OTHER", "value": "2"}},
+			},
+		}}}},
+	}
+}
+
+func sharedWorld(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, sharedNode)
+	w.live[node] = theirs()
+	return w
+}
+
+func TestHoldThenReleaseIsTheIdentity(t *testing.T) {
+	w := sharedWorld(t)
+	before := observer.CopyMap(w.live[node])
+	p, _ := w.round()
+	require.Equal(t, "hold", p.Changes[0].Verb())
+	w.quiet()
+	env := get(w.only(), "spec", "template", "spec", "containers").([]any)[1].(map[string]any)
+	assert.Equal(t, []any{"--theirs", "--ours"}, env["args"])
+	assert.Len(t, env["env"], 3)
+	assert.Equal(t, "true", get(w.only(), "metadata", "labels", v1alpha1.LabelHeld))
+
+	w.edit("ownership: Share\nmanifest: []")
+	p, result := w.round()
+	require.Equal(t, "restore", p.Changes[0].Verb())
+	assert.Equal(t, before, w.live[node])
+	assert.Equal(t, "Released", result.Event.Reason)
+	assert.Empty(t, w.app.Status.Resources)
+	w.quiet()
+}
+
+func TestReleaseOfALeafRestoresThatLeaf(t *testing.T) {
+	w := sharedWorld(t)
+	w.round()
+	w.edit(`
+ownership: Share
+manifest:
+- apiVersion: apps/v1
+  kind: DaemonSet
+  metadata: {name: aws-node}
+  spec: {template: {spec: {containers: [{name: aws-node, env: [{name: WARM_IP, value: "2"}]}]}}}
+`)
+	w.round()
+	w.round()
+	w.quiet()
+	container := get(w.only(), "spec", "template", "spec", "containers").([]any)[1].(map[string]any)
+	assert.Equal(t, []any{"--theirs"}, container["args"])
+	assert.Equal(t, []any{
+		map[string]any{"name": "WARM_IP", "value": "2"}, map[string]any{"name": "LEVEL", "value": "info"}, map[string]any{"name": "OTHER", "value": "2"},
+	}, container["env"])
+	w.edit("ownership: Share\nmanifest: []")
+	w.round()
+	assert.Equal(t, theirs(), w.live[node])
+}
+
+func TestASharedObjectIsNeverMadeOrEnded(t *testing.T) {
+	w := newWorld(t, sharedNode)
+	p, _ := w.round()
+	assert.Equal(t, "wait", p.Changes[0].Verb())
+	assert.Equal(t, plan.Unchanged, p.Changes[0].Action)
+	_, reason, message := w.condition(v1alpha1.ConditionHeld)
+	assert.Equal(t, v1alpha1.ReasonWaiting, reason)
+	assert.Equal(t, "DaemonSet.apps default/aws-node does not exist; it is shared, and not created", message)
+	w.quiet()
+
+	w.live[node] = theirs()
+	w.round()
+	w.quiet()
+	delete(w.live, node)
+	w.round()
+	w.quiet()
+	again := theirs()
+	set(again, "u-10", "metadata", "uid")
+	w.live[node] = observer.CopyMap(again)
+	p, _ = w.round()
+	assert.Equal(t, "hold", p.Changes[0].Verb())
+	w.quiet()
+	w.edit("ownership: Share\nmanifest: []")
+	w.round()
+	assert.Equal(t, again, w.live[node], "it gets back what it was, not what the one before it was")
+}
+
+func TestWhatSomebodyChangedIsNotRestored(t *testing.T) {
+	w := sharedWorld(t)
+	w.round()
+	set(w.only(), "theirs now", "metadata", "annotations", "team")
+	w.edit("ownership: Share\nmanifest: []")
+	_, result := w.round()
+	assert.Equal(t, plan.NotRestored, result.Event.Reason)
+	assert.Contains(t, result.Event.Note, "metadata.annotations.team of DaemonSet.apps default/aws-node: it was changed while it was held")
+	assert.Equal(t, map[string]any{"team": "theirs now"}, get(w.only(), "metadata", "annotations"))
+	delete(w.only()["metadata"].(map[string]any), "annotations")
+	assert.Equal(t, theirs(), w.live[node])
+}

@@ -1,0 +1,206 @@
+package turn_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+
+	"holdfast.dev/holdfast/internal/observertest"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// sharing is a cluster whose objects are all somebody else's.
+type sharing struct {
+	*cluster
+	// were are the objects as their owner has made them; nil for none.
+	were map[manifest.ID]map[string]any
+	// settled is true when the spec does not change any more.
+	settled bool
+}
+
+// TestHoldThenReleaseWhateverHappens holds random parts of random objects while requests
+// fail, answers are lost, the controller dies, watches lag and owners make their objects
+// anew, and lets them go: they are what they were. None is ever created or deleted by us.
+func TestHoldThenReleaseWhateverHappens(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		names := slices.DeleteFunc(drawNames(r), func(id manifest.ID) bool { return id.Kind == "Secret" })
+		s := &sharing{newCluster(t, r, observertest.Server{Typed: rapid.Bool().Draw(r, "typed")}, names), map[manifest.ID]map[string]any{}, false}
+		s.cluster.share = s
+		s.server.admitted = func(manifest.ID, map[string]any) {}
+		s.server.judge = func(verb string, id manifest.ID, _, after map[string]any) {
+			s.note("  %s of %s: %s", verb, short(id), jsonOf(bare(after)))
+			if verb != "patch" {
+				s.fail("%s of %s, which is shared", verb, id)
+			}
+		}
+		s.app.Spec.Ownership = v1alpha1.OwnershipShare
+		for _, id := range names {
+			s.make(id)
+		}
+		s.edit()
+		s.settled = true
+		s.storm = true
+		r.Repeat(map[string]func(*rapid.T){
+			"the process dies":   func(*rapid.T) { s.die() },
+			"a watch lags":       func(*rapid.T) { s.lag(rapid.SampledFrom(names).Draw(r, "name")) },
+			"its owner is there": func(*rapid.T) { s.make(rapid.SampledFrom(names).Draw(r, "name")) },
+			"a round":            func(*rapid.T) { s.round() },
+			"a death, a round":   func(*rapid.T) { s.die(); s.round() },
+		})
+		s.calm()
+		s.rest()
+		s.checkHeld()
+		s.storm = rapid.Bool().Draw(r, "faults at the end")
+		if rapid.Bool().Draw(r, "it leaves the manifests") {
+			s.submit(nil)
+		} else {
+			s.remove()
+		}
+		s.round()
+		s.calm()
+		s.rest()
+		for _, id := range names {
+			if is := settled(s.server.objects[id]); jsonOf(is) != jsonOf(s.were[id]) {
+				s.fail("%s is not what it was:\n%s\n%s", id, jsonOf(s.were[id]), jsonOf(is))
+			}
+		}
+	})
+}
+
+// settled is an object without what every write changes. An API server keeps no empty
+// labels and annotations.
+func settled(object map[string]any) map[string]any {
+	if object == nil {
+		return nil
+	}
+	object = observer.CopyMap(object)
+	metadata := object["metadata"].(map[string]any)
+	delete(metadata, "resourceVersion")
+	return object
+}
+
+// make is what the owner of an object does: he takes it away, or makes it anew.
+func (s *sharing) make(id manifest.ID) {
+	delete(s.server.objects, id)
+	delete(s.were, id)
+	if s.chance("it goes", 6) {
+		s.note("%s is gone", short(id))
+		return
+	}
+	object := map[string]any{
+		"apiVersion": observertest.GVK.GroupVersion().String(), "kind": id.Kind, "metadata": map[string]any{}, "spec": observertest.Spec(s.r),
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		if s.chance(field, 2) {
+			set(object, "theirs", "metadata", field, "theirs")
+		}
+	}
+	s.server.born(id, object)
+	s.were[id] = settled(s.server.objects[id])
+	s.note("%s is made: %s", short(id), jsonOf(s.were[id]))
+}
+
+// touch changes nothing but the version.
+func (s *sharing) touch(id manifest.ID) {
+	if object := s.server.objects[id]; object != nil {
+		s.server.store(id, observer.CopyMap(object))
+	}
+}
+
+// edit submits other parts of the objects.
+func (s *sharing) edit() {
+	if s.settled {
+		return
+	}
+	var manifests []map[string]any
+	for _, id := range s.names {
+		if s.chance("without "+short(id), 4) {
+			continue
+		}
+		spec := observertest.Spec(s.r)
+		if live, ok := get(s.server.objects[id], "spec").(map[string]any); ok && s.chance("like the live one", 2) {
+			spec = observertest.Mutate(s.r, live)
+			delete(spec, "vip")
+		}
+		part := map[string]any{
+			"apiVersion": observertest.GVK.GroupVersion().String(), "kind": id.Kind,
+			"metadata": map[string]any{"name": id.Name, "labels": map[string]any{"ours": s.word()}}, "spec": s.holdable(spec),
+		}
+		if s.chance("annotations", 2) {
+			set(part, s.word(), "metadata", "annotations", "theirs")
+		}
+		manifests = append(manifests, part)
+	}
+	s.submit(manifests)
+}
+
+func (s *sharing) word() string { return rapid.SampledFrom([]string{"a", "b"}).Draw(s.r, "word") }
+
+// holdable is a part without nulls, lists of maps that have no keys, and keys that are there
+// twice.
+func (s *sharing) holdable(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, child := range v {
+			v[name] = s.holdable(child)
+			if l, isList := child.([]any); child == nil || isList && !s.distinct(name, l) {
+				delete(v, name)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = s.holdable(v[i])
+		}
+	}
+	return v
+}
+
+// distinct reports whether each element of a list is known by its key, or by itself.
+func (s *sharing) distinct(name string, list []any) bool {
+	seen := map[any]bool{}
+	for _, element := range list {
+		key := element
+		m, isMap := element.(map[string]any)
+		if isMap {
+			key = m["name"]
+		}
+		text, isText := key.(string)
+		if !isText || seen[text] || isMap && (name[0] != 'k' || !s.server.Typed) {
+			return false
+		}
+		seen[text] = true
+	}
+	return true
+}
+
+func (s *sharing) submit(manifests []map[string]any) {
+	s.app.Spec.Manifest = []runtime.RawExtension{}
+	for _, part := range manifests {
+		s.app.Spec.Manifest = append(s.app.Spec.Manifest, raws(part)...)
+	}
+	s.app.Generation++
+	s.newVersion()
+	s.changed = true
+	s.note("the spec is %s", jsonOf(manifests))
+}
+
+// checkHeld looks whether all is held that is there.
+func (s *sharing) checkHeld() {
+	s.r.Helper()
+	if !apimeta.IsStatusConditionTrue(s.app.Status.Conditions, v1alpha1.ConditionRendered) {
+		return // the parts cannot be told from what is somebody else's
+	}
+	for _, row := range s.app.Status.Resources {
+		there := maps.Clone(s.server.objects)
+		id := manifest.ID{Group: "example.com", Kind: row.Kind, Namespace: row.Namespace, Name: row.Name}
+		if there[id] != nil && row.Reason != "" && !v1alpha1.MeaningOf(row.Reason).Health {
+			s.fail("%s is not held: %s", id, row.Message)
+		}
+	}
+}
