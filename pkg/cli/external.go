@@ -71,7 +71,7 @@ func writePair(d files.Decision, change plan.Change, before, after string) error
 	if err != nil {
 		return err
 	}
-	live, desired = manifest.RedactChange(live, desired)
+	live, desired = manifest.ShownChange(live, desired)
 	name := fileName(change.ID)
 	for directory, object := range map[string]map[string]any{before: live, after: desired} {
 		if object == nil {

@@ -20,15 +20,46 @@ const (
 // secretPath reports whether a path of a resource leads to what only readers of
 // the Secret may see.
 func secretPath(id manifest.ID, path string) bool {
+	if manifest.HasManifests(id.GroupKind()) {
+		return nestedSecretPath(path)
+	}
 	field, _, _ := strings.Cut(strings.ReplaceAll(path, "[", "."), ".")
 	return manifest.IsSecret(id.GroupKind()) &&
 		(manifest.SecretField(field) || strings.HasPrefix(path, "[") || path == "metadata.annotations" || observer.Under(path, secretPlace))
 }
 
 func secretPointer(id manifest.ID, pointer string) bool {
+	if manifest.HasManifests(id.GroupKind()) {
+		return nestedSecretPath(strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", "."))
+	}
 	field, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 	return manifest.IsSecret(id.GroupKind()) &&
 		(manifest.SecretField(field) || pointer == "/metadata/annotations" || strings.HasPrefix(pointer, secretPlaceAt))
+}
+
+// nestedSecretPath reports whether a path of an Application leads to what a Secret among
+// its manifests may have there: a path does not say of what kind a manifest is. What is
+// whole has all that is in it.
+func nestedSecretPath(path string) bool {
+	rest, within := strings.CutPrefix(path, "spec.manifest")
+	if !within {
+		return path == "" || path == "spec" || path == "metadata" || strings.HasPrefix(path, "metadata.annotations")
+	}
+	rest = strings.TrimPrefix(rest, ".")
+	end := "." // of the index in a pointer
+	if strings.HasPrefix(rest, "[") {
+		end = "]"
+	}
+	_, rest, _ = strings.Cut(rest, end)
+	rest = strings.TrimPrefix(rest, ".")
+	switch field, _, _ := strings.Cut(strings.ReplaceAll(rest, "[", "."), "."); field {
+	case "metadata":
+		return nestedSecretPath(rest)
+	case "spec": // of a Secret there is none, but of another Application
+		return rest == "spec" || (strings.HasPrefix(rest, "spec.manifest") && nestedSecretPath(rest))
+	default:
+		return field == "" || manifest.SecretField(field)
+	}
 }
 
 // withoutSecrets is a Secret without what only its readers may see. The object

@@ -25,6 +25,21 @@ func TestWhatOnlyReadersOfASecretMaySee(t *testing.T) {
 		assert.Equal(t, hidden, secretPointer(secret, pointer), pointer)
 	}
 	assert.False(t, secretPath(manifest.ID{Kind: "ConfigMap"}, "data.key"))
+	inner := manifest.ID{Group: "holdfast.dev", Kind: "Application", Namespace: "default", Name: "inner"}
+	for path, hidden := range map[string]bool{
+		"spec.manifest": true, "spec.manifest[0]": true, "spec.manifest[0].data": true, "spec.manifest[0].stringData.key": true, "spec.manifest[0].stringdata": true,
+		"spec.manifest[0].metadata.annotations": true, "spec.manifest[1].spec.manifest[0].data.key": true, "spec.manifest[1].spec.manifest": true, "spec.manifest[1].spec": true, "spec": true,
+		"metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']": true, "spec.manifest[0]['odd.field']": true,
+		"spec.manifest[0].spec.replicas": false, "spec.manifest[0].metadata.labels.app": false, "spec.suspend": false, "spec.manifest[0].kind": false, "metadata.labels.a": false,
+	} {
+		assert.Equal(t, hidden, secretPath(inner, path), path)
+	}
+	for pointer, hidden := range map[string]bool{
+		"/spec/manifest": true, "/spec/manifest/0": true, "/spec/manifest/-": true, "/spec/manifest/0/data/key": true, "/spec/manifest/1/spec/manifest/0/data/key": true,
+		"/spec/manifest/0/spec/replicas": false, "/spec/suspend": false, "/metadata/annotations/note": true, "/metadata/uid": false,
+	} {
+		assert.Equal(t, hidden, secretPointer(inner, pointer), pointer)
+	}
 	assert.Equal(t, map[string]any{"kind": "Secret", "type": "Opaque", "stringdata": map[string]any{"password": manifest.Masked}, "datum": manifest.Masked},
 		manifest.Redact(map[string]any{"kind": "Secret", "type": "Opaque", "stringdata": map[string]any{"password": "x"}, "datum": "x"}))
 	assert.Equal(t, map[string]any{"kind": "Secret"}, withoutSecrets(map[string]any{"kind": "Secret", "stringdata": map[string]any{"password": "x"}}))

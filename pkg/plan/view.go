@@ -122,6 +122,11 @@ func (s ViewStatus) MarshalJSON() ([]byte, error) {
 			delete(condition, "lastTransitionTime")
 		}
 	}
+	for _, record := range []string{"lastAppliedManifest", "lastObservedManifest"} {
+		if objects, is := tree[record].([]any); is {
+			tree[record] = shown(objects)
+		}
+	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false) // the raw parts were written with it
@@ -150,8 +155,8 @@ func (p *Plan) View() View {
 	status := p.preview()
 	v.Status = ViewStatus{
 		MangledObserverSchema: values(status.MangledObserverSchema),
-		LastAppliedManifest:   values(status.LastAppliedManifest),
-		LastObservedManifest:  values(status.LastObservedManifest),
+		LastAppliedManifest:   shown(values(status.LastAppliedManifest)),
+		LastObservedManifest:  shown(values(status.LastObservedManifest)),
 		whole:                 status,
 	}
 	return v
@@ -174,6 +179,16 @@ func (v View) YAML() ([]byte, error) {
 	return b.Bytes(), encoder.Close()
 }
 
+// shown are objects as people may see them.
+func shown(objects []any) []any {
+	for i, object := range objects {
+		if content, is := object.(map[string]any); is {
+			objects[i] = manifest.Shown(content)
+		}
+	}
+	return objects
+}
+
 func viewChange(c Change) ViewChange {
 	v := ViewChange{
 		Action: Action(c.Verb()),
@@ -183,7 +198,7 @@ func viewChange(c Change) ViewChange {
 		Problem: viewProblem(c.Problem),
 	}
 	if c.Manifest != nil {
-		v.Manifest = withGenerated(manifest.Redact(c.Manifest))
+		v.Manifest = withGenerated(manifest.Shown(c.Manifest))
 	}
 	for _, d := range c.Fields {
 		v.Fields = append(v.Fields, viewField(c.ID, d))

@@ -2,6 +2,7 @@ package files
 
 import (
 	"encoding/json"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -15,12 +16,22 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // Application, and in the copy that kubectl apply keeps of it. It reports whether
 // there are any.
 func MaskApplication(object map[string]any) (masked bool) {
+	for _, record := range []string{"lastAppliedManifest", "lastObservedManifest"} {
+		items, _, _ := unstructured.NestedFieldNoCopy(object, "status", record)
+		list, _ := items.([]any)
+		for i, item := range list {
+			if content, ok := item.(map[string]any); ok {
+				list[i] = manifest.Shown(content)
+			}
+		}
+	}
 	items, _, _ := unstructured.NestedFieldNoCopy(object, "spec", "manifest")
 	list, _ := items.([]any)
 	for i, item := range list {
 		if content, ok := item.(map[string]any); ok {
-			list[i] = manifest.Redact(content)
-			masked = masked || text(content, "kind") == "Secret"
+			visible := manifest.Shown(content)
+			masked = masked || text(content, "kind") == "Secret" || !reflect.DeepEqual(visible, content)
+			list[i] = visible
 		}
 	}
 	annotations, _, _ := unstructured.NestedFieldNoCopy(object, "metadata", "annotations")

@@ -97,7 +97,7 @@ func (s *Submission) takeWhole(get slice.Get) error {
 		if err := JoinObject(sent, get); err != nil {
 			return FaultAt(document, manifest.Path{"spec"}, err.Error()+": give the slices with it, or have `holdfast get -o yaml` put it together")
 		}
-		if err := refuseMaskedIn(document); err != nil {
+		if err := refuseMaskedIn(document, nil, document.Value); err != nil {
 			return err
 		}
 		s.whole, s.manifests = document, nil
@@ -201,14 +201,14 @@ func wholeParts(content map[string]any) (metadata, spec map[string]any) {
 	return metadata, spec
 }
 
-// refuseMaskedIn looks at the manifests of an Application in a file.
-func refuseMaskedIn(document manifest.Document) error {
-	manifests, _, _ := unstructured.NestedFieldNoCopy(document.Value, "spec", "manifest")
+// refuseMaskedIn looks at the manifests of an Application in a file, which stands at a place.
+func refuseMaskedIn(document manifest.Document, at manifest.Path, application map[string]any) error {
+	manifests, _, _ := unstructured.NestedFieldNoCopy(application, "spec", "manifest")
 	list, _ := manifests.([]any)
 	var faults []error
 	for i, item := range list {
 		content, _ := item.(map[string]any)
-		faults = append(faults, refuseMasked(document, manifest.Path{"spec", "manifest", i}, content))
+		faults = append(faults, refuseMasked(document, append(slices.Clone(at), "spec", "manifest", i), content))
 	}
 	return errors.Join(faults...)
 }
@@ -216,6 +216,9 @@ func refuseMaskedIn(document manifest.Document) error {
 // refuseMasked refuses a Secret whose values were masked by whoever printed it. at
 // is where it stands in its file.
 func refuseMasked(document manifest.Document, at manifest.Path, object map[string]any) error {
+	if ofApplication(object) {
+		return refuseMaskedIn(document, at, object)
+	}
 	if text(object, "kind") != "Secret" || text(object, "apiVersion") != "v1" {
 		return nil
 	}

@@ -91,7 +91,7 @@ func body(change plan.Change) string {
 	if change.Manifest == nil {
 		return ""
 	}
-	return terminal.ObjectYAML(manifest.Redact(change.Manifest))
+	return terminal.ObjectYAML(manifest.Shown(change.Manifest))
 }
 
 func (t *Differences) header(did verb, change plan.Change) {
