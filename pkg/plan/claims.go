@@ -1,34 +1,17 @@
 package plan
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
-
-// claim is a leaf of a shared object that another Application holds, as the object says.
-type claim struct {
-	path string // empty for the whole object
-	by   string // namespace/name
-}
-
-// on reports whether a claim is about something at, above or below a path.
-func (c claim) on(path string) bool { return c.path == "" || sameWayDown(c.path, path) }
-
-// older reports whether one Application goes before another where both say that they hold a
-// leaf: it was created first, or has the smaller UID.
-func (h holder) older(other holder) bool {
-	return cmp.Or(strings.Compare(h.Created, other.Created), strings.Compare(h.UID, other.UID)) < 0
-}
 
 // has reports whether a leaf is among those of a holder, or in one of them.
 func (h holder) has(leaf string) bool {
@@ -123,12 +106,4 @@ func (res *resource) withoutClaimed(c delta.Comparison) delta.Comparison {
 		return slices.ContainsFunc(res.claimed, func(c claim) bool { return c.on(d.Path) })
 	})
 	return c
-}
-
-// createdAt is when an Application was created, as the holders have it.
-func createdAt(app *v1alpha1.Application) string {
-	if app.CreationTimestamp.IsZero() {
-		return ""
-	}
-	return app.CreationTimestamp.UTC().Format(time.RFC3339)
 }

@@ -30,7 +30,7 @@ type claimants struct {
 	worlds []*world
 	live   map[string]any
 	before map[string]any
-	log func(string, ...any)
+	log    func(string, ...any)
 }
 
 func newClaimants(t *testing.T, names ...string) *claimants {
@@ -55,7 +55,9 @@ func (c *claimants) turn(w *world) (*plan.Plan, plan.Result) {
 	c.t.Helper()
 	w.live[config] = observer.CopyMap(c.live)
 	p, result := w.round()
-	if c.log != nil { c.log("turn of %s: %v | %v\n   %v\n  base %+v", w.app.Name, p.Changes, p.Warnings, jsonText(w.live[config]), jsonText(w.app.Status.Resources)) }
+	if c.log != nil {
+		c.log("turn of %s: %v | %v\n   %v\n  base %+v", w.app.Name, p.Changes, p.Warnings, jsonText(w.live[config]), jsonText(w.app.Status.Resources))
+	}
 	c.written(w)
 	return p, result
 }
