@@ -46,12 +46,11 @@ func claimsOf(app *v1alpha1.Application, live map[string]any, ours []string) (cl
 
 // leave takes what others hold out of the leaves of a resource:
 //
-//	the object says that    another one holds it    then it is
-//	we hold it
-//	no                      no                      ours, with the patch that says so
-//	no                      yes                     theirs
-//	yes                     no                      ours
-//	yes                     yes                     the older one's
+//	the object says that it is held by    then it is
+//	nobody                                ours, with the patch that says so
+//	another one                           theirs
+//	us                                    ours
+//	both                                  the older one's
 func (res *resource) leave(app *v1alpha1.Application, leaves []string) {
 	claims := claimsOf(app, res.live, leaves)
 	res.leaves, res.claimed = nil, nil
