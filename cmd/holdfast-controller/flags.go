@@ -36,6 +36,7 @@ type flags struct {
 	callback callbackFlags
 	source   sourceFlags
 	notify   notifyFlags
+	audit    auditFlags
 
 	metricsAddress   string
 	profilingAddress string
@@ -80,6 +81,7 @@ func (f *flags) add(set *pflag.FlagSet) {
 	f.source.add(set)
 	f.callback.add(set)
 	f.notify.add(set)
+	f.audit.add(set)
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "where /metrics, /healthz and /readyz are served, over HTTP; empty or 0: nowhere")
 	set.StringVar(&f.profilingAddress, "profiling-bind-address", "", "where /debug/pprof is served, a loopback address; empty: nowhere")
 	f.addLogging(set)
@@ -136,6 +138,9 @@ func (f *flags) validate() error {
 		return err
 	}
 	if err := f.notify.apply(&f.options); err != nil {
+		return err
+	}
+	if err := f.audit.apply(&f.options); err != nil {
 		return err
 	}
 	if err := f.callback.validate(); err != nil {

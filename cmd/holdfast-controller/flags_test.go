@@ -32,6 +32,12 @@ func TestFlagsThatAreWrongAreNamed(t *testing.T) {
 		{"plain HTTP at a URL that is not", []string{"--callback-insecure-http"}, "--callback-external-url"},
 		{"a URL of plain HTTP that is served with TLS", []string{"--callback-external-url=http://a"}, "--callback-external-url"},
 		{"plain HTTP with a certificate", []string{"--callback-insecure-http", "--callback-external-url=http://a", "--callback-tls-cert-file=a", "--callback-tls-key-file=b"}, "exclude each other"},
+		{"audit events without TLS", []string{"--audit-webhook-bind-address=:1", "--audit-webhook-token-file=a"}, "needs --audit-webhook-tls-cert-file"},
+		{"audit events from everybody", []string{"--audit-webhook-bind-address=:1", "--audit-webhook-tls-cert-file=a", "--audit-webhook-tls-private-key-file=b"}, "needs --audit-webhook-client-ca-file"},
+		{"audit events to nowhere", []string{"--audit-webhook-token-file=a"}, "give that, too"},
+		{"audit events, and a file that is not there", []string{
+			"--audit-webhook-bind-address=:1", "--audit-webhook-tls-cert-file=/nowhere/a", "--audit-webhook-tls-private-key-file=b", "--audit-webhook-token-file=a",
+		}, "/nowhere/a"},
 		{"a certificate without a key", []string{"--callback-tls-cert-file=a"}, "go together"},
 		{"a key without a certificate", []string{"--callback-tls-key-file=a"}, "go together"},
 		{"a bundle without a certificate", []string{"--callback-ca-file=a"}, "--callback-ca-file is for --callback-tls-cert-file"},

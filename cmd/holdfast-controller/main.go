@@ -113,6 +113,9 @@ func hold(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
+	if err := f.audit.serve(ctx, f.options); err != nil {
+		return err
+	}
 	if f.configFile != "" {
 		go f.followConfiguration(ctx, c.Select)
 	}

@@ -14,7 +14,7 @@ var layers = [][]string{
 	{"pkg/template"},
 	{"pkg/hooks", "pkg/tosca", "pkg/mysql"},
 	{"pkg/plan", "pkg/builtin"},
-	{"pkg/cluster", "pkg/fetch", "pkg/notify", "pkg/worker"},
+	{"pkg/audit", "pkg/cluster", "pkg/fetch", "pkg/notify", "pkg/worker"},
 	{"pkg/turn", "pkg/source"},
 	{"pkg/controller", "pkg/cli", "pkg/callback"},
 	{"cmd"},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -29,9 +30,13 @@ type Options struct {
 	// Args are further arguments of `controlplane up`, such as
 	// "--apiserver-arg=--watch-cache=false".
 	Args []string
+	// AuditWebhook, if it is set, gets audit events.
+	AuditWebhook *AuditWebhook
 }
 
-func (o Options) isSpecial() bool { return o.ControllerManager || o.Node || len(o.Args) > 0 }
+func (o Options) isSpecial() bool {
+	return o.ControllerManager || o.Node || len(o.Args) > 0 || o.AuditWebhook != nil
+}
 
 // Cluster is a running control plane.
 type Cluster struct {
@@ -39,6 +44,8 @@ type Cluster struct {
 	binary  string
 	options Options
 	config  *rest.Config
+	// files is a directory beside it; empty for none.
+	files string
 	// supervisor is the process `controlplane up`; ended is closed when it has ended.
 	supervisor *exec.Cmd
 	ended      chan struct{}
@@ -68,6 +75,13 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{dir: dir, binary: binary, options: options, ended: make(chan struct{})}
+	if options.AuditWebhook != nil {
+		files, args, err := options.AuditWebhook.arguments()
+		if err != nil {
+			return nil, err
+		}
+		c.files, options.Args = files, append(slices.Clone(options.Args), args...)
+	}
 	if err := c.up(ctx, arguments(dir, options)); err != nil {
 		return nil, fmt.Errorf("starting a control plane: %w", err)
 	}
@@ -130,6 +144,9 @@ func (c *Cluster) up(ctx context.Context, args []string) error {
 func (c *Cluster) Stop() {
 	_ = c.supervisor.Process.Signal(syscall.SIGTERM)
 	<-c.ended
+	if c.files != "" {
+		_ = os.RemoveAll(c.files)
+	}
 }
 
 // Dir is the directory of the control plane; <component>.log in it are the logs.

@@ -72,7 +72,7 @@ func (p *Provided) readPair() error {
 	cert, errCert := os.ReadFile(p.files.Cert)
 	key, errKey := os.ReadFile(p.files.Key)
 	if err := errors.Join(errCert, errKey); err != nil {
-		return fmt.Errorf("reading the certificate of the callback server: %w", err)
+		return fmt.Errorf("reading the server's certificate: %w", err)
 	}
 	pair := bytes.Join([][]byte{cert, key}, []byte{0})
 	if bytes.Equal(pair, p.pair) {
@@ -80,7 +80,7 @@ func (p *Provided) readPair() error {
 	}
 	certificate, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return fmt.Errorf("reading the certificate of the callback server from %s and %s: %w", p.files.Cert, p.files.Key, err)
+		return fmt.Errorf("reading the server's certificate from %s and %s: %w", p.files.Cert, p.files.Key, err)
 	}
 	p.pair, p.certificate = pair, &certificate
 	return nil
@@ -92,13 +92,13 @@ func (p *Provided) readBundle() (changed bool, err error) {
 	}
 	bundle, err := os.ReadFile(p.files.Bundle)
 	if err != nil {
-		return false, fmt.Errorf("reading the bundle of the callback server: %w", err)
+		return false, fmt.Errorf("reading the server's bundle: %w", err)
 	}
 	if bytes.Equal(bundle, p.bundle) {
 		return false, nil
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(bundle) {
-		return false, fmt.Errorf("reading the bundle of the callback server: %s has no certificate in PEM", p.files.Bundle)
+		return false, fmt.Errorf("reading the server's bundle: %s has no certificate in PEM", p.files.Bundle)
 	}
 	p.bundle = bundle
 	return true, nil

@@ -32,7 +32,8 @@ last 20 entries of each Application.
 Without NAME it is that of all Applications in the namespace. With -A it is a table
 of who changes most, in the whole cluster; with -A and --by, what one of them did.
 A name is that of a field manager, such as kubectl-edit. Of a field that was removed
-the API server most often does not know who did it. Values of Secrets are masked.
+the API server most often does not know who did it. With the controller's audit
+webhook, users are named, too. Values of Secrets are masked.
 
 Exit status:
   0  shown, even if nothing happened
@@ -80,7 +81,7 @@ func newHistoryCommand(name string, streams Streams) *cobra.Command {
 }
 
 func (f *historyFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.by, "by", "", "only what the field manager `MANAGER` did")
+	flags.StringVar(&f.by, "by", "", "only what the field manager, or the user, `NAME` did")
 	flags.DurationVar(&f.since, "since", 0, "only what is not `LONGER` ago, such as 30m or 24h")
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "of all namespaces: who changes most")
 	addWatch(flags, &f.watch)

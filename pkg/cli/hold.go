@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
@@ -30,7 +31,7 @@ spec.template.spec.containers[0].image, metadata.annotations[*.example.com/*]. I
 written into spec.fields of the Application, which is as it was once the same PATH
 is %s again; other fields of the spec stay as they are. With -f the file is changed,
 and keeps its comments. --dry-run only prints what would be written, and what that
-would do. A resource with an entry in spec.observerSchema has its fields there.
+would do. Of a resource with an entry in spec.observerSchema, that is changed.
 
 Exit status:
   0  done, or so already
@@ -159,38 +160,81 @@ func (o editOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fields, notes, err := d.EditFields(id, plan.Edit{Free: o.free, Paths: o.paths, Rule: o.rule})
+	e, err := editOf(d, id, plan.Edit{Free: o.free, Paths: o.paths, Rule: o.rule})
 	if err != nil {
 		return err
 	}
-	after := d.WithFields(fields)
-	if after.Refused != nil {
-		return fmt.Errorf("with that the Application would be refused: %w", after.Refused)
+	if e.after.Refused != nil {
+		return fmt.Errorf("with that the Application would be refused: %w", e.after.Refused)
 	}
 	var out bytes.Buffer
-	for _, note := range notes {
+	for _, note := range e.notes {
 		fmt.Fprintln(&out, terminal.Visible(note))
 	}
-	if len(notes) < len(o.paths) {
-		if err := o.write(ctx, &out, d, c, fields); err != nil {
+	if len(e.notes) < len(o.paths) {
+		if err := o.write(ctx, &out, d, c, e); err != nil {
 			return err
 		}
-		report.Edited(&out, d.Namespace, id, d.Plan, after)
+		report.Edited(&out, d.Namespace, id, d.Plan, e.after)
 	}
 	return terminal.Write(o.streams.Out, out.Bytes())
 }
 
+// edit is a change of the spec, where it is said which fields of a resource are held.
+type edit struct {
+	notes []string
+	after *plan.Plan
+	// key is the list of the spec that is changed; was and is are its items as JSON.
+	key     string
+	was, is []any
+	patch   []delta.Op
+	// text is what is written, inFile a file with it.
+	text   func() (string, error)
+	inFile func(text []byte, document manifest.Document) ([]byte, error)
+}
+
+// editOf changes the entry of the resource in spec.observerSchema, if it has one, and else
+// spec.fields.
+func editOf(d files.Decision, id manifest.ID, change plan.Edit) (edit, error) {
+	if position, is := d.WrittenEntry(id); is {
+		schema, notes, err := d.EditSchema(id, change)
+		if err != nil {
+			return edit{}, err
+		}
+		return edit{
+			key: "observerSchema", was: listOf(d.Spec.ObserverSchema), is: listOf(schema),
+			notes: notes, after: d.WithSchema(schema), patch: schemaPatch(d.Spec.ObserverSchema, schema, position),
+			text: func() (string, error) { return files.SchemaText(schema[position : position+1]) },
+			inFile: func(text []byte, document manifest.Document) ([]byte, error) {
+				return files.WithSchema(text, document, schema)
+			},
+		}, nil
+	}
+	fields, notes, err := d.EditFields(id, change)
+	if err != nil {
+		return edit{}, err
+	}
+	return edit{
+		key: "fields", was: listOf(d.Spec.Fields), is: listOf(fields),
+		notes: notes, after: d.WithFields(fields), patch: fieldsPatch(d.Spec.Fields, fields),
+		text: func() (string, error) { return files.FieldsText(fields) },
+		inFile: func(text []byte, document manifest.Document) ([]byte, error) {
+			return files.WithFields(text, document, fields)
+		},
+	}, nil
+}
+
 // write changes the Application, or its file, or says how.
-func (o editOptions) write(ctx context.Context, out *bytes.Buffer, d files.Decision, c *connection.Cluster, fields []v1alpha1.ResourceFields) error {
+func (o editOptions) write(ctx context.Context, out *bytes.Buffer, d files.Decision, c *connection.Cluster, e edit) error {
 	switch {
 	case o.dryRun:
-		text, err := files.FieldsText(fields)
+		text, err := e.text()
 		out.WriteString(text)
 		return err
 	case c == nil:
-		return o.writeFile(ctx, out, d.Document, fields)
+		return o.writeFile(ctx, out, d.Document, e)
 	}
-	err := c.Patch(ctx, d.Name, types.JSONPatchType, fieldsPatch(d.Spec.Fields, fields))
+	err := c.Edit(ctx, d.Name, e.key, e.was, e.is, e.patch)
 	if apierrors.IsInvalid(err) {
 		return fmt.Errorf("another client has changed the fields of Application %s/%s meanwhile, or the API server does not take them: %w", d.Namespace, d.Name, err)
 	}
@@ -198,6 +242,26 @@ func (o editOptions) write(ctx context.Context, out *bytes.Buffer, d files.Decis
 		fmt.Fprintf(out, "application.%s/%s changed\n", v1alpha1.GroupVersion.Group, d.Name)
 	}
 	return err
+}
+
+// listOf is a list as a JSON value.
+func listOf(list any) (items []any) {
+	raw, err := json.Marshal(list)
+	if err != nil {
+		return nil
+	}
+	wrapped, err := manifest.DecodeJSON([]byte(`{"list":` + string(raw) + `}`))
+	if err != nil {
+		return nil
+	}
+	items, _ = wrapped["list"].([]any)
+	return items
+}
+
+// schemaPatch changes an entry of spec.observerSchema if it is what it was.
+func schemaPatch(before, after []runtime.RawExtension, position int) []delta.Op {
+	path := fmt.Sprintf("/spec/observerSchema/%d", position)
+	return []delta.Op{{Op: "test", Path: path, Value: before[position]}, {Op: "replace", Path: path, Value: after[position]}}
 }
 
 // fieldsPatch changes spec.fields if they are what they were.
@@ -214,12 +278,12 @@ func fieldsPatch(before, after []v1alpha1.ResourceFields) []delta.Op {
 	return append(ops, delta.Op{Op: "add", Path: path, Value: after})
 }
 
-func (o editOptions) writeFile(ctx context.Context, out *bytes.Buffer, document manifest.Document, fields []v1alpha1.ResourceFields) error {
+func (o editOptions) writeFile(ctx context.Context, out *bytes.Buffer, document manifest.Document, e edit) error {
 	text, err := files.ReadFile(ctx, files.Opening(document.File))
 	if err != nil {
 		return err
 	}
-	edited, err := files.WithFields(text, document, fields)
+	edited, err := e.inFile(text, document)
 	if err != nil {
 		return err
 	}

@@ -3,24 +3,26 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
-	"holdfast.dev/holdfast/pkg/cluster"
-	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
 const schemaSuggestLong = `Propose an observer schema for live objects, which need not belong to an
 Application: an entry for each. It has the fields that people and their tools wrote, and leaves out
-those that controllers and autoscalers write, with a comment that says who does.
-Read it before you use it: it is made from metadata.managedFields, and knows only
+those that controllers and autoscalers write, with a comment that says who does, and
+defaults, as far as they are known. Objects are named by KIND/NAME, by the manifests
+of files, or by labels; those that others control are left out then. With a file that is an
+Application, what is printed is that Application, with an entry for each resource that
+has none. Read it before you use it: it is made from metadata.managedFields, and knows only
 who wrote what, not what you want.
 
 Exit status:
@@ -33,80 +35,100 @@ const schemaSuggestExample = `
 
   # The same of its Service, too
   PROGRAM schema suggest deployment/web service/web > schema.yaml
+
+  # Of all that kubectl has put there from a directory
+  PROGRAM schema suggest -f manifests/ > schema.yaml
+
+  # Of all with a label
+  PROGRAM schema suggest -l app=web > schema.yaml
 `
 
-type schemaSuggestOptions struct {
+type schemaSuggestFlags struct {
 	connection connection.Flags
-	streams    Streams
-	objects    [][2]string // kind and name
+	live       connection.LiveFlags
+	manifests  files.ManifestFlags
+}
+
+type schemaSuggestOptions struct {
+	schemaSuggestFlags
+	streams Streams
 }
 
 func newSchemaSuggestCommand(name string, streams Streams) *cobra.Command {
-	flags := connection.NewFlags()
+	f := &schemaSuggestFlags{connection: connection.NewFlags()}
 	return command{
-		use: "suggest KIND/NAME...", short: "Propose an observer schema from live objects",
+		use: "suggest (KIND/NAME... | -f FILE... | -l LABELS)", short: "Propose an observer schema from live objects",
 		long: schemaSuggestLong, example: schemaSuggestExample,
-		args: atLeast("KIND/NAME"), flags: flags.Add,
+		args: func(*cobra.Command, []string) error { return nil },
+		flags: func(flags *pflag.FlagSet) {
+			f.manifests.Add(flags, "filename", "f", "manifests of objects that are there, or an Application")
+			f.manifests.AddKustomize(flags)
+			files.AddRecursive(flags, &f.manifests)
+			f.live.Add(flags)
+			f.connection.Add(flags)
+		},
 		options: func(args []string) (runner, error) {
-			o := schemaSuggestOptions{connection: flags, streams: streams}
-			for _, arg := range args {
-				kind, name, both := strings.Cut(arg, "/")
-				if !both || kind == "" || name == "" || strings.Contains(name, "/") {
-					return nil, fmt.Errorf("%q is not KIND/NAME, as deployment/web is", arg)
-				}
-				o.objects = append(o.objects, [2]string{kind, name})
+			o := schemaSuggestOptions{schemaSuggestFlags: *f, streams: streams}
+			if err := errors.Join(o.manifests.Check(), o.live.Named(args)); err != nil {
+				return o, err
+			}
+			if !o.live.Given() && !o.manifests.Given() {
+				return o, errors.New("no object given: give KIND/NAME, for example deployment/web, files with -f, or labels with -l")
 			}
 			return o, nil
 		},
 		complete: func(ctx context.Context, _ []string, typed string) []string {
-			return flags.Objects(ctx, nil, typed)
+			return f.connection.Objects(ctx, nil, typed)
 		},
-		connection: flags,
+		connection: f.connection,
 	}.build(name)
 }
 
 // run is all or nothing: an entry that is missing would be a default one.
 func (o schemaSuggestOptions) run(ctx context.Context) error {
+	documents, err := o.manifests.Read(ctx, files.Input{In: o.streams.In})
+	if err != nil {
+		return err
+	}
 	c, err := o.connection.Connect()
 	if err != nil {
 		return err
 	}
-	var text []byte
-	for i, object := range o.objects {
-		suggested, err := o.suggest(ctx, c, object[0], object[1])
-		if err != nil {
-			return err
+	app, err := files.TheApplication(documents)
+	if err != nil {
+		return err
+	}
+	if app != nil && o.live.Given() {
+		return errors.New("the file is an Application, which gets entries for its own resources: leave KIND/NAME and -l out")
+	}
+	if app != nil {
+		documents = app.Unspoken()
+		c.Namespace = app.NamespaceOr(c.Namespace)
+	}
+	objects, notes, err := c.Live(ctx, o.connection, o.live, documents)
+	if err != nil {
+		return err
+	}
+	for _, note := range notes {
+		fmt.Fprintln(o.streams.Err, "note: "+terminal.Visible(note))
+	}
+	if len(objects) == 0 && app == nil {
+		return connection.ErrNothingLive
+	}
+	if app != nil {
+		for _, object := range objects {
+			app.AddEntry(object.Suggestion().Entry)
 		}
+		return terminal.Write(o.streams.Out, []byte(terminal.ObjectYAML(app.Value)))
+	}
+	var text []byte
+	for i, object := range objects {
 		if i > 0 {
 			text = append(text, "---\n"...)
 		}
-		text = append(text, suggested...)
+		text = append(text, suggestionText(object.Suggestion(), o.streams)...)
 	}
 	return terminal.Write(o.streams.Out, text)
-}
-
-// suggest is the schema that is proposed for one object.
-func (o schemaSuggestOptions) suggest(ctx context.Context, c *connection.Cluster, kind, name string) ([]byte, error) {
-	gvk, err := o.connection.KindFor(kind)
-	if err != nil {
-		return nil, c.Unresolved(err, kind)
-	}
-	mapping, err := c.Kinds.Mapping(ctx, gvk)
-	if err != nil {
-		return nil, c.Explained(err, "get", kind)
-	}
-	id := manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Name: name}
-	if mapping.Namespaced {
-		id.Namespace = c.Namespace
-	}
-	live, err := c.Get(ctx, cluster.Location{ID: id, Mapping: mapping})
-	if apierrors.IsNotFound(err) {
-		return nil, c.NoSuchObject(ctx, id, mapping.Resource)
-	}
-	if err != nil {
-		return nil, c.Explained(err, "get", id.String())
-	}
-	return suggestionText(plan.Suggest(live, mapping.Type), o.streams), nil
 }
 
 // suggestionText is a schema with comments that say what was left out.

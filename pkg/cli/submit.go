@@ -44,6 +44,13 @@ manifests are. A template is sent whole; an archive of at most 1 MiB is put into
 ConfigMap that goes with the Application. What is behind a URL only the controller
 fetches and translates.
 
+With --from-live the manifests are made of what runs: of the objects that KIND/NAME
+names, that have the labels of -l, or that the files of -f name. What people have set
+is in them and is held; defaults, and what controllers write, is not, and objects that
+others control are left out. It adopts them (--adoption IfUnowned), and nothing of
+them changes: otherwise it says what would, and submits nothing. Secrets are left out,
+for whoever may read the Application may read them then; --with-secrets takes them.
+
 With --wait it shows how each resource gets along, until all are ready, one can
 only be helped by you, or the time is over.
 
@@ -62,6 +69,9 @@ const submitExample = `
   # What would be stored?
   PROGRAM submit web -f manifests/ --dry-run=client -o yaml
 
+  # Hold what runs already, as it is, and keep it in Git
+  PROGRAM submit shop --from-live -l app=shop --dry-run=client -o yaml
+
   # From a TOSCA template, with an input
   PROGRAM submit shop --tosca shop.yaml --input replicas=3
 `
@@ -69,6 +79,8 @@ const submitExample = `
 type submitFlags struct {
 	connection connection.Flags
 	source     files.SubmittedFlags
+	live       connection.LiveFlags
+	secrets    bool // are taken from what runs, too
 	dryRun     string
 	output     string
 	// showSecrets prints values of Secrets.
@@ -91,11 +103,17 @@ type submitOptions struct {
 func newSubmitCommand(name string, streams Streams) *cobra.Command {
 	f := &submitFlags{connection: connection.NewFlags()}
 	return command{
-		use: "submit [NAME] -f FILE... | submit NAME --tosca FILE", short: "Make or update an Application from manifests",
+		use: "submit [NAME] -f FILE... | submit NAME --from-live -l LABELS", short: "Make or update an Application from manifests",
 		long: submitLong, example: submitExample,
-		args: atMost(1), flags: f.add,
+		args: func(cmd *cobra.Command, args []string) error {
+			if f.source.FromLive {
+				return nil
+			}
+			return atMost(1)(cmd, args)
+		},
+		flags:      f.add,
 		options:    func(args []string) (runner, error) { return f.options(streams, args) },
-		complete:   f.connection.Named,
+		complete:   f.complete,
 		connection: f.connection,
 		completeFlags: map[string]completer{
 			"hook": oneOf("complete"), "dry-run": oneOf("client", "server", "none"),
@@ -106,6 +124,8 @@ func newSubmitCommand(name string, streams Streams) *cobra.Command {
 
 func (f *submitFlags) add(flags *pflag.FlagSet) {
 	f.source.Add(flags)
+	f.live.Add(flags)
+	flags.BoolVar(&f.secrets, "with-secrets", false, "with --from-live: Secrets, too, with their values")
 	flags.StringVar(&f.dryRun, "dry-run", "none", "`MODE`: client only prints what would be sent, server has the API server check it and each object, and neither stores anything")
 	flags.StringVarP(&f.output, "output", "o", "", "print the Application: `yaml|json|name`")
 	terminal.AddShowSecrets(flags, &f.showSecrets)
@@ -120,6 +140,9 @@ func (f *submitFlags) options(streams Streams, args []string) (runner, error) {
 	o := submitOptions{submitFlags: *f, streams: streams}
 	var err error
 	if o.source, err = f.source.Options(streams, args); err != nil {
+		return o, err
+	}
+	if err = o.checkLive(args); err != nil {
 		return o, err
 	}
 	if err = f.wait.Check(); err != nil {
@@ -141,6 +164,9 @@ func (f *submitFlags) options(streams Streams, args []string) (runner, error) {
 }
 
 func (o submitOptions) run(ctx context.Context) error {
+	if o.source.FromLive {
+		return o.runLive(ctx)
+	}
 	s, err := o.source.Read(ctx)
 	if err != nil {
 		return err
@@ -240,6 +266,11 @@ func (o submitOptions) print(ctx context.Context, s *files.Submission) error {
 		return err
 	}
 	warn(o.streams.Err, files.MistypedKinds(s.Known()))
+	return o.printAll(s)
+}
+
+// printAll prints what would be sent.
+func (o submitOptions) printAll(s *files.Submission) error {
 	if o.createNamespace && !strings.HasPrefix(o.output, "jsonpath") {
 		if s.Namespace == "" {
 			return errors.New("--create-namespace with --dry-run=client: say which namespace, with -n NAMESPACE")

@@ -3,6 +3,7 @@ package cluster
 import (
 	"encoding/json"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,14 +27,20 @@ type Written struct {
 	First uint64
 	// ResourceVersion is that of the newest event.
 	ResourceVersion string
+	// Writes is how many of the events may be more than a write of the subresource status,
+	// and Write the version that the newest of them brought.
+	Writes int
+	Write  string
 
 	last time.Time
 }
 
-// stamp is an entry of managedFields: a digest of whose it is, and its time.
+// stamp is an entry of managedFields: a digest of whose it is, its time, and whether it is
+// of the subresource status.
 type stamp struct {
-	who  uint64
-	when int64
+	who    uint64
+	when   int64
+	status bool
 }
 
 // managedFieldsOf are the managedFields of decoded content.
@@ -55,7 +62,7 @@ func stampsOf(managed []any) []stamp {
 		}
 		text, _ := entry["time"].(string)
 		when, _ := time.Parse(time.RFC3339, text)
-		stamps = append(stamps, stamp{who.Sum64(), when.Unix()})
+		stamps = append(stamps, stamp{who.Sum64(), when.Unix(), entry["subresource"] == "status"})
 	}
 	return stamps
 }
@@ -107,9 +114,20 @@ func (w *writings) note(before, o *Object, managed []any, now time.Time) {
 	if managed != nil {
 		raw, _ = json.Marshal(managed) // it was read from JSON
 	}
-	if one := w.count(before.Application, o, raw, now); one != nil {
-		one.Moved = moved(before.stamps, o.stamps)
+	one := w.count(before.Application, o, raw, now)
+	if one == nil {
+		return
 	}
+	one.Moved = moved(before.stamps, o.stamps)
+	if managed == nil || !onlyStatus(o.stamps, one.Moved) {
+		one.Writes, one.Write = one.Writes+1, o.ResourceVersion
+	}
+}
+
+// onlyStatus reports whether the entries whose time has moved say that nothing but the
+// subresource status was written: a write moves the time of its own entry alone.
+func onlyStatus(stamps []stamp, moved []int) bool {
+	return len(moved) > 0 && !slices.ContainsFunc(moved, func(i int) bool { return !stamps[i].status })
 }
 
 // noteListed takes in an object of a list: nobody knows when it was written, and how often.
@@ -119,7 +137,7 @@ func (w *writings) noteListed(o *Object) {
 	}
 	if one := w.count(o.Application, o, o.listed, time.Time{}); one != nil {
 		one.Events++
-		one.Moved = nil
+		one.Moved, one.Writes = nil, one.Writes+2 // nobody knows how many
 	}
 	o.listed = nil
 }
@@ -173,7 +191,7 @@ func (w *writings) looked(application types.UID, key types.NamespacedName, at Wr
 		w.forget(application, key)
 		return
 	}
-	one.Since = one.last
+	one.Since, one.Writes = one.last, one.Writes-at.Writes
 	one.First += uint64(at.Events)
 }
 

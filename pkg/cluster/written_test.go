@@ -65,6 +65,23 @@ func TestWritten(t *testing.T) {
 		assert.Equal(t, "2 events, moved [0] of 3", s.told())
 	})
 
+	t.Run("writes of the status are told apart from others", func(t *testing.T) {
+		s := given(t)
+		writes := func() string {
+			w := s.Written("app-1")[configKey]
+			return fmt.Sprintf("%d of %d, %s of %s", w.Writes, w.Events, w.Write, w.ResourceVersion)
+		}
+		require.NoError(t, s.Update(by("2", ours, "mallory@2")))
+		require.NoError(t, s.Update(by("3", "kubelet@3", ours, "mallory@2")))
+		assert.Equal(t, "1 of 2, 2 of 3", writes())
+		require.NoError(t, s.Update(by("4", "kubelet@3", ours, "mallory@2")))
+		assert.Equal(t, "2 of 3, 4 of 4", writes(), "no time has moved: it may be anything")
+		looked := s.Written("app-1")[configKey]
+		require.NoError(t, s.Update(by("5", "kubelet@3", ours, "mallory@5")))
+		s.Looked("app-1", configKey, looked)
+		assert.Equal(t, "1 of 1, 5 of 5", writes())
+	})
+
 	t.Run("a removal moves no time", func(t *testing.T) {
 		s := given(t)
 		require.NoError(t, s.Update(by("2", ours)))
@@ -99,6 +116,7 @@ func TestWritten(t *testing.T) {
 		s := newSeen()
 		require.NoError(t, s.Replace([]any{by("2", ours, "kubelet@9", "mallory@2")}, "2"))
 		assert.Equal(t, "2 events, moved [] of 3", s.told())
+		assert.Greater(t, s.Written("app-1")[configKey].Writes, 1)
 		assert.Zero(t, s.Written("app-1")[configKey].Since)
 	})
 

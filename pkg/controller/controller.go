@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/audit"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller/templates"
 	"holdfast.dev/holdfast/pkg/fetch"
@@ -57,6 +58,8 @@ type Options struct {
 	Drain time.Duration
 	// Metrics count what happens; nil for nobody.
 	Metrics *Metrics
+	// Users knows who wrote versions of objects, from audit events; nil: nobody says so.
+	Users *audit.Users
 	// Notify tells another system what happens; nil for none.
 	Notify Notifier
 	// Patience is for how long watches of objects may say nothing.

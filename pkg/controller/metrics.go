@@ -28,7 +28,7 @@ type Metrics struct {
 	contests    prometheus.Counter
 	callbacks   *prometheus.CounterVec
 
-	notifications atomic.Pointer[func() (sent, dropped, failed int64)]
+	notifications, audit counts
 
 	mu    sync.Mutex
 	kinds map[schema.GroupKind]struct{} // with corrections
@@ -65,7 +65,12 @@ func NewMetrics() *Metrics {
 	}, []string{"version", "goversion"})
 	build.WithLabelValues(version.String(), runtime.Version()).Set(1)
 	m.registry.MustRegister(build, m.reconciles, m.duration, m.corrections, m.exposure, m.contests, m.callbacks)
-	m.registerNotifications()
+	m.notifications.register(m.registry, prometheus.CounterOpts{
+		Name: "holdfast_notifications_total", Help: "Notifications that were sent, or dropped because too many wait; and requests for them that have failed.",
+	}, "sent", "dropped", "failed")
+	m.audit.register(m.registry, prometheus.CounterOpts{
+		Name: "holdfast_audit_events_total", Help: "Audit events that were received, that have named who changed something that is held, and that were dropped: they cannot.",
+	}, "received", "joined", "dropped")
 	for _, result := range []string{resultSuccess, resultError, resultPanic} {
 		m.reconciles.WithLabelValues(result) // so that a rate has a beginning
 	}
@@ -80,23 +85,26 @@ func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
 func (m *Metrics) Callback(result string) { m.callbacks.WithLabelValues(result).Inc() }
 
 // Notifications has it told what counts of notifications there are.
-func (m *Metrics) Notifications(counts func() (sent, dropped, failed int64)) {
-	m.notifications.Store(&counts)
+func (m *Metrics) Notifications(of func() (sent, dropped, failed int64)) { m.notifications.Store(&of) }
+
+// Audit has it told what counts of audit events there are.
+func (m *Metrics) Audit(of func() (received, joined, dropped int64)) { m.audit.Store(&of) }
+
+// counts are three counts that somebody else keeps: zeros, as long as nobody does.
+type counts struct {
+	atomic.Pointer[func() (a, b, c int64)]
 }
 
-// registerNotifications has the counts of notifications told: zeros, as long as nobody has any.
-func (m *Metrics) registerNotifications() {
-	for i, result := range []string{"sent", "dropped", "failed"} {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "holdfast_notifications_total", Help: "Notifications that were sent, or dropped because too many wait; and requests for them that have failed.",
-			ConstLabels: prometheus.Labels{"result": result},
-		}, func() float64 {
-			counts := m.notifications.Load()
-			if counts == nil {
+func (c *counts) register(registry *prometheus.Registry, options prometheus.CounterOpts, results ...string) {
+	for i, result := range results {
+		options.ConstLabels = prometheus.Labels{"result": result}
+		registry.MustRegister(prometheus.NewCounterFunc(options, func() float64 {
+			of := c.Load()
+			if of == nil {
 				return 0
 			}
-			sent, dropped, failed := (*counts)()
-			return float64([]int64{sent, dropped, failed}[i])
+			x, y, z := (*of)()
+			return float64([]int64{x, y, z}[i])
 		}))
 	}
 }

@@ -124,6 +124,16 @@ func (c *Controller) ObjectChanged(application types.UID) {
 	}
 }
 
+// userCame is called when the name of a user has come that an Application waits for.
+func (c *Controller) userCame(application types.UID) {
+	c.mu.Lock()
+	key, known := c.names[application]
+	c.mu.Unlock()
+	if known {
+		c.queue.Add(key)
+	}
+}
+
 // namespaceCame is called when a namespace is there that an Application waits for.
 func (c *Controller) namespaceCame(application types.UID) {
 	c.mu.Lock()

@@ -114,10 +114,16 @@ func noteOn(app *v1alpha1.Application, h plan.Happening) string {
 	by := "the Application " + app.Namespace + "/" + app.Name + " holds it"
 	switch h.Outcome {
 	case v1alpha1.OutcomeCorrected:
+		if h.CorrectedTo != nil { // nobody knows what it was before
+			return h.Text + ": " + by
+		}
 		return h.Text + " and was changed back: " + by
 	case v1alpha1.OutcomeContested:
 		if h.Path == "" {
 			return "it is deleted again and again, and created again ever more slowly: " + by
+		}
+		if h.CorrectedTo != nil {
+			return h.Text + ", again and again: " + by
 		}
 		return h.Text + " and is changed back, ever more slowly: " + by
 	case v1alpha1.OutcomeAccepted:

@@ -43,9 +43,23 @@ func (f *fixture) scaleTo(n int64) {
 }
 
 func TestAScalerIsLeftAloneBetweenTheBounds(t *testing.T) {
+	byEntry := scaledDeployment(2, fromOneToFive)
+	byField := byEntry[:strings.Index(byEntry, "observerSchema:")] + `
+fields:
+- resource: {kind: Deployment, name: web}
+  hold: ["*", {path: spec.replicas, minimum: 1, maximum: 5}]
+`
+	for name, spec := range map[string]string{"an entry": byEntry, "a field in one line": byField} {
+		t.Run(name, func(t *testing.T) { leavesAScalerAlone(t, spec) })
+	}
+}
+
+// leavesAScalerAlone moves replicas between 1 and 5 ten times a second, and then beyond.
+func leavesAScalerAlone(t *testing.T, spec string) {
+	t.Helper()
 	ofObjects := func(r testcluster.Request) bool { return r.Resource == deployments.Resource }
 	f := given(t)
-	f.Submit("app", scaledDeployment(2, fromOneToFive))
+	f.Submit("app", spec)
 	f.AwaitHeld("app")
 	f.Quiet(time.Second)
 	f.Mark()

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller/templates"
+	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
 	"holdfast.dev/holdfast/pkg/worker"
 )
@@ -42,6 +43,12 @@ func New(client *cluster.Client, options Options) *Controller {
 	c.turns = &turn.Turns{
 		Home: home{c}, Slices: slicesHome{c}, Target: c.targetOf, Source: c.source, BeforeDeletes: c.shutDown,
 		Hooks: c.options.Hooks, Callback: c.callback, Rules: options.Rules, Now: options.Now,
+	}
+	if users := options.Users; users != nil {
+		users.Tell(c.userCame)
+		c.turns.Users = func(app *v1alpha1.Application, wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User {
+			return users.Of(app.UID, wanted)
+		}
 	}
 	c.objectEvents = newObjectEvents(client.As, options.Now, c.eventsRefused)
 	c.target.watches.Narrow(len(options.Selection.Namespaces) > 0)

@@ -105,7 +105,10 @@ func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping, marked map
 		metadata, _ := marked[id]["metadata"].(map[string]any)
 		version, _ := metadata["resourceVersion"].(string)
 		if version == w.ResourceVersion || marked[id] == nil && w.Managed == nil {
-			written[id] = plan.Written{Managed: w.Managed, Events: w.Events, Moved: w.Moved, Since: w.Since, First: w.First}
+			written[id] = plan.Written{
+				Managed: w.Managed, Events: w.Events, Moved: w.Moved, Since: w.Since, First: w.First,
+				ResourceVersion: w.ResourceVersion, Writes: w.Writes, Write: w.Write,
+			}
 		}
 	}
 	return written
@@ -113,7 +116,7 @@ func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping, marked map
 
 func (t target) Looked(at cluster.Location, w plan.Written) {
 	if store, _ := t.watches.Store(t.app, at.Mapping.Resource); store != nil {
-		store.Looked(t.app, types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, cluster.Written{Events: w.Events, First: w.First})
+		store.Looked(t.app, types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, cluster.Written{Events: w.Events, First: w.First, Writes: w.Writes})
 	}
 }
 

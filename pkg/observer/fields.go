@@ -171,6 +171,8 @@ type fieldCompiler struct {
 	more   bool // something is held that the manifest does not set
 	work   *int
 	ruled  []ruled
+	// keepsLengths is true for an entry of the user, who has written its lengths.
+	keepsLengths bool
 
 	rule   fieldRule
 	named  []*Path // the places that the path names
@@ -438,6 +440,10 @@ func (c *fieldCompiler) elements(node **Node, p place, steps []pathStep) {
 			child, opened = &Node{Shape: Map}, opened || had
 		}
 		seq.List.Elements[i] = child
+	}
+	if c.keepsLengths {
+		c.closeList(node, seq)
+		return
 	}
 	switch holds := slices.ContainsFunc(seq.List.Elements, func(n *Node) bool { return !n.IsPlace() }); {
 	case !holds && (*node == nil || opened):

@@ -23,6 +23,12 @@ type Written struct {
 	Since time.Time
 	// First is the number of that event.
 	First uint64
+	// ResourceVersion is that of the newest event.
+	ResourceVersion string
+	// Writes is how many of the events may be more than a write of the subresource status,
+	// and Write the version that the newest of them brought.
+	Writes int
+	Write  string
 }
 
 // authors tell who wrote what of one live object.

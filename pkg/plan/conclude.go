@@ -139,7 +139,7 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	if o.live == nil && !res.done {
 		c.drifted[res.leaf()] = true
 	}
-	c.stand(res, o)
+	c.stand(res, before, o)
 	marks := c.plan.marks()
 	if res.adopted && marks > 0 {
 		marks++

@@ -17,8 +17,10 @@
 //
 //	for people   view.go is a plan as it is printed, explain.go (explainwalk.go,
 //	             explainfield.go) says of each field what it is, notheld.go
-//	             which free ones differ from the manifest, suggest.go proposes a schema,
-//	             editfields.go writes and takes away paths of spec.fields
+//	             which free ones differ from the manifest, suggest.go proposes a schema
+//	             (defaults.go: what nobody has to write), taken.go whether a change is
+//	             of our marks alone, editfields.go writes and takes away paths of
+//	             spec.fields, editschema.go those of an entry
 //	conclude     conclude.go writes the parts of the status, one after the other:
 //	             response.go says what an answer of the API server means,
 //	             remember.go what is written down to be remembered,
@@ -29,7 +31,7 @@
 //	the plan     decide.go an Application, retire.go one that goes: desired.go
 //	             decides one resource, gone.go one that is not there though it was,
 //	             prune.go one that is no longer desired; share.go one that is
-//	             somebody else's, release.go what becomes of that when it is let go;
+//	             another owner's, release.go what becomes of that when it is let go;
 //	             again.go either of them again; ahead.go and creating.go say what
 //	             is written down before requests are sent
 //	what it      render.go makes objects and schema entries of the spec, fields.go those
@@ -37,15 +39,16 @@
 //	reads        of the status, if a template cannot be had; listeners.go has the
 //	             engine's own steps among the hooks; record.go reads what the status
 //	             remembers, baseline.go what fields were before us, own.go whose an
-//	             object is, ownership.go which are somebody else's, holders.go who
-//	             holds fields of it, claims.go what of it others hold,
-//	             managers.go who wrote which field of it, authors.go who
-//	             has changed one; size.go says whether the status will fit,
-//	             incomplete.go whether something is in slices still
+//	             object is, ownership.go which are another owner's, holders.go who
+//	             holds fields of it, claims.go what of it others hold, managers.go who
+//	             wrote which field of it, authors.go who has changed one, users.go who
+//	             that is; size.go says whether the status will fit, incomplete.go
+//	             whether something is in slices still
 //	contests     memory.go the fights for leaves, refusal.go leaves that the API
 //	             server refuses
 //	its values   plan.go, problem.go, source.go
 //
-// mask.go hides values of Secrets, writerclass.go tells people from programs, misspelt.go finds fields that do not exist, faults.go, health.go, json.go and offline.go are
-// small helps.
+// mask.go hides values of Secrets, writerclass.go tells people from programs, misspelt.go
+// finds fields that do not exist; faults.go, health.go, json.go and offline.go are small
+// helps.
 package plan

@@ -131,7 +131,7 @@ func (e *fieldsEditor) say(typed string) (note string, err error) {
 	case !made[0].SameAs(made[1]):
 		e.entry = less
 	default:
-		return text + " is " + map[bool]string{true: "free", false: "held"}[e.edit.Free] + " already", nil
+		return already(text, e.edit.Free), nil
 	}
 	return "", nil
 }
@@ -180,15 +180,19 @@ func sameRule(a, b v1alpha1.HeldField) bool {
 
 // means reports whether a path of an entry is one, written as it may be.
 func (e *fieldsEditor) means(written, text string) bool {
-	if written == text {
-		return true
-	}
+	return written == text || e.plainly(written) == text
+}
+
+// plainly is a path that means one field as it is printed, and any other as it is written.
+func (e *fieldsEditor) plainly(written string) string {
 	path, err := observer.ParseFieldPath(written)
 	if err != nil || path.HasWildcard() {
-		return false
+		return written
 	}
-	named, err := observer.Named(e.object, path, e.context())
-	return err == nil && len(named) == 1 && named[0] == text
+	if named, err := observer.Named(e.object, path, e.context()); err == nil && len(named) == 1 {
+		return named[0]
+	}
+	return written
 }
 
 // with is the entry with a path more.
@@ -214,7 +218,7 @@ func (e *fieldsEditor) put(fields []v1alpha1.ResourceFields) []v1alpha1.Resource
 		e.entry.Hold = nil
 	}
 	isDefault := e.entry.Hold == nil && len(e.entry.Free) == 0
-	isNeedless := isDefault && e.inherited == nil || e.inherited != nil && sameItems(e.entry, *e.inherited)
+	isNeedless := isDefault && e.inherited == nil || e.inherited != nil && e.sameItems(e.entry, *e.inherited)
 	if isDefault {
 		e.entry.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}} // in spite of the wildcard
 	}
@@ -232,14 +236,15 @@ func (e *fieldsEditor) put(fields []v1alpha1.ResourceFields) []v1alpha1.Resource
 }
 
 // sameItems reports whether two entries have the same paths, in whatever order.
-func sameItems(a, b v1alpha1.ResourceFields) bool {
+func (e *fieldsEditor) sameItems(a, b v1alpha1.ResourceFields) bool {
 	sorted := func(f v1alpha1.ResourceFields) (all []string) {
 		for _, held := range f.Hold {
+			held.Path = e.plainly(held.Path)
 			raw, _ := json.Marshal(held) // what was read can be written
 			all = append(all, "hold "+string(raw))
 		}
 		for _, path := range f.Free {
-			all = append(all, "free "+path)
+			all = append(all, "free "+e.plainly(path))
 		}
 		slices.Sort(all)
 		return all

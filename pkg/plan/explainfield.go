@@ -145,13 +145,13 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 	case f.State == FieldWatched && f.Rule == nil:
 		return "watched: recorded in the status, never compared and never written"
 	case f.State == FieldFree && f.Manifest.Set:
-		return "not held: the live value stays; " + e.remedy("hold")
+		return "not held: the live value stays; hold it with `holdfast hold`"
 	case f.State == FieldFree:
 		return "free: the observer schema does not name it, so it is never written again"
 	case d == nil && f.State == FieldContested:
 		return "in place now; it was changed back again and again" + by(e.fight(f.Path).Manager)
 	case d == nil:
-		return inPlaceWhy(f, e.remedy("free"))
+		return inPlaceWhy(f, "release it with `holdfast free`")
 	case d.HeldBack:
 		return "drift, and its correction waits: it is changed back again and again" + by(e.fight(f.Path).managerOf())
 	default:
@@ -175,20 +175,6 @@ var stateWhy = map[FieldState]string{
 	FieldWatched: "watched: as in the manifest; drift would be told, and never corrected",
 	FieldAbsent:  "in place: it is not to be there, and is not",
 	FieldMark:    "in place: it says whose the object is",
-}
-
-// remedy says how a field is held, or freed: where an entry of the observer schema says
-// it, there.
-func (e *explainer) remedy(verb string) string {
-	switch byFields := e.res != nil && e.res.entry.FromFields(); {
-	case byFields && verb == "hold":
-		return "hold it with `holdfast hold`"
-	case byFields:
-		return "release it with `holdfast free`"
-	case verb == "hold":
-		return "hold it with \"" + observer.LeafText + "\" in the observer schema"
-	}
-	return "take the field out of the observer schema"
 }
 
 // inPlaceWhy says why an observed field needs no correction.

@@ -249,6 +249,11 @@ func TestHoldThenFreeIsAsBefore(t *testing.T) {
 		if _, held, err := before.EditFields(observertest.ID, edit); !free && err == nil && len(held) == 0 && rapid.Bool().Draw(r, "with a rule") {
 			edit.Rule = drawnRule(r, v1alpha1.HeldField{})
 		}
+		if isRuled := strings.Contains(sorted(r, w.app.Spec.Fields), `{"path"`); isRuled {
+			if _, notes, err := before.EditFields(observertest.ID, plan.Edit{Free: !free, Paths: edit.Paths}); err != nil || len(notes) == 0 {
+				return // who holds it to one value takes its rule away
+			}
+		}
 		once, notes, err := before.EditFields(observertest.ID, edit)
 		if err != nil || len(notes) > 0 {
 			return

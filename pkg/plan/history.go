@@ -33,15 +33,24 @@ type drift struct {
 	writer Writer
 	// since is when it was there first; zero if that is not known.
 	since time.Time
+	Author
 }
 
 // drift finds out whose a difference is that a resource has.
 func (c *conclusion) drift(res *resource, d delta.Difference, by func() *authors) drift {
 	standing, stood := c.plan.in.Memory.Standing[Leaf{res.object.ID, d.Path}]
 	if stood && standing.Observed.Equal(d.Observed) {
-		return drift{d, standing.Writer, standing.Since}
+		of := drift{d, standing.Writer, standing.Since, standing.Author}
+		if of.User == (User{}) {
+			of.Author = c.plan.author(of.Version)
+		}
+		return of
 	}
-	of := drift{d, by().of(d), c.plan.in.Written[res.object.ID].Since}
+	from, written := by(), c.plan.in.Written[res.object.ID]
+	of := drift{d, from.of(d), written.Since, c.plan.author(c.plan.in.versionOf(res.object.ID, from.live))}
+	if written.Events > written.Writes && (observer.Under(d.Path, "metadata") || observer.Under(d.Path, "status")) {
+		of.Author = Author{} // it may be a write of the status that has changed it
+	}
 	if of.since.IsZero() {
 		of.since = of.writer.At
 	}
@@ -50,18 +59,18 @@ func (c *conclusion) drift(res *resource, d delta.Difference, by func() *authors
 
 // stand remembers what is not corrected yet, and whose it is: when it is, the watch may
 // have told of others.
-func (c *conclusion) stand(res *resource, o observation) {
+func (c *conclusion) stand(res *resource, before *v1alpha1.ResourceStatus, o observation) {
 	by := func() *authors { return c.plan.authorsOf(res, o.live) }
 	if o.live == nil && !res.done {
 		since := c.plan.in.Written[res.object.ID].Since
 		if standing, stood := c.plan.in.Memory.Standing[res.leaf()]; stood {
 			since = standing.Since
 		}
-		c.standing[res.leaf()] = Standing{Since: since}
+		c.standing[res.leaf()] = Standing{Since: since, Author: c.plan.deleter(res, before)}
 	}
 	for _, d := range o.compared.Differences {
 		of := c.drift(res, d, by)
-		c.standing[Leaf{res.object.ID, d.Path}] = Standing{of.since, of.writer, d.Observed}
+		c.standing[Leaf{res.object.ID, d.Path}] = Standing{of.since, of.writer, d.Observed, of.Author}
 	}
 }
 
@@ -104,12 +113,12 @@ func (c *conclusion) learned(res *resource, known *record, o observation) {
 	}
 	in.Desired = known.desired
 	delta.Walk(in, visit(func(f delta.Field) { before[f.Path.String()] = true }))
-	by := c.plan.authorsOf(res, o.live)
+	by, author := c.plan.authorsOf(res, o.live), c.plan.author(c.plan.in.versionOf(res.object.ID, o.live))
 	delta.Walk(c.plan.comparison(res, o.live), visit(func(f delta.Field) {
 		if path := f.Path.String(); !before[path] && !holdsMark(path) {
 			d := delta.Difference{Path: path, Observed: f.Desired}
 			writer, _ := by.owner(f.Path)
-			c.happened(res, v1alpha1.OutcomeLearned, drift{Difference: d, writer: writer})
+			c.happened(res, v1alpha1.OutcomeLearned, drift{Difference: d, writer: writer, Author: author})
 		}
 	}))
 }
@@ -134,9 +143,13 @@ func (c *conclusion) happened(res *resource, outcome v1alpha1.HistoryOutcome, of
 		Manager: of.writer.Manager, Operation: of.writer.Operation, Subresource: of.writer.Subresource,
 		From: told(res.object.ID, of.Path, of.Desired), To: told(res.object.ID, of.Path, of.Observed),
 	}
+	if of.Rule != nil && of.Rule.Mode != observer.ModeAbsent {
+		entry.From, entry.CorrectedTo = nil, entry.From
+	}
 	if !of.since.IsZero() && !c.at.Before(of.since) {
 		entry.Stood = &metav1.Duration{Duration: c.at.Sub(of.since).Round(time.Millisecond)}
 	}
+	c.plan.sign(&entry, of.Author)
 	live := c.outcomes[res.object.ID].Object
 	if live == nil {
 		live = res.live
@@ -156,9 +169,31 @@ func (c *conclusion) history() {
 	if c.preview || c.plan.retiring {
 		c.result.Happened = nil
 	}
+	c.result.Status.History = c.plan.signed(c.result.Status.History, len(c.result.Happened) > 0)
 	for _, h := range c.result.Happened {
 		c.result.Status.History = withEntry(c.result.Status.History, h.HistoryEntry)
 	}
+}
+
+// signed is a history with the names that have come since it was written. If there are any,
+// or it is written anyway, what has waited too long does so no more.
+func (p *Plan) signed(history []v1alpha1.HistoryEntry, written bool) []v1alpha1.HistoryEntry {
+	waits := func(e v1alpha1.HistoryEntry) bool { return e.Unnamed != nil }
+	comes := func(e v1alpha1.HistoryEntry) bool { return waits(e) && p.in.Users[*e.Unnamed] != User{} }
+	if !slices.ContainsFunc(history, comes) && (!written || !slices.ContainsFunc(history, waits)) {
+		return history
+	}
+	var signed []v1alpha1.HistoryEntry
+	for _, e := range slices.Backward(history) {
+		switch {
+		case comes(e):
+			p.sign(&e, p.author(*e.Unnamed))
+		case p.in.Now.Sub(e.Time.Time) >= nameWait:
+			e.Unnamed = nil
+		}
+		signed = withEntry(signed, e) // what is the same now is counted
+	}
+	return signed
 }
 
 // withEntry is a history with one entry more at its beginning, and the oldest left out
@@ -168,10 +203,11 @@ func withEntry(history []v1alpha1.HistoryEntry, entry v1alpha1.HistoryEntry) []v
 	n := 0
 	for _, old := range history {
 		if isSameEvent(old, entry) {
-			all[0].Count = max(old.Count, 1) + 1
-			all[0].Since = old.Since
-			if old.Since == nil {
-				all[0].Since = &old.Time
+			all[0].Count = max(old.Count, 1) + max(all[0].Count, 1)
+			for _, since := range []*metav1.Time{&old.Time, old.Since} {
+				if since != nil && (all[0].Since == nil || since.Before(all[0].Since)) {
+					all[0].Since = since
+				}
 			}
 			continue
 		}
@@ -221,7 +257,7 @@ func told(id manifest.ID, path string, v delta.Value) *runtime.RawExtension {
 // describe is an entry of the history in an event: what was changed, from what to what, and
 // by whom.
 func describe(e v1alpha1.HistoryEntry) string {
-	masked := slices.ContainsFunc([]*runtime.RawExtension{e.From, e.To}, func(v *runtime.RawExtension) bool {
+	masked := slices.ContainsFunc([]*runtime.RawExtension{e.From, e.To, e.CorrectedTo}, func(v *runtime.RawExtension) bool {
 		return v != nil && string(v.Raw) == `"`+manifest.Masked+`"`
 	})
 	text := e.Path
@@ -232,6 +268,11 @@ func describe(e v1alpha1.HistoryEntry) string {
 		return text
 	case masked:
 		text += " was changed"
+	case e.CorrectedTo != nil && e.To == nil:
+		return text + " was not there, and was corrected to " + shorten(string(e.CorrectedTo.Raw), 80)
+	case e.CorrectedTo != nil:
+		text += " was set to " + shorten(string(e.To.Raw), 80) + by(e.Manager)
+		return text + ", which its rule does not allow, and was corrected to " + shorten(string(e.CorrectedTo.Raw), 80)
 	case e.To == nil:
 		text += " was removed"
 	case e.From == nil:

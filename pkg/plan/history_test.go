@@ -29,6 +29,9 @@ func (w *world) told() (lines []string) {
 		if e.To != nil {
 			line += " to " + string(e.To.Raw)
 		}
+		if e.CorrectedTo != nil {
+			line += " corrected to " + string(e.CorrectedTo.Raw)
+		}
 		if e.Manager != "" {
 			line += " by " + e.Manager + " " + string(e.Operation)
 		}
@@ -65,6 +68,10 @@ const (
 	byEdit = `[{manager: kubectl-edit, operation: Update, time: '2025-12-31T23:59:58Z', fieldsV1: {'f:data': {'f:mode': {}}}}]`
 	byNone = `[{manager: kubectl-edit, operation: Update, time: '2025-12-31T23:59:58Z', fieldsV1: {'f:data': {'f:other': {}}}}]`
 )
+
+const ruledSong = `
+manifest: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {volume: 2}}]
+observerSchema: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {volume: {observer_schema_minimum: 1, observer_schema_maximum: 5}}}]`
 
 func TestHistory(t *testing.T) {
 	const created = "Created ConfigMap/settings"
@@ -178,6 +185,21 @@ func TestHistory(t *testing.T) {
 		w.set("later", "spec", "key3")
 		w.round()
 		assert.Equal(t, []string{`Learned Song/top50 spec.key3 to "later" by kubectl Update`, "Created Song/top50"}, w.told())
+	})
+
+	t.Run("under a rule, what was written and not what was live", func(t *testing.T) {
+		w := newWorld(t, ruledSong)
+		w.round()
+		w.set(int64(4), "spec", "volume")
+		w.round()
+		w.wrote(`[{manager: tuner, operation: Update, time: '2025-12-31T23:59:58Z', fieldsV1: {'f:spec': {'f:volume': {}}}}]`, plan.Written{Events: 1})
+		w.set(int64(9), "spec", "volume")
+		_, result := w.round()
+		assert.Equal(t, []string{"Corrected Song/top50 spec.volume to 9 corrected to 5 by tuner Update stood 2s", "Created Song/top50"}, w.told())
+		assert.Contains(t, result.Event.Note, "spec.volume was set to 9 by tuner, which its rule does not allow, and was corrected to 5")
+		delete(w.only()["spec"].(map[string]any), "volume")
+		_, missing := w.round()
+		assert.Contains(t, missing.Event.Note, "spec.volume was not there, and was corrected to 2")
 	})
 
 	t.Run("an object that is adopted, and released", func(t *testing.T) {

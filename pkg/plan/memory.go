@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -31,6 +32,22 @@ type Standing struct {
 	Since    time.Time
 	Writer   Writer
 	Observed delta.Value
+	Author
+}
+
+// User is who wrote something, as the audit events of the API server say.
+type User struct {
+	// Name is of the user with whose rights it was done, Impersonator of the one who acted
+	// as that user; empty if that is the same.
+	Name, Impersonator string
+	// Address is from where the API server was reached.
+	Address string
+}
+
+// Author is the write that something comes of, and its user, each as far as it is known.
+type Author struct {
+	Version v1alpha1.ObjectVersion
+	User    User
 }
 
 // Leaf names one leaf of one resource.

@@ -3,16 +3,13 @@ package plan
 import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // NotHeld is a free field of which the manifest and the live object have different
 // values: the manifest's was written when the object was created, and is not any more.
 // Values of Secrets are masked.
 type NotHeld struct {
-	Path string
-	// Leaf is the name of the field, to write behind it that it is observed.
-	Leaf           string
+	Path           string
 	Manifest, Live delta.Value
 }
 
@@ -25,17 +22,9 @@ func (p *Plan) NotHeld(id manifest.ID) (fields []NotHeld) {
 		explained, _ := p.Explain(id, false)
 		for _, f := range explained.Fields {
 			if f.State == FieldFree && f.Manifest.Set {
-				fields = append(fields, NotHeld{Path: f.Path, Leaf: leafName(f.livePath), Manifest: f.Manifest, Live: f.Live})
+				fields = append(fields, NotHeld{Path: f.Path, Manifest: f.Manifest, Live: f.Live})
 			}
 		}
 	}
 	return fields
-}
-
-// leafName is the name of the last field of a path.
-func leafName(path *observer.Path) string {
-	for path.IsElement() {
-		path = path.Parent()
-	}
-	return path.Name()
 }

@@ -108,6 +108,17 @@ func adoptionProblem(app *v1alpha1.Application, id manifest.ID, live map[string]
 	return problemf(v1alpha1.ReasonResourceConflict, "%s exists already and %s: %s", id, whose, remedy)
 }
 
+// Controller names who controls a live object, which would make it again; empty if nobody
+// does.
+func Controller(live map[string]any) string {
+	for _, owner := range mapsAt(live, "metadata", "ownerReferences") {
+		if owner["controller"] == true {
+			return text(owner, "kind") + " " + text(owner, "name")
+		}
+	}
+	return ""
+}
+
 // ownerOf names who claims an object, or is empty.
 func ownerOf(app *v1alpha1.Application, live map[string]any) string {
 	uid := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
@@ -122,11 +133,8 @@ func ownerOf(app *v1alpha1.Application, live map[string]any) string {
 	case uid != "":
 		return "the Application with UID " + uid
 	}
-	owners, _, _ := unstructured.NestedSlice(live, "metadata", "ownerReferences")
-	for _, o := range owners {
-		if owner, ok := o.(map[string]any); ok && owner["controller"] == true {
-			return fmt.Sprintf("%v %v", owner["kind"], owner["name"])
-		}
+	if owner := Controller(live); owner != "" {
+		return owner
 	}
 	annotations := []struct{ key, who string }{
 		{"meta.helm.sh/release-name", "Helm release"},
@@ -140,6 +148,17 @@ func ownerOf(app *v1alpha1.Application, live map[string]any) string {
 	}
 	if name := text(live, "metadata", "labels", "kustomize.toolkit.fluxcd.io/name"); name != "" {
 		return "Flux Kustomization " + name
+	}
+	return ""
+}
+
+// Controller names who controls a live object, which would make it again; empty if nobody
+// does.
+func Controller(live map[string]any) string {
+	for _, owner := range mapsAt(live, "metadata", "ownerReferences") {
+		if owner["controller"] == true {
+			return text(owner, "kind") + " " + text(owner, "name")
+		}
 	}
 	return ""
 }

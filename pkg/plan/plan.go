@@ -40,7 +40,10 @@ type Input struct {
 	Ended map[manifest.ID]map[string]any
 	// Written has who wrote objects of Live, as far as Live does not say so itself.
 	Written map[manifest.ID]Written
-	Kinds   Kinds
+	// Users are who wrote the versions of objects that Unnamed wants to know of, as far as
+	// audit events have told; nil if there are none.
+	Users map[v1alpha1.ObjectVersion]User
+	Kinds Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into.
 	Source *Source
 	// Hooks are called beside the engine's own steps; nil for none.

@@ -277,5 +277,5 @@ func (c *conclusion) created(res *resource, before *v1alpha1.ResourceStatus) {
 	if standing, stood := c.plan.in.Memory.Standing[res.leaf()]; stood {
 		since = standing.Since
 	}
-	c.happened(res, outcome, drift{since: since})
+	c.happened(res, outcome, drift{since: since, Author: c.plan.deleter(res, before)})
 }

@@ -6,49 +6,80 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Suggestion is an observer schema for a live object that nobody has written one
-// for.
+// Suggestion is what to hold of a live object that nobody has written a manifest or a
+// schema for.
 type Suggestion struct {
-	// Entry is the schema, as a JSON object.
+	// Entry is an observer schema, as a JSON object.
 	Entry map[string]any
-	// LeftOut are the fields that are not in it, because others write them.
+	// Manifest has the values of what the schema holds, and no more than is needed to
+	// create the object again: under the default schema the same is held.
+	Manifest map[string]any
+	// Free are paths in the manifest that are not to be held: a create needs a value to
+	// begin with.
+	Free []string
+	// LeftOut are the fields that are not in the schema, because others write them.
 	LeftOut []Field
 }
 
-// Suggest proposes an observer schema from an object's managedFields: the fields
-// that people and their tools wrote, without those that controllers and
-// autoscalers write, and without what nobody is on record for. The kind may be
-// nil. An object without managedFields gets a schema without fields.
+// Empty reports whether others write all that the object has.
+func (s Suggestion) Empty() bool {
+	if len(s.LeftOut) == 0 {
+		return false // a name is all that it has
+	}
+	for name, value := range s.Entry {
+		metadata, _ := value.(map[string]any)
+		if name != "apiVersion" && name != "kind" && (name != "metadata" || len(metadata) > 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// Suggest proposes an observer schema from an object's managedFields, and a manifest: the
+// fields that people and their tools wrote, without those that controllers and
+// autoscalers write, without defaults, and without what nobody is on record for. The kind
+// may be nil. An object without managedFields gets a schema without fields.
 func Suggest(live map[string]any, kind *kinds.Node) Suggestion {
 	s := &suggester{live: live, writers: managersOf(live)}
+	apiVersion, _ := live["apiVersion"].(string)
+	group, _, _ := strings.Cut(apiVersion, "/")
+	s.kubernetes = !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 	applied := appliedOf(live)
-	entry := map[string]any{}
+	s.suggestion.Entry, s.suggestion.Manifest = map[string]any{}, map[string]any{}
+	take := func(name string, p proposal, ok bool) {
+		if ok {
+			s.suggestion.Entry[name], s.suggestion.Manifest[name] = p.schema, p.value
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(live)) {
 		switch name {
 		case "apiVersion", "kind":
-			entry[name] = live[name]
+			take(name, proposal{live[name], live[name]}, true)
 		case "status":
 		case "metadata":
-			entry[name] = s.metadata(live[name], member(applied, name))
+			take(name, s.metadata(live[name], member(applied, name)), true)
 		default:
-			at := suggested{live[name], member(applied, name), kind.Field(name), (*observer.Path)(nil).Field(name)}
-			if node, ok := s.node(at); ok {
-				entry[name] = node
-			}
+			p, ok := s.node(suggested{
+				live: live[name], applied: member(applied, name), t: kind.Field(name), path: (*observer.Path)(nil).Field(name), siblings: live,
+			})
+			take(name, p, ok)
 		}
 	}
-	return Suggestion{Entry: entry, LeftOut: s.leftOut}
+	return s.suggestion
 }
 
 type suggester struct {
-	live    map[string]any
-	writers []managerEntry
-	leftOut []Field
+	live       map[string]any
+	kubernetes bool // it is a kind of Kubernetes itself
+	writers    []managerEntry
+	suggestion Suggestion
 }
 
 // suggested is one place of the walk: in the live object, in what kubectl apply
@@ -58,7 +89,13 @@ type suggested struct {
 	applied delta.Value
 	t       *kinds.Node
 	path    *observer.Path
+	// parent is the name of the map that it is in, and siblings that map.
+	parent   string
+	siblings map[string]any
 }
+
+// proposal is what is held at one place, and the value that it has.
+type proposal struct{ schema, value any }
 
 // clientSideApply is the field manager of kubectl apply, which keeps what it was
 // given in an annotation.
@@ -73,97 +110,166 @@ func appliedOf(live map[string]any) map[string]any {
 	return applied
 }
 
-// metadata keeps the name, the labels and the annotations. The namespace is the
-// Application's, most often, and is left out.
-func (s *suggester) metadata(value any, written delta.Value) map[string]any {
+// metadata keeps the name, the labels and the annotations. In the schema the namespace is
+// left out: it is the Application's, most often.
+func (s *suggester) metadata(value any, written delta.Value) proposal {
 	metadata, _ := value.(map[string]any)
 	applied, _ := written.Any.(map[string]any)
-	node := map[string]any{"name": metadata["name"]}
+	schema, values := map[string]any{"name": metadata["name"]}, map[string]any{"name": metadata["name"]}
+	if metadata["namespace"] != nil {
+		values["namespace"] = metadata["namespace"]
+	}
 	path := (*observer.Path)(nil).Field("metadata")
 	for _, name := range []string{"labels", "annotations"} {
-		child, ok := s.node(suggested{metadata[name], member(applied, name), nil, path.Field(name)})
+		child, ok := s.node(suggested{live: metadata[name], applied: member(applied, name), path: path.Field(name), parent: "metadata", siblings: metadata})
 		if ok && metadata[name] != nil {
-			node[name] = child
+			schema[name], values[name] = child.schema, child.value
 		}
 	}
-	return node
+	return proposal{schema, values}
 }
 
-// node is the schema of a value; false if nothing of it is proposed.
-func (s *suggester) node(at suggested) (any, bool) {
+// node is what is proposed of a value; false if nothing of it is.
+func (s *suggester) node(at suggested) (proposal, bool) {
 	switch v := at.live.(type) {
 	case map[string]any:
 		if len(v) == 0 {
-			return observer.LeafText, s.considers(at)
+			return proposal{observer.LeafText, v}, s.considers(at)
 		}
-		applied, _ := at.applied.Any.(map[string]any)
-		node := map[string]any{}
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			below := suggested{v[name], member(applied, name), at.t.Field(name), at.path.Field(name)}
-			if isOurs(below.path) {
-				continue
-			}
-			if child, ok := s.node(below); ok {
-				node[name] = child
-			}
-		}
-		return node, len(node) > 0
+		return s.fields(v, at)
 	case []any:
 		return s.list(v, at)
 	default:
-		return observer.LeafText, s.considers(at)
+		return proposal{observer.LeafText, v}, s.considers(at)
 	}
+}
+
+// fields proposes those fields of a map that hold something. What is one value, such as a
+// selector, is in the manifest as a whole.
+func (s *suggester) fields(m map[string]any, at suggested) (proposal, bool) {
+	applied, _ := at.applied.Any.(map[string]any)
+	schema, values := map[string]any{}, map[string]any{}
+	parent := at.path.Name()
+	if at.path.IsElement() {
+		parent = at.parent
+	}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		below := suggested{m[name], member(applied, name), at.t.Field(name), at.path.Field(name), parent, m}
+		if isOurs(below.path) {
+			continue
+		}
+		if child, ok := s.node(below); ok {
+			schema[name], values[name] = child.schema, child.value
+		} else if s.writer(below.path).Subresource == "scale" {
+			values[name] = m[name]
+			s.suggestion.Free = append(s.suggestion.Free, below.path.String())
+		}
+	}
+	if at.t.IsOneValue() {
+		values = m
+	}
+	return proposal{schema, values}, len(schema) > 0
 }
 
 // list proposes the elements that hold something, and no upper limit, so that
 // others may add theirs. A list of which only positions tell elements apart is
-// proposed up to the last element that holds something.
-func (s *suggester) list(elements []any, at suggested) (any, bool) {
+// proposed up to the last element that holds something; what keeps a place there is free.
+func (s *suggester) list(elements []any, at suggested) (proposal, bool) {
 	list := &observer.List{}
 	byIdentity, labels := list.ByIdentity(at.t), list.Labels(at.t, elements)
 	applied, _ := at.applied.Any.([]any)
 	sameAs := list.Identities(at.t, elements, applied)
-	var nodes []any
+	var nodes, values []any
+	var places []string // that only keep a place, since the last element that holds something
 	kept := 0
 	for i, element := range elements {
-		node, ok := s.node(suggested{element, item(applied, sameAs[i]), at.t.Elem(), at.path.Element(labels[i], i)})
+		below := suggested{element, item(applied, sameAs[i]), at.t.Elem(), at.path.Element(labels[i], i), at.path.Name(), at.siblings}
+		child, ok := s.node(below)
 		switch {
 		case ok:
-			nodes = append(nodes, node)
+			nodes, values = append(nodes, child.schema), append(values, withKeys(child.value, element, at.t))
 			kept = len(nodes)
+			s.suggestion.Free, places = append(s.suggestion.Free, places...), nil
 		case !byIdentity:
-			nodes = append(nodes, map[string]any{}) // keeps the place
+			nodes, values = append(nodes, map[string]any{}), append(values, element)
+			places = append(places, below.path.String())
 		}
 	}
 	if kept == 0 {
-		return nil, false
+		return proposal{}, false
 	}
-	return append(nodes[:kept:kept], map[string]any{
+	return proposal{append(nodes[:kept:kept], map[string]any{
 		observer.KeyMinLength: int64(kept), observer.KeyMaxLength: int64(0),
-	}), true
+	}), values[:kept:kept]}, true
+}
+
+// withKeys is an element of a manifest with what tells it apart, but for a key that has its
+// default.
+func withKeys(value, element any, t *kinds.Node) any {
+	fields, isMap := value.(map[string]any)
+	live, _ := element.(map[string]any)
+	if !isMap || t == nil {
+		return value
+	}
+	for _, key := range t.Keys {
+		if v, has := live[key]; has && (t.Defaults[key] == nil || !observer.Equal(v, t.Defaults[key])) {
+			fields[key] = v
+		}
+	}
+	return fields
 }
 
 // considers reports whether a field is one to hold. One that is not is noted as left out.
 func (s *suggester) considers(at suggested) bool {
-	e := &explainer{live: s.live, writers: s.writers}
-	writer := e.writer(delta.Field{Path: at.path, Live: delta.Some(nil)})
+	writer := s.writer(at.path)
+	applied := at.applied.Set || s.hasApplied(writer, at.path)
 	switch {
-	case writer.Manager == "":
+	case writer.Manager == "" || at.live == nil:
 		return false
 	case writer.Manager == clientSideApply && !at.applied.Set:
 		return false // a default, which is on record for whoever created the object
-	case !isController(writer):
+	case !applied && s.kubernetes && isDefault(at.parent, at.path.Name(), at.siblings):
+		return false
+	case !isController(writer) && !isAct(at.path):
 		return true
 	}
 	f := Field{Path: at.path.String(), Parent: at.path.Parent().String(), State: FieldFree, Writer: writer}
-	s.leftOut = append(s.leftOut, f)
+	s.suggestion.LeftOut = append(s.suggestion.LeftOut, f)
 	return false
 }
 
-// isOurs leaves out the marks of Holdfast and what kubectl apply keeps.
+// writer is who wrote a field last.
+func (s *suggester) writer(path *observer.Path) Writer {
+	e := &explainer{live: s.live, writers: s.writers}
+	return e.writer(delta.Field{Path: path, Live: delta.Some(nil)})
+}
+
+// hasApplied reports whether somebody has applied this very field. Of what was applied as
+// one value, such as a list without keys, the API server has filled in defaults.
+func (s *suggester) hasApplied(writer Writer, path *observer.Path) bool {
+	if writer.Operation != metav1.ManagedFieldsOperationApply {
+		return false
+	}
+	steps := path.Steps(s.live)
+	return slices.ContainsFunc(s.writers, func(m managerEntry) bool { return m.Writer == writer && reachOf(m.leaves, steps) == here })
+}
+
+// isOurs leaves out the marks of Holdfast, and what tools and API servers write of themselves.
 func isOurs(path *observer.Path) bool {
 	name := path.String()
-	return strings.Contains(name, "['holdfast.dev/") || strings.Contains(name, lastAppliedAnnotation)
+	for _, own := range []string{
+		"['holdfast.dev/", lastAppliedAnnotation, "['meta.helm.sh/", "metadata.labels['kubernetes.io/metadata.name']", "['deprecated.daemonset.template.generation']",
+	} {
+		if strings.Contains(name, own) {
+			return true
+		}
+	}
+	return false
+}
+
+// isAct reports whether a field says that somebody has done something, which is over.
+func isAct(path *observer.Path) bool {
+	return strings.HasSuffix(path.String(), "annotations['kubectl.kubernetes.io/restartedAt']")
 }
 
 // controllerNames are parts of the names of field managers that are programs
@@ -172,13 +278,22 @@ var controllerNames = []string{
 	"controller", "autoscaler", "operator", "kubelet", "scheduler", "injector", "webhook", "recommender", "admission",
 }
 
+// appliers are parts of the names of programs that write what people have written
+// elsewhere.
+var appliers = []string{"argocd", "kustomize-controller", "helm-controller", "fleet"}
+
 // isController reports whether a field is written by a program that keeps writing
 // it: by its name, or because it wrote through a subresource such as scale.
 func isController(w Writer) bool {
 	if w.Subresource != "" {
 		return true
 	}
-	return slices.ContainsFunc(controllerNames, func(part string) bool { return strings.Contains(strings.ToLower(w.Manager), part) })
+	name := strings.ToLower(w.Manager)
+	has := func(part string) bool { return strings.Contains(name, part) }
+	if slices.ContainsFunc(appliers, has) {
+		return false
+	}
+	return slices.ContainsFunc(controllerNames, has) || name == "manager" || name == "kube-apiserver"
 }
 
 func member(m map[string]any, name string) delta.Value {

@@ -1,10 +1,12 @@
 package plan_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/kinds"
@@ -71,6 +73,98 @@ spec:
 	}, left)
 	_, err = observer.ParseAll([]map[string]any{s.Entry})
 	assert.NoError(t, err, "what is suggested can be used")
+	want = nil
+	require.NoError(t, yaml.Unmarshal([]byte(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default, labels: {app: web}}
+spec:
+  paused: true
+  replicas: 5
+  template: {spec: {containers: [{name: web, image: "web:1"}]}}
+`), &want))
+	assert.True(t, observer.Equal(want, s.Manifest), "%v", s.Manifest)
+	assert.Equal(t, []string{"spec.replicas"}, s.Free, "a create begins with it")
+	assert.False(t, s.Empty())
+}
+
+func TestWhoWroteWhatIsSuggested(t *testing.T) {
+	for _, row := range []struct{ name, entry, object, free, held string }{
+		{"what was created has defaults, which nobody has set",
+			`{manager: kubectl-create, operation: Update, fieldsV1: {'f:spec': {'f:dnsPolicy': {}, 'f:containers': {'k:{"name":"a"}': {'.': {}, 'f:name': {}, 'f:image': {}, 'f:imagePullPolicy': {}, 'f:terminationMessagePath': {}, 'f:tty': {}}}}}}`,
+			`{dnsPolicy: ClusterFirst, containers: [{name: a, image: "a:1", imagePullPolicy: IfNotPresent, terminationMessagePath: /dev/termination-log, tty: true}]}`,
+			"", `{containers: [{name: a, image: "a:1", tty: true}]}`},
+		{"a default that was applied was set",
+			`{manager: kubectl, operation: Apply, fieldsV1: {'f:spec': {'f:dnsPolicy': {}}}}`, `{dnsPolicy: ClusterFirst}`,
+			"", `{dnsPolicy: ClusterFirst}`},
+		{"an image without a version has another policy by default",
+			`{manager: helm, operation: Update, fieldsV1: {'f:spec': {'f:containers': {'k:{"name":"a"}': {'f:image': {}, 'f:imagePullPolicy': {}}}}}}`,
+			`{containers: [{name: a, image: "b:5000/a", imagePullPolicy: Always}]}`,
+			"", `{containers: [{name: a, image: "b:5000/a"}]}`},
+		{"what GitOps applies people have set, whatever the name of the controller",
+			`{manager: argocd-application-controller, operation: Apply, fieldsV1: {'f:spec': {'f:hostname': {}}}}`, `{hostname: a}`,
+			"", `{hostname: a}`},
+		{"a null is nothing that was set",
+			`{manager: helm, operation: Update, fieldsV1: {'f:spec': {'f:hostname': {}, 'f:subdomain': {}}}}`, `{hostname: null, subdomain: a}`,
+			"", `{subdomain: a}`},
+		{"an element of which only the image was set keeps its key",
+			`{manager: kubectl-edit, operation: Update, fieldsV1: {'f:spec': {'f:containers': {'k:{"name":"a"}': {'f:image': {}}}}}}`,
+			`{containers: [{name: b, image: b}, {name: a, image: a, tty: true}]}`,
+			"", `{containers: [{name: a, image: a}]}`},
+		{"a default in what was applied as one value",
+			`{manager: kubectl, operation: Apply, fieldsV1: {'f:spec': {'f:securityContext': {'f:sysctls': {}}, 'f:affinity': {}}}}`,
+			`{affinity: {x: {protocol: TCP, port: 1}}}`,
+			"", `{affinity: {x: {port: 1}}}`},
+		{"what keeps a place in a list without keys is free",
+			`{manager: kubectl-edit, operation: Update, fieldsV1: {'f:spec': {'f:tolerations': {'i:1': {'f:key': {}}}}}}`,
+			`{tolerations: [{key: a}, {key: b}, {key: c}]}`,
+			"spec.tolerations[0]", `{tolerations: [{key: a}, {key: b}]}`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			documents, err := manifest.Read("live", []byte("{apiVersion: v1, kind: Pod, metadata: {name: web, managedFields: ["+row.entry+"]}, spec: "+row.object+"}"))
+			require.NoError(t, err)
+			s := plan.Suggest(documents[0].Value, kinds.Builtin(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}))
+			var want any
+			require.NoError(t, yaml.Unmarshal([]byte(row.held), &want))
+			assert.True(t, observer.Equal(want, s.Manifest["spec"]), "%v", s.Manifest["spec"])
+			assert.Equal(t, row.free, strings.Join(s.Free, " "))
+		})
+	}
+}
+
+func TestAnObjectOfControllersAloneIsEmpty(t *testing.T) {
+	documents, err := manifest.Read("live", []byte(`
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: kube-root-ca.crt
+  managedFields: [{manager: kube-controller-manager, operation: Update, fieldsV1: {'f:data': {'f:ca.crt': {}}}}]
+data: {ca.crt: x}
+`))
+	require.NoError(t, err)
+	assert.True(t, plan.Suggest(documents[0].Value, nil).Empty())
+}
+
+// A restart, the name of a release, and the marks of Holdfast say what was done, and by whom.
+func TestActsAreNoWishes(t *testing.T) {
+	documents, err := manifest.Read("live", []byte(`
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  annotations: {meta.helm.sh/release-name: web, holdfast.dev/adopted: "true", team: blue}
+  managedFields:
+  - {manager: helm, operation: Update, fieldsV1: {'f:metadata': {'f:annotations': {'f:meta.helm.sh/release-name': {}, 'f:holdfast.dev/adopted': {}, 'f:team': {}}}}}
+  - {manager: kubectl-rollout, operation: Update, fieldsV1: {'f:spec': {'f:template': {'f:metadata': {'f:annotations': {'f:kubectl.kubernetes.io/restartedAt': {}}}}}}}
+spec: {template: {metadata: {annotations: {kubectl.kubernetes.io/restartedAt: "2026-01-01T00:00:00Z"}}}}
+`))
+	require.NoError(t, err)
+	s := plan.Suggest(documents[0].Value, nil)
+	assert.Equal(t, map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "annotations": map[string]any{"team": "blue"}},
+	}, s.Manifest)
+	require.Len(t, s.LeftOut, 1)
+	assert.Equal(t, "kubectl-rollout", s.LeftOut[0].Writer.Manager)
 }
 
 func TestAnObjectThatNobodyWroteGetsNoFields(t *testing.T) {

@@ -36,8 +36,10 @@ type world struct {
 	ended map[manifest.ID]map[string]any
 	// written is who wrote live objects, as the watch has told.
 	written map[manifest.ID]plan.Written
-	uids    int
-	kinds   plan.Kinds
+	// users are who wrote versions of objects, as audit events have told; nil: there are none.
+	users map[v1alpha1.ObjectVersion]plan.User
+	uids  int
+	kinds plan.Kinds
 }
 
 // newWorld has an Application with that spec, as YAML.
@@ -63,7 +65,7 @@ func (w *world) edit(spec string) {
 
 func (w *world) decide() *plan.Plan {
 	return plan.Decide(plan.Input{
-		Application: w.app, Live: w.live, Written: w.written, Ended: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, Unheard: w.unheard,
+		Application: w.app, Live: w.live, Written: w.written, Users: w.users, Ended: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, Unheard: w.unheard,
 	})
 }
 

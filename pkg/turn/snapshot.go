@@ -33,6 +33,8 @@ type Request struct {
 	Now      time.Time
 	// Kinds are looked at beside those that the Application names.
 	Kinds []schema.GroupVersionKind
+	// Users are who wrote these versions, as far as that is known now; nil: nobody says so.
+	Users func([]v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
 	// ReadDesired reads whatever is desired and in no watch. Without it, a create finds
 	// out.
 	ReadDesired bool
@@ -56,6 +58,8 @@ type Snapshot struct {
 	shared map[manifest.ID]bool
 	// looks are what is looked at, see Target.Looked.
 	looks []look
+	// users is Request.Users.
+	users func([]v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
 }
 
 // look is an object that is looked at, and who wrote it, as far as that is known.
@@ -91,7 +95,11 @@ func (s *Snapshot) decide() *plan.Plan {
 	if s.Input.Application.DeletionTimestamp != nil {
 		return plan.Retire(s.Input)
 	}
-	return plan.Decide(s.asReported())
+	input := s.asReported()
+	if s.users != nil {
+		input.Users = s.users(plan.Unnamed(input))
+	}
+	return plan.Decide(input)
 }
 
 // asReported is the input with the status as it will be when the postponed report is
@@ -124,7 +132,7 @@ func (s *Snapshot) learnKinds(p *plan.Plan) bool {
 // objects. It sends no request for kinds that are known and watched.
 func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
 	app := r.Application
-	s := &Snapshot{view: v, memory: r.Memory, manifests: manifestsOf(app, r.Source)}
+	s := &Snapshot{view: v, memory: r.Memory, manifests: manifestsOf(app, r.Source), users: r.Users}
 	s.kinds = lookUp(ctx, v, app, s.manifests, slices.Concat(r.Memory.kinds, r.Kinds))
 	if app.DeletionTimestamp == nil {
 		s.desired = desiredIDs(s.manifests, app.Namespace, s.kinds)

@@ -33,6 +33,9 @@ type Turns struct {
 	Hooks         *hooks.Hooks
 	Callback      func() hooks.Callback
 	Rules         plan.Rules
+	// Users are who wrote versions of objects, as far as audit events have told. When they
+	// tell more, the Application is to be handled again. nil: there are none.
+	Users func(app *v1alpha1.Application, wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
 	// Now is the clock.
 	Now func() time.Time
 	// Sleep waits; nil for the real clock.
@@ -63,6 +66,11 @@ func (t *Turns) request(app *v1alpha1.Application, m *Memory, target Target, sou
 	r := Request{Application: app, Source: source, Memory: m, Hooks: t.Hooks, Rules: t.Rules, Now: t.now(), Shared: target.Shared}
 	if t.Callback != nil {
 		r.Callback = t.Callback()
+	}
+	if t.Users != nil {
+		r.Users = func(wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User {
+			return t.Users(app, wanted)
+		}
 	}
 	return r
 }

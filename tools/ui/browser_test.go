@@ -54,15 +54,21 @@ func open(t *testing.T) *tab {
 		}
 	}
 	require.NotEmpty(t, program, "make test-ui needs a browser: apt install chromium")
+	profile, err := os.MkdirTemp("", "holdfast-ui-") //nolint:usetesting // t.TempDir is removed while the browser still writes
+	require.NoError(t, err)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.WSURLReadTimeout(patience), chromedp.UserDataDir(t.TempDir()))
+		chromedp.WSURLReadTimeout(patience), chromedp.UserDataDir(profile))
 	ctx, stop := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(stop)
+	t.Cleanup(func() {
+		stop()
+		assert.Eventually(t, func() bool { return os.RemoveAll(profile) == nil }, patience, 20*time.Millisecond, "the last of its processes still writes")
+	})
 	ctx, closed := chromedp.NewContext(ctx)
 	t.Cleanup(closed)
 	b := &tab{T: t, ctx: ctx}
 	chromedp.ListenTarget(ctx, b.hear)
 	b.do(log.Enable(), emulation.SetFocusEmulationEnabled(true))
+	b.look(1280, "light") // without motion: a click while the page scrolls smoothly hits what is not there any more
 	return b
 }
 

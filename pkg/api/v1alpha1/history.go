@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // What a status keeps of a history.
@@ -32,6 +33,12 @@ type HistoryEntry struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	To *runtime.RawExtension `json:"to,omitempty"`
+	// CorrectedTo is what was written in place of To, where a rule allows several values:
+	// which of them was there before nobody knows, and From is not set.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	CorrectedTo *runtime.RawExtension `json:"correctedTo,omitempty"`
 	// Manager is the field manager that has changed it; not set if that is not known, as
 	// most often for a field that was removed.
 	// +optional
@@ -42,6 +49,21 @@ type HistoryEntry struct {
 	// Subresource through which it wrote, such as scale.
 	// +optional
 	Subresource string `json:"subresource,omitempty"`
+	// User is who did it, as the audit events of the API server name them: with whose rights
+	// it was done. Not set if there is no audit webhook, or no event that says so for
+	// certain. Never set for Secrets.
+	// +optional
+	User string `json:"user,omitempty"`
+	// Impersonator is the user who acted as User; not set if that is the same.
+	// +optional
+	Impersonator string `json:"impersonator,omitempty"`
+	// SourceIP is the address from which the API server was reached: of the last proxy
+	// before it, if there is one.
+	// +optional
+	SourceIP string `json:"sourceIP,omitempty"`
+	// Unnamed is the write, as long as the audit event may still come that says who User is.
+	// +optional
+	Unnamed *ObjectVersion `json:"unnamed,omitempty"`
 	// Stood is how long it was so before it was dealt with, as far as that is known.
 	// +optional
 	Stood *metav1.Duration `json:"stood,omitempty"`
@@ -50,6 +72,14 @@ type HistoryEntry struct {
 	Count int32 `json:"count,omitempty"`
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
+}
+
+// ObjectVersion is what one write has made of an object.
+type ObjectVersion struct {
+	UID types.UID `json:"uid"`
+	// ResourceVersion is the one that the write has made; empty for the object's deletion.
+	// +optional
+	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
 // HistoryOutcome is what became of something that happened.

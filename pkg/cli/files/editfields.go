@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -19,6 +21,16 @@ import (
 // WithFields is the text of a file, in which the Application of a document has other
 // fields. All other lines stay as they are, and so do comments beside what stays.
 func WithFields(text []byte, document manifest.Document, fields []v1alpha1.ResourceFields) ([]byte, error) {
+	return edited(text, document, "fields", len(fields), fields, func(old *yaml.Node) (*yaml.Node, error) { return fieldsNode(old, fields) })
+}
+
+// WithSchema is WithFields for the observer schema.
+func WithSchema(text []byte, document manifest.Document, schema []runtime.RawExtension) ([]byte, error) {
+	return edited(text, document, "observerSchema", len(schema), schema, func(old *yaml.Node) (*yaml.Node, error) { return schemaNode(old, schema) })
+}
+
+// edited is a text in which a list of the spec is another one; n is how long it is.
+func edited(text []byte, document manifest.Document, key string, n int, list any, write func(old *yaml.Node) (*yaml.Node, error)) ([]byte, error) {
 	spec, err := specNode(text, document)
 	if err != nil {
 		return nil, err
@@ -28,7 +40,7 @@ func WithFields(text []byte, document manifest.Document, fields []v1alpha1.Resou
 	from, to := spec.Content[0].Line-1, spec.Content[0].Line-1 // before the first key, if there are none yet
 	var old *yaml.Node
 	for i := 0; i < len(spec.Content); i += 2 {
-		if spec.Content[i].Value == "fields" {
+		if spec.Content[i].Value == key {
 			from, old = spec.Content[i].Line-1, spec.Content[i+1]
 			to = endOf(lines, from, indent)
 		}
@@ -36,12 +48,18 @@ func WithFields(text []byte, document manifest.Document, fields []v1alpha1.Resou
 	for old == nil && from > 0 && strings.HasPrefix(strings.TrimSpace(lines[from-1]), "#") {
 		from, to = from-1, to-1 // above the comment of that key
 	}
-	block, err := fieldsBlock(old, fields, indent)
-	if err != nil {
-		return nil, err
+	var block []string
+	if n > 0 {
+		node, err := write(old)
+		if err != nil {
+			return nil, err
+		}
+		if block, err = blockOf(key, node, indent); err != nil {
+			return nil, err
+		}
 	}
 	edited := []byte(strings.Join(slices.Concat(lines[:from], block, lines[to:]), ""))
-	return edited, isEdited(edited, document, fields)
+	return edited, isEdited(edited, document, key, n, list)
 }
 
 // specNode is the spec of the Application that a document has.
@@ -96,18 +114,29 @@ func isNext(line string, indent int) bool {
 
 // FieldsText is spec.fields as it is written in a file.
 func FieldsText(fields []v1alpha1.ResourceFields) (string, error) {
-	lines, err := fieldsBlock(nil, fields, 0)
 	if len(fields) == 0 {
-		return "fields: []\n", err
+		return "fields: []\n", nil
 	}
+	node, err := fieldsNode(nil, fields)
+	if err != nil {
+		return "", err
+	}
+	lines, err := blockOf("fields", node, 0)
 	return strings.Join(lines, ""), err
 }
 
-// fieldsBlock are the lines of the fields: what was there keeps its comments.
-func fieldsBlock(old *yaml.Node, fields []v1alpha1.ResourceFields, indent int) ([]string, error) {
-	if len(fields) == 0 {
-		return nil, nil
+// SchemaText is spec.observerSchema as it is written in a file.
+func SchemaText(schema []runtime.RawExtension) (string, error) {
+	node, err := schemaNode(nil, schema)
+	if err != nil {
+		return "", err
 	}
+	lines, err := blockOf("observerSchema", node, 0)
+	return strings.Join(lines, ""), err
+}
+
+// fieldsNode has the fields: what was there keeps its comments.
+func fieldsNode(old *yaml.Node, fields []v1alpha1.ResourceFields) (*yaml.Node, error) {
 	list := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, f := range fields {
 		entry := entryNode(old, f.Resource)
@@ -126,11 +155,102 @@ func fieldsBlock(old *yaml.Node, fields []v1alpha1.ResourceFields, indent int) (
 	if old != nil {
 		list.HeadComment, list.FootComment = old.HeadComment, old.FootComment
 	}
+	return list, nil
+}
+
+// schemaNode has the entries of a schema: what was there keeps its comments.
+func schemaNode(old *yaml.Node, schema []runtime.RawExtension) (*yaml.Node, error) {
+	list := make([]any, len(schema))
+	for i, entry := range schema {
+		value, err := manifest.DecodeJSON(entry.Raw)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = value
+	}
+	if old == nil {
+		old = &yaml.Node{Kind: yaml.SequenceNode}
+	}
+	return merged(old, list)
+}
+
+// merged is a node that has a value. What of it has its value already stays as it is.
+func merged(node *yaml.Node, value any) (*yaml.Node, error) {
+	is := &yaml.Node{}
+	if err := is.Encode(value); err != nil {
+		return nil, err
+	}
+	switch {
+	case valueText(node) == valueText(is):
+		return node, nil
+	case node.Kind == yaml.MappingNode && is.Kind == yaml.MappingNode:
+		return node, mergeMap(node, value.(map[string]any))
+	case node.Kind == yaml.SequenceNode && is.Kind == yaml.SequenceNode:
+		return node, mergeList(node, value.([]any))
+	}
+	return is, nil
+}
+
+// mergeMap puts keys that are new before the first one that comes later in the alphabet.
+func mergeMap(node *yaml.Node, value map[string]any) error {
+	old, had := node.Content, map[string]bool{}
+	node.Content = nil
+	for i := 0; i+1 < len(old); i += 2 {
+		name := old[i].Value
+		if _, has := value[name]; !has {
+			continue
+		}
+		child, err := merged(old[i+1], value[name])
+		if err != nil {
+			return err
+		}
+		node.Content, had[name] = append(node.Content, old[i], child), true
+	}
+	for _, name := range slices.Sorted(maps.Keys(value)) {
+		if had[name] {
+			continue
+		}
+		child := &yaml.Node{}
+		if err := child.Encode(value[name]); err != nil {
+			return err
+		}
+		at := 0
+		for at < len(node.Content) && node.Content[at].Value < name {
+			at += 2
+		}
+		node.Content = slices.Insert(node.Content, at, textNode(name), child)
+	}
+	return nil
+}
+
+// mergeList keeps the last element, the control dictionary of a list, behind new ones.
+func mergeList(node *yaml.Node, value []any) error {
+	old := node.Content
+	node.Content = nil
+	for i, element := range value {
+		before := &yaml.Node{}
+		switch {
+		case i == len(value)-1 && len(old) > 0:
+			before = old[len(old)-1]
+		case i < len(old)-1:
+			before = old[i]
+		}
+		child, err := merged(before, element)
+		if err != nil {
+			return err
+		}
+		node.Content = append(node.Content, child)
+	}
+	return nil
+}
+
+// blockOf are the lines of a key and its list.
+func blockOf(key string, list *yaml.Node, indent int) ([]string, error) {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)
 	encoder.CompactSeqIndent()
-	block := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "fields"}, list}}
+	block := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{textNode(key), list}}
 	if err := errors.Join(encoder.Encode(block), encoder.Close()); err != nil {
 		return nil, err
 	}
@@ -256,27 +376,27 @@ func valueText(node *yaml.Node) string {
 	return string(raw)
 }
 
-// isEdited checks that a text has the Application with these fields, and is else as it was.
-func isEdited(text []byte, document manifest.Document, fields []v1alpha1.ResourceFields) error {
+// isEdited checks that a text has the Application with that list, and is else as it was.
+func isEdited(text []byte, document manifest.Document, key string, n int, list any) error {
 	documents, err := manifest.Read(document.File, text)
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(fields)
+	raw, err := json.Marshal(list)
 	if err != nil {
 		return err
 	}
 	wanted := observer.CopyMap(document.Value)
 	spec, _ := wanted["spec"].(map[string]any)
-	delete(spec, "fields")
-	var list []any
-	if len(fields) > 0 && json.Unmarshal(raw, &list) == nil {
-		spec["fields"] = list
+	delete(spec, key)
+	var items []any
+	if n > 0 && json.Unmarshal(raw, &items) == nil {
+		spec[key] = items
 	}
 	for _, one := range documents {
 		if observer.Equal(wanted, one.Value) {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: the fields cannot be changed there as it is written: --dry-run prints what to write", document.File)
+	return fmt.Errorf("%s: the %s cannot be changed there as it is written: --dry-run prints what to write", document.File, key)
 }

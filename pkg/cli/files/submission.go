@@ -45,7 +45,7 @@ type Submission struct {
 
 // Read makes a submission of the files.
 func (s SubmittedSource) Read(ctx context.Context) (*Submission, error) {
-	documents, err := s.manifests.Read(ctx, s.Input)
+	documents, err := s.documents(ctx)
 	entries, schemaErr := s.schema.Read(ctx, s.Input)
 	if err = errors.Join(err, schemaErr); err != nil {
 		return nil, err
@@ -65,6 +65,19 @@ func (s SubmittedSource) Read(ctx context.Context) (*Submission, error) {
 		return nil, err
 	}
 	return sub, nil
+}
+
+// documents are the manifests: those of files, or what was made of live objects.
+func (s SubmittedSource) documents(ctx context.Context) ([]manifest.Document, error) {
+	if s.live != nil {
+		return s.live.Manifests, nil
+	}
+	return s.Manifests(ctx)
+}
+
+// Manifests are the documents of the files.
+func (s SubmittedSource) Manifests(ctx context.Context) ([]manifest.Document, error) {
+	return s.manifests.Read(ctx, s.Input)
 }
 
 // takeWhole finds the document that is an Application itself.
@@ -126,6 +139,7 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 		list, _ := spec["observerSchema"].([]any)
 		spec["observerSchema"] = append(list, sub.entries[i].Value)
 	}
+	s.live.fill(spec)
 	spellLeaves(spec)
 	if err := s.setTemplate(ctx, sub, spec); err != nil {
 		return err

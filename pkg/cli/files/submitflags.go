@@ -25,6 +25,8 @@ type SubmittedFlags struct {
 	adoption       string
 	deletionPolicy string
 	set            *pflag.FlagSet
+	// FromLive makes manifests of live objects; the files only name such.
+	FromLive bool
 }
 
 // Add adds all of them.
@@ -34,6 +36,7 @@ func (f *SubmittedFlags) Add(flags *pflag.FlagSet) {
 	f.manifests.AddKustomize(flags)
 	f.schema.Add(flags, "observer-schema", "O", "entries of the observer schema")
 	AddRecursive(flags, &f.manifests, &f.schema)
+	flags.BoolVar(&f.FromLive, "from-live", false, "make the manifests of live objects: those that KIND/NAME, -l or the files of -f name")
 	flags.StringVar(&f.tosca, "tosca", "", "TOSCA template: a `FILE`, a URL, or - for standard input")
 	flags.StringVar(&f.csar, "csar", "", "CSAR archive: a `FILE`, a URL, or - for standard input")
 	f.inputs.Add(flags)
@@ -50,18 +53,23 @@ type SubmittedSource struct {
 	SubmittedFlags
 	name  string
 	texts map[string]string // of --input
+	live  *FromLive
 }
 
 // Options says what is wrong with the flags, without reading any file.
 func (f SubmittedFlags) Options(streams terminal.Streams, args []string) (SubmittedSource, error) {
 	s := SubmittedSource{Input: Input{In: streams.In}, SubmittedFlags: f}
-	if len(args) == 1 {
+	if len(args) > 0 {
 		s.name = args[0]
 		if err := ValidName(s.name); err != nil {
 			return s, err
 		}
 	}
-	if err := f.checkSource(s.name); err != nil {
+	check := f.checkSource
+	if f.FromLive {
+		check = f.checkLive
+	}
+	if err := check(s.name); err != nil {
 		return s, err
 	}
 	if err := f.checkWords(); err != nil {
@@ -106,6 +114,17 @@ func (f SubmittedFlags) checkSource(name string) error {
 		return errors.New("--input and --inputs are for the inputs of a template: give them with --tosca or --csar")
 	}
 	return nil
+}
+
+// checkLive says what does not go with live objects.
+func (f SubmittedFlags) checkLive(name string) error {
+	switch {
+	case f.tosca != "" || f.csar != "" || f.inputs.Given() || name == "":
+		return errors.New("--from-live makes manifests, and an Application of them: give its NAME, and no template")
+	case f.schema.Given():
+		return errors.New("--from-live holds what people have set: `holdfast hold` and `holdfast free` change that later; leave -O out")
+	}
+	return f.manifests.Check()
 }
 
 // template is the file or URL of --tosca or --csar.

@@ -31,10 +31,13 @@ type Happening struct {
 	Ref      string // "" for what has no page
 	Path     string
 	From, To string
-	By       string
-	Stood    string
-	Count    int32
-	Since    time.Time
+	// CorrectedTo is what was written in place of To under a rule; "" if From was.
+	CorrectedTo string
+	By          string
+	User        string // with the address; "" if that is not known
+	Stood       string
+	Count       int32
+	Since       time.Time
 }
 
 // Picture is a time line with a lane for each field or writer. Its parts are placed in
@@ -99,7 +102,10 @@ func happeningOf(d files.Decision, e report.EntryView) Happening {
 	id := idOf(e.Resource)
 	one := Happening{
 		Look: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, d.Namespace), Path: e.Path, Count: max(e.Count, 1),
-		From: viewText(id, e.From), To: viewText(id, e.To), By: writerOf(plan.Writer{Manager: e.Manager, Subresource: e.Subresource}).Name, Since: timeOf(e.Since),
+		From: viewText(id, e.From), To: viewText(id, e.To), By: writerOf(plan.Writer{Manager: e.Manager, Subresource: e.Subresource}).Name, User: e.Who(), Since: timeOf(e.Since),
+	}
+	if e.CorrectedTo != nil {
+		one.CorrectedTo = viewText(id, e.CorrectedTo)
 	}
 	if one.Look.Word == "" {
 		one.Look = Look{Class: "free", Sign: "·", Word: e.Outcome}

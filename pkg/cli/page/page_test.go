@@ -316,10 +316,24 @@ status:
   observedGeneration: 1
   history:
   - {time: '2026-01-01T00:09:00Z', outcome: Corrected, resource: {apiVersion: apps/v1, kind: Deployment, namespace: default, name: web}, path: spec.x, from: 'web:1',
-    to: 'web:2', manager: kubectl-set, operation: Update, stood: 8ms, count: 3, since: '2026-01-01T00:05:00Z'}
+    to: 'web:2', manager: kubectl-set, operation: Update, stood: 8ms, count: 3, since: '2026-01-01T00:05:00Z', user: '<script>mallory', impersonator: admin, sourceIP: 10.0.0.7}
   - {time: '2025-12-31T00:00:00Z', outcome: Restored, resource: {apiVersion: apps/v1, kind: Deployment, namespace: default, name: web}}
   - {time: '2025-12-30T00:00:00Z', outcome: Corrected, resource: {apiVersion: holdfast.dev/v1alpha1, kind: Application, name: inner}, path: 'spec.manifest[0].data.a', from: canary}
 `
+
+const ruled = `
+  - {time: '2026-01-01T00:10:00Z', outcome: Corrected, resource: {apiVersion: apps/v1, kind: Deployment, namespace: default, name: web}, path: spec.replicas, to: 9, correctedTo: 5, manager: tuner}
+`
+
+// Under a rule nobody knows what was there before: the page and the command say no more.
+func TestTheHistoryUnderARule(t *testing.T) {
+	before, _, _ := strings.Cut(application, "status:\n")
+	d := decide(t, before+"status:\n  observedGeneration: 1\n  history:"+ruled, live)
+	text, err := StatusFile(d, report.StatusOf(d), "holdfast", now)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "<code>9</code>, corrected to <code>5</code>")
+	assert.Contains(t, report.HistoryOf(d.Application)[0].Line(now, false), "spec.replicas: 9, corrected to 5, by tuner")
+}
 
 func TestTheHistory(t *testing.T) {
 	before, _, _ := strings.Cut(application, "status:\n")
@@ -345,6 +359,7 @@ func TestTheHistory(t *testing.T) {
 	text, err := StatusFile(d, report.StatusOf(d), "holdfast", now)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "<svg ")
+	assert.Contains(t, string(text), "by <b>kubectl-set</b>, user &lt;script&gt;mallory (impersonated by admin) from 10.0.0.7,")
 	assert.NotContains(t, around(string(text), "canary"), "canary")
 }
 

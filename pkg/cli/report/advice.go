@@ -6,7 +6,6 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
-	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -131,10 +130,10 @@ func (a adviser) forResource(r ResourceView) []Advice {
 	isExplained := said.Disposition != "" && !said.Health // the controller has seen the drift, and says why it stays
 	for _, f := range r.fields {
 		verb := "explain"
-		if f.State == plan.FieldContested && canEdit(a.Decision, r.id) {
+		if f.State == plan.FieldContested && a.Plan != nil {
 			verb = "free"
 		}
-		if text := a.forField(f, isExplained, verb == "free"); text != "" {
+		if text := a.forField(f, isExplained); text != "" {
 			next = append(next, Advice{text, a.command(verb, files.ArgumentOf(r.id, false), ShellPath(f.Path))})
 		}
 	}
@@ -142,25 +141,17 @@ func (a adviser) forResource(r ResourceView) []Advice {
 }
 
 // forField is what one field asks for, or empty. isExplained is true if the status says
-// why its drift stays, canFree if a command frees fields of the resource.
-func (a adviser) forField(f plan.Field, isExplained, canFree bool) string {
+// why its drift stays.
+func (a adviser) forField(f plan.Field, isExplained bool) string {
 	switch {
-	case f.State == plan.FieldContested && canFree:
-		return "let " + orWriter(f.Writer.Manager) + " leave " + f.Path + " alone, or free it"
 	case f.State == plan.FieldContested:
-		return "let " + orWriter(f.Writer.Manager) + " leave " + f.Path + " alone, or leave it out of the observer schema, which frees it"
+		return "let " + orWriter(f.Writer.Manager) + " leave " + f.Path + " alone, or free it"
 	case f.State == plan.FieldAccepted && !f.Live.Set:
 		return "check the spelling of " + f.Path + ": the API server drops it"
 	case f.Drift != "" && f.Corrected && a.UID != "" && !isExplained:
 		return "if the drift lasts, check that the controller runs and can write"
 	}
 	return ""
-}
-
-// canEdit reports whether hold and free change what is held of a resource: an entry in the
-// observer schema they leave to who wrote it.
-func canEdit(d files.Decision, id manifest.ID) bool {
-	return d.Plan != nil && !strings.HasPrefix(d.SchemaSource(id), "observerSchema")
 }
 
 func orWriter(manager string) string {

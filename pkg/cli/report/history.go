@@ -35,12 +35,17 @@ type EntryView struct {
 	Path        string            `json:"path,omitempty" yaml:"path,omitempty"`
 	From        *plan.ViewValue   `json:"from,omitempty" yaml:"from,omitempty"`
 	To          *plan.ViewValue   `json:"to,omitempty" yaml:"to,omitempty"`
+	CorrectedTo *plan.ViewValue   `json:"correctedTo,omitempty" yaml:"correctedTo,omitempty"`
 	Manager     string            `json:"manager,omitempty" yaml:"manager,omitempty"`
 	Operation   string            `json:"operation,omitempty" yaml:"operation,omitempty"`
 	Subresource string            `json:"subresource,omitempty" yaml:"subresource,omitempty"`
-	Stood       string            `json:"stood,omitempty" yaml:"stood,omitempty"`
-	Count       int32             `json:"count,omitempty" yaml:"count,omitempty"`
-	Since       string            `json:"since,omitempty" yaml:"since,omitempty"`
+	// User, Impersonator and SourceIP are known from audit events alone.
+	User         string `json:"user,omitempty" yaml:"user,omitempty"`
+	Impersonator string `json:"impersonator,omitempty" yaml:"impersonator,omitempty"`
+	SourceIP     string `json:"sourceIP,omitempty" yaml:"sourceIP,omitempty"`
+	Stood        string `json:"stood,omitempty" yaml:"stood,omitempty"`
+	Count        int32  `json:"count,omitempty" yaml:"count,omitempty"`
+	Since        string `json:"since,omitempty" yaml:"since,omitempty"`
 
 	id    manifest.ID
 	at    time.Time
@@ -54,8 +59,9 @@ func HistoryOf(app *v1alpha1.Application) []EntryView {
 		v := EntryView{
 			Time: timeText(e.Time), Application: plan.ViewOwner{Namespace: app.Namespace, Name: app.Name}, Outcome: string(e.Outcome),
 			Resource: plan.ViewResource{APIVersion: e.Resource.APIVersion, Kind: e.Resource.Kind, Namespace: e.Resource.Namespace, Name: e.Resource.Name},
-			Path:     e.Path, From: rawValue(e.From), To: rawValue(e.To),
+			Path:     e.Path, From: rawValue(e.From), To: rawValue(e.To), CorrectedTo: rawValue(e.CorrectedTo),
 			Manager: e.Manager, Operation: string(e.Operation), Subresource: e.Subresource, Count: e.Count,
+			User: e.User, Impersonator: e.Impersonator, SourceIP: e.SourceIP,
 			id: plan.IDOf(e.Resource), at: e.Time.Time,
 		}
 		if e.Stood != nil {
@@ -84,7 +90,7 @@ func rawValue(raw *runtime.RawExtension) *plan.ViewValue {
 type HistoryFilter struct {
 	// Since is the time before which nothing is; zero for no such time.
 	Since time.Time
-	// By is a field manager.
+	// By is a field manager, or a user.
 	By string
 	// Resource is KIND/NAME, Path a path as people type it.
 	Resource, Path string
@@ -98,7 +104,7 @@ func (f HistoryFilter) Of(entries []EntryView) ([]EntryView, error) {
 	}
 	wanted := []EntryView{}
 	for _, e := range entries {
-		if e.at.Before(f.Since) || f.By != "" && e.Manager != f.By {
+		if e.at.Before(f.Since) || f.By != "" && !slices.Contains([]string{e.Manager, e.User, e.Impersonator}, f.By) {
 			continue
 		}
 		if f.Resource != "" {
@@ -132,7 +138,11 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 	if withApplication {
 		text += " of " + e.Application.Namespace + "/" + e.Application.Name
 	}
-	if e.Path != "" {
+	switch {
+	case e.Path == "":
+	case e.CorrectedTo != nil: // what it was before nobody knows
+		text += " " + terminal.Visible(e.Path) + ": " + inlineView(e.To) + ", corrected to " + inlineView(e.CorrectedTo) + ","
+	default:
 		text += " " + terminal.Visible(e.Path) + ": " + inlineView(e.From) + " → " + inlineView(e.To)
 	}
 	if e.Manager != "" {
@@ -141,7 +151,13 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 			how += ", " + e.Subresource
 		}
 		text += " by " + terminal.Visible(e.Manager) + " (" + how + ")"
-	} else if e.Path != "" {
+	}
+	switch who := e.Who(); {
+	case who != "" && e.Manager != "":
+		text += ", " + who
+	case who != "":
+		text += " by " + who
+	case e.Manager == "" && e.Path != "":
 		text += " by whom is not known"
 	}
 	if e.Stood != "" {
@@ -149,6 +165,21 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 	}
 	if since, err := time.Parse(time.RFC3339, e.Since); e.Count > 1 && err == nil {
 		text += fmt.Sprintf(" (%d times since %s)", e.Count, terminal.Ago(now, since))
+	}
+	return text
+}
+
+// Who is the user, and from where; empty if that is not known.
+func (e EntryView) Who() string {
+	if e.User == "" {
+		return ""
+	}
+	text := "user " + terminal.Visible(e.User)
+	if e.Impersonator != "" {
+		text += " (impersonated by " + terminal.Visible(e.Impersonator) + ")"
+	}
+	if e.SourceIP != "" {
+		text += " from " + terminal.Visible(e.SourceIP)
 	}
 	return text
 }

@@ -37,10 +37,7 @@ func NotHeld(d files.Decision) (lines []string) {
 				text, _ := terminal.Inline(n.Live)
 				live = "live is " + text
 			}
-			remedy := "`" + n.Leaf + ": observed` in its entry of the observer schema"
-			if canEdit(d, change.ID) {
-				remedy = "`holdfast hold " + d.Name + " " + files.ArgumentOf(change.ID, false) + " " + ShellPath(n.Path) + "`"
-			}
+			remedy := "`holdfast hold " + d.Name + " " + files.ArgumentOf(change.ID, false) + " " + ShellPath(n.Path) + "`"
 			lines = append(lines, fmt.Sprintf("%s: %s: %s in the manifest, not held: %s, not written; hold it with %s",
 				files.NameOf(change.ID, d.Namespace), n.Path, wanted, live, remedy))
 		}

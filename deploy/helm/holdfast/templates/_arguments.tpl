@@ -11,6 +11,25 @@
 {{- else }}
 {{- $flags = append $flags (list "callback-bind-address" "0") }}
 {{- end }}
+{{- with .Values.notify.url }}
+{{- $flags = append $flags (list "notify-url" .) }}
+{{- if $.Values.notify.keySecretName }}
+{{- $flags = append $flags (list "notify-key-file" "/etc/holdfast-notify/key") }}
+{{- end }}
+{{- end }}
+{{- with .Values.auditWebhook }}
+{{- if .enabled }}
+{{- $flags = append $flags (list "audit-webhook-bind-address" ":9443") }}
+{{- $flags = append $flags (list "audit-webhook-tls-cert-file" "/etc/holdfast-audit/tls/tls.crt") }}
+{{- $flags = append $flags (list "audit-webhook-tls-private-key-file" "/etc/holdfast-audit/tls/tls.key") }}
+{{- if .clientCASecretName }}
+{{- $flags = append $flags (list "audit-webhook-client-ca-file" "/etc/holdfast-audit/clients/ca.crt") }}
+{{- end }}
+{{- if .tokenSecretName }}
+{{- $flags = append $flags (list "audit-webhook-token-file" "/etc/holdfast-audit/token/token") }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- if ne .Values.defaultServiceAccount "holdfast-applier" }}
 {{- $flags = append $flags (list "default-service-account" .Values.defaultServiceAccount) }}
 {{- end }}
@@ -29,5 +48,24 @@
 {{- end }}
 {{- range $flags }}
 - {{ printf "%s%s=%v" (eq (index . 0) "v" | ternary "-" "--") (index . 0) (index . 1) | quote }}
+{{- end }}
+{{- end }}
+
+{{/* The Secrets that are mounted: volume, Secret and directory of each, a list in YAML. */}}
+{{- define "holdfast.secrets" -}}
+{{- if and .Values.callback.enabled .Values.callback.tlsSecretName }}
+- {name: callback-tls, secret: {{ .Values.callback.tlsSecretName | quote }}, path: /etc/holdfast-callback}
+{{- end }}
+{{- if and .Values.notify.url .Values.notify.keySecretName }}
+- {name: notify-key, secret: {{ .Values.notify.keySecretName | quote }}, path: /etc/holdfast-notify, item: key}
+{{- end }}
+{{- if .Values.auditWebhook.enabled }}
+- {name: audit-tls, secret: {{ .Values.auditWebhook.tlsSecretName | quote }}, path: /etc/holdfast-audit/tls}
+{{- with .Values.auditWebhook.clientCASecretName }}
+- {name: audit-clients, secret: {{ . | quote }}, path: /etc/holdfast-audit/clients, item: ca.crt}
+{{- end }}
+{{- with .Values.auditWebhook.tokenSecretName }}
+- {name: audit-token, secret: {{ . | quote }}, path: /etc/holdfast-audit/token, item: token}
+{{- end }}
 {{- end }}
 {{- end }}

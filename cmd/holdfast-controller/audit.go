@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+
+	"holdfast.dev/holdfast/pkg/audit"
+	"holdfast.dev/holdfast/pkg/callback"
+	"holdfast.dev/holdfast/pkg/controller"
+)
+
+// auditFlags say where API servers send audit events, and how they show that they are
+// those.
+type auditFlags struct {
+	address             string
+	certFile, keyFile   string
+	clientCA, tokenFile string
+
+	files *callback.Provided // nil: there is no server
+	token atomic.Pointer[[]byte]
+}
+
+func (f *auditFlags) add(set *pflag.FlagSet) {
+	set.StringVar(&f.address, "audit-webhook-bind-address", "", "where API servers send audit events, over TLS, so that the history names users and their addresses; empty or 0: nowhere")
+	set.StringVar(&f.certFile, "audit-webhook-tls-cert-file", "", "certificate of that server")
+	set.StringVar(&f.keyFile, "audit-webhook-tls-private-key-file", "", "key of that certificate")
+	set.StringVar(&f.clientCA, "audit-webhook-client-ca-file", "", "bundle that verifies the certificates of API servers; empty: they need none")
+	set.StringVar(&f.tokenFile, "audit-webhook-token-file", "", "file with the bearer token of API servers (at least 16 bytes); empty: they need none. One of the two is needed")
+}
+
+// apply reads the files.
+func (f *auditFlags) apply(options *controller.Options) (err error) {
+	set := f.certFile != "" || f.keyFile != "" || f.clientCA != "" || f.tokenFile != ""
+	switch {
+	case off(f.address) && set:
+		return errors.New("the other --audit-webhook flags are for --audit-webhook-bind-address: give that, too")
+	case off(f.address):
+		return nil
+	case f.certFile == "" || f.keyFile == "":
+		return errors.New("--audit-webhook-bind-address needs --audit-webhook-tls-cert-file and --audit-webhook-tls-private-key-file")
+	case f.clientCA == "" && f.tokenFile == "":
+		return errors.New("--audit-webhook-bind-address needs --audit-webhook-client-ca-file, --audit-webhook-token-file, or both: anybody could put names into the history")
+	}
+	if f.files, err = callback.NewProvided(callback.Files{Cert: f.certFile, Key: f.keyFile, Bundle: f.clientCA}, nil); err != nil {
+		return fmt.Errorf("the --audit-webhook flags: %w", err)
+	}
+	if err := f.readToken(); err != nil {
+		return err
+	}
+	options.Users = audit.NewUsers(time.Now)
+	return nil
+}
+
+func (f *auditFlags) readToken() error {
+	if f.tokenFile == "" {
+		return nil
+	}
+	token, err := os.ReadFile(f.tokenFile)
+	if err != nil {
+		return fmt.Errorf("--audit-webhook-token-file: %w", err)
+	}
+	if token = bytes.TrimSpace(token); len(token) < 16 {
+		return errors.New("--audit-webhook-token-file: the token has less than 16 bytes")
+	}
+	f.token.Store(&token)
+	return nil
+}
+
+// refresh reads the files again. What cannot be read, or is wrong, stays as it was.
+func (f *auditFlags) refresh(ctx context.Context) error {
+	return errors.Join(f.files.Refresh(ctx), f.readToken())
+}
+
+// tls is how the server speaks: with the files as they are when a client connects.
+func (f *auditFlags) tls() *tls.Config {
+	config := f.files.TLS()
+	if f.clientCA == "" {
+		return config
+	}
+	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		verified := f.files.TLS()
+		verified.ClientAuth, verified.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
+		verified.ClientCAs.AppendCertsFromPEM(f.files.Bundle())
+		return verified, nil
+	}
+	return config
+}
+
+// serve takes audit events until the context ends, once this process leads.
+func (f *auditFlags) serve(ctx context.Context, options controller.Options) error {
+	if options.Users == nil {
+		return nil
+	}
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", f.address)
+	if err != nil {
+		return fmt.Errorf("--audit-webhook-bind-address: %w", err)
+	}
+	handler := &audit.Handler{Users: options.Users, Leading: func() bool { return isLeading(options.Leading) }}
+	if f.tokenFile != "" {
+		handler.Token = func() []byte { return *f.token.Load() }
+	}
+	options.Metrics.Audit(options.Users.Counts)
+	klog.FromContext(ctx).Info("Taking audit events", "address", listener.Addr().String())
+	go callback.Keep(ctx, f.refresh, func() time.Duration { return lookInterval })
+	go func() {
+		if err := audit.Serve(ctx, listener, f.tls(), handler); err != nil {
+			klog.FromContext(ctx).Error(err, "Taking audit events has ended")
+		}
+	}()
+	return nil
+}
+
+// isLeading reports whether a channel is closed that is when this process leads; nil: it does.
+func isLeading(leading <-chan struct{}) bool {
+	if leading == nil {
+		return true
+	}
+	select {
+	case <-leading:
+		return true
+	default:
+		return false
+	}
+}

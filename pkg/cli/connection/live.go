@@ -1,0 +1,208 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// LiveFlags say which live objects are meant, by what they are or by their labels.
+type LiveFlags struct {
+	Names    [][2]string // kind and name
+	Selector string
+}
+
+// Add adds the flag for labels.
+func (f *LiveFlags) Add(flags *pflag.FlagSet) {
+	flags.StringVarP(&f.Selector, "selector", "l", "", "objects of the namespace with these `LABELS`, such as app=web, but for those that others control")
+}
+
+// Named takes arguments for objects.
+func (f *LiveFlags) Named(args []string) error {
+	for _, arg := range args {
+		kind, name, both := strings.Cut(arg, "/")
+		if !both || kind == "" || name == "" || strings.Contains(name, "/") {
+			return fmt.Errorf("%q is not KIND/NAME, as deployment/web is", arg)
+		}
+		f.Names = append(f.Names, [2]string{kind, name})
+	}
+	if _, err := labels.Parse(f.Selector); err != nil {
+		return fmt.Errorf("-l takes labels, such as app=web: %w", err)
+	}
+	return nil
+}
+
+// Given reports whether any object is meant.
+func (f LiveFlags) Given() bool { return len(f.Names) > 0 || f.Selector != "" }
+
+// LiveObject is an object of the cluster.
+type LiveObject struct {
+	cluster.Location
+
+	Object map[string]any
+}
+
+// Suggestion is what to hold of it.
+func (o LiveObject) Suggestion() plan.Suggestion { return plan.Suggest(o.Object, o.Mapping.Type) }
+
+// Live reads the objects that flags and the manifests of files name, and those with the
+// labels. notes say what of the latter is left out.
+func (c *Cluster) Live(ctx context.Context, connection Flags, what LiveFlags, documents []manifest.Document) (found []LiveObject, notes []string, err error) {
+	named, err := c.named(ctx, connection, what.Names, documents)
+	if err != nil {
+		return nil, nil, err
+	}
+	seen := map[string]bool{}
+	add := func(o LiveObject) {
+		if uid := uidOf(o.Object); !seen[uid] {
+			found, seen[uid] = append(found, o), true
+		}
+	}
+	for _, at := range named {
+		object, err := c.Get(ctx, at)
+		if apierrors.IsNotFound(err) {
+			return nil, nil, c.NoSuchObject(ctx, at.ID, at.Mapping.Resource)
+		}
+		if err != nil {
+			return nil, nil, c.Explained(err, "get", at.ID.String())
+		}
+		add(LiveObject{at, object})
+	}
+	if what.Selector == "" {
+		return found, nil, nil
+	}
+	selected, notes, err := c.selected(ctx, what.Selector)
+	for _, o := range selected {
+		add(o)
+	}
+	return found, notes, err
+}
+
+func uidOf(object map[string]any) string {
+	metadata, _ := object["metadata"].(map[string]any)
+	uid, _ := metadata["uid"].(string)
+	return uid
+}
+
+// named is where objects are that are named.
+func (c *Cluster) named(ctx context.Context, connection Flags, names [][2]string, documents []manifest.Document) ([]cluster.Location, error) {
+	var all []cluster.Location
+	for _, object := range names {
+		kind, name := object[0], object[1]
+		gvk, err := connection.KindFor(kind)
+		if err != nil {
+			return nil, c.Unresolved(err, kind)
+		}
+		mapping, err := c.Kinds.Mapping(ctx, gvk)
+		if err != nil {
+			return nil, c.Explained(err, "get", kind)
+		}
+		all = append(all, c.located(manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Name: name}, mapping))
+	}
+	objects, err := files.Normalized(documents)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		mapping, err := c.Kinds.Mapping(ctx, object.GVK())
+		if err != nil {
+			return nil, c.Explained(err, "get", object.ID.String())
+		}
+		all = append(all, c.located(object.ID, mapping))
+	}
+	return all, nil
+}
+
+// located is an object in its namespace, or in that of the flag or of the context.
+func (c *Cluster) located(id manifest.ID, mapping cluster.Mapping) cluster.Location {
+	switch {
+	case !mapping.Namespaced:
+		id.Namespace = ""
+	case id.Namespace == "":
+		id.Namespace = c.Namespace
+	}
+	return cluster.Location{ID: id, Mapping: mapping}
+}
+
+// selected are the objects of the namespace with labels, whatever kinds they are of.
+func (c *Cluster) selected(ctx context.Context, selector string) (found []LiveObject, notes []string, err error) {
+	lists, err := c.Discovery.ServerPreferredNamespacedResources()
+	if err != nil && len(lists) == 0 {
+		return nil, nil, c.Explained(err, "list", "the kinds")
+	}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil || gv.Group == v1alpha1.GroupVersion.Group {
+			continue
+		}
+		for i := range list.APIResources {
+			r := &list.APIResources[i]
+			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "patch") || r.Kind == "Event" {
+				continue
+			}
+			objects, note, err := c.selectedOf(ctx, gv.WithKind(r.Kind), selector)
+			if err != nil {
+				return nil, nil, err
+			}
+			found, notes = append(found, objects...), append(notes, note...)
+		}
+	}
+	return found, notes, nil
+}
+
+// selectedOf are those of one kind, but for what is about to go, or what somebody controls.
+func (c *Cluster) selectedOf(ctx context.Context, gvk schema.GroupVersionKind, selector string) (found []LiveObject, notes []string, err error) {
+	mapping, err := c.Kinds.Mapping(ctx, gvk)
+	if err != nil {
+		return nil, nil, c.Explained(err, "list", gvk.Kind)
+	}
+	list, err := c.Own.Resource(mapping.Resource).Namespace(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil, []string{"you may not list " + mapping.Resource.GroupResource().String() + ": none of them are looked at"}, nil
+	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+		return nil, nil, nil
+	case err != nil:
+		return nil, nil, c.Explained(err, "list", mapping.Resource.GroupResource().String())
+	}
+	for i := range list.Items {
+		o := LiveObject{c.located(manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Name: list.Items[i].GetName()}, mapping), list.Items[i].Object}
+		if why := o.leftOut(); why != "" {
+			notes = append(notes, o.ID.String()+" is left out: "+why)
+			continue
+		}
+		found = append(found, o)
+	}
+	return found, notes, nil
+}
+
+// leftOut says why an object is not one that people keep; empty if it is.
+func (o LiveObject) leftOut() string {
+	metadata, _ := o.Object["metadata"].(map[string]any)
+	switch owner := plan.Controller(o.Object); {
+	case owner != "":
+		return owner + " controls it"
+	case metadata["deletionTimestamp"] != nil:
+		return "it is being deleted"
+	case o.Suggestion().Empty():
+		return "only controllers write it"
+	}
+	return ""
+}
+
+// ErrNothingLive is where neither names nor labels lead to an object.
+var ErrNothingLive = errors.New("there are no such objects, or none that people keep")

@@ -1,0 +1,73 @@
+package files
+
+import (
+	"errors"
+	"path"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// EditedApplication is an Application in a file that gets entries of an observer schema.
+type EditedApplication struct{ manifest.Document }
+
+// TheApplication is the Application in files; nil if there is none.
+func TheApplication(documents []manifest.Document) (*EditedApplication, error) {
+	for _, document := range documents {
+		if !ofApplication(document.Value) {
+			continue
+		}
+		if len(documents) > 1 {
+			return nil, FaultAt(document, nil, "is an Application, and there are other objects beside it: give it alone")
+		}
+		return &EditedApplication{document}, errors.Join(isApplication(document), checkApplication(document))
+	}
+	return nil, nil
+}
+
+// NamespaceOr is its namespace, or another if it says none.
+func (a *EditedApplication) NamespaceOr(other string) string {
+	if namespace := text(a.Value, "metadata", "namespace"); namespace != "" {
+		return namespace
+	}
+	return other
+}
+
+// Unspoken are its manifests, as documents, for which neither spec.observerSchema nor
+// spec.fields has an entry.
+func (a *EditedApplication) Unspoken() []manifest.Document {
+	spec, _ := a.Value["spec"].(map[string]any)
+	var unspoken []manifest.Document
+	manifests, _ := spec["manifest"].([]any)
+	for _, item := range manifests {
+		if m, ok := item.(map[string]any); ok && !isSpokenOf(spec, m) {
+			unspoken = append(unspoken, manifest.Document{File: a.File, Line: a.Line, Value: m})
+		}
+	}
+	return unspoken
+}
+
+func isSpokenOf(spec, object map[string]any) bool {
+	entries, _ := spec["observerSchema"].([]any)
+	for _, item := range entries {
+		entry, _ := item.(map[string]any)
+		if text(entry, "kind") == text(object, "kind") && text(entry, "metadata", "name") == text(object, "metadata", "name") {
+			return true
+		}
+	}
+	fields, _ := spec["fields"].([]any)
+	for _, item := range fields {
+		entry, _ := item.(map[string]any)
+		named, err := path.Match(text(entry, "resource", "name"), text(object, "metadata", "name"))
+		if err == nil && named && text(entry, "resource", "kind") == text(object, "kind") {
+			return true
+		}
+	}
+	return false
+}
+
+// AddEntry adds an entry of the observer schema.
+func (a *EditedApplication) AddEntry(entry map[string]any) {
+	spec, _ := a.Value["spec"].(map[string]any)
+	entries, _ := spec["observerSchema"].([]any)
+	spec["observerSchema"] = append(entries, entry)
+}

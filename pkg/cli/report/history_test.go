@@ -1,0 +1,44 @@
+package report_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/report"
+)
+
+// Whoever audit events name stands beside the field manager, or alone, and is found by name.
+func TestUsersInTheHistory(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	entry := func(manager, user, impersonator, address string) v1alpha1.HistoryEntry {
+		return v1alpha1.HistoryEntry{
+			Time: metav1.NewTime(now), Outcome: v1alpha1.OutcomeCorrected, Path: "data.a",
+			Resource: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "web"},
+			Manager:  manager, Operation: "Update", User: user, Impersonator: impersonator, SourceIP: address,
+		}
+	}
+	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Status: v1alpha1.ApplicationStatus{History: []v1alpha1.HistoryEntry{
+		entry("kubectl-edit", "alice", "admin", "10.0.0.7"), entry("kubectl-edit", "bob", "", ""), entry("", "eve\x1b[2J", "", "::1"), entry("kubectl-edit", "", "", ""),
+	}}}
+	all := report.HistoryOf(app)
+	var lines []string
+	for _, e := range all {
+		lines = append(lines, e.Line(now, false))
+	}
+	assert.Equal(t, []string{
+		"Corrected ConfigMap web data.a: absent → absent by kubectl-edit (Update), user alice (impersonated by admin) from 10.0.0.7",
+		"Corrected ConfigMap web data.a: absent → absent by kubectl-edit (Update), user bob",
+		"Corrected ConfigMap web data.a: absent → absent by user eve\\x1b[2J from ::1",
+		"Corrected ConfigMap web data.a: absent → absent by kubectl-edit (Update)",
+	}, lines)
+	for by, want := range map[string]int{"alice": 1, "admin": 1, "bob": 1, "kubectl-edit": 3, "": 4, "nobody": 0} {
+		found, err := report.HistoryFilter{By: by}.Of(all)
+		require.NoError(t, err)
+		assert.Len(t, found, want, by)
+	}
+}

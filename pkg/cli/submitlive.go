@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// checkLive says what is wrong with the flags that name live objects.
+func (o *submitOptions) checkLive(args []string) error {
+	var rest []string
+	if len(args) > 1 {
+		rest = args[1:]
+	}
+	if o.source.FromLive {
+		if err := o.live.Named(rest); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !o.source.FromLive && (o.live.Selector != "" || o.secrets):
+		return errors.New("-l and --with-secrets say which live objects are taken: give --from-live, too")
+	case o.source.FromLive && !o.live.Given() && !o.source.NamesFiles():
+		return errors.New("--from-live takes objects that are named: give KIND/NAME, labels with -l, or files with -f")
+	}
+	return nil
+}
+
+// complete completes NAME, and then KIND/NAME of live objects.
+func (f *submitFlags) complete(ctx context.Context, args []string, typed string) []string {
+	if len(args) > 0 && f.source.FromLive {
+		return f.connection.Objects(ctx, nil, typed)
+	}
+	return f.connection.Named(ctx, args, typed)
+}
+
+// runLive submits an Application of what runs, if that changes nothing of it.
+func (o submitOptions) runLive(ctx context.Context) error {
+	c, err := o.connection.Connect()
+	if err != nil {
+		return err
+	}
+	taken, err := o.take(ctx, c)
+	if err != nil {
+		return err
+	}
+	s, err := o.source.WithLive(taken).Read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.SetNamespace(c.Namespace, *o.connection.Namespace); err != nil {
+		return err
+	}
+	if err := o.check(ctx, s, c.View(s.Known())); err != nil {
+		return err
+	}
+	if err := o.changesNothing(ctx, c, s); err != nil {
+		return err
+	}
+	if o.dryRun == "client" {
+		return o.printAll(s)
+	}
+	return o.send(ctx, c, s)
+}
+
+// take makes manifests of the live objects that are meant.
+func (o submitOptions) take(ctx context.Context, c *connection.Cluster) (*files.FromLive, error) {
+	documents, err := o.source.Manifests(ctx)
+	if err != nil {
+		return nil, err
+	}
+	objects, notes, err := c.Live(ctx, o.connection, o.live, documents)
+	if err != nil {
+		return nil, err
+	}
+	taken := &files.FromLive{}
+	for _, object := range objects {
+		if manifest.IsSecret(object.ID.GroupKind()) && !o.secrets {
+			notes = append(notes, object.ID.String()+" is left out: its values would be in the Application; --with-secrets takes them")
+			continue
+		}
+		taken.Add(object.Suggestion(), c.Namespace)
+	}
+	for _, note := range notes {
+		fmt.Fprintln(o.streams.Err, "note: "+terminal.Visible(note))
+	}
+	if len(taken.Manifests) == 0 {
+		return nil, connection.ErrNothingLive
+	}
+	return taken, nil
+}
+
+// changesNothing refuses what would do more than to adopt, and shows what that is.
+func (o submitOptions) changesNothing(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
+	d, _, unreadable, err := c.Foresee(ctx, s, o.streams.Now())
+	if err == nil {
+		err = errors.Join(unreadable, files.NotDecided(*d))
+	}
+	if err != nil {
+		return err
+	}
+	changed := 0
+	for _, change := range d.Changes {
+		if !change.OnlyMarks() {
+			changed++
+		}
+	}
+	if changed == 0 {
+		fmt.Fprintf(o.streams.Err, "note: %s to adopt, of which nothing changes\n", terminal.Plural(len(d.Changes), "object"))
+		return nil
+	}
+	var out bytes.Buffer
+	shown := report.Differences{Decision: *d, Palette: terminal.Palette{}, Width: terminal.PlainWidth, Out: &out}
+	shown.Write()
+	if err := terminal.Write(o.streams.Err, out.Bytes()); err != nil {
+		return err
+	}
+	are := "they are"
+	if changed == 1 {
+		are = "it is"
+	}
+	return fmt.Errorf("%s would not be as %s now: nothing was submitted", terminal.Plural(changed, "object"), are)
+}

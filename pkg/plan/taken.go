@@ -1,0 +1,36 @@
+package plan
+
+import (
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+)
+
+// OnlyMarks reports whether a change leaves an object as it is, but for our marks.
+func (c Change) OnlyMarks() bool {
+	if c.Problem != nil || c.Action != Update && c.Action != Unchanged {
+		return false
+	}
+	for _, d := range c.Fields {
+		if !isOnlyMarks(d) {
+			return false
+		}
+	}
+	return true
+}
+
+// isOnlyMarks reports whether a difference is one of our marks, or a map of nothing else
+// where there is none yet.
+func isOnlyMarks(d delta.Difference) bool {
+	if d.Path != "metadata.labels" && d.Path != "metadata.annotations" {
+		return holdsMark(d.Path)
+	}
+	marks, _ := d.Desired.Any.(map[string]any)
+	for key := range marks {
+		if !strings.HasPrefix(key, v1alpha1.GroupVersion.Group+"/") {
+			return false
+		}
+	}
+	return d.Observed.Any == nil && len(marks) > 0
+}

@@ -1,0 +1,78 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// nameWait is for how long the name of a user may come. The API server sends a batch of
+// audit events every 30 seconds, and tries again for a minute or two.
+const nameWait = 5 * time.Minute
+
+// Unnamed are the writes of which a plan wants to know the users.
+func Unnamed(in Input) []v1alpha1.ObjectVersion {
+	wanted := map[v1alpha1.ObjectVersion]bool{}
+	for id, live := range in.Live {
+		wanted[in.versionOf(id, live)] = true
+	}
+	for _, r := range in.Application.Status.Resources {
+		if id := IDOf(r.ResourceReference); in.Live[id] == nil && r.UID != "" && !manifest.IsSecret(id.GroupKind()) {
+			wanted[v1alpha1.ObjectVersion{UID: r.UID}] = true
+		}
+	}
+	if in.Memory != nil {
+		for _, standing := range in.Memory.Standing {
+			if standing.User == (User{}) {
+				wanted[standing.Version] = true
+			}
+		}
+	}
+	for _, e := range in.Application.Status.History {
+		if e.Unnamed != nil && in.Now.Sub(e.Time.Time) < nameWait {
+			wanted[*e.Unnamed] = true
+		}
+	}
+	delete(wanted, v1alpha1.ObjectVersion{})
+	return slices.Collect(maps.Keys(wanted))
+}
+
+// versionOf is what a write has made of a live object, if it was one write since the object
+// was looked at. Of several, nobody knows which has changed what. Whoever writes Secrets is
+// never asked for.
+func (in Input) versionOf(id manifest.ID, live map[string]any) (v v1alpha1.ObjectVersion) {
+	w := in.Written[id]
+	if live == nil || w.Writes != 1 || manifest.IsSecret(id.GroupKind()) || text(live, "metadata", "resourceVersion") != w.ResourceVersion {
+		return v
+	}
+	return v1alpha1.ObjectVersion{UID: types.UID(text(live, "metadata", "uid")), ResourceVersion: w.Write}
+}
+
+// author is who made a version, as far as that is known now.
+func (p *Plan) author(v v1alpha1.ObjectVersion) Author { return Author{v, p.in.Users[v]} }
+
+// deleter is who deleted the object that a resource had, if it is gone.
+func (p *Plan) deleter(res *resource, before *v1alpha1.ResourceStatus) Author {
+	if standing, stood := p.in.Memory.Standing[res.leaf()]; stood && standing.User != (User{}) {
+		return standing.Author
+	}
+	if before == nil || before.UID == "" || manifest.IsSecret(res.object.ID.GroupKind()) {
+		return Author{}
+	}
+	return p.author(v1alpha1.ObjectVersion{UID: before.UID})
+}
+
+// sign adds the user to an entry of the history, or that the name may still come.
+func (p *Plan) sign(entry *v1alpha1.HistoryEntry, by Author) {
+	switch {
+	case by.User != (User{}):
+		entry.User, entry.Impersonator, entry.SourceIP, entry.Unnamed = by.User.Name, by.User.Impersonator, by.User.Address, nil
+	case p.in.Users != nil && by.Version != (v1alpha1.ObjectVersion{}):
+		entry.Unnamed = &by.Version
+	}
+}
