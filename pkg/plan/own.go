@@ -152,17 +152,6 @@ func ownerOf(app *v1alpha1.Application, live map[string]any) string {
 	return ""
 }
 
-// Controller names who controls a live object, which would make it again; empty if nobody
-// does.
-func Controller(live map[string]any) string {
-	for _, owner := range mapsAt(live, "metadata", "ownerReferences") {
-		if owner["controller"] == true {
-			return text(owner, "kind") + " " + text(owner, "name")
-		}
-	}
-	return ""
-}
-
 // ownership is the test that an object with our label still has it: nobody else has
 // adopted it.
 func (p *Plan) ownership(res *resource) []delta.Op {
