@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
@@ -173,4 +175,42 @@ func TestSharingOfOneFieldByTwo(t *testing.T) {
 	assert.Equal(t, map[string]any{"mode": "theirs", "other": "theirs"}, live["data"])
 	assert.Nil(t, value(live, "metadata", "labels"))
 	assert.Nil(t, value(live, "metadata", "annotations"))
+}
+
+// Of two that want the same field at the same moment, one gets it.
+func TestSharingInPairs(t *testing.T) {
+	f := given(t)
+	const pairs = 20
+	for i := range pairs {
+		f.Create("helm", fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs-%d}, data: {mode: theirs}}`, i))
+	}
+	for i := range pairs {
+		for k, name := range []string{"a", "b"} {
+			if i%2 == 1 {
+				name = []string{"b", "a"}[k]
+			}
+			f.Submit(fmt.Sprintf("%s-%d", name, i), fmt.Sprintf(
+				"ownership: Share\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs-%d}, data: {mode: %s}}]", i, name))
+		}
+	}
+	for i := range pairs {
+		f.eventually(fmt.Sprintf("one holder of pair %d", i), func() bool {
+			mode := value(f.Get(configMaps, fmt.Sprintf("theirs-%d", i)), "data", "mode")
+			held, claimed := 0, 0
+			for _, name := range []string{"a", "b"} {
+				app := f.Application(fmt.Sprintf("%s-%d", name, i))
+				switch c := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionHeld); {
+				case c == nil:
+				case c.Status == metav1.ConditionTrue && mode == name:
+					held++
+				case c.Reason == v1alpha1.ReasonFieldClaimed && mode != name:
+					claimed++
+				}
+			}
+			return held == 1 && claimed == 1
+		})
+	}
+	f.Mark()
+	f.Quiet(quiet)
+	assert.Empty(t, counts(f.touched()), "nobody fights")
 }

@@ -1,34 +1,17 @@
 package plan
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
-
-// claim is a leaf of a shared object that another Application holds, as the object says.
-type claim struct {
-	path string // empty for the whole object
-	by   string // namespace/name
-}
-
-// on reports whether a claim is about something at, above or below a path.
-func (c claim) on(path string) bool { return c.path == "" || sameWayDown(c.path, path) }
-
-// older reports whether one Application goes before another where both say that they hold a
-// leaf: it was created first, or has the smaller UID.
-func (h holder) older(other holder) bool {
-	return cmp.Or(strings.Compare(h.Created, other.Created), strings.Compare(h.UID, other.UID)) < 0
-}
 
 // has reports whether a leaf is among those of a holder, or in one of them.
 func (h holder) has(leaf string) bool {
@@ -63,12 +46,11 @@ func claimsOf(app *v1alpha1.Application, live map[string]any, ours []string) (cl
 
 // leave takes what others hold out of the leaves of a resource:
 //
-//	the object says that    another one holds it    then it is
-//	we hold it
-//	no                      no                      ours, with the patch that says so
-//	no                      yes                     theirs
-//	yes                     no                      ours
-//	yes                     yes                     the older one's
+//	the object says that it is held by    then it is
+//	nobody                                ours, with the patch that says so
+//	another one                           theirs
+//	us                                    ours
+//	both                                  the older one's
 func (res *resource) leave(app *v1alpha1.Application, leaves []string) {
 	claims := claimsOf(app, res.live, leaves)
 	res.leaves, res.claimed = nil, nil
@@ -123,12 +105,4 @@ func (res *resource) withoutClaimed(c delta.Comparison) delta.Comparison {
 		return slices.ContainsFunc(res.claimed, func(c claim) bool { return c.on(d.Path) })
 	})
 	return c
-}
-
-// createdAt is when an Application was created, as the holders have it.
-func createdAt(app *v1alpha1.Application) string {
-	if app.CreationTimestamp.IsZero() {
-		return ""
-	}
-	return app.CreationTimestamp.UTC().Format(time.RFC3339)
 }

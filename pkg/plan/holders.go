@@ -2,9 +2,12 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -67,6 +70,20 @@ func (h holders) with(app *v1alpha1.Application, leaves []string) string {
 	return value
 }
 
+// createdAt is when an Application was created, as the holders have it.
+func createdAt(app *v1alpha1.Application) string {
+	if app.CreationTimestamp.IsZero() {
+		return ""
+	}
+	return app.CreationTimestamp.UTC().Format(time.RFC3339)
+}
+
+// older reports whether one Application goes before another where both say that they hold a
+// leaf: it was created first, or has the smaller UID.
+func (h holder) older(other holder) bool {
+	return cmp.Or(strings.Compare(h.Created, other.Created), strings.Compare(h.UID, other.UID)) < 0
+}
+
 // marshal writes without escaping what is no HTML.
 func marshal(v any) []byte {
 	var b bytes.Buffer
@@ -119,9 +136,6 @@ func unheld(app *v1alpha1.Application, live map[string]any) (fields []delta.Diff
 	}
 	return fields, gone
 }
-
-// sameWayDown reports whether two leaves are the same, or one lies above the other.
-func sameWayDown(a, b string) bool { return observer.Under(a, b) || observer.Under(b, a) }
 
 // isQuiet reports whether a path is that of a mark of a shared object. Whoever takes it off
 // has it put back, ever more slowly, and that is no contest: it says who holds, and nothing

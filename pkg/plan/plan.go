@@ -241,3 +241,15 @@ func (p *Plan) warn(text string) {
 	p.given = append(slices.Clone(p.given), text)
 	p.Warnings = append(p.Warnings, text)
 }
+
+// claim is a leaf of a shared object that another Application holds, as the object says.
+type claim struct {
+	path string // empty for the whole object
+	by   string // namespace/name
+}
+
+// on reports whether a claim is about something at, above or below a path.
+func (c claim) on(path string) bool { return c.path == "" || sameWayDown(c.path, path) }
+
+// sameWayDown reports whether two leaves are the same, or one lies above the other.
+func sameWayDown(a, b string) bool { return observer.Under(a, b) || observer.Under(b, a) }

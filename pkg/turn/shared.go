@@ -33,7 +33,7 @@ func (s *Snapshot) addShared(ctx context.Context, r Request) error {
 		kind := s.kinds.of(s.desired[id])
 		delete(s.memory.unwatched, id)
 		delete(s.Input.Live, id)
-		if kind == nil || kind.cause() != nil || s.Input.Blocked[id] != nil {
+		if kind == nil || kind.cause() != nil {
 			continue
 		}
 		at := cluster.Location{ID: id, Mapping: kind.Mapping, Shared: true}
@@ -42,7 +42,7 @@ func (s *Snapshot) addShared(ctx context.Context, r Request) error {
 		case errors.Is(err, ErrNotSeen):
 			waiting = err
 			continue
-		case err != nil:
+		case err != nil && s.Input.Blocked[id] == nil:
 			s.Input.Blocked[id] = watchProblem(id.GroupKind(), kind.Resource, err)
 			continue
 		}
@@ -62,6 +62,9 @@ func (s *Snapshot) permitted(ctx context.Context, at cluster.Location, object ma
 	sameSpec := has && known.generation == asked.generation && known.account == asked.account
 	if sameSpec && (object == nil || known.uid == asked.uid) {
 		return object // or else it was made anew, or the watch lags behind what was read
+	}
+	if s.Input.Blocked[at.ID] != nil {
+		return nil // it is read when it is tried again
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
