@@ -3,7 +3,7 @@
 //
 // Of an event it reads who, from where, what kind of request, and of the response the
 // metadata alone; of one about Secrets not even that. What it keeps is bounded, in number
-// and time. A name that comes before somebody asks for it is kept for a while, and one that
+// and time. A name that comes before it is asked for is kept for a while, and one that
 // comes later is told.
 //
 // Whoever may send events can put names into the history: the server is to be given TLS,

@@ -110,7 +110,7 @@ func (u *Users) count(received, dropped int64) {
 	u.received, u.dropped = u.received+received, u.dropped+dropped
 }
 
-// Counts are how many events were received, have named somebody, and name nobody for
+// Counts are how many events were received, have named a user, and name nobody for
 // certain. All others are kept for a while, and nobody has asked for them.
 func (u *Users) Counts() (received, joined, dropped int64) {
 	u.mu.Lock()

@@ -153,7 +153,7 @@ func (w *Writer) resource(at Location) dynamic.ResourceInterface {
 type Location struct {
 	ID      manifest.ID
 	Mapping Mapping
-	// Shared is true for an object that is somebody else's: it is read and patched, and
+	// Shared is true for an object that is another owner's: it is read and patched, and
 	// never created or deleted.
 	Shared bool
 }

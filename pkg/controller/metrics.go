@@ -90,7 +90,7 @@ func (m *Metrics) Notifications(of func() (sent, dropped, failed int64)) { m.not
 // Audit has it told what counts of audit events there are.
 func (m *Metrics) Audit(of func() (received, joined, dropped int64)) { m.audit.Store(&of) }
 
-// counts are three counts that somebody else keeps: zeros, as long as nobody does.
+// counts are three counts that are kept elsewhere: zeros, as long as nobody does.
 type counts struct {
 	atomic.Pointer[func() (a, b, c int64)]
 }

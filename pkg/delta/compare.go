@@ -22,7 +22,7 @@ type Input struct {
 	// Prune removes what Previous has and Desired has not: it is true where
 	// both belong to default entries, so that all of Previous was written by us.
 	Prune bool
-	// Shared is true for an object that is somebody else's: an element is found by its keys
+	// Shared is true for an object that is another owner's: an element is found by its keys
 	// alone, or by their accepted form, and nobody's is taken for one of ours.
 	Shared   bool
 	Accepted Accepted

@@ -82,7 +82,7 @@ func (d *draft) checkDeletionPolicy() {
 }
 
 // takeOwnership takes what a manifest says of whose its object is out of it: that is said to
-// us, and is not to be written on an object of somebody else's.
+// us, and is not to be written on an object of another owner's.
 func (d *draft) takeOwnership() {
 	annotations, _ := d.metadata()["annotations"].(map[string]any)
 	if _, said := annotations[v1alpha1.AnnotationOwnership]; !said {

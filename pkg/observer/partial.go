@@ -65,7 +65,7 @@ func partialNode(t *kinds.Node, v any) *Node {
 }
 
 // Nameless are the lists that an entry observes elements of and that do not say which: they
-// are known by their positions only. Of an object that is somebody else's, those may be
+// are known by their positions only. Of an object that is another owner's, those may be
 // another's.
 func (e *Entry) Nameless(t *kinds.Node, content map[string]any) []string {
 	return texts(e.Root.nameless(nil, t, content))
@@ -94,7 +94,7 @@ func (n *Node) nameless(path *Path, t *kinds.Node, content any) (found []*Path) 
 	return found
 }
 
-// Cuts are the places of an entry that would cut what is somebody else's of a shared
+// Cuts are the places of an entry that would cut what is another owner's of a shared
 // object: lists with bounds, and leaves over all labels, all annotations or all metadata.
 func (e *Entry) Cuts() []string { return texts(e.Root.cuts(nil)) }
 

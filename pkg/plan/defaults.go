@@ -9,7 +9,7 @@ import (
 // serverDefaults are values that an API server fills in, by the name of the field and the
 // name of the field that it is in, if that matters. A default is on record for whoever
 // created the object, as if he had set it; only what was applied is known to be set by
-// somebody. Kubernetes publishes no such list for its own kinds.
+// another client. Kubernetes publishes no such list for its own kinds.
 var serverDefaults = map[string][]any{
 	// Pods
 	"terminationMessagePath": {"/dev/termination-log"}, "terminationMessagePolicy": {"File"},

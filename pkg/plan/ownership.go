@@ -19,7 +19,7 @@ func (p *Plan) isShared(id manifest.ID, status v1alpha1.ResourceStatus) bool {
 	return p.in.Application.Spec.Ownership == v1alpha1.OwnershipShare || Shared(p.in)[id]
 }
 
-// Shared has the objects of which an Application holds fields and that are somebody else's,
+// Shared has the objects of which an Application holds fields and that are another owner's,
 // as far as its manifests can be read.
 func Shared(in Input) map[manifest.ID]bool {
 	shared := map[manifest.ID]bool{}

@@ -74,7 +74,7 @@ type Change struct {
 	APIVersion string
 	// Prune is true for a resource that is no longer desired.
 	Prune bool
-	// Shared is true for an object that is somebody else's: it is patched or left alone.
+	// Shared is true for an object that is another owner's: it is patched or left alone.
 	Shared bool
 	// UID and ResourceVersion of the live object; empty for a create.
 	UID, ResourceVersion string
@@ -205,7 +205,7 @@ type pruned struct {
 	previous *record
 	live     map[string]any
 	change   Change
-	// shared is true for an object that is somebody else's, letting what becomes of it.
+	// shared is true for an object that is another owner's, letting what becomes of it.
 	shared  bool
 	letting letting
 }

@@ -145,7 +145,7 @@ func sortable(path *observer.Path) string {
 }
 
 // isOursAlone reports whether a place that we made can go whole: nothing in it is held, or
-// stays, or was written by somebody else. What the API server has filled in goes with it.
+// stays, or was written by another client. What the API server has filled in goes with it.
 func (r *releaser) isOursAlone(root delta.Place, ours []delta.Place) bool {
 	path := root.Path.String()
 	under := func(other string) bool { return observer.Under(other, path) }
@@ -164,7 +164,7 @@ func (r *releaser) isOursAlone(root delta.Place, ours []delta.Place) bool {
 	return !r.isForeign(root.Path, root.Value.Any, mine)
 }
 
-// isForeign reports whether somebody else has written in a value, beside what is ours. Of
+// isForeign reports whether another client has written in a value, beside what is ours. Of
 // what nobody is known to have written it is taken to be so.
 func (r *releaser) isForeign(path *observer.Path, value any, mine map[string]bool) bool {
 	if mine[path.Pointer()] {

@@ -243,7 +243,7 @@ func (s *suggester) writer(path *observer.Path) Writer {
 	return lastWriter(s.writers, s.live, path)
 }
 
-// hasApplied reports whether somebody has applied this very field. Of what was applied as
+// hasApplied reports whether another client has applied this very field. Of what was applied as
 // one value, such as a list without keys, the API server has filled in defaults.
 func (s *suggester) hasApplied(writer Writer, path *observer.Path) bool {
 	if writer.Operation != metav1.ManagedFieldsOperationApply {
@@ -266,7 +266,7 @@ func isOurs(path *observer.Path) bool {
 	return false
 }
 
-// isAct reports whether a field says that somebody has done something, which is over.
+// isAct reports whether a field says that another client has done something, which is over.
 func isAct(path *observer.Path) bool {
 	return strings.HasSuffix(path.String(), "annotations['kubectl.kubernetes.io/restartedAt']")
 }

@@ -54,7 +54,7 @@ type Snapshot struct {
 	// desired are their identities, and the version of each, unless the Application is
 	// being deleted.
 	desired map[manifest.ID]schema.GroupVersionKind
-	// shared are those of them that are somebody else's.
+	// shared are those of them that are another owner's.
 	shared map[manifest.ID]bool
 	// looks are what is looked at, see Target.Looked.
 	looks []look

@@ -88,7 +88,7 @@ type ApplicationSpec struct {
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
 	// Ownership says whose the objects are. Own, the default: they are the Application's,
-	// which creates and deletes them. Share: they are somebody else's, and fields of them are
+	// which creates and deletes them. Share: they are another owner's, and fields of them are
 	// held; nothing is created, nothing is deleted, and what a manifest does not set is
 	// left alone. The annotation holdfast.dev/ownership of a manifest decides for its
 	// object.
@@ -176,7 +176,7 @@ type Ownership string
 const (
 	// OwnershipOwn is that of objects that the Application creates and deletes.
 	OwnershipOwn Ownership = "Own"
-	// OwnershipShare is that of objects that are somebody else's: fields of them are held,
+	// OwnershipShare is that of objects that are another owner's: fields of them are held,
 	// and nothing is created or deleted.
 	OwnershipShare Ownership = "Share"
 )

@@ -139,7 +139,7 @@ type ResourceStatus struct {
 	// desired, unless spec.adoptedDeletionPolicy says otherwise.
 	// +optional
 	Origin ObjectOrigin `json:"origin,omitempty"`
-	// Ownership is Share for an object that is somebody else's, of which fields are held.
+	// Ownership is Share for an object that is another owner's, of which fields are held.
 	// Own says that the manifest says so itself; unset: as spec.ownership says.
 	// +optional
 	Ownership Ownership `json:"ownership,omitempty"`

@@ -164,7 +164,7 @@ func (c *Cluster) selected(ctx context.Context, selector string) (found []LiveOb
 	return found, notes, nil
 }
 
-// selectedOf are those of one kind, but for what is about to go, or what somebody controls.
+// selectedOf are those of one kind, but for what is about to go, or what another client controls.
 func (c *Cluster) selectedOf(ctx context.Context, gvk schema.GroupVersionKind, selector string) (found []LiveObject, notes []string, err error) {
 	mapping, err := c.Kinds.Mapping(ctx, gvk)
 	if err != nil {
