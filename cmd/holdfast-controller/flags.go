@@ -137,19 +137,19 @@ func (f *flags) validate() error {
 	if err := f.source.apply(&f.options); err != nil {
 		return err
 	}
-	if err := f.notify.apply(&f.options); err != nil {
-		return err
-	}
-	if err := f.audit.apply(&f.options); err != nil {
-		return err
-	}
 	if err := f.callback.validate(); err != nil {
 		return err
 	}
 	if !off(f.profilingAddress) && !loopback(f.profilingAddress) {
 		return fmt.Errorf("--profiling-bind-address is %q, must be a loopback address such as 127.0.0.1:6060: who can read a profile can read the memory", f.profilingAddress)
 	}
-	return nil
+	if f.version { // it is asked where the files of the flags are not
+		return nil
+	}
+	if err := f.audit.apply(&f.options); err != nil {
+		return err
+	}
+	return f.notify.apply(&f.options)
 }
 
 // off reports whether an address stands for nowhere.

@@ -226,13 +226,13 @@ func TestStorm(t *testing.T) {
 		w.AwaitHeld(s.namespace, name)
 		w.AwaitHeld(calm, name)
 	}
-	w.Quiet(5 * time.Second)
+	w.Quiet(11 * time.Second) // client-go sends an event that has failed again after 10 s
 	s.rests(before)
 
 	fresh := w.Snapshot(calm)
 	assert.Equal(t, fresh, w.Snapshot(s.namespace), "after the storm, and from nothing")
 	assert.Equal(t, bystander, w.Kubectl("", "get", "configmap", "bystander", "-n", s.namespace, "--output=yaml"), "somebody else's object")
-	t.Logf("compared: %d lines of %s and inventories; 5 s of silence", strings.Count(fresh, "\n"), shown)
+	t.Logf("compared: %d lines of %s and inventories; 11 s of silence", strings.Count(fresh, "\n"), shown)
 
 	assert.Equal(t, unharmed, look(), "an object with forged marks")
 	mark := w.mark()
