@@ -366,4 +366,7 @@ func (c *agreement) check(t *testing.T) {
 	assert.Equal(t, expected, asked, "%+v\n%s", c.plan, c.f.Requests())
 }
 
-var verbs = map[plan.Action]string{plan.Create: "create", plan.Update: "patch", plan.Delete: "delete"}
+// verbs are those of the requests; a shared object is only ever patched.
+var verbs = map[plan.Action]string{
+	plan.Create: "create", plan.Update: "patch", plan.Delete: "delete", "hold": "patch", "restore": "patch", "release": "patch",
+}

@@ -95,7 +95,7 @@ func TestTheMetricsOfALife(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string]string{
-		"holdfast_applications": "ready", "holdfast_build_info": "goversion,version", "holdfast_callbacks_total": "result", "holdfast_contested_fields": "", "holdfast_dead_watches": "",
+		"holdfast_applications": "ready", "holdfast_audit_events_total": "result", "holdfast_build_info": "goversion,version", "holdfast_callbacks_total": "result", "holdfast_contested_fields": "", "holdfast_dead_watches": "",
 		"holdfast_corrections_total": "group,kind,writer", "holdfast_drifted_applications": "", "holdfast_suspended_applications": "", "holdfast_held_objects": "", "holdfast_reconcile_duration_seconds": "",
 		"holdfast_reconciles_total": "result", "holdfast_stalled_applications": "", "holdfast_watches": "", "holdfast_contests_total": "", "holdfast_drift_exposure_seconds": "", "holdfast_notifications_total": "result",
 	}, shapes)
