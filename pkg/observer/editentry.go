@@ -85,15 +85,17 @@ func editedList(raw []any, before, after []*Node) []any {
 }
 
 // closeList ends a list of which elements were named, and leaves its lengths as they are
-// written: without an element and without lengths it says nothing.
-func (c *fieldCompiler) closeList(node **Node, seq *Node) {
-	elements := seq.List.Elements
-	for c.rule.free && len(elements) > 0 && elements[len(elements)-1].IsPlace() {
-		elements = elements[:len(elements)-1]
+// written: without an element, lengths and keys it says nothing. Places that are written
+// at its end go only when something was freed.
+func (c *fieldCompiler) closeList(node **Node, seq *Node, opened bool) {
+	if opened {
+		seq.List.Elements = withoutPlaces(seq.List.Elements, 0)
 	}
-	seq.List.Elements = elements
-	*node = seq
-	if len(elements) == 0 && seq.List.Min == 0 && seq.List.Max == 0 {
+	list := seq.List
+	saysNothing := len(list.Elements) == 0 && list.Min == 0 && list.Max == 0 && len(list.Keys) == 0 && !list.ByValue
+	if saysNothing && (*node == nil || opened) {
 		*node = nil
+		return
 	}
+	*node = seq
 }

