@@ -143,7 +143,7 @@ type previous struct {
 func (c Comparison) Kept(desired map[string]any) map[string]any {
 	var kept map[string]any
 	for _, d := range c.Differences {
-		if d.Reason != Removed || !d.HeldBack || d.was == nil {
+		if d.Reason != Removed && d.Reason != Extra || !d.HeldBack || d.was == nil {
 			continue
 		}
 		if kept == nil {

@@ -73,10 +73,14 @@ func (c *comparer) replaced(l *listCursor) []int {
 func (c *comparer) removeVictims(l *listCursor, victims []victim) {
 	for _, v := range victims {
 		k := v.live
+		var was *previous // what the record is to keep should the removal have to wait
+		if v.reason == Extra && slices.Contains(c.abandoned(l), k) {
+			was = &previous{l.path, l.beforeList}
+		}
 		at := cursor{path: l.path.Element(l.pairing.LiveLabel(k), k), live: Some(l.liveList[k])}
 		guards := l.keyGuards(at.path, k)
 		d := c.add(at.path, Difference{
-			Reason: v.reason, Observed: at.live,
+			Reason: v.reason, Observed: at.live, was: was,
 			ops:    []Op{{Op: "remove", Path: at.path.Pointer()}},
 			guards: withGuard(l.guards, guards...),
 			// Without keys, or where others have the same, only the version proves that the

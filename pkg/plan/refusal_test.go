@@ -1,6 +1,8 @@
 package plan_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -78,4 +80,33 @@ func TestARefusedRemovalIsHeldBackAlone(t *testing.T) {
 		w.quiet()
 		assert.Empty(t, w.mem.Refusals)
 	})
+}
+
+// An element that we put into a list is known to be ours for as long as the API server does
+// not let it go, though a webhook has one of its own there.
+func TestARefusedElementStaysOurs(t *testing.T) {
+	song := "manifest: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {tags: %s, title: %s}}]"
+	inject := func(o map[string]any) {
+		tags := get(o, "spec", "tags").([]any)
+		if !slices.Contains(tags, any("theirs")) {
+			set(o, append(slices.Clone(tags), "theirs"), "spec", "tags")
+		}
+	}
+	w := newWorld(t, fmt.Sprintf(song, "[a, b]", "one"))
+	w.respond = inject
+	w.round()
+	w.quiet()
+	require.Equal(t, []any{"a", "b", "theirs"}, get(w.only(), "spec", "tags"))
+
+	w.edit(fmt.Sprintf(song, "[c]", "two"))
+	p := w.decide()
+	require.Contains(t, paths(p), "spec.tags[1] extra")
+	w.refused(p, "spec.tags[1]", &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "no"})
+	require.Equal(t, []any{"c", "b", "theirs"}, get(w.only(), "spec", "tags"))
+
+	w.mem = &plan.Memory{} // another process
+	w.round()
+	w.round()
+	assert.Equal(t, []any{"c", "theirs"}, get(w.only(), "spec", "tags"))
+	w.quiet()
 }

@@ -75,7 +75,7 @@ func (res *resource) isPending(o observation) bool {
 	if o.problem != nil && o.compared.Relied == nil || o.compared.Unsure {
 		return true
 	}
-	return slices.ContainsFunc(o.compared.Differences, func(d delta.Difference) bool {
+	return o.compared.Kept(res.stored()) != nil || slices.ContainsFunc(o.compared.Differences, func(d delta.Difference) bool {
 		return d.Reason == delta.Removed || d.Reason == delta.Extra && !d.HeldBack
 	})
 }

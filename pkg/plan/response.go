@@ -118,6 +118,9 @@ func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any)
 	previous := *res.previous
 	previous.desired = kept
 	previous.entry = res.entry.Of(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept})
+	if before := res.previous.entry; before != nil {
+		previous.entry.KeepSurplus(res.kind, kept, before, res.previous.desired)
+	}
 	res.previous = &previous
 }
 
