@@ -38,7 +38,8 @@ func (c *cluster) judge(verb string, id manifest.ID, before, after map[string]an
 	known := plan.Marked(c.app, id, before) || slices.ContainsFunc(c.basis.Resources, onRecord)
 	switch {
 	case !adopts && (d == nil || known), adopts && known && c.isOurs(id, before):
-	case get(before, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == plan.TrackingID(c.app, id):
+	case get(before, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == plan.TrackingID(c.app, id),
+		c.ours[uidOf(before)] && c.special[uidOf(before)] == "":
 		// Whoever made it died before the record was written, or it was let go.
 		c.special[uidOf(before)] = "taken back"
 	default:
