@@ -1,0 +1,166 @@
+package observer
+
+import (
+	"fmt"
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+)
+
+// elements goes on into elements of the manifest's list.
+func (c *fieldCompiler) elements(node **Node, p place, steps []pathStep) {
+	l, _ := p.value.([]any)
+	indices, err := elementsOf(p, l, steps[0])
+	if err != nil {
+		c.miss(err)
+		return
+	}
+	seq, written := &Node{Shape: Sequence, List: &List{}}, 0
+	if *node != nil {
+		list := *(*node).List
+		written = len(list.Elements)
+		list.Elements = slices.Clone(list.Elements)
+		seq.List = &list
+	}
+	labels := (&List{}).Labels(p.t, l)
+	opened := false
+	for _, i := range indices {
+		for len(seq.List.Elements) <= i {
+			seq.List.Elements = append(seq.List.Elements, &Node{Shape: Map})
+		}
+		var child *Node
+		if held := seq.List.Elements[i]; !held.IsPlace() {
+			child = held
+		}
+		had := child != nil
+		c.at(&child, place{l[i], true, p.t.Elem(), p.published.Elem(), p.path.Element(labels[i], i)}, steps[1:])
+		if child == nil {
+			child, opened = &Node{Shape: Map}, opened || had
+		}
+		seq.List.Elements[i] = child
+	}
+	seq.List.Elements = withoutPlaces(seq.List.Elements, written) // of which nothing is said
+	if c.keepsLengths {
+		c.closeList(node, seq, opened)
+		return
+	}
+	switch holds := slices.ContainsFunc(seq.List.Elements, func(n *Node) bool { return !n.IsPlace() }); {
+	case !holds && (*node == nil || opened):
+		*node = nil
+		return
+	case opened:
+		seq.List.Min, seq.List.Max = 0, 0 // what others make of the rest is free
+	}
+	*node = seq
+}
+
+// withoutPlaces are elements without the places at their end, but for the first n.
+func withoutPlaces(elements []*Node, n int) []*Node {
+	for len(elements) > n && elements[len(elements)-1].IsPlace() {
+		elements = elements[:len(elements)-1]
+	}
+	return elements
+}
+
+// elementsOf are the elements of a manifest's list that a step means.
+func elementsOf(p place, l []any, step pathStep) ([]int, error) {
+	labels := (&List{}).Labels(p.t, l)
+	if step.bracket == AllFields {
+		return upTo(len(l)), nil
+	}
+	name, rest, err := parseElement(step.bracket + "]")
+	switch {
+	case step.bracket == "":
+		return nil, fmt.Errorf("%s is a list: an element of it is written %[1]s[0], or %[1]s[*] for all", p.path)
+	case (err != nil || rest != "") && p.t != nil && p.t.List == kinds.Set:
+		name = elementName{keys: []elementKey{{value: scalarOf(step.bracket)}}}
+	case err != nil || rest != "":
+		return nil, fmt.Errorf("%s is a list, and [%s] is no element: one is written [0], [name=web] or [=value]", p.path, step.bracket)
+	}
+	if len(name.keys) == 0 {
+		if name.position < len(l) {
+			return []int{name.position}, nil
+		}
+		return nil, fmt.Errorf("there is no element [%d]: %s of the manifest has %d", name.position, p.path, len(l))
+	}
+	var found []int
+	for i, element := range l {
+		if name.means(element, p.t) {
+			found = append(found, i)
+		}
+	}
+	if name.nth > 1 {
+		found = found[min(name.nth-1, len(found)):min(name.nth, len(found))]
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	return nil, noElement(p.path, step, labels)
+}
+
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// means reports whether an element has the keys of a name, or is its value.
+func (n elementName) means(element any, t *kinds.Node) bool {
+	m, isMap := element.(map[string]any)
+	for _, key := range n.keys {
+		value := element
+		if key.name != "" {
+			var set bool
+			if value, set = m[key.name]; !set && t != nil {
+				value = t.Defaults[key.name]
+			}
+		} else if isMap {
+			return false
+		}
+		if !Equal(value, key.value) && fmt.Sprint(value) != fmt.Sprint(key.value) {
+			return false
+		}
+	}
+	return true
+}
+
+// valueAt is the value of a path in an object; of an element, that of the manifest, which
+// may be elsewhere in the live list, it says that it is there.
+func valueAt(object map[string]any, path *Path) (any, bool) {
+	if path == nil {
+		return object, object != nil
+	}
+	parent, ok := valueAt(object, path.Parent())
+	if !ok {
+		return nil, false
+	}
+	if path.IsElement() {
+		return elementIn(parent, path)
+	}
+	m, _ := parent.(map[string]any)
+	v, ok := m[path.Name()]
+	return v, ok
+}
+
+func elementIn(list any, path *Path) (any, bool) {
+	l, _ := list.([]any)
+	name, _, err := parseElement(path.Label()[1:])
+	if err != nil {
+		return nil, false
+	}
+	if len(name.keys) == 0 {
+		return at(l, name.position), name.position < len(l)
+	}
+	i := slices.IndexFunc(l, func(element any) bool { return name.means(element, nil) })
+	return at(l, i), i >= 0
+}
+
+func isContainer(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
+}
