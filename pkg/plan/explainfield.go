@@ -2,11 +2,11 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -80,8 +80,8 @@ func (e *explainer) stateOf(f Field) FieldState {
 
 // isMark reports whether a field is one of our own marks.
 func isMark(path string) bool {
-	return isSharedMark(path) && !isMetadataMap(path) || path == "metadata.labels['"+v1alpha1.LabelApplicationUID+"']" ||
-		path == "metadata.annotations['"+v1alpha1.AnnotationTrackingID+"']"
+	return isSharedMark(path) && !isMetadataMap(path) ||
+		slices.ContainsFunc(markPlaces, func(mark markPlace) bool { return path == mark.path() })
 }
 
 // isAlike reports whether a free live value may be what the API server made of the

@@ -146,7 +146,7 @@ func (c *conclusion) happened(res *resource, outcome v1alpha1.HistoryOutcome, of
 	if of.Rule != nil && outcome != v1alpha1.OutcomeObserved && of.Rule.Mode != observer.ModeAbsent {
 		entry.From, entry.CorrectedTo = nil, entry.From
 	}
-	if !of.since.IsZero() && !c.at.Before(of.since) {
+	if !of.since.IsZero() && !c.at.Before(of.since) && outcome != v1alpha1.OutcomeObserved {
 		entry.Stood = &metav1.Duration{Duration: c.at.Sub(of.since).Round(time.Millisecond)}
 	}
 	c.plan.sign(&entry, of.Author)
@@ -269,7 +269,7 @@ func describe(e v1alpha1.HistoryEntry) string {
 	case masked:
 		text += " was changed"
 	case e.Outcome == v1alpha1.OutcomeObserved:
-		return text + observedText(e) + by(e.Manager)
+		return text + observedText(e)
 	case e.CorrectedTo != nil && e.To == nil:
 		return text + " was not there, and was corrected to " + shorten(string(e.CorrectedTo.Raw), 80)
 	case e.CorrectedTo != nil:

@@ -144,7 +144,7 @@ func observedText(e v1alpha1.HistoryEntry) string {
 	if e.From != nil {
 		desired = shorten(string(e.From.Raw), 80)
 	}
-	return " is " + is + ", and " + desired + " is desired"
+	return " is " + is + by(e.Manager) + ", and " + desired + " is desired"
 }
 
 // idleReason is why nothing is done.

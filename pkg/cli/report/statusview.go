@@ -99,6 +99,9 @@ func StatusOf(d files.Decision) StatusView {
 	for _, change := range d.Changes {
 		explained, _ := d.Explain(change.ID, false)
 		seen[change.ID] = true
+		if v.Application.Mode == v1alpha1.ModeObserve { // none is drift where none is written
+			explained.Fields = slices.DeleteFunc(explained.Fields, isOwnMark)
+		}
 		v.Resources = append(v.Resources, resourceView(explained, recorded[change.ID], d.Live[change.ID]))
 	}
 	for _, r := range d.Status.Resources { // of an Application that is refused
