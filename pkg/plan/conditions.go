@@ -146,10 +146,7 @@ func (c *conclusion) heldVerdict() verdict {
 				worst = p
 			}
 		}
-		if c.plan.Observes() {
-			messages = append(messages, c.waits...)
-		}
-		message := strings.Join(append([]string{list(messages)}, remedies...), ". ")
+		message := strings.Join(append([]string{list(slices.Concat(messages, c.observedWaits()))}, remedies...), ". ")
 		return no(worst.Reason, shorten(message, 4096), worst.Stalled())
 	}
 	if len(c.plan.in.Unheard) > 0 {

@@ -14,11 +14,7 @@ import (
 // wouldDo says what would be done to a resource of an Application that observes; empty if that
 // is nothing but to write our marks.
 func (c *conclusion) wouldDo(res *resource) string {
-	paths := make([]string, 0, len(res.observed))
-	for _, d := range res.observed {
-		paths = append(paths, d.Path)
-	}
-	differs := list(paths)
+	differs := res.differences()
 	switch {
 	case res.change.Action == Create:
 		return "is not there, and would be created"
@@ -36,6 +32,24 @@ func (c *conclusion) wouldDo(res *resource) string {
 	return "differs, and would be corrected: " + differs
 }
 
+// also is what differs in a resource that something is in the way of, of an Application that
+// observes.
+func (res *resource) also() string {
+	if len(res.observed) == 0 {
+		return ""
+	}
+	return "; it differs: " + res.differences()
+}
+
+// differences are the paths of what differs.
+func (res *resource) differences() string {
+	paths := make([]string, 0, len(res.observed))
+	for _, d := range res.observed {
+		paths = append(paths, d.Path)
+	}
+	return list(paths)
+}
+
 // wouldGo says what would become of an object that is no longer desired.
 func (old *pruned) wouldGo() string {
 	verb := map[Action]string{Delete: "deleted", Update: "released"}[old.change.Action]
@@ -44,24 +58,11 @@ func (old *pruned) wouldGo() string {
 
 // turnedOn is what would be done if the Application were held, in a few words.
 func (p *Plan) turnedOn() string {
-	n := map[string]int{}
-	fields := 0
+	n, fields := map[string]int{}, 0
 	for _, change := range p.Changes {
-		verb, res := change.Verb(), change.resource
-		switch {
-		case !change.Writes() && change.Problem != nil && res != nil:
-			verb = "leave"
-		case !change.Writes():
-			continue
-		case res != nil && res.adopting:
-			verb = "adopt"
-		case change.Prune && change.Action == Update:
-			verb = "release"
-		case change.Action == Update && verb == string(Update):
-			verb = "correct"
-		}
-		if n[verb]++; res != nil && change.Writes() {
-			fields += len(res.observed)
+		n[change.wouldBe()]++
+		if change.Writes() && change.resource != nil {
+			fields += len(change.resource.observed)
 		}
 	}
 	var parts []string
@@ -70,17 +71,42 @@ func (p *Plan) turnedOn() string {
 			parts = append(parts, fmt.Sprintf("%s %d", verb, n[verb]))
 		}
 	}
-	would := "which would change nothing"
-	if len(parts) > 0 {
-		would = "which would " + strings.Join(parts, ", ")
-	}
+	would := "which would " + cmp.Or(strings.Join(parts, ", "), "change nothing")
 	if fields > 0 {
 		would += " (" + count(fields, "field") + ")"
 	}
 	if n["leave"] > 0 {
-		would += fmt.Sprintf("; %s", count(n["leave"], "resource")) + " would be left alone, and say why"
+		would += "; " + count(n["leave"], "resource") + " would be left alone, and say why"
 	}
 	return would
+}
+
+// wouldBe is what would be done to a resource, in one word; leave where something is in the
+// way, and empty for nothing.
+func (c Change) wouldBe() string {
+	verb, res := c.Verb(), c.resource
+	switch {
+	case !c.Writes() && c.Problem != nil && res != nil:
+		return "leave"
+	case !c.Writes():
+		return ""
+	case res != nil && res.adopting:
+		return "adopt"
+	case c.Prune && c.Action == Update && verb == string(Update):
+		return "release"
+	case verb == string(Update):
+		return "correct"
+	}
+	return verb
+}
+
+// observedWaits is what would be done, beside what is in the way, by an Application that
+// observes.
+func (c *conclusion) observedWaits() []string {
+	if !c.plan.Observes() {
+		return nil
+	}
+	return c.waits
 }
 
 // mostObserved is how many drifts the status has of an Application that observes.

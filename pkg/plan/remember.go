@@ -125,11 +125,7 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 		c.waits = append(c.waits, res.object.ID.String()+" "+drift)
 	}
 	if o.problem != nil {
-		also := ""
-		if c.plan.Observes() && len(res.observed) > 0 {
-			also = "; it " + c.wouldDo(res)
-		}
-		status.Reason, status.Message, status.Remedy = o.problem.Reason, o.problem.Message+also, o.problem.Remedy.OrNil()
+		status.Reason, status.Message, status.Remedy = o.problem.Reason, o.problem.Message+res.also(), o.problem.Remedy.OrNil()
 		c.problems = append(c.problems, resourceProblem{res.object.ID, o.problem})
 	}
 	c.result.Status.Resources = append(c.result.Status.Resources, status)
