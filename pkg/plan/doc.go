@@ -34,7 +34,8 @@
 //	             another owner's, release.go what becomes of that when it is let go;
 //	             again.go either of them again; ahead.go and creating.go say what
 //	             is written down before requests are sent
-//	what it      render.go makes objects (objects.go) and schema entries of the
+//	what it      render.go makes objects (objects.go, selected.go those that
+//	             selection.go says are meant) and schema entries of the
 //	             spec, fields.go those of its paths, restored.go
 //	reads        of the status, if a template cannot be had; listeners.go has the
 //	             engine's own steps among the hooks; record.go reads what the status

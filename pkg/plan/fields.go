@@ -125,7 +125,7 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 		used[f.Position]++
 	}
 	for i, f := range e.fields {
-		if used[i] == 0 && !isShadowed(f, objects) {
+		if used[i] == 0 && !isShadowed(f, objects) && !mayBeSelected(f, in.Application) {
 			e.unfit = append(e.unfit, f.Fault("", 0, "matches no resource of the Application by kind and name%s", nearestName(f, objects)))
 		}
 		for _, list := range [...]string{"hold", "free"} {
@@ -183,6 +183,19 @@ func means(f *observer.Fields, object manifest.Object) bool {
 func isShadowed(f *observer.Fields, objects []manifest.Object) bool {
 	for _, object := range objects {
 		if means(f, object) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayBeSelected reports whether an entry means objects of which spec.select may mean some
+// later.
+func mayBeSelected(f *observer.Fields, app *v1alpha1.Application) bool {
+	for _, item := range app.Spec.Select {
+		gv, err := schema.ParseGroupVersion(f.APIVersion)
+		of, _ := schema.ParseGroupVersion(item.APIVersion)
+		if item.Kind == f.Kind && (f.APIVersion == "" || err == nil && gv.Group == of.Group) {
 			return true
 		}
 	}

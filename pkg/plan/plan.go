@@ -32,6 +32,9 @@ type Input struct {
 	// Blocked has the resources that cannot be acted on now, and why: the kind
 	// is unknown, cannot be watched, may not be read.
 	Blocked map[manifest.ID]*Problem
+	// Unselected says, by its position, why it is not known what an entry of spec.select
+	// means: what is on record of it stays as it is.
+	Unselected map[int]*Problem
 	// Unheard is why nothing was heard of some objects for too long: they may not be as
 	// Live has them.
 	Unheard []*Problem

@@ -132,7 +132,21 @@ func (t target) AnyVersion(ctx context.Context, gk schema.GroupKind) (kubernetes
 	return t.Mapping(ctx, gk.WithVersion("v1"))
 }
 
-func (target) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Named) {}
+func (target) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Named, kubernetes.Ranges) {
+}
+
+// Range is what the watch of shared objects has shown.
+func (t target) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping, r kubernetes.Range) (map[manifest.ID]map[string]any, error) {
+	found := map[manifest.ID]map[string]any{}
+	for id, object := range t.shared {
+		if object != nil && id.GroupKind() == gk && (r.Namespace == "" || r.Namespace == id.Namespace) && r.Labels == "" {
+			found[id] = object
+		}
+	}
+	return found, nil
+}
+
+func (target) MayList(context.Context, kubernetes.Mapping, kubernetes.Range) error { return nil }
 
 func (t target) Shared(at kubernetes.Location) (map[string]any, error) { return t.shared[at.ID], nil }
 

@@ -31,6 +31,11 @@ type ApplicationStatus struct {
 	// +listType=atomic
 	Resources []ResourceStatus `json:"resources,omitempty"`
 
+	// Selected says how many objects each entry of spec.select means.
+	// +optional
+	// +listType=atomic
+	Selected []SelectedObjects `json:"selected,omitempty"`
+
 	// Services has the address that clients use for each Service: host:port, or
 	// <pending> until it is known. The key is the name of the Service, with
 	// "namespace/" before it if that is not the Application's.
