@@ -46,6 +46,9 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 		case p.unrecorded(status), res.previous == nil && !res.adopting:
 			res.takeSurplus(live)
 		}
+		if isHeldByOthers(p.in.Application, live) {
+			res.leave(p.in.Application, res.entry.Leaves(res.kind, res.desired))
+		}
 		p.correct(res)
 		if blocked := p.in.Blocked[id]; blocked != nil {
 			res.problem = blocked
@@ -125,14 +128,14 @@ func (p *Plan) correct(res *resource) {
 	if withdrawn.Correctable() {
 		res.compared.Differences = nil // the others are for the next patch
 	}
-	res.compared.Differences = append(res.compared.Differences, withdrawn.Differences...)
+	res.compared.Differences = slices.Concat(res.compared.Differences, withdrawn.Differences, formerShare(p.in.Application, res.live))
 	for _, w := range res.compared.Warnings {
 		if w = res.object.ID.String() + ": " + w; !slices.Contains(res.warnings, w) {
 			res.warnings = append(res.warnings, w)
 		}
 	}
 	res.change.Fields = res.compared.Differences
-	res.problem = p.leftOver(res.object.ID, res.compared)
+	res.problem = cmp.Or(res.claimedByOthers(), p.leftOver(res.object.ID, res.compared))
 	res.change.ReadFirst = res.compared.Unsure
 	if res.adopting {
 		if waits, problem := p.marksWait(res); waits {
@@ -184,7 +187,7 @@ func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 			return p.in.Memory.HeldBack(leaf, p.in.Now)
 		},
 		Refused: func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
-		Foreign: foreignTo(p.in.Application, live), Shared: res.shared,
+		Foreign: foreignTo(p.in.Application, live), Shared: res.shared, Claimed: res.claimedPlaces(p.in.Application, live),
 	}
 	if !res.entry.Default {
 		in.Manifest = res.object.Content
