@@ -46,9 +46,6 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 		case p.unrecorded(status), res.previous == nil && !res.adopting:
 			res.takeSurplus(live)
 		}
-		if isHeldByOthers(p.in.Application, live) {
-			res.leave(p.in.Application, res.entry.Leaves(res.kind, res.desired))
-		}
 		p.correct(res)
 		if blocked := p.in.Blocked[id]; blocked != nil {
 			res.problem = blocked
@@ -123,6 +120,9 @@ func (p *Plan) create(res *resource) {
 }
 
 func (p *Plan) correct(res *resource) {
+	if isHeldByOthers(p.in.Application, res.live) {
+		res.leave(p.in.Application, res.entry.Leaves(res.kind, res.desired))
+	}
 	res.compared = p.compare(res, res.live)
 	withdrawn := delta.Comparison{Differences: p.withdrawn(res)}
 	if withdrawn.Correctable() {

@@ -216,3 +216,38 @@ func formerShare(app *v1alpha1.Application, live map[string]any) []delta.Differe
 	}
 	return removals(live, sharedMarkPlaces)
 }
+
+// Holder is one Application that holds fields of an object, as the object says.
+type Holder struct {
+	// Application is its namespace/name.
+	Application string `json:"application" yaml:"application"`
+	// Owns is true for the one that owns the object; the others share it.
+	Owns bool `json:"owns,omitempty" yaml:"owns,omitempty"`
+	// Whole is true if the object does not say which fields.
+	Whole  bool     `json:"whole,omitempty" yaml:"whole,omitempty"`
+	Fields []string `json:"fields,omitempty" yaml:"fields,omitempty"`
+}
+
+// HoldersOf are the Applications that hold fields of a live object, its owner first.
+func HoldersOf(id manifest.ID, live map[string]any) (found []Holder) {
+	all, owner := holdersOf(live), ownerIn(live, id)
+	if _, says := all[owner]; owner != "" && !says {
+		found = append(found, Holder{Application: owner, Owns: true, Whole: true})
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		var h holder
+		if json.Unmarshal(all[name], &h) == nil {
+			found = append(found, Holder{name, name == owner, h.Leaves == nil, h.Leaves})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Holder) int {
+		switch {
+		case a.Owns == b.Owns:
+			return 0
+		case a.Owns:
+			return -1
+		}
+		return 1
+	})
+	return found
+}
