@@ -15,7 +15,7 @@
 //
 // Its rooms, from the top down; what is in one knows only what stands below it:
 //
-//	for people   view.go is a plan as it is printed, explain.go (explainwalk.go,
+//	for people   view.go is a plan as it is printed, explain.go (explainwalk.go, explainshare.go,
 //	             explainfield.go) says of each field what it is, notheld.go
 //	             which free ones differ from the manifest, suggest.go proposes a schema
 //	             (defaults.go: what nobody has to write), taken.go whether a change is

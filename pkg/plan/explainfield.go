@@ -26,6 +26,9 @@ func (e *explainer) field(from delta.Field) {
 		f.State, d = FieldRemoved, removal
 	}
 	e.settle(&f, from)
+	if e.claim(&f); f.State == FieldClaimed {
+		d = nil
+	}
 	if d != nil {
 		f.Drift = d.Reason
 	}
@@ -33,7 +36,7 @@ func (e *explainer) field(from delta.Field) {
 	if fight := e.fight(f.Path); fight.Contested() {
 		f.Corrections, f.Next = fight.Corrections, fight.Next
 	}
-	f.Why = e.why(f, d)
+	f.Why, f.OnRelease = e.why(f, d), e.onRelease(f)
 	if !e.showSecrets {
 		f.mask(e.id)
 	}
@@ -137,6 +140,8 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 		return toldWhy(f)
 	case f.State == FieldWatched && f.Rule == nil:
 		return "watched: recorded in the status, never compared and never written"
+	case f.State == FieldClaimed:
+		return "left alone: Application " + f.Holder + " holds it"
 	case f.State == FieldFree && f.Manifest.Set:
 		return "not held: the live value stays; hold it with `holdfast hold`"
 	case f.State == FieldFree:

@@ -187,6 +187,7 @@ type resource struct {
 	drift          []delta.Difference
 	leaves         []string
 	claimed        []claim // and what of it other Applications hold
+	asks           string  // the Application that owns it, if it has not said yet what it holds
 	baseline       []v1alpha1.BaselineField
 	letting        letting
 	warnings       []string

@@ -36,6 +36,7 @@ func (t *StatusText) Write() {
 		{"Drifted", func(f plan.Field) bool {
 			return f.Drift != "" && f.State != plan.FieldContested && f.State != plan.FieldWatched
 		}},
+		{"Claimed", func(f plan.Field) bool { return f.State == plan.FieldClaimed && f.Desired.Set }},
 		{"Contested", func(f plan.Field) bool { return f.State == plan.FieldContested }},
 		{"Watched, and not as in the manifest", func(f plan.Field) bool { return f.State == plan.FieldWatched && f.Drift != "" }},
 		{"Inside a rule", func(f plan.Field) bool { return isRuled(f) && f.Drift == "" }},
@@ -192,7 +193,7 @@ func healthStyle(r ResourceView) terminal.Style {
 func countsText(counts map[plan.FieldState]int) string {
 	var parts []string
 	for _, state := range []plan.FieldState{
-		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldAllowed, plan.FieldPushed, plan.FieldFree,
+		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldClaimed, plan.FieldAllowed, plan.FieldPushed, plan.FieldFree,
 	} {
 		if n := counts[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
@@ -261,7 +262,7 @@ func (t *StatusText) field(f plan.Field) {
 	}
 	why := ""
 	switch {
-	case f.State == plan.FieldContested:
+	case f.State == plan.FieldContested, f.State == plan.FieldClaimed:
 		why = e.whyOf(f)
 	case f.Drift != "" && f.State != plan.FieldWatched:
 		why = cmp.Or(writerLine(e.Writer(f.Writer)), f.Why)
