@@ -185,7 +185,7 @@ func (c *Controller) application(key types.NamespacedName) (*v1alpha1.Applicatio
 	if object == nil {
 		return nil, nil
 	}
-	return cluster.DecodeApplication(object.JSON)
+	return cluster.DecodeApplication(object.JSON())
 }
 
 func keyOf(app *v1alpha1.Application) types.NamespacedName {

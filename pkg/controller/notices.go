@@ -39,10 +39,10 @@ func (c *Controller) applicationChanged(before, after *cluster.Object) {
 // noteOrphan remembers that the objects of an Application are to stay: the garbage
 // collector may take its finalizer off before anybody looks.
 func (c *Controller) noteOrphan(o *cluster.Object) {
-	if !bytes.Contains(o.JSON, []byte(`"`+metav1.FinalizerOrphanDependents+`"`)) {
+	if !bytes.Contains(o.JSON(), []byte(`"`+metav1.FinalizerOrphanDependents+`"`)) {
 		return // most often: nothing needs to be decoded
 	}
-	if app, err := cluster.DecodeApplication(o.JSON); err != nil || !plan.AsksToOrphan(app) {
+	if app, err := cluster.DecodeApplication(o.JSON()); err != nil || !plan.AsksToOrphan(app) {
 		return
 	}
 	c.mu.Lock()
@@ -56,8 +56,8 @@ func (c *Controller) noteOrphan(o *cluster.Object) {
 func sameWish(before, after *cluster.Object) bool {
 	var a, b metav1.PartialObjectMetadata
 	recorded := []byte(`"recordSlices"`)
-	if before.Generation != after.Generation || bytes.Contains(before.JSON, recorded) && !bytes.Contains(after.JSON, recorded) ||
-		json.Unmarshal(before.JSON, &a) != nil || json.Unmarshal(after.JSON, &b) != nil {
+	if before.Generation != after.Generation || bytes.Contains(before.JSON(), recorded) && !bytes.Contains(after.JSON(), recorded) ||
+		json.Unmarshal(before.JSON(), &a) != nil || json.Unmarshal(after.JSON(), &b) != nil {
 		return false
 	}
 	return maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&

@@ -201,7 +201,7 @@ func (p *Profiles) changed(before, after *cluster.Object) {
 		return
 	}
 	name, now := after.Key.Name, understood{}
-	if from, err := cluster.DecodeProfile(after.JSON); err != nil {
+	if from, err := cluster.DecodeProfile(after.JSON()); err != nil {
 		now.err = err
 	} else if profile, mistakes := plan.ReadProfile(from); mistakes == nil {
 		now.profile = profile

@@ -28,7 +28,7 @@ func (p *Profiles) report(ctx context.Context, name string) error {
 	if object == nil {
 		return nil
 	}
-	profile, err := cluster.DecodeProfile(object.JSON)
+	profile, err := cluster.DecodeProfile(object.JSON())
 	if err != nil {
 		return err
 	}
