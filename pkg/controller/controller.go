@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/audit"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/controller/profiles"
 	"holdfast.dev/holdfast/pkg/controller/templates"
 	"holdfast.dev/holdfast/pkg/fetch"
 	"holdfast.dev/holdfast/pkg/hooks"
@@ -105,6 +106,7 @@ type Controller struct {
 	applications *cluster.Selected
 	slices       *cluster.Selected
 	templates    *templates.Templates
+	profiles     *profiles.Profiles
 	calls        *calls
 	called       called
 	synced       chan struct{}

@@ -36,7 +36,8 @@
 //	             is written down before requests are sent
 //	what it      render.go makes objects (objects.go, selected.go those that
 //	             selection.go says are meant) and schema entries of the
-//	             spec, fields.go those of its paths, restored.go
+//	             spec, fields.go those of its paths, profiles.go what the cluster's
+//	             owner says before them, restored.go
 //	reads        of the status, if a template cannot be had; listeners.go has the
 //	             engine's own steps among the hooks; record.go reads what the status
 //	             remembers, baseline.go what fields were before us, own.go whose an

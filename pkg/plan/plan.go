@@ -49,6 +49,8 @@ type Input struct {
 	Kinds Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into.
 	Source *Source
+	// Profiles are what the cluster's owner wishes of default schemas.
+	Profiles Profiles
 	// Hooks are called beside the engine's own steps; nil for none.
 	Hooks *hooks.Hooks
 	// Callback is how workloads reach the controller, if that is known.

@@ -85,6 +85,7 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 		ResourceReference: reference(res.object.ID, res.object.APIVersion),
 		Schema:            v1alpha1.SchemaUser,
 		NullLeaves:        res.entry.Nulls(),
+		Profiles:          res.entry.Profiles(),
 	}
 	switch {
 	case res.entry.Default:

@@ -52,6 +52,8 @@ type ViewChange struct {
 	NotHeld []ViewNotHeld `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
 	// Watched is the drift of fields that are watched: it is not corrected.
 	Watched []ViewField `json:"watched,omitempty" yaml:"watched,omitempty"`
+	// Profiles are the HoldProfiles that decide about fields of the resource.
+	Profiles []string `json:"profiles,omitempty" yaml:"profiles,omitempty"`
 }
 
 // ViewNotHeld is a free field. A value that is absent is not printed.
@@ -59,6 +61,7 @@ type ViewNotHeld struct {
 	Path     string     `json:"path" yaml:"path"`
 	Manifest *ViewValue `json:"manifest" yaml:"manifest"`
 	Live     *ViewValue `json:"live,omitempty" yaml:"live,omitempty"`
+	Profile  string     `json:"profile,omitempty" yaml:"profile,omitempty"`
 }
 
 // ViewResource is a reference with its fields in reading order.
@@ -147,8 +150,11 @@ func (p *Plan) View() View {
 	}
 	for _, c := range p.Changes {
 		change := viewChange(c)
+		if c.resource != nil {
+			change.Profiles = c.resource.entry.Profiles()
+		}
 		for _, n := range p.NotHeld(c.ID) {
-			change.NotHeld = append(change.NotHeld, ViewNotHeld{n.Path, viewValue(n.Manifest), viewValue(n.Live)})
+			change.NotHeld = append(change.NotHeld, ViewNotHeld{n.Path, viewValue(n.Manifest), viewValue(n.Live), n.Profile})
 		}
 		v.Changes = append(v.Changes, change)
 	}

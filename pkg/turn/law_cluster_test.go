@@ -166,6 +166,10 @@ func (target) Looked(kubernetes.Location, plan.Written) {}
 
 func (target) Silent(kubernetes.Mapping) error { return nil }
 
+func (target) Profiles(context.Context, []manifest.ID) (plan.Profiles, error) {
+	return plan.Profiles{}, nil
+}
+
 func (t target) Get(_ context.Context, at kubernetes.Location) (map[string]any, error) {
 	defer t.guard()
 	if t.dead {

@@ -149,7 +149,7 @@ func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
 		Live: map[manifest.ID]map[string]any{}, Written: map[manifest.ID]plan.Written{}, Ended: map[manifest.ID]map[string]any{}, Blocked: r.Memory.blocked(r.Now),
 		Source: r.Source, Hooks: r.Hooks, Callback: r.Callback,
 	}
-	if err := cmp.Or(s.addMarked(ctx), s.addShared(ctx, r), s.addSelected(ctx, r)); err != nil {
+	if err := cmp.Or(s.addMarked(ctx), s.addShared(ctx, r), s.addSelected(ctx, r), s.addProfiles(ctx)); err != nil {
 		return nil, err
 	}
 	s.addRemembered()
@@ -219,6 +219,15 @@ func (s *Snapshot) addMarked(ctx context.Context) error {
 		}
 	}
 	return waiting
+}
+
+// addProfiles adds the wishes of the cluster's owner. Nobody wishes anything of what goes.
+func (s *Snapshot) addProfiles(ctx context.Context) (err error) {
+	if s.Input.Application.DeletionTimestamp != nil {
+		return nil
+	}
+	s.Input.Profiles, err = s.view.Profiles(ctx, sortedIDs(s.desired))
+	return err
 }
 
 // addRemembered adds the objects that were read, and are in no watch.

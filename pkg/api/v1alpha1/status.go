@@ -156,6 +156,10 @@ type ResourceStatus struct {
 	// Schema says whose observer schema holds it.
 	// +optional
 	Schema SchemaOrigin `json:"schema,omitempty"`
+	// Profiles are the HoldProfiles that decide about fields of it.
+	// +optional
+	// +listType=atomic
+	Profiles []string `json:"profiles,omitempty"`
 	// NullLeaves are the leaves of the user's entry that are written as null, which
 	// many clients drop.
 	// +optional
@@ -264,8 +268,8 @@ const (
 	SchemaUser SchemaOrigin = "User"
 	// SchemaDefault marks an entry that was derived from the manifest.
 	SchemaDefault SchemaOrigin = "Default"
-	// SchemaFields marks an entry that spec.fields makes, but for one that only frees
-	// fields of the default schema, or gives them rules.
+	// SchemaFields marks an entry that spec.fields, or a HoldProfile, makes, but for one that
+	// only frees fields of the default schema, or gives them rules.
 	SchemaFields SchemaOrigin = "Fields"
 )
 
