@@ -26,12 +26,14 @@
 //	             remember.go what is written down to be remembered,
 //	             spelling.go whether that says anything new,
 //	             conditions.go the conditions, event.go the event, history.go what
-//	             has happened; conclusion.go has its values. shutdown.go is a
+//	             has happened, observe.go what would be done by an Application that
+//	             only observes; conclusion.go has its values. shutdown.go is a
 //	             status without a plan
 //	the plan     decide.go an Application, retire.go one that goes: desired.go
 //	             decides one resource, gone.go one that is not there though it was,
 //	             prune.go one that is no longer desired; share.go one that is
 //	             another owner's, release.go what becomes of that when it is let go;
+//	             look.go compares what is only observed;
 //	             again.go either of them again; ahead.go and creating.go say what
 //	             is written down before requests are sent
 //	what it      render.go makes objects (objects.go, selected.go those that

@@ -242,6 +242,8 @@ func (e *explainer) driftWhy(f Field) string {
 // would says what is done about drift, or why nothing is.
 func (e *explainer) would(done, because string) string {
 	switch {
+	case e.plan.Observes():
+		return "drift: " + because + "; it would be " + done + ", and is not: the Application only observes"
 	case e.plan.Suspended() && e.stopped():
 		return "drift: " + because + "; not " + done + " while the Application is suspended"
 	case e.stopped():
@@ -253,7 +255,7 @@ func (e *explainer) would(done, because string) string {
 
 // stopped reports whether nothing of the resource is written, and why would say.
 func (e *explainer) stopped() bool {
-	return e.plan.Suspended() && !e.plan.retiring || e.change.Problem != nil && e.change.Action == Unchanged
+	return e.plan.Idle() && !e.plan.retiring || e.change.Problem != nil && e.change.Action == Unchanged
 }
 
 // managerOf is who fights, as far as that is known.

@@ -192,8 +192,12 @@ type resource struct {
 	asks           string  // the Application that owns it, if it has not said yet what it holds
 	baseline       []v1alpha1.BaselineField
 	letting        letting
-	warnings       []string
-	change         Change
+	// Of an Application that observes: foreign is true if the object is another owner's and would
+	// not be taken over, observed is all that differs, but for our marks.
+	foreign  bool
+	observed []delta.Difference
+	warnings []string
+	change   Change
 }
 
 // fresh is the resource before anything was decided.

@@ -31,6 +31,8 @@ type View struct {
 type ViewOwner struct {
 	Namespace string `json:"namespace" yaml:"namespace"`
 	Name      string `json:"name" yaml:"name"`
+	// Mode is Observe for one that only observes: nothing of the plan is done.
+	Mode v1alpha1.Mode `json:"mode,omitempty" yaml:"mode,omitempty"`
 }
 
 // ViewProblem is why something cannot be done.
@@ -147,6 +149,9 @@ func (p *Plan) View() View {
 		Refused:     viewProblem(p.Refused),
 		Changes:     make([]ViewChange, 0, len(p.Changes)),
 		Warnings:    append([]string{}, p.Warnings...),
+	}
+	if p.Observes() {
+		v.Application.Mode = v1alpha1.ModeObserve
 	}
 	for _, c := range p.Changes {
 		change := viewChange(c)

@@ -78,7 +78,8 @@ type ApplicationStatus struct {
 	Contested []ContestedField `json:"contested,omitempty"`
 
 	// Watched lists the leaves with the mode watch that have another value than in the
-	// manifest. They are never written.
+	// manifest; and, of an Application with the mode Observe, at most 200 of all leaves that
+	// have another value than is desired. They are not written.
 	// +optional
 	// +listType=atomic
 	Watched []WatchedField `json:"watched,omitempty"`
@@ -295,10 +296,11 @@ type AcceptedField struct {
 	Dropped bool `json:"dropped,omitempty"`
 }
 
-// WatchedField is a leaf that is compared and never written, and that has drifted.
+// WatchedField is a leaf that has drifted, and is not written: it is watched, or the
+// Application only observes.
 type WatchedField struct {
 	Resource ResourceReference `json:"resource"`
-	// Path of the field.
+	// Path of the field; empty for the object itself, which is not there.
 	Path string `json:"path"`
 	// Desired is the value of the manifest, Observed the live one; not set where there is
 	// none, and for values of Secrets.

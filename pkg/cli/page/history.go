@@ -79,7 +79,7 @@ var outcomes = map[v1alpha1.HistoryOutcome]Look{
 	v1alpha1.OutcomeAccepted: {"accepted", "≈", "accepted", ""}, v1alpha1.OutcomeLearned: {"learned", "+", "learned", ""},
 	v1alpha1.OutcomeRestored: {"removed", "↺", "restored", ""}, v1alpha1.OutcomeCreated: {"held", "*", "created", ""},
 	v1alpha1.OutcomeAdopted: {"held", "◆", "adopted", ""}, v1alpha1.OutcomeReleased: {"other", "○", "released", ""},
-	v1alpha1.OutcomeDeleted: {"removed", "×", "deleted", ""},
+	v1alpha1.OutcomeDeleted: {"removed", "×", "deleted", ""}, v1alpha1.OutcomeObserved: {"drifted", "◎", "observed", ""},
 }
 
 // historyOf is that of an Application, from its status.

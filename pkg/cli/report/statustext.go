@@ -92,6 +92,8 @@ func (t *StatusText) headline() {
 		sign, style, word = "~", terminal.Yellow, "ready when the controller looked last, and changed since"
 	case t.Ready == "True":
 		sign, style, word = "=", terminal.Green, "ready"
+	case t.Application.Mode == v1alpha1.ModeObserve && !t.pending:
+		sign, style, word = "~", terminal.Yellow, "only observes"
 	case t.Ready != "False" || v1alpha1.MeaningOf(t.Reason).Disposition == v1alpha1.DispositionWait:
 		sign, style = "~", terminal.Yellow
 	}
@@ -103,6 +105,9 @@ func (t *StatusText) headline() {
 	text := "writes as the ServiceAccount " + t.ServiceAccount
 	if t.ServiceAccount == "" {
 		text = "writes as the controller's default ServiceAccount"
+	}
+	if t.Application.Mode == v1alpha1.ModeObserve {
+		text = strings.Replace(text, "writes", "reads", 1)
 	}
 	if t.Created != "" {
 		text = "submitted " + t.since(t.Created) + "; " + text

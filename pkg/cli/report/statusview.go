@@ -82,6 +82,9 @@ func StatusOf(d files.Decision) StatusView {
 		Suspended: d.Spec.Suspend, ServiceAccount: d.Spec.ServiceAccountName,
 		Created: timeText(d.CreationTimestamp), Resources: []ResourceView{}, services: d.Status.Services, pending: ready.Pending,
 	}
+	if d.Spec.Mode == v1alpha1.ModeObserve {
+		v.Application.Mode = v1alpha1.ModeObserve
+	}
 	if d.UID == "" && len(d.Status.Conditions) == 0 {
 		v.notSubmitted, v.Message = true, "it is in a file, and was not submitted yet"
 	}
