@@ -29,7 +29,13 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 	if result.Again {
 		after = time.Millisecond
 	}
-	if m.postponed == nil && result.Event == nil && same(app.Status, result.Status) {
+	if t.Slices == nil || app.DeletionTimestamp != nil {
+		m.plan.Older = nil // nobody can keep it, or asks
+	}
+	wait, older := m.historyIn(now)
+	after = Sooner(after, wait)
+	older = older && wait == 0
+	if m.postponed == nil && result.Event == nil && !older && same(app.Status, result.Status) {
 		return after, nil
 	}
 	m.postpone(result, now)
@@ -40,9 +46,14 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 		}
 		defer done()
 	}
+	written := func() {}
+	if older {
+		result.Status, written = t.withHistory(ctx, app, m, result.Status)
+	}
 	if err := t.WriteStatus(ctx, app, result.Status); err != nil {
 		return Again(err)
 	}
+	written()
 	event := m.postponed.event
 	m.postponed = nil
 	t.home().Announce(app, event)
