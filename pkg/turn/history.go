@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -78,32 +76,4 @@ func (t *Turns) writeHistory(ctx context.Context, app *v1alpha1.Application, mor
 		}
 	}
 	return names, nil
-}
-
-// getSlice reads slices of a namespace.
-func (t *Turns) getSlice(ctx context.Context, namespace string) slice.Get {
-	return func(name string) ([]byte, error) {
-		data, err := t.Slices.Read(ctx, types.NamespacedName{Namespace: namespace, Name: name})
-		if apierrors.IsNotFound(err) {
-			return nil, &slice.Unavailable{Name: name}
-		}
-		return data, err
-	}
-}
-
-// Flush writes what still waits of an Application that has no turn any more: its report, and
-// the older history.
-func (t *Turns) Flush(ctx context.Context, app *v1alpha1.Application, m *Memory) error {
-	status := m.Postponed()
-	if status == nil && len(m.plan.Older) == 0 || app.DeletionTimestamp != nil {
-		return nil
-	}
-	if status == nil {
-		status = &app.Status
-	}
-	last := *status
-	if len(m.plan.Older) > 0 && t.Slices != nil {
-		last, _ = t.withHistory(ctx, app, m, last)
-	}
-	return t.WriteStatus(ctx, app, last)
 }

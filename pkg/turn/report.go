@@ -60,6 +60,23 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 	return after, nil
 }
 
+// Flush writes what still waits of an Application that has no turn any more: its report, and
+// the older history.
+func (t *Turns) Flush(ctx context.Context, app *v1alpha1.Application, m *Memory) error {
+	status := m.Postponed()
+	if status == nil && len(m.plan.Older) == 0 || app.DeletionTimestamp != nil {
+		return nil
+	}
+	if status == nil {
+		status = &app.Status
+	}
+	last := *status
+	if len(m.plan.Older) > 0 && t.Slices != nil {
+		last, _ = t.withHistory(ctx, app, m, last)
+	}
+	return t.WriteStatus(ctx, app, last)
+}
+
 // hookFailed reports that a hook keeps an Application from being handled, and has
 // it tried again.
 func (t *Turns) hookFailed(ctx context.Context, app *v1alpha1.Application, m *Memory, cause error) (time.Duration, error) {

@@ -83,6 +83,17 @@ func (t *Turns) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.
 	}
 }
 
+// getSlice reads slices of a namespace.
+func (t *Turns) getSlice(ctx context.Context, namespace string) slice.Get {
+	return func(name string) ([]byte, error) {
+		data, err := t.Slices.Read(ctx, types.NamespacedName{Namespace: namespace, Name: name})
+		if apierrors.IsNotFound(err) {
+			return nil, &slice.Unavailable{Name: name}
+		}
+		return data, err
+	}
+}
+
 // wholeHome keeps in slices what is too large for an Application.
 type wholeHome struct {
 	Home
