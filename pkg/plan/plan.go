@@ -232,7 +232,7 @@ type record struct {
 }
 
 // stored is the desired state as the status shows it.
-func (res *resource) stored() map[string]any { return manifest.Redact(res.desired) }
+func (res *resource) stored() map[string]any { return manifest.Shown(res.desired) }
 
 // letting is what becomes of fields of a shared object that are held no longer.
 type letting struct {

@@ -63,6 +63,9 @@ type Memory struct {
 	slices []string
 	// postponed is the report that is not written yet, if there is one.
 	postponed *postponed
+	// olderSince is since when older entries of the history wait to be written, and
+	// olderWritten when such were written last, or should have been.
+	olderSince, olderWritten time.Time
 }
 
 // permit says that the Application's ServiceAccount may read such an object, as it was asked

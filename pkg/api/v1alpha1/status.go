@@ -91,6 +91,12 @@ type ApplicationStatus struct {
 	// +kubebuilder:validation:MaxItems=20
 	History []HistoryEntry `json:"history,omitempty"`
 
+	// HistorySlices are the ApplicationSlices that have older entries, at most 1,000 of
+	// them and 512 KiB: `holdfast history NAME` shows them all.
+	// +optional
+	// +listType=atomic
+	HistorySlices []string `json:"historySlices,omitempty"`
+
 	// MangledObserverSchema is the user's entries, the defaults, and what hooks
 	// added.
 	// +optional

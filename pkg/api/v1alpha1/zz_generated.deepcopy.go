@@ -292,6 +292,11 @@ func (in *ApplicationStatus) DeepCopyInto(out *ApplicationStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.HistorySlices != nil {
+		in, out := &in.HistorySlices, &out.HistorySlices
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.MangledObserverSchema != nil {
 		in, out := &in.MangledObserverSchema, &out.MangledObserverSchema
 		*out = make([]runtime.RawExtension, len(*in))

@@ -21,7 +21,15 @@ type History struct {
 	Namespace, Name string
 	Happenings      []Happening
 	Pictures        []Picture
+	// Note is why older entries are not there; "" if all are.
+	Note string
 }
+
+// Chunks are the entries in pieces which a browser lays out only when they are in sight.
+func (h History) Chunks() [][]Happening { return slices.Collect(slices.Chunk(h.Happenings, 50)) }
+
+// Pictured are those that the pictures have.
+func (h History) Pictured() []Happening { return h.Happenings[:min(len(h.Happenings), pictured)] }
 
 // Happening is one entry of the history.
 type Happening struct {
@@ -82,19 +90,21 @@ var outcomes = map[v1alpha1.HistoryOutcome]Look{
 	v1alpha1.OutcomeDeleted: {"removed", "×", "deleted", ""}, v1alpha1.OutcomeObserved: {"drifted", "◎", "observed", ""},
 }
 
-// historyOf is that of an Application, from its status.
-func historyOf(d files.Decision) History {
+// pictured is how many entries the pictures have: of more nobody could tell one from another.
+const pictured = 60
+
+// historyOf is that of an Application, from its status, and what slices have beside it.
+func historyOf(d files.Decision, older []v1alpha1.HistoryEntry) History {
 	h := History{Namespace: d.Namespace, Name: d.Name}
-	for _, e := range report.HistoryOf(d.Application) {
+	app := *d.Application
+	app.Status.History = slices.Concat(app.Status.History, older)
+	for _, e := range report.HistoryOf(&app) {
 		h.Happenings = append(h.Happenings, happeningOf(d, e))
 	}
 	if len(h.Happenings) == 0 {
 		return h
 	}
-	h.Pictures = []Picture{
-		pictureOf("By field", h.Happenings, Happening.what),
-		pictureOf("By writer", h.Happenings, Happening.who),
-	}
+	h.Pictures = []Picture{pictureOf("By field", h.Pictured(), Happening.what), pictureOf("By writer", h.Pictured(), Happening.who)}
 	return h
 }
 

@@ -338,7 +338,7 @@ func TestTheHistoryUnderARule(t *testing.T) {
 func TestTheHistory(t *testing.T) {
 	before, _, _ := strings.Cut(application, "status:\n")
 	d := decide(t, before+strings.TrimPrefix(happened, "\n"), live)
-	h := historyOf(d)
+	h := historyOf(d, nil)
 	require.Len(t, h.Happenings, 3)
 	first := h.Happenings[0]
 	assert.Equal(t, []any{"corrected", "Deployment web · spec.x", "web:1", "web:2", "kubectl-set", "8ms", int32(3), "deployment.apps/default/web"},

@@ -193,12 +193,17 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) history(w http.ResponseWriter, r *http.Request) {
 	revision := s.applications.now()
-	d, _, err := s.decided(r)
+	d, c, err := s.decided(r)
 	if err != nil {
 		s.problem(w, statusOf(err), err)
 		return
 	}
-	page := s.document("History of "+d.Namespace+"/"+d.Name, "history.html", historyOf(d))
+	older, err := c.OlderHistory(r.Context(), d.Application)
+	h := historyOf(d, older)
+	if err != nil {
+		h.Note = err.Error()
+	}
+	page := s.document("History of "+d.Namespace+"/"+d.Name, "history.html", h)
 	page.Watched, page.Revision = d.Namespace+"/"+d.Name, revision
 	page.Crumbs = append(page.Crumbs, crumb{d.Namespace + "/" + d.Name, "/applications/" + d.Namespace + "/" + d.Name}, crumb{"History", ""})
 	page.write(w, http.StatusOK)
