@@ -317,7 +317,7 @@ func (f *fixture) in(who string, resource schema.GroupVersionResource) dynamic.R
 	f.t.Helper()
 	client := f.As(who).Resource(resource)
 	switch resource {
-	case namespaces, clusterBindings, accessReviews, definitions, webhooks, holdProfiles:
+	case namespaces, clusterBindings, accessReviews, definitions, webhooks, validators, holdProfiles:
 		return client
 	}
 	return client.Namespace(f.namespace)

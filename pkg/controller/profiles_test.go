@@ -1,8 +1,9 @@
 package controller_test
 
 import (
-	"context"
 	"encoding/json"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -32,7 +35,7 @@ spec:
   - match: object.metadata.namespace == "$NS"
 `+rule)
 	f.t.Cleanup(func() {
-		err := f.As("owner").Resource(holdProfiles).Delete(context.WithoutCancel(f.t.Context()), name, metav1.DeleteOptions{})
+		err := f.As("owner").Resource(holdProfiles).Delete(cleanupContext(), name, metav1.DeleteOptions{})
 		if !apierrors.IsNotFound(err) {
 			require.NoError(f.t, err)
 		}
@@ -202,4 +205,84 @@ func TestARestartKeepsWhatAProfileFrees(t *testing.T) {
 	f.Mark()
 	f.Quiet(3 * time.Second)
 	assert.Empty(t, f.Requests(), "at rest nothing is asked")
+}
+
+var validators = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+
+// Shipped installs a profile of deploy/profiles for the objects that have the label of the
+// test, and returns its name there.
+func (f *fixture) Shipped(file string) string {
+	f.t.Helper()
+	raw, err := os.ReadFile("../../deploy/profiles/" + file)
+	require.NoError(f.t, err)
+	var profile v1alpha1.HoldProfile
+	require.NoError(f.t, yaml.UnmarshalStrict(raw, &profile))
+	for i, rule := range profile.Spec.Rules {
+		ours := "object.metadata.labels['of'] == '" + f.namespace + "'"
+		if rule.Match != "" {
+			ours = "(" + rule.Match + ") && " + ours
+		}
+		profile.Spec.Rules[i].Match = ours
+	}
+	profile.Name = f.namespace
+	text, err := yaml.Marshal(profile)
+	require.NoError(f.t, err)
+	f.Create("owner", string(text))
+	f.t.Cleanup(func() {
+		require.NoError(f.t, f.As("owner").Resource(holdProfiles).Delete(cleanupContext(), profile.Name, metav1.DeleteOptions{}))
+	})
+	return profile.Name
+}
+
+// Without the profile Holdfast and the other writer fight; with it there is peace.
+func TestTheShippedProfiles(t *testing.T) {
+	const webhook = "webhooks: [{name: a.example.com, clientConfig: {service: {name: a, namespace: $NS}, caBundle: Cg==}, failurePolicy: Ignore, sideEffects: None, admissionReviewVersions: [v1]}]"
+	for _, row := range []struct {
+		name, file, manifest, before string
+		resource                     schema.GroupVersionResource
+		patch                        string
+		path                         []string
+		ours, theirs                 any
+	}{
+		{
+			name: "replicas of what an autoscaler targets", file: "autoscaled-replicas.yaml", resource: deployments, before: strings.ReplaceAll(autoscaler, "name: web", "name: $NS"),
+			manifest: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: $NS, labels: {of: $NS}}, spec: {replicas: 2, selector: {matchLabels: {app: web}},
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}}}`,
+			patch: `[{op: replace, path: /spec/replicas, value: 7}]`, path: []string{"spec", "replicas"}, ours: int64(2), theirs: int64(7),
+		},
+		{
+			name: "a certificate that cert-manager injects", file: "injected-authorities.yaml", resource: webhooks,
+			manifest: `{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: of-$NS, labels: {of: $NS}, annotations: {cert-manager.io/inject-ca-from: a/b}}, ` + webhook + "}",
+			patch:    `[{op: replace, path: /webhooks/0/clientConfig/caBundle, value: aW5qZWN0ZWQ=}]`, path: []string{"webhooks", "0", "clientConfig", "caBundle"}, ours: "Cg==", theirs: "aW5qZWN0ZWQ=",
+		},
+		{
+			name: "a certificate that OpenShift injects", file: "injected-authorities.yaml", resource: configMaps,
+			manifest: `{apiVersion: v1, kind: ConfigMap, metadata: {name: of-$NS, labels: {of: $NS}, annotations: {service.beta.openshift.io/inject-cabundle: "true"}}, data: {service-ca.crt: ""}}`,
+			patch:    `[{op: replace, path: /data/service-ca.crt, value: injected}]`, path: []string{"data", "service-ca.crt"}, ours: "", theirs: "injected",
+		},
+		{
+			name: "how istiod lets its validation fail", file: "istio-webhooks.yaml", resource: validators,
+			manifest: `{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: of-$NS, labels: {of: $NS, istio.io/rev: default}}, ` + webhook + "}",
+			patch:    `[{op: replace, path: /webhooks/0/failurePolicy, value: Fail}, {op: replace, path: /webhooks/0/clientConfig/caBundle, value: aW5qZWN0ZWQ=}]`,
+			path:     []string{"webhooks", "0", "failurePolicy"}, ours: "Ignore", theirs: "Fail",
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			f := given(t)
+			f.GrantEverywhere()
+			if row.before != "" {
+				f.Create("user", row.before)
+			}
+			f.Submit("app", "manifest: ["+row.manifest+"]")
+			f.AwaitHeld("app")
+			name := f.object(row.manifest).GetName()
+			f.PatchJSON("other", row.resource, name, row.patch)
+			f.AwaitValue(row.resource, name, row.ours, row.path...)
+			profile := f.Shipped(row.file)
+			f.AwaitProfiles("app", profile)
+			f.PatchJSON("other", row.resource, name, row.patch)
+			f.Quiet(time.Second)
+			assert.Equal(t, row.theirs, value(f.Get(row.resource, name), row.path...))
+		})
+	}
 }

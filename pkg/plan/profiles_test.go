@@ -3,6 +3,8 @@ package plan_test
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -244,4 +246,46 @@ func TestAProfileNeverBreaksAnApplication(t *testing.T) {
 	assert.Len(t, decided.Changes, 1)
 	require.NotEmpty(t, decided.Warnings)
 	assert.Contains(t, decided.Warnings[0], "HoldProfile greedy: data[*none*] the paths of the profiles mean too many fields")
+}
+
+// What deploy/profiles frees of kinds that a test cluster has no controllers for.
+func TestWhatTheShippedProfilesFree(t *testing.T) {
+	files, err := filepath.Glob("../../deploy/profiles/*-*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	var all []*plan.Profile
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		p := &v1alpha1.HoldProfile{}
+		require.NoError(t, yaml.UnmarshalStrict(raw, p))
+		assert.Equal(t, p.Name+".yaml", filepath.Base(file))
+		read, mistakes := plan.ReadProfile(p)
+		require.Empty(t, mistakes, file)
+		all = append(all, read)
+	}
+	for _, row := range []struct{ name, manifest, free string }{
+		{"a definition", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a, annotations: {cert-manager.io/inject-ca-from: a/b}},
+  spec: {conversion: {strategy: Webhook, webhook: {clientConfig: {caBundle: Cg==}}}}}`, "spec.conversion.webhook.clientConfig.caBundle"},
+		{"an aggregated API", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: a, annotations: {service.beta.openshift.io/inject-cabundle: "true"}}, spec: {caBundle: Cg==}}`, "spec.caBundle"},
+		{"one that nobody injects", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: a}, spec: {caBundle: Cg==}}`, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			object := map[string]any{}
+			require.NoError(t, yaml.Unmarshal([]byte(row.manifest), &object))
+			w := newWorld(t, "manifest: []")
+			w.app.Spec.Manifest = raws(object)
+			w.profiles.All = all
+			w.round()
+			leaf := strings.Split(row.free, ".")
+			if row.free == "" {
+				assert.Empty(t, w.decide().View().Changes[0].Profiles)
+				return
+			}
+			set(w.only(), "aW5qZWN0ZWQ=", leaf...)
+			p := w.decide()
+			assert.False(t, p.HasWork())
+			assert.Equal(t, row.free, p.View().Changes[0].NotHeld[0].Path)
+		})
+	}
 }
