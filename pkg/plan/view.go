@@ -22,15 +22,27 @@ type View struct {
 	Kind        string       `json:"kind" yaml:"kind"`
 	Application ViewOwner    `json:"application" yaml:"application"`
 	Refused     *ViewProblem `json:"refused,omitempty" yaml:"refused,omitempty"`
-	Changes     []ViewChange `json:"changes" yaml:"changes"`
-	Warnings    []string     `json:"warnings" yaml:"warnings"`
-	Status      ViewStatus   `json:"status" yaml:"status"`
+	// Selected says how many objects each entry of spec.select means.
+	Selected []ViewSelected `json:"selected,omitempty" yaml:"selected,omitempty"`
+	Changes  []ViewChange   `json:"changes" yaml:"changes"`
+	Warnings []string       `json:"warnings" yaml:"warnings"`
+	Status   ViewStatus     `json:"status" yaml:"status"`
 }
 
 // ViewOwner names the Application.
 type ViewOwner struct {
 	Namespace string `json:"namespace" yaml:"namespace"`
 	Name      string `json:"name" yaml:"name"`
+}
+
+// ViewSelected is what an entry of spec.select means.
+type ViewSelected struct {
+	// Entry is spec.select[0].
+	Entry string `json:"entry" yaml:"entry"`
+	Kind  string `json:"kind" yaml:"kind"`
+	// Objects is how many it means, Changes how many of them are written.
+	Objects int `json:"objects" yaml:"objects"`
+	Changes int `json:"changes" yaml:"changes"`
 }
 
 // ViewProblem is why something cannot be done.
@@ -145,6 +157,7 @@ func (p *Plan) View() View {
 		Changes:     make([]ViewChange, 0, len(p.Changes)),
 		Warnings:    append([]string{}, p.Warnings...),
 	}
+	v.Selected, _ = p.Selected()
 	for _, c := range p.Changes {
 		change := viewChange(c)
 		for _, n := range p.NotHeld(c.ID) {
