@@ -125,6 +125,35 @@ func (c *conclusion) selected() {
 	c.result.Status.Selected = counts
 }
 
+// Selected says how many objects each entry of spec.select means, and which these are. That of
+// one that is refused is told by the refusal.
+func (p *Plan) Selected() (views []ViewSelected, ids map[manifest.ID]bool) {
+	if p.in.Application == nil || p.retiring || p.Refused != nil {
+		return nil, nil
+	}
+	entries, _ := Selections(p.in.Application)
+	writes, counts := map[manifest.ID]bool{}, make(map[int]int, len(entries))
+	for _, c := range p.Changes {
+		writes[c.ID] = c.Writes()
+	}
+	selected, changes := Selected(p.in, entries), map[int]int{}
+	ids = make(map[manifest.ID]bool, len(selected))
+	for id, by := range selected {
+		ids[id] = true
+		for _, s := range by {
+			if counts[s.Position]++; writes[id] {
+				changes[s.Position]++
+			}
+		}
+	}
+	for _, s := range entries {
+		views = append(views, ViewSelected{
+			Entry: manifest.Path{"spec", "select", s.Position}.String(), Kind: s.Kind, Objects: counts[s.Position], Changes: changes[s.Position],
+		})
+	}
+	return views, ids
+}
+
 // isReady reports whether a resource is as it should be.
 func isReady(r v1alpha1.ResourceStatus) bool { return r.Reason == "" && r.Health == healthCurrent }
 

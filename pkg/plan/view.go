@@ -22,9 +22,11 @@ type View struct {
 	Kind        string       `json:"kind" yaml:"kind"`
 	Application ViewOwner    `json:"application" yaml:"application"`
 	Refused     *ViewProblem `json:"refused,omitempty" yaml:"refused,omitempty"`
-	Changes     []ViewChange `json:"changes" yaml:"changes"`
-	Warnings    []string     `json:"warnings" yaml:"warnings"`
-	Status      ViewStatus   `json:"status" yaml:"status"`
+	// Selected says how many objects each entry of spec.select means.
+	Selected []ViewSelected `json:"selected,omitempty" yaml:"selected,omitempty"`
+	Changes  []ViewChange   `json:"changes" yaml:"changes"`
+	Warnings []string       `json:"warnings" yaml:"warnings"`
+	Status   ViewStatus     `json:"status" yaml:"status"`
 }
 
 // ViewOwner names the Application.
@@ -33,6 +35,16 @@ type ViewOwner struct {
 	Name      string `json:"name" yaml:"name"`
 	// Mode is Observe for one that only observes: nothing of the plan is done.
 	Mode v1alpha1.Mode `json:"mode,omitempty" yaml:"mode,omitempty"`
+}
+
+// ViewSelected is what an entry of spec.select means.
+type ViewSelected struct {
+	// Entry is spec.select[0].
+	Entry string `json:"entry" yaml:"entry"`
+	Kind  string `json:"kind" yaml:"kind"`
+	// Objects is how many it means, Changes how many of them are written.
+	Objects int `json:"objects" yaml:"objects"`
+	Changes int `json:"changes" yaml:"changes"`
 }
 
 // ViewProblem is why something cannot be done.
@@ -150,6 +162,7 @@ func (p *Plan) View() View {
 		Changes:     make([]ViewChange, 0, len(p.Changes)),
 		Warnings:    append([]string{}, p.Warnings...),
 	}
+	v.Selected, _ = p.Selected()
 	if p.Observes() {
 		v.Application.Mode = v1alpha1.ModeObserve
 	}
