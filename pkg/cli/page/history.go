@@ -37,8 +37,10 @@ type Happening struct {
 	At       time.Time
 	Resource string
 	Ref      string // "" for what has no page
-	Path     string
-	From, To string
+	// Namespace and Application are whose it is, where that is not said elsewhere.
+	Namespace, Application string
+	Path                   string
+	From, To               string
 	// CorrectedTo is what was written in place of To under a rule; "" if From was.
 	CorrectedTo string
 	By          string
@@ -109,9 +111,18 @@ func historyOf(d files.Decision, older []v1alpha1.HistoryEntry) History {
 }
 
 func happeningOf(d files.Decision, e report.EntryView) Happening {
+	one := plainHappening(e, d.Namespace)
+	if id := idOf(e.Resource); slices.ContainsFunc(d.Changes, func(c plan.Change) bool { return c.ID == id }) {
+		one.Ref = RefOf(id)
+	}
+	return one
+}
+
+// plainHappening is an entry, as it is told within a namespace.
+func plainHappening(e report.EntryView, namespace string) Happening {
 	id := idOf(e.Resource)
 	one := Happening{
-		Look: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, d.Namespace), Path: e.Path, Count: max(e.Count, 1),
+		Look: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, namespace), Path: e.Path, Count: max(e.Count, 1),
 		From: viewText(id, e.From), To: viewText(id, e.To), By: writerOf(plan.Writer{Manager: e.Manager, Subresource: e.Subresource}).Name, User: e.Who(), Since: timeOf(e.Since),
 	}
 	if e.CorrectedTo != nil {
@@ -119,9 +130,6 @@ func happeningOf(d files.Decision, e report.EntryView) Happening {
 	}
 	if one.Look.Word == "" {
 		one.Look = Look{Class: "free", Sign: "·", Word: e.Outcome}
-	}
-	if slices.ContainsFunc(d.Changes, func(c plan.Change) bool { return c.ID == id }) {
-		one.Ref = RefOf(id)
 	}
 	if stood, err := time.ParseDuration(e.Stood); err == nil {
 		one.Stood = shortSpan(stood)

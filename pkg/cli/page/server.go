@@ -87,6 +87,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, started func(
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.bounded(s.overview))
+	mux.HandleFunc("GET /history", s.bounded(s.writers))
 	mux.HandleFunc("GET /applications/{namespace}/{name}", s.bounded(s.application))
 	mux.HandleFunc("GET /applications/{namespace}/{name}/history", s.bounded(s.history))
 	mux.HandleFunc("GET /applications/{namespace}/{name}/{resource...}", s.bounded(s.object))
@@ -149,6 +150,26 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	d := s.document("Applications", "overview.html", o)
 	d.Watched, d.Revision = "*", revision
 	d.Crumbs[0].Link = "" // it is here
+	d.write(w, http.StatusOK)
+}
+
+func (s *Server) writers(w http.ResponseWriter, r *http.Request) {
+	all, revision, err := s.applications.list(r.Context())
+	if err != nil {
+		s.problem(w, http.StatusBadGateway, err)
+		return
+	}
+	who := writersOf(all, r.URL.Query())
+	who.Only = s.only
+	const title = "Who changes most"
+	d := s.document(title, "writers.html", who)
+	d.Watched, d.Revision = "*", revision
+	d.Crumbs = append(d.Crumbs, crumb{title, ""})
+	if who.IsOne {
+		d.Title = "What " + who.Name() + " changed"
+		d.Crumbs[1].Link = "/history"
+		d.Crumbs = append(d.Crumbs, crumb{who.Name(), ""})
+	}
 	d.write(w, http.StatusOK)
 }
 
