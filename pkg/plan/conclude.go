@@ -65,6 +65,7 @@ func (c *conclusion) status() {
 	for _, res := range c.plan.resources {
 		c.resource(c.own(res), before[res.object.ID])
 	}
+	c.selected()
 	for _, old := range c.plan.pruned {
 		if again := c.outcomes[old.id].Change.pruned; again != nil {
 			old = again
@@ -100,7 +101,7 @@ func (c *conclusion) status() {
 func (c *conclusion) ready() int {
 	n := 0
 	for _, r := range c.result.Status.Resources {
-		if r.Reason == "" && r.Health == healthCurrent {
+		if isReady(r) {
 			n++
 		}
 	}
@@ -286,6 +287,8 @@ func (c *conclusion) keep(old *pruned, live map[string]any, problem *Problem) {
 	if Marked(c.plan.in.Application, old.id, live) {
 		status.UID = types.UID(text(live, "metadata", "uid"))
 	}
-	c.problems = append(c.problems, resourceProblem{old.id, problem})
+	if !c.plan.isUnselected(problem) {
+		c.problems = append(c.problems, resourceProblem{old.id, problem})
+	}
 	c.result.Status.Resources = append(c.result.Status.Resources, status)
 }

@@ -15,7 +15,7 @@
 //
 // Its rooms, from the top down; what is in one knows only what stands below it:
 //
-//	for people   view.go is a plan as it is printed, explain.go (explainwalk.go,
+//	for people   view.go is a plan as it is printed, explain.go (explainwalk.go, explainshare.go,
 //	             explainfield.go) says of each field what it is, notheld.go
 //	             which free ones differ from the manifest, suggest.go proposes a schema
 //	             (defaults.go: what nobody has to write), taken.go whether a change is
@@ -36,8 +36,10 @@
 //	             look.go compares what is only observed;
 //	             again.go either of them again; ahead.go and creating.go say what
 //	             is written down before requests are sent
-//	what it      render.go makes objects (objects.go) and schema entries of the
-//	             spec, fields.go those of its paths, restored.go
+//	what it      render.go makes objects (objects.go, selected.go those that
+//	             selection.go says are meant) and schema entries of the
+//	             spec, fields.go those of its paths, profiles.go what the cluster's
+//	             owner says before them, restored.go
 //	reads        of the status, if a template cannot be had; listeners.go has the
 //	             engine's own steps among the hooks; record.go reads what the status
 //	             remembers, baseline.go what fields were before us, own.go whose an

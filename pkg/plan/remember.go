@@ -85,6 +85,7 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 		ResourceReference: reference(res.object.ID, res.object.APIVersion),
 		Schema:            v1alpha1.SchemaUser,
 		NullLeaves:        res.entry.Nulls(),
+		Profiles:          res.entry.Profiles(),
 	}
 	switch {
 	case res.entry.Default:
@@ -133,7 +134,7 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 
 // isCorrected reports whether what was held before was put right.
 func (res *resource) isCorrected(o observation) bool {
-	return o.wrote && o.action == Update && !res.adopting && !res.begins
+	return o.wrote && o.action == Update && !res.adopting && !res.begins && slices.ContainsFunc(res.change.Fields, res.tells)
 }
 
 // ownership says whose an object is, and what of it is on record from before us: of what is

@@ -248,7 +248,7 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 	}
 	by := sync.OnceValue(func() *authors { return c.plan.authorsOf(res, res.live) })
 	for _, d := range res.change.Fields {
-		if d.HeldBack {
+		if d.HeldBack || !res.tells(d) {
 			continue
 		}
 		done.paths, done.told = append(done.paths, d.Path), append(done.told, d.Path)
@@ -263,7 +263,9 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 			done.told[len(done.told)-1] = describe(c.happened(res, c.outcomeOf(leaf, &of), of))
 		}
 	}
-	c.done = append(c.done, done)
+	if len(done.paths) > 0 || done.action != Update {
+		c.done = append(c.done, done)
+	}
 }
 
 // created remembers that an object was created, or created again.

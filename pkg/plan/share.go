@@ -68,7 +68,7 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 	if res.seen, res.problem = p.see(&p.hooks.ResourceObserved, res, live); res.problem != nil {
 		return h
 	}
-	res.begins = !Holds(app, live)
+	res.begins = !holds(app, live)
 	res.leave(app, res.entry.Leaves(res.kind, res.desired))
 	res.compared = p.compare(res, live)
 	res.drift = res.compared.Differences

@@ -137,7 +137,21 @@ func (t target) AnyVersion(ctx context.Context, gk schema.GroupKind) (kubernetes
 	return t.Mapping(ctx, gk.WithVersion("v1"))
 }
 
-func (target) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Named) {}
+func (target) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Named, kubernetes.Ranges) {
+}
+
+// Range is what the watch of shared objects has shown.
+func (t target) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping, r kubernetes.Range) (map[manifest.ID]map[string]any, error) {
+	found := map[manifest.ID]map[string]any{}
+	for id, object := range t.shared {
+		if object != nil && id.GroupKind() == gk && (r.Namespace == "" || r.Namespace == id.Namespace) && r.Labels == "" {
+			found[id] = object
+		}
+	}
+	return found, nil
+}
+
+func (target) MayList(context.Context, kubernetes.Mapping, kubernetes.Range) error { return nil }
 
 func (t target) Shared(at kubernetes.Location) (map[string]any, error) { return t.shared[at.ID], nil }
 
@@ -156,6 +170,10 @@ func (target) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[
 func (target) Looked(kubernetes.Location, plan.Written) {}
 
 func (target) Silent(kubernetes.Mapping) error { return nil }
+
+func (target) Profiles(context.Context, []manifest.ID) (plan.Profiles, error) {
+	return plan.Profiles{}, nil
+}
 
 func (t target) Get(_ context.Context, at kubernetes.Location) (map[string]any, error) {
 	defer t.guard()

@@ -43,7 +43,7 @@ type ApplicationList struct {
 
 // ApplicationSpec is what the user wants.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.manifest) ? 1 : 0) + (has(self.tosca) ? 1 : 0) + (has(self.csar) ? 1 : 0) == 1",message="exactly one of spec.manifest, spec.tosca and spec.csar must be set"
+// +kubebuilder:validation:XValidation:rule="(has(self.manifest) || has(self.select) ? 1 : 0) + (has(self.tosca) ? 1 : 0) + (has(self.csar) ? 1 : 0) == 1",message="exactly one of spec.manifest, spec.tosca and spec.csar must be set; spec.select may stand beside spec.manifest, or in its place"
 type ApplicationSpec struct {
 	// Manifest lists the objects of the Application, whole and of any kind. In place of
 	// objects, an element may be {slices: [NAME, ...]}: these ApplicationSlices have a list
@@ -59,6 +59,22 @@ type ApplicationSpec struct {
 	// CSAR is an archive with a TOSCA template that is translated into manifests.
 	// +optional
 	CSAR *CSARSource `json:"csar,omitempty"`
+
+	// Select names many objects at once, which are another owner's, and a part of each that
+	// is held: those that come are held, those that go, or are meant no longer, are let go.
+	// It may stand beside manifest, or in its place.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	Select []ObjectSelection `json:"select,omitempty"`
+
+	// MaxObjects is how many objects spec.select may mean. If it means more, nothing is
+	// written and nothing is let go. Unset: 1000.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	MaxObjects int32 `json:"maxObjects,omitempty"`
 
 	// ObserverSchema names the fields to hold: one partial manifest per
 	// resource, the word observed for each field, a control dictionary at the end of each

@@ -6,10 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What a status keeps of a history.
+// What a status keeps of a history, and what slices keep of what is older: so much JSON,
+// before it is packed.
 const (
 	MaxHistoryEntries = 20
 	MaxHistoryBytes   = 8 << 10
+	MaxOlderEntries   = 1000
+	MaxOlderBytes     = 512 << 10
 )
 
 // HistoryEntry is one thing that happened to a field or an object, and what became of it.

@@ -16,6 +16,7 @@ const (
 	ReasonRetriesExhausted           = "RetriesExhausted"
 	ReasonManifestInvalid            = "ManifestInvalid"
 	ReasonManifestTooLarge           = "ManifestTooLarge"
+	ReasonTooManyObjects             = "TooManyObjects"
 	ReasonObserverSchemaInvalid      = "ObserverSchemaInvalid"
 	ReasonObserverSchemaNullsDropped = "ObserverSchemaNullsDropped"
 	ReasonSourceNotSupported         = "SourceNotSupported"
@@ -107,6 +108,7 @@ var meanings = map[string]Meaning{
 	ReasonRetriesExhausted:           {Disposition: DispositionGiveUp, Uncertain: true},
 	ReasonManifestInvalid:            {Disposition: DispositionEdit},
 	ReasonManifestTooLarge:           {Disposition: DispositionEdit},
+	ReasonTooManyObjects:             {Disposition: DispositionEdit},
 	ReasonObserverSchemaInvalid:      {Disposition: DispositionEdit},
 	ReasonObserverSchemaNullsDropped: {Disposition: DispositionEdit},
 	ReasonSourceNotSupported:         {Disposition: DispositionStall},

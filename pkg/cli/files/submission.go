@@ -361,7 +361,7 @@ func (s *Submission) refusal(problem *plan.Problem, faults []error) error {
 
 func (s *Submission) located(fault error) error {
 	var ofManifest *manifest.Fault
-	if errors.As(fault, &ofManifest) && ofManifest.Position < len(s.manifests) {
+	if errors.As(fault, &ofManifest) && ofManifest.Field == nil && ofManifest.Position < len(s.manifests) {
 		return FaultAt(s.manifests[ofManifest.Position], ofManifest.Path, fault.Error())
 	}
 	var ofSchema *observer.Fault

@@ -22,6 +22,7 @@ var looks = []Look{
 	{"drifted", "~", "drifted", "held, and the live value is not the desired one"},
 	{"removed", "−", "removed", "to be removed: nobody desires it any more, or a list is too long"},
 	{"other", "×", "not ours", "of an object that is not this Application's: nothing of it is held"},
+	{"claimed", "⊘", "claimed", "another Application holds it: it is left alone"},
 	{"held", "=", "held", "the manifest sets it, and drift is corrected"},
 	{"learned", "+", "learned", "observed, but not in the manifest: the API server's value was taken over"},
 	{"accepted", "≈", "accepted", "held in the form that the API server made of it"},

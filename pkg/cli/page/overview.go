@@ -2,16 +2,19 @@ package page
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
@@ -26,6 +29,8 @@ type Summary struct {
 	// Drifted is true if not every held field has its value.
 	Drifted, Suspended bool
 	Created            time.Time
+
+	history []report.EntryView
 }
 
 // summaryOf reads it from an Application as it is stored.
@@ -46,7 +51,19 @@ func summaryOf(u *unstructured.Unstructured) Summary {
 			s.Drifted = c["status"] == "False"
 		}
 	}
+	s.history = lastOf(u)
 	return s
+}
+
+// lastOf are the entries of the history that the status has.
+func lastOf(u *unstructured.Unstructured) []report.EntryView {
+	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: u.GetNamespace(), Name: u.GetName()}}
+	entries, _, _ := unstructured.NestedSlice(u.Object, "status", "history")
+	raw, err := json.Marshal(entries)
+	if err != nil || json.Unmarshal(raw, &app.Status.History) != nil {
+		return nil
+	}
+	return report.HistoryOf(app)
 }
 
 // key orders Applications, and names one in the stream of events.
@@ -71,7 +88,7 @@ type Filter struct{ Query, Namespace, State string }
 type StateCount struct {
 	Look
 	Count    int
-	Query    string
+	Link     string
 	IsChosen bool
 }
 
@@ -122,7 +139,7 @@ func overviewOf(all []Summary, f Filter, now time.Time) Overview {
 	return o
 }
 
-// with is the query of an address that has another state.
+// with is the address that has another state. As a whole, a template leaves it as it is.
 func (f Filter) with(state string) string {
 	query := url.Values{}
 	for name, value := range map[string]string{"q": f.Query, "namespace": f.Namespace, "state": strings.TrimSuffix(state, "all")} {
@@ -130,7 +147,7 @@ func (f Filter) with(state string) string {
 			query.Set(name, value)
 		}
 	}
-	return query.Encode()
+	return "/?" + query.Encode()
 }
 
 func urgency(s Summary) int {

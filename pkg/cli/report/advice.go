@@ -67,6 +67,7 @@ func (a adviser) forReason() []Advice {
 		v1alpha1.ReasonManifestInvalid:            a.mistakes(),
 		v1alpha1.ReasonObserverSchemaInvalid:      a.mistakes(),
 		v1alpha1.ReasonManifestTooLarge:           a.smaller(),
+		v1alpha1.ReasonTooManyObjects:             {"select fewer objects, or raise spec.maxObjects, and submit it again. What it means", a.command("plan")},
 		v1alpha1.ReasonObserverSchemaNullsDropped: {"write observed for each null, or submit it with a client that does", a.program + " submit -f FILE --force-conflicts"},
 		v1alpha1.ReasonSourceNotSupported:         {"submit its manifests", a.program + " submit " + a.Name + " -f MANIFESTS"},
 		v1alpha1.ReasonResourceConflict:           {"choose one of the ways that the message names. What would change if the object were taken over", a.command("diff")},
