@@ -60,7 +60,7 @@ func TestObserving(t *testing.T) {
 	ready := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionReady)
 	assert.Equal(t, v1alpha1.ReasonObserving, ready.Reason)
 	assert.Contains(t, ready.Message, "which would create 1, adopt 1 (1 field)")
-	f.AwaitNote("app", "Observed", `data.key is "theirs", and "ours" is desired`)
+	f.AwaitNote("app", "Observed", `data.key is "theirs"`, `"ours" is desired`)
 	f.Quiet(quiet)
 
 	f.Patch("mallory", configMaps, "theirs", `{data: {key: mallorys}}`)
