@@ -63,6 +63,9 @@ type Options struct {
 	Users *audit.Users
 	// Notify tells another system what happens; nil for none.
 	Notify Notifier
+	// AtRest is called when nothing was handled for half a minute, after the last that was;
+	// nil for nobody.
+	AtRest func()
 	// Patience is for how long watches of objects may say nothing.
 	Patience cluster.Patience
 	// Now is the clock; nil for the real one.
@@ -154,6 +157,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
+	}
+	if o.AtRest == nil {
+		o.AtRest = func() {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -67,7 +67,7 @@ func sameWish(before, after *cluster.Object) bool {
 // forget drops what is remembered of an Application that is gone, or is not
 // looked at any more.
 func (c *Controller) forget(uid types.UID) {
-	c.target.watches.Need(uid, nil, nil, nil)
+	c.target.watches.Need(uid, nil, nil, nil, nil)
 	c.target.namespaces.Await(uid, nil)
 	c.calls.forget(uid)
 	c.profiles.Forget(uid)

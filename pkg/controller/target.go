@@ -60,8 +60,27 @@ func (t target) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Ma
 	return t.mapper.AnyVersion(ctx, gk)
 }
 
-func (t target) Need(resources map[schema.GroupVersionResource]bool, namespaces []string, named cluster.Named) {
-	t.watches.Need(t.app, resources, namespaces, named)
+func (t target) Need(resources map[schema.GroupVersionResource]bool, namespaces []string, named cluster.Named, ranges cluster.Ranges) {
+	t.watches.Need(t.app, resources, namespaces, named, ranges)
+}
+
+func (t target) Range(_ context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.Range) (map[manifest.ID]map[string]any, error) {
+	store, _ := t.watches.Store(t.app, mapping.Resource)
+	if store == nil {
+		return nil, turn.ErrNotSeen
+	}
+	objects, ready, err := store.Range(r)
+	switch {
+	case !ready && err != nil:
+		return nil, err
+	case !ready:
+		return nil, turn.ErrNotSeen
+	}
+	found := make(map[manifest.ID]map[string]any, len(objects))
+	for _, o := range objects {
+		found[idOf(gk, o.Key)] = o.Content()
+	}
+	return found, nil
 }
 
 func (t target) Shared(at cluster.Location) (map[string]any, error) {

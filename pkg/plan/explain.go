@@ -37,6 +37,8 @@ const (
 	FieldPushed FieldState = "pushed"
 	// FieldAbsent: not to be there.
 	FieldAbsent FieldState = "absent"
+	// FieldClaimed: another Application holds it, so that it is left alone.
+	FieldClaimed FieldState = "claimed"
 	// FieldFree: not observed.
 	FieldFree FieldState = "free"
 	// FieldRemoved: it goes, since the manifest has it no longer, a list is longer than
@@ -72,6 +74,11 @@ type Field struct {
 	Profile string
 	// Why says why Holdfast would or would not correct the field.
 	Why string
+	// Holder is the Application that holds a claimed field, as namespace/name.
+	Holder string
+	// OnRelease says, of a held field of a shared object, what it was before and what becomes
+	// of it when it is let go.
+	OnRelease string
 
 	livePath *observer.Path
 }
@@ -121,7 +128,8 @@ func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
 		if res.object.ID == id {
 			explained.Desired, explained.Default, explained.Source = true, res.entry.Default, sourceOf(res.entry)
 			explained.Profiles = res.entry.Profiles()
-			e.res, e.removals = res, p.withdrawn(res)
+			e.res, e.removals, e.claims = res, p.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
+			e.baseline = baselineOf(p.statuses[id], e.live)
 			delta.Walk(p.comparison(res, e.live), e.field)
 		}
 	}

@@ -131,13 +131,13 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 		missing[f.Position] = inAll(missing[f.Position], compiled.Missing, used[f.Position] == 0)
 		used[f.Position]++
 	}
-	e.judgeUse(objects, used, missing)
+	e.judgeUse(in.Application, objects, used, missing)
 }
 
 // judgeUse refuses entries that mean no resource, and paths that name nothing in any.
-func (e *entries) judgeUse(objects []manifest.Object, used []int, missing []map[string]*observer.FieldFault) {
+func (e *entries) judgeUse(app *v1alpha1.Application, objects []manifest.Object, used []int, missing []map[string]*observer.FieldFault) {
 	for i, f := range e.fields {
-		if used[i] == 0 && !isShadowed(f, objects) {
+		if used[i] == 0 && !isShadowed(f, objects) && !mayBeSelected(f, app) {
 			e.unfit = append(e.unfit, f.Fault("", 0, "matches no resource of the Application by kind and name%s", nearestName(f, objects)))
 		}
 		for _, list := range [...]string{"hold", "free"} {
@@ -208,6 +208,19 @@ func means(f *observer.Fields, object manifest.Object) bool {
 func isShadowed(f *observer.Fields, objects []manifest.Object) bool {
 	for _, object := range objects {
 		if means(f, object) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayBeSelected reports whether an entry means objects of which spec.select may mean some
+// later.
+func mayBeSelected(f *observer.Fields, app *v1alpha1.Application) bool {
+	for _, item := range app.Spec.Select {
+		gv, err := schema.ParseGroupVersion(f.APIVersion)
+		of, _ := schema.ParseGroupVersion(item.APIVersion)
+		if item.Kind == f.Kind && (f.APIVersion == "" || err == nil && gv.Group == of.Group) {
 			return true
 		}
 	}

@@ -22,15 +22,29 @@ type View struct {
 	Kind        string       `json:"kind" yaml:"kind"`
 	Application ViewOwner    `json:"application" yaml:"application"`
 	Refused     *ViewProblem `json:"refused,omitempty" yaml:"refused,omitempty"`
-	Changes     []ViewChange `json:"changes" yaml:"changes"`
-	Warnings    []string     `json:"warnings" yaml:"warnings"`
-	Status      ViewStatus   `json:"status" yaml:"status"`
+	// Selected says how many objects each entry of spec.select means.
+	Selected []ViewSelected `json:"selected,omitempty" yaml:"selected,omitempty"`
+	Changes  []ViewChange   `json:"changes" yaml:"changes"`
+	Warnings []string       `json:"warnings" yaml:"warnings"`
+	Status   ViewStatus     `json:"status" yaml:"status"`
 }
 
 // ViewOwner names the Application.
 type ViewOwner struct {
 	Namespace string `json:"namespace" yaml:"namespace"`
 	Name      string `json:"name" yaml:"name"`
+	// Mode is Observe for one that only observes: nothing of the plan is done.
+	Mode v1alpha1.Mode `json:"mode,omitempty" yaml:"mode,omitempty"`
+}
+
+// ViewSelected is what an entry of spec.select means.
+type ViewSelected struct {
+	// Entry is spec.select[0].
+	Entry string `json:"entry" yaml:"entry"`
+	Kind  string `json:"kind" yaml:"kind"`
+	// Objects is how many it means, Changes how many of them are written.
+	Objects int `json:"objects" yaml:"objects"`
+	Changes int `json:"changes" yaml:"changes"`
 }
 
 // ViewProblem is why something cannot be done.
@@ -147,6 +161,10 @@ func (p *Plan) View() View {
 		Refused:     viewProblem(p.Refused),
 		Changes:     make([]ViewChange, 0, len(p.Changes)),
 		Warnings:    append([]string{}, p.Warnings...),
+	}
+	v.Selected, _ = p.Selected()
+	if p.Observes() {
+		v.Application.Mode = v1alpha1.ModeObserve
 	}
 	for _, c := range p.Changes {
 		change := viewChange(c)

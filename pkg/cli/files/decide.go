@@ -97,6 +97,9 @@ func LeafOf(f v1alpha1.ContestedField) plan.Leaf {
 func (d Decision) Notes() []string {
 	notes := slices.Clone(d.mistyped)
 	name := d.Namespace + "/" + d.Name
+	if d.Observes() {
+		notes = append(notes, "Application "+name+" only observes: nothing of this is done until spec.mode is Hold")
+	}
 	if d.Suspended() {
 		notes = append(notes, "Application "+name+" is suspended: nothing of this is done until spec.suspend is unset")
 	}

@@ -44,7 +44,12 @@ func (v fileView) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.
 	return v.Mapping(ctx, gk.WithVersion(""))
 }
 
-func (fileView) Need(map[schema.GroupVersionResource]bool, []string, cluster.Named) {}
+func (fileView) Need(map[schema.GroupVersionResource]bool, []string, cluster.Named, cluster.Ranges) {}
+
+// Range is nothing more: Marked has all objects.
+func (fileView) Range(context.Context, schema.GroupKind, cluster.Mapping, cluster.Range) (map[manifest.ID]map[string]any, error) {
+	return nil, nil
+}
 
 // Marked are all objects of the kind: whose they are is told by their marks, and without
 // a UID of the Application they are taken to be its own.

@@ -40,6 +40,10 @@ type FieldView struct {
 	// Profile is the HoldProfile that frees or holds it.
 	Profile string `json:"profile,omitempty" yaml:"profile,omitempty"`
 	Why     string `json:"why" yaml:"why"`
+	// Holder is the Application that holds a claimed field; OnRelease says of one of a shared
+	// object what becomes of it when it is let go.
+	Holder    string `json:"holder,omitempty" yaml:"holder,omitempty"`
+	OnRelease string `json:"onRelease,omitempty" yaml:"onRelease,omitempty"`
 }
 
 // WriterView is who wrote a field last.
@@ -70,7 +74,7 @@ func ViewOf(e plan.Explanation) ExplanationView {
 
 func fieldView(f plan.Field) FieldView {
 	v := FieldView{
-		Path: f.Path, State: f.State, Drift: f.Drift, Corrected: f.Corrected, Profile: f.Profile, Why: f.Why,
+		Path: f.Path, State: f.State, Drift: f.Drift, Corrected: f.Corrected, Profile: f.Profile, Why: f.Why, Holder: f.Holder, OnRelease: f.OnRelease,
 		Desired: viewValue(f.Desired), Live: viewValue(f.Live), Manifest: viewValue(f.Manifest), Writer: writerView(f.Writer),
 	}
 	if f.Rule != nil {
