@@ -67,6 +67,9 @@ var held = sync.OnceValues(func() (*testcluster.Cluster, error) {
 	if err := c.Define(context.Background(), string(crd.Slices), v1alpha1.SliceGroupVersionResource.GroupResource().String()); err != nil {
 		return nil, err
 	}
+	if err := c.Define(context.Background(), string(crd.Profiles), v1alpha1.ProfileGroupVersionResource.GroupResource().String()); err != nil {
+		return nil, err
+	}
 	client, err := cluster.NewClient(c.Config())
 	if err != nil {
 		return nil, err
