@@ -168,6 +168,8 @@ type Location struct {
 	// Shared is true for an object that is another owner's: it is read and patched, and
 	// never created or deleted.
 	Shared bool
+	// ReadOnly is true where nothing is written at all.
+	ReadOnly bool
 }
 
 // path is the URL path of the object.

@@ -134,6 +134,7 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	}
 	c.accepted(res, o.compared)
 	c.watched(res, o.compared)
+	c.observed(res, before)
 	for _, d := range o.compared.Differences {
 		c.drifted[Leaf{res.object.ID, d.Path}] = true
 	}
@@ -226,7 +227,7 @@ func (c *conclusion) hasLeft(old *pruned, outcome Outcome) bool {
 		return false
 	}
 	left := old.change.Action == Unchanged && outcome.Problem == nil && !outcome.Gone
-	return left || (c.preview && old.change.Writes() && !c.plan.Suspended())
+	return left || (c.preview && old.change.Writes() && !c.plan.Idle())
 }
 
 // pruned keeps a resource in the inventory until it is gone.
@@ -263,7 +264,10 @@ func (c *conclusion) pruned(old *pruned) {
 		}
 	} else if problem == nil {
 		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: old.id.String() + " is to be deleted when all else is in place"}
-		if old.shared {
+		switch {
+		case c.plan.Observes():
+			problem.Message = old.wouldGo()
+		case old.shared:
 			problem.Message = old.id.String() + " is to be released"
 		}
 	}

@@ -360,6 +360,10 @@ func (d *desk) Looked(kubernetes.Location, plan.Written) {}
 
 func (d *desk) Silent(kubernetes.Mapping) error { return nil }
 
+func (d *desk) Profiles(context.Context, []manifest.ID) (plan.Profiles, error) {
+	return plan.Profiles{}, nil
+}
+
 func (d *desk) Problem(err error, at kubernetes.Location, verb string) *plan.Problem {
 	return turn.ProblemOf(err, at, verb, "user")
 }

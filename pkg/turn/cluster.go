@@ -41,6 +41,9 @@ type View interface {
 	// Silent is why the objects of a kind may not be any more as Marked has them: nothing
 	// was heard of them for too long. nil if that is not so.
 	Silent(mapping cluster.Mapping) error
+	// Profiles are the HoldProfiles, and what autoscalers target of these objects as far as a
+	// profile asks for it. ErrNotSeen says that a first list is not complete.
+	Profiles(ctx context.Context, objects []manifest.ID) (plan.Profiles, error)
 	// Get reads one object, managedFields included.
 	Get(ctx context.Context, at cluster.Location) (map[string]any, error)
 	// Problem is what the error of a request means for a resource.

@@ -26,7 +26,7 @@ import (
 type process struct {
 	memory *turn.Memory
 	store  map[manifest.ID]map[string]any // what the watches have shown
-	shared map[manifest.ID]map[string]any // and those of shared objects
+	shared map[manifest.ID]map[string]any // and those of objects by their names
 	// changed is true when something was news since the last turn.
 	changed bool
 	// dead is true from the moment in which it dies: what it still sends arrives nowhere.
@@ -89,6 +89,11 @@ func (c *cluster) sync() {
 			c.changed = c.changed || jsonOf(c.shared[id]) != jsonOf(is)
 			c.shared[id] = observer.CopyMap(is)
 			continue
+		}
+		if c.wanted.observe {
+			is := c.server.objects[id]
+			c.changed = c.changed || jsonOf(c.shared[id]) != jsonOf(is)
+			c.shared[id] = observer.CopyMap(is)
 		}
 		before := c.store[id]
 		object := c.server.watched(id, string(c.app.UID))
@@ -165,6 +170,10 @@ func (target) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[
 func (target) Looked(kubernetes.Location, plan.Written) {}
 
 func (target) Silent(kubernetes.Mapping) error { return nil }
+
+func (target) Profiles(context.Context, []manifest.ID) (plan.Profiles, error) {
+	return plan.Profiles{}, nil
+}
 
 func (t target) Get(_ context.Context, at kubernetes.Location) (map[string]any, error) {
 	defer t.guard()
@@ -282,6 +291,9 @@ func (c *cluster) newVersion() {
 }
 
 func (h home) WriteMetadata(_ context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
+	if h.decided.observe {
+		h.fail("finalizers and annotations are written, while it only observes")
+	}
 	return h.write("its metadata are stored", app, func(stored *v1alpha1.Application) {
 		stored.Finalizers = slices.Clone(finalizers)
 		stored.Annotations = maps.Clone(stored.Annotations)

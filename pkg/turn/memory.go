@@ -46,7 +46,7 @@ type Memory struct {
 	// unsure has the objects whose last patch had no answer, and the generation of the
 	// Application that it was for: the watch may not show yet what it has done.
 	unsure map[manifest.ID]int64
-	// permits has the shared objects that the ServiceAccount may read.
+	// permits has the objects watched by their names that the ServiceAccount may read.
 	permits map[manifest.ID]permit
 	// lists are the ranges of spec.select that the ServiceAccount may list.
 	lists map[listing]listed
@@ -54,15 +54,21 @@ type Memory struct {
 	// have gone since they were meant first.
 	selected map[manifest.ID]struct{}
 	comings  map[manifest.ID]coming
+	// unmarked has the objects that are watched by their names because the Application
+	// observes, and they do not carry our marks.
+	unmarked map[manifest.ID]bool
 	// gone has the objects that we deleted and know to be gone.
 	gone map[types.UID]bool
 	// slices are those that the Application names or has named, as long as they are there.
 	slices []string
 	// postponed is the report that is not written yet, if there is one.
 	postponed *postponed
+	// olderSince is since when older entries of the history wait to be written, and
+	// olderWritten when such were written last, or should have been.
+	olderSince, olderWritten time.Time
 }
 
-// permit says that the Application's ServiceAccount may read a shared object, as it was asked
+// permit says that the Application's ServiceAccount may read such an object, as it was asked
 // for this spec.
 type permit struct {
 	generation int64

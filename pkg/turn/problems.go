@@ -159,10 +159,13 @@ func grant(at cluster.Location, user string) string {
 	account := strings.TrimPrefix(user, "system:serviceaccount:")
 	_, name, _ := strings.Cut(account, ":")
 	verbs := "get,create,patch,delete"
-	if at.Shared {
+	switch {
+	case at.ReadOnly:
+		verbs = "get"
+	case at.Shared:
 		verbs = "get,list,watch,patch"
 	}
-	if !at.Shared && at.Mapping.Namespaced && slices.Contains(editable, at.ID.Group) {
+	if !at.Shared && !at.ReadOnly && at.Mapping.Namespaced && slices.Contains(editable, at.ID.Group) {
 		return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=edit --serviceaccount=%s", name, at.ID.Namespace, account)
 	}
 	role := name + "-" + at.Mapping.Resource.Resource

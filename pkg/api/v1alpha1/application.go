@@ -137,6 +137,13 @@ type ApplicationSpec struct {
 	// +kubebuilder:default=Orphan
 	AdoptedDeletionPolicy DeletionPolicy `json:"adoptedDeletionPolicy,omitempty"`
 
+	// Mode says what is done about objects that are not as they are desired. Hold, the
+	// default: they are created, corrected and deleted. Observe: nothing of them is written,
+	// not even marks; what differs, and what would be done, is told. A change of it is all
+	// that turns the Application on.
+	// +optional
+	Mode Mode `json:"mode,omitempty"`
+
 	// Suspend stops every write for this Application until it is unset. Its
 	// deletion is not stopped.
 	// +optional
@@ -157,6 +164,18 @@ type ApplicationSpec struct {
 	// +optional
 	Retry *RetryPolicy `json:"retry,omitempty"`
 }
+
+// Mode says whether anything is written.
+//
+// +kubebuilder:validation:Enum=Hold;Observe
+type Mode string
+
+const (
+	// ModeHold is that of an Application whose objects are held.
+	ModeHold Mode = "Hold"
+	// ModeObserve is that of one of which nothing is written but what it says itself.
+	ModeObserve Mode = "Observe"
+)
 
 // AdoptionPolicy says when an existing object may be taken over.
 //

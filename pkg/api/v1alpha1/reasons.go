@@ -9,6 +9,7 @@ const (
 	ReasonProgressing                = "Progressing"
 	ReasonUnhealthy                  = "Unhealthy"
 	ReasonSuspended                  = "Suspended"
+	ReasonObserving                  = "Observing"
 	ReasonDeleting                   = "Deleting"
 	ReasonWaiting                    = "Waiting"
 	ReasonRetrying                   = "Retrying"
@@ -100,6 +101,7 @@ var meanings = map[string]Meaning{
 	ReasonProgressing:                {Disposition: DispositionWait, Health: true},
 	ReasonUnhealthy:                  {Disposition: DispositionRetry, Health: true},
 	ReasonSuspended:                  {},
+	ReasonObserving:                  {},
 	ReasonDeleting:                   {Disposition: DispositionWait, Uncertain: true, Pruned: true},
 	ReasonWaiting:                    {Disposition: DispositionWait},
 	ReasonRetrying:                   {Disposition: DispositionRetry, Uncertain: true},

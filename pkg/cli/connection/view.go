@@ -30,6 +30,9 @@ type view struct {
 	mu         sync.Mutex
 	unreadable []error
 	unlisted   []string
+	// unprofiled are the resources that profiles are about, or are, and that the user may
+	// not list.
+	unprofiled []string
 }
 
 // View is the cluster for the turn of an Application, read with the user's rights.

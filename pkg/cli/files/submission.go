@@ -145,7 +145,7 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 		return err
 	}
 	for field, value := range map[string]string{
-		"serviceAccountName": s.serviceAccount, "adoption": s.adoption, "deletionPolicy": s.deletionPolicy,
+		"serviceAccountName": s.serviceAccount, "adoption": s.adoption, "mode": s.mode, "deletionPolicy": s.deletionPolicy,
 	} {
 		if value != "" {
 			spec[field] = value

@@ -31,6 +31,11 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 	switch {
 	case v.notSubmitted:
 		return []Advice{{"submit it", program + " submit -f " + ShellPath(d.Document.File)}}
+	case v.Application.Mode == v1alpha1.ModeObserve:
+		next = append(next, Advice{"nothing is written until it is held. What that would do", a.command("diff")}, Advice{"have it held", a.command("hold")})
+		if d.Spec.Suspend {
+			next = append(next, Advice{"it is suspended, too", a.command("resume")})
+		}
 	case d.Spec.Suspend:
 		next = append(next, Advice{"nothing is corrected until it is resumed", a.command("resume")})
 	case d.DeletionTimestamp != nil && !v1alpha1.MeaningOf(v.Reason).Disposition.Stalled():

@@ -37,6 +37,7 @@ func (t *StatusText) Write() {
 		{"Drifted", func(f plan.Field) bool {
 			return f.Drift != "" && f.State != plan.FieldContested && f.State != plan.FieldWatched
 		}},
+		{"Claimed", func(f plan.Field) bool { return f.State == plan.FieldClaimed && f.Desired.Set }},
 		{"Contested", func(f plan.Field) bool { return f.State == plan.FieldContested }},
 		{"Watched, and not as in the manifest", func(f plan.Field) bool { return f.State == plan.FieldWatched && f.Drift != "" }},
 		{"Inside a rule", func(f plan.Field) bool { return isRuled(f) && f.Drift == "" }},
@@ -92,6 +93,8 @@ func (t *StatusText) headline() {
 		sign, style, word = "~", terminal.Yellow, "ready when the controller looked last, and changed since"
 	case t.Ready == "True":
 		sign, style, word = "=", terminal.Green, "ready"
+	case t.Application.Mode == v1alpha1.ModeObserve && !t.pending:
+		sign, style, word = "~", terminal.Yellow, "only observes"
 	case t.Ready != "False" || v1alpha1.MeaningOf(t.Reason).Disposition == v1alpha1.DispositionWait:
 		sign, style = "~", terminal.Yellow
 	}
@@ -103,6 +106,9 @@ func (t *StatusText) headline() {
 	text := "writes as the ServiceAccount " + t.ServiceAccount
 	if t.ServiceAccount == "" {
 		text = "writes as the controller's default ServiceAccount"
+	}
+	if t.Application.Mode == v1alpha1.ModeObserve {
+		text = strings.Replace(text, "writes", "reads", 1)
 	}
 	if t.Created != "" {
 		text = "submitted " + t.since(t.Created) + "; " + text
@@ -221,7 +227,7 @@ func healthStyle(r ResourceView) terminal.Style {
 func countsText(counts map[plan.FieldState]int) string {
 	var parts []string
 	for _, state := range []plan.FieldState{
-		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldAllowed, plan.FieldPushed, plan.FieldFree,
+		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldClaimed, plan.FieldAllowed, plan.FieldPushed, plan.FieldFree,
 	} {
 		if n := counts[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
@@ -290,7 +296,7 @@ func (t *StatusText) field(f plan.Field) {
 	}
 	why := ""
 	switch {
-	case f.State == plan.FieldContested:
+	case f.State == plan.FieldContested, f.State == plan.FieldClaimed:
 		why = e.whyOf(f)
 	case f.Drift != "" && f.State != plan.FieldWatched:
 		why = cmp.Or(writerLine(e.Writer(f.Writer)), f.Why)

@@ -86,6 +86,9 @@ func StatusOf(d files.Decision) StatusView {
 		Suspended: d.Spec.Suspend, ServiceAccount: d.Spec.ServiceAccountName,
 		Created: timeText(d.CreationTimestamp), Resources: []ResourceView{}, services: d.Status.Services, pending: ready.Pending,
 	}
+	if d.Spec.Mode == v1alpha1.ModeObserve {
+		v.Application.Mode = v1alpha1.ModeObserve
+	}
 	if d.UID == "" && len(d.Status.Conditions) == 0 {
 		v.notSubmitted, v.Message = true, "it is in a file, and was not submitted yet"
 	}
@@ -202,7 +205,9 @@ func (r *ResourceView) count(e plan.Explanation) {
 
 // isObserved reports whether a field is the user's to know of: named in the observer
 // schema, or to be removed.
-func isObserved(f plan.Field) bool { return f.Drift != "" || f.State != plan.FieldFree }
+func isObserved(f plan.Field) bool {
+	return f.Drift != "" || f.State != plan.FieldFree && (f.State != plan.FieldClaimed || f.Desired.Set)
+}
 
 func timeText(t metav1.Time) string {
 	if t.IsZero() {
