@@ -60,6 +60,46 @@ func (s *seen) buried(uid types.UID) bool {
 
 func (s *seen) now() string { return shown(s.Get(config)) }
 
+// Of 20,000 objects whose names do not match nothing is kept, neither of a list nor of events.
+func TestWhatIsNotSelectedIsNotKept(t *testing.T) {
+	s := newSeen()
+	s.keeps = Range{Namespaces: "web-*", Names: "app-*,extra"}.keeps
+	small := s.Transformer()
+	var items []any
+	add := func(namespace, name string) {
+		u := state(name, "5", "")
+		u.SetNamespace(namespace)
+		u.SetName(name)
+		items = append(items, u)
+	}
+	for i := range 20_000 {
+		add("default", fmt.Sprintf("app-%d", i))
+	}
+	add("web-a", "app-1")
+	add("web-b", "extra")
+	add("web-b", "other")
+	for _, item := range items[:100] { // as events
+		require.NoError(t, s.Add(item.(*unstructured.Unstructured).DeepCopy()))
+		require.NoError(t, s.Delete(item.(*unstructured.Unstructured).DeepCopy()))
+	}
+	assert.Zero(t, s.Len())
+	s.Asked()
+	for i := range items {
+		if i%2 == 0 {
+			continue // some API servers send no stream of what there is
+		}
+		var err error
+		items[i], err = small(items[i])
+		require.NoError(t, err)
+		if i < 20_000 {
+			assert.Zero(t, items[i].(*Object).content)
+		}
+	}
+	require.NoError(t, s.Replace(items, "9"))
+	assert.Equal(t, 2, s.Len())
+	assert.Len(t, s.changes, 2)
+}
+
 // play performs steps on a store, in a small language: "add u1@5", "update u1@6",
 // "delete u1@7" are events of the watch; "list u1@5 at 9" and "list at 9" are lists of
 // it, which were asked for just before, or when "ask" says so; "wrote u1@5" and "deleted u1" are our own writes. "+b" at the end stands for the

@@ -38,6 +38,12 @@ var cannotBe = map[string]string{
 	"a-foreign-key-that-is-there-twice-spoils-nothing":                           "no variable may have a value that is no text",
 	"an-object-that-is-being-deleted-is-waited-for":                              "nobody can create what is being deleted",
 	"keys-with-slash-tilde-dot-and-quotes-are-patched-where-they-are":            "no ConfigMap may have such keys",
+	"each-selected-object-is-held":                                               "it selects the namespaces of all cases",
+	"a-label-that-is-selected-by-may-be-held":                                    "it selects the namespaces of all cases",
+	"a-selection-that-would-never-rest-is-refused":                               "it selects the namespaces of all cases",
+	"objects-are-selected-by-labels-names-and-namespaces":                        "its objects are in other namespaces",
+	"values-of-a-selected-object-may-be-its-own-name":                            "it selects in the namespaces of all cases",
+	"the-namespace-of-a-shared-object-is-held-by-nobody":                         "its object is in another namespace",
 }
 
 // TestThePlanIsWhatTheControllerDoes puts golden cases onto a real API server, has the

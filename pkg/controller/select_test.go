@@ -78,7 +78,7 @@ func TestSelecting(t *testing.T) {
 		assert.Empty(t, counts(f.touched()))
 		assert.Equal(t, "debug", value(f.Get(configMaps, "many-9"), "data", "level"), "what is held stays")
 	})
-	t.Run("what goes is forgotten, and what came is held", func(t *testing.T) {
+	t.Run("what goes is forgotten, and what came is held", func(*testing.T) {
 		f.Delete(configMaps, "many-0")
 		f.AwaitValue(configMaps, fmt.Sprintf("many-%d", n), "debug", "data", "level")
 		f.AwaitValue(configMaps, "many-8", "debug", "data", "level")
@@ -100,6 +100,16 @@ func TestSelecting(t *testing.T) {
 	f.AwaitGone(applications, "app")
 	assert.Equal(t, before, bare(f.Get(configMaps, "many-7")))
 	assert.Empty(t, f.Requests().Where(func(r testcluster.Request) bool { return r.Verb == "delete" && r.Resource == "configmaps" }).By(f.agent))
+
+	// Streams are in the log when they have ended.
+	var streams testcluster.Requests
+	f.eventually("the end of the stream", func() bool {
+		streams = f.streams("configmaps").Where(func(r testcluster.Request) bool { return strings.Contains(r.URI, "/namespaces/"+f.namespace+"/") })
+		return len(streams) > 0
+	})
+	for _, r := range streams {
+		assert.Contains(t, r.URI, "labelSelector=tier%3Dfront", "what is not selected is not sent, and costs nothing")
+	}
 }
 
 func TestSelectingWithoutTheRight(t *testing.T) {

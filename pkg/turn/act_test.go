@@ -50,6 +50,7 @@ type desk struct {
 	deleted  string   // the UID and version that were deleted last
 	known    []string // what the stores were told of
 	onRecord string   // the last applied manifests at the last write
+	mayNot   error    // why a selection may not be listed
 }
 
 var (
@@ -335,7 +336,7 @@ func (d *desk) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mappin
 	return found, nil
 }
 
-func (d *desk) MayList(context.Context, kubernetes.Mapping, kubernetes.Range) error { return nil }
+func (d *desk) MayList(context.Context, kubernetes.Mapping, kubernetes.Range) error { return d.mayNot }
 
 func (d *desk) Shared(at kubernetes.Location) (map[string]any, error) { return d.live[at.ID], nil }
 

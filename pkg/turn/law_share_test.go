@@ -22,6 +22,8 @@ type sharing struct {
 	were map[manifest.ID]map[string]any
 	// settled is true when the spec does not change any more.
 	settled bool
+	// selecting is true if spec.select has the parts, and not the manifests.
+	selecting bool
 }
 
 // TestHoldThenReleaseWhateverHappens holds random parts of random objects while requests
@@ -30,7 +32,7 @@ type sharing struct {
 func TestHoldThenReleaseWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		names := slices.DeleteFunc(drawNames(r), func(id manifest.ID) bool { return id.Kind == "Secret" })
-		s := &sharing{newCluster(t, r, observertest.Server{Typed: rapid.Bool().Draw(r, "typed")}, names), map[manifest.ID]map[string]any{}, false}
+		s := &sharing{newCluster(t, r, observertest.Server{Typed: rapid.Bool().Draw(r, "typed")}, names), map[manifest.ID]map[string]any{}, false, rapid.Bool().Draw(r, "selecting")}
 		s.cluster.share = s
 		s.server.admitted = func(manifest.ID, map[string]any) {}
 		s.server.judge = func(verb string, id manifest.ID, _, after map[string]any) {
@@ -180,14 +182,31 @@ func (s *sharing) distinct(name string, list []any) bool {
 }
 
 func (s *sharing) submit(manifests []map[string]any) {
-	s.app.Spec.Manifest = []runtime.RawExtension{}
+	s.app.Spec.Manifest, s.app.Spec.Select = []runtime.RawExtension{}, nil
 	for _, part := range manifests {
+		if s.selecting {
+			s.app.Spec.Select = append(s.app.Spec.Select, selecting(part))
+			continue
+		}
 		s.app.Spec.Manifest = append(s.app.Spec.Manifest, raws(part)...)
 	}
 	s.app.Generation++
 	s.newVersion()
 	s.changed = true
 	s.note("the spec is %s", jsonOf(manifests))
+}
+
+// selecting is the entry of spec.select that means the object of a part alone.
+func selecting(part map[string]any) v1alpha1.ObjectSelection {
+	hold := observer.CopyMap(part)
+	metadata := hold["metadata"].(map[string]any)
+	name := metadata["name"].(string)
+	delete(metadata, "name")
+	delete(hold, "apiVersion")
+	delete(hold, "kind")
+	return v1alpha1.ObjectSelection{
+		APIVersion: part["apiVersion"].(string), Kind: part["kind"].(string), Names: []string{name}, Hold: raws(hold)[0],
+	}
 }
 
 // checkHeld looks whether all is held that is there.

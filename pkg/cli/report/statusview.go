@@ -99,8 +99,9 @@ func StatusOf(d files.Decision) StatusView {
 	for _, r := range d.Status.Resources {
 		recorded[plan.IDOf(r.ResourceReference)] = r
 	}
-	seen, selected := map[manifest.ID]bool{}, map[manifest.ID]bool(nil)
-	v.Selected, selected = d.Selected()
+	seen := map[manifest.ID]bool{}
+	entries, selected := d.Selected()
+	v.Selected = entries
 	for _, change := range d.Changes {
 		explained, _ := d.Explain(change.ID, false)
 		seen[change.ID] = true
