@@ -110,7 +110,7 @@ func TestWhatIsUninstalledCanBeInstalledAgain(t *testing.T) {
 		// A definition that goes before its kind was served once may wait for the
 		// resync of the API server, five minutes: its first list fails while the cache
 		// is filled, and what it writes next may be in conflict with its own write.
-		for _, kind := range []string{"applications.holdfast.dev", "applicationslices.holdfast.dev", "mysqls.fnjoin.com"} {
+		for _, kind := range []string{"applications.holdfast.dev", "applicationslices.holdfast.dev", "holdprofiles.holdfast.dev", "mysqls.fnjoin.com"} {
 			installed.Eventually(t, c, "get", kind, "--all-namespaces")
 		}
 		kubectl(t, c, "", "delete", "--timeout=10m", "--filename=install.yaml")

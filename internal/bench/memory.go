@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
-	"net/http"
 	"strings"
 	"time"
 
@@ -24,19 +21,14 @@ const (
 // next, with texts that compress well and with texts that do not.
 func (b *bench) perObject(ctx context.Context) error {
 	b.process.stop()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	profiles := listener.Addr().String()
-	_ = listener.Close()
-	if b.process, err = b.start(ctx, "--profiling-bind-address="+profiles); err != nil {
+	var err error
+	if b.process, err = b.start(ctx); err != nil {
 		return err
 	}
 	if err := b.manyLarge(ctx, "first", repetitive); err != nil {
 		return err
 	}
-	before, err := b.atItsSmallest(ctx, profiles)
+	before, err := b.atRestMemory(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,7 +43,7 @@ func (b *bench) perObject(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		after, err := b.atItsSmallest(ctx, profiles)
+		after, err := b.atRestMemory(ctx)
 		if err != nil {
 			return err
 		}
@@ -116,14 +108,11 @@ func random(r *rand.Rand) string {
 	return string(text)
 }
 
-// atItsSmallest is the resident set in KiB after a collection, when memory goes back to the
-// system no more.
-func (b *bench) atItsSmallest(ctx context.Context, profiles string) (int, error) {
-	smallest := 0
-	for still := 0; still < 4; {
-		if err := collect(ctx, profiles); err != nil {
-			return 0, err
-		}
+// atRestMemory is the resident set in KiB when the controller, at rest, has collected its
+// garbage and given memory back to the system: then it falls no more.
+func (b *bench) atRestMemory(ctx context.Context) (int, error) {
+	smallest, still := 0, 0
+	for still < 45 {
 		now, err := b.process.memory()
 		if err != nil {
 			return 0, err
@@ -134,23 +123,8 @@ func (b *bench) atItsSmallest(ctx context.Context, profiles string) (int, error)
 		select {
 		case <-ctx.Done():
 			return 0, ctx.Err()
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Second):
 		}
 	}
 	return smallest, nil
-}
-
-// collect has the controller collect its garbage.
-func collect(ctx context.Context, profiles string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+profiles+"/debug/pprof/heap?gc=1", http.NoBody)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	_, err = io.Copy(io.Discard, response.Body)
-	return err
 }

@@ -26,8 +26,8 @@ import (
 )
 
 const historyLong = `Say what happened to held fields and objects: who changed what, from what to what,
-how long it stood, and what became of it. It is what the status has on record: the
-last 20 entries of each Application.
+how long it stood, and what became of it: the last 20 entries of each Application,
+and up to 1,000 more in its ApplicationSlices.
 
 Without NAME it is that of all Applications in the namespace. With -A it is a table
 of who changes most, in the whole cluster; with -A and --by, what one of them did.
@@ -146,7 +146,7 @@ func (o historyOptions) run(ctx context.Context) error {
 	}
 	var entries []report.EntryView
 	for i := range list.Items {
-		more, err := o.entries(&list.Items[i])
+		more, err := o.entries(ctx, c, &list.Items[i])
 		if err != nil {
 			return err
 		}
@@ -156,8 +156,9 @@ func (o historyOptions) run(ctx context.Context) error {
 	return o.show(entries)
 }
 
-// entries are those of one Application that are wanted.
-func (o historyOptions) entries(u *unstructured.Unstructured) ([]report.EntryView, error) {
+// entries are those of one Application that are wanted. With a cluster, those in slices are
+// among them, as far as they can be had.
+func (o historyOptions) entries(ctx context.Context, c *connection.Cluster, u *unstructured.Unstructured) ([]report.EntryView, error) {
 	raw, err := json.Marshal(u.Object)
 	if err != nil {
 		return nil, err
@@ -166,6 +167,14 @@ func (o historyOptions) entries(u *unstructured.Unstructured) ([]report.EntryVie
 	if err != nil {
 		return nil, err
 	}
+	history := app.Status.History
+	if n := len(history); c != nil && n > 0 && !history[n-1].Time.Time.Before(o.filter.Since) {
+		older, err := c.OlderHistory(ctx, app)
+		if err != nil {
+			fmt.Fprintln(o.streams.Err, err)
+		}
+		app.Status.History = slices.Concat(history, older)
+	}
 	return o.filter.Of(report.HistoryOf(app))
 }
 
@@ -173,7 +182,11 @@ func (o historyOptions) entries(u *unstructured.Unstructured) ([]report.EntryVie
 func (o historyOptions) follow(ctx context.Context, c *connection.Cluster, namespace string, options metav1.ListOptions) error {
 	seen := map[types.UID]map[string]bool{}
 	return c.Watch(ctx, namespace, options, func(u *unstructured.Unstructured, gone bool) error {
-		entries, err := o.entries(u)
+		older := c
+		if gone || seen[u.GetUID()] != nil {
+			older = nil // they have been shown
+		}
+		entries, err := o.entries(ctx, older, u)
 		if gone || err != nil {
 			delete(seen, u.GetUID())
 			return err

@@ -14,11 +14,15 @@ type packed []byte
 // shortest is the length in bytes from which on JSON is compressed.
 const shortest = 256
 
+// window is how far back in bytes a repetition is found, and what an encoder keeps of it.
+const window = 512 << 10
+
 // encoder and decoder are made when the first object is there. Both may be used by many at
 // a time.
 var (
 	encoder = sync.OnceValue(func() *zstd.Encoder {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false),
+			zstd.WithWindowSize(window))
 		if err != nil {
 			panic(err) // options that are wrong
 		}

@@ -93,6 +93,8 @@ type Store struct {
 	// ended has Jobs that left the watch lately, in their last state: whether they had
 	// finished matters when they are gone.
 	ended *ring[types.NamespacedName, *Object]
+	// keeps says which objects, by their names, are kept at all; nil for all.
+	keeps func(types.NamespacedName) bool
 	// written has who wrote objects lately.
 	written writings
 	ready   bool
@@ -267,7 +269,7 @@ func (s *Store) Add(item any) error { return s.Update(item) }
 
 // Update takes in a watch event.
 func (s *Store) Update(item any) error {
-	if u, ok := item.(*unstructured.Unstructured); ok && s.knows(u) {
+	if u, ok := item.(*unstructured.Unstructured); ok && (s.knows(u) || s.ignores(u)) {
 		return nil // most often the echo of our own write
 	}
 	var managed []any
@@ -296,8 +298,16 @@ func (s *Store) knows(u *unstructured.Unstructured) bool {
 	return o != nil && o.UID == u.GetUID() && o.ResourceVersion == u.GetResourceVersion()
 }
 
+// ignores reports whether an object is none of those that are kept.
+func (s *Store) ignores(u *unstructured.Unstructured) bool {
+	return s.keeps != nil && !s.keeps(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()})
+}
+
 // Delete takes in a watch event: the object is gone, or is no longer selected.
 func (s *Store) Delete(item any) error {
+	if u, ok := item.(*unstructured.Unstructured); ok && s.ignores(u) {
+		return nil
+	}
 	o, err := objectOf(item)
 	if err != nil {
 		return err
@@ -340,11 +350,16 @@ func (s *Store) Asked() {
 func (s *Store) Replace(items []any, version string) error {
 	listed := make(map[types.NamespacedName]*Object, len(items))
 	for _, item := range items {
+		if u, ok := item.(*unstructured.Unstructured); ok && s.ignores(u) {
+			continue
+		}
 		o, err := listedOf(item)
 		if err != nil {
 			return err
 		}
-		listed[o.Key] = o
+		if s.keeps == nil || s.keeps(o.Key) {
+			listed[o.Key] = o
+		}
 	}
 	type change struct{ before, after *Object }
 	var changes []change
@@ -422,10 +437,14 @@ func (s *Store) Resync() error { return nil }
 // store is.
 func (s *Store) Transformer() cache.TransformFunc {
 	return func(item any) (any, error) {
-		if u, ok := item.(*unstructured.Unstructured); ok {
-			return newListed(u)
+		u, ok := item.(*unstructured.Unstructured)
+		switch {
+		case !ok:
+			return item, nil
+		case s.ignores(u):
+			return &Object{Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}}, nil
 		}
-		return item, nil
+		return newListed(u)
 	}
 }
 

@@ -109,12 +109,11 @@ func (c *Controller) flush() {
 	memories, names := maps.Clone(c.memories), maps.Clone(c.names)
 	c.mu.Unlock()
 	for uid, m := range memories {
-		status := m.turns.Postponed()
-		if status == nil || ctx.Err() != nil {
-			continue
+		if ctx.Err() != nil {
+			return
 		}
 		if app, err := c.application(names[uid]); err == nil && app != nil && app.UID == uid {
-			_ = c.turns.WriteStatus(ctx, app, *status)
+			_ = c.turns.Flush(ctx, app, m.turns)
 		}
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/controller"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/slice"
 )
 
 // AwaitHistory waits until the newest entry of a history is as wanted.
@@ -150,4 +153,93 @@ func TestNotifications(t *testing.T) {
 	said("dev.holdfast.notready", `"reason":"Contested"`)
 	assert.NotContains(t, n.all(), "canary")
 	assert.NotContains(t, n.all(), base64.StdEncoding.EncodeToString([]byte("canary-theirs"))[:12])
+}
+
+// keys is the data of a ConfigMap with n keys of one value.
+func keys(n int, value string) string {
+	pairs := make([]string, n)
+	for i := range pairs {
+		pairs[i] = fmt.Sprintf("k-%02d: %s", i, value)
+	}
+	return "{" + strings.Join(pairs, ", ") + "}"
+}
+
+// slicesWritten are the writes of slices that are not deletions.
+func (f *fixture) slicesWritten() int {
+	return len(f.Requests().Where(func(r testcluster.Request) bool { return r.Resource == "applicationslices" && r.Verb == "create" }))
+}
+
+// olderHistory is what slices have of a history.
+func (f *fixture) olderHistory(app *v1alpha1.Application) []v1alpha1.HistoryEntry {
+	f.t.Helper()
+	older, err := slice.OlderHistory(app, func(name string) ([]byte, error) {
+		raw, err := json.Marshal(f.Get(applicationSlices, name))
+		require.NoError(f.t, err)
+		var s v1alpha1.ApplicationSlice
+		return s.Data, json.Unmarshal(raw, &s)
+	})
+	require.NoError(f.t, err)
+	return older
+}
+
+// A history that the status has no room for is in slices: nothing is lost, few are written,
+// and they go with the Application.
+func TestTheOlderHistoryIsInSlices(t *testing.T) {
+	const n = 45
+	var ahead atomic.Int64
+	f := givenAlone(t, testcluster.Options{})
+	running := f.Run(controller.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	f.Submit("app", `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {password: canary-ours}},
+  {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: `+keys(n, "ours")+`}]}`)
+	f.AwaitReady("app")
+	f.Patch("mallory", secrets, "login", `{stringData: {password: canary-theirs}}`)
+	f.AwaitHistory("app", "about the Secret", func(e v1alpha1.HistoryEntry) bool { return e.Path == "data.password" })
+	changed := func(value string) func(e v1alpha1.HistoryEntry) bool {
+		return func(e v1alpha1.HistoryEntry) bool { return e.To != nil && string(e.To.Raw) == fmt.Sprintf("%q", value) }
+	}
+	change := func(value string) {
+		f.Patch("mallory", configMaps, "config", "{data: "+keys(n, value)+"}")
+		f.AwaitHistory("app", "about "+value, changed(value))
+	}
+	f.awaitEvents(2)
+	f.Mark()
+	change("one")
+	f.Quiet(quiet)
+	assert.Equal(t, 1, f.slicesWritten(), "%s", f.Requests())
+	app := f.Application("app")
+	assert.Len(t, app.Status.History, v1alpha1.MaxHistoryEntries)
+	require.Len(t, app.Status.HistorySlices, 1)
+	assert.Len(t, f.olderHistory(app), n+1-v1alpha1.MaxHistoryEntries, "all but what was created")
+
+	change("two")
+	f.Quiet(quiet)
+	assert.Equal(t, 1, f.slicesWritten(), "not so soon")
+	ahead.Store(int64(time.Minute))
+	change("three")
+	f.eventually("another slice", func() bool { return !slices.Equal(app.Status.HistorySlices, f.Application("app").Status.HistorySlices) })
+	f.awaitCollected("app")
+	assert.Equal(t, 2, f.slicesWritten())
+
+	change("four")
+	running.Stop()
+	app = f.Application("app")
+	all := append(app.Status.History, f.olderHistory(app)...)
+	paths := map[string]int{}
+	for i, e := range all {
+		paths[e.Path+" "+string(e.To.Raw)] += int(max(e.Count, 1))
+		assert.False(t, i > 0 && all[i-1].Time.Before(&e.Time), "the newest first")
+	}
+	assert.Len(t, paths, 4*n+1, "what still waits is written at the end")
+	raw, err := json.Marshal(all)
+	require.NoError(t, err)
+	assert.NotContains(t, string(raw), "canary")
+	assert.NotContains(t, string(raw), base64.StdEncoding.EncodeToString([]byte("canary-theirs"))[:12])
+
+	f.Run(controller.Options{})
+	f.Delete(applicationSlices, app.Status.HistorySlices[0])
+	f.AwaitReady("app")
+	assert.NotNil(t, f.Get(applicationSlices, app.Status.HistorySlices[0]), "it stays as long as it is named")
+	f.Delete(applications, "app")
+	f.AwaitGone(applications, "app")
+	f.eventually("no slice to be left", func() bool { return len(f.slices()) == 0 })
 }

@@ -67,9 +67,10 @@ func sameWish(before, after *cluster.Object) bool {
 // forget drops what is remembered of an Application that is gone, or is not
 // looked at any more.
 func (c *Controller) forget(uid types.UID) {
-	c.target.watches.Need(uid, nil, nil, nil)
+	c.target.watches.Need(uid, nil, nil, nil, nil)
 	c.target.namespaces.Await(uid, nil)
 	c.calls.forget(uid)
+	c.profiles.Forget(uid)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := c.names[uid]
@@ -134,6 +135,13 @@ func (c *Controller) userCame(application types.UID) {
 	}
 }
 
+// profilesChanged is called when it has changed what profiles make of these Applications.
+func (c *Controller) profilesChanged(applications []types.UID) {
+	for _, application := range applications {
+		c.userCame(application)
+	}
+}
+
 // namespaceCame is called when a namespace is there that an Application waits for.
 func (c *Controller) namespaceCame(application types.UID) {
 	c.mu.Lock()
@@ -160,6 +168,7 @@ func (c *Controller) KindGone(resource schema.GroupVersionResource) {
 func (c *Controller) definitionChanged(group string) {
 	c.target.mapper.Forget(group)
 	c.templates.DefinitionChanged(group)
+	c.profiles.DefinitionChanged(group)
 	users := c.target.watches.Users(group)
 	c.mu.Lock()
 	keys := c.waiting[group]

@@ -23,7 +23,9 @@ func PartialEntry(object manifest.Object, t *kinds.Node) *Entry {
 		v := object.Content[name]
 		if m, isMap := v.(map[string]any); isMap && name == "metadata" {
 			named := maps.Clone(m)
-			maps.DeleteFunc(named, func(field string, _ any) bool { return field == "name" || serverOwned(field) })
+			maps.DeleteFunc(named, func(field string, _ any) bool {
+				return field == "name" || field == "namespace" || serverOwned(field) // what is part of its identity nobody holds
+			})
 			v = named
 		}
 		if node := partialNode(t.Field(name), v); node != nil {

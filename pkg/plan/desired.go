@@ -52,6 +52,7 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 			res.change.Action, res.change.Guards, res.change.Patch, res.change.ReadFirst = Unchanged, nil, nil, false
 		}
 	}
+	p.look(res, live)
 	res.change.Problem = res.problem
 }
 
@@ -66,7 +67,7 @@ func (p *Plan) claim(res *resource, live map[string]any) {
 		res.problem = p.in.Blocked[id]
 	case !ours:
 		res.problem = adoptionProblem(p.in.Application, id, live)
-		res.adopting = res.problem == nil
+		res.adopting, res.foreign = res.problem == nil, res.problem != nil && p.Observes()
 		res.adopted = res.adopting && (!res.returns || isMarkedAdopted(live))
 	default:
 		res.adopted = wasAdopted(p.in.Application, status, live)

@@ -70,6 +70,8 @@ type Field struct {
 	// be corrected again.
 	Corrections int
 	Next        time.Time
+	// Profile is the HoldProfile that frees or holds it; empty if none does.
+	Profile string
 	// Why says why Holdfast would or would not correct the field.
 	Why string
 	// Holder is the Application that holds a claimed field, as namespace/name.
@@ -95,6 +97,8 @@ type Explanation struct {
 	// Source is where its schema is written: observerSchema[0] or fields[0]; empty if it
 	// is not.
 	Source string
+	// Profiles are the HoldProfiles that decide about any of its fields.
+	Profiles []string
 	// Desired is false for a resource that is on record and no longer desired:
 	// nothing of it is held.
 	Desired bool
@@ -123,6 +127,7 @@ func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
 	for _, res := range p.resources {
 		if res.object.ID == id {
 			explained.Desired, explained.Default, explained.Source = true, res.entry.Default, sourceOf(res.entry)
+			explained.Profiles = res.entry.Profiles()
 			e.res, e.removals, e.claims = res, p.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
 			e.baseline = baselineOf(p.statuses[id], e.live)
 			delta.Walk(p.comparison(res, e.live), e.field)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -143,7 +144,7 @@ func (c *conclusion) happened(res *resource, outcome v1alpha1.HistoryOutcome, of
 		Manager: of.writer.Manager, Operation: of.writer.Operation, Subresource: of.writer.Subresource,
 		From: told(res.object.ID, of.Path, of.Desired), To: told(res.object.ID, of.Path, of.Observed),
 	}
-	if of.Rule != nil && of.Rule.Mode != observer.ModeAbsent {
+	if of.Rule != nil && outcome != v1alpha1.OutcomeObserved && of.Rule.Mode != observer.ModeAbsent {
 		entry.From, entry.CorrectedTo = nil, entry.From
 	}
 	if !of.since.IsZero() && !c.at.Before(of.since) {
@@ -169,65 +170,130 @@ func (c *conclusion) history() {
 	if c.preview || c.plan.retiring {
 		c.result.Happened = nil
 	}
-	c.result.Status.History = c.plan.signed(c.result.Status.History, len(c.result.Happened) > 0)
+	status, memory := &c.result.Status, c.plan.in.Memory
+	var more []v1alpha1.HistoryEntry
 	for _, h := range c.result.Happened {
-		c.result.Status.History = withEntry(c.result.Status.History, h.HistoryEntry)
+		more = append(more, h.HistoryEntry)
+	}
+	status.History, memory.Older = c.plan.signed(status.History, len(more) > 0), c.plan.signed(memory.Older, len(more) > 0)
+	kept, left := withEntries(status.History, more)
+	status.History = kept
+	if len(left) > 0 {
+		older := slices.Concat(left, memory.Older)
+		memory.Older = older[:min(len(older), v1alpha1.MaxOlderEntries)]
 	}
 }
 
 // signed is a history with the names that have come since it was written. If there are any,
-// or it is written anyway, what has waited too long does so no more.
+// or it is written anyway, those that come no more are no longer waited for.
 func (p *Plan) signed(history []v1alpha1.HistoryEntry, written bool) []v1alpha1.HistoryEntry {
 	waits := func(e v1alpha1.HistoryEntry) bool { return e.Unnamed != nil }
 	comes := func(e v1alpha1.HistoryEntry) bool { return waits(e) && p.in.Users[*e.Unnamed] != User{} }
 	if !slices.ContainsFunc(history, comes) && (!written || !slices.ContainsFunc(history, waits)) {
 		return history
 	}
-	var signed []v1alpha1.HistoryEntry
-	for _, e := range slices.Backward(history) {
+	signed := slices.Clone(history)
+	for i := range signed {
+		e := &signed[i]
 		switch {
-		case comes(e):
-			p.sign(&e, p.author(*e.Unnamed))
-		case p.in.Now.Sub(e.Time.Time) >= nameWait:
+		case comes(*e):
+			p.sign(e, p.author(*e.Unnamed))
+		case waits(*e) && p.in.Now.Sub(e.Time.Time) >= nameWait:
 			e.Unnamed = nil
 		}
-		signed = withEntry(signed, e) // what is the same now is counted
 	}
-	return signed
+	return counted(signed) // what is the same now is counted
 }
 
-// withEntry is a history with one entry more at its beginning, and the oldest left out
-// that do not fit. What has happened just so before is counted.
-func withEntry(history []v1alpha1.HistoryEntry, entry v1alpha1.HistoryEntry) []v1alpha1.HistoryEntry {
-	all := []v1alpha1.HistoryEntry{entry}
-	n := 0
-	for _, old := range history {
-		if isSameEvent(old, entry) {
-			all[0].Count = max(old.Count, 1) + max(all[0].Count, 1)
-			for _, since := range []*metav1.Time{&old.Time, old.Since} {
-				if since != nil && (all[0].Since == nil || since.Before(all[0].Since)) {
-					all[0].Since = since
-				}
-			}
+// withEntries is a history with more entries at its beginning, given the oldest first, and
+// without the oldest, for which there is no room: they are left, the newest of them first.
+// What has happened just so before is counted.
+func withEntries(history, more []v1alpha1.HistoryEntry) (kept, left []v1alpha1.HistoryEntry) {
+	if len(more) == 0 {
+		return history, nil
+	}
+	all := slices.Clone(more)
+	slices.Reverse(all)
+	all = counted(append(all, history...))
+	room := fitting(all, v1alpha1.MaxHistoryEntries, v1alpha1.MaxHistoryBytes)
+	for _, e := range all[room:] {
+		if e.Outcome != v1alpha1.OutcomeCreated { // the objects themselves say when that was
+			left = append(left, e)
+		}
+	}
+	return all[:room], left
+}
+
+// WithOlder is what a history has beside the newest entries that the status has, with more
+// of them at its beginning. Both are given the newest first, and of what is more than it may
+// have, the oldest are forgotten.
+func WithOlder(older, more []v1alpha1.HistoryEntry) []v1alpha1.HistoryEntry {
+	all := counted(slices.Concat(more, older))
+	return all[:fitting(all, v1alpha1.MaxOlderEntries, v1alpha1.MaxOlderBytes)]
+}
+
+// fitting is how many entries there is room for.
+func fitting(all []v1alpha1.HistoryEntry, entries, bytes int) int {
+	for i := range all {
+		if bytes -= len(encode(all[i]).Raw) + len(","); i >= entries || bytes < 0 {
+			return i
+		}
+	}
+	return len(all)
+}
+
+// counted are entries, the newest first, each of them once: those that differ in nothing
+// but when, and how often, are counted in the newest.
+func counted(entries []v1alpha1.HistoryEntry) []v1alpha1.HistoryEntry {
+	all, at := make([]v1alpha1.HistoryEntry, 0, len(entries)), make(map[occurrence]int, len(entries))
+	for _, e := range entries {
+		what := occurrenceOf(e)
+		first, known := at[what]
+		if !known {
+			at[what] = len(all)
+			all = append(all, e)
 			continue
 		}
-		all = append(all, old)
-	}
-	all = all[:min(len(all), v1alpha1.MaxHistoryEntries)]
-	for i := range all {
-		if n += len(encode(all[i]).Raw) + len(","); n > v1alpha1.MaxHistoryBytes {
-			return all[:i]
+		newest := &all[first]
+		newest.Count = max(newest.Count, 1) + max(e.Count, 1)
+		for _, since := range []*metav1.Time{&e.Time, e.Since} {
+			if since != nil && (newest.Since == nil || since.Before(newest.Since)) {
+				newest.Since = since
+			}
 		}
 	}
 	return all
 }
 
-// isSameEvent reports whether two entries differ in nothing but when, and how often.
-func isSameEvent(a, b v1alpha1.HistoryEntry) bool {
-	for _, e := range []*v1alpha1.HistoryEntry{&a, &b} {
-		e.Time, e.Stood, e.Count, e.Since = metav1.Time{}, nil, 0, nil
+// occurrence is an entry without when, and how often, that can be compared.
+type occurrence struct {
+	v1alpha1.HistoryEntry
+
+	from, to, correctedTo string
+	unnamed               v1alpha1.ObjectVersion
+}
+
+func occurrenceOf(e v1alpha1.HistoryEntry) occurrence {
+	o := occurrence{HistoryEntry: e, from: spelled(e.From), to: spelled(e.To), correctedTo: spelled(e.CorrectedTo)}
+	if e.Unnamed != nil {
+		o.unnamed = *e.Unnamed
 	}
-	return a.Path == b.Path && a.Outcome == b.Outcome && sameJSON(a, b)
+	o.Time, o.Stood, o.Count, o.Since = metav1.Time{}, nil, 0, nil
+	o.From, o.To, o.CorrectedTo, o.Unnamed = nil, nil, nil, nil
+	return o
+}
+
+// spelled is a value as we write it: what has been stored may be spelled otherwise.
+func spelled(value *runtime.RawExtension) string {
+	if value == nil {
+		return ""
+	}
+	if bytes.ContainsAny(value.Raw, `{[\<>&`) {
+		if decoded, ok := decodeValue(value); ok {
+			return string(encode(decoded).Raw)
+		}
+	}
+	return string(value.Raw)
 }
 
 // toldBytes is how much of a value the history has.
@@ -268,6 +334,8 @@ func describe(e v1alpha1.HistoryEntry) string {
 		return text
 	case masked:
 		text += " was changed"
+	case e.Outcome == v1alpha1.OutcomeObserved:
+		return text + observedText(e) + by(e.Manager)
 	case e.CorrectedTo != nil && e.To == nil:
 		return text + " was not there, and was corrected to " + shorten(string(e.CorrectedTo.Raw), 80)
 	case e.CorrectedTo != nil:

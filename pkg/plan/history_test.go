@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -247,4 +249,77 @@ func TestTheHistoryIsBounded(t *testing.T) {
 			assert.LessOrEqual(t, len(rawJSON(t, history)), v1alpha1.MaxHistoryBytes)
 		})
 	}
+}
+
+// What the status has no room for waits, to be written elsewhere; of very much the oldest is
+// forgotten. Created needs no witness.
+func TestTheOlderHistoryWaits(t *testing.T) {
+	w := newWorld(t, settings)
+	w.round()
+	change := func(to string) {
+		w.now = w.now.Add(time.Hour)
+		w.wrote(byEdit, plan.Written{Events: 1, Since: w.now})
+		w.set(to, "data", "mode")
+		w.round()
+	}
+	for i := range v1alpha1.MaxHistoryEntries {
+		change(fmt.Sprint(i))
+	}
+	assert.Empty(t, w.mem.Older, "the one that is left is Created")
+	change("one more")
+	require.Len(t, w.mem.Older, 1)
+	assert.Equal(t, `"0"`, string(w.mem.Older[0].To.Raw))
+	assert.Len(t, w.app.Status.History, v1alpha1.MaxHistoryEntries)
+	for i := range v1alpha1.MaxOlderEntries {
+		change("then " + fmt.Sprint(i))
+	}
+	assert.Len(t, w.mem.Older, v1alpha1.MaxOlderEntries)
+	assert.Equal(t, `"then 979"`, string(w.mem.Older[0].To.Raw), "the newest first")
+}
+
+// What is kept of older entries is bounded, the same is counted, and what is stored may be
+// spelled otherwise.
+func TestWhatIsKeptOfOlderEntries(t *testing.T) {
+	at := func(minute int, to string) v1alpha1.HistoryEntry {
+		return v1alpha1.HistoryEntry{
+			Time: metav1.NewTime(time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)), Outcome: v1alpha1.OutcomeCorrected, Path: "data.a",
+			To: &runtime.RawExtension{Raw: []byte(to)},
+		}
+	}
+	all := plan.WithOlder([]v1alpha1.HistoryEntry{at(2, `{"b": "<", "a": 1}`), at(1, `"x"`)}, []v1alpha1.HistoryEntry{at(4, `"y"`), at(3, `{"a":1,"b":"\u003c"}`)})
+	require.Len(t, all, 3)
+	assert.Equal(t, []int32{0, 2, 0}, []int32{all[0].Count, all[1].Count, all[2].Count})
+	assert.Equal(t, []int{4, 3, 1}, []int{all[0].Time.Minute(), all[1].Time.Minute(), all[2].Time.Minute()})
+	assert.Equal(t, 2, all[1].Since.Minute())
+
+	for _, row := range []struct{ bytes, least int }{{1, v1alpha1.MaxOlderEntries}, {1000, 400}} {
+		var many []v1alpha1.HistoryEntry
+		for i := range 3000 {
+			many = append(many, at(0, fmt.Sprintf("%q", fmt.Sprint(i, strings.Repeat("x", row.bytes)))))
+		}
+		kept := plan.WithOlder(many[1000:], many[:1000])
+		assert.Equal(t, many[:len(kept)], kept, "the newest")
+		assert.GreaterOrEqual(t, len(kept), row.least)
+		assert.LessOrEqual(t, len(kept), v1alpha1.MaxOlderEntries)
+		assert.LessOrEqual(t, len(rawJSON(t, kept)), v1alpha1.MaxOlderBytes)
+	}
+}
+
+// A thousand objects that come at once cost each the same.
+func TestAThousandEntriesAtOnce(t *testing.T) {
+	cost := func(n int) float64 {
+		var spec strings.Builder
+		spec.WriteString("manifest:")
+		for i := range n {
+			fmt.Fprintf(&spec, "\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}, data: {a: b}}", i)
+		}
+		w := newWorld(t, spec.String())
+		p, outcomes := w.decide(), map[manifest.ID]plan.Outcome{}
+		for _, change := range p.Changes {
+			outcomes[change.ID] = w.execute(change)
+		}
+		return testing.AllocsPerRun(1, func() { p.Conclude(outcomes, w.now) }) / float64(n)
+	}
+	few, many := cost(v1alpha1.MaxHistoryEntries), cost(1000)
+	assert.Less(t, many, 1.2*few, "allocations for each of them")
 }

@@ -2,6 +2,10 @@ package plan
 
 import (
 	"errors"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -34,17 +38,65 @@ func learn(s *hooks.Seen) error {
 
 // observe projects the live object on its schema.
 func observe(s *hooks.Seen) error {
-	s.Observed = manifest.Redact(s.Entry.Project(s.Type, s.Desired, s.Live))
+	observed := s.Entry.Project(s.Type, s.Desired, s.Live)
+	if manifest.HasManifests(s.Entry.ID.GroupKind()) {
+		observed = withManifests(observed, maskedPart)
+	}
+	s.Observed = manifest.Shown(observed)
 	return nil
 }
 
+// maskedPart is what is observed of a manifest of an Application. If it does not say of
+// what kind it is, it may be a Secret.
+func maskedPart(item map[string]any) map[string]any {
+	if _, known := item["kind"].(string); known {
+		return item
+	}
+	masked := maps.Clone(item)
+	for field := range item {
+		if manifest.SecretField(field) {
+			masked[field] = manifest.Masked
+		}
+	}
+	return masked
+}
+
 // visibleOf is the part of an object that may be learned from: of a Secret,
-// everything but its values.
+// everything but its values, also if it is among the manifests of an Application.
 func visibleOf(id manifest.ID, object map[string]any) map[string]any {
-	if object == nil || !manifest.IsSecret(id.GroupKind()) {
+	switch {
+	case object == nil:
+		return nil
+	case manifest.IsSecret(id.GroupKind()):
+		return withoutSecrets(object)
+	case manifest.HasManifests(id.GroupKind()):
+		return withManifests(object, visiblePart)
+	}
+	return object
+}
+
+// visiblePart is the part of a manifest of an Application that may be learned from.
+func visiblePart(item map[string]any) map[string]any {
+	gv, _ := schema.ParseGroupVersion(text(item, "apiVersion"))
+	return visibleOf(manifest.ID{Group: gv.Group, Kind: text(item, "kind")}, item)
+}
+
+// withManifests is an Application with its manifests replaced. It is not changed, and what
+// is the same is shared with it.
+func withManifests(object map[string]any, replaced func(map[string]any) map[string]any) map[string]any {
+	spec, _ := object["spec"].(map[string]any)
+	list, _ := spec["manifest"].([]any)
+	if len(list) == 0 {
 		return object
 	}
-	return withoutSecrets(object)
+	object, spec, list = maps.Clone(object), maps.Clone(spec), slices.Clone(list)
+	for i, item := range list {
+		if item, is := item.(map[string]any); is {
+			list[i] = replaced(item)
+		}
+	}
+	spec["manifest"], object["spec"] = list, spec
+	return object
 }
 
 // withdrawn is what hooks had added to an object under a user's schema and add no

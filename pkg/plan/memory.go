@@ -24,6 +24,9 @@ type Memory struct {
 	// Standing has the leaves that were found to have drifted, and could not be corrected
 	// yet. It is replaced, and never changed.
 	Standing map[Leaf]Standing
+	// Older are the entries, the newest first, for which the status's history has no room
+	// any more, and which are in no slice yet. It is replaced, and never changed.
+	Older []v1alpha1.HistoryEntry
 }
 
 // Standing is a drift that is not corrected yet.
@@ -113,7 +116,7 @@ func (m *Memory) Retry() {
 
 // clone is a copy that can be changed: what was decided with a memory keeps its own.
 func (m *Memory) clone() *Memory {
-	c := &Memory{Fights: maps.Clone(m.Fights), Refusals: maps.Clone(m.Refusals), Secrets: maps.Clone(m.Secrets), Standing: m.Standing}
+	c := &Memory{Fights: maps.Clone(m.Fights), Refusals: maps.Clone(m.Refusals), Secrets: maps.Clone(m.Secrets), Standing: m.Standing, Older: m.Older}
 	for leaf, f := range c.Fights {
 		own := *f
 		own.Times = slices.Clone(f.Times)

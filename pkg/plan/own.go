@@ -278,7 +278,7 @@ func (p *Plan) terminating(id manifest.ID, live map[string]any) *Problem {
 		message += NamespaceRemains(live)
 	}
 	problem := &Problem{Reason: v1alpha1.ReasonWaiting, Message: message}
-	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) {
+	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) && !p.Observes() {
 		problem.RetryAfter = recheckAfter // no watch tells that it is gone
 	}
 	return problem

@@ -159,8 +159,8 @@ func reversed(resources []*pruned) []*pruned {
 	return ordered
 }
 
-func sortedIDs(live map[manifest.ID]map[string]any) []manifest.ID {
-	return slices.SortedFunc(maps.Keys(live), func(a, b manifest.ID) int {
+func sortedIDs[V any](all map[manifest.ID]V) []manifest.ID {
+	return slices.SortedFunc(maps.Keys(all), func(a, b manifest.ID) int {
 		return strings.Compare(a.String(), b.String())
 	})
 }

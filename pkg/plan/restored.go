@@ -38,8 +38,8 @@ func Restored(app *v1alpha1.Application) *Source {
 
 func (p *Plan) restored() bool { return p.in.Source != nil && p.in.Source.Restored }
 
-// unmask gives the Secrets of a restored translation the values that the live ones
-// have: the status masks them. Where there are none, nothing can be done with a Secret
+// unmask gives the Secrets of a restored translation, and those among the manifests of its
+// Applications, the values that the live ones have: the status masks them. Where there are none, nothing can be done with a Secret
 // until the source can be had.
 func (p *Plan) unmask() {
 	if !p.restored() {
@@ -51,7 +51,7 @@ func (p *Plan) unmask() {
 	p.in.Source = &source
 	for i, content := range source.Objects {
 		id, ok := Identify(content, app.Namespace, p.in.Kinds)
-		if !ok || !manifest.IsSecret(id.GroupKind()) {
+		if !ok || !manifest.IsSecret(id.GroupKind()) && !manifest.HasManifests(id.GroupKind()) {
 			continue
 		}
 		live := p.in.Live[id]
@@ -87,6 +87,19 @@ func unmasked(value, live any) (whole any, known bool) {
 			filled[name], known = part, known && has
 		}
 		return filled, known
+	case []any:
+		from, _ := live.([]any)
+		filled := make([]any, len(value))
+		known = true
+		for i, child := range value {
+			var there any
+			if i < len(from) && sameName(child, from[i]) {
+				there = from[i]
+			}
+			part, has := unmasked(child, there)
+			filled[i], known = part, known && has
+		}
+		return filled, known
 	case string:
 		if value == manifest.Masked && live == nil {
 			return "", false
@@ -96,4 +109,11 @@ func unmasked(value, live any) (whole any, known bool) {
 		}
 	}
 	return value, true
+}
+
+// sameName reports whether two manifests are of the same object, as far as they say.
+func sameName(a, b any) bool {
+	x, _ := a.(map[string]any)
+	y, _ := b.(map[string]any)
+	return text(x, "kind") == text(y, "kind") && text(x, "metadata", "name") == text(y, "metadata", "name")
 }

@@ -72,6 +72,52 @@ observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations:
 	}
 }
 
+// A Secret among the manifests of an Application that is held is a Secret: its values are in
+// memory alone, and are held there.
+func TestNoValueOfANestedSecretIsShown(t *testing.T) {
+	const inner = `{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: [
+  {apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}},
+  {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: open}},
+  {apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: deep}, spec: {manifest: [{apiVersion: v1, kind: Secret, metadata: {name: t}, data: {b: Y2FuYXJ5LTI=}}]}}]}}`
+	for _, row := range []struct{ name, schema string }{
+		{"under the default schema", ""},
+		{"under a leaf over all manifests", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: null}}]"},
+		{"under a leaf over all of it", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: null}]"},
+		{"under one that does not say of what kind they are", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: [{stringData: {a: null, other: null}}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}}]"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t, "manifest: ["+inner+"]\n"+row.schema)
+			secret := func() map[string]any { return get(w.only(), "spec", "manifest").([]any)[0].(map[string]any) }
+			look := func(p *plan.Plan, result plan.Result) {
+				hidesCanaries(t, p.View())
+				hidesCanaries(t, result)
+				hidesCanaries(t, w.app.Status)
+			}
+			require.Nil(t, w.decide().Refused)
+			look(w.round())
+			w.quiet()
+			assert.Equal(t, "canary-1", get(secret(), "stringData", "a"))
+			for _, theirs := range []string{"canary-3", "canary-4", "***"} {
+				set(secret(), theirs, "stringData", "a")
+				look(w.decide(), plan.Result{})
+				look(w.round())
+				assert.Equal(t, "canary-1", get(secret(), "stringData", "a"), "it is held all the same")
+			}
+			set(secret(), "canary-5", "stringData", "other")
+			look(w.round())
+			look(w.round())
+			w.edit("manifest: [" + strings.Replace(inner, "canary-1", "canary-6", 1) + "]\n" + row.schema)
+			look(w.round())
+			assert.Equal(t, "canary-6", get(secret(), "stringData", "a"))
+			w.edit("manifest: [" + strings.Replace(inner, "stringData: {a: canary-1}", "type: Opaque", 1) + "]\n" + row.schema)
+			look(w.round())
+			look(w.round())
+			assert.NotEqual(t, "***", get(secret(), "stringData", "a"), "a mask is never written")
+			w.quiet()
+		})
+	}
+}
+
 func TestTheCopyThatKubectlKeepsOfASecret(t *testing.T) {
 	w := newWorld(t, `
 manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}}]

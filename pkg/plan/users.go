@@ -33,13 +33,21 @@ func Unnamed(in Input) []v1alpha1.ObjectVersion {
 			}
 		}
 	}
-	for _, e := range in.Application.Status.History {
+	for _, e := range in.history() {
 		if e.Unnamed != nil && in.Now.Sub(e.Time.Time) < nameWait {
 			wanted[*e.Unnamed] = true
 		}
 	}
 	delete(wanted, v1alpha1.ObjectVersion{})
 	return slices.Collect(maps.Keys(wanted))
+}
+
+// history has the entries of the status, and those that are in no slice yet.
+func (in Input) history() []v1alpha1.HistoryEntry {
+	if in.Memory == nil {
+		return in.Application.Status.History
+	}
+	return slices.Concat(in.Application.Status.History, in.Memory.Older)
 }
 
 // versionOf is what a write has made of a live object, if it was one write since the object

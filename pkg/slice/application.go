@@ -21,7 +21,7 @@ func Names(app *v1alpha1.Application) []string {
 			names = append(names, namesIn(list[i].Raw)...)
 		}
 	}
-	return names
+	return append(names, app.Status.HistorySlices...)
 }
 
 // InSpec reports whether some of a spec is in slices.
@@ -116,6 +116,33 @@ func CutStatus(app *v1alpha1.Application, status v1alpha1.ApplicationStatus, byt
 	}
 	parts, rest.RecordSlices = cut(app.Namespace, app.Name, packed)
 	return rest, parts, nil
+}
+
+// CutHistory makes slices of the entries of a history that the status has no room for.
+func CutHistory(app *v1alpha1.Application, older []v1alpha1.HistoryEntry) (parts []v1alpha1.ApplicationSlice, names []string, err error) {
+	raw, err := json.Marshal(older)
+	if err != nil {
+		return nil, nil, fmt.Errorf("writing the history: %w", err)
+	}
+	parts, names = cut(app.Namespace, app.Name, compressed(raw))
+	return parts, names, nil
+}
+
+// OlderHistory has the entries that slices have, the newest first. The error is an
+// *Unavailable, or that of get.
+func OlderHistory(app *v1alpha1.Application, get Get) (older []v1alpha1.HistoryEntry, err error) {
+	names := app.Status.HistorySlices
+	if len(names) == 0 {
+		return nil, nil
+	}
+	data, err := together(app.Name, names, get)
+	if err != nil {
+		return nil, err
+	}
+	if v1alpha1.Unpack(data, &older) != nil {
+		return nil, &Unavailable{Name: names[0], Wrong: true}
+	}
+	return older, nil
 }
 
 // resourceBytes is more than a resource takes in the inventory, most often.

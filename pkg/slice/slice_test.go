@@ -143,3 +143,35 @@ func TestOnlySlicesAreSlices(t *testing.T) {
 		assert.False(t, slice.InSpec(&v1alpha1.ApplicationSpec{Manifest: []runtime.RawExtension{{Raw: []byte(raw)}}}), raw)
 	}
 }
+
+// The older history is in slices of its own, and one that cannot be had costs nothing else.
+func TestTheOlderHistory(t *testing.T) {
+	app := &v1alpha1.Application{}
+	app.Namespace, app.Name = "default", "shop"
+	older := []v1alpha1.HistoryEntry{{Outcome: v1alpha1.OutcomeCorrected, Path: "data.a"}, {Outcome: v1alpha1.OutcomeDeleted}}
+	parts, names, err := slice.CutHistory(app, older)
+	require.NoError(t, err)
+	require.Len(t, parts, 1)
+	assert.Equal(t, []string{parts[0].Name}, names)
+	app.Status.HistorySlices = names
+	assert.Equal(t, names, slice.Names(app))
+	slices := stored{}
+	slices.put(parts)
+	read, err := slice.OlderHistory(app, slices.get)
+	require.NoError(t, err)
+	assert.Equal(t, older, read)
+	whole, err := slice.Join(app, stored{}.get)
+	require.NoError(t, err, "nothing waits for it")
+	assert.Equal(t, app, whole)
+
+	_, err = slice.OlderHistory(app, stored{}.get)
+	assert.Equal(t, &slice.Unavailable{Name: names[0]}, err)
+	other := *app
+	other.Name = "else"
+	_, err = slice.OlderHistory(&other, slices.get)
+	assert.Equal(t, &slice.Unavailable{Name: names[0], Wrong: true}, err)
+	noHistory := []byte("text")
+	app.Status.HistorySlices = []string{slice.Name("shop", noHistory)}
+	_, err = slice.OlderHistory(app, stored{app.Status.HistorySlices[0]: noHistory}.get)
+	assert.Equal(t, &slice.Unavailable{Name: app.Status.HistorySlices[0], Wrong: true}, err)
+}

@@ -29,7 +29,13 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 	if result.Again {
 		after = time.Millisecond
 	}
-	if m.postponed == nil && result.Event == nil && same(app.Status, result.Status) {
+	if t.Slices == nil || app.DeletionTimestamp != nil {
+		m.plan.Older = nil // nobody can keep it, or asks
+	}
+	wait, older := m.historyIn(now)
+	after = Sooner(after, wait)
+	older = older && wait == 0
+	if m.postponed == nil && result.Event == nil && !older && same(app.Status, result.Status) {
 		return after, nil
 	}
 	m.postpone(result, now)
@@ -40,13 +46,35 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 		}
 		defer done()
 	}
+	written := func() {}
+	if older {
+		result.Status, written = t.withHistory(ctx, app, m, result.Status)
+	}
 	if err := t.WriteStatus(ctx, app, result.Status); err != nil {
 		return Again(err)
 	}
+	written()
 	event := m.postponed.event
 	m.postponed = nil
 	t.home().Announce(app, event)
 	return after, nil
+}
+
+// Flush writes what still waits of an Application that has no turn any more: its report, and
+// the older history.
+func (t *Turns) Flush(ctx context.Context, app *v1alpha1.Application, m *Memory) error {
+	status := m.Postponed()
+	if status == nil && len(m.plan.Older) == 0 || app.DeletionTimestamp != nil {
+		return nil
+	}
+	if status == nil {
+		status = &app.Status
+	}
+	last := *status
+	if len(m.plan.Older) > 0 && t.Slices != nil {
+		last, _ = t.withHistory(ctx, app, m, last)
+	}
+	return t.WriteStatus(ctx, app, last)
 }
 
 // hookFailed reports that a hook keeps an Application from being handled, and has

@@ -71,13 +71,7 @@ func (t *Turns) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.
 	if t.Slices == nil {
 		return app, nil
 	}
-	whole, err := slice.Join(app, func(name string) ([]byte, error) {
-		data, err := t.Slices.Read(ctx, types.NamespacedName{Namespace: app.Namespace, Name: name})
-		if apierrors.IsNotFound(err) {
-			return nil, &slice.Unavailable{Name: name}
-		}
-		return data, err
-	})
+	whole, err := slice.Join(app, t.getSlice(ctx, app.Namespace))
 	var unavailable *slice.Unavailable
 	switch {
 	case err == nil, app.DeletionTimestamp != nil && len(whole.Status.RecordSlices) == 0:
@@ -86,6 +80,17 @@ func (t *Turns) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.
 		return whole, plan.SliceProblem(whole, unavailable)
 	default:
 		return whole, err
+	}
+}
+
+// getSlice reads slices of a namespace.
+func (t *Turns) getSlice(ctx context.Context, namespace string) slice.Get {
+	return func(name string) ([]byte, error) {
+		data, err := t.Slices.Read(ctx, types.NamespacedName{Namespace: namespace, Name: name})
+		if apierrors.IsNotFound(err) {
+			return nil, &slice.Unavailable{Name: name}
+		}
+		return data, err
 	}
 }
 
@@ -127,7 +132,7 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 	if len(status.RecordSlices) > 0 {
 		return h.Home.WriteStatus(ctx, app, status)
 	}
-	named := slices.Concat(app.RecordedIn, app.Status.RecordSlices)
+	named := slices.Concat(app.RecordedIn, app.Status.RecordSlices, app.Status.HistorySlices)
 	stored, parts, err := slice.CutStatus(app, status, cmp.Or(h.t.MaxBytes, v1alpha1.MaxApplicationBytes))
 	if err != nil {
 		return nil, err
@@ -145,8 +150,11 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 		return nil, err
 	}
 	written.Spec, written.Status, written.RecordedIn = app.Spec, status, stored.RecordSlices
+	named = slices.DeleteFunc(named, func(name string) bool {
+		return slices.Contains(stored.RecordSlices, name) || slices.Contains(stored.HistorySlices, name)
+	})
 	for _, s := range h.t.Slices.Of(nameOf(app)) {
-		if slices.Contains(named, s.Name) && !slices.Contains(stored.RecordSlices, s.Name) {
+		if slices.Contains(named, s.Name) {
 			h.t.drop(ctx, s)
 		}
 	}

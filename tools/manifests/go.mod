@@ -10,6 +10,7 @@ tool (
 require (
 	github.com/prometheus/common v0.69.0
 	github.com/prometheus/prometheus v0.313.5
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
 	github.com/stretchr/testify v1.12.1
 	helm.sh/helm/v3 v3.21.4
 	k8s.io/cli-runtime v0.36.3
@@ -188,7 +189,6 @@ require (
 	github.com/prometheus/sigv4 v0.4.1 // indirect
 	github.com/rs/zerolog v1.34.0 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
-	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2 // indirect
 	github.com/sergi/go-diff v1.4.0 // indirect
 	github.com/shogo82148/go-shuffle v0.0.0-20170808115208-59829097ff3b // indirect
 	github.com/shopspring/decimal v1.4.0 // indirect

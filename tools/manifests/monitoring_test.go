@@ -1,7 +1,10 @@
 package manifests_test
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -13,6 +16,7 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"holdfast.dev/holdfast/internal/facts"
@@ -176,4 +180,36 @@ func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
 func (p panel) overlaps(other panel) bool {
 	a, b := p.GridPos, other.GridPos
 	return a.X < b.X+b.W && b.X < a.X+a.W && a.Y < b.Y+b.H && b.Y < a.Y+a.H
+}
+
+// The dashboard is what Grafana's own types say that one is: no field is misspelt, or has a
+// value that means nothing.
+func TestTheDashboardIsOneOfGrafana(t *testing.T) {
+	text, err := os.ReadFile("testdata/grafana/dashboard.schema.json")
+	require.NoError(t, err)
+	digests, err := os.ReadFile("testdata/grafana/README.md")
+	require.NoError(t, err)
+	require.Contains(t, string(digests), fmt.Sprintf("sha256:%x of", sha256.Sum256(text)), "what is vendored is what README.md says")
+	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	require.NoError(t, err)
+	compiler := jsonschema.NewCompiler()
+	require.NoError(t, compiler.AddResource("dashboard.json", content))
+	schema, err := compiler.Compile("dashboard.json")
+	require.NoError(t, err)
+	stored, err := os.ReadFile(deployed + "/monitoring/dashboard.json")
+	require.NoError(t, err)
+	judged := func(text string) error {
+		d, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+		require.NoError(t, err)
+		return schema.Validate(d)
+	}
+	require.NoError(t, judged(string(stored)))
+	for _, mistake := range [][2]string{
+		{`"gridPos"`, `"gridpos"`}, {`"type": "stat"`, `"type": "number"`}, {`"colorMode": "value"`, `"colorMode": "values"`}, {`"calcs": [`, `"calcs": [7, `},
+		{`"schemaVersion": `, `"schemaVersion": "x", "version": `}, {`"fieldConfig"`, `"fieldConfigs"`},
+	} {
+		text := strings.Replace(string(stored), mistake[0], mistake[1], 1)
+		require.NotEqual(t, string(stored), text, mistake[0])
+		assert.Error(t, judged(text), mistake[1])
+	}
 }

@@ -61,6 +61,7 @@ func TestPages(t *testing.T) {
 		{"Application", testApplication},
 		{"object", testObject},
 		{"history", testHistory},
+		{"who changes most", testWriters},
 		{"keys", testKeys},
 		{"markup is text", testMarkup},
 		{"secrets", testSecrets},
@@ -100,7 +101,9 @@ func testOverview(u user, b *tab, host string) {
 	b.do(chromedp.SendKeys("input[name=q]", "sear", chromedp.ByQuery))
 	b.await(`document.querySelectorAll(".rows .row").length === 1 && location.search === "?q=sear"`)
 	assert.Equal(u, "q", eval[string](b, "document.activeElement.name"), "one can go on typing")
-	b.visit(host + "/?state=suspended")
+	b.visit(host + "/")
+	b.do(chromedp.Focus(".states .c-suspended", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter))
+	b.await(`location.search === "?state=suspended" && document.querySelector(".rows .row")`)
 	assert.Equal(u, 1, eval[int](b, `document.querySelectorAll(".rows .row").length`))
 	b.visit(host + "/?q=nothing-of-that-name")
 	assert.Contains(u, b.text("main"), "No Application fits")
@@ -161,6 +164,29 @@ func testHistory(u user, b *tab, host string) {
 	b.isSound("history-contested")
 	b.click(`.happenings .row:has(.c-contested) a`)
 	b.await(`document.querySelector(".chosen h2").innerText === "data.boost"`)
+}
+
+// A colleague's change is found from the first page on, with name and time, in three clicks.
+func testWriters(u user, b *tab, host string) {
+	b.visit(host + "/")
+	b.click(`a[href="/history"]`)
+	b.await(`document.querySelector(".writers .row[id]")`)
+	assert.Contains(u, b.text(`[id="by-tuner"]`), "contested")
+	b.isSound("writers")
+	b.do(chromedp.Focus(`[id="by-kubectl-set"] a`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter))
+	b.await(`document.querySelector(".happenings")`)
+	assert.Equal(u, "What kubectl-set changed", b.text("h1"))
+	row := b.text(".happenings .rows .row")
+	assert.Contains(u, row, "web:1.5")
+	assert.Contains(u, row, "shop/web")
+	assert.Contains(u, row, " ago")
+	b.isSound("writer")
+	b.do(chromedp.Focus(".happenings .rows .name a", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter))
+	b.await(`location.pathname.startsWith("/applications/shop/web/deployment") && document.querySelector(".chosen h2")`)
+	b.visit(host + "/history?by=nobody-of-that-name")
+	assert.Contains(u, b.text("main"), "No held field was changed")
+	b.visit(host + "/history?namespace=shop")
+	assert.Contains(u, b.text(".writers"), "kubectl-set")
 }
 
 func testKeys(u user, b *tab, host string) {

@@ -6,10 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What a status keeps of a history.
+// What a status keeps of a history, and what slices keep of what is older: so much JSON,
+// before it is packed.
 const (
 	MaxHistoryEntries = 20
 	MaxHistoryBytes   = 8 << 10
+	MaxOlderEntries   = 1000
+	MaxOlderBytes     = 512 << 10
 )
 
 // HistoryEntry is one thing that happened to a field or an object, and what became of it.
@@ -84,7 +87,7 @@ type ObjectVersion struct {
 
 // HistoryOutcome is what became of something that happened.
 //
-// +kubebuilder:validation:Enum=Corrected;Contested;Accepted;Learned;Restored;Created;Adopted;Released;Deleted
+// +kubebuilder:validation:Enum=Corrected;Contested;Accepted;Learned;Restored;Created;Adopted;Released;Deleted;Observed
 type HistoryOutcome string
 
 const (
@@ -108,4 +111,7 @@ const (
 	OutcomeReleased HistoryOutcome = "Released"
 	// OutcomeDeleted: the object is no longer desired, and was deleted.
 	OutcomeDeleted HistoryOutcome = "Deleted"
+	// OutcomeObserved: another client changed a field, or an object is not there, or not
+	// as it is desired, and nothing was done: the Application only observes.
+	OutcomeObserved HistoryOutcome = "Observed"
 )

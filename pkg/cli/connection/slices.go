@@ -51,6 +51,15 @@ func (c *Cluster) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha
 	return whole, err
 }
 
+// OlderHistory has the entries of an Application's history that are in slices.
+func (c *Cluster) OlderHistory(ctx context.Context, app *v1alpha1.Application) ([]v1alpha1.HistoryEntry, error) {
+	older, err := slice.OlderHistory(app, c.slicesIn(ctx, app.Namespace))
+	if err != nil {
+		return nil, fmt.Errorf("the older history of the Application %s/%s is not shown: %w", app.Namespace, app.Name, err)
+	}
+	return older, nil
+}
+
 // JoinObject is a stored Application, put together.
 func (c *Cluster) JoinObject(ctx context.Context, u *unstructured.Unstructured) error {
 	return files.JoinObject(u.Object, c.slicesIn(ctx, u.GetNamespace()))

@@ -19,7 +19,7 @@ type File struct {
 // beside it.
 func StatusFile(d files.Decision, view report.StatusView, program string, now time.Time) ([]byte, error) {
 	a := applicationOf(d, view, program)
-	f := File{Application: &a, History: historyOf(d)}
+	f := File{Application: &a, History: historyOf(d, nil)}
 	if a.Refused == "" {
 		for _, change := range d.Changes {
 			f.add(d, change.ID, now)

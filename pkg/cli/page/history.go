@@ -21,7 +21,15 @@ type History struct {
 	Namespace, Name string
 	Happenings      []Happening
 	Pictures        []Picture
+	// Note is why older entries are not there; "" if all are.
+	Note string
 }
+
+// Chunks are the entries in pieces which a browser lays out only when they are in sight.
+func (h History) Chunks() [][]Happening { return slices.Collect(slices.Chunk(h.Happenings, 50)) }
+
+// Pictured are those that the pictures have.
+func (h History) Pictured() []Happening { return h.Happenings[:min(len(h.Happenings), pictured)] }
 
 // Happening is one entry of the history.
 type Happening struct {
@@ -29,8 +37,10 @@ type Happening struct {
 	At       time.Time
 	Resource string
 	Ref      string // "" for what has no page
-	Path     string
-	From, To string
+	// Namespace and Application are whose it is, where that is not said elsewhere.
+	Namespace, Application string
+	Path                   string
+	From, To               string
 	// CorrectedTo is what was written in place of To under a rule; "" if From was.
 	CorrectedTo string
 	By          string
@@ -79,29 +89,40 @@ var outcomes = map[v1alpha1.HistoryOutcome]Look{
 	v1alpha1.OutcomeAccepted: {"accepted", "≈", "accepted", ""}, v1alpha1.OutcomeLearned: {"learned", "+", "learned", ""},
 	v1alpha1.OutcomeRestored: {"removed", "↺", "restored", ""}, v1alpha1.OutcomeCreated: {"held", "*", "created", ""},
 	v1alpha1.OutcomeAdopted: {"held", "◆", "adopted", ""}, v1alpha1.OutcomeReleased: {"other", "○", "released", ""},
-	v1alpha1.OutcomeDeleted: {"removed", "×", "deleted", ""},
+	v1alpha1.OutcomeDeleted: {"removed", "×", "deleted", ""}, v1alpha1.OutcomeObserved: {"drifted", "◎", "observed", ""},
 }
 
-// historyOf is that of an Application, from its status.
-func historyOf(d files.Decision) History {
+// pictured is how many entries the pictures have: of more nobody could tell one from another.
+const pictured = 60
+
+// historyOf is that of an Application, from its status, and what slices have beside it.
+func historyOf(d files.Decision, older []v1alpha1.HistoryEntry) History {
 	h := History{Namespace: d.Namespace, Name: d.Name}
-	for _, e := range report.HistoryOf(d.Application) {
+	app := *d.Application
+	app.Status.History = slices.Concat(app.Status.History, older)
+	for _, e := range report.HistoryOf(&app) {
 		h.Happenings = append(h.Happenings, happeningOf(d, e))
 	}
 	if len(h.Happenings) == 0 {
 		return h
 	}
-	h.Pictures = []Picture{
-		pictureOf("By field", h.Happenings, Happening.what),
-		pictureOf("By writer", h.Happenings, Happening.who),
-	}
+	h.Pictures = []Picture{pictureOf("By field", h.Pictured(), Happening.what), pictureOf("By writer", h.Pictured(), Happening.who)}
 	return h
 }
 
 func happeningOf(d files.Decision, e report.EntryView) Happening {
+	one := plainHappening(e, d.Namespace)
+	if id := idOf(e.Resource); slices.ContainsFunc(d.Changes, func(c plan.Change) bool { return c.ID == id }) {
+		one.Ref = RefOf(id)
+	}
+	return one
+}
+
+// plainHappening is an entry, as it is told within a namespace.
+func plainHappening(e report.EntryView, namespace string) Happening {
 	id := idOf(e.Resource)
 	one := Happening{
-		Look: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, d.Namespace), Path: e.Path, Count: max(e.Count, 1),
+		Look: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, namespace), Path: e.Path, Count: max(e.Count, 1),
 		From: viewText(id, e.From), To: viewText(id, e.To), By: writerOf(plan.Writer{Manager: e.Manager, Subresource: e.Subresource}).Name, User: e.Who(), Since: timeOf(e.Since),
 	}
 	if e.CorrectedTo != nil {
@@ -109,9 +130,6 @@ func happeningOf(d files.Decision, e report.EntryView) Happening {
 	}
 	if one.Look.Word == "" {
 		one.Look = Look{Class: "free", Sign: "·", Word: e.Outcome}
-	}
-	if slices.ContainsFunc(d.Changes, func(c plan.Change) bool { return c.ID == id }) {
-		one.Ref = RefOf(id)
 	}
 	if stood, err := time.ParseDuration(e.Stood); err == nil {
 		one.Stood = shortSpan(stood)

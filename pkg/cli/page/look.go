@@ -57,10 +57,12 @@ func fieldLook(f plan.Field, foreign bool) Look {
 }
 
 // readyLook is how the condition Ready is shown.
-func readyLook(status, reason string, suspended bool) Look {
+func readyLook(status, reason string, suspended, observing bool) Look {
 	switch {
 	case suspended:
 		return Look{Class: "suspended", Sign: "‖", Word: "Suspended"}
+	case observing:
+		return Look{Class: "observing", Sign: "◎", Word: "Observing"}
 	case status == "True":
 		return Look{Class: "ready", Sign: "✓", Word: "Ready"}
 	case status != "False", v1alpha1.MeaningOf(reason).Disposition == v1alpha1.DispositionWait, v1alpha1.MeaningOf(reason).Progressing():

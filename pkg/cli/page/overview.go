@@ -2,15 +2,19 @@ package page
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
@@ -25,16 +29,19 @@ type Summary struct {
 	// Drifted is true if not every held field has its value.
 	Drifted, Suspended bool
 	Created            time.Time
+
+	history []report.EntryView
 }
 
 // summaryOf reads it from an Application as it is stored.
 func summaryOf(u *unstructured.Unstructured) Summary {
 	ready := connection.ReadyOf(u.Object)
 	suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend")
+	mode, _, _ := unstructured.NestedString(u.Object, "spec", "mode")
 	resources, _, _ := unstructured.NestedString(u.Object, "status", "summary")
 	contested, _, _ := unstructured.NestedSlice(u.Object, "status", "contested")
 	s := Summary{
-		Namespace: u.GetNamespace(), Name: u.GetName(), Look: readyLook(ready.Status, ready.Reason, suspended),
+		Namespace: u.GetNamespace(), Name: u.GetName(), Look: readyLook(ready.Status, ready.Reason, suspended, mode == string(v1alpha1.ModeObserve)),
 		Reason: ready.Reason, Message: terminal.Visible(ready.Message), Resources: cmp.Or(resources, "–"), Contested: len(contested),
 		Suspended: suspended, Created: u.GetCreationTimestamp().Time,
 	}
@@ -44,7 +51,19 @@ func summaryOf(u *unstructured.Unstructured) Summary {
 			s.Drifted = c["status"] == "False"
 		}
 	}
+	s.history = lastOf(u)
 	return s
+}
+
+// lastOf are the entries of the history that the status has.
+func lastOf(u *unstructured.Unstructured) []report.EntryView {
+	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: u.GetNamespace(), Name: u.GetName()}}
+	entries, _, _ := unstructured.NestedSlice(u.Object, "status", "history")
+	raw, err := json.Marshal(entries)
+	if err != nil || json.Unmarshal(raw, &app.Status.History) != nil {
+		return nil
+	}
+	return report.HistoryOf(app)
 }
 
 // key orders Applications, and names one in the stream of events.
@@ -69,7 +88,7 @@ type Filter struct{ Query, Namespace, State string }
 type StateCount struct {
 	Look
 	Count    int
-	Query    string
+	Link     string
 	IsChosen bool
 }
 
@@ -84,6 +103,7 @@ var states = []struct {
 	{Look{Class: "waiting", Sign: "…", Word: "In progress"}, func(s Summary) bool { return s.Look.Class == "waiting" }},
 	{Look{Class: "drifted", Sign: "~", Word: "Drifted"}, func(s Summary) bool { return s.Drifted }},
 	{Look{Class: "contested", Sign: "!", Word: "Contested"}, func(s Summary) bool { return s.Contested > 0 }},
+	{Look{Class: "observing", Sign: "◎", Word: "Observing"}, func(s Summary) bool { return s.Look.Class == "observing" }},
 	{Look{Class: "suspended", Sign: "‖", Word: "Suspended"}, func(s Summary) bool { return s.Suspended }},
 }
 
@@ -119,7 +139,7 @@ func overviewOf(all []Summary, f Filter, now time.Time) Overview {
 	return o
 }
 
-// with is the query of an address that has another state.
+// with is the address that has another state. As a whole, a template leaves it as it is.
 func (f Filter) with(state string) string {
 	query := url.Values{}
 	for name, value := range map[string]string{"q": f.Query, "namespace": f.Namespace, "state": strings.TrimSuffix(state, "all")} {
@@ -127,11 +147,11 @@ func (f Filter) with(state string) string {
 			query.Set(name, value)
 		}
 	}
-	return query.Encode()
+	return "/?" + query.Encode()
 }
 
 func urgency(s Summary) int {
-	return slices.Index([]string{"failed", "waiting", "suspended", "ready"}, s.Look.Class)
+	return slices.Index([]string{"failed", "waiting", "suspended", "observing", "ready"}, s.Look.Class)
 }
 
 // Chunks are the rows in pieces which a browser lays out only when they are in sight.

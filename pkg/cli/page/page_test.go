@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -338,7 +340,7 @@ func TestTheHistoryUnderARule(t *testing.T) {
 func TestTheHistory(t *testing.T) {
 	before, _, _ := strings.Cut(application, "status:\n")
 	d := decide(t, before+strings.TrimPrefix(happened, "\n"), live)
-	h := historyOf(d)
+	h := historyOf(d, nil)
 	require.Len(t, h.Happenings, 3)
 	first := h.Happenings[0]
 	assert.Equal(t, []any{"corrected", "Deployment web · spec.x", "web:1", "web:2", "kubectl-set", "8ms", int32(3), "deployment.apps/default/web"},
@@ -393,5 +395,35 @@ func TestEveryStateHasALook(t *testing.T) {
 		assert.False(t, signs[look.Sign], "%s has a sign of its own", look.Word)
 		signs[look.Sign] = true
 		assert.Contains(t, string(page), "| `"+look.Sign+"` | "+look.Word+" |")
+	}
+}
+
+// Over all Applications, who changes most comes first, and what one of them did has its place.
+func TestWhoChangesMost(t *testing.T) {
+	stored := func(name, history string) Summary {
+		var object map[string]any
+		require.NoError(t, yaml.Unmarshal([]byte("metadata: {namespace: shop, name: "+name+"}\nstatus:\n  history:"+history), &object))
+		return summaryOf(&unstructured.Unstructured{Object: object})
+	}
+	const entry = "\n  - {outcome: Corrected, path: data.a, resource: {apiVersion: v1, kind: ConfigMap, namespace: shop, name: c}, "
+	all := []Summary{
+		stored("web", entry+`time: '2026-01-01T00:10:00Z', manager: "<script>", from: 1, to: 2, count: 3}`+entry+`time: '2026-01-01T00:00:00Z', to: 2}`),
+		stored("cart", entry+`time: '2026-01-01T00:20:00Z', manager: kubectl-edit, to: 2}`+"\n  - {outcome: Created, time: '2026-01-01T00:00:00Z', resource: {apiVersion: v1, kind: ConfigMap, name: c}}"),
+	}
+	w := writersOf(all, url.Values{})
+	require.Len(t, w.Sums, 3)
+	assert.Equal(t, []any{"<script>", 3, "/history?by=%3Cscript%3E"}, []any{w.Sums[0].Manager, w.Sums[0].WriterSum.Changes, w.Sums[0].Link})
+	assert.Equal(t, []string{"kubectl-edit", "<script>", "unknown"}, []string{w.Pictures[0].Lanes[0].Name, w.Pictures[0].Lanes[1].Name, w.Pictures[0].Lanes[2].Name})
+
+	one := writersOf(all, url.Values{"by": {"<script>"}, "namespace": {"shop"}})
+	require.Len(t, one.Changes, 1)
+	assert.Equal(t, []string{"shop", "web", "configmap/shop/c"}, []string{one.Changes[0].Namespace, one.Changes[0].Application, one.Changes[0].Ref})
+	assert.Len(t, writersOf(all, url.Values{"by": {""}}).Changes, 1, "of whom nobody knows")
+	assert.Empty(t, writersOf(all, url.Values{"namespace": {"other"}}).Changes)
+	for _, view := range []Writers{w, one, writersOf(nil, url.Values{})} {
+		text, err := (document{Title: "t", Template: "writers.html", Content: view, Now: now, Program: "holdfast"}).html()
+		require.NoError(t, err)
+		assert.NotContains(t, string(text), "<script>\"")
+		assert.NotContains(t, string(text), "<script></")
 	}
 }

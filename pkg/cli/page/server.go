@@ -87,6 +87,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, started func(
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.bounded(s.overview))
+	mux.HandleFunc("GET /history", s.bounded(s.writers))
 	mux.HandleFunc("GET /applications/{namespace}/{name}", s.bounded(s.application))
 	mux.HandleFunc("GET /applications/{namespace}/{name}/history", s.bounded(s.history))
 	mux.HandleFunc("GET /applications/{namespace}/{name}/{resource...}", s.bounded(s.object))
@@ -152,6 +153,26 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	d.write(w, http.StatusOK)
 }
 
+func (s *Server) writers(w http.ResponseWriter, r *http.Request) {
+	all, revision, err := s.applications.list(r.Context())
+	if err != nil {
+		s.problem(w, http.StatusBadGateway, err)
+		return
+	}
+	who := writersOf(all, r.URL.Query())
+	who.Only = s.only
+	const title = "Who changes most"
+	d := s.document(title, "writers.html", who)
+	d.Watched, d.Revision = "*", revision
+	d.Crumbs = append(d.Crumbs, crumb{title, ""})
+	if who.IsOne {
+		d.Title = "What " + who.Name() + " changed"
+		d.Crumbs[1].Link = "/history"
+		d.Crumbs = append(d.Crumbs, crumb{who.Name(), ""})
+	}
+	d.write(w, http.StatusOK)
+}
+
 // decided is the Application that an address names.
 func (s *Server) decided(r *http.Request) (files.Decision, *connection.Cluster, error) {
 	c, err := s.cluster()
@@ -193,12 +214,17 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) history(w http.ResponseWriter, r *http.Request) {
 	revision := s.applications.now()
-	d, _, err := s.decided(r)
+	d, c, err := s.decided(r)
 	if err != nil {
 		s.problem(w, statusOf(err), err)
 		return
 	}
-	page := s.document("History of "+d.Namespace+"/"+d.Name, "history.html", historyOf(d))
+	older, err := c.OlderHistory(r.Context(), d.Application)
+	h := historyOf(d, older)
+	if err != nil {
+		h.Note = err.Error()
+	}
+	page := s.document("History of "+d.Namespace+"/"+d.Name, "history.html", h)
 	page.Watched, page.Revision = d.Namespace+"/"+d.Name, revision
 	page.Crumbs = append(page.Crumbs, crumb{d.Namespace + "/" + d.Name, "/applications/" + d.Namespace + "/" + d.Name}, crumb{"History", ""})
 	page.write(w, http.StatusOK)

@@ -58,8 +58,16 @@ func (t *Explanation) Write() {
 
 func (t *Explanation) line(text string) { fmt.Fprintln(t.Out, strings.TrimRight(text, " ")) }
 
-// SchemaText says whose observer schema holds a resource.
+// SchemaText says whose observer schema holds a resource, and which profiles change it.
 func SchemaText(e plan.Explanation) string {
+	text := schemaText(e)
+	if len(e.Profiles) > 0 {
+		text += "\nChanged by " + terminal.Visible(plan.ProfileNames(e.Profiles)) + "."
+	}
+	return text
+}
+
+func schemaText(e plan.Explanation) string {
 	switch {
 	case !e.Desired:
 		return "No longer desired: nothing of it is held."
@@ -67,7 +75,7 @@ func SchemaText(e plan.Explanation) string {
 		return "Held by the default observer schema: every field of its manifest, but for what " + e.Source + " says."
 	case strings.HasPrefix(e.Source, "fields"):
 		return "Held by " + e.Source + " of its Application: the fields that are named there."
-	case e.Default:
+	case e.Default, len(e.Profiles) > 0:
 		return "Held by the default observer schema: every field of its manifest."
 	default:
 		return "Held by its entry in the observer schema: the fields that are named there."

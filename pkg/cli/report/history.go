@@ -208,12 +208,17 @@ type WriterSum struct {
 	fields, of, contestedOf map[string]bool
 }
 
+// IsForeign reports whether another client has changed what is held.
+func (e EntryView) IsForeign() bool {
+	return e.Outcome != string(v1alpha1.OutcomeLearned) && (e.Path != "" || e.Outcome == string(v1alpha1.OutcomeRestored))
+}
+
 // WhoFights sums up entries by who made the changes, the most frequent first.
 func WhoFights(entries []EntryView) []*WriterSum {
 	sums := map[string]*WriterSum{}
 	for _, e := range entries {
-		if e.Path == "" && e.Outcome != string(v1alpha1.OutcomeRestored) || e.Outcome == string(v1alpha1.OutcomeLearned) {
-			continue // it is no change of what is held
+		if !e.IsForeign() {
+			continue
 		}
 		s := sums[e.Manager]
 		if s == nil {

@@ -27,6 +27,7 @@ type StatusText struct {
 // Write writes all of it to Out.
 func (t *StatusText) Write() {
 	t.headline()
+	t.selected()
 	t.resources()
 	t.addresses()
 	for _, list := range []struct {
@@ -92,6 +93,8 @@ func (t *StatusText) headline() {
 		sign, style, word = "~", terminal.Yellow, "ready when the controller looked last, and changed since"
 	case t.Ready == "True":
 		sign, style, word = "=", terminal.Green, "ready"
+	case t.Application.Mode == v1alpha1.ModeObserve && !t.pending:
+		sign, style, word = "~", terminal.Yellow, "only observes"
 	case t.Ready != "False" || v1alpha1.MeaningOf(t.Reason).Disposition == v1alpha1.DispositionWait:
 		sign, style = "~", terminal.Yellow
 	}
@@ -103,6 +106,9 @@ func (t *StatusText) headline() {
 	text := "writes as the ServiceAccount " + t.ServiceAccount
 	if t.ServiceAccount == "" {
 		text = "writes as the controller's default ServiceAccount"
+	}
+	if t.Application.Mode == v1alpha1.ModeObserve {
+		text = strings.Replace(text, "writes", "reads", 1)
 	}
 	if t.Created != "" {
 		text = "submitted " + t.since(t.Created) + "; " + text
@@ -133,13 +139,41 @@ func (t *StatusText) since(text string) string {
 	return terminal.Ago(t.Now, at)
 }
 
+// mostSelected is how many resources are listed in full, where spec.select means some.
+const mostSelected = 10
+
+// isQuiet reports whether nothing is to be said of an object that spec.select means, one of
+// many.
+func isQuiet(r ResourceView) bool {
+	return r.selected && trouble(r) == 0 && !slices.ContainsFunc(r.fields, func(f plan.Field) bool { return f.Drift != "" })
+}
+
+// shown are the resources, without those of many of which nothing is to be said.
+func (t *StatusText) shown() []ResourceView {
+	if len(t.Resources) <= mostSelected {
+		return t.Resources
+	}
+	return slices.DeleteFunc(slices.Clone(t.Resources), isQuiet)
+}
+
+// selected says what entries of spec.select mean.
+func (t *StatusText) selected() {
+	for i, entry := range t.Selected {
+		if i == 0 {
+			t.line("")
+		}
+		t.line(selectedText(entry))
+	}
+}
+
 // resources is a table; what is wrong with a resource stands below it.
 func (t *StatusText) resources() {
-	if len(t.Resources) == 0 {
+	shown := t.shown()
+	if len(shown) == 0 {
 		return
 	}
 	rows := [][]string{{"RESOURCE", "HEALTH", "AGE", "CORRECTED", "FIELDS"}}
-	for _, r := range t.Resources {
+	for _, r := range shown {
 		age, corrected := "-", "never"
 		if r.Created != "" {
 			age = strings.TrimSuffix(t.since(r.Created), " ago")
@@ -156,7 +190,7 @@ func (t *StatusText) resources() {
 			t.line(t.Palette.Paint(terminal.Bold, line))
 			continue
 		}
-		r := t.Resources[i-1]
+		r := shown[i-1]
 		t.line(t.Palette.Paint(healthStyle(r), line))
 		if !fits {
 			t.wrapped("    ", countsText(r.Counts))
@@ -223,7 +257,7 @@ func isRuled(f plan.Field) bool { return f.State == plan.FieldAllowed || f.State
 func (t *StatusText) fields(title string, fits func(plan.Field) bool) {
 	const shown = 10
 	n := 0
-	for _, r := range t.Resources {
+	for _, r := range t.shown() {
 		of := 0
 		for _, f := range r.fields {
 			if !fits(f) {

@@ -137,7 +137,7 @@ document.addEventListener('input', (event) => {
   clearTimeout(typed);
   typed = setTimeout(() => {
     const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value));
-    history.replaceState(null, '', '/?' + query);
+    history.replaceState(null, '', form.getAttribute('action') + '?' + query);
     refresh();
   }, 150);
 });
