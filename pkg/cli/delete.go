@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -107,10 +108,8 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 		}
 		fmt.Fprintln(o.streams.Err, terminal.Visible(fmt.Sprintf("%s was there before the Application, and %s", plan.IDOf(r.ResourceReference), becomes)))
 	}
-	shared := 0
 	for _, r := range app.Status.Resources {
 		if r.Ownership == v1alpha1.OwnershipShare {
-			shared++
 			for _, line := range letGo(app, r) {
 				fmt.Fprintln(o.streams.Err, terminal.Visible(line))
 			}
@@ -119,22 +118,36 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 	if o.yes {
 		return nil
 	}
-	all := terminal.Plural(len(app.Status.Resources), "resource")
-	what := "and its " + all
-	switch {
-	case shared > 0 && shared == len(app.Status.Resources):
-		what = fmt.Sprintf("and let go of its %s", terminal.Plural(shared, "shared object"))
-	case shared > 0:
-		what = fmt.Sprintf("and its %s, and let go of %s", terminal.Plural(len(app.Status.Resources)-shared, "resource"), terminal.Plural(shared, "shared object"))
-	case plan.Orphans(app) && len(stays) == len(app.Status.Resources):
-		what = fmt.Sprintf("and leave its %s as they are", all)
-	case len(stays) > 0:
-		what = fmt.Sprintf("and %d of its %s", len(app.Status.Resources)-len(stays), all)
-	}
+	what := whatGoes(app, stays)
 	if !terminal.IsPerson(o.streams.In) {
 		return fmt.Errorf("this deletes the Application %s/%s %s: give --yes if that is meant", app.Namespace, app.Name, what)
 	}
 	return ask(o.streams, fmt.Sprintf("Delete the Application %s/%s %s?", app.Namespace, app.Name, what), "nothing was deleted")
+}
+
+// whatGoes says what is deleted beside the Application.
+func whatGoes(app *v1alpha1.Application, stays map[manifest.ID]bool) string {
+	shared, goes := 0, 0
+	for _, r := range app.Status.Resources {
+		switch {
+		case r.Ownership == v1alpha1.OwnershipShare:
+			shared++
+		case !stays[plan.IDOf(r.ResourceReference)]:
+			goes++
+		}
+	}
+	all := terminal.Plural(len(app.Status.Resources), "resource")
+	switch {
+	case shared > 0 && shared == len(app.Status.Resources):
+		return fmt.Sprintf("and let go of its %s", terminal.Plural(shared, "shared object"))
+	case shared > 0:
+		return fmt.Sprintf("and %d of its %s, and let go of %s", goes, all, terminal.Plural(shared, "shared object"))
+	case plan.Orphans(app) && len(stays) == len(app.Status.Resources):
+		return fmt.Sprintf("and leave its %s as they are", all)
+	case len(stays) > 0:
+		return fmt.Sprintf("and %d of its %s", goes, all)
+	}
+	return "and its " + all
 }
 
 // letGo says what becomes of a shared object.

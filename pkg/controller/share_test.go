@@ -194,23 +194,30 @@ func TestSharingInPairs(t *testing.T) {
 		}
 	}
 	for i := range pairs {
-		f.eventually(fmt.Sprintf("one holder of pair %d", i), func() bool {
-			mode := value(f.Get(configMaps, fmt.Sprintf("theirs-%d", i)), "data", "mode")
-			held, claimed := 0, 0
-			for _, name := range []string{"a", "b"} {
-				app := f.Application(fmt.Sprintf("%s-%d", name, i))
-				switch c := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionHeld); {
-				case c == nil:
-				case c.Status == metav1.ConditionTrue && mode == name:
-					held++
-				case c.Reason == v1alpha1.ReasonFieldClaimed && mode != name:
-					claimed++
-				}
-			}
-			return held == 1 && claimed == 1
-		})
+		f.awaitOneHolder(i)
 	}
 	f.Mark()
 	f.Quiet(quiet)
 	assert.Empty(t, counts(f.touched()), "nobody fights")
+}
+
+// awaitOneHolder waits until of the Applications a and b of a pair one holds the field, and
+// the other one says that it does not.
+func (f *fixture) awaitOneHolder(i int) {
+	f.t.Helper()
+	f.eventually(fmt.Sprintf("one holder of pair %d", i), func() bool {
+		mode := value(f.Get(configMaps, fmt.Sprintf("theirs-%d", i)), "data", "mode")
+		held, claimed := 0, 0
+		for _, name := range []string{"a", "b"} {
+			app := f.Application(fmt.Sprintf("%s-%d", name, i))
+			switch c := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionHeld); {
+			case c == nil:
+			case c.Status == metav1.ConditionTrue && mode == name:
+				held++
+			case c.Reason == v1alpha1.ReasonFieldClaimed && mode != name:
+				claimed++
+			}
+		}
+		return held == 1 && claimed == 1
+	})
 }

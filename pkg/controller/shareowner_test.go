@@ -70,7 +70,9 @@ func TestSharingWithItsOwner(t *testing.T) {
 		f.AwaitValue(configMaps, "common", "owner", "data", "mode")
 		f.AwaitHeld("owner")
 		f.Quiet(quiet)
-		annotations, _ := value(f.Get(configMaps, "common"), "metadata", "annotations").(map[string]any)
-		assert.NotContains(t, annotations, v1alpha1.AnnotationHolders)
+		live := f.Get(configMaps, "common")
+		assert.NotNil(t, value(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID))
+		assert.Nil(t, value(live, "metadata", "annotations", v1alpha1.AnnotationHolders))
+		assert.Nil(t, value(live, "metadata", "labels", v1alpha1.LabelHeld))
 	})
 }

@@ -74,6 +74,10 @@ func (a *action) record(change plan.Change, outcome plan.Outcome) {
 	if outcome.Problem.Partial {
 		return
 	}
+	if reason := outcome.Problem.Reason; change.Shared && (reason == v1alpha1.ReasonFieldClaimed || reason == v1alpha1.ReasonWaiting) {
+		delete(a.s.memory.failures, id)
+		return // no attempt has failed: the object itself tells when another lets go
+	}
 	problem := a.s.memory.failed(id, outcome.Problem, a.now)
 	if f, ok := a.s.memory.unwatched[id]; ok {
 		f.until = a.now.Add(problem.RetryAfter) // what is in the way is read again then

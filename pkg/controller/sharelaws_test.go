@@ -1,0 +1,275 @@
+package controller_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/internal/samples"
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/controller"
+)
+
+// drawn draws what an owner has made, and parts of it that an Application wants otherwise.
+type drawn struct{ *rand.Rand }
+
+// some is a random part of a list, joined.
+func (d drawn) some(items ...string) string {
+	var chosen []string
+	for _, item := range items {
+		if d.IntN(2) == 0 {
+			chosen = append(chosen, item)
+		}
+	}
+	return strings.Join(chosen, ", ")
+}
+
+// object is a random part of an object, with values of that owner.
+func (d drawn) object(kind, name, owner string, whole bool) string {
+	metadata := fmt.Sprintf("{name: %s, labels: {%s}, annotations: {%s}}", name, d.some("a: "+owner, "b: "+owner), d.some("a: "+owner, "b/c.d: "+owner))
+	if kind == "ConfigMap" {
+		data := d.some("a: "+owner, "b.c: "+owner, "d: "+owner, `e: ""`)
+		return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: %s, data: {%s}}", metadata, data)
+	}
+	env := d.some("{name: A, value: "+owner+"}", "{name: B, value: "+owner+"}", "{name: C, value: "+owner+"}")
+	container := fmt.Sprintf("name: web, env: [%s], args: [%s]", env, d.some("--a", "--b", "--"+owner))
+	spec := d.some("replicas: "+fmt.Sprint(1+d.IntN(3)), "minReadySeconds: 7", "paused: true")
+	containers := "{" + container + "}" + d.some(", {name: more, image: more, env: [{name: A, value: "+owner+"}]}")
+	if whole {
+		containers = "{name: first, image: first}, {image: web, " + container + "}"
+		spec += strings.Repeat(", ", min(len(spec), 1)) + "selector: {matchLabels: {app: web}}"
+	}
+	spec += strings.Repeat(", ", min(len(spec), 1)) + "template: {metadata: {labels: {app: web}, annotations: {" + d.some("x: "+owner, "y: "+owner) + "}}, spec: {containers: [" + containers + "]}}"
+	return fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: %s, spec: {%s}}", metadata, spec)
+}
+
+// Whatever is held of whatever objects, and at whichever write the controller dies: when all
+// is let go, the objects are what they were.
+func TestHoldThenReleaseIsTheIdentity(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	seed := rand.Uint64()
+	t.Logf("the seed is %d", seed)
+	d := drawn{rand.New(rand.NewPCG(seed, 0))}
+	const batch = 10
+	moments := []moment{beforeSending, beforeResponse, afterResponse}
+	for i := range samples.Of(2, 500/batch) {
+		app, manifests, were := fmt.Sprintf("app-%d", i), "", map[string]map[string]any{}
+		for k := range batch {
+			name, kind := fmt.Sprintf("theirs-%d-%d", i, k), []string{"ConfigMap", "Deployment"}[k%2]
+			were[name] = settled(f.Create("helm", d.object(kind, name, "theirs", true)).Object)
+			manifests += "- " + d.object(kind, name, "ours", false) + "\n"
+		}
+		dying := func(do func()) {
+			end := &death{namespace: f.namespace + "/", at: 1 + (i*7+d.IntN(3))%9, when: moments[(i+d.IntN(3))%3], died: make(chan struct{})}
+			doomed := f.RunThrough(end.wrap, controller.Options{})
+			do()
+			<-end.died
+			doomed.Stop()
+		}
+		dying(func() { f.Submit(app, "ownership: Share\nmanifest:\n"+manifests) })
+		living := f.Run(controller.Options{})
+		f.AwaitHeld(app)
+		living.Stop()
+		dying(func() { f.Delete(applications, app) })
+		living = f.Run(controller.Options{})
+		f.AwaitGone(applications, app)
+		for name, was := range were {
+			resource := configMaps
+			if was["kind"] == "Deployment" {
+				resource = deployments
+			}
+			assert.Equal(t, was, settled(f.Get(resource, name)), "%s, and the manifests were\n%s", name, manifests)
+		}
+		living.Stop()
+		require.False(t, t.Failed())
+	}
+	for _, r := range f.Requests().Writes() {
+		if (r.Resource == "configmaps" || r.Resource == "deployments") && r.Verb != "patch" {
+			t.Errorf("a shared object was written with %s", r)
+		}
+	}
+}
+
+// settled is an object without what every write changes.
+func settled(object map[string]any) map[string]any {
+	object = bare(object)
+	delete(object, "status")
+	return object
+}
+
+// Several Applications, an autoscaler and others write one object: who writes what nobody
+// holds is left alone, whoever that is and however he writes.
+func TestManyHoldersOfOneObject(t *testing.T) {
+	f := given(t)
+	f.Create("helm", whole)
+	for name, part := range map[string]string{
+		"env":   `spec: {template: {spec: {containers: [{name: web, env: [{name: LEVEL, value: debug}]}]}}}`,
+		"notes": `spec: {minReadySeconds: 3, template: {metadata: {annotations: {team: net}}}}`,
+		"image": `spec: {template: {spec: {containers: [{name: web, image: "web:2", args: [--ours]}]}}}`,
+	} {
+		f.Submit(name, "ownership: Share\nmanifest: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, "+part+"}]")
+	}
+	for _, name := range []string{"env", "notes", "image"} {
+		f.AwaitHeld(name)
+	}
+	seed := rand.Uint64()
+	t.Logf("the seed is %d", seed)
+	d := drawn{rand.New(rand.NewPCG(seed, 0))}
+	replicas, applied, edited := int64(1), "", ""
+	for i := range samples.Of(60, 1000) {
+		switch d.IntN(3) {
+		case 0:
+			replicas = 1 + d.Int64N(9)
+			_, err := f.in("hpa", deployments).Patch(t.Context(), "web", types.MergePatchType,
+				fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas), metav1.PatchOptions{}, "scale")
+			require.NoError(t, err)
+		case 1:
+			applied = fmt.Sprint("applied-", i)
+			u := f.object(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, annotations: {applied: ` + applied + `}},
+			  spec: {template: {spec: {containers: [{name: web, env: [{name: APPLIED, value: ` + applied + `}]}, {name: side, image: ` + applied + `}]}}}}`)
+			_, err := f.in("ssa", deployments).Apply(t.Context(), "web", u, metav1.ApplyOptions{FieldManager: "ssa", Force: true})
+			require.NoError(t, err)
+		default:
+			edited = fmt.Sprint("edited-", i)
+			f.Patch("kubectl-edit", deployments, "web",
+				`{metadata: {labels: {edited: `+edited+`}}, spec: {template: {metadata: {annotations: {edited: `+edited+`}}}}}`)
+		}
+	}
+	f.Quiet(quiet)
+	live := f.Get(deployments, "web")
+	containers := map[any]map[string]any{} // to apply them changes their order
+	list, _, err := unstructured.NestedSlice(live, "spec", "template", "spec", "containers")
+	require.NoError(t, err)
+	for _, c := range list {
+		containers[c.(map[string]any)["name"]] = c.(map[string]any)
+	}
+	web := containers["web"]
+	assert.Equal(t, replicas, value(live, "spec", "replicas"))
+	assert.Equal(t, "web:2", web["image"])
+	assert.Equal(t, []any{"--theirs", "--ours"}, web["args"])
+	assert.Contains(t, web["env"], map[string]any{"name": "LEVEL", "value": "debug"})
+	if applied != "" {
+		assert.Equal(t, applied, value(live, "metadata", "annotations", "applied"))
+		assert.Equal(t, applied, containers["side"]["image"])
+		assert.Contains(t, web["env"], map[string]any{"name": "APPLIED", "value": applied})
+	}
+	if edited != "" {
+		assert.Equal(t, edited, value(live, "metadata", "labels", "edited"))
+		assert.Equal(t, edited, value(live, "spec", "template", "metadata", "annotations", "edited"))
+	}
+	f.becomesHealthy("web")
+	for _, name := range []string{"env", "notes", "image"} {
+		assert.Empty(t, f.AwaitReady(name).Status.Contested, name)
+	}
+}
+
+// becomesHealthy does what a Deployment's controller would do.
+func (f *fixture) becomesHealthy(name string) {
+	f.t.Helper()
+	live := f.Get(deployments, name)
+	u := &unstructured.Unstructured{Object: live}
+	replicas, _ := value(live, "spec", "replicas").(int64)
+	u.Object["status"] = map[string]any{
+		"observedGeneration": u.GetGeneration(), "replicas": replicas, "updatedReplicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas,
+		"conditions": []any{
+			map[string]any{"type": "Available", "status": "True"},
+			map[string]any{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"},
+		},
+	}
+	_, err := f.in("kube-controller-manager", deployments).UpdateStatus(f.t.Context(), u, metav1.UpdateOptions{})
+	require.NoError(f.t, err)
+}
+
+// Of two that want the same field at the same moment, and belong to two controllers that do
+// not know of each other, one gets it.
+func TestSharingAcrossControllers(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	const pairs = 20
+	for _, shard := range []string{"a", "b"} {
+		selector, err := labels.Parse("shard=" + shard)
+		require.NoError(t, err)
+		f.Run(controller.Options{Selection: cluster.Selection{Labels: selector}})
+	}
+	for i := range pairs {
+		f.Create("helm", fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs-%d}, data: {mode: theirs}}`, i))
+	}
+	f.Mark()
+	for i := range pairs {
+		for k := range 2 {
+			name := []string{"a", "b"}[(i+k)%2]
+			f.Create("user", fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: %[1]s-%[2]d, labels: {shard: %[1]s}},
+			  spec: {ownership: Share, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs-%[2]d}, data: {mode: %[1]s}}]}}`, name, i))
+		}
+	}
+	for i := range pairs {
+		f.awaitOneHolder(i)
+	}
+	f.Quiet(quiet)
+	patches := counts(f.touched())["patch configmaps"]
+	assert.GreaterOrEqual(t, patches, pairs)
+	assert.LessOrEqual(t, patches, 2*pairs, "at most one stray write of each pair, which its guards refuse")
+	for i := range pairs {
+		mode := value(f.Get(configMaps, fmt.Sprintf("theirs-%d", i)), "data", "mode")
+		f.Delete(applications, fmt.Sprintf("%s-%d", mode, i))
+		other := map[any]string{"a": "b", "b": "a"}[mode]
+		f.AwaitValue(configMaps, fmt.Sprintf("theirs-%d", i), other, "data", "mode")
+		f.AwaitHeld(fmt.Sprintf("%s-%d", other, i))
+	}
+}
+
+// However an Application that shares goes, and whatever its policies say, nothing is deleted;
+// and nothing is created of what is not there.
+func TestASharedObjectIsNeitherMadeNorEnded(t *testing.T) {
+	f := given(t)
+	for i, policy := range []string{"deletionPolicy: Delete", "adoptedDeletionPolicy: Delete", "deletionPolicy: Orphan", "adoption: Always\ndeletionPolicy: Delete", "onRelease: Leave"} {
+		f.Create("helm", fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs-%d}, data: {mode: theirs}}`, i))
+		name := fmt.Sprintf("app-%d", i)
+		f.Submit(name, fmt.Sprintf(`
+ownership: Share
+%s
+manifest:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: theirs-%d, annotations: {holdfast.dev/deletion-policy: Delete}}, data: {mode: ours}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: absent-%d}, data: {mode: ours}}`, policy, i, i))
+		f.AwaitReason(name, v1alpha1.ReasonWaiting)
+		f.AwaitValue(configMaps, fmt.Sprintf("theirs-%d", i), "ours", "data", "mode")
+		f.Delete(applications, name)
+		f.AwaitGone(applications, name)
+		assert.NotNil(t, f.Get(configMaps, fmt.Sprintf("theirs-%d", i)), policy)
+	}
+	f.Quiet(quiet)
+	assert.Equal(t, map[string]int{"patch configmaps": 10}, counts(f.touched()), "one patch to hold, one to let go")
+}
+
+// A field of what another one applies again and again is taken over without a fight: hold it,
+// then take it out of what is applied.
+func TestAFieldIsTakenOverFromAnApplier(t *testing.T) {
+	f := given(t)
+	apply := func(replicas string) {
+		u := f.object(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {` + replicas + `selector: {matchLabels: {app: web}},
+		  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}}}`)
+		_, err := f.in("flux", deployments).Apply(t.Context(), "web", u, metav1.ApplyOptions{FieldManager: "flux", Force: true})
+		require.NoError(t, err)
+	}
+	apply("replicas: 2, ")
+	f.Submit("replicas", `{ownership: Share, manifest: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 3}}]}`)
+	f.AwaitValue(deployments, "web", int64(3), "spec", "replicas")
+	f.AwaitHeld("replicas")
+	f.Mark()
+	for range 10 {
+		apply("")
+	}
+	f.Quiet(quiet)
+	assert.Empty(t, counts(f.touched()))
+	assert.Equal(t, int64(3), value(f.Get(deployments, "web"), "spec", "replicas"))
+	assert.Empty(t, f.AwaitHeld("replicas").Status.Contested)
+}
