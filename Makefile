@@ -221,7 +221,7 @@ bin/golangci-lint: tools/lint/go.mod tools/lint/go.sum
 # What the chart is made of beside its templates: copies, because Helm reads nothing
 # outside of a chart, and links do not survive every checkout.
 CHART := deploy/helm/holdfast
-CHART_FILES := $(filter-out %/kustomization.yaml,$(patsubst deploy/%,%,$(wildcard deploy/crd/*.yaml deploy/rbac/*/*.yaml deploy/monitoring/*))) \
+CHART_FILES := $(filter-out %/kustomization.yaml,$(patsubst deploy/%,%,$(wildcard deploy/crd/*.yaml deploy/profiles/*.yaml deploy/rbac/*/*.yaml deploy/monitoring/*))) \
 	admission/service-accounts.yaml ha/disruption.yaml ha/priority.yaml manager/network-policy.yaml
 
 # What is generated, but for the deepcopy functions of each API package.

@@ -32,6 +32,8 @@ require (
 
 require github.com/cloudevents/sdk-go/v2 v2.16.2
 
+require github.com/klauspost/compress v1.20.3
+
 require (
 	cel.dev/expr v0.25.1 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20230124172434-306776ec8161 // indirect

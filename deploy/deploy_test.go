@@ -107,7 +107,13 @@ func TestWhatIsUninstalledCanBeInstalledAgain(t *testing.T) {
 	t.Cleanup(c.Stop)
 	for range 2 {
 		install(t, c, "default")
-		kubectl(t, c, "", "delete", "--timeout=120s", "--filename=install.yaml")
+		// A definition that goes before its kind was served once may wait for the
+		// resync of the API server, five minutes: its first list fails while the cache
+		// is filled, and what it writes next may be in conflict with its own write.
+		for _, kind := range []string{"applications.holdfast.dev", "applicationslices.holdfast.dev", "holdprofiles.holdfast.dev", "mysqls.fnjoin.com"} {
+			installed.Eventually(t, c, "get", kind, "--all-namespaces")
+		}
+		kubectl(t, c, "", "delete", "--timeout=10m", "--filename=install.yaml")
 		left := kubectl(t, c, string(deploy.Install()), "get", "--ignore-not-found", "--output=name", "--filename=-")
 		assert.Empty(t, strings.ReplaceAll(left, "clusterrole.rbac.authorization.k8s.io/holdfast-kinds\n", ""))
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -87,6 +88,7 @@ func hold(ctx context.Context, f *flags) error {
 		return err
 	}
 	f.options.Templates = builtin.Templates()
+	f.options.AtRest = debug.FreeOSMemory // the runtime keeps what a storm took, for the next one
 	f.options.Metrics = controller.NewMetrics()
 	if f.notify.sender != nil {
 		f.options.Metrics.Notifications(f.notify.sender.Counts)

@@ -176,6 +176,7 @@ func define(t *testing.T, c *testcluster.Cluster) {
 	t.Helper()
 	require.NoError(t, c.Define(t.Context(), string(crd.Applications), "applications.holdfast.dev"))
 	require.NoError(t, c.Define(t.Context(), string(crd.Slices), "applicationslices.holdfast.dev"))
+	require.NoError(t, c.Define(t.Context(), string(crd.Profiles), "holdprofiles.holdfast.dev"))
 }
 
 func inNamespace(t *testing.T, c *testcluster.Cluster, namespace string) {

@@ -212,6 +212,9 @@ func wholeLife(t *testing.T, c *testcluster.Cluster, namespace string, allowed m
 	kubectl(t, c, "", "wait", "--for=condition=Held", "application/later", "-n", namespace, "--timeout=60s")
 	kubectl(t, c, "", "delete", "clusterrolebinding", "later")
 
+	apply(`{apiVersion: holdfast.dev/v1alpha1, kind: HoldProfile, metadata: {name: scaled}, spec: {rules: [{kinds: [{kind: "*"}], whileTargetedBy: HorizontalPodAutoscaler, free: [spec.replicas]}]}}`)
+	kubectl(t, c, "", "wait", "--for=condition=Ready", "holdprofiles.holdfast.dev/scaled", "--timeout=60s")
+
 	apply(`{apiVersion: fnjoin.com/v1, kind: Mysql, metadata: {name: db}, spec: {}}`)
 	eventually(t, "the status of a Mysql", func() bool {
 		return kubectl(t, c, "", "get", "mysql", "db", "-n", namespace, "--output=jsonpath={.status}") != ""

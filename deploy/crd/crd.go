@@ -18,6 +18,11 @@ var Applications []byte
 //go:embed holdfast.dev_applicationslices.yaml
 var Slices []byte
 
+// Profiles defines the kind HoldProfile, as YAML.
+//
+//go:embed holdfast.dev_holdprofiles.yaml
+var Profiles []byte
+
 // Mysqls defines the kind Mysql, the built-in template, as YAML.
 //
 //go:embed fnjoin.com_mysqls.yaml

@@ -108,6 +108,11 @@ func TestRefused(t *testing.T) {
 	const oneSource = "exactly one of spec.manifest, spec.tosca and spec.csar must be set"
 	for _, row := range []struct{ name, spec, message string }{
 		{"no source", `{}`, oneSource},
+		{"a selection beside a template", `{select: [{apiVersion: v1, kind: Namespace, hold: {}}], tosca: {template: x}}`, oneSource},
+		{"a selection of nothing", `{select: []}`, "spec.select: Invalid value: 0"},
+		{"a selection without what it holds", `{select: [{apiVersion: v1, kind: Namespace}]}`, "spec.select[0].hold: Required value"},
+		{"a namespace that cannot be", `{select: [{apiVersion: v1, kind: ConfigMap, namespaces: [A], hold: {}}]}`, "spec.select[0].namespaces[0]"},
+		{"no object at most", `{manifest: [], maxObjects: -1}`, "spec.maxObjects: Invalid value: -1"},
 		{"two sources", `{manifest: [], tosca: {template: x}}`, oneSource},
 		{"three sources", `{manifest: [], tosca: {template: x}, csar: {url: x}}`, oneSource},
 		{"a TOSCA source without a template", `{tosca: {}}`, "exactly one of template and url must be set"},

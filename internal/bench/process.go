@@ -59,17 +59,22 @@ func (p *process) stop() {
 }
 
 // memory is the resident set in KiB.
-func (p *process) memory() (int, error) {
+func (p *process) memory() (int, error) { return p.status("VmRSS:") }
+
+// peak is the largest that the resident set has been, in KiB.
+func (p *process) peak() (int, error) { return p.status("VmHWM:") }
+
+func (p *process) status(field string) (int, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, field); ok {
 			return strconv.Atoi(strings.Fields(rest)[0])
 		}
 	}
-	return 0, fmt.Errorf("no VmRSS")
+	return 0, fmt.Errorf("no %s", field)
 }
 
 // cpu is the processor time used so far, in ticks of 10 ms.

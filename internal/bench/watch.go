@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 )
 
 // await watches a kind until the condition has held once for n different
@@ -19,7 +21,9 @@ func await(ctx context.Context, resource dynamic.ResourceInterface, n int, condi
 	if err != nil {
 		return err
 	}
-	stream, err := resource.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+	stream, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+		WatchFuncWithContext: resource.Watch,
+	})
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,8 @@ import (
 const deleteLong = `Delete an Application, and with it all its resources, in reverse order. With
 --orphan they stay as they are, without Holdfast's marks. spec.deletionPolicy
 says which it is if --orphan is not given. What the Application has adopted stays, unless
-spec.adoptedDeletionPolicy says otherwise, and is named before anything is done.
+spec.adoptedDeletionPolicy says otherwise, and is named before anything is done. Shared
+objects always stay; it says which of their fields get back what they were before.
 
 On a terminal it asks first; elsewhere it needs --yes.
 
@@ -106,12 +107,25 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 		}
 		fmt.Fprintln(o.streams.Err, terminal.Visible(fmt.Sprintf("%s was there before the Application, and %s", plan.IDOf(r.ResourceReference), becomes)))
 	}
+	shared := 0
+	for _, r := range app.Status.Resources {
+		if r.Ownership == v1alpha1.OwnershipShare {
+			shared++
+			for _, line := range letGo(app, r) {
+				fmt.Fprintln(o.streams.Err, terminal.Visible(line))
+			}
+		}
+	}
 	if o.yes {
 		return nil
 	}
 	all := terminal.Plural(len(app.Status.Resources), "resource")
 	what := "and its " + all
 	switch {
+	case shared > 0 && shared == len(app.Status.Resources):
+		what = fmt.Sprintf("and let go of its %s", terminal.Plural(shared, "shared object"))
+	case shared > 0:
+		what = fmt.Sprintf("and its %s, and let go of %s", terminal.Plural(len(app.Status.Resources)-shared, "resource"), terminal.Plural(shared, "shared object"))
 	case plan.Orphans(app) && len(stays) == len(app.Status.Resources):
 		what = fmt.Sprintf("and leave its %s as they are", all)
 	case len(stays) > 0:
@@ -121,6 +135,26 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 		return fmt.Errorf("this deletes the Application %s/%s %s: give --yes if that is meant", app.Namespace, app.Name, what)
 	}
 	return ask(o.streams, fmt.Sprintf("Delete the Application %s/%s %s?", app.Namespace, app.Name, what), "nothing was deleted")
+}
+
+// letGo says what becomes of a shared object.
+func letGo(app *v1alpha1.Application, r v1alpha1.ResourceStatus) []string {
+	text := plan.IDOf(r.ResourceReference).String() + " is shared, and stays"
+	switch {
+	case app.Spec.OnRelease == v1alpha1.ReleaseLeave:
+		return []string{text + " as it is: spec.onRelease is Leave"}
+	case len(r.Baseline) == 0:
+		return []string{text + " as it is: nothing of it is on record"}
+	}
+	lines := []string{text + ". Where nobody has changed it meanwhile, this is restored:"}
+	for _, b := range r.Baseline {
+		becomes := "removed"
+		if b.Value != nil {
+			becomes = string(b.Value.Raw) + " again"
+		}
+		lines = append(lines, "  "+b.Path+": "+becomes)
+	}
+	return lines
 }
 
 // ask asks a person, and is an error that says what was not done unless the answer is

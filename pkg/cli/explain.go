@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,6 +27,7 @@ last, and whether Holdfast would correct it.
   contested  held, and another client keeps changing it back
   removed    to be removed: the manifest has it no longer, or a list is too long
   watched    recorded in the status, and never compared
+  claimed    another Application holds it, and it is left alone
   free       not observed: Holdfast never writes it again. If the manifest has
              another value than the live one, both are shown
 
@@ -39,6 +41,7 @@ elements may be left out of it: spec.template.spec.containers.image. With -f and
 --live the Application and its live objects are read from files, and no cluster
 is asked. Values of Secrets are masked; *** (desired) and *** (observed) differ.
 With -o html everything is one page to look at, of all objects without KIND/NAME.
+With KIND/NAME alone it says which Applications hold which fields of that object.
 
 Exit status:
   0  shown
@@ -50,6 +53,9 @@ const explainExample = `
 
   # Only its replicas, with all there is to say about them
   PROGRAM explain web deploy/web spec.replicas
+
+  # Which Applications hold fields of an object?
+  PROGRAM explain deployment/web
 
   # All its objects as one page to look at
   PROGRAM explain web -o html > web.html
@@ -80,7 +86,7 @@ type explainOptions struct {
 func newExplainCommand(name string, streams Streams) *cobra.Command {
 	f := &explainFlags{target: connection.NewTargetFlags()}
 	return command{
-		use:   "explain (NAME | -f FILE...) KIND/NAME [PATH]",
+		use:   "explain (NAME | -f FILE...) KIND/NAME [PATH] | KIND/NAME",
 		short: "Say for each field whether it is held, and who wrote it",
 		long:  explainLong, example: explainExample,
 		args:       atMost(3),
@@ -101,6 +107,9 @@ func (f *explainFlags) add(flags *pflag.FlagSet) {
 func (f *explainFlags) options(program string, streams Streams, args []string) (runner, error) {
 	o := explainOptions{streams: streams, program: program, showSecrets: f.showSecrets, page: f.output == "html"}
 	var err error
+	if !f.target.InFiles() && len(args) > 0 && strings.Contains(args[0], "/") {
+		return f.holders(streams, args)
+	}
 	if o.target, args, err = f.target.Options(streams, args); err != nil {
 		return o, err
 	}

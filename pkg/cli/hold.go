@@ -41,6 +41,8 @@ const holdLong = `Have fields of a resource held: those that were freed before, 
 does not set. What is there is learned; what differs from the manifest is corrected,
 and this says so. Flags give the fields a rule: which values they may have, or what is
 done about them. Without a flag a rule goes, and the field is held to one value.
+
+NAME alone has an Application held that only observes (spec.mode: Hold).
 `
 
 const freeLong = `Have fields of a resource not held any longer: what is live stays, and whoever
@@ -65,10 +67,11 @@ type editOptions struct {
 
 func newHoldCommand(name string, streams Streams) *cobra.Command {
 	return editing(command{
-		use: "hold (NAME | -f FILE) KIND/NAME PATH...", short: "Hold fields of a resource",
+		use: "hold (NAME | -f FILE) [KIND/NAME PATH...]", short: "Hold fields of a resource, or an Application",
 		long: holdLong + fmt.Sprintf(pathsLong, "freed"),
 		example: "  # Hold the replicas of a Deployment again\n  PROGRAM hold web deployment/web spec.replicas\n\n" +
-			"  # An autoscaler may choose them, from 1 to 5\n  PROGRAM hold web deployment/web spec.replicas --minimum 1 --maximum 5",
+			"  # An autoscaler may choose them, from 1 to 5\n  PROGRAM hold web deployment/web spec.replicas --minimum 1 --maximum 5\n\n" +
+			"  # Correct what differs, where nothing was written before\n  PROGRAM hold web",
 	}, false, name, streams)
 }
 
@@ -92,7 +95,13 @@ func editing(c command, free bool, name string, streams Streams) *cobra.Command 
 		flags.BoolVar(&f.dryRun, "dry-run", false, "only print what would be written, and what that would do")
 	}
 	c.args = func(*cobra.Command, []string) error { return nil }
-	c.options = func(args []string) (runner, error) { return f.options(streams, args) }
+	c.options = func(args []string) (runner, error) {
+		o, err := f.options(streams, args)
+		if len(args) == 1 && err != nil && !free && !o.target.InFiles && o.target.Name != "" {
+			return f.holding(streams, args[0])
+		}
+		return o, err
+	}
 	c.complete = func(ctx context.Context, args []string, typed string) []string {
 		return f.complete(ctx, streams, args, typed)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,6 +30,9 @@ func (f *ruleFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.keys, "keys", nil, "a `KEY` that nobody may add to the map; * is any text; may be repeated")
 	flags.StringArrayVar(&f.freeKeys, "free-keys", nil, "a `KEY` that everybody may add all the same; may be repeated")
 }
+
+// given reports whether any of them is.
+func (f *ruleFlags) given() bool { return !reflect.DeepEqual(*f, ruleFlags{}) }
 
 // held is what stands beside the paths.
 func (f *ruleFlags) held() (held v1alpha1.HeldField, err error) {

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -13,24 +15,24 @@ type Named map[schema.GroupVersionResource][]types.NamespacedName
 // watched by one watch of that kind there.
 const mostNamed = 20
 
-// sharedStore has shared objects: the one of that name, or all of a namespace.
+// sharedStore has shared objects: the one of that name, all of a namespace, or those that are
+// selected.
 type sharedStore struct {
 	watched
 	store *Store
 	err   error // why its watch fails
 }
 
-func (s sharedStore) has(key types.NamespacedName) bool {
-	return s.namespace == key.Namespace && (s.name == "" || s.name == key.Name)
-}
+// has reports whether the store would have the object of that name, if there is one.
+func (s sharedStore) has(key types.NamespacedName) bool { return s.isWhole() && s.keeps(key) }
 
 // addNamed adds the watches of shared objects. The lock is held, and w.named is up to date.
 func (w *Watches) addNamed(needs map[watched]struct{}, named Named) {
 	for resource, keys := range named {
 		for _, key := range keys {
-			r := watched{GroupVersionResource: resource, namespace: key.Namespace, shared: true, name: key.Name}
+			r := watched{GroupVersionResource: resource, Range: Range{Namespace: key.Namespace, Name: key.Name}, shared: true}
 			if w.namedIn(resource, key.Namespace) > mostNamed {
-				r.name = ""
+				r.Name = ""
 			}
 			needs[r] = struct{}{}
 		}
@@ -69,10 +71,9 @@ func (w *Watches) tellSharers(resource watched, key types.NamespacedName, except
 			if application == except {
 				continue
 			}
-			for _, shared := range w.named[application][resource.GroupVersionResource] {
-				if shared == key {
-					sharers = append(sharers, application)
-				}
+			if slices.Contains(w.named[application][resource.GroupVersionResource], key) ||
+				slices.Contains(w.ranges[application][resource.GroupVersionResource], resource.Range) {
+				sharers = append(sharers, application)
 			}
 		}
 	}

@@ -42,6 +42,9 @@ func (s Selection) namespaces() []string {
 // Selected has the objects of one resource that are selected, in a Store for each
 // namespace. What is selected can change while it runs.
 type Selected struct {
+	// Noted is told what came of each request; nil for nobody. It is set before Run.
+	Noted func(error)
+
 	client   *Client
 	resource schema.GroupVersionResource
 	changed  func(before, after *Object)
@@ -128,7 +131,7 @@ func (s *Selected) fill(store *selectedStore, namespace string) {
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, options)
 		},
-		watch: client.Watch, selector: selector, asks: store.Asked, pulse: store.pulse,
+		watch: client.Watch, selector: selector, asks: store.Asked, pulse: store.pulse, noted: s.Noted,
 	}
 	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), &unstructured.Unstructured{}, store.Store,
 		cache.ReflectorOptions{Name: s.resource.Resource, TypeDescription: s.resource.String(), Backoff: usualPatience.tries()})

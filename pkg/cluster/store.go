@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Object is a live object as a Store keeps it: its JSON without managedFields,
-// which is a tenth of what the decoded object takes.
+// Object is a live object as a Store keeps it: its JSON without managedFields, packed,
+// which is a fiftieth of what the decoded object takes.
 type Object struct {
 	Key             types.NamespacedName
 	UID             types.UID
@@ -27,23 +27,27 @@ type Object struct {
 	Generation      int64
 	// Application is the UID in our label, if there is one.
 	Application types.UID
-	JSON        []byte
+	content     packed
 	// stamps are whose its managedFields are, and since when.
 	stamps []stamp
 	// listed are those of an object of a list that is not taken in yet.
 	listed []byte
 }
 
+// JSON is the object without managedFields.
+func (o *Object) JSON() []byte { return o.content.json() }
+
 // Content decodes the object; the caller owns the result.
 func (o *Object) Content() map[string]any {
-	content, err := manifest.DecodeJSON(o.JSON)
+	content, err := manifest.DecodeJSON(o.JSON())
 	if err != nil {
 		return nil // it was encoded by us
 	}
 	return content
 }
 
-func newObject(u *unstructured.Unstructured) (*Object, error) {
+// NewObject takes the managedFields out of what it is given.
+func NewObject(u *unstructured.Unstructured) (*Object, error) {
 	stamps := stampsOf(managedFieldsOf(u.Object))
 	unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
 	raw, err := json.Marshal(u.Object)
@@ -54,7 +58,7 @@ func newObject(u *unstructured.Unstructured) (*Object, error) {
 		Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()},
 		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Generation: u.GetGeneration(),
 		Application: types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID]),
-		JSON:        raw, stamps: stamps,
+		content:     pack(raw), stamps: stamps,
 	}, nil
 }
 
@@ -89,6 +93,8 @@ type Store struct {
 	// ended has Jobs that left the watch lately, in their last state: whether they had
 	// finished matters when they are gone.
 	ended *ring[types.NamespacedName, *Object]
+	// keeps says which objects, by their names, are kept at all; nil for all.
+	keeps func(types.NamespacedName) bool
 	// written has who wrote objects lately.
 	written writings
 	ready   bool
@@ -194,7 +200,7 @@ func (s *Store) Len() int {
 // Wrote takes in the response to our own write. It is no news but to the
 // Application that has lost the object by it. It reports whether it is news to the store.
 func (s *Store) Wrote(content map[string]any) bool {
-	o, err := newObject(&unstructured.Unstructured{Object: maps.Clone(content)})
+	o, err := NewObject(&unstructured.Unstructured{Object: maps.Clone(content)})
 	if err != nil {
 		return false
 	}
@@ -263,7 +269,7 @@ func (s *Store) Add(item any) error { return s.Update(item) }
 
 // Update takes in a watch event.
 func (s *Store) Update(item any) error {
-	if u, ok := item.(*unstructured.Unstructured); ok && s.knows(u) {
+	if u, ok := item.(*unstructured.Unstructured); ok && (s.knows(u) || s.ignores(u)) {
 		return nil // most often the echo of our own write
 	}
 	var managed []any
@@ -292,8 +298,16 @@ func (s *Store) knows(u *unstructured.Unstructured) bool {
 	return o != nil && o.UID == u.GetUID() && o.ResourceVersion == u.GetResourceVersion()
 }
 
+// ignores reports whether an object is none of those that are kept.
+func (s *Store) ignores(u *unstructured.Unstructured) bool {
+	return s.keeps != nil && !s.keeps(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()})
+}
+
 // Delete takes in a watch event: the object is gone, or is no longer selected.
 func (s *Store) Delete(item any) error {
+	if u, ok := item.(*unstructured.Unstructured); ok && s.ignores(u) {
+		return nil
+	}
 	o, err := objectOf(item)
 	if err != nil {
 		return err
@@ -336,11 +350,16 @@ func (s *Store) Asked() {
 func (s *Store) Replace(items []any, version string) error {
 	listed := make(map[types.NamespacedName]*Object, len(items))
 	for _, item := range items {
+		if u, ok := item.(*unstructured.Unstructured); ok && s.ignores(u) {
+			continue
+		}
 		o, err := listedOf(item)
 		if err != nil {
 			return err
 		}
-		listed[o.Key] = o
+		if s.keeps == nil || s.keeps(o.Key) {
+			listed[o.Key] = o
+		}
 	}
 	type change struct{ before, after *Object }
 	var changes []change
@@ -418,10 +437,14 @@ func (s *Store) Resync() error { return nil }
 // store is.
 func (s *Store) Transformer() cache.TransformFunc {
 	return func(item any) (any, error) {
-		if u, ok := item.(*unstructured.Unstructured); ok {
-			return newListed(u)
+		u, ok := item.(*unstructured.Unstructured)
+		switch {
+		case !ok:
+			return item, nil
+		case s.ignores(u):
+			return &Object{Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}}, nil
 		}
-		return item, nil
+		return newListed(u)
 	}
 }
 
@@ -430,15 +453,15 @@ func objectOf(item any) (*Object, error) {
 	case *Object:
 		return item, nil
 	case *unstructured.Unstructured:
-		return newObject(item)
+		return NewObject(item)
 	}
 	return nil, fmt.Errorf("a watch gave a %T", item)
 }
 
-// newListed is newObject for an object of a list.
+// newListed is NewObject for an object of a list.
 func newListed(u *unstructured.Unstructured) (*Object, error) {
 	listed := listedBy(managedFieldsOf(u.Object))
-	o, err := newObject(u)
+	o, err := NewObject(u)
 	if err == nil {
 		o.listed = listed
 	}

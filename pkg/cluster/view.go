@@ -98,7 +98,7 @@ func (v *View) Wrote(content map[string]any) {
 		}
 	}
 	for _, s := range v.shared {
-		if s.has(key) && s.store.Wrote(content) {
+		if s.mayHave(key) && s.store.Wrote(content) {
 			v.watches.tellSharers(s.watched, key, v.application)
 		}
 	}
@@ -110,7 +110,7 @@ func (v *View) Deleted(key types.NamespacedName, uid types.UID) {
 		store.Deleted(key, uid)
 	}
 	for _, s := range v.shared {
-		if s.has(key) {
+		if s.keeps(key) {
 			s.store.Deleted(key, uid)
 			v.watches.tellSharers(s.watched, key, v.application)
 		}

@@ -35,6 +35,7 @@ type Watches struct {
 	kinds  map[watched]*kindWatch
 	needs  map[types.UID]map[watched]struct{}
 	named  map[types.UID]Named
+	ranges map[types.UID]Ranges
 	wait   sync.WaitGroup
 }
 
@@ -51,12 +52,12 @@ type Handler interface {
 
 // watched is what one watch is about: a resource, in one namespace or, with an
 // empty one, everywhere. It shows what carries our label; or, where it is for shared
-// objects, the one of that name, or all of the namespace.
+// objects, whatever is in the range.
 type watched struct {
 	schema.GroupVersionResource
-	namespace string
-	shared    bool
-	name      string
+	Range
+
+	shared bool
 }
 
 type kindWatch struct {
@@ -78,7 +79,7 @@ func NewWatches(client dynamic.Interface, handler Handler, patience Patience) *W
 		client: client, handler: handler, patience: patience,
 		kinds: map[watched]*kindWatch{},
 		needs: map[types.UID]map[watched]struct{}{},
-		named: map[types.UID]Named{},
+		named: map[types.UID]Named{}, ranges: map[types.UID]Ranges{},
 	}
 }
 
@@ -101,16 +102,20 @@ func (w *Watches) Narrow(narrow bool) {
 
 // Need says which kinds an Application needs, all of them, and whether each is
 // namespaced, and in which namespaces it may have objects; and the shared objects of
-// which it holds fields. What it needed before and does not any more is stopped if nobody
-// else needs it.
-func (w *Watches) Need(application types.UID, resources map[schema.GroupVersionResource]bool, namespaces []string, named Named) {
+// which it holds fields, or may hold some, by their names or in ranges. What it needed
+// before and does not any more is stopped if nobody else needs it.
+func (w *Watches) Need(application types.UID, resources map[schema.GroupVersionResource]bool, namespaces []string, named Named, ranges Ranges) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.named[application] = named; len(named) == 0 {
 		delete(w.named, application)
 	}
+	if w.ranges[application] = ranges; len(ranges) == 0 {
+		delete(w.ranges, application)
+	}
 	needs := w.needed(resources, namespaces)
 	w.addNamed(needs, named)
+	w.addRanges(needs, ranges)
 	for r := range w.needs[application] {
 		if _, still := needs[r]; still {
 			continue
@@ -144,7 +149,7 @@ func (w *Watches) needed(resources map[schema.GroupVersionResource]bool, namespa
 			continue
 		}
 		for _, namespace := range namespaces {
-			needs[watched{GroupVersionResource: resource, namespace: namespace}] = struct{}{}
+			needs[watched{GroupVersionResource: resource, Range: Range{Namespace: namespace}}] = struct{}{}
 		}
 	}
 	return needs
@@ -184,7 +189,7 @@ func (w *Watches) Store(application types.UID, resource schema.GroupVersionResou
 			view.pulses = append(view.pulses, k.pulse)
 			continue
 		}
-		view.stores[r.namespace] = k.store
+		view.stores[r.Namespace] = k.store
 		view.pulses = append(view.pulses, k.pulse)
 		if k.err != nil && (err == nil || !k.store.Ready()) {
 			err = k.err
@@ -220,16 +225,16 @@ func (w *Watches) start(resource watched) *kindWatch {
 	k := &kindWatch{pulse: newPulse(w.patience, &w.line), cancel: cancel, users: map[types.UID]struct{}{}}
 	changed, selector := w.changed, v1alpha1.LabelApplicationUID
 	if resource.shared {
-		changed, selector = w.sharedChanged(resource), ""
+		changed, selector = w.sharedChanged(resource), resource.Labels
 	}
 	k.store = newStore(changed, func() { w.report(resource, k, nil, true) })
-	k.store.written.off = resource.shared
-	client := in(w.client.Resource(resource.GroupVersionResource), resource.namespace)
+	k.store.written.off, k.store.keeps = resource.shared, resource.keeps
+	client := in(w.client.Resource(resource.GroupVersionResource), resource.Namespace)
 	f := &feed{
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, options)
 		},
-		watch: client.Watch, selector: selector, name: resource.name, asks: k.store.Asked, pulse: k.pulse,
+		watch: client.Watch, selector: selector, name: resource.Name, asks: k.store.Asked, pulse: k.pulse,
 		noted: func(err error) { w.report(resource, k, err, false) },
 	}
 	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), &unstructured.Unstructured{}, k.store,

@@ -70,7 +70,7 @@ func startHolding(t *testing.T, c *testcluster.Cluster, user string, failing tim
 	ctx, stop := context.WithCancel(t.Context())
 	h.Run(ctx)
 	t.Cleanup(func() { stop(); h.Wait() })
-	h.Need("app", map[schema.GroupVersionResource]bool{configMaps: true}, nil, nil)
+	h.Need("app", map[schema.GroupVersionResource]bool{configMaps: true}, nil, nil, nil)
 	return h
 }
 

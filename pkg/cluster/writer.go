@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
@@ -95,6 +96,17 @@ func (w *Writer) Get(ctx context.Context, at Location) (map[string]any, error) {
 	return content(object), err
 }
 
+// MayList asks for one object of a range with the ServiceAccount's rights: who may list may
+// read them all, those that are to come, too.
+func (w *Writer) MayList(ctx context.Context, mapping Mapping, r Range) error {
+	options := metav1.ListOptions{Limit: 1, LabelSelector: r.Labels}
+	if r.Name != "" {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, r.Name).String()
+	}
+	_, err := in(w.client.Resource(mapping.Resource), r.Namespace).List(w.in(ctx), options)
+	return err
+}
+
 // Delete deletes the object with that UID and no other, in that version: in a later one
 // it may be another owner's. It returns what is left of it while a finalizer or a grace
 // period holds it, and nil if it is gone: at once, or before we came. An object of that
@@ -156,6 +168,8 @@ type Location struct {
 	// Shared is true for an object that is another owner's: it is read and patched, and
 	// never created or deleted.
 	Shared bool
+	// ReadOnly is true where nothing is written at all.
+	ReadOnly bool
 }
 
 // path is the URL path of the object.

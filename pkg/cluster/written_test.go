@@ -60,7 +60,7 @@ func TestWritten(t *testing.T) {
 		s := given(t)
 		require.NoError(t, s.Update(by("2", ours, "mallory@2")))
 		assert.Equal(t, "1 events, moved [1] of 2", s.told())
-		assert.NotContains(t, string(s.Get(configKey).JSON), "managedFields")
+		assert.NotContains(t, string(s.Get(configKey).JSON()), "managedFields")
 		require.NoError(t, s.Update(by("3", "kubelet@3", ours, "mallory@2")))
 		assert.Equal(t, "2 events, moved [0] of 3", s.told())
 	})

@@ -151,10 +151,15 @@ observerSchema:
 - {apiVersion: v1, kind: Service, metadata: {name: service-%d}, spec: {sessionAffinity: null}}
 `, i, i, i))
 	}
+	for i := range 5 {
+		f.Create("user", fmt.Sprintf(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: many-%d}}`, i))
+	}
+	f.Submit("many", `select: [{apiVersion: v1, kind: ServiceAccount, names: ["many-*"], hold: {metadata: {annotations: {team: net}}}}]`)
+	f.AwaitHeld("many")
 	for i := range n {
 		f.AwaitReady(fmt.Sprintf("app-%d", i))
 	}
-	f.awaitEvents(n)
+	f.awaitEvents(n + 1)
 	f.Quiet(time.Second)
 	first.Stop()
 

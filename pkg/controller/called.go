@@ -26,7 +26,7 @@ func (s *called) of(object *cluster.Object) *v1alpha1.Application {
 	if app != nil && app.UID == object.UID && app.ResourceVersion == object.ResourceVersion {
 		return app
 	}
-	whole, err := cluster.DecodeApplication(object.JSON)
+	whole, err := cluster.DecodeApplication(object.JSON())
 	if err != nil {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/audit"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/controller/profiles"
 	"holdfast.dev/holdfast/pkg/controller/templates"
 	"holdfast.dev/holdfast/pkg/fetch"
 	"holdfast.dev/holdfast/pkg/hooks"
@@ -62,6 +63,9 @@ type Options struct {
 	Users *audit.Users
 	// Notify tells another system what happens; nil for none.
 	Notify Notifier
+	// AtRest is called when nothing was handled for half a minute, after the last that was;
+	// nil for nobody.
+	AtRest func()
 	// Patience is for how long watches of objects may say nothing.
 	Patience cluster.Patience
 	// Now is the clock; nil for the real one.
@@ -102,6 +106,7 @@ type Controller struct {
 	applications *cluster.Selected
 	slices       *cluster.Selected
 	templates    *templates.Templates
+	profiles     *profiles.Profiles
 	calls        *calls
 	called       called
 	synced       chan struct{}
@@ -153,6 +158,9 @@ func (o Options) withDefaults() Options {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
 	}
+	if o.AtRest == nil {
+		o.AtRest = func() {}
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -183,7 +191,7 @@ func (c *Controller) application(key types.NamespacedName) (*v1alpha1.Applicatio
 	if object == nil {
 		return nil, nil
 	}
-	return cluster.DecodeApplication(object.JSON)
+	return cluster.DecodeApplication(object.JSON())
 }
 
 func keyOf(app *v1alpha1.Application) types.NamespacedName {

@@ -49,6 +49,8 @@ func TestMain(m *testing.M) {
 var (
 	applications      = v1alpha1.GroupVersionResource
 	applicationSlices = v1alpha1.SliceGroupVersionResource
+	holdProfiles      = v1alpha1.ProfileGroupVersionResource
+	autoscalers       = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
 	jobs              = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 	configMaps        = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	secrets           = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
@@ -149,11 +151,12 @@ func (f *fixture) enter() {
 	f.Mark()
 }
 
-// install installs the definitions of Applications and their slices.
+// install installs the definitions of Applications, their slices, and profiles.
 func install(ctx context.Context, c *testcluster.Cluster) error {
 	return errors.Join(
 		c.Define(ctx, string(crd.Applications), applications.GroupResource().String()),
 		c.Define(ctx, string(crd.Slices), applicationSlices.GroupResource().String()),
+		c.Define(ctx, string(crd.Profiles), holdProfiles.GroupResource().String()),
 	)
 }
 
@@ -314,7 +317,7 @@ func (f *fixture) in(who string, resource schema.GroupVersionResource) dynamic.R
 	f.t.Helper()
 	client := f.As(who).Resource(resource)
 	switch resource {
-	case namespaces, clusterBindings, accessReviews, definitions, webhooks:
+	case namespaces, clusterBindings, accessReviews, definitions, webhooks, validators, holdProfiles:
 		return client
 	}
 	return client.Namespace(f.namespace)

@@ -29,6 +29,7 @@ type seen struct {
 	ready     metav1.ConditionStatus
 	stalled   bool
 	suspended bool
+	observing bool
 	drifted   bool
 	contested int
 	// contestedFields are those of the last status.

@@ -24,6 +24,7 @@ type Metrics struct {
 	reconciles  *prometheus.CounterVec
 	duration    prometheus.Histogram
 	corrections *prometheus.CounterVec
+	observed    *prometheus.CounterVec
 	exposure    prometheus.Histogram
 	contests    prometheus.Counter
 	callbacks   *prometheus.CounterVec
@@ -31,7 +32,7 @@ type Metrics struct {
 	notifications, audit counts
 
 	mu    sync.Mutex
-	kinds map[schema.GroupKind]struct{} // with corrections
+	kinds map[schema.GroupKind]struct{} // with corrections, or drifts that are observed
 }
 
 // NewMetrics makes metrics with a registry of their own.
@@ -49,6 +50,9 @@ func NewMetrics() *Metrics {
 		corrections: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "holdfast_corrections_total", Help: "Objects that had drifted and were corrected, by their kind and by what kind of client had changed them.",
 		}, []string{"group", "kind", "writer"}),
+		observed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "holdfast_observed_drifts_total", Help: "Fields and objects of Applications with the mode Observe that began to differ, by kind and by what kind of client had changed them.",
+		}, []string{"group", "kind", "writer"}),
 		exposure: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "holdfast_drift_exposure_seconds", Help: "How long a held field, or an object, was not as it should be before it was corrected.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 12), // to 70 min
@@ -64,7 +68,7 @@ func NewMetrics() *Metrics {
 		Name: "holdfast_build_info", Help: "Always 1: the version of Holdfast, and of Go that it was built with.",
 	}, []string{"version", "goversion"})
 	build.WithLabelValues(version.String(), runtime.Version()).Set(1)
-	m.registry.MustRegister(build, m.reconciles, m.duration, m.corrections, m.exposure, m.contests, m.callbacks)
+	m.registry.MustRegister(build, m.reconciles, m.duration, m.corrections, m.observed, m.exposure, m.contests, m.callbacks)
 	m.notifications.register(m.registry, prometheus.CounterOpts{
 		Name: "holdfast_notifications_total", Help: "Notifications that were sent, or dropped because too many wait; and requests for them that have failed.",
 	}, "sent", "dropped", "failed")
@@ -133,18 +137,25 @@ func (m *Metrics) reconciled(err error, took time.Duration) {
 const mostKinds = 200
 
 func (m *Metrics) corrected(gk schema.GroupKind, writer string) {
+	gk = m.bounded(gk)
+	m.corrections.WithLabelValues(gk.Group, gk.Kind, writer).Inc()
+}
+
+// bounded is a kind, as far as it is counted apart.
+func (m *Metrics) bounded(gk schema.GroupKind) schema.GroupKind {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	_, known := m.kinds[gk]
 	if !known && len(m.kinds) >= mostKinds {
 		gk = schema.GroupKind{Kind: "other"}
 	} else if !known {
 		m.kinds[gk] = struct{}{}
 	}
-	m.mu.Unlock()
-	m.corrections.WithLabelValues(gk.Group, gk.Kind, writer).Inc()
+	return gk
 }
 
-// happened observes how long what was corrected had been wrong.
+// happened observes how long what was corrected had been wrong, and counts what is only
+// observed.
 func (m *Metrics) happened(all []plan.Happening) {
 	for _, h := range all {
 		switch h.Outcome {
@@ -152,6 +163,9 @@ func (m *Metrics) happened(all []plan.Happening) {
 			if h.Stood != nil {
 				m.exposure.Observe(h.Stood.Seconds())
 			}
+		case v1alpha1.OutcomeObserved:
+			gk := m.bounded(h.ID.GroupKind())
+			m.observed.WithLabelValues(gk.Group, gk.Kind, plan.WriterClass(h.Manager, h.Operation)).Inc()
 		}
 	}
 }

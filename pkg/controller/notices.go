@@ -39,10 +39,10 @@ func (c *Controller) applicationChanged(before, after *cluster.Object) {
 // noteOrphan remembers that the objects of an Application are to stay: the garbage
 // collector may take its finalizer off before anybody looks.
 func (c *Controller) noteOrphan(o *cluster.Object) {
-	if !bytes.Contains(o.JSON, []byte(`"`+metav1.FinalizerOrphanDependents+`"`)) {
+	if !bytes.Contains(o.JSON(), []byte(`"`+metav1.FinalizerOrphanDependents+`"`)) {
 		return // most often: nothing needs to be decoded
 	}
-	if app, err := cluster.DecodeApplication(o.JSON); err != nil || !plan.AsksToOrphan(app) {
+	if app, err := cluster.DecodeApplication(o.JSON()); err != nil || !plan.AsksToOrphan(app) {
 		return
 	}
 	c.mu.Lock()
@@ -56,8 +56,8 @@ func (c *Controller) noteOrphan(o *cluster.Object) {
 func sameWish(before, after *cluster.Object) bool {
 	var a, b metav1.PartialObjectMetadata
 	recorded := []byte(`"recordSlices"`)
-	if before.Generation != after.Generation || bytes.Contains(before.JSON, recorded) && !bytes.Contains(after.JSON, recorded) ||
-		json.Unmarshal(before.JSON, &a) != nil || json.Unmarshal(after.JSON, &b) != nil {
+	if before.Generation != after.Generation || bytes.Contains(before.JSON(), recorded) && !bytes.Contains(after.JSON(), recorded) ||
+		json.Unmarshal(before.JSON(), &a) != nil || json.Unmarshal(after.JSON(), &b) != nil {
 		return false
 	}
 	return maps.Equal(a.Labels, b.Labels) && maps.Equal(a.Annotations, b.Annotations) &&
@@ -67,9 +67,10 @@ func sameWish(before, after *cluster.Object) bool {
 // forget drops what is remembered of an Application that is gone, or is not
 // looked at any more.
 func (c *Controller) forget(uid types.UID) {
-	c.target.watches.Need(uid, nil, nil, nil)
+	c.target.watches.Need(uid, nil, nil, nil, nil)
 	c.target.namespaces.Await(uid, nil)
 	c.calls.forget(uid)
+	c.profiles.Forget(uid)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := c.names[uid]
@@ -134,6 +135,13 @@ func (c *Controller) userCame(application types.UID) {
 	}
 }
 
+// profilesChanged is called when it has changed what profiles make of these Applications.
+func (c *Controller) profilesChanged(applications []types.UID) {
+	for _, application := range applications {
+		c.userCame(application)
+	}
+}
+
 // namespaceCame is called when a namespace is there that an Application waits for.
 func (c *Controller) namespaceCame(application types.UID) {
 	c.mu.Lock()
@@ -160,6 +168,7 @@ func (c *Controller) KindGone(resource schema.GroupVersionResource) {
 func (c *Controller) definitionChanged(group string) {
 	c.target.mapper.Forget(group)
 	c.templates.DefinitionChanged(group)
+	c.profiles.DefinitionChanged(group)
 	users := c.target.watches.Users(group)
 	c.mu.Lock()
 	keys := c.waiting[group]

@@ -7,10 +7,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 func TestWhatIsAskedOfAnApplication(t *testing.T) {
@@ -28,10 +29,19 @@ func TestWhatIsAskedOfAnApplication(t *testing.T) {
 		{"a deletion", `"labels"`, `"deletionTimestamp": "2026-01-01T00:00:00Z", "labels"`, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			after := &cluster.Object{Generation: 1, JSON: []byte(strings.Replace(before, row.old, row.new, 1))}
-			assert.Equal(t, row.same, sameWish(&cluster.Object{Generation: 1, JSON: []byte(before)}, after))
+			assert.Equal(t, row.same, sameWish(object(t, before), object(t, strings.Replace(before, row.old, row.new, 1))))
 		})
 	}
+}
+
+// object is an Application as the store has it.
+func object(t *testing.T, raw string) *cluster.Object {
+	t.Helper()
+	content, err := manifest.DecodeJSON([]byte(raw))
+	require.NoError(t, err)
+	o, err := cluster.NewObject(&unstructured.Unstructured{Object: content})
+	require.NoError(t, err)
+	return o
 }
 
 func TestWaitsForKindsEndWithTheirApplication(t *testing.T) {
@@ -39,7 +49,7 @@ func TestWaitsForKindsEndWithTheirApplication(t *testing.T) {
 	require.NoError(t, err)
 	c := New(client, Options{})
 	app := func(name string, generation int64) *cluster.Object {
-		return &cluster.Object{Key: types.NamespacedName{Namespace: "default", Name: name}, UID: types.UID(name), Generation: generation, JSON: []byte("{}")}
+		return object(t, fmt.Sprintf(`{"metadata": {"namespace": "default", "name": %q, "uid": %q, "generation": %d}}`, name, name, generation))
 	}
 	a, b := app("a", 1), app("b", 1)
 	c.applicationChanged(nil, a)

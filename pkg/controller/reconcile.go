@@ -53,11 +53,11 @@ func (c *Controller) memoryOf(app *v1alpha1.Application) (m *memory, news turn.N
 }
 
 // finishCompleted deletes an Application whose workload has said that its work is
-// done, if that is what it wants, once its status says so, too: there has been an
+// done, if that is what it wants and it does not only observe, once its status says so, too: there has been an
 // event then.
 func (c *Controller) finishCompleted(ctx context.Context, key types.NamespacedName) error {
 	app, err := c.application(key)
-	if app == nil || app.DeletionTimestamp != nil {
+	if app == nil || app.DeletionTimestamp != nil || app.Spec.Mode == v1alpha1.ModeObserve {
 		return err
 	}
 	hook := app.Spec.Hooks

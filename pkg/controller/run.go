@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/controller/profiles"
 	"holdfast.dev/holdfast/pkg/controller/templates"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
@@ -53,6 +54,8 @@ func New(client *cluster.Client, options Options) *Controller {
 	c.objectEvents = newObjectEvents(client.As, options.Now, c.eventsRefused)
 	c.target.watches.Narrow(len(options.Selection.Namespaces) > 0)
 	c.templates = templates.New(templateHome{c}, client, c.target.mapper, options.Now, options.Templates)
+	c.profiles = profiles.New(client, c.target.mapper, options.Now, c.profilesChanged)
+	c.profiles.Select(options.Selection)
 	c.applications = cluster.NewSelected(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
 	c.slices = cluster.NewSelected(client, v1alpha1.SliceGroupVersionResource, slicesIn(options.Selection), c.sliceChanged, func() { close(c.slicesSynced) })
 	options.Metrics.of(c)
@@ -80,6 +83,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	klog.FromContext(ctx).Info("Holding Applications", "applications", c.applications.Len())
 	var others sync.WaitGroup
 	others.Go(func() { c.templates.Run(ctx) })
+	others.Go(func() { c.profiles.Run(ctx) })
 	others.Go(func() { c.objectEvents.run(ctx) })
 	c.work(ctx)
 	others.Wait()
@@ -124,6 +128,7 @@ func (c *Controller) Select(selection cluster.Selection) {
 	c.slices.Select(slicesIn(selection))
 	c.applications.Select(selection)
 	c.templates.Select(selection)
+	c.profiles.Select(selection)
 }
 
 // slicesIn selects the slices of all Applications in the namespaces: they have no labels.

@@ -28,7 +28,7 @@ func (h slicesHome) Of(application types.NamespacedName) []turn.Slice {
 
 func (h slicesHome) Read(ctx context.Context, at types.NamespacedName) ([]byte, error) {
 	if object := h.slices.Get(at); object != nil {
-		s, err := cluster.DecodeSlice(object.JSON)
+		s, err := cluster.DecodeSlice(object.JSON())
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ func (h slicesHome) wrote(s *v1alpha1.ApplicationSlice) error {
 func (c *Controller) sliceChanged(before, after *cluster.Object) {
 	var s *v1alpha1.ApplicationSlice
 	if after != nil {
-		s, _ = cluster.DecodeSlice(after.JSON) // it was encoded by us
+		s, _ = cluster.DecodeSlice(after.JSON()) // it was encoded by us
 	}
 	c.mu.Lock()
 	application, known := c.sliceOwners[keyOfSlice(before, after)]

@@ -19,6 +19,7 @@ func (m *Metrics) of(c *Controller) { m.registry.MustRegister(state{c}) }
 func (c *Controller) observe(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result) {
 	now := seenIn(result.Status)
 	now.suspended = p.Suspended() && app.DeletionTimestamp == nil
+	now.observing = p.Observes() && !p.Suspended() && app.DeletionTimestamp == nil
 	before, metrics := seenIn(app.Status), c.options.Metrics
 	c.mu.Lock()
 	if m := c.memories[app.UID]; m != nil {
@@ -53,6 +54,7 @@ var (
 	applicationsDesc = prometheus.NewDesc("holdfast_applications", "Applications that this process has handled, by the status of their condition Ready.", []string{"ready"}, nil)
 	stalledDesc      = prometheus.NewDesc("holdfast_stalled_applications", "Applications that only a user can help.", nil, nil)
 	suspendedDesc    = prometheus.NewDesc("holdfast_suspended_applications", "Applications of which nothing is written, because spec.suspend is set.", nil, nil)
+	observingDesc    = prometheus.NewDesc("holdfast_observing_applications", "Applications of which nothing is written, because spec.mode is Observe; those that are suspended, too, are not among them.", nil, nil)
 	driftedDesc      = prometheus.NewDesc("holdfast_drifted_applications", "Applications of which something is not as it should be now, whatever keeps it so: their condition Held is False.", nil, nil)
 	contestedDesc    = prometheus.NewDesc("holdfast_contested_fields", "Held fields that another client keeps changing.", nil, nil)
 	objectsDesc      = prometheus.NewDesc("holdfast_held_objects", "Objects of Applications that are watched.", nil, nil)
@@ -62,7 +64,7 @@ var (
 
 // Describe tells of all metrics.
 func (s state) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{applicationsDesc, stalledDesc, suspendedDesc, driftedDesc, contestedDesc, objectsDesc, watchesDesc, deadDesc} {
+	for _, desc := range []*prometheus.Desc{applicationsDesc, stalledDesc, suspendedDesc, observingDesc, driftedDesc, contestedDesc, objectsDesc, watchesDesc, deadDesc} {
 		to <- desc
 	}
 }
@@ -70,7 +72,7 @@ func (s state) Describe(to chan<- *prometheus.Desc) {
 // Collect tells how things are now.
 func (s state) Collect(to chan<- prometheus.Metric) {
 	ready := map[metav1.ConditionStatus]int{metav1.ConditionTrue: 0, metav1.ConditionFalse: 0, metav1.ConditionUnknown: 0}
-	stalled, suspended, drifted, contested := 0, 0, 0, 0
+	stalled, suspended, observing, drifted, contested := 0, 0, 0, 0, 0
 	count := func(n *int, holds bool) {
 		if holds {
 			*n++
@@ -85,6 +87,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 		contested += m.seen.contested
 		count(&stalled, m.seen.stalled)
 		count(&suspended, m.seen.suspended)
+		count(&observing, m.seen.observing)
 		count(&drifted, m.seen.drifted)
 	}
 	s.mu.Unlock()
@@ -96,6 +99,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	}
 	gauge(stalledDesc, stalled)
 	gauge(suspendedDesc, suspended)
+	gauge(observingDesc, observing)
 	gauge(driftedDesc, drifted)
 	gauge(contestedDesc, contested)
 	gauge(objectsDesc, s.target.watches.Objects())

@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/controller/profiles"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
@@ -23,6 +24,7 @@ type target struct {
 	app   types.UID
 	now   func() time.Time
 	await func(group string)
+	of    *profiles.Profiles
 }
 
 // targetOf is the cluster that an Application's objects are in.
@@ -32,7 +34,7 @@ func (c *Controller) targetOf(app *v1alpha1.Application) (turn.Target, error) {
 		return nil, err
 	}
 	writer = writer.Managed(v1alpha1.FieldManagerOf(app.Namespace, app.Name))
-	return target{&c.target, writer, app.UID, c.options.Now, func(group string) { c.awaitKind(group, keyOf(app)) }}, nil
+	return target{&c.target, writer, app.UID, c.options.Now, func(group string) { c.awaitKind(group, keyOf(app)) }, c.profiles}, nil
 }
 
 // accountOf is the ServiceAccount that acts for an Application.
@@ -58,8 +60,27 @@ func (t target) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Ma
 	return t.mapper.AnyVersion(ctx, gk)
 }
 
-func (t target) Need(resources map[schema.GroupVersionResource]bool, namespaces []string, named cluster.Named) {
-	t.watches.Need(t.app, resources, namespaces, named)
+func (t target) Need(resources map[schema.GroupVersionResource]bool, namespaces []string, named cluster.Named, ranges cluster.Ranges) {
+	t.watches.Need(t.app, resources, namespaces, named, ranges)
+}
+
+func (t target) Range(_ context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.Range) (map[manifest.ID]map[string]any, error) {
+	store, _ := t.watches.Store(t.app, mapping.Resource)
+	if store == nil {
+		return nil, turn.ErrNotSeen
+	}
+	objects, ready, err := store.Range(r)
+	switch {
+	case !ready && err != nil:
+		return nil, err
+	case !ready:
+		return nil, turn.ErrNotSeen
+	}
+	found := make(map[manifest.ID]map[string]any, len(objects))
+	for _, o := range objects {
+		found[idOf(gk, o.Key)] = o.Content()
+	}
+	return found, nil
 }
 
 func (t target) Shared(at cluster.Location) (map[string]any, error) {
@@ -139,6 +160,10 @@ func (t target) Silent(mapping cluster.Mapping) error {
 	}
 	_, err := store.Silent(t.now())
 	return err
+}
+
+func (t target) Profiles(_ context.Context, objects []manifest.ID) (plan.Profiles, error) {
+	return t.of.For(t.app, objects)
 }
 
 func idOf(gk schema.GroupKind, key types.NamespacedName) manifest.ID {

@@ -14,14 +14,27 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
+// restAfter is how long nothing is handled before the controller is at rest.
+const restAfter = 30 * time.Second
+
+// rests calls a function once, when busy was not called for long enough, and again after
+// the next time that it was. Nothing is called after stop.
+func rests(atRest func()) (busy, stop func()) {
+	timer := time.AfterFunc(restAfter, atRest)
+	return func() { timer.Reset(restAfter) }, func() { timer.Stop() }
+}
+
 // work handles Applications until the context ends and what is being done is done.
 func (c *Controller) work(ctx context.Context) {
+	busy, stop := rests(c.options.AtRest)
+	defer stop()
 	loop := worker.Loop[types.NamespacedName]{
 		Queue: c.queue, Workers: c.options.Concurrency, Handle: c.handle, Logger: c.loggerFor,
 		Handled: func(key types.NamespacedName, err error, took time.Duration) {
 			c.options.Metrics.reconciled(err, took)
 			c.forgetMissing(key)
 			c.templates.Handled(key)
+			busy()
 		},
 		Drain: c.options.Drain, Abandon: ErrNotLeading,
 	}

@@ -29,6 +29,9 @@ type Input struct {
 	// HeldBack reports whether the leaf at a path must wait: it is contested, or the
 	// API server has refused this change of it.
 	HeldBack func(path string, reason Reason) bool
+	// Claimed are the pointers of what others hold of the live object: an element or a key
+	// that has one of them in it is not surplus, counts for no length, and is never removed.
+	Claimed []string
 	// Refused reports whether the API server has refused to add what is missing at a path.
 	Refused func(path string) bool
 	// Foreign reports whether another client wrote at or below a path of the live
@@ -166,7 +169,7 @@ func (c *comparer) compareRest(s cursor, before, want, live, written map[string]
 		// The namespace is part of the identity, written down or not.
 		still = still || name == "namespace" && s.path.String() == "metadata"
 		at := s.freeField(name)
-		if at.guards, at.exact = s.guards, s.exact; at.live.Set && s.node.Keys.Removes(name) {
+		if at.guards, at.exact = s.guards, s.exact; at.live.Set && s.node.Keys.Removes(name) && !c.claimed(at.path) {
 			c.unwanted(at)
 			continue
 		}
@@ -181,6 +184,9 @@ func (c *comparer) compareRest(s cursor, before, want, live, written map[string]
 
 // changed reports a value that differs, whole.
 func (c *comparer) changed(s cursor) {
+	if c.claimed(s.path) && !slices.Contains(c.in.Claimed, s.path.Pointer()) {
+		s.want.Any = c.withClaimed(s.t, s.path, s.want.Any, s.live.Any)
+	}
 	if observer.Same(s.t, s.want.Any, s.live.Any) {
 		c.inPlace(s, s.state())
 		return

@@ -35,7 +35,7 @@ func (c *comparer) victims(l *listCursor, absent []int) []victim {
 		}
 	}
 	choose(Removed, c.replaced(l)...)
-	if tooMany := len(l.liveList) + len(absent) - len(victims) - l.list.Max; l.list.Max != 0 && tooMany > 0 {
+	if tooMany := len(l.liveList) - len(l.claimed) + len(absent) - len(victims) - l.list.Max; l.list.Max != 0 && tooMany > 0 {
 		tooMany += len(victims)
 		var candidates []int
 		for _, s := range slices.Backward(l.pairing.Surplus) {
@@ -132,7 +132,7 @@ func (l *listCursor) freeIf(is func(k int) bool) []int {
 // tooShort adds known elements that need not be there but for the minimum:
 // learned ones, and those of the manifest that are not observed.
 func (c *comparer) tooShort(l *listCursor, absent []int) {
-	length := l.length
+	length := l.length - len(l.claimed)
 	if length >= l.list.Min {
 		return
 	}

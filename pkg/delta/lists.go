@@ -2,6 +2,7 @@ package delta
 
 import (
 	"fmt"
+	"slices"
 
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -47,6 +48,7 @@ type listCursor struct {
 	// pairing says, and then what has taken the place of one.
 	at       []int
 	free     []int // live elements that no schema element speaks of
+	claimed  []int // those of them that others hold
 	replaced []int // of those, what our previous manifest had in place of one that is missing
 	length   int   // of the live list while it is being corrected
 	order    []int // see inOrder
@@ -60,7 +62,14 @@ func (c *comparer) listCursor(s cursor) *listCursor {
 	l.writtenList, _ = s.written.Any.([]any)
 	l.beforeList, _ = s.before.([]any)
 	l.pairing = l.list.Pair(s.t, l.wantList, l.liveList, len(l.writtenList))
-	l.at, l.free = l.pairing.Want, l.pairing.Free()
+	l.at = l.pairing.Want
+	for _, k := range l.pairing.Free() {
+		if c.claimed(l.path.Element(l.pairing.LiveLabel(k), k)) {
+			l.claimed = append(l.claimed, k)
+			continue
+		}
+		l.free = append(l.free, k)
+	}
 	if !l.pairing.ByPosition {
 		c.claim(l)
 	}
@@ -133,7 +142,7 @@ func (c *comparer) freeRest(l *listCursor, victims []victim) {
 	for i, k := range l.at {
 		written[k] = i
 	}
-	for _, k := range l.free {
+	for _, k := range slices.Concat(l.free, l.claimed) {
 		if isVictim(victims, k) {
 			continue
 		}

@@ -8,11 +8,12 @@ import (
 )
 
 // remove takes away what we wrote at a place: the whole value if nobody else
-// wrote inside it, or else only the parts that we wrote.
+// wrote inside it, or else only the parts that we wrote. What another one holds stays.
 func (c *comparer) remove(s cursor) {
+	claimed := c.claimed(s.path)
 	before, wasMap := s.before.(map[string]any)
 	live, isMap := s.live.Any.(map[string]any)
-	if wasMap && isMap && c.foreign(s) {
+	if wasMap && isMap && (claimed || c.foreign(s)) {
 		for _, name := range slices.Sorted(maps.Keys(live)) {
 			at := s.freeField(name)
 			if was, ours := before[name]; ours {
@@ -26,8 +27,12 @@ func (c *comparer) remove(s cursor) {
 	}
 	beforeList, wasList := s.before.([]any)
 	liveList, isList := s.live.Any.([]any)
-	if wasList && isList && c.foreign(s) {
+	if wasList && isList && (claimed || c.foreign(s)) {
 		c.removeElements(s, beforeList, liveList)
+		return
+	}
+	if claimed {
+		c.free(s)
 		return
 	}
 	pointer := s.path.Pointer()
@@ -45,7 +50,7 @@ func (c *comparer) emptied(s cursor, before, live []any) {
 	switch {
 	case len(before) == 0 || len(live) == 0:
 		c.freeElements(s, live)
-	case c.foreign(s):
+	case c.claimed(s.path) || c.foreign(s):
 		c.removeElements(s, before, live)
 	default:
 		pointer := s.path.Pointer()
@@ -63,7 +68,7 @@ func (c *comparer) removeElements(s cursor, before, live []any) {
 	mine, labels := ours(list, s, before, live), list.Labels(s.t, live)
 	for k, element := range slices.Backward(live) { // the last first: indices stay valid
 		at := cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: Some(element)}
-		if !mine[k] {
+		if !mine[k] || c.claimed(at.path) {
 			c.free(at)
 			continue
 		}

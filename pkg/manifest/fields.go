@@ -114,11 +114,12 @@ func OwnershipIn(content map[string]any) v1alpha1.Ownership {
 }
 
 // refuseOwn refuses the objects that an Application must not delete on its own
-// way out.
+// way out. What a manifest says is shared is never deleted.
 func (d *draft) refuseOwn() {
 	switch {
 	case d.id == d.applicationID():
 		d.fault(nil, "is the Application itself: an Application cannot hold itself")
+	case OwnershipIn(d.content) == v1alpha1.OwnershipShare:
 	case d.id == ID{Kind: "Namespace", Name: d.Application.Namespace}:
 		d.fault(nil, "is the namespace of the Application, and would be deleted with it: create the namespace first, outside the Application")
 	case d.definesOwnKind():

@@ -19,8 +19,10 @@ type Object struct {
 	// Ownership is what the manifest says of it (the annotation holdfast.dev/ownership,
 	// which is not part of Content); empty if it says nothing.
 	Ownership v1alpha1.Ownership
-	// Position is the index in spec.manifest.
+	// Position is the index in spec.manifest, or in Field.
 	Position int
+	// Field is the list that the object is from; nil for spec.manifest.
+	Field Path
 	// Content is the whole manifest, without nulls. It is made of
 	// map[string]any, []any, string, int64, float64 and bool.
 	Content map[string]any
@@ -110,7 +112,7 @@ func (d *draft) normalize(manifest map[string]any) {
 
 func (d *draft) object() Object {
 	apiVersion, _ := d.content["apiVersion"].(string)
-	return Object{ID: d.id, APIVersion: apiVersion, Ownership: d.ownership, Position: d.position, Content: d.content}
+	return Object{ID: d.id, APIVersion: apiVersion, Ownership: d.ownership, Position: d.position, Field: d.Field, Content: d.content}
 }
 
 func (d *draft) fault(path Path, message string) {

@@ -21,6 +21,9 @@ type Fields struct {
 	// that the manifest sets is held, too.
 	Hold, Free []*FieldPath
 	OnlyHold   bool
+	// Profiles are paths that are carried out before those of the entry, on all that the
+	// manifest sets: what the cluster's owner wishes.
+	Profiles []ProfilePath
 	// said is what stands beside the paths of hold: a leaf with a rule, or a closed map.
 	said map[int]*Node
 }
@@ -47,6 +50,9 @@ func (f *FieldFault) Error() string {
 	return text + " (" + shorten(f.Name) + "): " + f.Message
 }
 
+// NoEntry is the Position of what is said of a resource that has no entry in spec.fields.
+const NoEntry = -1
+
 // Fault is a mistake in the entry, or in one path of it.
 func (f *Fields) Fault(list string, item int, format string, args ...any) *FieldFault {
 	return &FieldFault{Entry: f.Position, List: list, Item: item, Name: f.Kind + " " + f.Name, Message: fmt.Sprintf(format, args...)}
@@ -57,7 +63,8 @@ type fieldRule struct {
 	path *FieldPath
 	free bool
 	item int
-	said *Node // nil for a path alone
+	said *Node        // nil for a path alone
+	by   *ProfilePath // nil for a path of the entry
 }
 
 func (r fieldRule) list() string {
@@ -79,8 +86,9 @@ func (r fieldRule) rank() int {
 }
 
 // rules are the paths in the order in which they are carried out: where two speak of one
-// field, the one that decides comes last. That is the longer one; of two of one length
-// the one with fewer wildcards, else one with a rule, and else that of free.
+// field, the one that decides comes last. That is the one of the entry, if the other is of a
+// profile; else the longer one; of two of one length the one with fewer wildcards, else one
+// with a rule, and else that of free.
 func (f *Fields) rules() []fieldRule {
 	var rules []fieldRule
 	for i, path := range f.Hold {
@@ -93,6 +101,11 @@ func (f *Fields) rules() []fieldRule {
 			rules = append(rules, fieldRule{path: path, free: true, item: i})
 		}
 	}
+	return append(f.profileRules(), inOrder(rules)...)
+}
+
+// inOrder has the rule that decides behind the others.
+func inOrder(rules []fieldRule) []fieldRule {
 	slices.SortStableFunc(rules, func(a, b fieldRule) int {
 		return cmp.Or(cmp.Compare(len(a.path.steps), len(b.path.steps)), cmp.Compare(b.path.wildcards(), a.path.wildcards()), a.rank()-b.rank())
 	})
@@ -123,6 +136,8 @@ type Context struct {
 	Live            map[string]any
 	// Work is how much may be looked at yet; nil: without limit.
 	Work *int
+	// ProfileWork is the same for the paths of profiles.
+	ProfileWork *int
 }
 
 // MostFieldWork is how many fields of manifests the paths of one Application may look at:
@@ -133,7 +148,7 @@ const MostFieldWork = 1_000_000
 // that the manifest sets leaves a default entry.
 // Source: docs/semantics.md, "Fields in one line".
 func (f *Fields) Compile(object manifest.Object, in Context) Compiled {
-	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, work: in.Work}
+	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live}
 	root := &Node{Shape: Map}
 	if f.FollowsManifest() {
 		root = DefaultEntry(object).Typed(in.Type).Root
@@ -145,7 +160,10 @@ func (f *Fields) Compile(object manifest.Object, in Context) Compiled {
 			}
 			continue
 		}
-		c.rule, c.learns, c.named, c.why = rule, nil, nil, nil
+		c.rule, c.learns, c.named, c.why, c.work = rule, nil, nil, nil, in.Work
+		if rule.by != nil {
+			c.work = in.ProfileWork
+		}
 		c.at(&root, place{value: object.Content, set: true, t: in.Type, published: in.Published}, rule.path.steps)
 		if root == nil {
 			root = &Node{Shape: Map}
@@ -154,7 +172,7 @@ func (f *Fields) Compile(object manifest.Object, in Context) Compiled {
 	}
 	root.closeOver(object.Content)
 	c.out.Entry = &Entry{
-		ID: object.ID, APIVersion: object.APIVersion, Root: root, fields: f, kind: in.Type,
+		ID: object.ID, APIVersion: object.APIVersion, Root: root, fields: f, kind: in.Type, profiled: c.profiled,
 		Default: f.FollowsManifest() && !c.more, Follows: f.FollowsManifest(),
 	}
 	c.judgeRules(c.out.Entry)
@@ -173,6 +191,8 @@ type fieldCompiler struct {
 	ruled  []ruled
 	// keepsLengths is true for an entry of the user, who has written its lengths.
 	keepsLengths bool
+	// profiled are the places that paths name, if there are profiles.
+	profiled []profiled
 
 	rule   fieldRule
 	named  []*Path // the places that the path names
@@ -182,6 +202,11 @@ type fieldCompiler struct {
 
 // judge says what is wrong with a path that was carried out.
 func (c *fieldCompiler) judge() {
+	c.trace()
+	if c.rule.by != nil {
+		c.judgeProfile()
+		return
+	}
 	fault := func(err error) *FieldFault {
 		return c.fields.Fault(c.rule.list(), c.rule.item, "%s: %s", shorten(c.rule.path.text), err)
 	}
@@ -284,7 +309,11 @@ func (c *fieldCompiler) isTooMuch(n int) bool {
 		return false
 	}
 	if *c.work -= n; *c.work < 0 {
-		c.why = wrongPath{fmt.Errorf("the paths of the Application mean too many fields: more than %d are looked at. Use fewer wildcards", MostFieldWork)}
+		whose := "Application"
+		if c.rule.by != nil {
+			whose = "profiles"
+		}
+		c.why = wrongPath{fmt.Errorf("the paths of the %s mean too many fields: more than %d are looked at. Use fewer wildcards", whose, MostFieldWork)}
 	}
 	return *c.work < 0
 }

@@ -186,6 +186,9 @@ type Entry struct {
 	// fields and kind are what it was made of, if that is spec.fields.
 	fields *Fields
 	kind   *kinds.Node
+	// profiled are the places that its paths name, if there are profiles, in the order in
+	// which they decide.
+	profiled []profiled
 }
 
 // Raw is the entry as a JSON object, as it stands in status and files.

@@ -23,7 +23,9 @@ func PartialEntry(object manifest.Object, t *kinds.Node) *Entry {
 		v := object.Content[name]
 		if m, isMap := v.(map[string]any); isMap && name == "metadata" {
 			named := maps.Clone(m)
-			maps.DeleteFunc(named, func(field string, _ any) bool { return field == "name" || serverOwned(field) })
+			maps.DeleteFunc(named, func(field string, _ any) bool {
+				return field == "name" || field == "namespace" || serverOwned(field) // what is part of its identity nobody holds
+			})
 			v = named
 		}
 		if node := partialNode(t.Field(name), v); node != nil {
@@ -177,7 +179,7 @@ func (n elementName) names(id *identifier, element any) bool {
 func (e *Entry) Leaves(t *kinds.Node, desired map[string]any) []string {
 	var leaves []*Path
 	for _, f := range e.Root.Fields {
-		if v, set := desired[f.Name]; set && !watched(f.Name) {
+		if v, set := desired[f.Name]; (set || f.Node.Rule != nil) && !watched(f.Name) {
 			leaves = f.Node.held(leaves, (*Path)(nil).Field(f.Name), t.Field(f.Name), v)
 		}
 	}
@@ -185,13 +187,16 @@ func (e *Entry) Leaves(t *kinds.Node, desired map[string]any) []string {
 }
 
 func (n *Node) held(leaves []*Path, path *Path, t *kinds.Node, desired any) []*Path {
+	if n.Rule != nil && (n.Rule.Mode == ModeSeed || n.Rule.Mode == ModeWatch) {
+		return leaves // it is never written
+	}
 	switch want := desired.(type) {
 	case map[string]any:
-		if n.Shape != Map || len(n.Fields) == 0 {
+		if n.Shape != Map {
 			break
 		}
 		for _, f := range n.Fields {
-			if v, set := want[f.Name]; set {
+			if v, set := want[f.Name]; set || f.Node.Rule != nil {
 				leaves = f.Node.held(leaves, path.Field(f.Name), t.Field(f.Name), v)
 			}
 		}

@@ -19,6 +19,9 @@ import (
 // maxBaseline is how long the records of what fields were before may be, of one Application.
 const maxBaseline = 64 * 1024
 
+// moreBaseline is how much longer they may be for each object that spec.select means.
+const moreBaseline = 512
+
 // restores reports whether fields of shared objects get back what they had when they are
 // held no longer.
 func restores(app *v1alpha1.Application) bool { return app.Spec.OnRelease != v1alpha1.ReleaseLeave }
@@ -152,6 +155,12 @@ func (res *resource) differs(path string) bool {
 // restored.
 func (p *Plan) fitBaselines() {
 	room := maxBaseline
+	for _, res := range p.resources {
+		if isSelected(res.object) {
+			room += moreBaseline
+		}
+	}
+	most := room
 	for i := range p.in.Application.Status.Resources {
 		for _, b := range p.in.Application.Status.Resources[i].Baseline {
 			room -= len(encode(b).Raw)
@@ -176,7 +185,7 @@ func (p *Plan) fitBaselines() {
 		})
 		if len(left) > 0 {
 			p.warn(fmt.Sprintf("%s: there is no room to record what %s was before (%d KiB are full): it is held, and not restored",
-				res.object.ID, some(left), maxBaseline/1024))
+				res.object.ID, some(left), most/1024))
 		}
 	}
 }

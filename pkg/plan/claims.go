@@ -19,7 +19,8 @@ func (h holder) has(leaf string) bool {
 }
 
 // claimsOf are the claims of others on a live object, in order. The keys of an element claim
-// nothing: several may hold other fields in it.
+// nothing: several may hold other fields in it. Where the object names two that hold the same,
+// or one the whole object, the older one goes before the other.
 func claimsOf(app *v1alpha1.Application, live map[string]any, ours []string) (claims []claim) {
 	all := holdersOf(live)
 	own, isHolder := all.of(app)
@@ -28,9 +29,9 @@ func claimsOf(app *v1alpha1.Application, live map[string]any, ours []string) (cl
 		if name == holderName(app) || json.Unmarshal(all[name], &other) != nil {
 			continue
 		}
-		goesFirst := func(leaf string) bool { return isHolder && own.has(leaf) && own.older(other) }
+		goesFirst := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) && own.older(other) }
 		if other.Leaves == nil {
-			if !slices.ContainsFunc(ours, goesFirst) {
+			if !isHolder || !own.older(other) || !slices.ContainsFunc(ours, own.has) {
 				claims = append(claims, claim{"", name})
 			}
 			continue
@@ -50,24 +51,91 @@ func claimsOf(app *v1alpha1.Application, live map[string]any, ours []string) (cl
 //	nobody                                ours, with the patch that says so
 //	another one                           theirs
 //	us                                    ours
-//	both                                  the older one's
+//	both                                  the older one's; of one above the other, the lower one's
+//
+// Nobody can say so of an object whose owner, an Application too, has not yet said what he
+// holds: then he is asked. An owner holds what lies around the claims of others.
 func (res *resource) leave(app *v1alpha1.Application, leaves []string) {
-	claims := claimsOf(app, res.live, leaves)
-	res.leaves, res.claimed = nil, nil
+	all := holdersOf(res.live)
+	own, isHolder := all.of(app)
+	named := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) }
+	claims, owner := claimsOf(app, res.live, leaves), silentOwner(app, res.object.ID, res.live, all)
+	res.leaves, res.claimed, res.asks = nil, nil, owner
 	for _, leaf := range leaves {
-		i := slices.IndexFunc(claims, func(c claim) bool { return c.on(leaf) && !observer.IsKey(leaf) })
-		if i < 0 {
+		i := slices.IndexFunc(claims, func(c claim) bool { return !observer.IsKey(leaf) && c.takes(leaf, named(leaf), res.shared) })
+		switch {
+		case i >= 0:
+			res.claimed = append(res.claimed, claim{leaf, claims[i].by})
+		case owner != "" && !named(leaf):
+			res.claimed = append(res.claimed, claim{leaf, owner})
+		default:
 			res.leaves = append(res.leaves, leaf)
-			continue
 		}
-		res.claimed = append(res.claimed, claim{leaf, claims[i].by})
 	}
+}
+
+// takes reports whether a claim of another one keeps us from holding a leaf.
+func (c claim) takes(leaf string, named, shared bool) bool {
+	switch {
+	case c.path == "", observer.Under(c.path, leaf) && observer.Under(leaf, c.path):
+		return true
+	case observer.Under(leaf, c.path):
+		return !named
+	}
+	return shared && observer.Under(c.path, leaf)
+}
+
+// silentOwner is the Application that owns an object, if it is another one and has not yet
+// said what it holds; empty for none. It does so as soon as the object has holders.
+func silentOwner(app *v1alpha1.Application, id manifest.ID, live map[string]any, all holders) string {
+	owner := ownerIn(live, id)
+	if _, said := all[owner]; said || owner == holderName(app) || app.UID == "" {
+		return ""
+	}
+	return owner
+}
+
+// ownerIn is the Application that owns a live object, as its marks say; empty for none. A copy
+// of another object says nothing.
+func ownerIn(live map[string]any, id manifest.ID) string {
+	owner, identity, _ := strings.Cut(text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
+	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == "" || identity != identityOf(id) {
+		return ""
+	}
+	return owner
+}
+
+// claimedPlaces are the pointers of all that others hold of a live object, and of the marks
+// that say so.
+func (res *resource) claimedPlaces(app *v1alpha1.Application, live map[string]any) (pointers []string) {
+	if res.shared || !isHeldByOthers(app, live) {
+		return nil
+	}
+	paths := []string{}
+	for _, mark := range sharedMarkPlaces {
+		paths = append(paths, mark.path())
+	}
+	for _, c := range claimsOf(app, live, nil) {
+		paths = append(paths, c.path)
+	}
+	for _, path := range paths {
+		if at, ok := delta.Locate(res.kind, live, path); ok {
+			pointers = append(pointers, at.Path.Pointer())
+		}
+	}
+	return pointers
 }
 
 // claimedByOthers is why some leaves are not held; nil if all are.
 func (res *resource) claimedByOthers() *Problem {
 	if len(res.claimed) == 0 {
 		return nil
+	}
+	if res.asks != "" {
+		problem := problemf(v1alpha1.ReasonWaiting, "%s is owned by Application %s, which has not said yet what it holds of it", res.object.ID, res.asks)
+		problem.Remedy.Text = "look whether that Application is suspended, or does not exist any more: then take its marks off the object"
+		problem.compared = true
+		return problem
 	}
 	var told []string
 	for _, c := range res.claimed {

@@ -218,3 +218,115 @@ func TestClaimsWhateverHappens(t *testing.T) {
 }
 
 func jsonText(v any) string { b, _ := json.Marshal(v); return string(b) }
+
+// owner has an Application own the object, as one that it has adopted.
+func (c *claimants) owner(name, data string) *world {
+	c.t.Helper()
+	w := newWorld(c.t, "adoption: Always\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: "+data+"}]")
+	w.app.Name, w.app.UID = name, types.UID("uid-"+name)
+	return w
+}
+
+// Whoever owns an object and whoever shares it follow one rule: the first to hold a field
+// keeps it, and the other is told.
+func TestAnOwnerAndASharerFollowOneRule(t *testing.T) {
+	rest := func(t *testing.T, c *claimants, worlds ...*world) {
+		t.Helper()
+		for range 4 {
+			for _, w := range worlds {
+				c.turn(w)
+			}
+		}
+		for _, w := range worlds {
+			p, _ := c.turn(w)
+			require.False(t, p.Changes[0].Writes(), "%s: %v", w.app.Name, p.Changes[0].Fields)
+			require.Empty(t, w.app.Status.Contested)
+		}
+	}
+	t.Run("the owner was first", func(t *testing.T) {
+		c := newClaimants(t, "sharer")
+		owner, sharer := c.owner("owner", "{a: owner}"), c.worlds[0]
+		c.turn(owner)
+		sharer.edit(part(map[string]string{"a": "sharer", "c": "sharer"}))
+		c.turn(sharer)
+		assert.Equal(t, "owner", get(c.live, "data", "a"), "not even for a moment")
+		assert.Nil(t, get(c.live, "data", "c"))
+		_, reason, message := sharer.condition(v1alpha1.ConditionHeld)
+		assert.Equal(t, v1alpha1.ReasonWaiting, reason)
+		assert.Contains(t, message, "is owned by Application default/owner, which has not said yet what it holds of it")
+		rest(t, c, owner, sharer)
+		assert.Equal(t, map[string]string{"data.a": "default/owner", "data.c": "default/sharer"}, c.holders())
+		assert.Equal(t, map[string]any{"a": "owner", "b": "theirs", "c": "sharer", "free": "theirs"}, c.live["data"])
+		_, reason, message = sharer.condition(v1alpha1.ConditionStalled)
+		assert.Equal(t, v1alpha1.ReasonFieldClaimed, reason)
+		assert.Contains(t, message, "data.a is held by Application default/owner")
+		_, reason, _ = owner.condition(v1alpha1.ConditionStalled)
+		assert.Empty(t, reason)
+
+		sharer.edit("ownership: Share\nmanifest: []")
+		c.turn(sharer)
+		c.turn(owner)
+		assert.Nil(t, get(c.live, "metadata", "annotations", v1alpha1.AnnotationHolders), "the marks go with the last sharer")
+		assert.Equal(t, map[string]any{"a": "owner", "b": "theirs", "free": "theirs"}, c.live["data"])
+		owner.quiet()
+	})
+	t.Run("the sharer was first", func(t *testing.T) {
+		c := newClaimants(t, "sharer")
+		owner, sharer := c.owner("owner", "{a: owner, b: owner}"), c.worlds[0]
+		sharer.edit(part(map[string]string{"a": "sharer"}))
+		c.turn(sharer)
+		rest(t, c, owner, sharer)
+		assert.Equal(t, map[string]any{"a": "sharer", "b": "owner", "free": "theirs"}, c.live["data"])
+		_, reason, message := owner.condition(v1alpha1.ConditionStalled)
+		assert.Equal(t, v1alpha1.ReasonFieldClaimed, reason)
+		assert.Contains(t, message, "data.a is held by Application default/sharer")
+
+		sharer.edit("ownership: Share\nmanifest: []")
+		c.turn(sharer)
+		c.turn(owner)
+		assert.Equal(t, map[string]any{"a": "owner", "b": "owner", "free": "theirs"}, c.live["data"])
+		_, reason, _ = owner.condition(v1alpha1.ConditionStalled)
+		assert.Empty(t, reason)
+	})
+	t.Run("the owner holds what is around it", func(t *testing.T) {
+		c := newClaimants(t, "sharer")
+		owner, sharer := c.owner("owner", "{a: owner, b: owner}"), c.worlds[0]
+		owner.edit(`
+adoption: Always
+manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: owner, b: owner}}]
+observerSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: observed}]`)
+		sharer.edit(part(map[string]string{"c": "sharer"}))
+		c.turn(sharer)
+		rest(t, c, owner, sharer)
+		assert.Equal(t, map[string]any{"a": "owner", "b": "owner", "c": "sharer"}, c.live["data"])
+		set(c.live, "mallory", "data", "a")
+		set(c.live, "mallory", "data", "c")
+		rest(t, c, owner, sharer)
+		assert.Equal(t, map[string]any{"a": "owner", "b": "owner", "c": "sharer"}, c.live["data"])
+		for _, w := range []*world{owner, sharer} {
+			_, reason, _ := w.condition(v1alpha1.ConditionStalled)
+			assert.Empty(t, reason)
+		}
+	})
+	t.Run("the owner lets the object go", func(t *testing.T) {
+		c := newClaimants(t, "sharer")
+		owner, sharer := c.owner("owner", "{a: owner}"), c.worlds[0]
+		c.turn(owner)
+		sharer.edit(part(map[string]string{"a": "sharer"}))
+		rest(t, c, owner, sharer)
+		owner.edit("manifest: []")
+		c.turn(owner)
+		c.turn(sharer)
+		assert.Equal(t, map[string]string{"data.a": "default/sharer"}, c.holders())
+		assert.Equal(t, "sharer", get(c.live, "data", "a"))
+	})
+	t.Run("who shared it owns it", func(t *testing.T) {
+		c := newClaimants(t, "one")
+		c.worlds[0].edit(part(map[string]string{"a": "one"}))
+		c.turn(c.worlds[0])
+		c.worlds[0].edit("adoption: Always\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: one}}]")
+		rest(t, c, c.worlds[0])
+		assert.Nil(t, get(c.live, "metadata", "annotations", v1alpha1.AnnotationHolders))
+		assert.Nil(t, get(c.live, "metadata", "labels", v1alpha1.LabelHeld))
+	})
+}

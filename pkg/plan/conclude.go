@@ -65,6 +65,7 @@ func (c *conclusion) status() {
 	for _, res := range c.plan.resources {
 		c.resource(c.own(res), before[res.object.ID])
 	}
+	c.selected()
 	for _, old := range c.plan.pruned {
 		if again := c.outcomes[old.id].Change.pruned; again != nil {
 			old = again
@@ -100,7 +101,7 @@ func (c *conclusion) status() {
 func (c *conclusion) ready() int {
 	n := 0
 	for _, r := range c.result.Status.Resources {
-		if r.Reason == "" && r.Health == healthCurrent {
+		if isReady(r) {
 			n++
 		}
 	}
@@ -133,6 +134,7 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	}
 	c.accepted(res, o.compared)
 	c.watched(res, o.compared)
+	c.observed(res, before)
 	for _, d := range o.compared.Differences {
 		c.drifted[Leaf{res.object.ID, d.Path}] = true
 	}
@@ -225,7 +227,7 @@ func (c *conclusion) hasLeft(old *pruned, outcome Outcome) bool {
 		return false
 	}
 	left := old.change.Action == Unchanged && outcome.Problem == nil && !outcome.Gone
-	return left || (c.preview && old.change.Writes() && !c.plan.Suspended())
+	return left || (c.preview && old.change.Writes() && !c.plan.Idle())
 }
 
 // pruned keeps a resource in the inventory until it is gone.
@@ -262,7 +264,10 @@ func (c *conclusion) pruned(old *pruned) {
 		}
 	} else if problem == nil {
 		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: old.id.String() + " is to be deleted when all else is in place"}
-		if old.shared {
+		switch {
+		case c.plan.Observes():
+			problem.Message = old.wouldGo()
+		case old.shared:
 			problem.Message = old.id.String() + " is to be released"
 		}
 	}
@@ -282,6 +287,8 @@ func (c *conclusion) keep(old *pruned, live map[string]any, problem *Problem) {
 	if Marked(c.plan.in.Application, old.id, live) {
 		status.UID = types.UID(text(live, "metadata", "uid"))
 	}
-	c.problems = append(c.problems, resourceProblem{old.id, problem})
+	if !c.plan.isUnselected(problem) {
+		c.problems = append(c.problems, resourceProblem{old.id, problem})
+	}
 	c.result.Status.Resources = append(c.result.Status.Resources, status)
 }

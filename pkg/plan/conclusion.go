@@ -76,7 +76,8 @@ type conclusion struct {
 	// in the order of the resources.
 	problems  []resourceProblem
 	unhealthy []resourceProblem
-	waits     []string // what is not done because the Application is suspended
+	waits     []string // what is not done because the Application is suspended, or only observes
+	observes  int      // drifts that are told, and not corrected
 	warnings  []string
 	// newlyContested is true if one of the warnings is about that.
 	newlyContested bool
@@ -112,12 +113,13 @@ type extra struct {
 	*record
 }
 
-// What is told of some updates, for the event: an object is let go, or taken over, or
-// fields of a shared one are held from now on.
+// What is told for the event: of some updates, that an object is let go, or taken over, or
+// fields of a shared one are held from now on; and what is only observed.
 const (
-	release Action = "release"
-	adopt   Action = "adopt"
-	hold    Action = "hold"
+	release     Action = "release"
+	adopt       Action = "adopt"
+	hold        Action = "hold"
+	onlyObserve Action = "observe"
 )
 
 // doneChange is one change that was made, for the event.

@@ -28,7 +28,7 @@ func no(reason, message string, stalled bool) verdict {
 }
 
 // conditions sets the conditions that follow from what was found, by this
-// order of precedence for Ready: refused, suspended, not held, not healthy.
+// order of precedence for Ready: refused, observing, suspended, not held, not healthy.
 func (c *conclusion) conditions() {
 	if c.plan.retiring {
 		c.deleting()
@@ -40,6 +40,8 @@ func (c *conclusion) conditions() {
 	switch {
 	case rendered.status != metav1.ConditionTrue:
 		ready = rendered
+	case c.plan.Observes():
+		ready = c.observing()
 	case c.plan.Suspended():
 		message := "suspended: nothing is corrected until spec.suspend is unset"
 		if len(c.waits) > 0 {
@@ -57,7 +59,7 @@ func (c *conclusion) conditions() {
 		c.set(v1alpha1.ConditionHeld, held)
 		c.set(v1alpha1.ConditionHealthy, healthy)
 	}
-	working := ready.status != metav1.ConditionTrue && !c.plan.Suspended()
+	working := ready.status != metav1.ConditionTrue && !c.plan.Idle()
 	stuck := rendered.stalled || held.stalled
 	c.setWhile(v1alpha1.ConditionReconciling, working && !stuck, ready)
 	c.setWhile(v1alpha1.ConditionStalled, working && stuck, ready)
@@ -144,6 +146,9 @@ func (c *conclusion) heldVerdict() verdict {
 				worst = p
 			}
 		}
+		if c.plan.Observes() {
+			messages = append(messages, c.waits...)
+		}
 		message := strings.Join(append([]string{list(messages)}, remedies...), ". ")
 		return no(worst.Reason, shorten(message, 4096), worst.Stalled())
 	}
@@ -152,6 +157,9 @@ func (c *conclusion) heldVerdict() verdict {
 	}
 	if contested := c.result.Status.Contested; len(contested) > 0 {
 		return contestedVerdict(contested)
+	}
+	if c.plan.Observes() {
+		return c.differing()
 	}
 	if c.plan.Suspended() && c.plan.HasWork() {
 		waits := c.waits

@@ -52,6 +52,7 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 			res.change.Action, res.change.Guards, res.change.Patch, res.change.ReadFirst = Unchanged, nil, nil, false
 		}
 	}
+	p.look(res, live)
 	res.change.Problem = res.problem
 }
 
@@ -66,7 +67,7 @@ func (p *Plan) claim(res *resource, live map[string]any) {
 		res.problem = p.in.Blocked[id]
 	case !ours:
 		res.problem = adoptionProblem(p.in.Application, id, live)
-		res.adopting = res.problem == nil
+		res.adopting, res.foreign = res.problem == nil, res.problem != nil && p.Observes()
 		res.adopted = res.adopting && (!res.returns || isMarkedAdopted(live))
 	default:
 		res.adopted = wasAdopted(p.in.Application, status, live)
@@ -120,19 +121,22 @@ func (p *Plan) create(res *resource) {
 }
 
 func (p *Plan) correct(res *resource) {
+	if isHeldByOthers(p.in.Application, res.live) {
+		res.leave(p.in.Application, res.entry.Leaves(res.kind, res.desired))
+	}
 	res.compared = p.compare(res, res.live)
 	withdrawn := delta.Comparison{Differences: p.withdrawn(res)}
 	if withdrawn.Correctable() {
 		res.compared.Differences = nil // the others are for the next patch
 	}
-	res.compared.Differences = append(res.compared.Differences, withdrawn.Differences...)
+	res.compared.Differences = slices.Concat(res.compared.Differences, withdrawn.Differences, formerShare(p.in.Application, res.live))
 	for _, w := range res.compared.Warnings {
 		if w = res.object.ID.String() + ": " + w; !slices.Contains(res.warnings, w) {
 			res.warnings = append(res.warnings, w)
 		}
 	}
 	res.change.Fields = res.compared.Differences
-	res.problem = p.leftOver(res.object.ID, res.compared)
+	res.problem = cmp.Or(res.claimedByOthers(), p.leftOver(res.object.ID, res.compared))
 	res.change.ReadFirst = res.compared.Unsure
 	if res.adopting {
 		if waits, problem := p.marksWait(res); waits {
@@ -184,7 +188,7 @@ func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 			return p.in.Memory.HeldBack(leaf, p.in.Now)
 		},
 		Refused: func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
-		Foreign: foreignTo(p.in.Application, live), Shared: res.shared,
+		Foreign: foreignTo(p.in.Application, live), Shared: res.shared, Claimed: res.claimedPlaces(p.in.Application, live),
 	}
 	if !res.entry.Default {
 		in.Manifest = res.object.Content

@@ -15,7 +15,7 @@
 //
 // Its rooms, from the top down; what is in one knows only what stands below it:
 //
-//	for people   view.go is a plan as it is printed, explain.go (explainwalk.go,
+//	for people   view.go is a plan as it is printed, explain.go (explainwalk.go, explainshare.go,
 //	             explainfield.go) says of each field what it is, notheld.go
 //	             which free ones differ from the manifest, suggest.go proposes a schema
 //	             (defaults.go: what nobody has to write), taken.go whether a change is
@@ -26,16 +26,20 @@
 //	             remember.go what is written down to be remembered,
 //	             spelling.go whether that says anything new,
 //	             conditions.go the conditions, event.go the event, history.go what
-//	             has happened; conclusion.go has its values. shutdown.go is a
+//	             has happened, observe.go what would be done by an Application that
+//	             only observes; conclusion.go has its values. shutdown.go is a
 //	             status without a plan
 //	the plan     decide.go an Application, retire.go one that goes: desired.go
 //	             decides one resource, gone.go one that is not there though it was,
 //	             prune.go one that is no longer desired; share.go one that is
 //	             another owner's, release.go what becomes of that when it is let go;
+//	             look.go compares what is only observed;
 //	             again.go either of them again; ahead.go and creating.go say what
 //	             is written down before requests are sent
-//	what it      render.go makes objects (objects.go) and schema entries of the
-//	             spec, fields.go those of its paths, restored.go
+//	what it      render.go makes objects (objects.go, selected.go those that
+//	             selection.go says are meant) and schema entries of the
+//	             spec, fields.go those of its paths, profiles.go what the cluster's
+//	             owner says before them, restored.go
 //	reads        of the status, if a template cannot be had; listeners.go has the
 //	             engine's own steps among the hooks; record.go reads what the status
 //	             remembers, baseline.go what fields were before us, own.go whose an

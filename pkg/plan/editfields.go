@@ -31,7 +31,7 @@ func (p *Plan) EditFields(id manifest.ID, edit Edit) (fields []v1alpha1.Resource
 		return nil, nil, err
 	}
 	fields = p.in.Application.DeepCopy().Spec.Fields
-	e := &fieldsEditor{plan: p, object: object, edit: edit, at: -1}
+	e := &fieldsEditor{plan: p, object: object, edit: edit, at: -1, profiles: p.profiled(object)}
 	for _, f := range fieldsIn(p.in.Application) {
 		switch {
 		case !means(f, object):
@@ -76,6 +76,15 @@ func (p *Plan) manifestOf(id manifest.ID) (manifest.Object, error) {
 	return objects[at], nil
 }
 
+// profiled are what profiles say of a resource.
+func (p *Plan) profiled(object manifest.Object) []observer.ProfilePath {
+	objects, _, err := objectsOf(p.in)
+	if err != nil || IsShared(p.in.Application, object.Ownership) {
+		return nil
+	}
+	return profilerOf(p.in, objects).pathsFor(object)
+}
+
 // fieldsIn are those entries of spec.fields that can be read.
 func fieldsIn(app *v1alpha1.Application) []*observer.Fields {
 	fields, _ := fieldsOf(app)
@@ -92,6 +101,8 @@ type fieldsEditor struct {
 	entry     v1alpha1.ResourceFields
 	at        int
 	inherited *v1alpha1.ResourceFields
+	// profiles are what profiles say of it before.
+	profiles []observer.ProfilePath
 }
 
 // say has a path held, or free, and returns a note if it is that already.
@@ -144,6 +155,7 @@ func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Entry,
 	if len(faults) > 0 {
 		return nil, faults[0]
 	}
+	all[0].Profiles = e.profiles
 	compiled := all[0].Compile(e.object, e.context())
 	if len(compiled.Faults) > 0 {
 		return nil, compiled.Faults[0]

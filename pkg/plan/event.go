@@ -21,7 +21,7 @@ func (c *conclusion) event() {
 		return
 	}
 	parts, plain := c.described(true), c.described(false)
-	reasons := map[Action]string{Create: "Created", Update: "Corrected", Delete: "Deleted", release: "Released", adopt: "Adopted", hold: "Held"}
+	reasons := map[Action]string{Create: "Created", Update: "Corrected", Delete: "Deleted", release: "Released", adopt: "Adopted", hold: "Held", onlyObserve: "Observed"}
 	reason := "Changed"
 	if len(parts) == 1 {
 		reason = reasons[c.done[0].action]
@@ -50,7 +50,7 @@ func (c *conclusion) described(whole bool) (parts []string) {
 	for _, kind := range []struct {
 		action Action
 		word   string
-	}{{Create, "created"}, {adopt, "adopted"}, {hold, "held"}, {Update, "corrected"}, {Delete, "deleted"}, {release, "released"}} {
+	}{{Create, "created"}, {adopt, "adopted"}, {hold, "held"}, {Update, "corrected"}, {Delete, "deleted"}, {release, "released"}, {onlyObserve, "observed"}} {
 		if part := describeDone(c.done, kind.action, kind.word, whole); part != "" {
 			parts = append(parts, part)
 		}
@@ -96,7 +96,7 @@ func describeDone(done []doneChange, action Action, word string, whole bool) str
 		if whole {
 			fields = d.told
 		}
-		if (action == Update || action == adopt || action == hold) && len(fields) > 0 {
+		if (action == Update || action == adopt || action == hold || action == onlyObserve) && len(fields) > 0 {
 			name += " (" + strings.Join(fields[:min(len(fields), shown)], ", ")
 			if len(fields) > shown {
 				name += fmt.Sprintf(" and %d more", len(fields)-shown)

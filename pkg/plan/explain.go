@@ -37,6 +37,8 @@ const (
 	FieldPushed FieldState = "pushed"
 	// FieldAbsent: not to be there.
 	FieldAbsent FieldState = "absent"
+	// FieldClaimed: another Application holds it, so that it is left alone.
+	FieldClaimed FieldState = "claimed"
 	// FieldFree: not observed.
 	FieldFree FieldState = "free"
 	// FieldRemoved: it goes, since the manifest has it no longer, a list is longer than
@@ -68,8 +70,15 @@ type Field struct {
 	// be corrected again.
 	Corrections int
 	Next        time.Time
+	// Profile is the HoldProfile that frees or holds it; empty if none does.
+	Profile string
 	// Why says why Holdfast would or would not correct the field.
 	Why string
+	// Holder is the Application that holds a claimed field, as namespace/name.
+	Holder string
+	// OnRelease says, of a held field of a shared object, what it was before and what becomes
+	// of it when it is let go.
+	OnRelease string
 
 	livePath *observer.Path
 }
@@ -88,6 +97,8 @@ type Explanation struct {
 	// Source is where its schema is written: observerSchema[0] or fields[0]; empty if it
 	// is not.
 	Source string
+	// Profiles are the HoldProfiles that decide about any of its fields.
+	Profiles []string
 	// Desired is false for a resource that is on record and no longer desired:
 	// nothing of it is held.
 	Desired bool
@@ -116,7 +127,9 @@ func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
 	for _, res := range p.resources {
 		if res.object.ID == id {
 			explained.Desired, explained.Default, explained.Source = true, res.entry.Default, sourceOf(res.entry)
-			e.res, e.removals = res, p.withdrawn(res)
+			explained.Profiles = res.entry.Profiles()
+			e.res, e.removals, e.claims = res, p.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
+			e.baseline = baselineOf(p.statuses[id], e.live)
 			delta.Walk(p.comparison(res, e.live), e.field)
 		}
 	}

@@ -26,6 +26,9 @@ func (e *explainer) field(from delta.Field) {
 		f.State, d = FieldRemoved, removal
 	}
 	e.settle(&f, from)
+	if e.claim(&f); f.State == FieldClaimed {
+		d = nil
+	}
 	if d != nil {
 		f.Drift = d.Reason
 	}
@@ -33,11 +36,27 @@ func (e *explainer) field(from delta.Field) {
 	if fight := e.fight(f.Path); fight.Contested() {
 		f.Corrections, f.Next = fight.Corrections, fight.Next
 	}
-	f.Why = e.why(f, d)
+	f.Why, f.OnRelease = e.why(f, d), e.onRelease(f)
+	if e.res != nil {
+		f.settleProfile(e.res.entry.ProfileOf(f.Path))
+	}
 	if !e.showSecrets {
 		f.mask(e.id)
 	}
 	e.fields = append(e.fields, f)
+}
+
+// settleProfile says which profile decides about a field: one that frees it, or holds it.
+func (f *Field) settleProfile(by *observer.ProfilePath) {
+	switch {
+	case by == nil, f.State == FieldMark, by.Free != (f.State == FieldFree):
+	case by.Free && f.Manifest.Set:
+		f.Profile, f.Why = by.Profile, "not held: "+whose(by)+"; hold it with `holdfast hold`"
+	case by.Free:
+		f.Profile, f.Why = by.Profile, "free: "+whose(by)
+	default:
+		f.Profile, f.Why = by.Profile, f.Why+"; "+whose(by)
+	}
 }
 
 // settle decides the state of a field that is observed, and what the manifest has for one
@@ -137,6 +156,8 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 		return toldWhy(f)
 	case f.State == FieldWatched && f.Rule == nil:
 		return "watched: recorded in the status, never compared and never written"
+	case f.State == FieldClaimed:
+		return "left alone: Application " + f.Holder + " holds it"
 	case f.State == FieldFree && f.Manifest.Set:
 		return "not held: the live value stays; hold it with `holdfast hold`"
 	case f.State == FieldFree:
@@ -221,6 +242,8 @@ func (e *explainer) driftWhy(f Field) string {
 // would says what is done about drift, or why nothing is.
 func (e *explainer) would(done, because string) string {
 	switch {
+	case e.plan.Observes():
+		return "drift: " + because + "; it would be " + done + ", and is not: the Application only observes"
 	case e.plan.Suspended() && e.stopped():
 		return "drift: " + because + "; not " + done + " while the Application is suspended"
 	case e.stopped():
@@ -232,7 +255,7 @@ func (e *explainer) would(done, because string) string {
 
 // stopped reports whether nothing of the resource is written, and why would say.
 func (e *explainer) stopped() bool {
-	return e.plan.Suspended() && !e.plan.retiring || e.change.Problem != nil && e.change.Action == Unchanged
+	return e.plan.Idle() && !e.plan.retiring || e.change.Problem != nil && e.change.Action == Unchanged
 }
 
 // managerOf is who fights, as far as that is known.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -20,6 +21,8 @@ type explainer struct {
 	change      Change
 	removals    []delta.Difference // what goes beside what the walk knows of
 	writers     []managerEntry
+	claims      map[string]string // who else holds what, by its pointer
+	baseline    []v1alpha1.BaselineField
 	showSecrets bool
 	fields      []Field
 }

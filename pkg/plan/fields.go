@@ -37,7 +37,7 @@ func (e *entries) assign(in Input, objects []manifest.Object) {
 	var err error
 	e.assigned, err = observer.Assign(e.written, objects)
 	e.unfit = unjoin(err)
-	if len(e.fields) > 0 {
+	if len(e.fields) > 0 || len(in.Profiles.All) > 0 {
 		e.compile(in, objects)
 	}
 }
@@ -96,36 +96,48 @@ func sayOf(f *observer.Fields, item int, held v1alpha1.HeldField) []*observer.Fi
 	return f.Say(item, said)
 }
 
-// compile gives each object that an entry of spec.fields means the schema that this makes
-// of it. A path is a mistake if it names nothing in any of them.
+// compile gives each object that an entry of spec.fields or a profile means the schema that
+// this makes of it. A path of an entry is a mistake if it names nothing in any of them.
 func (e *entries) compile(in Input, objects []manifest.Object) {
 	missing := make([]map[string]*observer.FieldFault, len(e.fields))
-	used, work := make([]int, len(e.fields)), observer.MostFieldWork
+	used, work, profiles := make([]int, len(e.fields)), observer.MostFieldWork, profilerOf(in, objects)
 	for k, object := range objects {
 		f, fault := fieldsFor(e.fields, object)
 		if fault == nil && f != nil && !e.assigned[k].Default {
 			fault = f.Fault("", 0, "%s has an entry in observerSchema[%d], which says all: take one of the two out", object.ID, e.assigned[k].Position)
 		}
-		switch {
-		case fault != nil:
+		if fault != nil {
 			e.unfit = append(e.unfit, fault)
 			used[fault.Entry]++
 			continue
-		case f == nil:
+		}
+		if e.assigned[k].Default && !IsShared(in.Application, object.Ownership) {
+			f = under(f, profiles.pathsFor(object))
+		}
+		if f == nil {
 			continue
 		}
 		compiled := f.Compile(object, observer.Context{
-			Type: in.Kinds.Type(object.GVK()), Published: published(in.Kinds, object.GVK()), Live: in.Live[object.ID], Work: &work,
+			Type: in.Kinds.Type(object.GVK()), Published: published(in.Kinds, object.GVK()), Live: in.Live[object.ID],
+			Work: &work, ProfileWork: &profiles.work,
 		})
+		e.assigned[k], e.warnings = compiled.Entry, append(e.warnings, compiled.Warnings...)
+		if f.Position == observer.NoEntry {
+			continue
+		}
 		for _, fault := range compiled.Faults {
 			e.unfit = append(e.unfit, fault)
 		}
 		missing[f.Position] = inAll(missing[f.Position], compiled.Missing, used[f.Position] == 0)
-		e.assigned[k], e.warnings = compiled.Entry, append(e.warnings, compiled.Warnings...)
 		used[f.Position]++
 	}
+	e.judgeUse(in.Application, objects, used, missing)
+}
+
+// judgeUse refuses entries that mean no resource, and paths that name nothing in any.
+func (e *entries) judgeUse(app *v1alpha1.Application, objects []manifest.Object, used []int, missing []map[string]*observer.FieldFault) {
 	for i, f := range e.fields {
-		if used[i] == 0 && !isShadowed(f, objects) {
+		if used[i] == 0 && !isShadowed(f, objects) && !mayBeSelected(f, app) {
 			e.unfit = append(e.unfit, f.Fault("", 0, "matches no resource of the Application by kind and name%s", nearestName(f, objects)))
 		}
 		for _, list := range [...]string{"hold", "free"} {
@@ -136,6 +148,19 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 			}
 		}
 	}
+}
+
+// under is an entry of spec.fields, or none, with what profiles say before it.
+func under(f *observer.Fields, paths []observer.ProfilePath) *observer.Fields {
+	switch {
+	case len(paths) == 0:
+		return f
+	case f == nil:
+		return &observer.Fields{Position: observer.NoEntry, Profiles: paths}
+	}
+	changed := *f
+	changed.Profiles = paths
+	return &changed
 }
 
 // inAll are the paths that name nothing in any of the resources so far.
@@ -189,6 +214,19 @@ func isShadowed(f *observer.Fields, objects []manifest.Object) bool {
 	return false
 }
 
+// mayBeSelected reports whether an entry means objects of which spec.select may mean some
+// later.
+func mayBeSelected(f *observer.Fields, app *v1alpha1.Application) bool {
+	for _, item := range app.Spec.Select {
+		gv, err := schema.ParseGroupVersion(f.APIVersion)
+		of, _ := schema.ParseGroupVersion(item.APIVersion)
+		if item.Kind == f.Kind && (f.APIVersion == "" || err == nil && gv.Group == of.Group) {
+			return true
+		}
+	}
+	return false
+}
+
 // nearestName suggests the resource that may be meant.
 func nearestName(f *observer.Fields, objects []manifest.Object) string {
 	names := make([]string, len(objects))
@@ -201,9 +239,9 @@ func nearestName(f *observer.Fields, objects []manifest.Object) string {
 // sourceOf is where the schema of a resource is written.
 func sourceOf(entry *observer.Entry) string {
 	switch {
-	case entry.FromFields():
+	case entry.FromFields() && entry.FieldsPosition() >= 0:
 		return fmt.Sprintf("fields[%d]", entry.FieldsPosition())
-	case entry.Default:
+	case entry.Default, entry.FromFields(): // a profile may hold more than the manifest
 		return ""
 	}
 	return fmt.Sprintf("observerSchema[%d]", entry.Position)

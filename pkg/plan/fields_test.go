@@ -231,6 +231,7 @@ func TestHoldsThatAreNoPaths(t *testing.T) {
 func TestHoldThenFreeIsAsBefore(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		spec := observertest.Spec(r)
+		path := drawnPath(r, spec)
 		w := newWorld(t, "manifest: []")
 		w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
 		for range rapid.IntRange(0, 1).Draw(r, "said") {
@@ -240,11 +241,17 @@ func TestHoldThenFreeIsAsBefore(t *testing.T) {
 			}
 		}
 		w.app.Spec.Fields = normal(w.app.Spec.Fields)
+		if rapid.IntRange(0, 2).Draw(r, "profiled") == 0 {
+			var said []string
+			if w.profiles.All, said = drawnProfile(r, spec); overlaps(path, said) {
+				return // what is held of it partly is not as it was when all of it is free
+			}
+		}
 		before := w.decide()
 		if before.Refused != nil || saysTooMuch(r, before, w.app.Spec.Fields) {
 			return
 		}
-		path, free := drawnPath(r, spec), rapid.Bool().Draw(r, "free")
+		free := rapid.Bool().Draw(r, "free")
 		edit := plan.Edit{Free: free, Paths: []string{path}}
 		if _, held, err := before.EditFields(observertest.ID, edit); !free && err == nil && len(held) == 0 && rapid.Bool().Draw(r, "with a rule") {
 			edit.Rule = drawnRule(r, v1alpha1.HeldField{})

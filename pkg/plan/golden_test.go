@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the golden files")
 const goldenRoot = "../../testdata/plan"
 
 // TestGolden decides every case under testdata/plan: application.yaml,
-// live.yaml (objects that exist), mangle.yaml (what a hook merges into the
+// live.yaml (objects that exist), profiles.yaml (HoldProfiles), mangle.yaml (what a hook merges into the
 // objects), before.yaml (the Application for which a process has died before its
 // status), and compares the printed plan with plan.golden.yaml.
 func TestGolden(t *testing.T) {
@@ -98,6 +98,12 @@ func readCase(t *testing.T, dir string) plan.Input {
 		id, ok := plan.Identify(object, in.Application.Namespace, in.Kinds)
 		require.True(t, ok)
 		in.Live[id] = object
+		if target, ok := plan.AutoscalerTarget(object); ok {
+			in.Profiles.Autoscaled = map[manifest.ID]string{target: id.Name}
+		}
+	}
+	for _, object := range readObjects(t, filepath.Join(dir, "profiles.yaml")) {
+		in.Profiles.All = append(in.Profiles.All, readProfile(t, object))
 	}
 	if raw, err = os.ReadFile(filepath.Join(dir, "before.yaml")); err == nil {
 		before := plan.Input{Application: &v1alpha1.Application{}, Kinds: in.Kinds}
@@ -111,6 +117,17 @@ func readCase(t *testing.T, dir string) plan.Input {
 		in.Hooks.ApplicationMangling.Listen("test", merger(additions).mangle)
 	}
 	return in
+}
+
+func readProfile(t *testing.T, object map[string]any) *plan.Profile {
+	t.Helper()
+	raw, err := json.Marshal(object)
+	require.NoError(t, err)
+	profile := &v1alpha1.HoldProfile{}
+	require.NoError(t, yaml.UnmarshalStrict(raw, profile))
+	read, mistakes := plan.ReadProfile(profile)
+	require.Empty(t, mistakes)
+	return read
 }
 
 func readObjects(t *testing.T, file string) []map[string]any {

@@ -144,7 +144,7 @@ func (c *conclusion) happened(res *resource, outcome v1alpha1.HistoryOutcome, of
 		Manager: of.writer.Manager, Operation: of.writer.Operation, Subresource: of.writer.Subresource,
 		From: told(res.object.ID, of.Path, of.Desired), To: told(res.object.ID, of.Path, of.Observed),
 	}
-	if of.Rule != nil && of.Rule.Mode != observer.ModeAbsent {
+	if of.Rule != nil && outcome != v1alpha1.OutcomeObserved && of.Rule.Mode != observer.ModeAbsent {
 		entry.From, entry.CorrectedTo = nil, entry.From
 	}
 	if !of.since.IsZero() && !c.at.Before(of.since) {
@@ -334,6 +334,8 @@ func describe(e v1alpha1.HistoryEntry) string {
 		return text
 	case masked:
 		text += " was changed"
+	case e.Outcome == v1alpha1.OutcomeObserved:
+		return text + observedText(e) + by(e.Manager)
 	case e.CorrectedTo != nil && e.To == nil:
 		return text + " was not there, and was corrected to " + shorten(string(e.CorrectedTo.Raw), 80)
 	case e.CorrectedTo != nil:

@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -50,10 +51,26 @@ func (h holders) of(app *v1alpha1.Application) (holder, bool) {
 
 func holderName(app *v1alpha1.Application) string { return app.Namespace + "/" + app.Name }
 
-// Holds reports whether a shared object says that the Application holds leaves of it.
-func Holds(app *v1alpha1.Application, live map[string]any) bool {
-	_, held := holdersOf(live).of(app)
-	return held
+// isNamed reports whether a shared object names the Application among its holders, holds
+// whether it says that the Application holds leaves of it.
+func isNamed(app *v1alpha1.Application, live map[string]any) bool {
+	_, named := holdersOf(live).of(app)
+	return named
+}
+
+func holds(app *v1alpha1.Application, live map[string]any) bool {
+	own, named := holdersOf(live).of(app)
+	return named && (own.Leaves == nil || len(own.Leaves) > 0)
+}
+
+// isHeldByOthers reports whether other Applications hold fields of an object, or want to.
+func isHeldByOthers(app *v1alpha1.Application, live map[string]any) bool {
+	for name := range holdersOf(live) {
+		if name != holderName(app) {
+			return true
+		}
+	}
+	return false
 }
 
 // with is the annotation with what an Application holds.
@@ -104,26 +121,39 @@ func (res *resource) sharedMarks(app *v1alpha1.Application) map[string]map[strin
 // marked is the resource with our marks on it.
 func (res *resource) marked(app *v1alpha1.Application) (*observer.Entry, map[string]any) {
 	if res.shared {
-		if app.UID == "" || len(res.leaves) == 0 && !Holds(app, res.live) {
+		if app.UID == "" || len(res.leaves) == 0 && res.asks == "" && !isNamed(app, res.live) {
 			return res.entry, res.desired // others hold all of it
 		}
 		marks := res.sharedMarks(app)
 		return res.entry.Marked(marks), observer.MarkedObject(res.desired, marks)
 	}
 	entry, desired := withMarks(app, res.entry, res.desired)
-	if !res.adopted || app.UID == "" {
+	if app.UID == "" {
 		return entry, desired
 	}
-	adopted := map[string]map[string]string{"annotations": {v1alpha1.AnnotationAdopted: "true"}}
-	return entry.Marked(adopted), observer.MarkedObject(desired, adopted)
+	more := map[string]string{}
+	if res.adopted {
+		more[v1alpha1.AnnotationAdopted] = "true"
+	}
+	if isHeldByOthers(app, res.live) {
+		more[v1alpha1.AnnotationHolders] = holdersOf(res.live).with(app, res.leaves)
+	}
+	if len(more) == 0 {
+		return entry, desired
+	}
+	marks := map[string]map[string]string{"annotations": more}
+	return entry.Marked(marks), observer.MarkedObject(desired, marks)
 }
 
 // unheld takes an Application off the marks of a shared object: its name out of the holders,
-// and the marks with the last of them. gone has the marks that go.
-func unheld(app *v1alpha1.Application, live map[string]any) (fields []delta.Difference, gone []delta.Place) {
+// and the marks with the last of them that is not the owner. gone has the marks that go.
+func unheld(app *v1alpha1.Application, id manifest.ID, live map[string]any) (fields []delta.Difference, gone []delta.Place) {
 	h := holdersOf(live)
 	_, named := h[holderName(app)]
 	delete(h, holderName(app))
+	if _, says := h[ownerIn(live, id)]; says && len(h) == 1 {
+		h = nil
+	}
 	for _, mark := range sharedMarkPlaces {
 		at, ok := delta.Locate(nil, live, mark.path())
 		switch {
@@ -140,7 +170,13 @@ func unheld(app *v1alpha1.Application, live map[string]any) (fields []delta.Diff
 // isQuiet reports whether a path is that of a mark of a shared object. Whoever takes it off
 // has it put back, ever more slowly, and that is no contest: it says who holds, and nothing
 // else.
-func (res *resource) isQuiet(path string) bool { return res.shared && isSharedMark(path) }
+func (res *resource) isQuiet(path string) bool {
+	return isSharedMark(path) && (res.shared || !isMetadataMap(path))
+}
+
+// tells reports whether a difference is worth being told of: what an owner says to those who
+// share his object is not.
+func (res *resource) tells(d delta.Difference) bool { return res.shared || !res.isQuiet(d.Path) }
 
 // Shown is a field of a shared object as people are shown it: without our marks, of which
 // nothing is to be known. It is false if nothing is left.
@@ -170,4 +206,48 @@ func withoutKey(v delta.Value, key string) (without delta.Value, left bool) {
 	m = maps.Clone(m)
 	delete(m, key)
 	return delta.Value{Set: len(m) > 0, Any: m}, len(m) > 0
+}
+
+// formerShare are the removals of the marks of an object that we have shared, own from now on,
+// and nobody else shares; or that nobody shares any more.
+func formerShare(app *v1alpha1.Application, live map[string]any) []delta.Difference {
+	if !isNamed(app, live) || isHeldByOthers(app, live) {
+		return nil
+	}
+	return removals(live, sharedMarkPlaces)
+}
+
+// Holder is one Application that holds fields of an object, as the object says.
+type Holder struct {
+	// Application is its namespace/name.
+	Application string `json:"application" yaml:"application"`
+	// Owns is true for the one that owns the object; the others share it.
+	Owns bool `json:"owns,omitempty" yaml:"owns,omitempty"`
+	// Whole is true if the object does not say which fields.
+	Whole  bool     `json:"whole,omitempty" yaml:"whole,omitempty"`
+	Fields []string `json:"fields,omitempty" yaml:"fields,omitempty"`
+}
+
+// HoldersOf are the Applications that hold fields of a live object, its owner first.
+func HoldersOf(id manifest.ID, live map[string]any) (found []Holder) {
+	all, owner := holdersOf(live), ownerIn(live, id)
+	if _, says := all[owner]; owner != "" && !says {
+		found = append(found, Holder{Application: owner, Owns: true, Whole: true})
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		var h holder
+		if json.Unmarshal(all[name], &h) == nil {
+			found = append(found, Holder{name, name == owner, h.Leaves == nil, h.Leaves})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Holder) int {
+		switch {
+		case a.Owns == b.Owns:
+			return 0
+		case a.Owns:
+			return -1
+		}
+		return 1
+	})
+	return found
 }

@@ -37,7 +37,14 @@ func published(known Kinds, gvk schema.GroupVersionKind) *kinds.Node {
 // known here.
 func Misspelt(objects []manifest.Object, entries []*observer.Entry, known Kinds, live map[manifest.ID]map[string]any) []error {
 	var faults []error
+	looked := map[int]bool{} // entries of spec.select, which say the same of each object
 	for i, o := range objects {
+		if isSelected(o) {
+			if looked[o.Position] {
+				continue
+			}
+			looked[o.Position] = true
+		}
 		m := &misspelt{object: o, entry: entries[i], kind: published(known, o.GVK())}
 		if m.kind == nil {
 			continue
@@ -95,6 +102,14 @@ type misspelt struct {
 	faults []error
 }
 
+// inManifest is a mistake in a manifest, or in what spec.select holds.
+func (m *misspelt) inManifest(at manifest.Path, message string) error {
+	if isSelected(m.object) {
+		return selectFault(m.object.Position, message, append([]any{"hold"}, at...)...)
+	}
+	return &manifest.Fault{Position: m.object.Position, ID: m.object.ID, Path: at, Message: message}
+}
+
 // manifest walks a manifest. there are the live values that may be of the same field.
 func (m *misspelt) manifest(path manifest.Path, value any, kind *kinds.Node, there []any) {
 	switch v := value.(type) {
@@ -102,7 +117,7 @@ func (m *misspelt) manifest(path manifest.Path, value any, kind *kinds.Node, the
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			below, at := children(there, name), append(slices.Clone(path), name)
 			if kind.Forbids(name) && len(below) == 0 {
-				m.faults = append(m.faults, &manifest.Fault{Position: m.object.Position, ID: m.object.ID, Path: at, Message: m.message(name, kind)})
+				m.faults = append(m.faults, m.inManifest(at, m.message(name, kind)))
 				continue
 			}
 			m.manifest(at, v[name], kind.Field(name), below)

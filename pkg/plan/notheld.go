@@ -11,6 +11,8 @@ import (
 type NotHeld struct {
 	Path           string
 	Manifest, Live delta.Value
+	// Profile is the HoldProfile that frees it; empty if that is the user.
+	Profile string
 }
 
 // NotHeld are the free fields of a resource in which it differs from its manifest.
@@ -22,7 +24,7 @@ func (p *Plan) NotHeld(id manifest.ID) (fields []NotHeld) {
 		explained, _ := p.Explain(id, false)
 		for _, f := range explained.Fields {
 			if f.State == FieldFree && f.Manifest.Set {
-				fields = append(fields, NotHeld{Path: f.Path, Manifest: f.Manifest, Live: f.Live})
+				fields = append(fields, NotHeld{Path: f.Path, Manifest: f.Manifest, Live: f.Live, Profile: f.Profile})
 			}
 		}
 	}

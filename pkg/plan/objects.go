@@ -23,7 +23,11 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		return manifest.Normalize(raw, options)
+		objects, warnings, err := manifest.Normalize(raw, options)
+		if len(app.Spec.Select) == 0 {
+			return objects, warnings, err
+		}
+		return withSelected(in, options, objects, warnings, err)
 	}
 	switch source := in.Source; {
 	case source == nil:
@@ -34,6 +38,19 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	options.Field = manifest.Path{"translation"}
 	objects, warnings, err := manifest.Normalize(in.Source.Objects, options)
 	return objects, slices.Concat(in.Source.Warnings, warnings), err
+}
+
+// withSelected adds what spec.select means. What the manifests name is none of it.
+func withSelected(in Input, options manifest.Options, objects []manifest.Object, warnings []string, wrong error) ([]manifest.Object, []string, error) {
+	selected, more, err := selectedObjects(in, options)
+	var problem *Problem
+	if wrong != nil && errors.As(err, &problem) {
+		err = nil // there is something to find fault with
+	}
+	if err = errors.Join(wrong, err); wrong == nil && problem != nil {
+		err = problem
+	}
+	return slices.Concat(objects, selected), slices.Concat(warnings, more), err
 }
 
 // translated reports whether the manifests of an Application are made from a

@@ -18,7 +18,11 @@ import (
 // TrackingID is the value of the annotation that says whose an object is and
 // which one: a copy under another name does not match it.
 func TrackingID(app *v1alpha1.Application, id manifest.ID) string {
-	return fmt.Sprintf("%s/%s:%s/%s:%s/%s", app.Namespace, app.Name, id.Group, id.Kind, id.Namespace, id.Name)
+	return fmt.Sprintf("%s/%s:%s", app.Namespace, app.Name, identityOf(id))
+}
+
+func identityOf(id manifest.ID) string {
+	return fmt.Sprintf("%s/%s:%s/%s", id.Group, id.Kind, id.Namespace, id.Name)
 }
 
 // Marked reports whether a live object carries the marks of the Application, for
@@ -229,7 +233,11 @@ func formerMarks(app *v1alpha1.Application, live map[string]any) (fields []delta
 
 // marksOff are the removals of an owner's marks.
 func marksOff(live map[string]any) (fields []delta.Difference) {
-	for _, mark := range markPlaces {
+	return removals(live, markPlaces)
+}
+
+func removals(live map[string]any, marks []markPlace) (fields []delta.Difference) {
+	for _, mark := range marks {
 		if value := text(live, "metadata", mark.field, mark.key); value != "" {
 			path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)
 			fields = append(fields, delta.Remove(path, value))
@@ -270,7 +278,7 @@ func (p *Plan) terminating(id manifest.ID, live map[string]any) *Problem {
 		message += NamespaceRemains(live)
 	}
 	problem := &Problem{Reason: v1alpha1.ReasonWaiting, Message: message}
-	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) {
+	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) && !p.Observes() {
 		problem.RetryAfter = recheckAfter // no watch tells that it is gone
 	}
 	return problem

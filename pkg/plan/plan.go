@@ -32,6 +32,9 @@ type Input struct {
 	// Blocked has the resources that cannot be acted on now, and why: the kind
 	// is unknown, cannot be watched, may not be read.
 	Blocked map[manifest.ID]*Problem
+	// Unselected says, by its position, why it is not known what an entry of spec.select
+	// means: what is on record of it stays as it is.
+	Unselected map[int]*Problem
 	// Unheard is why nothing was heard of some objects for too long: they may not be as
 	// Live has them.
 	Unheard []*Problem
@@ -46,6 +49,8 @@ type Input struct {
 	Kinds Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into.
 	Source *Source
+	// Profiles are what the cluster's owner wishes of default schemas.
+	Profiles Profiles
 	// Hooks are called beside the engine's own steps; nil for none.
 	Hooks *hooks.Hooks
 	// Callback is how workloads reach the controller, if that is known.
@@ -184,10 +189,15 @@ type resource struct {
 	drift          []delta.Difference
 	leaves         []string
 	claimed        []claim // and what of it other Applications hold
+	asks           string  // the Application that owns it, if it has not said yet what it holds
 	baseline       []v1alpha1.BaselineField
 	letting        letting
-	warnings       []string
-	change         Change
+	// Of an Application that observes: foreign is true if the object is another owner's and would
+	// not be taken over, observed is all that differs, but for our marks.
+	foreign  bool
+	observed []delta.Difference
+	warnings []string
+	change   Change
 }
 
 // fresh is the resource before anything was decided.

@@ -86,7 +86,7 @@ func (p *Plan) judge(old *pruned, live map[string]any) {
 		p.release(old)
 	case old.live == nil || !mine(p.in.Application, old.id, &old.status, old.live):
 	case p.orphaned(old):
-		old.orphan()
+		old.orphan(p.in.Application)
 	case text(old.live, "metadata", "deletionTimestamp") != "":
 		old.change.Problem = p.terminating(old.id, old.live)
 	default:
@@ -102,7 +102,7 @@ func (p *Plan) release(old *pruned) {
 	if text(old.live, "metadata", "deletionTimestamp") != "" {
 		return // it goes with all that is in it
 	}
-	marks, gone := unheld(p.in.Application, old.live)
+	marks, gone := unheld(p.in.Application, old.id, old.live)
 	marks = append(marks, formerMarks(p.in.Application, old.live)...)
 	old.letting = p.letGo(releaser{
 		id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live,
@@ -159,8 +159,8 @@ func reversed(resources []*pruned) []*pruned {
 	return ordered
 }
 
-func sortedIDs(live map[manifest.ID]map[string]any) []manifest.ID {
-	return slices.SortedFunc(maps.Keys(live), func(a, b manifest.ID) int {
+func sortedIDs[V any](all map[manifest.ID]V) []manifest.ID {
+	return slices.SortedFunc(maps.Keys(all), func(a, b manifest.ID) int {
 		return strings.Compare(a.String(), b.String())
 	})
 }
@@ -188,11 +188,15 @@ func (p *Plan) orphaned(old *pruned) bool {
 }
 
 // orphan plans the removal of our marks. What another client deletes is left to that.
-func (old *pruned) orphan() {
+func (old *pruned) orphan(app *v1alpha1.Application) {
 	if text(old.live, "metadata", "deletionTimestamp") != "" {
 		return
 	}
 	fields := marksOff(old.live)
+	if isHeldByOthers(app, old.live) {
+		marks, _ := unheld(app, old.id, old.live)
+		fields = append(fields, marks...)
+	}
 	if len(fields) == 0 {
 		return
 	}

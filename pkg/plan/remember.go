@@ -85,6 +85,7 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 		ResourceReference: reference(res.object.ID, res.object.APIVersion),
 		Schema:            v1alpha1.SchemaUser,
 		NullLeaves:        res.entry.Nulls(),
+		Profiles:          res.entry.Profiles(),
 	}
 	switch {
 	case res.entry.Default:
@@ -109,6 +110,9 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 		status.LastCorrection = &c.now
 	}
 	health, unhealthy := healthOf(o.live)
+	if c.plan.Observes() {
+		health, unhealthy = healthOf(res.live) // whoever's it is
+	}
 	if res.done {
 		health, unhealthy = healthOfDone(before, c.plan.in.Ended[res.object.ID])
 	}
@@ -117,12 +121,16 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 		status.Reason, status.Message = unhealthy.Reason, unhealthy.Message
 		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, unhealthy})
 	}
-	if drift := c.suspendedDrift(res); drift != "" {
-		status.Reason, status.Message = v1alpha1.ReasonSuspended, drift
+	if drift := c.notDone(res); drift != "" {
+		status.Reason, status.Message = c.idleReason(), drift
 		c.waits = append(c.waits, res.object.ID.String()+" "+drift)
 	}
 	if o.problem != nil {
-		status.Reason, status.Message, status.Remedy = o.problem.Reason, o.problem.Message, o.problem.Remedy.OrNil()
+		also := ""
+		if c.plan.Observes() && len(res.observed) > 0 {
+			also = "; it " + c.wouldDo(res)
+		}
+		status.Reason, status.Message, status.Remedy = o.problem.Reason, o.problem.Message+also, o.problem.Remedy.OrNil()
 		c.problems = append(c.problems, resourceProblem{res.object.ID, o.problem})
 	}
 	c.result.Status.Resources = append(c.result.Status.Resources, status)
@@ -130,7 +138,7 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 
 // isCorrected reports whether what was held before was put right.
 func (res *resource) isCorrected(o observation) bool {
-	return o.wrote && o.action == Update && !res.adopting && !res.begins
+	return o.wrote && o.action == Update && !res.adopting && !res.begins && slices.ContainsFunc(res.change.Fields, res.tells)
 }
 
 // ownership says whose an object is, and what of it is on record from before us: of what is
@@ -157,7 +165,7 @@ func (c *conclusion) ownership(res *resource, before *v1alpha1.ResourceStatus, o
 	if !attempted && !c.preview {
 		status.Baseline = res.onRecord(baselineOf(before, o.live))
 	}
-	if len(res.letting.fields) > 0 && !o.wrote && !c.preview {
+	if (len(res.letting.fields) > 0 || c.plan.Observes()) && !o.wrote && !c.preview {
 		status.Baseline = slices.Concat(status.Baseline, res.letting.was)
 		return
 	}
@@ -172,12 +180,14 @@ func (res *resource) onRecord(before []v1alpha1.BaselineField) []v1alpha1.Baseli
 	})
 }
 
-// suspendedDrift says what is not done to a resource because the Application is
-// suspended; empty if that is nothing.
-func (c *conclusion) suspendedDrift(res *resource) string {
+// notDone says what is not done to a resource because the Application is suspended, or
+// only observes; empty if that is nothing.
+func (c *conclusion) notDone(res *resource) string {
 	switch {
-	case !c.plan.Suspended() || c.preview:
+	case !c.plan.Idle() || c.preview:
 		return ""
+	case c.plan.Observes():
+		return c.wouldDo(res)
 	case res.change.Action == Create:
 		return "is not there, and is not created while suspended"
 	case res.adopting:

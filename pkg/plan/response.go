@@ -34,10 +34,13 @@ func (c *conclusion) observe(res *resource, before *v1alpha1.ResourceStatus) obs
 			o.compared = c.responded(res, outcome, &o)
 		}
 	}
-	if res.adopting && !o.wrote && !c.preview {
+	if res.adopting && !o.wrote && !c.preview || res.foreign {
 		// It is another owner's still: nothing of it goes on record.
 		o.live, o.compared.Held = nil, 0
 		res.desire(false)
+	}
+	if res.foreign {
+		o.compared = delta.Comparison{Differences: o.compared.Differences, Watched: o.compared.Watched}
 	}
 	if o.problem == nil || o.problem.compared {
 		o.problem = cmp.Or(res.claimedByOthers(), c.plan.leftOver(res.object.ID, o.compared))
@@ -47,7 +50,7 @@ func (c *conclusion) observe(res *resource, before *v1alpha1.ResourceStatus) obs
 
 // waiting is why a resource is not yet as it should be although nothing failed.
 func (c *conclusion) waiting(res *resource) *Problem {
-	if res.problem != nil || c.preview || c.plan.Suspended() || !res.change.Writes() {
+	if res.problem != nil || c.preview || c.plan.Idle() || !res.change.Writes() {
 		return res.problem
 	}
 	verb := map[Action]string{Create: "created", Update: "corrected"}[res.change.Action]
@@ -245,7 +248,7 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 	}
 	by := sync.OnceValue(func() *authors { return c.plan.authorsOf(res, res.live) })
 	for _, d := range res.change.Fields {
-		if d.HeldBack {
+		if d.HeldBack || !res.tells(d) {
 			continue
 		}
 		done.paths, done.told = append(done.paths, d.Path), append(done.told, d.Path)
@@ -260,7 +263,9 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 			done.told[len(done.told)-1] = describe(c.happened(res, c.outcomeOf(leaf, &of), of))
 		}
 	}
-	c.done = append(c.done, done)
+	if len(done.paths) > 0 || done.action != Update {
+		c.done = append(c.done, done)
+	}
 }
 
 // created remembers that an object was created, or created again.

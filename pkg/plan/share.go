@@ -68,7 +68,7 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 	if res.seen, res.problem = p.see(&p.hooks.ResourceObserved, res, live); res.problem != nil {
 		return h
 	}
-	res.begins = !Holds(app, live)
+	res.begins = !holds(app, live)
 	res.leave(app, res.entry.Leaves(res.kind, res.desired))
 	res.compared = p.compare(res, live)
 	res.drift = res.compared.Differences
@@ -93,6 +93,7 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 	if restores(app) && slices.ContainsFunc(res.leaves, func(leaf string) bool { return secretPath(id, leaf) }) {
 		res.warnings = append(res.warnings, id.String()+": values of Secrets are never recorded, so they stay as they are when they are let go")
 	}
+	p.look(res, live)
 	res.problem = cmp.Or(blocked, res.claimedByOthers(), p.leftOver(id, res.compared))
 	h.blocked, h.compared = blocked != nil, res.compared
 	h.readFirst = res.letting.unsure && foreignTo(app, live) == nil || p.namesFighter(res)

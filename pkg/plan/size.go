@@ -31,8 +31,10 @@ func tooLarge(p *Plan) *Problem {
 	written := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema)
 	atMost, records := written*(1+schemaFactor), written
 	for _, res := range p.resources {
-		if len(res.baseline) > 0 {
-			fixed += len(encode(res.baseline).Raw)
+		if n := len(encode(res.baseline).Raw); isSelected(res.object) { // the inventory of many objects is in slices
+			atMost, records = atMost+n, records+n
+		} else if len(res.baseline) > 0 {
+			fixed += n
 		}
 		if manifest.IsSecret(res.object.ID.GroupKind()) { // it is in no slice
 			fixed += size(res.object.Content)

@@ -22,15 +22,29 @@ type View struct {
 	Kind        string       `json:"kind" yaml:"kind"`
 	Application ViewOwner    `json:"application" yaml:"application"`
 	Refused     *ViewProblem `json:"refused,omitempty" yaml:"refused,omitempty"`
-	Changes     []ViewChange `json:"changes" yaml:"changes"`
-	Warnings    []string     `json:"warnings" yaml:"warnings"`
-	Status      ViewStatus   `json:"status" yaml:"status"`
+	// Selected says how many objects each entry of spec.select means.
+	Selected []ViewSelected `json:"selected,omitempty" yaml:"selected,omitempty"`
+	Changes  []ViewChange   `json:"changes" yaml:"changes"`
+	Warnings []string       `json:"warnings" yaml:"warnings"`
+	Status   ViewStatus     `json:"status" yaml:"status"`
 }
 
 // ViewOwner names the Application.
 type ViewOwner struct {
 	Namespace string `json:"namespace" yaml:"namespace"`
 	Name      string `json:"name" yaml:"name"`
+	// Mode is Observe for one that only observes: nothing of the plan is done.
+	Mode v1alpha1.Mode `json:"mode,omitempty" yaml:"mode,omitempty"`
+}
+
+// ViewSelected is what an entry of spec.select means.
+type ViewSelected struct {
+	// Entry is spec.select[0].
+	Entry string `json:"entry" yaml:"entry"`
+	Kind  string `json:"kind" yaml:"kind"`
+	// Objects is how many it means, Changes how many of them are written.
+	Objects int `json:"objects" yaml:"objects"`
+	Changes int `json:"changes" yaml:"changes"`
 }
 
 // ViewProblem is why something cannot be done.
@@ -52,6 +66,8 @@ type ViewChange struct {
 	NotHeld []ViewNotHeld `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
 	// Watched is the drift of fields that are watched: it is not corrected.
 	Watched []ViewField `json:"watched,omitempty" yaml:"watched,omitempty"`
+	// Profiles are the HoldProfiles that decide about fields of the resource.
+	Profiles []string `json:"profiles,omitempty" yaml:"profiles,omitempty"`
 }
 
 // ViewNotHeld is a free field. A value that is absent is not printed.
@@ -59,6 +75,7 @@ type ViewNotHeld struct {
 	Path     string     `json:"path" yaml:"path"`
 	Manifest *ViewValue `json:"manifest" yaml:"manifest"`
 	Live     *ViewValue `json:"live,omitempty" yaml:"live,omitempty"`
+	Profile  string     `json:"profile,omitempty" yaml:"profile,omitempty"`
 }
 
 // ViewResource is a reference with its fields in reading order.
@@ -145,10 +162,17 @@ func (p *Plan) View() View {
 		Changes:     make([]ViewChange, 0, len(p.Changes)),
 		Warnings:    append([]string{}, p.Warnings...),
 	}
+	v.Selected, _ = p.Selected()
+	if p.Observes() {
+		v.Application.Mode = v1alpha1.ModeObserve
+	}
 	for _, c := range p.Changes {
 		change := viewChange(c)
+		if c.resource != nil {
+			change.Profiles = c.resource.entry.Profiles()
+		}
 		for _, n := range p.NotHeld(c.ID) {
-			change.NotHeld = append(change.NotHeld, ViewNotHeld{n.Path, viewValue(n.Manifest), viewValue(n.Live)})
+			change.NotHeld = append(change.NotHeld, ViewNotHeld{n.Path, viewValue(n.Manifest), viewValue(n.Live), n.Profile})
 		}
 		v.Changes = append(v.Changes, change)
 	}

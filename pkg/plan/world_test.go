@@ -40,6 +40,8 @@ type world struct {
 	users map[v1alpha1.ObjectVersion]plan.User
 	uids  int
 	kinds plan.Kinds
+	// profiles are those of the cluster's owner.
+	profiles plan.Profiles
 }
 
 // newWorld has an Application with that spec, as YAML.
@@ -65,7 +67,7 @@ func (w *world) edit(spec string) {
 
 func (w *world) decide() *plan.Plan {
 	return plan.Decide(plan.Input{
-		Application: w.app, Live: w.live, Written: w.written, Users: w.users, Ended: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, Unheard: w.unheard,
+		Application: w.app, Live: w.live, Written: w.written, Users: w.users, Ended: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, Unheard: w.unheard, Profiles: w.profiles,
 	})
 }
 

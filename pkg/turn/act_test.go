@@ -326,7 +326,16 @@ func (d *desk) AnyVersion(ctx context.Context, gk schema.GroupKind) (kubernetes.
 	return d.Mapping(ctx, gk.WithVersion("v1"))
 }
 
-func (d *desk) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Named) {}
+func (d *desk) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Named, kubernetes.Ranges) {
+}
+
+func (d *desk) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping, _ kubernetes.Range) (map[manifest.ID]map[string]any, error) {
+	found := maps.Clone(d.live)
+	maps.DeleteFunc(found, func(id manifest.ID, _ map[string]any) bool { return id.GroupKind() != gk })
+	return found, nil
+}
+
+func (d *desk) MayList(context.Context, kubernetes.Mapping, kubernetes.Range) error { return nil }
 
 func (d *desk) Shared(at kubernetes.Location) (map[string]any, error) { return d.live[at.ID], nil }
 
@@ -349,6 +358,10 @@ func (d *desk) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map
 func (d *desk) Looked(kubernetes.Location, plan.Written) {}
 
 func (d *desk) Silent(kubernetes.Mapping) error { return nil }
+
+func (d *desk) Profiles(context.Context, []manifest.ID) (plan.Profiles, error) {
+	return plan.Profiles{}, nil
+}
 
 func (d *desk) Problem(err error, at kubernetes.Location, verb string) *plan.Problem {
 	return turn.ProblemOf(err, at, verb, "user")

@@ -23,9 +23,12 @@ type View interface {
 	Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error)
 	// AnyVersion is Mapping for whichever version is served.
 	AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Mapping, error)
-	// Need has the objects of these resources, namespaced or not, and shared ones by their
-	// names, be seen from now on, and no others.
-	Need(resources map[schema.GroupVersionResource]bool, namespaces []string, named cluster.Named)
+	// Need has the objects of these resources, namespaced or not, shared ones by their
+	// names, and all that are in ranges be seen from now on, and no others.
+	Need(resources map[schema.GroupVersionResource]bool, namespaces []string, named cluster.Named, ranges cluster.Ranges)
+	// Range are the objects of a kind that are in a range, whoever marks them. ErrNotSeen
+	// says that the first list is not complete.
+	Range(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.Range) (map[manifest.ID]map[string]any, error)
 	// Marked are the objects of a kind that carry the Application's label. ErrNotSeen
 	// says that their first list is not complete.
 	Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error)
@@ -38,6 +41,9 @@ type View interface {
 	// Silent is why the objects of a kind may not be any more as Marked has them: nothing
 	// was heard of them for too long. nil if that is not so.
 	Silent(mapping cluster.Mapping) error
+	// Profiles are the HoldProfiles, and what autoscalers target of these objects as far as a
+	// profile asks for it. ErrNotSeen says that a first list is not complete.
+	Profiles(ctx context.Context, objects []manifest.ID) (plan.Profiles, error)
 	// Get reads one object, managedFields included.
 	Get(ctx context.Context, at cluster.Location) (map[string]any, error)
 	// Problem is what the error of a request means for a resource.
@@ -54,6 +60,8 @@ type Target interface {
 	// Shared is a shared object as a watch shows it, whoever marks it; nil if there is
 	// none. ErrNotSeen says that the first list is not complete.
 	Shared(at cluster.Location) (map[string]any, error)
+	// MayList asks whether the Application's ServiceAccount may list what is in a range.
+	MayList(ctx context.Context, mapping cluster.Mapping, r cluster.Range) error
 	// Create, Patch and Delete return the object as the API server has it then; Delete
 	// nil if nothing is left.
 	Create(ctx context.Context, at cluster.Location, body map[string]any) (map[string]any, error)

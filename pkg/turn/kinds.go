@@ -97,7 +97,7 @@ func (k *knownKinds) resources() map[schema.GroupVersionResource]bool {
 // for those whose manifests name another one.
 func lookUp(ctx context.Context, v View, app *v1alpha1.Application, manifests []map[string]any, more []schema.GroupVersionKind) *knownKinds {
 	k := &knownKinds{Kinds: v.Kinds(), first: map[schema.GroupKind]*knownKind{}, others: map[schema.GroupVersionKind]*knownKind{}}
-	desired := kindsOf(manifests)
+	desired := append(kindsOf(manifests), kindsSelected(app)...)
 	for i, gvk := range slices.Concat(desired, kindsOnRecord(app), more) {
 		switch first := k.first[gvk.GroupKind()]; {
 		case first == nil:
@@ -165,6 +165,14 @@ func kindsOf(manifests []map[string]any) (gvks []schema.GroupVersionKind) {
 	return gvks
 }
 
+// kindsSelected are the kinds of spec.select.
+func kindsSelected(app *v1alpha1.Application) (gvks []schema.GroupVersionKind) {
+	for _, item := range app.Spec.Select {
+		gvks = append(gvks, schema.FromAPIVersionAndKind(item.APIVersion, item.Kind))
+	}
+	return gvks
+}
+
 // kindsOnRecord are the kinds of the inventory and of the write-ahead annotation.
 func kindsOnRecord(app *v1alpha1.Application) (gvks []schema.GroupVersionKind) {
 	for _, r := range app.Status.Resources {
@@ -173,10 +181,15 @@ func kindsOnRecord(app *v1alpha1.Application) (gvks []schema.GroupVersionKind) {
 	return append(gvks, announced(app)...)
 }
 
+// KindsIn are the kinds of spec.manifest and spec.select.
+func KindsIn(app *v1alpha1.Application) []schema.GroupVersionKind {
+	return append(kindsOf(manifestsOf(app, nil)), kindsSelected(app)...)
+}
+
 // KindsOf are the kinds that an Application with spec.manifest may have objects of: of
 // its manifests first, in the versions that they use.
 func KindsOf(app *v1alpha1.Application) []schema.GroupVersionKind {
-	return append(kindsOf(manifestsOf(app, nil)), kindsOnRecord(app)...)
+	return append(KindsIn(app), kindsOnRecord(app)...)
 }
 
 // announced is the write-ahead inventory of kinds.

@@ -20,6 +20,9 @@ import (
 func (c *cluster) judge(verb string, id manifest.ID, before, after map[string]any) {
 	c.r.Helper()
 	c.note("  %s %s %s", verb, short(id), uidOf(before))
+	if c.decided.observe {
+		c.fail("%s of %s, while it only observes", verb, id)
+	}
 	d := c.decided.resources[id]
 	if verb == "create" {
 		if d == nil {

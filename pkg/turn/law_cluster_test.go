@@ -26,7 +26,7 @@ import (
 type process struct {
 	memory *turn.Memory
 	store  map[manifest.ID]map[string]any // what the watches have shown
-	shared map[manifest.ID]map[string]any // and those of shared objects
+	shared map[manifest.ID]map[string]any // and those of objects by their names
 	// changed is true when something was news since the last turn.
 	changed bool
 	// dead is true from the moment in which it dies: what it still sends arrives nowhere.
@@ -90,6 +90,11 @@ func (c *cluster) sync() {
 			c.shared[id] = observer.CopyMap(is)
 			continue
 		}
+		if c.wanted.observe {
+			is := c.server.objects[id]
+			c.changed = c.changed || jsonOf(c.shared[id]) != jsonOf(is)
+			c.shared[id] = observer.CopyMap(is)
+		}
 		before := c.store[id]
 		object := c.server.watched(id, string(c.app.UID))
 		if c.changed = c.changed || jsonOf(before) != jsonOf(object); object != nil {
@@ -132,7 +137,21 @@ func (t target) AnyVersion(ctx context.Context, gk schema.GroupKind) (kubernetes
 	return t.Mapping(ctx, gk.WithVersion("v1"))
 }
 
-func (target) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Named) {}
+func (target) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Named, kubernetes.Ranges) {
+}
+
+// Range is what the watch of shared objects has shown.
+func (t target) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping, r kubernetes.Range) (map[manifest.ID]map[string]any, error) {
+	found := map[manifest.ID]map[string]any{}
+	for id, object := range t.shared {
+		if object != nil && id.GroupKind() == gk && (r.Namespace == "" || r.Namespace == id.Namespace) && r.Labels == "" {
+			found[id] = object
+		}
+	}
+	return found, nil
+}
+
+func (target) MayList(context.Context, kubernetes.Mapping, kubernetes.Range) error { return nil }
 
 func (t target) Shared(at kubernetes.Location) (map[string]any, error) { return t.shared[at.ID], nil }
 
@@ -151,6 +170,10 @@ func (target) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[
 func (target) Looked(kubernetes.Location, plan.Written) {}
 
 func (target) Silent(kubernetes.Mapping) error { return nil }
+
+func (target) Profiles(context.Context, []manifest.ID) (plan.Profiles, error) {
+	return plan.Profiles{}, nil
+}
 
 func (t target) Get(_ context.Context, at kubernetes.Location) (map[string]any, error) {
 	defer t.guard()
@@ -268,6 +291,9 @@ func (c *cluster) newVersion() {
 }
 
 func (h home) WriteMetadata(_ context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
+	if h.decided.observe {
+		h.fail("finalizers and annotations are written, while it only observes")
+	}
 	return h.write("its metadata are stored", app, func(stored *v1alpha1.Application) {
 		stored.Finalizers = slices.Clone(finalizers)
 		stored.Annotations = maps.Clone(stored.Annotations)

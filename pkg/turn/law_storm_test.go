@@ -93,7 +93,7 @@ func (c *cluster) edit() {
 		next.adoption = rapid.SampledFrom([]string{"", "Never", "IfUnowned", "Always"}).Draw(c.r, "adoption")
 		next.deletion = rapid.SampledFrom([]string{"", "Delete", "Orphan"}).Draw(c.r, "deletion")
 	}
-	next.suspend, next.faulty = c.chance("suspend", 15), c.chance("faulty", 15)
+	next.suspend, next.faulty, next.observe = c.chance("suspend", 15), c.chance("faulty", 15), c.chance("observe", 6)
 	for _, id := range c.names {
 		switch c.oneOf("what of "+short(id), 0, 1, 2, 3) {
 		case 1, 2:
@@ -107,9 +107,9 @@ func (c *cluster) edit() {
 
 // mend leaves no spec that cannot be held.
 func (c *cluster) mend() {
-	if c.wanted.suspend || c.wanted.faulty {
+	if c.wanted.suspend || c.wanted.faulty || c.wanted.observe {
 		next := c.wanted
-		next.suspend, next.faulty = false, false
+		next.suspend, next.faulty, next.observe = false, false, false
 		c.submit(next)
 	}
 }
@@ -123,8 +123,11 @@ func (c *cluster) submit(next desires) {
 	spec := v1alpha1.ApplicationSpec{
 		Adoption: v1alpha1.AdoptionPolicy(next.adoption), DeletionPolicy: v1alpha1.DeletionPolicy(next.deletion), Suspend: next.suspend,
 	}
+	if next.observe {
+		spec.Mode = v1alpha1.ModeObserve
+	}
 	c.app.Generation++
-	c.note("spec %d: adoption %q, deletion %q, suspended %t, faulty %t", c.app.Generation, next.adoption, next.deletion, next.suspend, next.faulty)
+	c.note("spec %d: adoption %q, deletion %q, suspended %t, observes %t, faulty %t", c.app.Generation, next.adoption, next.deletion, next.suspend, next.observe, next.faulty)
 	for _, id := range c.names {
 		d := next.resources[id]
 		if d == nil {

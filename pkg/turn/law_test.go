@@ -104,6 +104,7 @@ type cluster struct {
 type desires struct {
 	adoption, deletion string
 	suspend, faulty    bool
+	observe            bool
 	resources          map[manifest.ID]*desire
 }
 

@@ -46,8 +46,17 @@ type Memory struct {
 	// unsure has the objects whose last patch had no answer, and the generation of the
 	// Application that it was for: the watch may not show yet what it has done.
 	unsure map[manifest.ID]int64
-	// permits has the shared objects that the ServiceAccount may read.
+	// permits has the objects watched by their names that the ServiceAccount may read.
 	permits map[manifest.ID]permit
+	// lists are the ranges of spec.select that the ServiceAccount may list.
+	lists map[listing]listed
+	// selected are the objects that spec.select meant at the last turn, comings those that
+	// have gone since they were meant first.
+	selected map[manifest.ID]struct{}
+	comings  map[manifest.ID]coming
+	// unmarked has the objects that are watched by their names because the Application
+	// observes, and they do not carry our marks.
+	unmarked map[manifest.ID]bool
 	// gone has the objects that we deleted and know to be gone.
 	gone map[types.UID]bool
 	// slices are those that the Application names or has named, as long as they are there.
@@ -59,12 +68,35 @@ type Memory struct {
 	olderSince, olderWritten time.Time
 }
 
-// permit says that the Application's ServiceAccount may read a shared object, as it was asked
+// permit says that the Application's ServiceAccount may read such an object, as it was asked
 // for this spec.
 type permit struct {
 	generation int64
 	account    string
 	uid        string // of the object that was read; empty for none
+}
+
+// listed says that the Application's ServiceAccount may list what is in a range, as it was
+// asked for this spec.
+type listed struct {
+	generation int64
+	account    string
+	at         time.Time
+	// uids are the objects that were shown since.
+	uids map[string]struct{}
+}
+
+// listing is what a right to list is for.
+type listing struct {
+	schema.GroupKind
+
+	namespace, name string
+}
+
+// coming is an object that spec.select has meant, and has not meant since.
+type coming struct {
+	times int
+	left  time.Time
 }
 
 // postponed is a report that is not written yet.
@@ -93,7 +125,7 @@ type unwatched struct {
 func NewMemory(app *v1alpha1.Application, now time.Time) *Memory {
 	return &Memory{
 		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, jitter: worker.Spread,
-		plan: remembered(app), recalled: len(app.Status.RecordSlices) == 0, permits: map[manifest.ID]permit{},
+		plan: remembered(app), recalled: len(app.Status.RecordSlices) == 0, permits: map[manifest.ID]permit{}, lists: map[listing]listed{}, comings: map[manifest.ID]coming{},
 		failures: map[manifest.ID]*failure{}, missing: map[string]time.Time{}, unwatched: map[manifest.ID]unwatched{}, unanswered: map[manifest.ID]bool{}, unsure: map[manifest.ID]int64{}, gone: map[types.UID]bool{},
 	}
 }
@@ -113,6 +145,7 @@ func (m *Memory) begin(app *v1alpha1.Application, news News, now time.Time) {
 		m.plan.Refusals = nil
 		m.unwatched = map[manifest.ID]unwatched{}
 		m.gone = map[types.UID]bool{}
+		m.selected, m.comings = nil, map[manifest.ID]coming{}
 	}
 	if news.Namespace {
 		maps.DeleteFunc(m.failures, func(_ manifest.ID, f *failure) bool { return f.problem.Namespace != "" })

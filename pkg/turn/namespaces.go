@@ -21,7 +21,7 @@ func namespacesOf(app *v1alpha1.Application, manifests []map[string]any) []strin
 		}
 	}
 	for _, r := range app.Status.Resources {
-		if r.Namespace != "" {
+		if r.Namespace != "" && r.Ownership != v1alpha1.OwnershipShare {
 			namespaces[r.Namespace] = struct{}{}
 		}
 	}
@@ -43,10 +43,14 @@ func namespacesAnnotation(app *v1alpha1.Application, p *plan.Plan, early bool) s
 		}
 	}
 	for _, change := range p.Changes {
-		namespaces[change.ID.Namespace] = struct{}{}
+		if !change.Shared {
+			namespaces[change.ID.Namespace] = struct{}{}
+		}
 	}
 	for _, r := range app.Status.Resources {
-		namespaces[r.Namespace] = struct{}{}
+		if r.Ownership != v1alpha1.OwnershipShare {
+			namespaces[r.Namespace] = struct{}{}
+		}
 	}
 	delete(namespaces, "")
 	delete(namespaces, app.Namespace)

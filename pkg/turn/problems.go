@@ -29,7 +29,7 @@ import (
 //	400, 405, 413, 422             stall: the object is refused
 //	everything else                retry
 func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem {
-	id := at.ID
+	id, what := at.ID, whatOf(at)
 	message := errorText(err, id)
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -38,28 +38,41 @@ func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem 
 		}
 	case apierrors.IsForbidden(err):
 		return &plan.Problem{
-			Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("may not %s %s: %s", verb, id, message),
+			Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("may not %s %s: %s", verb, what, message),
 			Remedy: v1alpha1.Remedy{Text: "If the ServiceAccount lacks the right, grant it", Command: grant(at, user)},
 		}
 	case apierrors.IsNotFound(err):
-		problem := &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, id, message), RetryAfter: time.Second}
+		problem := &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, what, message), RetryAfter: time.Second}
 		if verb == "create" && isMissingNamespace(err, id.Namespace) {
 			problem.Namespace = id.Namespace
 			problem.Remedy = v1alpha1.Remedy{Text: "Create it", Command: "kubectl create namespace " + id.Namespace}
 		}
 		return problem
 	case refused(err):
-		problem := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: fmt.Sprintf("the API server refuses to %s %s: %s", verb, id, message)}
+		problem := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: fmt.Sprintf("the API server refuses to %s %s: %s", verb, what, message)}
 		if verb == "patch" {
 			problem.Remedy = replace(at)
 		}
 		return problem
 	}
-	problem := &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot %s %s now: %s", verb, id, message)}
+	problem := &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot %s %s now: %s", verb, what, message)}
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		problem.RetryAfter = time.Duration(seconds) * time.Second
 	}
 	return problem
+}
+
+// whatOf is the object at a location, or, without a name, all of its kind there.
+func whatOf(at cluster.Location) string {
+	switch {
+	case at.ID.Name != "":
+		return at.ID.String()
+	case at.ID.Namespace != "":
+		return at.Mapping.Resource.GroupResource().String() + " in namespace " + at.ID.Namespace
+	case at.Mapping.Namespaced:
+		return at.Mapping.Resource.GroupResource().String() + " in all namespaces"
+	}
+	return at.Mapping.Resource.GroupResource().String()
 }
 
 // isMissingNamespace reports whether an API server has answered that a namespace is not
@@ -146,16 +159,19 @@ func grant(at cluster.Location, user string) string {
 	account := strings.TrimPrefix(user, "system:serviceaccount:")
 	_, name, _ := strings.Cut(account, ":")
 	verbs := "get,create,patch,delete"
-	if at.Shared {
+	switch {
+	case at.ReadOnly:
+		verbs = "get"
+	case at.Shared:
 		verbs = "get,list,watch,patch"
 	}
-	if !at.Shared && at.Mapping.Namespaced && slices.Contains(editable, at.ID.Group) {
+	if !at.Shared && !at.ReadOnly && at.Mapping.Namespaced && slices.Contains(editable, at.ID.Group) {
 		return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=edit --serviceaccount=%s", name, at.ID.Namespace, account)
 	}
 	role := name + "-" + at.Mapping.Resource.Resource
 	resource := at.Mapping.Resource.GroupResource().String()
 	kind, where := "clusterrole", ""
-	if at.Mapping.Namespaced {
+	if at.ID.Namespace != "" {
 		kind, where = "role", " -n "+at.ID.Namespace
 	}
 	return fmt.Sprintf("kubectl create %[1]s %[2]s%[3]s --verb=%[6]s --resource=%[4]s && "+

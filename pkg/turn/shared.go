@@ -3,17 +3,55 @@ package turn
 import (
 	"context"
 	"errors"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// named are the shared objects, to be watched by their names.
+// observes reports whether nothing of an Application is written, and its objects are looked
+// at without our marks, too.
+func observes(app *v1alpha1.Application) bool {
+	return app.Spec.Mode == v1alpha1.ModeObserve && app.DeletionTimestamp == nil
+}
+
+// findUnmarked finds the objects that no watch of marks shows, of an Application that
+// observes, and reports whether they are others than before.
+func (s *Snapshot) findUnmarked(r Request) bool {
+	s.unmarked = nil
+	if observes(r.Application) && r.Shared != nil {
+		s.unmarked = map[manifest.ID]bool{}
+		for id := range s.desired {
+			if !s.shared[id] && !plan.Marked(r.Application, id, s.Input.Live[id]) {
+				s.unmarked[id] = true
+			}
+		}
+	}
+	changed := !maps.Equal(r.Memory.unmarked, s.unmarked)
+	r.Memory.unmarked = s.unmarked
+	return changed
+}
+
+// byName are the objects that are watched by their names, in order.
+func (s *Snapshot) byName() []manifest.ID {
+	ids := maps.Clone(s.unmarked)
+	if ids == nil {
+		ids = map[manifest.ID]bool{}
+	}
+	maps.Copy(ids, s.shared)
+	return sortedIDs(ids)
+}
+
+// named are the shared objects, and those that are only observed, to be watched by their
+// names.
 func (s *Snapshot) named() cluster.Named {
 	named := cluster.Named{}
-	for id := range s.shared {
+	for _, id := range s.byName() {
 		if kind := s.kinds.of(s.desired[id]); kind != nil && kind.cause() == nil {
 			named[kind.Resource] = append(named[kind.Resource], types.NamespacedName{Namespace: id.Namespace, Name: id.Name})
 		}
@@ -21,22 +59,22 @@ func (s *Snapshot) named() cluster.Named {
 	return named
 }
 
-// addShared adds the shared objects as their watches show them. A watch has the rights of the
+// addNamed adds these objects as their watches show them. A watch has the rights of the
 // controller: nothing of an object is told that the Application's ServiceAccount has not
 // read itself, for this spec, and anew when it was made anew.
-func (s *Snapshot) addShared(ctx context.Context, r Request) error {
+func (s *Snapshot) addNamed(ctx context.Context, r Request) error {
 	if r.Shared == nil {
 		return nil
 	}
 	var waiting error
-	for _, id := range sortedIDs(s.shared) {
+	for _, id := range s.byName() {
 		kind := s.kinds.of(s.desired[id])
 		delete(s.memory.unwatched, id)
 		delete(s.Input.Live, id)
 		if kind == nil || kind.cause() != nil {
 			continue
 		}
-		at := cluster.Location{ID: id, Mapping: kind.Mapping, Shared: true}
+		at := cluster.Location{ID: id, Mapping: kind.Mapping, Shared: s.shared[id], ReadOnly: observes(r.Application)}
 		object, err := r.Shared(at)
 		switch {
 		case errors.Is(err, ErrNotSeen):

@@ -41,6 +41,8 @@ type Request struct {
 	// Shared is a shared object as its watch shows it (see Target); nil where ReadDesired
 	// reads it.
 	Shared func(at cluster.Location) (map[string]any, error)
+	// MayList is that of a Target; nil where what is read is read with the rights of who asks.
+	MayList func(ctx context.Context, mapping cluster.Mapping, r cluster.Range) error
 }
 
 // Snapshot is all that is known before anything is decided.
@@ -54,8 +56,11 @@ type Snapshot struct {
 	// desired are their identities, and the version of each, unless the Application is
 	// being deleted.
 	desired map[manifest.ID]schema.GroupVersionKind
-	// shared are those of them that are another owner's.
-	shared map[manifest.ID]bool
+	// shared are those of them that are another owner's, unmarked those that do not carry our
+	// marks, of an Application that observes.
+	shared, unmarked map[manifest.ID]bool
+	// selections are the entries of spec.select that can be read.
+	selections []plan.Selection
 	// looks are what is looked at, see Target.Looked.
 	looks []look
 	// users is Request.Users.
@@ -134,17 +139,25 @@ func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
 	app := r.Application
 	s := &Snapshot{view: v, memory: r.Memory, manifests: manifestsOf(app, r.Source), users: r.Users}
 	s.kinds = lookUp(ctx, v, app, s.manifests, slices.Concat(r.Memory.kinds, r.Kinds))
+	s.selections, _ = plan.Selections(app) // what is wrong with them is the plan's
 	if app.DeletionTimestamp == nil {
 		s.desired = desiredIDs(s.manifests, app.Namespace, s.kinds)
 		s.shared = plan.Shared(plan.Input{Application: app, Source: r.Source, Kinds: s.kinds})
 	}
-	v.Need(s.kinds.resources(), namespacesOf(app, s.manifests), s.named())
+	if observes(app) {
+		s.unmarked = r.Memory.unmarked
+	}
+	v.Need(s.kinds.resources(), namespacesOf(app, s.manifests), s.named(), s.ranges())
 	s.Input = plan.Input{
 		Application: app, Kinds: s.kinds, Memory: &r.Memory.plan, Rules: r.Rules, Now: r.Now,
 		Live: map[manifest.ID]map[string]any{}, Written: map[manifest.ID]plan.Written{}, Ended: map[manifest.ID]map[string]any{}, Blocked: r.Memory.blocked(r.Now),
 		Source: r.Source, Hooks: r.Hooks, Callback: r.Callback,
 	}
-	if err := cmp.Or(s.addMarked(ctx), s.addShared(ctx, r)); err != nil {
+	waiting := s.addMarked(ctx)
+	if waiting == nil && s.findUnmarked(r) {
+		v.Need(s.kinds.resources(), namespacesOf(app, s.manifests), s.named(), s.ranges())
+	}
+	if err := cmp.Or(waiting, s.addNamed(ctx, r), s.addSelected(ctx, r), s.addProfiles(ctx)); err != nil {
 		return nil, err
 	}
 	s.addRemembered()
@@ -214,6 +227,15 @@ func (s *Snapshot) addMarked(ctx context.Context) error {
 		}
 	}
 	return waiting
+}
+
+// addProfiles adds the wishes of the cluster's owner. Nobody wishes anything of what goes.
+func (s *Snapshot) addProfiles(ctx context.Context) (err error) {
+	if s.Input.Application.DeletionTimestamp != nil {
+		return nil
+	}
+	s.Input.Profiles, err = s.view.Profiles(ctx, sortedIDs(s.desired))
+	return err
 }
 
 // addRemembered adds the objects that were read, and are in no watch.

@@ -89,7 +89,7 @@ func (t *Turns) take(ctx context.Context, app *v1alpha1.Application, m *Memory, 
 // execute acts on a plan and reports.
 func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) (time.Duration, error) {
 	app, m := s.Input.Application, s.memory
-	if p.Suspended() || p.Refused != nil {
+	if p.Idle() || p.Refused != nil {
 		target.AwaitNamespaces(nil)
 		s.looked(target)
 		return t.report(ctx, app, m, p, nil)

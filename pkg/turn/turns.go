@@ -63,7 +63,7 @@ func (t *Turns) source(ctx context.Context, app *v1alpha1.Application, target Ta
 }
 
 func (t *Turns) request(app *v1alpha1.Application, m *Memory, target Target, source *plan.Source) Request {
-	r := Request{Application: app, Source: source, Memory: m, Hooks: t.Hooks, Rules: t.Rules, Now: t.now(), Shared: target.Shared}
+	r := Request{Application: app, Source: source, Memory: m, Hooks: t.Hooks, Rules: t.Rules, Now: t.now(), Shared: target.Shared, MayList: target.MayList}
 	if t.Callback != nil {
 		r.Callback = t.Callback()
 	}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,7 +63,7 @@ func render(t *testing.T, namespace string, given map[string]any) (string, error
 	chart, err := loader.Load(chartPath)
 	require.NoError(t, err)
 	require.NoError(t, chart.Validate())
-	all, err := chartutil.ToRenderValues(chart, given, chartutil.ReleaseOptions{Name: "holdfast", Namespace: namespace}, chartutil.DefaultCapabilities)
+	all, err := chartutil.ToRenderValues(chart, given, chartutil.ReleaseOptions{Name: "holdfast", Namespace: namespace}, capable())
 	if err != nil {
 		return "", err
 	}
@@ -76,6 +77,13 @@ func render(t *testing.T, namespace string, given map[string]any) (string, error
 		}
 	}
 	return text.String(), nil
+}
+
+// capable are the capabilities of a cluster that has the definitions.
+func capable() *chartutil.Capabilities {
+	has := *chartutil.DefaultCapabilities
+	has.APIVersions = append(slices.Clone(has.APIVersions), "holdfast.dev/v1alpha1/HoldProfile")
+	return &has
 }
 
 // kustomized is what a directory of deploy stands for.
@@ -210,6 +218,37 @@ func TestWhatIsSwitchedOffIsNotThere(t *testing.T) {
 	}
 }
 
+func TestTheProfilesOfTheChart(t *testing.T) {
+	profiles := func(objects objects) (names []string) {
+		for key := range objects {
+			if name, is := strings.CutPrefix(key, "HoldProfile /"); is {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	directory := profiles(kustomized(t, "profiles"))
+	require.NotEmpty(t, directory)
+	given := map[string]any{"profiles": []any{}}
+	for _, name := range directory {
+		given["profiles"] = append(given["profiles"].([]any), name)
+	}
+	text, err := render(t, "holdfast-system", given)
+	require.NoError(t, err)
+	assert.Equal(t, directory, profiles(read(t, text)), "each of deploy/profiles")
+	text, err = render(t, "holdfast-system", nil)
+	require.NoError(t, err)
+	assert.Empty(t, profiles(read(t, text)), "off until they are asked for")
+
+	chart, err := loader.Load(chartPath)
+	require.NoError(t, err)
+	all, err := chartutil.ToRenderValues(chart, given, chartutil.ReleaseOptions{Name: "holdfast", Namespace: "holdfast-system"}, chartutil.DefaultCapabilities)
+	require.NoError(t, err)
+	_, err = engine.Render(chart, all)
+	require.ErrorContains(t, err, "install without profiles, and then upgrade with them")
+}
+
 func TestWrongValuesAreRefused(t *testing.T) {
 	for _, row := range []struct{ name, value, message string }{
 		{"a typing error", "replica: 2", "additional properties 'replica' not allowed"},
@@ -221,6 +260,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		{"a tag that is none", `image: {tag: "a b"}`, "/image/tag"},
 		{"a webhook that everybody may call", "auditWebhook: {enabled: true, tlsSecretName: a}", "/auditWebhook"},
 		{"a webhook without TLS", "auditWebhook: {enabled: true, tokenSecretName: a}", "/auditWebhook"},
+		{"a profile that is none", "profiles: [replicas]", "/profiles/0"},
 		{"notifications to no URL", "notify: {url: hooks.example.com}", "/notify/url"},
 		{"callbacks over plain HTTP", `callback: {externalURL: "http://a"}`, "/callback/externalURL"},
 		{"more verbose than there is", "logging: {verbosity: 8}", "/logging/verbosity"},

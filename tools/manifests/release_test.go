@@ -105,7 +105,7 @@ func (h *helm) may(args ...string) bool {
 // run runs the controller of a release, when the cluster has put its rights together.
 func (h *helm) run(manifest, in string) *installed.Controller {
 	h.t.Helper()
-	h.kubectl("", "wait", "--for=condition=Established", "--timeout=120s", "crd/applications.holdfast.dev", "crd/applicationslices.holdfast.dev", "crd/mysqls.fnjoin.com")
+	h.kubectl("", "wait", "--for=condition=Established", "--timeout=120s", "crd/applications.holdfast.dev", "crd/applicationslices.holdfast.dev", "crd/holdprofiles.holdfast.dev", "crd/mysqls.fnjoin.com")
 	h.eventually("its rights", func() bool { return h.may("watch", "secrets", in) })
 	return installed.Run(h.t, h.cluster, manifest)
 }
@@ -271,7 +271,7 @@ func TestAReleaseIsInstalledUpgradedAndUninstalled(t *testing.T) {
 	// that Kubernetes fills, without anybody who has it; and what the controller itself
 	// had made in its namespace.
 	kept := []string{"ClusterRole /holdfast-kinds", "CustomResourceDefinition /applications.holdfast.dev", "CustomResourceDefinition /applicationslices.holdfast.dev",
-		"CustomResourceDefinition /mysqls.fnjoin.com"}
+		"CustomResourceDefinition /holdprofiles.holdfast.dev", "CustomResourceDefinition /mysqls.fnjoin.com"}
 	says := h.uninstall()
 	for _, object := range kept {
 		assert.Contains(t, says, strings.ReplaceAll(object, " /", "] "))

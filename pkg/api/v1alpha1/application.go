@@ -43,7 +43,7 @@ type ApplicationList struct {
 
 // ApplicationSpec is what the user wants.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.manifest) ? 1 : 0) + (has(self.tosca) ? 1 : 0) + (has(self.csar) ? 1 : 0) == 1",message="exactly one of spec.manifest, spec.tosca and spec.csar must be set"
+// +kubebuilder:validation:XValidation:rule="(has(self.manifest) || has(self.select) ? 1 : 0) + (has(self.tosca) ? 1 : 0) + (has(self.csar) ? 1 : 0) == 1",message="exactly one of spec.manifest, spec.tosca and spec.csar must be set; spec.select may stand beside spec.manifest, or in its place"
 type ApplicationSpec struct {
 	// Manifest lists the objects of the Application, whole and of any kind. In place of
 	// objects, an element may be {slices: [NAME, ...]}: these ApplicationSlices have a list
@@ -59,6 +59,22 @@ type ApplicationSpec struct {
 	// CSAR is an archive with a TOSCA template that is translated into manifests.
 	// +optional
 	CSAR *CSARSource `json:"csar,omitempty"`
+
+	// Select names many objects at once, which are another owner's, and a part of each that
+	// is held: those that come are held, those that go, or are meant no longer, are let go.
+	// It may stand beside manifest, or in its place.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	Select []ObjectSelection `json:"select,omitempty"`
+
+	// MaxObjects is how many objects spec.select may mean. If it means more, nothing is
+	// written and nothing is let go. Unset: 1000.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	MaxObjects int32 `json:"maxObjects,omitempty"`
 
 	// ObserverSchema names the fields to hold: one partial manifest per
 	// resource, the word observed for each field, a control dictionary at the end of each
@@ -121,6 +137,13 @@ type ApplicationSpec struct {
 	// +kubebuilder:default=Orphan
 	AdoptedDeletionPolicy DeletionPolicy `json:"adoptedDeletionPolicy,omitempty"`
 
+	// Mode says what is done about objects that are not as they are desired. Hold, the
+	// default: they are created, corrected and deleted. Observe: nothing of them is written,
+	// not even marks; what differs, and what would be done, is told. A change of it is all
+	// that turns the Application on.
+	// +optional
+	Mode Mode `json:"mode,omitempty"`
+
 	// Suspend stops every write for this Application until it is unset. Its
 	// deletion is not stopped.
 	// +optional
@@ -141,6 +164,18 @@ type ApplicationSpec struct {
 	// +optional
 	Retry *RetryPolicy `json:"retry,omitempty"`
 }
+
+// Mode says whether anything is written.
+//
+// +kubebuilder:validation:Enum=Hold;Observe
+type Mode string
+
+const (
+	// ModeHold is that of an Application whose objects are held.
+	ModeHold Mode = "Hold"
+	// ModeObserve is that of one of which nothing is written but what it says itself.
+	ModeObserve Mode = "Observe"
+)
 
 // AdoptionPolicy says when an existing object may be taken over.
 //

@@ -87,7 +87,7 @@ type ObjectVersion struct {
 
 // HistoryOutcome is what became of something that happened.
 //
-// +kubebuilder:validation:Enum=Corrected;Contested;Accepted;Learned;Restored;Created;Adopted;Released;Deleted
+// +kubebuilder:validation:Enum=Corrected;Contested;Accepted;Learned;Restored;Created;Adopted;Released;Deleted;Observed
 type HistoryOutcome string
 
 const (
@@ -111,4 +111,7 @@ const (
 	OutcomeReleased HistoryOutcome = "Released"
 	// OutcomeDeleted: the object is no longer desired, and was deleted.
 	OutcomeDeleted HistoryOutcome = "Deleted"
+	// OutcomeObserved: another client changed a field, or an object is not there, or not
+	// as it is desired, and nothing was done: the Application only observes.
+	OutcomeObserved HistoryOutcome = "Observed"
 )

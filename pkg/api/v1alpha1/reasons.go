@@ -9,12 +9,14 @@ const (
 	ReasonProgressing                = "Progressing"
 	ReasonUnhealthy                  = "Unhealthy"
 	ReasonSuspended                  = "Suspended"
+	ReasonObserving                  = "Observing"
 	ReasonDeleting                   = "Deleting"
 	ReasonWaiting                    = "Waiting"
 	ReasonRetrying                   = "Retrying"
 	ReasonRetriesExhausted           = "RetriesExhausted"
 	ReasonManifestInvalid            = "ManifestInvalid"
 	ReasonManifestTooLarge           = "ManifestTooLarge"
+	ReasonTooManyObjects             = "TooManyObjects"
 	ReasonObserverSchemaInvalid      = "ObserverSchemaInvalid"
 	ReasonObserverSchemaNullsDropped = "ObserverSchemaNullsDropped"
 	ReasonSourceNotSupported         = "SourceNotSupported"
@@ -99,12 +101,14 @@ var meanings = map[string]Meaning{
 	ReasonProgressing:                {Disposition: DispositionWait, Health: true},
 	ReasonUnhealthy:                  {Disposition: DispositionRetry, Health: true},
 	ReasonSuspended:                  {},
+	ReasonObserving:                  {},
 	ReasonDeleting:                   {Disposition: DispositionWait, Uncertain: true, Pruned: true},
 	ReasonWaiting:                    {Disposition: DispositionWait},
 	ReasonRetrying:                   {Disposition: DispositionRetry, Uncertain: true},
 	ReasonRetriesExhausted:           {Disposition: DispositionGiveUp, Uncertain: true},
 	ReasonManifestInvalid:            {Disposition: DispositionEdit},
 	ReasonManifestTooLarge:           {Disposition: DispositionEdit},
+	ReasonTooManyObjects:             {Disposition: DispositionEdit},
 	ReasonObserverSchemaInvalid:      {Disposition: DispositionEdit},
 	ReasonObserverSchemaNullsDropped: {Disposition: DispositionEdit},
 	ReasonSourceNotSupported:         {Disposition: DispositionStall},

@@ -23,7 +23,8 @@ var GroupVersionResource = GroupVersion.WithResource(Resource)
 
 // AddToScheme registers the types of this package.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &Application{}, &ApplicationList{}, &ApplicationSlice{}, &ApplicationSliceList{})
+	scheme.AddKnownTypes(GroupVersion, &Application{}, &ApplicationList{}, &ApplicationSlice{}, &ApplicationSliceList{},
+		&HoldProfile{}, &HoldProfileList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -31,6 +31,11 @@ type ApplicationStatus struct {
 	// +listType=atomic
 	Resources []ResourceStatus `json:"resources,omitempty"`
 
+	// Selected says how many objects each entry of spec.select means.
+	// +optional
+	// +listType=atomic
+	Selected []SelectedObjects `json:"selected,omitempty"`
+
 	// Services has the address that clients use for each Service: host:port, or
 	// <pending> until it is known. The key is the name of the Service, with
 	// "namespace/" before it if that is not the Application's.
@@ -73,7 +78,8 @@ type ApplicationStatus struct {
 	Contested []ContestedField `json:"contested,omitempty"`
 
 	// Watched lists the leaves with the mode watch that have another value than in the
-	// manifest. They are never written.
+	// manifest; and, of an Application with the mode Observe, at most 200 of all leaves that
+	// have another value than is desired. They are not written.
 	// +optional
 	// +listType=atomic
 	Watched []WatchedField `json:"watched,omitempty"`
@@ -157,6 +163,10 @@ type ResourceStatus struct {
 	// Schema says whose observer schema holds it.
 	// +optional
 	Schema SchemaOrigin `json:"schema,omitempty"`
+	// Profiles are the HoldProfiles that decide about fields of it.
+	// +optional
+	// +listType=atomic
+	Profiles []string `json:"profiles,omitempty"`
 	// NullLeaves are the leaves of the user's entry that are written as null, which
 	// many clients drop.
 	// +optional
@@ -265,8 +275,8 @@ const (
 	SchemaUser SchemaOrigin = "User"
 	// SchemaDefault marks an entry that was derived from the manifest.
 	SchemaDefault SchemaOrigin = "Default"
-	// SchemaFields marks an entry that spec.fields makes, but for one that only frees
-	// fields of the default schema, or gives them rules.
+	// SchemaFields marks an entry that spec.fields, or a HoldProfile, makes, but for one that
+	// only frees fields of the default schema, or gives them rules.
 	SchemaFields SchemaOrigin = "Fields"
 )
 
@@ -292,10 +302,11 @@ type AcceptedField struct {
 	Dropped bool `json:"dropped,omitempty"`
 }
 
-// WatchedField is a leaf that is compared and never written, and that has drifted.
+// WatchedField is a leaf that has drifted, and is not written: it is watched, or the
+// Application only observes.
 type WatchedField struct {
 	Resource ResourceReference `json:"resource"`
-	// Path of the field.
+	// Path of the field; empty for the object itself, which is not there.
 	Path string `json:"path"`
 	// Desired is the value of the manifest, Observed the live one; not set where there is
 	// none, and for values of Secrets.

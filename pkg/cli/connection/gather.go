@@ -24,5 +24,6 @@ func (c *Cluster) decide(ctx context.Context, app files.Subject, now time.Time) 
 		d.Unlisted = fmt.Sprintf("you may not list %s: what Application %s/%s has of them and is neither desired nor on record is not seen",
 			strings.Join(unlisted, ", "), app.Namespace, app.Name)
 	}
+	d.Unprofiled = v.unseenProfiles()
 	return d, unreadable
 }

@@ -30,6 +30,9 @@ type view struct {
 	mu         sync.Mutex
 	unreadable []error
 	unlisted   []string
+	// unprofiled are the resources that profiles are about, or are, and that the user may
+	// not list.
+	unprofiled []string
 }
 
 // View is the cluster for the turn of an Application, read with the user's rights.
@@ -88,8 +91,34 @@ func (*view) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[stri
 func (*view) Silent(cluster.Mapping) error { return nil }
 
 // Need notes where the Application may have objects; nothing is watched.
-func (v *view) Need(_ map[schema.GroupVersionResource]bool, namespaces []string, _ cluster.Named) {
+func (v *view) Need(_ map[schema.GroupVersionResource]bool, namespaces []string, _ cluster.Named, _ cluster.Ranges) {
 	v.namespaces = namespaces
+}
+
+// selectedAtOnce is how many objects one list has.
+const selectedAtOnce = 500
+
+// Range lists the objects of a range with the user's own rights.
+func (v *view) Range(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.Range) (map[manifest.ID]map[string]any, error) {
+	client := dynamic.ResourceInterface(v.Own.Resource(mapping.Resource))
+	if r.Namespace != "" {
+		client = v.Own.Resource(mapping.Resource).Namespace(r.Namespace)
+	}
+	options := metav1.ListOptions{LabelSelector: r.Labels, Limit: selectedAtOnce}
+	found := map[manifest.ID]map[string]any{}
+	for {
+		list, err := client.List(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			o := &list.Items[i]
+			found[manifest.ID{Group: gk.Group, Kind: gk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}] = o.Object
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return found, nil
+		}
+	}
 }
 
 // Marked lists the objects of a kind that carry the Application's label. Where the user

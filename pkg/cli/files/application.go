@@ -29,6 +29,10 @@ func (s Sources) Applications(ctx context.Context) ([]Subject, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.applicationsIn(documents)
+}
+
+func (s Sources) applicationsIn(documents []manifest.Document) ([]Subject, error) {
 	documents, get, err := takeSlices(documents)
 	if err != nil {
 		return nil, err
@@ -110,6 +114,8 @@ func isApplication(document manifest.Document) error {
 		return FaultAt(document, nil, fmt.Sprintf("is not an Application: it must begin with apiVersion: %s and kind: %s", want, v1alpha1.Kind))
 	case apiVersion == want && kind == v1alpha1.Kind:
 		return nil
+	case isProfile(document):
+		return FaultAt(document, nil, "is a HoldProfile, which is the cluster's and no part of an Application: leave it out here; `kubectl apply` installs it")
 	case group == v1alpha1.GroupVersion.Group && kind == v1alpha1.Kind:
 		return FaultAt(document, manifest.Path{"apiVersion"}, fmt.Sprintf("is an Application of %s, and this version of Holdfast reads %s", apiVersion, want))
 	default:

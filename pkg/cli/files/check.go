@@ -63,6 +63,9 @@ func (c *checker) rules() {
 			sources++
 		}
 	}
+	if spec["select"] != nil && spec["manifest"] == nil { // it stands beside manifests, or in their place
+		sources++
+	}
 	if sources != 1 {
 		c.fault(manifest.Path{"spec"}, "needs exactly one of manifest, tosca and csar, and has %d", sources)
 	}

@@ -29,12 +29,14 @@ type Decision struct {
 	mistyped []string
 	// Unlisted says what may be there and could not be looked for; empty if there is nothing.
 	Unlisted string
+	// Unprofiled is the same of HoldProfiles.
+	Unprofiled string
 }
 
 // Decide reads the files and decides about each Application in them. The error
 // joins everything that is wrong with any; then nothing is decided.
 func (s Sources) Decide(ctx context.Context, now time.Time) ([]Decision, error) {
-	apps, err := s.Applications(ctx)
+	apps, profiles, err := s.applicationsAndProfiles(ctx)
 	documents, liveErr := s.Input.Read(ctx, s.Live)
 	if err = errors.Join(err, liveErr); err != nil {
 		return nil, err
@@ -42,7 +44,7 @@ func (s Sources) Decide(ctx context.Context, now time.Time) ([]Decision, error) 
 	all := make([]Decision, 0, len(apps))
 	var faults []error
 	for _, app := range apps {
-		d, err := app.decide(ctx, documents, now)
+		d, err := app.decide(ctx, documents, profiles, now)
 		if err != nil {
 			faults = append(faults, err)
 		}
@@ -51,14 +53,14 @@ func (s Sources) Decide(ctx context.Context, now time.Time) ([]Decision, error) 
 	return all, errors.Join(faults...)
 }
 
-func (app Subject) decide(ctx context.Context, documents []manifest.Document, now time.Time) (Decision, error) {
+func (app Subject) decide(ctx context.Context, documents []manifest.Document, profiles []*plan.Profile, now time.Time) (Decision, error) {
 	app, translation := app.Translated(ctx, liveReader{documents, app.Namespace}, false)
 	kinds := kindsOf(app.With(translation), documents)
 	live, err := liveObjects(documents, app.Namespace, kinds)
 	if err != nil {
 		return Decision{}, err
 	}
-	d, err := app.DecideIn(ctx, fileView{kinds, live}, translation, now, kindsIn(live)...)
+	d, err := app.DecideIn(ctx, fileView{kinds, live, ProfilesOf(profiles, live)}, translation, now, kindsIn(live)...)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -95,11 +97,17 @@ func LeafOf(f v1alpha1.ContestedField) plan.Leaf {
 func (d Decision) Notes() []string {
 	notes := slices.Clone(d.mistyped)
 	name := d.Namespace + "/" + d.Name
+	if d.Observes() {
+		notes = append(notes, "Application "+name+" only observes: nothing of this is done until spec.mode is Hold")
+	}
 	if d.Suspended() {
 		notes = append(notes, "Application "+name+" is suspended: nothing of this is done until spec.suspend is unset")
 	}
 	if d.Unlisted != "" {
 		notes = append(notes, d.Unlisted)
+	}
+	if d.Unprofiled != "" {
+		notes = append(notes, d.Unprofiled)
 	}
 	if c := d.unrendered(); c != nil {
 		notes = append(notes, "Application "+name+": the controller has not got as far: "+c.Reason+": "+c.Message)

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // KnownKinds is what files say of kinds, beyond those of Kubernetes itself: the
@@ -120,12 +121,7 @@ func (k *KnownKinds) Defined(gvk schema.GroupVersionKind) *kinds.Node {
 // Of other groups nothing is known without a cluster.
 func MistypedKinds(app *v1alpha1.Application) []string {
 	var messages []string
-	for _, item := range app.Spec.Manifest {
-		content, err := manifest.DecodeJSON(item.Raw)
-		if err != nil {
-			continue
-		}
-		gvk := (&unstructured.Unstructured{Object: content}).GroupVersionKind()
+	for _, gvk := range turn.KindsIn(app) {
 		if !scheme.Scheme.IsGroupRegistered(gvk.Group) || gvk.Kind == "" || gvk.Version == "" || scheme.Scheme.Recognizes(gvk) {
 			continue
 		}

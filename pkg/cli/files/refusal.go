@@ -32,6 +32,9 @@ func refusal(document manifest.Document, problem *plan.Problem, faults []error) 
 func faultPath(fault error) manifest.Path {
 	var ofManifest *manifest.Fault
 	if errors.As(fault, &ofManifest) {
+		if ofManifest.Field != nil {
+			return slices.Concat(ofManifest.Field, manifest.Path{ofManifest.Position}, ofManifest.Path)
+		}
 		return append(manifest.Path{"spec", "manifest", ofManifest.Position}, ofManifest.Path...)
 	}
 	var ofSchema *observer.Fault

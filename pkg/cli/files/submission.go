@@ -145,7 +145,7 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 		return err
 	}
 	for field, value := range map[string]string{
-		"serviceAccountName": s.serviceAccount, "adoption": s.adoption, "deletionPolicy": s.deletionPolicy,
+		"serviceAccountName": s.serviceAccount, "adoption": s.adoption, "mode": s.mode, "deletionPolicy": s.deletionPolicy,
 	} {
 		if value != "" {
 			spec[field] = value
@@ -361,7 +361,7 @@ func (s *Submission) refusal(problem *plan.Problem, faults []error) error {
 
 func (s *Submission) located(fault error) error {
 	var ofManifest *manifest.Fault
-	if errors.As(fault, &ofManifest) && ofManifest.Position < len(s.manifests) {
+	if errors.As(fault, &ofManifest) && ofManifest.Field == nil && ofManifest.Position < len(s.manifests) {
 		return FaultAt(s.manifests[ofManifest.Position], ofManifest.Path, fault.Error())
 	}
 	var ofSchema *observer.Fault

@@ -23,6 +23,7 @@ type SubmittedFlags struct {
 	hooks          []string
 	serviceAccount string
 	adoption       string
+	mode           string
 	deletionPolicy string
 	set            *pflag.FlagSet
 	// FromLive makes manifests of live objects; the files only name such.
@@ -44,6 +45,7 @@ func (f *SubmittedFlags) Add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.hooks, "hook", nil, "`HOOK` to switch on: complete, by which the workload says that its work is done")
 	flags.StringVar(&f.serviceAccount, "service-account", "", "`NAME` of the ServiceAccount whose rights are used")
 	flags.StringVar(&f.adoption, "adoption", "", "`POLICY` for objects that exist already: Never, IfUnowned, Always")
+	flags.StringVar(&f.mode, "mode", "", "`MODE`: Hold, or Observe, which writes nothing and tells what differs")
 	flags.StringVar(&f.deletionPolicy, "deletion-policy", "", "`POLICY` for the resources when the Application is deleted: Delete, Orphan")
 }
 
@@ -152,6 +154,7 @@ func (f SubmittedFlags) checkWords() error {
 		known       []string
 	}{
 		{"adoption", f.adoption, []string{string(v1alpha1.AdoptNever), string(v1alpha1.AdoptIfUnowned), string(v1alpha1.AdoptAlways)}},
+		{"mode", f.mode, []string{string(v1alpha1.ModeHold), string(v1alpha1.ModeObserve)}},
 		{"deletion-policy", f.deletionPolicy, []string{string(v1alpha1.DeletionDelete), string(v1alpha1.DeletionOrphan)}},
 	} {
 		if word.value != "" && !slices.Contains(word.known, word.value) {

@@ -23,6 +23,8 @@ type View = turn.View
 type fileView struct {
 	kinds plan.Kinds
 	live  map[manifest.ID]map[string]any
+	// profiles are those in files.
+	profiles plan.Profiles
 }
 
 // Offline is a View without live objects, and without a cluster.
@@ -42,7 +44,12 @@ func (v fileView) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.
 	return v.Mapping(ctx, gk.WithVersion(""))
 }
 
-func (fileView) Need(map[schema.GroupVersionResource]bool, []string, cluster.Named) {}
+func (fileView) Need(map[schema.GroupVersionResource]bool, []string, cluster.Named, cluster.Ranges) {}
+
+// Range is nothing more: Marked has all objects.
+func (fileView) Range(context.Context, schema.GroupKind, cluster.Mapping, cluster.Range) (map[manifest.ID]map[string]any, error) {
+	return nil, nil
+}
 
 // Marked are all objects of the kind: whose they are is told by their marks, and without
 // a UID of the Application they are taken to be its own.
@@ -62,6 +69,11 @@ func (fileView) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[s
 
 // Silent is never: nothing is watched.
 func (fileView) Silent(cluster.Mapping) error { return nil }
+
+// Profiles are those in files, and what live autoscalers target.
+func (v fileView) Profiles(context.Context, []manifest.ID) (plan.Profiles, error) {
+	return v.profiles, nil
+}
 
 func (v fileView) Get(_ context.Context, at cluster.Location) (map[string]any, error) {
 	if object := v.live[at.ID]; object != nil {

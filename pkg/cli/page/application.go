@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -64,9 +65,11 @@ type PlanLine struct{ Text, Class string }
 func applicationOf(d files.Decision, view report.StatusView, program string) Application {
 	a := Application{
 		Namespace: d.Namespace, Name: d.Name, Reason: view.Reason, Message: view.Message,
-		Look: readyLook(view.Ready, view.Reason, view.Suspended), Account: view.ServiceAccount, Created: timeOf(view.Created),
+		Look: readyLook(view.Ready, view.Reason, view.Suspended, view.Application.Mode == v1alpha1.ModeObserve), Account: view.ServiceAccount, Created: timeOf(view.Created),
 		Next: report.Advise(d, view, program), Warnings: view.Warnings,
-		Notes: slices.DeleteFunc(d.Notes(), func(note string) bool { return d.Suspended() && strings.HasSuffix(note, suspendedNote) }),
+		Notes: slices.DeleteFunc(d.Notes(), func(note string) bool {
+			return strings.HasSuffix(note, suspendedNote) || strings.HasSuffix(note, observesNote)
+		}),
 	}
 	for i, e := range report.HistoryOf(d.Application) {
 		if i < shownHappenings {
@@ -152,6 +155,9 @@ func (a *Application) grow(from *report.Branch, known map[string]Branch, home st
 
 // suspendedNote ends a note that says what the state says.
 const suspendedNote = "is suspended: nothing of this is done until spec.suspend is unset"
+
+// observesNote ends the note of one that only observes.
+const observesNote = "only observes: nothing of this is done until spec.mode is Hold"
 
 // planOf is what `holdfast diff` prints, line by line, and its last line. Of Applications
 // among the manifests it says only what is done: they may have Secrets in them.

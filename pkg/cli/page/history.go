@@ -89,7 +89,7 @@ var outcomes = map[v1alpha1.HistoryOutcome]Look{
 	v1alpha1.OutcomeAccepted: {"accepted", "≈", "accepted", ""}, v1alpha1.OutcomeLearned: {"learned", "+", "learned", ""},
 	v1alpha1.OutcomeRestored: {"removed", "↺", "restored", ""}, v1alpha1.OutcomeCreated: {"held", "*", "created", ""},
 	v1alpha1.OutcomeAdopted: {"held", "◆", "adopted", ""}, v1alpha1.OutcomeReleased: {"other", "○", "released", ""},
-	v1alpha1.OutcomeDeleted: {"removed", "×", "deleted", ""},
+	v1alpha1.OutcomeDeleted: {"removed", "×", "deleted", ""}, v1alpha1.OutcomeObserved: {"drifted", "◎", "observed", ""},
 }
 
 // pictured is how many entries the pictures have: of more nobody could tell one from another.

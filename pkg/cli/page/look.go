@@ -22,6 +22,7 @@ var looks = []Look{
 	{"drifted", "~", "drifted", "held, and the live value is not the desired one"},
 	{"removed", "−", "removed", "to be removed: nobody desires it any more, or a list is too long"},
 	{"other", "×", "not ours", "of an object that is not this Application's: nothing of it is held"},
+	{"claimed", "⊘", "claimed", "another Application holds it: it is left alone"},
 	{"held", "=", "held", "the manifest sets it, and drift is corrected"},
 	{"learned", "+", "learned", "observed, but not in the manifest: the API server's value was taken over"},
 	{"accepted", "≈", "accepted", "held in the form that the API server made of it"},
@@ -56,10 +57,12 @@ func fieldLook(f plan.Field, foreign bool) Look {
 }
 
 // readyLook is how the condition Ready is shown.
-func readyLook(status, reason string, suspended bool) Look {
+func readyLook(status, reason string, suspended, observing bool) Look {
 	switch {
 	case suspended:
 		return Look{Class: "suspended", Sign: "‖", Word: "Suspended"}
+	case observing:
+		return Look{Class: "observing", Sign: "◎", Word: "Observing"}
 	case status == "True":
 		return Look{Class: "ready", Sign: "✓", Word: "Ready"}
 	case status != "False", v1alpha1.MeaningOf(reason).Disposition == v1alpha1.DispositionWait, v1alpha1.MeaningOf(reason).Progressing():

@@ -37,10 +37,11 @@ type Summary struct {
 func summaryOf(u *unstructured.Unstructured) Summary {
 	ready := connection.ReadyOf(u.Object)
 	suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend")
+	mode, _, _ := unstructured.NestedString(u.Object, "spec", "mode")
 	resources, _, _ := unstructured.NestedString(u.Object, "status", "summary")
 	contested, _, _ := unstructured.NestedSlice(u.Object, "status", "contested")
 	s := Summary{
-		Namespace: u.GetNamespace(), Name: u.GetName(), Look: readyLook(ready.Status, ready.Reason, suspended),
+		Namespace: u.GetNamespace(), Name: u.GetName(), Look: readyLook(ready.Status, ready.Reason, suspended, mode == string(v1alpha1.ModeObserve)),
 		Reason: ready.Reason, Message: terminal.Visible(ready.Message), Resources: cmp.Or(resources, "–"), Contested: len(contested),
 		Suspended: suspended, Created: u.GetCreationTimestamp().Time,
 	}
@@ -102,6 +103,7 @@ var states = []struct {
 	{Look{Class: "waiting", Sign: "…", Word: "In progress"}, func(s Summary) bool { return s.Look.Class == "waiting" }},
 	{Look{Class: "drifted", Sign: "~", Word: "Drifted"}, func(s Summary) bool { return s.Drifted }},
 	{Look{Class: "contested", Sign: "!", Word: "Contested"}, func(s Summary) bool { return s.Contested > 0 }},
+	{Look{Class: "observing", Sign: "◎", Word: "Observing"}, func(s Summary) bool { return s.Look.Class == "observing" }},
 	{Look{Class: "suspended", Sign: "‖", Word: "Suspended"}, func(s Summary) bool { return s.Suspended }},
 }
 
@@ -149,7 +151,7 @@ func (f Filter) with(state string) string {
 }
 
 func urgency(s Summary) int {
-	return slices.Index([]string{"failed", "waiting", "suspended", "ready"}, s.Look.Class)
+	return slices.Index([]string{"failed", "waiting", "suspended", "observing", "ready"}, s.Look.Class)
 }
 
 // Chunks are the rows in pieces which a browser lays out only when they are in sight.

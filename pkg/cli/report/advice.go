@@ -31,6 +31,11 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 	switch {
 	case v.notSubmitted:
 		return []Advice{{"submit it", program + " submit -f " + ShellPath(d.Document.File)}}
+	case v.Application.Mode == v1alpha1.ModeObserve:
+		next = append(next, Advice{"nothing is written until it is held. What that would do", a.command("diff")}, Advice{"have it held", a.command("hold")})
+		if d.Spec.Suspend {
+			next = append(next, Advice{"it is suspended, too", a.command("resume")})
+		}
 	case d.Spec.Suspend:
 		next = append(next, Advice{"nothing is corrected until it is resumed", a.command("resume")})
 	case d.DeletionTimestamp != nil && !v1alpha1.MeaningOf(v.Reason).Disposition.Stalled():
@@ -62,6 +67,7 @@ func (a adviser) forReason() []Advice {
 		v1alpha1.ReasonManifestInvalid:            a.mistakes(),
 		v1alpha1.ReasonObserverSchemaInvalid:      a.mistakes(),
 		v1alpha1.ReasonManifestTooLarge:           a.smaller(),
+		v1alpha1.ReasonTooManyObjects:             {"select fewer objects, or raise spec.maxObjects, and submit it again. What it means", a.command("plan")},
 		v1alpha1.ReasonObserverSchemaNullsDropped: {"write observed for each null, or submit it with a client that does", a.program + " submit -f FILE --force-conflicts"},
 		v1alpha1.ReasonSourceNotSupported:         {"submit its manifests", a.program + " submit " + a.Name + " -f MANIFESTS"},
 		v1alpha1.ReasonResourceConflict:           {"choose one of the ways that the message names. What would change if the object were taken over", a.command("diff")},

@@ -55,7 +55,20 @@ func (t *Differences) Write() {
 		}
 	}
 	t.line("")
+	entries, _ := t.Selected()
+	for _, entry := range entries {
+		t.line(selectedText(entry))
+	}
 	t.line(t.Palette.Paint(terminal.Bold, t.Count.String()))
+}
+
+// selectedText says how many objects an entry of spec.select means.
+func selectedText(entry plan.ViewSelected) string {
+	text := fmt.Sprintf("%s: %s of kind %s", entry.Entry, terminal.Plural(entry.Objects, "object"), terminal.Visible(entry.Kind))
+	if entry.Changes > 0 {
+		text += fmt.Sprintf(", %d to be written", entry.Changes)
+	}
+	return text
 }
 
 func (t *Differences) details(change plan.Change) {

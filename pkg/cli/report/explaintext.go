@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -57,8 +58,16 @@ func (t *Explanation) Write() {
 
 func (t *Explanation) line(text string) { fmt.Fprintln(t.Out, strings.TrimRight(text, " ")) }
 
-// SchemaText says whose observer schema holds a resource.
+// SchemaText says whose observer schema holds a resource, and which profiles change it.
 func SchemaText(e plan.Explanation) string {
+	text := schemaText(e)
+	if len(e.Profiles) > 0 {
+		text += "\nChanged by " + terminal.Visible(plan.ProfileNames(e.Profiles)) + "."
+	}
+	return text
+}
+
+func schemaText(e plan.Explanation) string {
 	switch {
 	case !e.Desired:
 		return "No longer desired: nothing of it is held."
@@ -66,7 +75,7 @@ func SchemaText(e plan.Explanation) string {
 		return "Held by the default observer schema: every field of its manifest, but for what " + e.Source + " says."
 	case strings.HasPrefix(e.Source, "fields"):
 		return "Held by " + e.Source + " of its Application: the fields that are named there."
-	case e.Default:
+	case e.Default, len(e.Profiles) > 0:
 		return "Held by the default observer schema: every field of its manifest."
 	default:
 		return "Held by its entry in the observer schema: the fields that are named there."
@@ -117,7 +126,7 @@ func (t *Explanation) shown() []plan.Field {
 	var fields []plan.Field
 	order := map[string]int{}
 	for _, f := range t.Fields {
-		if !t.Detailed && (isStatus(f) || isOwnMark(f) && (f.Drift == "" || t.Missing)) {
+		if !t.Detailed && (isStatus(f) || isOwnMark(f) && (f.Drift == "" || t.Missing || isSharedMark(f))) {
 			continue
 		}
 		if _, known := order[f.Parent]; !known {
@@ -131,6 +140,12 @@ func (t *Explanation) shown() []plan.Field {
 
 // isOwnMark reports whether a field is one that Holdfast itself added.
 func isOwnMark(f plan.Field) bool { return f.State == plan.FieldMark }
+
+// isSharedMark reports whether a field says who holds what of a shared object, which the
+// other fields say better.
+func isSharedMark(f plan.Field) bool {
+	return f.Path == "metadata.annotations['"+v1alpha1.AnnotationHolders+"']" || f.Path == "metadata.labels['"+v1alpha1.LabelHeld+"']"
+}
 
 func isStatus(f plan.Field) bool {
 	return f.State == plan.FieldFree && (f.Path == "status" || strings.HasPrefix(f.Path, "status.") || strings.HasPrefix(f.Path, "status["))
@@ -171,7 +186,9 @@ func writerLine(writer string) string {
 // signOf says without words or colour how an observed field is.
 func signOf(f plan.Field) string {
 	switch {
-	case (f.State == plan.FieldFree || f.State == plan.FieldWatched || f.State == plan.FieldSeeded) && f.Drift == "":
+	case f.State == plan.FieldClaimed && f.Desired.Set:
+		return "!"
+	case (f.State == plan.FieldFree || f.State == plan.FieldClaimed || f.State == plan.FieldWatched || f.State == plan.FieldSeeded) && f.Drift == "":
 		return " "
 	case f.Drift == "":
 		return "="
@@ -188,7 +205,7 @@ func (t *Explanation) paintState(f plan.Field, text string) string {
 		return t.Palette.Paint(terminal.Yellow, text)
 	case f.State == plan.FieldContested || signOf(f) == "!":
 		return t.Palette.Paint(terminal.Purple, text)
-	case f.State == plan.FieldFree || f.State == plan.FieldWatched || f.State == plan.FieldSeeded:
+	case f.State == plan.FieldFree || f.State == plan.FieldClaimed || f.State == plan.FieldWatched || f.State == plan.FieldSeeded:
 		return t.Palette.Paint(terminal.Dim, text)
 	case f.State == plan.FieldHeld:
 		return t.Palette.Paint(terminal.Green, text)
@@ -204,7 +221,7 @@ func (t *Explanation) more(f plan.Field) {
 		return
 	}
 	switch {
-	case f.Drift != "" || f.State == plan.FieldContested:
+	case f.Drift != "" || f.State == plan.FieldContested || f.State == plan.FieldClaimed:
 		t.below(terminal.Plain, why)
 	case (t.Detailed || f.State == plan.FieldAccepted || f.Manifest.Set) && !t.said[why]:
 		t.below(terminal.Plain, why)
@@ -213,6 +230,7 @@ func (t *Explanation) more(f plan.Field) {
 		}
 		t.said[why] = true // of the fields that follow, the state says it
 	}
+	t.below(terminal.Dim, f.OnRelease)
 }
 
 // whyOf adds to why a field is, or is not, corrected how often it was.
@@ -260,7 +278,7 @@ func (t *Explanation) Writer(w plan.Writer) string {
 func (t *Explanation) summary() string {
 	var parts []string
 	for _, state := range []plan.FieldState{
-		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldRemoved,
+		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldClaimed, plan.FieldRemoved,
 		plan.FieldAllowed, plan.FieldPushed, plan.FieldSeeded, plan.FieldAbsent, plan.FieldWatched, plan.FieldFree,
 	} {
 		n := 0

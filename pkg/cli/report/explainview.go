@@ -15,7 +15,10 @@ type ExplanationView struct {
 	Kind       string            `json:"kind" yaml:"kind"`
 	Resource   plan.ViewResource `json:"resource" yaml:"resource"`
 	// Schema is User or Default.
-	Schema string      `json:"schema" yaml:"schema"`
+	Schema string `json:"schema" yaml:"schema"`
+	// Profiles are the HoldProfiles that change it.
+	Profiles []string `json:"profiles,omitempty" yaml:"profiles,omitempty"`
+
 	Fields []FieldView `json:"fields" yaml:"fields"`
 }
 
@@ -34,7 +37,13 @@ type FieldView struct {
 	// Rule is what the observer schema allows, in words.
 	Rule   string      `json:"rule,omitempty" yaml:"rule,omitempty"`
 	Writer *WriterView `json:"writer,omitempty" yaml:"writer,omitempty"`
-	Why    string      `json:"why" yaml:"why"`
+	// Profile is the HoldProfile that frees or holds it.
+	Profile string `json:"profile,omitempty" yaml:"profile,omitempty"`
+	Why     string `json:"why" yaml:"why"`
+	// Holder is the Application that holds a claimed field; OnRelease says of one of a shared
+	// object what becomes of it when it is let go.
+	Holder    string `json:"holder,omitempty" yaml:"holder,omitempty"`
+	OnRelease string `json:"onRelease,omitempty" yaml:"onRelease,omitempty"`
 }
 
 // WriterView is who wrote a field last.
@@ -49,12 +58,12 @@ func ViewOf(e plan.Explanation) ExplanationView {
 	v := ExplanationView{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Explanation", Schema: string(v1alpha1.SchemaUser),
 		Resource: plan.ViewResource{APIVersion: e.Change.APIVersion, Kind: e.ID.Kind, Namespace: e.ID.Namespace, Name: e.ID.Name},
-		Fields:   make([]FieldView, len(e.Fields)),
+		Fields:   make([]FieldView, len(e.Fields)), Profiles: e.Profiles,
 	}
 	switch {
 	case e.Default:
 		v.Schema = string(v1alpha1.SchemaDefault)
-	case strings.HasPrefix(e.Source, "fields"):
+	case strings.HasPrefix(e.Source, "fields"), len(e.Profiles) > 0:
 		v.Schema = string(v1alpha1.SchemaFields)
 	}
 	for i, f := range e.Fields {
@@ -65,7 +74,7 @@ func ViewOf(e plan.Explanation) ExplanationView {
 
 func fieldView(f plan.Field) FieldView {
 	v := FieldView{
-		Path: f.Path, State: f.State, Drift: f.Drift, Corrected: f.Corrected, Why: f.Why,
+		Path: f.Path, State: f.State, Drift: f.Drift, Corrected: f.Corrected, Profile: f.Profile, Why: f.Why, Holder: f.Holder, OnRelease: f.OnRelease,
 		Desired: viewValue(f.Desired), Live: viewValue(f.Live), Manifest: viewValue(f.Manifest), Writer: writerView(f.Writer),
 	}
 	if f.Rule != nil {

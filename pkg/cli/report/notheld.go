@@ -38,8 +38,12 @@ func NotHeld(d files.Decision) (lines []string) {
 				live = "live is " + text
 			}
 			remedy := "`holdfast hold " + d.Name + " " + files.ArgumentOf(change.ID, false) + " " + ShellPath(n.Path) + "`"
-			lines = append(lines, fmt.Sprintf("%s: %s: %s in the manifest, not held: %s, not written; hold it with %s",
-				files.NameOf(change.ID, d.Namespace), n.Path, wanted, live, remedy))
+			by := ""
+			if n.Profile != "" {
+				by = ": HoldProfile " + n.Profile + " frees it"
+			}
+			lines = append(lines, fmt.Sprintf("%s: %s: %s in the manifest, not held%s: %s, not written; hold it with %s",
+				files.NameOf(change.ID, d.Namespace), n.Path, wanted, by, live, remedy))
 		}
 	}
 	return lines

@@ -120,7 +120,7 @@ func deciding(name string) files.Decision {
 func TestForEveryReasonThereIsSomethingToDo(t *testing.T) {
 	nothing := map[string]bool{
 		v1alpha1.ReasonReady: true, v1alpha1.ReasonRendered: true, v1alpha1.ReasonHeld: true, v1alpha1.ReasonHealthy: true, v1alpha1.ReasonCompleted: true,
-		v1alpha1.ReasonSuspended: true, v1alpha1.ReasonDeleting: true, v1alpha1.ReasonShuttingDown: true, // of the spec and the deletion
+		v1alpha1.ReasonSuspended: true, v1alpha1.ReasonObserving: true, v1alpha1.ReasonDeleting: true, v1alpha1.ReasonShuttingDown: true, // of the spec and the deletion
 		v1alpha1.ReasonProgressing: true, v1alpha1.ReasonUnhealthy: true, v1alpha1.ReasonContested: true, // of resources and fields
 	}
 	reasons := facts.Constants(t, "../../api/v1alpha1/reasons.go", "Reason")

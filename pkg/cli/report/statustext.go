@@ -27,6 +27,7 @@ type StatusText struct {
 // Write writes all of it to Out.
 func (t *StatusText) Write() {
 	t.headline()
+	t.selected()
 	t.resources()
 	t.addresses()
 	for _, list := range []struct {
@@ -36,6 +37,7 @@ func (t *StatusText) Write() {
 		{"Drifted", func(f plan.Field) bool {
 			return f.Drift != "" && f.State != plan.FieldContested && f.State != plan.FieldWatched
 		}},
+		{"Claimed", func(f plan.Field) bool { return f.State == plan.FieldClaimed && f.Desired.Set }},
 		{"Contested", func(f plan.Field) bool { return f.State == plan.FieldContested }},
 		{"Watched, and not as in the manifest", func(f plan.Field) bool { return f.State == plan.FieldWatched && f.Drift != "" }},
 		{"Inside a rule", func(f plan.Field) bool { return isRuled(f) && f.Drift == "" }},
@@ -91,6 +93,8 @@ func (t *StatusText) headline() {
 		sign, style, word = "~", terminal.Yellow, "ready when the controller looked last, and changed since"
 	case t.Ready == "True":
 		sign, style, word = "=", terminal.Green, "ready"
+	case t.Application.Mode == v1alpha1.ModeObserve && !t.pending:
+		sign, style, word = "~", terminal.Yellow, "only observes"
 	case t.Ready != "False" || v1alpha1.MeaningOf(t.Reason).Disposition == v1alpha1.DispositionWait:
 		sign, style = "~", terminal.Yellow
 	}
@@ -102,6 +106,9 @@ func (t *StatusText) headline() {
 	text := "writes as the ServiceAccount " + t.ServiceAccount
 	if t.ServiceAccount == "" {
 		text = "writes as the controller's default ServiceAccount"
+	}
+	if t.Application.Mode == v1alpha1.ModeObserve {
+		text = strings.Replace(text, "writes", "reads", 1)
 	}
 	if t.Created != "" {
 		text = "submitted " + t.since(t.Created) + "; " + text
@@ -132,13 +139,41 @@ func (t *StatusText) since(text string) string {
 	return terminal.Ago(t.Now, at)
 }
 
+// mostSelected is how many resources are listed in full, where spec.select means some.
+const mostSelected = 10
+
+// isQuiet reports whether nothing is to be said of an object that spec.select means, one of
+// many.
+func isQuiet(r ResourceView) bool {
+	return r.selected && trouble(r) == 0 && !slices.ContainsFunc(r.fields, func(f plan.Field) bool { return f.Drift != "" })
+}
+
+// shown are the resources, without those of many of which nothing is to be said.
+func (t *StatusText) shown() []ResourceView {
+	if len(t.Resources) <= mostSelected {
+		return t.Resources
+	}
+	return slices.DeleteFunc(slices.Clone(t.Resources), isQuiet)
+}
+
+// selected says what entries of spec.select mean.
+func (t *StatusText) selected() {
+	for i, entry := range t.Selected {
+		if i == 0 {
+			t.line("")
+		}
+		t.line(selectedText(entry))
+	}
+}
+
 // resources is a table; what is wrong with a resource stands below it.
 func (t *StatusText) resources() {
-	if len(t.Resources) == 0 {
+	shown := t.shown()
+	if len(shown) == 0 {
 		return
 	}
 	rows := [][]string{{"RESOURCE", "HEALTH", "AGE", "CORRECTED", "FIELDS"}}
-	for _, r := range t.Resources {
+	for _, r := range shown {
 		age, corrected := "-", "never"
 		if r.Created != "" {
 			age = strings.TrimSuffix(t.since(r.Created), " ago")
@@ -155,7 +190,7 @@ func (t *StatusText) resources() {
 			t.line(t.Palette.Paint(terminal.Bold, line))
 			continue
 		}
-		r := t.Resources[i-1]
+		r := shown[i-1]
 		t.line(t.Palette.Paint(healthStyle(r), line))
 		if !fits {
 			t.wrapped("    ", countsText(r.Counts))
@@ -192,7 +227,7 @@ func healthStyle(r ResourceView) terminal.Style {
 func countsText(counts map[plan.FieldState]int) string {
 	var parts []string
 	for _, state := range []plan.FieldState{
-		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldAllowed, plan.FieldPushed, plan.FieldFree,
+		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldClaimed, plan.FieldAllowed, plan.FieldPushed, plan.FieldFree,
 	} {
 		if n := counts[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
@@ -222,7 +257,7 @@ func isRuled(f plan.Field) bool { return f.State == plan.FieldAllowed || f.State
 func (t *StatusText) fields(title string, fits func(plan.Field) bool) {
 	const shown = 10
 	n := 0
-	for _, r := range t.Resources {
+	for _, r := range t.shown() {
 		of := 0
 		for _, f := range r.fields {
 			if !fits(f) {
@@ -261,7 +296,7 @@ func (t *StatusText) field(f plan.Field) {
 	}
 	why := ""
 	switch {
-	case f.State == plan.FieldContested:
+	case f.State == plan.FieldContested, f.State == plan.FieldClaimed:
 		why = e.whyOf(f)
 	case f.Drift != "" && f.State != plan.FieldWatched:
 		why = cmp.Or(writerLine(e.Writer(f.Writer)), f.Why)

@@ -29,9 +29,11 @@ type StatusView struct {
 	Created        string `json:"created,omitempty" yaml:"created,omitempty"`
 	// Warnings are about what was submitted; NotHeld has the free fields in which an
 	// object differs from its manifest.
-	Warnings  []string       `json:"warnings,omitempty" yaml:"warnings,omitempty"`
-	NotHeld   []string       `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
-	Resources []ResourceView `json:"resources" yaml:"resources"`
+	Warnings []string `json:"warnings,omitempty" yaml:"warnings,omitempty"`
+	NotHeld  []string `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
+	// Selected says how many objects each entry of spec.select means.
+	Selected  []plan.ViewSelected `json:"selected,omitempty" yaml:"selected,omitempty"`
+	Resources []ResourceView      `json:"resources" yaml:"resources"`
 	// History has the last three entries; `history` has all.
 	History []EntryView `json:"history,omitempty" yaml:"history,omitempty"`
 	Events  []EventView `json:"events,omitempty" yaml:"events,omitempty"`
@@ -61,6 +63,8 @@ type ResourceView struct {
 	remedy *v1alpha1.Remedy
 	// unread is true if the user may not read the object.
 	unread bool
+	// selected is true for an object that spec.select means.
+	selected bool
 }
 
 // EventView is one event.
@@ -82,6 +86,9 @@ func StatusOf(d files.Decision) StatusView {
 		Suspended: d.Spec.Suspend, ServiceAccount: d.Spec.ServiceAccountName,
 		Created: timeText(d.CreationTimestamp), Resources: []ResourceView{}, services: d.Status.Services, pending: ready.Pending,
 	}
+	if d.Spec.Mode == v1alpha1.ModeObserve {
+		v.Application.Mode = v1alpha1.ModeObserve
+	}
 	if d.UID == "" && len(d.Status.Conditions) == 0 {
 		v.notSubmitted, v.Message = true, "it is in a file, and was not submitted yet"
 	}
@@ -92,16 +99,21 @@ func StatusOf(d files.Decision) StatusView {
 	for _, r := range d.Status.Resources {
 		recorded[plan.IDOf(r.ResourceReference)] = r
 	}
-	seen := map[manifest.ID]bool{}
+	seen, selected := map[manifest.ID]bool{}, map[manifest.ID]bool(nil)
+	v.Selected, selected = d.Selected()
 	for _, change := range d.Changes {
 		explained, _ := d.Explain(change.ID, false)
 		seen[change.ID] = true
-		v.Resources = append(v.Resources, resourceView(explained, recorded[change.ID], d.Live[change.ID]))
+		r := resourceView(explained, recorded[change.ID], d.Live[change.ID])
+		r.selected = selected[change.ID]
+		v.Resources = append(v.Resources, r)
 	}
 	for _, r := range d.Status.Resources { // of an Application that is refused
 		if id := plan.IDOf(r.ResourceReference); !seen[id] {
 			e := plan.Explanation{ID: id, Change: plan.Change{APIVersion: r.APIVersion}}
-			v.Resources = append(v.Resources, resourceView(e, r, d.Live[id]))
+			view := resourceView(e, r, d.Live[id])
+			view.selected = len(d.Spec.Select) > 0 && r.Ownership == v1alpha1.OwnershipShare
+			v.Resources = append(v.Resources, view)
 		}
 	}
 	slices.SortStableFunc(v.Resources, func(a, b ResourceView) int { // what fails comes first
@@ -192,7 +204,9 @@ func (r *ResourceView) count(e plan.Explanation) {
 
 // isObserved reports whether a field is the user's to know of: named in the observer
 // schema, or to be removed.
-func isObserved(f plan.Field) bool { return f.Drift != "" || f.State != plan.FieldFree }
+func isObserved(f plan.Field) bool {
+	return f.Drift != "" || f.State != plan.FieldFree && (f.State != plan.FieldClaimed || f.Desired.Set)
+}
 
 func timeText(t metav1.Time) string {
 	if t.IsZero() {

@@ -1,0 +1,73 @@
+package files
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// isProfile reports whether a document is a HoldProfile.
+func isProfile(document manifest.Document) bool {
+	return text(document.Value, "kind") == v1alpha1.ProfileKind && text(document.Value, "apiVersion") == v1alpha1.GroupVersion.String()
+}
+
+// takeProfiles separates HoldProfiles from other documents: they stand for those of the
+// cluster.
+func takeProfiles(documents []manifest.Document) (others []manifest.Document, profiles []*plan.Profile, err error) {
+	first := map[string]manifest.Document{}
+	var faults []error
+	for _, document := range documents {
+		if !isProfile(document) {
+			others = append(others, document)
+			continue
+		}
+		var from v1alpha1.HoldProfile
+		if err := fill(document.Value, &from); err != nil {
+			faults = append(faults, FaultAt(document, nil, "is not a HoldProfile: "+err.Error()))
+			continue
+		}
+		if before, twice := first[from.Name]; twice {
+			faults = append(faults, FaultAt(document, nil, fmt.Sprintf("HoldProfile %s is given twice, first at %s: keep one of them", from.Name, positionOf(before))))
+			continue
+		}
+		first[from.Name] = document
+		profile, mistakes := plan.ReadProfile(&from)
+		for _, mistake := range mistakes {
+			faults = append(faults, FaultAt(document, nil, "HoldProfile "+from.Name+": "+mistake.Error()))
+		}
+		profiles = append(profiles, profile)
+	}
+	slices.SortFunc(profiles, func(a, b *plan.Profile) int { return cmp.Compare(a.Name, b.Name) })
+	return others, profiles, errors.Join(faults...)
+}
+
+// applicationsAndProfiles is Applications of files that may have HoldProfiles, too.
+func (s Sources) applicationsAndProfiles(ctx context.Context) ([]Subject, []*plan.Profile, error) {
+	documents, err := s.Input.Read(ctx, s.Files)
+	if err != nil {
+		return nil, nil, err
+	}
+	documents, profiles, wrong := takeProfiles(documents)
+	apps, err := s.applicationsIn(documents)
+	return apps, profiles, errors.Join(wrong, err)
+}
+
+// ProfilesOf are profiles, and what the autoscalers among live objects target.
+func ProfilesOf(profiles []*plan.Profile, live map[manifest.ID]map[string]any) plan.Profiles {
+	of := plan.Profiles{All: profiles, Autoscaled: map[manifest.ID]string{}}
+	for id, object := range live {
+		if target, is := plan.AutoscalerTarget(object); is {
+			target.Namespace = id.Namespace
+			if name, before := of.Autoscaled[target]; !before || id.Name < name {
+				of.Autoscaled[target] = id.Name
+			}
+		}
+	}
+	return of
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// holdersOptions are for `explain KIND/NAME`: who holds what of an object.
+type holdersOptions struct {
+	streams    Streams
+	connection connection.Flags
+	object     connection.LiveFlags
+	print      terminal.Printer // nil: for people
+}
+
+// holdersView is what `explain KIND/NAME -o json` prints.
+type holdersView struct {
+	APIVersion string            `json:"apiVersion" yaml:"apiVersion"`
+	Kind       string            `json:"kind" yaml:"kind"`
+	Resource   plan.ViewResource `json:"resource" yaml:"resource"`
+	Holders    []plan.Holder     `json:"holders" yaml:"holders"`
+}
+
+func (f *explainFlags) holders(streams Streams, args []string) (o holdersOptions, err error) {
+	o = holdersOptions{streams: streams, connection: f.target.Connection}
+	switch {
+	case len(args) > 1:
+		return o, fmt.Errorf("%q is an object, and no Application: with more than that give NAME first", args[0])
+	case f.output == "html":
+		return o, errors.New("a page is of an Application: give NAME")
+	}
+	if err = o.object.Named(args); err != nil || f.output == "" {
+		return o, err
+	}
+	o.print, err = terminal.PrinterFor(f.output)
+	return o, err
+}
+
+func (o holdersOptions) run(ctx context.Context) error {
+	c, err := o.connection.Connect()
+	if err != nil {
+		return err
+	}
+	found, _, err := c.Live(ctx, o.connection, o.object, nil)
+	if err != nil {
+		return err
+	}
+	object := found[0]
+	holders := plan.HoldersOf(object.ID, object.Object)
+	if o.print != nil {
+		apiVersion, _ := object.Object["apiVersion"].(string)
+		return o.print(o.streams.Out, holdersView{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Holders", Holders: append([]plan.Holder{}, holders...),
+			Resource: plan.ViewResource{APIVersion: apiVersion, Kind: object.ID.Kind, Namespace: object.ID.Namespace, Name: object.ID.Name},
+		})
+	}
+	var text bytes.Buffer
+	if len(holders) == 0 {
+		fmt.Fprintln(&text, terminal.Visible("No Application holds anything of "+object.ID.String()))
+	}
+	for i, h := range holders {
+		if i == 0 {
+			fmt.Fprintln(&text, terminal.Visible(fmt.Sprintf("%s is held by %s", object.ID, terminal.Plural(len(holders), "Application"))))
+		}
+		writeHolder(&text, h)
+	}
+	return terminal.Write(o.streams.Out, text.Bytes())
+}
+
+func writeHolder(out *bytes.Buffer, h plan.Holder) {
+	verb := "shares it"
+	if h.Owns {
+		verb = "owns it"
+	}
+	fmt.Fprintln(out, terminal.Visible("  "+h.Application+" "+verb))
+	for _, path := range h.Fields {
+		fmt.Fprintln(out, terminal.Visible("      "+path))
+	}
+	if namespace, name, _ := strings.Cut(h.Application, "/"); h.Whole {
+		fmt.Fprintln(out, terminal.Visible("      what it holds says: holdfast explain "+name+" -n "+namespace+" KIND/NAME"))
+	}
+}

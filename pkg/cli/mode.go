@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+)
+
+const observeLong = `Have an Application only observe (spec.mode: Observe): nothing of its objects is
+written, and what drifts is told. What it has held keeps its marks. A later submit
+leaves it so. holdfast hold NAME has it held again, holdfast diff NAME shows what that
+would do.
+
+Exit status:
+  0  it only observes
+  2  an error, also one in the flags`
+
+// modeOptions change the mode of an Application.
+type modeOptions struct {
+	change
+	mode v1alpha1.Mode
+}
+
+func newObserveCommand(name string, streams Streams) *cobra.Command {
+	return changing(command{
+		use: "observe NAME", short: "Look at the objects of an Application, and write nothing",
+		long: observeLong, example: "  # Nothing of web is written; what differs is told\n  PROGRAM observe web",
+	}, streams, change{}, "", func(o change) runner { return modeOptions{o, v1alpha1.ModeObserve} }).build(name)
+}
+
+// holding is `hold NAME`: it turns an Application on that only observes.
+func (f *editFlags) holding(streams Streams, name string) (modeOptions, error) {
+	if f.dryRun || f.rule.given() {
+		return modeOptions{}, errors.New("no object given: give KIND/NAME, for example deployment/web, and PATH")
+	}
+	return modeOptions{change{connection: f.target.Connection, streams: streams, name: name}, v1alpha1.ModeHold}, nil
+}
+
+func (o modeOptions) run(ctx context.Context) error {
+	c, app, err := o.stored(ctx)
+	if err != nil {
+		return err
+	}
+	is, word := app.Spec.Mode, map[v1alpha1.Mode]string{v1alpha1.ModeObserve: "is only observed from now on", v1alpha1.ModeHold: "is held from now on"}[o.mode]
+	if is == "" {
+		is = v1alpha1.ModeHold
+	}
+	switch {
+	case is != o.mode:
+		// A merge patch is read by clients that drop nulls; this touches one field.
+		err = c.Patch(ctx, o.name, types.JSONPatchType, []delta.Op{{Op: "add", Path: "/spec/mode", Value: string(o.mode)}})
+	case o.mode == v1alpha1.ModeHold:
+		return errors.New("no object given: give KIND/NAME, for example deployment/web, and PATH; Application " + app.Name + " itself is held already")
+	default:
+		word = "only observes already"
+	}
+	if err != nil {
+		return err
+	}
+	return o.say(word)
+}

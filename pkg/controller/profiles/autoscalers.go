@@ -1,0 +1,122 @@
+package profiles
+
+import (
+	"context"
+	"slices"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+var autoscalerResource = autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers")
+
+// autoscalers is what HorizontalPodAutoscalers target. The lock of the Profiles guards it.
+type autoscalers struct {
+	store   *cluster.Selected
+	stop    context.CancelFunc
+	listed  bool
+	refused bool
+	refusals
+	// named are those that target an object.
+	named map[manifest.ID]map[string]struct{}
+}
+
+// settled reports whether it is known what is targeted, or that this cannot be known.
+func (a *autoscalers) settled() bool { return a.listed || a.refused }
+
+// nameFor is the first autoscaler that targets an object.
+func (a *autoscalers) nameFor(id manifest.ID) (name string, targeted bool) {
+	for one := range a.named[id] {
+		if !targeted || one < name {
+			name, targeted = one, true
+		}
+	}
+	return name, targeted
+}
+
+// watchAutoscalers starts the watch if a profile asks for it, and stops it if none does. The
+// lock is held.
+func (p *Profiles) watchAutoscalers() {
+	asked := slices.ContainsFunc(p.all(), (*plan.Profile).AsksForAutoscalers)
+	switch {
+	case !asked && p.autoscalers != nil:
+		p.autoscalers.stop()
+		p.autoscalers = nil
+		return
+	case !asked, p.autoscalers != nil:
+		return
+	}
+	watching, stop := context.WithCancel(p.ctx)
+	a := &autoscalers{stop: stop, named: map[manifest.ID]map[string]struct{}{}}
+	a.store = cluster.NewSelected(p.client, autoscalerResource, p.selection,
+		func(before, after *cluster.Object) { p.targetChanged(a, before, after) },
+		func() { p.autoscalersSettled(a, false) })
+	a.store.Noted = func(err error) {
+		if a.last(err) { // what was listed before stays as it was
+			klog.FromContext(watching).Info("HorizontalPodAutoscalers may not be listed: what they target is not known", "reason", err.Error())
+			p.autoscalersSettled(a, true)
+		}
+	}
+	p.autoscalers = a
+	a.store.Run(watching)
+}
+
+// autoscalersSettled is called when it is known what is targeted, or that it cannot be.
+func (p *Profiles) autoscalersSettled(a *autoscalers, refused bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if a.listed || p.autoscalers != a {
+		return
+	}
+	a.listed, a.refused = !refused, refused
+	for name, one := range p.known {
+		if one.profile != nil && one.profile.AsksForAutoscalers() {
+			p.queue.Add(name)
+			p.wake(p.concerned(one.profile))
+		}
+	}
+}
+
+// targetChanged is called by the watch. Most of what changes in an autoscaler is its status.
+func (p *Profiles) targetChanged(a *autoscalers, before, after *cluster.Object) {
+	was, had := targetOf(before)
+	is, has := targetOf(after)
+	if had == has && was == is {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if had {
+		if delete(a.named[was], before.Key.Name); len(a.named[was]) == 0 {
+			delete(a.named, was)
+		}
+	}
+	if has {
+		if a.named[is] == nil {
+			a.named[is] = map[string]struct{}{}
+		}
+		a.named[is][after.Key.Name] = struct{}{}
+	}
+	if p.autoscalers != a || !a.listed {
+		return
+	}
+	var applications []types.UID
+	for application, objects := range p.wanted {
+		if slices.ContainsFunc(objects, func(id manifest.ID) bool { return had && id == was || has && id == is }) {
+			applications = append(applications, application)
+		}
+	}
+	p.wake(applications)
+}
+
+func targetOf(o *cluster.Object) (manifest.ID, bool) {
+	if o == nil {
+		return manifest.ID{}, false
+	}
+	return plan.AutoscalerTarget(o.Content())
+}

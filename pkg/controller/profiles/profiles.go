@@ -1,0 +1,306 @@
+// Package profiles follows the HoldProfiles of a cluster and, only while one of them asks
+// for it, what its autoscalers target. It tells which Applications that concerns, and each
+// profile whether it is in effect. Profiles are read with the controller's own rights: they
+// are the wish of the cluster's owner, whoever an Application acts as.
+//
+// It decides about no field: that is plan.Decide.
+package profiles
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/worker"
+)
+
+// Profiles are the HoldProfiles of a cluster.
+type Profiles struct {
+	client *cluster.Client
+	mapper *cluster.Mapper
+	now    func() time.Time
+	// wake has Applications be handled.
+	wake  func(applications []types.UID)
+	queue workqueue.TypedRateLimitingInterface[string]
+
+	mu sync.Mutex
+	// selection is which Applications are looked at, and so where autoscalers matter.
+	selection cluster.Selection
+	// lookups is how often to look again whether the kind is served: it may take a moment
+	// after its definition has changed.
+	lookups int
+	store   *cluster.Selected
+	stop    context.CancelFunc
+	// settled is true once it is known which profiles there are.
+	settled bool
+	refused refusals
+	known   map[string]understood
+	// autoscalers are watched while a profile asks for them.
+	autoscalers *autoscalers
+	// wanted are the objects of each Application.
+	wanted map[types.UID][]manifest.ID
+	ctx    context.Context //nolint:containedctx // the life of the watches, not of a call
+}
+
+// understood is a profile, or what is wrong with it.
+type understood struct {
+	profile *plan.Profile // nil if it cannot be read
+	err     error
+}
+
+// theKind is the key of the question whether the kind is served: no profile has it.
+const theKind = ""
+
+// New makes the loop; Run starts it. wake must not block.
+func New(client *cluster.Client, mapper *cluster.Mapper, now func() time.Time, wake func([]types.UID)) *Profiles {
+	return &Profiles{
+		client: client, mapper: mapper, now: now, wake: wake, queue: worker.NewQueue[string]("profiles"),
+		known: map[string]understood{}, wanted: map[types.UID][]manifest.ID{},
+	}
+}
+
+// Run works until the context ends.
+func (p *Profiles) Run(ctx context.Context) {
+	p.mu.Lock()
+	p.ctx = ctx
+	p.mu.Unlock()
+	p.queue.Add(theKind)
+	loop := worker.Loop[string]{
+		Queue: p.queue, Workers: 1, Handle: p.handle,
+		Logger: func(ctx context.Context, name string) klog.Logger {
+			return klog.FromContext(ctx).WithValues("profile", name)
+		},
+	}
+	loop.Run(ctx)
+}
+
+func (p *Profiles) handle(ctx context.Context, name string) (time.Duration, error) {
+	if name == theKind {
+		return p.lookUp(ctx)
+	}
+	return turn.Again(p.report(ctx, name))
+}
+
+// Select changes which Applications are looked at.
+func (p *Profiles) Select(selection cluster.Selection) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.selection = cluster.Selection{Namespaces: selection.Namespaces}
+	if p.autoscalers != nil {
+		p.autoscalers.store.Select(p.selection)
+	}
+}
+
+// DefinitionChanged has it be looked whether the kind is served now.
+func (p *Profiles) DefinitionChanged(group string) {
+	if group != v1alpha1.GroupVersion.Group {
+		return
+	}
+	p.mu.Lock()
+	p.lookups = 5
+	p.mu.Unlock()
+	p.queue.AddAfter(theKind, 100*time.Millisecond)
+}
+
+// lookUp starts the watch if the kind is served, and stops it if not: an installation may
+// be older than the kind.
+func (p *Profiles) lookUp(ctx context.Context) (time.Duration, error) {
+	_, err := p.mapper.Mapping(ctx, v1alpha1.GroupVersion.WithKind(v1alpha1.ProfileKind))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err == nil:
+		p.start()
+	case !errors.Is(err, cluster.ErrKindUnknown):
+		return 0, err
+	case p.lookups > 0:
+		p.lookups--
+		return time.Second, nil
+	default:
+		p.end()
+	}
+	return 0, nil
+}
+
+// start watches, if that is not done already. The lock is held.
+func (p *Profiles) start() {
+	if p.store != nil {
+		return
+	}
+	watching, stop := context.WithCancel(p.ctx)
+	p.stop = stop
+	p.store = cluster.NewSelected(p.client, v1alpha1.ProfileGroupVersionResource, cluster.Selection{}, p.changed, p.settle)
+	p.store.Noted = func(err error) {
+		if p.refused.last(err) {
+			klog.FromContext(watching).Info("HoldProfiles may not be listed: there are none as long as that is so", "reason", err.Error())
+			p.settle()
+		}
+	}
+	p.store.Run(watching)
+}
+
+// end forgets all profiles, if there were any. The lock is held.
+func (p *Profiles) end() {
+	if p.stop != nil {
+		p.stop()
+	}
+	p.store, p.stop, p.refused = nil, nil, refusals{}
+	were := p.known
+	p.known = map[string]understood{}
+	if first := !p.settled; first {
+		p.settled = true
+		p.wake(slices.Collect(maps.Keys(p.wanted)))
+		return
+	}
+	for _, was := range were {
+		p.wake(p.concerned(was.profile))
+	}
+	p.watchAutoscalers()
+}
+
+// settle is called when it is known which profiles there are.
+func (p *Profiles) settle() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.settled {
+		p.settled = true
+		p.wake(slices.Collect(maps.Keys(p.wanted)))
+	}
+}
+
+// changed is called by the watch, and has all be handled whom a profile concerns, or did.
+func (p *Profiles) changed(before, after *cluster.Object) {
+	if before != nil && after != nil && before.UID == after.UID && before.Generation == after.Generation {
+		p.queue.Add(after.Key.Name) // it says something else of itself
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.store == nil {
+		return // the kind is gone
+	}
+	if after == nil {
+		was := p.known[before.Key.Name]
+		delete(p.known, before.Key.Name)
+		p.watchAutoscalers()
+		p.wake(p.concerned(was.profile))
+		return
+	}
+	name, now := after.Key.Name, understood{}
+	if from, err := cluster.DecodeProfile(after.JSON()); err != nil {
+		now.err = err
+	} else if profile, mistakes := plan.ReadProfile(from); mistakes == nil {
+		now.profile = profile
+	} else {
+		now.err = errors.Join(mistakes...)
+	}
+	was := p.known[name]
+	p.known[name] = now
+	p.watchAutoscalers()
+	if p.settled {
+		p.wake(p.concerned(was.profile, now.profile))
+	}
+	p.queue.Add(name)
+}
+
+// concerned are the Applications with objects of which profiles may speak. The lock is held.
+func (p *Profiles) concerned(profiles ...*plan.Profile) (applications []types.UID) {
+	for application, objects := range p.wanted {
+		if slices.ContainsFunc(objects, func(id manifest.ID) bool {
+			return slices.ContainsFunc(profiles, func(one *plan.Profile) bool { return one != nil && one.Concerns(id.GroupKind()) })
+		}) {
+			applications = append(applications, application)
+		}
+	}
+	return applications
+}
+
+// all are the profiles that are in effect, in the order of their names. The lock is held.
+func (p *Profiles) all() (all []*plan.Profile) {
+	for _, one := range p.known {
+		if one.profile != nil {
+			all = append(all, one.profile)
+		}
+	}
+	slices.SortFunc(all, func(a, b *plan.Profile) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// For are the profiles, and what autoscalers target of the objects of an Application, which
+// is handled again when that changes. The error is turn.ErrNotSeen before that is known.
+func (p *Profiles) For(application types.UID, objects []manifest.ID) (of plan.Profiles, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wanted[application] = objects
+	if !p.settled {
+		return of, turn.ErrNotSeen
+	}
+	of.All = p.all()
+	if p.autoscalers == nil {
+		return of, nil
+	}
+	for _, id := range objects {
+		if !asksFor(of.All, id) {
+			continue
+		}
+		if !p.autoscalers.settled() {
+			return of, turn.ErrNotSeen
+		}
+		if name, targeted := p.autoscalers.nameFor(id); targeted {
+			if of.Autoscaled == nil {
+				of.Autoscaled = map[manifest.ID]string{}
+			}
+			of.Autoscaled[id] = name
+		}
+	}
+	return of, nil
+}
+
+// asksFor reports whether it matters if an autoscaler targets an object.
+func asksFor(profiles []*plan.Profile, id manifest.ID) bool {
+	return slices.ContainsFunc(profiles, func(one *plan.Profile) bool { return one.AsksForAutoscalersOf(id.GroupKind()) })
+}
+
+// Forget takes in that an Application is gone.
+func (p *Profiles) Forget(application types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.wanted, application)
+}
+
+// refusals counts answers that something may not be read. An API server that has just
+// started says so for a moment of what may be read.
+type refusals struct {
+	mu sync.Mutex
+	n  int
+}
+
+const mostRefusals = 4
+
+// last reports whether it is now certain that it may not be read.
+func (r *refusals) last(err error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !apierrors.IsForbidden(err) {
+		if err == nil {
+			r.n = 0
+		}
+		return false
+	}
+	r.n++
+	return r.n == mostRefusals
+}

@@ -1,0 +1,81 @@
+package profiles
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// report writes the status of a profile, if it is news.
+func (p *Profiles) report(ctx context.Context, name string) error {
+	p.mu.Lock()
+	store, condition, known := p.store, p.condition(name), p.isKnown(name)
+	p.mu.Unlock()
+	if store == nil || !known {
+		return nil
+	}
+	object := store.Get(types.NamespacedName{Name: name})
+	if object == nil {
+		return nil
+	}
+	profile, err := cluster.DecodeProfile(object.JSON())
+	if err != nil {
+		return err
+	}
+	before := profile.Status.DeepCopy()
+	condition.Type, condition.ObservedGeneration = v1alpha1.ConditionReady, profile.Generation
+	condition.LastTransitionTime = metav1.NewTime(p.now().UTC().Truncate(time.Second))
+	apimeta.SetStatusCondition(&profile.Status.Conditions, condition)
+	if reflect.DeepEqual(*before, profile.Status) {
+		return nil
+	}
+	raw, err := json.Marshal(profile.Status)
+	if err != nil {
+		return err
+	}
+	status, err := manifest.DecodeJSON(raw)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	written, err := p.client.WriteStatusOf(ctx, v1alpha1.ProfileGroupVersionResource, object, status, v1alpha1.FieldManager)
+	if err == nil {
+		store.Wrote(written)
+	}
+	return err
+}
+
+func (p *Profiles) isKnown(name string) bool {
+	_, known := p.known[name]
+	return known
+}
+
+// condition is whether a profile is in effect. The lock is held.
+func (p *Profiles) condition(name string) metav1.Condition {
+	one := p.known[name]
+	switch {
+	case one.err != nil:
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ProfileInvalid, Message: plan.Summary(one.err) + ". The profile has no effect"}
+	case one.profile != nil && one.profile.AsksForAutoscalers() && p.autoscalers != nil && p.autoscalers.refused:
+		return metav1.Condition{
+			Status: metav1.ConditionFalse, Reason: v1alpha1.ProfileAutoscalersForbidden,
+			Message: "rules with whileTargetedBy have no effect: the controller may not list and watch horizontalpodautoscalers.autoscaling; " +
+				"grant it by a ClusterRole with the label holdfast.dev/aggregate-to-controller: \"true\"",
+		}
+	}
+	return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1alpha1.ProfileInEffect, Message: "In effect"}
+}
+
+// requestTimeout bounds one request.
+const requestTimeout = 30 * time.Second

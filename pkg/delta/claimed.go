@@ -1,0 +1,61 @@
+package delta
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// claimed reports whether another holds something at or below a place of the live object.
+func (c *comparer) claimed(path *observer.Path) bool {
+	if len(c.in.Claimed) == 0 {
+		return false
+	}
+	pointer := path.Pointer()
+	return slices.ContainsFunc(c.in.Claimed, func(claim string) bool {
+		return claim == pointer || strings.HasPrefix(claim, pointer+"/")
+	})
+}
+
+// withClaimed is a desired value, whole, in which is what others hold of the live one.
+func (c *comparer) withClaimed(t *kinds.Node, path *observer.Path, want, live any) any {
+	if slices.Contains(c.in.Claimed, path.Pointer()) {
+		return live
+	}
+	switch live := live.(type) {
+	case map[string]any:
+		m, isMap := want.(map[string]any)
+		if !isMap && want != nil {
+			return want
+		}
+		merged := map[string]any{}
+		maps.Copy(merged, m)
+		for name, child := range live {
+			if at := path.Field(name); c.claimed(at) {
+				merged[name] = c.withClaimed(t.Field(name), at, m[name], child)
+			}
+		}
+		return merged
+	case []any:
+		l, isList := want.([]any)
+		if !isList && want != nil {
+			return want
+		}
+		list, merged := &observer.List{}, slices.Clone(l)
+		labels := list.Labels(t, live)
+		for k, i := range list.Identities(t, live, l) {
+			switch at := path.Element(labels[k], k); {
+			case !c.claimed(at):
+			case i < 0: // with its keys
+				merged = append(merged, live[k])
+			default:
+				merged[i] = c.withClaimed(t.Elem(), at, l[i], live[k])
+			}
+		}
+		return merged
+	}
+	return want
+}

@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// claimsAt are the other Applications that hold something of a live object, by the pointers
+// of that.
+func claimsAt(app *v1alpha1.Application, kind *kinds.Node, live map[string]any) map[string]string {
+	claims := map[string]string{}
+	for _, c := range claimsOf(app, live, nil) {
+		if at, ok := delta.Locate(kind, live, c.path); ok && c.path != "" {
+			claims[at.Path.Pointer()] = c.by
+		}
+	}
+	return claims
+}
+
+// claim says of a field that another Application holds it: one that we want, too, or one that
+// is free.
+func (e *explainer) claim(f *Field) {
+	if e.res == nil {
+		return
+	}
+	i := slices.IndexFunc(e.res.claimed, func(c claim) bool { return observer.Under(f.Path, c.path) })
+	switch {
+	case i >= 0:
+		f.Holder = e.res.claimed[i].by
+	case f.State == FieldFree:
+		pointer := f.livePath.Pointer()
+		for at, holder := range e.claims {
+			if pointer == at || strings.HasPrefix(pointer, at+"/") {
+				f.Holder = holder
+			}
+		}
+	}
+	if f.Holder != "" {
+		f.State = FieldClaimed
+	}
+}
+
+// onRelease says what becomes of a held field of a shared object when it is let go.
+func (e *explainer) onRelease(f Field) string {
+	if e.res == nil || !e.res.shared || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.Under(f.Path, leaf) }) {
+		return ""
+	}
+	i := slices.IndexFunc(e.baseline, func(b v1alpha1.BaselineField) bool { return observer.Under(f.Path, b.Path) })
+	switch {
+	case !restores(e.plan.in.Application):
+		return "when it is let go, it stays: spec.onRelease is Leave"
+	case secretPath(e.id, f.Path):
+		return "when it is let go, it stays: values of Secrets are never recorded"
+	case i < 0 && f.Drift != "":
+		return "" // what it is now goes on record with its first correction
+	case i < 0:
+		return "when it is let go, it stays: no other value is on record"
+	case e.baseline[i].Value == nil:
+		return "when it is let go, it is removed: it was not there before"
+	}
+	return "when it is let go, it becomes " + valueText(valueBefore(e.baseline[i]).Any) + " again" + writtenBy(e.baseline[i].Manager)
+}
+
+func writtenBy(manager string) string {
+	if manager == "" {
+		return ""
+	}
+	return ", which " + manager + " had written"
+}
+
+func valueText(value any) string { return shorten(string(marshal(value)), 200) }

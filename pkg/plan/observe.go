@@ -1,0 +1,173 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+)
+
+// wouldDo says what would be done to a resource of an Application that observes; empty if that
+// is nothing but to write our marks.
+func (c *conclusion) wouldDo(res *resource) string {
+	paths := make([]string, 0, len(res.observed))
+	for _, d := range res.observed {
+		paths = append(paths, d.Path)
+	}
+	differs := list(paths)
+	switch {
+	case res.change.Action == Create:
+		return "is not there, and would be created"
+	case differs == "":
+		return ""
+	case res.problem != nil && res.change.Action == Unchanged:
+		return "differs: " + differs
+	case res.returns:
+		return "is there, and would be taken back and corrected: " + differs
+	case res.adopting:
+		return "is there, and would be adopted and corrected: " + differs
+	case res.begins:
+		return "differs, and would be held: " + differs
+	}
+	return "differs, and would be corrected: " + differs
+}
+
+// wouldGo says what would become of an object that is no longer desired.
+func (old *pruned) wouldGo() string {
+	verb := map[Action]string{Delete: "deleted", Update: "released"}[old.change.Action]
+	return old.id.String() + " is no longer desired, and would be " + cmp.Or(verb, "left alone")
+}
+
+// turnedOn is what would be done if the Application were held, in a few words.
+func (p *Plan) turnedOn() string {
+	n := map[string]int{}
+	fields := 0
+	for _, change := range p.Changes {
+		verb, res := change.Verb(), change.resource
+		switch {
+		case !change.Writes() && change.Problem != nil && res != nil:
+			verb = "leave"
+		case !change.Writes():
+			continue
+		case res != nil && res.adopting:
+			verb = "adopt"
+		case change.Prune && change.Action == Update:
+			verb = "release"
+		case change.Action == Update && verb == string(Update):
+			verb = "correct"
+		}
+		if n[verb]++; res != nil && change.Writes() {
+			fields += len(res.observed)
+		}
+	}
+	var parts []string
+	for _, verb := range []string{"create", "adopt", "correct", "hold", "restore", "release", "delete"} {
+		if n[verb] > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", verb, n[verb]))
+		}
+	}
+	would := "which would change nothing"
+	if len(parts) > 0 {
+		would = "which would " + strings.Join(parts, ", ")
+	}
+	if fields > 0 {
+		would += " (" + count(fields, "field") + ")"
+	}
+	if n["leave"] > 0 {
+		would += fmt.Sprintf("; %s", count(n["leave"], "resource")) + " would be left alone, and say why"
+	}
+	return would
+}
+
+// mostObserved is how many drifts the status has of an Application that observes.
+const mostObserved = 200
+
+// observed writes what of a resource differs and is not corrected. What was not there before is
+// in the history from now on.
+func (c *conclusion) observed(res *resource, before *v1alpha1.ResourceStatus) {
+	if !c.plan.Observes() || c.preview {
+		return
+	}
+	differs := res.observed
+	if res.change.Action == Create {
+		differs = []delta.Difference{{}} // the object itself
+	}
+	done := doneChange{action: onlyObserve, id: res.object.ID}
+	by := sync.OnceValue(func() *authors { return c.plan.authorsOf(res, res.live) })
+	for _, d := range differs {
+		field := v1alpha1.WatchedField{
+			Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path,
+			Desired: told(res.object.ID, d.Path, d.Desired), Observed: told(res.object.ID, d.Path, d.Observed),
+		}
+		if secretPath(res.object.ID, d.Path) {
+			field.Desired, field.Observed = nil, nil
+		}
+		if c.observes++; c.observes > mostObserved {
+			break
+		}
+		c.result.Status.Watched = append(c.result.Status.Watched, field)
+		if c.isKnown(field) {
+			continue
+		}
+		of := drift{}
+		if d.Path == "" {
+			of.Author = c.plan.deleter(res, before)
+		} else {
+			of = c.drift(res, d, by)
+		}
+		entry := c.happened(res, v1alpha1.OutcomeObserved, of)
+		done.paths, done.told = append(done.paths, cmp.Or(d.Path, "not there")), append(done.told, cmp.Or(describe(entry), "not there"))
+	}
+	if len(done.paths) > 0 {
+		c.done = append(c.done, done)
+	}
+}
+
+// isKnown reports whether the status before had a field of which it is told that it has drifted.
+func (c *conclusion) isKnown(field v1alpha1.WatchedField) bool {
+	app := c.plan.in.Application
+	return app.Status.ObservedGeneration >= 0 && slices.ContainsFunc(app.Status.Watched, func(was v1alpha1.WatchedField) bool {
+		return was.Resource == field.Resource && was.Path == field.Path
+	})
+}
+
+// observedText is what a field is, and was to be.
+func observedText(e v1alpha1.HistoryEntry) string {
+	is, desired := "absent", "absent"
+	if e.To != nil {
+		is = shorten(string(e.To.Raw), 80)
+	}
+	if e.From != nil {
+		desired = shorten(string(e.From.Raw), 80)
+	}
+	return " is " + is + ", and " + desired + " is desired"
+}
+
+// idleReason is why nothing is done.
+func (c *conclusion) idleReason() string {
+	if c.plan.Observes() {
+		return v1alpha1.ReasonObserving
+	}
+	return v1alpha1.ReasonSuspended
+}
+
+// observing is the verdict on whether an Application that observes is ready: it is not.
+func (c *conclusion) observing() verdict {
+	message := "observed only: nothing is written until spec.mode is Hold, " + c.plan.turnedOn()
+	if c.plan.Suspended() {
+		message += "; spec.suspend is set, too"
+	}
+	return no(v1alpha1.ReasonObserving, message, false)
+}
+
+// differing is the verdict on whether all is in place of what is observed.
+func (c *conclusion) differing() verdict {
+	if len(c.waits) > 0 {
+		return no(v1alpha1.ReasonObserving, shorten(list(c.waits), 4096), false)
+	}
+	return yes(v1alpha1.ReasonObserving, "nothing differs from what is desired, and nothing is held")
+}

@@ -1,0 +1,181 @@
+package plan_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/internal/observertest"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+var lookedAt = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// What is only observed is told in the status: of each resource what would be done, of each
+// leaf what it is, and nothing is on record as ours that is not.
+func TestWhatIsOnlyObservedIsTold(t *testing.T) {
+	for name, want := range map[string]struct{ ready, row, reason, held, watched, event string }{
+		"an-object-that-is-not-there-is-only-observed": {
+			ready: "observed only: nothing is written until spec.mode is Hold, which would create 1", reason: "Observing",
+			row: "is not there, and would be created", held: "Observing", watched: " none none", event: "observed ConfigMap default/settings (not there)",
+		},
+		"a-drifted-object-without-our-marks-is-only-observed": {
+			ready: "would change nothing; 1 resource would be left alone, and say why", reason: "ResourceConflict",
+			row: "set spec.adoption to IfUnowned or Always; it differs: data.mode", held: "ResourceConflict", watched: `data.mode "live" "theirs"`,
+			event: `observed ConfigMap default/settings (data.mode is "theirs", and "live" is desired)`,
+		},
+		"an-object-that-would-be-adopted-is-only-observed": {
+			ready: "which would adopt 1 (1 field)", reason: "Observing",
+			row: "is there, and would be adopted and corrected: data.mode", held: "Observing", watched: `data.mode "live" "theirs"`,
+			event: `(data.mode is "theirs", and "live" is desired)`,
+		},
+		"an-object-of-another-owner-is-only-observed": {
+			ready: "1 resource would be left alone, and say why", reason: "ResourceConflict",
+			row: "belongs to Application default/other: ", held: "ResourceConflict", watched: `data.mode "live" "theirs"`, event: "data.mode",
+		},
+		"a-shared-object-is-only-observed": {
+			ready: "which would hold 1 (1 field)", reason: "Observing",
+			row: "differs, and would be held: data.mode", held: "Observing", watched: `data.mode "live" "theirs"`, event: "data.mode",
+		},
+		"lengths-of-lists-are-only-observed": {
+			ready: "which would adopt 1 (3 fields)", reason: "Observing",
+			row:  "would be adopted and corrected: spec.tracks[0]; spec.tracks[3]; spec.tracks[2]",
+			held: "Observing", watched: `spec.tracks[0] "one" "other"`, event: `spec.tracks[3] is "four", and absent is desired`,
+		},
+		"what-was-held-is-only-observed": {
+			ready: "which would correct 1 (2 fields)", reason: "Observing",
+			row: "differs, and would be corrected: data.mode; data.old", held: "Observing", watched: `data.mode "live" "theirs"`, event: "data.old",
+		},
+		"a-resource-that-leaves-is-only-observed": {
+			ready: "which would delete 1", reason: "", row: "", held: "Deleting", watched: "", event: "",
+		},
+		"what-is-observed-may-be-suspended-too": {
+			ready: "which would correct 1 (1 field); spec.suspend is set, too", reason: "Observing",
+			row: "differs, and would be corrected: data.mode", held: "Observing", watched: `data.mode "live" "theirs"`, event: "data.mode",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := readCase(t, filepath.Join(goldenRoot, name))
+			result := plan.Decide(in).Conclude(nil, lookedAt)
+			status := result.Status
+			ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+			require.NotNil(t, ready)
+			assert.Equal(t, v1alpha1.ReasonObserving, ready.Reason)
+			assert.Contains(t, ready.Message, want.ready)
+			held := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld)
+			assert.Equal(t, metav1.ConditionFalse, held.Status)
+			assert.Equal(t, want.held, held.Reason)
+			assert.Nil(t, apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionStalled))
+			assert.Contains(t, status.Resources[0].Message, want.row)
+			assert.Equal(t, want.reason, status.Resources[0].Reason)
+			watched := ""
+			if len(status.Watched) > 0 {
+				w := status.Watched[0]
+				watched = w.Path + " " + raw(w.Desired) + " " + raw(w.Observed)
+			}
+			assert.Equal(t, want.watched, watched)
+			note := ""
+			if result.Event != nil {
+				note = result.Event.Note
+				assert.Equal(t, "Observed", result.Event.Reason)
+			}
+			assert.Contains(t, note, want.event)
+			assert.Len(t, status.History, len(status.Watched))
+			assert.Zero(t, result.RetryAfter)
+			assert.False(t, result.Again)
+			if live := in.Live[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}]; live != nil && status.Resources[0].Ownership == "" {
+				isOurs := plan.Marked(in.Application, manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}, live)
+				assert.Equal(t, isOurs, status.Resources[0].UID != "", "only what is ours is on record with its UID")
+				assert.Equal(t, "Current", status.Resources[0].Health)
+			}
+
+			// What stands is told once: whoever looks again, after a restart too, has nothing to say.
+			in.Application.Status = status
+			again := plan.Decide(in).Conclude(nil, lookedAt.Add(time.Hour))
+			assert.Equal(t, observertest.JSON(status), observertest.JSON(again.Status))
+			assert.Nil(t, again.Event)
+			assert.Empty(t, again.Happened)
+		})
+	}
+}
+
+// What changes while it is observed is told when it comes; and when all is as it is desired,
+// the Application is not ready all the same: nothing is held.
+func TestAnObservedFieldThatComesAndGoes(t *testing.T) {
+	in := readCase(t, filepath.Join(goldenRoot, "what-is-observed-may-be-suspended-too"))
+	in.Application.Spec.Suspend = false
+	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}
+	look := func(mode string) plan.Result {
+		observertest.Set(in.Live[id], mode, "data", "mode")
+		result := plan.Decide(in).Conclude(nil, lookedAt)
+		in.Application.Status = result.Status
+		return result
+	}
+	first := look("live")
+	held := apimeta.FindStatusCondition(first.Status.Conditions, v1alpha1.ConditionHeld)
+	assert.Equal(t, metav1.ConditionTrue, held.Status)
+	assert.Equal(t, v1alpha1.ReasonObserving, held.Reason)
+	assert.Equal(t, "1/1", first.Status.Summary)
+	assert.False(t, apimeta.IsStatusConditionTrue(first.Status.Conditions, v1alpha1.ConditionReady))
+	assert.Empty(t, first.Status.Watched)
+	assert.Nil(t, first.Event)
+
+	assert.NotNil(t, look("theirs").Event)
+	other := look("others")
+	assert.Nil(t, other.Event, "it has drifted already")
+	assert.JSONEq(t, `"others"`, raw(other.Status.Watched[0].Observed))
+	assert.Empty(t, look("live").Status.Watched)
+	again := look("theirs")
+	require.Len(t, again.Status.History, 1)
+	assert.EqualValues(t, 2, again.Status.History[0].Count)
+}
+
+// Values of Secrets are told nowhere, and what is there is.
+func TestAnObservedSecretIsMasked(t *testing.T) {
+	in := readCase(t, filepath.Join(goldenRoot, "an-object-that-would-be-adopted-is-only-observed"))
+	id := manifest.ID{Kind: "Secret", Namespace: "default", Name: "keys"}
+	in.Application.Spec.Manifest = observertest.Raws(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "keys"}, "stringData": map[string]any{"password": "canary-1"},
+	})
+	in.Live = map[manifest.ID]map[string]any{id: {
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "keys", "namespace": "default", "uid": "u-9", "resourceVersion": "7"},
+		"data": map[string]any{"password": "Y2FuYXJ5LTI="},
+	}}
+	result := plan.Decide(in).Conclude(nil, lookedAt)
+	told := observertest.JSON(result)
+	assert.Contains(t, told, "data.password")
+	assert.NotContains(t, told, "canary")
+	assert.NotContains(t, told, "Y2FuYXJ5")
+}
+
+// An Application that is deleted while it observes leaves what it has held to the policies, and
+// what it has not alone.
+func TestDeletedWhileItObserves(t *testing.T) {
+	held := readCase(t, filepath.Join(goldenRoot, "what-was-held-is-only-observed"))
+	changes := plan.Retire(held).Changes
+	require.Len(t, changes, 1)
+	assert.Equal(t, plan.Delete, changes[0].Action)
+	held.Application.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
+	assert.Equal(t, plan.Update, plan.Retire(held).Changes[0].Action)
+
+	for _, name := range []string{"a-drifted-object-without-our-marks-is-only-observed", "an-object-that-would-be-adopted-is-only-observed", "a-shared-object-is-only-observed"} {
+		never := readCase(t, filepath.Join(goldenRoot, name))
+		never.Application.Status = plan.Decide(never).Conclude(nil, lookedAt).Status
+		assert.Empty(t, plan.Retire(never).Changes, name)
+	}
+}
+
+func raw(v *runtime.RawExtension) string {
+	if v == nil {
+		return "none"
+	}
+	return string(v.Raw)
+}

@@ -1,0 +1,222 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/expression"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Profiles are the wishes of the cluster's owner, and what has to be known for them.
+// Source: docs/profiles.md.
+type Profiles struct {
+	// All are those that can be read, in the order of their names.
+	All []*Profile
+	// Autoscaled has the objects that an autoscaler targets, with its name. Those among the
+	// manifests of the Application need not be there.
+	Autoscaled map[manifest.ID]string
+}
+
+// Profile is a HoldProfile, understood. It is never changed.
+type Profile struct {
+	Name  string
+	rules []profileRule
+}
+
+type profileRule struct {
+	kinds      []v1alpha1.KindSelector
+	match      string
+	autoscaled bool // only what an autoscaler targets
+	paths      []observer.ProfilePath
+}
+
+// autoscalerKind is the kind of those that write replicas.
+var autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: string(v1alpha1.TargetingAutoscaler)}
+
+// ReadProfile understands a HoldProfile, and says what is wrong with it.
+func ReadProfile(from *v1alpha1.HoldProfile) (p *Profile, faults []error) {
+	p = &Profile{Name: from.Name}
+	for i, rule := range from.Spec.Rules {
+		r := profileRule{kinds: rule.Kinds, match: rule.Match, autoscaled: rule.WhileTargetedBy != ""}
+		fault := func(field, format string, args ...any) {
+			faults = append(faults, fmt.Errorf("spec.rules[%d].%s: "+format, slices.Concat([]any{i, field}, args)...))
+		}
+		if rule.Match != "" {
+			if err := expression.CheckRule(rule.Match); err != nil {
+				fault("match", "%w", err)
+			}
+		}
+		if r.autoscaled && rule.WhileTargetedBy != v1alpha1.TargetingAutoscaler {
+			fault("whileTargetedBy", "must be %s, not %q", v1alpha1.TargetingAutoscaler, rule.WhileTargetedBy)
+		}
+		if len(rule.Kinds) == 0 || len(rule.Free)+len(rule.Hold) == 0 {
+			fault("kinds", "a rule names kinds, and fields in free, in hold, or in both")
+		}
+		read := func(list string, texts []string) {
+			for k, text := range texts {
+				path, err := observer.ParseFieldPath(text)
+				if err == nil {
+					err = path.CheckProfilePath()
+				}
+				if err != nil {
+					fault(fmt.Sprintf("%s[%d]", list, k), "%w", err)
+					continue
+				}
+				r.paths = append(r.paths, observer.ProfilePath{Path: path, Free: list == "free", Profile: from.Name})
+			}
+		}
+		read("hold", rule.Hold)
+		read("free", rule.Free)
+		p.rules = append(p.rules, r)
+	}
+	return p, faults
+}
+
+// Concerns reports whether the profile may speak of resources of a kind.
+func (p *Profile) Concerns(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(p.rules, func(r profileRule) bool { return r.isFor(kind) })
+}
+
+// AsksForAutoscalers reports whether it matters what autoscalers target.
+func (p *Profile) AsksForAutoscalers() bool {
+	return slices.ContainsFunc(p.rules, func(r profileRule) bool { return r.autoscaled })
+}
+
+// AsksForAutoscalersOf reports whether it matters if an autoscaler targets an object of a
+// kind.
+func (p *Profile) AsksForAutoscalersOf(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(p.rules, func(r profileRule) bool { return r.autoscaled && r.isFor(kind) })
+}
+
+func (r profileRule) isFor(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(r.kinds, func(s v1alpha1.KindSelector) bool {
+		return observer.MatchesPattern(s.Kind, kind.Kind) && (s.Group == nil || observer.MatchesPattern(*s.Group, kind.Group))
+	})
+}
+
+// AutoscalerTarget is the object that a HorizontalPodAutoscaler targets; false for one that
+// says it of none, and for objects of other kinds.
+func AutoscalerTarget(object map[string]any) (target manifest.ID, ok bool) {
+	ref, _ := object["spec"].(map[string]any)
+	ref, _ = ref["scaleTargetRef"].(map[string]any)
+	gv, err := schema.ParseGroupVersion(text(ref, "apiVersion"))
+	of, wrong := schema.ParseGroupVersion(text(object, "apiVersion"))
+	target = manifest.ID{Group: gv.Group, Kind: text(ref, "kind"), Namespace: text(object, "metadata", "namespace"), Name: text(ref, "name")}
+	isAutoscaler := of.WithKind(text(object, "kind")).GroupKind() == autoscalerKind
+	return target, isAutoscaler && cmp.Or(err, wrong) == nil && target.Kind != "" && target.Name != ""
+}
+
+// profiler finds what profiles say of objects.
+type profiler struct {
+	profiles   []*Profile
+	autoscaled map[manifest.ID]string
+	work       int
+}
+
+// profilerOf knows the autoscalers among the manifests, too.
+func profilerOf(in Input, objects []manifest.Object) *profiler {
+	p := &profiler{profiles: in.Profiles.All, work: observer.MostFieldWork, autoscaled: map[manifest.ID]string{}}
+	if len(p.profiles) == 0 {
+		return p
+	}
+	for _, object := range objects {
+		if target, ok := AutoscalerTarget(object.Content); ok {
+			target.Namespace = object.ID.Namespace
+			p.autoscaled[target] = object.ID.Name
+		}
+	}
+	for id, name := range in.Profiles.Autoscaled {
+		p.autoscaled[id] = name
+	}
+	return p
+}
+
+// pathsFor are what the profiles say of an object.
+func (p *profiler) pathsFor(object manifest.Object) (paths []observer.ProfilePath) {
+	var around map[string]any
+	for _, profile := range p.profiles {
+		for _, rule := range profile.rules {
+			autoscaler, autoscaled := p.autoscaled[object.ID]
+			if !rule.isFor(object.ID.GroupKind()) || rule.autoscaled && !autoscaled {
+				continue
+			}
+			if around == nil && rule.match != "" {
+				around = matched(object)
+			}
+			if !rule.matches(around) {
+				continue
+			}
+			for _, path := range rule.paths {
+				if rule.autoscaled {
+					path.Because = autoscalerKind.Kind + " " + autoscaler + " targets the object"
+				}
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
+}
+
+// matches reports whether the rule in CEL is true. What cannot be told is not.
+func (r profileRule) matches(object map[string]any) bool {
+	if r.match == "" {
+		return true
+	}
+	budget := int64(expression.Budget)
+	holds, err := expression.Holds(r.match, object, object, &budget)
+	return holds && err == nil
+}
+
+// matched is a manifest as a rule in CEL sees it: without values of Secrets, and with
+// namespace, labels and annotations, be there any or not.
+func matched(object manifest.Object) map[string]any {
+	content := observer.CopyMap(object.Content)
+	if manifest.IsSecret(object.ID.GroupKind()) {
+		delete(content, "data")
+		delete(content, "stringData")
+	}
+	metadata, _ := content["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		content["metadata"] = metadata
+	}
+	metadata["namespace"] = object.ID.Namespace
+	for _, name := range []string{"labels", "annotations"} {
+		if _, is := metadata[name].(map[string]any); !is {
+			metadata[name] = map[string]any{}
+		}
+	}
+	if manifest.IsSecret(object.ID.GroupKind()) {
+		annotations, _ := metadata["annotations"].(map[string]any)
+		delete(annotations, lastAppliedAnnotation) // a copy of all values
+	}
+	return content
+}
+
+// ProfileNames are profiles as messages name them: HoldProfile a, b.
+func ProfileNames(names []string) string {
+	return v1alpha1.ProfileKind + " " + strings.Join(names, ", ")
+}
+
+// whose says of a field which profile decides about it: "; HoldProfile x frees it".
+func whose(by *observer.ProfilePath) string {
+	if by == nil {
+		return ""
+	}
+	verb := "holds"
+	if by.Free {
+		verb = "frees"
+	}
+	text := "HoldProfile " + by.Profile + " " + verb + " it"
+	if by.Because != "" {
+		text += ", since " + by.Because
+	}
+	return text
+}

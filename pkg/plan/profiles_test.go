@@ -1,0 +1,291 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/internal/observertest"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// profileOf is a profile with one rule, given as YAML.
+func profileOf(t require.TestingT, name, rule string) *plan.Profile {
+	p := &v1alpha1.HoldProfile{}
+	p.Name, p.Spec.Rules = name, make([]v1alpha1.ProfileRule, 1)
+	require.NoError(t, yaml.UnmarshalStrict([]byte(rule), &p.Spec.Rules[0]))
+	read, mistakes := plan.ReadProfile(p)
+	require.Empty(t, mistakes)
+	return read
+}
+
+// drawnProfile is a profile for the kind of drawn specs, with paths of one, which are
+// returned, too.
+func drawnProfile(r *rapid.T, spec map[string]any) ([]*plan.Profile, []string) {
+	p := &v1alpha1.HoldProfile{}
+	p.Name = "drawn"
+	rule := v1alpha1.ProfileRule{Kinds: []v1alpha1.KindSelector{{Kind: observertest.GVK.Kind}}, Free: []string{drawnPath(r, spec)}}
+	for range rapid.IntRange(0, 2).Draw(r, "frees") {
+		rule.Free = append(rule.Free, drawnPath(r, spec))
+	}
+	for range rapid.IntRange(0, 2).Draw(r, "holds") {
+		rule.Hold = append(rule.Hold, drawnPath(r, spec))
+	}
+	p.Spec.Rules = []v1alpha1.ProfileRule{rule}
+	read, mistakes := plan.ReadProfile(p)
+	require.Empty(r, mistakes)
+	return []*plan.Profile{read}, slices.Concat(rule.Free, rule.Hold)
+}
+
+// overlaps reports whether one of the paths is above or below a path.
+func overlaps(path string, paths []string) bool {
+	return slices.ContainsFunc(paths, func(other string) bool {
+		return other != path && (observer.Under(path, other) || observer.Under(other, path) || strings.Contains(path+other, "[*]"))
+	})
+}
+
+// unnamed is what a plan does, whoever asks for it.
+func unnamed(t require.TestingT, p *plan.Plan) string {
+	require.Nil(t, p.Refused)
+	v := p.View()
+	for i := range v.Changes {
+		v.Changes[i].Profiles = nil
+		for k := range v.Changes[i].NotHeld {
+			v.Changes[i].NotHeld[k].Profile = ""
+		}
+	}
+	raw, err := json.MarshalIndent([]any{v.Changes, v.Status.MangledObserverSchema, v.Status.LastAppliedManifest}, "", " ")
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// whole is all of a plan.
+func whole(t require.TestingT, p *plan.Plan) string {
+	raw, err := json.Marshal(p.View())
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// A profile is what spec.fields with the same paths would be, whatever happens.
+func TestAProfileIsWhatItsFieldsWouldBe(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		spec := observertest.Spec(r)
+		entry := drawnFields(r, spec)
+		entry.Hold = slices.DeleteFunc(entry.Hold, func(f v1alpha1.HeldField) bool { return f.Path == observer.AllFields || f.HasRule() })
+		entry.Hold = append(entry.Hold, v1alpha1.HeldField{Path: observer.AllFields})
+		fields, profiled := newWorld(t, "manifest: []"), newWorld(t, "manifest: []")
+		for _, w := range []*world{fields, profiled} {
+			w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
+		}
+		fields.app.Spec.Fields = []v1alpha1.ResourceFields{entry}
+		if fields.decide().Refused != nil {
+			return // a profile leaves such a path out
+		}
+		p := &v1alpha1.HoldProfile{}
+		rule := v1alpha1.ProfileRule{Kinds: []v1alpha1.KindSelector{{Kind: "*"}}, Free: entry.Free}
+		for _, held := range entry.Hold[:len(entry.Hold)-1] {
+			rule.Hold = append(rule.Hold, held.Path)
+		}
+		if len(rule.Free)+len(rule.Hold) == 0 {
+			return
+		}
+		p.Spec.Rules = []v1alpha1.ProfileRule{rule}
+		read, mistakes := plan.ReadProfile(p)
+		require.Empty(r, mistakes)
+		profiled.profiles.All = []*plan.Profile{read}
+		learns := rapid.Bool().Draw(r, "defaults")
+		for _, w := range []*world{fields, profiled} {
+			w.respond = func(o map[string]any) { rewrite(o["spec"], learns, false) }
+		}
+		for range rapid.IntRange(1, 3).Draw(r, "rounds") {
+			a, _ := fields.round()
+			b, _ := profiled.round()
+			require.Equal(r, unnamed(r, a), unnamed(r, b))
+			changed := observertest.Mutate(r, fields.only()["spec"].(map[string]any))
+			fields.only()["spec"], profiled.only()["spec"] = changed, observer.CopyMap(changed)
+		}
+	})
+}
+
+// A profile that is for nothing of an Application, or for nothing that the user leaves to
+// it, changes nothing, byte for byte.
+func TestWhereAProfileSaysNothing(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		spec := observertest.Spec(r)
+		w := newWorld(t, "manifest: []")
+		w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
+		path := drawnPath(r, spec)
+		rule := "kinds: [{kind: " + observertest.GVK.Kind + "}]\nfree: [" + `"` + path + `"` + "]\n"
+		switch rapid.SampledFrom([]string{"another kind", "another group", "no match", "an error", "no autoscaler", "an entry", "fields"}).Draw(r, "why") {
+		case "another kind":
+			rule = strings.ReplaceAll(rule, observertest.GVK.Kind, "Other*")
+		case "another group":
+			rule = strings.ReplaceAll(rule, "{kind:", "{group: other.example.com, kind:")
+		case "no match":
+			rule += "match: object.metadata.name == 'other'\n"
+		case "an error":
+			rule += "match: object.nothing.like.that\n"
+		case "no autoscaler":
+			rule += "whileTargetedBy: HorizontalPodAutoscaler\n"
+		case "an entry":
+			raw, err := json.Marshal(observer.DefaultEntry(observertest.Manifest(spec)).Raw())
+			require.NoError(r, err)
+			w.app.Spec.ObserverSchema = []runtime.RawExtension{{Raw: raw}}
+		case "fields":
+			w.app.Spec.Fields = []v1alpha1.ResourceFields{{
+				Resource: v1alpha1.ResourceSelector{Kind: observertest.GVK.Kind, Name: "*"}, Hold: []v1alpha1.HeldField{{Path: path}},
+			}}
+		}
+		without := whole(r, w.decide())
+		w.profiles.All = []*plan.Profile{profileOf(r, "one", rule)}
+		require.Equal(r, without, whole(r, w.decide()))
+	})
+}
+
+// What the user holds is held, whatever profiles say of it.
+func TestThePathsOfTheUserPrevail(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		spec := observertest.Spec(r)
+		path := drawnPath(r, spec)
+		if strings.Contains(path, "[") {
+			return // a list of which an element was free is open
+		}
+		w := newWorld(t, "manifest: []")
+		w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
+		w.app.Spec.Fields = []v1alpha1.ResourceFields{{
+			Resource: v1alpha1.ResourceSelector{Kind: observertest.GVK.Kind, Name: "*"},
+			Hold:     []v1alpha1.HeldField{{Path: "*"}, {Path: path}},
+		}}
+		without := w.decide()
+		if without.Refused != nil {
+			return
+		}
+		w.profiles.All = []*plan.Profile{profileOf(r, "one", `{kinds: [{kind: "*"}], free: ["`+path+`"]}`)}
+		require.Equal(r, whole(r, without), whole(r, w.decide()))
+	})
+}
+
+func TestProfilesThatAreNone(t *testing.T) {
+	for _, row := range []struct{ rule, message string }{
+		{`{kinds: [{kind: A}], free: ["spec..x"]}`, `spec.rules[0].free[0]: the path "spec..x": no field at ".x"`},
+		{`{kinds: [{kind: A}], free: ["*"]}`, "spec.rules[0].free[0]: * is all of a manifest: a profile names fields"},
+		{`{kinds: [{kind: A}], free: [metadata]}`, "metadata is not said as a whole"},
+		{`{kinds: [{kind: A}], hold: [metadata.name]}`, "spec.rules[0].hold[0]: metadata.name identifies a resource"},
+		{`{kinds: [{kind: A}], hold: [kind]}`, "kind identifies a resource"},
+		{`{kinds: [{kind: A}], hold: [status.phase]}`, "status is only watched"},
+		{`{kinds: [{kind: A}], free: [spec], match: "object."}`, "spec.rules[0].match: is no rule in CEL"},
+		{`{kinds: [{kind: A}], free: [spec], match: "size(object)"}`, "spec.rules[0].match: is neither true nor false"},
+		{`{kinds: [{kind: A}], free: [spec], match: "object.all(a, object.all(b, object.all(c, object.all(d, a + b + c + d != '')))) "}`, "may cost too much"},
+		{`{kinds: [{kind: A}]}`, "a rule names kinds, and fields"},
+		{`{kinds: [{kind: A}], free: [spec], whileTargetedBy: Service}`, `must be HorizontalPodAutoscaler, not "Service"`},
+	} {
+		p := &v1alpha1.HoldProfile{}
+		p.Spec.Rules = make([]v1alpha1.ProfileRule, 1)
+		require.NoError(t, yaml.UnmarshalStrict([]byte(row.rule), &p.Spec.Rules[0]))
+		_, mistakes := plan.ReadProfile(p)
+		assert.ErrorContains(t, errors.Join(mistakes...), row.message, row.rule)
+	}
+}
+
+func TestWhatAnAutoscalerTargets(t *testing.T) {
+	const named = "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: shop, name: web}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}"
+	for text, want := range map[string]bool{
+		named: true,
+		strings.Replace(named, "autoscaling/v2", "autoscaling/v1", 1): true,
+		strings.Replace(named, "autoscaling/v2", "example.com/v1", 1): false,
+		strings.Replace(named, "apps/v1", "a/b/c", 1):                 false,
+		strings.Replace(named, "name: web}}", "name: 3}}", 1):         false,
+		strings.Replace(named, "{scaleTargetRef:", "{other:", 1):      false,
+		"{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler}": false,
+	} {
+		object := map[string]any{}
+		require.NoError(t, yaml.Unmarshal([]byte(text), &object))
+		target, ok := plan.AutoscalerTarget(object)
+		assert.Equal(t, want, ok, text)
+		if want {
+			assert.Equal(t, manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, target)
+		}
+	}
+}
+
+// A profile that asks for too much is left out where it does, and nothing is refused.
+func TestAProfileNeverBreaksAnApplication(t *testing.T) {
+	data := map[string]any{}
+	for i := range 3000 {
+		data["key-"+strings.Repeat("x", i%50)+string(rune('a'+i%26))] = "value"
+	}
+	w := newWorld(t, "manifest: []")
+	w.app.Spec.Manifest = raws(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "large"}, "data": data})
+	p := &v1alpha1.HoldProfile{}
+	p.Name = "greedy"
+	for range 100 {
+		rule := v1alpha1.ProfileRule{Kinds: []v1alpha1.KindSelector{{Kind: "*"}}}
+		for range 100 {
+			rule.Free = append(rule.Free, "data[*none*]")
+		}
+		p.Spec.Rules = append(p.Spec.Rules, rule)
+	}
+	read, mistakes := plan.ReadProfile(p)
+	require.Empty(t, mistakes)
+	w.profiles.All = []*plan.Profile{read}
+	decided := w.decide()
+	require.Nil(t, decided.Refused)
+	assert.Len(t, decided.Changes, 1)
+	require.NotEmpty(t, decided.Warnings)
+	assert.Contains(t, decided.Warnings[0], "HoldProfile greedy: data[*none*] the paths of the profiles mean too many fields")
+}
+
+// What deploy/profiles frees of kinds that a test cluster has no controllers for.
+func TestWhatTheShippedProfilesFree(t *testing.T) {
+	files, err := filepath.Glob("../../deploy/profiles/*-*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	var all []*plan.Profile
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		p := &v1alpha1.HoldProfile{}
+		require.NoError(t, yaml.UnmarshalStrict(raw, p))
+		assert.Equal(t, p.Name+".yaml", filepath.Base(file))
+		read, mistakes := plan.ReadProfile(p)
+		require.Empty(t, mistakes, file)
+		all = append(all, read)
+	}
+	for _, row := range []struct{ name, manifest, free string }{
+		{"a definition", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a, annotations: {cert-manager.io/inject-ca-from: a/b}},
+  spec: {conversion: {strategy: Webhook, webhook: {clientConfig: {caBundle: Cg==}}}}}`, "spec.conversion.webhook.clientConfig.caBundle"},
+		{"an aggregated API", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: a, annotations: {service.beta.openshift.io/inject-cabundle: "true"}}, spec: {caBundle: Cg==}}`, "spec.caBundle"},
+		{"one that nobody injects", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: a}, spec: {caBundle: Cg==}}`, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			object := map[string]any{}
+			require.NoError(t, yaml.Unmarshal([]byte(row.manifest), &object))
+			w := newWorld(t, "manifest: []")
+			w.app.Spec.Manifest = raws(object)
+			w.profiles.All = all
+			w.round()
+			leaf := strings.Split(row.free, ".")
+			if row.free == "" {
+				assert.Empty(t, w.decide().View().Changes[0].Profiles)
+				return
+			}
+			set(w.only(), "aW5qZWN0ZWQ=", leaf...)
+			p := w.decide()
+			assert.False(t, p.HasWork())
+			assert.Equal(t, row.free, p.View().Changes[0].NotHeld[0].Path)
+		})
+	}
+}

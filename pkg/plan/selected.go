@@ -1,0 +1,356 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// selectedObjects are the manifests that a user would have to write in the place of
+// spec.select: what is held of each object that it means, as one that is shared. The error
+// is a *Problem if they are too many.
+func selectedObjects(in Input, options manifest.Options) (objects []manifest.Object, warnings []string, err error) {
+	app := in.Application
+	entries, faults := Selections(app)
+	warnings, checked := probe(entries, options)
+	if faults = append(faults, checked...); len(faults) > 0 {
+		return nil, nil, errors.Join(faults...)
+	}
+	selected := Selected(in, entries)
+	if err := tooMany(app, entries, selected); err != nil {
+		return nil, nil, err
+	}
+	ids := sortedIDs(selected)
+	raw := make([]map[string]any, len(ids))
+	for i, id := range ids {
+		var overlaps []error
+		raw[i], overlaps = heldOf(id, in.Live[id], selected[id], in.Kinds)
+		faults = append(faults, overlaps...)
+	}
+	if len(faults) > 0 {
+		return nil, nil, errors.Join(faults...)
+	}
+	options.Field = manifest.Path{"spec", "select"}
+	objects, _, err = manifest.Normalize(raw, options)
+	for i := range objects {
+		objects[i].Position = selected[objects[i].ID][0].Position
+	}
+	return objects, warnings, err
+}
+
+// isSelected reports whether an object is one that spec.select means. Its position is then
+// that of the first entry that does.
+func isSelected(o manifest.Object) bool { return len(o.Field) > 1 && o.Field[1] == "select" }
+
+// probe finds what is wrong with what is held, and what is dropped of it, whether or not
+// there is an object.
+func probe(entries []Selection, options manifest.Options) (warnings []string, faults []error) {
+	for _, s := range entries {
+		raw := s.manifestOf(manifest.ID{Group: s.Group, Kind: s.Kind, Name: "name"}, map[string]any{"metadata": map[string]any{"name": "name", "namespace": "name", "uid": "uid"}})
+		options.Field = manifest.Path{"spec", "select", s.Position, "hold"}
+		objects, dropped, err := manifest.Normalize([]map[string]any{raw}, options)
+		for _, w := range dropped {
+			_, says, _ := strings.Cut(w, "): ")
+			warnings = append(warnings, manifest.Path{"spec", "select", s.Position, "hold"}.String()+": "+says)
+		}
+		for _, err := range unjoin(err) {
+			var fault *manifest.Fault
+			if errors.As(err, &fault) {
+				err = selectFault(s.Position, fault.Message, append([]any{"hold"}, fault.Path...)...)
+			}
+			faults = append(faults, err)
+		}
+		if len(objects) == 1 && len(observer.PartialEntry(objects[0], nil).Root.Fields) == 0 {
+			faults = append(faults, selectFault(s.Position, "sets nothing, so nothing would be held", "hold"))
+		}
+	}
+	return warnings, faults
+}
+
+// tooMany refuses more objects than spec.maxObjects.
+func tooMany(app *v1alpha1.Application, entries []Selection, selected map[manifest.ID][]Selection) error {
+	if len(selected) <= mostObjects(app) {
+		return nil
+	}
+	counts := make([]string, len(entries))
+	for i, s := range entries {
+		n := 0
+		for _, by := range selected {
+			if slices.ContainsFunc(by, func(other Selection) bool { return other.Position == s.Position }) {
+				n++
+			}
+		}
+		counts[i] = fmt.Sprintf("spec.select[%d]: %d of kind %s", s.Position, n, s.Kind)
+	}
+	return problemf(v1alpha1.ReasonTooManyObjects,
+		"spec.select means %d objects, and spec.maxObjects allows %d, so nothing is written and nothing is let go: select fewer, or allow more (%s)",
+		len(selected), mostObjects(app), some(counts))
+}
+
+// selected says how many objects each entry means, and why of some that is not known. It
+// comes after the resources.
+func (c *conclusion) selected() {
+	entries := c.plan.in.Application.Spec.Select
+	c.result.Status.Selected = nil
+	if len(entries) == 0 {
+		return
+	}
+	counts := make([]v1alpha1.SelectedObjects, len(entries))
+	for i := range entries {
+		counts[i].APIVersion, counts[i].Kind = entries[i].APIVersion, entries[i].Kind
+		if problem := c.plan.in.Unselected[i]; problem != nil {
+			c.problems = append(c.problems, resourceProblem{Problem: problem})
+		}
+	}
+	ready := map[manifest.ID]bool{}
+	for _, r := range c.result.Status.Resources {
+		ready[IDOf(r.ResourceReference)] = isReady(r)
+	}
+	read, _ := Selections(c.plan.in.Application)
+	for id, by := range Selected(c.plan.in, read) {
+		for _, s := range by {
+			counts[s.Position].Objects++
+			if ready[id] {
+				counts[s.Position].Ready++
+			}
+		}
+	}
+	c.result.Status.Selected = counts
+}
+
+// Selected says how many objects each entry of spec.select means, and which these are. That of
+// one that is refused is told by the refusal.
+func (p *Plan) Selected() (views []ViewSelected, ids map[manifest.ID]bool) {
+	if p.in.Application == nil || p.retiring || p.Refused != nil {
+		return nil, nil
+	}
+	entries, _ := Selections(p.in.Application)
+	writes, counts := map[manifest.ID]bool{}, make(map[int]int, len(entries))
+	for _, c := range p.Changes {
+		writes[c.ID] = c.Writes()
+	}
+	selected, changes := Selected(p.in, entries), map[int]int{}
+	ids = make(map[manifest.ID]bool, len(selected))
+	for id, by := range selected {
+		ids[id] = true
+		for _, s := range by {
+			if counts[s.Position]++; writes[id] {
+				changes[s.Position]++
+			}
+		}
+	}
+	for _, s := range entries {
+		views = append(views, ViewSelected{
+			Entry: manifest.Path{"spec", "select", s.Position}.String(), Kind: s.Kind, Objects: counts[s.Position], Changes: changes[s.Position],
+		})
+	}
+	return views, ids
+}
+
+// isReady reports whether a resource is as it should be.
+func isReady(r v1alpha1.ResourceStatus) bool { return r.Reason == "" && r.Health == healthCurrent }
+
+// isUnselected reports whether a problem is that of an entry of spec.select, which is told
+// once.
+func (p *Plan) isUnselected(problem *Problem) bool {
+	for _, known := range p.in.Unselected {
+		if known == problem {
+			return true
+		}
+	}
+	return false
+}
+
+// manifestOf is what an entry holds of one object, as its manifest.
+func (s Selection) manifestOf(id manifest.ID, live map[string]any) map[string]any {
+	content, _ := resolve(s.hold, live).(map[string]any)
+	content["apiVersion"], content["kind"] = s.GroupVersion().String(), s.Kind
+	metadata, isMap := content["metadata"].(map[string]any)
+	if !isMap && content["metadata"] != nil {
+		return content // it is refused
+	}
+	if metadata == nil {
+		metadata = map[string]any{}
+		content["metadata"] = metadata
+	}
+	metadata["name"] = id.Name
+	if id.Namespace != "" {
+		metadata["namespace"] = id.Namespace
+	}
+	annotations, isMap := metadata["annotations"].(map[string]any)
+	if !isMap && metadata["annotations"] != nil {
+		return content
+	}
+	if annotations == nil {
+		annotations = map[string]any{}
+		metadata["annotations"] = annotations
+	}
+	annotations[v1alpha1.AnnotationOwnership] = string(v1alpha1.OwnershipShare)
+	return content
+}
+
+// heldOf is what several entries hold of one object.
+func heldOf(id manifest.ID, live map[string]any, by []Selection, known Kinds) (content map[string]any, faults []error) {
+	content = by[0].manifestOf(id, live)
+	for i, s := range by[1:] {
+		more := s.manifestOf(id, live)
+		if s.GroupVersionKind != by[0].GroupVersionKind {
+			faults = append(faults, selectFault(s.Position, fmt.Sprintf("is about %s in %s, and spec.select[%d] in %s: write both in one version",
+				id, s.Version, by[0].Position, by[0].Version), "apiVersion"))
+			continue
+		}
+		for _, field := range []string{"apiVersion", "kind"} {
+			delete(more, field)
+		}
+		metadata, _ := more["metadata"].(map[string]any)
+		delete(metadata, "name")
+		delete(metadata, "namespace")
+		if annotations, _ := metadata["annotations"].(map[string]any); annotations != nil {
+			delete(annotations, v1alpha1.AnnotationOwnership)
+		}
+		u := union{kind: known.Type(s.GroupVersionKind)}
+		u.maps(nil, u.kind, content, more)
+		for _, path := range u.overlaps {
+			faults = append(faults, selectFault(s.Position, fmt.Sprintf("holds %s of %s, which spec.select[%d] holds, too: take it out of one of them",
+				path, id, by[i].Position), "hold"))
+		}
+	}
+	return content, faults
+}
+
+// union puts parts of one object together. What both set overlaps.
+type union struct {
+	kind     *kinds.Node
+	overlaps []string
+}
+
+func (u *union) maps(path *observer.Path, t *kinds.Node, into, from map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		at, there := path.Field(name), into[name]
+		switch more := from[name].(type) {
+		case map[string]any:
+			if below, isMap := there.(map[string]any); isMap && !t.Field(name).IsOneValue() {
+				u.maps(at, t.Field(name), below, more)
+				continue
+			}
+		case []any:
+			if list, isList := there.([]any); isList {
+				into[name] = u.lists(at, t.Field(name), list, more)
+				continue
+			}
+		}
+		if there != nil {
+			u.overlaps = append(u.overlaps, at.String())
+			continue
+		}
+		into[name] = from[name]
+	}
+}
+
+// lists puts elements with keys together, and adds the others.
+func (u *union) lists(path *observer.Path, t *kinds.Node, into, from []any) []any {
+	list := observer.List{}
+	list.ByValue = !list.ByIdentity(t)
+	same := list.Identities(t, from, into)
+	labels := list.Labels(t, from)
+	for i, element := range from {
+		at := path.Element(labels[i], -1)
+		if same[i] < 0 {
+			into = append(into, element)
+			continue
+		}
+		below, isMap := into[same[i]].(map[string]any)
+		more, areMaps := element.(map[string]any)
+		if !isMap || !areMaps || t == nil || t.List != kinds.Map {
+			u.overlaps = append(u.overlaps, at.String())
+			continue
+		}
+		for _, key := range t.Keys {
+			delete(more, key)
+		}
+		u.maps(at, t.Elem(), below, more)
+	}
+	return into
+}
+
+// referable are the fields of an object that values may be taken from. They never change: a
+// value from a field that another client may write could chase one that is made of it.
+var referable = []string{"metadata.name", "metadata.namespace", "metadata.uid"}
+
+// resolve is a copy of a value in whose texts references stand for fields of an object.
+func resolve(value any, object map[string]any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(value))
+		for name, child := range value {
+			m[name] = resolve(child, object)
+		}
+		return m
+	case []any:
+		l := make([]any, len(value))
+		for i, child := range value {
+			l[i] = resolve(child, object)
+		}
+		return l
+	case string:
+		var b strings.Builder
+		references(value, func(plain string) { b.WriteString(plain) }, func(path string) {
+			b.WriteString(text(object, strings.Split(path, ".")...))
+		})
+		return b.String()
+	}
+	return value
+}
+
+// references takes a text apart. $$( is the text $(.
+func references(value string, plain, reference func(string)) {
+	for value != "" {
+		before, rest, found := strings.Cut(value, "$(")
+		path, after, ends := strings.Cut(rest, ")")
+		switch {
+		case !found || !ends:
+			plain(value)
+			return
+		case strings.HasSuffix(before, "$"):
+			plain(before[:len(before)-1] + "$(")
+			value = rest
+		default:
+			plain(before)
+			reference(path)
+			value = after
+		}
+	}
+}
+
+func hasReference(value string) (has bool) {
+	references(value, func(string) {}, func(string) { has = true })
+	return has
+}
+
+// unknownReferences are those that no value may be taken from.
+func unknownReferences(value any) (unknown []string) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			unknown = append(unknown, unknownReferences(value[name])...)
+		}
+	case []any:
+		for _, child := range value {
+			unknown = append(unknown, unknownReferences(child)...)
+		}
+	case string:
+		references(value, func(string) {}, func(path string) {
+			if !slices.Contains(referable, path) {
+				unknown = append(unknown, path)
+			}
+		})
+	}
+	return unknown
+}

@@ -1,0 +1,197 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Selection is an entry of spec.select: objects of one kind, and what is held of each.
+type Selection struct {
+	Position int
+	schema.GroupVersionKind
+	// Namespaces and Names are patterns; nil for the Application's namespace, and for any
+	// name.
+	Namespaces, Names []string
+	Labels            labels.Selector
+
+	hold map[string]any
+}
+
+// AllNamespaces reports whether objects may be in namespaces that the entry does not name.
+func (s Selection) AllNamespaces() bool { return slices.ContainsFunc(s.Namespaces, isPattern) }
+
+func isPattern(text string) bool { return strings.Contains(text, "*") }
+
+// Name is that of the only object that can be meant, in one namespace; empty if there may be
+// others.
+func (s Selection) Name() string {
+	if len(s.Names) == 1 && !isPattern(s.Names[0]) {
+		return s.Names[0]
+	}
+	return ""
+}
+
+// Covers reports whether an entry speaks of objects of that identity, with the right labels.
+func (s Selection) Covers(id manifest.ID) bool {
+	return id.GroupKind() == s.GroupKind() && matchesAny(s.Names, id.Name) &&
+		(id.Namespace == "" || matchesAny(s.Namespaces, id.Namespace))
+}
+
+func matchesAny(patterns []string, text string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool { return observer.MatchesPattern(pattern, text) })
+}
+
+// Selections are the entries of spec.select that can be read, and what is wrong with the
+// others, or with all of them together.
+func Selections(app *v1alpha1.Application) (all []Selection, faults []error) {
+	for i := range app.Spec.Select {
+		s, err := readSelection(i, &app.Spec.Select[i])
+		if len(err) > 0 {
+			faults = append(faults, err...)
+			continue
+		}
+		if len(s.Namespaces) == 0 {
+			s.Namespaces = []string{app.Namespace}
+		}
+		all = append(all, s)
+	}
+	return all, append(faults, restless(all)...)
+}
+
+func selectFault(position int, message string, path ...any) error {
+	return &manifest.Fault{Field: manifest.Path{"spec", "select"}, Position: position, Path: path, Message: message}
+}
+
+func readSelection(position int, item *v1alpha1.ObjectSelection) (s Selection, faults []error) {
+	s = Selection{
+		Position: position, GroupVersionKind: schema.FromAPIVersionAndKind(item.APIVersion, item.Kind),
+		Namespaces: item.Namespaces, Names: item.Names, Labels: labels.Everything(),
+	}
+	fault := func(message string, path ...any) { faults = append(faults, selectFault(position, message, path...)) }
+	if item.Selector != nil {
+		var err error
+		if s.Labels, err = metav1.LabelSelectorAsSelector(item.Selector); err != nil {
+			fault("cannot be understood: "+err.Error(), "selector")
+			return s, faults
+		}
+	}
+	requirements, _ := s.Labels.Requirements()
+	for _, r := range requirements {
+		if strings.HasPrefix(r.Key(), v1alpha1.GroupVersion.Group+"/") {
+			fault("selects by a mark of Holdfast, which comes and goes as objects are held: select by another label", "selector")
+		}
+	}
+	hold, err := decode(item.Hold)
+	if err != nil || hold == nil {
+		fault("must be a part of an object: a map of fields", "hold")
+		return s, faults
+	}
+	s.hold = hold
+	metadata, _ := hold["metadata"].(map[string]any)
+	for _, at := range [][]any{{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "annotations", v1alpha1.AnnotationOwnership}} {
+		in := hold
+		if len(at) > 1 {
+			in = metadata
+		}
+		if len(at) > 2 { //nolint:mnd // an annotation
+			in, _ = metadata["annotations"].(map[string]any)
+		}
+		if _, said := in[at[len(at)-1].(string)]; said { //nolint:forcetypeassert // it stands above
+			fault("is not for what is held of many objects: the entry says which they are", append([]any{"hold"}, at...)...)
+		}
+	}
+	for _, reference := range unknownReferences(hold) {
+		fault("has $("+reference+"): values may be taken from "+strings.Join(referable, ", ")+"; write $$( for the text itself", "hold")
+	}
+	return s, faults
+}
+
+// restless are the entries that would never rest: what they hold makes objects leave an
+// entry, this one or another, which are then let go and have again what they had, and are
+// selected again.
+func restless(all []Selection) (faults []error) {
+	for _, s := range all {
+		metadata, _ := s.hold["metadata"].(map[string]any)
+		set, _ := metadata["labels"].(map[string]any)
+		for _, other := range all {
+			requirements, _ := other.Labels.Requirements()
+			for _, r := range requirements {
+				value, sets := set[r.Key()].(string)
+				if !sets || other.GroupKind() != s.GroupKind() {
+					continue
+				}
+				at := []any{"hold", "metadata", "labels", r.Key()}
+				switch {
+				case hasReference(value):
+					faults = append(faults, selectFault(s.Position, "is a label that "+entryName(s, other)+" selects by: give it a value that is the same for all", at...))
+				case !r.Matches(labels.Set{r.Key(): value}):
+					faults = append(faults, selectFault(s.Position,
+						entryName(s, other)+" selects by this label, and not what is held here: objects would leave it as soon as they are held, and come again", at...))
+				}
+			}
+		}
+	}
+	return faults
+}
+
+func entryName(s, other Selection) string {
+	if s.Position == other.Position {
+		return "the same entry"
+	}
+	return manifest.Path{"spec", "select", other.Position}.String()
+}
+
+// Selected are the objects, of those that are live, that entries of spec.select mean, and
+// the positions of these. What the manifests name, and what the Application owns, is none of
+// them; nor is what is being deleted.
+func Selected(in Input, entries []Selection) map[manifest.ID][]Selection {
+	selected := map[manifest.ID][]Selection{}
+	if len(entries) == 0 {
+		return selected
+	}
+	app := in.Application
+	named := map[manifest.ID]bool{{Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.Kind, Namespace: app.Namespace, Name: app.Name}: true}
+	for _, item := range app.Spec.Manifest {
+		if content, err := manifest.DecodeJSON(item.Raw); err == nil {
+			if id, ok := Identify(content, app.Namespace, in.Kinds); ok {
+				named[id] = true
+			}
+		}
+	}
+	for id, live := range in.Live {
+		owned := app.UID != "" && Marked(app, id, live)
+		if named[id] || owned || text(live, "metadata", "deletionTimestamp") != "" {
+			continue
+		}
+		for _, s := range entries {
+			if s.Covers(id) && s.Labels.Matches(labelsOf(live)) {
+				selected[id] = append(selected[id], s)
+			}
+		}
+	}
+	return selected
+}
+
+func labelsOf(live map[string]any) labels.Set {
+	metadata, _ := live["metadata"].(map[string]any)
+	has, _ := metadata["labels"].(map[string]any)
+	set := make(labels.Set, len(has))
+	for key, value := range has {
+		set[key], _ = value.(string)
+	}
+	return set
+}
+
+// mostObjects is how many objects spec.select may mean.
+func mostObjects(app *v1alpha1.Application) int {
+	return int(cmp.Or(app.Spec.MaxObjects, v1alpha1.DefaultMaxObjects))
+}

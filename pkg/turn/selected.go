@@ -1,0 +1,231 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// ranges are the parts of kinds that spec.select means, to be watched.
+func (s *Snapshot) ranges() cluster.Ranges {
+	ranges := cluster.Ranges{}
+	for _, entry := range s.selections {
+		kind := s.kinds.of(entry.GroupVersionKind)
+		if kind == nil || kind.cause() != nil {
+			continue
+		}
+		for _, r := range s.rangesOf(entry) {
+			if !slices.Contains(ranges[kind.Resource], r) {
+				ranges[kind.Resource] = append(ranges[kind.Resource], r)
+			}
+		}
+	}
+	return ranges
+}
+
+// rangesOf has one range for each namespace that an entry names, or one for all. What the API
+// server can select it does.
+func (s *Snapshot) rangesOf(entry plan.Selection) []cluster.Range {
+	r := cluster.Range{Labels: entry.Labels.String(), Name: entry.Name()}
+	if r.Name == "" {
+		r.Names = strings.Join(entry.Names, ",")
+	}
+	if namespaced, known := s.kinds.Namespaced(entry.GroupKind()); known && !namespaced {
+		return []cluster.Range{r}
+	}
+	if entry.AllNamespaces() {
+		if !slices.Contains(entry.Namespaces, "*") {
+			r.Namespaces = strings.Join(entry.Namespaces, ",")
+		}
+		return []cluster.Range{r}
+	}
+	all := make([]cluster.Range, len(entry.Namespaces))
+	for i, namespace := range entry.Namespaces {
+		all[i] = r
+		all[i].Namespace = namespace
+	}
+	return all
+}
+
+// addSelected adds the objects that spec.select may mean. What an entry means that cannot be
+// looked at is not known: what is on record of it stays.
+func (s *Snapshot) addSelected(ctx context.Context, r Request) error {
+	if len(s.selections) == 0 {
+		return nil
+	}
+	var waiting error
+	s.Input.Unselected = map[int]*plan.Problem{}
+	for _, entry := range s.selections {
+		found, problem, err := s.meant(ctx, r, entry)
+		if err != nil {
+			waiting = err
+		}
+		if problem != nil {
+			s.Input.Unselected[entry.Position] = problem
+			continue
+		}
+		for id, object := range found {
+			if entry.Covers(id) && !s.shared[id] { // or else it is watched by its name
+				s.Input.Live[id] = object
+			}
+		}
+	}
+	if waiting != nil {
+		return waiting
+	}
+	if s.Input.Application.DeletionTimestamp != nil {
+		return nil
+	}
+	selected := plan.Selected(s.Input, s.selections)
+	for id, by := range selected {
+		s.desired[id] = by[0].GroupVersionKind
+	}
+	s.keepUnselected(selected)
+	if len(s.Input.Unselected) == 0 {
+		s.slowDown(selected)
+	}
+	return nil
+}
+
+// meant are the objects that an entry may mean, or why they are not known. The error is
+// ErrNotSeen.
+func (s *Snapshot) meant(ctx context.Context, r Request, entry plan.Selection) (found map[manifest.ID]map[string]any, problem *plan.Problem, waiting error) {
+	kind := s.kinds.of(entry.GroupVersionKind)
+	if kind == nil {
+		return nil, nil, nil
+	}
+	if problem := kind.cause(); problem != nil {
+		return nil, problem, nil
+	}
+	found = map[manifest.ID]map[string]any{}
+	for _, part := range s.rangesOf(entry) {
+		objects, err := s.view.Range(ctx, kind.GroupKind(), kind.Mapping, part)
+		switch {
+		case errors.Is(err, ErrNotSeen):
+			waiting = err
+			continue
+		case err != nil && r.MayList == nil: // the user's own rights
+			return nil, s.view.Problem(err, listOf(kind, part), "list"), nil
+		case err != nil:
+			return nil, watchProblem(kind.GroupKind(), kind.Resource, err), nil
+		}
+		if problem := s.mayList(ctx, r, kind, part, objects); problem != nil {
+			return nil, problem, nil
+		}
+		for id, object := range objects {
+			found[id] = object
+		}
+	}
+	return found, nil, waiting
+}
+
+func listOf(kind *knownKind, part cluster.Range) cluster.Location {
+	return cluster.Location{ID: manifest.ID{Group: kind.gvk.Group, Kind: kind.gvk.Kind, Namespace: part.Namespace}, Mapping: kind.Mapping, Shared: true}
+}
+
+// listedFor is how long a right to list is believed when objects come.
+const listedFor = time.Minute
+
+// mayList is why nothing of a range may be told; nil if the ServiceAccount may read it all. A
+// watch has the rights of the controller. It is asked once for a version of the spec, and
+// again, but not more often than each minute, when there are objects that were not there before.
+func (s *Snapshot) mayList(ctx context.Context, r Request, kind *knownKind, part cluster.Range, objects map[manifest.ID]map[string]any) *plan.Problem {
+	app, m := s.Input.Application, s.memory
+	if r.MayList == nil || app.DeletionTimestamp != nil {
+		return nil
+	}
+	key := listing{kind.GroupKind(), part.Namespace, part.Name}
+	known, has := m.lists[key]
+	uids, news := make(map[string]struct{}, len(objects)), false
+	for _, object := range objects {
+		uid := uidOf(object)
+		_, shown := known.uids[uid]
+		uids[uid], news = struct{}{}, news || !shown
+	}
+	now := listed{generation: app.Generation, account: app.Spec.ServiceAccountName, at: known.at, uids: uids}
+	if !has || known.generation != now.generation || known.account != now.account || news && s.Input.Now.Sub(known.at) > listedFor {
+		at := listOf(kind, part)
+		if blocked := s.Input.Blocked[at.ID]; blocked != nil {
+			return blocked
+		}
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		if err := r.MayList(ctx, kind.Mapping, part); err != nil {
+			delete(m.lists, key)
+			return m.failed(at.ID, s.view.Problem(err, at, "list"), s.Input.Now)
+		}
+		delete(m.failures, at.ID)
+		now.at = s.Input.Now
+	}
+	m.lists[key] = now
+	return nil
+}
+
+// keepUnselected has what is on record of entries stay as it is of which it is not known what
+// they mean.
+func (s *Snapshot) keepUnselected(selected map[manifest.ID][]plan.Selection) {
+	for _, entry := range s.selections {
+		problem := s.Input.Unselected[entry.Position]
+		if problem == nil {
+			continue
+		}
+		for _, status := range s.Input.Application.Status.Resources {
+			id := plan.IDOf(status.ResourceReference)
+			_, desired := s.desired[id]
+			if status.Ownership == v1alpha1.OwnershipShare && !desired && selected[id] == nil && entry.Covers(id) {
+				s.Input.Blocked[id] = problem
+			}
+		}
+	}
+}
+
+const (
+	// freeComings is how often an object may go and come until it is held later each time.
+	freeComings = 4
+	// longestComing is how long it then waits, at most.
+	longestComing = 5 * time.Minute
+	// forgetComing is how long an object has to stay, or to be away.
+	forgetComing = 2 * longestComing
+)
+
+func (c coming) wait() time.Duration {
+	if c.times <= freeComings {
+		return 0
+	}
+	return min(time.Second<<min(c.times-freeComings, 10), longestComing)
+}
+
+// slowDown holds objects that come and go later each time. They may do so because of us: one
+// Application selects by a label that another one holds on what that selects.
+func (s *Snapshot) slowDown(selected map[manifest.ID][]plan.Selection) {
+	m, now := s.memory, s.Input.Now
+	for id := range m.selected {
+		if selected[id] == nil {
+			m.comings[id] = coming{m.comings[id].times + 1, now}
+		}
+	}
+	m.selected = make(map[manifest.ID]struct{}, len(selected))
+	for id := range selected {
+		m.selected[id] = struct{}{}
+	}
+	for id, c := range m.comings {
+		if now.Sub(c.left) > forgetComing {
+			delete(m.comings, id)
+			continue
+		}
+		if wait := c.left.Add(c.wait()).Sub(now); wait > 0 && selected[id] != nil {
+			s.Input.Blocked[id] = &plan.Problem{
+				Reason: v1alpha1.ReasonWaiting, RetryAfter: wait,
+				Message: fmt.Sprintf("%s comes to spec.select and goes again and again, so it is held later each time: see who changes its labels", id),
+			}
+		}
+	}
+}
