@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/controller"
 )
 
 // gate is an address that leads to another one while it is open, and has those who come
@@ -101,7 +104,7 @@ func documented(t *testing.T, beginning string) string {
 // audited is a control plane that sends its audit events through a gate, as
 // docs/operations.md says, and a controller that takes them. What the API server shows is
 // in the files client.crt and client.key.
-func audited(t *testing.T) (c *testcluster.Cluster, p *process, g *gate, m *mount) {
+func audited(t *testing.T) (c *testcluster.Cluster, p *process, g *gate, m *mount, again func() *process) {
 	t.Helper()
 	g, m = newGate(t), &mount{t: t, dir: t.TempDir()}
 	server, serverKey := issued(t)
@@ -119,12 +122,16 @@ func audited(t *testing.T) (c *testcluster.Cluster, p *process, g *gate, m *moun
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
 	define(t, c)
-	p = start(t, c, "--leader-elect=false", "--audit-webhook-bind-address=127.0.0.1:0",
-		"--audit-webhook-tls-cert-file="+m.file("tls.crt"), "--audit-webhook-tls-private-key-file="+m.file("tls.key"),
-		"--audit-webhook-client-ca-file="+m.file("client.crt"), "--audit-webhook-token-file="+m.file("token"))
-	p.Says(leads)
+	again = func() *process {
+		p := start(t, c, "--leader-elect=false", "--audit-webhook-bind-address=127.0.0.1:0",
+			"--audit-webhook-tls-cert-file="+m.file("tls.crt"), "--audit-webhook-tls-private-key-file="+m.file("tls.key"),
+			"--audit-webhook-client-ca-file="+m.file("client.crt"), "--audit-webhook-token-file="+m.file("token"))
+		p.Says(leads)
+		return p
+	}
+	p = again()
 	g.lead(p.Address("Taking audit events"))
-	return c, p, g, m
+	return c, p, g, m, again
 }
 
 // history is that of an Application, the newest first.
@@ -138,7 +145,7 @@ func history(t *testing.T, c *testcluster.Cluster, namespace, name string) []v1a
 // Who changed something is named by the API server itself: sooner than the correction, or
 // later, with one more status at most. Of a Secret nobody is.
 func TestTheUsersName(t *testing.T) {
-	c, p, g, m := audited(t)
+	c, p, g, m, again := audited(t)
 	namespace := c.Namespace(t)
 	inNamespace(t, c, namespace)
 	submit(t, c, namespace, "app", "")
@@ -247,4 +254,69 @@ func TestTheUsersName(t *testing.T) {
 		assert.GreaterOrEqual(t, n, atLeast, result)
 	}
 	assert.NotContains(t, p.Log(), "theirs")
+
+	// The process ends between a change and the name: the next one asks for it.
+	g.lead("")
+	change("dave", "four")
+	newest("an entry without a name", func(e v1alpha1.HistoryEntry) bool { return e.Unnamed != nil })
+	p.Signal(syscall.SIGTERM)
+	p.Ends()
+	p = again()
+	g.lead(p.Address("Taking audit events"))
+	newest("dave's name", named("dave"))
+}
+
+// Certificates and the token may change while the process runs, and what is wrong with the
+// new ones leaves the old.
+func TestTheFilesOfTheAuditWebhookChange(t *testing.T) {
+	m := &mount{t: t, dir: t.TempDir()}
+	files := func() map[string]string {
+		server, serverKey := issued(t)
+		client, clientKey := issued(t)
+		return map[string]string{"tls.crt": server, "tls.key": serverKey, "client.crt": client, "client.key": clientKey, "token": "the-first-token-of-all"}
+	}
+	first := files()
+	m.write(first)
+	f := &auditFlags{address: "127.0.0.1:0", certFile: m.file("tls.crt"), keyFile: m.file("tls.key"), clientCA: m.file("client.crt"), tokenFile: m.file("token")}
+	require.NoError(t, f.apply(&controller.Options{}))
+	greets := func(with map[string]string) bool {
+		t.Helper()
+		pair, err := tls.X509KeyPair([]byte(with["client.crt"]), []byte(with["client.key"]))
+		require.NoError(t, err)
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM([]byte(with["tls.crt"]))
+		listener, err := tls.Listen("tcp", "127.0.0.1:0", f.tls())
+		require.NoError(t, err)
+		defer func() { _ = listener.Close() }()
+		go func() {
+			if server, err := listener.Accept(); err == nil {
+				_, _ = server.Write([]byte("welcome")) // after it has looked who comes
+				_ = server.Close()
+			}
+		}()
+		client, err := tls.Dial("tcp", listener.Addr().String(), &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
+		if err != nil {
+			return false
+		}
+		defer func() { _ = client.Close() }()
+		said, _ := io.ReadAll(client)
+		return string(said) == "welcome"
+	}
+	require.True(t, greets(first))
+
+	second := files()
+	second["token"] = "the-second-token-of-all"
+	m.write(second)
+	require.True(t, greets(first), "nobody has looked yet")
+	require.NoError(t, f.refresh(t.Context()))
+	assert.True(t, greets(second))
+	assert.False(t, greets(first))
+	assert.Equal(t, second["token"], string(*f.token.Load()))
+
+	broken := files()
+	broken["tls.crt"], broken["token"], broken["client.crt"] = "nothing", "short", second["client.crt"]
+	m.write(broken)
+	require.Error(t, f.refresh(t.Context()))
+	assert.True(t, greets(second), "what is wrong changes nothing")
+	assert.Equal(t, second["token"], string(*f.token.Load()))
 }

@@ -27,10 +27,16 @@ const UserAgent = "holdfast-testcluster"
 // Kubectl runs the real kubectl of the control plane's release, as the administrator.
 // The error carries what it wrote to standard error.
 func (c *Cluster) Kubectl(ctx context.Context, stdin string, args ...string) (stdout string, err error) {
+	return c.KubectlWith(ctx, nil, stdin, args...)
+}
+
+// KubectlWith is Kubectl with something more in its environment, such as an editor.
+func (c *Cluster) KubectlWith(ctx context.Context, environment []string, stdin string, args ...string) (stdout string, err error) {
 	all := append([]string{"kubectl", "--cache-dir=" + filepath.Join(c.dir, "kubectl-cache")}, args...)
 	cmd := exec.CommandContext(ctx, c.binary, all...)
 	// Nothing of the user's preferences may change what a test does.
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(), "KUBECTL_KUBERC=false")
+	cmd.Env = append(cmd.Env, environment...)
 	var output, problems bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &output, &problems
 	if err := cmd.Run(); err != nil {

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -42,6 +43,9 @@ type Handler struct {
 	Leading func() bool
 
 	slots chan struct{}
+	// queue and request are how long a list waits, and takes; 0: longestQueue and
+	// requestTimeout.
+	queue, request time.Duration
 }
 
 // ServeHTTP answers with 200 if the list was read to its end.
@@ -54,7 +58,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
-	case <-time.After(longestQueue):
+	case <-time.After(cmp.Or(h.queue, longestQueue)):
 		http.Error(w, "too many lists at once", http.StatusTooManyRequests)
 		return
 	case <-r.Context().Done():
@@ -92,10 +96,11 @@ func (h *Handler) refuses(r *http.Request) int {
 // Serve takes events until the context ends.
 func Serve(ctx context.Context, listener net.Listener, config *tls.Config, h *Handler) error {
 	h.slots = make(chan struct{}, mostAtOnce)
+	request := cmp.Or(h.request, requestTimeout)
 	listener = tls.NewListener(netutil.LimitListener(listener, mostConnections), config)
 	server := &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout + longestQueue, IdleTimeout: idleTimeout,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: request, WriteTimeout: request + longestQueue, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: mostHeader,
 		Protocols:      new(http.Protocols),
 		ErrorLog:       log.New(&complaints{klog.FromContext(ctx), rate.NewLimiter(1, 10)}, "", 0),

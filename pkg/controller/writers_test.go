@@ -1,10 +1,15 @@
 package controller_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"html"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,6 +22,8 @@ import (
 	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli"
+	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/controller"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -142,22 +149,91 @@ type writer struct {
 	write                           func(f *fixture, w writer, s shape, resource schema.GroupVersionResource, body []byte) error
 }
 
-// writers are six: two commands of kubectl, an autoscaler, a client of server-side apply and
-// a controller with an update; and kubectl scale, where there is such a subresource.
+// writers are six: three commands of the real kubectl, an autoscaler, a client of
+// server-side apply and a controller with an update.
 var writers = []writer{
-	{"kubectl-edit", "Update", "", patches(types.StrategicMergePatchType)},
-	{"kubectl-set", "Update", "", patches(types.StrategicMergePatchType)},
-	{"kubectl-scale", "Update", "scale", scales},
+	{"kubectl-edit", "Update", "", edits},
+	{"kubectl-set", "Update", "", sets},
+	{"kubectl", "Update", "scale", scalesByHand},
 	{"horizontal-pod-autoscaler", "Update", "scale", scales},
 	{"deployer", "Apply", "", applies},
 	{"some-controller", "Update", "", updates},
 }
 
-func patches(kind types.PatchType) func(*fixture, writer, shape, schema.GroupVersionResource, []byte) error {
-	return func(f *fixture, w writer, _ shape, resource schema.GroupVersionResource, body []byte) error {
-		_, err := f.in(w.manager, resource).Patch(f.t.Context(), "shaped", kind, body, metav1.PatchOptions{FieldManager: w.manager})
+// edits is kubectl edit, with an editor that leaves what a person has typed.
+func edits(f *fixture, w writer, s shape, resource schema.GroupVersionResource, body []byte) error {
+	changed, err := f.in(w.manager, resource).Patch(f.t.Context(), "shaped", types.StrategicMergePatchType, body, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
 		return err
 	}
+	text, err := yaml.Marshal(changed.Object)
+	if err != nil {
+		return err
+	}
+	typed := filepath.Join(f.t.TempDir(), "typed.yaml")
+	if err := os.WriteFile(typed, text, 0o600); err != nil {
+		return err
+	}
+	_, err = f.cluster.KubectlWith(f.t.Context(), []string{"KUBE_EDITOR=cp " + typed}, "", "edit", s.kind, "shaped", "--namespace="+f.namespace)
+	return err
+}
+
+// settable are the ends of the paths that kubectl set knows, and its arguments.
+var settable = []struct {
+	end  string
+	args func(kind, value string) []string
+}{
+	{"containers[name=web].image", func(kind, value string) []string { return []string{"image", kind + "/shaped", "web=" + value} }},
+	{"containers[name=db].image", func(kind, value string) []string { return []string{"image", kind + "/shaped", "db=" + value} }},
+	{"[name=init].image", func(kind, value string) []string { return []string{"image", kind + "/shaped", "init=" + value} }},
+	{"env[name=A].value", func(kind, value string) []string {
+		return []string{"env", kind + "/shaped", "--containers=web", "A=" + value}
+	}},
+	{"env[name=B].value", func(kind, value string) []string {
+		return []string{"env", kind + "/shaped", "--containers=web", "B=" + value}
+	}},
+	{"limits.cpu", func(kind, value string) []string {
+		return []string{"resources", kind + "/shaped", "--containers=web", "--limits=cpu=" + value}
+	}},
+	{"requests.cpu", func(kind, value string) []string {
+		return []string{"resources", kind + "/shaped", "--containers=web", "--requests=cpu=" + value}
+	}},
+	{"spec.selector", func(kind, value string) []string { return []string{"selector", kind + "/shaped", "app=" + value} }},
+}
+
+// argumentsOf are those of kubectl set for a shape; nil if it does not know that one.
+func argumentsOf(s shape, value string) []string {
+	for _, to := range settable {
+		if strings.HasSuffix(s.path, to.end) {
+			return append([]string{"set"}, to.args(s.kind, strings.Trim(value, `"`))...)
+		}
+	}
+	return nil
+}
+
+// sets is kubectl set.
+func sets(f *fixture, _ writer, s shape, _ schema.GroupVersionResource, body []byte) error {
+	_, err := f.kubectl("", argumentsOf(s, valueIn(body))...)
+	return err
+}
+
+// scalesByHand is kubectl scale.
+func scalesByHand(f *fixture, _ writer, s shape, _ schema.GroupVersionResource, body []byte) error {
+	_, err := f.kubectl("", "scale", s.kind+"/shaped", "--replicas="+valueIn(body))
+	return err
+}
+
+// valueIn is the only value in a merge patch that is no name.
+func valueIn(body []byte) string {
+	text := string(body)
+	for _, known := range []string{`"name":"web"`, `"name":"init"`, `"name":"db"`, `"name":"A"`, `"name":"B"`} {
+		text = strings.ReplaceAll(text, known, "")
+	}
+	at := strings.LastIndex(text, ":")
+	if image := strings.Index(text, `"image":`); image >= 0 {
+		at = image + len(`"image"`)
+	}
+	return strings.Trim(text[at+1:], `"{}[],`)
 }
 
 func scales(f *fixture, w writer, _ shape, resource schema.GroupVersionResource, body []byte) error {
@@ -188,8 +264,23 @@ func updates(f *fixture, w writer, _ shape, resource schema.GroupVersionResource
 	return err
 }
 
+// whoWrites is who makes a change, of those who can.
+func whoWrites(i int, s shape, value string) writer {
+	w := writers[(i+i/len(shapes))%len(writers)]
+	switch {
+	case s.path == "spec.replicas" && i%2 == 0:
+		return writers[2+(i/len(shapes)+i/20)%2]
+	case w.subresource != "" && s.path != "spec.replicas", w.manager == "kubectl-set" && argumentsOf(s, value) == nil:
+		w = writers[[]int{0, 4, 5}[i%3]]
+		if to := writers[1]; argumentsOf(s, value) != nil {
+			w = to
+		}
+	}
+	return w
+}
+
 // 200 changes by six writers to 40 shapes of leaves, each told with the right manager,
-// operation, path and values.
+// operation, path and values; and told the same wherever it is told.
 func TestTwoHundredChangesByName(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	rules := plan.DefaultRules
@@ -202,18 +293,16 @@ func TestTwoHundredChangesByName(t *testing.T) {
 		u := f.object(strings.ReplaceAll(item, "\n  ", "\n"))
 		resources[u.GetKind()] = resourceOf(u)
 	}
-	wrong := 0
-	for i := range samples.Of(len(shapes), 200) {
+	total, wrong, by := samples.Of(len(shapes), 200), 0, map[string]int{}
+	for i := range total {
 		s := shapes[i%len(shapes)]
-		w := writers[(i+i/len(shapes))%len(writers)]
-		if w.subresource != "" && s.path != "spec.replicas" {
-			w = writers[(i+i/len(shapes))%2] // only replicas can be scaled
-		}
 		want := s.value(i)
+		w := whoWrites(i, s, want)
+		by[w.manager]++
 		body, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(s.merge, "$V", want)))
 		require.NoError(t, err)
 		require.NoError(t, w.write(f, w, s, resources[s.kind], body), "%s of %s by %s", s.path, s.kind, w.manager)
-		e := f.AwaitHistory("app", fmt.Sprintf("%s of %s was %s", s.path, s.kind, want), func(e v1alpha1.HistoryEntry) bool {
+		e := f.AwaitHistory("app", fmt.Sprintf("%s of %s was %s by %s", s.path, s.kind, want, w.manager), func(e v1alpha1.HistoryEntry) bool {
 			return e.To != nil && strings.Contains(string(e.To.Raw), strings.Trim(want, `"`))
 		})
 		said := []string{e.Resource.Kind, e.Path, e.Manager, string(e.Operation), e.Subresource, string(e.To.Raw)}
@@ -224,6 +313,52 @@ func TestTwoHundredChangesByName(t *testing.T) {
 			t.Logf("%s of %s by %s (%s) to %s is told as %q", s.path, s.kind, w.manager, w.operation, want, said)
 			wrong++
 		}
+		if i == total-1 {
+			f.AwaitNote("app", s.path, w.manager, shownIn(want))
+		}
 	}
+	t.Logf("%d changes by %v: %d are told wrong", total, by, wrong)
+	assert.Len(t, by, len(writers))
 	assert.Zero(t, wrong)
+	f.toldTheSame("app")
+}
+
+func shownIn(value string) string { return strings.Trim(value, `"`) }
+
+// toldTheSame checks that status, history and page tell the same of what the status has.
+func (f *fixture) toldTheSame(name string) {
+	f.t.Helper()
+	f.Quiet(quiet)
+	app := f.Application(name)
+	var view struct{ Entries []json.RawMessage }
+	require.NoError(f.t, json.Unmarshal([]byte(f.holdfast("history", name, "-o", "json")), &view))
+	lines := strings.Split(strings.TrimSpace(f.holdfast("history", name)), "\n")
+	all := append(report.HistoryOf(app), report.HistoryOf(&v1alpha1.Application{ObjectMeta: app.ObjectMeta, Status: v1alpha1.ApplicationStatus{History: f.olderHistory(app)}})...)
+	require.Len(f.t, view.Entries, len(all))
+	require.Len(f.t, lines, len(all))
+	page, status := html.UnescapeString(f.holdfast("status", name, "-o", "html")), f.holdfast("status", name)
+	for i, e := range all {
+		assert.Equal(f.t, e.Line(time.Time{}, false), lines[i][strings.Index(lines[i], e.Outcome):])
+		stored, err := json.Marshal(e)
+		require.NoError(f.t, err)
+		assert.JSONEq(f.t, string(stored), string(view.Entries[i]))
+		if e.Path == "" || i >= len(app.Status.History) {
+			continue
+		}
+		for _, part := range []string{e.Path, e.Manager} {
+			assert.Contains(f.t, page, part)
+			assert.True(f.t, i >= 3 || strings.Contains(status, part), "%s\n%s", part, status)
+		}
+	}
+}
+
+// holdfast runs the command line, and returns what it prints.
+func (f *fixture) holdfast(args ...string) string {
+	f.t.Helper()
+	var out, problems bytes.Buffer
+	code := cli.Main(f.t.Context(), append(append([]string{"holdfast"}, args...), "-n", f.namespace, "--kubeconfig", f.cluster.Kubeconfig()), cli.Streams{
+		In: strings.NewReader(""), Out: &out, Err: &problems, Getenv: func(string) string { return "" }, Now: time.Now,
+	})
+	require.Less(f.t, code, 2, problems.String())
+	return out.String()
 }
