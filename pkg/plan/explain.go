@@ -125,13 +125,14 @@ func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
 	}
 	e.writers = managersOf(e.live)
 	for _, res := range p.resources {
-		if res.object.ID == id {
-			explained.Desired, explained.Default, explained.Source = true, res.entry.Default, sourceOf(res.entry)
-			explained.Profiles = res.entry.Profiles()
-			e.res, e.removals, e.claims = res, p.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
-			e.baseline = baselineOf(p.statuses[id], e.live)
-			delta.Walk(p.comparison(res, e.live), e.field)
+		if res.object.ID != id {
+			continue
 		}
+		explained.Desired, explained.Default, explained.Source = true, res.entry.Default, sourceOf(res.entry)
+		explained.Profiles = res.entry.Profiles()
+		e.res, e.removals, e.claims = res, p.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
+		e.baseline = baselineOf(p.statuses[id], e.live)
+		delta.Walk(p.comparison(res, e.live), e.field)
 	}
 	if !explained.Desired {
 		e.removals = explained.Change.Fields // our marks, which are taken off
