@@ -223,7 +223,7 @@ func TestTheOlderHistoryIsInSlices(t *testing.T) {
 	change("four")
 	running.Stop()
 	app = f.Application("app")
-	all := append(app.Status.History, f.olderHistory(app)...)
+	all := slices.Concat(app.Status.History, f.olderHistory(app))
 	paths := map[string]int{}
 	for i, e := range all {
 		paths[e.Path+" "+string(e.To.Raw)] += int(max(e.Count, 1))

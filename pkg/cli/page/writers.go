@@ -49,13 +49,7 @@ func writersOf(all []Summary, query url.Values) Writers {
 	}
 	report.SortHistory(entries)
 	if !w.IsOne {
-		for _, sum := range report.WhoFights(entries) {
-			one := WriterSum{WriterSum: sum, Link: w.with(sum.Manager)}
-			if sum.Longest > 0 {
-				one.LongestStood = shortSpan(sum.Longest)
-			}
-			w.Sums = append(w.Sums, one)
-		}
+		w.sum(entries)
 	}
 	for _, e := range entries {
 		w.Changes = append(w.Changes, w.happening(e))
@@ -68,6 +62,17 @@ func writersOf(all []Summary, query url.Values) Writers {
 		w.Pictures = []Picture{of}
 	}
 	return w
+}
+
+// sum adds a sum for each writer.
+func (w *Writers) sum(entries []report.EntryView) {
+	for _, sum := range report.WhoFights(entries) {
+		one := WriterSum{WriterSum: sum, Link: w.with(sum.Manager)}
+		if sum.Longest > 0 {
+			one.LongestStood = shortSpan(sum.Longest)
+		}
+		w.Sums = append(w.Sums, one)
+	}
 }
 
 func (w Writers) happening(e report.EntryView) Happening {
