@@ -48,6 +48,10 @@ func (p *Problem) Disposition() v1alpha1.Disposition {
 	return cmp.Or(p.As, v1alpha1.MeaningOf(p.Reason).Disposition)
 }
 
+// Compared reports whether it follows from the comparison with the live object alone, and no
+// request has failed.
+func (p *Problem) Compared() bool { return p.compared }
+
 // Stalled reports whether only a user can help.
 func (p *Problem) Stalled() bool { return p.Disposition().Stalled() }
 

@@ -74,7 +74,8 @@ func (a *action) record(change plan.Change, outcome plan.Outcome) {
 	if outcome.Problem.Partial {
 		return
 	}
-	if reason := outcome.Problem.Reason; change.Shared && (reason == v1alpha1.ReasonFieldClaimed || reason == v1alpha1.ReasonWaiting) {
+	waits := outcome.Problem.RetryAfter == 0 && outcome.Problem.Disposition() == v1alpha1.DispositionWait
+	if change.Shared && (waits || outcome.Problem.Compared()) {
 		delete(a.s.memory.failures, id)
 		return // no attempt has failed: the object itself tells when another lets go
 	}

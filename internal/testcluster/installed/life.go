@@ -119,7 +119,8 @@ func (p *Controller) AssertNothingWasForbidden() {
 	assert.Empty(p.t, own.Where(func(r testcluster.Request) bool { return r.Code == http.StatusForbidden }))
 }
 
-// Life has an Application created, its drift corrected, and deleted.
+// Life has an Application created, its drift corrected, and only observed for a while, and
+// deleted.
 func (p *Controller) Life(namespace string) {
 	p.t.Helper()
 	in := "--namespace=" + namespace
@@ -135,6 +136,12 @@ func (p *Controller) Life(namespace string) {
 		{apiVersion: v1, kind: Service, metadata: {name: service}, spec: {ports: [{port: 80}]}}]}}`, "create", "--filename=-")
 	do("", "wait", "hfapp/life", "--for=condition=Ready", "--timeout=120s")
 	do("", "patch", "configmap/config", "--patch", `{"data": {"key": "theirs"}}`)
+	do("", "wait", "configmap/config", "--for=jsonpath={.data.key}=ours", "--timeout=120s")
+	do("", "patch", "hfapp/life", "--type=merge", "--patch", `{"spec": {"mode": "Observe"}}`)
+	do("", "wait", "hfapp/life", "--for=condition=Ready=False", "--timeout=120s")
+	do("", "patch", "configmap/config", "--patch", `{"data": {"key": "theirs"}}`)
+	do("", "wait", "hfapp/life", "--for=jsonpath={.status.watched[0].path}=data.key", "--timeout=120s")
+	do("", "patch", "hfapp/life", "--type=merge", "--patch", `{"spec": {"mode": "Hold"}}`)
 	do("", "wait", "configmap/config", "--for=jsonpath={.data.key}=ours", "--timeout=120s")
 	do("", "delete", "hfapp/life", "--timeout=120s")
 	assert.Equal(p.t, before, do("", "get", "configmaps,secrets,services", "--output=name"))
