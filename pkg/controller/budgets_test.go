@@ -176,7 +176,7 @@ observerSchema:
 	assert.Empty(t, all.Writes(), "%s", all)
 	asked := counts(all)
 	t.Logf("a restart with %d Applications: %v", n, asked)
-	assert.LessOrEqual(t, asked["get "], 1, "the API server is asked once where the kinds of a group are served")
+	assert.LessOrEqual(t, asked["get "], 2, "the API server is asked once where the kinds of a group are served, of what is held and of profiles")
 
 	// Then: it holds them all, what it had learned included.
 	f.Patch("mallory", services, "service-7", `{spec: {sessionAffinity: ClientIP}}`)
