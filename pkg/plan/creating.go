@@ -30,18 +30,32 @@ func (p *Plan) Creating(keep bool) (value string, changed bool) {
 	said := unpack(before)
 	says, needed := p.announces()
 	if keep {
-		there := sets.New(says.Objects...)
-		for _, name := range said.Objects {
-			if !there.Has(name) {
-				says.Objects = append(says.Objects, name)
-			}
-		}
+		says = p.keeping(said, says)
 	}
 	if !needed || slices.Equal(says.Objects, said.Objects) && observer.Equal(says.States, said.States) {
 		return before, false
 	}
 	value = says.pack(p.room())
 	return value, value != before
+}
+
+// keeping is what an announcement says, and what one before it said of other objects: one
+// that comes back is in its state when it was about to be created.
+func (p *Plan) keeping(said, says announcement) announcement {
+	there := sets.New(says.Objects...)
+	for _, name := range said.Objects {
+		if !there.Has(name) {
+			says.Objects = append(says.Objects, name)
+		}
+	}
+	for _, state := range said.States {
+		desired, _ := state.(map[string]any)
+		id, ok := Identify(desired, p.in.Application.Namespace, p.in.Kinds)
+		if name := nameOf(id); ok && !there.Has(name) && slices.Contains(said.Objects, name) {
+			says.States = append(says.States, state)
+		}
+	}
+	return says
 }
 
 // announces is what the annotation says of this plan, and whether anything of that is

@@ -61,11 +61,30 @@ func TestWhatIsNotOursIsNotWrittenDown(t *testing.T) {
 	// Given an annotation that an earlier object of that name has left,
 	w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: valueOf(newWorld(t, twoConfigs))}
 	w.die(true)
-	assert.JSONEq(t, `{"objects": ["/ConfigMap/default/one", "/Secret/default/two"], "states": null}`, observertest.Unpacked(t, w.app.Annotations[v1alpha1.AnnotationCreating]))
+	assert.JSONEq(t, `{"objects": ["/ConfigMap/default/one", "/Secret/default/two"], "states": [
+		{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "two"}, "data": {"password": "***"}}]}`, observertest.Unpacked(t, w.app.Annotations[v1alpha1.AnnotationCreating]))
 
 	w.edit(`{adoption: Always, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1"}}]}`)
 	w.round()
 	assert.Equal(t, map[string]any{"a": "1", "b": "2"}, w.live[id]["data"])
+}
+
+// What a process was about to create when it died may come back before it is deleted, and be
+// given less then: what it was given is ours to remove still.
+func TestWhatIsNotSeenYetIsKept(t *testing.T) {
+	before := valueOf(newWorld(t, twoConfigs))
+	w := newWorld(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: three}}]`)
+	w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: before}
+	says := func(keep bool) string {
+		value, changed := w.decide().Creating(keep)
+		assert.True(t, changed)
+		return observertest.Unpacked(t, value)
+	}
+	kept := says(true)
+	for _, name := range []string{"one", "two", "three"} {
+		assert.Contains(t, kept, `"name":"`+name+`"`)
+	}
+	assert.NotContains(t, says(false), `"name":"one"`, "a process that knows better has it no more")
 }
 
 func valueOf(w *world) string {
