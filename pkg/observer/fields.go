@@ -131,6 +131,9 @@ type Compiled struct {
 
 // Context is what is known of an object beside its manifest; all of it may be nil.
 type Context struct {
+	// Shared is true for an object that is not owned: its default schema is that of
+	// PartialEntry.
+	Shared bool
 	// Type is its kind, Published what the API server says of that.
 	Type, Published *kinds.Node
 	Live            map[string]any
@@ -150,7 +153,10 @@ const MostFieldWork = 1_000_000
 func (f *Fields) Compile(object manifest.Object, in Context) Compiled {
 	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live}
 	root := &Node{Shape: Map}
-	if f.FollowsManifest() {
+	switch {
+	case f.FollowsManifest() && in.Shared:
+		root = PartialEntry(object, in.Type).Root
+	case f.FollowsManifest():
 		root = DefaultEntry(object).Typed(in.Type).Root
 	}
 	for _, rule := range f.rules() {
@@ -170,7 +176,9 @@ func (f *Fields) Compile(object manifest.Object, in Context) Compiled {
 		}
 		c.judge()
 	}
-	root.closeOver(object.Content)
+	if !f.FollowsManifest() || !in.Shared { // lists of a shared object stay open
+		root.closeOver(object.Content)
+	}
 	c.out.Entry = &Entry{
 		ID: object.ID, APIVersion: object.APIVersion, Root: root, fields: f, kind: in.Type, profiled: c.profiled,
 		Default: f.FollowsManifest() && !c.more, Follows: f.FollowsManifest(),

@@ -111,14 +111,15 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 			used[fault.Entry]++
 			continue
 		}
-		if e.assigned[k].Default && !IsShared(in.Application, object.Ownership) {
+		shared := IsShared(in.Application, object.Ownership)
+		if e.assigned[k].Default && !shared {
 			f = under(f, profiles.pathsFor(object))
 		}
 		if f == nil {
 			continue
 		}
 		compiled := f.Compile(object, observer.Context{
-			Type: in.Kinds.Type(object.GVK()), Published: published(in.Kinds, object.GVK()), Live: in.Live[object.ID],
+			Type: in.Kinds.Type(object.GVK()), Published: published(in.Kinds, object.GVK()), Live: in.Live[object.ID], Shared: shared,
 			Work: &work, ProfileWork: &profiles.work,
 		})
 		e.assigned[k], e.warnings = compiled.Entry, append(e.warnings, compiled.Warnings...)

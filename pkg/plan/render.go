@@ -71,7 +71,7 @@ func (p *Plan) shareEntries(r *rendered) (faults []error) {
 			continue
 		}
 		kind := p.in.Kinds.Type(o.GVK())
-		if r.entries[i].Default {
+		if r.entries[i].Default && !r.entries[i].FromFields() {
 			r.entries[i] = observer.PartialEntry(o, kind)
 		}
 		if cuts := r.entries[i].Cuts(); len(cuts) > 0 {
