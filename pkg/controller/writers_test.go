@@ -338,7 +338,7 @@ func (f *fixture) toldTheSame(name string) {
 	require.Len(f.t, lines, len(all))
 	page, status := html.UnescapeString(f.holdfast("status", name, "-o", "html")), f.holdfast("status", name)
 	for i, e := range all {
-		assert.True(f.t, strings.HasSuffix(lines[i], " "+e.Line(time.Time{}, false)), lines[i])
+		assert.True(f.t, strings.HasSuffix(timeless(lines[i]), " "+timeless(e.Line(time.Time{}, false))), lines[i])
 		stored, err := json.Marshal(e)
 		require.NoError(f.t, err)
 		assert.JSONEq(f.t, string(stored), string(view.Entries[i]))
@@ -350,6 +350,13 @@ func (f *fixture) toldTheSame(name string) {
 			assert.True(f.t, i >= 3 || strings.Contains(status, part), "%s\n%s", part, status)
 		}
 	}
+}
+
+// timeless is a line of a history without since when it has happened again: that depends on
+// when it is read.
+func timeless(line string) string {
+	before, _, _ := strings.Cut(line, " times since ")
+	return before
 }
 
 // holdfast runs the command line, and returns what it prints.
