@@ -47,21 +47,11 @@ func TestTheOrderOfFiles(t *testing.T) {
 // looked at, and needs not be known.
 func usesIn(t *testing.T, dir string) map[string]map[string]bool {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	require.NoError(t, err)
-	set, uses := token.NewFileSet(), map[string]map[string]bool{}
-	var files []*ast.File
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		files, uses[filepath.Base(name)] = append(files, file), map[string]bool{}
+	uses := map[string]map[string]bool{}
+	set, files, own, info := checked(t, dir)
+	for _, file := range files {
+		uses[filepath.Base(set.Position(file.Pos()).Filename)] = map[string]bool{}
 	}
-	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-	config := types.Config{Importer: nothing{}, Error: func(error) {}}
-	own, _ := config.Check(dir, set, files, info) // it does not know what it imports
 	for ident, object := range info.Uses {
 		from, to := filepath.Base(set.Position(ident.Pos()).Filename), filepath.Base(set.Position(object.Pos()).Filename)
 		_, isVariable := object.(*types.Var)
@@ -70,6 +60,27 @@ func usesIn(t *testing.T, dir string) map[string]map[string]bool {
 		}
 	}
 	return uses
+}
+
+// checked parses a package, without its tests, and finds what each name in it stands for. It
+// does not know what the package imports.
+func checked(t *testing.T, dir string) (set *token.FileSet, files []*ast.File, own *types.Package, info *types.Info) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	require.NoError(t, err)
+	set = token.NewFileSet()
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		files = append(files, file)
+	}
+	info = &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: nothing{}, Error: func(error) {}}
+	own, _ = config.Check(dir, set, files, info)
+	return set, files, own, info
 }
 
 // nothing imports packages without anything in them.

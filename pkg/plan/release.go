@@ -59,7 +59,7 @@ func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField, marks []de
 		case i >= 0:
 			r.stay(b.Path, "Application "+r.others[i].by+" holds it")
 		default:
-			r.judge(b)
+			r.judgeField(b)
 		}
 	}
 	for _, at := range marks {
@@ -76,8 +76,8 @@ func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField, marks []de
 	return r.letting
 }
 
-// judge decides about one leaf.
-func (r *releaser) judge(b v1alpha1.BaselineField) {
+// judgeField decides about one leaf.
+func (r *releaser) judgeField(b v1alpha1.BaselineField) {
 	before := valueBefore(b)
 	at, ok := delta.Locate(r.kind, r.live, b.Path)
 	switch {

@@ -1,0 +1,86 @@
+package architecture
+
+import (
+	"go/ast"
+	"go/types"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Nothing that decides about shared objects can say that one is created or deleted: what says
+// so is not among all that it may use.
+func TestNoWayFromASharedObjectToItsEnd(t *testing.T) {
+	const create, remove = "create", "judge"
+	set, files, _, info := checked(t, filepath.Join("..", "..", "pkg", "plan"))
+	uses, shared, says := map[types.Object][]types.Object{}, []types.Object{}, []string{}
+	for _, file := range files {
+		for _, declared := range file.Decls {
+			f, ok := declared.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			self := info.Defs[f.Name]
+			ast.Inspect(f, func(node ast.Node) bool {
+				if ident, ok := node.(*ast.Ident); ok {
+					if used, ok := info.Uses[ident].(*types.Func); ok {
+						uses[self] = append(uses[self], used)
+					}
+				}
+				return true
+			})
+			if saysEnd(f) {
+				says = append(says, self.Name())
+			}
+			if name := filepath.Base(set.Position(f.Pos()).Filename); name == "share.go" || name == "release.go" {
+				shared = append(shared, self)
+			}
+		}
+	}
+	require.ElementsMatch(t, []string{create, remove}, says, "these are the places that say it")
+	require.NotEmpty(t, shared)
+	seen := map[types.Object]bool{}
+	var follow func(f types.Object, way []string)
+	follow = func(f types.Object, way []string) {
+		if seen[f] {
+			return
+		}
+		seen[f], way = true, append(slices.Clip(way), f.Name())
+		assert.False(t, f.Name() == create || f.Name() == remove, strings.Join(way, " → "))
+		for _, used := range uses[f] {
+			follow(used, way)
+		}
+	}
+	for _, f := range shared {
+		follow(f, nil)
+	}
+	assert.Greater(t, len(seen), 2*len(shared))
+}
+
+// saysEnd reports whether a function gives an Action the value Create or Delete.
+func saysEnd(f *ast.FuncDecl) (says bool) {
+	give := func(to, value ast.Expr) {
+		name, _ := value.(*ast.Ident)
+		if selected, ok := to.(*ast.SelectorExpr); ok {
+			to = selected.Sel
+		}
+		field, _ := to.(*ast.Ident)
+		says = says || name != nil && field != nil && field.Name == "Action" && (name.Name == "Create" || name.Name == "Delete")
+	}
+	ast.Inspect(f, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.AssignStmt:
+			for i := range min(len(node.Lhs), len(node.Rhs)) {
+				give(node.Lhs[i], node.Rhs[i])
+			}
+		case *ast.KeyValueExpr:
+			give(node.Key, node.Value)
+		}
+		return true
+	})
+	return says
+}
