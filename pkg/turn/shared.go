@@ -67,15 +67,16 @@ func (s *Snapshot) addNamed(ctx context.Context, r Request) error {
 		return nil
 	}
 	var waiting error
-	for _, id := range s.byName() {
+	shown := map[manifest.ID]map[string]any{}
+	ids := s.byName()
+	for _, id := range ids {
 		kind := s.kinds.of(s.desired[id])
 		delete(s.memory.unwatched, id)
 		delete(s.Input.Live, id)
 		if kind == nil || kind.cause() != nil {
 			continue
 		}
-		at := cluster.Location{ID: id, Mapping: kind.Mapping, Shared: s.shared[id], ReadOnly: observes(r.Application)}
-		object, err := r.Shared(at)
+		object, err := r.Shared(s.locationOf(r, id))
 		switch {
 		case errors.Is(err, ErrNotSeen):
 			waiting = err
@@ -84,11 +85,26 @@ func (s *Snapshot) addNamed(ctx context.Context, r Request) error {
 			s.Input.Blocked[id] = watchProblem(id.GroupKind(), kind.Resource, err)
 			continue
 		}
-		if object = s.permitted(ctx, at, object); object != nil {
+		shown[id] = object
+	}
+	if waiting != nil {
+		return waiting // what is read has managedFields, and is lost with this turn
+	}
+	for _, id := range ids {
+		object, ok := shown[id]
+		if !ok {
+			continue
+		}
+		if object = s.permitted(ctx, s.locationOf(r, id), object); object != nil {
 			s.Input.Live[id] = object
 		}
 	}
-	return waiting
+	return nil
+}
+
+// locationOf is where an object is that is watched by its name, and of a kind that is known.
+func (s *Snapshot) locationOf(r Request, id manifest.ID) cluster.Location {
+	return cluster.Location{ID: id, Mapping: s.kinds.of(s.desired[id]).Mapping, Shared: s.shared[id], ReadOnly: observes(r.Application)}
 }
 
 // permitted is an object that the ServiceAccount may read; nil if there is none, or it may
