@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,63 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
-
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/manifest"
 )
-
-// Object is a live object as a Store keeps it: its JSON without managedFields, packed,
-// which is a fiftieth of what the decoded object takes.
-type Object struct {
-	Key             types.NamespacedName
-	UID             types.UID
-	ResourceVersion string
-	Generation      int64
-	// Application is the UID in our label, if there is one.
-	Application types.UID
-	content     packed
-	// stamps are whose its managedFields are, and since when.
-	stamps []stamp
-	// listed are those of an object of a list that is not taken in yet.
-	listed []byte
-}
-
-// JSON is the object without managedFields.
-func (o *Object) JSON() []byte { return o.content.json() }
-
-// Content decodes the object; the caller owns the result.
-func (o *Object) Content() map[string]any {
-	content, err := manifest.DecodeJSON(o.JSON())
-	if err != nil {
-		return nil // it was encoded by us
-	}
-	return content
-}
-
-// NewObject takes the managedFields out of what it is given.
-func NewObject(u *unstructured.Unstructured) (*Object, error) {
-	stamps := stampsOf(managedFieldsOf(u.Object))
-	unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
-	raw, err := json.Marshal(u.Object)
-	if err != nil {
-		return nil, err
-	}
-	return &Object{
-		Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()},
-		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Generation: u.GetGeneration(),
-		Application: types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID]),
-		content:     pack(raw), stamps: stamps,
-	}, nil
-}
-
-// Newer reports whether an object is a later state than b of the same object. A
-// version that cannot be compared counts as newer, as it did before versions could be.
-func (o *Object) Newer(b *Object) bool {
-	order, err := resourceversion.CompareResourceVersion(o.ResourceVersion, b.ResourceVersion)
-	return err != nil || order > 0
-}
 
 // Store has the objects of one kind. A reflector fills it, and our own writes
 // do; an event never takes it back to a state that is older than one it has seen, so
