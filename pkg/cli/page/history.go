@@ -123,7 +123,7 @@ func plainHappening(e report.EntryView, namespace string) Happening {
 	id := idOf(e.Resource)
 	one := Happening{
 		Look: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, namespace), Path: e.Path, Count: max(e.Count, 1),
-		From: viewText(id, e.From), To: viewText(id, e.To), By: writerOf(plan.Writer{Manager: e.Manager, Subresource: e.Subresource}).Name, User: e.Who(), Since: timeOf(e.Since),
+		From: viewText(id, e.From), To: viewText(id, e.To), By: e.Writer(), User: e.Who(), Since: timeOf(e.Since),
 	}
 	if e.CorrectedTo != nil {
 		one.CorrectedTo = viewText(id, e.CorrectedTo)
