@@ -21,7 +21,11 @@ type process struct {
 
 // start runs the controller and returns when it holds Applications.
 func (b *bench) start(ctx context.Context) (*process, error) {
-	cmd := exec.Command(b.controller, "--kubeconfig", b.cluster.Kubeconfig(), "--leader-elect=false", "--metrics-bind-address=0", "--callback-bind-address=0")
+	return b.startWith(ctx, "--kubeconfig", b.cluster.Kubeconfig(), "--leader-elect=false")
+}
+
+func (b *bench) startWith(ctx context.Context, args ...string) (*process, error) {
+	cmd := exec.Command(b.controller, append(args, "--metrics-bind-address=0", "--callback-bind-address=0")...)
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
