@@ -76,7 +76,7 @@ func (b *bench) withShards(ctx context.Context, kubeconfig string, n int) (float
 	replicas := make([]*process, n)
 	for i := range replicas {
 		var err error
-		replicas[i], err = b.startWith(ctx, "--kubeconfig", kubeconfig, "--concurrency=1", "--selector=bench="+prefix,
+		replicas[i], err = b.startWith(ctx, b.controller, "--kubeconfig", kubeconfig, "--concurrency=1", "--selector=bench="+prefix,
 			fmt.Sprintf("--shards=%d", n), "--leader-elect-resource-namespace="+namespace, "--leader-elect-resource-name="+prefix)
 		if err != nil {
 			return 0, err
