@@ -7,6 +7,7 @@ import (
 	"html"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
@@ -24,7 +26,9 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli"
 	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/controller"
+	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -313,22 +317,32 @@ func TestTwoHundredChangesByName(t *testing.T) {
 			t.Logf("%s of %s by %s (%s) to %s is told as %q", s.path, s.kind, w.manager, w.operation, want, said)
 			wrong++
 		}
-		if i == total-1 {
-			f.AwaitNote("app", s.path, w.manager, shownIn(want))
+		if i%3 == 2 { // so many it has
+			f.inTheStatus("app")
+		}
+		if i%v1alpha1.MaxHistoryEntries == v1alpha1.MaxHistoryEntries-1 {
+			f.toldTheSame("app")
 		}
 	}
 	t.Logf("%d changes by %v: %d are told wrong", total, by, wrong)
 	assert.Len(t, by, len(writers))
 	assert.Zero(t, wrong)
+	f.Quiet(quiet)
 	f.toldTheSame("app")
 }
 
-func shownIn(value string) string { return strings.Trim(value, `"`) }
+// inTheStatus checks that the command shows the last entries of the history.
+func (f *fixture) inTheStatus(name string) {
+	f.t.Helper()
+	lines := strings.Join(strings.Fields(f.holdfast("status", name)), " ") // it wraps
+	for _, e := range report.HistoryOf(f.Application(name))[:3] {
+		assert.Contains(f.t, lines, timeless(e.Line(time.Time{}, false)))
+	}
+}
 
-// toldTheSame checks that status, history and page tell the same of what the status has.
+// toldTheSame checks that history, page, log and events tell the same of what the status has.
 func (f *fixture) toldTheSame(name string) {
 	f.t.Helper()
-	f.Quiet(quiet)
 	app := f.Application(name)
 	var view struct{ Entries []json.RawMessage }
 	require.NoError(f.t, json.Unmarshal([]byte(f.holdfast("history", name, "-o", "json")), &view))
@@ -336,20 +350,78 @@ func (f *fixture) toldTheSame(name string) {
 	all := append(report.HistoryOf(app), report.HistoryOf(&v1alpha1.Application{ObjectMeta: app.ObjectMeta, Status: v1alpha1.ApplicationStatus{History: f.olderHistory(app)}})...)
 	require.Len(f.t, view.Entries, len(all))
 	require.Len(f.t, lines, len(all))
-	page, status := html.UnescapeString(f.holdfast("status", name, "-o", "html")), f.holdfast("status", name)
 	for i, e := range all {
 		assert.True(f.t, strings.HasSuffix(timeless(lines[i]), " "+timeless(e.Line(time.Time{}, false))), lines[i])
 		stored, err := json.Marshal(e)
 		require.NoError(f.t, err)
 		assert.JSONEq(f.t, string(stored), string(view.Entries[i]))
-		if e.Path == "" || i >= len(app.Status.History) {
-			continue
+	}
+	page, log := pageRows(f.holdfast("status", name, "-o", "html")), f.logged(name)
+	for i, e := range report.HistoryOf(app) {
+		from, to := jsonOf(app.Status.History[i].From), jsonOf(app.Status.History[i].To)
+		what, by := fmt.Sprintf("%s was changed from %s to %s by %s", e.Path, from, to, e.Manager), ""
+		if e.Subresource != "" {
+			by = fmt.Sprintf(" subresource=%q", e.Subresource)
 		}
-		for _, part := range []string{e.Path, e.Manager} {
-			assert.Contains(f.t, page, part)
-			assert.True(f.t, i >= 3 || strings.Contains(status, part), "%s\n%s", part, status)
+		said := fmt.Sprintf("%q object=%q path=%q manager=%q operation=%q%s from=%s to=%s ",
+			e.Outcome, plan.IDOf(app.Status.History[i].Resource).String(), e.Path, e.Manager, e.Operation, by, from, to)
+		switch e.Outcome {
+		case string(v1alpha1.OutcomeCreated):
+			continue
+		case string(v1alpha1.OutcomeLearned):
+			what, said = "", fmt.Sprintf("%q object=", e.Outcome)
+		}
+		if !strings.Contains(log, said) {
+			f.t.Errorf("the log has no %s", said)
+		}
+		f.AwaitNote(name, what)
+		assert.Contains(f.t, page[i], fmt.Sprintf("%s|%s → %s|%s|", e.Path, shownOn(e.From), shownOn(e.To), e.Writer()))
+	}
+}
+
+var ofTurn = regexp.MustCompile(`reconcileID=.* resource\.uid="[^"]*" `)
+
+// logged is what the controller has logged about an Application, without of which turn.
+func (f *fixture) logged(name string) string {
+	f.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(f.cluster.Dir(), f.agent+".log"))
+	require.NoError(f.t, err)
+	var lines strings.Builder
+	for line := range strings.Lines(string(raw)) {
+		if strings.Contains(line, fmt.Sprintf("resource.name=%q resource.namespace=%q", name, f.namespace)) {
+			lines.WriteString(ofTurn.ReplaceAllString(line, ""))
 		}
 	}
+	return lines.String()
+}
+
+func jsonOf(value *runtime.RawExtension) string {
+	if value == nil {
+		return "absent"
+	}
+	return string(value.Raw)
+}
+
+// shownOn is a value as people read it.
+func shownOn(value *plan.ViewValue) string {
+	if value == nil {
+		return "(absent)"
+	}
+	text, _ := terminal.Inline(delta.Some(value.Any))
+	return text
+}
+
+var tags = regexp.MustCompile(`<[^>]*>`)
+
+// pageRows are the rows of the table of what has happened, their cells divided by bars.
+func pageRows(page string) (rows []string) {
+	_, table, _ := strings.Cut(page, `aria-label="What happened">`)
+	for _, row := range strings.Split(table, `<div role="row" class="row">`)[1:] {
+		row = strings.NewReplacer("</span>\n", "|", "<br>", "|").Replace(row)
+		row = strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(row, ""))), " ")
+		rows = append(rows, strings.ReplaceAll(row, "| ", "|"))
+	}
+	return rows
 }
 
 // timeless is a line of a history without since when it has happened again: that depends on

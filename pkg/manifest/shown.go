@@ -17,7 +17,7 @@ func HasManifests(gk schema.GroupKind) bool {
 }
 
 // Shown is an object as people may see it: redacted, and of an Application its manifests,
-// too, however deep. The input is not modified; what is not masked is shared with it.
+// of a list its items, too, however deep. The input is not modified; what is not masked is shared with it.
 func Shown(content map[string]any) map[string]any {
 	shown, _ := ShownChange(content, nil)
 	return shown
@@ -43,6 +43,15 @@ func shown(content, other map[string]any, mark string) map[string]any {
 	apiVersion, _ := content["apiVersion"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
 	kind, _ := content["kind"].(string)
+	if items, is := content["items"].([]any); is && strings.HasSuffix(kind, "List") {
+		visible := maps.Clone(content)
+		others, _ := other["items"].([]any)
+		visible["items"] = shownList(items, others, mark)
+		if kind == "SecretList" { // its items need not say what they are
+			visible["items"] = Masked
+		}
+		return visible
+	}
 	if !HasManifests(schema.GroupKind{Group: group, Kind: kind}) {
 		return redact(content, other, mark)
 	}

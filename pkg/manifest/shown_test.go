@@ -19,6 +19,8 @@ spec:
   manifest:
   - {apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary}}
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: open}}
+  - {apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret, data: {a: canary}}, text]}]}
+  - {apiVersion: v1, kind: SecretList, items: [{data: {a: canary}}]}
   - apiVersion: holdfast.dev/v1alpha1
     kind: Application
     spec: {manifest: [{apiVersion: v1, kind: Secret, data: {a: canary}}, text]}

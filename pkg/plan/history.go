@@ -76,13 +76,17 @@ func (c *conclusion) stand(res *resource, before *v1alpha1.ResourceStatus, o obs
 }
 
 // drifted are the differences of a resource that are another client's doing, and not that
-// of a spec that is new: the live value is not the one that was desired before.
+// of a spec that is new: the live value is not the one that was desired before. What is
+// pushed others may write; only a manifest that is new has it written.
 func (p *Plan) drifted(res *resource) map[string]bool {
 	if res.adopting || res.previous == nil || res.previous.created {
 		return nil
 	}
 	drifted := map[string]bool{}
 	for _, d := range res.change.Fields {
+		if d.Rule != nil && d.Rule.Mode == observer.ModePush {
+			continue
+		}
 		was, form := d.Was(), res.accepted[d.Path]
 		accepted := form.Desired.Set && form.Desired.Equal(was) && form.Accepted.Equal(d.Observed)
 		drifted[d.Path] = p.isSameSpec() || was.Set && !was.Equal(d.Observed) && !accepted

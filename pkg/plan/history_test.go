@@ -75,6 +75,10 @@ const ruledSong = `
 manifest: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {volume: 2}}]
 observerSchema: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {volume: {observer_schema_minimum: 1, observer_schema_maximum: 5}}}]`
 
+const pushedSong = `
+manifest: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {volume: 2}}]
+observerSchema: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {volume: {observer_schema_mode: push}}}]`
+
 func TestHistory(t *testing.T) {
 	const created = "Created ConfigMap/settings"
 	change := func(w *world) {
@@ -202,6 +206,18 @@ func TestHistory(t *testing.T) {
 		delete(w.only()["spec"].(map[string]any), "volume")
 		_, missing := w.round()
 		assert.Contains(t, missing.Event.Note, "spec.volume was not there, and was corrected to 2")
+	})
+
+	t.Run("nothing of what is pushed over what another client was free to write", func(t *testing.T) {
+		w := newWorld(t, pushedSong)
+		w.round()
+		w.set(int64(9), "spec", "volume")
+		w.round()
+		w.edit(replace(pushedSong, "volume: 2", "volume: 3"))
+		_, result := w.round()
+		assert.EqualValues(t, 3, get(w.only(), "spec", "volume"))
+		assert.Equal(t, []string{"Created Song/top50"}, w.told())
+		assert.Equal(t, "corrected Song.example.com default/top50 (spec.volume)", result.Event.Note)
 	})
 
 	t.Run("an object that is adopted, and released", func(t *testing.T) {

@@ -1,11 +1,14 @@
 package turn
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -21,6 +24,44 @@ const (
 	historyDelay = 10 * time.Minute // nor does one that has waited for so long
 	historyPause = time.Minute
 )
+
+// logHistory logs what the history has of drift, and of who has caused it. What comes and
+// goes for the spec is a write of our own, which is logged as such.
+func logHistory(ctx context.Context, happened []plan.Happening) {
+	for _, h := range happened {
+		switch h.Outcome {
+		case v1alpha1.OutcomeCreated, v1alpha1.OutcomeAdopted, v1alpha1.OutcomeReleased, v1alpha1.OutcomeDeleted:
+			continue
+		}
+		values := []any{"object", h.ID.String()}
+		for _, part := range []struct{ name, text string }{
+			{"path", h.Path}, {"manager", h.Manager}, {"operation", string(h.Operation)}, {"subresource", h.Subresource},
+			{"user", h.User}, {"impersonator", h.Impersonator}, {"sourceIP", h.SourceIP},
+		} {
+			if part.text != "" {
+				values = append(values, part.name, part.text)
+			}
+		}
+		for _, part := range []struct {
+			name  string
+			value *runtime.RawExtension
+		}{{"from", h.From}, {"to", h.To}, {"correctedTo", h.CorrectedTo}} {
+			if part.value != nil {
+				values = append(values, part.name, logged{part.value.Raw})
+			}
+		}
+		if h.Stood != nil {
+			values = append(values, "stood", h.Stood.Duration.String())
+		}
+		klog.FromContext(ctx).Info(string(h.Outcome), values...)
+	}
+}
+
+// logged is a JSON value that a log has as it is, whether its lines are text or JSON.
+type logged struct{ json.RawMessage }
+
+// WriteText is how a line of text has it.
+func (v logged) WriteText(b *bytes.Buffer) { b.Write(v.RawMessage) }
 
 // historyIn is how long older entries still wait to be written, 0 for not at all; false if
 // there are none.

@@ -1,13 +1,50 @@
 package turn
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
 )
+
+// The log says of a drift what the history does. What a new spec asks for is logged as a
+// write.
+func TestEachDriftIsALineOfTheLog(t *testing.T) {
+	web := manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	raw := func(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(text)} }
+	var log bytes.Buffer
+	logHistory(klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))), []plan.Happening{
+		{ID: web, HistoryEntry: v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeCreated}},
+		{ID: web, HistoryEntry: v1alpha1.HistoryEntry{
+			Outcome: v1alpha1.OutcomeCorrected, Path: "spec.replicas", From: raw("2"), To: raw("5"),
+			Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale", User: "alice", Stood: &metav1.Duration{Duration: 8 * time.Millisecond},
+		}},
+		{ID: web, HistoryEntry: v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeContested, Path: "metadata.labels", To: raw(`{"a":"b\nE1122 \"c\""}`)}},
+		{ID: web, HistoryEntry: v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeRestored}},
+		{ID: web, HistoryEntry: v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeReleased}},
+	})
+	var lines []string
+	for line := range strings.Lines(log.String()) {
+		_, line, _ = strings.Cut(line, "] ")
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	const of = ` object="Deployment.apps shop/web"`
+	assert.Equal(t, []string{
+		`"Corrected"` + of + ` path="spec.replicas" manager="kubectl" operation="Update" subresource="scale" user="alice" from=2 to=5 stood="8ms"`,
+		`"Contested"` + of + ` path="metadata.labels" to={"a":"b\nE1122 \"c\""}`,
+		`"Restored"` + of,
+	}, lines)
+}
 
 // However often something drifts, few slices are written; and what has waited long is.
 func TestWhenTheOlderHistoryIsWritten(t *testing.T) {

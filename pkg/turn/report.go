@@ -21,6 +21,7 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 	now := t.now()
 	result := p.Conclude(outcomes, now)
 	m.plan = result.Memory
+	logHistory(ctx, result.Happened)
 	t.home().Concluded(app, p, outcomes, result)
 	after := result.RetryAfter
 	if probe := m.nextProbe(now); probe > 0 {

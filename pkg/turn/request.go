@@ -102,8 +102,8 @@ func (a *action) namespaceRemains(ctx context.Context, name string) string {
 	return read.(func() string)()
 }
 
-// logWrite logs a write that was done: of what is held, the paths and never the values.
-// What has failed is in the status.
+// logWrite logs a write that was done: of what is held, the paths. What has failed is in the
+// status; who has changed what, and to what, logHistory tells.
 func logWrite(ctx context.Context, verb string, change plan.Change) {
 	values := []any{"verb", verb, "object", change.ID.String()}
 	if verb == "patch" {

@@ -67,6 +67,8 @@ func (p Picture) Axis() int { return p.Height - axisHeight }
 type Tick struct {
 	X    string
 	Text string
+	// IsLate says that it is so near to the end that there is no room for it on a narrow page.
+	IsLate bool
 }
 
 // Lane has the marks of one field or writer.
@@ -123,7 +125,7 @@ func plainHappening(e report.EntryView, namespace string) Happening {
 	id := idOf(e.Resource)
 	one := Happening{
 		Look: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, namespace), Path: e.Path, Count: max(e.Count, 1),
-		From: viewText(id, e.From), To: viewText(id, e.To), By: writerOf(plan.Writer{Manager: e.Manager, Subresource: e.Subresource}).Name, User: e.Who(), Since: timeOf(e.Since),
+		From: viewText(id, e.From), To: viewText(id, e.To), By: e.Writer(), User: e.Who(), Since: timeOf(e.Since),
 	}
 	if e.CorrectedTo != nil {
 		one.CorrectedTo = viewText(id, e.CorrectedTo)
@@ -223,16 +225,17 @@ func axisOf(all []Happening) (x func(time.Time) string, ticks []Tick) {
 	}
 	before := newest.Sub(oldest)
 	scale := math.Log1p(max(before.Seconds(), 1) * 1.2)
-	x = func(at time.Time) string {
+	percent := func(at time.Time) float64 {
 		const left, right = 3.0, 97.0
-		percent := right - (right-left)*math.Log1p(max(newest.Sub(at).Seconds(), 0))/scale
-		return strconv.FormatFloat(percent, 'f', 2, 64) + "%"
+		return right - (right-left)*math.Log1p(max(newest.Sub(at).Seconds(), 0))/scale
 	}
+	x = func(at time.Time) string { return strconv.FormatFloat(percent(at), 'f', 2, 64) + "%" }
 	for _, age := range []time.Duration{
 		time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour,
 	} {
 		if age <= before {
-			ticks = append(ticks, Tick{x(newest.Add(-age)), "−" + terminal.Span(age)})
+			at := newest.Add(-age)
+			ticks = append(ticks, Tick{x(at), "−" + terminal.Span(age), percent(at) > 75})
 		}
 	}
 	return x, ticks

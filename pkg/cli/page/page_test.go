@@ -333,7 +333,7 @@ func TestTheHistoryUnderARule(t *testing.T) {
 	d := decide(t, before+"status:\n  observedGeneration: 1\n  history:"+ruled, live)
 	text, err := StatusFile(d, report.StatusOf(d), "holdfast", now)
 	require.NoError(t, err)
-	assert.Contains(t, string(text), "<code>9</code>, corrected to <code>5</code>")
+	assert.Equal(t, 2, strings.Count(string(text), "<code>9</code>, corrected to <code>5</code>"), "among what happened last, and in the table")
 	assert.Contains(t, report.HistoryOf(d.Application)[0].Line(now, false), "spec.replicas: 9, corrected to 5, by tuner")
 }
 
@@ -343,13 +343,13 @@ func TestTheHistory(t *testing.T) {
 	h := historyOf(d, nil)
 	require.Len(t, h.Happenings, 3)
 	first := h.Happenings[0]
-	assert.Equal(t, []any{"corrected", "Deployment web · spec.x", "web:1", "web:2", "kubectl-set", "8ms", int32(3), "deployment.apps/default/web"},
+	assert.Equal(t, []any{"corrected", "Deployment web · spec.x", "web:1", "web:2", "kubectl-set (Update)", "8ms", int32(3), "deployment.apps/default/web"},
 		[]any{first.Look.Word, first.what(), first.From, first.To, first.By, first.Stood, first.Count, first.Ref})
 	assert.Equal(t, "***", h.Happenings[2].From, "of an Application among the manifests no value is shown")
 	require.Len(t, h.Pictures, 2)
 	fields, writers := h.Pictures[0], h.Pictures[1]
 	assert.Equal(t, []string{"Deployment web · spec.x", "Deployment web", "Application inner · spec.manifest[0].data.a"}, []string{fields.Lanes[0].Name, fields.Lanes[1].Name, fields.Lanes[2].Name})
-	assert.Equal(t, []string{"kubectl-set", "unknown"}, []string{writers.Lanes[0].Name, writers.Lanes[1].Name})
+	assert.Equal(t, []string{"kubectl-set (Update)", "unknown"}, []string{writers.Lanes[0].Name, writers.Lanes[1].Name})
 	assert.Len(t, writers.Lanes[1].Marks, 2)
 	var xs []float64
 	for _, x := range []string{writers.Lanes[1].Marks[0].X, writers.Lanes[1].Marks[1].X, fields.Lanes[0].Marks[0].From, fields.Lanes[0].Marks[0].X} {
@@ -361,7 +361,7 @@ func TestTheHistory(t *testing.T) {
 	text, err := StatusFile(d, report.StatusOf(d), "holdfast", now)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "<svg ")
-	assert.Contains(t, string(text), "by <b>kubectl-set</b>, user &lt;script&gt;mallory (impersonated by admin) from 10.0.0.7,")
+	assert.Contains(t, string(text), "by <b>kubectl-set (Update)</b>, user &lt;script&gt;mallory (impersonated by admin) from 10.0.0.7,")
 	assert.NotContains(t, around(string(text), "canary"), "canary")
 }
 

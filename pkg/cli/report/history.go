@@ -146,11 +146,7 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 		text += " " + terminal.Visible(e.Path) + ": " + inlineView(e.From) + " → " + inlineView(e.To)
 	}
 	if e.Manager != "" {
-		how := e.Operation
-		if e.Subresource != "" {
-			how += ", " + e.Subresource
-		}
-		text += " by " + terminal.Visible(e.Manager) + " (" + how + ")"
+		text += " by " + e.Writer()
 	}
 	switch who := e.Who(); {
 	case who != "" && e.Manager != "":
@@ -167,6 +163,15 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 		text += fmt.Sprintf(" (%d times since %s)", e.Count, terminal.Ago(now, since))
 	}
 	return text
+}
+
+// Writer is the field manager, and how it wrote; empty if that is not known.
+func (e EntryView) Writer() string {
+	how := slices.DeleteFunc([]string{e.Operation, e.Subresource}, func(part string) bool { return part == "" })
+	if e.Manager == "" || len(how) == 0 {
+		return terminal.Visible(e.Manager)
+	}
+	return terminal.Visible(e.Manager + " (" + strings.Join(how, ", ") + ")")
 }
 
 // Who is the user, and from where; empty if that is not known.

@@ -1,0 +1,413 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+	"holdfast.dev/holdfast/pkg/cli"
+)
+
+// canary is in every value that is planted.
+const canary = "7f3a9c51e2"
+
+// plants makes values that are in Secrets only, each another one: P in a text becomes one,
+// and E one in base64.
+type plants struct {
+	values []string
+}
+
+var planted = regexp.MustCompile(`\$[PE]\b`)
+
+func (p *plants) in(text string) string {
+	return planted.ReplaceAllStringFunc(text, func(as string) string {
+		value := fmt.Sprintf("plant-%02d-%s", len(p.values)+1, canary)
+		p.values = append(p.values, value)
+		if as == "$E" {
+			return base64.StdEncoding.EncodeToString([]byte(value))
+		}
+		return value
+	})
+}
+
+// forms are a text, and what it looks like inside longer texts in base64, whatever
+// stands before it.
+func forms(text string) []string {
+	all := []string{text}
+	for shift := range 3 {
+		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + text))
+		all = append(all, encoded[4:len(encoded)-4])
+	}
+	return all
+}
+
+// packed is what may be something compressed.
+var packed = regexp.MustCompile(`[A-Za-z0-9+/]{60,}=*`)
+
+// leaks are the lines of a text, and of what is compressed in it, that have a planted value.
+func leaks(text string) (lines []string) {
+	for _, pack := range packed.FindAllString(text, -1) {
+		raw, err := base64.StdEncoding.DecodeString(pack)
+		if err != nil {
+			continue
+		}
+		if r, err := gzip.NewReader(bytes.NewReader(raw)); err == nil {
+			unpacked, _ := io.ReadAll(r)
+			text += "\n" + string(unpacked)
+		}
+	}
+	for line := range strings.Lines(text) {
+		if slices.ContainsFunc(forms(canary), func(form string) bool { return strings.Contains(line, form) }) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// safely is a buffer for several writers.
+type safely struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *safely) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(text)
+}
+
+func (s *safely) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// before is what others have put there.
+const before = `{apiVersion: v1, kind: List, items: [
+  {apiVersion: v1, kind: Secret, metadata: {name: foreign}, stringData: {key: $P}},
+  {apiVersion: v1, kind: Secret, metadata: {name: adopted, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{"stringData":{"key":"$P"}}'}}, stringData: {key: $P, other: $P}},
+  {apiVersion: v1, kind: Secret, metadata: {name: shared}, stringData: {key: $P, other: $P}},
+  {apiVersion: v1, kind: Secret, metadata: {name: seen}, stringData: {key: $P, other: $P}}]}`
+
+// specs are what may become of a Secret.
+var specs = map[string]string{
+	"held": `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: held}, data: {a: $E, b: $E, c: $E, d: $E, e: $E}, stringData: {f: $P, g: $P, h: $P, i: $P, j: $P}},
+  {apiVersion: v1, kind: Secret, metadata: {name: login}, data: {a: $E}, stringData: {b: $P}}]}`,
+	"list": `{manifest: [{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret, metadata: {name: list}, data: {a: $E}, stringData: {b: $P}}]}]}`,
+	"entries": `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: entries}, stringData: {a: $P, b: $P}}],
+  observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: entries, annotations: {kubectl.kubernetes.io/last-applied-configuration: null}}, data: {a: null, c: null}}]}`,
+	"ruled": `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: ruled}, stringData: {seeded: $P, watched: $P}}],
+  fields: [{resource: {kind: Secret, name: ruled}, hold: ["*", {path: data.seeded, mode: seed}, {path: data.watched, mode: watch}]}]}`,
+	"outer": `{manifest: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: [
+  {apiVersion: v1, kind: Secret, metadata: {name: inner}, data: {a: $E}, stringData: {b: $P}},
+  {apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: deep}, spec: {suspend: true, manifest: [{apiVersion: v1, kind: Secret, metadata: {name: deep}, stringData: {c: $P}}]}}]}}]}`,
+	"observes":      `{mode: Observe, manifest: [{apiVersion: v1, kind: Secret, metadata: {name: seen}, stringData: {key: $P}}, {apiVersion: v1, kind: Secret, metadata: {name: unmade}, stringData: {key: $P}}]}`,
+	"shares":        `{ownership: Share, manifest: [{apiVersion: v1, kind: Secret, metadata: {name: shared}, stringData: {key: $P}}]}`,
+	"adopts":        `{adoption: Always, manifest: [{apiVersion: v1, kind: Secret, metadata: {name: adopted}, stringData: {key: $P}}]}`,
+	"fixed":         `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: fixed}, immutable: true, data: {key: $E}}]}`,
+	"foreign":       `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: foreign}, data: {key: $E}}]}`,
+	"incomplete":    `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: incomplete}, type: kubernetes.io/tls, data: {tls.crt: $E}}]}`,
+	"undecodable":   `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: undecodable}, data: {key: "$P!"}}]}`,
+	"wrong-type":    `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: wrong-type}, data: [$P]}]}`,
+	"wrong-value":   `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: wrong-value}, stringData: {key: {deep: $P}}}]}`,
+	"wrong-key":     `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: wrong-key}, stringData: {"not a key!": $P}}]}`,
+	"unknown-field": `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: unknown-field}, datum: $P, data: {key: $E}}]}`,
+}
+
+// drifts are what other clients make of these Secrets, a field manager and a patch each.
+var drifts = []struct{ object, patch string }{
+	{"secret/held", `{stringData: {a: $P, f: $P}}`},
+	{"secret/held", `{data: {b: $E, surplus: $E}}`},
+	{"secret/held", `{data: {c: null}}`},
+	{"secret/held", `{metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: '{"stringData":{"f":"$P"}}'}}}`},
+	{"secret/login", `{data: {a: $E}}`},
+	{"secret/login", `{metadata: {annotations: {holdfast.dev/tracking-id: another}}, stringData: {b: $P}}`},
+	{"secret/entries", `{stringData: {a: $P, c: $P}}`},
+	{"secret/ruled", `{stringData: {watched: $P, seeded: $P}}`},
+	{"applications.holdfast.dev/inner", `{spec: {manifest: [{apiVersion: v1, kind: Secret, metadata: {name: inner}, stringData: {b: $P}}]}}`},
+	{"secret/seen", `{stringData: {key: $P}}`},
+	{"secret/shared", `{stringData: {key: $P, other: $P}}`},
+	{"secret/adopted", `{stringData: {key: $P}}`},
+}
+
+// auditEvents are what an API server sends that tells of Secrets, against its policy.
+const auditEvents = `{"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "items": [{"level": "RequestResponse", "stage": "ResponseComplete", "verb": "patch", "requestURI": "/?$P",
+  "user": {"username": "eve"}, "objectRef": {"resource": "secrets", "name": "held", "apiVersion": "v1"}, "responseStatus": {"code": 200, "message": "$P"},
+  "requestObject": {"stringData": {"a": "$P"}}, "responseObject": {"kind": "Secret", "metadata": {"uid": "1", "resourceVersion": "1"}, "data": {"a": "$E"}}}, "$P"]}`
+
+// Everything that may become of a Secret, with another value in each place where one can
+// be. None is found in what the controller, the commands and the pages tell.
+func TestSeventySecretsAreToldNobody(t *testing.T) {
+	c, namespace := ours(t)
+	p, told := &plants{}, map[string]string{}
+	notified := &safely{}
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(notified, r.Body) }))
+	t.Cleanup(receiver.Close)
+	m := auditFiles(t)
+	running := start(t, c, "--leader-elect=false", "--watch-namespaces="+namespace, "-v=10", "--notify-url="+receiver.URL, "--audit-webhook-bind-address=127.0.0.1:0",
+		"--audit-webhook-tls-cert-file="+m.file("tls.crt"), "--audit-webhook-tls-private-key-file="+m.file("tls.key"), "--audit-webhook-client-ca-file="+m.file("client.crt"))
+	running.Says(leads)
+	l := look(t, c, namespace)
+	for _, name := range []string{"held", "outer", "observes"} {
+		l.follow("history", name)
+		l.follow("status", name)
+		l.follow("tree", name)
+	}
+	l.follow("get")
+
+	kubectl(t, c, p.in(before), "create", "-n", namespace, "--filename=-")
+	var all strings.Builder
+	for name, spec := range specs {
+		fmt.Fprintf(&all, "---\n{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: %s}, spec: %s}\n", name, p.in(spec))
+	}
+	kubectl(t, c, all.String(), "apply", "--server-side", "-n", namespace, "--filename=-")
+	eventually(t, "what becomes of them all", func() bool {
+		reasons := kubectl(t, c, "", "get", "applications.holdfast.dev", "-n", namespace, "--output=jsonpath={.items[*].status.conditions[?(@.type=='Ready')].reason}")
+		return len(strings.Fields(reasons)) == len(specs)+2 // inner and deep
+	})
+	for _, name := range []string{"held", "entries", "ruled", "shares", "adopts"} {
+		awaitReady(t, c, namespace, name)
+	}
+	change := func(object, patch string) {
+		t.Helper()
+		body, err := yaml.YAMLToJSON([]byte(p.in(patch)))
+		require.NoError(t, err)
+		kubectl(t, c, "", "patch", object, "-n", namespace, "--type=merge", "--field-manager=mallory", "--patch="+string(body))
+	}
+	for _, d := range drifts {
+		change(d.object, d.patch)
+	}
+	held := func(jsonpath string) string {
+		return kubectl(t, c, "", "get", "application", "held", "-n", namespace, "--output=jsonpath="+jsonpath)
+	}
+	ours := kubectl(t, c, "", "get", "secret", "held", "-n", namespace, "--output=jsonpath={.data.d}")
+	for range 8 { // a fight, until it is contested
+		change("secret/held", `{stringData: {d: $P}}`)
+		eventually(t, "an answer", func() bool {
+			return kubectl(t, c, "", "get", "secret", "held", "-n", namespace, "--output=jsonpath={.data.d}") == ours || strings.Contains(held("{.status.contested}"), "data.d")
+		})
+	}
+	kubectl(t, c, "", "delete", "secret", "login", "-n", namespace)
+	eventually(t, "the Secret that was deleted", func() bool { return strings.Contains(held("{.status.history[*].outcome}"), "Restored") })
+	// What is immutable is to be changed.
+	kubectl(t, c, "", "patch", "application", "fixed", "-n", namespace, "--type=json", p.in(`--patch=[{"op":"replace","path":"/spec/manifest/0/data/key","value":"$E"}]`))
+	eventually(t, "the refusal", func() bool {
+		return strings.Contains(kubectl(t, c, "", "get", "application", "fixed", "-n", namespace, "--output=jsonpath={.status.conditions[*].reason}"), "Rejected")
+	})
+	m.post(t, running.Address("Taking audit events"), p.in(auditEvents))
+
+	l.shows()
+	_, told["metrics"] = running.Get("/metrics")
+	kubectl(t, c, "", "delete", "rolebinding", "applier", "-n", namespace)
+	kubectl(t, c, "", "delete", "secret", "fixed", "-n", namespace)
+	eventually(t, "missing rights", func() bool {
+		return strings.Contains(kubectl(t, c, "", "get", "application", "fixed", "-n", namespace, "--output=jsonpath={.status.conditions[*].reason}"), "Forbidden")
+	})
+	running.Signal(syscall.SIGTERM)
+	assert.Equal(t, 0, running.Ends())
+
+	for what, text := range l.seen() {
+		told[what] = text
+	}
+	told["the log"], told["notifications"] = running.Log(), notified.String()
+	told["slices"] = kubectl(t, c, "", "get", "applicationslices.holdfast.dev", "-n", namespace, "--output=yaml")
+	told["events"] = kubectl(t, c, "", "get", "events.events.k8s.io", "-n", namespace, "--output=yaml")
+	told["events on objects"] = kubectl(t, c, "", "get", "events", "-n", namespace, "--output=yaml")
+	told["statuses"] = kubectl(t, c, "", "get", "applications.holdfast.dev", "-n", namespace, `--output=jsonpath={range .items[*]}{.metadata.annotations}{.status}{"\n"}{end}`)
+	for where, part := range map[string]string{
+		"the log": `"Corrected"`, "notifications": "dev.holdfast.contested", "events": "is contested", "events on objects": "was changed and was changed back",
+		"statuses": `"outcome":"Observed"`, "metrics": "holdfast_audit_events_total", "holdfast history held": "data.a: *** → *** by mallory", "holdfast history held -w": "Restored",
+		"the page /applications/" + namespace + "/held/history": "mallory", "the stream": namespace + "/held", "holdfast status held -o html": "***",
+	} {
+		assert.True(t, strings.Contains(told[where], part), "%s in %s", part, where) //nolint:testifylint // the texts are long
+	}
+	found := 0
+	for where, text := range told {
+		for _, line := range leaks(text) {
+			found++
+			t.Errorf("a value is in %s: %.600s", where, line)
+		}
+	}
+	assert.GreaterOrEqual(t, len(p.values), 70)
+	t.Logf("%d values, %d places, %d KiB of text: %d are told", len(p.values), len(told), size(told)>>10, found)
+}
+
+func size(texts map[string]string) (n int) {
+	for _, text := range texts {
+		n += len(text)
+	}
+	return n
+}
+
+// auditor is an API server with audit events.
+type auditor struct{ *mount }
+
+func auditFiles(t *testing.T) auditor {
+	t.Helper()
+	m := &mount{t: t, dir: t.TempDir()}
+	server, serverKey := issued(t)
+	client, clientKey := issued(t)
+	m.write(map[string]string{"tls.crt": server, "tls.key": serverKey, "client.crt": client, "client.key": clientKey})
+	return auditor{m}
+}
+
+func (a auditor) post(t *testing.T, address, body string) {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(a.file("client.crt"), a.file("client.key"))
+	require.NoError(t, err)
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true}, DisableKeepAlives: true}} //nolint:gosec // who answers is not tested
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+address, strings.NewReader(body))
+	require.NoError(t, err)
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+}
+
+// onlooker looks at everything that commands and pages show.
+type onlooker struct {
+	t         *testing.T
+	c         *testcluster.Cluster
+	namespace string
+	mu        sync.Mutex
+	texts     map[string]*safely
+	client    http.Client
+	host      string
+}
+
+func (l *onlooker) to(what string) *safely {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.texts[what] == nil {
+		l.texts[what] = &safely{}
+	}
+	return l.texts[what]
+}
+
+func (l *onlooker) seen() map[string]string {
+	all := map[string]string{}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for what, text := range l.texts {
+		all[what] = text.String()
+	}
+	return all
+}
+
+// look opens the page and its stream.
+func look(t *testing.T, c *testcluster.Cluster, namespace string) *onlooker {
+	t.Helper()
+	l := &onlooker{t: t, c: c, namespace: namespace, texts: map[string]*safely{}}
+	l.client.Jar, _ = cookiejar.New(nil)
+	l.inBackground("ui")
+	eventually(t, "the address of the page", func() bool { return strings.Contains(l.to("holdfast ui").String(), "?") })
+	address, _, _ := strings.Cut(l.to("holdfast ui").String(), "\n")
+	l.host, _, _ = strings.Cut(address, "/?")
+	_, _ = io.Copy(io.Discard, l.get(address))
+	stream := l.get(l.host + "/events")
+	go func() { _, _ = io.Copy(l.to("the stream"), stream) }()
+	return l
+}
+
+func (l *onlooker) get(url string) io.Reader {
+	l.t.Helper()
+	request, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, url, http.NoBody)
+	require.NoError(l.t, err)
+	response, err := l.client.Do(request)
+	require.NoError(l.t, err)
+	l.t.Cleanup(func() { _ = response.Body.Close() })
+	require.Equal(l.t, http.StatusOK, response.StatusCode, url)
+	return response.Body
+}
+
+func (l *onlooker) run(ctx context.Context, args ...string) {
+	to := l.to("holdfast " + strings.Join(args, " "))
+	cli.Main(ctx, append(append([]string{"holdfast"}, args...), "-n", l.namespace, "--kubeconfig", l.c.Kubeconfig()), cli.Streams{
+		In: strings.NewReader(""), Out: to, Err: to, Getenv: func(string) string { return "" }, Now: time.Now,
+	})
+}
+
+func (l *onlooker) inBackground(args ...string) {
+	ctx, stop := context.WithCancel(l.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { l.run(ctx, args...) })
+	l.t.Cleanup(func() { stop(); running.Wait() })
+}
+
+// follow shows again and again, from before there is anything. Of an Application that is not
+// there yet a command says so, and ends.
+func (l *onlooker) follow(args ...string) {
+	l.t.Helper()
+	if len(args) > 1 {
+		kubectl(l.t, l.c, fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: %s}, spec: {manifest: []}}`, args[1]),
+			"apply", "--server-side", "--force-conflicts", "-n", l.namespace, "--filename=-")
+	}
+	l.inBackground(append(args, "-w")...)
+}
+
+// shows looks at everything as it is.
+func (l *onlooker) shows() {
+	l.t.Helper()
+	ctx := l.t.Context()
+	for _, format := range []string{"", "wide", "yaml", "json"} {
+		l.run(ctx, append([]string{"get"}, output(format)...)...)
+	}
+	pages := []string{"/", "/history", "/history?by=mallory"}
+	var list struct {
+		Items []struct {
+			Metadata struct{ Name string }
+			Status   struct {
+				Resources []struct{ Kind, Name string }
+			}
+		}
+	}
+	require.NoError(l.t, json.Unmarshal([]byte(kubectl(l.t, l.c, "", "get", "applications.holdfast.dev", "-n", l.namespace, "--output=json")), &list))
+	for _, app := range list.Items {
+		name := app.Metadata.Name
+		at := "/applications/" + l.namespace + "/" + name
+		pages = append(pages, at, at+"?tree=owned", at+"/history")
+		for _, args := range [][]string{
+			{"get", name, "-o", "yaml"}, {"history", name}, {"history", name, "-o", "json"}, {"history", name, "-o", "yaml"}, {"status", name}, {"status", name, "-o", "json"},
+			{"status", name, "-o", "html"}, {"tree", name}, {"explain", name}, {"explain", name, "-o", "json"}, {"explain", name, "-o", "html"}, {"plan", name}, {"plan", name, "-o", "json"}, {"diff", name},
+		} {
+			l.run(ctx, args...)
+		}
+		for _, r := range app.Status.Resources {
+			ref := strings.ToLower(r.Kind) + "/" + r.Name
+			l.run(ctx, "explain", name, ref, "-o", "yaml")
+			l.run(ctx, "history", name, ref)
+			pages = append(pages, at+"/"+strings.ToLower(r.Kind)+"/"+l.namespace+"/"+r.Name)
+		}
+	}
+	l.run(ctx, "history", "-A")
+	for _, path := range pages {
+		_, err := io.Copy(l.to("the page "+path), l.get(l.host+path))
+		require.NoError(l.t, err)
+	}
+}
+
+func output(format string) []string {
+	if format == "" {
+		return nil
+	}
+	return []string{"-o", format}
+}
