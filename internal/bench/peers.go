@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -47,6 +48,9 @@ func (c *comparison) run(ctx context.Context, save func([]result) error) error {
 				continue
 			}
 			r := result{Subject: s.name, N: n, Figures: map[string]float64{}}
+			if r.Figures[otherWork], err = busy(ctx); err != nil {
+				return err
+			}
 			if err := c.measure(ctx, s, &r); err != nil {
 				r.Problem = err.Error()
 			}
@@ -316,6 +320,45 @@ func (t *trial) memory(r *result) error {
 	}
 	r.Figures[memory], r.Figures[memoryPeak] = float64(now)/1024, float64(peak)/1024
 	return nil
+}
+
+// busy is how much of the processors is used, in percent, over two seconds.
+func busy(ctx context.Context) (float64, error) {
+	usedBefore, allBefore, err := processors()
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-time.After(2 * time.Second):
+	}
+	used, all, err := processors()
+	return 100 * (used - usedBefore) / (all - allBefore), err
+}
+
+// processors is the time that they were used, and that they were there.
+func processors() (used, all float64, err error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0, err
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	const idle, waiting, guest = 3, 4, 8 // the last and what follows it are in others
+	for i, field := range strings.Fields(line)[1:] {
+		ticks, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return 0, 0, err
+		}
+		if i >= guest {
+			break
+		}
+		all += ticks
+		if i != idle && i != waiting {
+			used += ticks
+		}
+	}
+	return used, all, nil
 }
 
 func inMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
