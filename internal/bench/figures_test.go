@@ -56,3 +56,20 @@ func TestOnlyWhatIsMarkedIsReplaced(t *testing.T) {
 	_, err = replaceMarked("# Title\n"+endMark+beginMark, "new")
 	assert.ErrorContains(t, err, "lacks")
 }
+
+func TestAnInterruptedRunHidesNoRow(t *testing.T) {
+	c := comparison{sizes: []int{200, 1000}}
+	rows, results := c.rows([]subject{{name: "ours"}, {name: "theirs"}})
+	require.Len(t, rows, 4)
+	assert.Contains(t, report{Results: results}.markdown(), `
+| 200 | ours | – | – | – | – | – | – | – |
+| 200 | theirs | – | – | – | – | – | – | – |
+| 1000 | ours | – | – | – | – | – | – | – |
+| 1000 | theirs | – | – | – | – | – | – | – |
+
+* ours, n = 200: the run was interrupted
+`)
+	c.only = "our"
+	rows, _ = c.rows([]subject{{name: "ours"}, {name: "theirs"}})
+	assert.Len(t, rows, 2)
+}

@@ -32,7 +32,7 @@ type comparison struct {
 	only      string // part of a subject's name; empty for all
 }
 
-// run measures all subjects with the sizes given, and calls save after each.
+// run measures all subjects with the sizes given, and calls save after each, with all.
 func (c *comparison) run(ctx context.Context, save func([]result) error) error {
 	if err := os.MkdirAll(c.directory, 0o755); err != nil {
 		return err
@@ -41,30 +41,38 @@ func (c *comparison) run(ctx context.Context, save func([]result) error) error {
 	if err != nil {
 		return err
 	}
-	var results []result
-	for _, n := range c.sizes {
-		for _, s := range all {
-			if !strings.Contains(s.name, c.only) {
-				continue
-			}
-			r := result{Subject: s.name, N: n, Figures: map[string]float64{}}
-			if r.Figures[otherWork], err = busy(ctx); err != nil {
-				return err
-			}
-			if err := c.measure(ctx, s, &r); err != nil {
-				r.Problem = err.Error()
-			}
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			results = append(results, r)
-			fmt.Println(strings.Join(r.cells(), " | "))
-			if err := save(results); err != nil {
-				return err
-			}
+	rows, results := c.rows(all)
+	for i, s := range rows {
+		r := &results[i]
+		if r.Figures[otherWork], err = busy(ctx); err != nil {
+			return err
+		}
+		r.Problem = ""
+		if err := c.measure(ctx, s, r); err != nil {
+			r.Problem = err.Error()
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		fmt.Println(strings.Join(r.cells(), " | "))
+		if err := save(results); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// rows are all that is to be measured: a run that is interrupted hides none.
+func (c *comparison) rows(all []subject) (rows []subject, results []result) {
+	for _, n := range c.sizes {
+		for _, s := range all {
+			if strings.Contains(s.name, c.only) {
+				rows = append(rows, s)
+				results = append(results, result{Subject: s.name, N: n, Figures: map[string]float64{}, Problem: "the run was interrupted"})
+			}
+		}
+	}
+	return rows, results
 }
 
 // trial is a subject that runs on a control plane of its own.
