@@ -3,7 +3,8 @@
 // same writes in the same run on the same machine.
 //
 // It runs bin/holdfast-controller as a process of its own and exits 0 whatever
-// the figures are; it fails only if it cannot measure.
+// the figures are; it fails only if it cannot measure. With -peers it does the same for
+// Holdfast and for what people would use instead, built from tools/peers.
 package main
 
 import (
@@ -28,9 +29,18 @@ func main() {
 	only := flag.String("rows", "", "comma-separated rows to measure, such as P5,P10; empty: all")
 	before := flag.String("before", "", "binary of another controller, with which that of the row drifts takes turns")
 	rest := flag.Duration("rest", time.Minute, "how long P2 watches for requests at rest")
+	peers := flag.String("peers", "", "compare with what people would use instead, with so many resources, such as '200 1000'")
+	subject := flag.String("subject", "", "with -peers: measure only whose name has this")
+	drifts := flag.Int("drifts", 200, "with -peers: how many single drifts")
+	output := flag.String("o", "", "with -peers: where to write the figures, as JSON; empty: docs/benchmarks, with the table of docs/benchmarks.md")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *applications, *rest, *only, *before)
+	var err error
+	if *peers != "" {
+		err = compare(ctx, *peers, *output, comparison{only: *subject, drifts: *drifts})
+	} else {
+		err = run(ctx, *applications, *rest, *only, *before)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -41,6 +41,7 @@ func (f *feed) all(ctx context.Context, options metav1.ListOptions) (runtime.Obj
 		f.asksAll()
 	}
 	f.pulse.ask()
+	f.pulse.moves("") // the watch that follows may be over any
 	list, err := f.list(ctx, options)
 	f.pulse.answered()
 	if err == nil {
@@ -70,7 +71,8 @@ func (f *feed) open(ctx context.Context, options metav1.ListOptions) (watch.Inte
 		f.asksAll()
 	}
 	f.pulse.ask()
-	stream, err := f.watch(ctx, options)
+	way := &connection{}
+	stream, err := f.watch(way.noted(ctx), options)
 	if err != nil || !all { // or else its objects are the answer
 		f.pulse.answered()
 	}
@@ -80,6 +82,10 @@ func (f *feed) open(ctx context.Context, options metav1.ListOptions) (watch.Inte
 	}
 	if err != nil {
 		return nil, err
+	}
+	if moved := f.pulse.moves(way.String()); moved && !all {
+		stream.Stop()
+		return nil, apierrors.NewResourceExpired("the connection to the API server is another one: everything is listed again")
 	}
 	return f.pulse.follow(stream), nil
 }

@@ -55,6 +55,8 @@ type pulse struct {
 	asked time.Time
 	// stale is true if a list must come before the watch goes on.
 	stale bool
+	// way is the connection of the last stream; empty if it is not known.
+	way string
 }
 
 func newPulse(patience Patience, line *line) *pulse {
@@ -124,6 +126,18 @@ func (p *pulse) takeStale() bool {
 	stale := p.stale
 	p.stale = false
 	return stale
+}
+
+// moves notes over which connection a stream is, and reports whether the last one was
+// over another. Then the API server may have been away, and be an older one now: a client
+// tries again by itself, and nobody is told, where a connection breaks, or a server is
+// about to start.
+func (p *pulse) moves(way string) (moved bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	moved = way != "" && p.way != "" && way != p.way
+	p.way = way
+	return moved
 }
 
 // dead is since when there was no sign of life, and why. There is no error if that is

@@ -3,7 +3,9 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,9 +32,12 @@ type held struct {
 	*Watches
 	t       *testing.T
 	cluster *testcluster.Cluster
+	seconds []string
 
 	mu    sync.Mutex
-	told  int // how often the Application was told of its watches
+	conns []net.Conn   // to the API server
+	asked []url.Values // of the watches that were asked for
+	told  int          // how often the Application was told of its watches
 	cut   context.CancelFunc
 	cutAt context.Context //nolint:containedctx // its end ends the streams
 }
@@ -51,15 +56,23 @@ func (h *held) changes() int {
 	return h.told
 }
 
-// startHolding starts watches as a user, which may fail for so long.
-func startHolding(t *testing.T, c *testcluster.Cluster, user string, failing time.Duration) *held {
+// startHolding starts watches as a user, which may fail for so long. Streams end after so
+// many seconds, if that is said.
+func startHolding(t *testing.T, c *testcluster.Cluster, user string, failing time.Duration, seconds ...string) *held {
 	t.Helper()
-	h := &held{t: t, cluster: c}
+	h := &held{t: t, cluster: c, seconds: seconds}
 	h.cutAt, h.cut = context.WithCancel(t.Context())
 	config := c.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
 	if user == "" {
 		config.Impersonate = rest.ImpersonationConfig{}
+	}
+	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.conns = append(h.conns, conn)
+		return conn, err
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &scissors{next, h} })
 	client, err := NewClient(config)
@@ -86,10 +99,16 @@ func (s *scissors) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	s.held.mu.Lock()
 	end := s.held.cutAt
+	s.held.asked = append(s.held.asked, request.URL.Query())
 	s.held.mu.Unlock()
 	ctx, cancel := context.WithCancel(request.Context())
 	context.AfterFunc(end, cancel)
-	return s.RoundTripper.RoundTrip(request.WithContext(ctx))
+	request = request.Clone(ctx)
+	if query := request.URL.Query(); len(s.held.seconds) > 0 {
+		query.Set("timeoutSeconds", s.held.seconds[0])
+		request.URL.RawQuery = query.Encode()
+	}
+	return s.RoundTripper.RoundTrip(request)
 }
 
 // Cut ends the streams that are open.
@@ -98,6 +117,28 @@ func (h *held) Cut() {
 	defer h.mu.Unlock()
 	h.cut()
 	h.cutAt, h.cut = context.WithCancel(h.t.Context())
+}
+
+// CutConnections closes the connections to the API server, which stays.
+func (h *held) CutConnections() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, conn := range h.conns {
+		_ = conn.Close()
+	}
+	h.conns = nil
+}
+
+// lists are the watches that began with a list, and all that were asked for.
+func (h *held) lists() (begun, all int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, query := range h.asked {
+		if query.Get("sendInitialEvents") == "true" {
+			begun++
+		}
+	}
+	return begun, len(h.asked)
 }
 
 func (h *held) view() *View {
@@ -176,6 +217,32 @@ func TestAWatchThatIsForbiddenWhileItRuns(t *testing.T) {
 	h.apply(configOf("forbidden", "b"))
 	h.eventually("an event", func() bool { return h.shows("forbidden") == "b" })
 	assert.Zero(t, h.Dead(time.Now()))
+}
+
+// An API server may be restored from a backup while no request fails: the client tries again
+// by itself where a connection breaks, and waits for one that is about to serve. What is
+// watched from a version that it does not have yet would say nothing for a minute.
+func TestAWatchOverAnotherConnectionLists(t *testing.T) {
+	c := testcluster.Shared()
+	h := startHolding(t, c, "", time.Minute, "2")
+	h.apply(configOf("connected", "a"))
+	h.eventually("an event", func() bool { return h.shows("connected") == "a" })
+	begun, _ := h.lists()
+	require.Equal(t, 1, begun)
+
+	// A stream that ends is taken up where it ended, over the same connection,
+	h.eventually("another watch", func() bool { _, all := h.lists(); return all > 2 })
+	h.apply(configOf("connected", "b"))
+	h.eventually("an event", func() bool { return h.shows("connected") == "b" })
+	begun, _ = h.lists()
+	assert.Equal(t, 1, begun)
+
+	// and not over another.
+	h.CutConnections()
+	h.eventually("a list", func() bool { begun, _ := h.lists(); return begun > 1 })
+	h.apply(configOf("connected", "c"))
+	h.eventually("an event", func() bool { return h.shows("connected") == "c" })
+	assert.NoError(t, h.silent())
 }
 
 // Resource versions go back when etcd is restored from a backup.

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
 // Turns take turns of Applications.
@@ -100,11 +101,11 @@ func (t *Turns) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Again retries a conflict at once and in silence: the newer version is already
+// Again retries a conflict soon and in silence: the newer version is already
 // on its way.
 func Again(err error) (time.Duration, error) {
 	if apierrors.IsConflict(err) {
-		return 10 * time.Millisecond, nil
+		return 0, worker.ErrOutdated
 	}
 	if apierrors.IsNotFound(err) {
 		return 0, nil // gone; the watch will say so

@@ -20,7 +20,7 @@ type Loop[K comparable] struct {
 	// Workers is how many keys are handled at the same time.
 	Workers int
 	// Handle returns when to handle the key again, 0 for when it is asked for. After
-	// an error that is the queue's business.
+	// an error that is the queue's business, and after ErrOutdated very soon.
 	Handle func(ctx context.Context, key K) (after time.Duration, err error)
 	// Logger is the logger of one handling.
 	Logger func(ctx context.Context, key K) klog.Logger
@@ -30,7 +30,16 @@ type Loop[K comparable] struct {
 	// If another process leads then (Abandon is the cause), it is 0.
 	Drain   time.Duration
 	Abandon error
+
+	once sync.Once
+	// soon is when to handle again what was outdated.
+	soon workqueue.TypedRateLimiter[K]
 }
+
+// ErrOutdated is that a key was handled as it is no longer: what it is now is on its way.
+// It is no failure. It is handled again after 10 ms, twice as long each time, up to 5 s:
+// what is on its way may be late, while a watch is away.
+var ErrOutdated = errors.New("it has changed meanwhile")
 
 // NewQueue is a queue that lets a key that failed be handled again after 50 ms, twice as
 // long each time, up to 5 minutes: per key only, where the default lets ten a second
@@ -129,6 +138,7 @@ func (l *Loop[K]) next(ctx, working context.Context) bool {
 	logger := l.Logger(ctx, key)
 	begun := time.Now()
 	after, err := l.safely(klog.NewContext(working, logger), key)
+	after, err = l.outdated(key, after, err)
 	if l.Handled != nil {
 		l.Handled(key, err, time.Since(begun))
 	}
@@ -144,6 +154,18 @@ func (l *Loop[K]) next(ctx, working context.Context) bool {
 		}
 	}
 	return true
+}
+
+// outdated makes of ErrOutdated when to handle the key again.
+func (l *Loop[K]) outdated(key K, after time.Duration, err error) (time.Duration, error) {
+	l.once.Do(func() {
+		l.soon = workqueue.NewTypedItemExponentialFailureRateLimiter[K](10*time.Millisecond, 5*time.Second)
+	})
+	if errors.Is(err, ErrOutdated) {
+		return l.soon.When(key), nil
+	}
+	l.soon.Forget(key)
+	return after, err
 }
 
 // safely turns a panic into an error: one key must not stop the others.

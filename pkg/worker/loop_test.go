@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -67,6 +69,35 @@ func TestWhatBecomesOfAKey(t *testing.T) {
 			assert.Zero(t, queue.Len(), "nothing comes back at once")
 		})
 	}
+}
+
+// A watch that is away for a while leaves all that is handled outdated.
+func TestWhatIsOutdatedIsNotHandledAllTheTime(t *testing.T) {
+	queue, outdated := &noted{TypedRateLimitingInterface: NewQueue[string]("")}, true
+	loop := Loop[string]{
+		Queue: queue, Logger: func(context.Context, string) klog.Logger { return klog.Logger{} },
+		Handled: func(_ string, err error, _ time.Duration) { assert.NoError(t, err, "it is no failure") },
+		Handle: func(context.Context, string) (time.Duration, error) {
+			if outdated {
+				return time.Minute, fmt.Errorf("writing: %w", ErrOutdated)
+			}
+			return 0, nil
+		},
+	}
+	handle := func(times int) (said []string) {
+		queue.said = nil
+		for range times {
+			queue.Add("a")
+			loop.next(t.Context(), t.Context())
+		}
+		return slices.DeleteFunc(queue.said, func(s string) bool { return s == "a is forgotten" })
+	}
+	assert.Equal(t, []string{"a comes after 10ms", "a comes after 20ms", "a comes after 40ms"}, handle(3))
+	assert.Contains(t, handle(10), "a comes after 5s")
+	outdated = false
+	assert.Empty(t, handle(1))
+	outdated = true
+	assert.Equal(t, []string{"a comes after 10ms"}, handle(1))
 }
 
 // What a panic is called with may be a value of a Secret.
