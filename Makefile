@@ -14,11 +14,12 @@ export GOWORK := off
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X holdfast.dev/holdfast/internal/version.number=$(VERSION)
 
-# The modules of this repository. Only the first is the product.
-MODULES := . tools tools/lint tools/manifests tools/ui deploy/local
+# The modules of this repository. Only the first is the product. Those of tools/peers are
+# left out: to check them means to download all that other programs are made of.
+MODULES := . tools tools/lint tools/manifests tools/plots tools/ui deploy/local
 # What go vet and the linters look at. The main packages of deploy/local are left out:
 # checking them means to load all of Kubernetes, for minutes.
-CHECKED := . tools tools/manifests tools/ui deploy/local/internal
+CHECKED := . tools tools/manifests tools/plots tools/ui deploy/local/internal
 
 IMAGE ?=
 TIMEOUT ?= 20m
@@ -185,6 +186,21 @@ fuzz: ## Run every fuzz target for FUZZTIME (default 20s)
 .PHONY: bench
 bench: build controlplane ## Measure the controller beside a bare client
 	@go run ./internal/bench
+
+PEERS := $(patsubst tools/peers/%/go.mod,bin/peers/%,$(wildcard tools/peers/*/go.mod))
+SIZES ?= 200 1000
+
+.PHONY: bench-peers
+bench-peers: build controlplane $(PEERS) ## Compare with kro and others: docs/benchmarks.md (SIZES="200 1000")
+	@go run ./internal/bench -peers '$(SIZES)'
+	@go -C tools/plots run . '$(CURDIR)/docs/benchmarks'
+
+# One of them has no flag for where it serves metrics: here it is no fixed port.
+bin/peers/%: tools/peers/%/go.mod tools/peers/%/go.sum
+	@echo 'building $@ (once, minutes)'
+	@go -C tools/peers/$* build -trimpath -o '$(CURDIR)/$@' \
+		-ldflags '-s -w -X sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=127.0.0.1:0' tool
+	@touch $@
 
 ##@ Check
 

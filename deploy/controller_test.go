@@ -79,7 +79,7 @@ func TestTheFlagsAreThoseOfTheProgram(t *testing.T) {
 		output, err := exec.CommandContext(t.Context(), controller, append(args, "--version")...).CombinedOutput()
 		assert.NoError(t, err, "%s", output)
 	}
-	for _, directory := range []string{"default", "ha", "namespaced"} {
+	for _, directory := range []string{"default", "ha", "shards", "namespaced"} {
 		t.Run(directory, func(t *testing.T) { accepts(t, installed.Arguments(t, build(t, directory))) })
 	}
 	t.Run("the Helm chart, with every value", func(t *testing.T) {

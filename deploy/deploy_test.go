@@ -60,7 +60,7 @@ func TestEveryWayToInstallIsAdmitted(t *testing.T) {
 	for _, row := range []struct {
 		directory string
 		pods      string
-	}{{"default", "1"}, {"ha", "2"}, {"default", "1"}} {
+	}{{"default", "1"}, {"ha", "2"}, {"shards", "2"}, {"default", "1"}} {
 		t.Run(row.directory, func(t *testing.T) {
 			c := testcluster.Shared()
 			// A rollout would wait for its Pods to be ready, and there is no kubelet.

@@ -20,7 +20,7 @@ import (
 )
 
 // documents are those of this directory and the README, by their paths from the root.
-var documents = []string{"README.md", "docs/semantics.md", "docs/install.md", "docs/design.md", "docs/mysql.md", "docs/templates.md", "docs/tosca.md", "docs/hooks.md", "docs/large.md", "docs/operations.md", "docs/security.md", "docs/history.md", "docs/fields.md", "docs/ui.md"}
+var documents = []string{"README.md", "docs/semantics.md", "docs/benchmarks.md", "docs/install.md", "docs/design.md", "docs/mysql.md", "docs/templates.md", "docs/tosca.md", "docs/hooks.md", "docs/large.md", "docs/operations.md", "docs/shards.md", "docs/security.md", "docs/history.md", "docs/fields.md", "docs/ui.md"}
 
 func read(t *testing.T, path string) string {
 	t.Helper()

@@ -76,6 +76,8 @@ func (f *flags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.selector, "selector", "", "label selector of the Applications that are held; empty: all")
 	set.StringVar(&f.configFile, "config", "",
 		"file with a "+controller.ConfigurationKind+"; its watchNamespaces and selector come before the flags, and changes of it take effect at once")
+	set.IntVar(&f.options.Slots, "shards", 1,
+		"into how many slots the Applications are shared, so that all replicas work, and each holds its part of the slots; 1: one replica leads and has all")
 	componentoptions.BindLeaderElectionFlags(&f.election, set)
 	set.Lookup("leader-elect-resource-lock").Hidden = true // there is only one kind
 	f.source.add(set)
@@ -134,6 +136,9 @@ func (f *flags) validate() error {
 	if errs := componentvalidation.ValidateLeaderElectionConfiguration(&f.election, field.NewPath("leader-elect")); len(errs) > 0 {
 		return fmt.Errorf("the --leader-elect flags: %w", errs.ToAggregate())
 	}
+	if err := f.validateShards(); err != nil {
+		return err
+	}
 	if err := f.source.apply(&f.options); err != nil {
 		return err
 	}
@@ -150,6 +155,22 @@ func (f *flags) validate() error {
 		return err
 	}
 	return f.notify.apply(&f.options)
+}
+
+// mostShards bounds how many leases are renewed all the time.
+const mostShards = 64
+
+func (f *flags) validateShards() error {
+	switch {
+	case f.options.Slots < 1 || f.options.Slots > mostShards:
+		return fmt.Errorf("--shards is %d, must be 1 to %d", f.options.Slots, mostShards)
+	case f.options.Slots > 1 && !f.election.LeaderElect:
+		return fmt.Errorf("--shards=%d needs --leader-elect: each slot is a lease", f.options.Slots)
+	case f.options.Slots > 1 && !off(f.audit.address):
+		return fmt.Errorf("--shards=%d cannot be together with --audit-webhook-bind-address: "+
+			"an audit event reaches one replica, and the Application may be another's", f.options.Slots)
+	}
+	return nil
 }
 
 // off reports whether an address stands for nowhere.

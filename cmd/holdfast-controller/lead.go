@@ -10,12 +10,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/controller"
+	"holdfast.dev/holdfast/pkg/shard"
 )
 
 // candidacy decides when this process works. Another one that leads does not
@@ -25,6 +27,19 @@ type candidacy struct {
 	leading chan struct{}
 	elector *leaderelection.LeaderElector
 	place   *place // of the lease; nil if nobody is elected
+	// slots share the Applications instead; nil: they are not shared.
+	slots *shard.Runner
+}
+
+// held is an error while another process may lead, and nothing is to be written.
+func (e *candidacy) held() error {
+	switch {
+	case e.slots != nil:
+		return e.slots.Err()
+	case e.place != nil:
+		return e.place.fence.Err()
+	}
+	return nil
 }
 
 // possible is an error that says why nobody can be elected, if that is so.
@@ -43,6 +58,7 @@ type place struct {
 	namespace string
 	retry     time.Duration
 	missing   atomic.Bool
+	fence     *shard.Fence
 }
 
 // Error says what to do about a namespace that is not there.
@@ -52,10 +68,24 @@ func (p *place) Error() string {
 		"if this is the only controller of the cluster, give --leader-elect=false", p.namespace)
 }
 
+// Update implements resourcelock.Interface.
+func (p *place) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	begun := time.Now()
+	err := p.Interface.Update(ctx, record)
+	if err == nil && record.HolderIdentity == p.Identity() {
+		p.fence.Renewed(begun)
+	}
+	return err
+}
+
 // Create implements resourcelock.Interface.
 func (p *place) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	for {
+		begun := time.Now()
 		err := p.Interface.Create(ctx, record)
+		if err == nil {
+			p.fence.Renewed(begun)
+		}
 		if !apierrors.IsNotFound(err) {
 			p.missing.Store(false)
 			return err
@@ -81,12 +111,18 @@ func (f *flags) candidate(config *rest.Config) (*candidacy, error) {
 		return nil, fmt.Errorf("naming this process for the election: %w", err)
 	}
 	config = rest.AddUserAgent(config, "leader-election")
+	if f.options.Slots > 1 {
+		return f.sharer(config, host)
+	}
 	lock, err := resourcelock.NewFromKubeconfig(f.election.ResourceLock, f.election.ResourceNamespace, f.election.ResourceName,
 		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}, config, f.election.RenewDeadline.Duration)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the election: %w", err)
 	}
-	at := &place{Interface: lock, namespace: f.election.ResourceNamespace, retry: f.election.RetryPeriod.Duration}
+	at := &place{
+		Interface: lock, namespace: f.election.ResourceNamespace, retry: f.election.RetryPeriod.Duration,
+		fence: shard.NewFence(f.election.RenewDeadline.Duration),
+	}
 	e := &candidacy{leading: make(chan struct{}), place: at}
 	e.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: at, Name: f.election.ResourceName, ReleaseOnCancel: true,
@@ -102,9 +138,36 @@ func (f *flags) candidate(config *rest.Config) (*candidacy, error) {
 	return e, nil
 }
 
+// sharer prepares to share the Applications with other replicas.
+func (f *flags) sharer(config *rest.Config, host string) (*candidacy, error) {
+	config.QPS = -1 // a lease that waits its turn is late
+	client, err := coordinationclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing to share: %w", err)
+	}
+	at := &place{namespace: f.election.ResourceNamespace}
+	slots := shard.New(shard.Config{
+		Leases: client.Leases(f.election.ResourceNamespace), Name: f.election.ResourceName,
+		Identity: host + "_" + string(uuid.NewUUID()), Slots: f.options.Slots,
+		LeaseDuration: f.election.LeaseDuration.Duration, RenewDeadline: f.election.RenewDeadline.Duration, RetryPeriod: f.election.RetryPeriod.Duration,
+		Missing: func(ctx context.Context, missing bool) {
+			if missing && !at.missing.Load() {
+				klog.FromContext(ctx).Info(at.Error())
+			}
+			at.missing.Store(missing)
+		},
+	})
+	return &candidacy{place: at, slots: slots}, nil
+}
+
 // run runs the work, whose context ends with the one given or when the lease is
 // lost, which is an error. The lease is released when the work has ended.
-func (e *candidacy) run(ctx context.Context, work func(context.Context) error) error {
+func (e *candidacy) run(ctx context.Context, c *controller.Controller) error {
+	work := c.Run
+	if e.slots != nil {
+		e.slots.Work = c
+		return e.slots.Run(ctx, work)
+	}
 	if e.elector == nil {
 		return work(ctx)
 	}

@@ -99,7 +99,7 @@ func hold(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	f.options.Leading = election.leading
+	f.options.Leading, f.options.Held = election.leading, election.held
 	callbacks, err := newCallbacks(f.callback, config)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func hold(ctx context.Context, f *flags) error {
 	if f.configFile != "" {
 		go f.followConfiguration(ctx, c.Select)
 	}
-	err = election.run(ctx, c.Run)
+	err = election.run(ctx, c)
 	end()
 	waitForCalls()
 	return err

@@ -25,7 +25,10 @@ import (
 // flight.
 const workers = 16
 
-const namespace = "default"
+const (
+	namespace = "default"
+	userAgent = "bench"
+)
 
 var (
 	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -39,7 +42,7 @@ var (
 type client struct{ dynamic.Interface }
 
 func newClient(config *rest.Config) (*client, error) {
-	config.UserAgent = "bench"
+	config.UserAgent = userAgent
 	d, err := dynamic.NewForConfig(config)
 	return &client{d}, err
 }
@@ -54,9 +57,25 @@ func (c *client) configMaps() dynamic.ResourceInterface {
 
 // install applies the definitions and gives the default ServiceAccount rights.
 func (c *client) install(ctx context.Context, folder string) error {
-	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err := c.define(ctx, filepath.Join(folder, "*.yaml"), nil); err != nil {
+		return err
+	}
+	for _, one := range applier() {
+		if err := c.make(ctx, one); err != nil {
+			return err
+		}
+	}
+	return c.served(ctx, v1alpha1.GroupVersionResource)
+}
+
+// define makes the CRDs of the files. If mend is not nil, it may change them.
+func (c *client) define(ctx context.Context, pattern string, mend func(*unstructured.Unstructured)) error {
+	files, err := filepath.Glob(pattern)
 	if err != nil {
 		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("there are no CRDs: %s", pattern)
 	}
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
@@ -67,32 +86,47 @@ func (c *client) install(ctx context.Context, folder string) error {
 		if err := yaml.Unmarshal(raw, &u.Object); err != nil {
 			return fmt.Errorf("reading %s: %w", file, err)
 		}
+		if mend != nil {
+			mend(u)
+		}
 		if _, err := c.Resource(definitions).Create(ctx, u, metav1.CreateOptions{}); err != nil {
 			return err
 		}
 	}
-	account := object("v1", "ServiceAccount", "holdfast-applier", nil)
-	if _, err := c.Resource(accounts).Namespace(namespace).Create(ctx, account, metav1.CreateOptions{}); err != nil {
-		return err
-	}
+	return nil
+}
+
+// applier is the ServiceAccount that Applications act as, and its rights.
+func applier() []setupObject {
 	binding := object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "bench", map[string]any{
 		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
 		"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": "holdfast-applier", "namespace": namespace}},
 	})
-	if _, err := c.Resource(bindings).Create(ctx, binding, metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	return c.awaitDefinition(ctx)
+	account := object("v1", "ServiceAccount", "holdfast-applier", nil)
+	account.SetNamespace(namespace)
+	return []setupObject{{accounts, account}, {bindings, binding}}
 }
 
-func (c *client) awaitDefinition(ctx context.Context) error {
+// make waits until the kind is served and creates the object, in its namespace if it names one.
+func (c *client) make(ctx context.Context, one setupObject) error {
+	if err := c.served(ctx, one.kind); err != nil {
+		return err
+	}
+	_, err := c.Resource(one.kind).Namespace(one.object.GetNamespace()).Create(ctx, one.object, metav1.CreateOptions{})
+	return err
+}
+
+// served waits until the API server serves a kind.
+func (c *client) served(ctx context.Context, kind schema.GroupVersionResource) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
+	defer cancel()
 	for ctx.Err() == nil {
-		if _, err := c.apps().List(ctx, metav1.ListOptions{Limit: 1}); err == nil {
+		if _, err := c.Resource(kind).List(ctx, metav1.ListOptions{Limit: 1}); err == nil {
 			return nil
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	return ctx.Err()
+	return fmt.Errorf("waiting for %s: %w", kind.Resource, context.Cause(ctx))
 }
 
 func object(apiVersion, kind, name string, more map[string]any) *unstructured.Unstructured {
@@ -143,6 +177,29 @@ func (c *client) drift(ctx context.Context, name, value string) error {
 	}
 	_, err = c.configMaps().Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
 	return err
+}
+
+// revert drifts one ConfigMap and returns how long its value was wrong, from the
+// response to the foreign write to the event of the correction.
+func (c *client) revert(ctx context.Context, name, value string) (time.Duration, error) {
+	drifted := false
+	var begun, ended time.Time
+	err := await(ctx, c.configMaps(), 1, func(u *unstructured.Unstructured) bool {
+		if u.GetName() != name {
+			return false
+		}
+		drifted = drifted || !held(u)
+		if drifted && held(u) {
+			ended = time.Now()
+			return true
+		}
+		return false
+	}, func() error {
+		err := c.drift(ctx, name, value)
+		begun = time.Now()
+		return err
+	})
+	return max(ended.Sub(begun), 0), err
 }
 
 // remove deletes Applications and waits until they are gone.

@@ -3,7 +3,8 @@
 // same writes in the same run on the same machine.
 //
 // It runs bin/holdfast-controller as a process of its own and exits 0 whatever
-// the figures are; it fails only if it cannot measure.
+// the figures are; it fails only if it cannot measure. With -peers it does the same for
+// Holdfast and for what people would use instead, built from tools/peers.
 package main
 
 import (
@@ -26,10 +27,20 @@ import (
 func main() {
 	applications := flag.Int("applications", 1000, "Applications of P5")
 	only := flag.String("rows", "", "comma-separated rows to measure, such as P5,P10; empty: all")
+	before := flag.String("before", "", "binary of another controller, with which that of the row drifts takes turns")
 	rest := flag.Duration("rest", time.Minute, "how long P2 watches for requests at rest")
+	peers := flag.String("peers", "", "compare with what people would use instead, with so many resources, such as '200 1000'")
+	subject := flag.String("subject", "", "with -peers: measure only whose name has this")
+	drifts := flag.Int("drifts", 200, "with -peers: how many single drifts")
+	output := flag.String("o", "", "with -peers: where to write the figures, as JSON; empty: docs/benchmarks, with the table of docs/benchmarks.md")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *applications, *rest, *only)
+	var err error
+	if *peers != "" {
+		err = compare(ctx, *peers, *output, comparison{only: *subject, drifts: *drifts})
+	} else {
+		err = run(ctx, *applications, *rest, *only, *before)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -37,7 +48,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, applications int, rest time.Duration, only string) error {
+func run(ctx context.Context, applications int, rest time.Duration, only, before string) error {
 	root, err := binaries.Root()
 	if err != nil {
 		return err
@@ -49,7 +60,7 @@ func run(ctx context.Context, applications int, rest time.Duration, only string)
 	defer cluster.Stop()
 	b := &bench{
 		cluster: cluster, controller: filepath.Join(root, "bin", "holdfast-controller"),
-		definition: filepath.Join(root, "deploy", "crd"), applications: applications, rest: rest, only: only,
+		definition: filepath.Join(root, "deploy", "crd"), applications: applications, rest: rest, only: only, before: before,
 	}
 	fmt.Printf("%d cores, %s, Go %s; kube-apiserver and etcd on the same machine, audit log on\n\n",
 		runtime.NumCPU(), runtime.GOOS+"/"+runtime.GOARCH, runtime.Version())
@@ -60,6 +71,7 @@ func run(ctx context.Context, applications int, rest time.Duration, only string)
 type bench struct {
 	cluster      *testcluster.Cluster
 	controller   string // path of the binary
+	before       string // path of another one; empty for none
 	definition   string // folder of the CRDs
 	applications int
 	rest         time.Duration
@@ -94,7 +106,7 @@ func (b *bench) all(ctx context.Context) error {
 	}{
 		{"P12", b.empty}, {"P1", b.create}, {"P3", b.oneDrift}, {"P5", b.many},
 		{"P4", b.latency}, {"P6", b.driftsAtOnce}, {"P2", b.atRest}, {"P10", b.large},
-		{"P7", b.perObject}, {"callbacks", b.callbacks},
+		{"P7", b.perObject}, {"P13", b.shards}, {"callbacks", b.callbacks}, {"drifts", b.minute},
 	}
 	b.table.header()
 	for _, row := range rows {

@@ -20,8 +20,16 @@ type process struct {
 }
 
 // start runs the controller and returns when it holds Applications.
-func (b *bench) start(ctx context.Context) (*process, error) {
-	cmd := exec.Command(b.controller, "--kubeconfig", b.cluster.Kubeconfig(), "--leader-elect=false", "--metrics-bind-address=0", "--callback-bind-address=0")
+func (b *bench) start(ctx context.Context) (*process, error) { return b.startAs(ctx, b.controller) }
+
+// startAs is start with another binary, or further flags.
+func (b *bench) startAs(ctx context.Context, binary string, args ...string) (*process, error) {
+	return b.startWith(ctx, binary, append([]string{"--kubeconfig", b.cluster.Kubeconfig(), "--leader-elect=false"}, args...)...)
+}
+
+// startWith runs a controller with flags.
+func (b *bench) startWith(ctx context.Context, binary string, args ...string) (*process, error) {
+	cmd := exec.Command(binary, append(args, "--metrics-bind-address=0", "--callback-bind-address=0")...)
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err

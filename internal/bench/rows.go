@@ -113,7 +113,7 @@ func (b *bench) readyAfter(ctx context.Context, app *unstructured.Unstructured) 
 // oneDrift is P3.
 func (b *bench) oneDrift(ctx context.Context) error {
 	mark := b.cluster.Mark()
-	if _, err := b.revert(ctx, "warm", "changed"); err != nil {
+	if _, err := b.client.revert(ctx, "warm", "changed"); err != nil {
 		return err
 	}
 	requests, err := b.settled(ctx, mark)
@@ -129,29 +129,6 @@ func (b *bench) oneDrift(ctx context.Context) error {
 	return nil
 }
 
-// revert drifts one ConfigMap and returns how long its value was wrong, from the
-// response to the foreign write to the event of the correction.
-func (b *bench) revert(ctx context.Context, name, value string) (time.Duration, error) {
-	drifted := false
-	var begun, ended time.Time
-	err := await(ctx, b.client.configMaps(), 1, func(u *unstructured.Unstructured) bool {
-		if u.GetName() != name {
-			return false
-		}
-		drifted = drifted || !held(u)
-		if drifted && held(u) {
-			ended = time.Now()
-			return true
-		}
-		return false
-	}, func() error {
-		err := b.client.drift(ctx, name, value)
-		begun = time.Now()
-		return err
-	})
-	return max(ended.Sub(begun), 0), err
-}
-
 // latency is P4, with as many objects held as P5 has left. Its floor is one patch
 // of the bare client, of an object that nobody holds, after each revert.
 func (b *bench) latency(ctx context.Context) error {
@@ -161,7 +138,7 @@ func (b *bench) latency(ctx context.Context) error {
 	}
 	var all, floor []time.Duration
 	for i := range 200 {
-		d, err := b.revert(ctx, fmt.Sprintf("many-%d", i%b.applications), fmt.Sprintf("drift-%d", i))
+		d, err := b.client.revert(ctx, fmt.Sprintf("many-%d", i%b.applications), fmt.Sprintf("drift-%d", i))
 		if err != nil {
 			return err
 		}

@@ -12,10 +12,15 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
+// patience is how long anything may take.
+const patience = 10 * time.Minute
+
+var errSlow = errors.New("did not finish in 10 min")
+
 // await watches a kind until the condition has held once for n different
 // objects. begin is called when the watch is open.
 func await(ctx context.Context, resource dynamic.ResourceInterface, n int, condition func(*unstructured.Unstructured) bool, begin func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
 	defer cancel()
 	list, err := resource.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -46,7 +51,7 @@ func await(ctx context.Context, resource dynamic.ResourceInterface, n int, condi
 			}
 			failed = nil // a nil channel never answers
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 	if failed == nil {
@@ -55,11 +60,13 @@ func await(ctx context.Context, resource dynamic.ResourceInterface, n int, condi
 	return <-failed // the watch may be faster than the response
 }
 
-// ready reports whether an Application is Ready.
-func ready(u *unstructured.Unstructured) bool {
+// ready reports whether an Application, or another's resource, is Ready.
+func ready(u *unstructured.Unstructured) bool { return hasCondition(u, "Ready") }
+
+func hasCondition(u *unstructured.Unstructured, name string) bool {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range conditions {
-		if m, ok := c.(map[string]any); ok && m["type"] == "Ready" {
+		if m, ok := c.(map[string]any); ok && m["type"] == name {
 			return m["status"] == "True"
 		}
 	}

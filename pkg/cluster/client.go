@@ -31,6 +31,7 @@ func NewClient(base *rest.Config) (*Client, error) {
 	config := rest.CopyConfig(base)
 	config.QPS, config.RateLimiter = -1, nil
 	config.WarningHandler = rest.NoWarnings{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return fenced{next} })
 	own, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", config.Host, err)

@@ -176,6 +176,17 @@ func (s *Selected) Get(key types.NamespacedName) *Object {
 	return nil
 }
 
+// All are the objects.
+func (s *Selected) All() []*Object {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var all []*Object
+	for _, store := range s.stores {
+		all = append(all, store.all()...)
+	}
+	return all
+}
+
 // Len is the number of objects.
 func (s *Selected) Len() int {
 	s.mu.RLock()

@@ -51,6 +51,12 @@ type Options struct {
 	// ResyncInterval is how often an Application is looked at though nothing has
 	// happened, at most; 0: never. Its spec.interval comes first.
 	ResyncInterval time.Duration
+	// Slots is how many the Applications are shared in: those are handled whose slot has
+	// begun and not ended (Begin, End). At most one: all are.
+	Slots int
+	// Held is an error while another process may do this one's work: nothing is written
+	// then. nil: never.
+	Held func() error
 	// Leading is closed when this process may work. Until then it watches
 	// Applications, and neither their objects nor does it write. nil: at once.
 	Leading <-chan struct{}
@@ -103,6 +109,7 @@ type Controller struct {
 	notes        *notes
 	objectEvents *objectEvents
 
+	slots        *slots
 	applications *cluster.Selected
 	slices       *cluster.Selected
 	templates    *templates.Templates
@@ -157,6 +164,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
+	}
+	if o.Held == nil {
+		o.Held = func() error { return nil }
 	}
 	if o.AtRest == nil {
 		o.AtRest = func() {}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -80,15 +81,25 @@ func (c *Controller) eventsRefused(app *v1alpha1.Application, user string) {
 // as one is counted and not sent again.
 const mostNotes = 2048
 
+// Events that tell what has happened to one field, on Applications and on objects each: as
+// many at once, and then a second. A storm of drift needs the API server for corrections.
+const (
+	eventBurst = 100
+	eventRate  = 10
+)
+
 // notes are texts of events that were sent lately. The event recorder keeps each of them
 // for as long, so that there must not be too many.
 type notes struct {
-	now  func() time.Time
-	mu   sync.Mutex
-	sent map[string]time.Time
+	now   func() time.Time
+	limit *rate.Limiter
+	mu    sync.Mutex
+	sent  map[string]time.Time
 }
 
-func newNotes(now func() time.Time) *notes { return &notes{now: now, sent: map[string]time.Time{}} }
+func newNotes(now func() time.Time) *notes {
+	return &notes{now: now, limit: rate.NewLimiter(eventRate, eventBurst), sent: map[string]time.Time{}}
+}
 
 func digestOf(note string) string {
 	h := fnv.New64a()
@@ -101,11 +112,15 @@ func (n *notes) fits(digest string) bool {
 	now := n.now()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, known := n.sent[digest]; !known && len(n.sent) >= mostNotes {
+	_, known := n.sent[digest]
+	if !known && len(n.sent) >= mostNotes {
 		maps.DeleteFunc(n.sent, func(_ string, at time.Time) bool { return now.Sub(at) > eventSeries })
 		if len(n.sent) >= mostNotes {
 			return false
 		}
+	}
+	if !known && !n.limit.AllowN(now, 1) {
+		return false
 	}
 	n.sent[digest] = now
 	return true

@@ -99,18 +99,22 @@ func (c *Controller) wroteApplication(app *v1alpha1.Application) error {
 	return nil
 }
 
-// flush writes the reports that are still postponed when the workers have ended.
-// What does not get through in time costs nothing but the time of a correction.
-func (c *Controller) flush() {
-	//nolint:forbidigo // the context of the work has ended already
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
+// flushTime bounds flush.
+const flushTime = 5 * time.Second
+
+// flush writes the reports of Applications that are still postponed when no turn of them is
+// taken any more. What does not get through in time costs nothing but the time of a
+// correction.
+func (c *Controller) flush(ctx context.Context, memories map[types.UID]*memory) {
 	c.mu.Lock()
-	memories, names := maps.Clone(c.memories), maps.Clone(c.names)
+	names := maps.Clone(c.names)
 	c.mu.Unlock()
 	for uid, m := range memories {
 		if ctx.Err() != nil {
 			return
+		}
+		if m == nil {
+			continue
 		}
 		if app, err := c.application(names[uid]); err == nil && app != nil && app.UID == uid {
 			_ = c.turns.Flush(ctx, app, m.turns)
@@ -154,5 +158,7 @@ func (h templateHome) Wrote(app *v1alpha1.Application) error {
 func (h templateHome) Announce(object map[string]any, event *plan.Event) {
 	h.tell(&unstructured.Unstructured{Object: object}, event)
 }
+
+func (h templateHome) Mine(key types.NamespacedName) bool { return h.slots.mine(key) }
 
 func (h templateHome) Selected() cluster.Selection { return h.selected() }

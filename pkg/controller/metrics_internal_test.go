@@ -5,13 +5,17 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/internal/version"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // Whoever may define kinds cannot fill the memory of who collects metrics.
@@ -41,6 +45,22 @@ func TestCorrectionsAreCountedForSoManyKinds(t *testing.T) {
 	}
 	assert.Equal(t, mostKinds+1, series)
 	assert.InDelta(t, 2*beyond, others, 0)
+}
+
+// How long something was wrong is observed of what was put right, and of nothing else.
+func TestTheExposureIsHowLongItStood(t *testing.T) {
+	m := NewMetrics()
+	stood := func(outcome v1alpha1.HistoryOutcome, d time.Duration) plan.Happening {
+		return plan.Happening{HistoryEntry: v1alpha1.HistoryEntry{Outcome: outcome, Stood: &metav1.Duration{Duration: d}}}
+	}
+	m.happened([]plan.Happening{
+		stood(v1alpha1.OutcomeCorrected, 8*time.Millisecond), stood(v1alpha1.OutcomeRestored, 2*time.Second), stood(v1alpha1.OutcomeContested, time.Second),
+		stood(v1alpha1.OutcomeAccepted, time.Second), stood(v1alpha1.OutcomeLearned, time.Hour), {HistoryEntry: v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeCorrected}},
+	})
+	var metric dto.Metric
+	require.NoError(t, m.exposure.Write(&metric))
+	assert.EqualValues(t, 4, metric.GetHistogram().GetSampleCount())
+	assert.InDelta(t, 4.008, metric.GetHistogram().GetSampleSum(), 1e-9)
 }
 
 func TestTheBuildIsTold(t *testing.T) {

@@ -25,6 +25,9 @@ func (c *Controller) applicationChanged(before, after *cluster.Object) {
 		return
 	}
 	c.noteOrphan(after)
+	if !c.slots.has(after.UID) {
+		return // who holds it sees the same
+	}
 	if before != nil && before.UID == after.UID && after.Newer(before) && sameWish(before, after) {
 		return // a status; an older one is from a backup, and may lack what was done since
 	}
@@ -64,9 +67,16 @@ func sameWish(before, after *cluster.Object) bool {
 		slices.Equal(a.Finalizers, b.Finalizers) && a.DeletionTimestamp.Equal(b.DeletionTimestamp)
 }
 
-// forget drops what is remembered of an Application that is gone, or is not
-// looked at any more.
+// forget drops what is known of an Application that is gone, or is not looked at any more.
 func (c *Controller) forget(uid types.UID) {
+	c.drop(uid)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.orphans, uid)
+}
+
+// drop drops what is remembered of the work on an Application.
+func (c *Controller) drop(uid types.UID) {
 	c.target.watches.Need(uid, nil, nil, nil, nil)
 	c.target.namespaces.Await(uid, nil)
 	c.calls.forget(uid)
@@ -77,7 +87,6 @@ func (c *Controller) forget(uid types.UID) {
 	delete(c.names, uid)
 	delete(c.memories, uid)
 	delete(c.changed, uid)
-	delete(c.orphans, uid)
 	delete(c.arrived, uid)
 	c.stopWaiting(key)
 }

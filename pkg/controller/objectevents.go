@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +41,7 @@ type objectEvents struct {
 	// refused is told, once for each ServiceAccount, that it has no right to send them.
 	refused func(app *v1alpha1.Application, user string)
 	queue   workqueue.TypedDelayingInterface[types.UID]
+	limit   *rate.Limiter
 
 	mu      sync.Mutex
 	objects map[types.UID]*objectEvent
@@ -48,7 +50,7 @@ type objectEvents struct {
 
 // objectEvent is what is to be told, and was told, of one object.
 type objectEvent struct {
-	app     *v1alpha1.Application
+	app     *v1alpha1.Application // no more of it than whose it is
 	account string
 	object  corev1.ObjectReference
 	// next is what is not sent yet; nil for nothing.
@@ -68,7 +70,7 @@ type objectNote struct {
 
 func newObjectEvents(as func(namespace, account string) (*cluster.Writer, error), now func() time.Time, refused func(*v1alpha1.Application, string)) *objectEvents {
 	return &objectEvents{
-		as: as, now: now, refused: refused, queue: workqueue.NewTypedDelayingQueue[types.UID](),
+		as: as, now: now, refused: refused, queue: workqueue.NewTypedDelayingQueue[types.UID](), limit: rate.NewLimiter(eventRate, eventBurst),
 		objects: map[types.UID]*objectEvent{}, denied: map[string]struct{}{},
 	}
 }
@@ -77,7 +79,7 @@ func newObjectEvents(as func(namespace, account string) (*cluster.Writer, error)
 func (e *objectEvents) run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, e.queue.ShutDown)
 	defer stop()
-	for {
+	for e.limit.Wait(ctx) == nil {
 		uid, ended := e.queue.Get()
 		if ended {
 			return
@@ -148,7 +150,7 @@ func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.Hap
 		}}
 		e.objects[h.UID] = o
 	}
-	o.app, o.account = app, account
+	o.app, o.account = &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name, UID: app.UID}}, account
 	note := objectNote{reason: string(h.Outcome), text: text, count: 1, first: now}
 	if o.next != nil && o.next.text == text {
 		note.count, note.first = o.next.count+1, o.next.first

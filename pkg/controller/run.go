@@ -57,6 +57,7 @@ func New(client *cluster.Client, options Options) *Controller {
 	c.profiles = profiles.New(client, c.target.mapper, options.Now, c.profilesChanged)
 	c.profiles.Select(options.Selection)
 	c.applications = cluster.NewSelected(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
+	c.slots = newSlots(c.applications, options.Slots)
 	c.slices = cluster.NewSelected(client, v1alpha1.SliceGroupVersionResource, slicesIn(options.Selection), c.sliceChanged, func() { close(c.slicesSynced) })
 	options.Metrics.of(c)
 	return c
@@ -67,6 +68,7 @@ func New(client *cluster.Client, options Options) *Controller {
 // list of Applications cannot be had within a minute.
 func (c *Controller) Run(ctx context.Context) error {
 	defer c.queue.ShutDown()
+	ctx = cluster.WithFence(ctx, c.options.Held)
 	stopEvents, err := c.startEvents(ctx)
 	if err != nil {
 		return err
@@ -88,7 +90,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.work(ctx)
 	others.Wait()
 	if !errors.Is(context.Cause(ctx), ErrNotLeading) {
-		c.flush()
+		//nolint:forbidigo // the context of the work has ended already
+		last, cancel := context.WithTimeout(context.Background(), flushTime)
+		defer cancel()
+		c.flush(cluster.WithFence(last, c.options.Held), c.remembered(func(types.UID) bool { return true }))
 	}
 	c.target.watches.Wait()
 	return nil
@@ -106,12 +111,16 @@ func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
 			return true, errors.New("no list of Applications and ApplicationSlices within a minute: are the CustomResourceDefinitions applied, and may the controller list them?")
 		}
 	}
-	if c.options.Leading == nil {
+	leading := c.options.Leading
+	if c.slots.n > 1 {
+		leading = c.slots.begun
+	}
+	if leading == nil {
 		return false, nil
 	}
 	klog.FromContext(ctx).Info("Ready to take over", "applications", c.applications.Len())
 	select {
-	case <-c.options.Leading:
+	case <-leading:
 		return false, nil
 	case <-ctx.Done():
 		return true, nil

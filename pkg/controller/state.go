@@ -59,12 +59,14 @@ var (
 	contestedDesc    = prometheus.NewDesc("holdfast_contested_fields", "Held fields that another client keeps changing.", nil, nil)
 	objectsDesc      = prometheus.NewDesc("holdfast_held_objects", "Objects of Applications that are watched.", nil, nil)
 	deadDesc         = prometheus.NewDesc("holdfast_dead_watches", "Watches that have had no list, event or bookmark for more than a minute.", nil, nil)
+	slotsDesc        = prometheus.NewDesc("holdfast_slots", "Slots that the Applications are shared in, with --shards.", nil, nil)
+	slotsHeldDesc    = prometheus.NewDesc("holdfast_slots_held", "Slots that this process holds.", nil, nil)
 	watchesDesc      = prometheus.NewDesc("holdfast_watches", "Watches of kinds that Applications have objects of.", nil, nil)
 )
 
 // Describe tells of all metrics.
 func (s state) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{applicationsDesc, stalledDesc, suspendedDesc, observingDesc, driftedDesc, contestedDesc, objectsDesc, watchesDesc, deadDesc} {
+	for _, desc := range []*prometheus.Desc{applicationsDesc, stalledDesc, suspendedDesc, observingDesc, driftedDesc, contestedDesc, objectsDesc, watchesDesc, deadDesc, slotsDesc, slotsHeldDesc} {
 		to <- desc
 	}
 }
@@ -104,6 +106,10 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	gauge(contestedDesc, contested)
 	gauge(objectsDesc, s.target.watches.Objects())
 	gauge(watchesDesc, s.target.watches.Len())
+	if s.slots.n > 1 {
+		gauge(slotsDesc, s.slots.n)
+		gauge(slotsHeldDesc, s.slots.number())
+	}
 	now := s.options.Now()
 	gauge(deadDesc, s.target.watches.Dead(now)+s.applications.Dead(now)+s.slices.Dead(now))
 }

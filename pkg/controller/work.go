@@ -38,17 +38,34 @@ func (c *Controller) work(ctx context.Context) {
 		},
 		Drain: c.options.Drain, Abandon: ErrNotLeading,
 	}
+	context.AfterFunc(ctx, func() { time.AfterFunc(c.options.Drain, c.slots.abandonAll) })
 	loop.Run(ctx)
 	c.calls.running.Wait()
 }
 
 // handle is reconcile, and again before the interval of the Application is over.
 func (c *Controller) handle(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
+	ctx, leave, mine := c.slots.enter(ctx, key)
+	if !mine {
+		c.unchanged(key)
+		return 0, nil
+	}
+	defer leave()
 	after, err := c.reconcile(ctx, key)
 	if interval := c.resync(key); interval > 0 {
 		after = turn.Sooner(after, interval)
 	}
 	return after, err
+}
+
+// unchanged forgets that something has changed about an Application that is another
+// process' to handle.
+func (c *Controller) unchanged(key types.NamespacedName) {
+	if object := c.applications.Get(key); object != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.changed, object.UID)
+	}
 }
 
 // loggerFor is the logger of one reconcile: every line of it tells which version

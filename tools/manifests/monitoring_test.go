@@ -76,6 +76,18 @@ func TestAlertsAskForWhatThereIs(t *testing.T) {
 	}
 }
 
+// Replicas of which one leads, and replicas that share.
+const (
+	leaders = `  leader_election_master_status{name="holdfast-controller", pod="a"} 1x60
+  leader_election_master_status{name="holdfast-controller", pod="b"} 0x60
+`
+	shared = `  holdfast_slots{pod="a"} 4x60
+  holdfast_slots{pod="b"} 4x60
+  holdfast_slots_held{pod="a"} 2x60
+  holdfast_slots_held{pod="b"} 2x60
+`
+)
+
 // Each alert with what fires it, and with what does not.
 func TestAlertsFireWhenTheyShould(t *testing.T) {
 	const quiet = `load 1m
@@ -88,9 +100,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
   holdfast_reconciles_total{result="success"} 0+10x60
   holdfast_reconciles_total{result="error"} 0+1x60
   holdfast_reconciles_total{result="panic"} 0x60
-  leader_election_master_status{name="holdfast-controller", pod="a"} 1x60
-  leader_election_master_status{name="holdfast-controller", pod="b"} 0x60
-  workqueue_queue_duration_seconds_bucket{name="applications", le="10"} 0+10x60
+` + leaders + `  workqueue_queue_duration_seconds_bucket{name="applications", le="10"} 0+10x60
   workqueue_queue_duration_seconds_bucket{name="applications", le="100"} 0+10x60
   workqueue_queue_duration_seconds_bucket{name="applications", le="+Inf"} 0+10x60
 `
@@ -103,6 +113,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		{"HoldfastPanics", `holdfast_reconciles_total{result="panic"} 0x50 1x10`},
 		{"HoldfastNotLeading", `leader_election_master_status{name="holdfast-controller", pod="a"} 0x60`},
 		{"HoldfastNotLeading", `up 1x60`},
+		{"HoldfastNotLeading", "holdfast_slots{pod=\"a\"} 4x60\n  holdfast_slots{pod=\"b\"} 4x60\n  holdfast_slots_held{pod=\"a\"} 2x60\n  holdfast_slots_held{pod=\"b\"} 1x60"},
 		{"HoldfastBehind", `workqueue_queue_duration_seconds_bucket{name="applications", le="10"} 0x60` + "\n  " +
 			`workqueue_queue_duration_seconds_bucket{name="applications", le="100"} 0+10x60` + "\n  " +
 			`workqueue_queue_duration_seconds_bucket{name="applications", le="+Inf"} 0+10x60`},
@@ -112,6 +123,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 			require.True(t, ok)
 			assert.Equal(t, 1, samples(t, "load 1m\n  "+row.load+"\n", rule.Expr))
 			assert.Zero(t, samples(t, quiet, rule.Expr))
+			assert.Zero(t, samples(t, strings.ReplaceAll(quiet, leaders, shared), rule.Expr))
 		})
 	}
 }

@@ -30,7 +30,7 @@ func (t *Templates) reconcile(ctx context.Context, k key) (time.Duration, error)
 		return 0, nil // the kind is gone
 	}
 	object := store.Get(k.NamespacedName)
-	if object == nil {
+	if object == nil || !t.c.Mine(k.NamespacedName) {
 		return 0, nil
 	}
 	app, err := t.c.Application(k.NamespacedName)

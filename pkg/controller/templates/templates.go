@@ -33,6 +33,8 @@ type Controller interface {
 	Wrote(app *v1alpha1.Application) error
 	// Announce sends an event about a custom resource.
 	Announce(object map[string]any, event *plan.Event)
+	// Mine reports whether the Application of a name is this process' to handle.
+	Mine(key types.NamespacedName) bool
 	// Selected is which Applications are looked at.
 	Selected() cluster.Selection
 }
@@ -117,6 +119,17 @@ func (t *Templates) Handled(application types.NamespacedName) {
 	for _, kind := range t.kinds {
 		if store := kind.current(); store != nil && store.Get(application) != nil {
 			t.queue.Add(key{kind, application})
+		}
+	}
+}
+
+// Again has all custom resources be looked at: it has changed which are this process'.
+func (t *Templates) Again() {
+	for _, kind := range t.kinds {
+		if store := kind.current(); store != nil {
+			for _, object := range store.All() {
+				t.queue.Add(key{kind, object.Key})
+			}
 		}
 	}
 }

@@ -1,0 +1,52 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// However much drifts, few events of their own are sent on Applications.
+func TestEventsOfAStormAreFew(t *testing.T) {
+	now := time.Unix(0, 0)
+	n := newNotes(func() time.Time { return now })
+	told := 0
+	for i := range 10_000 { // in a minute
+		if now = now.Add(6 * time.Millisecond); n.fits(strconv.Itoa(i)) {
+			told++
+		}
+	}
+	assert.InDelta(t, eventBurst+60*eventRate, told, 2)
+	assert.True(t, n.fits("0"), "what was told is counted")
+}
+
+// Nor on objects, and what they hold is no more than whose they are.
+func TestEventsOnObjectsInAStorm(t *testing.T) {
+	sent := 0
+	e := newObjectEvents(func(string, string) (*cluster.Writer, error) {
+		sent++
+		return nil, errors.New("no writer")
+	}, time.Now, nil)
+	e.limit = rate.NewLimiter(0, 3)
+	app := &v1alpha1.Application{Spec: v1alpha1.ApplicationSpec{Suspend: true}}
+	app.Namespace, app.Name, app.UID = "shop", "web", "1"
+	for i := range 2 * mostToldObjects {
+		e.tell(app, "", []plan.Happening{{UID: types.UID(strconv.Itoa(i)), HistoryEntry: v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeRestored}}})
+	}
+	assert.Len(t, e.objects, mostToldObjects)
+	assert.False(t, e.objects["0"].app.Spec.Suspend)
+	ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+	defer stop()
+	e.run(ctx) // until the limit says that there will be no more before that
+	assert.Equal(t, 3, sent)
+}

@@ -1,0 +1,186 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/shard"
+)
+
+// slots are those of which this process takes turns, where several processes share the
+// Applications (docs/shards.md).
+type slots struct {
+	applications *cluster.Selected
+	n            int // at most one: there are none, and all Applications are ours
+
+	// begun is closed when the first has.
+	begun chan struct{}
+
+	mu   sync.Mutex
+	held map[int]*slot
+}
+
+// slot is one that is held.
+type slot struct {
+	// held is an error as soon as another process may have it.
+	held func() error
+	// ctx ends with the slot, and abandon ends it.
+	ctx     context.Context //nolint:containedctx // the life of the slot, not of a call
+	abandon context.CancelCauseFunc
+	ending  bool
+	turns   sync.WaitGroup
+}
+
+func newSlots(applications *cluster.Selected, n int) *slots {
+	return &slots{applications: applications, n: n, begun: make(chan struct{}), held: map[int]*slot{}}
+}
+
+// of is the slot of an Application. One that is not there has one, too: what it has left
+// behind is to be deleted, or it is to be made of a custom resource.
+func (s *slots) of(key types.NamespacedName) int {
+	if object := s.applications.Get(key); object != nil {
+		return shard.Of(string(object.UID), s.n)
+	}
+	return shard.OfName(key.String(), s.n)
+}
+
+// mine reports whether an Application is this process' to handle.
+func (s *slots) mine(key types.NamespacedName) bool { return s.n <= 1 || s.holds(s.of(key)) }
+
+// has reports whether the Application with a UID is.
+func (s *slots) has(uid types.UID) bool { return s.n <= 1 || s.holds(shard.Of(string(uid), s.n)) }
+
+func (s *slots) holds(number int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held[number] != nil && !s.held[number].ending
+}
+
+// enter begins a turn of an Application, if it is this process' to handle. The context that
+// it returns ends with the slot, not with the turn: some of the work goes on.
+func (s *slots) enter(ctx context.Context, key types.NamespacedName) (turn context.Context, leave func(), mine bool) {
+	if s.n <= 1 {
+		return ctx, func() {}, true
+	}
+	of := s.of(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.held[of]
+	if h == nil || h.ending {
+		return ctx, nil, false
+	}
+	h.turns.Add(1)
+	return cluster.WithFence(turnContext{ctx, h.ctx}, h.held), h.turns.Done, true
+}
+
+// turnContext has the values of a turn, and the life of its slot.
+type turnContext struct {
+	context.Context //nolint:containedctx // this is one
+
+	slot context.Context //nolint:containedctx // this is one
+}
+
+func (t turnContext) Deadline() (time.Time, bool) { return t.slot.Deadline() }
+func (t turnContext) Done() <-chan struct{}       { return t.slot.Done() }
+func (t turnContext) Err() error                  { return t.slot.Err() }
+
+// Begin has the Applications of a slot be handled, as long as held says nothing.
+func (c *Controller) Begin(number int, held func() error) {
+	//nolint:forbidigo // it lives as long as the slot
+	ctx, abandon := context.WithCancelCause(context.Background())
+	s := c.slots
+	s.mu.Lock()
+	s.held[number] = &slot{held: held, ctx: ctx, abandon: abandon}
+	select {
+	case <-s.begun:
+	default:
+		close(s.begun)
+	}
+	s.mu.Unlock()
+	for _, object := range c.applications.All() {
+		if shard.Of(string(object.UID), s.n) != number {
+			continue
+		}
+		c.mu.Lock()
+		c.names[object.UID] = object.Key
+		c.changed[object.UID] = struct{}{}
+		c.mu.Unlock()
+		c.queue.Add(object.Key)
+	}
+	c.mu.Lock()
+	for key := range c.slicesOf { // those of Applications that are gone, above all
+		c.queue.Add(key)
+	}
+	c.mu.Unlock()
+	c.templates.Again()
+}
+
+// End returns when no turn of a slot is taken any more, and nothing is remembered of its
+// Applications. If it is lost, another process may take them already: what is being done is
+// abandoned.
+func (c *Controller) End(number int, lost bool) {
+	s := c.slots
+	s.mu.Lock()
+	h := s.held[number]
+	if h != nil {
+		h.ending = true
+	}
+	s.mu.Unlock()
+	if h == nil {
+		return
+	}
+	if lost {
+		h.abandon(ErrNotLeading)
+	}
+	late := time.AfterFunc(c.options.Drain, func() { h.abandon(nil) })
+	h.turns.Wait()
+	late.Stop()
+	applications := c.remembered(func(uid types.UID) bool { return shard.Of(string(uid), s.n) == number })
+	if h.ctx.Err() == nil {
+		ctx, cancel := context.WithTimeout(cluster.WithFence(h.ctx, h.held), flushTime)
+		c.flush(ctx, applications)
+		cancel()
+	}
+	h.abandon(nil)
+	for uid := range applications {
+		c.drop(uid)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[number] == h {
+		delete(s.held, number)
+	}
+}
+
+// remembered are those Applications of which something is remembered.
+func (c *Controller) remembered(which func(types.UID) bool) map[types.UID]*memory {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := map[types.UID]*memory{}
+	for uid := range c.names {
+		if which(uid) {
+			found[uid] = c.memories[uid]
+		}
+	}
+	return found
+}
+
+// abandonAll ends what is being done for all slots.
+func (s *slots) abandonAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.held {
+		h.abandon(nil)
+	}
+}
+
+// number is how many slots are held.
+func (s *slots) number() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held)
+}
