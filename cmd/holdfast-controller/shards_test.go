@@ -82,7 +82,6 @@ func assertCreatedOnce(t *testing.T, c *testcluster.Cluster, namespace string, m
 }
 
 func TestReplicasShareTheApplications(t *testing.T) {
-	t.Parallel()
 	c, namespace := ours(t)
 	mark := c.Mark()
 	first := start(t, c, sharing(namespace)...)
@@ -116,13 +115,11 @@ func TestReplicasShareTheApplications(t *testing.T) {
 // Who dies, or is stopped for longer than its lease, is replaced. When it goes on, it sends
 // nothing for what is another's by then.
 func TestNoDoubleCreateWhenAReplicaIsGone(t *testing.T) {
-	t.Parallel()
 	for _, row := range []struct {
 		name   string
 		signal syscall.Signal
 	}{{"killed", syscall.SIGKILL}, {"stopped", syscall.SIGSTOP}} {
 		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
 			c, namespace := ours(t)
 			first := start(t, c, sharing(namespace)...)
 			second := start(t, c, sharing(namespace)...)
@@ -151,7 +148,6 @@ func TestNoDoubleCreateWhenAReplicaIsGone(t *testing.T) {
 }
 
 func TestASlotIsNotTakenBesideALeaderWithoutShards(t *testing.T) {
-	t.Parallel()
 	c, namespace := ours(t)
 	first := start(t, c, elected(namespace)...)
 	first.Says(leads)
