@@ -24,8 +24,12 @@ func (b *bench) start(ctx context.Context) (*process, error) { return b.startAs(
 
 // startAs is start with another binary, or further flags.
 func (b *bench) startAs(ctx context.Context, binary string, args ...string) (*process, error) {
-	args = append([]string{"--kubeconfig", b.cluster.Kubeconfig(), "--leader-elect=false", "--metrics-bind-address=0", "--callback-bind-address=0"}, args...)
-	cmd := exec.Command(binary, args...)
+	return b.startWith(ctx, binary, append([]string{"--kubeconfig", b.cluster.Kubeconfig(), "--leader-elect=false"}, args...)...)
+}
+
+// startWith runs a controller with flags.
+func (b *bench) startWith(ctx context.Context, binary string, args ...string) (*process, error) {
+	cmd := exec.Command(binary, append(args, "--metrics-bind-address=0", "--callback-bind-address=0")...)
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err

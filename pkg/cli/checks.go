@@ -33,7 +33,7 @@ const oldest = "1.30"
 
 // applierName is the ServiceAccount of Applications that name none, unless the
 // controller has been told otherwise.
-const applierName = "holdfast-applier"
+const applierName = connection.ApplierName
 
 var (
 	definitions      = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}

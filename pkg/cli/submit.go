@@ -36,7 +36,9 @@ as a namespace or a kind, is a note.
 It is a server-side apply by the field manager holdfast-cli: fields that others
 set, such as spec.suspend, stay. What an earlier submit had and this one has not is
 removed. A null of an observer schema is sent as the word observed, which survives
-kubectl edit and Helm.
+kubectl edit and Helm. What is not there yet is created, with the finalizer and the
+annotations that the controller would write first, where the ServiceAccount is there
+that acts for it.
 
 In place of manifests, --tosca takes a template and --csar an archive. What is in
 a file is translated before it is sent, and its mistakes are told as those of

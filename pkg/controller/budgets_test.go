@@ -78,6 +78,24 @@ func TestBudgets(t *testing.T) {
 		})
 	}
 
+	t.Run("what holdfast submit creates needs no patch of the Application", func(t *testing.T) {
+		for _, spec := range []string{configs(10), mixed(10)} {
+			f := f.Elsewhere(t)
+			f.SubmitByCommand("app", spec)
+			f.AwaitHeld("app")
+			creates := map[string]int{"create configmaps": 10}
+			if spec != configs(10) {
+				creates = map[string]int{"create deployments": 1, "create services": 1, "create secrets": 1, "create serviceaccounts": 1, "create configmaps": 6}
+			}
+			creates["patch applications/status"], creates["create events"] = 1, 1
+			f.AssertAsked(creates, unrelatedToKinds)
+
+			f.Delete(applications, "app")
+			f.AwaitGone(applications, "app")
+			assert.Nil(t, f.Get(configMaps, "config-5"))
+		}
+	})
+
 	t.Run("ten resources of five kinds cost no more than ten of one kind", func(t *testing.T) {
 		f := f.Elsewhere(t)
 		f.Submit("app", mixed(10))

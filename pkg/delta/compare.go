@@ -131,9 +131,10 @@ func (c *comparer) compareMap(s cursor, root bool) {
 	if c.visit != nil && len(s.node.Fields)+len(live) == 0 {
 		c.tell(s, s.state(), nil) // that the map is there is all that can be said
 	}
-	for _, f := range s.node.Fields {
+	paths := s.path.Fields(s.node.Fields)
+	for i, f := range s.node.Fields {
 		at := cursor{
-			node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name),
+			node: f.Node, t: s.t.Field(f.Name), path: &paths[i],
 			want: member(want, f.Name), live: member(live, f.Name), written: member(written, f.Name), before: before[f.Name],
 			guards: s.guards, watched: s.watched, loose: s.loose, exact: s.exact, orphan: !isMap(s.live.Any),
 		}
@@ -158,7 +159,7 @@ func (c *comparer) compareRest(s cursor, before, want, live, written map[string]
 	case s.node.Keys != nil:
 		names = slices.Sorted(maps.Keys(live))
 	case c.in.Prune:
-		names = slices.Sorted(maps.Keys(before))
+		names = unnamed(s.node, before)
 	}
 	for _, name := range names {
 		if s.node.Field(name) != nil {
@@ -180,6 +181,17 @@ func (c *comparer) compareRest(s cursor, before, want, live, written map[string]
 		at.before = before[name]
 		c.remove(at)
 	}
+}
+
+// unnamed are the fields that a schema does not name: as a rule there are none.
+func unnamed(node *observer.Node, m map[string]any) (names []string) {
+	for name := range m {
+		if node.Field(name) == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // changed reports a value that differs, whole.

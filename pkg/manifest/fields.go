@@ -18,11 +18,11 @@ var serverFields = []string{
 func (d *draft) dropServerFields() {
 	metadata := d.metadata()
 	for _, field := range serverFields {
-		d.drop(metadata, Path{"metadata", field}, "the API server sets it")
+		d.drop(metadata, field, "the API server sets it", "metadata")
 	}
-	d.drop(metadata, Path{"metadata", "ownerReferences"},
-		"they name owners by uid, and the garbage collector deletes an object whose owner is not there")
-	d.drop(d.content, Path{"status"}, "it is for controllers to write")
+	d.drop(metadata, "ownerReferences",
+		"they name owners by uid, and the garbage collector deletes an object whose owner is not there", "metadata")
+	d.drop(d.content, "status", "it is for controllers to write")
 }
 
 // WithoutServerFields is a manifest without what Normalize drops with a warning because
@@ -41,12 +41,11 @@ func WithoutServerFields(content map[string]any) map[string]any {
 	return kept
 }
 
-// drop deletes the last step of a path from the map that has it.
-func (d *draft) drop(from map[string]any, path Path, why string) {
-	field := path[len(path)-1].(string)
+// drop deletes a field from a map, which is at the path.
+func (d *draft) drop(from map[string]any, field, why string, at ...any) {
 	if _, there := from[field]; there {
 		delete(from, field)
-		d.warn(path, "dropped: "+why)
+		d.warn(Path(at).with(field), "dropped: "+why)
 	}
 }
 

@@ -17,12 +17,13 @@ import (
 // become int64, other numbers float64, nulls stay. It is for JSON that an API
 // server has already accepted; what a user wrote goes through Read.
 func DecodeJSON(raw []byte) (map[string]any, error) {
-	var value map[string]any
-	if err := kjson.Unmarshal(raw, &value); err != nil {
+	var decoded any // a map would be filled by reflection
+	if err := kjson.Unmarshal(raw, &decoded); err != nil {
 		return nil, fmt.Errorf("decode manifest: %w", err)
 	}
-	if value == nil {
-		return nil, errors.New("decode manifest: want a JSON object, not null")
+	value, isMap := decoded.(map[string]any)
+	if !isMap {
+		return nil, errors.New("decode manifest: want a JSON object, not " + Describe(decoded))
 	}
 	return value, nil
 }

@@ -227,7 +227,7 @@ func TestReadingTheJSONOfAValueGivesTheValue(t *testing.T) {
 func TestDecodeJSONRefusesWhatIsNotAnObject(t *testing.T) {
 	for text, want := range map[string]string{
 		"null": "decode manifest: want a JSON object, not null",
-		"[]":   "decode manifest: json: cannot unmarshal array into Go value of type map[string]interface {}",
+		"[]":   "decode manifest: want a JSON object, not a list",
 		"{":    "decode manifest: unexpected end of JSON input",
 	} {
 		_, err := DecodeJSON([]byte(text))

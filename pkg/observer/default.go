@@ -1,6 +1,8 @@
 package observer
 
 import (
+	"slices"
+
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -10,7 +12,8 @@ import (
 // are copied as they are. A Service of type LoadBalancer is also watched for
 // its address.
 func DefaultEntry(object manifest.Object) *Entry {
-	entry := &Entry{ID: object.ID, APIVersion: object.APIVersion, Root: &Node{Shape: Map}, Default: true}
+	root := &Node{Shape: Map, Fields: make([]Field, 0, len(object.Content))}
+	entry := &Entry{ID: object.ID, APIVersion: object.APIVersion, Root: root, Default: true}
 	for _, name := range sortedKeys(object.Content) {
 		switch name {
 		case "apiVersion", "kind":
@@ -46,25 +49,40 @@ func (n *Node) typed(t *kinds.Node) *Node {
 	case n.Shape == Map && t.IsOneValue():
 		return &Node{Shape: Leaf}
 	case n.Shape == Map:
-		node := &Node{Shape: Map, Fields: make([]Field, len(n.Fields))}
+		node := n // as long as nothing in it is another one
 		for i, f := range n.Fields {
-			node.Fields[i] = Field{Name: f.Name, Node: f.Node.typed(t.Field(f.Name))}
+			child := f.Node.typed(t.Field(f.Name))
+			if child == f.Node {
+				continue
+			}
+			if node == n {
+				node = &Node{Shape: Map, Fields: slices.Clone(n.Fields)}
+			}
+			node.Fields[i].Node = child
 		}
 		return node
 	case n.Shape == Sequence:
-		list := *n.List
-		list.Elements = make([]*Node, len(n.List.Elements))
+		node := n
 		for i, element := range n.List.Elements {
-			list.Elements[i] = element.typed(t.Elem())
+			child := element.typed(t.Elem())
+			if child == element {
+				continue
+			}
+			if node == n {
+				list := *n.List
+				list.Elements = slices.Clone(list.Elements)
+				node = &Node{Shape: Sequence, List: &list}
+			}
+			node.List.Elements[i] = child
 		}
-		return &Node{Shape: Sequence, List: &list}
+		return node
 	}
 	return n
 }
 
 func defaultMetadata(v any) *Node {
 	m, _ := v.(map[string]any)
-	node := &Node{Shape: Map}
+	node := &Node{Shape: Map, Fields: make([]Field, 0, len(m))}
 	for _, name := range sortedKeys(m) {
 		if name != "name" && !serverOwned(name) {
 			node.set(name, defaultNode(m[name]))
@@ -91,7 +109,7 @@ func defaultNode(v any) *Node {
 		}
 		return &Node{Shape: Sequence, List: list}
 	default:
-		return &Node{Shape: Leaf}
+		return plainLeaf
 	}
 }
 

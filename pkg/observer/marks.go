@@ -17,7 +17,7 @@ func (e *Entry) Marked(marks map[string]map[string]string) *Entry {
 		}
 		child = child.shallow()
 		for key := range values {
-			child.set(key, &Node{Shape: Leaf})
+			child.set(key, plainLeaf)
 		}
 		metadata.set(field, child)
 	}
@@ -29,7 +29,9 @@ func (n *Node) shallow() *Node {
 	if n == nil || n.Shape != Map {
 		return &Node{Shape: Map}
 	}
-	return &Node{Shape: Map, Fields: append([]Field(nil), n.Fields...), Keys: n.Keys}
+	fields := make([]Field, len(n.Fields), len(n.Fields)+len("la")) // labels and annotations
+	copy(fields, n.Fields)
+	return &Node{Shape: Map, Fields: fields, Keys: n.Keys}
 }
 
 // MarkedObject is the object with the marks set. The object is not changed, and

@@ -50,6 +50,9 @@ type Node struct {
 	Keys   *Keys   // of a Map; nil if everybody may add keys to it
 }
 
+// plainLeaf is every leaf without a rule. Leaves are never changed, but replaced.
+var plainLeaf = &Node{Shape: Leaf}
+
 // Field is a named child of a Map node.
 type Field struct {
 	Name string
@@ -144,8 +147,11 @@ func (l *List) control() map[string]any {
 	return c
 }
 
-// copy is a deep copy.
+// copy is a deep copy, but for leaves.
 func (n *Node) copy() *Node {
+	if n.Shape == Leaf {
+		return n
+	}
 	c := &Node{Shape: n.Shape, Rule: n.Rule, Keys: n.Keys.copy()}
 	if n.Fields != nil {
 		c.Fields = make([]Field, len(n.Fields))

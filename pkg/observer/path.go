@@ -23,6 +23,15 @@ type Path struct {
 // Field is the path of a map's key.
 func (p *Path) Field(name string) *Path { return &Path{parent: p, field: name} }
 
+// Fields are the paths of a map's keys, made at once: to walk a map makes little garbage.
+func (p *Path) Fields(of []Field) []Path {
+	paths := make([]Path, len(of))
+	for i, f := range of {
+		paths[i] = Path{parent: p, field: f.Name}
+	}
+	return paths
+}
+
 // Element is the path of a list's element: label is what people read, in
 // brackets; index is its place in the live list, or -1.
 func (p *Path) Element(label string, index int) *Path {

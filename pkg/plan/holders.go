@@ -35,8 +35,8 @@ type holders map[string]json.RawMessage
 
 // holdersOf reads the annotation. What cannot be read says nothing, and is written anew.
 func holdersOf(live map[string]any) holders {
-	h := holders{}
-	if json.Unmarshal([]byte(text(live, "metadata", "annotations", v1alpha1.AnnotationHolders)), &h) != nil {
+	h, written := holders{}, text(live, "metadata", "annotations", v1alpha1.AnnotationHolders)
+	if written == "" || json.Unmarshal([]byte(written), &h) != nil {
 		return holders{}
 	}
 	return h
@@ -45,6 +45,9 @@ func holdersOf(live map[string]any) holders {
 // of is what an Application holds, if it is there, in this life of it.
 func (h holders) of(app *v1alpha1.Application) (holder, bool) {
 	var own holder
+	if len(h) == 0 {
+		return own, false
+	}
 	raw, there := h[holderName(app)]
 	return own, there && json.Unmarshal(raw, &own) == nil && own.UID == string(app.UID)
 }

@@ -18,11 +18,11 @@ import (
 // TrackingID is the value of the annotation that says whose an object is and
 // which one: a copy under another name does not match it.
 func TrackingID(app *v1alpha1.Application, id manifest.ID) string {
-	return fmt.Sprintf("%s/%s:%s", app.Namespace, app.Name, identityOf(id))
+	return app.Namespace + "/" + app.Name + ":" + identityOf(id)
 }
 
 func identityOf(id manifest.ID) string {
-	return fmt.Sprintf("%s/%s:%s/%s", id.Group, id.Kind, id.Namespace, id.Name)
+	return id.Group + "/" + id.Kind + ":" + id.Namespace + "/" + id.Name
 }
 
 // Marked reports whether a live object carries the marks of the Application, for

@@ -31,6 +31,7 @@ func TestWhateverHappensAnApplicationIsHeld(t *testing.T) {
 		for _, id := range c.names {
 			c.plain[id] = rapid.Bool().Draw(r, "plain "+short(id))
 		}
+		c.arrive()
 		c.storm = true
 		r.Repeat(map[string]func(*rapid.T){
 			"the spec changes":       func(*rapid.T) { c.edit() },

@@ -124,12 +124,39 @@ const longestUnseen = time.Minute + 80*time.Second
 
 // protect makes sure, before the first write of a plan, that the Application
 // cannot go without us, and that its kinds are known should we die before the
-// status is written. A kind that is named already stays for a while: of what a process
-// before us was about to create when it died, nothing may be seen yet.
+// status is written. An Application may have arrived with all of that. A kind that is
+// named already stays for a while: of what a process before us was about to create when
+// it died, nothing may be seen yet.
 func (t *Turns) protect(ctx context.Context, app *v1alpha1.Application, p *plan.Plan, s *Snapshot) (*v1alpha1.Application, error) {
 	if !p.HasWork() {
 		return app, nil
 	}
+	early := t.now().Before(s.memory.since.Add(longestUnseen)) || s.unannounced() != nil
+	marks := ahead(app, p, early, early || s.memory.postponed != nil)
+	finalizers := app.Finalizers
+	if !slices.Contains(finalizers, v1alpha1.Finalizer) {
+		finalizers = append(slices.Clone(finalizers), v1alpha1.Finalizer)
+	}
+	if len(marks) == 0 && len(finalizers) == len(app.Finalizers) {
+		return app, nil
+	}
+	return t.home().WriteMetadata(ctx, app, finalizers, marks)
+}
+
+// Ahead are the annotations with which, beside the finalizer, an Application may arrive,
+// so that nothing is left to write before its first objects are created. There are none
+// if the plan creates nothing.
+func Ahead(p *plan.Plan, app *v1alpha1.Application) map[string]string {
+	if p.Refused != nil || !p.HasWork() {
+		return nil
+	}
+	return ahead(app, p, true, true)
+}
+
+// ahead are the annotations that an Application does not have as they are to be before a
+// plan is executed. early keeps the kinds and namespaces that are named already, keep the
+// objects.
+func ahead(app *v1alpha1.Application, p *plan.Plan, early, keep bool) map[string]string {
 	gvks := map[schema.GroupVersionKind]struct{}{}
 	for _, change := range p.Changes {
 		gvks[change.GVK()] = struct{}{}
@@ -137,28 +164,22 @@ func (t *Turns) protect(ctx context.Context, app *v1alpha1.Application, p *plan.
 	for _, r := range app.Status.Resources {
 		gvks[schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)] = struct{}{}
 	}
-	early := t.now().Before(s.memory.since.Add(longestUnseen)) || s.unannounced() != nil
 	if early {
 		for _, gvk := range announced(app) {
 			gvks[gvk] = struct{}{}
 		}
 	}
-	marks := map[string]string{v1alpha1.AnnotationKinds: kindsAnnotation(gvks)}
+	marks := map[string]string{}
+	if kinds := kindsAnnotation(gvks); kinds != app.Annotations[v1alpha1.AnnotationKinds] {
+		marks[v1alpha1.AnnotationKinds] = kinds
+	}
 	if namespaces := namespacesAnnotation(app, p, early); namespaces != app.Annotations[v1alpha1.AnnotationNamespaces] {
 		marks[v1alpha1.AnnotationNamespaces] = namespaces
 	}
-	if creating, changed := p.Creating(early || s.memory.postponed != nil); changed {
+	if creating, changed := p.Creating(keep); changed {
 		marks[v1alpha1.AnnotationCreating] = creating
 	}
-	if slices.Contains(app.Finalizers, v1alpha1.Finalizer) && len(marks) == 1 &&
-		app.Annotations[v1alpha1.AnnotationKinds] == marks[v1alpha1.AnnotationKinds] {
-		return app, nil
-	}
-	finalizers := app.Finalizers
-	if !slices.Contains(finalizers, v1alpha1.Finalizer) {
-		finalizers = append(slices.Clone(finalizers), v1alpha1.Finalizer)
-	}
-	return t.home().WriteMetadata(ctx, app, finalizers, marks)
+	return marks
 }
 
 // recordPostponed writes the status that could not be written before, unless it can wait:

@@ -23,7 +23,7 @@ const fieldManager = "holdfast-cli"
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// Applied is what came of a server-side apply.
+// Applied is what came of a submission.
 type Applied struct {
 	Stored *unstructured.Unstructured
 	Done   string // created, configured or unchanged
@@ -47,20 +47,9 @@ func (c *Cluster) Apply(ctx context.Context, s *files.Submission, dryRun, force 
 	if err != nil {
 		return Applied{}, err
 	}
-	result := Applied{}
-	if result.Stored, err = c.ApplyOne(ctx, client, s.Name, content, dryRun, force); err != nil {
-		return result, c.notApplied(ctx, err, s)
-	}
-	switch {
-	case created:
-		result.Done = "created"
-	case isSame(before, result.Stored):
-		result.Done = "unchanged"
-	default:
-		result.Done = "configured"
-	}
-	if dryRun || s.Archive == nil {
-		return result, nil
+	result, err := c.store(ctx, client, s, content, before, storing{created, dryRun, force})
+	if err != nil || dryRun || s.Archive == nil {
+		return result, err
 	}
 	if err := c.applyArchive(ctx, s, false, result.Stored); err != nil {
 		return result, err
@@ -68,15 +57,52 @@ func (c *Cluster) Apply(ctx context.Context, s *files.Submission, dryRun, force 
 	return result, c.dropArchive(ctx, s, before)
 }
 
-// isSame reports whether an apply has changed nothing. A dry run leaves the version as it
-// is.
-func isSame(before, after *unstructured.Unstructured) bool {
-	if before.GetResourceVersion() != after.GetResourceVersion() {
-		return false
+// storing is how an Application is stored.
+type storing struct{ create, dryRun, force bool }
+
+// store creates an Application, or applies it to the one that is there.
+func (c *Cluster) store(ctx context.Context, client dynamic.ResourceInterface, s *files.Submission, content map[string]any, before *unstructured.Unstructured, how storing) (result Applied, err error) {
+	result.Done = "created"
+	if how.create && !how.dryRun {
+		result.Stored, err = c.create(ctx, client, s, content)
+		if !apierrors.IsAlreadyExists(err) {
+			return result, c.notApplied(ctx, err, "create", s)
+		}
+		if before, err = client.Get(ctx, s.Name, metav1.GetOptions{}); err != nil {
+			return result, c.notApplied(ctx, err, "get", s)
+		}
+		how.create = false
 	}
+	if !how.create && !how.dryRun {
+		if before, err = c.takeOver(ctx, client, before); err != nil {
+			return result, c.notApplied(ctx, err, "patch", s)
+		}
+	}
+	result.Stored, err = c.ApplyOne(ctx, client, s.Name, content, how.dryRun, how.force)
+	if how.dryRun && onlyOurs(err) {
+		result.Stored, err = c.ApplyOne(ctx, client, s.Name, content, true, true)
+	}
+	if err != nil {
+		return result, c.notApplied(ctx, err, "patch", s)
+	}
+	switch {
+	case how.create:
+	case isSame(before, result.Stored):
+		result.Done = "unchanged"
+	default:
+		result.Done = "configured"
+	}
+	return result, nil
+}
+
+// isSame reports whether an apply has changed nothing that is submitted.
+func isSame(before, after *unstructured.Unstructured) bool {
 	before, after = before.DeepCopy(), after.DeepCopy()
-	before.SetManagedFields(nil)
-	after.SetManagedFields(nil)
+	for _, u := range []*unstructured.Unstructured{before, after} {
+		u.SetManagedFields(nil)
+		u.SetResourceVersion("")
+		delete(u.Object, "status")
+	}
 	return apiequality.Semantic.DeepEqual(before.Object, after.Object)
 }
 
@@ -95,9 +121,11 @@ func (c *Cluster) ApplyOne(ctx context.Context, client dynamic.ResourceInterface
 }
 
 // notApplied says why an Application was not stored, and what to do.
-func (c *Cluster) notApplied(ctx context.Context, err error, s *files.Submission) error {
+func (c *Cluster) notApplied(ctx context.Context, err error, verb string, s *files.Submission) error {
 	name := "Application " + s.Namespace + "/" + s.Name
 	switch {
+	case err == nil:
+		return nil
 	case apierrors.IsConflict(err):
 		return fmt.Errorf("%s: others have set what you submit: %w. --force-conflicts takes it over", name, refusalText(err))
 	case apierrors.IsNotFound(err):
@@ -106,7 +134,7 @@ func (c *Cluster) notApplied(ctx context.Context, err error, s *files.Submission
 		}
 		return fmt.Errorf("%s: there is no namespace %s: --create-namespace makes it", name, s.Namespace)
 	default:
-		return c.Explained(err, "patch", name)
+		return c.Explained(err, verb, name)
 	}
 }
 

@@ -28,6 +28,9 @@ func (c *Cluster) Edit(ctx context.Context, name, key string, before, after []an
 		if err != nil {
 			return c.Explained(err, "get", "Application "+c.Namespace+"/"+name)
 		}
+		if live, err = c.takeOver(ctx, client, live); err != nil {
+			return c.Explained(err, "patch", "Application "+c.Namespace+"/"+name)
+		}
 		applied := submitted(live, key)
 		if applied == nil {
 			return c.Patch(ctx, name, types.JSONPatchType, patch)

@@ -41,6 +41,7 @@ type Submission struct {
 	template    templateFile
 	translation *plan.Source // what the template was translated into, if it could be
 	kinds       plan.Kinds   // what Check has learned of kinds
+	input       *plan.Input  // what Check has decided about
 }
 
 // Read makes a submission of the files.
@@ -194,8 +195,9 @@ func wholeParts(content map[string]any) (metadata, spec map[string]any) {
 	if annotations, ok := metadata["annotations"].(map[string]any); ok {
 		// The server's own and those of a client-side apply do not belong to the file.
 		delete(annotations, lastApplied)
-		delete(annotations, v1alpha1.AnnotationKinds)
-		delete(annotations, v1alpha1.AnnotationCreating)
+		for _, key := range Ahead {
+			delete(annotations, key)
+		}
 	}
 	spec, _ = content["spec"].(map[string]any)
 	return metadata, spec
@@ -282,6 +284,7 @@ func (s *Submission) Check(ctx context.Context, view View) (warnings []string, e
 	if s.kinds = snapshot.Input.Kinds; p.Refused != nil {
 		return nil, s.refusal(p.Refused, plan.Faults(snapshot.Input))
 	}
+	s.input = &snapshot.Input
 	s.dropServerFields()
 	return append(p.Warnings, s.impossible(p)...), nil
 }

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+)
+
+const (
+	// shardDelay is what answers are late by, so that waiting is the limit.
+	shardDelay = 20 * time.Millisecond
+	// sharded is how many Applications each run has: with fewer, the hash is what is measured.
+	sharded = 600
+)
+
+// shards is P13: one Application at a time in each replica, and an API server that is slow.
+func (b *bench) shards(ctx context.Context) error {
+	kubeconfig, stop, err := b.slow(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	b.process.stop()
+	var rates []float64
+	for _, n := range []int{1, 2, 4} {
+		mark := b.cluster.Mark()
+		rate, err := b.withShards(ctx, kubeconfig, n)
+		if err != nil {
+			return err
+		}
+		rates = append(rates, rate)
+		requests, err := b.cluster.Requests(mark)
+		if err != nil {
+			return err
+		}
+		creates := requests.By("holdfast-controller").Where(func(r testcluster.Request) bool {
+			return r.Verb == "create" && r.Resource == "configmaps" && r.Code == http.StatusCreated
+		})
+		target := "≤ 25/s"
+		if n > 1 {
+			target = fmt.Sprintf("≥ 0.85 of linear (is %.2f)", rate/rates[0]/float64(n))
+		}
+		b.table.row("P13", fmt.Sprintf("%d Applications, %d shards, answers late by %s", sharded, n, shardDelay), fmt.Sprintf("%.1f/s", rate), "", target)
+		b.table.row("", "creates", fmt.Sprint(len(creates)), "", fmt.Sprint(sharded))
+	}
+	b.process, err = b.start(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range []int{1, 2, 4} {
+		if err := b.client.remove(ctx, numbered(fmt.Sprintf("sharded-%d", n), sharded)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withShards is how many Applications a second are ready with so many replicas.
+func (b *bench) withShards(ctx context.Context, kubeconfig string, n int) (float64, error) {
+	prefix := fmt.Sprintf("sharded-%d", n)
+	var replicas []*process
+	defer func() {
+		for _, replica := range replicas {
+			replica.stop()
+		}
+	}()
+	for range n {
+		replica, err := b.startWith(ctx, b.controller, "--kubeconfig", kubeconfig, "--concurrency=1", "--selector=bench="+prefix,
+			fmt.Sprintf("--shards=%d", n), "--leader-elect-resource-namespace="+namespace, "--leader-elect-resource-name="+prefix)
+		if err != nil {
+			return 0, err
+		}
+		replicas = append(replicas, replica)
+	}
+	begun := time.Now()
+	names := numbered(prefix, sharded)
+	err := await(ctx, b.client.apps(), sharded,
+		func(u *unstructured.Unstructured) bool { return u.GetLabels()["bench"] == prefix && ready(u) },
+		func() error {
+			return each(ctx, sharded, func(ctx context.Context, i int) error {
+				app := application(names[i], names[i])
+				app.SetLabels(map[string]string{"bench": prefix})
+				_, err := b.client.apps().Create(ctx, app, metav1.CreateOptions{})
+				return err
+			})
+		})
+	return sharded / time.Since(begun).Seconds(), err
+}
+
+// slow serves the API server, its answers late, and is a kubeconfig for that.
+func (b *bench) slow(ctx context.Context) (kubeconfig string, stop func(), err error) {
+	config := b.cluster.Config()
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return "", nil, err
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		return "", nil, err
+	}
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport: late{transport}, FlushInterval: -1,
+	}}
+	go func() { _ = server.Serve(listener) }()
+	file := filepath.Join(b.cluster.Dir(), "slow.kubeconfig")
+	err = clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"slow": {Server: "http://" + listener.Addr().String()}},
+		Contexts:       map[string]*clientcmdapi.Context{"slow": {Cluster: "slow"}},
+		CurrentContext: "slow",
+	}, file)
+	return file, func() {
+		_ = server.Close()
+		_ = os.Remove(file)
+	}, err
+}
+
+// late holds answers back. What a watch tells comes at once.
+type late struct{ next http.RoundTripper }
+
+func (t late) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(request)
+	if !strings.Contains(request.URL.RawQuery, "watch=") {
+		time.Sleep(shardDelay)
+	}
+	return response, err
+}

@@ -1,0 +1,138 @@
+package connection
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
+)
+
+// creator is the field manager of what was sent in a create: all of it, but for what the
+// controller would have written, is as if fieldManager had applied it (takeOver).
+const creator = fieldManager + "-create"
+
+// ApplierName is the ServiceAccount that acts for Applications that name none.
+const ApplierName = "holdfast-applier"
+
+var serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+
+// create stores an Application that is not there yet. Where the ServiceAccount is there
+// that acts for it, it has what the controller would write first: elsewhere it is not
+// held, or perhaps nobody looks, and then nobody would take the finalizer off.
+//
+// That cannot be applied: the next apply would take it away, or write it to what is being
+// deleted.
+func (c *Cluster) create(ctx context.Context, client dynamic.ResourceInterface, s *files.Submission, content map[string]any) (*unstructured.Unstructured, error) {
+	account := s.App.Spec.ServiceAccountName
+	if account == "" {
+		account = ApplierName
+	}
+	if _, err := c.Own.Resource(serviceAccounts).Namespace(s.Namespace).Get(ctx, account, metav1.GetOptions{}); err == nil {
+		content = s.WithAhead(content)
+	}
+	return client.Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{
+		FieldManager: creator, FieldValidation: metav1.FieldValidationStrict,
+	})
+}
+
+// takeOver has an Application that was created be as if it had been applied, and returns
+// it. To apply it anew would be a conflict, and would remove nothing.
+func (c *Cluster) takeOver(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	for attempt := 1; ; attempt++ {
+		managers, err := takenOver(live.GetManagedFields())
+		if managers == nil || err != nil {
+			return live, err
+		}
+		body, err := metadataPatch(live, managers)
+		if err != nil {
+			return nil, err
+		}
+		name := live.GetName()
+		taken, err := client.Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: fieldManager})
+		if !apierrors.IsConflict(err) || attempt == mostEdits {
+			return taken, err
+		}
+		if live, err = client.Get(ctx, name, metav1.GetOptions{}); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func metadataPatch(live *unstructured.Unstructured, managers []metav1.ManagedFieldsEntry) ([]byte, error) {
+	patch := &unstructured.Unstructured{Object: map[string]any{}}
+	patch.SetUID(live.GetUID())
+	patch.SetResourceVersion(live.GetResourceVersion())
+	patch.SetManagedFields(managers)
+	return json.Marshal(patch.Object)
+}
+
+// takenOver are the managers of an Application once what was created is what was
+// applied; nil if nothing was created, or that was done.
+func takenOver(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
+	applied := &fieldpath.Set{}
+	var others []metav1.ManagedFieldsEntry
+	var created *metav1.ManagedFieldsEntry
+	for _, entry := range entries {
+		isOurs := entry.Subresource == "" && entry.FieldsV1 != nil
+		isCreated := isOurs && entry.Manager == creator
+		if !isCreated && (!isOurs || entry.Manager != fieldManager || entry.Operation != metav1.ManagedFieldsOperationApply) {
+			others = append(others, entry)
+			continue
+		}
+		set := &fieldpath.Set{}
+		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
+			return nil, fmt.Errorf("reading the managedFields of the Application: %w", err)
+		}
+		if isCreated {
+			created = &entry
+			set = set.Leaves().Difference(written())
+		}
+		applied = applied.Union(set)
+	}
+	if created == nil {
+		return nil, nil
+	}
+	created.Manager, created.Operation = fieldManager, metav1.ManagedFieldsOperationApply
+	raw, err := applied.ToJSON()
+	if err != nil {
+		return nil, err
+	}
+	created.FieldsV1 = metav1.NewFieldsV1(string(raw))
+	return append(others, *created), nil
+}
+
+// written are the fields that the controller would have written, had they not arrived.
+func written() *fieldpath.Set {
+	set := fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "finalizers", value.NewValueInterface(v1alpha1.Finalizer)))
+	for _, key := range files.Ahead {
+		set.Insert(fieldpath.MakePathOrDie("metadata", "annotations", key))
+	}
+	return set
+}
+
+// onlyOurs reports whether an apply is refused for nothing but what was created, which a
+// dry run does not take over.
+func onlyOurs(err error) bool {
+	status, is := err.(apierrors.APIStatus)
+	if !is || !apierrors.IsConflict(err) || status.Status().Details == nil {
+		return false
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Type == metav1.CauseTypeFieldManagerConflict && !strings.HasPrefix(cause.Message, `conflict with "`+creator+`"`) {
+			return false
+		}
+	}
+	return true
+}
