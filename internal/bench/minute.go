@@ -22,8 +22,8 @@ import (
 // times in a minute is contested, and waits.
 const (
 	// rounds are how often each of two controllers has its turn, and for how long.
-	rounds = 3
-	turn   = 20 * time.Second
+	rounds   = 3
+	measured = 20 * time.Second
 )
 
 // drifts are those of one run: when the other client had its answer, and when its change
@@ -114,7 +114,7 @@ func (b *bench) compare(ctx context.Context, d *drifts, receiver string) error {
 			if err := b.restart(ctx, args[0], args[1:]...); err != nil {
 				return err
 			}
-			took, err := b.paced(ctx, d, b.perMinute/int(time.Minute/turn), turn)
+			took, err := b.paced(ctx, d, b.perMinute/int(time.Minute/measured), measured)
 			if err != nil {
 				return err
 			}
