@@ -40,8 +40,9 @@ func (f *fixture) Follow(name, more, right string) {
 	if right != "" {
 		f.awaitAccess(name, right)
 	}
-	for _, block := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllStringSubmatch(page, -1) {
-		for text := range strings.SplitSeq(block[1], "\n---\n") {
+	for block := range strings.SplitSeq(page, "```yaml\n") {
+		block, _, _ = strings.Cut(block, "```")
+		for text := range strings.SplitSeq(block, "\n---\n") {
 			if strings.HasPrefix(text, "apiVersion: holdfast.dev") && strings.Contains(text, "{name: "+name+", namespace: "+f.namespace+"}") {
 				_, err := f.kubectl(strings.TrimRight(text, "\n")+more, "apply", "--server-side", "--filename=-")
 				require.NoError(f.t, err, text)
