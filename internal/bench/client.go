@@ -202,21 +202,6 @@ func (c *client) revert(ctx context.Context, name, value string) (time.Duration,
 	return max(ended.Sub(begun), 0), err
 }
 
-// bare does for an Application of one ConfigMap what a user and the controller do.
-func (c *client) bare(ctx context.Context, name string, metadata, status []byte) error {
-	if _, err := c.apps().Create(ctx, application(name, name), metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	if _, err := c.apps().Patch(ctx, name, types.MergePatchType, metadata, metav1.PatchOptions{}); err != nil {
-		return err
-	}
-	if _, err := c.configMaps().Create(ctx, configMap(name), metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	_, err := c.apps().Patch(ctx, name, types.JSONPatchType, status, metav1.PatchOptions{}, "status")
-	return err
-}
-
 // remove deletes Applications and waits until they are gone.
 func (c *client) remove(ctx context.Context, names ...string) error {
 	err := each(ctx, len(names), func(ctx context.Context, i int) error {

@@ -29,11 +29,14 @@ const (
 	requestsRest   = "requestsAtRest"
 	memory         = "memoryMiB"
 	memoryPeak     = "memoryPeakMiB"
+	otherWork      = "otherWorkPercent"
 )
 
 // report is all of one run.
 type report struct {
-	Machine string   `json:"machine"`
+	Machine string `json:"machine"`
+	// Drifts are how many single ones were made, of each subject.
+	Drifts  int      `json:"drifts"`
 	Results []result `json:"results"`
 }
 
@@ -84,14 +87,30 @@ func (r report) markdown() string {
 	for _, one := range ordered {
 		line(one.cells())
 	}
-	text.WriteString("\n")
+	begin := "\n"
 	for _, one := range ordered {
 		if one.Problem != "" {
-			fmt.Fprintf(&text, "* %s, n = %d: %s\n", one.Subject, one.N, one.Problem)
+			fmt.Fprintf(&text, "%s* %s, n = %d: %s\n", begin, one.Subject, one.N, one.Problem)
+			begin = ""
 		}
 	}
-	fmt.Fprintf(&text, "\nMeasured on %s.\n", r.Machine)
+	fmt.Fprintf(&text, "\nMeasured on %s, with %d single drifts for each row.\n%s\n", r.Machine, r.Drifts, otherWorkOf(r.Results))
 	return text.String()
+}
+
+// otherWorkOf says how far the figures are to be believed.
+func otherWorkOf(results []result) string {
+	var shares []float64
+	for _, one := range results {
+		if share, ok := one.Figures[otherWork]; ok {
+			shares = append(shares, share)
+		}
+	}
+	if len(shares) == 0 {
+		return "What else the machine did is not known."
+	}
+	return fmt.Sprintf("In the two seconds before each row, when nothing of this ran, other work took %.0f to %.0f %% of the processors.",
+		slices.Min(shares), slices.Max(shares))
 }
 
 const (
@@ -123,7 +142,7 @@ func compare(ctx context.Context, sizes, output string, c comparison) error {
 		return err
 	}
 	c.root, c.directory = root, filepath.Join(root, ".holdfast", "peers")
-	var r report
+	r := report{Drifts: c.drifts}
 	if r.Machine, err = machine(ctx); err != nil {
 		return err
 	}
@@ -163,13 +182,8 @@ func (r report) write(root, output string) error {
 	return os.WriteFile(filepath.Join(root, "docs", "benchmarks", "peers.json"), raw.Bytes(), 0o644)
 }
 
-// machine describes where it runs, and what else ran there before it began.
+// machine describes where it runs.
 func machine(ctx context.Context) (string, error) {
-	load, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "", err
-	}
-	minute, _, _ := strings.Cut(string(load), " ")
 	program, err := binaries.Ensure(ctx, os.Stderr)
 	if err != nil {
 		return "", err
@@ -182,6 +196,6 @@ func machine(ctx context.Context) (string, error) {
 	for _, dependency := range info.Deps {
 		versions[dependency.Path] = dependency.Version
 	}
-	return fmt.Sprintf("%d cores, %s/%s, %s; kube-apiserver %s with its audit log, etcd %s and the driver on the same machine; load average of the minute before: %s",
-		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), versions["k8s.io/kubernetes"], versions["go.etcd.io/etcd/server/v3"], minute), nil
+	return fmt.Sprintf("%d cores, %s/%s, %s; kube-apiserver %s with its audit log, etcd %s and the driver on the same machine",
+		runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), versions["k8s.io/kubernetes"], versions["go.etcd.io/etcd/server/v3"]), nil
 }

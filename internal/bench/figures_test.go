@@ -28,11 +28,11 @@ func TestTheTableOfBenchmarksIsOfTheirFigures(t *testing.T) {
 }
 
 func TestARowThatWasNotMeasuredSaysWhy(t *testing.T) {
-	measured := report{Machine: "2 cores", Results: []result{
+	measured := report{Machine: "2 cores", Drifts: 200, Results: []result{
 		{Subject: "slow", N: 1000, Figures: map[string]float64{}, Problem: "all resources: " + errSlow.Error()},
 		{Subject: "fast", N: 1000, Figures: map[string]float64{
 			readyPerSecond: 150, requestsEach: 5, driftHalf: 1.52, driftMost: 48, stormSeconds: 1.75, stormSubmitted: 1.291,
-			requestsDrift: 2.04, requestsRest: 0, memory: 55, memoryPeak: 80,
+			requestsDrift: 2.04, requestsRest: 0, memory: 55, memoryPeak: 80, otherWork: 3.7,
 		}},
 		{Subject: "slow", N: 200, Figures: map[string]float64{readyPerSecond: 3, requestsEach: 12}, Problem: "single drifts: 7 of 200: it ended"},
 	}}
@@ -44,7 +44,8 @@ func TestARowThatWasNotMeasuredSaysWhy(t *testing.T) {
 * slow, n = 200: single drifts: 7 of 200: it ended
 * slow, n = 1000: all resources: did not finish in 10 min
 
-Measured on 2 cores.
+Measured on 2 cores, with 200 single drifts for each row.
+In the two seconds before each row, when nothing of this ran, other work took 4 to 4 % of the processors.
 `)
 }
 
@@ -54,4 +55,21 @@ func TestOnlyWhatIsMarkedIsReplaced(t *testing.T) {
 	assert.Equal(t, "# Title\n"+beginMark+"\nnew\n"+endMark+"rest\n", changed)
 	_, err = replaceMarked("# Title\n"+endMark+beginMark, "new")
 	assert.ErrorContains(t, err, "lacks")
+}
+
+func TestAnInterruptedRunHidesNoRow(t *testing.T) {
+	c := comparison{sizes: []int{200, 1000}}
+	rows, results := c.rows([]subject{{name: "ours"}, {name: "theirs"}})
+	require.Len(t, rows, 4)
+	assert.Contains(t, report{Results: results}.markdown(), `
+| 200 | ours | – | – | – | – | – | – | – |
+| 200 | theirs | – | – | – | – | – | – | – |
+| 1000 | ours | – | – | – | – | – | – | – |
+| 1000 | theirs | – | – | – | – | – | – | – |
+
+* ours, n = 200: the run was interrupted
+`)
+	c.only = "our"
+	rows, _ = c.rows([]subject{{name: "ours"}, {name: "theirs"}})
+	assert.Len(t, rows, 2)
 }

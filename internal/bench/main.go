@@ -27,6 +27,7 @@ import (
 func main() {
 	applications := flag.Int("applications", 1000, "Applications of P5")
 	only := flag.String("rows", "", "comma-separated rows to measure, such as P5,P10; empty: all")
+	perMinute := flag.Int("per-minute", 10_000, "drifts of the row drifts")
 	before := flag.String("before", "", "binary of another controller, with which that of the row drifts takes turns")
 	rest := flag.Duration("rest", time.Minute, "how long P2 watches for requests at rest")
 	peers := flag.String("peers", "", "compare with what people would use instead, with so many resources, such as '200 1000'")
@@ -39,7 +40,7 @@ func main() {
 	if *peers != "" {
 		err = compare(ctx, *peers, *output, comparison{only: *subject, drifts: *drifts})
 	} else {
-		err = run(ctx, *applications, *rest, *only, *before)
+		err = run(ctx, *applications, *rest, *only, *before, *perMinute)
 	}
 	stop()
 	if err != nil {
@@ -48,7 +49,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, applications int, rest time.Duration, only, before string) error {
+func run(ctx context.Context, applications int, rest time.Duration, only, before string, perMinute int) error {
 	root, err := binaries.Root()
 	if err != nil {
 		return err
@@ -60,7 +61,7 @@ func run(ctx context.Context, applications int, rest time.Duration, only, before
 	defer cluster.Stop()
 	b := &bench{
 		cluster: cluster, controller: filepath.Join(root, "bin", "holdfast-controller"),
-		definition: filepath.Join(root, "deploy", "crd"), applications: applications, rest: rest, only: only, before: before,
+		definition: filepath.Join(root, "deploy", "crd"), applications: applications, rest: rest, only: only, before: before, perMinute: perMinute,
 	}
 	fmt.Printf("%d cores, %s, Go %s; kube-apiserver and etcd on the same machine, audit log on\n\n",
 		runtime.NumCPU(), runtime.GOOS+"/"+runtime.GOARCH, runtime.Version())
@@ -72,6 +73,7 @@ type bench struct {
 	cluster      *testcluster.Cluster
 	controller   string // path of the binary
 	before       string // path of another one; empty for none
+	perMinute    int    // drifts
 	definition   string // folder of the CRDs
 	applications int
 	rest         time.Duration

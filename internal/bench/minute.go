@@ -18,13 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The row drifts changes so many fields in a minute, each of them once: what is corrected five times in
-// a minute is contested, and waits.
+// The row drifts changes many fields in a minute, each of them once: what is corrected five
+// times in a minute is contested, and waits.
 const (
-	perMinute = 10_000
-	// rounds are how often each of two controllers has its turn, for so many drifts.
-	rounds      = 3
-	roundDrifts = perMinute / 3
+	// rounds are how often each of two controllers has its turn, and for how long.
+	rounds   = 3
+	measured = 20 * time.Second
 )
 
 // drifts are those of one run: when the other client had its answer, and when its change
@@ -42,7 +41,7 @@ type drifts struct {
 
 // minute is the row drifts.
 func (b *bench) minute(ctx context.Context) error {
-	d := &drifts{apps: b.applications, keys: max((perMinute+b.applications-1)/b.applications, 10)}
+	d := &drifts{apps: b.applications, keys: max((b.perMinute+b.applications-1)/b.applications, 10)}
 	err := await(ctx, b.client.apps(), b.applications,
 		func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetName(), "drift-") && ready(u) },
 		func() error {
@@ -75,11 +74,11 @@ func (b *bench) minute(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fast, err := b.paced(ctx, d, perMinute, time.Minute)
+	fast, err := b.paced(ctx, d, b.perMinute, time.Minute)
 	if err != nil {
 		return err
 	}
-	b.table.row("drifts", fmt.Sprintf("%d drifts a minute, %d objects: p50 / p99", perMinute, b.applications), halfAndMost(fast), "", "all corrected")
+	b.table.row("drifts", fmt.Sprintf("%d drifts a minute, %d objects: p50 / p99", b.perMinute, b.applications), halfAndMost(fast), "", "all corrected")
 	b.table.row("", "the same at 10 a second", halfAndMost(slow), "", "")
 	b.table.row("", "processor time of the controller for each", milliseconds(d.cpu), "", "")
 	return b.afterwards(ctx, rest, told.Load())
@@ -107,7 +106,7 @@ func (b *bench) afterwards(ctx context.Context, rest int, told int64) error {
 
 // compare has this controller and the other one take turns.
 func (b *bench) compare(ctx context.Context, d *drifts, receiver string) error {
-	b.table.row("drifts", fmt.Sprintf("%d drifts a minute, %d objects, in turns", perMinute, b.applications), "this controller", b.before, "")
+	b.table.row("drifts", fmt.Sprintf("%d drifts a minute, %d objects, in turns", b.perMinute, b.applications), "this controller", b.before, "")
 	var half [2][]time.Duration
 	for round := range rounds {
 		var said [2]string
@@ -115,7 +114,7 @@ func (b *bench) compare(ctx context.Context, d *drifts, receiver string) error {
 			if err := b.restart(ctx, args[0], args[1:]...); err != nil {
 				return err
 			}
-			took, err := b.paced(ctx, d, roundDrifts, time.Minute*roundDrifts/perMinute)
+			took, err := b.paced(ctx, d, b.perMinute/int(time.Minute/measured), measured)
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -31,7 +32,7 @@ type comparison struct {
 	only      string // part of a subject's name; empty for all
 }
 
-// run measures all subjects with the sizes given, and calls save after each.
+// run measures all subjects with the sizes given, and calls save after each, with all.
 func (c *comparison) run(ctx context.Context, save func([]result) error) error {
 	if err := os.MkdirAll(c.directory, 0o755); err != nil {
 		return err
@@ -40,27 +41,38 @@ func (c *comparison) run(ctx context.Context, save func([]result) error) error {
 	if err != nil {
 		return err
 	}
-	var results []result
-	for _, n := range c.sizes {
-		for _, s := range all {
-			if !strings.Contains(s.name, c.only) {
-				continue
-			}
-			r := result{Subject: s.name, N: n, Figures: map[string]float64{}}
-			if err := c.measure(ctx, s, &r); err != nil {
-				r.Problem = err.Error()
-			}
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			results = append(results, r)
-			fmt.Println(strings.Join(r.cells(), " | "))
-			if err := save(results); err != nil {
-				return err
-			}
+	rows, results := c.rows(all)
+	for i, s := range rows {
+		r := &results[i]
+		if r.Figures[otherWork], err = busy(ctx); err != nil {
+			return err
+		}
+		r.Problem = ""
+		if err := c.measure(ctx, s, r); err != nil {
+			r.Problem = err.Error()
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		fmt.Println(strings.Join(r.cells(), " | "))
+		if err := save(results); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// rows are all that is to be measured: a run that is interrupted hides none.
+func (c *comparison) rows(all []subject) (rows []subject, results []result) {
+	for _, n := range c.sizes {
+		for _, s := range all {
+			if strings.Contains(s.name, c.only) {
+				rows = append(rows, s)
+				results = append(results, result{Subject: s.name, N: n, Figures: map[string]float64{}, Problem: "the run was interrupted"})
+			}
+		}
+	}
+	return rows, results
 }
 
 // trial is a subject that runs on a control plane of its own.
@@ -316,6 +328,45 @@ func (t *trial) memory(r *result) error {
 	}
 	r.Figures[memory], r.Figures[memoryPeak] = float64(now)/1024, float64(peak)/1024
 	return nil
+}
+
+// busy is how much of the processors is used, in percent, over two seconds.
+func busy(ctx context.Context) (float64, error) {
+	usedBefore, allBefore, err := processors()
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-time.After(2 * time.Second):
+	}
+	used, all, err := processors()
+	return 100 * (used - usedBefore) / (all - allBefore), err
+}
+
+// processors is the time that they were used, and that they were there.
+func processors() (used, all float64, err error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0, err
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	const idle, waiting, guest = 3, 4, 8 // the last and what follows it are in others
+	for i, field := range strings.Fields(line)[1:] {
+		ticks, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return 0, 0, err
+		}
+		if i >= guest {
+			break
+		}
+		all += ticks
+		if i != idle && i != waiting {
+			used += ticks
+		}
+	}
+	return used, all, nil
 }
 
 func inMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

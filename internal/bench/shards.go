@@ -73,15 +73,19 @@ func (b *bench) shards(ctx context.Context) error {
 // withShards is how many Applications a second are ready with so many replicas.
 func (b *bench) withShards(ctx context.Context, kubeconfig string, n int) (float64, error) {
 	prefix := fmt.Sprintf("sharded-%d", n)
-	replicas := make([]*process, n)
-	for i := range replicas {
-		var err error
-		replicas[i], err = b.startWith(ctx, b.controller, "--kubeconfig", kubeconfig, "--concurrency=1", "--selector=bench="+prefix,
+	var replicas []*process
+	defer func() {
+		for _, replica := range replicas {
+			replica.stop()
+		}
+	}()
+	for range n {
+		replica, err := b.startWith(ctx, b.controller, "--kubeconfig", kubeconfig, "--concurrency=1", "--selector=bench="+prefix,
 			fmt.Sprintf("--shards=%d", n), "--leader-elect-resource-namespace="+namespace, "--leader-elect-resource-name="+prefix)
 		if err != nil {
 			return 0, err
 		}
-		defer replicas[i].stop()
+		replicas = append(replicas, replica)
 	}
 	begun := time.Now()
 	names := numbered(prefix, sharded)

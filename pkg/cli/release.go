@@ -42,7 +42,7 @@ func newReleaseCommand(name string, streams Streams) *cobra.Command {
 	f := &editFlags{free: true, target: connection.NewTargetFlags()}
 	var keep, restore bool
 	return command{
-		use: "release (NAME | -f FILE) [KIND/NAME [PATH...]] (--keep | --restore)", short: "Let go of shared objects, or of their fields",
+		use: "release (NAME | -f FILE) [KIND/NAME [PATH...]]", short: "Let go of shared objects, or of their fields",
 		long: releaseLong,
 		example: "  # Give the replicas back what they had\n  PROGRAM release web deployment/web spec.replicas --restore\n\n" +
 			"  # Let a whole object go, and leave it as it is\n  PROGRAM release web deployment/web --keep\n\n" +

@@ -121,9 +121,19 @@ func (f *fixture) AwaitValue(resource schema.GroupVersionResource, name string, 
 	})
 }
 
-// value is a scalar in an object, nil if there is none. A path element that is a
-// number leads into a list.
+// value is a scalar in an object, nil if there is none, or a map or list. A path element that
+// is a number leads into a list.
 func value(object map[string]any, path ...string) any {
+	switch at := whatever(object, path...).(type) {
+	case map[string]any, []any:
+		return nil
+	default:
+		return at
+	}
+}
+
+// whatever is what an object has at a path, maps and lists too; nil if there is nothing.
+func whatever(object map[string]any, path ...string) any {
 	var at any = object
 	for _, step := range path {
 		switch in := at.(type) {
@@ -138,10 +148,6 @@ func value(object map[string]any, path ...string) any {
 		default:
 			return nil
 		}
-	}
-	switch at.(type) {
-	case map[string]any, []any:
-		return nil
 	}
 	return at
 }

@@ -79,8 +79,8 @@ func TestObserving(t *testing.T) {
 	f.Quiet(quiet)
 	assert.Empty(t, counts(f.touched()), "%s", f.Requests())
 	after := f.Get(configMaps, "theirs")
-	assert.Equal(t, value(before, "metadata", "labels"), value(after, "metadata", "labels"))
-	assert.Equal(t, value(before, "metadata", "annotations"), value(after, "metadata", "annotations"))
+	assert.Equal(t, whatever(before, "metadata", "labels"), whatever(after, "metadata", "labels"))
+	assert.Equal(t, whatever(before, "metadata", "annotations"), whatever(after, "metadata", "annotations"))
 
 	t.Run("one that never held goes at once", func(t *testing.T) {
 		f := f.Elsewhere(t)

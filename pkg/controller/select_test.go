@@ -201,5 +201,5 @@ func TestSelectionsInACircle(t *testing.T) {
 	f.AwaitGone(applications, "two")
 	f.Delete(applications, "one")
 	f.AwaitGone(applications, "one")
-	assert.Nil(t, value(f.Get(configMaps, "theirs"), "metadata", "labels"))
+	assert.Nil(t, whatever(f.Get(configMaps, "theirs"), "metadata", "labels"))
 }

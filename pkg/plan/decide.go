@@ -37,7 +37,8 @@ func Decide(in Input) *Plan {
 		return p
 	}
 	p.given, p.Warnings = r.warnings, r.warnings
-	records, inventory := recordsOf(in)
+	resources := p.rendered(r)
+	records, inventory := recordsOf(in, resources)
 	if p.Refused = nullsLost(r, records); p.Refused != nil {
 		return p
 	}
@@ -47,17 +48,11 @@ func Decide(in Input) *Plan {
 		addCreated(records, in)
 	}
 	desired := make(map[manifest.ID]bool, len(r.objects))
-	for i, object := range r.objects {
-		desired[object.ID] = true
-		kind := in.Kinds.Type(object.GVK())
-		res := &resource{
-			object: object, written: r.written[i], rendered: r.entries[i].Typed(kind), kind: kind,
-			previous: records[object.ID], accepted: accepted[object.ID], shared: IsShared(in.Application, object.Ownership),
-		}
-		if res.shared {
-			res.rendered = r.entries[i] // held by key: nothing of it is one value
-		}
-		p.decide(res, p.in.Live[object.ID])
+	for _, res := range resources {
+		id := res.object.ID
+		desired[id] = true
+		res.previous, res.accepted = records[id], accepted[id]
+		p.decide(res, p.in.Live[id])
 		p.resources = append(p.resources, res)
 		p.Warnings = slices.Concat(p.Warnings, res.warnings)
 	}
@@ -71,6 +66,22 @@ func Decide(in Input) *Plan {
 	}
 	p.order()
 	return p
+}
+
+// rendered are the desired resources, before anything is known of them.
+func (p *Plan) rendered(r rendered) []*resource {
+	resources := make([]*resource, len(r.objects))
+	for i, object := range r.objects {
+		res := &resource{
+			object: object, written: r.written[i], rendered: r.entries[i], kind: p.in.Kinds.Type(object.GVK()),
+			shared: IsShared(p.in.Application, object.Ownership),
+		}
+		if !res.shared { // what is shared is held by key: nothing of it is one value
+			res.rendered = res.rendered.Typed(res.kind)
+		}
+		resources[i] = res
+	}
+	return resources
 }
 
 // newPlan has the input as it is now: the memory may go on after it.

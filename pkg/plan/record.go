@@ -19,12 +19,17 @@ import (
 )
 
 // recordsOf reads the memory that the status is. What cannot be read is
-// forgotten: it costs learned values, never a wrong write.
-func recordsOf(in Input) (records map[manifest.ID]*record, inventory []v1alpha1.ResourceStatus) {
+// forgotten: it costs learned values, never a wrong write. At rest the record is that of the
+// desired resources, which may be known already.
+func recordsOf(in Input, known []*resource) (records map[manifest.ID]*record, inventory []v1alpha1.ResourceStatus) {
 	app := in.Application
 	records = make(map[manifest.ID]*record, len(app.Status.LastAppliedManifest))
 	for i, item := range app.Status.LastAppliedManifest {
-		desired, err := decode(item)
+		var res *resource
+		if i < len(known) {
+			res = known[i]
+		}
+		desired, err := res.stateIn(item)
 		if err != nil {
 			continue
 		}
@@ -34,7 +39,7 @@ func recordsOf(in Input) (records map[manifest.ID]*record, inventory []v1alpha1.
 		}
 		r := &record{id: id, desired: desired}
 		if i < len(app.Status.MangledObserverSchema) {
-			r.entry = entryOf(app.Status.MangledObserverSchema[i], id)
+			r.entry = res.entryIn(app.Status.MangledObserverSchema[i], id)
 		}
 		records[id] = r
 	}
@@ -50,16 +55,35 @@ func recordsOf(in Input) (records map[manifest.ID]*record, inventory []v1alpha1.
 	return records, app.Status.Resources
 }
 
-func entryOf(item runtime.RawExtension, id manifest.ID) *observer.Entry {
-	raw, err := decode(item)
-	if err != nil {
+// stateIn reads a desired state on record, which may well be what the manifest of the resource
+// says. res may be nil.
+func (res *resource) stateIn(item runtime.RawExtension) (map[string]any, error) {
+	if res != nil && manifest.IsWritten(item.Raw, res.object.Content) {
+		return res.object.Content, nil
+	}
+	return decode(item)
+}
+
+// entryIn reads an entry on record, which may well be that of the resource. res may be nil.
+func (res *resource) entryIn(item runtime.RawExtension, id manifest.ID) (entry *observer.Entry) {
+	if res != nil {
+		entry = res.rendered.ReadBack(item.Raw)
+	}
+	if entry == nil {
+		raw, err := decode(item)
+		if err != nil {
+			return nil
+		}
+		entries, err := observer.ParseAll([]map[string]any{raw})
+		if err != nil {
+			return nil
+		}
+		entry = entries[0]
+	}
+	if entry.ID.GroupKind() != id.GroupKind() || entry.ID.Name != id.Name {
 		return nil
 	}
-	entries, err := observer.ParseAll([]map[string]any{raw})
-	if err != nil || entries[0].ID.GroupKind() != id.GroupKind() || entries[0].ID.Name != id.Name {
-		return nil
-	}
-	return entries[0]
+	return entry
 }
 
 // settleOrigin finds out whether the entry is a default one: the inventory says

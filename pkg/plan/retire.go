@@ -15,7 +15,7 @@ import (
 func Retire(in Input) *Plan {
 	p := newPlan(in)
 	p.retiring = true
-	records, inventory := recordsOf(in)
+	records, inventory := recordsOf(in, nil)
 	p.statuses = statusByID(inventory)
 	addCreated(records, in)
 	p.prune(inventory, nil, records)
@@ -33,7 +33,7 @@ func Orphans(app *v1alpha1.Application) bool {
 // record says: all (see Orphans), or those that were adopted, or whose manifest says so.
 func Stays(app *v1alpha1.Application) map[manifest.ID]bool {
 	p := &Plan{in: Input{Application: app, Kinds: Offline()}, retiring: true}
-	records, inventory := recordsOf(p.in)
+	records, inventory := recordsOf(p.in, nil)
 	stays := map[manifest.ID]bool{}
 	for _, status := range inventory {
 		id := IDOf(status.ResourceReference)

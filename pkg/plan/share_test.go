@@ -1,10 +1,12 @@
 package plan_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -135,4 +137,36 @@ func TestWhatSomebodyChangedIsNotRestored(t *testing.T) {
 	assert.Equal(t, map[string]any{"team": "theirs now"}, get(w.only(), "metadata", "annotations"))
 	delete(w.only()["metadata"].(map[string]any), "annotations")
 	assert.Equal(t, theirs(), w.live[node])
+}
+
+// What there is no room for is held and not restored, and the plan says so before anything is
+// written.
+func TestABaselineThatHasNoRoom(t *testing.T) {
+	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "theirs"}
+	large := map[string]any{"a": strings.Repeat("a", 40*1024), "b": strings.Repeat("b", 40*1024), "c": "small"}
+	w := newWorld(t, "ownership: Share\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {a: ours, b: ours, c: ours}}]")
+	w.live[id] = map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "data": observer.CopyMap(large),
+		"metadata": map[string]any{"name": "theirs", "namespace": "default", "uid": "u-9", "resourceVersion": "7"},
+	}
+	for name, app := range map[string]*v1alpha1.Application{"submitted": w.app, "not submitted": {ObjectMeta: metav1.ObjectMeta{Name: w.app.Name, Namespace: w.app.Namespace}, Spec: w.app.Spec}} {
+		p := plan.Decide(plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{id: w.live[id]}})
+		assert.Contains(t, p.Warnings, id.String()+": there is no room to record what data.b was before (64 KiB are full): it is held, and not restored", name)
+		view, err := p.View().YAML()
+		require.NoError(t, err)
+		assert.Contains(t, string(view), "no room to record what data.b was before", name)
+	}
+
+	w.round()
+	w.round() // what is held needs no such warning any more
+	w.quiet()
+	assert.Equal(t, map[string]any{"a": "ours", "b": "ours", "c": "ours"}, w.only()["data"], "all is held")
+	var recorded []string
+	for _, b := range w.app.Status.Resources[0].Baseline {
+		recorded = append(recorded, b.Path)
+	}
+	assert.Equal(t, []string{"data.a", "data.c"}, recorded)
+	w.edit("ownership: Share\nmanifest: []")
+	w.round()
+	assert.Equal(t, map[string]any{"a": large["a"], "b": "ours", "c": "small"}, w.live[id]["data"])
 }

@@ -55,6 +55,9 @@ type desk struct {
 	mayNot   error    // why a selection may not be listed
 }
 
+// errPanics has a request end with a panic.
+var errPanics = errors.New("a bug")
+
 var (
 	config  = manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "config"}
 	service = manifest.ID{Kind: "Service", Namespace: "default", Name: "web"}
@@ -298,6 +301,21 @@ func TestAStatusThatMeetsANewerVersion(t *testing.T) {
 	}
 }
 
+// One resource with a bug in it must not stop the others, nor tell what the bug was about.
+func TestAPanicIsTheFailureOfOneResource(t *testing.T) {
+	d := newDesk(t, `{manifest: [
+  {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: a}},
+  {apiVersion: v1, kind: ConfigMap, metadata: {name: other}, data: {key: a}}]}`)
+	d.fails["create config"] = errPanics
+	assert.ElementsMatch(t, []string{"create config", "create other"}, d.take(t))
+	reasons := map[string]string{}
+	for _, r := range d.app.Status.Resources {
+		reasons[r.Name] = r.Reason
+	}
+	assert.Equal(t, map[string]string{"config": v1alpha1.ReasonRetrying, "other": ""}, reasons)
+	assert.NotContains(t, observertest.JSON(d.app.Status)+d.log.String(), "canary")
+}
+
 // An API server quotes what it refuses.
 func TestErrorsAboutSecretsAreNotRepeated(t *testing.T) {
 	err := apierrors.NewBadRequest(`the value "canary" is not valid`)
@@ -383,7 +401,11 @@ func (d *desk) Get(_ context.Context, at kubernetes.Location) (map[string]any, e
 func (d *desk) write(verb string, id manifest.ID) error {
 	d.written = append(d.written, verb+" "+id.Name)
 	d.onRecord = observertest.JSON(d.app.Status.LastAppliedManifest)
-	return d.fails[verb+" "+id.Name]
+	err := d.fails[verb+" "+id.Name]
+	if errors.Is(err, errPanics) {
+		panic("canary")
+	}
+	return err
 }
 
 func (d *desk) Create(_ context.Context, at kubernetes.Location, body map[string]any) (map[string]any, error) {

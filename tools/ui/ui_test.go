@@ -308,6 +308,13 @@ func TestAFile(t *testing.T) {
 	b.click(`.legend .c-drifted`)
 	b.await(`document.querySelector(".chosen").innerText.includes("registry.k8s.io/echoserver:1.10")`)
 	b.isSound("file")
+
+	b.do(chromedp.Evaluate(`Object.defineProperty(navigator, "clipboard", {value: {writeText: async text => { window.copied = text; }}}); 0`, nil))
+	path := eval[string](b, `document.querySelector(".chosen h2").innerText`)
+	for _, what := range []string{path, "holdfast free "} {
+		b.click(fmt.Sprintf(`.chosen button[data-copy^=%q]`, what))
+		b.await(fmt.Sprintf(`window.copied && window.copied.startsWith(%q)`, what))
+	}
 }
 
 // An object of 5,000 lines: what is not in sight is not laid out, and still there to be

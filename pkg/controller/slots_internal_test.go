@@ -1,0 +1,104 @@
+package controller
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/shard"
+)
+
+// slotted is a controller that shares, without an API server, and an Application of its
+// first slot.
+func slotted(t *testing.T) (*Controller, types.NamespacedName) {
+	t.Helper()
+	client, err := cluster.NewClient(&rest.Config{Host: "https://127.0.0.1:1"})
+	require.NoError(t, err)
+	key := types.NamespacedName{Namespace: "shop", Name: "a"}
+	for shard.OfName(key.String(), 2) != 0 {
+		key.Name += "a"
+	}
+	return New(client, Options{Slots: 2, Drain: time.Hour}), key
+}
+
+func heldFor(err error) func() error { return func() error { return err } }
+
+func TestASlotEndsWhenItsTurnsHave(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		c, key := slotted(t)
+		_, _, mine := c.slots.enter(t.Context(), key)
+		require.False(t, mine, "the slot has not begun")
+		c.Begin(1, heldFor(nil))
+		require.False(t, c.slots.mine(key), "another has")
+		c.Begin(0, heldFor(nil))
+		turn, leave, mine := c.slots.enter(t.Context(), key)
+		require.True(t, mine)
+
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			c.End(0, lost)
+		}()
+		require.Eventually(t, func() bool { return !c.slots.mine(key) }, time.Minute, time.Millisecond)
+		_, _, mine = c.slots.enter(t.Context(), key)
+		assert.False(t, mine, "no turn begins any more")
+		if lost {
+			<-turn.Done() // what is being done is abandoned
+		} else {
+			require.NoError(t, turn.Err(), "what was begun is finished")
+		}
+		select {
+		case <-ended:
+			t.Fatal("the slot has ended before its turn")
+		default:
+		}
+		leave()
+		<-ended
+		<-turn.Done()
+		assert.Equal(t, 1, c.slots.number())
+		c.Begin(0, heldFor(nil))
+		assert.True(t, c.slots.mine(key))
+	}
+}
+
+// What is remembered of an Application is another process' to find out, beyond a slot's end.
+func TestNothingIsRememberedBeyondASlot(t *testing.T) {
+	c, _ := slotted(t)
+	c.Begin(0, heldFor(nil))
+	c.Begin(1, heldFor(nil))
+	for i := range 20 {
+		uid := types.UID([]string{"ab", "cd", "ef", "01"}[i%4] + string(rune('a'+i)))
+		c.names[uid], c.memories[uid] = types.NamespacedName{Namespace: "shop", Name: string(uid)}, &memory{}
+		c.changed[uid], c.arrived[uid] = struct{}{}, struct{}{}
+		c.orphans[uid] = struct{}{}
+	}
+	c.End(0, true)
+	assert.NotEmpty(t, c.names)
+	for _, known := range []int{len(c.names), len(c.memories), len(c.changed), len(c.arrived)} {
+		assert.Equal(t, len(c.names), known)
+		assert.Less(t, known, 20)
+	}
+	for uid := range c.names {
+		assert.Equal(t, 1, shard.Of(string(uid), 2))
+	}
+	assert.Len(t, c.orphans, 20, "what a version has shown is not seen again")
+}
+
+func TestATurnIsFencedByItsSlot(t *testing.T) {
+	c, key := slotted(t)
+	lost := errors.New("lost")
+	c.Begin(0, heldFor(lost))
+	turn, leave, mine := c.slots.enter(t.Context(), key)
+	require.True(t, mine)
+	defer leave()
+	writer, err := c.client.As("shop", "applier")
+	require.NoError(t, err)
+	_, err = writer.Create(turn, cluster.Location{}, map[string]any{})
+	assert.ErrorIs(t, err, lost)
+}

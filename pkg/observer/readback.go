@@ -1,0 +1,89 @@
+package observer
+
+import "holdfast.dev/holdfast/pkg/manifest"
+
+// ReadBack is what ParseAll makes of the text of the entry: nil if raw is another text, or the
+// entry has more than a default one has. An entry on record is as a rule what the manifest has
+// by default, and to compare the text is a small part of the work to read it. The fields are
+// shared with the entry.
+func (e *Entry) ReadBack(raw []byte) *Entry {
+	metadata := e.Root.Field("metadata")
+	if metadata == nil || !metadata.isOpenMap() || e.Root.Keys != nil || e.namespace != "" {
+		return nil
+	}
+	w, place := manifest.NewWritten(raw), 0
+	is := w.IsObject(len(e.Root.Fields)+len([]string{"apiVersion", "kind"}), func(name []byte) bool {
+		switch child := e.Root.next(&place, name); {
+		case string(name) == "apiVersion":
+			return w.IsText(e.APIVersion)
+		case string(name) == "kind":
+			return w.IsText(e.ID.Kind)
+		case child == metadata:
+			return metadata.areWritten(w, 1, func(name []byte) bool { return string(name) == "name" && w.IsText(e.ID.Name) })
+		default:
+			return child != nil && child.isWritten(w)
+		}
+	})
+	if !is || !w.IsDone() {
+		return nil
+	}
+	id := manifest.ID{Group: e.ID.Group, Kind: e.ID.Kind, Name: e.ID.Name}
+	return &Entry{ID: id, APIVersion: e.APIVersion, Root: e.Root}
+}
+
+// isOpenMap reports whether a node is a map to which everybody may add keys.
+func (n *Node) isOpenMap() bool { return n.Shape == Map && n.Keys == nil }
+
+// isWritten reports whether the text of a node comes next.
+func (n *Node) isWritten(w *manifest.Written) bool {
+	switch {
+	case n.IsHeld():
+		return w.IsText(LeafText)
+	case n.isOpenMap():
+		return n.areWritten(w, 0, nil)
+	case n.Shape == Sequence && len(n.List.Keys) == 0 && !n.List.ByValue && n.List.Known == 0 && n.List.Raised == 0:
+		elements := n.List.Elements
+		return w.IsList(len(elements)+1, func(i int) bool {
+			if i == len(elements) {
+				return n.List.isWritten(w)
+			}
+			return elements[i].isWritten(w)
+		})
+	}
+	return false
+}
+
+// areWritten reports whether the text of a map comes next, with so many fields that are none of
+// the node's own.
+func (n *Node) areWritten(w *manifest.Written, more int, other func(name []byte) bool) bool {
+	place := 0
+	return w.IsObject(len(n.Fields)+more, func(name []byte) bool {
+		if child := n.next(&place, name); child != nil {
+			return child.isWritten(w)
+		}
+		return other != nil && other(name)
+	})
+}
+
+// next is the child at a place, if that is its name, and goes to the next place: texts and
+// children have the same order.
+func (n *Node) next(place *int, name []byte) *Node {
+	if *place == len(n.Fields) || n.Fields[*place].Name != string(name) {
+		return nil
+	}
+	*place++
+	return n.Fields[*place-1].Node
+}
+
+// isWritten reports whether the control dictionary of a list comes next.
+func (l *List) isWritten(w *manifest.Written) bool {
+	return w.IsObject(len([]string{KeyMaxLength, KeyMinLength}), func(name []byte) bool {
+		switch string(name) {
+		case KeyMinLength:
+			return w.Is(int64(l.Min))
+		case KeyMaxLength:
+			return w.Is(int64(l.Max))
+		}
+		return false
+	})
+}
