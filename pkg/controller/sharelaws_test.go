@@ -249,27 +249,3 @@ manifest:
 	f.Quiet(quiet)
 	assert.Equal(t, map[string]int{"patch configmaps": 10}, counts(f.touched()), "one patch to hold, one to let go")
 }
-
-// A field of what another one applies again and again is taken over without a fight: hold it,
-// then take it out of what is applied.
-func TestAFieldIsTakenOverFromAnApplier(t *testing.T) {
-	f := given(t)
-	apply := func(replicas string) {
-		u := f.object(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {` + replicas + `selector: {matchLabels: {app: web}},
-		  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}}}`)
-		_, err := f.in("flux", deployments).Apply(t.Context(), "web", u, metav1.ApplyOptions{FieldManager: "flux", Force: true})
-		require.NoError(t, err)
-	}
-	apply("replicas: 2, ")
-	f.Submit("replicas", `{ownership: Share, manifest: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 3}}]}`)
-	f.AwaitValue(deployments, "web", int64(3), "spec", "replicas")
-	f.AwaitHeld("replicas")
-	f.Mark()
-	for range 10 {
-		apply("")
-	}
-	f.Quiet(quiet)
-	assert.Empty(t, counts(f.touched()))
-	assert.Equal(t, int64(3), value(f.Get(deployments, "web"), "spec", "replicas"))
-	assert.Empty(t, f.AwaitHeld("replicas").Status.Contested)
-}
