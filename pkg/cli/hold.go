@@ -119,12 +119,21 @@ func (f *editFlags) options(streams Streams, args []string) (o editOptions, err 
 		return o, errors.New("no object given: give KIND/NAME, for example deployment/web")
 	case len(args) == 1:
 		return o, errors.New("no path given: give PATH, for example spec.replicas")
-	case o.target.InFiles && !f.dryRun && (len(o.target.Files) > 1 || o.target.Files[0] == files.Stdin || strings.Contains(o.target.Files[0], "://")):
-		return o, errors.New("only a file can be changed, one at a time: --dry-run prints what to write")
+	}
+	if err := o.writable(); err != nil {
+		return o, err
 	}
 	o.resource, o.paths = args[0], args[1:]
 	o.rule, err = f.rule.held()
 	return o, err
+}
+
+// writable reports whether there is one file to change, if the Application is in files.
+func (o editOptions) writable() error {
+	if o.target.InFiles && !o.dryRun && (len(o.target.Files) > 1 || o.target.Files[0] == files.Stdin || strings.Contains(o.target.Files[0], "://")) {
+		return errors.New("only a file can be changed, one at a time: --dry-run prints what to write")
+	}
+	return nil
 }
 
 // complete completes NAME, KIND/NAME, and then paths: those that are free to hold, those
@@ -223,6 +232,11 @@ func editOf(d files.Decision, id manifest.ID, change plan.Edit) (edit, error) {
 	if err != nil {
 		return edit{}, err
 	}
+	return fieldsEdit(d, fields, notes), nil
+}
+
+// fieldsEdit changes spec.fields.
+func fieldsEdit(d files.Decision, fields []v1alpha1.ResourceFields, notes []string) edit {
 	return edit{
 		key: "fields", was: listOf(d.Spec.Fields), is: listOf(fields),
 		notes: notes, after: d.WithFields(fields), patch: fieldsPatch(d.Spec.Fields, fields),
@@ -230,7 +244,7 @@ func editOf(d files.Decision, id manifest.ID, change plan.Edit) (edit, error) {
 		inFile: func(text []byte, document manifest.Document) ([]byte, error) {
 			return files.WithFields(text, document, fields)
 		},
-	}, nil
+	}
 }
 
 // write changes the Application, or its file, or says how.

@@ -156,7 +156,8 @@ func addCommands(root *cobra.Command, name string, streams Streams) {
 		{"see", "See what is", []newCommand{newGetCommand, newStatusCommand, newExplainCommand, newHistoryCommand, newTreeCommand, newUICommand}},
 		{"foresee", "See what would be", []newCommand{newPlanCommand, newDiffCommand, newSchemaCommand, newRenderCommand, newTranslateCommand, newToscaCommand}},
 		{"change", "Change it", []newCommand{
-			newSubmitCommand, newHoldCommand, newFreeCommand, newObserveCommand, newSuspendCommand, newResumeCommand, newReconcileCommand, newDeleteCommand,
+			newSubmitCommand, newHoldCommand, newFreeCommand, newReleaseCommand, newObserveCommand, newSuspendCommand, newResumeCommand,
+			newReconcileCommand, newDeleteCommand,
 		}},
 		{"set-up", "Set up", []newCommand{newInstallCommand, newCheckCommand, newUninstallCommand, newCompletionCommand, newVersionCommand}},
 	} {

@@ -129,6 +129,36 @@ manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {mo
 	f.AwaitNote("app", "NotRestored", "data.mode", "mallory")
 }
 
+// What is let go of by hand is left or restored as its list says, and can be taken back.
+func TestReleasingByHand(t *testing.T) {
+	f := given(t)
+	f.Create("helm", `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {kept: theirs, back: theirs}}`)
+	f.Submit("app", `
+ownership: Share
+manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {kept: ours, back: ours, more: ours}}]`)
+	f.AwaitHeld("app")
+	f.Quiet(quiet)
+	f.Mark()
+	f.PatchJSON("user", applications, "app", `[{op: add, path: /spec/fields, value: [
+		{resource: {kind: ConfigMap, name: theirs}, leave: [data.kept], restore: ["*"]}]}]`)
+	f.AwaitValue(configMaps, "theirs", "theirs", "data", "back")
+	f.AwaitHeld("app")
+	f.Quiet(quiet)
+	assert.Equal(t, map[string]int{"patch configmaps": 1}, counts(f.touched()), "%s", f.Requests())
+	live := f.Get(configMaps, "theirs")
+	assert.Equal(t, map[string]any{"kept": "ours", "back": "theirs"}, live["data"])
+	assert.NotContains(t, live["metadata"], "labels")
+	assert.NotContains(t, live["metadata"], "annotations")
+
+	f.PatchJSON("user", applications, "app", `[{op: remove, path: /spec/fields}]`)
+	f.AwaitValue(configMaps, "theirs", "ours", "data", "back")
+	f.AwaitValue(configMaps, "theirs", "ours", "data", "more")
+	f.Quiet(quiet)
+	f.Delete(applications, "app")
+	f.AwaitGone(applications, "app")
+	assert.Equal(t, map[string]any{"kept": "ours", "back": "theirs"}, f.Get(configMaps, "theirs")["data"])
+}
+
 // Many shared objects of one kind are seen by one watch of that kind there.
 func TestSharingMany(t *testing.T) {
 	f := given(t)

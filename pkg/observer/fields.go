@@ -20,7 +20,9 @@ type Fields struct {
 	// Hold and Free are the paths, nil for one that is a mistake. Without OnlyHold, all
 	// that the manifest sets is held, too.
 	Hold, Free []*FieldPath
-	OnlyHold   bool
+	// Leave and Restore are free, too, and say what becomes of them when they are let go.
+	Leave, Restore []*FieldPath
+	OnlyHold       bool
 	// Profiles are paths that are carried out before those of the entry, on all that the
 	// manifest sets: what the cluster's owner wishes.
 	Profiles []ProfilePath
@@ -32,7 +34,7 @@ type Fields struct {
 type FieldFault struct {
 	// Entry is the position in spec.fields.
 	Entry int
-	// List is hold or free, and Item the position in it; List is empty for the entry as
+	// List is hold, free, leave or restore, and Item the position in it; List is empty for the entry as
 	// a whole.
 	List string
 	Item int
@@ -62,14 +64,16 @@ func (f *Fields) Fault(list string, item int, format string, args ...any) *Field
 type fieldRule struct {
 	path *FieldPath
 	free bool
-	item int
-	said *Node        // nil for a path alone
-	by   *ProfilePath // nil for a path of the entry
+	// freed is the list of a path that is free.
+	freed Released
+	item  int
+	said  *Node        // nil for a path alone
+	by    *ProfilePath // nil for a path of the entry
 }
 
 func (r fieldRule) list() string {
 	if r.free {
-		return "free"
+		return string(r.freed)
 	}
 	return "hold"
 }
@@ -96,12 +100,7 @@ func (f *Fields) rules() []fieldRule {
 			rules = append(rules, fieldRule{path: path, item: i, said: f.said[i]})
 		}
 	}
-	for i, path := range f.Free {
-		if path != nil {
-			rules = append(rules, fieldRule{path: path, free: true, item: i})
-		}
-	}
-	return append(f.profileRules(), inOrder(rules)...)
+	return append(f.profileRules(), inOrder(append(rules, f.freed()...))...)
 }
 
 // inOrder has the rule that decides behind the others.
@@ -180,7 +179,7 @@ func (f *Fields) Compile(object manifest.Object, in Context) Compiled {
 		root.closeOver(object.Content)
 	}
 	c.out.Entry = &Entry{
-		ID: object.ID, APIVersion: object.APIVersion, Root: root, fields: f, kind: in.Type, profiled: c.profiled,
+		ID: object.ID, APIVersion: object.APIVersion, Root: root, fields: f, kind: in.Type, profiled: c.profiled, released: c.released,
 		Default: f.FollowsManifest() && !c.more, Follows: f.FollowsManifest(),
 	}
 	c.judgeRules(c.out.Entry)
@@ -201,6 +200,7 @@ type fieldCompiler struct {
 	keepsLengths bool
 	// profiled are the places that paths name, if there are profiles.
 	profiled []profiled
+	released []releasedPlace
 
 	rule   fieldRule
 	named  []*Path // the places that the path names
@@ -211,6 +211,7 @@ type fieldCompiler struct {
 // judge says what is wrong with a path that was carried out.
 func (c *fieldCompiler) judge() {
 	c.trace()
+	c.release()
 	if c.rule.by != nil {
 		c.judgeProfile()
 		return

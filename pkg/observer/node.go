@@ -195,6 +195,8 @@ type Entry struct {
 	// profiled are the places that its paths name, if there are profiles, in the order in
 	// which they decide.
 	profiled []profiled
+	// released are the places that it frees.
+	released []releasedPlace
 }
 
 // Raw is the entry as a JSON object, as it stands in status and files.

@@ -18,6 +18,9 @@ type Edit struct {
 	// Free says that the paths are free from now on, and not held.
 	Free  bool
 	Paths []string
+	// OnRelease says what becomes of fields of a shared object that are freed; not set: what
+	// spec.onRelease says.
+	OnRelease v1alpha1.ReleasePolicy
 	// Rule has what stands beside each path that is held, if anything does.
 	Rule v1alpha1.HeldField
 }
@@ -141,12 +144,14 @@ func (e *fieldsEditor) say(typed string) (note string, err error) {
 // context is what is known of the resource.
 func (e *fieldsEditor) context() observer.Context {
 	in, gvk := e.plan.in, e.object.GVK()
-	return observer.Context{Type: in.Kinds.Type(gvk), Published: published(in.Kinds, gvk), Live: in.Live[e.object.ID]}
+	return observer.Context{
+		Type: in.Kinds.Type(gvk), Published: published(in.Kinds, gvk), Live: in.Live[e.object.ID], Shared: IsShared(in.Application, e.object.Ownership),
+	}
 }
 
 // compiled is the schema that an entry makes.
 func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Entry, error) {
-	if entry.Hold == nil && len(entry.Free) == 0 {
+	if entry.Hold == nil && !entry.Frees() {
 		entry.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}}
 	}
 	app := &v1alpha1.Application{}
@@ -166,8 +171,13 @@ func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Entry,
 // without is the entry without what it says of a path that is to be said otherwise.
 func (e *fieldsEditor) without(text string) v1alpha1.ResourceFields {
 	less := *e.entry.DeepCopy()
-	if !e.edit.Free {
-		less.Free = slices.DeleteFunc(less.Free, func(path string) bool { return e.means(path, text) })
+	if !e.edit.Free || e.edit.OnRelease != "" {
+		for _, list := range []*[]string{&less.Free, &less.Leave, &less.Restore} {
+			if e.edit.Free && list == e.listOf(&less) {
+				continue
+			}
+			*list = slices.DeleteFunc(*list, func(path string) bool { return e.means(path, text) })
+		}
 	}
 	less.Hold = slices.DeleteFunc(less.Hold, func(f v1alpha1.HeldField) bool {
 		return e.means(f.Path, text) && (e.edit.Free || !sameRule(f, e.edit.Rule))
@@ -202,7 +212,8 @@ func (e *fieldsEditor) plainly(written string) string {
 func (e *fieldsEditor) with(entry v1alpha1.ResourceFields, text string) v1alpha1.ResourceFields {
 	more := *entry.DeepCopy()
 	if e.edit.Free {
-		more.Free = append(more.Free, text)
+		list := e.listOf(&more)
+		*list = append(*list, text)
 		return more
 	}
 	if more.Hold == nil {
@@ -214,13 +225,24 @@ func (e *fieldsEditor) with(entry v1alpha1.ResourceFields, text string) v1alpha1
 	return more
 }
 
+// listOf is the list of an entry in which paths are freed.
+func (e *fieldsEditor) listOf(entry *v1alpha1.ResourceFields) *[]string {
+	switch e.edit.OnRelease {
+	case v1alpha1.ReleaseLeave:
+		return &entry.Leave
+	case v1alpha1.ReleaseRestore:
+		return &entry.Restore
+	}
+	return &entry.Free
+}
+
 // put writes the entry among the others. One that says no more than there is without it
 // goes.
 func (e *fieldsEditor) put(fields []v1alpha1.ResourceFields) []v1alpha1.ResourceFields {
 	if len(e.entry.Hold) == 1 && e.entry.Hold[0].Path == observer.AllFields {
 		e.entry.Hold = nil
 	}
-	isDefault := e.entry.Hold == nil && len(e.entry.Free) == 0
+	isDefault := e.entry.Hold == nil && !e.entry.Frees()
 	isNeedless := isDefault && e.inherited == nil || e.inherited != nil && e.sameItems(e.entry, *e.inherited)
 	if isDefault {
 		e.entry.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}} // in spite of the wildcard
@@ -246,8 +268,10 @@ func (e *fieldsEditor) sameItems(a, b v1alpha1.ResourceFields) bool {
 			raw, _ := json.Marshal(held) // what was read can be written
 			all = append(all, "hold "+string(raw))
 		}
-		for _, path := range f.Free {
-			all = append(all, "free "+e.plainly(path))
+		for list, paths := range map[string][]string{"free ": f.Free, "leave ": f.Leave, "restore ": f.Restore} {
+			for _, path := range paths {
+				all = append(all, list+e.plainly(path))
+			}
 		}
 		slices.Sort(all)
 		return all

@@ -43,7 +43,7 @@ func (e *entries) assign(in Input, objects []manifest.Object) {
 }
 
 // fieldsOf reads spec.fields.
-func fieldsOf(app *v1alpha1.Application) (all []*observer.Fields, faults []error) {
+func fieldsOf(app *v1alpha1.Application) (entries []*observer.Fields, faults []error) {
 	for i, item := range app.Spec.Fields {
 		f := &observer.Fields{
 			Position: i, OnlyHold: item.Hold != nil,
@@ -68,15 +68,19 @@ func fieldsOf(app *v1alpha1.Application) (all []*observer.Fields, faults []error
 				faults = append(faults, fault)
 			}
 		}
-		for k, text := range item.Free {
-			f.Free = append(f.Free, read("free", k, text))
+		all := func(list observer.Released, texts []string) (paths []*observer.FieldPath) {
+			for k, text := range texts {
+				paths = append(paths, read(string(list), k, text))
+			}
+			return paths
 		}
-		if item.Hold == nil && item.Free == nil {
+		f.Free, f.Leave, f.Restore = all(observer.ReleasedFree, item.Free), all(observer.ReleasedLeave, item.Leave), all(observer.ReleasedRestore, item.Restore)
+		if item.Hold == nil && item.Free == nil && !item.Frees() {
 			faults = append(faults, f.Fault("", 0, "says neither hold nor free"))
 		}
-		all = append(all, f)
+		entries = append(entries, f)
 	}
-	return all, faults
+	return entries, faults
 }
 
 // sayOf gives a path the rule that stands beside it.
@@ -141,8 +145,8 @@ func (e *entries) judgeUse(app *v1alpha1.Application, objects []manifest.Object,
 		if used[i] == 0 && !isShadowed(f, objects) && !mayBeSelected(f, app) {
 			e.unfit = append(e.unfit, f.Fault("", 0, "matches no resource of the Application by kind and name%s", nearestName(f, objects)))
 		}
-		for _, list := range [...]string{"hold", "free"} {
-			for item := range max(len(f.Hold), len(f.Free)) {
+		for _, list := range [...]string{"hold", "free", "leave", "restore"} {
+			for item := range max(len(f.Hold), len(f.Free), len(f.Leave), len(f.Restore)) {
 				if fault := missing[i][fmt.Sprint(list, item)]; fault != nil {
 					e.unfit = append(e.unfit, fault)
 				}

@@ -124,8 +124,8 @@ func (res *resource) sharedMarks(app *v1alpha1.Application) map[string]map[strin
 // marked is the resource with our marks on it.
 func (res *resource) marked(app *v1alpha1.Application) (*observer.Entry, map[string]any) {
 	if res.shared {
-		if app.UID == "" || len(res.leaves) == 0 && res.asks == "" && !isNamed(app, res.live) {
-			return res.entry, res.desired // others hold all of it
+		if app.UID == "" || res.holdsNothing() || len(res.leaves) == 0 && res.asks == "" && !isNamed(app, res.live) {
+			return res.entry, res.desired // others hold all of it, or it is free
 		}
 		marks := res.sharedMarks(app)
 		return res.entry.Marked(marks), observer.MarkedObject(res.desired, marks)

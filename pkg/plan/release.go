@@ -18,6 +18,7 @@ type releaser struct {
 	letting
 
 	app    *v1alpha1.Application
+	entry  *observer.Entry // nil if the object is not among the manifests any more
 	id     manifest.ID
 	kind   *kinds.Node
 	live   map[string]any
@@ -55,7 +56,8 @@ func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField, marks []de
 		r.was = append(r.was, b)
 		i := slices.IndexFunc(r.others, func(c claim) bool { return c.on(b.Path) })
 		switch {
-		case !restores(p.in.Application):
+		case !r.restores(b.Path):
+			r.fixed = append(r.fixed, b.Path)
 		case i >= 0:
 			r.stay(b.Path, "Application "+r.others[i].by+" holds it")
 		default:
@@ -74,6 +76,18 @@ func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField, marks []de
 		return refusal != nil
 	})
 	return r.letting
+}
+
+// restores reports whether a leaf gets back what it had: what its entry says of it prevails
+// over spec.onRelease.
+func (r *releaser) restores(path string) bool {
+	switch r.entry.Released(path) {
+	case observer.ReleasedLeave:
+		return false
+	case observer.ReleasedRestore:
+		return true
+	}
+	return restores(r.app)
 }
 
 // judgeField decides about one leaf.

@@ -72,16 +72,22 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 	res.leave(app, res.entry.Leaves(res.kind, res.desired))
 	res.compared = p.compare(res, live)
 	res.drift = res.compared.Differences
-	res.letting = p.letGo(releaser{id: id, kind: res.kind, live: live, held: res.leaves}, baselineOf(p.statuses[id], live), nil)
+	var marks []delta.Difference
+	var gone []delta.Place
+	if res.holdsNothing() {
+		marks, gone = unheld(app, id, live)
+	}
+	r := releaser{entry: res.entry, id: id, kind: res.kind, live: live, held: res.leaves}
+	res.letting = p.letGo(r, baselineOf(p.statuses[id], live), gone)
 	if (delta.Comparison{Differences: res.letting.fields}).Correctable() {
 		res.compared.Differences = nil // the others are for the next patch
 	}
 	p.rememberBefore(res)
 	for _, left := range res.letting.was {
-		res.inherit(left)
+		res.inherit(left, res.entry.Released(left.Path) == observer.ReleasedLeave)
 	}
 	former := formerMarks(app, live)
-	res.compared.Differences = slices.Concat(res.letting.fields, res.compared.Differences, former)
+	res.compared.Differences = slices.Concat(res.letting.fields, marks, res.compared.Differences, former)
 	for _, w := range res.compared.Warnings {
 		if w = id.String() + ": " + w; !slices.Contains(res.warnings, w) {
 			res.warnings = append(res.warnings, w)
@@ -100,10 +106,22 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 	return h
 }
 
+// holdsNothing reports whether nothing of a shared object is to be held: all of it is free.
+func (res *resource) holdsNothing() bool { return len(res.leaves)+len(res.claimed) == 0 }
+
 // inherit hands on, of a leaf that is let go, the topmost place that we made for it, to what
-// is still held in there: it goes with the last of them.
-func (res *resource) inherit(left v1alpha1.BaselineField) {
+// is still held in there: it goes with the last of them. A leaf that is left as it is keeps
+// the place that it is in.
+func (res *resource) inherit(left v1alpha1.BaselineField, stays bool) {
 	root := left.From
+	for i, b := range res.baseline {
+		if stays && b.From != "" && observer.Under(left.Path, b.From) {
+			res.baseline[i].From = ""
+		}
+	}
+	if stays {
+		return
+	}
 	if left.Value != nil || root == "" {
 		return
 	}

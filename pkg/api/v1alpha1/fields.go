@@ -32,7 +32,28 @@ type ResourceFields struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=4096
 	Free []string `json:"free,omitempty"`
+
+	// Leave names fields of shared objects that are not held, and stay as they are when
+	// they are let go, whatever spec.onRelease says.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=4096
+	Leave []string `json:"leave,omitempty"`
+
+	// Restore names fields of shared objects that are not held, and get back what they
+	// had before when they are let go, whatever spec.onRelease says.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=4096
+	Restore []string `json:"restore,omitempty"`
 }
+
+// Frees reports whether fields are named that are not held.
+func (f *ResourceFields) Frees() bool { return len(f.Free)+len(f.Leave)+len(f.Restore) > 0 }
 
 // ResourceSelector means resources of one kind.
 type ResourceSelector struct {

@@ -140,15 +140,24 @@ func fieldsNode(old *yaml.Node, fields []v1alpha1.ResourceFields) (*yaml.Node, e
 	list := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, f := range fields {
 		entry := entryNode(old, f.Resource)
-		hold, free, err := itemsOf(f)
+		hold, err := itemsOf(f)
 		if err != nil {
 			return nil, err
 		}
 		if err := setList(entry, "hold", f.Hold != nil, hold); err != nil {
 			return nil, err
 		}
-		if err := setList(entry, "free", len(f.Free) > 0, free); err != nil {
-			return nil, err
+		for _, freed := range [...]struct {
+			key   string
+			paths []string
+		}{{"free", f.Free}, {"leave", f.Leave}, {"restore", f.Restore}} {
+			var items []*yaml.Node
+			for _, path := range freed.paths {
+				items = append(items, textNode(path))
+			}
+			if err := setList(entry, freed.key, len(items) > 0, items); err != nil {
+				return nil, err
+			}
 		}
 		list.Content = append(list.Content, entry)
 	}
@@ -262,18 +271,15 @@ func blockOf(key string, list *yaml.Node, indent int) ([]string, error) {
 }
 
 // itemsOf are the items of both lists of an entry.
-func itemsOf(f v1alpha1.ResourceFields) (hold, free []*yaml.Node, err error) {
+func itemsOf(f v1alpha1.ResourceFields) (hold []*yaml.Node, err error) {
 	for _, held := range f.Hold {
 		node, err := heldNode(held)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		hold = append(hold, node)
 	}
-	for _, path := range f.Free {
-		free = append(free, textNode(path))
-	}
-	return hold, free, nil
+	return hold, nil
 }
 
 // heldNode is an item of hold as it is written: a text, or an object in one line.

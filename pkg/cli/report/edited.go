@@ -1,12 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -25,12 +27,22 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 	var rows [][]string
 	for _, f := range now.Fields {
 		is[f.Path] = true
+		if was[f.Path].State == plan.FieldMark {
+			continue // it goes with the last field that is held
+		}
 		if what := becomes(was[f.Path], f, now.Missing); what != "" {
+			if !isHeld(f) {
+				what = cmp.Or(letGo(after, id, was[f.Path]), what)
+			}
 			rows = append(rows, []string{"  " + terminal.Visible(f.Path), what})
 		}
 	}
 	for _, f := range old.Fields {
+		if f.State == plan.FieldMark {
+			continue
+		}
 		if what := becomes(f, plan.Field{State: plan.FieldFree, Live: f.Live}, now.Missing); !isWithin(is, f.Path) && what != "" {
+			what = cmp.Or(letGo(after, id, f), what)
 			rows = append(rows, []string{"  " + terminal.Visible(f.Path), what})
 		}
 	}
@@ -46,6 +58,36 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 		}
 		fmt.Fprintln(out, line)
 	}
+}
+
+// letGo says what becomes of a field of a shared object that is held no longer; empty if it
+// just stays.
+func letGo(after *plan.Plan, id manifest.ID, was plan.Field) string {
+	live, _ := terminal.Inline(was.Live)
+	for _, change := range after.Changes {
+		if change.ID != id || !change.Shared {
+			continue
+		}
+		for _, d := range change.Fields {
+			switch {
+			case d.Reason != delta.Restored || !observer.Under(was.Path, d.Path):
+			case !d.Desired.Set:
+				return "restored: " + terminal.Visible(live) + " is removed"
+			default:
+				before, _ := terminal.Inline(d.Desired)
+				return "restored: " + terminal.Visible(live) + " → " + terminal.Visible(before)
+			}
+		}
+		for _, warning := range after.Warnings {
+			if why, is := strings.CutPrefix(warning, "not restored: "+was.Path+" of "+id.String()+": "); is {
+				return "not restored: " + terminal.Visible(live+" stays, "+why)
+			}
+		}
+		if _, why, stays := strings.Cut(was.OnRelease, "it stays: "); stays && !strings.HasPrefix(why, "spec.") && was.Live.Set {
+			return "released: " + terminal.Visible(live+" stays, "+why)
+		}
+	}
+	return ""
 }
 
 // isWithin reports whether a path, or one below it, is among others.

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+const releaseLong = `Let go of what an Application holds of shared objects: of all of them, of KIND/NAME, or
+of single fields of that. --restore gives the fields back what they had before they were
+held, --keep leaves them as they are; spec.onRelease is not asked. What another client
+has changed, and what nothing is on record of, stays, and this says so.
+
+PATH is what explain prints. It is written into spec.fields of the Application, under
+leave or restore; holdfast hold takes it back. With -f the file is changed, and keeps its
+comments. --dry-run only prints what would be written, and what that would do. Objects
+that the Application owns are not let go of: see holdfast free for their fields.
+
+Exit status:
+  0  done, or so already
+  2  an error, also one in the flags or in a path`
+
+type releaseOptions struct {
+	editOptions
+	policy v1alpha1.ReleasePolicy
+}
+
+func newReleaseCommand(name string, streams Streams) *cobra.Command {
+	f := &editFlags{free: true, target: connection.NewTargetFlags()}
+	var keep, restore bool
+	return command{
+		use: "release (NAME | -f FILE) [KIND/NAME [PATH...]]", short: "Let go of shared objects, or of their fields",
+		long: releaseLong,
+		example: "  # Give the replicas back what they had\n  PROGRAM release web deployment/web spec.replicas --restore\n\n" +
+			"  # Let a whole object go, and leave it as it is\n  PROGRAM release web deployment/web --keep\n\n" +
+			"  # What would become of all shared objects\n  PROGRAM release web --restore --dry-run",
+		flags: func(flags *pflag.FlagSet) {
+			f.target.Add(flags)
+			flags.BoolVar(&keep, "keep", false, "leave the fields as they are")
+			flags.BoolVar(&restore, "restore", false, "give the fields back what they had before they were held")
+			flags.BoolVar(&f.dryRun, "dry-run", false, "only print what would be written, and what that would do")
+		},
+		args: func(*cobra.Command, []string) error { return nil },
+		options: func(args []string) (runner, error) {
+			if keep == restore {
+				return nil, errors.New("say what becomes of the fields: give one of --keep and --restore")
+			}
+			o, err := f.releasing(streams, args)
+			if o.policy = v1alpha1.ReleaseLeave; restore {
+				o.policy = v1alpha1.ReleaseRestore
+			}
+			return o, err
+		},
+		complete: func(ctx context.Context, args []string, typed string) []string {
+			return f.complete(ctx, streams, args, typed)
+		},
+		connection: f.target.Connection,
+	}.build(name)
+}
+
+func (f *editFlags) releasing(streams Streams, args []string) (o releaseOptions, err error) {
+	o.editOptions = editOptions{streams: streams, free: true, dryRun: f.dryRun}
+	if o.target, args, err = f.target.Options(streams, args); err != nil {
+		return o, err
+	}
+	if len(args) > 0 {
+		o.resource, o.paths = args[0], args[1:]
+	}
+	if len(o.paths) == 0 {
+		o.paths = []string{observer.AllFields}
+	}
+	return o, o.writable()
+}
+
+// run lets go of fields by spec.fields: what follows is decided as ever.
+func (o releaseOptions) run(ctx context.Context) error {
+	d, c, err := o.target.Decided(ctx)
+	if err != nil {
+		return err
+	}
+	if err := files.NotDecided(d); err != nil {
+		return err
+	}
+	ids, err := o.shared(d)
+	if err != nil {
+		return err
+	}
+	e := edit{after: d.Plan}
+	fields := d.Spec.Fields
+	for _, id := range ids {
+		var notes []string
+		if fields, notes, err = e.after.EditFields(id, plan.Edit{Free: true, Paths: o.paths, OnRelease: o.policy}); err != nil {
+			return err
+		}
+		e.notes = append(e.notes, notes...)
+		if e.after = d.WithFields(fields); e.after.Refused != nil {
+			return fmt.Errorf("with that the Application would be refused: %w", e.after.Refused)
+		}
+	}
+	var out bytes.Buffer
+	for _, note := range e.notes {
+		fmt.Fprintln(&out, terminal.Visible(note))
+	}
+	if len(e.notes) < len(ids)*len(o.paths) {
+		if err := o.write(ctx, &out, d, c, fieldsEdit(d, fields, e.notes)); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			report.Edited(&out, d.Namespace, id, d.Plan, e.after)
+		}
+	}
+	return terminal.Write(o.streams.Out, out.Bytes())
+}
+
+// shared are the objects to let go of.
+func (o releaseOptions) shared(d files.Decision) (ids []manifest.ID, err error) {
+	var asked manifest.ID
+	if o.resource != "" {
+		if asked, err = files.FindResource(o.resource, files.IDsOf(d)); err != nil {
+			return nil, err
+		}
+	}
+	for _, change := range d.Changes {
+		switch {
+		case change.Prune, o.resource != "" && change.ID != asked:
+		case change.Shared:
+			ids = append(ids, change.ID)
+		case o.resource != "":
+			return nil, fmt.Errorf("%s is owned, and not shared: nothing is on record of before. holdfast free lets its fields go as they are", asked)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("no object that is shared: Application %s/%s has nothing to let go of", d.Namespace, d.Name)
+	}
+	return ids, nil
+}
