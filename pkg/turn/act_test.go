@@ -301,31 +301,6 @@ func TestAStatusThatMeetsANewerVersion(t *testing.T) {
 	}
 }
 
-// One resource with a bug in it must not stop the others, nor tell what the bug was about.
-func TestAPanicIsTheFailureOfOneResource(t *testing.T) {
-	d := newDesk(t, `{manifest: [
-  {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: a}},
-  {apiVersion: v1, kind: ConfigMap, metadata: {name: other}, data: {key: a}}]}`)
-	d.fails["create config"] = errPanics
-	assert.ElementsMatch(t, []string{"create config", "create other"}, d.take(t))
-	reasons := map[string]string{}
-	for _, r := range d.app.Status.Resources {
-		reasons[r.Name] = r.Reason
-	}
-	assert.Equal(t, map[string]string{"config": v1alpha1.ReasonRetrying, "other": ""}, reasons)
-	assert.NotContains(t, observertest.JSON(d.app.Status)+d.log.String(), "canary")
-}
-
-// An API server quotes what it refuses.
-func TestErrorsAboutSecretsAreNotRepeated(t *testing.T) {
-	err := apierrors.NewBadRequest(`the value "canary" is not valid`)
-	said := func(kind string) string {
-		return turn.ProblemOf(err, kubernetes.Location{ID: manifest.ID{Kind: kind, Name: "keys"}}, "patch", "user").Error()
-	}
-	assert.Contains(t, said("ConfigMap"), "canary")
-	assert.NotContains(t, said("Secret"), "canary")
-}
-
 // Whether a field is immutable says no status code, so the remedy says so.
 func TestARefusedPatchNamesTheWayOut(t *testing.T) {
 	web := kubernetes.Location{
