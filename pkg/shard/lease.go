@@ -130,13 +130,31 @@ func (r *Runner) renew(ctx context.Context, l *lease) error {
 // release lets go of a lease, for others to take it at once.
 func (r *Runner) release(ctx context.Context, l *lease) error {
 	l.Close()
-	wanted := l.last.DeepCopy()
+	err := r.giveUp(ctx, l, l.last)
+	if !apierrors.IsConflict(err) {
+		return err
+	}
+	// It is another's, or the answer to a renewal was lost, as when all ends meanwhile.
+	seen, err := r.Leases.Get(ctx, l.last.Name, metav1.GetOptions{})
+	if err != nil || !r.isMine(seen) {
+		return err
+	}
+	return r.giveUp(ctx, l, seen)
+}
+
+func (r *Runner) giveUp(ctx context.Context, l *lease, seen *coordinationv1.Lease) error {
+	wanted := seen.DeepCopy()
 	wanted.Spec.HolderIdentity, wanted.Spec.LeaseDurationSeconds = ptr.To(""), ptr.To[int32](1)
 	written, err := r.Leases.Update(ctx, wanted, metav1.UpdateOptions{})
 	if err == nil {
 		l.last = written
 	}
 	return err
+}
+
+// resign deletes the lease of this replica, in whatever version: an answer may have been lost.
+func (r *Runner) resign(ctx context.Context) error {
+	return r.Leases.Delete(ctx, r.replicaName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.replica.last.UID}})
 }
 
 // remove deletes the lease of a replica, in the version that was seen.

@@ -403,7 +403,7 @@ func (r *Runner) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, r.RetryPeriod)
 	defer cancel()
 	if r.replica != nil {
-		if err := r.remove(ctx, r.replica.last); err != nil {
+		if err := r.resign(ctx); err != nil {
 			klog.FromContext(ctx).Error(err, "Deleting the lease of this replica", "lease", r.replicaName)
 		}
 	}
