@@ -81,6 +81,10 @@ func TestEventsOnTheObject(t *testing.T) {
 	change("mallory", "one")
 	are("an event on the object", first)
 	change("mallory", "two")
+	// what an event says is settled before the status is: from here on it waits
+	f.AwaitHistory("app", "two", func(e v1alpha1.HistoryEntry) bool {
+		return e.To != nil && string(e.To.Raw) == `"two"` && e.Outcome == v1alpha1.OutcomeCorrected
+	})
 	ahead.Store(int64(10 * time.Second))
 	change("alice", "three")
 	are("another one, of what was last", first, last)
