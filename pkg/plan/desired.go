@@ -102,7 +102,7 @@ func (res *resource) keepAnswer(app *v1alpha1.Application, answer map[string]any
 // down before an object was created counts only if that object is there.
 func (res *resource) desire(exists bool) {
 	var previous map[string]any
-	res.entry = res.rendered.Copy()
+	res.entry = res.rendered.Raisable()
 	if r := res.previous; r != nil && (exists || !r.created) {
 		previous = r.desired
 		res.entry.KeepSurplus(res.kind, res.object.Content, r.entry, previous)
@@ -115,7 +115,7 @@ func (p *Plan) create(res *resource) {
 	app := p.in.Application
 	res.change.Action = Create
 	_, res.change.Manifest = withMarks(app, res.entry, res.desired)
-	if !observer.Equal(res.desired, res.object.Content) {
+	if !sameContent(res.desired, res.object.Content) && !observer.Equal(res.desired, res.object.Content) {
 		_, res.change.Fallback = withMarks(app, res.entry, res.object.Content)
 	}
 }
