@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/internal/observertest"
@@ -173,4 +174,36 @@ func TestAnEntryInAFormThatIsNotKnown(t *testing.T) {
 		w.round()
 		w.quiet()
 	}
+}
+
+// TestADrawnRecordIsReadAsItWas: whatever an entry observes of whatever is desired, and
+// whatever is live, what is packed is read as it was written; and of the default entry
+// nothing is packed.
+func TestADrawnRecordIsReadAsItWas(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		spec := observertest.Spec(r)
+		desired := observertest.Manifest(spec)
+		live := observertest.Object(observertest.Mutate(r, spec))
+		kind := observertest.Type()
+		status := v1alpha1.ApplicationStatus{}
+		entries := []*observer.Entry{observer.DefaultEntry(desired).Typed(kind), observertest.Entry(r, spec, observertest.Options{}), observer.DefaultEntry(desired)}
+		entries[2].RaiseSurplus(kind, desired.Content, live)
+		for _, entry := range entries {
+			status.MangledObserverSchema = append(status.MangledObserverSchema, raws(entry.Raw())...)
+			status.LastAppliedManifest = append(status.LastAppliedManifest, raws(desired.Content)...)
+			status.LastObservedManifest = append(status.LastObservedManifest, raws(entry.Project(kind, desired.Content, live))...)
+		}
+		before := observertest.JSON(v1alpha1.WholeStatus(status))
+		rest, record, err := status.Cut()
+		require.NoError(r, err)
+		require.Equal(r, before, observertest.JSON(v1alpha1.WholeStatus(status)), "what was given")
+		whole, err := rest.Join(record)
+		require.NoError(r, err)
+		require.Equal(r, before, observertest.JSON(v1alpha1.WholeStatus(whole)))
+		var packed struct {
+			Entries []json.RawMessage `json:"mangledObserverSchema"`
+		}
+		require.NoError(r, v1alpha1.Unpack(record, &packed))
+		require.NotEqual(r, byte('{'), packed.Entries[0][0], "%s", packed.Entries[0])
+	})
 }

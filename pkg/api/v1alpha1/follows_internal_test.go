@@ -164,3 +164,22 @@ func damaged(r *rapid.T, text []byte) []byte {
 	}
 	return slices.Insert(slices.Clone(text), at, rapid.SampledFrom([]byte(`{}[],:"\1 `)).Draw(r, "byte"))
 }
+
+// FuzzAShortEntry reads anything as a short text beside anything, and a text that was made
+// short as it was.
+func FuzzAShortEntry(f *testing.F) {
+	f.Add([]byte(someEntry), []byte(someDesired))
+	f.Add([]byte(`["as desired",7]`), []byte(someDesired))
+	f.Add(withLengths, []byte(someDesired))
+	f.Fuzz(func(t *testing.T, text, desired []byte) {
+		wholeEntry(text, desired)
+		wholeObserved(text, desired)
+		for _, form := range []string{`"as desired`, `["as desired`} {
+			if strings.HasPrefix(string(text), form) {
+				return // it is no entry
+			}
+		}
+		require.Equal(t, string(text), string(wholeEntry(shortEntry(text, desired), desired)))
+		require.Equal(t, string(text), string(wholeObserved(shortObserved(text, desired), desired)))
+	})
+}
