@@ -161,6 +161,11 @@ type ResourceStatus struct {
 	// +optional
 	// +listType=atomic
 	Baseline []BaselineField `json:"baseline,omitempty"`
+	// Unrecorded are held fields that were written first when there was no room to record
+	// what they were before: they stay as they are when they are let go.
+	// +optional
+	// +listType=atomic
+	Unrecorded []string `json:"unrecorded,omitempty"`
 	// Schema says whose observer schema holds it.
 	// +optional
 	Schema SchemaOrigin `json:"schema,omitempty"`
