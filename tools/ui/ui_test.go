@@ -153,7 +153,7 @@ func testHistory(u user, b *tab, host string) {
 	b.click(`[id="shop/web"] a`)
 	b.await(`[...document.querySelectorAll("h2")].some(h => h.innerText === "What happened last")`)
 	b.click(`a[href="/applications/shop/web/history"]`)
-	b.await(`document.querySelector(".happenings")`)
+	b.await(`location.pathname.endsWith("/web/history") && document.querySelector(".happenings .row:has(.c-drifted)")?.innerText.includes(" ago")`)
 	row := b.text(`.happenings .row:has(.c-drifted)`)
 	for _, part := range []string{"corrected", "Deployment web", "spec.template.spec.containers[name=web].image", "registry.example.com/web:1.5", "kubectl-set", " ago"} {
 		assert.Contains(u, row, part)
