@@ -70,7 +70,9 @@ func TestTheSameStatusIsTheSameJSON(t *testing.T) {
 			func(r *runtime.RawExtension, c randfill.Continue) {
 				r.Raw = []byte([]string{`{"a":1,"b":["x"]}`, `{"b":["x"],"a":1}`, `{"a":2}`}[c.Intn(3)])
 			},
-			func(at *metav1.Time, c randfill.Continue) { at.Time = time.Unix(int64(c.Intn(2)), int64(c.Intn(2))).UTC() },
+			func(at *metav1.Time, c randfill.Continue) {
+				at.Time = time.Unix(int64(c.Intn(2)), int64(c.Intn(2))).UTC()
+			},
 			func(s *string, c randfill.Continue) { *s = []string{"", "one", "two"}[c.Intn(3)] },
 			func(n *int64, c randfill.Continue) { *n = int64(c.Intn(2)) },
 			func(b *bool, c randfill.Continue) { *b = c.Bool() },
