@@ -159,13 +159,20 @@ func letGo(app *v1alpha1.Application, r v1alpha1.ResourceStatus) []string {
 	case len(r.Baseline) == 0:
 		return []string{text + " as it is: nothing of it is on record"}
 	}
-	lines := []string{text + ". Where nobody has changed it meanwhile, this is restored:"}
+	return append([]string{text + ". Where nobody has changed it meanwhile, this is restored:"}, restored(r)...)
+}
+
+// restored says what of an object gets back what it had.
+func restored(r v1alpha1.ResourceStatus) (lines []string) {
 	for _, b := range r.Baseline {
 		becomes := "removed"
 		if b.Value != nil {
 			becomes = string(b.Value.Raw) + " again"
 		}
 		lines = append(lines, "  "+b.Path+": "+becomes)
+	}
+	for _, path := range r.Unrecorded {
+		lines = append(lines, "  "+path+": stays, there was no room to record what it was")
 	}
 	return lines
 }

@@ -22,6 +22,7 @@ func (p *Plan) DecideAgain(id manifest.ID, live map[string]any, refused ...Refus
 		}
 		again := res.fresh()
 		now.decide(again, live)
+		again.leaveOut(res.unrecorded)
 		again.recordFirst(res)
 		return again.change
 	}

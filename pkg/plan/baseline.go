@@ -34,6 +34,15 @@ func baselineOf(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1
 	return status.Baseline
 }
 
+// unrecordedOf are the fields of a live object that were written first when there was no room
+// to record what they were.
+func unrecordedOf(status *v1alpha1.ResourceStatus, live map[string]any) []string {
+	if status == nil || string(status.UID) != text(live, "metadata", "uid") {
+		return nil
+	}
+	return status.Unrecorded
+}
+
 // rememberBefore puts together what the held fields of a shared object were before us: what
 // is on record, and what this change is about to overwrite for the first time.
 //
@@ -50,13 +59,21 @@ func (p *Plan) rememberBefore(res *resource) {
 	claimed := func(path string) bool {
 		return isHolder && (mine.Leaves == nil || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.Under(leaf, path) }))
 	}
+	stands := func(path string) bool { return res.holdsIn(path) && (claimed(path) || !res.writes(path)) }
 	for _, b := range baselineOf(p.statuses[res.object.ID], res.live) {
-		if res.holdsIn(b.Path) && (claimed(b.Path) || !res.writes(b.Path)) {
+		if stands(b.Path) {
 			res.baseline = append(res.baseline, res.withHeld(b))
 		}
 	}
+	for _, path := range unrecordedOf(p.statuses[res.object.ID], res.live) {
+		if stands(path) {
+			res.unrecorded = append(res.unrecorded, path)
+		}
+	}
 	covered := func(path string) bool {
-		return slices.ContainsFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return observer.Under(path, b.Path) })
+		under := func(known string) bool { return observer.Under(path, known) }
+		return slices.ContainsFunc(res.unrecorded, under) ||
+			slices.ContainsFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return under(b.Path) })
 	}
 	for _, d := range res.compared.Differences {
 		for _, b := range res.before(d, p.in) {
@@ -152,7 +169,7 @@ func (res *resource) differs(path string) bool {
 }
 
 // fitBaselines leaves out what there is no room for. It is held all the same, and not
-// restored.
+// restored, and that is said for as long as it is held.
 func (p *Plan) fitBaselines() {
 	room := maxBaseline
 	for _, res := range p.resources {
@@ -171,7 +188,6 @@ func (p *Plan) fitBaselines() {
 		for _, b := range baselineOf(p.statuses[res.object.ID], res.live) {
 			known[b.Path] = true
 		}
-		var left []string
 		res.baseline = slices.DeleteFunc(res.baseline, func(b v1alpha1.BaselineField) bool {
 			length := len(encode(b).Raw)
 			if known[b.Path] || length <= room {
@@ -180,12 +196,22 @@ func (p *Plan) fitBaselines() {
 				}
 				return false
 			}
-			left = append(left, b.Path)
+			res.unrecorded = append(res.unrecorded, b.Path)
 			return true
 		})
-		if len(left) > 0 {
-			p.warn(fmt.Sprintf("%s: there is no room to record what %s was before (%d KiB are full): it is held, and not restored",
-				res.object.ID, some(left), most/1024))
+		if len(res.unrecorded) > 0 {
+			p.warn(fmt.Sprintf("%s: what %s was before does not fit into the %d KiB that there are for that: it is held, and not restored",
+				res.object.ID, some(res.unrecorded), most/1024))
+		}
+	}
+}
+
+// leaveOut leaves out of the baselines of a resource what its plan had no room for.
+func (res *resource) leaveOut(unrecorded []string) {
+	res.baseline = slices.DeleteFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return slices.Contains(unrecorded, b.Path) })
+	for _, path := range unrecorded {
+		if !slices.Contains(res.unrecorded, path) && res.holdsIn(path) {
+			res.unrecorded = append(res.unrecorded, path)
 		}
 	}
 }
@@ -260,12 +286,17 @@ func (p *Plan) sharedAhead() (rows []v1alpha1.ResourceStatus) {
 			row = *before
 		}
 		row.Ownership, row.Origin, row.UID = v1alpha1.OwnershipShare, "", types.UID(res.change.UID)
-		row.Baseline = slices.Concat(res.baseline, res.letting.was)
-		if before == nil || before.Ownership != row.Ownership || before.UID != row.UID || !isKnown(before.Baseline, row.Baseline) {
+		row.Baseline, row.Unrecorded = slices.Concat(res.baseline, res.letting.was), slices.Concat(res.unrecorded, res.letting.unrecorded)
+		if before == nil || before.Ownership != row.Ownership || before.UID != row.UID || !isKnown(before.Baseline, row.Baseline) || !isSubset(row.Unrecorded, before.Unrecorded) {
 			rows = append(rows, row)
 		}
 	}
 	return rows
+}
+
+// isSubset reports whether all of some paths are among others.
+func isSubset(some, all []string) bool {
+	return !slices.ContainsFunc(some, func(path string) bool { return !slices.Contains(all, path) })
 }
 
 // isKnown reports whether all that is to be on record is there already.

@@ -131,7 +131,7 @@ func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
 		explained.Desired, explained.Default, explained.Source = true, res.entry.Default, sourceOf(res.entry)
 		explained.Profiles = res.entry.Profiles()
 		e.res, e.removals, e.claims = res, p.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
-		e.baseline = baselineOf(p.statuses[id], e.live)
+		e.baseline, e.unrecorded = baselineOf(p.statuses[id], e.live), unrecordedOf(p.statuses[id], e.live)
 		if res.shared && res.holdsNothing() { // and what goes with the last field that was
 			e.removals = append(e.removals, slices.DeleteFunc(slices.Clone(explained.Change.Fields), func(d delta.Difference) bool { return d.Desired.Set })...)
 		}

@@ -56,6 +56,8 @@ func (e *explainer) onRelease(f Field) string {
 		return "when it is let go, it stays: spec.onRelease is Leave"
 	case secretPath(e.id, f.Path):
 		return "when it is let go, it stays: values of Secrets are never recorded"
+	case slices.ContainsFunc(e.unrecorded, func(path string) bool { return observer.Under(f.Path, path) }):
+		return "when it is let go, it stays: there was no room to record what it was"
 	case i < 0 && f.Drift != "":
 		return "" // what it is now goes on record with its first correction
 	case i < 0:

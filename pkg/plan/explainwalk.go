@@ -23,6 +23,7 @@ type explainer struct {
 	writers     []managerEntry
 	claims      map[string]string // who else holds what, by its pointer
 	baseline    []v1alpha1.BaselineField
+	unrecorded  []string
 	showSecrets bool
 	fields      []Field
 }

@@ -191,6 +191,7 @@ type resource struct {
 	claimed        []claim // and what of it other Applications hold
 	asks           string  // the Application that owns it, if it has not said yet what it holds
 	baseline       []v1alpha1.BaselineField
+	unrecorded     []string // leaves of which there was no room for a baseline
 	letting        letting
 	// Of an Application that observes: foreign is true if the object is another owner's and would
 	// not be taken over, observed is all that differs, but for our marks.
@@ -242,6 +243,8 @@ type letting struct {
 	stays []string
 	// was is what is on record of all of them.
 	was []v1alpha1.BaselineField
+	// unrecorded are those of which nothing is on record, for want of room.
+	unrecorded []string
 	// unsure is true if it matters who wrote what, and the object does not say it.
 	unsure bool
 }

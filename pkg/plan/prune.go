@@ -105,7 +105,7 @@ func (p *Plan) release(old *pruned) {
 	marks, gone := unheld(p.in.Application, old.id, old.live)
 	marks = append(marks, formerMarks(p.in.Application, old.live)...)
 	old.letting = p.letGo(releaser{
-		id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live,
+		id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, lost: unrecordedOf(&old.status, old.live),
 	}, baselineOf(&old.status, old.live), gone)
 	h := holding{
 		uid: text(old.live, "metadata", "uid"), version: text(old.live, "metadata", "resourceVersion"),

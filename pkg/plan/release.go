@@ -23,6 +23,7 @@ type releaser struct {
 	kind   *kinds.Node
 	live   map[string]any
 	held   []string // leaves that are still held
+	lost   []string // leaves of which there was no room to record what they were
 	others []claim  // and those that other Applications hold
 	gone   []made   // what was not there before us, and goes
 	fixed  []string // paths that stay, or have another value from before
@@ -64,6 +65,7 @@ func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField, marks []de
 			r.judgeField(b)
 		}
 	}
+	r.letGoUnrecorded()
 	for _, at := range marks {
 		r.gone = append(r.gone, made{at, at.Path.Parent().String()})
 	}
@@ -76,6 +78,20 @@ func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField, marks []de
 		return refusal != nil
 	})
 	return r.letting
+}
+
+// letGoUnrecorded says of the leaves that are let go and of which nothing is on record, for want
+// of room, that they stay.
+func (r *releaser) letGoUnrecorded() {
+	for _, path := range r.lost {
+		if slices.ContainsFunc(r.held, func(leaf string) bool { return observer.Under(leaf, path) }) {
+			continue
+		}
+		r.unrecorded = append(r.unrecorded, path)
+		if r.fixed = append(r.fixed, path); r.restores(path) {
+			r.stay(path, "there was no room to record what it was before")
+		}
+	}
 }
 
 // restores reports whether a leaf gets back what it had: what its entry says of it prevails

@@ -153,17 +153,20 @@ func (c *conclusion) ownership(res *resource, before *v1alpha1.ResourceStatus, o
 	status.Ownership, status.Origin = v1alpha1.OwnershipShare, ""
 	if o.live == nil {
 		if before != nil {
-			status.Baseline = before.Baseline
+			status.Baseline, status.Unrecorded = before.Baseline, before.Unrecorded
 		}
 		return
 	}
 	_, attempted := c.outcomes[res.object.ID]
-	status.Baseline = res.baseline
+	status.Baseline, status.Unrecorded = res.baseline, res.unrecorded
 	if !attempted && !c.preview {
 		status.Baseline = res.onRecord(baselineOf(before, o.live))
+		known := unrecordedOf(before, o.live)
+		status.Unrecorded = slices.DeleteFunc(slices.Clone(res.unrecorded), func(path string) bool { return !slices.Contains(known, path) })
 	}
 	if (len(res.letting.fields) > 0 || c.plan.Observes()) && !o.wrote && !c.preview {
 		status.Baseline = slices.Concat(status.Baseline, res.letting.was)
+		status.Unrecorded = slices.Concat(status.Unrecorded, res.letting.unrecorded)
 		return
 	}
 	c.unrestored = append(c.unrestored, res.letting.stays...)

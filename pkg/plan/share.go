@@ -77,7 +77,7 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 	if res.holdsNothing() {
 		marks, gone = unheld(app, id, live)
 	}
-	r := releaser{entry: res.entry, id: id, kind: res.kind, live: live, held: res.leaves}
+	r := releaser{entry: res.entry, id: id, kind: res.kind, live: live, held: res.leaves, lost: unrecordedOf(p.statuses[id], live)}
 	res.letting = p.letGo(r, baselineOf(p.statuses[id], live), gone)
 	if (delta.Comparison{Differences: res.letting.fields}).Correctable() {
 		res.compared.Differences = nil // the others are for the next patch

@@ -149,24 +149,52 @@ func TestABaselineThatHasNoRoom(t *testing.T) {
 		"apiVersion": "v1", "kind": "ConfigMap", "data": observer.CopyMap(large),
 		"metadata": map[string]any{"name": "theirs", "namespace": "default", "uid": "u-9", "resourceVersion": "7"},
 	}
+	warning := id.String() + ": what data.b was before does not fit into the 64 KiB that there are for that: it is held, and not restored"
 	for name, app := range map[string]*v1alpha1.Application{"submitted": w.app, "not submitted": {ObjectMeta: metav1.ObjectMeta{Name: w.app.Name, Namespace: w.app.Namespace}, Spec: w.app.Spec}} {
 		p := plan.Decide(plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{id: w.live[id]}})
-		assert.Contains(t, p.Warnings, id.String()+": there is no room to record what data.b was before (64 KiB are full): it is held, and not restored", name)
+		assert.Contains(t, p.Warnings, warning, name)
 		view, err := p.View().YAML()
 		require.NoError(t, err)
-		assert.Contains(t, string(view), "no room to record what data.b was before", name)
+		assert.Contains(t, string(view), "what data.b was before does not fit", name)
 	}
 
-	w.round()
-	w.round() // what is held needs no such warning any more
+	first := w.decide()
+	w.protect(first)
+	again := first.DecideAgain(id, w.live[id])
+	assert.True(t, again.Writes(), "what was left out is no reason to wait: %v", again.Problem)
+	result := w.store(first.Conclude(map[manifest.ID]plan.Outcome{id: {Change: again, Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying}}}, w.now))
+	assert.Len(t, result.Status.Resources[0].Baseline, 2, "nor is it on record then")
+
+	for range 3 { // it is said for as long as it is true
+		w.round()
+		_, _, message := w.condition(v1alpha1.ConditionRendered)
+		assert.Equal(t, "1 resource; 1 warning: "+warning, message)
+	}
 	w.quiet()
+	explained, _ := w.decide().Explain(id, false)
+	for _, f := range explained.Fields {
+		if f.Path == "data.b" {
+			assert.Equal(t, "when it is let go, it stays: there was no room to record what it was", f.OnRelease)
+		}
+	}
 	assert.Equal(t, map[string]any{"a": "ours", "b": "ours", "c": "ours"}, w.only()["data"], "all is held")
 	var recorded []string
 	for _, b := range w.app.Status.Resources[0].Baseline {
 		recorded = append(recorded, b.Path)
 	}
 	assert.Equal(t, []string{"data.a", "data.c"}, recorded)
-	w.edit("ownership: Share\nmanifest: []")
+	assert.Equal(t, []string{"data.b"}, w.app.Status.Resources[0].Unrecorded)
+
+	// What another client writes while it is held is not what it was before us, though there is
+	// room for it now.
+	set(w.only(), "small", "data", "b")
 	w.round()
+	w.quiet()
+	assert.Len(t, w.app.Status.Resources[0].Baseline, 2)
+
+	w.edit("ownership: Share\nmanifest: []")
+	_, result = w.round()
 	assert.Equal(t, map[string]any{"a": large["a"], "b": "ours", "c": "small"}, w.live[id]["data"])
+	assert.Equal(t, plan.NotRestored, result.Event.Reason)
+	assert.Contains(t, result.Event.Note, "data.b of "+id.String()+": there was no room to record what it was before")
 }

@@ -117,8 +117,9 @@ type ApplicationStatus struct {
 	LastObservedManifest []runtime.RawExtension `json:"lastObservedManifest,omitempty"`
 
 	// Record has mangledObserverSchema, lastAppliedManifest and lastObservedManifest in
-	// their place, as gzipped JSON, where they are more than 64 KiB together:
-	// `holdfast get NAME -o yaml --full` shows them.
+	// their place, as gzipped JSON, where they are more than 64 KiB together. Entries and
+	// observed manifests that follow from the desired one are left out:
+	// `holdfast get NAME -o yaml --full` shows all of them.
 	// +optional
 	Record []byte `json:"record,omitempty"`
 
@@ -160,6 +161,11 @@ type ResourceStatus struct {
 	// +optional
 	// +listType=atomic
 	Baseline []BaselineField `json:"baseline,omitempty"`
+	// Unrecorded are held fields that were written first when there was no room to record
+	// what they were before: they stay as they are when they are let go.
+	// +optional
+	// +listType=atomic
+	Unrecorded []string `json:"unrecorded,omitempty"`
 	// Schema says whose observer schema holds it.
 	// +optional
 	Schema SchemaOrigin `json:"schema,omitempty"`

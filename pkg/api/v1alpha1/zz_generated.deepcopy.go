@@ -977,6 +977,11 @@ func (in *ResourceStatus) DeepCopyInto(out *ResourceStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Unrecorded != nil {
+		in, out := &in.Unrecorded, &out.Unrecorded
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Profiles != nil {
 		in, out := &in.Profiles, &out.Profiles
 		*out = make([]string, len(*in))
