@@ -159,8 +159,8 @@ func (c *comparer) compareRest(s cursor, before, want, live, written map[string]
 		names = unionOf(live, written)
 	case s.node.Keys != nil:
 		names = slices.Sorted(maps.Keys(live))
-	case c.in.Prune && !isSame(before, want):
-		names = unnamed(s.node, before)
+	case c.in.Prune:
+		names = unnamed(s.node, before, want)
 	}
 	for _, name := range names {
 		if s.node.Field(name) != nil {
@@ -189,9 +189,13 @@ func isSame(a, b map[string]any) bool {
 	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
-// unnamed are the fields that a schema does not name: as a rule there are none.
-func unnamed(node *observer.Node, m map[string]any) (names []string) {
-	for name := range m {
+// unnamed are the fields of what was desired before that a schema does not name: as a rule there
+// are none, and none that matters if the very same is desired now.
+func unnamed(node *observer.Node, before, want map[string]any) (names []string) {
+	if isSame(before, want) {
+		return nil
+	}
+	for name := range before {
 		if node.Field(name) == nil {
 			names = append(names, name)
 		}
