@@ -145,6 +145,7 @@ func history(t *testing.T, c *testcluster.Cluster, namespace, name string) []v1a
 // Who changed something is named by the API server itself: sooner than the correction, or
 // later, with one more status at most. Of a Secret nobody is.
 func TestTheUsersName(t *testing.T) {
+	t.Parallel()
 	c, p, g, m, again := audited(t)
 	namespace := c.Namespace(t)
 	inNamespace(t, c, namespace)

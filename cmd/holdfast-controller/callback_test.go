@@ -89,12 +89,13 @@ func (p *process) completes(c *testcluster.Cluster, namespace string) {
 		code, err := p.completion(c, namespace)()
 		return err == nil && code == http.StatusOK
 	})
-	kubectl(p.t, c, "", "wait", "application/work", "--for=condition=Completed", "-n", namespace, "--timeout=60s")
+	awaitTrue(p.t, c, namespace, "work", "Completed")
 }
 
 // Certificates of one's own are replaced while the process runs, and their bundle with
 // them: whoever is told it can call.
 func TestCertificatesInFilesAreFollowed(t *testing.T) {
+	t.Parallel()
 	c, namespace := ours(t)
 	m := &mount{t: t, dir: t.TempDir()}
 	first, key := issued(t)
@@ -140,6 +141,7 @@ func TestCertificatesInFilesAreFollowed(t *testing.T) {
 
 // Plain HTTP works, for who develops, and nobody overlooks that it is on.
 func TestCallbacksOverPlainHTTPAreLoud(t *testing.T) {
+	t.Parallel()
 	c, namespace := ours(t)
 	p := start(t, c, "--leader-elect=false", "--watch-namespaces="+namespace,
 		"--callback-bind-address=127.0.0.1:0", "--callback-external-url=http://127.0.0.1", "--callback-insecure-http")
@@ -153,6 +155,7 @@ func TestCallbacksOverPlainHTTPAreLoud(t *testing.T) {
 
 // With the authority of the controller's own, until which there is no callback.
 func TestHooksWaitForTheCertificateAuthority(t *testing.T) {
+	t.Parallel()
 	c, err := testcluster.Start(t.Context(), testcluster.Options{})
 	require.NoError(t, err)
 	defer c.Stop()
@@ -164,7 +167,7 @@ func TestHooksWaitForTheCertificateAuthority(t *testing.T) {
 	p.Says(leads)
 	submitWork(t, c, namespace)
 	eventually(t, "the reason", func() bool {
-		return strings.Contains(kubectl(t, c, "", "get", "application", "work", "-n", namespace, "--output=jsonpath={.status.conditions[*].message}"), "has no certificate yet")
+		return strings.Contains(get(t, c, namespace, applications, "work", "{.status.conditions[*].message}"), "has no certificate yet")
 	})
 	assert.Empty(t, told(t, c, namespace, "complete-token"))
 
@@ -178,6 +181,7 @@ func TestHooksWaitForTheCertificateAuthority(t *testing.T) {
 
 // A workload that has called is not cut off because the process was asked to end.
 func TestACallDuringTheEndIsAnswered(t *testing.T) {
+	t.Parallel()
 	c, err := testcluster.Start(t.Context(), testcluster.Options{})
 	require.NoError(t, err)
 	defer c.Stop()
@@ -188,7 +192,7 @@ func TestACallDuringTheEndIsAnswered(t *testing.T) {
 	p := start(t, c, "--leader-elect=false", "-v=7", "--callback-bind-address=127.0.0.1:0", "--callback-external-url=https://127.0.0.1")
 	submitWork(t, c, namespace)
 	p.until("a token", func() bool { return told(t, c, namespace, "complete-token") != "" })
-	kubectl(t, c, "", "wait", "application/work", "--for=condition=Ready", "-n", namespace, "--timeout=60s")
+	awaitTrue(t, c, namespace, "work", "Ready")
 
 	complete := p.completion(c, namespace)
 	writes := func() int {
@@ -211,5 +215,5 @@ func TestACallDuringTheEndIsAnswered(t *testing.T) {
 	require.NoError(t, c.Resume(testcluster.APIServer))
 	assert.Equal(t, http.StatusOK, <-answered)
 	assert.Equal(t, 0, p.Ends(), p.Log())
-	assert.NotEmpty(t, kubectl(t, c, "", "get", "application", "work", "-n", namespace, `--output=jsonpath={.metadata.annotations.holdfast\.dev/completed}`))
+	assert.NotEmpty(t, get(t, c, namespace, applications, "work", `{.metadata.annotations.holdfast\.dev/completed}`))
 }

@@ -95,8 +95,8 @@ func TestWhatIsSelectedChangesWhileTheProcessRuns(t *testing.T) {
 		drift(t, c, two, "app")
 		awaitCorrected(t, c, two, "app")
 		kubectl(t, c, "", "delete", "application", "app", "-n", two, "--timeout=60s")
-		assert.Equal(t, "theirs", key(t, c, one, "app"))
-		assert.NotEmpty(t, kubectl(t, c, "", "get", "application", "app", "-n", one, "--output=jsonpath={.metadata.finalizers}"), "nothing is released")
+		assert.Equal(t, "theirs", get(t, c, one, configMaps, "app", "{.data.key}"))
+		assert.NotEmpty(t, get(t, c, one, applications, "app", "{.metadata.finalizers}"), "nothing is released")
 		for _, r := range since(t, c, mark).Writes() {
 			assert.NotEqual(t, one, r.Namespace, "%s", r)
 		}
@@ -132,7 +132,7 @@ func TestWhatIsSelectedChangesWhileTheProcessRuns(t *testing.T) {
 			drift(t, c, one, "app")
 			drift(t, c, one, "last")
 			awaitCorrected(t, c, one, "last")
-			return key(t, c, one, "app") == "theirs"
+			return get(t, c, one, configMaps, "app", "{.data.key}") == "theirs"
 		})
 	})
 }
@@ -157,6 +157,7 @@ func TestAFileThatChangesDuringTheStartIsRead(t *testing.T) {
 }
 
 func TestRightsInTheWatchedNamespacesAreEnough(t *testing.T) {
+	t.Parallel()
 	c, namespace := ours(t)
 	other := c.Namespace(t)
 	inNamespace(t, c, other)
@@ -187,7 +188,7 @@ rules:
   spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: far, namespace: %s}, data: {key: ours}}]}}`, other),
 		"apply", "--server-side", "-n", namespace, "--filename=-")
 	eventually(t, "the missing right", func() bool {
-		return strings.Contains(kubectl(t, c, "", "get", "application", "far", "-n", namespace, "--output=jsonpath={.status.conditions[?(@.type=='Stalled')].message}"),
+		return strings.Contains(get(t, c, namespace, applications, "far", "{.status.conditions[?(@.type=='Stalled')].message}"),
 			"may not list and watch configmaps")
 	})
 	drift(t, c, namespace, "app")

@@ -30,6 +30,7 @@ const (
 )
 
 func TestAReplicaTakesOverAtOnceFromOneThatEnds(t *testing.T) {
+	t.Parallel()
 	c, namespace := ours(t)
 	first := start(t, c, elected(namespace)...)
 	first.Says(leads)
@@ -70,12 +71,13 @@ func TestAReplicaTakesOverAtOnceFromOneThatEnds(t *testing.T) {
 // A leader that is paused for longer than its lease believes that it leads when it goes
 // on. It ends, and what it may have done meanwhile is no harm.
 func TestALeaderThatWasPausedForTooLongEnds(t *testing.T) {
+	t.Parallel()
 	c, namespace := ours(t)
 	first := start(t, c, elected(namespace)...)
 	first.Says(leads)
 	submit(t, c, namespace, "app", "")
 	awaitReady(t, c, namespace, "app")
-	uid := kubectl(t, c, "", "get", "configmap", "app", "-n", namespace, "--output=jsonpath={.metadata.uid}")
+	uid := get(t, c, namespace, configMaps, "app", "{.metadata.uid}")
 	second := start(t, c, elected(namespace)...)
 	second.Says(standby)
 
@@ -90,7 +92,7 @@ func TestALeaderThatWasPausedForTooLongEnds(t *testing.T) {
 	assert.Contains(t, first.Log(), "does not lead any more")
 	awaitCorrected(t, c, namespace, "app")
 	awaitCorrected(t, c, namespace, "app-2")
-	assert.Equal(t, uid, kubectl(t, c, "", "get", "configmap", "app", "-n", namespace, "--output=jsonpath={.metadata.uid}"), "nothing is made anew")
+	assert.Equal(t, uid, get(t, c, namespace, configMaps, "app", "{.metadata.uid}"), "nothing is made anew")
 	drift(t, c, namespace, "app-2")
 	awaitCorrected(t, c, namespace, "app-2")
 }
@@ -98,6 +100,7 @@ func TestALeaderThatWasPausedForTooLongEnds(t *testing.T) {
 // What a process waits for when it is asked to end is, at most, an API server that does
 // not answer.
 func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
+	t.Parallel()
 	c, err := testcluster.Start(t.Context(), testcluster.Options{})
 	require.NoError(t, err)
 	defer c.Stop()
@@ -120,6 +123,7 @@ func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
 // An API server that does not answer keeps the process no longer than the kubelet
 // waits, in the middle of its work and with the times of the manifests.
 func TestAnEndWithoutAnAPIServerIsInTime(t *testing.T) {
+	t.Parallel()
 	found := regexp.MustCompile(`terminationGracePeriodSeconds: (\d+)`).FindSubmatch(deploy.Install())
 	require.Len(t, found, 2)
 	seconds, err := strconv.Atoi(string(found[1]))
@@ -152,6 +156,7 @@ func TestAnEndWithoutAnAPIServerIsInTime(t *testing.T) {
 
 // Who cannot renew its lease must suppose that somebody else leads.
 func TestAnAPIServerThatOutsleepsTheLease(t *testing.T) {
+	t.Parallel()
 	c, err := testcluster.Start(t.Context(), testcluster.Options{})
 	require.NoError(t, err)
 	defer c.Stop()
@@ -179,6 +184,7 @@ func TestAnAPIServerThatOutsleepsTheLease(t *testing.T) {
 
 // As where nothing is installed in the cluster.
 func TestWithoutTheNamespaceOfTheLease(t *testing.T) {
+	t.Parallel()
 	c, namespace := ours(t)
 	elsewhere := namespace + "-system"
 	p := start(t, c, append(elected(namespace), "--leader-elect-resource-namespace="+elsewhere)...)

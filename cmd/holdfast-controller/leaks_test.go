@@ -22,6 +22,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/internal/testcluster"
@@ -135,19 +136,22 @@ var specs = map[string]string{
 }
 
 // drifts are what other clients make of these Secrets, a field manager and a patch each.
-var drifts = []struct{ object, patch string }{
-	{"secret/held", `{stringData: {a: $P, f: $P}}`},
-	{"secret/held", `{data: {b: $E, surplus: $E}}`},
-	{"secret/held", `{data: {c: null}}`},
-	{"secret/held", `{metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: '{"stringData":{"f":"$P"}}'}}}`},
-	{"secret/login", `{data: {a: $E}}`},
-	{"secret/login", `{metadata: {annotations: {holdfast.dev/tracking-id: another}}, stringData: {b: $P}}`},
-	{"secret/entries", `{stringData: {a: $P, c: $P}}`},
-	{"secret/ruled", `{stringData: {watched: $P, seeded: $P}}`},
-	{"applications.holdfast.dev/inner", `{spec: {manifest: [{apiVersion: v1, kind: Secret, metadata: {name: inner}, stringData: {b: $P}}]}}`},
-	{"secret/seen", `{stringData: {key: $P}}`},
-	{"secret/shared", `{stringData: {key: $P, other: $P}}`},
-	{"secret/adopted", `{stringData: {key: $P}}`},
+var drifts = []struct {
+	of           schema.GroupVersionResource
+	object, body string
+}{
+	{secrets, "held", `{stringData: {a: $P, f: $P}}`},
+	{secrets, "held", `{data: {b: $E, surplus: $E}}`},
+	{secrets, "held", `{data: {c: null}}`},
+	{secrets, "held", `{metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: '{"stringData":{"f":"$P"}}'}}}`},
+	{secrets, "login", `{data: {a: $E}}`},
+	{secrets, "login", `{metadata: {annotations: {holdfast.dev/tracking-id: another}}, stringData: {b: $P}}`},
+	{secrets, "entries", `{stringData: {a: $P, c: $P}}`},
+	{secrets, "ruled", `{stringData: {watched: $P, seeded: $P}}`},
+	{applications, "inner", `{spec: {manifest: [{apiVersion: v1, kind: Secret, metadata: {name: inner}, stringData: {b: $P}}]}}`},
+	{secrets, "seen", `{stringData: {key: $P}}`},
+	{secrets, "shared", `{stringData: {key: $P, other: $P}}`},
+	{secrets, "adopted", `{stringData: {key: $P}}`},
 }
 
 // auditEvents are what an API server sends that tells of Secrets, against its policy.
@@ -158,6 +162,7 @@ const auditEvents = `{"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "ite
 // Everything that may become of a Secret, with another value in each place where one can
 // be. None is found in what the controller, the commands and the pages tell.
 func TestSeventySecretsAreToldNobody(t *testing.T) {
+	t.Parallel()
 	c, namespace := ours(t)
 	p, told := &plants{}, map[string]string{}
 	notified := &safely{}
@@ -182,29 +187,29 @@ func TestSeventySecretsAreToldNobody(t *testing.T) {
 	}
 	kubectl(t, c, all.String(), "apply", "--server-side", "-n", namespace, "--filename=-")
 	eventually(t, "what becomes of them all", func() bool {
-		reasons := kubectl(t, c, "", "get", "applications.holdfast.dev", "-n", namespace, "--output=jsonpath={.items[*].status.conditions[?(@.type=='Ready')].reason}")
+		reasons := get(t, c, namespace, applications, "", "{.items[*].status.conditions[?(@.type=='Ready')].reason}")
 		return len(strings.Fields(reasons)) == len(specs)+2 // inner and deep
 	})
 	for _, name := range []string{"held", "entries", "ruled", "shares", "adopts"} {
 		awaitReady(t, c, namespace, name)
 	}
-	change := func(object, patch string) {
+	change := func(of schema.GroupVersionResource, object, text string) {
 		t.Helper()
-		body, err := yaml.YAMLToJSON([]byte(p.in(patch)))
+		body, err := yaml.YAMLToJSON([]byte(p.in(text)))
 		require.NoError(t, err)
-		kubectl(t, c, "", "patch", object, "-n", namespace, "--type=merge", "--field-manager=mallory", "--patch="+string(body))
+		patch(t, c, namespace, of, object, "mallory", string(body))
 	}
 	for _, d := range drifts {
-		change(d.object, d.patch)
+		change(d.of, d.object, d.body)
 	}
 	held := func(jsonpath string) string {
-		return kubectl(t, c, "", "get", "application", "held", "-n", namespace, "--output=jsonpath="+jsonpath)
+		return get(t, c, namespace, applications, "held", jsonpath)
 	}
-	ours := kubectl(t, c, "", "get", "secret", "held", "-n", namespace, "--output=jsonpath={.data.d}")
+	ours := get(t, c, namespace, secrets, "held", "{.data.d}")
 	for range 8 { // a fight, until it is contested
-		change("secret/held", `{stringData: {d: $P}}`)
+		change(secrets, "held", `{stringData: {d: $P}}`)
 		eventually(t, "an answer", func() bool {
-			return kubectl(t, c, "", "get", "secret", "held", "-n", namespace, "--output=jsonpath={.data.d}") == ours || strings.Contains(held("{.status.contested}"), "data.d")
+			return get(t, c, namespace, secrets, "held", "{.data.d}") == ours || strings.Contains(held("{.status.contested}"), "data.d")
 		})
 	}
 	kubectl(t, c, "", "delete", "secret", "login", "-n", namespace)
@@ -212,7 +217,7 @@ func TestSeventySecretsAreToldNobody(t *testing.T) {
 	// What is immutable is to be changed.
 	kubectl(t, c, "", "patch", "application", "fixed", "-n", namespace, "--type=json", p.in(`--patch=[{"op":"replace","path":"/spec/manifest/0/data/key","value":"$E"}]`))
 	eventually(t, "the refusal", func() bool {
-		return strings.Contains(kubectl(t, c, "", "get", "application", "fixed", "-n", namespace, "--output=jsonpath={.status.conditions[*].reason}"), "Rejected")
+		return strings.Contains(get(t, c, namespace, applications, "fixed", "{.status.conditions[*].reason}"), "Rejected")
 	})
 	m.post(t, running.Address("Taking audit events"), p.in(auditEvents))
 
@@ -221,7 +226,7 @@ func TestSeventySecretsAreToldNobody(t *testing.T) {
 	kubectl(t, c, "", "delete", "rolebinding", "applier", "-n", namespace)
 	kubectl(t, c, "", "delete", "secret", "fixed", "-n", namespace)
 	eventually(t, "missing rights", func() bool {
-		return strings.Contains(kubectl(t, c, "", "get", "application", "fixed", "-n", namespace, "--output=jsonpath={.status.conditions[*].reason}"), "Forbidden")
+		return strings.Contains(get(t, c, namespace, applications, "fixed", "{.status.conditions[*].reason}"), "Forbidden")
 	})
 	running.Signal(syscall.SIGTERM)
 	assert.Equal(t, 0, running.Ends())

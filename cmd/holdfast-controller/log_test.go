@@ -11,12 +11,13 @@ import (
 )
 
 func TestEveryLineOfAReconcileTellsWhatItIsAbout(t *testing.T) {
+	t.Parallel()
 	c, namespace := ours(t)
 	p := start(t, c, "--leader-elect=false", "--watch-namespaces="+namespace, "-v=10", "--logging-format=json")
 	p.Says(leads)
 	submit(t, c, namespace, "app", "")
 	awaitReady(t, c, namespace, "app")
-	uid := kubectl(t, c, "", "get", "application", "app", "-n", namespace, "--output=jsonpath={.metadata.uid}")
+	uid := get(t, c, namespace, applications, "app", "{.metadata.uid}")
 	p.Signal(syscall.SIGTERM)
 	assert.Equal(t, 0, p.Ends())
 

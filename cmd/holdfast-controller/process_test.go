@@ -150,7 +150,7 @@ func (p *process) until(what string, holds func() bool) {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for !holds() {
 		select {
@@ -181,8 +181,10 @@ func define(t *testing.T, c *testcluster.Cluster) {
 
 func inNamespace(t *testing.T, c *testcluster.Cluster, namespace string) {
 	t.Helper()
-	kubectl(t, c, "", "create", "serviceaccount", "holdfast-applier", "-n", namespace)
-	kubectl(t, c, "", "create", "rolebinding", "applier", "-n", namespace, "--clusterrole=cluster-admin", "--serviceaccount="+namespace+":holdfast-applier")
+	create(t, c, namespace, serviceAccounts, `{apiVersion: v1, kind: ServiceAccount, metadata: {name: holdfast-applier}}`)
+	create(t, c, namespace, roleBindings, `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: applier},
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin},
+  subjects: [{kind: ServiceAccount, name: holdfast-applier, namespace: `+namespace+`}]}`)
 }
 
 func kubectl(t *testing.T, c *testcluster.Cluster, stdin string, args ...string) string {
@@ -195,28 +197,22 @@ func kubectl(t *testing.T, c *testcluster.Cluster, stdin string, args ...string)
 // submit makes an Application of one ConfigMap of the same name.
 func submit(t *testing.T, c *testcluster.Cluster, namespace, name, labels string) {
 	t.Helper()
-	kubectl(t, c, fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: %[1]s, labels: {%[2]s}},
-  spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: %[1]s}, data: {key: ours}}]}}`, name, labels),
-		"apply", "--server-side", "-n", namespace, "--filename=-")
+	apply(t, c, namespace, applications, fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: %[1]s, labels: {%[2]s}},
+  spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: %[1]s}, data: {key: ours}}]}}`, name, labels))
 }
 
 func awaitReady(t *testing.T, c *testcluster.Cluster, namespace, name string) {
 	t.Helper()
-	kubectl(t, c, "", "wait", "--for=condition=Ready", "application/"+name, "-n", namespace, "--timeout=60s")
+	awaitTrue(t, c, namespace, name, "Ready")
 }
 
 // drift changes the ConfigMap of an Application.
 func drift(t *testing.T, c *testcluster.Cluster, namespace, name string) {
 	t.Helper()
-	kubectl(t, c, "", "patch", "configmap", name, "-n", namespace, "--type=merge", `--patch={"data":{"key":"theirs"}}`)
-}
-
-func key(t *testing.T, c *testcluster.Cluster, namespace, name string) string {
-	t.Helper()
-	return kubectl(t, c, "", "get", "configmap", name, "-n", namespace, "--output=jsonpath={.data.key}")
+	patch(t, c, namespace, configMaps, name, "kubectl-patch", `{"data":{"key":"theirs"}}`)
 }
 
 func awaitCorrected(t *testing.T, c *testcluster.Cluster, namespace, name string) {
 	t.Helper()
-	eventually(t, "the correction of "+name, func() bool { return key(t, c, namespace, name) == "ours" })
+	eventually(t, "the correction of "+name, func() bool { return get(t, c, namespace, configMaps, name, "{.data.key}") == "ours" })
 }

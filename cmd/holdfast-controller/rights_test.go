@@ -41,6 +41,7 @@ var sometimes = map[string]string{
 
 // The process may do only what its roles say, and does all of it in a whole life.
 func TestTheRightsAreThoseThatAreUsed(t *testing.T) {
+	t.Parallel()
 	c, err := testcluster.Start(t.Context(), testcluster.Options{})
 	require.NoError(t, err)
 	defer c.Stop()
@@ -83,29 +84,34 @@ func beyond(set, other map[string]bool) []string {
 func grant(t *testing.T, c *testcluster.Cluster) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
+	var texts []string
 	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(deploy.Install()), 4096)
 	for {
 		var document runtime.RawExtension
 		err := documents.Decode(&document)
 		if errors.Is(err, io.EOF) {
-			require.NotEmpty(t, all)
-			return all
+			break
 		}
 		require.NoError(t, err)
 		var role rbacv1.ClusterRole
 		require.NoError(t, json.Unmarshal(document.Raw, &role))
 		switch role.Kind {
 		case "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding", "ServiceAccount", "Namespace":
-			kubectl(t, c, string(document.Raw), "apply", "--server-side", "--filename=-")
+			texts = append(texts, string(document.Raw))
 		}
 		aggregated := role.Labels["holdfast.dev/aggregate-to-controller"] == "true"
 		if aggregated {
-			kubectl(t, c, "", "create", "clusterrolebinding", role.Name, "--clusterrole="+role.Name, "--serviceaccount=holdfast-system:holdfast-controller")
+			texts = append(texts, fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: %[1]s},
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s},
+  subjects: [{kind: ServiceAccount, name: holdfast-controller, namespace: holdfast-system}]}`, role.Name))
 		}
 		if aggregated || role.Name == "holdfast-controller" || role.Name == "holdfast-definitions" {
 			add(t, all, role.Rules)
 		}
 	}
+	require.NotEmpty(t, all)
+	kubectl(t, c, strings.Join(texts, "\n---\n"), "apply", "--server-side", "--filename=-")
+	return all
 }
 
 // add adds the rights of rules, and checks that none is without limits.
@@ -180,7 +186,7 @@ func wholeLife(t *testing.T, c *testcluster.Cluster, namespace string, allowed m
 		manifests = append(manifests, strings.ReplaceAll(heldKinds[resource], "TEMPLATE", `{metadata: {labels: {a: b}}, spec: {containers: [{name: x, image: x}]}}`))
 	}
 	apply(fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: kinds}, spec: {manifest: [%s]}}`, strings.Join(manifests, ",")))
-	kubectl(t, c, "", "wait", "--for=condition=Held", "application/kinds", "-n", namespace, "--timeout=60s")
+	awaitTrue(t, c, namespace, "kinds", "Held")
 
 	// Drift, again and again: an event is repeated.
 	submit(t, c, namespace, "app", "")
@@ -200,16 +206,16 @@ func wholeLife(t *testing.T, c *testcluster.Cluster, namespace string, allowed m
 		return strings.TrimSpace(output) == "yes"
 	})
 	apply(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: song}, spec: {manifest: [{apiVersion: example.com/v1, kind: Song, metadata: {name: song}}]}}`)
-	kubectl(t, c, "", "wait", "--for=condition=Held", "application/song", "-n", namespace, "--timeout=60s")
+	awaitTrue(t, c, namespace, "song", "Held")
 
 	// A namespace that is not there yet, for an Application that may do everything in it.
 	kubectl(t, c, "", "create", "clusterrolebinding", "later", "--clusterrole=cluster-admin", "--serviceaccount="+namespace+":holdfast-applier")
 	apply(fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: later}, spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: %s-later}}]}}`, namespace))
 	eventually(t, "an Application that waits", func() bool {
-		return kubectl(t, c, "", "get", "application", "later", "-n", namespace, "--output=jsonpath={.status.conditions[?(@.type=='Held')].reason}") == "Waiting"
+		return get(t, c, namespace, applications, "later", "{.status.conditions[?(@.type=='Held')].reason}") == "Waiting"
 	})
 	kubectl(t, c, "", "create", "namespace", namespace+"-later")
-	kubectl(t, c, "", "wait", "--for=condition=Held", "application/later", "-n", namespace, "--timeout=60s")
+	awaitTrue(t, c, namespace, "later", "Held")
 	kubectl(t, c, "", "delete", "clusterrolebinding", "later")
 
 	apply(`{apiVersion: holdfast.dev/v1alpha1, kind: HoldProfile, metadata: {name: scaled}, spec: {rules: [{kinds: [{kind: "*"}], whileTargetedBy: HorizontalPodAutoscaler, free: [spec.replicas]}]}}`)
@@ -229,7 +235,7 @@ func wholeLife(t *testing.T, c *testcluster.Cluster, namespace string, allowed m
 	kubectl(t, c, "", "delete", "rolebinding", "applier", "-n", namespace)
 	kubectl(t, c, "", "delete", "application", "app", "-n", namespace, "--wait=false")
 	eventually(t, "a deletion that may not be", func() bool {
-		return kubectl(t, c, "", "get", "application", "app", "-n", namespace, "--output=jsonpath={.status.conditions[?(@.type=='Stalled')].reason}") == "Forbidden"
+		return get(t, c, namespace, applications, "app", "{.status.conditions[?(@.type=='Stalled')].reason}") == "Forbidden"
 	})
 	kubectl(t, c, "", "create", "rolebinding", "applier", "-n", namespace, "--clusterrole=cluster-admin", "--serviceaccount="+namespace+":holdfast-applier")
 	kubectl(t, c, "", "wait", "--for=delete", "application/app", "-n", namespace, "--timeout=60s")

@@ -24,6 +24,7 @@ var standard = []string{
 }
 
 func TestWhatAProcessTellsOfItself(t *testing.T) {
+	t.Parallel()
 	c, namespace := ours(t)
 	p := start(t, c, append(elected(namespace), "--profiling-bind-address=127.0.0.1:0")...)
 	p.Says(leads)
@@ -78,6 +79,7 @@ func own(text string) string {
 
 // A process that cannot list Applications lives, and is not ready.
 func TestAProcessWithoutAListIsNotReady(t *testing.T) {
+	t.Parallel()
 	c, err := testcluster.Start(t.Context(), testcluster.Options{})
 	require.NoError(t, err)
 	defer c.Stop()

@@ -66,7 +66,7 @@ func driftMany(t *testing.T, c *testcluster.Cluster, namespace string, n int) {
 func awaitAllCorrected(t *testing.T, c *testcluster.Cluster, namespace string) {
 	t.Helper()
 	eventually(t, "all to be corrected", func() bool {
-		return !strings.Contains(kubectl(t, c, "", "get", "configmaps", "-n", namespace, "--output=jsonpath={.items[*].data.key}"), "theirs")
+		return !strings.Contains(get(t, c, namespace, configMaps, "", "{.items[*].data.key}"), "theirs")
 	})
 }
 
@@ -82,6 +82,7 @@ func assertCreatedOnce(t *testing.T, c *testcluster.Cluster, namespace string, m
 }
 
 func TestReplicasShareTheApplications(t *testing.T) {
+	t.Parallel()
 	c, namespace := ours(t)
 	mark := c.Mark()
 	first := start(t, c, sharing(namespace)...)
@@ -115,11 +116,13 @@ func TestReplicasShareTheApplications(t *testing.T) {
 // Who dies, or is stopped for longer than its lease, is replaced. When it goes on, it sends
 // nothing for what is another's by then.
 func TestNoDoubleCreateWhenAReplicaIsGone(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name   string
 		signal syscall.Signal
 	}{{"killed", syscall.SIGKILL}, {"stopped", syscall.SIGSTOP}} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			c, namespace := ours(t)
 			first := start(t, c, sharing(namespace)...)
 			second := start(t, c, sharing(namespace)...)
@@ -148,6 +151,7 @@ func TestNoDoubleCreateWhenAReplicaIsGone(t *testing.T) {
 }
 
 func TestASlotIsNotTakenBesideALeaderWithoutShards(t *testing.T) {
+	t.Parallel()
 	c, namespace := ours(t)
 	first := start(t, c, elected(namespace)...)
 	first.Says(leads)

@@ -3,7 +3,6 @@ package testcluster
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,7 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
 )
 
 // UserAgent is that of the requests which this package makes itself.
@@ -32,7 +33,7 @@ func (c *Cluster) Kubectl(ctx context.Context, stdin string, args ...string) (st
 
 // KubectlWith is Kubectl with something more in its environment, such as an editor.
 func (c *Cluster) KubectlWith(ctx context.Context, environment []string, stdin string, args ...string) (stdout string, err error) {
-	all := append([]string{"kubectl", "--cache-dir=" + filepath.Join(c.dir, "kubectl-cache")}, args...)
+	all := append([]string{"kubectl", "--cache-dir=" + c.kubectlCache()}, args...)
 	cmd := exec.CommandContext(ctx, c.binary, all...)
 	// Nothing of the user's preferences may change what a test does.
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(), "KUBECTL_KUBERC=false")
@@ -46,24 +47,64 @@ func (c *Cluster) KubectlWith(ctx context.Context, environment []string, stdin s
 }
 
 // Define applies the definition of a custom resource, such as songs.example.com, and
-// returns when the API server serves it: that is a moment after it says that the
-// definition is established.
+// returns when the API server serves it and says so: that is a moment after it says that
+// the definition is established.
 func (c *Cluster) Define(ctx context.Context, definition, resource string) error {
-	if _, err := c.Kubectl(ctx, definition, "apply", "--server-side", "--filename=-"); err != nil {
+	config := c.Config()
+	config.UserAgent = UserAgent
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
 		return err
 	}
-	var last error
+	known, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(definition), &u.Object); err != nil {
+		return fmt.Errorf("reading the definition of %s: %w", resource, err)
+	}
+	if _, err := client.Resource(definitions).Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: "kubectl"}); err != nil {
+		return fmt.Errorf("applying the definition of %s: %w", resource, err)
+	}
 	served := func(ctx context.Context) (bool, error) {
-		_, last = c.Kubectl(ctx, "", "get", resource, "--all-namespaces")
-		return last == nil, nil
+		at, ok := find(known, schema.ParseGroupResource(resource))
+		if !ok {
+			return false, nil
+		}
+		_, err := client.Resource(at).List(ctx, metav1.ListOptions{Limit: 1})
+		return err == nil, nil
 	}
 	if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 2*time.Minute, true, served); err != nil {
-		return fmt.Errorf("waiting for %s: %w", resource, errors.Join(err, last))
+		return fmt.Errorf("waiting for %s: %w", resource, err)
 	}
+	// What kubectl has read of kinds is outdated.
+	_ = os.RemoveAll(c.kubectlCache())
 	return nil
 }
 
+// find asks in which version a resource is served.
+func find(client discovery.DiscoveryInterface, resource schema.GroupResource) (schema.GroupVersionResource, bool) {
+	// What fails for another group says nothing about this one.
+	_, lists, _ := client.ServerGroupsAndResources()
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil || version.Group != resource.Group {
+			continue
+		}
+		for _, found := range list.APIResources {
+			if found.Name == resource.Resource {
+				return version.WithResource(resource.Resource), true
+			}
+		}
+	}
+	return schema.GroupVersionResource{}, false
+}
+
+func (c *Cluster) kubectlCache() string { return filepath.Join(c.dir, "kubectl-cache") }
+
 var (
+	definitions     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	namespaces      = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 	notInName       = regexp.MustCompile(`[^a-z0-9]+`)
