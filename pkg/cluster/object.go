@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // Object is a live object as a Store keeps it: its JSON without managedFields, packed,
@@ -21,6 +20,8 @@ type Object struct {
 	// Application is the UID in our label, if there is one.
 	Application types.UID
 	content     packed
+	// beside are the manifests that content was packed beside; nil for none.
+	beside *Manifests
 	// stamps are whose its managedFields are, and since when.
 	stamps []stamp
 	// listed are those of an object of a list that is not taken in yet.
@@ -28,30 +29,31 @@ type Object struct {
 }
 
 // JSON is the object without managedFields.
-func (o *Object) JSON() []byte { return o.content.json() }
+func (o *Object) JSON() []byte { return new(Reader).JSON(o) }
 
 // Content decodes the object; the caller owns the result.
-func (o *Object) Content() map[string]any {
-	content, err := manifest.DecodeJSON(o.JSON())
-	if err != nil {
-		return nil // it was encoded by us
-	}
-	return content
-}
+func (o *Object) Content() map[string]any { return new(Reader).Content(o) }
+
+// Manifests are those that the object was packed beside: its own, of an Application.
+func (o *Object) Manifests() *Manifests { return o.beside }
 
 // NewObject takes the managedFields out of what it is given.
-func NewObject(u *unstructured.Unstructured) (*Object, error) {
+func NewObject(u *unstructured.Unstructured) (*Object, error) { return newObject(u, nil) }
+
+// newObject is NewObject, packed beside manifests that it may repeat; nil for none.
+func newObject(u *unstructured.Unstructured, manifests *Manifests) (*Object, error) {
 	stamps := stampsOf(managedFieldsOf(u.Object))
 	unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
 	raw, err := json.Marshal(u.Object)
 	if err != nil {
 		return nil, err
 	}
+	content, beside := packBeside(raw, manifests)
 	return &Object{
 		Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()},
 		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Generation: u.GetGeneration(),
 		Application: types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID]),
-		content:     pack(raw), stamps: stamps,
+		content:     content, beside: beside, stamps: stamps,
 	}, nil
 }
 

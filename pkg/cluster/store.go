@@ -39,6 +39,9 @@ type Store struct {
 	ended *ring[types.NamespacedName, *Object]
 	// keeps says which objects, by their names, are kept at all; nil for all.
 	keeps func(types.NamespacedName) bool
+	// manifests are those of the Application with that UID, which its objects repeat; nil for
+	// nobody knows.
+	manifests func(types.UID) *Manifests
 	// written has who wrote objects lately.
 	written writings
 	ready   bool
@@ -144,7 +147,7 @@ func (s *Store) Len() int {
 // Wrote takes in the response to our own write. It is no news but to the
 // Application that has lost the object by it. It reports whether it is news to the store.
 func (s *Store) Wrote(content map[string]any) bool {
-	o, err := NewObject(&unstructured.Unstructured{Object: maps.Clone(content)})
+	o, err := s.object(&unstructured.Unstructured{Object: maps.Clone(content)})
 	if err != nil {
 		return false
 	}
@@ -220,7 +223,7 @@ func (s *Store) Update(item any) error {
 	if u, ok := item.(*unstructured.Unstructured); ok {
 		managed = managedFieldsOf(u.Object) // before they are dropped
 	}
-	o, err := objectOf(item)
+	o, err := s.objectOf(item)
 	if err != nil {
 		return err
 	}
@@ -252,7 +255,7 @@ func (s *Store) Delete(item any) error {
 	if u, ok := item.(*unstructured.Unstructured); ok && s.ignores(u) {
 		return nil
 	}
-	o, err := objectOf(item)
+	o, err := s.objectOf(item)
 	if err != nil {
 		return err
 	}
@@ -297,7 +300,7 @@ func (s *Store) Replace(items []any, version string) error {
 		if u, ok := item.(*unstructured.Unstructured); ok && s.ignores(u) {
 			continue
 		}
-		o, err := listedOf(item)
+		o, err := s.listedOf(item)
 		if err != nil {
 			return err
 		}
@@ -388,33 +391,33 @@ func (s *Store) Transformer() cache.TransformFunc {
 		case s.ignores(u):
 			return &Object{Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}}, nil
 		}
-		return newListed(u)
+		return s.newListed(u)
 	}
 }
 
-func objectOf(item any) (*Object, error) {
+func (s *Store) objectOf(item any) (*Object, error) {
 	switch item := item.(type) {
 	case *Object:
 		return item, nil
 	case *unstructured.Unstructured:
-		return NewObject(item)
+		return s.object(item)
 	}
 	return nil, fmt.Errorf("a watch gave a %T", item)
 }
 
 // newListed is NewObject for an object of a list.
-func newListed(u *unstructured.Unstructured) (*Object, error) {
+func (s *Store) newListed(u *unstructured.Unstructured) (*Object, error) {
 	listed := listedBy(managedFieldsOf(u.Object))
-	o, err := NewObject(u)
+	o, err := s.object(u)
 	if err == nil {
 		o.listed = listed
 	}
 	return o, err
 }
 
-func listedOf(item any) (*Object, error) {
+func (s *Store) listedOf(item any) (*Object, error) {
 	if u, ok := item.(*unstructured.Unstructured); ok {
-		return newListed(u)
+		return s.newListed(u)
 	}
-	return objectOf(item)
+	return s.objectOf(item)
 }

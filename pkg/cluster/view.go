@@ -2,8 +2,6 @@ package cluster
 
 import (
 	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,16 +43,13 @@ func (v *View) Ready() bool {
 	return true
 }
 
-// Of returns the objects that carry the label of an Application, in order.
-func (v *View) Of(application types.UID) []*Object {
-	var found []*Object
+// Contents is Store.Contents.
+func (v *View) Contents(application types.UID) map[types.NamespacedName]map[string]any {
+	contents := map[types.NamespacedName]map[string]any{}
 	for _, store := range v.stores {
-		found = append(found, store.Of(application)...)
+		maps.Copy(contents, store.Contents(application))
 	}
-	if len(v.stores) > 1 {
-		slices.SortFunc(found, func(a, b *Object) int { return strings.Compare(a.Key.String(), b.Key.String()) })
-	}
-	return found
+	return contents
 }
 
 // Ended is Store.Ended.

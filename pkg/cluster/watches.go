@@ -24,6 +24,10 @@ import (
 // their cost grows with what is held and not with the cluster. Objects that are shared
 // are watched by their names, labelled or not: see named.go.
 type Watches struct {
+	// Manifests are those of the Application with that UID, which its objects repeat; nil for
+	// nobody knows. It is set before Run.
+	Manifests func(application types.UID) *Manifests
+
 	client   dynamic.Interface
 	handler  Handler
 	patience Patience
@@ -228,7 +232,7 @@ func (w *Watches) start(resource watched) *kindWatch {
 		changed, selector = w.sharedChanged(resource), resource.Labels
 	}
 	k.store = newStore(changed, func() { w.report(resource, k, nil, true) })
-	k.store.written.off, k.store.keeps = resource.shared, resource.keeps
+	k.store.written.off, k.store.keeps, k.store.manifests = resource.shared, resource.keeps, w.Manifests
 	client := in(w.client.Resource(resource.GroupVersionResource), resource.Namespace)
 	f := &feed{
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -153,9 +153,9 @@ func (h *held) silent() error {
 
 // shows is the data of the object of that name, "none" if there is no such object.
 func (h *held) shows(name string) string {
-	for _, o := range h.view().Of("app") {
-		if o.Key.Name == name {
-			return fmt.Sprint(o.Content()["data"].(map[string]any)["key"])
+	for key, content := range h.view().Contents("app") {
+		if key.Name == name {
+			return fmt.Sprint(content["data"].(map[string]any)["key"])
 		}
 	}
 	return "none"

@@ -204,6 +204,20 @@ func (c *Controller) application(key types.NamespacedName) (*v1alpha1.Applicatio
 	return cluster.DecodeApplication(object.JSON())
 }
 
+// manifests are those of an Application as its store has them; nil if that does not.
+func (c *Controller) manifests(uid types.UID) *cluster.Manifests {
+	c.mu.Lock()
+	key, known := c.names[uid]
+	c.mu.Unlock()
+	if !known {
+		return nil
+	}
+	if object := c.applications.Get(key); object != nil && object.UID == uid {
+		return object.Manifests()
+	}
+	return nil
+}
+
 func keyOf(app *v1alpha1.Application) types.NamespacedName {
 	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 }

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -240,4 +241,53 @@ func TestASliceThatNobodyNamesCanBeDeleted(t *testing.T) {
 	assert.Equal(t, []string{parts[0].Name}, f.slices(), "a submit may be about to name it")
 	f.Delete(applicationSlices, parts[0].Name)
 	f.AwaitGone(applicationSlices, parts[0].Name)
+}
+
+// TestAPackedRecord is of an Application that is large and not too large for its status.
+func TestAPackedRecord(t *testing.T) {
+	f := given(t)
+	const n = 60
+	spec := func(last string) string {
+		var text strings.Builder
+		text.WriteString("manifest:\n")
+		for i := range n {
+			fmt.Fprintf(&text, "- {apiVersion: v1, kind: ConfigMap, metadata: {name: config-%d}, data: {a: a, b: %q%s}}\n", i, strings.Repeat("b", 400), last)
+			fmt.Fprintf(&text, "- {apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: policy-%d}, spec: {podSelector: {matchLabels: {app: web}}, "+
+				"ingress: [{ports: [{port: 80, protocol: TCP}, {port: 443, protocol: TCP}]}]}}\n", i)
+		}
+		return text.String()
+	}
+	f.Submit("app", spec(", last: c"))
+	written := f.AwaitReady("app").Status
+	entries := map[string]int{}
+	for _, entry := range recordOf(t, f.Get(applications, "app"))["mangledObserverSchema"].([]any) {
+		entries[fmt.Sprint(entry)]++
+	}
+	assert.Equal(t, map[string]int{"as desired": n, "[as desired 8]": n}, entries, "what follows is left out")
+	for _, observed := range recordOf(t, f.Get(applications, "app"))["lastObservedManifest"].([]any) {
+		assert.IsType(t, "", observed)
+	}
+	assert.Len(t, written.LastObservedManifest, 2*n)
+	assert.Contains(t, string(written.MangledObserverSchema[0].Raw), `"last":"observed"`)
+
+	// What the manifest loses is ours to remove, and a selector is one value.
+	f.Submit("app", spec(""))
+	f.Await(configMaps, "config-7", "without what its manifest has lost", func(object map[string]any) bool { return value(object, "data", "last") == nil })
+	f.Patch("mallory", networkPolicies, "policy-3", `{spec: {podSelector: {matchLabels: {theirs: x}}}}`)
+	f.Await(networkPolicies, "policy-3", "with its selector alone", func(object map[string]any) bool {
+		return value(object, "spec", "podSelector", "matchLabels", "theirs") == nil
+	})
+	assert.Equal(t, "a", value(f.Get(configMaps, "config-7"), "data", "a"))
+	f.AwaitApplication("app", "ready, without it on record", func(app *v1alpha1.Application) bool {
+		return condition(app, v1alpha1.ConditionReady).Status == metav1.ConditionTrue && !strings.Contains(string(app.Status.MangledObserverSchema[0].Raw), "last")
+	})
+}
+
+// recordOf is what a stored Application has packed.
+func recordOf(t *testing.T, app map[string]any) (record map[string]any) {
+	t.Helper()
+	packed, err := base64.StdEncoding.DecodeString(value(app, "status", "record").(string))
+	require.NoError(t, err)
+	require.NoError(t, v1alpha1.Unpack(packed, &record))
+	return record
 }

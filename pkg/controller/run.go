@@ -51,6 +51,7 @@ func New(client *cluster.Client, options Options) *Controller {
 			return users.Of(app.UID, wanted)
 		}
 	}
+	c.target.watches.Manifests = c.manifests
 	c.objectEvents = newObjectEvents(client.As, options.Now, c.eventsRefused)
 	c.target.watches.Narrow(len(options.Selection.Namespaces) > 0)
 	c.templates = templates.New(templateHome{c}, client, c.target.mapper, options.Now, options.Templates)

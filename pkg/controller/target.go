@@ -109,8 +109,8 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.M
 		return nil, err
 	}
 	marked := map[manifest.ID]map[string]any{}
-	for _, o := range store.Of(t.app) {
-		marked[idOf(gk, o.Key)] = o.Content()
+	for key, content := range store.Contents(t.app) {
+		marked[idOf(gk, key)] = content
 	}
 	return marked, nil
 }

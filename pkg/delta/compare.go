@@ -2,6 +2,7 @@ package delta
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/kinds"
@@ -158,7 +159,7 @@ func (c *comparer) compareRest(s cursor, before, want, live, written map[string]
 		names = unionOf(live, written)
 	case s.node.Keys != nil:
 		names = slices.Sorted(maps.Keys(live))
-	case c.in.Prune:
+	case c.in.Prune && !isSame(before, want):
 		names = unnamed(s.node, before)
 	}
 	for _, name := range names {
@@ -181,6 +182,11 @@ func (c *comparer) compareRest(s cursor, before, want, live, written map[string]
 		at.before = before[name]
 		c.remove(at)
 	}
+}
+
+// isSame reports whether two maps are one, not only equal.
+func isSame(a, b map[string]any) bool {
+	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
 // unnamed are the fields that a schema does not name: as a rule there are none.

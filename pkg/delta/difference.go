@@ -122,6 +122,11 @@ type Comparison struct {
 	Unsure bool
 }
 
+// IsInPlace reports whether nothing differs, is in doubt, or is worth a word.
+func (c Comparison) IsInPlace() bool {
+	return len(c.Differences)+len(c.Warnings)+len(c.TooShort)+len(c.Outside)+len(c.Watched)+len(c.Relied) == 0 && !c.Unsure
+}
+
 // Correctable reports whether anything is to be written now.
 func (c Comparison) Correctable() bool {
 	for _, d := range c.Differences {

@@ -1,18 +1,24 @@
 package manifest
 
-import "math"
+import (
+	"math"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
 
 // copy copies the manifest without its nulls, which mean absent
 // (docs/semantics.md, "Desired state"). In a list an absent element would move
-// the others, so a null there is a fault.
+// the others, so a null there is a fault. What is given away needs no copy, unless its nulls
+// are looked at once more (see refuseLeaves).
 func (d *draft) copy(manifest map[string]any) {
-	c := copier{fault: d.fault}
+	c := copier{fault: d.fault, given: d.Given && manifest["kind"] != v1alpha1.Kind}
 	d.content = c.mapping(manifest)
 }
 
 type copier struct {
 	path    Path
 	fault   func(Path, string)
+	given   bool
 	tooDeep bool
 }
 
@@ -22,8 +28,6 @@ func (c *copier) value(value any) any {
 		return c.mapping(value)
 	case []any:
 		return c.list(value)
-	case string, bool, int64:
-		return value
 	case int: // what Go code writes
 		return int64(value)
 	case float64:
@@ -41,26 +45,49 @@ func (c *copier) mapping(from map[string]any) map[string]any {
 	if !c.enter() {
 		return nil
 	}
-	to := make(map[string]any, len(from))
+	to := from
+	if !c.given {
+		to = make(map[string]any, len(from))
+	}
 	for key, value := range from {
-		if value != nil {
+		switch {
+		case value == nil:
+			delete(to, key)
+		case !isPlain(value):
 			to[key] = c.at(key, value)
+		case !c.given:
+			to[key] = value
 		}
 	}
 	return to
+}
+
+// isPlain reports whether a value is taken as it is.
+func isPlain(value any) bool {
+	switch value.(type) {
+	case string, bool, int64:
+		return true
+	}
+	return false
 }
 
 func (c *copier) list(from []any) []any {
 	if !c.enter() {
 		return nil
 	}
-	to := make([]any, len(from))
+	to := from
+	if !c.given {
+		to = make([]any, len(from))
+	}
 	for i, value := range from {
-		if value == nil {
+		switch {
+		case value == nil:
 			c.fault(c.path.with(i), "is null: remove the element or give it a value")
-			continue
+		case isPlain(value):
+			to[i] = value
+		default:
+			to[i] = c.at(i, value)
 		}
-		to[i] = c.at(i, value)
 	}
 	return to
 }

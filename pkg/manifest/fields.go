@@ -52,19 +52,18 @@ func (d *draft) drop(from map[string]any, field, why string, at ...any) {
 // checkTexts checks labels or annotations, and that Holdfast's own mark is not
 // among them.
 func (d *draft) checkTexts(field string, marks ...string) {
-	at := Path{"metadata", field}
 	texts, isMap := d.metadata()[field].(map[string]any)
 	if value := d.metadata()[field]; value != nil && !isMap {
-		d.fault(at, "must be a map, not "+Describe(value))
+		d.fault(Path{"metadata", field}, "must be a map, not "+Describe(value))
 	}
 	for key, value := range texts {
 		if _, isText := value.(string); !isText {
-			d.fault(at.with(key), mustBeText(value))
+			d.fault(Path{"metadata", field, key}, mustBeText(value))
 		}
 	}
 	for _, mark := range marks {
 		if _, there := texts[mark]; there {
-			d.fault(at.with(mark), "says whose the object is, and only Holdfast sets it: remove it")
+			d.fault(Path{"metadata", field, mark}, "says whose the object is, and only Holdfast sets it: remove it")
 		}
 	}
 }

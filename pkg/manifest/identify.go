@@ -58,7 +58,7 @@ func (d *draft) setNamespace(namespace string) {
 }
 
 func (d *draft) readGroup() string {
-	apiVersion := d.text(Path{"apiVersion"}, d.content["apiVersion"])
+	apiVersion := d.text(d.content["apiVersion"], "apiVersion")
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	switch {
 	case apiVersion == "":
@@ -78,7 +78,7 @@ func isLabel(text string) bool {
 }
 
 func (d *draft) readKind() string {
-	kind := d.text(Path{"kind"}, d.content["kind"])
+	kind := d.text(d.content["kind"], "kind")
 	if kind != "" && !isLabel(strings.ToLower(kind)) {
 		d.fault(Path{"kind"}, "must be letters and digits, like Deployment")
 	}
@@ -86,43 +86,48 @@ func (d *draft) readKind() string {
 }
 
 func (d *draft) readName() string {
-	at := Path{"metadata", "name"}
 	if d.metadata()["name"] == nil && d.metadata()["generateName"] != nil {
 		d.fault(Path{"metadata", "generateName"}, "would make another object each time: give the object a metadata.name")
 		return ""
 	}
-	name := d.text(at, d.metadata()["name"])
+	name := d.text(d.metadata()["name"], "metadata", "name")
 	for _, problem := range content.IsPathSegmentName(name) {
-		d.fault(at, problem)
+		d.fault(Path{"metadata", "name"}, problem)
 	}
 	return name
 }
 
 func (d *draft) readNamespace() string {
-	at := Path{"metadata", "namespace"}
 	value := d.metadata()["namespace"]
 	if value == nil || value == "" {
 		return ""
 	}
-	namespace := d.text(at, value)
+	namespace := d.text(value, "metadata", "namespace")
 	if namespace != "" && !isLabel(namespace) {
-		d.fault(at, "must be lower-case letters, digits and '-', at most 63 of them")
+		d.fault(Path{"metadata", "namespace"}, "must be lower-case letters, digits and '-', at most 63 of them")
 	}
 	return namespace
 }
 
 // text returns the text of a required field; "" with a fault if it has none.
-func (d *draft) text(at Path, value any) string {
+func (d *draft) text(value any, at ...string) string {
 	text, isText := value.(string)
+	if text != "" {
+		return text
+	}
+	path := Path{}
+	for _, step := range at {
+		path = append(path, step)
+	}
 	switch {
 	case value == nil:
-		d.fault(at, "is missing")
+		d.fault(path, "is missing")
 	case !isText:
-		d.fault(at, mustBeText(value))
-	case text == "":
-		d.fault(at, "is empty")
+		d.fault(path, mustBeText(value))
+	default:
+		d.fault(path, "is empty")
 	}
-	return text
+	return ""
 }
 
 func mustBeText(value any) string {

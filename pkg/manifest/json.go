@@ -17,9 +17,11 @@ import (
 // become int64, other numbers float64, nulls stay. It is for JSON that an API
 // server has already accepted; what a user wrote goes through Read.
 func DecodeJSON(raw []byte) (map[string]any, error) {
-	var decoded any // a map would be filled by reflection
-	if err := kjson.Unmarshal(raw, &decoded); err != nil {
-		return nil, fmt.Errorf("decode manifest: %w", err)
+	decoded, plain := decodePlain(raw)
+	if !plain {
+		if err := kjson.Unmarshal(raw, &decoded); err != nil {
+			return nil, fmt.Errorf("decode manifest: %w", err)
+		}
 	}
 	value, isMap := decoded.(map[string]any)
 	if !isMap {

@@ -45,10 +45,14 @@ type Options struct {
 	// Field is where faults say that the list of manifests is; nil for
 	// spec.manifest.
 	Field Path
+	// Given says that the manifests are as DecodeJSON has made them, and nobody else's: they
+	// are changed, and become the objects.
+	Given bool
 }
 
 // Normalize checks the manifests of an Application and returns them with their
-// identities, in manifest order. The input is not modified, nor shared.
+// identities, in manifest order. The input is not modified, nor shared, unless it is given
+// away (see Options).
 //
 // A warning says what was dropped and why. The error joins one *Fault for each
 // thing that is wrong, in manifest order; then no object is returned. The rules

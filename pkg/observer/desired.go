@@ -4,12 +4,16 @@ import "holdfast.dev/holdfast/pkg/kinds"
 
 // Desired is the desired state of a resource before hooks: a copy of the
 // manifest and, for every observed path that the manifest does not set, the
-// value that the previous desired state has. previous may be nil.
+// value that the previous desired state has. previous may be nil. Of a default entry it is
+// the manifest itself: that observes nothing that the manifest does not set, and never learns.
 // Source: docs/semantics.md, "Desired state".
 func (e *Entry) Desired(t *kinds.Node, content, previous map[string]any) map[string]any {
+	if e.Default {
+		return content
+	}
 	desired := CopyMap(content)
-	if previous == nil || e.Default {
-		return desired // a default entry observes nothing that the manifest does not set
+	if previous == nil {
+		return desired
 	}
 	carryMap(e.Root, t, desired, previous, true)
 	return desired

@@ -24,6 +24,17 @@ func (e *Entry) Marked(marks map[string]map[string]string) *Entry {
 	return &marked
 }
 
+// HasRoomForMarks reports whether Marked adds leaves to the entry, and nothing that the entry
+// holds becomes another.
+func (e *Entry) HasRoomForMarks() bool {
+	metadata := e.Root.Field("metadata")
+	if metadata == nil || metadata.Shape != Map {
+		return metadata == nil
+	}
+	labels, annotations := metadata.Field("labels"), metadata.Field("annotations")
+	return (labels == nil || labels.Shape == Map) && (annotations == nil || annotations.Shape == Map)
+}
+
 // shallow is a Map node with its own list of fields; nil becomes an empty one.
 func (n *Node) shallow() *Node {
 	if n == nil || n.Shape != Map {

@@ -223,6 +223,33 @@ func (e *Entry) Copy() *Entry {
 	return &c
 }
 
+// Raisable is a copy in which the lists and the closed maps may take in what
+// the API server makes of them. All else is shared with the entry.
+func (e *Entry) Raisable() *Entry {
+	c := *e
+	c.Root = e.Root.raisable()
+	return &c
+}
+
+// raisable is a node with copies of its lists and closed maps; the node itself if it has none.
+func (n *Node) raisable() *Node {
+	if n.List != nil || n.Keys != nil {
+		return n.copy()
+	}
+	c := n
+	for i, f := range n.Fields {
+		child := f.Node.raisable()
+		if child == f.Node {
+			continue
+		}
+		if c == n {
+			c = &Node{Shape: n.Shape, Rule: n.Rule, Fields: slices.Clone(n.Fields)}
+		}
+		c.Fields[i].Node = child
+	}
+	return c
+}
+
 // watched reports whether a top-level field is only watched: recorded, never
 // learned, compared or written.
 func watched(name string) bool { return name == "status" }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -105,11 +106,19 @@ func atRest(b testing.TB, item string, n int) plan.Input {
 	for i := range n {
 		fmt.Fprintf(&spec, item, i)
 	}
-	app := &v1alpha1.Application{}
-	app.Namespace, app.Name, app.UID = "default", "shop", "app-1"
-	if err := yaml.UnmarshalStrict([]byte(spec.String()), &app.Spec); err != nil {
+	var read v1alpha1.ApplicationSpec
+	if err := yaml.UnmarshalStrict([]byte(spec.String()), &read); err != nil {
 		b.Fatal(err)
 	}
+	return restOf(b, read.Manifest)
+}
+
+// restOf is an Application all of whose manifests are in place as they are written.
+func restOf(b testing.TB, manifests []runtime.RawExtension) plan.Input {
+	b.Helper()
+	app := &v1alpha1.Application{}
+	app.Namespace, app.Name, app.UID = "default", "shop", "app-1"
+	app.Spec.Manifest = manifests
 	in := plan.Input{Application: app, Kinds: plan.Offline(), Memory: &plan.Memory{}, Live: map[manifest.ID]map[string]any{}}
 	p := plan.Decide(in)
 	if p.Refused != nil {

@@ -1,7 +1,9 @@
 package plan_test
 
 import (
+	goruntime "runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -357,4 +359,29 @@ manifest:
 	p, _ = w.round()
 	assert.Equal(t, "b", p.Changes[0].ID.Name)
 	assert.Equal(t, order, w.app.Status.Resources)
+}
+
+// A report may wait, in a storm one of each Application: it keeps nothing of its plan.
+func TestAReportDoesNotKeepItsPlan(t *testing.T) {
+	w := newWorld(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: held}}]}`)
+	w.round()
+	w.set("drift", "data", "key")
+	var kept []any
+	freed := make(chan struct{})
+	func() {
+		app := w.app.DeepCopy()
+		goruntime.AddCleanup(app, func(gone chan struct{}) { close(gone) }, freed)
+		p := plan.Decide(plan.Input{Application: app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now})
+		result := p.Conclude(map[manifest.ID]plan.Outcome{p.Changes[0].ID: w.execute(p.Changes[0])}, w.now)
+		require.NotNil(t, result.Status.Resources[0].LastCorrection)
+		require.NotEmpty(t, result.Status.History)
+		kept = []any{result.Status, result.Memory, result.Event, result.Happened}
+	}()
+	goruntime.GC()
+	select {
+	case <-freed:
+	case <-time.After(time.Minute):
+		t.Error("what came of a plan keeps it in memory")
+	}
+	goruntime.KeepAlive(kept)
 }

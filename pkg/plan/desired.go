@@ -104,7 +104,7 @@ func (res *resource) keepAnswer(app *v1alpha1.Application, answer map[string]any
 // down before an object was created counts only if that object is there.
 func (res *resource) desire(exists bool) {
 	var previous map[string]any
-	res.entry = res.rendered.Copy()
+	res.entry = res.rendered.Raisable()
 	if r := res.previous; r != nil && (exists || !r.created) {
 		previous = r.desired
 		res.entry.KeepSurplus(res.kind, res.object.Content, r.entry, previous)
@@ -117,7 +117,7 @@ func (p *Plan) create(res *resource) {
 	app := p.in.Application
 	res.change.Action = Create
 	_, res.change.Manifest = withMarks(app, res.entry, res.desired)
-	if !observer.Equal(res.desired, res.object.Content) {
+	if !sameContent(res.desired, res.object.Content) && !observer.Equal(res.desired, res.object.Content) {
 		_, res.change.Fallback = withMarks(app, res.entry, res.object.Content)
 	}
 }
@@ -179,12 +179,33 @@ func (p *Plan) namesFighter(res *resource) bool {
 
 // compare compares the desired state, our marks included, with an object.
 func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
+	if compared, is := p.inPlace(res, live); is {
+		return compared
+	}
 	return res.withoutClaimed(delta.Compare(p.comparison(res, live)))
+}
+
+// inPlace is compare where the object has our marks and nothing differs, as nearly always: to
+// put the marks into the entry and the desired state takes more than all the rest. It is false
+// where that is not so, or the marks matter for anything else.
+func (p *Plan) inPlace(res *resource, live map[string]any) (compared delta.Comparison, is bool) {
+	app := p.in.Application
+	if app.UID == "" || res.shared || res.adopted || len(res.accepted)+len(res.claimed) > 0 || !res.entry.HasRoomForMarks() ||
+		holdersOf(live) != nil || !Marked(app, res.object.ID, live) {
+		return compared, false
+	}
+	compared = delta.Compare(p.comparisonOf(res, live, res.entry, res.desired))
+	compared.Held += p.marks()
+	return compared, compared.IsInPlace()
 }
 
 // comparison is what there is to compare of a resource and an object.
 func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 	entry, desired := res.marked(p.in.Application)
+	return p.comparisonOf(res, live, entry, desired)
+}
+
+func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.Entry, desired map[string]any) delta.Input {
 	in := delta.Input{
 		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
 		Accepted: res.accepted,

@@ -260,7 +260,7 @@ func counted(entries []v1alpha1.HistoryEntry) []v1alpha1.HistoryEntry {
 		}
 		newest := &all[first]
 		newest.Count = max(newest.Count, 1) + max(e.Count, 1)
-		for _, since := range []*metav1.Time{&e.Time, e.Since} {
+		for _, since := range []*metav1.Time{e.Time.DeepCopy(), e.Since} {
 			if since != nil && (newest.Since == nil || since.Before(newest.Since)) {
 				newest.Since = since
 			}

@@ -33,11 +33,16 @@ type holder struct {
 // written is kept as it is.
 type holders map[string]json.RawMessage
 
-// holdersOf reads the annotation. What cannot be read says nothing, and is written anew.
+// holdersOf reads the annotation; nil if there is none, as on nearly all objects. What cannot
+// be read says nothing, and is written anew.
 func holdersOf(live map[string]any) holders {
-	h, written := holders{}, text(live, "metadata", "annotations", v1alpha1.AnnotationHolders)
-	if written == "" || json.Unmarshal([]byte(written), &h) != nil {
-		return holders{}
+	written := text(live, "metadata", "annotations", v1alpha1.AnnotationHolders)
+	if written == "" {
+		return nil
+	}
+	var h holders
+	if json.Unmarshal([]byte(written), &h) != nil {
+		return nil
 	}
 	return h
 }
@@ -80,6 +85,9 @@ func isHeldByOthers(app *v1alpha1.Application, live map[string]any) bool {
 func (h holders) with(app *v1alpha1.Application, leaves []string) string {
 	own := holder{UID: string(app.UID), Created: createdAt(app), Leaves: append([]string{}, leaves...)}
 	slices.Sort(own.Leaves)
+	if h == nil {
+		h = holders{}
+	}
 	h[holderName(app)] = marshal(own)
 	value := string(marshal(h))
 	if len(value) > maxHolders {

@@ -23,8 +23,9 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 		if err != nil {
 			return nil, nil, err
 		}
+		options.Given = true
 		objects, warnings, err := manifest.Normalize(raw, options)
-		if len(app.Spec.Select) == 0 {
+		if options.Given = false; len(app.Spec.Select) == 0 {
 			return objects, warnings, err
 		}
 		return withSelected(in, options, objects, warnings, err)

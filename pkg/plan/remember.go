@@ -108,7 +108,8 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 	c.ownership(res, before, o, &status)
 	c.before(res, before, o, &status)
 	if res.isCorrected(o) {
-		status.LastCorrection = &c.now
+		now := c.now // a report may wait, and must not keep what it was made of
+		status.LastCorrection = &now
 	}
 	health, unhealthy := healthOf(o.live)
 	if c.plan.Observes() {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ func tooLarge(p *Plan) *Problem {
 	fixed := sourceSize(app) + fieldsSize(app)
 	for key, value := range app.Annotations {
 		fixed += textSize(key) + textSize(value)
+	}
+	if fixed <= maxApplicationBytes && p.isSmall() {
+		return nil
 	}
 	written := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema)
 	atMost, records := written*(1+schemaFactor), written
@@ -61,6 +65,36 @@ func tooLarge(p *Plan) *Problem {
 	}
 	return problemf(v1alpha1.ReasonManifestTooLarge,
 		"the Application and its record would take %d MiB of the %d MiB that are read: %s", records>>20, v1alpha1.MaxUnpacked>>20, remedy)
+}
+
+// isSmall reports whether the spec is so short that no record of it can be too large: what is
+// held is as a rule what the spec says, and then nothing needs to be counted.
+func (p *Plan) isSmall() bool {
+	n := 0
+	for _, items := range [][]runtime.RawExtension{p.in.Application.Spec.Manifest, p.in.Application.Spec.ObserverSchema} {
+		for i := range items {
+			n += longest(items[i].Raw)
+		}
+	}
+	for _, res := range p.resources {
+		isSpec := res.object.Field == nil && sameContent(res.written, res.object.Content) && sameContent(res.object.Content, res.desired)
+		if manifest.IsSecret(res.object.ID.GroupKind()) || len(res.baseline) > 0 {
+			return false
+		}
+		if isSeen := res.live == nil || res.compared.Held > 0 && res.compared.IsInPlace(); !isSpec || !isSeen {
+			n += size(res.object.Content) + size(res.desired) + size(res.live)
+		}
+	}
+	return n*2*(1+schemaFactor) <= v1alpha1.MaxUnpacked
+}
+
+// longest is how long a text of JSON is at most when it is written as here.
+func longest(raw []byte) int {
+	n := len(raw) + len(",")
+	for _, c := range []byte{'<', '>', '&', 0xe2} {
+		n += len(`\u003c`) * bytes.Count(raw, []byte{c})
+	}
+	return n
 }
 
 // fieldsSize is what spec.fields takes.

@@ -125,7 +125,7 @@ type ViewStatus struct {
 // MarshalJSON writes the whole status that the plan leads to, times of conditions left
 // out. Whoever gives it to the Application, in a file, has the next plan from there.
 func (s ViewStatus) MarshalJSON() ([]byte, error) {
-	raw, err := json.Marshal(s.whole)
+	raw, err := json.Marshal(v1alpha1.WholeStatus(s.whole))
 	if err != nil {
 		return nil, err
 	}

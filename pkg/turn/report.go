@@ -1,14 +1,18 @@
 package turn
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"reflect"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -180,17 +184,18 @@ func (t *Turns) WriteStatus(ctx context.Context, app *v1alpha1.Application, stat
 	return err
 }
 
-// same compares statuses as JSON values, whatever the order of keys in their raw
-// parts. What is packed has an order, and takes time.
-func same(a, b v1alpha1.ApplicationStatus) bool {
-	if reflect.DeepEqual(a, b) {
-		return true
-	}
-	x, errX := json.Marshal(v1alpha1.WholeStatus(a))
-	y, errY := json.Marshal(v1alpha1.WholeStatus(b))
-	if errX != nil || errY != nil {
-		return false
-	}
-	var v, w any
-	return json.Unmarshal(x, &v) == nil && json.Unmarshal(y, &w) == nil && reflect.DeepEqual(v, w)
-}
+// same compares statuses as the API server keeps them: raw parts as JSON values, whatever
+// the order of their keys, times by the second. It is asked three times for each report, of
+// statuses that differ: nothing is encoded for it.
+func same(a, b v1alpha1.ApplicationStatus) bool { return statuses.DeepEqual(a, b) }
+
+var statuses = conversion.EqualitiesOrDie(
+	func(a, b runtime.RawExtension) bool {
+		if bytes.Equal(a.Raw, b.Raw) {
+			return true
+		}
+		var v, w any
+		return json.Unmarshal(a.Raw, &v) == nil && json.Unmarshal(b.Raw, &w) == nil && reflect.DeepEqual(v, w)
+	},
+	func(a, b metav1.Time) bool { return a.Unix() == b.Unix() },
+)

@@ -1,13 +1,17 @@
 package turn
 
 import (
+	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/randfill"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
@@ -57,4 +61,39 @@ func TestAStatusIsTheSameInAnyOrderOfKeys(t *testing.T) {
 			assert.False(t, same(status(`{"a":"`+text+`","b":1}`), status(`{"a":"`+text+`","b":2}`)))
 		})
 	}
+}
+
+// Two statuses are the same if what the API server keeps of them is.
+func TestTheSameStatusIsTheSameJSON(t *testing.T) {
+	draw := func(seed int64) (s v1alpha1.ApplicationStatus) {
+		randfill.NewWithSeed(seed).NilChance(0.3).NumElements(1, 2).MaxDepth(12).Funcs(
+			func(r *runtime.RawExtension, c randfill.Continue) {
+				r.Raw = []byte([]string{`{"a":1,"b":["x"]}`, `{"b":["x"],"a":1}`, `{"a":2}`}[c.Intn(3)])
+			},
+			func(at *metav1.Time, c randfill.Continue) { at.Time = time.Unix(int64(c.Intn(2)), int64(c.Intn(2))).UTC() },
+			func(s *string, c randfill.Continue) { *s = []string{"", "one", "two"}[c.Intn(3)] },
+			func(n *int64, c randfill.Continue) { *n = int64(c.Intn(2)) },
+			func(b *bool, c randfill.Continue) { *b = c.Bool() },
+		).Fill(&s)
+		return s
+	}
+	kept := func(s v1alpha1.ApplicationStatus) (content any) {
+		raw, err := json.Marshal(v1alpha1.WholeStatus(s))
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(raw, &content))
+		return content
+	}
+	equal := 0
+	for i := range int64(1000) {
+		one, changed := draw(i), draw(-i-1)
+		other := one.DeepCopy()
+		field := int(i) % reflect.TypeFor[v1alpha1.ApplicationStatus]().NumField()
+		reflect.ValueOf(other).Elem().Field(field).Set(reflect.ValueOf(changed).Field(field))
+		wanted := reflect.DeepEqual(kept(one), kept(*other))
+		require.Equal(t, wanted, same(one, *other), "seed %d, %+v and %+v", i, reflect.ValueOf(one).Field(field), reflect.ValueOf(changed).Field(field))
+		if wanted {
+			equal++
+		}
+	}
+	assert.Greater(t, equal, 20)
 }

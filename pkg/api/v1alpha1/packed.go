@@ -24,13 +24,16 @@ const MaxApplicationBytes = 1536*1024 - 128*1024
 // more manifests and schemas than that.
 const MaxUnpacked = 64 << 20
 
+// maxRead is how much is unpacked at most: with what stands around manifests and schemas.
+const maxRead = MaxUnpacked + 8<<20
+
 // WholeStatus is a status that is written with its manifests and schemas at any size.
 //
 // +kubebuilder:object:generate=false
 type WholeStatus ApplicationStatus
 
-// packed are the fields that are packed together. An object that is observed as it is
-// desired is there once: in its place among the observed ones is asDesired.
+// packed are the fields that are packed together. What of entries and observed objects
+// follows from what is desired is not in it: see follows.go.
 type packed struct {
 	MangledObserverSchema []runtime.RawExtension `json:"mangledObserverSchema,omitempty"`
 	LastAppliedManifest   []runtime.RawExtension `json:"lastAppliedManifest,omitempty"`
@@ -67,7 +70,7 @@ func (s *ApplicationStatus) UnmarshalJSON(raw []byte) error {
 	}
 	var all packed
 	if len(whole.Record) > 0 && Unpack(whole.Record, &all) == nil {
-		all.unpackInto(&whole)
+		_ = all.unpackInto(&whole) // what is too large to be read is as none, too
 	}
 	whole.Record = nil
 	*s = ApplicationStatus(whole)
@@ -101,32 +104,47 @@ func (s ApplicationStatus) Join(record []byte) (ApplicationStatus, error) {
 		return s, err
 	}
 	whole := WholeStatus(s)
-	all.unpackInto(&whole)
+	if err := all.unpackInto(&whole); err != nil {
+		return s, err
+	}
 	whole.Resources, whole.Services, whole.Outputs, whole.Accepted, whole.Contested, whole.Watched = all.Resources, all.Services, all.Outputs, all.Accepted, all.Contested, all.Watched
 	whole.RecordSlices = nil
 	return ApplicationStatus(whole), nil
 }
 
-// asDesired is no manifest, and means the one that is desired.
-var asDesired = []byte(`"as desired"`)
-
 func packOf(s *ApplicationStatus) packed {
-	all := packed{s.MangledObserverSchema, s.LastAppliedManifest, slices.Clone(s.LastObservedManifest)}
-	for i := range min(len(all.LastObservedManifest), len(all.LastAppliedManifest)) {
-		if bytes.Equal(all.LastObservedManifest[i].Raw, all.LastAppliedManifest[i].Raw) {
-			all.LastObservedManifest[i].Raw = asDesired
+	all := packed{slices.Clone(s.MangledObserverSchema), s.LastAppliedManifest, slices.Clone(s.LastObservedManifest)}
+	for i := range all.LastAppliedManifest {
+		desired := all.LastAppliedManifest[i].Raw
+		if i < len(all.MangledObserverSchema) {
+			all.MangledObserverSchema[i].Raw = shortEntry(all.MangledObserverSchema[i].Raw, desired)
+		}
+		if i < len(all.LastObservedManifest) {
+			all.LastObservedManifest[i].Raw = shortObserved(all.LastObservedManifest[i].Raw, desired)
 		}
 	}
 	return all
 }
 
-func (p packed) unpackInto(s *WholeStatus) {
-	for i := range min(len(p.LastObservedManifest), len(p.LastAppliedManifest)) {
-		if bytes.Equal(p.LastObservedManifest[i].Raw, asDesired) {
-			p.LastObservedManifest[i] = *p.LastAppliedManifest[i].DeepCopy()
+func (p packed) unpackInto(s *WholeStatus) error {
+	n := 0
+	for i := range p.LastAppliedManifest {
+		desired := p.LastAppliedManifest[i].Raw
+		n += len(desired)
+		if i < len(p.MangledObserverSchema) {
+			p.MangledObserverSchema[i].Raw = wholeEntry(p.MangledObserverSchema[i].Raw, desired)
+			n += len(p.MangledObserverSchema[i].Raw)
+		}
+		if i < len(p.LastObservedManifest) {
+			p.LastObservedManifest[i].Raw = wholeObserved(p.LastObservedManifest[i].Raw, desired)
+			n += len(p.LastObservedManifest[i].Raw)
+		}
+		if n > maxRead {
+			return fmt.Errorf("reading what is packed: it has more than %d MiB", maxRead>>20)
 		}
 	}
 	s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest = p.MangledObserverSchema, p.LastAppliedManifest, p.LastObservedManifest
+	return nil
 }
 
 // writers are kept: each has most of a MiB.
@@ -159,7 +177,7 @@ func Unpack(record []byte, into any) error {
 	if err != nil {
 		return fmt.Errorf("reading what is packed: %w", err)
 	}
-	raw, err := io.ReadAll(io.LimitReader(r, MaxUnpacked+8<<20))
+	raw, err := io.ReadAll(io.LimitReader(r, maxRead))
 	if err != nil {
 		return fmt.Errorf("reading what is packed: %w", err)
 	}

@@ -117,8 +117,9 @@ type ApplicationStatus struct {
 	LastObservedManifest []runtime.RawExtension `json:"lastObservedManifest,omitempty"`
 
 	// Record has mangledObserverSchema, lastAppliedManifest and lastObservedManifest in
-	// their place, as gzipped JSON, where they are more than 64 KiB together:
-	// `holdfast get NAME -o yaml --full` shows them.
+	// their place, as gzipped JSON, where they are more than 64 KiB together. Entries and
+	// observed manifests that follow from the desired one are left out:
+	// `holdfast get NAME -o yaml --full` shows all of them.
 	// +optional
 	Record []byte `json:"record,omitempty"`
 

@@ -1,0 +1,165 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// Manifests are those of one spec of an Application, as JSON. Its objects repeat them, and so
+// does its status: what is packed beside them has the places where they do, and not the text
+// once more. That counts where a text cannot be compressed.
+//
+// They are never changed. What was packed beside them keeps them, whatever becomes of the
+// Application, so that nothing else is needed to read it.
+type Manifests struct {
+	content packed
+	length  int
+}
+
+// Shorter manifests are not worth it; those of a large Application would have to be unpacked
+// for each of its many objects.
+const (
+	fewestManifests = 1 << 10
+	mostManifests   = 256 << 10
+)
+
+// manifestsOf are those of an Application: the very ones as before, if they are equal. nil for
+// none that are worth it.
+func manifestsOf(u *unstructured.Unstructured, before *Manifests) *Manifests {
+	spec, _ := u.Object["spec"].(map[string]any)
+	text, err := json.Marshal(spec["manifest"])
+	if err != nil || len(text) < fewestManifests || len(text) > mostManifests {
+		return nil
+	}
+	if before != nil && before.length == len(text) && bytes.Equal(before.content.json(), text) {
+		return before
+	}
+	return &Manifests{pack(text), len(text)}
+}
+
+func isApplication(u *unstructured.Unstructured) bool {
+	return u.GetKind() == v1alpha1.Kind && u.GetAPIVersion() == v1alpha1.GroupVersion.String()
+}
+
+// packBeside packs the JSON of an object, beside manifests if it repeats them: what it returns
+// is what it was packed beside, nil for nothing.
+func packBeside(text []byte, manifests *Manifests) (packed, *Manifests) {
+	if manifests == nil || len(text) < shortest || manifests.length < len(text)/4 {
+		return pack(text), nil
+	}
+	if rest, worthIt := without(text, manifests.content.json()); worthIt {
+		return pack(rest), manifests
+	}
+	return pack(text), nil
+}
+
+// Reader reads objects: those of one Application quickest one after the other.
+type Reader struct {
+	manifests *Manifests
+	text      []byte
+}
+
+// JSON is an object without managedFields.
+func (r *Reader) JSON(o *Object) []byte {
+	if o.beside == nil {
+		return o.content.json()
+	}
+	if r.manifests != o.beside {
+		r.manifests, r.text = o.beside, o.beside.content.json()
+	}
+	return with(o.content.json(), r.text)
+}
+
+// Content decodes an object; the caller owns the result.
+func (r *Reader) Content(o *Object) map[string]any {
+	content, err := manifest.DecodeJSON(r.JSON(o))
+	if err != nil {
+		return nil // it was encoded by us
+	}
+	return content
+}
+
+// block is how long a text is at least that is found in another one: somewhat more, since only
+// every so many bytes are looked up.
+const block = 16
+
+// places find blocks of a text. Of two with the same hash one is forgotten.
+type places [1 << 14]uint32
+
+var placesPool = sync.Pool{New: func() any { return new(places) }}
+
+// at is the place of the block that a text begins with.
+func (p *places) at(text []byte) *uint32 {
+	a, b := binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint64(text[8:])
+	return &p[(a*0x9e3779b97f4a7c15^b)*0xff51afd7ed558ccd>>50]
+}
+
+// without is a text without what is found in another one, and how to put it together again:
+// a brace, as the beginning of all that is packed, and then in turns a text with its length
+// before it, and the length and the place of what is found. It is worth it if most of the text
+// is found.
+func without(text, other []byte) (rest []byte, worthIt bool) {
+	index := placesPool.Get().(*places)
+	defer placesPool.Put(index)
+	clear(index[:])
+	for i := 0; i+block <= len(other); i += block {
+		*index.at(other[i:]) = uint32(i + 1) //nolint:gosec // at most mostManifests
+	}
+	rest = []byte{'{'}
+	begin, found := 0, 0
+	for i := 0; i+block <= len(text); {
+		at := int(*index.at(text[i:])) - 1
+		if at < 0 || !bytes.Equal(text[i:i+block], other[at:at+block]) {
+			i++
+			continue
+		}
+		end := block
+		for i+end < len(text) && at+end < len(other) && text[i+end] == other[at+end] {
+			end++
+		}
+		for i > begin && at > 0 && text[i-1] == other[at-1] {
+			i, at, end = i-1, at-1, end+1
+		}
+		rest = appendText(rest, text[begin:i])
+		rest = binary.AppendUvarint(binary.AppendUvarint(rest, uint64(end)), uint64(at)) //nolint:gosec // lengths
+		i += end
+		begin, found = i, found+end
+	}
+	return appendText(rest, text[begin:]), found >= len(text)/2
+}
+
+func appendText(to, text []byte) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+}
+
+// with puts a text together again; nil if the two do not belong together.
+func with(rest, other []byte) (text []byte) {
+	if len(rest) == 0 {
+		return nil
+	}
+	r := bytes.NewReader(rest[1:])
+	for {
+		length, err := binary.ReadUvarint(r)
+		if err != nil || length > uint64(r.Len()) { //nolint:gosec // not negative
+			return nil
+		}
+		begin := len(rest) - r.Len()
+		text = append(text, rest[begin:begin+int(length)]...)              //nolint:gosec // compared above
+		if _, err = r.Seek(int64(length), 1); err != nil || r.Len() == 0 { //nolint:gosec // compared above
+			return text
+		}
+		length, err = binary.ReadUvarint(r)
+		at, err2 := binary.ReadUvarint(r)
+		if err != nil || err2 != nil || at > uint64(len(other)) || length > uint64(len(other))-at {
+			return nil
+		}
+		text = append(text, other[at:at+length]...)
+	}
+}

@@ -1,0 +1,209 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	"holdfast.dev/holdfast/internal/observertest"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// TestARecordIsShort: what is packed is read as it was written, and of an entry that is the
+// default one nothing is in it.
+func TestARecordIsShort(t *testing.T) {
+	cases, err := filepath.Glob(filepath.Join(goldenRoot, "*", "application.yaml"))
+	require.NoError(t, err)
+	short := 0
+	for _, file := range cases {
+		in := readCase(t, filepath.Dir(file))
+		p := plan.Decide(in)
+		for _, status := range []v1alpha1.ApplicationStatus{in.Application.Status, p.Conclude(nil, time.Unix(0, 0)).Status, previewOf(t, p)} {
+			rest, record, err := status.Cut()
+			require.NoError(t, err)
+			whole, err := rest.Join(record)
+			require.NoError(t, err)
+			whole.RecordSlices = status.RecordSlices
+			require.Equal(t, observertest.JSON(v1alpha1.WholeStatus(status)), observertest.JSON(v1alpha1.WholeStatus(whole)), file)
+			short += shortOnes(t, file, in, status, record)
+		}
+	}
+	assert.Greater(t, short, 200, "of all entries in the cases")
+}
+
+func previewOf(t *testing.T, p *plan.Plan) (status v1alpha1.ApplicationStatus) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(observertest.JSON(p.View().Status)), &status))
+	return status
+}
+
+// shortOnes counts the entries of which nothing is in a record, and sees to it that it is so
+// with each that is the default one.
+func shortOnes(t *testing.T, file string, in plan.Input, status v1alpha1.ApplicationStatus, record []byte) (n int) {
+	t.Helper()
+	var packed struct {
+		Entries []json.RawMessage `json:"mangledObserverSchema"`
+	}
+	require.NoError(t, v1alpha1.Unpack(record, &packed))
+	for i, entry := range packed.Entries {
+		if i >= len(status.LastAppliedManifest) {
+			continue
+		}
+		content, err := manifest.DecodeJSON(status.LastAppliedManifest[i].Raw)
+		id, ok := plan.Identify(content, in.Application.Namespace, in.Kinds)
+		if err != nil || !ok {
+			continue
+		}
+		object := manifest.Object{ID: id, APIVersion: content["apiVersion"].(string), Content: content}
+		plain := observer.DefaultEntry(object)
+		for _, standard := range []*observer.Entry{plain, plain.Typed(in.Kinds.Type(object.GVK()))} {
+			if observertest.JSON(standard.Raw()) == string(status.MangledObserverSchema[i].Raw) && standard.Root.Field("status") == nil {
+				assert.NotEqual(t, byte('{'), entry[0], "%s: %s", file, entry)
+			}
+		}
+		if entry[0] != '{' {
+			n++
+		}
+	}
+	return n
+}
+
+var bundles = flag.String("bundles", "", "manifests that BenchmarkRecord is to measure, too: a pattern of files")
+
+// BenchmarkRecord packs what is on record of an Application at rest, and reads it.
+func BenchmarkRecord(b *testing.B) {
+	apps := map[string]*v1alpha1.Application{
+		"1000ConfigMaps":  atRest(b, configMap, 1000).Application,
+		"1000Deployments": atRest(b, deployment, 1000).Application,
+	}
+	files, err := filepath.Glob(*bundles)
+	require.NoError(b, err)
+	for _, file := range files {
+		apps[filepath.Base(file)] = bundleAtRest(b, file)
+	}
+	for _, name := range slices.Sorted(maps.Keys(apps)) {
+		app := apps[name]
+		b.Run(name, func(b *testing.B) {
+			whole := observertest.JSON(v1alpha1.WholeStatus(app.Status))
+			b.ReportAllocs()
+			var record []byte
+			for b.Loop() {
+				rest, packed, err := app.Status.Cut()
+				require.NoError(b, err)
+				_, err = rest.Join(packed)
+				require.NoError(b, err)
+				record = packed
+			}
+			b.ReportMetric(float64(len(observertest.JSON(app.Spec.Manifest))), "bytes-of-manifests")
+			b.ReportMetric(float64(len(whole)), "bytes-of-status")
+			b.ReportMetric(float64(len(record)), "bytes-of-record")
+		})
+	}
+}
+
+// bundleAtRest is an Application of the manifests in a file, all of which are as written.
+func bundleAtRest(b *testing.B, file string) *v1alpha1.Application {
+	b.Helper()
+	raw, err := os.ReadFile(file)
+	require.NoError(b, err)
+	documents, err := manifest.Read(file, raw)
+	require.NoError(b, err)
+	var list []any
+	for _, d := range documents {
+		list = append(list, d.Value)
+	}
+	var items []runtime.RawExtension
+	require.NoError(b, yaml.Unmarshal([]byte(observertest.JSON(list)), &items))
+	return restOf(b, items).Application
+}
+
+// TestAPlanHasItsStatusAtAnySize: what is packed in a stored status is printed as it is.
+func TestAPlanHasItsStatusAtAnySize(t *testing.T) {
+	const n = 300
+	in := atRest(t, configMap, n)
+	require.Contains(t, observertest.JSON(in.Application.Status), `"record"`)
+	var printed struct {
+		Status map[string]json.RawMessage `json:"status"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(observertest.JSON(plan.Decide(in).View())), &printed))
+	assert.NotContains(t, printed.Status, "record")
+	for _, list := range []string{"mangledObserverSchema", "lastAppliedManifest", "lastObservedManifest"} {
+		var items []any
+		require.NoError(t, json.Unmarshal(printed.Status[list], &items))
+		assert.Len(t, items, n, list)
+	}
+}
+
+// TestAnEntryInAFormThatIsNotKnown is what a version makes of a record that another one has
+// written: what a manifest loses meanwhile stays, and nothing else is written or removed.
+func TestAnEntryInAFormThatIsNotKnown(t *testing.T) {
+	before := "manifest:" + fmt.Sprintf(deployment, 0)
+	without := strings.Replace(before, "web-0, labels: {app: web}}", "web-0}", 1)
+	for _, form := range []string{"", `"as desired"`, `["as desired",3]`, `{"form":2}`} {
+		w := newWorld(t, before)
+		w.round()
+		w.quiet()
+		known := w.app.Status.MangledObserverSchema[0].Raw
+		if form != "" {
+			known = []byte(form)
+		}
+		w.app.Status.MangledObserverSchema[0].Raw = known
+		require.Empty(t, paths(w.decide()), form)
+		w.edit(without)
+		if form == "" {
+			require.Equal(t, []string{"metadata.labels.app removed"}, paths(w.decide()))
+			continue
+		}
+		require.Empty(t, paths(w.decide()), form)
+		w.round()
+		w.quiet()
+	}
+}
+
+// TestADrawnRecordIsReadAsItWas: whatever an entry observes of whatever is desired, and
+// whatever is live, what is packed is read as it was written; and of the default entry
+// nothing is packed.
+func TestADrawnRecordIsReadAsItWas(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		spec := observertest.Spec(r)
+		desired := observertest.Manifest(spec)
+		live := observertest.Object(observertest.Mutate(r, spec))
+		kind := observertest.Type()
+		status := v1alpha1.ApplicationStatus{}
+		entries := []*observer.Entry{observer.DefaultEntry(desired).Typed(kind), observertest.Entry(r, spec, observertest.Options{}), observer.DefaultEntry(desired)}
+		entries[2].RaiseSurplus(kind, desired.Content, live)
+		for _, entry := range entries {
+			status.MangledObserverSchema = append(status.MangledObserverSchema, raws(entry.Raw())...)
+			status.LastAppliedManifest = append(status.LastAppliedManifest, raws(desired.Content)...)
+			status.LastObservedManifest = append(status.LastObservedManifest, raws(entry.Project(kind, desired.Content, live))...)
+		}
+		before := observertest.JSON(v1alpha1.WholeStatus(status))
+		rest, record, err := status.Cut()
+		require.NoError(r, err)
+		require.Equal(r, before, observertest.JSON(v1alpha1.WholeStatus(status)), "what was given")
+		whole, err := rest.Join(record)
+		require.NoError(r, err)
+		require.Equal(r, before, observertest.JSON(v1alpha1.WholeStatus(whole)))
+		var packed struct {
+			Entries []json.RawMessage `json:"mangledObserverSchema"`
+		}
+		require.NoError(r, v1alpha1.Unpack(record, &packed))
+		require.NotEqual(r, byte('{'), packed.Entries[0][0], "%s", packed.Entries[0])
+	})
+}
