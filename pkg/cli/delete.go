@@ -108,6 +108,7 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 		}
 		fmt.Fprintln(o.streams.Err, terminal.Visible(fmt.Sprintf("%s was there before the Application, and %s", plan.IDOf(r.ResourceReference), becomes)))
 	}
+	o.givenBack(app, stays)
 	for _, r := range app.Status.Resources {
 		if r.Ownership == v1alpha1.OwnershipShare {
 			for _, line := range letGo(app, r) {
@@ -123,6 +124,19 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 		return fmt.Errorf("this deletes the Application %s/%s %s: give --yes if that is meant", app.Namespace, app.Name, what)
 	}
 	return ask(o.streams, fmt.Sprintf("Delete the Application %s/%s %s?", app.Namespace, app.Name, what), "nothing was deleted")
+}
+
+// givenBack says which fields of owned objects that stay get back what they had.
+func (o deleteOptions) givenBack(app *v1alpha1.Application, stays map[manifest.ID]bool) {
+	for _, r := range app.Status.Resources {
+		id := plan.IDOf(r.ResourceReference)
+		if r.Ownership == v1alpha1.OwnershipShare || !stays[id] || len(r.Baseline) == 0 || app.Spec.OnRelease != v1alpha1.ReleaseRestore {
+			continue
+		}
+		for _, line := range append([]string{"Where nobody has changed it meanwhile, this of " + id.String() + " is restored:"}, restored(r)...) {
+			fmt.Fprintln(o.streams.Err, terminal.Visible(line))
+		}
+	}
 }
 
 // whatGoes says what is deleted beside the Application.

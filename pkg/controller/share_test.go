@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -250,4 +251,59 @@ func (f *fixture) awaitOneHolder(i int) {
 		}
 		return held == 1 && claimed == 1
 	})
+}
+
+// What was adopted under spec.onRelease Restore gets back what it had, field by field and when
+// the Application goes.
+func TestReleasingWhatWasAdopted(t *testing.T) {
+	f := given(t)
+	before := settled(f.Create("helm", whole).Object)
+	spec := func(more string) string {
+		return `
+adoption: IfUnowned
+onRelease: Restore
+manifest:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: web` + more + `}
+  spec: {template: {spec: {containers: [{name: web, image: "web:2", env: [{name: LEVEL, value: debug}, {name: MORE, value: "1"}]}]}}}`
+	}
+	f.Submit("app", spec(", annotations: {team: net}"))
+	f.AwaitValue(deployments, "web", "web:2", "spec", "template", "spec", "containers", "1", "image")
+	f.AwaitHeld("app")
+	f.Quiet(quiet)
+	assert.Equal(t, map[string]int{"patch deployments": 1}, f.patched(), "%s", f.Requests())
+	app := f.Application("app")
+	require.Len(t, app.Status.Resources, 1)
+	row := app.Status.Resources[0]
+	assert.Equal(t, v1alpha1.OriginAdopted, row.Origin)
+	recorded := map[string]string{}
+	for _, b := range row.Baseline {
+		recorded[b.Path] = b.Manager
+	}
+	const web = "spec.template.spec.containers[name=web]"
+	assert.Equal(t, map[string]string{
+		"metadata.annotations.team": "", web + ".env[name=LEVEL].value": "helm", web + ".env[name=MORE].name": "", web + ".env[name=MORE].value": "", web + ".image": "helm",
+	}, recorded)
+
+	f.Submit("app", spec(""))
+	f.eventually("the annotation is gone", func() bool {
+		return value(f.Get(deployments, "web"), "metadata", "annotations", "team") == nil
+	})
+	f.AwaitHeld("app")
+	f.Quiet(quiet)
+	f.Delete(applications, "app")
+	f.AwaitGone(applications, "app")
+	assert.Equal(t, before, settled(f.Get(deployments, "web")))
+}
+
+// patched are the patches of what the Applications hold.
+func (f *fixture) patched() map[string]int {
+	counted := counts(f.touched())
+	for what := range counted {
+		if !strings.HasPrefix(what, "patch ") {
+			delete(counted, what)
+		}
+	}
+	return counted
 }

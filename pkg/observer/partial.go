@@ -134,11 +134,14 @@ func IsKey(path string) bool {
 }
 
 // In is the index of the element of a list that the last step of a path names, or -1, and
-// the fields that it is told by: none for one that its value tells. A position names none.
+// the fields that it is told by: none for one that its value or its position tells.
 func (p *Path) In(t *kinds.Node, list []any) (index int, keys []string) {
 	name, _, err := parseElement(p.label[1:])
-	if err != nil || len(name.keys) == 0 {
+	switch {
+	case err != nil, len(name.keys) == 0 && name.position >= len(list):
 		return -1, nil
+	case len(name.keys) == 0:
+		return name.position, nil
 	}
 	id := &identifier{}
 	if t != nil {
@@ -184,6 +187,57 @@ func (e *Entry) Leaves(t *kinds.Node, desired map[string]any) []string {
 		}
 	}
 	return texts(leaves)
+}
+
+// Empty are the paths of the maps and lists of a desired state that an entry has be there, with
+// nothing but such in them.
+func (e *Entry) Empty(t *kinds.Node, desired map[string]any) []string {
+	var found []*Path
+	for _, f := range e.Root.Fields {
+		if v, set := desired[f.Name]; set && !watched(f.Name) {
+			found = f.Node.empty(found, (*Path)(nil).Field(f.Name), t.Field(f.Name), v)
+		}
+	}
+	return texts(found)
+}
+
+func (n *Node) empty(found []*Path, path *Path, t *kinds.Node, desired any) []*Path {
+	if n.Shape != Leaf && isHollow(desired) {
+		found = append(found, path)
+	}
+	m, _ := desired.(map[string]any)
+	l, _ := desired.([]any)
+	for _, f := range n.Fields {
+		if v, set := m[f.Name]; set {
+			found = f.Node.empty(found, path.Field(f.Name), t.Field(f.Name), v)
+		}
+	}
+	if n.Shape != Sequence {
+		return found
+	}
+	labels := n.List.Labels(t, l)
+	for i, element := range n.List.Elements {
+		if i < len(l) {
+			found = element.empty(found, path.Element(labels[i], -1), t.Elem(), l[i])
+		}
+	}
+	return found
+}
+
+// isHollow reports whether a value is a map or a list with nothing but such in it.
+func isHollow(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, child := range v {
+			if !isHollow(child) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return !slices.ContainsFunc(v, func(child any) bool { return !isHollow(child) })
+	}
+	return false
 }
 
 func (n *Node) held(leaves []*Path, path *Path, t *kinds.Node, desired any) []*Path {

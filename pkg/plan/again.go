@@ -23,7 +23,7 @@ func (p *Plan) DecideAgain(id manifest.ID, live map[string]any, refused ...Refus
 		again := res.fresh()
 		now.decide(again, live)
 		again.leaveOut(res.unrecorded)
-		again.recordFirst(res)
+		again.recordFirst(res, p.statuses[id])
 		return again.change
 	}
 	for _, old := range p.pruned {
@@ -36,10 +36,14 @@ func (p *Plan) DecideAgain(id manifest.ID, live map[string]any, refused ...Refus
 	return Change{Action: Unchanged, ID: id}
 }
 
-// recordFirst has a shared object wait whose fields are not any more what was written down
-// before this plan was executed: that comes first.
-func (res *resource) recordFirst(planned *resource) {
-	if !res.shared || !res.change.Writes() || isKnown(slices.Concat(planned.baseline, planned.letting.was), res.baseline) {
+// recordFirst has an object wait whose fields are not any more what was written down before
+// this plan was executed: that comes first.
+func (res *resource) recordFirst(planned *resource, status *v1alpha1.ResourceStatus) {
+	known := baselineOf(status, res.live)
+	if planned.change.UID == res.change.UID {
+		known = slices.Concat(known, planned.baseline, planned.letting.was)
+	}
+	if !res.change.Writes() || isKnown(known, res.baseline) {
 		return
 	}
 	res.change.Action, res.change.Guards, res.change.Patch = Unchanged, nil, nil

@@ -21,7 +21,7 @@ func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 			ahead[res.object.ID] = r
 		}
 	}
-	unnamed, shared := p.unnamed(), p.sharedAhead()
+	unnamed, shared := p.unnamed(), p.rowsAhead()
 	if len(ahead) == 0 && len(unnamed) == 0 && len(shared) == 0 {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -22,14 +23,19 @@ const maxBaseline = 64 * 1024
 // moreBaseline is how much longer they may be for each object that spec.select means.
 const moreBaseline = 512
 
-// restores reports whether fields of shared objects get back what they had when they are
-// held no longer.
-func restores(app *v1alpha1.Application) bool { return app.Spec.OnRelease != v1alpha1.ReleaseLeave }
+// restores reports whether fields of shared objects, or of owned ones, get back what they had
+// when they are held no longer.
+func restores(app *v1alpha1.Application, shared bool) bool {
+	if shared {
+		return app.Spec.OnRelease != v1alpha1.ReleaseLeave
+	}
+	return app.Spec.OnRelease == v1alpha1.ReleaseRestore
+}
 
 // baselineOf is what is on record of a live object from before us.
 func baselineOf(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.BaselineField {
-	if status == nil || string(status.UID) != text(live, "metadata", "uid") {
-		return nil // of another object of this name
+	if !isBefore(status, live) {
+		return nil
 	}
 	return status.Baseline
 }
@@ -37,14 +43,20 @@ func baselineOf(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1
 // unrecordedOf are the fields of a live object that were written first when there was no room
 // to record what they were.
 func unrecordedOf(status *v1alpha1.ResourceStatus, live map[string]any) []string {
-	if status == nil || string(status.UID) != text(live, "metadata", "uid") {
+	if !isBefore(status, live) {
 		return nil
 	}
 	return status.Unrecorded
 }
 
-// rememberBefore puts together what the held fields of a shared object were before us: what
-// is on record, and what this change is about to overwrite for the first time.
+// isBefore reports whether what is on record is about this object, and not about another one
+// of its name.
+func isBefore(status *v1alpha1.ResourceStatus, live map[string]any) bool {
+	return status != nil && string(cmp.Or(status.BaselineUID, status.UID)) == text(live, "metadata", "uid")
+}
+
+// rememberBefore puts together what the held fields of an object were before us: what is on
+// record, and what this change is about to overwrite for the first time. Of a shared object:
 //
 //	the field   on record   the holders name us   then
 //	in place    yes                               kept
@@ -53,13 +65,15 @@ func unrecordedOf(status *v1alpha1.ResourceStatus, live map[string]any) []string
 //	drifted     no                                new: it was in place, and is not ours
 //	in place    no                                nothing is overwritten
 //
-// It does so under spec.onRelease Leave, too: that may change.
+// It does so under spec.onRelease Leave, too: that may change. Of an owned one see remembers
+// and isFirst.
 func (p *Plan) rememberBefore(res *resource) {
 	mine, isHolder := holdersOf(res.live).of(p.in.Application)
 	claimed := func(path string) bool {
-		return isHolder && (mine.Leaves == nil || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.Under(leaf, path) }))
+		isNamed := isHolder && (mine.Leaves == nil || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.Under(leaf, path) }))
+		return res.shared && isNamed || !res.shared && (!res.takesOver() || p.wasShared(res) && !res.writes(path))
 	}
-	stands := func(path string) bool { return res.holdsIn(path) && (claimed(path) || !res.writes(path)) }
+	stands := func(path string) bool { return res.holdsIn(path) && (claimed(path) || res.shared && !res.writes(path)) }
 	for _, b := range baselineOf(p.statuses[res.object.ID], res.live) {
 		if stands(b.Path) {
 			res.baseline = append(res.baseline, res.withHeld(b))
@@ -77,7 +91,8 @@ func (p *Plan) rememberBefore(res *resource) {
 	}
 	for _, d := range res.compared.Differences {
 		for _, b := range res.before(d, p.in) {
-			if !d.HeldBack && !covered(b.Path) && !secretPath(res.object.ID, b.Path) && res.isWritten(b.Path) {
+			isPruned := res.prunes() && b.Value == nil
+			if !d.HeldBack && !isPruned && res.isAt(d) && !covered(b.Path) && res.isFirst(b.Path) && !secretPath(res.object.ID, b.Path) && res.isWritten(b.Path) {
 				res.baseline = append(res.baseline, res.withHeld(res.asMade(p.in.Application, b, d)))
 			}
 		}
@@ -85,10 +100,57 @@ func (p *Plan) rememberBefore(res *resource) {
 	slices.SortFunc(res.baseline, func(a, b v1alpha1.BaselineField) int { return strings.Compare(a.Path, b.Path) })
 }
 
+// remembers reports whether it goes on record what fields of an owned object were before they
+// were held.
+func (p *Plan) remembers(res *resource) bool { return !res.shared && restores(p.in.Application, false) }
+
+// prunes reports whether what leaves the manifest of an object is removed: we have made it, and
+// nothing was there before.
+func (res *resource) prunes() bool { return !res.shared && !res.adopted && res.entry.Default }
+
+// takesOver reports whether an object is about to be adopted that was never ours: all of it was
+// there before.
+func (res *resource) takesOver() bool { return res.adopting && !res.returns }
+
+// wasShared reports whether fields of an object were held before it is owned.
+func (p *Plan) wasShared(res *resource) bool {
+	status := p.statuses[res.object.ID]
+	return status != nil && status.Ownership == v1alpha1.OwnershipShare
+}
+
+// isFirst reports whether a leaf is about to be written for the first time, if it differs: it is
+// that of an object which is shared or taken over, or it was not held by what is on record.
+func (res *resource) isFirst(path string) bool {
+	if res.shared || res.takesOver() {
+		return true
+	}
+	held, known := res.heldBefore()
+	return known && !slices.ContainsFunc(held, func(leaf string) bool { return sameWayDown(leaf, path) })
+}
+
+// isAt reports whether the path of a difference leads to it, and to nothing else: a position
+// may lead to another element, in a list whose others have keys.
+func (res *resource) isAt(d delta.Difference) bool {
+	at, ok := delta.Locate(res.kind, res.live, d.Path)
+	return !ok || !at.Value.Set || d.Observed.Set && at.Path.Pointer() == d.LivePath().Pointer()
+}
+
+// heldBefore are the leaves that were held by what is on record, if anything is.
+func (res *resource) heldBefore() (leaves []string, known bool) {
+	r := res.previous
+	if r == nil || r.entry == nil {
+		return nil, false
+	}
+	return slices.Concat(r.entry.Leaves(res.kind, r.desired), r.entry.Empty(res.kind, r.desired)), true
+}
+
 // holdsIn reports whether a leaf at or below a path is held.
 func (res *resource) holdsIn(path string) bool {
-	return slices.ContainsFunc(res.leaves, func(leaf string) bool { return observer.Under(leaf, path) })
+	return slices.ContainsFunc(res.held(), func(leaf string) bool { return observer.Under(leaf, path) })
 }
+
+// held are the paths of all that is held.
+func (res *resource) held() []string { return slices.Concat(res.leaves, res.empty) }
 
 // writes reports whether the change is about something at, above or below a path.
 func (res *resource) writes(path string) bool {
@@ -113,7 +175,7 @@ func (res *resource) before(d delta.Difference, in Input) (fields []v1alpha1.Bas
 		b.Manager = writerOf(in.Application, res.live, d.LivePath())
 		return []v1alpha1.BaselineField{b}
 	case d.Reason == delta.Missing:
-		for _, leaf := range res.leaves {
+		for _, leaf := range res.held() {
 			if observer.Under(leaf, d.Path) {
 				if b.Path, b.From = leaf, ""; leaf != d.Path {
 					b.From = d.Path
@@ -272,12 +334,13 @@ func valueBefore(b v1alpha1.BaselineField) delta.Value {
 	return delta.Value{Set: ok, Any: value}
 }
 
-// sharedAhead are the rows of the inventory that have to be written before the plan is
+// rowsAhead are the rows of the inventory that have to be written before the plan is
 // executed: those of shared objects of which nothing is on record, and what fields were that
-// are about to be written for the first time, or with another value.
-func (p *Plan) sharedAhead() (rows []v1alpha1.ResourceStatus) {
+// are about to be written for the first time, or with another value. An object that is about
+// to be adopted is not ours yet: its UID stands apart.
+func (p *Plan) rowsAhead() (rows []v1alpha1.ResourceStatus) {
 	for _, res := range p.resources {
-		if !res.shared || !res.change.Writes() {
+		if !res.change.Writes() || !res.shared && len(res.baseline)+len(res.unrecorded) == 0 {
 			continue
 		}
 		row := v1alpha1.ResourceStatus{ResourceReference: reference(res.object.ID, res.object.APIVersion)}
@@ -285,9 +348,15 @@ func (p *Plan) sharedAhead() (rows []v1alpha1.ResourceStatus) {
 		if before != nil {
 			row = *before
 		}
-		row.Ownership, row.Origin, row.UID = v1alpha1.OwnershipShare, "", types.UID(res.change.UID)
+		switch uid := types.UID(res.change.UID); {
+		case res.shared:
+			row.Ownership, row.Origin, row.UID = v1alpha1.OwnershipShare, "", uid
+		case res.adopting:
+			row.BaselineUID = uid
+		}
 		row.Baseline, row.Unrecorded = slices.Concat(res.baseline, res.letting.was), slices.Concat(res.unrecorded, res.letting.unrecorded)
-		if before == nil || before.Ownership != row.Ownership || before.UID != row.UID || !isKnown(before.Baseline, row.Baseline) || !isSubset(row.Unrecorded, before.Unrecorded) {
+		isOther := before == nil || before.Ownership != row.Ownership || before.UID != row.UID || before.BaselineUID != row.BaselineUID
+		if isOther || !isKnown(before.Baseline, row.Baseline) || !isSubset(row.Unrecorded, before.Unrecorded) {
 			rows = append(rows, row)
 		}
 	}

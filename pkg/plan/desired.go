@@ -41,10 +41,12 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 			break
 		}
 		switch {
-		case res.adopting && !res.returns:
+		case res.takesOver(), res.adopted && status != nil && string(status.UID) != res.change.UID:
 			res.entry.FindSurplus(res.kind, res.desired, live) // to adopt is to cut nothing
 		case p.unrecorded(status), res.previous == nil && !res.adopting:
 			res.takeSurplus(live)
+		case p.letsGo(res):
+			res.entry.FindSurplus(res.kind, res.desired, live) // and so is to let go of what was adopted
 		}
 		p.correct(res)
 		if blocked := p.in.Blocked[id]; blocked != nil {
@@ -124,12 +126,17 @@ func (p *Plan) correct(res *resource) {
 	if isHeldByOthers(p.in.Application, res.live) {
 		res.leave(p.in.Application, res.entry.Leaves(res.kind, res.desired))
 	}
-	res.compared = p.compare(res, res.live)
 	withdrawn := delta.Comparison{Differences: p.withdrawn(res)}
-	if withdrawn.Correctable() {
+	restored := delta.Comparison{Differences: p.givenBack(res, withdrawn.Correctable())}
+	res.compared = p.compare(res, res.live)
+	if withdrawn.Correctable() || restored.Correctable() && !res.prunes() {
 		res.compared.Differences = nil // the others are for the next patch
 	}
-	res.compared.Differences = slices.Concat(res.compared.Differences, withdrawn.Differences, formerShare(p.in.Application, res.live))
+	if p.remembers(res) {
+		p.rememberBefore(res)
+	}
+	res.baseline = append(res.baseline, res.later...)
+	res.compared.Differences = slices.Concat(restored.Differences, res.compared.Differences, withdrawn.Differences, formerShare(p.in.Application, res.live))
 	for _, w := range res.compared.Warnings {
 		if w = res.object.ID.String() + ": " + w; !slices.Contains(res.warnings, w) {
 			res.warnings = append(res.warnings, w)
@@ -137,7 +144,8 @@ func (p *Plan) correct(res *resource) {
 	}
 	res.change.Fields = res.compared.Differences
 	res.problem = cmp.Or(res.claimedByOthers(), p.leftOver(res.object.ID, res.compared))
-	res.change.ReadFirst = res.compared.Unsure
+	unsure := res.compared.Unsure || res.letting.unsure && foreignTo(p.in.Application, res.live) == nil
+	res.change.ReadFirst = unsure
 	if res.adopting {
 		if waits, problem := p.marksWait(res); waits {
 			res.problem = cmp.Or(res.problem, problem)
@@ -148,7 +156,7 @@ func (p *Plan) correct(res *resource) {
 		res.change.Action = Update
 		res.change.Guards, res.change.Patch = res.compared.Patch(res.change.UID, res.change.ResourceVersion)
 		res.change.Guards = append(res.change.Guards, p.ownership(res)...)
-		res.change.ReadFirst = res.compared.Unsure || p.namesFighter(res)
+		res.change.ReadFirst = unsure || p.namesFighter(res)
 	}
 }
 
@@ -209,7 +217,7 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 			return p.in.Memory.HeldBack(leaf, p.in.Now)
 		},
 		Refused: func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
-		Foreign: foreignTo(p.in.Application, live), Shared: res.shared, Claimed: res.claimedPlaces(p.in.Application, live),
+		Foreign: foreignTo(p.in.Application, live), Shared: res.shared, Claimed: append(res.claimedPlaces(p.in.Application, live), res.placesLetGo(live)...),
 	}
 	if !res.entry.Default {
 		in.Manifest = res.object.Content
@@ -219,7 +227,7 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 	}
 	if r := res.previous; r != nil {
 		in.Previous = r.desired
-		in.Prune = !res.shared && res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
+		in.Prune = !res.shared && !p.givesBack(res) && res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
 		if in.Prune {
 			in.Previous = res.entry.Recorded(res.kind, r.entry, r.desired)
 		}

@@ -135,6 +135,9 @@ func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
 		if res.shared && res.holdsNothing() { // and what goes with the last field that was
 			e.removals = append(e.removals, slices.DeleteFunc(slices.Clone(explained.Change.Fields), func(d delta.Difference) bool { return d.Desired.Set })...)
 		}
+		if !res.shared { // and what fields get back
+			e.removals = append(e.removals, res.letting.fields...)
+		}
 		delta.Walk(p.comparison(res, e.live), e.field)
 	}
 	if !explained.Desired {

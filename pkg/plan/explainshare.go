@@ -45,14 +45,14 @@ func (e *explainer) claim(f *Field) {
 	}
 }
 
-// onRelease says what becomes of a held field of a shared object when it is let go.
+// onRelease says what becomes of a held field when it is let go, and the object stays.
 func (e *explainer) onRelease(f Field) string {
-	if e.res == nil || !e.res.shared || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.Under(f.Path, leaf) }) {
+	if e.res == nil || !e.res.shared && !e.plan.remembers(e.res) || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.Under(f.Path, leaf) }) {
 		return ""
 	}
 	i := slices.IndexFunc(e.baseline, func(b v1alpha1.BaselineField) bool { return observer.Under(f.Path, b.Path) })
 	switch {
-	case !restores(e.plan.in.Application):
+	case !restores(e.plan.in.Application, e.res.shared):
 		return "when it is let go, it stays: spec.onRelease is Leave"
 	case secretPath(e.id, f.Path):
 		return "when it is let go, it stays: values of Secrets are never recorded"

@@ -182,16 +182,18 @@ type resource struct {
 	returns  bool // it was ours before, and is taken back
 	adopted  bool // it was there before the Application took it over, or is taken over now
 	done     bool // a Job that has finished, is gone and is not to run again
-	// Of a shared object: begins is true if we do not hold it yet, leaves are the paths that
-	// we hold, drift is all that differs, baseline is what the leaves were before us, and
-	// letting what becomes of those that we hold no longer.
+	// Of a shared object: begins is true if we do not hold it yet, drift is all that differs.
+	// Of one whose fields get back what they had: leaves are the paths that we hold, baseline
+	// is what they were before us, and letting what becomes of those that we hold no longer.
 	shared, begins bool
 	drift          []delta.Difference
 	leaves         []string
 	claimed        []claim // and what of it other Applications hold
 	asks           string  // the Application that owns it, if it has not said yet what it holds
 	baseline       []v1alpha1.BaselineField
-	unrecorded     []string // leaves of which there was no room for a baseline
+	unrecorded     []string                 // leaves of which there was no room for a baseline
+	empty          []string                 // maps and lists of which nothing is held but that they are there
+	later          []v1alpha1.BaselineField // and those that are let go with the next patch
 	letting        letting
 	// Of an Application that observes: foreign is true if the object is another owner's and would
 	// not be taken over, observed is all that differs, but for our marks.
@@ -216,7 +218,7 @@ type pruned struct {
 	previous *record
 	live     map[string]any
 	change   Change
-	// shared is true for an object that is another owner's, letting what becomes of it.
+	// shared is true for an object that is another owner's, letting what becomes of its fields.
 	shared  bool
 	letting letting
 }
@@ -235,7 +237,7 @@ type record struct {
 // stored is the desired state as the status shows it.
 func (res *resource) stored() map[string]any { return manifest.Shown(res.desired) }
 
-// letting is what becomes of fields of a shared object that are held no longer.
+// letting is what becomes of fields that are held no longer.
 type letting struct {
 	// fields are those that are restored.
 	fields []delta.Difference

@@ -86,7 +86,7 @@ func (p *Plan) judge(old *pruned, live map[string]any) {
 		p.release(old)
 	case old.live == nil || !mine(p.in.Application, old.id, &old.status, old.live):
 	case p.orphaned(old):
-		old.orphan(p.in.Application)
+		p.orphan(old)
 	case text(old.live, "metadata", "deletionTimestamp") != "":
 		old.change.Problem = p.terminating(old.id, old.live)
 	default:
@@ -105,7 +105,7 @@ func (p *Plan) release(old *pruned) {
 	marks, gone := unheld(p.in.Application, old.id, old.live)
 	marks = append(marks, formerMarks(p.in.Application, old.live)...)
 	old.letting = p.letGo(releaser{
-		id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, lost: unrecordedOf(&old.status, old.live),
+		shared: true, id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, lost: unrecordedOf(&old.status, old.live),
 	}, baselineOf(&old.status, old.live), gone)
 	h := holding{
 		uid: text(old.live, "metadata", "uid"), version: text(old.live, "metadata", "resourceVersion"),
@@ -187,14 +187,18 @@ func (p *Plan) orphaned(old *pruned) bool {
 	return policy == string(v1alpha1.DeletionOrphan)
 }
 
-// orphan plans the removal of our marks. What another client deletes is left to that.
-func (old *pruned) orphan(app *v1alpha1.Application) {
+// orphan plans the removal of our marks, and what the fields get back. What another client
+// deletes is left to that.
+func (p *Plan) orphan(old *pruned) {
 	if text(old.live, "metadata", "deletionTimestamp") != "" {
 		return
 	}
-	fields := marksOff(old.live)
-	if isHeldByOthers(app, old.live) {
-		marks, _ := unheld(app, old.id, old.live)
+	old.letting = p.letGo(releaser{
+		id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, lost: unrecordedOf(&old.status, old.live),
+	}, baselineOf(&old.status, old.live), nil)
+	fields := slices.Concat(old.letting.fields, marksOff(old.live))
+	if isHeldByOthers(p.in.Application, old.live) {
+		marks, _ := unheld(p.in.Application, old.id, old.live)
 		fields = append(fields, marks...)
 	}
 	if len(fields) == 0 {
@@ -202,6 +206,7 @@ func (old *pruned) orphan(app *v1alpha1.Application) {
 	}
 	old.change.Action = Update
 	old.change.Fields = fields
+	old.change.ReadFirst = old.letting.unsure && foreignTo(p.in.Application, old.live) == nil
 	old.change.UID = text(old.live, "metadata", "uid")
 	old.change.ResourceVersion = text(old.live, "metadata", "resourceVersion")
 	old.change.Guards, old.change.Patch = delta.Comparison{Differences: fields}.Patch(old.change.UID, old.change.ResourceVersion)

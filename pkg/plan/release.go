@@ -18,6 +18,7 @@ type releaser struct {
 	letting
 
 	app    *v1alpha1.Application
+	shared bool
 	entry  *observer.Entry // nil if the object is not among the manifests any more
 	id     manifest.ID
 	kind   *kinds.Node
@@ -35,7 +36,7 @@ type made struct {
 	root  string
 }
 
-// letGo says what becomes of the leaves of a shared object that are on record and not held
+// letGo says what becomes of the leaves of an object that are on record and not held
 // any more. One is restored if its live value is still ours:
 //
 //	live value                     before us    then
@@ -103,7 +104,7 @@ func (r *releaser) restores(path string) bool {
 	case observer.ReleasedRestore:
 		return true
 	}
-	return restores(r.app)
+	return restores(r.app, r.shared)
 }
 
 // judgeField decides about one leaf.

@@ -106,6 +106,7 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 		}
 	}
 	c.ownership(res, before, o, &status)
+	c.before(res, before, o, &status)
 	if res.isCorrected(o) {
 		now := c.now // a report may wait, and must not keep what it was made of
 		status.LastCorrection = &now
@@ -138,26 +139,35 @@ func (res *resource) isCorrected(o observation) bool {
 	return o.wrote && o.action == Update && !res.adopting && !res.begins && slices.ContainsFunc(res.change.Fields, res.tells)
 }
 
-// ownership says whose an object is, and what of it is on record from before us: of what is
-// held, and of what was to be let go and is not yet.
+// ownership says whose an object is.
 func (c *conclusion) ownership(res *resource, before *v1alpha1.ResourceStatus, o observation, status *v1alpha1.ResourceStatus) {
-	if !res.shared {
-		if o.live == nil && before != nil && before.Ownership == v1alpha1.OwnershipShare {
-			status.UID = "" // it is not ours before it is adopted
-		}
-		if c.plan.in.Application.Spec.Ownership == v1alpha1.OwnershipShare {
-			status.Ownership = v1alpha1.OwnershipOwn
-		}
+	if res.shared {
+		status.Ownership, status.Origin = v1alpha1.OwnershipShare, ""
 		return
 	}
-	status.Ownership, status.Origin = v1alpha1.OwnershipShare, ""
-	if o.live == nil {
-		if before != nil {
-			status.Baseline, status.Unrecorded = before.Baseline, before.Unrecorded
-		}
-		return
+	if o.live == nil && before != nil && before.Ownership == v1alpha1.OwnershipShare {
+		status.UID = "" // it is not ours before it is adopted
 	}
+	if c.plan.in.Application.Spec.Ownership == v1alpha1.OwnershipShare {
+		status.Ownership = v1alpha1.OwnershipOwn
+	}
+}
+
+// before says what of an object is on record from before us: of what is held, and of what was
+// to be let go and is not yet.
+func (c *conclusion) before(res *resource, before *v1alpha1.ResourceStatus, o observation, status *v1alpha1.ResourceStatus) {
 	_, attempted := c.outcomes[res.object.ID]
+	if o.live == nil {
+		switch {
+		case attempted && res.takesOver(): // it may be ours, whatever the answer was
+			if status.Baseline, status.Unrecorded = res.baseline, res.unrecorded; len(res.baseline)+len(res.unrecorded) > 0 {
+				status.BaselineUID = types.UID(res.change.UID)
+			}
+		case before != nil && (res.shared || c.plan.remembers(res)):
+			status.Baseline, status.Unrecorded, status.BaselineUID = before.Baseline, before.Unrecorded, before.BaselineUID
+		}
+		return
+	}
 	status.Baseline, status.Unrecorded = res.baseline, res.unrecorded
 	if !attempted && !c.preview {
 		status.Baseline = res.onRecord(baselineOf(before, o.live))

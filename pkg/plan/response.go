@@ -98,7 +98,7 @@ func (c *conclusion) responded(res *resource, outcome Outcome, o *observation) d
 		c.accept(res, live, outcome.Action)
 	}
 	after := c.plan.compare(res, live)
-	if o.wrote && res.shared {
+	if o.wrote && len(res.baseline) > 0 {
 		res.seenHeld(live, after)
 	}
 	c.result.Again = c.result.Again || outcome.Problem == nil && after.Correctable()

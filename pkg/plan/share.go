@@ -77,7 +77,7 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 	if res.holdsNothing() {
 		marks, gone = unheld(app, id, live)
 	}
-	r := releaser{entry: res.entry, id: id, kind: res.kind, live: live, held: res.leaves, lost: unrecordedOf(p.statuses[id], live)}
+	r := releaser{shared: true, entry: res.entry, id: id, kind: res.kind, live: live, held: res.leaves, lost: unrecordedOf(p.statuses[id], live)}
 	res.letting = p.letGo(r, baselineOf(p.statuses[id], live), gone)
 	if (delta.Comparison{Differences: res.letting.fields}).Correctable() {
 		res.compared.Differences = nil // the others are for the next patch
@@ -96,7 +96,7 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 	for _, stays := range res.letting.stays {
 		res.warnings = append(res.warnings, "not restored: "+stays)
 	}
-	if restores(app) && slices.ContainsFunc(res.leaves, func(leaf string) bool { return secretPath(id, leaf) }) {
+	if restores(app, true) && slices.ContainsFunc(res.leaves, func(leaf string) bool { return secretPath(id, leaf) }) {
 		res.warnings = append(res.warnings, id.String()+": values of Secrets are never recorded, so they stay as they are when they are let go")
 	}
 	p.look(res, live)

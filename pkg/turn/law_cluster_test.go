@@ -84,7 +84,7 @@ func (c *cluster) sync() {
 		if c.lagging[id] {
 			continue
 		}
-		if c.share != nil {
+		if c.share != nil && !c.share.owns {
 			is := c.server.objects[id]
 			c.changed = c.changed || jsonOf(c.shared[id]) != jsonOf(is)
 			c.shared[id] = observer.CopyMap(is)
@@ -220,7 +220,7 @@ func (t target) Delete(_ context.Context, at kubernetes.Location, uid, resourceV
 
 // Wrote has the store know our own write before the watch does.
 func (t target) Wrote(at kubernetes.Location, object map[string]any) {
-	if t.share != nil {
+	if t.share != nil && !t.share.owns {
 		t.shared[at.ID] = withoutManagers(object)
 		return
 	}

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// sharing is a cluster whose objects are all somebody else's.
+// sharing is a cluster whose objects are all somebody else's, to share or to adopt.
 type sharing struct {
 	*cluster
 	// were are the objects as their owner has made them; nil for none.
@@ -24,55 +24,69 @@ type sharing struct {
 	settled bool
 	// selecting is true if spec.select has the parts, and not the manifests.
 	selecting bool
+	// owns is true if the objects are adopted: what its owner takes away is created then.
+	owns bool
 }
 
 // TestHoldThenReleaseWhateverHappens holds random parts of random objects while requests
 // fail, answers are lost, the controller dies, watches lag and owners make their objects
 // anew, and lets them go: they are what they were. None is ever created or deleted by us.
 func TestHoldThenReleaseWhateverHappens(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		names := slices.DeleteFunc(drawNames(r), func(id manifest.ID) bool { return id.Kind == "Secret" })
-		s := &sharing{newCluster(t, r, observertest.Server{Typed: rapid.Bool().Draw(r, "typed")}, names), map[manifest.ID]map[string]any{}, false, rapid.Bool().Draw(r, "selecting")}
-		s.cluster.share = s
-		s.server.admitted = func(manifest.ID, map[string]any) {}
-		s.server.judge = func(verb string, id manifest.ID, _, after map[string]any) {
+	rapid.Check(t, func(r *rapid.T) { holdThenRelease(t, r, false) })
+}
+
+// TestAdoptThenReleaseWhateverHappens does the same with objects that are adopted, under
+// spec.onRelease Restore. What nobody else has made is created and deleted.
+func TestAdoptThenReleaseWhateverHappens(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) { holdThenRelease(t, r, true) })
+}
+
+func holdThenRelease(t *testing.T, r *rapid.T, owns bool) {
+	names := slices.DeleteFunc(drawNames(r), func(id manifest.ID) bool { return id.Kind == "Secret" })
+	s := &sharing{newCluster(t, r, observertest.Server{Typed: rapid.Bool().Draw(r, "typed")}, names), map[manifest.ID]map[string]any{}, false, !owns && rapid.Bool().Draw(r, "selecting"), owns}
+	s.cluster.share = s
+	s.server.admitted = func(manifest.ID, map[string]any) {}
+	s.server.judge = func(verb string, id manifest.ID, _, after map[string]any) {
+		if after != nil {
 			s.note("  %s of %s: %s", verb, short(id), jsonOf(bare(after)))
-			if verb != "patch" {
-				s.fail("%s of %s, which is shared", verb, id)
-			}
 		}
-		s.app.Spec.Ownership = v1alpha1.OwnershipShare
-		for _, id := range names {
-			s.make(id)
+		if verb != "patch" && (!owns || verb == "delete" && s.were[id] != nil) {
+			s.fail("%s of %s, which is another owner's", verb, id)
 		}
-		s.edit()
-		s.settled = true
-		s.storm = true
-		r.Repeat(map[string]func(*rapid.T){
-			"the process dies":   func(*rapid.T) { s.die() },
-			"a watch lags":       func(*rapid.T) { s.lag(rapid.SampledFrom(names).Draw(r, "name")) },
-			"its owner is there": func(*rapid.T) { s.make(rapid.SampledFrom(names).Draw(r, "name")) },
-			"a round":            func(*rapid.T) { s.round() },
-			"a death, a round":   func(*rapid.T) { s.die(); s.round() },
-		})
-		s.calm()
-		s.rest()
-		s.checkHeld()
-		s.storm = rapid.Bool().Draw(r, "faults at the end")
-		if rapid.Bool().Draw(r, "it leaves the manifests") {
-			s.submit(nil)
-		} else {
-			s.remove()
-		}
-		s.round()
-		s.calm()
-		s.rest()
-		for _, id := range names {
-			if is := settled(s.server.objects[id]); jsonOf(is) != jsonOf(s.were[id]) {
-				s.fail("%s is not what it was:\n%s\n%s", id, jsonOf(s.were[id]), jsonOf(is))
-			}
-		}
+	}
+	if s.app.Spec.Ownership = v1alpha1.OwnershipShare; owns {
+		s.app.Spec.Ownership, s.app.Spec.Adoption, s.app.Spec.OnRelease = "", v1alpha1.AdoptIfUnowned, v1alpha1.ReleaseRestore
+	}
+	for _, id := range names {
+		s.make(id)
+	}
+	s.edit()
+	s.settled = true
+	s.storm = true
+	r.Repeat(map[string]func(*rapid.T){
+		"the process dies":   func(*rapid.T) { s.die() },
+		"a watch lags":       func(*rapid.T) { s.lag(rapid.SampledFrom(names).Draw(r, "name")) },
+		"its owner is there": func(*rapid.T) { s.make(rapid.SampledFrom(names).Draw(r, "name")) },
+		"a round":            func(*rapid.T) { s.round() },
+		"a death, a round":   func(*rapid.T) { s.die(); s.round() },
 	})
+	s.calm()
+	s.rest()
+	s.checkHeld()
+	s.storm = rapid.Bool().Draw(r, "faults at the end")
+	if rapid.Bool().Draw(r, "it leaves the manifests") {
+		s.submit(nil)
+	} else {
+		s.remove()
+	}
+	s.round()
+	s.calm()
+	s.rest()
+	for _, id := range names {
+		if is := settled(s.server.objects[id]); jsonOf(is) != jsonOf(s.were[id]) {
+			s.fail("%s is not what it was:\n%s\n%s", id, jsonOf(s.were[id]), jsonOf(is))
+		}
+	}
 }
 
 // settled is an object without what every write changes. An API server keeps no empty
@@ -84,6 +98,11 @@ func settled(object map[string]any) map[string]any {
 	object = observer.CopyMap(object)
 	metadata := object["metadata"].(map[string]any)
 	delete(metadata, "resourceVersion")
+	for _, field := range []string{"labels", "annotations"} {
+		if m, isMap := metadata[field].(map[string]any); isMap && len(m) == 0 {
+			delete(metadata, field)
+		}
+	}
 	return object
 }
 

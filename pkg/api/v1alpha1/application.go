@@ -111,10 +111,12 @@ type ApplicationSpec struct {
 	// +optional
 	Ownership Ownership `json:"ownership,omitempty"`
 
-	// OnRelease says what becomes of the fields of a shared object that are held no
-	// longer, because they or the object leave the manifests, or the Application goes.
-	// Restore, the default, gives them back what they had before, where nobody else has
-	// changed them since; Leave leaves them as they are.
+	// OnRelease says what becomes of fields that are held no longer, because they or the
+	// object leave the manifests, or the Application goes. Restore, the default for shared
+	// objects, gives them back what they had before, where nobody else has changed them
+	// since; Leave, the default for owned ones, leaves them as they are. Of an owned object
+	// it is about what was there before, and stays: what was adopted, and fields that a
+	// schema or spec.fields has had held later.
 	// +optional
 	OnRelease ReleasePolicy `json:"onRelease,omitempty"`
 
@@ -216,7 +218,7 @@ const (
 	OwnershipShare Ownership = "Share"
 )
 
-// ReleasePolicy says what becomes of the fields of a shared object when they are held no
+// ReleasePolicy says what becomes of fields when they are held no
 // longer.
 //
 // +kubebuilder:validation:Enum=Leave;Restore

@@ -33,7 +33,7 @@ type ResourceFields struct {
 	// +kubebuilder:validation:items:MaxLength=4096
 	Free []string `json:"free,omitempty"`
 
-	// Leave names fields of shared objects that are not held, and stay as they are when
+	// Leave names fields that are not held, and stay as they are when
 	// they are let go, whatever spec.onRelease says.
 	// +optional
 	// +listType=atomic
@@ -42,8 +42,8 @@ type ResourceFields struct {
 	// +kubebuilder:validation:items:MaxLength=4096
 	Leave []string `json:"leave,omitempty"`
 
-	// Restore names fields of shared objects that are not held, and get back what they
-	// had before when they are let go, whatever spec.onRelease says.
+	// Restore names fields that are not held, and get back what they had before when they
+	// are let go, whatever spec.onRelease says, as far as that is on record.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000

@@ -156,11 +156,16 @@ type ResourceStatus struct {
 	// Own says that the manifest says so itself; unset: as spec.ownership says.
 	// +optional
 	Ownership Ownership `json:"ownership,omitempty"`
-	// Baseline is what the held fields of a shared object were before they were written
-	// first. Values of Secrets are not in it.
+	// Baseline is what the held fields were before they were written first: of a shared
+	// object, and, under spec.onRelease Restore, of an owned one. Values of Secrets are not
+	// in it.
 	// +optional
 	// +listType=atomic
 	Baseline []BaselineField `json:"baseline,omitempty"`
+	// BaselineUID is the UID of the object that the baseline is of, as long as that is
+	// about to be adopted.
+	// +optional
+	BaselineUID types.UID `json:"baselineUID,omitempty"`
 	// Unrecorded are held fields that were written first when there was no room to record
 	// what they were before: they stay as they are when they are let go.
 	// +optional

@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/delta"
+)
+
+// givesBack reports whether what leaves the manifest of an owned object gets back what it had,
+// and is not removed for that: the object was there before us.
+func (p *Plan) givesBack(res *resource) bool { return p.remembers(res) && res.adopted }
+
+// letsGo reports whether leaves of an object that gives back what it had are held no longer.
+func (p *Plan) letsGo(res *resource) bool {
+	if !p.givesBack(res) {
+		return false
+	}
+	held, _ := res.heldBefore()
+	now := slices.Concat(res.entry.Leaves(res.kind, res.desired), res.entry.Empty(res.kind, res.desired))
+	return slices.ContainsFunc(held, func(leaf string) bool { return !slices.Contains(now, leaf) })
+}
+
+// placesLetGo are the pointers of the leaves of an owned object that are let go: they get back
+// what they had, and nothing else is done about them.
+func (res *resource) placesLetGo(live map[string]any) (pointers []string) {
+	if res.shared {
+		return nil
+	}
+	for _, b := range res.letting.was {
+		if at, ok := delta.Locate(res.kind, live, b.Path); ok {
+			pointers = append(pointers, at.Path.Pointer())
+		}
+	}
+	return pointers
+}
+
+// givenBack is what the leaves of an owned object get back that are on record and held no
+// longer. Where that has to wait for the next patch, it stays on record.
+func (p *Plan) givenBack(res *resource, waits bool) []delta.Difference {
+	id, status := res.object.ID, p.statuses[res.object.ID]
+	was, lost := baselineOf(status, res.live), unrecordedOf(status, res.live)
+	if !p.remembers(res) && len(was)+len(lost) == 0 {
+		return nil
+	}
+	if !isHeldByOthers(p.in.Application, res.live) {
+		res.leaves = res.entry.Leaves(res.kind, res.desired)
+	}
+	res.empty = res.entry.Empty(res.kind, res.desired)
+	if res.takesOver() && !p.wasShared(res) {
+		return nil // it is anew
+	}
+	letting := p.letGo(releaser{entry: res.entry, id: id, kind: res.kind, live: res.live, held: res.held(), lost: lost}, was, nil)
+	if waits {
+		res.later = letting.was
+		return nil
+	}
+	res.letting = letting
+	for _, stays := range letting.stays {
+		res.warnings = append(res.warnings, "not restored: "+stays)
+	}
+	return letting.fields
+}

@@ -1,0 +1,174 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+const adoptedNode = `
+adoption: IfUnowned
+onRelease: Restore
+manifest:
+- apiVersion: apps/v1
+  kind: DaemonSet
+  metadata: {name: aws-node, annotations: {team: net}}
+  spec:
+    template:
+      spec:
+        containers:
+        - {name: init, image: "init:1"}
+        - name: aws-node
+          image: "cni:2"
+          args: [--ours]
+          env:
+          - {name: WARM_IP, value: "5"}
+          - {name: LEVEL, value: debug}
+`
+
+// without is an object without labels and annotations that are empty: no API server keeps them.
+func without(object map[string]any) map[string]any {
+	object = observer.CopyMap(object)
+	metadata := object["metadata"].(map[string]any)
+	for _, field := range []string{"labels", "annotations"} {
+		if m, _ := metadata[field].(map[string]any); len(m) == 0 {
+			delete(metadata, field)
+		}
+	}
+	return object
+}
+
+func TestWhatIsAdoptedGetsBackWhatItHad(t *testing.T) {
+	nothing := "adoption: IfUnowned\nonRelease: Restore\nmanifest: []"
+	for name, letGo := range map[string]func(w *world){
+		"it leaves the manifests": func(w *world) { w.edit(nothing); w.round() },
+		"the Application goes": func(w *world) {
+			for _, change := range w.retire().Changes {
+				w.execute(change)
+			}
+		},
+		"it dies before it lets go": func(w *world) { w.edit(nothing); w.die(false); w.round() },
+		"it dies when it lets go":   func(w *world) { w.edit(nothing); w.die(true); w.round() },
+	} {
+		for held, hold := range map[string]func(w *world){
+			"held":                    func(w *world) { w.round(); w.quiet() },
+			"died before it was held": func(w *world) { w.die(false); w.round(); w.quiet() },
+			"died when it was held":   func(w *world) { w.die(true); w.round(); w.quiet() },
+			"nobody knows whether it was held": func(w *world) {
+				w.refuse = map[plan.Action]plan.Outcome{plan.Update: {Action: plan.Update, Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying}}}
+				p, _ := w.round()
+				w.execute(p.Changes[0])
+				w.refuse = nil
+				w.round()
+				w.quiet()
+			},
+		} {
+			t.Run(held+", "+name, func(t *testing.T) {
+				w := newWorld(t, adoptedNode)
+				w.live[node] = theirs()
+				hold(w)
+				env := get(w.only(), "spec", "template", "spec", "containers").([]any)[1].(map[string]any)
+				require.Equal(t, []any{"--ours"}, env["args"])
+				require.Equal(t, v1alpha1.OriginAdopted, w.app.Status.Resources[0].Origin)
+				assert.Empty(t, w.app.Status.Resources[0].BaselineUID)
+				letGo(w)
+				assert.Equal(t, theirs(), without(w.live[node]))
+			})
+		}
+	}
+}
+
+func TestAnOwnedLeafGetsBackWhatItHad(t *testing.T) {
+	w := newWorld(t, adoptedNode)
+	w.live[node] = theirs()
+	w.round()
+	w.edit(`
+adoption: IfUnowned
+onRelease: Restore
+manifest:
+- apiVersion: apps/v1
+  kind: DaemonSet
+  metadata: {name: aws-node}
+  spec: {template: {spec: {containers: [{name: aws-node, env: [{name: WARM_IP, value: "5"}]}]}}}
+`)
+	explained, _ := w.decide().Explain(node, false)
+	for _, f := range explained.Fields {
+		if f.Path == "spec.template.spec.containers[name=aws-node].env[name=WARM_IP].value" {
+			assert.Equal(t, "when it is let go, it is removed: it was not there before", f.OnRelease)
+		}
+	}
+	w.round()
+	w.round()
+	w.quiet()
+	containers := get(w.only(), "spec", "template", "spec", "containers").([]any)
+	require.Len(t, containers, 2, "what was there before is not cut")
+	container := containers[1].(map[string]any)
+	assert.Equal(t, "cni:1", container["image"])
+	assert.Equal(t, []any{"--theirs"}, container["args"])
+	assert.ElementsMatch(t, []any{
+		map[string]any{"name": "WARM_IP", "value": "5"}, map[string]any{"name": "LEVEL", "value": "info"}, map[string]any{"name": "OTHER", "value": "2"},
+	}, container["env"])
+	w.edit("adoption: IfUnowned\nonRelease: Restore\nmanifest: []")
+	w.round()
+	assert.Equal(t, theirs(), without(w.live[node]))
+}
+
+// A field of an object that we have made gets back what it had if a schema has it held later.
+func TestAFieldThatIsHeldLaterGetsBackWhatItHad(t *testing.T) {
+	const spec = `
+onRelease: Restore
+manifest: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 3, paused: true}}]
+fields: [{resource: {kind: Deployment, name: web}, `
+	id := manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "web"}
+	w := newWorld(t, spec+"free: [spec.replicas]}]")
+	w.round()
+	w.set(int64(7), "spec", "replicas")
+	w.round()
+	w.edit(spec + `hold: ["*"]}]`)
+	w.round()
+	w.round()
+	w.quiet()
+	require.Equal(t, int64(3), get(w.only(), "spec", "replicas"))
+	w.set(int64(9), "spec", "replicas") // drift is not what was before
+	w.round()
+	w.edit(spec + "free: [spec.replicas]}]")
+	p, _ := w.round()
+	assert.Equal(t, int64(7), get(w.live[id], "spec", "replicas"), "%v", p.Changes)
+	w.quiet()
+	assert.Empty(t, w.app.Status.Resources[0].Baseline)
+	w.edit(spec + "free: [spec.paused]}]") // and so the replicas are held again, in place of 7
+	w.round()
+	assert.Equal(t, true, get(w.live[id], "spec", "paused"), "nothing was there before it was made")
+}
+
+// Under Leave, the default, nothing of an owned object goes on record.
+func TestUnderLeaveAnOwnedObjectStays(t *testing.T) {
+	w := newWorld(t, "adoption: IfUnowned\n"+adoptedNode[len("\nadoption: IfUnowned\nonRelease: Restore\n"):])
+	w.live[node] = theirs()
+	w.round()
+	assert.Empty(t, w.app.Status.Resources[0].Baseline)
+	w.edit("adoption: IfUnowned\nmanifest: []")
+	w.round()
+	container := get(w.live[node], "spec", "template", "spec", "containers").([]any)[1].(map[string]any)
+	assert.Equal(t, "cni:2", container["image"])
+}
+
+// What was announced for an object that is to be adopted does not make it ours.
+func TestWhatIsToBeAdoptedIsNotOursYet(t *testing.T) {
+	w := newWorld(t, adoptedNode)
+	w.live[node] = theirs()
+	w.die(false)
+	require.NotEmpty(t, w.app.Status.Resources[0].Baseline)
+	assert.Equal(t, "u-9", string(w.app.Status.Resources[0].BaselineUID))
+	w.edit("adoptedDeletionPolicy: Delete\nmanifest: []")
+	p, _ := w.round()
+	assert.False(t, p.HasWork())
+	assert.Equal(t, theirs(), w.live[node])
+	assert.Empty(t, w.app.Status.Resources)
+}
