@@ -180,6 +180,11 @@ func (e *objectEvents) send(ctx context.Context, uid types.UID) {
 		e.mu.Unlock()
 		return
 	}
+	if early := o.sent.Add(eventInterval).Sub(now); early > 0 {
+		e.mu.Unlock()
+		e.queue.AddAfter(uid, early)
+		return
+	}
 	note, last, name := *o.next, o.last, o.name
 	app, account, object := o.app, o.account, o.object
 	again := name != "" && last.text == note.text && last.reason == note.reason && now.Sub(o.sent) < eventSeries
