@@ -198,7 +198,16 @@ func TestSharingOfOneFieldByTwo(t *testing.T) {
 
 	f.Delete(applications, "one")
 	f.AwaitValue(configMaps, "theirs", "two", "data", "mode")
-	f.AwaitHeld("two")
+	row := f.AwaitHeld("two").Status.Resources[0]
+	assert.Equal(t, value(f.Get(configMaps, "theirs"), "metadata", "uid"), string(row.UID))
+	recorded := map[string]string{}
+	for _, b := range row.Baseline {
+		recorded[b.Path] = string(b.Value.Raw) + " of " + b.Manager
+		assert.False(t, b.Time.IsZero(), b.Path)
+	}
+	assert.Equal(t, map[string]string{
+		"data.mode": `"theirs" of ` + v1alpha1.FieldManagerOf(f.namespace, "one"), "data.other": `"theirs" of helm`,
+	}, recorded, "the first wrote it back, and so it is its writer")
 	f.Delete(applications, "two")
 	f.AwaitGone(applications, "two")
 	f.Quiet(quiet)

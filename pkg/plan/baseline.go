@@ -146,11 +146,11 @@ func (res *resource) heldBefore() (leaves []string, known bool) {
 
 // holdsIn reports whether a leaf at or below a path is held.
 func (res *resource) holdsIn(path string) bool {
-	return slices.ContainsFunc(res.held(), func(leaf string) bool { return observer.Under(leaf, path) })
+	return slices.ContainsFunc(res.allHeld(), func(leaf string) bool { return observer.Under(leaf, path) })
 }
 
-// held are the paths of all that is held.
-func (res *resource) held() []string { return slices.Concat(res.leaves, res.empty) }
+// allHeld are the paths of all that is held.
+func (res *resource) allHeld() []string { return slices.Concat(res.leaves, res.empty) }
 
 // writes reports whether the change is about something at, above or below a path.
 func (res *resource) writes(path string) bool {
@@ -175,7 +175,7 @@ func (res *resource) before(d delta.Difference, in Input) (fields []v1alpha1.Bas
 		b.Manager = writerOf(in.Application, res.live, d.LivePath())
 		return []v1alpha1.BaselineField{b}
 	case d.Reason == delta.Missing:
-		for _, leaf := range res.held() {
+		for _, leaf := range res.allHeld() {
 			if observer.Under(leaf, d.Path) {
 				if b.Path, b.From = leaf, ""; leaf != d.Path {
 					b.From = d.Path
