@@ -198,7 +198,15 @@ func TestSharingOfOneFieldByTwo(t *testing.T) {
 
 	f.Delete(applications, "one")
 	f.AwaitValue(configMaps, "theirs", "two", "data", "mode")
-	f.AwaitHeld("two")
+	row := f.AwaitHeld("two").Status.Resources[0]
+	assert.Equal(t, value(f.Get(configMaps, "theirs"), "metadata", "uid"), string(row.UID))
+	recorded := map[string]string{}
+	for _, b := range row.Baseline {
+		recorded[b.Path] = string(b.Value.Raw)
+		assert.NotEqual(t, v1alpha1.FieldManagerOf(f.namespace, "two"), b.Manager, b.Path)
+		assert.False(t, b.Time.IsZero(), b.Path)
+	}
+	assert.Equal(t, map[string]string{"data.mode": `"theirs"`, "data.other": `"theirs"`}, recorded)
 	f.Delete(applications, "two")
 	f.AwaitGone(applications, "two")
 	f.Quiet(quiet)

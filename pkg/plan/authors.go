@@ -147,3 +147,11 @@ func writerOf(app *v1alpha1.Application, live map[string]any, path *observer.Pat
 	w, _ := (&authors{app: app, live: live, entries: managersOf(live)}).owner(path)
 	return w.Manager
 }
+
+// by names who wrote something, if that is known.
+func by(manager string) string {
+	if manager == "" {
+		return ""
+	}
+	return " by " + manager
+}

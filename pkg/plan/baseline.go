@@ -68,36 +68,61 @@ func isBefore(status *v1alpha1.ResourceStatus, live map[string]any) bool {
 // It does so under spec.onRelease Leave, too: that may change. Of an owned one see remembers
 // and isFirst.
 func (p *Plan) rememberBefore(res *resource) {
-	mine, isHolder := holdersOf(res.live).of(p.in.Application)
-	claimed := func(path string) bool {
-		isNamed := isHolder && (mine.Leaves == nil || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.Under(leaf, path) }))
-		return res.shared && isNamed || !res.shared && (!res.takesOver() || p.wasShared(res) && !res.writes(path))
-	}
-	stands := func(path string) bool { return res.holdsIn(path) && (claimed(path) || res.shared && !res.writes(path)) }
-	for _, b := range baselineOf(p.statuses[res.object.ID], res.live) {
-		if stands(b.Path) {
+	before := p.statuses[res.object.ID]
+	for _, b := range baselineOf(before, res.live) {
+		if p.stands(res, b.Path) {
 			res.baseline = append(res.baseline, res.withHeld(b))
 		}
 	}
-	for _, path := range unrecordedOf(p.statuses[res.object.ID], res.live) {
-		if stands(path) {
+	for _, path := range unrecordedOf(before, res.live) {
+		if p.stands(res, path) {
 			res.unrecorded = append(res.unrecorded, path)
 		}
 	}
-	covered := func(path string) bool {
-		under := func(known string) bool { return observer.Under(path, known) }
-		return slices.ContainsFunc(res.unrecorded, under) ||
-			slices.ContainsFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return under(b.Path) })
-	}
 	for _, d := range res.compared.Differences {
+		if d.HeldBack || !res.isAt(d) {
+			continue
+		}
 		for _, b := range res.before(d, p.in) {
-			isPruned := res.prunes() && b.Value == nil
-			if !d.HeldBack && !isPruned && res.isAt(d) && !covered(b.Path) && res.isFirst(b.Path) && !secretPath(res.object.ID, b.Path) && res.isWritten(b.Path) {
+			if !res.isCovered(b.Path) && res.isToRemember(b) {
 				res.baseline = append(res.baseline, res.withHeld(res.asMade(p.in.Application, b, d)))
 			}
 		}
 	}
 	slices.SortFunc(res.baseline, func(a, b v1alpha1.BaselineField) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// stands reports whether what is on record of a path, or that there was no room for it, stays so.
+func (p *Plan) stands(res *resource, path string) bool {
+	switch {
+	case !res.holdsIn(path):
+		return false
+	case !res.shared:
+		return !res.takesOver() || p.wasShared(res) && !res.writes(path)
+	case !res.writes(path):
+		return true
+	}
+	mine, isHolder := holdersOf(res.live).of(p.in.Application)
+	return isHolder && (mine.Leaves == nil || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.Under(leaf, path) }))
+}
+
+// isCovered reports whether it is on record what a path was, or that there was no room for it.
+func (res *resource) isCovered(path string) bool {
+	return slices.ContainsFunc(res.unrecorded, func(known string) bool { return observer.Under(path, known) }) ||
+		slices.ContainsFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return observer.Under(path, b.Path) })
+}
+
+// isToRemember reports whether a field goes on record: it is written for the first time, is no
+// Secret's, and would not just be removed.
+func (res *resource) isToRemember(b v1alpha1.BaselineField) bool {
+	isPruned := res.prunes() && b.Value == nil
+	return !isPruned && res.isFirst(b.Path) && !secretPath(res.object.ID, b.Path) && res.isWritten(b.Path)
+}
+
+// isNewlyAdopted reports whether an object is about to be adopted, or was, and what is on record
+// is of the one before.
+func (res *resource) isNewlyAdopted(status *v1alpha1.ResourceStatus) bool {
+	return res.takesOver() || res.adopted && status != nil && string(status.UID) != res.change.UID
 }
 
 // remembers reports whether it goes on record what fields of an owned object were before they
@@ -146,11 +171,11 @@ func (res *resource) heldBefore() (leaves []string, known bool) {
 
 // holdsIn reports whether a leaf at or below a path is held.
 func (res *resource) holdsIn(path string) bool {
-	return slices.ContainsFunc(res.held(), func(leaf string) bool { return observer.Under(leaf, path) })
+	return slices.ContainsFunc(res.allHeld(), func(leaf string) bool { return observer.Under(leaf, path) })
 }
 
-// held are the paths of all that is held.
-func (res *resource) held() []string { return slices.Concat(res.leaves, res.empty) }
+// allHeld are the paths of all that is held.
+func (res *resource) allHeld() []string { return slices.Concat(res.leaves, res.empty) }
 
 // writes reports whether the change is about something at, above or below a path.
 func (res *resource) writes(path string) bool {
@@ -175,7 +200,7 @@ func (res *resource) before(d delta.Difference, in Input) (fields []v1alpha1.Bas
 		b.Manager = writerOf(in.Application, res.live, d.LivePath())
 		return []v1alpha1.BaselineField{b}
 	case d.Reason == delta.Missing:
-		for _, leaf := range res.held() {
+		for _, leaf := range res.allHeld() {
 			if observer.Under(leaf, d.Path) {
 				if b.Path, b.From = leaf, ""; leaf != d.Path {
 					b.From = d.Path

@@ -249,10 +249,15 @@ func TestABaselineIsHandedOn(t *testing.T) {
 				}
 				require.Equal(t, map[string]any{"a": "two", "b": "theirs", "free": "theirs", "new": "two"}, c.live["data"])
 				require.Equal(t, map[string]string{"data.a": "default/two", "data.new": "default/two"}, c.holders())
-				for _, b := range two.app.Status.Resources[0].Baseline {
-					if b.Path == "data.a" {
-						require.JSONEq(t, `"theirs"`, string(b.Value.Raw), "and not what the other one held")
-					}
+				row := two.app.Status.Resources[0]
+				require.Equal(t, get(c.live, "metadata", "uid"), string(row.UID))
+				require.Len(t, row.Baseline, 2)
+				require.Equal(t, "data.a", row.Baseline[0].Path)
+				require.JSONEq(t, `"theirs"`, string(row.Baseline[0].Value.Raw), "and not what the other one held")
+				require.Equal(t, "data.new", row.Baseline[1].Path)
+				require.Nil(t, row.Baseline[1].Value, "it was not there before either")
+				for _, b := range row.Baseline {
+					require.Equal(t, two.now, b.Time.UTC(), "%s", b.Path)
 				}
 
 				two.edit("ownership: Share\nmanifest: []")

@@ -41,7 +41,7 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 			break
 		}
 		switch {
-		case res.takesOver(), res.adopted && status != nil && string(status.UID) != res.change.UID:
+		case res.isNewlyAdopted(status):
 			res.entry.FindSurplus(res.kind, res.desired, live) // to adopt is to cut nothing
 		case p.unrecorded(status), res.previous == nil && !res.adopting:
 			res.takeSurplus(live)

@@ -265,10 +265,3 @@ func (f *Fight) managerOf() string {
 	}
 	return f.Manager
 }
-
-func by(manager string) string {
-	if manager == "" {
-		return ""
-	}
-	return " by " + manager
-}
