@@ -42,6 +42,7 @@ func TestAdoptThenReleaseWhateverHappens(t *testing.T) {
 }
 
 func holdThenRelease(t *testing.T, r *rapid.T, owns bool) {
+	t.Helper()
 	names := slices.DeleteFunc(drawNames(r), func(id manifest.ID) bool { return id.Kind == "Secret" })
 	s := &sharing{newCluster(t, r, observertest.Server{Typed: rapid.Bool().Draw(r, "typed")}, names), map[manifest.ID]map[string]any{}, false, !owns && rapid.Bool().Draw(r, "selecting"), owns}
 	s.cluster.share = s
