@@ -2,7 +2,10 @@ package turn
 
 import (
 	"encoding/json"
+	"maps"
+	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,7 +88,7 @@ func TestTheSameStatusIsTheSameJSON(t *testing.T) {
 		require.NoError(t, json.Unmarshal(raw, &content))
 		return content
 	}
-	equal := 0
+	equal, decoded := 0, 0
 	for i := range int64(1000) {
 		one, changed := draw(i), draw(-i-1)
 		other := one.DeepCopy()
@@ -96,6 +99,51 @@ func TestTheSameStatusIsTheSameJSON(t *testing.T) {
 		if wanted {
 			equal++
 		}
+		content := kept(one)
+		leaves := changes(content)
+		if len(leaves) == 0 {
+			continue
+		}
+		leaves[rand.New(rand.NewPCG(uint64(i), 0)).IntN(len(leaves))]()
+		raw, err := json.Marshal(content)
+		require.NoError(t, err)
+		var next v1alpha1.ApplicationStatus
+		if json.Unmarshal(raw, &next) == nil { // and it is no text where something is written in another way
+			decoded++
+			require.Equal(t, reflect.DeepEqual(kept(one), kept(next)), same(one, next), "seed %d, %s", i, raw)
+		}
 	}
 	assert.Greater(t, equal, 20)
+	assert.Greater(t, decoded, 500)
+}
+
+// changes change one leaf each of what was decoded from JSON.
+func changes(content any) (all []func()) {
+	leaf := func(v any, set func(any)) {
+		switch v := v.(type) {
+		case string:
+			if at, err := time.Parse(time.RFC3339, v); err == nil {
+				all = append(all, func() { set(at.Add(time.Second).Format(time.RFC3339)) })
+			} else {
+				all = append(all, func() { set(v + "1") })
+			}
+		case float64:
+			all = append(all, func() { set(v + 1) })
+		case bool:
+			all = append(all, func() { set(!v) })
+		default:
+			all = append(all, changes(v)...)
+		}
+	}
+	switch v := content.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			leaf(v[key], func(to any) { v[key] = to })
+		}
+	case []any:
+		for i := range v {
+			leaf(v[i], func(to any) { v[i] = to })
+		}
+	}
+	return all
 }
