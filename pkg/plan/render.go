@@ -92,7 +92,7 @@ func (p *Plan) mangle(r *rendered) error {
 	before := make(map[manifest.ID]int, len(r.objects))
 	m := &hooks.Mangling{
 		Application: p.in.Application, Live: p.in.Live,
-		Entries: make(map[manifest.ID]*observer.Entry, len(r.objects)),
+		Objects: make([]manifest.Object, 0, len(r.objects)), Entries: make(map[manifest.ID]*observer.Entry, len(r.objects)),
 	}
 	var shared []manifest.Object
 	for i, o := range r.objects {
