@@ -51,7 +51,7 @@ func (a *action) decideAgain(id manifest.ID, object map[string]any) plan.Change 
 	defer a.mu.Unlock()
 	change := a.plan.DecideAgain(id, object, a.refused[id]...)
 	if object != nil {
-		a.s.memory.unwatched[id] = unwatched{object: object, until: a.now.Add(recheckConflict)}
+		put(&a.s.memory.unwatched, id, unwatched{object: object, until: a.now.Add(recheckConflict)})
 	} else {
 		delete(a.s.memory.unwatched, id)
 	}
@@ -82,7 +82,7 @@ func (a *action) record(change plan.Change, outcome plan.Outcome) {
 	problem := a.s.memory.failed(id, outcome.Problem, a.now)
 	if f, ok := a.s.memory.unwatched[id]; ok {
 		f.until = a.now.Add(problem.RetryAfter) // what is in the way is read again then
-		a.s.memory.unwatched[id] = f
+		put(&a.s.memory.unwatched, id, f)
 	}
 	outcome.Problem = problem
 	a.result[id] = outcome
@@ -126,6 +126,6 @@ func (a *action) gone(at cluster.Location, uid string) {
 	a.target.Gone(at, types.UID(uid))
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.s.memory.gone[types.UID(uid)] = true
+	put(&a.s.memory.gone, types.UID(uid), true)
 	delete(a.s.memory.unwatched, at.ID)
 }

@@ -125,9 +125,17 @@ type unwatched struct {
 func NewMemory(app *v1alpha1.Application, now time.Time) *Memory {
 	return &Memory{
 		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, jitter: worker.Spread,
-		plan: remembered(app), recalled: len(app.Status.RecordSlices) == 0, permits: map[manifest.ID]permit{}, lists: map[listing]listed{}, comings: map[manifest.ID]coming{},
-		failures: map[manifest.ID]*failure{}, missing: map[string]time.Time{}, unwatched: map[manifest.ID]unwatched{}, unanswered: map[manifest.ID]bool{}, unsure: map[manifest.ID]int64{}, gone: map[types.UID]bool{},
+		plan: remembered(app), recalled: len(app.Status.RecordSlices) == 0,
 	}
+}
+
+// put makes a map when the first is put into it: of most Applications none of a Memory's is
+// ever needed.
+func put[K comparable, V any](to *map[K]V, key K, value V) {
+	if *to == nil {
+		*to = map[K]V{}
+	}
+	(*to)[key] = value
 }
 
 // begin prepares a turn. A new generation of the Application, or a request to reconcile
@@ -145,7 +153,7 @@ func (m *Memory) begin(app *v1alpha1.Application, news News, now time.Time) {
 		m.plan.Refusals = nil
 		m.unwatched = map[manifest.ID]unwatched{}
 		m.gone = map[types.UID]bool{}
-		m.selected, m.comings = nil, map[manifest.ID]coming{}
+		m.selected, m.comings = nil, nil
 	}
 	if news.Namespace {
 		maps.DeleteFunc(m.failures, func(_ manifest.ID, f *failure) bool { return f.problem.Namespace != "" })
@@ -208,7 +216,7 @@ func (m *Memory) failed(id manifest.ID, problem *plan.Problem, now time.Time) *p
 	f := m.failures[id]
 	if f == nil {
 		f = &failure{}
-		m.failures[id] = f
+		put(&m.failures, id, f)
 	}
 	f.attempts++
 	until := now.Add(m.jitter(m.retry.wait(problem, f.attempts)))
@@ -216,7 +224,7 @@ func (m *Memory) failed(id manifest.ID, problem *plan.Problem, now time.Time) *p
 		if shared := m.missing[namespace]; shared.After(now) {
 			until = shared
 		}
-		m.missing[namespace] = until
+		put(&m.missing, namespace, until)
 	}
 	if f.exhausted = m.retry.exhausted(f.attempts); f.exhausted {
 		f.attempts = m.retry.attempts // what is tried because something changed is no further attempt

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -38,4 +39,17 @@ func TestNamespacesThatWereWrittenDownStay(t *testing.T) {
 	app.Annotations = map[string]string{v1alpha1.AnnotationNamespaces: "written,ahead"}
 	assert.Equal(t, "ahead,written", namespacesAnnotation(app, &plan.Plan{}, true))
 	assert.Empty(t, namespacesAnnotation(app, &plan.Plan{}, false))
+}
+
+func TestAMemoryOfNothingHasNoMaps(t *testing.T) {
+	m := reflect.ValueOf(NewMemory(&v1alpha1.Application{}, time.Time{})).Elem()
+	for field := range m.NumField() {
+		if value := m.Field(field); value.Kind() == reflect.Map {
+			assert.True(t, value.IsNil(), m.Type().Field(field).Name)
+		}
+	}
+	var all map[string]int
+	put(&all, "a", 1)
+	put(&all, "b", 2)
+	assert.Equal(t, map[string]int{"a": 1, "b": 2}, all)
 }

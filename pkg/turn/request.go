@@ -126,7 +126,7 @@ func (a *action) noteUnanswered(id manifest.ID, err error) bool {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.s.memory.unanswered[id] = true
+	put(&a.s.memory.unanswered, id, true)
 	return true
 }
 
@@ -162,7 +162,7 @@ func (a *action) update(ctx context.Context, at cluster.Location, change plan.Ch
 	}
 	if isLost(err) {
 		a.mu.Lock()
-		a.s.memory.unsure[at.ID] = a.s.Input.Application.Generation
+		put(&a.s.memory.unsure, at.ID, a.s.Input.Application.Generation)
 		a.mu.Unlock()
 	}
 	outcome.Problem = a.target.Problem(err, at, "patch")

@@ -165,7 +165,7 @@ func (s *Snapshot) mayList(ctx context.Context, r Request, kind *knownKind, part
 		delete(m.failures, at.ID)
 		now.at = s.Input.Now
 	}
-	m.lists[key] = now
+	put(&m.lists, key, now)
 	return nil
 }
 
@@ -209,12 +209,12 @@ func (s *Snapshot) slowDown(selected map[manifest.ID][]plan.Selection) {
 	m, now := s.memory, s.Input.Now
 	for id := range m.selected {
 		if selected[id] == nil {
-			m.comings[id] = coming{m.comings[id].times + 1, now}
+			put(&m.comings, id, coming{m.comings[id].times + 1, now})
 		}
 	}
-	m.selected = make(map[manifest.ID]struct{}, len(selected))
+	m.selected = nil
 	for id := range selected {
-		m.selected[id] = struct{}{}
+		put(&m.selected, id, struct{}{})
 	}
 	for id, c := range m.comings {
 		if now.Sub(c.left) > forgetComing {

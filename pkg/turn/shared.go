@@ -133,7 +133,7 @@ func (s *Snapshot) permitted(ctx context.Context, at cluster.Location, object ma
 	}
 	delete(s.memory.failures, at.ID)
 	asked.uid = uidOf(read)
-	s.memory.permits[at.ID] = asked
+	put(&s.memory.permits, at.ID, asked)
 	return read
 }
 
