@@ -92,7 +92,7 @@ func hold(ctx context.Context, f *flags) error {
 	f.options.Metrics = controller.NewMetrics()
 	if f.notify.sender != nil {
 		f.options.Metrics.Notifications(f.notify.sender.Counts)
-		go f.notify.sender.Run(ctx)
+		defer f.notify.run(ctx)()
 	}
 	klog.FromContext(ctx).Info("Starting", "version", version.String(), "server", config.Host)
 	election, err := f.candidate(config)

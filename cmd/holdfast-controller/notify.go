@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -49,4 +50,18 @@ func (f *notifyFlags) apply(options *controller.Options) error {
 	}
 	f.sender, options.Notify = sender, sender
 	return nil
+}
+
+// run sends what there is to tell until finish is called, when nothing more is told.
+func (f *notifyFlags) run(ctx context.Context) (finish func()) {
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f.sender.Run(ctx)
+	}()
+	return func() {
+		end()
+		<-ended
+	}
 }

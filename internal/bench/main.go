@@ -60,7 +60,7 @@ func run(ctx context.Context, applications int, rest time.Duration, only, before
 	}
 	defer cluster.Stop()
 	b := &bench{
-		cluster: cluster, controller: filepath.Join(root, "bin", "holdfast-controller"),
+		cluster: cluster, controller: filepath.Join(root, "bin", "holdfast-controller"), command: filepath.Join(root, "bin", "holdfast"),
 		definition: filepath.Join(root, "deploy", "crd"), applications: applications, rest: rest, only: only, before: before, perMinute: perMinute,
 	}
 	fmt.Printf("%d cores, %s, Go %s; kube-apiserver and etcd on the same machine, audit log on\n\n",
@@ -72,6 +72,7 @@ func run(ctx context.Context, applications int, rest time.Duration, only, before
 type bench struct {
 	cluster      *testcluster.Cluster
 	controller   string // path of the binary
+	command      string // path of the command line
 	before       string // path of another one; empty for none
 	perMinute    int    // drifts
 	definition   string // folder of the CRDs

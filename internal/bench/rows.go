@@ -12,8 +12,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"holdfast.dev/holdfast/internal/testcluster"
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // requests are those of the controller since a mark, without watches, discovery
@@ -338,69 +336,6 @@ func (b *bench) atRest(ctx context.Context) error {
 	}
 	b.table.row("P2", fmt.Sprintf("requests at rest in %s, %d Applications", b.rest, b.applications), fmt.Sprint(len(requests)), "", "0")
 	return nil
-}
-
-// large is P10.
-func (b *bench) large(ctx context.Context) error {
-	const n = 1000
-	names := numbered("bare-large", n)
-	exist := func(prefix string) func(*unstructured.Unstructured) bool {
-		return func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetName(), prefix) }
-	}
-	begun := time.Now()
-	err := await(ctx, b.client.configMaps(), n, exist("bare-large-"), func() error {
-		return each(ctx, n, func(ctx context.Context, i int) error {
-			_, err := b.client.configMaps().Create(ctx, configMap(names[i]), metav1.CreateOptions{})
-			return err
-		})
-	})
-	if err != nil {
-		return err
-	}
-	floor := time.Since(begun)
-	// The first write of a custom kind takes the API server two seconds.
-	if err := b.readyAfter(ctx, application("before-large", "before-large")); err != nil {
-		return err
-	}
-	app := application("large", numbered("large", n)...)
-	isReady := make(chan error, 1)
-	begun = time.Now()
-	err = await(ctx, b.client.configMaps(), n, exist("large-"), func() error {
-		go func() { isReady <- b.readyAfter(ctx, app) }()
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	took := time.Since(begun)
-	if err := <-isReady; err != nil {
-		return err
-	}
-	ready := time.Since(begun)
-	b.table.row("P10", "one Application of 1000 resources, created", rate(n, took), rate(n, floor),
-		fmt.Sprintf("≥ 60 %% of bare (is %.0f %%)", 100*floor.Seconds()/took.Seconds()))
-	b.table.row("", "and Ready", rate(n, ready), "", "")
-	decided, err := decideTime(app)
-	if err != nil {
-		return err
-	}
-	b.table.row("", "its plan computed in", milliseconds(decided), "", "≤ 100 ms")
-	return nil
-}
-
-func decideTime(u *unstructured.Unstructured) (time.Duration, error) {
-	raw, err := u.MarshalJSON()
-	if err != nil {
-		return 0, err
-	}
-	app := &v1alpha1.Application{}
-	if err := json.Unmarshal(raw, app); err != nil {
-		return 0, err
-	}
-	app.Namespace, app.UID = namespace, "bench"
-	begun := time.Now()
-	plan.Decide(plan.Input{Application: app, Kinds: plan.Offline()})
-	return time.Since(begun), nil
 }
 
 func numbered(prefix string, n int) []string {

@@ -43,7 +43,7 @@ type setupObject struct {
 
 // subjects are all that is compared. The directory is for files that they need.
 func subjects(ctx context.Context, root, directory string) ([]subject, error) {
-	all := []subject{holdfast(root)}
+	all := holdfast(root)
 	for _, other := range []func(context.Context, string, string) ([]subject, error){kro, providerKubernetes, operatorUtils} {
 		more, err := other(ctx, root, directory)
 		if err != nil {
@@ -54,8 +54,10 @@ func subjects(ctx context.Context, root, directory string) ([]subject, error) {
 	return all, nil
 }
 
-func holdfast(root string) subject {
-	return subject{
+// holdfast is twice there: with Applications as kubectl and others make them, and as
+// `holdfast submit` does, which sends along what the controller would write ahead.
+func holdfast(root string) []subject {
+	plain := subject{
 		name: "Holdfast", program: "holdfast-controller",
 		arguments:   []string{"--leader-elect=false", "--metrics-bind-address=0", "--callback-bind-address=0"},
 		definitions: filepath.Join(root, "deploy", "crd", "*.yaml"),
@@ -64,6 +66,19 @@ func holdfast(root string) subject {
 		resource:    func(name string) *unstructured.Unstructured { return application(name, name) },
 		isReady:     ready,
 	}
+	submitted := plain
+	submitted.name = "Holdfast, `holdfast submit`"
+	submitted.resource = func(name string) *unstructured.Unstructured {
+		u := application(name, name)
+		annotations, err := ahead(u)
+		if err != nil {
+			panic(err) // it is the bench's own, and has no other values than its name
+		}
+		u.SetAnnotations(annotations)
+		u.SetFinalizers([]string{v1alpha1.Finalizer})
+		return u
+	}
+	return []subject{plain, submitted}
 }
 
 func kro(ctx context.Context, root, _ string) ([]subject, error) {

@@ -34,6 +34,8 @@ type Options struct {
 	First, Longest time.Duration
 	// Timeout bounds one request; 0: 10 s.
 	Timeout time.Duration
+	// Last is for how long Run goes on with what waits when it is to end; 0: 5 s.
+	Last time.Duration
 	// UserAgent names the program.
 	UserAgent string
 	// Now is the clock; nil for the real one.
@@ -65,7 +67,7 @@ func New(options Options) (*Sender, error) {
 	for _, d := range []struct {
 		value *time.Duration
 		usual time.Duration
-	}{{&options.First, time.Second}, {&options.Longest, 5 * time.Minute}, {&options.Timeout, 10 * time.Second}} {
+	}{{&options.First, time.Second}, {&options.Longest, 5 * time.Minute}, {&options.Timeout, 10 * time.Second}, {&options.Last, 5 * time.Second}} {
 		if *d.value <= 0 {
 			*d.value = d.usual
 		}
@@ -111,31 +113,52 @@ func (s *Sender) Counts() (sent, dropped, failed int64) {
 // Waiting is how many events wait.
 func (s *Sender) Waiting() int { return len(s.queue) }
 
-// Run sends until the context ends.
+// Run sends until the context ends, and then what waits, for as long as Options.Last
+// says. What has not arrived by then is dropped, counted, and told in the log.
 func (s *Sender) Run(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case e := <-s.queue:
-			s.deliver(ctx, e)
+	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	context.AfterFunc(ctx, func() { time.AfterFunc(s.options.Last, cancel) })
+	lost := 0
+	for e, ok := s.next(ctx); ok; e, ok = s.next(ctx) {
+		if !s.deliver(sending, ctx.Done(), e) {
+			s.dropped.Add(1)
+			lost++
 		}
+	}
+	if lost > 0 {
+		klog.FromContext(ctx).Info("Notifications have not arrived, and are lost", "count", lost)
 	}
 }
 
-// deliver sends an event until it has arrived, or the context ends.
-func (s *Sender) deliver(ctx context.Context, e event.Event) {
+// next waits for an event; ok is false if none waits and the context has ended.
+func (s *Sender) next(ctx context.Context) (e event.Event, ok bool) {
+	select {
+	case e = <-s.queue:
+		return e, true
+	default:
+	}
+	select {
+	case e = <-s.queue:
+		return e, true
+	case <-ctx.Done():
+		return e, false
+	}
+}
+
+// deliver sends an event until it has arrived, or the context ends: then it is false.
+// When ending is closed it is sent once more without a wait.
+func (s *Sender) deliver(ctx context.Context, ending <-chan struct{}, e event.Event) bool {
 	body, err := json.Marshal(e)
 	if err != nil {
-		s.dropped.Add(1)
-		return
+		return false
 	}
 	wait := s.options.First
-	for told := false; ; told = true {
+	for told := false; ctx.Err() == nil; told = true {
 		err := s.post(ctx, body)
 		if err == nil {
 			s.sent.Add(1)
-			return
+			return true
 		}
 		s.failed.Add(1)
 		if !told { // once for each event
@@ -143,11 +166,13 @@ func (s *Sender) deliver(ctx context.Context, e event.Event) {
 		}
 		select {
 		case <-ctx.Done():
-			return
+		case <-ending:
+			ending, wait = nil, s.options.First
 		case <-time.After(wait):
+			wait = min(2*wait, s.options.Longest)
 		}
-		wait = min(2*wait, s.options.Longest)
 	}
+	return false
 }
 
 func (s *Sender) post(ctx context.Context, body []byte) error {

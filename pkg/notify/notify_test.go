@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,14 +67,25 @@ func (r *receiver) subjects() (subjects []string) {
 
 func run(t *testing.T, options notify.Options) *notify.Sender {
 	t.Helper()
-	options.First, options.Longest = time.Millisecond, 20*time.Millisecond
+	s, _ := runUntil(t, options)
+	return s
+}
+
+// runUntil has a sender run until end is called, which returns when Run has.
+func runUntil(t *testing.T, options notify.Options) (s *notify.Sender, end func()) {
+	t.Helper()
+	if options.First == 0 {
+		options.First = time.Millisecond
+	}
+	options.Longest = max(20*time.Millisecond, options.First)
 	s, err := notify.New(options)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); s.Run(ctx) }()
-	t.Cleanup(func() { stop(); <-ended })
-	return s
+	end = func() { stop(); <-ended }
+	t.Cleanup(end)
+	return s, end
 }
 
 func send(s *notify.Sender, subject string) {
@@ -135,6 +147,41 @@ func TestAReceiverThatIsSlow(t *testing.T) {
 	assert.Equal(t, []int64{90, 10}, []int64{dropped, int64(s.Waiting())})
 	close(let)
 	eventually(t, "the rest", func() bool { sent, _, _ := s.Counts(); return sent == 11 })
+}
+
+// What waits is sent before Run returns, be it that the wait for the next try was long.
+func TestWhatWaitsIsSentAtTheEnd(t *testing.T) {
+	var well atomic.Bool
+	r := newReceiver(t, func(w http.ResponseWriter, _ int) {
+		if !well.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	s, end := runUntil(t, notify.Options{URL: r.URL, First: time.Hour, Last: time.Hour})
+	for _, subject := range []string{"one", "two", "three"} {
+		send(s, subject)
+	}
+	eventually(t, "the first try", func() bool { _, _, failed := s.Counts(); return failed == 1 })
+	well.Store(true)
+	end()
+	assert.Equal(t, []string{"one", "one", "two", "three"}, r.subjects())
+	sent, dropped, failed := s.Counts()
+	assert.Equal(t, []int64{3, 0, 1}, []int64{sent, dropped, failed})
+}
+
+// A receiver that does not answer holds up no end: what has not arrived is counted.
+func TestTheEndIsBounded(t *testing.T) {
+	let := make(chan struct{})
+	r := newReceiver(t, func(http.ResponseWriter, int) { <-let })
+	s, end := runUntil(t, notify.Options{URL: r.URL, Last: time.Millisecond})
+	for _, subject := range []string{"one", "two", "three"} {
+		send(s, subject)
+	}
+	eventually(t, "the request", func() bool { return len(r.subjects()) == 1 })
+	end()
+	close(let)
+	sent, dropped, _ := s.Counts()
+	assert.Equal(t, []int64{0, 3, 0}, []int64{sent, dropped, int64(s.Waiting())})
 }
 
 func TestAReceiverThatIsAbsent(t *testing.T) {

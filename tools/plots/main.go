@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"image/color"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -37,14 +39,21 @@ func run(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	for file, of := range map[string]struct{ figure, title string }{
-		"rate.svg":     {"readyPerSecond", "Ready per second (more is better)"},
-		"requests.svg": {"requestsEach", "Requests per resource (fewer is better)"},
-		"memory.svg":   {"memoryMiB", "Resident memory, MiB (less is better)"},
+	for file, of := range map[string]struct {
+		figure, title string
+		powers        bool
+	}{
+		"rate.svg":     {"readyPerSecond", "Ready per second (more is better)", false},
+		"requests.svg": {"requestsEach", "Requests per resource (fewer is better)", false},
+		"memory.svg":   {"memoryMiB", "Resident memory, MiB, logarithmic (less is better)", true},
 	} {
 		drawing, err := draw(results, of.figure, of.title)
 		if err != nil {
 			return fmt.Errorf("drawing %s: %w", file, err)
+		}
+		if of.powers { // there is a factor of a hundred between them
+			drawing.Y.Min, drawing.Y.Max = 10, math.Pow(10, math.Ceil(math.Log10(drawing.Y.Max)))
+			drawing.Y.Scale, drawing.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 		}
 		if err := drawing.Save(18*vg.Centimeter, 10*vg.Centimeter, filepath.Join(directory, file)); err != nil {
 			return err
@@ -81,7 +90,7 @@ func draw(results []result, figure, title string) (*plot.Plot, error) {
 	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text = title, "resources"
-	p.Legend.Top, p.Legend.ThumbnailWidth, p.Legend.TextStyle.Font.Size = true, vg.Centimeter, 9
+	p.Legend.Top, p.Legend.ThumbnailWidth, p.Legend.TextStyle.Font.Size, p.Legend.Padding = true, vg.Centimeter, 9, 2
 	p.Y.Min = 0
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Transparent, color.Gray{Y: 220}
@@ -110,7 +119,7 @@ func draw(results []result, figure, title string) (*plot.Plot, error) {
 		line.Color, points.Color = plotutil.Color(i), plotutil.Color(i)
 		line.Width, points.Shape, points.Radius = 2, plotutil.Shape(i), 4
 		p.Add(line, points)
-		p.Legend.Add(subject, line, points)
+		p.Legend.Add(strings.ReplaceAll(subject, "`", ""), line, points)
 	}
 	if len(results) > 0 {
 		p.X.Min, p.X.Max = 0, 2.2*float64(results[len(results)-1].N) // the legend is beside the lines
