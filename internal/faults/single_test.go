@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/internal/testcluster"
 )
@@ -93,11 +94,12 @@ func TestDiscoveryThatFailsInPartIsNoEndOfAKind(t *testing.T) {
 	// The Deployment leaves the manifest while nobody can tell what a Deployment is.
 	w.Submit(namespace, "app", oneConfig)
 	w.Until("a word about it", func() bool {
-		return strings.Contains(w.Try("", "get", "application", "app", "-n", namespace, "--output=jsonpath={.status.conditions[?(@.type=='Ready')].message}"), "looking up")
+		return strings.Contains(w.ready(namespace, "app"), "looking up")
 	})
 	w.Kubectl("", "patch", "configmap", "config", "-n", namespace, "--type=merge", `--patch={"data":{"key":"theirs"}}`)
 	w.Until("other kinds are held all the same", func() bool {
-		return w.Try("", "get", "configmap", "config", "-n", namespace, "--output=jsonpath={.data.key}") == "ours"
+		value, _, err := unstructured.NestedString(w.get(configMaps, namespace, "config").Object, "data", "key")
+		return err == nil && value == "ours"
 	})
 	assert.Equal(t, uid, w.Kubectl("", "get", "deployment", "web", "-n", namespace, "--output=jsonpath={.metadata.uid}"))
 	assert.Contains(t, w.Kubectl("", "get", "application", "app", "-n", namespace, "--output=jsonpath={.status.resources[*].kind}"), "Deployment", "it stays in the inventory")
@@ -107,7 +109,7 @@ func TestDiscoveryThatFailsInPartIsNoEndOfAKind(t *testing.T) {
 
 	between.set(nil)
 	w.Until("the Deployment goes", func() bool {
-		return w.Try("", "get", "deployment", "-n", namespace, "--output=name") == ""
+		return w.hasNone(deployments, namespace, "")
 	})
 	w.AwaitHeld(namespace, "app")
 	w.Quiet(2 * time.Second)
@@ -151,26 +153,24 @@ kind: ValidatingAdmissionPolicyBinding
 metadata: {name: keep}
 spec: {policyName: keep, validationActions: [Deny]}`, "apply", "--server-side", "--filename=-")
 	w.Until("the policy works", func() bool {
-		_, err := w.cluster.Kubectl(t.Context(), "", "delete", "configmap", "config", "-n", namespace, "--dry-run=server")
+		err := w.tryDelete(configMaps, namespace, "config")
 		return err != nil && strings.Contains(err.Error(), "it is to stay")
 	})
 
 	w.Kubectl("", "delete", "application", "app", "-n", namespace, "--wait=false")
 	w.Until("the denial is told", func() bool {
-		return strings.Contains(w.Try("", "get", "application", "app", "-n", namespace, "--output=jsonpath={.status.conditions[?(@.type=='Ready')].message}"), "it is to stay")
+		return strings.Contains(w.ready(namespace, "app"), "it is to stay")
 	})
 	w.Quiet(2 * time.Second)
 	assert.Equal(t, "config", w.Kubectl("", "get", "application", "app", "-n", namespace, "--output=jsonpath={.status.resources[*].name}"))
 
 	w.Kubectl("", "delete", "validatingadmissionpolicybinding", "keep")
 	w.Until("the end of the policy", func() bool {
-		_, err := w.cluster.Kubectl(t.Context(), "", "delete", "configmap", "config", "-n", namespace, "--dry-run=server")
-		return err == nil
+		return w.tryDelete(configMaps, namespace, "config") == nil
 	})
 	w.Kubectl("", "annotate", "application", "app", "-n", namespace, "holdfast.dev/reconcile=now")
 	w.Until("everything is gone", func() bool {
-		return w.Try("", "get", "applications,configmaps", "-n", namespace, "--output=name", "--selector=holdfast.dev/application-uid") == "" &&
-			w.Try("", "get", "applications", "-n", namespace, "--output=name") == ""
+		return w.hasNone(configMaps, namespace, "holdfast.dev/application-uid") && w.hasNone(applications, namespace, "")
 	})
 }
 

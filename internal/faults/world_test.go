@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
@@ -31,6 +32,7 @@ const agent = "holdfast-under-faults"
 type world struct {
 	t       *testing.T
 	cluster *testcluster.Cluster
+	client  dynamic.Interface
 }
 
 func newWorld(t *testing.T) *world {
@@ -39,6 +41,7 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
 	w := &world{t: t, cluster: c}
+	w.connect()
 	t.Cleanup(w.keep)
 	require.NoError(t, c.Define(t.Context(), string(crd.Applications), "applications.holdfast.dev"))
 	require.NoError(t, c.Define(t.Context(), string(crd.Slices), "applicationslices.holdfast.dev"))
@@ -245,21 +248,4 @@ func (w *world) Snapshot(namespace string) string {
 // application is the text of one.
 func application(name, spec string) string {
 	return fmt.Sprintf("{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: %s}, spec: %s}", name, spec)
-}
-
-func (w *world) Submit(namespace, name, spec string) {
-	w.t.Helper()
-	w.Kubectl(application(name, spec), "apply", "--server-side", "--force-conflicts", "-n", namespace, "--filename=-")
-}
-
-// AwaitHeld waits until the present generation of an Application is held.
-func (w *world) AwaitHeld(namespace, name string) {
-	w.t.Helper()
-	w.Until(name+" is held", func() bool {
-		got := w.Try("", "get", "application", name, "-n", namespace, "--output=jsonpath={.metadata.generation} {.status.observedGeneration} {.status.conditions[?(@.type=='Held')].status}")
-		var generation, observed int
-		var status string
-		_, err := fmt.Sscan(got, &generation, &observed, &status)
-		return err == nil && generation == observed && status == "True"
-	})
 }
