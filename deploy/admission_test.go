@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/internal/testcluster"
-	"holdfast.dev/holdfast/internal/testcluster/installed"
 )
 
 // writer is a user who may write Applications and Mysqls in a namespace, and act as
@@ -24,12 +23,11 @@ type writer struct {
 
 func newWriter(t *testing.T, mayUse ...string) writer {
 	t.Helper()
-	c := testcluster.Shared()
-	install(t, c, "default")
+	c := withDefault(t)
 	w := writer{t, c, c.Namespace(t), "alice"}
 	kubectl(t, c, "", "create", "role", "writer", "--verb=get,create,update,patch", "--resource=applications.holdfast.dev,mysqls.fnjoin.com", "--namespace="+w.namespace)
 	kubectl(t, c, "", "create", "rolebinding", "writer", "--role=writer", "--user=alice", "--namespace="+w.namespace)
-	installed.Eventually(t, c, "auth", "can-i", "create", "mysqls.fnjoin.com", "--as=alice", "--namespace="+w.namespace)
+	c.AwaitRight(t, w.name, testcluster.Right{Verb: "create", Resource: "mysqls.fnjoin.com", Namespace: w.namespace})
 	for _, account := range mayUse {
 		w.grant(account)
 	}
@@ -50,7 +48,7 @@ func (w writer) grant(account string) {
 	w.t.Helper()
 	kubectl(w.t, w.cluster, "", "create", "role", "act-as-"+account, "--verb=impersonate", "--resource=serviceaccounts", "--resource-name="+account, "--namespace="+w.namespace)
 	kubectl(w.t, w.cluster, "", "create", "rolebinding", "act-as-"+account, "--role=act-as-"+account, "--user=alice", "--namespace="+w.namespace)
-	installed.Eventually(w.t, w.cluster, "auth", "can-i", "impersonate", "serviceaccounts/"+account, "--as=alice", "--namespace="+w.namespace)
+	w.cluster.AwaitRight(w.t, w.name, testcluster.Right{Verb: "impersonate", Resource: "serviceaccounts", Name: account, Namespace: w.namespace})
 }
 
 // do runs kubectl as the user.
@@ -137,15 +135,14 @@ func TestWhatAnUpdateNeeds(t *testing.T) {
 func TestEditorsMayUseEveryServiceAccount(t *testing.T) {
 	w := newWriter(t)
 	kubectl(t, w.cluster, "", "create", "rolebinding", "edit", "--clusterrole=edit", "--user=alice", "--namespace="+w.namespace)
-	installed.Eventually(t, w.cluster, "auth", "can-i", "impersonate", "serviceaccounts", "--as=alice", "--namespace="+w.namespace)
+	w.cluster.AwaitRight(t, w.name, testcluster.Right{Verb: "impersonate", Resource: "serviceaccounts", Namespace: w.namespace})
 	assert.NoError(t, w.do(w.application("a", ""), "create", "--filename=-"))
 	assert.NoError(t, w.do(w.application("b", "serviceAccountName: deployer"), "create", "--filename=-"))
 	assert.NoError(t, w.do(w.mysql("c", ""), "create", "--filename=-"))
 }
 
 func TestThePolicyHasNoMistakes(t *testing.T) {
-	c := testcluster.Shared()
-	install(t, c, "default")
+	c := withDefault(t)
 	kubectl(t, c, "", "wait", "validatingadmissionpolicy/holdfast-service-accounts", "--for=jsonpath={.status.observedGeneration}", "--timeout=120s")
 	assert.Empty(t, kubectl(t, c, "", "get", "validatingadmissionpolicy/holdfast-service-accounts", "--output=jsonpath={.status.typeChecking.expressionWarnings}"))
 }

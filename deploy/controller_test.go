@@ -15,8 +15,8 @@ import (
 )
 
 func TestTheRightsOfTheDefault(t *testing.T) {
-	c := testcluster.Shared()
-	p := installed.Run(t, c, install(t, c, "default"))
+	c := withDefault(t)
+	p := installed.Run(t, c, build(t, "default"))
 	namespace := c.Namespace(t)
 	installed.Applier(t, c, namespace, "holdfast-applier")
 
@@ -43,10 +43,11 @@ func TestTheRightsOfSomeNamespaces(t *testing.T) {
 		kubectl(t, c, "", "create", "namespace", namespace)
 		installed.Applier(t, c, namespace, "holdfast-applier")
 	}
-	documents := install(t, c, "namespaced", "--namespace=shop")
+	documents := install(t, c, "namespaced", "shop")
 	for _, verb := range []string{"impersonate", "list"} {
-		_, err := c.Kubectl(t.Context(), "", "auth", "can-i", verb, "serviceaccounts", "--as="+controllerUser, "--namespace=blog")
-		require.Error(t, err, "%s in a namespace that is not listed", verb)
+		has, err := c.Has(t.Context(), controllerUser, testcluster.Right{Verb: verb, Resource: "serviceaccounts", Namespace: "blog"})
+		require.NoError(t, err)
+		require.False(t, has, "%s in a namespace that is not listed", verb)
 	}
 	kubectl(t, c, `{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: other}, spec: {manifest: []}}`, "create", "--filename=-", "--namespace=blog")
 	p := installed.Run(t, c, documents)
@@ -59,7 +60,7 @@ func TestTheRightsOfSomeNamespaces(t *testing.T) {
 	t.Run("and in one that is added while it runs", func(t *testing.T) {
 		p := p.In(t)
 		kubectl(t, c, kubectl(t, c, "", "kustomize", "rbac/namespace"), "apply", "--server-side", "--filename=-", "--namespace=blog")
-		installed.Eventually(t, c, "auth", "can-i", "watch", "secrets", "--as="+controllerUser, "--namespace=blog")
+		c.AwaitRight(t, controllerUser, testcluster.Right{Verb: "watch", Resource: "secrets", Namespace: "blog"})
 		text, err := os.ReadFile(p.Configuration)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(p.Configuration, []byte(strings.Replace(string(text), "[shop]", "[shop, blog]", 1)), 0o600))

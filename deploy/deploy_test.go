@@ -31,20 +31,50 @@ func kubectl(t *testing.T, c *testcluster.Cluster, stdin string, args ...string)
 	return output
 }
 
+// may reports whether a user of the shared control plane has a right.
+func may(t *testing.T, user string, right testcluster.Right) bool {
+	t.Helper()
+	has, err := testcluster.Shared().Has(t.Context(), user, right)
+	require.NoError(t, err)
+	return has
+}
+
+// built is what directories stand for.
+var built = map[string]string{}
+
 // build is what a directory of deploy stands for.
 func build(t *testing.T, directory string) string {
 	t.Helper()
-	installed.Depends(t, ".")
-	return kubectl(t, testcluster.Shared(), "", "kustomize", directory)
+	if built[directory] == "" {
+		installed.Depends(t, ".")
+		built[directory] = kubectl(t, testcluster.Shared(), "", "kustomize", directory)
+	}
+	return built[directory]
 }
 
 // install applies a directory of deploy, strictly, and returns when the controller
-// may watch.
-func install(t *testing.T, c *testcluster.Cluster, directory string, in ...string) string {
+// may watch: in all namespaces, or in one.
+func install(t *testing.T, c *testcluster.Cluster, directory, in string) string {
 	t.Helper()
 	documents := build(t, directory)
-	installed.Apply(t, c, documents, in...)
+	if c == testcluster.Shared() {
+		last = directory
+	}
+	installed.Apply(t, c, documents, in)
 	return documents
+}
+
+// last is what was installed last on the shared control plane.
+var last string
+
+// withDefault is the shared control plane, where the default is installed.
+func withDefault(t *testing.T) *testcluster.Cluster {
+	t.Helper()
+	c := testcluster.Shared()
+	if last != "default" {
+		install(t, c, "default", "")
+	}
+	return c
 }
 
 func TestTheInstallFileIsTheDefault(t *testing.T) {
@@ -65,13 +95,13 @@ func TestEveryWayToInstallIsAdmitted(t *testing.T) {
 			c := testcluster.Shared()
 			// A rollout would wait for its Pods to be ready, and there is no kubelet.
 			kubectl(t, c, "", "delete", "deployment/holdfast-controller", "--namespace="+deploy.Namespace, "--ignore-not-found")
-			install(t, c, row.directory)
+			install(t, c, row.directory, "")
 			if row.directory == "shards" { // has a right more, which the others are not to find
 				defer kubectl(t, c, "", "delete", "role,rolebinding", "holdfast-controller-shards", "--namespace="+deploy.Namespace)
 			}
 			kubectl(t, c, "", "wait", "deployment/holdfast-controller", "--namespace="+deploy.Namespace,
 				"--for=jsonpath={.status.updatedReplicas}="+row.pods, "--timeout=120s")
-			kubectl(t, c, "", "auth", "can-i", "watch", "deployments", "--as="+controllerUser)
+			assert.True(t, may(t, controllerUser, testcluster.Right{Verb: "watch", Resource: "deployments.apps"}))
 			if row.directory == "ha" {
 				kubectl(t, c, "", "wait", "poddisruptionbudget/holdfast-controller", "--namespace="+deploy.Namespace,
 					"--for=jsonpath={.status.expectedPods}="+row.pods, "--timeout=120s")
@@ -86,8 +116,7 @@ func TestEveryWayToInstallIsAdmitted(t *testing.T) {
 
 // What kinds of the Prometheus operator are like is not known here.
 func TestTheChartWithEveryValueIsAdmitted(t *testing.T) {
-	c := testcluster.Shared()
-	install(t, c, "default")
+	c := withDefault(t)
 	for _, namespace := range []string{"blog", "shop"} {
 		kubectl(t, c, "", "create", "namespace", namespace)
 	}
@@ -109,13 +138,12 @@ func TestWhatIsUninstalledCanBeInstalledAgain(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
 	for range 2 {
-		install(t, c, "default")
+		install(t, c, "default", "")
 		// A definition that goes before its kind was served once may wait for the
 		// resync of the API server, five minutes: its first list fails while the cache
 		// is filled, and what it writes next may be in conflict with its own write.
-		for _, kind := range []string{"applications.holdfast.dev", "applicationslices.holdfast.dev", "holdprofiles.holdfast.dev", "mysqls.fnjoin.com"} {
-			installed.Eventually(t, c, "get", kind, "--all-namespaces")
-		}
+		kinds := []string{"applications.holdfast.dev", "applicationslices.holdfast.dev", "holdprofiles.holdfast.dev", "mysqls.fnjoin.com"}
+		installed.Eventually(t, c, "get", strings.Join(kinds, ","), "--all-namespaces")
 		kubectl(t, c, "", "delete", "--timeout=10m", "--filename=install.yaml")
 		left := kubectl(t, c, string(deploy.Install()), "get", "--ignore-not-found", "--output=name", "--filename=-")
 		assert.Empty(t, strings.ReplaceAll(left, "clusterrole.rbac.authorization.k8s.io/holdfast-kinds\n", ""))
@@ -148,52 +176,52 @@ func TestTheMemoryLimitOfTheRuntimeFits(t *testing.T) {
 
 // What edit, admin and view get, and that nobody writes a status by it.
 func TestPeopleGetWhatTheirRolesSay(t *testing.T) {
-	c := testcluster.Shared()
-	install(t, c, "default")
+	c := withDefault(t)
 	namespace := c.Namespace(t)
 	for _, role := range []string{"view", "edit", "admin"} {
 		kubectl(t, c, "", "create", "rolebinding", role, "--clusterrole="+role, "--user="+role, "--namespace="+namespace)
-		installed.Eventually(t, c, "auth", "can-i", "get", "applications.holdfast.dev", "--as="+role, "--namespace="+namespace)
+		c.AwaitRight(t, role, testcluster.Right{Verb: "get", Resource: "applications.holdfast.dev", Namespace: namespace})
 	}
-	installed.Eventually(t, c, "auth", "can-i", "create", "applications.holdfast.dev", "--as=edit", "--namespace="+namespace)
-	installed.Eventually(t, c, "auth", "can-i", "create", "applications.holdfast.dev", "--as=admin", "--namespace="+namespace)
+	for _, role := range []string{"edit", "admin"} {
+		c.AwaitRight(t, role, testcluster.Right{Verb: "create", Resource: "applications.holdfast.dev", Namespace: namespace})
+	}
 	for _, row := range []struct {
-		verb, resource    string
-		view, edit, admin bool
+		verb, resource, subresource string
+		view, edit, admin           bool
 	}{
-		{"list", "applications.holdfast.dev", true, true, true},
-		{"watch", "mysqls.fnjoin.com", true, true, true},
-		{"create", "applications.holdfast.dev", false, true, true},
-		{"patch", "mysqls.fnjoin.com", false, true, true},
-		{"delete", "applications.holdfast.dev", false, true, true},
-		{"patch", "applications.holdfast.dev --subresource=status", false, false, false},
-		{"update", "mysqls.fnjoin.com --subresource=status", false, false, false},
+		{"list", "applications.holdfast.dev", "", true, true, true},
+		{"watch", "mysqls.fnjoin.com", "", true, true, true},
+		{"create", "applications.holdfast.dev", "", false, true, true},
+		{"patch", "mysqls.fnjoin.com", "", false, true, true},
+		{"delete", "applications.holdfast.dev", "", false, true, true},
+		{"patch", "applications.holdfast.dev", "status", false, false, false},
+		{"update", "mysqls.fnjoin.com", "status", false, false, false},
 	} {
 		for role, expected := range map[string]bool{"view": row.view, "edit": row.edit, "admin": row.admin} {
-			args := append([]string{"auth", "can-i", "--as=" + role, "--namespace=" + namespace, row.verb}, strings.Fields(row.resource)...)
-			_, err := c.Kubectl(t.Context(), "", args...)
-			assert.Equal(t, expected, err == nil, "%s: %s %s", role, row.verb, row.resource)
+			right := testcluster.Right{Verb: row.verb, Resource: row.resource, Subresource: row.subresource, Namespace: namespace}
+			assert.Equal(t, expected, may(t, role, right), "%s: %+v", role, right)
 		}
 	}
 }
 
 // No wildcard, no way to more rights, no write to what is not Holdfast's own.
 func TestTheControllerHasNoRightsToWriteForOthers(t *testing.T) {
-	c := testcluster.Shared()
-	install(t, c, "default")
-	for _, row := range [][]string{
-		{"create", "secrets", "--namespace=default"},
-		{"update", "secrets", "--namespace=default"},
-		{"get", "secrets", "--namespace=default"},
-		{"update", "secrets/another", "--namespace=" + deploy.Namespace},
-		{"update", "leases.coordination.k8s.io/another", "--namespace=" + deploy.Namespace},
-		{"create", "deployments.apps", "--namespace=default"},
-		{"escalate", "clusterroles"}, {"bind", "clusterroles"}, {"create", "clusterroles"},
-		{"impersonate", "users"}, {"impersonate", "groups"}, {"create", "serviceaccounts", "--subresource=token", "--namespace=default"},
+	c := withDefault(t)
+	const clusterRoles = "clusterroles.rbac.authorization.k8s.io"
+	for _, right := range []testcluster.Right{
+		{Verb: "create", Resource: "secrets", Namespace: "default"},
+		{Verb: "update", Resource: "secrets", Namespace: "default"},
+		{Verb: "get", Resource: "secrets", Namespace: "default"},
+		{Verb: "update", Resource: "secrets", Name: "another", Namespace: deploy.Namespace},
+		{Verb: "update", Resource: "leases.coordination.k8s.io", Name: "another", Namespace: deploy.Namespace},
+		{Verb: "create", Resource: "deployments.apps", Namespace: "default"},
+		{Verb: "escalate", Resource: clusterRoles}, {Verb: "bind", Resource: clusterRoles}, {Verb: "create", Resource: clusterRoles},
+		{Verb: "impersonate", Resource: "users"}, {Verb: "impersonate", Resource: "groups"},
+		{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: "default"},
 	} {
-		_, err := c.Kubectl(t.Context(), "", append([]string{"auth", "can-i", "--as=" + controllerUser}, row...)...)
-		assert.Error(t, err, row)
+		assert.False(t, may(t, controllerUser, right), "%+v", right)
 	}
+	assert.True(t, may(t, controllerUser, testcluster.Right{Verb: "update", Resource: "secrets", Name: "holdfast-callback-ca", Namespace: deploy.Namespace}), "its own")
 	for _, role := range []string{"holdfast-controller", "holdfast-definitions", "holdfast-kinds"} {
 		var found struct {
 			Rules []struct{ Verbs, APIGroups, Resources []string }

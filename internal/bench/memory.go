@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -47,9 +49,10 @@ func (b *bench) perObject(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.table.row("P7", fmt.Sprintf("resident memory per held object of 3.5 KB, %s", texts.name),
-			fmt.Sprintf("%.2f KiB", float64(after-before)/float64(b.applications*objectsEach)), "", "≤ 4 KiB")
-		b.table.row("", "resident memory: peak, and at rest", fmt.Sprintf("%d / %d MiB", peak/1024, after/1024), "", "peak ≤ 1.5 ×")
+		each, spec := float64(after-before)/float64(b.applications*objectsEach), compressedSpec(texts.of)
+		b.table.row("P7", fmt.Sprintf("resident memory per held object of 3.5 KB, %s", texts.name), fmt.Sprintf("%.2f KiB", each), "", "≤ 4 KiB")
+		b.table.row("", fmt.Sprintf("the same beyond its spec, %.2f KiB compressed", spec), fmt.Sprintf("%.2f KiB", each-spec), "", "≤ 1 KiB")
+		b.table.row("", "resident memory: peak, and at rest", fmt.Sprintf("%d / %d MiB, %.2f ×", peak/1024, after/1024, float64(peak)/float64(after)), "", "peak ≤ 1.5 ×")
 		before = after
 	}
 	return nil
@@ -86,6 +89,27 @@ func largeApplication(name string, seed uint64, text func(*rand.Rand) string) *u
 		})
 	}
 	return object("holdfast.dev/v1alpha1", "Application", name, map[string]any{"spec": map[string]any{"manifest": manifest, "observerSchema": schema}})
+}
+
+// compressedSpec is how many KiB the manifest of an object takes at least: those of an
+// Application compressed together by zstd, divided by their number.
+func compressedSpec(text func(*rand.Rand) string) float64 {
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		panic(err) // without options none is wrong
+	}
+	defer func() { _ = encoder.Close() }()
+	const sample = 20
+	bytes := 0
+	for seed := range uint64(sample) {
+		spec, _ := largeApplication("sample", seed, text).Object["spec"].(map[string]any)
+		raw, err := json.Marshal(spec["manifest"])
+		if err != nil {
+			panic(err) // they are texts
+		}
+		bytes += len(encoder.EncodeAll(raw, nil))
+	}
+	return float64(bytes) / sample / objectsEach / 1024
 }
 
 const textLength = 58

@@ -14,10 +14,11 @@ var shared struct {
 	sync.Mutex
 	options *Options
 	cluster *Cluster
+	scratch string
 }
 
 // Main is a TestMain: it runs the tests, stops the control plane that Shared started,
-// if any, and exits.
+// if any, removes the Scratch directory, and exits.
 func Main(m *testing.M, options Options) {
 	shared.options = &options
 	code := m.Run()
@@ -25,7 +26,29 @@ func Main(m *testing.M, options Options) {
 	if shared.cluster != nil {
 		shared.cluster.Stop()
 	}
+	if shared.scratch != "" {
+		_ = os.RemoveAll(shared.scratch)
+	}
 	os.Exit(code)
+}
+
+// Scratch is a directory for what the tests of this binary share. Without Main it is the
+// test's own.
+func Scratch(t testing.TB) string {
+	t.Helper()
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.options == nil {
+		return t.TempDir()
+	}
+	if shared.scratch == "" {
+		scratch, err := os.MkdirTemp("", "holdfast-scratch-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.scratch = scratch
+	}
+	return shared.scratch
 }
 
 // Shared returns the control plane of this test binary, whose TestMain calls Main. It

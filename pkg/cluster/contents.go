@@ -44,11 +44,11 @@ func (s *Store) Contents(application types.UID) map[types.NamespacedName]map[str
 // repack packs an object beside other manifests, if it is still the one that is here.
 func (s *Store) repack(o *Object, text []byte, manifests *Manifests) {
 	anew := *o
-	anew.content, anew.beside = packBeside(text, manifests)
+	anew.pack(text, manifests)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.objects[o.Key] == o {
-		s.objects[o.Key] = &anew
+		s.set(o, &anew)
 	}
 	if s.asked[o.Key] == o { // nothing has happened to it since
 		s.asked[o.Key] = &anew

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,13 +20,12 @@ type Object struct {
 	Generation      int64
 	// Application is the UID in our label, if there is one.
 	Application types.UID
-	content     packed
+	// content is packed beside what is said above, and beside the manifests if it repeats them.
+	content packed
 	// beside are the manifests that content was packed beside; nil for none.
 	beside *Manifests
 	// stamps are whose its managedFields are, and since when.
 	stamps []stamp
-	// listed are those of an object of a list that is not taken in yet.
-	listed []byte
 }
 
 // JSON is the object without managedFields.
@@ -48,13 +48,25 @@ func newObject(u *unstructured.Unstructured, manifests *Manifests) (*Object, err
 	if err != nil {
 		return nil, err
 	}
-	content, beside := packBeside(raw, manifests)
-	return &Object{
+	o := &Object{
 		Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()},
 		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Generation: u.GetGeneration(),
-		Application: types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID]),
-		content:     content, beside: beside, stamps: stamps,
-	}, nil
+		Application: types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID]), stamps: stamps,
+	}
+	o.pack(raw, manifests)
+	return o, nil
+}
+
+// identity is what is known of an object without its JSON, as that nearly always says it: of
+// a small object it is most of the text.
+func (o *Object) identity() []byte {
+	text := fmt.Appendf(nil, `"metadata":{"annotations":{"%s":"%s/:%s/%s"},"creationTimestamp":"`,
+		v1alpha1.AnnotationTrackingID, o.Key.Namespace, o.Key.Namespace, o.Key.Name)
+	if o.Generation != 0 {
+		text = fmt.Appendf(text, `Z","generation":%d`, o.Generation)
+	}
+	return fmt.Appendf(text, `Z","labels":{"%s":"%s"},"name":"%s","namespace":"%s","resourceVersion":"%s","uid":"%s"},"`,
+		v1alpha1.LabelApplicationUID, o.Application, o.Key.Name, o.Key.Namespace, o.ResourceVersion, o.UID)
 }
 
 // Newer reports whether an object is a later state than b of the same object. A

@@ -48,16 +48,16 @@ func isApplication(u *unstructured.Unstructured) bool {
 	return u.GetKind() == v1alpha1.Kind && u.GetAPIVersion() == v1alpha1.GroupVersion.String()
 }
 
-// packBeside packs the JSON of an object, beside manifests if it repeats them: what it returns
-// is what it was packed beside, nil for nothing.
-func packBeside(text []byte, manifests *Manifests) (packed, *Manifests) {
-	if manifests == nil || len(text) < shortest || manifests.length < len(text)/4 {
-		return pack(text), nil
+// pack packs the JSON of an object, beside manifests if it repeats them.
+func (o *Object) pack(text []byte, manifests *Manifests) {
+	rest, _ := without(text, o.identity(), 1)
+	if manifests != nil && len(rest) >= shortest && manifests.length >= len(rest)/4 {
+		if less, worthIt := without(rest, manifests.content.json(), block); worthIt {
+			o.content, o.beside = pack(less), manifests
+			return
+		}
 	}
-	if rest, worthIt := without(text, manifests.content.json()); worthIt {
-		return pack(rest), manifests
-	}
-	return pack(text), nil
+	o.content, o.beside = pack(rest), nil
 }
 
 // Reader reads objects: those of one Application quickest one after the other.
@@ -68,13 +68,14 @@ type Reader struct {
 
 // JSON is an object without managedFields.
 func (r *Reader) JSON(o *Object) []byte {
-	if o.beside == nil {
-		return o.content.json()
+	rest := o.content.json()
+	if o.beside != nil {
+		if r.manifests != o.beside {
+			r.manifests, r.text = o.beside, o.beside.content.json()
+		}
+		rest = with(rest, r.text)
 	}
-	if r.manifests != o.beside {
-		r.manifests, r.text = o.beside, o.beside.content.json()
-	}
-	return with(o.content.json(), r.text)
+	return with(rest, o.identity())
 }
 
 // Content decodes an object; the caller owns the result.
@@ -86,8 +87,8 @@ func (r *Reader) Content(o *Object) map[string]any {
 	return content
 }
 
-// block is how long a text is at least that is found in another one: somewhat more, since only
-// every so many bytes are looked up.
+// block is how long a text is at least that is found in another one: somewhat more where not
+// every byte is looked up.
 const block = 16
 
 // places find blocks of a text. Of two with the same hash one is forgotten.
@@ -104,12 +105,12 @@ func (p *places) at(text []byte) *uint32 {
 // without is a text without what is found in another one, and how to put it together again:
 // a brace, as the beginning of all that is packed, and then in turns a text with its length
 // before it, and the length and the place of what is found. It is worth it if most of the text
-// is found.
-func without(text, other []byte) (rest []byte, worthIt bool) {
+// is found. Every so many bytes of the other one are looked up.
+func without(text, other []byte, every int) (rest []byte, worthIt bool) {
 	index := placesPool.Get().(*places)
 	defer placesPool.Put(index)
 	clear(index[:])
-	for i := 0; i+block <= len(other); i += block {
+	for i := 0; i+block <= len(other); i += every {
 		*index.at(other[i:]) = uint32(i + 1) //nolint:gosec // at most mostManifests
 	}
 	rest = []byte{'{'}

@@ -27,7 +27,7 @@ func TestWhatIsFoundElsewhereComesBack(t *testing.T) {
 			return text
 		}
 		text, other := join("text"), join("other")
-		rest, worthIt := without(text, other)
+		rest, worthIt := without(text, other, rapid.SampledFrom([]int{1, block}).Draw(t, "every"))
 		require.Equal(t, string(text), string(with(rest, other)))
 		if bytes.Equal(text, other) && len(text) > 2*block {
 			require.True(t, worthIt)
@@ -40,7 +40,7 @@ func TestWhatDoesNotBelongTogetherIsNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		with(rapid.SliceOf(rapid.Byte()).Draw(t, "rest"), rapid.SliceOf(rapid.Byte()).Draw(t, "other")) // and does not panic
 	})
-	rest, _ := without([]byte("0123456789abcdef0123456789abcdef"), []byte("0123456789abcdef"))
+	rest, _ := without([]byte("0123456789abcdef0123456789abcdef"), []byte("0123456789abcdef"), block)
 	assert.Nil(t, with(rest, []byte("0123")))
 }
 

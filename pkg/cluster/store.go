@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,7 +28,8 @@ type Store struct {
 
 	mu      sync.RWMutex
 	objects map[types.NamespacedName]*Object
-	byApp   map[types.UID]map[types.NamespacedName]struct{}
+	// byApp are those of each Application, in order.
+	byApp map[types.UID][]*Object
 	// gone has the UIDs of objects that we know to be deleted while the watch
 	// may still speak of them.
 	gone map[types.UID]struct{}
@@ -62,7 +64,7 @@ func newStore(changed func(before, after *Object), synced func()) *Store {
 	return &Store{
 		changed: changed, synced: synced,
 		objects: map[types.NamespacedName]*Object{},
-		byApp:   map[types.UID]map[types.NamespacedName]struct{}{},
+		byApp:   map[types.UID][]*Object{},
 		gone:    map[types.UID]struct{}{},
 		left:    newRing[types.UID, *Object](mostLeft),
 		ended:   newRing[types.NamespacedName, *Object](mostEnded),
@@ -80,12 +82,7 @@ func (s *Store) Get(key types.NamespacedName) *Object {
 func (s *Store) Of(application types.UID) []*Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	found := make([]*Object, 0, len(s.byApp[application]))
-	for key := range s.byApp[application] {
-		found = append(found, s.objects[key])
-	}
-	slices.SortFunc(found, func(a, b *Object) int { return strings.Compare(a.Key.String(), b.Key.String()) })
-	return found
+	return slices.Clone(s.byApp[application])
 }
 
 // Ended returns the Jobs of an Application that left the watch lately, in their last
@@ -193,19 +190,43 @@ func (s *Store) put(o *Object) (before *Object, replaced bool) {
 
 // set puts an object in the place of another one, if there is one.
 func (s *Store) set(before, o *Object) {
-	if before != nil {
+	if before != nil && before.Application != o.Application {
 		s.drop(before)
 	}
 	s.objects[o.Key] = o
-	if s.byApp[o.Application] == nil {
-		s.byApp[o.Application] = map[types.NamespacedName]struct{}{}
+	if o.Application == "" {
+		return
 	}
-	s.byApp[o.Application][o.Key] = struct{}{}
+	all := s.byApp[o.Application]
+	if len(all) > 0 {
+		o.shareTexts(all[0])
+	}
+	i, found := slices.BinarySearchFunc(all, o.Key, byKey)
+	if found {
+		all[i] = o
+		return
+	}
+	s.byApp[o.Application] = slices.Insert(all, i, o)
+}
+
+// shareTexts has an object keep nothing of its own that another one of its Application has.
+func (o *Object) shareTexts(other *Object) {
+	o.Application = other.Application
+	if o.Key.Namespace == other.Key.Namespace {
+		o.Key.Namespace = other.Key.Namespace
+	}
+}
+
+func byKey(o *Object, key types.NamespacedName) int {
+	return cmp.Or(strings.Compare(o.Key.Namespace, key.Namespace), strings.Compare(o.Key.Name, key.Name))
 }
 
 func (s *Store) drop(o *Object) {
 	delete(s.objects, o.Key)
-	delete(s.byApp[o.Application], o.Key)
+	all := s.byApp[o.Application]
+	if i, found := slices.BinarySearchFunc(all, o.Key, byKey); found {
+		s.byApp[o.Application] = slices.Delete(all, i, i+1)
+	}
 	if len(s.byApp[o.Application]) == 0 {
 		delete(s.byApp, o.Application)
 	}
@@ -295,7 +316,7 @@ func (s *Store) Asked() {
 // for, also where its versions are older: then the API server was restored from a
 // backup. What we wrote since stays, unless the list has it.
 func (s *Store) Replace(items []any, version string) error {
-	listed := make(map[types.NamespacedName]*Object, len(items))
+	all := make(map[types.NamespacedName]listed, len(items))
 	for _, item := range items {
 		if u, ok := item.(*unstructured.Unstructured); ok && s.ignores(u) {
 			continue
@@ -305,7 +326,7 @@ func (s *Store) Replace(items []any, version string) error {
 			return err
 		}
 		if s.keeps == nil || s.keeps(o.Key) {
-			listed[o.Key] = o
+			all[o.Key] = o
 		}
 	}
 	type change struct{ before, after *Object }
@@ -313,19 +334,19 @@ func (s *Store) Replace(items []any, version string) error {
 	s.mu.Lock()
 	horizon := &Object{ResourceVersion: version}
 	for key, o := range s.objects {
-		if listed[key] == nil && (s.asked[key] == o || !o.Newer(horizon)) {
+		if all[key].Object == nil && (s.asked[key] == o || !o.Newer(horizon)) {
 			s.drop(o)
 			s.end(o)
 			changes = append(changes, change{o, nil})
 		}
 	}
-	for _, o := range listed {
-		if before, replaced := s.believe(o); replaced {
+	for _, o := range all {
+		if before, replaced := s.believe(o.Object); replaced {
 			s.written.noteListed(o)
-			changes = append(changes, change{before, o})
+			changes = append(changes, change{before, o.Object})
 		}
 	}
-	s.forgetGone(listed)
+	s.forgetGone(all)
 	s.asked, s.askedGone = nil, nil
 	first := !s.ready
 	s.ready = true
@@ -360,9 +381,9 @@ func (s *Store) believe(o *Object) (before *Object, replaced bool) {
 }
 
 // forgetGone forgets the deleted objects that a list no longer has.
-func (s *Store) forgetGone(listed map[types.NamespacedName]*Object) {
+func (s *Store) forgetGone(all map[types.NamespacedName]listed) {
 	still := map[types.UID]struct{}{}
-	for _, o := range listed {
+	for _, o := range all {
 		if _, dead := s.gone[o.UID]; dead {
 			still[o.UID] = struct{}{}
 		}
@@ -391,7 +412,7 @@ func (s *Store) Transformer() cache.TransformFunc {
 		case s.ignores(u):
 			return &Object{Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}}, nil
 		}
-		return s.newListed(u)
+		return s.listedOf(u)
 	}
 }
 
@@ -399,25 +420,24 @@ func (s *Store) objectOf(item any) (*Object, error) {
 	switch item := item.(type) {
 	case *Object:
 		return item, nil
+	case listed:
+		return item.Object, nil
 	case *unstructured.Unstructured:
 		return s.object(item)
 	}
 	return nil, fmt.Errorf("a watch gave a %T", item)
 }
 
-// newListed is NewObject for an object of a list.
-func (s *Store) newListed(u *unstructured.Unstructured) (*Object, error) {
-	listed := listedBy(managedFieldsOf(u.Object))
-	o, err := s.object(u)
-	if err == nil {
-		o.listed = listed
+// listedOf is objectOf for an object of a list.
+func (s *Store) listedOf(item any) (listed, error) {
+	switch item := item.(type) {
+	case listed:
+		return item, nil
+	case *unstructured.Unstructured:
+		managed := listedBy(managedFieldsOf(item.Object)) // before they are dropped
+		o, err := s.object(item)
+		return listed{o, managed}, err
 	}
-	return o, err
-}
-
-func (s *Store) listedOf(item any) (*Object, error) {
-	if u, ok := item.(*unstructured.Unstructured); ok {
-		return s.newListed(u)
-	}
-	return s.objectOf(item)
+	o, err := s.objectOf(item)
+	return listed{Object: o}, err
 }

@@ -275,7 +275,7 @@ func TestAStoreTakesWhatAWatchGivesAndNothingElse(t *testing.T) {
 	s := newSeen()
 	small, err := s.Transformer()(state("u1", "5", "app"))
 	require.NoError(t, err)
-	require.IsType(t, &Object{}, small)
+	require.IsType(t, listed{}, small)
 	require.NoError(t, s.Add(small))
 	assert.Equal(t, "u1@5", s.now())
 	assert.Error(t, s.Add("text"))

@@ -37,7 +37,7 @@ type Watches struct {
 	mu     sync.Mutex
 	narrow bool
 	kinds  map[watched]*kindWatch
-	needs  map[types.UID]map[watched]struct{}
+	needs  map[types.UID][]watched
 	named  map[types.UID]Named
 	ranges map[types.UID]Ranges
 	wait   sync.WaitGroup
@@ -82,7 +82,7 @@ func NewWatches(client dynamic.Interface, handler Handler, patience Patience) *W
 	return &Watches{
 		client: client, handler: handler, patience: patience,
 		kinds: map[watched]*kindWatch{},
-		needs: map[types.UID]map[watched]struct{}{},
+		needs: map[types.UID][]watched{},
 		named: map[types.UID]Named{}, ranges: map[types.UID]Ranges{},
 	}
 }
@@ -120,7 +120,7 @@ func (w *Watches) Need(application types.UID, resources map[schema.GroupVersionR
 	needs := w.needed(resources, namespaces)
 	w.addNamed(needs, named)
 	w.addRanges(needs, ranges)
-	for r := range w.needs[application] {
+	for _, r := range w.needs[application] {
 		if _, still := needs[r]; still {
 			continue
 		}
@@ -142,7 +142,7 @@ func (w *Watches) Need(application types.UID, resources map[schema.GroupVersionR
 		delete(w.needs, application)
 		return
 	}
-	w.needs[application] = needs
+	w.needs[application] = slices.AppendSeq(make([]watched, 0, len(needs)), maps.Keys(needs))
 }
 
 func (w *Watches) needed(resources map[schema.GroupVersionResource]bool, namespaces []string) map[watched]struct{} {
@@ -180,7 +180,7 @@ func (w *Watches) Store(application types.UID, resource schema.GroupVersionResou
 	defer w.mu.Unlock()
 	var view *View
 	var err error
-	for r := range w.needs[application] {
+	for _, r := range w.needs[application] {
 		if r.GroupVersionResource != resource {
 			continue
 		}

@@ -81,6 +81,13 @@ func moved(before, after []stamp) (entries []int) {
 	return entries
 }
 
+// listed is an object of a list that is not taken in yet, with its managedFields, see listedBy.
+type listed struct {
+	*Object
+
+	managed []byte
+}
+
 // listedBy are the managedFields of an object of a list as JSON, if another client may have
 // written it since we did.
 func listedBy(managed []any) []byte {
@@ -131,15 +138,14 @@ func onlyStatus(stamps []stamp, moved []int) bool {
 }
 
 // noteListed takes in an object of a list: nobody knows when it was written, and how often.
-func (w *writings) noteListed(o *Object) {
-	if len(o.listed) == 0 {
+func (w *writings) noteListed(o listed) {
+	if len(o.managed) == 0 {
 		return
 	}
-	if one := w.count(o.Application, o, o.listed, time.Time{}); one != nil {
+	if one := w.count(o.Application, o.Object, o.managed, time.Time{}); one != nil {
 		one.Events++
 		one.Moved, one.Writes = nil, one.Writes+2 // nobody knows how many
 	}
-	o.listed = nil
 }
 
 // count counts an event, and returns what is known of the object then; nil if there is no

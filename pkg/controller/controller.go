@@ -110,6 +110,7 @@ type Controller struct {
 	objectEvents *objectEvents
 
 	slots        *slots
+	sharers      *sharers
 	applications *cluster.Selected
 	slices       *cluster.Selected
 	templates    *templates.Templates

@@ -66,6 +66,7 @@ func (h home) Announce(app *v1alpha1.Application, event *plan.Event) { h.announc
 
 func (h home) Concluded(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result) {
 	h.observe(app, p, outcomes, result)
+	h.sharers.concluded(app, p)
 	h.objectEvents.tell(app, h.accountOf(app), result.Happened)
 }
 

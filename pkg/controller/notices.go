@@ -25,6 +25,7 @@ func (c *Controller) applicationChanged(before, after *cluster.Object) {
 		return
 	}
 	c.noteOrphan(after)
+	c.sharers.sees(before, after)
 	if !c.slots.has(after.UID) {
 		return // who holds it sees the same
 	}
@@ -69,6 +70,7 @@ func sameWish(before, after *cluster.Object) bool {
 
 // forget drops what is known of an Application that is gone, or is not looked at any more.
 func (c *Controller) forget(uid types.UID) {
+	c.sharers.forget(uid)
 	c.drop(uid)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -35,6 +35,7 @@ func New(client *cluster.Client, options Options) *Controller {
 		orphans:  map[types.UID]struct{}{},
 		calls:    newCalls(options.Dial),
 		notes:    newNotes(options.Now),
+		sharers:  newSharers(),
 	}
 	c.options.Hooks = c.standardHooks(options.Hooks)
 	c.target = targetCluster{
@@ -45,6 +46,7 @@ func New(client *cluster.Client, options Options) *Controller {
 		Home: home{c}, Slices: slicesHome{c}, Target: c.targetOf, Source: c.source, BeforeDeletes: c.shutDown,
 		Hooks: c.options.Hooks, Callback: c.callback, Rules: options.Rules, Now: options.Now,
 	}
+	c.turns.Older = c.sharers.older
 	if users := options.Users; users != nil {
 		users.Tell(c.userCame)
 		c.turns.Users = func(app *v1alpha1.Application, wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User {

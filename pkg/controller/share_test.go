@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -214,6 +215,69 @@ func TestSharingOfOneFieldByTwo(t *testing.T) {
 	assert.Equal(t, map[string]any{"mode": "theirs", "other": "theirs"}, live["data"])
 	assert.Nil(t, whatever(live, "metadata", "labels"))
 	assert.Nil(t, whatever(live, "metadata", "annotations"))
+}
+
+// Of two that want the same field, and are there before the object is, the older one gets it,
+// with at most one stray write of each pair; and again when the object is made anew.
+func TestOfTwoThatWantAFieldTheOlderHolds(t *testing.T) {
+	f := given(t)
+	const pairs = 20
+	for i := range pairs {
+		names := []string{"a", "b"}
+		if i%2 == 1 {
+			names = []string{"b", "a"}
+		}
+		for _, name := range names {
+			f.Submit(fmt.Sprintf("%s-%d", name, i), fmt.Sprintf(
+				"ownership: Share\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs-%d}, data: {mode: %s}}]", i, name))
+		}
+	}
+	for i := range pairs {
+		f.AwaitReason(fmt.Sprintf("a-%d", i), v1alpha1.ReasonWaiting)
+		f.AwaitReason(fmt.Sprintf("b-%d", i), v1alpha1.ReasonWaiting)
+	}
+	f.Quiet(quiet)
+	for range 2 {
+		f.Mark()
+		for i := range pairs {
+			f.Create("helm", fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs-%d}, data: {mode: theirs}}`, i))
+		}
+		for i := range pairs {
+			f.theOlderHolds(i)
+		}
+		f.Quiet(quiet)
+		for name, n := range f.patchesOf("configmaps") {
+			assert.LessOrEqual(t, n, 2, "patches of %s: one, and at most one stray", name)
+		}
+		for i := range pairs {
+			f.Delete(configMaps, fmt.Sprintf("theirs-%d", i))
+			f.AwaitReason(fmt.Sprintf("a-%d", i), v1alpha1.ReasonWaiting)
+			f.AwaitReason(fmt.Sprintf("b-%d", i), v1alpha1.ReasonWaiting)
+		}
+	}
+}
+
+// theOlderHolds waits until one of a pair holds the field, which has to be the older one.
+func (f *fixture) theOlderHolds(i int) {
+	f.t.Helper()
+	f.awaitOneHolder(i)
+	a, b := f.Application(fmt.Sprintf("a-%d", i)), f.Application(fmt.Sprintf("b-%d", i))
+	older := "b"
+	if cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(string(a.UID), string(b.UID))) < 0 {
+		older = "a"
+	}
+	assert.Equal(f.t, older, value(f.Get(configMaps, fmt.Sprintf("theirs-%d", i)), "data", "mode"), "pair %d", i)
+}
+
+// patchesOf counts the patches of each object of a resource.
+func (f *fixture) patchesOf(resource string) map[string]int {
+	counted := map[string]int{}
+	for _, r := range f.Requests().Writes() {
+		if r.Resource == resource && r.Verb == "patch" {
+			counted[r.Name]++
+		}
+	}
+	return counted
 }
 
 // Of two that want the same field at the same moment, one gets it.

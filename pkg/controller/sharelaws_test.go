@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -195,20 +196,34 @@ func (f *fixture) becomesHealthy(name string) {
 func TestSharingAcrossControllers(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	const pairs = 20
+	submit := func(i, k int, shard string) {
+		name := []string{"a", "b"}[(i+k)%2]
+		f.Create("user", fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: %[1]s-%[2]d, labels: {shard: %[3]s}},
+		  spec: {ownership: Share, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs-%[2]d}, data: {mode: %[1]s}}]}}`, name, i, cmp.Or(shard, name)))
+	}
+	for i := range 2 * pairs {
+		f.Create("helm", fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs-%d}, data: {mode: theirs}}`, i))
+	}
+	for i := pairs; i < 2*pairs; i++ {
+		submit(i, 0, "a")
+		submit(i, 1, "a")
+	}
 	for _, shard := range []string{"a", "b"} {
 		selector, err := labels.Parse("shard=" + shard)
 		require.NoError(t, err)
 		f.Run(controller.Options{Selection: cluster.Selection{Labels: selector}})
 	}
-	for i := range pairs {
-		f.Create("helm", fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs-%d}, data: {mode: theirs}}`, i))
+	for i := pairs; i < 2*pairs; i++ {
+		f.theOlderHolds(i) // both are known to one controller before anybody wrote
+	}
+	f.Quiet(quiet)
+	for name, n := range f.patchesOf("configmaps") {
+		assert.LessOrEqual(t, n, 2, "patches of %s: one, and at most one stray", name)
 	}
 	f.Mark()
 	for i := range pairs {
 		for k := range 2 {
-			name := []string{"a", "b"}[(i+k)%2]
-			f.Create("user", fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: %[1]s-%[2]d, labels: {shard: %[1]s}},
-			  spec: {ownership: Share, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs-%[2]d}, data: {mode: %[1]s}}]}}`, name, i))
+			submit(i, k, "")
 		}
 	}
 	for i := range pairs {
@@ -218,6 +233,9 @@ func TestSharingAcrossControllers(t *testing.T) {
 	patches := counts(f.touched())["patch configmaps"]
 	assert.GreaterOrEqual(t, patches, pairs)
 	assert.LessOrEqual(t, patches, 2*pairs, "at most one stray write of each pair, which its guards refuse")
+	for name, n := range f.patchesOf("configmaps") {
+		assert.LessOrEqual(t, n, 2, "patches of %s: one, and at most one stray", name)
+	}
 	for i := range pairs {
 		mode := value(f.Get(configMaps, fmt.Sprintf("theirs-%d", i)), "data", "mode")
 		f.Delete(applications, fmt.Sprintf("%s-%d", mode, i))

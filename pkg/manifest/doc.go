@@ -7,7 +7,7 @@
 //
 //	documents, err := manifest.Read("app.yaml", data)
 //	objects, warnings, err := manifest.Normalize(values, manifest.Options{Application: name})
-//	for _, object := range manifest.InOrder(objects) {
+//	for _, object := range manifest.InOrder(objects, func(o manifest.Object) manifest.ID { return o.ID }) {
 //		fmt.Println(object.ID, manifest.Redact(object.Content))
 //	}
 package manifest

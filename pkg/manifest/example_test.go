@@ -25,7 +25,7 @@ func Example() {
 		return
 	}
 	fmt.Println(warnings)
-	for _, object := range manifest.InOrder(objects) {
+	for _, object := range manifest.InOrder(objects, func(o manifest.Object) manifest.ID { return o.ID }) {
 		fmt.Println(object.ID, manifest.Redact(object.Content)["data"])
 	}
 	// Output:

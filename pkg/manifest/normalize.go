@@ -62,7 +62,8 @@ func Normalize(manifests []map[string]any, opts Options) (objects []Object, warn
 		opts.Scopes = BuiltinScopes()
 	}
 	opts.Scopes = layers{opts.Scopes, definedScopes(manifests)}
-	firsts := map[ID]*draft{}
+	firsts := make(map[ID]*draft, len(manifests))
+	objects = make([]Object, 0, len(manifests))
 	var faults []error
 	for position, manifest := range manifests {
 		d := &draft{Options: opts, position: position}

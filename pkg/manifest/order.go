@@ -74,9 +74,12 @@ func Stage(gk schema.GroupKind) int {
 	return StageOthers
 }
 
-// InOrder returns the objects by stage, and as they were inside a stage.
-func InOrder(objects []Object) []Object {
-	return slices.SortedStableFunc(slices.Values(objects), func(a, b Object) int {
-		return Stage(a.ID.GroupKind()) - Stage(b.ID.GroupKind())
-	})
+// InOrder returns what is of objects by their stage, and as it was inside a stage.
+func InOrder[T any](all []T, id func(T) ID) []T {
+	byStage := make([][]T, StageAdmission+1)
+	for _, one := range all {
+		stage := Stage(id(one).GroupKind())
+		byStage[stage] = append(byStage[stage], one)
+	}
+	return slices.Concat(byStage...)
 }

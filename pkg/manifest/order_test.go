@@ -66,7 +66,7 @@ func TestInOrderIsByStageAndThenAsItWas(t *testing.T) {
 	}
 	before := slices.Clone(objects)
 	var positions []int
-	for _, object := range InOrder(objects) {
+	for _, object := range InOrder(objects, func(o Object) ID { return o.ID }) {
 		positions = append(positions, object.Position)
 	}
 	assert.Equal(t, []int{6, 5, 3, 1, 4, 7, 2, 0}, positions)

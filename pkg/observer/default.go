@@ -37,8 +37,12 @@ func (e *Entry) Typed(t *kinds.Node) *Entry {
 	if !e.Default || t == nil || e.fields != nil {
 		return e
 	}
+	root := e.Root.typed(t)
+	if root == e.Root {
+		return e
+	}
 	typed := *e
-	typed.Root = e.Root.typed(t)
+	typed.Root = root
 	return &typed
 }
 

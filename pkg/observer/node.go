@@ -224,10 +224,15 @@ func (e *Entry) Copy() *Entry {
 }
 
 // Raisable is a copy in which the lists and the closed maps may take in what
-// the API server makes of them. All else is shared with the entry.
+// the API server makes of them. All else is shared with the entry; it is the entry itself if
+// it has neither.
 func (e *Entry) Raisable() *Entry {
+	root := e.Root.raisable()
+	if root == e.Root {
+		return e
+	}
 	c := *e
-	c.Root = e.Root.raisable()
+	c.Root = root
 	return &c
 }
 

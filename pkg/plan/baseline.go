@@ -49,6 +49,16 @@ func unrecordedOf(status *v1alpha1.ResourceStatus, live map[string]any) []string
 	return status.Unrecorded
 }
 
+// recordedOf are the fields of a live object that were held, or are about to be: something is
+// on record of them, or there was no room.
+func recordedOf(status *v1alpha1.ResourceStatus, live map[string]any) []string {
+	paths := slices.Clone(unrecordedOf(status, live))
+	for _, b := range baselineOf(status, live) {
+		paths = append(paths, b.Path)
+	}
+	return paths
+}
+
 // isBefore reports whether what is on record is about this object, and not about another one
 // of its name.
 func isBefore(status *v1alpha1.ResourceStatus, live map[string]any) bool {

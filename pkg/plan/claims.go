@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -54,13 +55,16 @@ func claimsOf(app *v1alpha1.Application, live map[string]any, ours []string) (cl
 //	both                                  the older one's; of one above the other, the lower one's
 //
 // Nobody can say so of an object whose owner, an Application too, has not yet said what he
-// holds: then he is asked. An owner holds what lies around the claims of others.
-func (res *resource) leave(app *v1alpha1.Application, leaves []string) {
+// holds: then he is asked. What nobody holds is left to an older one that has not looked yet,
+// unless it was ours, as recorded says, and our marks were taken off. An owner holds what lies
+// around the claims of others.
+func (res *resource) leave(app *v1alpha1.Application, leaves, recorded []string) {
 	all := holdersOf(res.live)
 	own, isHolder := all.of(app)
 	named := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) }
 	claims, owner := claimsOf(app, res.live, leaves), silentOwner(app, res.object.ID, res.live, all)
 	res.leaves, res.claimed, res.asks = nil, nil, owner
+	yields := ""
 	for _, leaf := range leaves {
 		i := slices.IndexFunc(claims, func(c claim) bool { return !observer.IsKey(leaf) && c.takes(leaf, named(leaf), res.shared) })
 		switch {
@@ -68,11 +72,29 @@ func (res *resource) leave(app *v1alpha1.Application, leaves []string) {
 			res.claimed = append(res.claimed, claim{leaf, claims[i].by})
 		case owner != "" && !named(leaf):
 			res.claimed = append(res.claimed, claim{leaf, owner})
+		case res.yields != "" && !named(leaf) && !slices.Contains(recorded, leaf):
+			res.claimed, yields = append(res.claimed, claim{leaf, res.yields}), res.yields
 		default:
 			res.leaves = append(res.leaves, leaf)
 		}
 	}
+	res.yields = yields
 }
+
+// firstUnnamed is the first of some Applications that a live object does not name among its
+// holders; empty for none.
+func firstUnnamed(applications []string, live map[string]any) string {
+	all := holdersOf(live)
+	for _, name := range applications {
+		if _, named := all[name]; !named {
+			return name
+		}
+	}
+	return ""
+}
+
+// yieldsFor is when to look again whether an older Application has looked at an object.
+const yieldsFor = 100 * time.Millisecond
 
 // takes reports whether a claim of another one keeps us from holding a leaf.
 func (c claim) takes(leaf string, named, shared bool) bool {
@@ -135,6 +157,11 @@ func (res *resource) claimedByOthers() *Problem {
 		problem := problemf(v1alpha1.ReasonWaiting, "%s is owned by Application %s, which has not said yet what it holds of it", res.object.ID, res.asks)
 		problem.Remedy.Text = "look whether that Application is suspended, or does not exist any more: then take its marks off the object"
 		problem.compared = true
+		return problem
+	}
+	if res.yields != "" {
+		problem := problemf(v1alpha1.ReasonWaiting, "%s is wanted by Application %s, too, which is older and has not looked at it yet", res.object.ID, res.yields)
+		problem.RetryAfter, problem.compared = yieldsFor, true
 		return problem
 	}
 	var told []string

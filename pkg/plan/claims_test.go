@@ -147,6 +147,57 @@ func TestOfTwoThatAreNamedTheOlderHolds(t *testing.T) {
 	assert.Equal(t, map[string]string{"data.a": "default/one"}, c.holders())
 }
 
+// What nobody holds is left to an older Application that has not looked yet, and to it alone.
+func TestTheOlderComesFirst(t *testing.T) {
+	given := func(t *testing.T) (c *claimants, one, two *world) {
+		t.Helper()
+		c = newClaimants(t, "one", "two")
+		c.worlds[0].edit(part(map[string]string{"a": "one"}))
+		c.worlds[1].edit(part(map[string]string{"a": "two", "b": "two"}))
+		return c, c.worlds[0], c.worlds[1]
+	}
+	waits := map[manifest.ID][]string{config: {"default/one"}}
+	t.Run("it has not looked", func(t *testing.T) {
+		c, one, two := given(t)
+		two.older = waits
+		p, result := c.turn(two)
+		assert.False(t, p.HasWork())
+		assert.Nil(t, p.Ahead())
+		assert.Equal(t, c.before, c.live)
+		assert.Positive(t, result.RetryAfter)
+		_, reason, message := two.condition(v1alpha1.ConditionHeld)
+		assert.Equal(t, v1alpha1.ReasonWaiting, reason)
+		assert.Contains(t, message, "ConfigMap default/config is wanted by Application default/one, too, which is older")
+		c.turn(one)
+		c.turn(two)
+		assert.Equal(t, map[string]string{"data.a": "default/one", "data.b": "default/two"}, c.holders())
+	})
+	t.Run("it wants nothing of it", func(t *testing.T) {
+		c, _, two := given(t)
+		c.turn(two)
+		assert.Equal(t, map[string]string{"data.a": "default/two", "data.b": "default/two"}, c.holders())
+	})
+	t.Run("the younger one holds a part", func(t *testing.T) {
+		c, _, two := given(t)
+		two.edit(part(map[string]string{"b": "two"}))
+		c.turn(two)
+		two.edit(part(map[string]string{"a": "two", "b": "two"}))
+		two.older = waits
+		c.turn(two)
+		set(c.live, "mallory", "data", "b")
+		c.turn(two)
+		assert.Equal(t, map[string]any{"a": "theirs", "b": "two", "free": "theirs"}, c.live["data"], "that is held on")
+	})
+	t.Run("the marks were taken off", func(t *testing.T) {
+		c, _, two := given(t)
+		c.turn(two)
+		delete(get(c.live, "metadata").(map[string]any), "annotations")
+		two.older = waits
+		c.turn(two)
+		assert.Equal(t, map[string]string{"data.a": "default/two", "data.b": "default/two"}, c.holders(), "they say who holds, and are not who holds")
+	})
+}
+
 // A claim of a whole object is one of every field.
 func TestAClaimOfAWholeObject(t *testing.T) {
 	c := newClaimants(t, "one")

@@ -36,7 +36,7 @@ func Decide(in Input) *Plan {
 		p.Refused = problem
 		return p
 	}
-	p.given, p.Warnings = r.warnings, r.warnings
+	p.given, p.Warnings = r.warnings, slices.Clip(r.warnings)
 	resources := p.rendered(r)
 	records, inventory := recordsOf(in, resources)
 	if p.Refused = nullsLost(r, records); p.Refused != nil {
@@ -54,7 +54,7 @@ func Decide(in Input) *Plan {
 		res.previous, res.accepted = records[id], accepted[id]
 		p.decide(res, p.in.Live[id])
 		p.resources = append(p.resources, res)
-		p.Warnings = slices.Concat(p.Warnings, res.warnings)
+		p.Warnings = append(p.Warnings, res.warnings...)
 	}
 	p.fitBaselines()
 	if p.Refused = tooLarge(p); p.Refused != nil {

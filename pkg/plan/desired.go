@@ -124,7 +124,7 @@ func (p *Plan) create(res *resource) {
 
 func (p *Plan) correct(res *resource) {
 	if isHeldByOthers(p.in.Application, res.live) {
-		res.leave(p.in.Application, res.entry.Leaves(res.kind, res.desired))
+		res.leave(p.in.Application, res.entry.Leaves(res.kind, res.desired), nil)
 	}
 	withdrawn := delta.Comparison{Differences: p.withdrawn(res)}
 	restored := delta.Comparison{Differences: p.givenBack(res, withdrawn.Correctable())}

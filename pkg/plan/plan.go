@@ -35,6 +35,9 @@ type Input struct {
 	// Unselected says, by its position, why it is not known what an entry of spec.select
 	// means: what is on record of it stays as it is.
 	Unselected map[int]*Problem
+	// Older has, of shared objects, the older Applications that name them and may not have
+	// looked at them yet: what nobody holds is theirs to take first.
+	Older map[manifest.ID][]string
 	// Unheard is why nothing was heard of some objects for too long: they may not be as
 	// Live has them.
 	Unheard []*Problem
@@ -190,6 +193,7 @@ type resource struct {
 	leaves         []string
 	claimed        []claim // and what of it other Applications hold
 	asks           string  // the Application that owns it, if it has not said yet what it holds
+	yields         string  // an older Application that may want what nobody holds, and has not looked yet
 	baseline       []v1alpha1.BaselineField
 	unrecorded     []string                 // leaves of which there was no room for a baseline
 	empty          []string                 // maps and lists of which nothing is held but that they are there

@@ -134,14 +134,9 @@ func (old *pruned) neverWas(blocked *Problem) bool {
 
 // order lists the changes as they are executed.
 func (p *Plan) order() {
-	byID := make(map[manifest.ID]*resource, len(p.resources))
-	objects := make([]manifest.Object, len(p.resources))
-	for i, res := range p.resources {
-		byID[res.object.ID] = res
-		objects[i] = res.object
-	}
-	for _, o := range manifest.InOrder(objects) {
-		p.Changes = append(p.Changes, byID[o.ID].change)
+	p.Changes = make([]Change, 0, len(p.resources)+len(p.pruned))
+	for _, res := range manifest.InOrder(p.resources, func(res *resource) manifest.ID { return res.object.ID }) {
+		p.Changes = append(p.Changes, res.change)
 	}
 	for _, old := range reversed(p.pruned) {
 		p.Changes = append(p.Changes, old.change)

@@ -89,14 +89,12 @@ func (p *Plan) shareEntries(r *rendered) (faults []error) {
 // mangle runs the hooks. What they add is observed, too; an object that they add
 // is held by default. Shared objects are not theirs to change.
 func (p *Plan) mangle(r *rendered) error {
-	before := make(map[manifest.ID]int, len(r.objects))
 	m := &hooks.Mangling{
 		Application: p.in.Application, Live: p.in.Live,
-		Entries: make(map[manifest.ID]*observer.Entry, len(r.objects)),
+		Objects: make([]manifest.Object, 0, len(r.objects)), Entries: make(map[manifest.ID]*observer.Entry, len(r.objects)),
 	}
 	var shared []manifest.Object
 	for i, o := range r.objects {
-		before[o.ID] = i
 		if IsShared(p.in.Application, o.Ownership) {
 			shared = append(shared, o)
 			continue
@@ -109,8 +107,9 @@ func (p *Plan) mangle(r *rendered) error {
 	}
 	m.Objects = append(slices.Clip(m.Objects), shared...)
 	entries, written := make([]*observer.Entry, len(m.Objects)), make([]map[string]any, len(m.Objects))
+	before := places{objects: r.objects}
 	for i, o := range m.Objects {
-		k, had := before[o.ID]
+		k, had := before.of(o.ID, i)
 		if had {
 			written[i] = r.objects[k].Content
 		}
@@ -126,6 +125,27 @@ func (p *Plan) mangle(r *rendered) error {
 	}
 	r.objects, r.entries, r.written, r.warnings = m.Objects, entries, written, append(r.warnings, m.Warnings...)
 	return nil
+}
+
+// places are those of objects in a list.
+type places struct {
+	objects []manifest.Object
+	byID    map[manifest.ID]int // when it was asked for
+}
+
+// of is the place of an object: most likely the one that is asked for.
+func (p *places) of(id manifest.ID, likely int) (place int, there bool) {
+	if likely < len(p.objects) && p.objects[likely].ID == id {
+		return likely, true
+	}
+	if p.byID == nil {
+		p.byID = make(map[manifest.ID]int, len(p.objects))
+		for i, o := range p.objects {
+			p.byID[o.ID] = i
+		}
+	}
+	place, there = p.byID[id]
+	return place, there
 }
 
 // sameContent reports whether a hook has left the content alone: it is the very

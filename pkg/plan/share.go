@@ -69,7 +69,8 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 		return h
 	}
 	res.begins = !holds(app, live)
-	res.leave(app, res.entry.Leaves(res.kind, res.desired))
+	res.yields = firstUnnamed(p.in.Older[id], live)
+	res.leave(app, res.entry.Leaves(res.kind, res.desired), recordedOf(p.statuses[id], live))
 	res.compared = p.compare(res, live)
 	res.drift = res.compared.Differences
 	var marks []delta.Difference

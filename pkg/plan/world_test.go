@@ -40,6 +40,8 @@ type world struct {
 	users map[v1alpha1.ObjectVersion]plan.User
 	uids  int
 	kinds plan.Kinds
+	// older are older Applications that may want fields of shared objects.
+	older map[manifest.ID][]string
 	// profiles are those of the cluster's owner.
 	profiles plan.Profiles
 }
@@ -67,7 +69,7 @@ func (w *world) edit(spec string) {
 
 func (w *world) decide() *plan.Plan {
 	return plan.Decide(plan.Input{
-		Application: w.app, Live: w.live, Written: w.written, Users: w.users, Ended: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, Unheard: w.unheard, Profiles: w.profiles,
+		Application: w.app, Live: w.live, Written: w.written, Users: w.users, Ended: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, Unheard: w.unheard, Profiles: w.profiles, Older: w.older,
 	})
 }
 

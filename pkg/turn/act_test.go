@@ -53,6 +53,7 @@ type desk struct {
 	known    []string // what the stores were told of
 	onRecord string   // the last applied manifests at the last write
 	mayNot   error    // why a selection may not be listed
+	unseen   error    // why what is marked is not known
 }
 
 // errPanics has a request end with a panic.
@@ -342,7 +343,7 @@ func (d *desk) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mappi
 			marked[id] = object
 		}
 	}
-	return marked, nil
+	return marked, d.unseen
 }
 
 func (d *desk) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }

@@ -54,6 +54,8 @@ type Memory struct {
 	// have gone since they were meant first.
 	selected map[manifest.ID]struct{}
 	comings  map[manifest.ID]coming
+	// yields has the shared objects of which older Applications may want fields.
+	yields map[manifest.ID]yield
 	// unmarked has the objects that are watched by their names because the Application
 	// observes, and they do not carry our marks.
 	unmarked map[manifest.ID]bool
@@ -74,6 +76,13 @@ type permit struct {
 	generation int64
 	account    string
 	uid        string // of the object that was read; empty for none
+}
+
+// yield is how long fields of one object, in this life of it, were left to older Applications.
+type yield struct {
+	generation int64
+	uid        string
+	since      time.Time
 }
 
 // listed says that the Application's ServiceAccount may list what is in a range, as it was

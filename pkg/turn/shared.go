@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -141,4 +142,45 @@ func uidOf(object map[string]any) string {
 	metadata, _ := object["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
 	return uid
+}
+
+// longestYield is how long, at most, what nobody holds is left to an older Application. It
+// has looked at the object within milliseconds, or cannot.
+const longestYield = 5 * time.Second
+
+// addOlder adds the older Applications that may want fields of shared objects.
+func (s *Snapshot) addOlder(r Request) {
+	before := s.memory.yields
+	s.memory.yields = nil
+	if r.Older == nil || s.Input.Application.DeletionTimestamp != nil {
+		return
+	}
+	ids := maps.Clone(s.memory.selected)
+	if ids == nil {
+		ids = map[manifest.ID]struct{}{}
+	}
+	for id := range s.shared {
+		ids[id] = struct{}{}
+	}
+	for id := range ids {
+		metadata, _ := s.Input.Live[id]["metadata"].(map[string]any)
+		version, _ := metadata["resourceVersion"].(string)
+		if version == "" {
+			continue
+		}
+		older := r.Older(id, version)
+		if len(older) == 0 {
+			continue
+		}
+		now := yield{s.Input.Application.Generation, uidOf(s.Input.Live[id]), s.Input.Now}
+		if was, did := before[id]; did && was.generation == now.generation && was.uid == now.uid {
+			now.since = was.since
+		}
+		if s.memory.yields == nil {
+			s.memory.yields, s.Input.Older = map[manifest.ID]yield{}, map[manifest.ID][]string{}
+		}
+		if s.memory.yields[id] = now; s.Input.Now.Sub(now.since) < longestYield {
+			s.Input.Older[id] = older
+		}
+	}
 }

@@ -35,6 +35,8 @@ type Request struct {
 	Kinds []schema.GroupVersionKind
 	// Users are who wrote these versions, as far as that is known now; nil: nobody says so.
 	Users func([]v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
+	// Older is that of Turns; nil: there are none.
+	Older func(id manifest.ID, version string) []string
 	// ReadDesired reads whatever is desired and in no watch. Without it, a create finds
 	// out.
 	ReadDesired bool
@@ -160,6 +162,7 @@ func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
 	if err := cmp.Or(waiting, s.addNamed(ctx, r), s.addSelected(ctx, r), s.addProfiles(ctx)); err != nil {
 		return nil, err
 	}
+	s.addOlder(r)
 	s.addRemembered()
 	s.block()
 	if r.ReadDesired {

@@ -37,6 +37,9 @@ type Turns struct {
 	// Users are who wrote versions of objects, as far as audit events have told. When they
 	// tell more, the Application is to be handled again. nil: there are none.
 	Users func(app *v1alpha1.Application, wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
+	// Older are the older Applications that share an object, too, and have not decided about
+	// that version of it, or a later one, by namespace/name. nil: there are none.
+	Older func(app *v1alpha1.Application, id manifest.ID, version string) []string
 	// Now is the clock.
 	Now func() time.Time
 	// Sleep waits; nil for the real clock.
@@ -67,6 +70,9 @@ func (t *Turns) request(app *v1alpha1.Application, m *Memory, target Target, sou
 	r := Request{Application: app, Source: source, Memory: m, Hooks: t.Hooks, Rules: t.Rules, Now: t.now(), Shared: target.Shared, MayList: target.MayList}
 	if t.Callback != nil {
 		r.Callback = t.Callback()
+	}
+	if t.Older != nil {
+		r.Older = func(id manifest.ID, version string) []string { return t.Older(app, id, version) }
 	}
 	if t.Users != nil {
 		r.Users = func(wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User {

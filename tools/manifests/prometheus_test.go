@@ -117,7 +117,7 @@ func (m *monitor) staysQuiet() {
 // what is wrong fires its alert, and no other.
 func TestPrometheusSeesWhatIsWrong(t *testing.T) {
 	h := newHelm(t)
-	p := h.run(h.install(""), "--all-namespaces")
+	p := h.run(h.install(""), "")
 	namespace := h.cluster.Namespace(t)
 	installed.Applier(t, h.cluster, namespace, "holdfast-applier")
 	in := "--namespace=" + namespace

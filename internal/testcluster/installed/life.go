@@ -36,12 +36,12 @@ func Applier(t testing.TB, c *testcluster.Cluster, namespace, account string) {
 		_, err := c.Kubectl(t.Context(), "", args...)
 		require.NoError(t, err)
 	}
-	Eventually(t, c, "auth", "can-i", "create", "configmaps", "--as=system:serviceaccount:"+namespace+":"+account, "--namespace="+namespace)
+	c.AwaitRight(t, "system:serviceaccount:"+namespace+":"+account, testcluster.Right{Verb: "create", Resource: "configmaps", Namespace: namespace})
 }
 
 // Apply applies what is installed, strictly, and returns when the controller may watch:
-// in all namespaces, or as further arguments of `kubectl auth can-i` say.
-func Apply(t testing.TB, c *testcluster.Cluster, documents string, in ...string) {
+// in all namespaces, or in one.
+func Apply(t testing.TB, c *testcluster.Cluster, documents, in string) {
 	t.Helper()
 	for _, row := range []struct {
 		stdin string
@@ -53,10 +53,7 @@ func Apply(t testing.TB, c *testcluster.Cluster, documents string, in ...string)
 		_, err := c.Kubectl(t.Context(), row.stdin, row.args...)
 		require.NoError(t, err)
 	}
-	if in == nil {
-		in = []string{"--all-namespaces"}
-	}
-	Eventually(t, c, append([]string{"auth", "can-i", "watch", "secrets", "--as=system:serviceaccount:" + Deployment(t, documents).Namespace + ":" + name}, in...)...)
+	c.AwaitRight(t, "system:serviceaccount:"+Deployment(t, documents).Namespace+":"+name, testcluster.Right{Verb: "watch", Resource: "secrets", Namespace: in})
 }
 
 // Eventually waits until kubectl succeeds.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -22,16 +23,25 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster/binaries"
 )
 
-// Program is one of the product, such as holdfast-controller, built as for the image.
+// building is held while a program is built.
+var building sync.Mutex
+
+// Program is one of the product, such as holdfast-controller, built as for the image: once
+// for all tests of a binary that has testcluster.Main.
 func Program(t testing.TB, name string) string {
 	t.Helper()
+	building.Lock()
+	defer building.Unlock()
+	path := filepath.Join(testcluster.Scratch(t), name)
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
 	root, err := binaries.Root()
 	require.NoError(t, err)
 	for _, directory := range []string{"cmd/" + name, "pkg", "internal", "deploy"} {
 		Depends(t, filepath.Join(root, directory))
 	}
-	path := filepath.Join(t.TempDir(), name)
-	output, err := exec.CommandContext(t.Context(), "go", "-C", root, "build", "-trimpath", "-o", path, "./cmd/"+name).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), "go", "-C", root, "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./cmd/"+name).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	return path
 }

@@ -106,8 +106,8 @@ func (p *Profiles) targetChanged(a *autoscalers, before, after *cluster.Object) 
 		return
 	}
 	var applications []types.UID
-	for application, objects := range p.wanted {
-		if slices.ContainsFunc(objects, func(id manifest.ID) bool { return had && id == was || has && id == is }) {
+	for application, of := range p.wanted {
+		if slices.ContainsFunc(of.objects, func(id manifest.ID) bool { return had && id == was || has && id == is }) {
 			applications = append(applications, application)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -51,9 +52,16 @@ type Profiles struct {
 	known   map[string]understood
 	// autoscalers are watched while a profile asks for them.
 	autoscalers *autoscalers
-	// wanted are the objects of each Application.
-	wanted map[types.UID][]manifest.ID
+	// wanted is what each Application has objects of.
+	wanted map[types.UID]wanted
 	ctx    context.Context //nolint:containedctx // the life of the watches, not of a call
+}
+
+// wanted are the kinds of an Application's objects; and these themselves, if autoscalers were
+// watched when it was handled last: whoever watches them has those handled whom that concerns.
+type wanted struct {
+	kinds   []schema.GroupKind
+	objects []manifest.ID
 }
 
 // understood is a profile, or what is wrong with it.
@@ -69,7 +77,7 @@ const theKind = ""
 func New(client *cluster.Client, mapper *cluster.Mapper, now func() time.Time, wake func([]types.UID)) *Profiles {
 	return &Profiles{
 		client: client, mapper: mapper, now: now, wake: wake, queue: worker.NewQueue[string]("profiles"),
-		known: map[string]understood{}, wanted: map[types.UID][]manifest.ID{},
+		known: map[string]understood{}, wanted: map[types.UID]wanted{},
 	}
 }
 
@@ -219,9 +227,9 @@ func (p *Profiles) changed(before, after *cluster.Object) {
 
 // concerned are the Applications with objects of which profiles may speak. The lock is held.
 func (p *Profiles) concerned(profiles ...*plan.Profile) (applications []types.UID) {
-	for application, objects := range p.wanted {
-		if slices.ContainsFunc(objects, func(id manifest.ID) bool {
-			return slices.ContainsFunc(profiles, func(one *plan.Profile) bool { return one != nil && one.Concerns(id.GroupKind()) })
+	for application, of := range p.wanted {
+		if slices.ContainsFunc(of.kinds, func(kind schema.GroupKind) bool {
+			return slices.ContainsFunc(profiles, func(one *plan.Profile) bool { return one != nil && one.Concerns(kind) })
 		}) {
 			applications = append(applications, application)
 		}
@@ -245,7 +253,7 @@ func (p *Profiles) all() (all []*plan.Profile) {
 func (p *Profiles) For(application types.UID, objects []manifest.ID) (of plan.Profiles, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.wanted[application] = objects
+	p.wanted[application] = p.wants(objects)
 	if !p.settled {
 		return of, turn.ErrNotSeen
 	}
@@ -268,6 +276,19 @@ func (p *Profiles) For(application types.UID, objects []manifest.ID) (of plan.Pr
 		}
 	}
 	return of, nil
+}
+
+// wants is what is to be known of the objects of an Application. The lock is held.
+func (p *Profiles) wants(objects []manifest.ID) (of wanted) {
+	for _, id := range objects {
+		if kind := id.GroupKind(); !slices.Contains(of.kinds, kind) {
+			of.kinds = append(of.kinds, kind)
+		}
+	}
+	if p.autoscalers != nil {
+		of.objects = objects
+	}
+	return of
 }
 
 // asksFor reports whether it matters if an autoscaler targets an object.

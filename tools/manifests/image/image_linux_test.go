@@ -170,7 +170,7 @@ func TestTheImageRunsFromItsOwnFiles(t *testing.T) {
 	documents := string(deploy.Install())
 	user := installed.Deployment(t, documents).Spec.Template.Spec.SecurityContext
 	require.Equal(t, config.Config.User, fmt.Sprintf("%d:%d", *user.RunAsUser, *user.RunAsGroup), "the Deployment runs it as another user")
-	installed.Apply(t, c, documents)
+	installed.Apply(t, c, documents, "")
 	namespace := c.Namespace(t)
 	installed.Applier(t, c, namespace, "holdfast-applier")
 	controller := installed.RunImage(t, c, documents, root, slices.Concat(config.Config.Entrypoint, config.Config.Cmd)...)
