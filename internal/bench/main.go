@@ -28,6 +28,7 @@ func main() {
 	applications := flag.Int("applications", 1000, "Applications of P5")
 	only := flag.String("rows", "", "comma-separated rows to measure, such as P5,P10; empty: all")
 	perMinute := flag.Int("per-minute", 10_000, "drifts of the row drifts")
+	objects := flag.Int("objects", 10_000, "objects of P14, ten in each Application: 100000 take half an hour")
 	before := flag.String("before", "", "binary of another controller, with which that of the row drifts takes turns")
 	rest := flag.Duration("rest", time.Minute, "how long P2 watches for requests at rest")
 	peers := flag.String("peers", "", "compare with what people would use instead, with so many resources, such as '200 1000'")
@@ -40,7 +41,7 @@ func main() {
 	if *peers != "" {
 		err = compare(ctx, *peers, *output, comparison{only: *subject, drifts: *drifts})
 	} else {
-		err = run(ctx, *applications, *rest, *only, *before, *perMinute)
+		err = run(ctx, bench{applications: *applications, objects: *objects, rest: *rest, only: *only, before: *before, perMinute: *perMinute})
 	}
 	stop()
 	if err != nil {
@@ -49,7 +50,8 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, applications int, rest time.Duration, only, before string, perMinute int) error {
+// run measures with the sizes given.
+func run(ctx context.Context, b bench) error {
 	root, err := binaries.Root()
 	if err != nil {
 		return err
@@ -59,10 +61,8 @@ func run(ctx context.Context, applications int, rest time.Duration, only, before
 		return err
 	}
 	defer cluster.Stop()
-	b := &bench{
-		cluster: cluster, controller: filepath.Join(root, "bin", "holdfast-controller"), command: filepath.Join(root, "bin", "holdfast"),
-		definition: filepath.Join(root, "deploy", "crd"), applications: applications, rest: rest, only: only, before: before, perMinute: perMinute,
-	}
+	b.cluster, b.definition = cluster, filepath.Join(root, "deploy", "crd")
+	b.controller, b.command = filepath.Join(root, "bin", "holdfast-controller"), filepath.Join(root, "bin", "holdfast")
 	fmt.Printf("%d cores, %s, Go %s; kube-apiserver and etcd on the same machine, audit log on\n\n",
 		runtime.NumCPU(), runtime.GOOS+"/"+runtime.GOARCH, runtime.Version())
 	return b.all(ctx)
@@ -77,6 +77,7 @@ type bench struct {
 	perMinute    int    // drifts
 	definition   string // folder of the CRDs
 	applications int
+	objects      int // of P14
 	rest         time.Duration
 	only         string
 
@@ -109,7 +110,7 @@ func (b *bench) all(ctx context.Context) error {
 	}{
 		{"P12", b.empty}, {"P1", b.create}, {"P3", b.oneDrift}, {"P5", b.many},
 		{"P4", b.latency}, {"P6", b.driftsAtOnce}, {"P2", b.atRest}, {"P10", b.large},
-		{"P7", b.perObject}, {"P13", b.shards}, {"callbacks", b.callbacks}, {"drifts", b.minute},
+		{"P7", b.perObject}, {"P13", b.shards}, {"callbacks", b.callbacks}, {"drifts", b.minute}, {"P14", b.hundredThousand},
 	}
 	b.table.header()
 	for _, row := range rows {

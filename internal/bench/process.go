@@ -29,7 +29,7 @@ func (b *bench) startAs(ctx context.Context, binary string, args ...string) (*pr
 
 // startWith runs a controller with flags.
 func (b *bench) startWith(ctx context.Context, binary string, args ...string) (*process, error) {
-	cmd := exec.Command(binary, append(args, "--metrics-bind-address=0", "--callback-bind-address=0")...)
+	cmd := exec.Command(binary, append([]string{"--metrics-bind-address=0", "--callback-bind-address=0"}, args...)...) // the last of a flag counts
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -52,9 +52,9 @@ func (b *bench) startWith(ctx context.Context, binary string, args ...string) (*
 	select {
 	case <-holding:
 		return &process{cmd: cmd, ready: time.Since(begun)}, nil
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		_ = cmd.Process.Kill()
-		return nil, fmt.Errorf("the controller is not ready after a minute")
+		return nil, fmt.Errorf("the controller is not ready: %w", errSlow)
 	case <-ctx.Done():
 		_ = cmd.Process.Kill()
 		return nil, ctx.Err()

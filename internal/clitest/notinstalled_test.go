@@ -65,4 +65,13 @@ func TestWithoutHoldfast(t *testing.T) {
 	assert.Equal(t, "There are no Applications in the namespace default.\n", stderr)
 	status, _, _ = run("diff", "-f", file, "--cluster")
 	assert.Equal(t, 1, status)
+
+	_, err = c.Kubectl(t.Context(), "", "create", "serviceaccount", "holdfast-applier", "--namespace=default")
+	require.NoError(t, err)
+	status, _, stderr = run("submit", "-f", file)
+	require.Equal(t, 0, status, stderr)
+	status, _, stderr = run("delete", "web", "--yes", "--wait", "--timeout", "1s")
+	assert.Equal(t, 1, status, "it has the finalizer from its create on")
+	assert.Contains(t, stderr, "error: after 1s: default/web is not gone: "+
+		"no controller takes its finalizer off: none runs, or none selects its namespace and its labels\n")
 }

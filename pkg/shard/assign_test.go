@@ -2,11 +2,13 @@ package shard_test
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"pgregory.net/rapid"
 
@@ -139,4 +141,17 @@ func TestSlotsAreOfOneSize(t *testing.T) {
 
 func TestWithoutMembersNobodyHoldsAnything(t *testing.T) {
 	assert.Equal(t, []string{"", ""}, shard.Assign([]string{"a", ""}, nil))
+}
+
+// API servers hand out lists by ranges of the same hash (KEP-5866).
+func TestSlotsAreRangesOfTheServersHash(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 4, 64} {
+		for range 200 {
+			uid := string(uuid.NewUUID())
+			hash, ok := new(big.Int).SetString(sharding.HashField(uid), 16)
+			require.True(t, ok)
+			slot := hash.Mul(hash, big.NewInt(int64(n)))
+			require.EqualValues(t, slot.Rsh(slot, 64).Int64(), shard.Of(uid, n), "slot of %d of %s", n, uid)
+		}
+	}
 }

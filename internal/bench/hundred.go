@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+)
+
+const (
+	// stormSize is how many objects of P14 drift at once, if there are so many.
+	stormSize = 10_000
+	// batch is how many Applications are waited for at a time.
+	batch = 1000
+	// linesEach make an object of P14 one KB large.
+	linesEach = 14
+)
+
+// hundredThousand is P14: many objects, ten in each Application, from the first create to a
+// restart and a storm.
+func (b *bench) hundredThousand(ctx context.Context) error {
+	b.process.stop()
+	var err error
+	if b.process, err = b.start(ctx); err != nil {
+		return err
+	}
+	applications := b.objects / objectsEach
+	begun := time.Now()
+	for first := 0; first < applications; first += batch {
+		if err := b.hundreds(ctx, first, min(batch, applications-first)); err != nil {
+			return err
+		}
+	}
+	took := time.Since(begun)
+	peak, err := b.process.peak()
+	if err != nil {
+		return err
+	}
+	b.table.row("P14", fmt.Sprintf("%d Applications of %d objects of 1 KB", applications, objectsEach), rate(applications, took), "", "")
+	b.table.row("", "peak memory while they are created", mebibytes(peak), "", "")
+	rest, err := b.restarted(ctx)
+	if err != nil {
+		return err
+	}
+	return b.hundredStorm(ctx, rest)
+}
+
+// hundreds makes n Applications, and waits for them.
+func (b *bench) hundreds(ctx context.Context, first, n int) error {
+	awaited := map[string]bool{}
+	for i := range n {
+		awaited[hundred(first+i)] = true
+	}
+	return await(ctx, b.client.apps(), n,
+		func(u *unstructured.Unstructured) bool { return awaited[u.GetName()] && ready(u) },
+		func() error {
+			return each(ctx, n, func(ctx context.Context, i int) error {
+				_, err := b.client.apps().Create(ctx, hundredApplication(first+i), metav1.CreateOptions{})
+				return err
+			})
+		})
+}
+
+func hundred(i int) string { return fmt.Sprintf("hundred-%d", i) }
+
+// restarted is how a controller begins that finds everything as it should be, and its
+// memory at rest, in KiB.
+func (b *bench) restarted(ctx context.Context) (rest int, err error) {
+	b.process.stop()
+	mark := b.cluster.Mark()
+	address, err := freeAddress(ctx)
+	if err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	if b.process, err = b.startAs(ctx, b.controller, "--metrics-bind-address="+address); err != nil {
+		return 0, err
+	}
+	verified, err := turnsEnd(ctx, "http://"+address+"/metrics")
+	if err != nil {
+		return 0, err
+	}
+	requests, err := b.requests(mark)
+	if err != nil {
+		return 0, err
+	}
+	rest, err = b.atRestMemory(ctx)
+	if err != nil {
+		return 0, err
+	}
+	peak, err := b.process.peak()
+	if err != nil {
+		return 0, err
+	}
+	b.table.row("", "restart: all known / all verified", seconds(b.process.ready)+" / "+seconds(verified.Sub(begun)), "", "")
+	b.table.row("", "requests of the restart, writes", fmt.Sprintf("%d, %d", len(requests), len(requests.Writes())), "", "one list for each kind, 0")
+	b.table.row("", "memory at rest", mebibytes(rest), "", "≤ 400 MiB, then ≤ 200")
+	b.table.row("", "peak of the restart", mebibytes(peak), "", target(peak, rest))
+	return rest, nil
+}
+
+// hundredStorm has many objects drift at once.
+func (b *bench) hundredStorm(ctx context.Context, rest int) error {
+	n, applications := min(stormSize, b.objects), b.objects/objectsEach
+	if err := b.process.forgetPeak(); err != nil {
+		return err
+	}
+	mark := b.cluster.Mark()
+	took, floor, err := b.storm(ctx, n, "hundred-", func(i int) string {
+		return fmt.Sprintf("hundred-%d-%d", i%applications, i/applications)
+	})
+	if err != nil {
+		return err
+	}
+	peak, err := b.process.peak()
+	if err != nil {
+		return err
+	}
+	corrections, err := b.requests(mark)
+	if err != nil {
+		return err
+	}
+	patches := corrections.Where(func(r testcluster.Request) bool { return r.Verb == "patch" && r.Resource == "configmaps" })
+	after, err := b.atRestMemory(ctx)
+	if err != nil {
+		return err
+	}
+	b.table.row("", fmt.Sprintf("%d drifts at once, made and all reverted", n), seconds(took), seconds(floor),
+		fmt.Sprintf("≤ 1.1 × bare (is %.2f ×)", took.Seconds()/floor.Seconds()))
+	b.table.row("", "patches of the controller for these", fmt.Sprint(len(patches)), "", fmt.Sprint(n))
+	b.table.row("", "peak of the storm", mebibytes(peak), "", target(peak, rest))
+	b.table.row("", "memory at rest afterwards", mebibytes(after), "", "")
+	return nil
+}
+
+func mebibytes(kibibytes int) string { return fmt.Sprintf("%d MiB", kibibytes/1024) }
+
+func target(peak, rest int) string {
+	return fmt.Sprintf("≤ 1.5 × at rest (is %.2f ×)", float64(peak)/float64(rest))
+}
+
+// hundredApplication has objects of which each field is held.
+func hundredApplication(i int) *unstructured.Unstructured {
+	r := rand.New(rand.NewPCG(uint64(i), 14))
+	app := application(hundred(i))
+	manifest := make([]any, objectsEach)
+	for k := range manifest {
+		one := configMap(fmt.Sprintf("hundred-%d-%d", i, k))
+		data := one.Object["data"].(map[string]any)
+		for line := range linesEach {
+			data[fmt.Sprintf("line-%d", line)] = repetitive(r)
+		}
+		manifest[k] = one.Object
+	}
+	app.Object["spec"] = map[string]any{"manifest": manifest}
+	return app
+}
+
+// turnsEnd is when the last turn of an Application was seen to have ended, before three
+// seconds without any.
+func turnsEnd(ctx context.Context, url string) (time.Time, error) {
+	last, since := 0.0, time.Now()
+	for last == 0 || time.Since(since) < 3*time.Second {
+		turns, err := turns(ctx, url)
+		if err != nil {
+			return since, err
+		}
+		if turns != last {
+			last, since = turns, time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return since, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return since, nil
+}
+
+// turns are those that the controller has taken.
+func turns(ctx context.Context, url string) (all float64, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		if !strings.HasPrefix(lines.Text(), "holdfast_reconciles_total{") {
+			continue
+		}
+		_, text, _ := strings.Cut(lines.Text(), "} ")
+		of, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return 0, err
+		}
+		all += of
+	}
+	return all, lines.Err()
+}
+
+// freeAddress is one that nobody listens on at this moment.
+func freeAddress(ctx context.Context) (string, error) {
+	var listen net.ListenConfig
+	listener, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// forgetPeak has the peak begin anew with what is resident now.
+func (p *process) forgetPeak() error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0)
+}
