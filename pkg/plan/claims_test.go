@@ -198,6 +198,30 @@ func TestTheOlderComesFirst(t *testing.T) {
 	})
 }
 
+// What is let go of while nothing is written, and taken back, has what it had in the end.
+func TestNothingIsForgottenWhileSuspended(t *testing.T) {
+	c := newClaimants(t, "one", "two")
+	one, two := c.worlds[0], c.worlds[1]
+	one.edit(part(map[string]string{"a": "one"}))
+	c.turn(one)
+	spec := part(map[string]string{"b": "two", "c": "two"})
+	two.edit(spec)
+	c.turn(two)
+	recorded := two.app.Status.Resources[0].Baseline
+	require.Len(t, recorded, 2)
+	two.edit(spec + "\nsuspend: true\nfields: [{resource: {kind: ConfigMap, name: config}, leave: ['*']}]")
+	two.live[config] = observer.CopyMap(c.live)
+	p := two.decide()
+	require.True(t, p.Idle())
+	two.store(p.Conclude(nil, two.now))
+	assert.Equal(t, recorded, two.app.Status.Resources[0].Baseline)
+	two.edit(spec)
+	c.turn(two)
+	two.edit("ownership: Share\nmanifest: []")
+	c.turn(two)
+	assert.Equal(t, map[string]any{"a": "one", "b": "theirs", "free": "theirs"}, c.live["data"])
+}
+
 // A claim of a whole object is one of every field.
 func TestAClaimOfAWholeObject(t *testing.T) {
 	c := newClaimants(t, "one")

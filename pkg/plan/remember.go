@@ -174,7 +174,7 @@ func (c *conclusion) before(res *resource, before *v1alpha1.ResourceStatus, o ob
 		known := unrecordedOf(before, o.live)
 		status.Unrecorded = slices.DeleteFunc(slices.Clone(res.unrecorded), func(path string) bool { return !slices.Contains(known, path) })
 	}
-	if (len(res.letting.fields) > 0 || c.plan.Observes()) && !o.wrote && !c.preview {
+	if (len(res.letting.fields) > 0 || c.plan.Idle()) && !o.wrote && !c.preview {
 		status.Baseline = slices.Concat(status.Baseline, res.letting.was)
 		status.Unrecorded = slices.Concat(status.Unrecorded, res.letting.unrecorded)
 		return
