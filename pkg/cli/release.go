@@ -2,12 +2,14 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
@@ -27,20 +29,25 @@ has changed, and what nothing is on record of, stays, and this says so.
 PATH is what explain prints. It is written into spec.fields of the Application, under
 leave or restore; holdfast hold takes it back. With -f the file is changed, and keeps its
 comments. --dry-run only prints what would be written, and what that would do. Objects
-that the Application owns are not let go of: see holdfast free for their fields.
+that the Application owns are not let go of: see holdfast free for their fields. Of an
+object with an entry in spec.observerSchema, holdfast free takes fields out of that entry;
+what becomes of them spec.onRelease says.
 
 Exit status:
-  0  done, or so already
+  0  done, or so already; with --wait: and let go of in the cluster
+  1  with --wait: not let go of in time, or only a person can help
   2  an error, also one in the flags or in a path`
 
 type releaseOptions struct {
 	editOptions
 	policy v1alpha1.ReleasePolicy
+	wait   connection.WaitFlags
 }
 
 func newReleaseCommand(name string, streams Streams) *cobra.Command {
 	f := &editFlags{free: true, target: connection.NewTargetFlags()}
 	var keep, restore bool
+	wait := &connection.WaitFlags{}
 	return command{
 		use: "release (NAME | -f FILE) [KIND/NAME [PATH...]]", short: "Let go of shared objects, or of their fields",
 		long: releaseLong,
@@ -52,6 +59,7 @@ func newReleaseCommand(name string, streams Streams) *cobra.Command {
 			flags.BoolVar(&keep, "keep", false, "leave the fields as they are")
 			flags.BoolVar(&restore, "restore", false, "give the fields back what they had before they were held")
 			flags.BoolVar(&f.dryRun, "dry-run", false, "only print what would be written, and what that would do")
+			wait.Add(flags, "until the controller has let go")
 		},
 		args: func(*cobra.Command, []string) error { return nil },
 		options: func(args []string) (runner, error) {
@@ -59,6 +67,10 @@ func newReleaseCommand(name string, streams Streams) *cobra.Command {
 				return nil, errors.New("say what becomes of the fields: give one of --keep and --restore")
 			}
 			o, err := f.releasing(streams, args)
+			o.wait = *wait
+			if err = errors.Join(err, wait.Check()); wait.Wait && (f.dryRun || o.target.InFiles) {
+				err = errors.Join(err, errors.New("--wait is for an Application that is changed in a cluster: leave it out with -f and --dry-run"))
+			}
 			if o.policy = v1alpha1.ReleaseLeave; restore {
 				o.policy = v1alpha1.ReleaseRestore
 			}
@@ -98,6 +110,12 @@ func (o releaseOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, id := range ids {
+		if _, written := d.WrittenEntry(id); written {
+			return fmt.Errorf("%s has an entry in spec.%s, which says all of its fields: take fields out of it with `holdfast free`, "+
+				"and spec.onRelease says what becomes of them", id, d.SchemaSource(id))
+		}
+	}
 	e := edit{after: d.Plan}
 	fields := d.Spec.Fields
 	for _, id := range ids {
@@ -122,7 +140,38 @@ func (o releaseOptions) run(ctx context.Context) error {
 			report.Edited(&out, d.Namespace, id, d.Plan, e.after)
 		}
 	}
-	return terminal.Write(o.streams.Out, out.Bytes())
+	if err := terminal.Write(o.streams.Out, out.Bytes()); err != nil || !o.wait.Wait {
+		return err
+	}
+	return o.released(ctx, c, d, e.after.LetsGo())
+}
+
+// released waits until the controller has let go of the fields of which something is on record,
+// whatever else keeps the Application from being ready.
+func (o releaseOptions) released(ctx context.Context, c *connection.Cluster, d files.Decision, leaving map[manifest.ID][]string) error {
+	why := "the controller has not looked at it: does it run?"
+	late := func() error { return fmt.Errorf("%s/%s has not let go: %s", d.Namespace, d.Name, why) }
+	failed := func(text string) error {
+		return &terminal.Exit{Status: terminal.StatusDifferent, Err: errors.New(text)}
+	}
+	return o.wait.Follow(ctx, c, d.Namespace, d.Name, late, func(app *v1alpha1.Application) (bool, error) {
+		switch {
+		case app == nil || app.UID != d.UID:
+			return true, failed(d.Namespace + "/" + d.Name + " was deleted while it was waited for")
+		case app.Spec.Suspend, app.Spec.Mode == v1alpha1.ModeObserve:
+			return true, failed(d.Namespace + "/" + d.Name + " is suspended or observes, so it lets go of nothing: waiting does not help")
+		case app.Status.ObservedGeneration != app.Generation:
+			return false, nil
+		}
+		held, reason := plan.StillHeld(app, leaving)
+		if held == "" {
+			return true, terminal.Write(o.streams.Out, []byte("let go\n"))
+		}
+		if why = held + " is still held: " + cmp.Or(reason, "the controller is about to let go of it"); reason != "" && apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionStalled) {
+			return true, failed(late().Error())
+		}
+		return false, nil
+	})
 }
 
 // shared are the objects to let go of.
