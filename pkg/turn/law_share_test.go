@@ -183,7 +183,8 @@ func (s *sharing) holdable(v any) any {
 	return v
 }
 
-// distinct reports whether each element of a list is known by its key, or by itself.
+// distinct reports whether each element of a list is known by its key, or by itself. A
+// typed list of maps takes nothing else.
 func (s *sharing) distinct(name string, list []any) bool {
 	seen := map[any]bool{}
 	for _, element := range list {
@@ -193,7 +194,7 @@ func (s *sharing) distinct(name string, list []any) bool {
 			key = m["name"]
 		}
 		text, isText := key.(string)
-		if !isText || seen[text] || isMap && (name[0] != 'k' || !s.server.Typed) {
+		if !isText || seen[text] || isMap != (name[0] == 'k' && s.server.Typed) {
 			return false
 		}
 		seen[text] = true
