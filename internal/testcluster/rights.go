@@ -25,8 +25,8 @@ type Right struct {
 
 var selfReviews = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
 
-// Has reports whether a user has a right. It asks what `kubectl auth can-i --as` asks, and
-// costs a hundredth of it.
+// Has reports whether a user has a right. It asks what `kubectl auth can-i --as` asks,
+// in this process.
 func (c *Cluster) Has(ctx context.Context, user string, right Right) (bool, error) {
 	config := c.Config()
 	config.UserAgent, config.Impersonate.UserName = UserAgent, user
