@@ -26,6 +26,9 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (t
 	if err != nil {
 		return 0, err
 	}
+	if hook := app.Spec.Hooks; hook == nil || hook.Complete == nil { // nothing is decoded again for most
+		return after, nil
+	}
 	return after, c.finishCompleted(ctx, key)
 }
 
