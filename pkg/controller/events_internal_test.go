@@ -44,7 +44,7 @@ func TestEventsOnObjectsInAStorm(t *testing.T) {
 		e.tell(app, "", []plan.Happening{{UID: types.UID(strconv.Itoa(i)), HistoryEntry: v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeRestored}}})
 	}
 	assert.Len(t, e.objects, mostToldObjects)
-	assert.False(t, e.objects["0"].app.Spec.Suspend)
+	assert.Equal(t, types.NamespacedName{Namespace: "shop", Name: "web"}, e.objects["0"].app)
 	ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 	defer stop()
 	e.run(ctx) // until the limit says that there will be no more before that

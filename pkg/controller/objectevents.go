@@ -50,7 +50,8 @@ type objectEvents struct {
 
 // objectEvent is what is to be told, and was told, of one object.
 type objectEvent struct {
-	app     *v1alpha1.Application // no more of it than whose it is
+	app     types.NamespacedName
+	appUID  types.UID
 	account string
 	object  corev1.ObjectReference
 	// next is what is not sent yet; nil for nothing.
@@ -150,7 +151,7 @@ func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.Hap
 		}}
 		e.objects[h.UID] = o
 	}
-	o.app, o.account = &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name, UID: app.UID}}, account
+	o.app, o.appUID, o.account = keyOf(app), app.UID, account
 	note := objectNote{reason: string(h.Outcome), text: text, count: 1, first: now}
 	if o.next != nil && o.next.text == text {
 		note.count, note.first = o.next.count+1, o.next.first
@@ -186,7 +187,7 @@ func (e *objectEvents) send(ctx context.Context, uid types.UID) {
 		return
 	}
 	note, last, name := *o.next, o.last, o.name
-	app, account, object := o.app, o.account, o.object
+	app, appUID, account, object := o.app, o.appUID, o.account, o.object
 	again := name != "" && last.text == note.text && last.reason == note.reason && now.Sub(o.sent) < eventSeries
 	o.next, o.sent = nil, now
 	if again {
@@ -211,7 +212,7 @@ func (e *objectEvents) send(ctx context.Context, uid types.UID) {
 	e.mu.Unlock()
 	if forbidden { // there is one worker: this is the first time
 		klog.FromContext(ctx).Info("No events on held objects", "user", writer.User(), "reason", "it has no right to create events")
-		e.refused(app, writer.User())
+		e.refused(&v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name, UID: appUID}}, writer.User())
 	}
 }
 
