@@ -21,7 +21,7 @@ type Object struct {
 	// Application is the UID in our label, if there is one.
 	Application types.UID
 	// content is packed beside what is said above, and beside the manifests if it repeats them.
-	content packed
+	content Packed
 	// beside are the manifests that content was packed beside; nil for none.
 	beside *Manifests
 	// stamps are whose its managedFields are, and since when.

@@ -63,7 +63,7 @@ func TestAnObjectComesBackAsItIs(t *testing.T) {
 		var beside *Manifests
 		if rapid.Bool().Draw(t, "manifests") {
 			text := []byte(strings.Repeat(texts.Draw(t, "manifests"), 20))
-			beside = &Manifests{pack(text), len(text)}
+			beside = &Manifests{Pack(text), len(text)}
 		}
 		o, err := newObject(&unstructured.Unstructured{Object: observer.CopyMap(content)}, beside)
 		require.NoError(t, err)

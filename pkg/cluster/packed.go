@@ -6,10 +6,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// packed is the JSON of an object as a store keeps it: as it is if it is short,
+// Packed is the JSON of an object as a store keeps it: as it is if it is short,
 // otherwise a frame of zstd. An object is read when its Application takes a turn, and lies
 // in memory all the rest of the time.
-type packed []byte
+type Packed []byte
 
 // shortest is the length in bytes from which on JSON is compressed.
 const shortest = 256
@@ -37,17 +37,17 @@ var (
 	})
 )
 
-// pack keeps nothing of the JSON that it is given.
-func pack(json []byte) packed {
+// Pack keeps nothing of the JSON that it is given, or of another text that begins with a brace.
+func Pack(json []byte) Packed {
 	if len(json) < shortest {
-		return append(packed(nil), json...)
+		return append(Packed(nil), json...)
 	}
 	frame := encoder().EncodeAll(json, make([]byte, 0, len(json)/2))
-	return append(make(packed, 0, len(frame)), frame...)
+	return append(make(Packed, 0, len(frame)), frame...)
 }
 
-// json is what was packed. The caller must not change it.
-func (p packed) json() []byte {
+// JSON is what was packed. The caller must not change it.
+func (p Packed) JSON() []byte {
 	if len(p) == 0 || p[0] == '{' {
 		return p // a frame begins with 0x28
 	}

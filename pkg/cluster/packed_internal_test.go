@@ -14,18 +14,18 @@ func TestWhatIsPackedComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		raw := `{"data":"` + strings.Repeat(rapid.StringMatching(`[ -~]{0,40}`).Draw(t, "text"), rapid.IntRange(0, 400).Draw(t, "times")) + `"}`
 		given := []byte(raw)
-		p := pack(given)
+		p := Pack(given)
 		clear(given)
-		require.Equal(t, raw, string(p.json()), "and nothing of what was given is kept")
+		require.Equal(t, raw, string(p.JSON()), "and nothing of what was given is kept")
 	})
 }
 
 func TestPackedIsSmall(t *testing.T) {
 	raw := []byte("{" + strings.Repeat(`"name":"value",`, 200) + "}")
-	p := pack(raw)
+	p := Pack(raw)
 	assert.Less(t, len(p), len(raw)/10)
 	assert.Equal(t, len(p), cap(p))
-	assert.Equal(t, []byte("{}"), []byte(pack([]byte("{}"))), "what is short stays as it is")
+	assert.Equal(t, []byte("{}"), []byte(Pack([]byte("{}"))), "what is short stays as it is")
 }
 
 func TestManyPackAtATime(t *testing.T) {
@@ -34,7 +34,7 @@ func TestManyPackAtATime(t *testing.T) {
 		group.Go(func() {
 			raw := strings.Repeat(`{"a":"b"}`, 100+i)
 			for range 100 {
-				assert.Equal(t, raw, string(pack([]byte(raw)).json()))
+				assert.Equal(t, raw, string(Pack([]byte(raw)).JSON()))
 			}
 		})
 	}

@@ -19,7 +19,7 @@ import (
 // They are never changed. What was packed beside them keeps them, whatever becomes of the
 // Application, so that nothing else is needed to read it.
 type Manifests struct {
-	content packed
+	content Packed
 	length  int
 }
 
@@ -38,10 +38,10 @@ func manifestsOf(u *unstructured.Unstructured, before *Manifests) *Manifests {
 	if err != nil || len(text) < fewestManifests || len(text) > mostManifests {
 		return nil
 	}
-	if before != nil && before.length == len(text) && bytes.Equal(before.content.json(), text) {
+	if before != nil && before.length == len(text) && bytes.Equal(before.content.JSON(), text) {
 		return before
 	}
-	return &Manifests{pack(text), len(text)}
+	return &Manifests{Pack(text), len(text)}
 }
 
 func isApplication(u *unstructured.Unstructured) bool {
@@ -52,12 +52,12 @@ func isApplication(u *unstructured.Unstructured) bool {
 func (o *Object) pack(text []byte, manifests *Manifests) {
 	rest, _ := without(text, o.identity(), 1)
 	if manifests != nil && len(rest) >= shortest && manifests.length >= len(rest)/4 {
-		if less, worthIt := without(rest, manifests.content.json(), block); worthIt {
-			o.content, o.beside = pack(less), manifests
+		if less, worthIt := without(rest, manifests.content.JSON(), block); worthIt {
+			o.content, o.beside = Pack(less), manifests
 			return
 		}
 	}
-	o.content, o.beside = pack(rest), nil
+	o.content, o.beside = Pack(rest), nil
 }
 
 // Reader reads objects: those of one Application quickest one after the other.
@@ -68,10 +68,10 @@ type Reader struct {
 
 // JSON is an object without managedFields.
 func (r *Reader) JSON(o *Object) []byte {
-	rest := o.content.json()
+	rest := o.content.JSON()
 	if o.beside != nil {
 		if r.manifests != o.beside {
-			r.manifests, r.text = o.beside, o.beside.content.json()
+			r.manifests, r.text = o.beside, o.beside.content.JSON()
 		}
 		rest = with(rest, r.text)
 	}
@@ -142,25 +142,40 @@ func appendText(to, text []byte) []byte {
 
 // with puts a text together again; nil if the two do not belong together.
 func with(rest, other []byte) (text []byte) {
-	if len(rest) == 0 {
+	length, ok := parts(rest, other, func([]byte) {})
+	if !ok {
 		return nil
 	}
-	r := bytes.NewReader(rest[1:])
+	text = make([]byte, 0, length)
+	_, _ = parts(rest, other, func(part []byte) { text = append(text, part...) })
+	return text
+}
+
+// parts calls a function with what a text is put together from, and returns how long that is
+// in all. It is not ok if the two do not belong together.
+func parts(rest, other []byte, part func([]byte)) (length int, ok bool) {
+	if len(rest) == 0 {
+		return 0, false
+	}
+	rest = rest[1:]
 	for {
-		length, err := binary.ReadUvarint(r)
-		if err != nil || length > uint64(r.Len()) { //nolint:gosec // not negative
-			return nil
+		n, used := binary.Uvarint(rest)
+		if used <= 0 || n > uint64(len(rest)-used) { //nolint:gosec // not negative
+			return 0, false
 		}
-		begin := len(rest) - r.Len()
-		text = append(text, rest[begin:begin+int(length)]...)              //nolint:gosec // compared above
-		if _, err = r.Seek(int64(length), 1); err != nil || r.Len() == 0 { //nolint:gosec // compared above
-			return text
+		rest = rest[used:]
+		part(rest[:n])
+		length += int(n) //nolint:gosec // compared above
+		if rest = rest[n:]; len(rest) == 0 {
+			return length, true
 		}
-		length, err = binary.ReadUvarint(r)
-		at, err2 := binary.ReadUvarint(r)
-		if err != nil || err2 != nil || at > uint64(len(other)) || length > uint64(len(other))-at {
-			return nil
+		n, used = binary.Uvarint(rest)
+		at, usedAt := binary.Uvarint(rest[max(used, 0):])
+		if used <= 0 || usedAt <= 0 || at > uint64(len(other)) || n > uint64(len(other))-at {
+			return 0, false
 		}
-		text = append(text, other[at:at+length]...)
+		part(other[at : at+n])
+		length += int(n) //nolint:gosec // compared above
+		rest = rest[used+usedAt:]
 	}
 }

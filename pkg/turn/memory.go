@@ -108,13 +108,6 @@ type coming struct {
 	left  time.Time
 }
 
-// postponed is a report that is not written yet.
-type postponed struct {
-	status v1alpha1.ApplicationStatus
-	event  *plan.Event
-	since  time.Time
-}
-
 // failure is a resource that could not be brought to its desired state.
 type failure struct {
 	problem  *plan.Problem
@@ -190,7 +183,7 @@ func (m *Memory) Postponed() *v1alpha1.ApplicationStatus {
 	if m.postponed == nil {
 		return nil
 	}
-	return &m.postponed.status
+	return m.postponed.whole()
 }
 
 // knows reports whether a kind that hooks add is looked up.
@@ -307,6 +300,6 @@ func (m *Memory) postpone(result plan.Result, now time.Time) {
 	if m.postponed == nil {
 		m.postponed = &postponed{since: now}
 	}
-	m.postponed.status = result.Status
+	m.postponed.status, m.postponed.content = result.Status, nil
 	m.postponed.event = m.postponed.event.And(result.Event)
 }

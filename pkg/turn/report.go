@@ -47,6 +47,7 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 	if delay := delayOf(app.Status, result.Status); delay > 0 {
 		wait, done := t.reportIn(m.postponed, delay, now)
 		if wait > 0 {
+			m.postponed.pack()
 			return Sooner(after, wait), nil
 		}
 		defer done()

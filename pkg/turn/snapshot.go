@@ -112,11 +112,12 @@ func (s *Snapshot) decide() *plan.Plan {
 // asReported is the input with the status as it will be when the postponed report is
 // written.
 func (s *Snapshot) asReported() plan.Input {
-	if s.memory.postponed == nil {
+	status := s.memory.Postponed()
+	if status == nil {
 		return s.Input
 	}
 	input, app := s.Input, *s.Input.Application
-	app.Status = s.memory.postponed.status
+	app.Status = *status
 	input.Application = &app
 	return input
 }

@@ -1,0 +1,59 @@
+package turn
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// postponed is a report that is not written yet. In a storm each Application has one, for
+// seconds: between two turns the manifests and entries, which are nearly all of it, are packed.
+type postponed struct {
+	status v1alpha1.ApplicationStatus
+	event  *plan.Event
+	since  time.Time
+	// content is what was packed, and ends where each part of the lists ends; nil while the
+	// status is whole.
+	content cluster.Packed
+	ends    [3][]int
+}
+
+// lists are those of the status that are packed.
+func (p *postponed) lists() [3]*[]runtime.RawExtension {
+	return [...]*[]runtime.RawExtension{&p.status.MangledObserverSchema, &p.status.LastAppliedManifest, &p.status.LastObservedManifest}
+}
+
+func (p *postponed) pack() {
+	if p.content != nil {
+		return
+	}
+	text := []byte{'{'}
+	for i, list := range p.lists() {
+		p.ends[i] = make([]int, 0, len(*list))
+		for _, part := range *list {
+			text = append(text, part.Raw...)
+			p.ends[i] = append(p.ends[i], len(text))
+		}
+		*list = nil
+	}
+	p.content = cluster.Pack(text)
+}
+
+func (p *postponed) whole() *v1alpha1.ApplicationStatus {
+	if p.content == nil {
+		return &p.status
+	}
+	text, begin := p.content.JSON(), 1
+	for i, list := range p.lists() {
+		for _, end := range p.ends[i] {
+			*list = append(*list, runtime.RawExtension{Raw: text[begin:end:end]})
+			begin = end
+		}
+	}
+	p.content, p.ends = nil, [3][]int{}
+	return &p.status
+}
