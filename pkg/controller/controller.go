@@ -140,8 +140,7 @@ type Controller struct {
 	// orphans are the Applications of which a version has shown that their objects are to
 	// stay when they go.
 	orphans map[types.UID]struct{}
-	// reporting is how many postponed reports are being written.
-	reporting int
+	reports reports
 }
 
 func (o Options) withDefaults() Options {

@@ -70,20 +70,7 @@ func (h home) Concluded(app *v1alpha1.Application, p *plan.Plan, outcomes map[ma
 	h.objectEvents.tell(app, h.accountOf(app), result.Happened)
 }
 
-// Report lets one report that can wait be written at a time while there is work.
-func (h home) Report() (done func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.changed) > 0 && h.reporting > 0 {
-		return nil
-	}
-	h.reporting++
-	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.reporting--
-	}
-}
+func (h home) Report(app *v1alpha1.Application) (done func()) { return h.mayReport(keyOf(app)) }
 
 // wroteApplication has the store know our own write before the watch does, so
 // that it starts nothing.

@@ -88,7 +88,7 @@ func (c *Controller) drop(uid types.UID) {
 	key := c.names[uid]
 	delete(c.names, uid)
 	delete(c.memories, uid)
-	delete(c.changed, uid)
+	c.taken(uid)
 	delete(c.arrived, uid)
 	c.stopWaiting(key)
 }

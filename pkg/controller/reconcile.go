@@ -47,7 +47,7 @@ func (c *Controller) memoryOf(app *v1alpha1.Application) (m *memory, news turn.N
 		m.interval = app.Spec.Interval.Duration
 	}
 	_, news.Changed = c.changed[app.UID]
-	delete(c.changed, app.UID)
+	c.taken(app.UID)
 	_, news.Namespace = c.arrived[app.UID]
 	delete(c.arrived, app.UID)
 	_, news.Orphan = c.orphans[app.UID]

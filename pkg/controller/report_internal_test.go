@@ -5,24 +5,47 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// While there is something to correct, postponed reports are written one at a time.
+// While there is something to correct, postponed reports are written one at a time, and who
+// has to wait is asked for when it is its turn.
 func TestReportsDoNotCompeteWithCorrections(t *testing.T) {
-	c := &Controller{changed: map[types.UID]struct{}{}}
-	report := home{c}.Report
+	c := &Controller{changed: map[types.UID]struct{}{"another": {}, "one more": {}}, queue: worker.NewQueue[types.NamespacedName]("")}
+	defer c.queue.ShutDown()
+	named := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
+	queued := func() (names []string) {
+		for c.queue.Len() > 0 {
+			key, _ := c.queue.Get()
+			c.queue.Done(key)
+			names = append(names, key.Name)
+		}
+		return names
+	}
 
-	c.changed["another"] = struct{}{}
-	first := report()
+	first := c.mayReport(named("first"))
 	assert.NotNil(t, first, "reports come to their end though there is always news")
-	assert.Nil(t, report(), "the second one")
+	for _, name := range []string{"second", "third", "second", "fourth", "fifth"} {
+		assert.Nil(t, c.mayReport(named(name)))
+	}
+	assert.Empty(t, queued(), "no turn to ask again")
 	first()
-	second := report()
-	assert.NotNil(t, second)
-	delete(c.changed, "another")
-	third := report()
-	assert.NotNil(t, third, "nothing is to be corrected")
-	second()
+	assert.Equal(t, []string{"second"}, queued())
+	third := c.mayReport(named("third"))
+	assert.NotNil(t, third, "who comes for another reason")
+	assert.Nil(t, c.mayReport(named("second")))
 	third()
-	assert.Zero(t, c.reporting)
+	assert.Equal(t, []string{"fourth"}, queued(), "not the third, which waits no more")
+	c.taken("another")
+	assert.Empty(t, queued(), "one is still to be corrected")
+	c.taken("one more")
+	assert.Equal(t, []string{"fifth", "second"}, queued())
+	second, fifth := c.mayReport(named("second")), c.mayReport(named("fifth"))
+	second()
+	fifth()
+	assert.Empty(t, queued())
+	assert.Equal(t, 0, c.reports.writing)
+	assert.Empty(t, c.reports.waiting)
+	assert.Empty(t, c.reports.order)
 }

@@ -64,7 +64,7 @@ func (c *Controller) unchanged(key types.NamespacedName) {
 	if object := c.applications.Get(key); object != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.changed, object.UID)
+		c.taken(object.UID)
 	}
 }
 

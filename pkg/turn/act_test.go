@@ -444,4 +444,4 @@ func (d *desk) Announce(*v1alpha1.Application, *plan.Event) {}
 func (d *desk) Concluded(*v1alpha1.Application, *plan.Plan, map[manifest.ID]plan.Outcome, plan.Result) {
 }
 
-func (d *desk) Report() (done func()) { return func() {} }
+func (d *desk) Report(*v1alpha1.Application) (done func()) { return func() {} }

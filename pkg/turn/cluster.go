@@ -101,6 +101,6 @@ type Home interface {
 	// Concluded is told what came of a plan.
 	Concluded(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result)
 	// Report asks to write a report that can wait. done is to be called when it is
-	// written; nil means later.
-	Report() (done func())
+	// written; nil means later: there is a turn for it then.
+	Report(app *v1alpha1.Application) (done func())
 }

@@ -330,7 +330,7 @@ func (h home) Concluded(_ *v1alpha1.Application, _ *plan.Plan, _ map[manifest.ID
 	}
 }
 
-func (h home) Report() (done func()) { return func() {} }
+func (h home) Report(*v1alpha1.Application) (done func()) { return func() {} }
 
 // remove begins to delete the Application.
 func (c *cluster) remove() {

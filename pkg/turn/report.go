@@ -45,7 +45,7 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 	}
 	m.postpone(result, now)
 	if delay := delayOf(app.Status, result.Status); delay > 0 {
-		wait, done := t.reportIn(m.postponed, delay, now)
+		wait, done := t.reportIn(app, m.postponed, delay, now)
 		if wait > 0 {
 			m.postponed.pack()
 			return Sooner(after, wait), nil
@@ -104,12 +104,12 @@ const (
 // reportIn is how long a postponed report still waits. While other Applications have
 // news there is one such report at a time: corrections come before reports. done is to
 // be called when a report that waits no longer is written.
-func (t *Turns) reportIn(report *postponed, delay time.Duration, now time.Time) (wait time.Duration, done func()) {
+func (t *Turns) reportIn(app *v1alpha1.Application, report *postponed, delay time.Duration, now time.Time) (wait time.Duration, done func()) {
 	if wait := report.since.Add(delay).Sub(now); wait > 0 {
 		return wait, nil
 	}
-	if done = t.home().Report(); done == nil {
-		return reportDelay / 4, nil
+	if done = t.home().Report(app); done == nil {
+		return progressDelay, nil // there is a turn for it before that
 	}
 	return 0, done
 }
