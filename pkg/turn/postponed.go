@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"encoding/json"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,15 +12,22 @@ import (
 )
 
 // postponed is a report that is not written yet. In a storm each Application has one, for
-// seconds: between two turns the manifests and entries, which are nearly all of it, are packed.
+// seconds: between two turns its lists, which are nearly all of it, are packed.
 type postponed struct {
 	status v1alpha1.ApplicationStatus
 	event  *plan.Event
 	since  time.Time
 	// content is what was packed, and ends where each part of the lists ends; nil while the
-	// status is whole.
+	// status is whole. Before them is the inventory, up to begin.
 	content cluster.Packed
+	begin   int
 	ends    [3][]int
+}
+
+// inventory is what is packed as the API server would have it.
+type inventory struct {
+	Resources []v1alpha1.ResourceStatus
+	History   []v1alpha1.HistoryEntry
 }
 
 // lists are those of the status that are packed.
@@ -31,7 +39,11 @@ func (p *postponed) pack() {
 	if p.content != nil {
 		return
 	}
-	text := []byte{'{'}
+	text, err := json.Marshal(inventory{p.status.Resources, p.status.History})
+	if err != nil {
+		return // a part that is no JSON: writing the report will say so
+	}
+	p.begin, p.status.Resources, p.status.History = len(text), nil, nil
 	for i, list := range p.lists() {
 		p.ends[i] = make([]int, 0, len(*list))
 		for _, part := range *list {
@@ -47,7 +59,10 @@ func (p *postponed) whole() *v1alpha1.ApplicationStatus {
 	if p.content == nil {
 		return &p.status
 	}
-	text, begin := p.content.JSON(), 1
+	text, begin := p.content.JSON(), p.begin
+	var known inventory
+	_ = json.Unmarshal(text[:begin], &known) // it was encoded by us
+	p.status.Resources, p.status.History = known.Resources, known.History
 	for i, list := range p.lists() {
 		for _, end := range p.ends[i] {
 			*list = append(*list, runtime.RawExtension{Raw: text[begin:end:end]})

@@ -24,7 +24,8 @@ func TestAReportThatWaitsIsWhole(t *testing.T) {
 			return list
 		}
 		status := v1alpha1.ApplicationStatus{
-			Summary: "1/1", MangledObserverSchema: list("schema"), LastAppliedManifest: list("applied"), LastObservedManifest: list("observed"),
+			Summary: "1/1", Resources: []v1alpha1.ResourceStatus{{Health: rapid.StringMatching(`[a-z]{0,9}`).Draw(t, "health")}},
+			History: make([]v1alpha1.HistoryEntry, rapid.IntRange(0, 2).Draw(t, "entries")), MangledObserverSchema: list("schema"), LastAppliedManifest: list("applied"), LastObservedManifest: list("observed"),
 		}
 		var m Memory
 		m.postpone(plan.Result{Status: status}, time.Time{})
