@@ -43,7 +43,8 @@ func (d drawn) object(kind, name, owner string, whole bool) string {
 		return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: %s, data: {%s}}", metadata, data)
 	}
 	env := d.some("{name: A, value: "+owner+"}", "{name: B, value: "+owner+"}", "{name: C, value: "+owner+"}")
-	container := fmt.Sprintf("name: web, env: [%s], args: [%s]", env, d.some("--a", "--b", "--"+owner))
+	ports := d.some("{containerPort: 80, name: a-"+owner+"}", "{containerPort: 53, protocol: UDP, name: b-"+owner+"}", "{containerPort: 53, protocol: TCP, name: c-"+owner+"}")
+	container := fmt.Sprintf("name: web, env: [%s], args: [%s], ports: [%s]", env, d.some("--a", "--b", "--"+owner), ports)
 	spec := d.some("replicas: "+fmt.Sprint(1+d.IntN(3)), "minReadySeconds: 7", "paused: true")
 	containers := "{" + container + "}" + d.some(", {name: more, image: more, env: [{name: A, value: "+owner+"}]}")
 	if whole {

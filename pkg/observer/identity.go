@@ -32,7 +32,9 @@ func (l *List) identifier(t *kinds.Node) *identifier {
 	default:
 		return nil
 	}
-	id.observed = l.observedKeys(id.keys)
+	if !l.AllKeys {
+		id.observed = l.observedKeys(id.keys)
+	}
 	return id
 }
 

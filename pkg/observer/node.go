@@ -68,6 +68,8 @@ type List struct {
 	// values do.
 	Keys    []string
 	ByValue bool
+	// AllKeys has elements be found by all keys, whichever are observed.
+	AllKeys bool
 	// Known is how many elements the list had when its surplus was accepted;
 	// see Entry.KeepSurplus. It is 0 unless Max exceeds len(Elements) for that
 	// reason.

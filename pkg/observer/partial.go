@@ -56,14 +56,32 @@ func partialNode(t *kinds.Node, v any) *Node {
 		if len(v) == 0 {
 			return nil
 		}
-		list := &List{Elements: make([]*Node, len(v))}
-		list.ByValue = !list.ByIdentity(t)
+		list := &List{}
+		list.ByValue = !list.ByIdentity(t) // asked before there are elements, which have no nodes yet
+		list.Elements = make([]*Node, len(v))
 		for i, element := range v {
 			list.Elements[i] = cmp.Or(partialNode(t.Elem(), element), &Node{Shape: Map})
 		}
 		return &Node{Shape: Sequence, List: list}
 	}
 	return &Node{Shape: Leaf}
+}
+
+// FindByAllKeys has the elements of all lists be found by all their keys, as those of a
+// shared object are: another element is another owner's.
+func (e *Entry) FindByAllKeys() { e.Root.findByAllKeys() }
+
+func (n *Node) findByAllKeys() {
+	for _, f := range n.Fields {
+		f.Node.findByAllKeys()
+	}
+	if n.Shape != Sequence {
+		return
+	}
+	n.List.AllKeys = true
+	for _, element := range n.List.Elements {
+		element.findByAllKeys()
+	}
 }
 
 // Nameless are the lists that an entry observes elements of and that do not say which: they

@@ -74,6 +74,7 @@ func (p *Plan) shareEntries(r *rendered) (faults []error) {
 		if r.entries[i].Default && !r.entries[i].FromFields() {
 			r.entries[i] = observer.PartialEntry(o, kind)
 		}
+		r.entries[i].FindByAllKeys()
 		if cuts := r.entries[i].Cuts(); len(cuts) > 0 {
 			faults = append(faults, fmt.Errorf("%s is shared, and the observer schema would cut what is another owner's of %s: "+
 				"give lists the minimum 0 and the maximum 0, and name labels and annotations one by one", o.ID, some(cuts)))

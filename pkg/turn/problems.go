@@ -144,8 +144,12 @@ func causeFields(status metav1.Status) []string {
 	return fields
 }
 
-// replace is the remedy for an immutable field.
+// replace is the remedy for an immutable field. A shared object is not deleted for it: its
+// owner alone can say whether it may go.
 func replace(at cluster.Location) v1alpha1.Remedy {
+	if at.Shared {
+		return v1alpha1.Remedy{Text: "If the field cannot be changed any more, take it out of what is held: the object is another owner's"}
+	}
 	command := fmt.Sprintf("kubectl delete %s %s", at.Mapping.Resource.GroupResource(), at.ID.Name)
 	if at.Mapping.Namespaced {
 		command += " -n " + at.ID.Namespace

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -36,4 +37,13 @@ func TestErrorsAboutSecretsAreNotRepeated(t *testing.T) {
 	}
 	assert.Contains(t, said("ConfigMap"), "canary")
 	assert.NotContains(t, said("Secret"), "canary")
+}
+
+// What a shared object is refused is no reason to delete it.
+func TestASharedObjectIsNotToBeDeleted(t *testing.T) {
+	err := apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "web", nil)
+	at := kubernetes.Location{ID: manifest.ID{Kind: "Service", Namespace: "shop", Name: "web"}}
+	assert.Contains(t, turn.ProblemOf(err, at, "patch", "user").Remedy.Command, "delete")
+	at.Shared = true
+	assert.Empty(t, turn.ProblemOf(err, at, "patch", "user").Remedy.Command)
 }
