@@ -241,7 +241,7 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request) {
 		s.problem(w, statusOf(err), err)
 		return
 	}
-	o := objectOf(d, id, entriesOf(d), s.Now())
+	o := objectOf(d, id, entriesOf(d, id), s.Now())
 	page := s.document(o.Name+" · "+d.Namespace+"/"+d.Name, "object.html", o)
 	page.Watched, page.Revision = d.Namespace+"/"+d.Name, revision
 	page.Crumbs = append(page.Crumbs, crumb{d.Namespace + "/" + d.Name, "/applications/" + d.Namespace + "/" + d.Name}, crumb{o.Name, ""})

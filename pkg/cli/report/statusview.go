@@ -103,7 +103,7 @@ func StatusOf(d files.Decision) StatusView {
 	entries, selected := d.Selected()
 	v.Selected = entries
 	for _, change := range d.Changes {
-		explained, _ := d.Explain(change.ID, false)
+		explained := d.ExplainChange(change, false)
 		seen[change.ID] = true
 		if v.Application.Mode == v1alpha1.ModeObserve { // none is drift where none is written
 			explained.Fields = slices.DeleteFunc(explained.Fields, isOwnMark)
