@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,6 +22,27 @@ func (r ResourceView) tells(now time.Time) bool {
 func tellsField(f plan.Field) bool {
 	return f.Drift != "" || f.State == plan.FieldContested || f.State == plan.FieldClaimed && f.Desired.Set ||
 		f.State == plan.FieldAccepted && !f.Live.Set
+}
+
+// mostListed is how many resources are listed, unless all are asked for. Of more, only those are
+// of which there is something to tell.
+const mostListed = 100
+
+// notListed says how many resources are not listed: told are those of which there is something
+// to tell. It is empty if all are.
+func notListed(listed, told, quiet int) string {
+	const how = ": --all lists them"
+	switch {
+	case told > 0 && quiet > 0:
+		return fmt.Sprintf("… and %d more of which there is something to tell, and %d which are as they should be%s", told, quiet, how)
+	case told > 0:
+		return fmt.Sprintf("… and %d more of which there is something to tell%s", told, how)
+	case quiet > 0 && listed > 0:
+		return fmt.Sprintf("… and %d more, which are as they should be%s", quiet, how)
+	case quiet > 0:
+		return fmt.Sprintf("%d resources, all as they should be%s", quiet, how)
+	}
+	return ""
 }
 
 // First are so many of the resources, those first of which there is something to tell.
