@@ -118,6 +118,7 @@ func (o statusOptions) once(ctx context.Context) error {
 	}
 	view := report.StatusOf(d)
 	if c != nil {
+		view.Attend(d.Application, o.streams.Now())
 		if view.Events, err = report.Events(ctx, c, d.Application); err != nil {
 			warn(o.streams.Err, []string{err.Error()})
 		}

@@ -195,6 +195,7 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	view := report.StatusOf(d)
+	view.Attend(d.Application, s.Now())
 	events, eventsErr := report.Events(r.Context(), c, d.Application)
 	view.Events = events
 	a := applicationOf(d, view, s.Program)
