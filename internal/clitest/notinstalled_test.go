@@ -21,10 +21,11 @@ func TestWithoutHoldfast(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
 	t.Setenv("KUBECONFIG", c.Kubeconfig())
+	clock := time.Now
 	run := func(args ...string) (status int, stdout, stderr string) {
 		var out, messages bytes.Buffer
 		status = cli.Main(t.Context(), append([]string{"holdfast"}, args...), cli.Streams{
-			In: strings.NewReader(""), Out: &out, Err: &messages, Getenv: os.Getenv, Now: time.Now,
+			In: strings.NewReader(""), Out: &out, Err: &messages, Getenv: os.Getenv, Now: clock,
 		})
 		return status, out.String(), messages.String()
 	}
@@ -68,10 +69,22 @@ func TestWithoutHoldfast(t *testing.T) {
 
 	_, err = c.Kubectl(t.Context(), "", "create", "serviceaccount", "holdfast-applier", "--namespace=default")
 	require.NoError(t, err)
-	status, _, stderr = run("submit", "-f", file)
-	require.Equal(t, 0, status, stderr)
+	status, _, stderr = run("submit", "-f", file, "--wait", "--timeout", "1s")
+	assert.Equal(t, 1, status)
+	assert.Contains(t, stderr, "error: after 1s: default/web is not ready: Waiting: "+
+		"no controller has looked at it: none runs, or none selects its namespace and its labels. `holdfast status web -n default` says more\n")
+	_, stdout, _ = run("status", "web")
+	assert.Contains(t, stdout, "the controller has not looked at it yet", "it may do so at any moment")
+	clock = func() time.Time { return time.Now().Add(time.Minute) }
+	status, stdout, _ = run("status", "web")
+	assert.Equal(t, 1, status)
+	assert.Contains(t, stdout, "no controller has looked at it: none runs, or none selects its namespace and\n  its labels\n")
+	assert.Contains(t, stdout, "kubectl get configmap holdfast-controller -n holdfast-system -o yaml\n")
 	status, _, stderr = run("delete", "web", "--yes", "--wait", "--timeout", "1s")
 	assert.Equal(t, 1, status, "it has the finalizer from its create on")
 	assert.Contains(t, stderr, "error: after 1s: default/web is not gone: "+
 		"no controller takes its finalizer off: none runs, or none selects its namespace and its labels\n")
+	status, stdout, _ = run("status", "web")
+	assert.Equal(t, 1, status)
+	assert.Contains(t, stdout, "no controller takes its finalizer off: none runs, or none selects its\n  namespace and its labels\n")
 }

@@ -212,7 +212,7 @@ func ask(streams Streams, question, otherwise string) error {
 // gone waits until the Application is gone, and with it its resources.
 func (o deleteOptions) gone(ctx context.Context, c *connection.Cluster, uid types.UID) error {
 	shown := connection.NewProgress(o.streams)
-	message := "no controller takes its finalizer off: none runs, or none selects its namespace and its labels"
+	message := connection.NoController("takes its finalizer off")
 	late := func() error {
 		return fmt.Errorf("%s/%s is not gone: %s", c.Namespace, o.name, message)
 	}

@@ -21,6 +21,9 @@ are contested, who changed what last, and what to do next if something is wrong.
 The live objects are read now, with your rights. With -f and --live everything is
 read from files, and no cluster is asked. Values of Secrets are masked.
 
+Of more than 100 resources it lists those of which there is something to tell, such as
+a failure, drift, or a correction in the last hour; with --all it lists all of them.
+
 Exit status:
   0  it is ready
   1  it is not
@@ -45,10 +48,12 @@ type statusFlags struct {
 	color  string
 	output string
 	watch  bool
+	all    bool
 }
 
 type statusOptions struct {
 	watch   bool
+	all     bool // list all resources
 	streams Streams
 	program string
 	target  connection.Target
@@ -73,11 +78,12 @@ func (f *statusFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
 	terminal.AddColor(flags, &f.color)
 	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|html`; html is a page")
+	flags.BoolVar(&f.all, "all", false, "list all resources, however many they are")
 	addWatch(flags, &f.watch)
 }
 
 func (f *statusFlags) options(program string, streams Streams, args []string) (runner, error) {
-	o := statusOptions{streams: streams, program: program, watch: f.watch}
+	o := statusOptions{streams: streams, program: program, watch: f.watch, all: f.all}
 	if f.watch && (f.target.InFiles() || f.output == "html") {
 		return o, errWatchFiles
 	}
@@ -112,6 +118,7 @@ func (o statusOptions) once(ctx context.Context) error {
 	}
 	view := report.StatusOf(d)
 	if c != nil {
+		view.Attend(d.Application, o.streams.Now())
 		if view.Events, err = report.Events(ctx, c, d.Application); err != nil {
 			warn(o.streams.Err, []string{err.Error()})
 		}
@@ -138,7 +145,7 @@ func (o statusOptions) show(d files.Decision, view report.StatusView) error {
 		return terminal.Write(o.streams.Out, text)
 	}
 	var text bytes.Buffer
-	t := &report.StatusText{StatusView: view, Palette: o.palette, Width: terminal.Width(o.streams.Out), Now: o.streams.Now(), Out: &text}
+	t := &report.StatusText{StatusView: view, Palette: o.palette, Width: terminal.Width(o.streams.Out), Now: o.streams.Now(), Out: &text, All: o.all}
 	t.Write()
 	return terminal.Write(o.streams.Out, text.Bytes())
 }

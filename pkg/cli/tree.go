@@ -19,7 +19,8 @@ const treeLong = `Show an Application, its resources, and what these own in turn
 EndpointSlices, ...), each with its health.
 
 What an object owns is found by owner references, among all kinds of its
-namespace that you may list.
+namespace that you may list. Of more than 100 resources it shows those that are not
+healthy, or own what is not; with --all it shows all of them.
 
 Exit status:
   0  shown
@@ -38,10 +39,12 @@ type treeFlags struct {
 	color      string
 	output     string
 	watch      bool
+	all        bool
 }
 
 type treeOptions struct {
 	watch   bool
+	all     bool // list all resources
 	streams Streams
 	target  connection.Target
 	palette terminal.Palette
@@ -64,12 +67,13 @@ func newTreeCommand(name string, streams Streams) *cobra.Command {
 func (f *treeFlags) add(flags *pflag.FlagSet) {
 	terminal.AddColor(flags, &f.color)
 	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|name`")
+	flags.BoolVar(&f.all, "all", false, "list all resources, however many they are")
 	addWatch(flags, &f.watch)
 	f.connection.Add(flags)
 }
 
 func (f *treeFlags) options(streams Streams, args []string) (runner, error) {
-	o := treeOptions{streams: streams, watch: f.watch, target: connection.Target{Name: args[0], Connection: f.connection, Now: streams.Now}}
+	o := treeOptions{streams: streams, watch: f.watch, all: f.all, target: connection.Target{Name: args[0], Connection: f.connection, Now: streams.Now}}
 	if err := files.ValidName(args[0]); err != nil {
 		return o, err
 	}
@@ -113,7 +117,7 @@ func (o treeOptions) once(ctx context.Context) error {
 		return o.print(o.streams.Out, root)
 	}
 	var text bytes.Buffer
-	t := &report.TreeText{Palette: o.palette, Width: terminal.Width(o.streams.Out), Now: o.streams.Now(), Out: &text}
+	t := &report.TreeText{Palette: o.palette, Width: terminal.Width(o.streams.Out), Now: o.streams.Now(), Out: &text, All: o.all}
 	t.Write(root)
 	return terminal.Write(o.streams.Out, text.Bytes())
 }

@@ -71,13 +71,17 @@ func BenchmarkDecide(b *testing.B) {
 
 // BenchmarkDecideCreates decides an Application of which nothing is there yet.
 func BenchmarkDecideCreates(b *testing.B) {
-	in := atRest(b, configMap, 1000)
-	in.Application.Status, in.Live = v1alpha1.ApplicationStatus{}, nil
-	b.ReportAllocs()
-	for b.Loop() {
-		if p := plan.Decide(in); len(p.Changes) != 1000 {
-			b.Fatal("not all are created")
-		}
+	for _, n := range []int{1000, 10000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			in := atRest(b, configMap, n)
+			in.Application.Status, in.Live = v1alpha1.ApplicationStatus{}, nil
+			b.ReportAllocs()
+			for b.Loop() {
+				if p := plan.Decide(in); len(p.Changes) != n {
+					b.Fatal("not all are created")
+				}
+			}
+		})
 	}
 }
 

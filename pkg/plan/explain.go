@@ -117,35 +117,38 @@ func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
 	if at < 0 {
 		return Explanation{}, false
 	}
-	explained := Explanation{ID: id, Change: p.Changes[at], Missing: p.in.Live[id] == nil}
-	e := &explainer{plan: p, id: id, live: p.in.Live[id], change: explained.Change, showSecrets: showSecrets}
-	if explained.Change.Done {
+	return p.ExplainChange(p.Changes[at], showSecrets), true
+}
+
+// ExplainChange is Explain for one of the plan's own changes. Whoever explains all of them
+// has it look for none.
+func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
+	id := change.ID
+	explained := Explanation{ID: id, Change: change, Missing: p.in.Live[id] == nil}
+	e := &explainer{plan: p, id: id, live: p.in.Live[id], change: change, showSecrets: showSecrets}
+	if change.Done {
 		explained.Desired = true
-		return explained, true // nothing of it is held any more
+		return explained // nothing of it is held any more
 	}
 	e.writers = managersOf(e.live)
-	for _, res := range p.resources {
-		if res.object.ID != id {
-			continue
-		}
+	if res := change.resource; res != nil {
 		explained.Desired, explained.Default, explained.Source = true, res.entry.Default, sourceOf(res.entry)
 		explained.Profiles = res.entry.Profiles()
 		e.res, e.removals, e.claims = res, p.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
 		e.baseline, e.unrecorded = baselineOf(p.statuses[id], e.live), unrecordedOf(p.statuses[id], e.live)
 		if res.shared && res.holdsNothing() { // and what goes with the last field that was
-			e.removals = append(e.removals, slices.DeleteFunc(slices.Clone(explained.Change.Fields), func(d delta.Difference) bool { return d.Desired.Set })...)
+			e.removals = append(e.removals, slices.DeleteFunc(slices.Clone(change.Fields), func(d delta.Difference) bool { return d.Desired.Set })...)
 		}
 		if !res.shared { // and what fields get back
 			e.removals = append(e.removals, res.letting.fields...)
 		}
 		delta.Walk(p.comparison(res, e.live), e.field)
-	}
-	if !explained.Desired {
-		e.removals = explained.Change.Fields // our marks, which are taken off
-		delta.WalkFree(p.in.Kinds.Type(gvkOf(id, explained.Change.APIVersion)), e.live, e.field)
+	} else {
+		e.removals = change.Fields // our marks, which are taken off
+		delta.WalkFree(p.in.Kinds.Type(gvkOf(id, change.APIVersion)), e.live, e.field)
 	}
 	explained.Fields = inOrder(e.fields)
-	return explained, true
+	return explained
 }
 
 func gvkOf(id manifest.ID, apiVersion string) schema.GroupVersionKind {

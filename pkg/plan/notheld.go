@@ -1,9 +1,6 @@
 package plan
 
-import (
-	"holdfast.dev/holdfast/pkg/delta"
-	"holdfast.dev/holdfast/pkg/manifest"
-)
+import "holdfast.dev/holdfast/pkg/delta"
 
 // NotHeld is a free field of which the manifest and the live object have different
 // values: the manifest's was written when the object was created, and is not any more.
@@ -16,16 +13,14 @@ type NotHeld struct {
 }
 
 // NotHeld are the free fields of a resource in which it differs from its manifest.
-func (p *Plan) NotHeld(id manifest.ID) (fields []NotHeld) {
-	for _, res := range p.resources {
-		if res.object.ID != id || res.live == nil || res.entry.Default && !res.entry.FromFields() {
-			continue
-		}
-		explained, _ := p.Explain(id, false)
-		for _, f := range explained.Fields {
-			if f.State == FieldFree && f.Manifest.Set {
-				fields = append(fields, NotHeld{Path: f.Path, Manifest: f.Manifest, Live: f.Live, Profile: f.Profile})
-			}
+func (p *Plan) NotHeld(change Change) (fields []NotHeld) {
+	res := change.resource
+	if res == nil || res.live == nil || res.entry.Default && !res.entry.FromFields() {
+		return nil
+	}
+	for _, f := range p.ExplainChange(change, false).Fields {
+		if f.State == FieldFree && f.Manifest.Set {
+			fields = append(fields, NotHeld{Path: f.Path, Manifest: f.Manifest, Live: f.Live, Profile: f.Profile})
 		}
 	}
 	return fields

@@ -171,7 +171,7 @@ func (p *Plan) View() View {
 		if c.resource != nil {
 			change.Profiles = c.resource.entry.Profiles()
 		}
-		for _, n := range p.NotHeld(c.ID) {
+		for _, n := range p.NotHeld(c) {
 			change.NotHeld = append(change.NotHeld, ViewNotHeld{n.Path, viewValue(n.Manifest), viewValue(n.Live), n.Profile})
 		}
 		v.Changes = append(v.Changes, change)

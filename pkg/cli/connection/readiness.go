@@ -1,6 +1,8 @@
 package connection
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -49,4 +51,35 @@ func ReadyIn(app *v1alpha1.Application) Readiness {
 		return pending("this version")
 	}
 	return pending("it")
+}
+
+// NoController is why nobody does what a controller should.
+func NoController(does string) string {
+	return "no controller " + does + ": none runs, or none selects its namespace and its labels"
+}
+
+// InVain says what it is that no controller has done about an Application that is pending.
+func InVain(app *v1alpha1.Application) string {
+	switch {
+	case app.DeletionTimestamp != nil:
+		return NoController("takes its finalizer off")
+	case len(app.Status.Conditions) > 0:
+		return NoController("has looked at this version")
+	}
+	return NoController("has looked at it")
+}
+
+// IsUnattended reports whether an Application is pending for longer than a controller takes.
+func IsUnattended(app *v1alpha1.Application, now time.Time) bool {
+	const patience = 10 * time.Second
+	changed := app.CreationTimestamp.Time
+	for _, m := range app.ManagedFields {
+		if m.Subresource == "" && m.Time != nil && m.Time.After(changed) {
+			changed = m.Time.Time
+		}
+	}
+	if gone := app.DeletionTimestamp; gone != nil && gone.After(changed) {
+		changed = gone.Time
+	}
+	return ReadyIn(app).Pending && !changed.IsZero() && now.Sub(changed) > patience
 }

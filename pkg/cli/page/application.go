@@ -28,6 +28,8 @@ type Application struct {
 	Notes           []string
 	Events          []Event
 	Tree            []Branch
+	// Partial is nil if the page has all objects of the tree.
+	Partial *Partial
 	// Owned is true if the tree has what the resources own.
 	Owned bool
 	// Refused is why nothing can be decided; "" if it was.
@@ -79,14 +81,22 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 	for _, e := range view.Events {
 		a.Events = append(a.Events, Event{e, timeOf(e.Time)})
 	}
+	decided := map[manifest.ID]bool{}
+	for _, id := range files.IDsOf(d) {
+		decided[id] = true
+	}
 	for _, r := range view.Resources {
-		a.Tree = append(a.Tree, resourceBranch(d, r))
+		b := resourceBranch(d, r)
+		if id := idOf(r.Resource); decided[id] {
+			b.Ref = RefOf(id)
+		}
+		a.Tree = append(a.Tree, b)
 	}
 	if err := files.NotDecided(d); err != nil {
 		a.Refused = err.Error()
 		return a
 	}
-	a.Plan, a.Count = planOf(d)
+	a.Plan, a.Count = planOf(d, program)
 	return a
 }
 
@@ -99,11 +109,6 @@ func resourceBranch(d files.Decision, r report.ResourceView) Branch {
 	b.Message = strings.TrimPrefix(r.Reason+": "+r.Message, ": ")
 	if r.Message == "" {
 		b.Message = ""
-	}
-	for _, change := range d.Changes {
-		if change.ID == id {
-			b.Ref = RefOf(id)
-		}
 	}
 	counts := map[string]int{}
 	for state, n := range r.Counts {
@@ -161,7 +166,7 @@ const observesNote = "only observes: nothing of this is done until spec.mode is 
 
 // planOf is what `holdfast diff` prints, line by line, and its last line. Of Applications
 // among the manifests it says only what is done: they may have Secrets in them.
-func planOf(d files.Decision) (lines []PlanLine, count string) {
+func planOf(d files.Decision, program string) (lines []PlanLine, count string) {
 	whole := &report.Differences{Decision: d, Width: planWidth, Out: &bytes.Buffer{}}
 	whole.Write()
 	shown := *d.Plan
@@ -186,8 +191,14 @@ func planOf(d files.Decision) (lines []PlanLine, count string) {
 	for len(lines) > 0 && lines[len(lines)-1].Text == "" {
 		lines = lines[:len(lines)-1]
 	}
+	if more := len(lines) - mostPlanLines; more > 0 {
+		lines = append(lines[:mostPlanLines], PlanLine{fmt.Sprintf("… and %d more lines, which `%s diff %s%s` shows", more, program, d.Name, inNamespace(d)), ""})
+	}
 	return lines, whole.Count.String()
 }
+
+// mostPlanLines is how much of a plan is on a page.
+const mostPlanLines = 1000
 
 // planWidth is for a wide page; on a narrow one, long lines wrap.
 const planWidth = 110

@@ -15,32 +15,72 @@ type File struct {
 	Objects     []Object
 }
 
-// StatusFile is an Application with all its objects as one page, which needs nothing
-// beside it.
+// mostObjects is how many objects a page has field by field. With some thousand it would be
+// larger than what a browser opens.
+const mostObjects = 200
+
+// Partial says that a page has only some of the objects field by field, and which command
+// shows another one.
+type Partial struct {
+	Shown, All int
+	Command    string
+}
+
+// StatusFile is an Application with its objects as one page, which needs nothing beside it.
+// Of very many, it has those of which there is something to tell before the others.
 func StatusFile(d files.Decision, view report.StatusView, program string, now time.Time) ([]byte, error) {
 	a := applicationOf(d, view, program)
 	f := File{Application: &a, History: historyOf(d, nil)}
 	if a.Refused == "" {
-		for _, change := range d.Changes {
-			f.add(d, change.ID, now)
+		ids := files.IDsOf(d)
+		if len(ids) > mostObjects {
+			a.Partial = &Partial{mostObjects, len(ids), program + " explain " + d.Name + " KIND/NAME" + inNamespace(d) + " -o html"}
+			ids = a.leaveOut(view.First(mostObjects, now))
 		}
+		f.add(d, now, ids...)
 	}
 	return f.html(d, a.title(), program, now)
+}
+
+// leaveOut has the tree lead to some objects only, and returns these.
+func (a *Application) leaveOut(first []report.ResourceView) (shown []manifest.ID) {
+	refs := map[string]bool{}
+	for _, r := range first {
+		shown = append(shown, idOf(r.Resource))
+		refs[RefOf(idOf(r.Resource))] = true
+	}
+	for i := range a.Tree {
+		if !refs[a.Tree[i].Ref] {
+			a.Tree[i].Ref = ""
+		}
+	}
+	return shown
+}
+
+// inNamespace is the flag for a namespace that is not the default one.
+func inNamespace(d files.Decision) string {
+	if d.Namespace == "default" {
+		return ""
+	}
+	return " -n " + d.Namespace
 }
 
 // ObjectFile is one object of an Application as a page.
 func ObjectFile(d files.Decision, id manifest.ID, program string, now time.Time) ([]byte, error) {
 	var f File
-	f.add(d, id, now)
+	f.add(d, now, id)
 	return f.html(d, files.NameOf(id, d.Namespace)+" · "+d.Namespace+"/"+d.Name, program, now)
 }
 
-func (f *File) add(d files.Decision, id manifest.ID, now time.Time) {
-	o := objectOf(d, id, entriesOf(d), now)
-	if f.Application != nil {
-		o.Prefix = o.Ref + ":"
+func (f *File) add(d files.Decision, now time.Time, ids ...manifest.ID) {
+	entries := entriesOf(d, ids...)
+	for _, id := range ids {
+		o := objectOf(d, id, entries, now)
+		if f.Application != nil {
+			o.Prefix = o.Ref + ":"
+		}
+		f.Objects = append(f.Objects, o)
 	}
-	f.Objects = append(f.Objects, o)
 }
 
 func (f *File) html(d files.Decision, title, program string, now time.Time) ([]byte, error) {

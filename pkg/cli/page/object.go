@@ -102,10 +102,7 @@ func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID][]EntryL
 	o := Object{
 		Ref: RefOf(id), Name: files.NameOf(id, d.Namespace), APIVersion: e.Change.APIVersion, Schema: report.SchemaText(e),
 		Remarks: remarks(e), Target: d.Name + " " + files.ArgumentOf(id, false), Details: map[string]Detail{}, Health: healthOf(d, id),
-		Entry: entries[id],
-	}
-	if d.Namespace != "default" {
-		o.Flags = " -n " + d.Namespace
+		Entry: entries[id], Flags: inNamespace(d),
 	}
 	maskNested(id, e.Fields)
 	shown, unset := blocks(visibleObject(d, id, e.Change.APIVersion), e.Fields)
@@ -151,13 +148,16 @@ func healthOf(d files.Decision, id manifest.ID) Look {
 	return healthLook(health)
 }
 
-// entriesOf are the entries of all resources in the observer schema, line by
-// line.
-func entriesOf(d files.Decision) map[manifest.ID][]EntryLine {
+// entriesOf are the entries of some resources in the observer schema, line by line.
+func entriesOf(d files.Decision, of ...manifest.ID) map[manifest.ID][]EntryLine {
 	entries := map[manifest.ID][]EntryLine{}
+	for _, id := range of {
+		entries[id] = nil
+	}
 	for _, entry := range d.View().Status.MangledObserverSchema {
 		content, _ := entry.(map[string]any)
-		if id, ok := plan.Identify(content, d.Namespace, d.Kinds); ok {
+		id, ok := plan.Identify(content, d.Namespace, d.Kinds)
+		if _, asked := entries[id]; ok && asked {
 			for _, line := range linesOf(content) {
 				entries[id] = append(entries[id], EntryLine{line.text, line.pointer})
 			}

@@ -30,7 +30,7 @@ import (
 var now = time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC)
 
 // decide decides about an Application and its live objects.
-func decide(t *testing.T, application string, live ...string) files.Decision {
+func decide(t testing.TB, application string, live ...string) files.Decision {
 	t.Helper()
 	in := plan.Input{Application: &v1alpha1.Application{}, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Now: now}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(application), in.Application))
@@ -125,7 +125,7 @@ func rowsText(o Object) string {
 
 func TestTheLinesOfAnObject(t *testing.T) {
 	d := decide(t, application, live)
-	o := objectOf(d, webID, entriesOf(d), now)
+	o := objectOf(d, webID, entriesOf(d, webID), now)
 	assert.Equal(t, strings.TrimPrefix(`
           apiVersion: apps/v1
           kind: Deployment
@@ -170,7 +170,7 @@ free        replicas: 5
 
 func TestAnObjectThatIsNotThere(t *testing.T) {
 	d := decide(t, application)
-	o := objectOf(d, webID, entriesOf(d), now)
+	o := objectOf(d, webID, entriesOf(d, webID), now)
 	assert.Equal(t, []string{"The object is not there."}, o.Remarks)
 	assert.Contains(t, rowsText(o), "drifted         (absent) |       - image: web:1\n")
 	assert.Contains(t, rowsText(o), "          kind: Deployment\n")
@@ -187,7 +187,7 @@ func TestEveryFieldHasItsRow(t *testing.T) {
 			require.NoError(t, err)
 			live, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "live.yaml"))
 			d := decide(t, string(text), string(live))
-			entries := entriesOf(d)
+			entries := entriesOf(d, files.IDsOf(d)...)
 			for _, change := range d.Changes {
 				e, _ := d.Explain(change.ID, false)
 				o := objectOf(d, change.ID, entries, now)
@@ -367,7 +367,7 @@ func TestTheHistory(t *testing.T) {
 
 func TestAnObjectOfSomebodyElse(t *testing.T) {
 	d := decide(t, strings.Replace(application, "name: shop", "name: shop, uid: u-app", 1), strings.Replace(live, "  uid: u-1\n", "  uid: u-1\n  labels: {'holdfast.dev/application-uid': u-other}\n", 1))
-	o := objectOf(d, webID, entriesOf(d), now)
+	o := objectOf(d, webID, entriesOf(d, webID), now)
 	require.Len(t, o.Remarks, 1)
 	assert.Contains(t, o.Remarks[0], "ResourceConflict: ")
 	assert.Equal(t, "not ours", o.Legend[0].Word)

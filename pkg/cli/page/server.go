@@ -195,6 +195,7 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	view := report.StatusOf(d)
+	view.Attend(d.Application, s.Now())
 	events, eventsErr := report.Events(r.Context(), c, d.Application)
 	view.Events = events
 	a := applicationOf(d, view, s.Program)
@@ -241,7 +242,7 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request) {
 		s.problem(w, statusOf(err), err)
 		return
 	}
-	o := objectOf(d, id, entriesOf(d), s.Now())
+	o := objectOf(d, id, entriesOf(d, id), s.Now())
 	page := s.document(o.Name+" · "+d.Namespace+"/"+d.Name, "object.html", o)
 	page.Watched, page.Revision = d.Namespace+"/"+d.Name, revision
 	page.Crumbs = append(page.Crumbs, crumb{d.Namespace + "/" + d.Name, "/applications/" + d.Namespace + "/" + d.Name}, crumb{o.Name, ""})

@@ -31,6 +31,9 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 	switch {
 	case v.notSubmitted:
 		return []Advice{{"submit it", program + " submit -f " + ShellPath(d.Document.File)}}
+	case v.unattended:
+		next = append(next, Advice{"look whether a controller runs", "kubectl get pods -n holdfast-system"},
+			Advice{"look which namespaces and which labels it selects", "kubectl get configmap holdfast-controller -n holdfast-system -o yaml"})
 	case v.Application.Mode == v1alpha1.ModeObserve:
 		next = append(next, Advice{"nothing is written until it is held. What that would do", a.command("diff")}, Advice{"have it held", a.command("hold")})
 		if d.Spec.Suspend {

@@ -22,6 +22,8 @@ type StatusText struct {
 	Width   int
 	Now     time.Time
 	Out     *bytes.Buffer
+	// All lists all resources, however many they are.
+	All bool
 }
 
 // Write writes all of it to Out.
@@ -150,10 +152,27 @@ func isQuiet(r ResourceView) bool {
 
 // shown are the resources, without those of many of which nothing is to be said.
 func (t *StatusText) shown() []ResourceView {
-	if len(t.Resources) <= mostSelected {
+	switch {
+	case t.All, len(t.Resources) <= mostSelected:
 		return t.Resources
+	case len(t.Resources) > mostListed:
+		return slices.DeleteFunc(slices.Clone(t.Resources), func(r ResourceView) bool { return !r.tells(t.Now) })
 	}
 	return slices.DeleteFunc(slices.Clone(t.Resources), isQuiet)
+}
+
+// notListed says how many resources are not in the table, and how they are; empty if all are,
+// or if it is said of an entry of spec.select.
+func (t *StatusText) notListed(told, listed int) string {
+	quiet := 0
+	if len(t.Resources) > mostListed && !t.All {
+		for _, r := range t.Resources {
+			if !r.selected && !r.tells(t.Now) {
+				quiet++
+			}
+		}
+	}
+	return notListed(listed, told-listed, quiet)
 }
 
 // selected says what entries of spec.select mean.
@@ -166,9 +185,23 @@ func (t *StatusText) selected() {
 	}
 }
 
-// resources is a table; what is wrong with a resource stands below it.
+// resources is a table of those of which something is to be said; what is wrong with a resource stands below it.
 func (t *StatusText) resources() {
 	shown := t.shown()
+	told := len(shown)
+	if !t.All {
+		shown = shown[:min(told, mostListed)]
+	}
+	t.table(shown)
+	if text := t.notListed(told, len(shown)); text != "" {
+		if len(shown) == 0 {
+			t.line("")
+		}
+		t.wrapped("", text)
+	}
+}
+
+func (t *StatusText) table(shown []ResourceView) {
 	if len(shown) == 0 {
 		return
 	}

@@ -43,6 +43,7 @@ type StatusView struct {
 	services     map[string]string
 	notSubmitted bool // it is in a file only
 	pending      bool // the controller has not looked at this version yet
+	unattended   bool // and will not: see Attend
 }
 
 // ResourceView is how one resource is.
@@ -103,7 +104,7 @@ func StatusOf(d files.Decision) StatusView {
 	entries, selected := d.Selected()
 	v.Selected = entries
 	for _, change := range d.Changes {
-		explained, _ := d.Explain(change.ID, false)
+		explained := d.ExplainChange(change, false)
 		seen[change.ID] = true
 		if v.Application.Mode == v1alpha1.ModeObserve { // none is drift where none is written
 			explained.Fields = slices.DeleteFunc(explained.Fields, isOwnMark)
@@ -124,6 +125,13 @@ func StatusOf(d files.Decision) StatusView {
 		return cmp.Compare(trouble(b), trouble(a))
 	})
 	return v
+}
+
+// Attend says of a stored Application that is pending for long that no controller looks at it.
+func (v *StatusView) Attend(app *v1alpha1.Application, now time.Time) {
+	if connection.IsUnattended(app, now) {
+		v.unattended, v.Message = true, connection.InVain(app)
+	}
 }
 
 // shownEntries is how much of the history a status shows.

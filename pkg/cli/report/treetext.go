@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -14,6 +15,8 @@ type TreeText struct {
 	Width   int
 	Now     time.Time
 	Out     *bytes.Buffer
+	// All lists all resources, however many they are.
+	All bool
 }
 
 // treeLine is one line of a tree before its columns are aligned.
@@ -25,6 +28,12 @@ type treeLine struct {
 
 // Write writes a branch and all below it to Out.
 func (t *TreeText) Write(root *Branch) {
+	root, rest := t.shown(root)
+	defer func() {
+		for _, line := range terminal.Wrap(rest, t.Width) {
+			fmt.Fprintln(t.Out, line)
+		}
+	}()
 	lines := t.lines(root, "", "")
 	rows := make([][]string, len(lines))
 	for i, l := range lines {
@@ -42,6 +51,24 @@ func (t *TreeText) Write(root *Branch) {
 			mark = "  "
 		}
 	}
+}
+
+// shown is a tree as it is shown: of very many resources only those of which, or of what they
+// own, there is something to tell. The text is about the others.
+func (t *TreeText) shown(root *Branch) (shown *Branch, rest string) {
+	if t.All || len(root.Children) <= mostListed {
+		return root, ""
+	}
+	told := slices.DeleteFunc(slices.Clone(root.Children), isHealthy)
+	some := *root
+	some.Children = told[:min(len(told), mostListed)]
+	return &some, notListed(len(some.Children), len(told)-len(some.Children), len(root.Children)-len(told))
+}
+
+// isHealthy reports whether there is nothing to tell of an object, and of all that it owns.
+func isHealthy(b *Branch) bool {
+	isTelling := func(child *Branch) bool { return !isHealthy(child) }
+	return b.Health == "Current" && b.Message == "" && !slices.ContainsFunc(b.Children, isTelling)
 }
 
 func branchStyle(b *Branch) terminal.Style {

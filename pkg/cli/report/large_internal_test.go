@@ -1,0 +1,107 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// manyOf is a status of n resources; change may change each.
+func manyOf(n int, change func(i int, r *ResourceView)) StatusView {
+	v := StatusView{Ready: "True", Message: "all is well"}
+	for i := range n {
+		v.Resources = append(v.Resources, resource("ConfigMap", fmt.Sprint("c-", i), func(r *ResourceView) { change(i, r) }))
+	}
+	return v
+}
+
+func TestAStatusOfVeryMany(t *testing.T) {
+	drifted := plan.Field{Path: "data.mode", State: plan.FieldHeld, Drift: delta.Changed}
+	quiet := func(int, *ResourceView) {}
+	rows := []struct {
+		name   string
+		n      int
+		change func(int, *ResourceView)
+		listed int // lines of resources
+		rest   string
+	}{
+		{"few are listed", 100, quiet, 100, ""},
+		{"all are as they should be", 101, quiet, 0, "101 resources, all as they should be: --all lists them"},
+		{"what drifted, failed, was corrected or is contested is listed", 10000, func(i int, r *ResourceView) {
+			switch i {
+			case 7:
+				r.fields = []plan.Field{drifted}
+			case 5000:
+				r.Health, r.Message = "Failed", "no"
+			case 9998:
+				r.LastCorrection = now.Add(-time.Minute).Format(time.RFC3339)
+			case 9999:
+				r.fields = []plan.Field{{Path: "data.x", State: plan.FieldContested}}
+			case 1:
+				r.LastCorrection = now.Add(-2 * time.Hour).Format(time.RFC3339)
+			}
+		}, 4, "… and 9996 more, which are as they should be: --all lists them"},
+		{"of very many that drifted some are listed", 1000, func(i int, r *ResourceView) {
+			if i < 300 {
+				r.fields = []plan.Field{drifted}
+			}
+		}, 100, "… and 200 more of which there is something to tell, and 700 which are as they\nshould be: --all lists them"},
+		{"none is as it should be", 101, func(_ int, r *ResourceView) { r.fields = []plan.Field{drifted} }, 100,
+			"… and 1 more of which there is something to tell: --all lists them"},
+		{"of entries of spec.select it is said elsewhere", 500, func(i int, r *ResourceView) {
+			if r.selected = i != 3; i == 4 {
+				r.fields = []plan.Field{drifted}
+			}
+		}, 1, "… and 1 more, which are as they should be: --all lists them"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			v := manyOf(row.n, row.change)
+			text := statusText(t, 80, v)
+			table, _, _ := strings.Cut(text, "\n\nDrifted")
+			assert.Equal(t, row.listed, strings.Count(table, "  60m  "))
+			if row.rest != "" {
+				assert.Contains(t, table, "\n"+row.rest)
+			}
+			assert.Equal(t, row.rest != "", strings.Contains(table, "--all"))
+			for line := range strings.Lines(text) {
+				assert.LessOrEqual(t, terminal.Length(strings.TrimRight(line, "\n")), 80)
+			}
+			var out bytes.Buffer
+			(&StatusText{StatusView: v, Palette: palette(t, "never"), Width: 80, Now: now, Out: &out, All: true}).Write()
+			assert.Equal(t, row.n, strings.Count(out.String(), "  60m  "), "with --all")
+			assert.NotContains(t, out.String(), "--all")
+		})
+	}
+}
+
+func TestATreeOfVeryMany(t *testing.T) {
+	root := &Branch{name: "Application shop/web", Health: "Ready"}
+	for i := range 300 {
+		root.Children = append(root.Children, &Branch{name: fmt.Sprint("Deployment d-", i), Health: "Current"})
+	}
+	text := func(all bool) string {
+		var out bytes.Buffer
+		(&TreeText{Palette: palette(t, "never"), Width: 80, Now: now, Out: &out, All: all}).Write(root)
+		return out.String()
+	}
+	assert.Equal(t, "Application shop/web  Ready  -\n300 resources, all as they should be: --all lists them\n", text(false))
+	root.Children[200].Children = []*Branch{{name: "Pod p", Health: "InProgress", Message: "it starts"}}
+	assert.Equal(t, `Application shop/web  Ready       -
+└─ Deployment d-200   Current     -
+   └─ Pod p           InProgress  -
+        ! it starts
+… and 299 more, which are as they should be: --all lists them
+`, text(false))
+	require.Equal(t, 303, strings.Count(text(true), "\n"))
+	assert.Len(t, root.Children, 300, "what programs read is whole")
+}
