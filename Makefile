@@ -97,9 +97,12 @@ test test-long test-pure test-faults test-storm test-ui golden mutants: export G
 # runs go vet.
 LONGEST := ./pkg/controller ./cmd/holdfast-controller ./internal/faults ./deploy ./internal/clitest ./pkg/cluster
 
+# Packages wait for half of their time: four run side by side, also on two cores.
+PACKAGES := $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 4); echo $$((cores < 4 ? 4 : cores)))
+
 .PHONY: test
 test: controlplane ## Run all tests, on a real control plane where they need one
-	go test -vet=off -timeout $(TIMEOUT) $(LONGEST) ./...
+	go test -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) $(LONGEST) ./...
 	go -C deploy/local test ./internal/...
 	go -C tools/manifests test -count=1 ./... # the cache knows nothing of files outside of the module
 
