@@ -102,9 +102,14 @@ PACKAGES := $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 4); e
 
 .PHONY: test
 test: controlplane ## Run all tests, on a real control plane where they need one
+	@$(MAKE) -j 2 test-product test-modules
+
+.PHONY: test-product test-modules
+test-product:
 	go test -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) $(LONGEST) ./...
+test-modules:
 	go -C deploy/local test ./internal/...
-	go -C tools/manifests test -count=1 ./... # the cache knows nothing of files outside of the module
+	go -C tools/manifests test -count=1 -timeout $(TIMEOUT) ./... # the cache knows nothing of files outside of the module
 
 # rapid has a flag of its own for how much it tries, which only its packages know.
 RAPID = $$(git grep -l 'pgregory.net/rapid' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's|^|./|')
