@@ -91,7 +91,7 @@ clean: ## Remove what was built (the control plane too)
 
 # Without paths in what is compiled, a clone finds in the build cache what another has
 # put there, and tests find what `make build` and `make controlplane` have.
-test test-long test-pure test-faults test-storm test-ui golden mutants: export GOFLAGS := -trimpath
+test test-product test-modules test-long test-pure test-faults test-storm test-ui golden mutants: export GOFLAGS := -trimpath
 
 # What takes longest begins first, and is not what all wait for in the end. `make verify`
 # runs go vet.
