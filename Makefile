@@ -91,17 +91,25 @@ clean: ## Remove what was built (the control plane too)
 
 # Without paths in what is compiled, a clone finds in the build cache what another has
 # put there, and tests find what `make build` and `make controlplane` have.
-test test-long test-pure test-faults test-storm test-ui golden mutants: export GOFLAGS := -trimpath
+test test-product test-modules test-long test-pure test-faults test-storm test-ui golden mutants: export GOFLAGS := -trimpath
 
 # What takes longest begins first, and is not what all wait for in the end. `make verify`
 # runs go vet.
 LONGEST := ./pkg/controller ./cmd/holdfast-controller ./internal/faults ./deploy ./internal/clitest ./pkg/cluster
 
+# Packages wait for half of their time: four run side by side, also on two cores.
+PACKAGES := $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 4); echo $$((cores < 4 ? 4 : cores)))
+
 .PHONY: test
 test: controlplane ## Run all tests, on a real control plane where they need one
-	go test -vet=off -timeout $(TIMEOUT) $(LONGEST) ./...
+	@$(MAKE) -j 2 test-product test-modules
+
+.PHONY: test-product test-modules
+test-product:
+	go test -vet=off -p $(PACKAGES) -timeout $(TIMEOUT) $(LONGEST) ./...
+test-modules:
 	go -C deploy/local test ./internal/...
-	go -C tools/manifests test -count=1 ./... # the cache knows nothing of files outside of the module
+	go -C tools/manifests test -count=1 -timeout $(TIMEOUT) ./... # the cache knows nothing of files outside of the module
 
 # rapid has a flag of its own for how much it tries, which only its packages know.
 RAPID = $$(git grep -l 'pgregory.net/rapid' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's|^|./|')

@@ -121,7 +121,7 @@ func audited(t *testing.T) (c *testcluster.Cluster, p *process, g *gate, m *moun
 	c, err := testcluster.Start(t.Context(), testcluster.Options{AuditWebhook: &testcluster.AuditWebhook{Policy: policy, Kubeconfig: kubeconfig, Wait: 200 * time.Millisecond}})
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
-	define(t, c)
+	require.NoError(t, define(t.Context(), c))
 	again = func() *process {
 		p := start(t, c, "--leader-elect=false", "--audit-webhook-bind-address=127.0.0.1:0",
 			"--audit-webhook-tls-cert-file="+m.file("tls.crt"), "--audit-webhook-tls-private-key-file="+m.file("tls.key"),

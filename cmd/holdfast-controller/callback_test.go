@@ -156,13 +156,9 @@ func TestCallbacksOverPlainHTTPAreLoud(t *testing.T) {
 // With the authority of the controller's own, until which there is no callback.
 func TestHooksWaitForTheCertificateAuthority(t *testing.T) {
 	t.Parallel()
-	c, err := testcluster.Start(t.Context(), testcluster.Options{})
-	require.NoError(t, err)
-	defer c.Stop()
-	define(t, c)
-	namespace := c.Namespace(t)
-	inNamespace(t, c, namespace)
-	p := start(t, c, "--leader-elect=false", "--callback-bind-address=127.0.0.1:0", "--callback-external-url=https://127.0.0.1", "--callback-namespace=later")
+	c, namespace := ours(t)
+	later := namespace + "-later"
+	p := start(t, c, "--leader-elect=false", "--watch-namespaces="+namespace, "--callback-bind-address=127.0.0.1:0", "--callback-external-url=https://127.0.0.1", "--callback-namespace="+later)
 	p.Says("No callbacks until this is solved")
 	p.Says(leads)
 	submitWork(t, c, namespace)
@@ -171,9 +167,9 @@ func TestHooksWaitForTheCertificateAuthority(t *testing.T) {
 	})
 	assert.Empty(t, told(t, c, namespace, "complete-token"))
 
-	kubectl(t, c, "", "create", "namespace", "later")
+	kubectl(t, c, "", "create", "namespace", later)
 	p.completes(c, namespace)
-	authority := kubectl(t, c, "", "get", "secret", "holdfast-callback-ca", "-n", "later", `--output=jsonpath={.data.current\.crt}`)
+	authority := kubectl(t, c, "", "get", "secret", "holdfast-callback-ca", "-n", later, `--output=jsonpath={.data.current\.crt}`)
 	pemOf, err := base64.StdEncoding.DecodeString(authority)
 	require.NoError(t, err)
 	assert.Equal(t, string(bytes.TrimSpace(pemOf)), strings.TrimSpace(told(t, c, namespace, "ca.crt")))
@@ -182,12 +178,7 @@ func TestHooksWaitForTheCertificateAuthority(t *testing.T) {
 // A workload that has called is not cut off because the process was asked to end.
 func TestACallDuringTheEndIsAnswered(t *testing.T) {
 	t.Parallel()
-	c, err := testcluster.Start(t.Context(), testcluster.Options{})
-	require.NoError(t, err)
-	defer c.Stop()
-	define(t, c)
-	namespace := c.Namespace(t)
-	inNamespace(t, c, namespace)
+	c, namespace := alone(t)
 	kubectl(t, c, "", "create", "namespace", "holdfast-system")
 	p := start(t, c, "--leader-elect=false", "-v=7", "--callback-bind-address=127.0.0.1:0", "--callback-external-url=https://127.0.0.1")
 	submitWork(t, c, namespace)

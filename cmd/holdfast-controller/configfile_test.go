@@ -61,6 +61,7 @@ func watching(namespaces ...string) string {
 }
 
 func TestWhatIsSelectedChangesWhileTheProcessRuns(t *testing.T) {
+	t.Parallel()
 	c, one := ours(t)
 	two := c.Namespace(t)
 	inNamespace(t, c, two)

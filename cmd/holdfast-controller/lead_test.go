@@ -101,11 +101,7 @@ func TestALeaderThatWasPausedForTooLongEnds(t *testing.T) {
 // not answer.
 func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	t.Parallel()
-	c, err := testcluster.Start(t.Context(), testcluster.Options{})
-	require.NoError(t, err)
-	defer c.Stop()
-	define(t, c)
-	namespace := c.Namespace(t)
+	c, namespace := alone(t)
 	p := start(t, c, elected(namespace)...)
 	p.Says(leads)
 
@@ -128,12 +124,7 @@ func TestAnEndWithoutAnAPIServerIsInTime(t *testing.T) {
 	require.Len(t, found, 2)
 	seconds, err := strconv.Atoi(string(found[1]))
 	require.NoError(t, err)
-	c, err := testcluster.Start(t.Context(), testcluster.Options{})
-	require.NoError(t, err)
-	defer c.Stop()
-	define(t, c)
-	namespace := c.Namespace(t)
-	inNamespace(t, c, namespace)
+	c, namespace := alone(t)
 	p := start(t, c, "--leader-elect-resource-namespace="+namespace, "-v=7")
 	p.Says(leads)
 	kubectl(t, c, `{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: app}, spec: {retry: {initialInterval: 1s, multiplier: 1},
@@ -157,12 +148,7 @@ func TestAnEndWithoutAnAPIServerIsInTime(t *testing.T) {
 // Who cannot renew its lease must suppose that somebody else leads.
 func TestAnAPIServerThatOutsleepsTheLease(t *testing.T) {
 	t.Parallel()
-	c, err := testcluster.Start(t.Context(), testcluster.Options{})
-	require.NoError(t, err)
-	defer c.Stop()
-	define(t, c)
-	namespace := c.Namespace(t)
-	inNamespace(t, c, namespace)
+	c, namespace := alone(t)
 	first := start(t, c, elected(namespace)...)
 	first.Says(leads)
 	submit(t, c, namespace, "app", "")

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,6 +29,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 		return
+	}
+	flag.Parse()
+	// These tests wait for most of their time: for leases, above all.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	testcluster.Main(m, testcluster.Options{})
 }
@@ -166,17 +173,35 @@ func eventually(t *testing.T, what string, holds func() bool) {
 func ours(t *testing.T) (c *testcluster.Cluster, namespace string) {
 	t.Helper()
 	c = testcluster.Shared()
-	define(t, c)
-	namespace = c.Namespace(t)
-	inNamespace(t, c, namespace)
-	return c, namespace
+	require.NoError(t, defined())
+	return c, namespaceOn(t, c)
 }
 
-func define(t *testing.T, c *testcluster.Cluster) {
+// alone is the same on a control plane of the test's own.
+func alone(t *testing.T) (c *testcluster.Cluster, namespace string) {
 	t.Helper()
-	require.NoError(t, c.Define(t.Context(), string(crd.Applications), "applications.holdfast.dev"))
-	require.NoError(t, c.Define(t.Context(), string(crd.Slices), "applicationslices.holdfast.dev"))
-	require.NoError(t, c.Define(t.Context(), string(crd.Profiles), "holdprofiles.holdfast.dev"))
+	c = pool.Take(t, testcluster.Options{})
+	return c, namespaceOn(t, c)
+}
+
+var (
+	pool    = testcluster.NewPool(3, define)
+	defined = sync.OnceValue(func() error { return define(context.Background(), testcluster.Shared()) })
+)
+
+func define(ctx context.Context, c *testcluster.Cluster) error {
+	return errors.Join(
+		c.Define(ctx, string(crd.Applications), "applications.holdfast.dev"),
+		c.Define(ctx, string(crd.Slices), "applicationslices.holdfast.dev"),
+		c.Define(ctx, string(crd.Profiles), "holdprofiles.holdfast.dev"),
+	)
+}
+
+func namespaceOn(t *testing.T, c *testcluster.Cluster) string {
+	t.Helper()
+	namespace := c.Namespace(t)
+	inNamespace(t, c, namespace)
+	return namespace
 }
 
 func inNamespace(t *testing.T, c *testcluster.Cluster, namespace string) {

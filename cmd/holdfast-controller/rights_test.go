@@ -42,14 +42,9 @@ var sometimes = map[string]string{
 // The process may do only what its roles say, and does all of it in a whole life.
 func TestTheRightsAreThoseThatAreUsed(t *testing.T) {
 	t.Parallel()
-	c, err := testcluster.Start(t.Context(), testcluster.Options{})
-	require.NoError(t, err)
-	defer c.Stop()
-	define(t, c)
+	c, namespace := alone(t)
 	kubectl(t, c, string(crd.Mysqls), "apply", "--server-side", "--filename=-")
 	allowed := grant(t, c)
-	namespace := c.Namespace(t)
-	inNamespace(t, c, namespace)
 	mark := c.Mark()
 
 	p := start(t, c, "--kubeconfig="+kubeconfigOf(t, c, "holdfast-system", "holdfast-controller"),

@@ -89,7 +89,7 @@ func TestAProcessWithoutAListIsNotReady(t *testing.T) {
 	status, body := p.Get("/readyz")
 	assert.Equal(t, 503, status, body)
 
-	define(t, c)
+	require.NoError(t, define(t.Context(), c))
 	p.until("ready", func() bool {
 		status, _ := p.Get("/readyz")
 		return status == 200

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
@@ -176,8 +177,7 @@ spec: {policyName: keep, validationActions: [Deny]}`, "apply", "--server-side", 
 
 // Kinds that come and go leave neither goroutines nor memory behind.
 func TestKindsThatComeAndGo(t *testing.T) {
-	const kinds = 200
-	rounds := 5
+	kinds, rounds := samples.Of(60, 200), 5
 	if os.Getenv("FAULT_DURATION") != "" {
 		rounds = 50 // with time to spare
 	}

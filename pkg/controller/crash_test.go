@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/yaml"
 
+	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/controller"
@@ -37,6 +38,14 @@ const (
 	beforeResponse moment = "after it is sent"
 	afterResponse  moment = "after its response"
 )
+
+// moments are those at which a process dies of a write: one after the other, write by write,
+// or all at each.
+func moments(write int) []moment {
+	all := []moment{beforeSending, beforeResponse, afterResponse}
+	next := write % len(all)
+	return samples.Of(all[next:next+1], all)
+}
 
 // death is that of a process, at one of its writes about a namespace. Nothing that it
 // asks for afterwards is sent.
@@ -189,7 +198,7 @@ func TestADeathAtAnyWriteIsNoLoss(t *testing.T) {
 
 			runs := map[string]*fixture{}
 			for at := 1; at <= writes; at++ {
-				for _, when := range []moment{beforeSending, beforeResponse, afterResponse} {
+				for _, when := range moments(at) {
 					name := fmt.Sprintf("death at write %d of %d, %s", at, writes, when)
 					runs[name], _ = run(name, at, when)
 				}

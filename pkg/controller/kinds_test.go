@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/controller"
@@ -268,7 +269,7 @@ func TestAVersionThatIsServedNoMore(t *testing.T) {
 func TestWatchesComeAndGoWithTheirKinds(t *testing.T) {
 	f := givenStill(t, testcluster.Options{})
 	holding := f.Run(controller.Options{})
-	const n, rounds = 30, 3
+	n, rounds := samples.Of(8, 30), samples.Of(2, 3)
 	var spec strings.Builder
 	spec.WriteString("manifest:\n")
 	for i := range n {
