@@ -75,6 +75,7 @@ func TestWhatTheTextOfThePlaygroundSaysWorks(t *testing.T) {
 	run("kubectl get pvc/db-1-data secret/db-1")
 
 	run(`kubectl patch hfapp echo-demo --type=merge -p '{"spec": {"hooks": {"complete": {"action": "Keep"}}}}'`)
+	run("kubectl wait secret/echo-demo-hooks --for=create --timeout=120s")
 	run("kubectl wait secret/echo-demo-hooks --for=jsonpath={.data.complete-token} --timeout=120s")
 	run("kubectl wait hfapp/echo-demo --for=jsonpath={.status.hooks.tokens} --timeout=120s")
 	function := regexp.MustCompile(`(?ms)^ {2}secret\(\).*?; \}$`).FindString(out.String())

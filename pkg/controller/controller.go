@@ -221,3 +221,45 @@ func (c *Controller) manifests(uid types.UID) *cluster.Manifests {
 func keyOf(app *v1alpha1.Application) types.NamespacedName {
 	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 }
+
+// mayReport lets a report that can wait be written, if this is the time; done is to be
+// called when it is written. nil means later: its Application is queued then.
+func (c *Controller) mayReport(key types.NamespacedName) (done func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := &c.reports
+	_, waits := r.waiting[key]
+	if len(c.changed) > 0 && r.writing > 0 {
+		if !waits {
+			if r.waiting == nil {
+				r.waiting = map[types.NamespacedName]struct{}{}
+			}
+			r.waiting[key] = struct{}{}
+			r.order = append(r.order, key)
+		}
+		return nil
+	}
+	delete(r.waiting, key)
+	r.writing++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		r.writing--
+		if next, ok := r.next(); ok {
+			c.queue.Add(next)
+		}
+	}
+}
+
+// taken takes in that what has changed about an Application is being handled, or is nobody's
+// to handle any more. After the last such change all reports may be written. The lock is held.
+func (c *Controller) taken(uid types.UID) {
+	delete(c.changed, uid)
+	for len(c.changed) == 0 {
+		next, ok := c.reports.next()
+		if !ok {
+			return
+		}
+		c.queue.Add(next)
+	}
+}

@@ -151,7 +151,7 @@ func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.Hap
 		}}
 		e.objects[h.UID] = o
 	}
-	o.app, o.appUID, o.account = keyOf(app), app.UID, account
+	o.app, o.appUID, o.account = types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, app.UID, account
 	note := objectNote{reason: string(h.Outcome), text: text, count: 1, first: now}
 	if o.next != nil && o.next.text == text {
 		note.count, note.first = o.next.count+1, o.next.first
