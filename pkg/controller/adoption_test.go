@@ -32,6 +32,7 @@ subjects: [{kind: ServiceAccount, name: %s, namespace: $NS}]`, applier))
 
 // A manifest may be a part of an object: nobody could create it from that.
 func TestAPartOfAnObjectIsAdopted(t *testing.T) {
+	t.Parallel()
 	const part = `
 manifest:
 - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 3, template: {spec: {containers: [{name: web, image: "web:2"}]}}}}`

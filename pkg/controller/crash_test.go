@@ -137,6 +137,7 @@ var after = strings.NewReplacer(
 // A process may die at any of its writes. The next one brings the cluster to the same
 // state, and with the same number of creations and deletions, as one that lives.
 func TestADeathAtAnyWriteIsNoLoss(t *testing.T) {
+	t.Parallel()
 	for _, life := range []struct {
 		name string
 		// given is what a process that lives has done before; when is what is asked
@@ -219,6 +220,7 @@ func TestADeathAtAnyWriteIsNoLoss(t *testing.T) {
 // What a process has made and not yet said is found again, also when nobody wants it any
 // more by then.
 func TestADeathBeforeADeletionLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for name, leave := range map[string]func(f *fixture){
 		"of the Application": func(f *fixture) { f.Delete(applications, "app") },
 		"of its resources":   func(f *fixture) { f.Submit("app", "{manifest: []}") },
@@ -276,6 +278,7 @@ func TestADeathBeforeADeletionLeavesNothing(t *testing.T) {
 // What admission added to an object whose creation nobody has recorded is kept all the
 // same: nothing tells it from what was there when the response came.
 func TestWhatAWebhookAddsIsKeptOverADeath(t *testing.T) {
+	t.Parallel()
 	for _, when := range []moment{beforeResponse, afterResponse} {
 		t.Run("of one that dies "+string(when), func(t *testing.T) {
 			f := givenAlone(t, testcluster.Options{}).Elsewhere(t)

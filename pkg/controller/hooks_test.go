@@ -488,6 +488,7 @@ func (f *fixture) again(w *workload, s *callbacks) *workload {
 }
 
 func TestAWorkloadThatNeverAnswers(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name, onFailure string
 		then            func(f *fixture, asked *atomic.Int32)
@@ -533,6 +534,7 @@ func TestAWorkloadThatNeverAnswers(t *testing.T) {
 
 // Nobody is asked to finish who stays, or who is gone already.
 func TestAShutdownThatIsOfNoUse(t *testing.T) {
+	t.Parallel()
 	t.Run("what is left in place goes on", func(t *testing.T) {
 		f := given(t)
 		asked := f.Target(func(http.ResponseWriter, *http.Request) {})

@@ -238,6 +238,7 @@ func TestMovingToAnotherVersionOfAKind(t *testing.T) {
 }
 
 func TestAVersionThatIsServedNoMore(t *testing.T) {
+	t.Parallel()
 	for name, leave := range map[string]func(f *fixture){
 		"when the Application goes": func(f *fixture) {
 			f.Delete(applications, "app")

@@ -130,6 +130,7 @@ spec:
 `
 
 func TestNullsThatOtherClientsDropAreMissed(t *testing.T) {
+	t.Parallel()
 	wider := strings.Replace(nullsOnly, "max_length: 4", "max_length: 5", 1)
 	for name, change := range map[string]func(t *testing.T, f *fixture) error{
 		"kubectl edit": func(_ *testing.T, f *fixture) error {

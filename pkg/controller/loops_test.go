@@ -59,6 +59,7 @@ func indent(n int, text string) string {
 
 // Whatever the API server makes of a manifest, it is written once.
 func TestWhatTheAPIServerMakesOfAManifestIsNoDrift(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name, spec string
 		accepted   []string
@@ -275,6 +276,7 @@ func injecting(deployment map[string]any) []map[string]any {
 const podLists = "volumes: [{name: own, emptyDir: {}}]\ntolerations: [{key: own, operator: Exists}]"
 
 func TestWhatAWebhookAddsUnderTheDefaultSchema(t *testing.T) {
+	t.Parallel()
 	for _, operations := range []string{"CREATE", "CREATE, UPDATE"} {
 		t.Run("when it acts on "+operations, func(t *testing.T) {
 			f := given(t)
@@ -387,6 +389,7 @@ func database(size string) string {
 }
 
 func TestAnImmutableFieldIsReportedOnce(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct{ name, before, after, path, says string }{
 		{
 			// No other Service is given an address among the first ones.

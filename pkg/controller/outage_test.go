@@ -292,6 +292,7 @@ func (r *refusing) RoundTrip(request *http.Request) (*http.Response, error) {
 // whether it is gone. Nothing else happens to the Application that would have it asked
 // once more.
 func TestAReadThatFailsIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	for _, deleted := range []bool{true, false} {
 		t.Run(fmt.Sprintf("deleted=%v", deleted), func(t *testing.T) {
 			f := givenAlone(t, testcluster.Options{})
@@ -372,6 +373,7 @@ func (b *deafBody) Read(p []byte) (int, error) {
 // Whether a create without an answer was carried out, the watch says late, and the status
 // does not at all.
 func TestWhatWasCreatedWithoutAnAnswerGoes(t *testing.T) {
+	t.Parallel()
 	for _, deleted := range []bool{true, false} {
 		t.Run(fmt.Sprintf("deleted=%v", deleted), func(t *testing.T) {
 			f := givenAlone(t, testcluster.Options{})

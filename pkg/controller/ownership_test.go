@@ -26,6 +26,7 @@ func (f *fixture) touched() testcluster.Requests {
 }
 
 func TestAnObjectThatExistsIsAdoptedOrNot(t *testing.T) {
+	t.Parallel()
 	const foreign = `{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: theirs, another: theirs}}`
 	const owned = `{apiVersion: v1, kind: ConfigMap, metadata: {name: config, annotations: {meta.helm.sh/release-name: chart}}, data: {key: theirs, another: theirs}}`
 	for _, row := range []struct {
@@ -164,6 +165,7 @@ func TestACopyOfOurObjectIsNeverTouched(t *testing.T) {
 }
 
 func TestMarksThatAreTakenOffArePutBack(t *testing.T) {
+	t.Parallel()
 	for name, patch := range map[string]string{
 		"the label":      `{metadata: {labels: {holdfast.dev/application-uid: null}}}`,
 		"the annotation": `{metadata: {annotations: {holdfast.dev/tracking-id: null}}}`,
@@ -312,6 +314,7 @@ manifest:
 
 // A manifest may say of its own object that it stays.
 func TestTheDeletionPolicyOfOneObject(t *testing.T) {
+	t.Parallel()
 	const kept = `
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: kept, annotations: {holdfast.dev/deletion-policy: Orphan}}, data: {key: ours}}`
 	const gone = `

@@ -236,6 +236,7 @@ func (f *fixture) Shipped(file string) string {
 
 // Without the profile Holdfast and the other writer fight; with it there is peace.
 func TestTheShippedProfiles(t *testing.T) {
+	t.Parallel()
 	const webhook = "webhooks: [{name: a.example.com, clientConfig: {service: {name: a, namespace: $NS}, caBundle: Cg==}, failurePolicy: Ignore, sideEffects: None, admissionReviewVersions: [v1]}]"
 	for _, row := range []struct {
 		name, file, manifest, before string

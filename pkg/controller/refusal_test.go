@@ -76,6 +76,7 @@ func TestWhatJustFitsAndWhatDoesNotAreHeld(t *testing.T) {
 }
 
 func TestAllFaultsOfTheInputAreReportedAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name, spec, reason string
 		faults             []string

@@ -43,6 +43,7 @@ func (f *fixture) scaleTo(n int64) {
 }
 
 func TestAScalerIsLeftAloneBetweenTheBounds(t *testing.T) {
+	t.Parallel()
 	byEntry := scaledDeployment(2, fromOneToFive)
 	manifest, _, _ := strings.Cut(byEntry, "observerSchema:")
 	byField := manifest + `

@@ -10,6 +10,7 @@ import (
 
 // Who owns an object and who shares it follow one rule: whoever holds a field keeps it.
 func TestSharingWithItsOwner(t *testing.T) {
+	t.Parallel()
 	const owned = `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: common}, data: {mode: owner, level: owner}}]`
 	share := func(data string) string {
 		return "ownership: Share\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: common}, data: " + data + "}]"

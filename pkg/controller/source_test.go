@@ -188,6 +188,7 @@ observerSchema:
 }
 
 func TestATemplateWithMistakesDoesNothing(t *testing.T) {
+	t.Parallel()
 	wrong := strings.Replace(shop, "indigo.KubernetesObject", "indigo.KubernetesObjekt", 1)
 	for _, row := range []struct {
 		name, spec string
@@ -251,6 +252,7 @@ func TestATemplateThatWouldNotFitIsRefused(t *testing.T) {
 }
 
 func TestAnArchiveMayBeInAConfigMapOrASecret(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct{ kind, field, ref string }{
 		{"ConfigMap", "binaryData", "configMapRef"},
 		{"Secret", "data", "secretRef"},

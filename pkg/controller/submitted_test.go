@@ -63,6 +63,7 @@ func TestWhatIsPrintedForGitIsPlain(t *testing.T) {
 
 // An Application that made nothing goes, whatever has kept it from making anything.
 func TestARefusedApplicationGoes(t *testing.T) {
+	t.Parallel()
 	const config = `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: held}}]`
 	for name, row := range map[string]struct{ spec, account, reason string }{
 		"a manifest without a name":           {spec: `manifest: [{apiVersion: v1, kind: ConfigMap}]`, reason: v1alpha1.ReasonManifestInvalid},

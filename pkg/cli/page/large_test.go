@@ -45,7 +45,7 @@ func TestThePageOfVeryMany(t *testing.T) {
 	for i := 99; i < 1000; i += 100 {
 		var first string
 		first, objects, _ = strings.Cut(objects, "</article>")
-		assert.True(t, strings.Contains(first, fmt.Sprintf("<h1>ConfigMap c-%05d", i)), "those that drifted come first")
+		assert.Contains(t, first, fmt.Sprintf("<h1>ConfigMap c-%05d", i), "those that drifted come first")
 	}
 	assert.Equal(t, mostObjects, strings.Count(text, `<a href="#configmap%2fshop%2fc-`), "no link leads nowhere")
 	const others = "This page has 200 of the 1000 resources field by field: first those of which there is something to tell. " +
