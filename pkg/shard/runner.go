@@ -400,7 +400,8 @@ func (r *Runner) leave(ctx context.Context) {
 	for range r.held {
 		<-r.ended
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.RetryPeriod)
+	// Later than that others take it anyhow.
+	ctx, cancel := context.WithTimeout(ctx, r.LeaseDuration)
 	defer cancel()
 	if r.replica != nil {
 		if err := r.resign(ctx); err != nil {
