@@ -48,6 +48,7 @@ func TestAnApplicationWhoseSecretsDoNotFit(t *testing.T) {
 	// Then: what fits is created.
 	f.Submit("app", bulky("Secret", 4, 180))
 	f.AwaitReady("app")
+	f.Quiet(quiet) // the slice of what was refused is deleted
 	// And: growing beyond leaves what there is.
 	f.Mark()
 	f.Submit("app", bulky("Secret", 8, 180))
