@@ -303,6 +303,25 @@ func (p *Plan) fitBaselines() {
 	}
 }
 
+// warnOfLosses warns of what is about to be removed from objects that get back what they had.
+// The plan says so; afterwards there is nothing to say.
+func (p *Plan) warnOfLosses() {
+	for _, res := range p.resources {
+		if !restores(p.in.Application, res.shared) || !res.shared && !res.takesOver() && !res.adopted {
+			continue
+		}
+		var lost []string
+		for _, d := range res.compared.Differences {
+			if !d.HeldBack && (d.Reason == delta.Unwanted || d.Reason == delta.Extra) {
+				lost = append(lost, d.Path)
+			}
+		}
+		if len(lost) > 0 {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: what a rule removes is not on record, and not restored: %s", res.object.ID, some(lost)))
+		}
+	}
+}
+
 // leaveOut leaves out of the baselines of a resource what its plan had no room for.
 func (res *resource) leaveOut(unrecorded []string) {
 	res.baseline = slices.DeleteFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return slices.Contains(unrecorded, b.Path) })

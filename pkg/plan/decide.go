@@ -57,6 +57,7 @@ func Decide(in Input) *Plan {
 		p.Warnings = append(p.Warnings, res.warnings...)
 	}
 	p.fitBaselines()
+	p.warnOfLosses()
 	if p.Refused = tooLarge(p); p.Refused != nil {
 		p.resources = nil
 		return p
