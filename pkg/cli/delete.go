@@ -106,14 +106,12 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 		if stays[plan.IDOf(r.ResourceReference)] {
 			becomes = "stays"
 		}
-		fmt.Fprintln(o.streams.Err, terminal.Visible(fmt.Sprintf("%s was there before the Application, and %s", plan.IDOf(r.ResourceReference), becomes)))
+		o.tell(fmt.Sprintf("%s was there before the Application, and %s", plan.IDOf(r.ResourceReference), becomes))
 	}
 	o.givenBack(app, stays)
 	for _, r := range app.Status.Resources {
 		if r.Ownership == v1alpha1.OwnershipShare {
-			for _, line := range letGo(app, r) {
-				fmt.Fprintln(o.streams.Err, terminal.Visible(line))
-			}
+			o.tell(letGo(app, r)...)
 		}
 	}
 	if o.yes {
@@ -133,9 +131,18 @@ func (o deleteOptions) givenBack(app *v1alpha1.Application, stays map[manifest.I
 		if r.Ownership == v1alpha1.OwnershipShare || !stays[id] || len(r.Baseline) == 0 || app.Spec.OnRelease != v1alpha1.ReleaseRestore {
 			continue
 		}
-		for _, line := range append([]string{"Where nobody has changed it meanwhile, this of " + id.String() + " is restored:"}, restored(r)...) {
-			fmt.Fprintln(o.streams.Err, terminal.Visible(line))
+		o.tell(append([]string{id.String() + " stays. Where nobody has changed it meanwhile, this of it is restored:"}, restored(r)...)...)
+	}
+}
+
+// tell prints sentences as wide as the terminal is, and fields, which are indented, as they are.
+func (o deleteOptions) tell(lines ...string) {
+	for _, line := range lines {
+		parts := []string{terminal.Visible(line)}
+		if !strings.HasPrefix(line, " ") {
+			parts = terminal.Wrap(parts[0], terminal.Width(o.streams.Err))
 		}
+		fmt.Fprintln(o.streams.Err, strings.Join(parts, "\n"))
 	}
 }
 
