@@ -21,8 +21,8 @@ import (
 )
 
 // Foresee decides as the controller would if an Application were submitted. before is
-// what it decides about the version that is stored, nil if there is none. unreadable are
-// the objects that the user may not read.
+// what it decides about the version that is stored; nil if there is none, or if nothing can
+// be decided. unreadable are the objects that the user may not read.
 func (c *Cluster) Foresee(ctx context.Context, s *files.Submission, now time.Time) (after, before *files.Decision, unreadable, err error) {
 	subject, stored, err := c.submitted(ctx, files.Subject{Application: s.App})
 	if err != nil {
@@ -30,8 +30,7 @@ func (c *Cluster) Foresee(ctx context.Context, s *files.Submission, now time.Tim
 	}
 	d, unreadable := c.decide(ctx, subject, now)
 	if stored != nil {
-		was := plan.Decide(plan.Input{Application: stored, Kinds: d.Kinds, Live: d.Live, Now: now})
-		before = &files.Decision{Subject: files.Subject{Application: stored}, Plan: was, Live: d.Live, Kinds: d.Kinds}
+		before = d.Of(stored)
 	}
 	return &d, before, unreadable, nil
 }

@@ -31,6 +31,8 @@ type Decision struct {
 	Unlisted string
 	// Unprofiled is the same of HoldProfiles.
 	Unprofiled string
+	// gathered is what was decided with; without an Application if nothing could be.
+	gathered plan.Input
 }
 
 // Decide reads the files and decides about each Application in them. The error
@@ -81,11 +83,25 @@ func (app Subject) DecideIn(ctx context.Context, view View, translation *plan.So
 	if err != nil {
 		return Decision{Subject: app, Plan: plan.Refuse(plan.Input{Application: app.Application}, Unread(err))}, err
 	}
-	d := Decision{Subject: app, Plan: p, Live: s.Input.Live, Kinds: s.Input.Kinds}
+	d := Decision{Subject: app, Plan: p, Live: s.Input.Live, Kinds: s.Input.Kinds, gathered: s.Input}
 	if p.Refused != nil {
 		d.Faults = slices.Concat(plan.Faults(s.Input), app.SourceFaults(translation))
 	}
 	return d, nil
+}
+
+// Of decides about another version of the Application with what was gathered for this one;
+// nil if nothing could be.
+func (d Decision) Of(other *v1alpha1.Application) *Decision {
+	input := d.gathered
+	if input.Application == nil {
+		return nil
+	}
+	if !SameSource(input.Application, other) {
+		input.Source = nil
+	}
+	input.Application = other
+	return &Decision{Subject: Subject{Application: other}, Plan: plan.Decide(input), Live: d.Live, Kinds: d.Kinds, gathered: input}
 }
 
 // LeafOf is the field that is contested.
