@@ -82,7 +82,7 @@ type conclusion struct {
 	// newlyContested is true if one of the warnings is about that.
 	newlyContested bool
 	notes          []string // what is told beside what was done
-	unrestored     []string // what of shared objects stays as it is, though it is let go, and why
+	unrestored     []Unrestored
 	done           []doneChange
 	drifted        map[Leaf]bool
 	standing       map[Leaf]Standing

@@ -67,7 +67,11 @@ func (c *conclusion) leftAsTheyAre() []string {
 	if len(c.unrestored) == 0 {
 		return nil
 	}
-	return []string{"not restored: " + list(c.unrestored)}
+	stays := make([]string, len(c.unrestored))
+	for i, u := range c.unrestored {
+		stays[i] = u.about()
+	}
+	return []string{"not restored: " + list(stays)}
 }
 
 // newlyStalled is the condition that says that only a user can help, if it was

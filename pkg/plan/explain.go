@@ -79,6 +79,9 @@ type Field struct {
 	// OnRelease says, of a held field of a shared object, what it was before and what becomes
 	// of it when it is let go.
 	OnRelease string
+	// Unrestorable says why it stays as it is then, though it would be restored; empty if it
+	// does not.
+	Unrestorable string
 
 	livePath *observer.Path
 }

@@ -36,7 +36,8 @@ func (e *explainer) field(from delta.Field) {
 	if fight := e.fight(f.Path); fight.Contested() {
 		f.Corrections, f.Next = fight.Corrections, fight.Next
 	}
-	f.Why, f.OnRelease = e.why(f, d), e.onRelease(f)
+	f.Why = e.why(f, d)
+	f.OnRelease, f.Unrestorable = e.onRelease(f)
 	if e.res != nil {
 		f.settleProfile(e.res.entry.ProfileOf(f.Path))
 	}

@@ -45,27 +45,31 @@ func (e *explainer) claim(f *Field) {
 	}
 }
 
-// onRelease says what becomes of a held field when it is let go, and the object stays.
-func (e *explainer) onRelease(f Field) string {
+// onRelease says what becomes of a held field when it is let go, and the object stays; and why
+// it cannot be restored then.
+func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 	if e.res == nil || !e.res.shared && !e.plan.remembers(e.res) || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.Under(f.Path, leaf) }) {
-		return ""
+		return "", ""
 	}
+	const stays = "when it is let go, it stays: "
 	i := slices.IndexFunc(e.baseline, func(b v1alpha1.BaselineField) bool { return observer.Under(f.Path, b.Path) })
 	switch {
 	case !restores(e.plan.in.Application, e.res.shared):
-		return "when it is let go, it stays: spec.onRelease is Leave"
+		return stays + "spec.onRelease is Leave", ""
 	case secretPath(e.id, f.Path):
-		return "when it is let go, it stays: values of Secrets are never recorded"
+		unrestorable = "values of Secrets are never recorded"
 	case slices.ContainsFunc(e.unrecorded, func(path string) bool { return observer.Under(f.Path, path) }):
-		return "when it is let go, it stays: there was no room to record what it was"
+		unrestorable = "there was no room to record what it was"
 	case i < 0 && f.Drift != "":
-		return "" // what it is now goes on record with its first correction
+		return "", "" // what it is now goes on record with its first correction
 	case i < 0:
-		return "when it is let go, it stays: no other value is on record"
+		unrestorable = "no other value is on record"
 	case e.baseline[i].Value == nil:
-		return "when it is let go, it is removed: it was not there before"
+		return "when it is let go, it is removed: it was not there before", ""
+	default:
+		return "when it is let go, it becomes " + valueText(valueBefore(e.baseline[i]).Any) + " again" + writtenBy(e.baseline[i].Manager), ""
 	}
-	return "when it is let go, it becomes " + valueText(valueBefore(e.baseline[i]).Any) + " again" + writtenBy(e.baseline[i].Manager)
+	return stays + unrestorable, unrestorable
 }
 
 func writtenBy(manager string) string {

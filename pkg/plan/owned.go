@@ -56,7 +56,7 @@ func (p *Plan) givenBack(res *resource, waits bool) []delta.Difference {
 	}
 	res.letting = letting
 	for _, stays := range letting.stays {
-		res.warnings = append(res.warnings, "not restored: "+stays)
+		res.warnings = append(res.warnings, stays.String())
 	}
 	return letting.fields
 }

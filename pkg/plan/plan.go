@@ -116,6 +116,17 @@ func (c Change) GVK() schema.GroupVersionKind {
 	return gv.WithKind(c.ID.Kind)
 }
 
+// Unrestored are the fields that are let go and not restored.
+func (c Change) Unrestored() []Unrestored {
+	switch {
+	case c.resource != nil:
+		return c.resource.letting.stays
+	case c.pruned != nil:
+		return c.pruned.letting.stays
+	}
+	return nil
+}
+
 // Watched is the drift of the fields that are watched: it is not corrected.
 func (c Change) Watched() []delta.Difference {
 	if c.resource == nil {
@@ -145,8 +156,8 @@ type Plan struct {
 	statuses  map[manifest.ID]*v1alpha1.ResourceStatus
 	unknown   []manifest.ID // Secrets whose values only the source has
 	retiring  bool          // the Application is being deleted
-	// unrestored says what of shared objects that are forgotten stays as it is, and why.
-	unrestored []string
+	// unrestored is what of shared objects that are forgotten stays as it is.
+	unrestored []Unrestored
 }
 
 // Suspended reports whether the Application asks that nothing be written.
@@ -245,8 +256,8 @@ func (res *resource) stored() map[string]any { return manifest.Shown(res.desired
 type letting struct {
 	// fields are those that are restored.
 	fields []delta.Difference
-	// stays says of the others why they stay as they are.
-	stays []string
+	// stays are the others.
+	stays []Unrestored
 	// was is what is on record of all of them.
 	was []v1alpha1.BaselineField
 	// unrecorded are those of which nothing is on record, for want of room.

@@ -45,7 +45,7 @@ func (p *Plan) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *recor
 	p.judge(old, p.in.Live[id])
 	if !p.retiring {
 		for _, stays := range old.letting.stays {
-			p.warn("not restored: " + stays)
+			p.warn(stays.String())
 		}
 	}
 	switch {

@@ -127,7 +127,7 @@ func (r *releaser) judgeField(b v1alpha1.BaselineField) {
 }
 
 func (r *releaser) stay(path, why string) {
-	r.stays = append(r.stays, fmt.Sprintf("%s of %s: %s", path, r.id, why))
+	r.stays = append(r.stays, Unrestored{r.id, path, why})
 	r.fixed = append(r.fixed, path)
 }
 

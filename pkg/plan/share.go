@@ -95,7 +95,7 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 		}
 	}
 	for _, stays := range res.letting.stays {
-		res.warnings = append(res.warnings, "not restored: "+stays)
+		res.warnings = append(res.warnings, stays.String())
 	}
 	if restores(app, true) && slices.ContainsFunc(res.leaves, func(leaf string) bool { return secretPath(id, leaf) }) {
 		res.warnings = append(res.warnings, id.String()+": values of Secrets are never recorded, so they stay as they are when they are let go")

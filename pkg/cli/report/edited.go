@@ -78,13 +78,13 @@ func letGo(after *plan.Plan, id manifest.ID, was plan.Field) string {
 				return "restored: " + terminal.Visible(live) + " → " + terminal.Visible(before)
 			}
 		}
-		for _, warning := range after.Warnings {
-			if why, is := strings.CutPrefix(warning, "not restored: "+was.Path+" of "+id.String()+": "); is {
-				return "not restored: " + terminal.Visible(live+" stays, "+why)
+		for _, u := range change.Unrestored() {
+			if u.Path == was.Path {
+				return "not restored: " + terminal.Visible(live+" stays, "+u.Why)
 			}
 		}
-		if _, why, stays := strings.Cut(was.OnRelease, "it stays: "); stays && !strings.HasPrefix(why, "spec.") && was.Live.Set {
-			return "released: " + terminal.Visible(live+" stays, "+why)
+		if was.Unrestorable != "" && was.Live.Set {
+			return "released: " + terminal.Visible(live+" stays, "+was.Unrestorable)
 		}
 	}
 	return ""
