@@ -200,7 +200,7 @@ func (n elementName) names(id *identifier, element any) bool {
 func (e *Entry) Leaves(t *kinds.Node, desired map[string]any) []string {
 	var leaves []*Path
 	for _, f := range e.Root.Fields {
-		if v, set := desired[f.Name]; (set || f.Node.Rule != nil) && !watched(f.Name) {
+		if v, set := desired[f.Name]; (set || f.Node.claims()) && !watched(f.Name) {
 			leaves = f.Node.held(leaves, (*Path)(nil).Field(f.Name), t.Field(f.Name), v)
 		}
 	}
@@ -258,9 +258,16 @@ func isHollow(v any) bool {
 	return false
 }
 
+// claims reports whether something is held at or below a node of which nothing is desired: what
+// has a rule. The rules of elements are for those that there are.
+func (n *Node) claims() bool { return n.Shape != Sequence && n.hasRules() }
+
 func (n *Node) held(leaves []*Path, path *Path, t *kinds.Node, desired any) []*Path {
 	if n.Rule != nil && (n.Rule.Mode == ModeSeed || n.Rule.Mode == ModeWatch) {
 		return leaves // it is never written
+	}
+	if desired == nil && n.Shape == Map && n.claims() {
+		desired = map[string]any{} // what is below has rules of its own
 	}
 	switch want := desired.(type) {
 	case map[string]any:
@@ -268,7 +275,7 @@ func (n *Node) held(leaves []*Path, path *Path, t *kinds.Node, desired any) []*P
 			break
 		}
 		for _, f := range n.Fields {
-			if v, set := want[f.Name]; set || f.Node.Rule != nil {
+			if v, set := want[f.Name]; set || f.Node.claims() {
 				leaves = f.Node.held(leaves, path.Field(f.Name), t.Field(f.Name), v)
 			}
 		}
