@@ -28,7 +28,7 @@ type drawn struct{ *rand.Rand }
 func (d drawn) some(items ...string) string {
 	var chosen []string
 	for _, item := range items {
-		if d.IntN(2) == 0 {
+		if item != "" && d.IntN(2) == 0 {
 			chosen = append(chosen, item)
 		}
 	}
@@ -37,9 +37,13 @@ func (d drawn) some(items ...string) string {
 
 // object is a random part of an object, with values of that owner.
 func (d drawn) object(kind, name, owner string, whole bool) string {
-	metadata := fmt.Sprintf("{name: %s, labels: {%s}, annotations: {%s}}", name, d.some("a: "+owner, "b: "+owner), d.some("a: "+owner, "b/c.d: "+owner))
+	gone := "gone: " + owner
+	if !whole {
+		gone = "" // see rules
+	}
+	metadata := fmt.Sprintf("{name: %s, labels: {%s}, annotations: {%s}}", name, d.some("a: "+owner, "b: "+owner, gone), d.some("a: "+owner, "b/c.d: "+owner, gone))
 	if kind == "ConfigMap" {
-		data := d.some("a: "+owner, "b.c: "+owner, "d: "+owner, `e: ""`)
+		data := d.some("a: "+owner, "b.c: "+owner, "d: "+owner, `e: ""`, gone)
 		return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: %s, data: {%s}}", metadata, data)
 	}
 	env := d.some("{name: A, value: "+owner+"}", "{name: B, value: "+owner+"}", "{name: C, value: "+owner+"}")
@@ -51,8 +55,25 @@ func (d drawn) object(kind, name, owner string, whole bool) string {
 		containers = "{name: first, image: first}, {image: web, " + container + "}"
 		spec += strings.Repeat(", ", min(len(spec), 1)) + "selector: {matchLabels: {app: web}}"
 	}
-	spec += strings.Repeat(", ", min(len(spec), 1)) + "template: {metadata: {labels: {app: web}, annotations: {" + d.some("x: "+owner, "y: "+owner) + "}}, spec: {containers: [" + containers + "]}}"
+	spec += strings.Repeat(", ", min(len(spec), 1)) + "template: {metadata: {labels: {app: web}, annotations: {" + d.some("x: "+owner, "y: "+owner) + "}}, spec: {containers: [" + containers + "], nodeSelector: {" + d.some(gone, "a: "+owner) + "}}}"
 	return fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: %s, spec: {%s}}", metadata, spec)
+}
+
+// rules are random ones about what no manifest of ours has: what is not to be there, and what
+// is not to be less.
+func (d drawn) rules(kind, name string) string {
+	paths := []string{"metadata.labels.gone", "metadata.annotations.gone", "data.gone"}
+	if kind == "Deployment" {
+		paths[2] = "spec.template.spec.nodeSelector.gone"
+	}
+	hold := `"*"`
+	for _, path := range paths {
+		hold += d.some(", {path: " + path + ", mode: absent}")
+	}
+	if kind == "Deployment" {
+		hold += d.some(", {path: spec.template.spec.terminationGracePeriodSeconds, minimum: 45}")
+	}
+	return fmt.Sprintf("- {resource: {kind: %s, name: %s}, hold: [%s]}\n", kind, name, hold)
 }
 
 // Whatever is held of whatever objects, and at whichever write the controller dies: when all
@@ -65,11 +86,12 @@ func TestHoldThenReleaseIsTheIdentity(t *testing.T) {
 	const batch = 10
 	moments := []moment{beforeSending, beforeResponse, afterResponse}
 	for i := range samples.Of(2, 500/batch) {
-		app, manifests, were := fmt.Sprintf("app-%d", i), "", map[string]map[string]any{}
+		app, manifests, rules, were := fmt.Sprintf("app-%d", i), "", "", map[string]map[string]any{}
 		for k := range batch {
 			name, kind := fmt.Sprintf("theirs-%d-%d", i, k), []string{"ConfigMap", "Deployment"}[k%2]
 			were[name] = settled(f.Create("helm", d.object(kind, name, "theirs", true)).Object)
 			manifests += "- " + d.object(kind, name, "ours", false) + "\n"
+			rules += d.rules(kind, name)
 		}
 		dying := func(do func()) {
 			end := &death{namespace: f.namespace + "/", at: 1 + (i*7+d.IntN(3))%9, when: moments[(i+d.IntN(3))%3], died: make(chan struct{})}
@@ -78,7 +100,7 @@ func TestHoldThenReleaseIsTheIdentity(t *testing.T) {
 			<-end.died
 			doomed.Stop()
 		}
-		dying(func() { f.Submit(app, "ownership: Share\nmanifest:\n"+manifests) })
+		dying(func() { f.Submit(app, "ownership: Share\nmanifest:\n"+manifests+"fields:\n"+rules) })
 		living := f.Run(controller.Options{})
 		f.AwaitHeld(app)
 		living.Stop()
@@ -90,7 +112,7 @@ func TestHoldThenReleaseIsTheIdentity(t *testing.T) {
 			if was["kind"] == "Deployment" {
 				resource = deployments
 			}
-			assert.Equal(t, was, settled(f.Get(resource, name)), "%s, and the manifests were\n%s", name, manifests)
+			assert.Equal(t, was, settled(f.Get(resource, name)), "%s, and the manifests were\n%sthe rules\n%s", name, manifests, rules)
 		}
 		living.Stop()
 		require.False(t, t.Failed())

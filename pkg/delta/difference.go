@@ -107,6 +107,8 @@ type Comparison struct {
 	// TooShort are the paths of lists that are shorter than their schema asks
 	// for and for which no further element is known.
 	TooShort []string
+	// Rules are those of the leaves that have one, by path.
+	Rules map[string]*observer.Rule
 	// Outside are the fields that are outside of their rules, and why nothing is written
 	// about it.
 	Outside []string
@@ -217,7 +219,7 @@ func (c Comparison) Patch(uid, resourceVersion string) (guards, ops []Op) {
 func Remove(path *observer.Path, value any) Difference {
 	pointer := path.Pointer()
 	return Difference{
-		Path: path.String(), Reason: Removed, Observed: Some(value),
+		Path: path.String(), Reason: Removed, Observed: Some(value), livePath: path,
 		ops:    []Op{{Op: "remove", Path: pointer}},
 		guards: []Op{{Op: "test", Path: pointer, Value: value}},
 	}

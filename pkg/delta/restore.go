@@ -55,6 +55,12 @@ func Locate(t *kinds.Node, live map[string]any, text string) (Place, bool) {
 // Restore gives a place the value that it had before us.
 func (p Place) Restore(value any) Difference {
 	pointer := p.Path.Pointer()
+	if !p.Value.Set {
+		return Difference{
+			Path: p.Path.String(), Reason: Restored, Desired: Some(value), livePath: p.Path,
+			ops: []Op{{Op: "add", Path: pointer, Value: value}}, guards: p.guards, versioned: true,
+		}
+	}
 	return Difference{
 		Path: p.Path.String(), Reason: Restored, Desired: Some(value), Observed: p.Value, livePath: p.Path,
 		ops:    []Op{{Op: "replace", Path: pointer, Value: value}},

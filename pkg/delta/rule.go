@@ -20,6 +20,10 @@ import (
 // Source: docs/semantics.md, "Rules for values".
 func (c *comparer) compareRule(s cursor) {
 	rule := s.node.Rule
+	if c.out.Rules == nil {
+		c.out.Rules = map[string]*observer.Rule{}
+	}
+	c.out.Rules[s.path.String()] = rule
 	if s.want.Set {
 		c.relyOn(s.path, s.want)
 	}

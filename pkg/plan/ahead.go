@@ -2,6 +2,9 @@ package plan
 
 import (
 	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/kinds"
@@ -125,4 +128,64 @@ func unitedElements(t *kinds.Node, before, after []any) ([]any, bool) {
 		}
 	}
 	return union, more
+}
+
+// rowsAhead are the rows of the inventory that have to be written before the plan is
+// executed: those of shared objects of which nothing is on record, and what fields were that
+// are about to be written for the first time, or with another value. An object that is about
+// to be adopted is not ours yet: its UID stands apart.
+func (p *Plan) rowsAhead() (rows []v1alpha1.ResourceStatus) {
+	for _, res := range p.resources {
+		if !res.change.Writes() || !res.shared && len(res.baseline)+len(res.unrecorded) == 0 {
+			continue
+		}
+		row := v1alpha1.ResourceStatus{ResourceReference: reference(res.object.ID, res.object.APIVersion)}
+		before := p.statuses[res.object.ID]
+		if before != nil {
+			row = *before
+		}
+		switch uid := types.UID(res.change.UID); {
+		case res.shared:
+			row.Ownership, row.Origin, row.UID = v1alpha1.OwnershipShare, "", uid
+		case res.adopting:
+			row.BaselineUID = uid
+		}
+		row.Baseline, row.Unrecorded = slices.Concat(res.baseline, res.letting.was), slices.Concat(res.unrecorded, res.letting.unrecorded)
+		isOther := before == nil || before.Ownership != row.Ownership || before.UID != row.UID || before.BaselineUID != row.BaselineUID
+		if isOther || !isKnown(before.Baseline, row.Baseline) || !isSubset(row.Unrecorded, before.Unrecorded) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// isSubset reports whether all of some paths are among others.
+func isSubset(some, all []string) bool {
+	return !slices.ContainsFunc(some, func(path string) bool { return !slices.Contains(all, path) })
+}
+
+// isKnown reports whether all that is to be on record is there already.
+func isKnown(before, now []v1alpha1.BaselineField) bool {
+	return !slices.ContainsFunc(now, func(b v1alpha1.BaselineField) bool {
+		return !slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool {
+			return was.Path == b.Path && was.From == b.From && valueBefore(was).Equal(valueBefore(b)) &&
+				!slices.ContainsFunc(b.Held, func(held string) bool { return !slices.Contains(was.Held, held) })
+		})
+	})
+}
+
+// withRows is an inventory with rows in the place of those of the same objects, or at its
+// end.
+func withRows(inventory, rows []v1alpha1.ResourceStatus) []v1alpha1.ResourceStatus {
+	for _, row := range rows {
+		id := IDOf(row.ResourceReference)
+		k := slices.IndexFunc(inventory, func(r v1alpha1.ResourceStatus) bool { return IDOf(r.ResourceReference) == id })
+		if k < 0 {
+			row.Health, row.Reason, row.Message = healthUnknown, v1alpha1.ReasonRetrying, id.String()+" is about to be held"
+			inventory = append(inventory, row)
+			continue
+		}
+		inventory[k] = row
+	}
+	return inventory
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -94,7 +93,7 @@ func (p *Plan) rememberBefore(res *resource) {
 			continue
 		}
 		for _, b := range res.before(d, p.in) {
-			if !res.isCovered(b.Path) && res.isToRemember(b) {
+			if isSet := d.Rule != nil || res.isWritten(b.Path); isSet && !res.isCovered(b.Path) && res.isToRemember(b) {
 				res.baseline = append(res.baseline, res.withHeld(res.asMade(p.in.Application, b, d)))
 			}
 		}
@@ -126,7 +125,7 @@ func (res *resource) isCovered(path string) bool {
 // Secret's, and would not just be removed.
 func (res *resource) isToRemember(b v1alpha1.BaselineField) bool {
 	isPruned := res.prunes() && b.Value == nil
-	return !isPruned && res.isFirst(b.Path) && !secretPath(res.object.ID, b.Path) && res.isWritten(b.Path)
+	return !isPruned && res.isFirst(b.Path) && !secretPath(res.object.ID, b.Path)
 }
 
 // isNewlyAdopted reports whether an object is about to be adopted, or was, and what is on record
@@ -204,10 +203,13 @@ func (res *resource) isWritten(path string) bool {
 func (res *resource) before(d delta.Difference, in Input) (fields []v1alpha1.BaselineField) {
 	b := v1alpha1.BaselineField{Path: d.Path, Time: metav1.NewTime(in.Now.UTC()).Rfc3339Copy()}
 	switch {
-	case d.Reason == delta.Changed && res.holdsIn(d.Path):
+	case (d.Reason == delta.Changed || d.Reason == delta.Unwanted) && res.holdsIn(d.Path):
 		value := encode(d.Observed.Any)
 		b.Value = &value
 		b.Manager = writerOf(in.Application, res.live, d.LivePath())
+		if d.Reason == delta.Unwanted {
+			b.From = res.emptied(d)
+		}
 		return []v1alpha1.BaselineField{b}
 	case d.Reason == delta.Missing:
 		for _, leaf := range res.allHeld() {
@@ -229,29 +231,41 @@ func (res *resource) asMade(app *v1alpha1.Application, b v1alpha1.BaselineField,
 		return b
 	}
 	for _, other := range res.baseline {
-		if root := other.From; root != "" && !isMetadataMap(root) && observer.Under(b.Path, root) {
+		if root := other.From; other.Value == nil && root != "" && !isMetadataMap(root) && observer.Under(b.Path, root) {
 			b.Value, b.Manager, b.From = nil, "", root
 		}
 	}
 	return b
 }
 
+// heldAbsent stands among the digests of a field for that it is not there.
+const heldAbsent = "absent"
+
 // withHeld is a baseline with what its field may be while it is held: what it was known to
 // be, for what is live here may be old; what is live, where it is in place; and what is
-// desired.
+// desired. Inside a rule a value is its writer's: there it is what we write that is held.
 func (res *resource) withHeld(b v1alpha1.BaselineField) v1alpha1.BaselineField {
 	held := slices.Clone(b.Held)
-	add := func(value any) {
-		d := digest(value)
+	add := func(d string) {
 		held = append(slices.DeleteFunc(held, func(known string) bool { return known == d }), d)
 	}
 	live, _ := delta.Locate(res.kind, res.live, b.Path)
 	desired, _ := delta.Locate(res.kind, res.desired, b.Path)
-	if live.Value.Set && !res.differs(b.Path) && !slices.Contains(held, digest(live.Value.Any)) {
-		add(live.Value.Any)
+	rule := res.compared.Rules[b.Path]
+	if rule == nil && live.Value.Set && !res.differs(b.Path) && !slices.Contains(held, digest(live.Value.Any)) {
+		add(digest(live.Value.Any))
 	}
-	if desired.Value.Set {
-		add(desired.Value.Any)
+	switch {
+	case rule != nil && rule.Mode == observer.ModeAbsent:
+		add(heldAbsent)
+	case rule != nil && rule.Mode == "":
+		for _, d := range res.compared.Differences {
+			if d.Path == b.Path && d.Desired.Set {
+				add(digest(d.Desired.Any))
+			}
+		}
+	case desired.Value.Set:
+		add(digest(desired.Value.Any))
 	}
 	b.Held = held[max(0, len(held)-mostHeld):]
 	return b
@@ -299,25 +313,6 @@ func (p *Plan) fitBaselines() {
 		if len(res.unrecorded) > 0 {
 			p.warn(fmt.Sprintf("%s: what %s was before does not fit into the %d KiB that there are for that: it is held, and not restored",
 				res.object.ID, some(res.unrecorded), most/1024))
-		}
-	}
-}
-
-// warnOfLosses warns of what is about to be removed from objects that get back what they had.
-// The plan says so; afterwards there is nothing to say.
-func (p *Plan) warnOfLosses() {
-	for _, res := range p.resources {
-		if !restores(p.in.Application, res.shared) || !res.shared && !res.takesOver() && !res.adopted {
-			continue
-		}
-		var lost []string
-		for _, d := range res.compared.Differences {
-			if !d.HeldBack && (d.Reason == delta.Unwanted || d.Reason == delta.Extra) {
-				lost = append(lost, d.Path)
-			}
-		}
-		if len(lost) > 0 {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: what a rule removes is not on record, and not restored: %s", res.object.ID, some(lost)))
 		}
 	}
 }
@@ -388,62 +383,22 @@ func valueBefore(b v1alpha1.BaselineField) delta.Value {
 	return delta.Value{Set: ok, Any: value}
 }
 
-// rowsAhead are the rows of the inventory that have to be written before the plan is
-// executed: those of shared objects of which nothing is on record, and what fields were that
-// are about to be written for the first time, or with another value. An object that is about
-// to be adopted is not ours yet: its UID stands apart.
-func (p *Plan) rowsAhead() (rows []v1alpha1.ResourceStatus) {
+// warnOfLosses warns of what is about to be removed from objects that get back what they had.
+// The plan says so; afterwards there is nothing to say.
+func (p *Plan) warnOfLosses() {
 	for _, res := range p.resources {
-		if !res.change.Writes() || !res.shared && len(res.baseline)+len(res.unrecorded) == 0 {
+		if !restores(p.in.Application, res.shared) || !res.shared && !res.takesOver() && !res.adopted {
 			continue
 		}
-		row := v1alpha1.ResourceStatus{ResourceReference: reference(res.object.ID, res.object.APIVersion)}
-		before := p.statuses[res.object.ID]
-		if before != nil {
-			row = *before
+		var lost []string
+		for _, d := range res.compared.Differences {
+			isRemoved := d.Reason == delta.Unwanted || d.Reason == delta.Extra
+			if !d.HeldBack && isRemoved && !res.isCovered(d.Path) {
+				lost = append(lost, d.Path)
+			}
 		}
-		switch uid := types.UID(res.change.UID); {
-		case res.shared:
-			row.Ownership, row.Origin, row.UID = v1alpha1.OwnershipShare, "", uid
-		case res.adopting:
-			row.BaselineUID = uid
-		}
-		row.Baseline, row.Unrecorded = slices.Concat(res.baseline, res.letting.was), slices.Concat(res.unrecorded, res.letting.unrecorded)
-		isOther := before == nil || before.Ownership != row.Ownership || before.UID != row.UID || before.BaselineUID != row.BaselineUID
-		if isOther || !isKnown(before.Baseline, row.Baseline) || !isSubset(row.Unrecorded, before.Unrecorded) {
-			rows = append(rows, row)
+		if len(lost) > 0 {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: what a rule removes is not on record, and not restored: %s", res.object.ID, some(lost)))
 		}
 	}
-	return rows
-}
-
-// isSubset reports whether all of some paths are among others.
-func isSubset(some, all []string) bool {
-	return !slices.ContainsFunc(some, func(path string) bool { return !slices.Contains(all, path) })
-}
-
-// isKnown reports whether all that is to be on record is there already.
-func isKnown(before, now []v1alpha1.BaselineField) bool {
-	return !slices.ContainsFunc(now, func(b v1alpha1.BaselineField) bool {
-		return !slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool {
-			return was.Path == b.Path && was.From == b.From && valueBefore(was).Equal(valueBefore(b)) &&
-				!slices.ContainsFunc(b.Held, func(held string) bool { return !slices.Contains(was.Held, held) })
-		})
-	})
-}
-
-// withRows is an inventory with rows in the place of those of the same objects, or at its
-// end.
-func withRows(inventory, rows []v1alpha1.ResourceStatus) []v1alpha1.ResourceStatus {
-	for _, row := range rows {
-		id := IDOf(row.ResourceReference)
-		k := slices.IndexFunc(inventory, func(r v1alpha1.ResourceStatus) bool { return IDOf(r.ResourceReference) == id })
-		if k < 0 {
-			row.Health, row.Reason, row.Message = healthUnknown, v1alpha1.ReasonRetrying, id.String()+" is about to be held"
-			inventory = append(inventory, row)
-			continue
-		}
-		inventory[k] = row
-	}
-	return inventory
 }

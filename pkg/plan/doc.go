@@ -32,7 +32,7 @@
 //	the plan     decide.go an Application, retire.go one that goes: desired.go
 //	             decides one resource, gone.go one that is not there though it was,
 //	             prune.go one that is no longer desired; share.go one that is
-//	             another owner's, release.go what becomes of that when it is let go,
+//	             another owner's, release.go (branch.go) what becomes of that when it is let go,
 //	             owned.go what one of ours gives back then, letsgo.go which fields those are,
 //	             unrestored.go which of them stay as they are; look.go compares what is only observed;
 //	             again.go either of them again; ahead.go and creating.go say what

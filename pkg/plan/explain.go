@@ -44,6 +44,8 @@ const (
 	// FieldRemoved: it goes, since the manifest has it no longer, a list is longer than
 	// the observer schema allows, or Holdfast lets the object go.
 	FieldRemoved FieldState = "removed"
+	// FieldRestored: it is held no longer, and gets back what it had.
+	FieldRestored FieldState = "restored"
 )
 
 // Field is one field of a resource, explained. Values of Secrets are masked.
@@ -142,14 +144,13 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 		if res.shared && res.holdsNothing() { // and what goes with the last field that was
 			e.removals = append(e.removals, slices.DeleteFunc(slices.Clone(change.Fields), func(d delta.Difference) bool { return d.Desired.Set })...)
 		}
-		if !res.shared { // and what fields get back
-			e.removals = append(e.removals, res.letting.fields...)
-		}
+		e.removals = append(e.removals, res.letting.fields...) // and what fields get back
 		delta.Walk(p.comparison(res, e.live), e.field)
 	} else {
 		e.removals = change.Fields // our marks, which are taken off
 		delta.WalkFree(p.in.Kinds.Type(gvkOf(id, change.APIVersion)), e.live, e.field)
 	}
+	e.broughtBack()
 	explained.Fields = inOrder(e.fields)
 	return explained
 }

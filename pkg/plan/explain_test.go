@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -38,6 +39,25 @@ func TestExplanationsAgreeWithThePlan(t *testing.T) {
 	assert.Greater(t, explained, 50)
 }
 
+// What is let go of an object of which more is held is restored first, and is explained.
+func TestWhatIsRestoredIsExplained(t *testing.T) {
+	in := readCase(t, filepath.Join(goldenRoot, "what-was-to-be-absent-of-a-shared-object-comes-back"))
+	in.Application.Spec.Manifest = []runtime.RawExtension{{Raw: []byte(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 2}}`)}}
+	p := plan.Decide(in)
+	e, ok := p.Explain(p.Changes[0].ID, false)
+	require.True(t, ok)
+	agrees(t, p.Changes[0], e)
+	states := map[string]plan.FieldState{}
+	for _, f := range e.Fields {
+		states[f.Path] = f.State
+	}
+	for path, state := range map[string]plan.FieldState{
+		"spec.paused": plan.FieldRestored, "spec.template.spec.nodeSelector": plan.FieldRestored, "spec.replicas": plan.FieldHeld, "spec.minReadySeconds": plan.FieldFree,
+	} {
+		assert.Equal(t, state, states[path], path)
+	}
+}
+
 func agrees(t *testing.T, change plan.Change, e plan.Explanation) {
 	t.Helper()
 	for _, d := range change.Fields {
@@ -58,6 +78,10 @@ func agrees(t *testing.T, change plan.Change, e plan.Explanation) {
 		assert.False(t, seen[field{f.Path, f.Live.Set}], "%s is explained once", f.Path)
 		seen[field{f.Path, f.Live.Set}] = true
 		assert.NotEmpty(t, f.Why, f.Path)
+		if f.State == plan.FieldRemoved || f.State == plan.FieldRestored {
+			isIn := slices.ContainsFunc(change.Fields, func(d delta.Difference) bool { return observer.Under(f.Path, d.Path) })
+			assert.True(t, isIn, "%s is %s by the plan", f.Path, f.State)
+		}
 		assert.True(t, observer.Under(f.Path, f.Parent) || f.Parent == "", "%s is in %s", f.Path, f.Parent)
 		if change.Action == plan.Unchanged && change.Problem == nil && f.State != plan.FieldWatched {
 			assert.Empty(t, f.Drift, "%s of a resource to which nothing is done", f.Path)

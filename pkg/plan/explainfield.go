@@ -23,7 +23,9 @@ func (e *explainer) field(from delta.Field) {
 		Desired: from.Desired, Live: from.Live, Rule: from.Rule, Writer: e.writer(from), livePath: from.Path,
 	}
 	if removal := e.removal(from.Path); removal != nil {
-		f.State, d = FieldRemoved, removal
+		if f.State, d = FieldRemoved, removal; removal.Desired.Set {
+			f.State, f.Desired = FieldRestored, removal.Desired
+		}
 	}
 	e.settle(&f, from)
 	if e.claim(&f); f.State == FieldClaimed {
@@ -45,6 +47,15 @@ func (e *explainer) field(from delta.Field) {
 		f.mask(e.id)
 	}
 	e.fields = append(e.fields, f)
+}
+
+// broughtBack explains fields that are not there and get back what they had.
+func (e *explainer) broughtBack() {
+	for _, d := range e.removals {
+		if d.Desired.Set && !d.Observed.Set {
+			e.field(delta.Field{Path: d.LivePath(), State: delta.StateFree})
+		}
+	}
 }
 
 // settleProfile says which profile decides about a field: one that frees it, or holds it.
@@ -227,6 +238,10 @@ func (e *explainer) driftWhy(f Field) string {
 		return e.would("corrected", "it is outside of its rule")
 	case f.Drift == delta.Missing:
 		return e.would("added", "it is not there")
+	case f.State == FieldRestored:
+		return e.would("restored", "it is held no longer")
+	case f.Drift == delta.Restored:
+		return e.would("removed", "it is held no longer, and was not there before")
 	case f.Drift == delta.ListLength:
 		return e.would("added", "the list is shorter than the observer schema asks for")
 	case f.Drift == delta.Extra:

@@ -113,6 +113,8 @@ func (r *releaser) judgeField(b v1alpha1.BaselineField) {
 	at, ok := delta.Locate(r.kind, r.live, b.Path)
 	switch {
 	case at.Value.Equal(before):
+	case before.Set && !at.Value.Set && slices.Contains(b.Held, heldAbsent):
+		r.bringBack(b, before)
 	case !ok || !at.Value.Set:
 		r.stay(b.Path, "it is not there any more")
 	case !slices.Contains(b.Held, digest(at.Value.Any)):
@@ -124,6 +126,56 @@ func (r *releaser) judgeField(b v1alpha1.BaselineField) {
 	default:
 		r.gone = append(r.gone, made{at, cmp.Or(b.From, b.Path)})
 	}
+}
+
+// bringBack gives a field back that was removed, with the maps around it that were empty
+// without it.
+func (r *releaser) bringBack(b v1alpha1.BaselineField, before delta.Value) {
+	at, ok := delta.Locate(r.kind, r.live, b.Path)
+	if ok {
+		r.fields = append(r.fields, at.Restore(before.Any))
+		r.fixed = append(r.fixed, b.Path)
+		return
+	}
+	path, err := observer.ParsePath(b.Path)
+	if b.From == "" || err != nil {
+		r.stay(b.Path, "what it was in is not there any more")
+		return
+	}
+	value := before.Any
+	for !ok && path.String() != b.From {
+		value = map[string]any{path.Name(): value}
+		path = path.Parent()
+		at, ok = delta.Locate(r.kind, r.live, path.String())
+	}
+	if !ok {
+		r.stay(b.Path, "what it was in is not there any more")
+		return
+	}
+	r.fixed = append(r.fixed, b.Path)
+	i := slices.IndexFunc(r.fields, func(d delta.Difference) bool { return d.Path == at.Path.String() })
+	if i < 0 {
+		r.fields = append(r.fields, at.Restore(value))
+		return
+	}
+	r.fields[i] = at.Restore(merged(r.fields[i].Desired.Any, value))
+}
+
+// merged is a value with what another one has beside it.
+func merged(a, b any) any {
+	into, isMap := a.(map[string]any)
+	from, areMaps := b.(map[string]any)
+	if !isMap || !areMaps {
+		return b
+	}
+	for name, value := range from {
+		if into[name] == nil {
+			into[name] = value
+			continue
+		}
+		into[name] = merged(into[name], value)
+	}
+	return into
 }
 
 func (r *releaser) stay(path, why string) {
@@ -235,53 +287,9 @@ func (r *releaser) removeParts(root delta.Place, ours []delta.Place) {
 	r.prune(tree, root.Value.Any)
 }
 
-// branch is a place on the way to what is ours.
-type branch struct {
-	path     *observer.Path
-	ours     *delta.Place
-	branches []*branch
-}
-
-func (b *branch) add(chain []*observer.Path, place *delta.Place) {
-	if len(chain) == 0 {
-		b.ours = place
-		return
-	}
-	pointer := chain[0].Pointer()
-	k := slices.IndexFunc(b.branches, func(child *branch) bool { return child.path.Pointer() == pointer })
-	if k < 0 {
-		b.branches, k = append(b.branches, &branch{path: chain[0]}), len(b.branches)
-	}
-	b.branches[k].add(chain[1:], place)
-}
-
-// places are all that is ours at and below a branch.
-func (b *branch) places() (places []delta.Place) {
-	if b.ours != nil {
-		return []delta.Place{*b.ours}
-	}
-	for _, child := range b.branches {
-		places = append(places, child.places()...)
-	}
-	return places
-}
-
-// isAll reports whether a value has nothing but what is ours.
-func (b *branch) isAll(value any) bool {
-	if b.ours != nil {
-		return true
-	}
-	switch value := value.(type) {
-	case map[string]any:
-		return len(value) == len(b.branches) && !slices.ContainsFunc(b.branches, func(c *branch) bool { return !c.isAll(value[c.path.Name()]) })
-	case []any:
-		return len(value) == len(b.branches) && !slices.ContainsFunc(b.branches, func(c *branch) bool { return !c.isAll(value[c.path.Index()]) })
-	}
-	return false
-}
-
 func (r *releaser) prune(b *branch, value any) {
-	if b.isAll(value) {
+	isRefilled := slices.ContainsFunc(r.fields, func(d delta.Difference) bool { return d.Desired.Set && observer.Under(d.Path, b.path.String()) })
+	if b.isAll(value) && !isRefilled {
 		if at, ok := delta.Locate(r.kind, r.live, b.path.String()); ok && at.Value.Set {
 			r.fields = append(r.fields, at.Remove(b.places()))
 		}

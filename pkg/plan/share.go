@@ -116,7 +116,7 @@ func (res *resource) holdsNothing() bool { return len(res.leaves)+len(res.claime
 func (res *resource) inherit(left v1alpha1.BaselineField, stays bool) {
 	root := left.From
 	for i, b := range res.baseline {
-		if stays && b.From != "" && observer.Under(left.Path, b.From) {
+		if stays && b.Value == nil && b.From != "" && observer.Under(left.Path, b.From) {
 			res.baseline[i].From = ""
 		}
 	}

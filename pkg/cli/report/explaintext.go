@@ -278,7 +278,7 @@ func (t *Explanation) Writer(w plan.Writer) string {
 func (t *Explanation) summary() string {
 	var parts []string
 	for _, state := range []plan.FieldState{
-		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldClaimed, plan.FieldRemoved,
+		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldClaimed, plan.FieldRemoved, plan.FieldRestored,
 		plan.FieldAllowed, plan.FieldPushed, plan.FieldSeeded, plan.FieldAbsent, plan.FieldWatched, plan.FieldFree,
 	} {
 		n := 0

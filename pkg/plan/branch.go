@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// branch is a place on the way to what is ours.
+type branch struct {
+	path     *observer.Path
+	ours     *delta.Place
+	branches []*branch
+}
+
+func (b *branch) add(chain []*observer.Path, place *delta.Place) {
+	if len(chain) == 0 {
+		b.ours = place
+		return
+	}
+	pointer := chain[0].Pointer()
+	k := slices.IndexFunc(b.branches, func(child *branch) bool { return child.path.Pointer() == pointer })
+	if k < 0 {
+		b.branches, k = append(b.branches, &branch{path: chain[0]}), len(b.branches)
+	}
+	b.branches[k].add(chain[1:], place)
+}
+
+// places are all that is ours at and below a branch.
+func (b *branch) places() (places []delta.Place) {
+	if b.ours != nil {
+		return []delta.Place{*b.ours}
+	}
+	for _, child := range b.branches {
+		places = append(places, child.places()...)
+	}
+	return places
+}
+
+// isAll reports whether a value has nothing but what is ours.
+func (b *branch) isAll(value any) bool {
+	if b.ours != nil {
+		return true
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		return len(value) == len(b.branches) && !slices.ContainsFunc(b.branches, func(c *branch) bool { return !c.isAll(value[c.path.Name()]) })
+	case []any:
+		return len(value) == len(b.branches) && !slices.ContainsFunc(b.branches, func(c *branch) bool { return !c.isAll(value[c.path.Index()]) })
+	}
+	return false
+}
+
+// emptied is the topmost map around a field that is about to be removed in which nothing is but
+// what is removed with it: API servers drop empty maps. It is empty if there is none.
+func (res *resource) emptied(d delta.Difference) (root string) {
+	tree := &branch{}
+	for _, other := range res.compared.Differences {
+		if other.Reason == delta.Unwanted && !other.HeldBack {
+			tree.add(other.LivePath().Chain(), &delta.Place{Path: other.LivePath()})
+		}
+	}
+	at := any(res.live)
+	for _, step := range d.LivePath().Parent().Chain() {
+		k := slices.IndexFunc(tree.branches, func(b *branch) bool { return b.path.Pointer() == step.Pointer() })
+		switch tree = tree.branches[k]; parent := at.(type) {
+		case map[string]any:
+			at = parent[step.Name()]
+		case []any:
+			at = parent[step.Index()]
+		}
+		switch {
+		case step.IsElement() || !tree.isAll(at):
+			root = ""
+		case root == "":
+			root = step.String()
+		}
+	}
+	return root
+}
