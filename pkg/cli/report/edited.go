@@ -162,7 +162,7 @@ func sameRule(a, b *observer.Rule) bool { return a != nil && b != nil && a.Strin
 
 // isHeld reports whether a field is observed.
 func isHeld(f plan.Field) bool {
-	return f.State != "" && f.State != plan.FieldFree && f.State != plan.FieldWatched
+	return f.State != "" && f.State != plan.FieldFree && f.State != plan.FieldWatched && f.Drift != delta.Restored
 }
 
 // PathsToEdit are the paths of a resource that can be freed, or else held.
