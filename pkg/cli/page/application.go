@@ -115,7 +115,7 @@ func resourceBranch(d files.Decision, r report.ResourceView) Branch {
 		counts[string(state)] += n
 	}
 	for _, f := range r.Fields {
-		if f.Drift != "" && f.State != plan.FieldContested && f.State != plan.FieldRemoved {
+		if f.Drift != "" && f.State != plan.FieldContested && f.State != plan.FieldRemoved && f.State != plan.FieldRestored {
 			counts["drifted"]++
 			counts[string(f.State)]--
 		}

@@ -21,6 +21,7 @@ var looks = []Look{
 	{"contested", "!", "contested", "held, and another client keeps changing it back"},
 	{"drifted", "~", "drifted", "held, and the live value is not the desired one"},
 	{"removed", "−", "removed", "to be removed: nobody desires it any more, or a list is too long"},
+	{"restored", "↺", "restored", "held no longer, and gets back what it had"},
 	{"other", "×", "not ours", "of an object that is not this Application's: nothing of it is held"},
 	{"claimed", "⊘", "claimed", "another Application holds it: it is left alone"},
 	{"held", "=", "held", "the manifest sets it, and drift is corrected"},
@@ -49,7 +50,7 @@ func fieldLook(f plan.Field, foreign bool) Look {
 	switch {
 	case foreign && f.State != plan.FieldFree:
 		return lookOf("other")
-	case f.State == plan.FieldContested, f.State == plan.FieldRemoved:
+	case f.State == plan.FieldContested, f.State == plan.FieldRemoved, f.State == plan.FieldRestored:
 	case f.Drift != "":
 		return lookOf("drifted")
 	}
