@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/internal/observertest"
+	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -19,24 +20,33 @@ import (
 )
 
 // TestValuesInValuesOut is the law that whoever calls this package relies on: what is
-// given to Decide, DecideAgain and Conclude is the same afterwards, a plan included, and what
-// is asked twice is answered twice in the same way.
+// given to Decide, Retire, DecideAgain and Conclude is the same afterwards, a plan included,
+// and what is asked twice is answered twice in the same way.
 func TestValuesInValuesOut(t *testing.T) {
 	t.Run("golden cases", func(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(goldenRoot, "*", "application.yaml"))
 		require.NoError(t, err)
-		rapid.Check(t, func(r *rapid.T) {
-			in := readCase(t, filepath.Dir(rapid.SampledFrom(files).Draw(r, "case")))
-			in.Now = time.Unix(1e9, 0)
-			isPure(t, r, in)
-		})
+		require.Greater(t, len(files), 200)
+		for _, file := range files {
+			t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+				in := readCase(t, filepath.Dir(file))
+				in.Now = time.Unix(1e9, 0)
+				draws := rapid.Custom(func(r *rapid.T) bool {
+					isPure(t, r, in)
+					return true
+				})
+				for seed := range samples.Of(4, 50) {
+					draws.Example(seed)
+				}
+			})
+		}
 	})
 	t.Run("random Applications", func(t *testing.T) {
 		rapid.Check(t, func(r *rapid.T) {
 			w := newWorld(t, "manifest: []")
 			for range rapid.IntRange(2, 4).Draw(r, "edits") {
 				edit(r, w)
-				isPure(t, r, plan.Input{Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now})
+				isPure(r, r, plan.Input{Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now})
 				if rapid.IntRange(0, 3).Draw(r, "dies") == 0 {
 					w.die(true)
 				} else {
@@ -68,15 +78,17 @@ func edit(r *rapid.T, w *world) {
 	w.only()["spec"] = observertest.Mutate(r, w.only()["spec"].(map[string]any))
 }
 
-func isPure(t *testing.T, r *rapid.T, in plan.Input) {
-	t.Helper()
-	in.Memory = drawMemory(r, plan.Decide(in), in.Now)
+// isPure checks the law for an Application, or for one that goes: t is told what is wrong, and
+// r what to draw.
+func isPure(t require.TestingT, r *rapid.T, in plan.Input) {
+	decide := rapid.SampledFrom([]func(plan.Input) *plan.Plan{plan.Decide, plan.Decide, plan.Retire}).Draw(r, "decide")
+	in = drawMore(r, decide(in), in)
 	before := copyInput(in)
-	p, other := plan.Decide(in), plan.Decide(in)
-	sameInput(r, before, in)
+	p, other := decide(in), decide(in)
+	sameInput(t, before, in)
 
 	now, known := in.Now.Add(time.Second), in
-	view, untouched, asked := viewOf(r, p), p.Conclude(nil, now), answers(p, known, now)
+	view, untouched, asked := viewOf(t, p), p.Conclude(nil, now), answers(p, known, now)
 	outcomes, objects := map[manifest.ID]plan.Outcome{}, map[manifest.ID]map[string]any{}
 	for _, change := range p.Changes {
 		askOther(p, change, known)
@@ -86,17 +98,17 @@ func isPure(t *testing.T, r *rapid.T, in plan.Input) {
 		}
 	}
 	result := p.Conclude(outcomes, now)
-	require.Equal(r, result, p.Conclude(outcomes, now), "concluding twice is concluding once")
-	require.Equal(r, result, other.Conclude(outcomes, now), "nothing is remembered in a plan")
-	require.Equal(r, untouched, p.Conclude(nil, now), "nor is what was found")
-	require.Equal(r, view, viewOf(r, p), "a plan is never changed")
-	require.Equal(r, asked, answers(p, known, now), "what is found is decided as it was")
+	require.Equal(t, result, p.Conclude(outcomes, now), "concluding twice is concluding once")
+	require.Equal(t, result, other.Conclude(outcomes, now), "nothing is remembered in a plan")
+	require.Equal(t, untouched, p.Conclude(nil, now), "nor is what was found")
+	require.Equal(t, view, viewOf(t, p), "a plan is never changed")
+	require.Equal(t, asked, answers(p, known, now), "what is found is decided as it was")
 	for _, change := range p.Changes {
 		askOther(p, change, known)
-		require.Equal(r, objects[change.ID], observer.CopyMap(outcomes[change.ID].Object))
+		require.Equal(t, objects[change.ID], observer.CopyMap(outcomes[change.ID].Object))
 	}
-	require.Equal(r, result, p.Conclude(outcomes, now), "whatever else is found")
-	sameInput(r, before, in)
+	require.Equal(t, result, p.Conclude(outcomes, now), "whatever else is found")
+	sameInput(t, before, in)
 }
 
 // answers are what DecideAgain says of the live objects, and what follows from that.
@@ -124,6 +136,25 @@ func contentOf(c plan.Change) []any {
 	return []any{c.Action, c.ID, c.Prune, c.UID, c.ResourceVersion, c.Manifest, c.Fallback, c.Fields, c.Guards, c.Patch, c.ReadFirst, c.Problem}
 }
 
+// drawMore draws what is known beside the objects, of what a plan is about.
+func drawMore(r *rapid.T, p *plan.Plan, in plan.Input) plan.Input {
+	in.Memory = drawMemory(r, p, in.Now)
+	in.Blocked, in.Older = map[manifest.ID]*plan.Problem{}, map[manifest.ID][]string{}
+	in.Ended = map[manifest.ID]map[string]any{}
+	for _, change := range p.Changes {
+		switch rapid.IntRange(0, 7).Draw(r, "known") {
+		case 0:
+			blocked := *rejected
+			in.Blocked[change.ID] = &blocked
+		case 1:
+			in.Older[change.ID] = []string{"other/older", "other/oldest"}
+		case 2:
+			in.Ended[change.ID] = observer.CopyMap(in.Live[change.ID])
+		}
+	}
+	return in
+}
+
 // drawMemory has a history of some of the leaves that have drifted.
 func drawMemory(r *rapid.T, p *plan.Plan, now time.Time) *plan.Memory {
 	m := &plan.Memory{Fights: map[plan.Leaf]*plan.Fight{}, Refusals: map[plan.Leaf]*plan.Refusal{}, Secrets: map[manifest.ID]delta.Accepted{}}
@@ -147,8 +178,7 @@ func drawMemory(r *rapid.T, p *plan.Plan, now time.Time) *plan.Memory {
 }
 
 // drawOutcome executes a change, or meets something else in its place, or fails.
-func drawOutcome(t *testing.T, r *rapid.T, p *plan.Plan, change plan.Change, in plan.Input) (plan.Outcome, bool) {
-	t.Helper()
+func drawOutcome(t require.TestingT, r *rapid.T, p *plan.Plan, change plan.Change, in plan.Input) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Change: change, Action: change.Action}
 	switch rapid.IntRange(0, 5).Draw(r, "meets") {
 	case 0:
@@ -223,17 +253,23 @@ func lengthen(v any) {
 	}
 }
 
-func viewOf(r *rapid.T, p *plan.Plan) string {
+func viewOf(t require.TestingT, p *plan.Plan) string {
 	text, err := p.View().YAML()
-	require.NoError(r, err)
+	require.NoError(t, err)
 	return string(text)
 }
 
 func copyInput(in plan.Input) plan.Input {
 	in.Application = in.Application.DeepCopy()
-	live := make(map[manifest.ID]map[string]any, len(in.Live))
-	for id, object := range in.Live {
-		live[id] = observer.CopyMap(object)
+	in.Live, in.Ended = copyObjects(in.Live), copyObjects(in.Ended)
+	in.Older = maps.Clone(in.Older)
+	for id, names := range in.Older {
+		in.Older[id] = slices.Clone(names)
+	}
+	in.Blocked = maps.Clone(in.Blocked)
+	for id, problem := range in.Blocked {
+		own := *problem
+		in.Blocked[id] = &own
 	}
 	memory := plan.Memory{Fights: map[plan.Leaf]*plan.Fight{}, Refusals: map[plan.Leaf]*plan.Refusal{}, Secrets: map[manifest.ID]delta.Accepted{}}
 	for leaf, f := range in.Memory.Fights {
@@ -248,12 +284,23 @@ func copyInput(in plan.Input) plan.Input {
 	for id, forms := range in.Memory.Secrets {
 		memory.Secrets[id] = maps.Clone(forms)
 	}
-	in.Live, in.Memory = live, &memory
+	in.Memory = &memory
 	return in
 }
 
-func sameInput(r *rapid.T, before, in plan.Input) {
-	require.Equal(r, before.Application, in.Application)
-	require.Equal(r, before.Live, in.Live)
-	require.Equal(r, before.Memory, in.Memory)
+func copyObjects(objects map[manifest.ID]map[string]any) map[manifest.ID]map[string]any {
+	copies := maps.Clone(objects)
+	for id, object := range copies {
+		copies[id] = observer.CopyMap(object)
+	}
+	return copies
+}
+
+func sameInput(t require.TestingT, before, in plan.Input) {
+	require.Equal(t, before.Application, in.Application)
+	require.Equal(t, before.Live, in.Live)
+	require.Equal(t, before.Memory, in.Memory)
+	require.Equal(t, before.Blocked, in.Blocked)
+	require.Equal(t, before.Older, in.Older)
+	require.Equal(t, before.Ended, in.Ended)
 }
