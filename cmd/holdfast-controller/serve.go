@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/controller"
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
 // serve serves what the flags ask for; stop ends that. able is an error if this process
@@ -53,7 +54,7 @@ func listen(ctx context.Context, address, message string, handler http.Handler) 
 		return nil, err
 	}
 	klog.FromContext(ctx).Info(message, "address", listener.Addr().String())
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	server := &http.Server{Handler: worker.Recovering(ctx, handler), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			klog.FromContext(ctx).Error(err, "Serving has ended")

@@ -14,8 +14,8 @@ var layers = [][]string{
 	{"pkg/template"},
 	{"pkg/hooks", "pkg/tosca", "pkg/mysql"},
 	{"pkg/plan", "pkg/builtin"},
-	{"pkg/audit", "pkg/cluster", "pkg/fetch", "pkg/notify", "pkg/shard", "pkg/worker"},
-	{"pkg/turn", "pkg/source"},
+	{"pkg/cluster", "pkg/fetch", "pkg/notify", "pkg/shard", "pkg/worker"},
+	{"pkg/audit", "pkg/turn", "pkg/source"},
 	{"pkg/controller", "pkg/cli", "pkg/callback"},
 	{"cmd"},
 }
@@ -70,7 +70,7 @@ var nowhere = []string{
 
 // ofController are the packages that the controller consists of, beside the pure
 // ones: what users write makes them run no program.
-var ofController = []string{"cmd/holdfast-controller", "pkg/controller", "pkg/callback", "pkg/turn", "pkg/worker", "pkg/shard", "pkg/cluster", "pkg/source", "pkg/fetch"}
+var ofController = []string{"cmd/holdfast-controller", "pkg/controller", "pkg/callback", "pkg/turn", "pkg/worker", "pkg/shard", "pkg/cluster", "pkg/source", "pkg/fetch", "pkg/audit", "pkg/notify"}
 
 // notInController lists what the controller has no use for.
 var notInController = []string{

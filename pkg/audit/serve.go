@@ -17,6 +17,8 @@ import (
 	"golang.org/x/net/netutil"
 	"golang.org/x/time/rate"
 	"k8s.io/klog/v2"
+
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
 // The limits of a connection. An event has an object of at most 1.5 MiB twice, as it was
@@ -99,7 +101,7 @@ func Serve(ctx context.Context, listener net.Listener, config *tls.Config, h *Ha
 	request := cmp.Or(h.request, requestTimeout)
 	listener = tls.NewListener(netutil.LimitListener(listener, mostConnections), config)
 	server := &http.Server{
-		Handler:           h,
+		Handler:           worker.Recovering(ctx, h),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: request, WriteTimeout: request + longestQueue, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: mostHeader,
 		Protocols:      new(http.Protocols),

@@ -18,6 +18,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
 // The limits of a connection.
@@ -91,7 +92,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 	complaints := log.New(&complaints{klog.FromContext(ctx), rate.NewLimiter(complaintRate, complaintBurst)}, "", 0)
 	shares := &shares{most: s.connections, mostOfOne: s.share, complain: complaints.Printf, open: map[string][]*share{}}
 	server := &http.Server{
-		Handler:           s,
+		Handler:           worker.Recovering(ctx, s),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
 		MaxHeaderBytes: mostHeader,
 		BaseContext:    func(net.Listener) context.Context { return context.WithoutCancel(ctx) },

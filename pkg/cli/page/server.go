@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
 // Server serves the pages of one user, and reads with the rights of that user.
@@ -73,7 +74,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, started func(
 
 	guarded, address := newGuard(listener.Addr(), s.routes())
 	server := &http.Server{
-		Handler: guarded, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler: worker.Recovering(ctx, guarded), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()

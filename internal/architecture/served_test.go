@@ -1,0 +1,68 @@
+package architecture
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A server of the library logs what a panic was called with, which may be a value of a Secret.
+func TestServersDoNotLogPanics(t *testing.T) {
+	servers := 0
+	for _, p := range list(t) {
+		path := local(p.ImportPath)
+		if !withinAny(path, []string{"pkg", "cmd"}) {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			require.NoError(t, err)
+			all, careless := serversIn(file)
+			servers += all
+			assert.Zero(t, careless, "%s/%s: an http.Server has a handler of worker.Recovering", path, name)
+		}
+	}
+	assert.Greater(t, servers, 3)
+}
+
+func TestServersThatLogPanicsAreFound(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", `package x
+var _ = &http.Server{Handler: worker.Recovering(ctx, mux), ErrorLog: log}
+var _ = &http.Server{Handler: mux}
+var _ = http.Server{}
+var _ = []*http.Server{}`, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	all, careless := serversIn(file)
+	assert.Equal(t, 3, all)
+	assert.Equal(t, 2, careless)
+}
+
+// serversIn is how many servers a file makes, and how many of them log panics.
+func serversIn(file *ast.File) (all, careless int) {
+	ast.Inspect(file, func(node ast.Node) bool {
+		literal, ok := node.(*ast.CompositeLit)
+		if !ok {
+			return true
+		}
+		of, ok := literal.Type.(*ast.SelectorExpr)
+		if !ok || nameOf(of.X) != "http" || of.Sel.Name != "Server" {
+			return true
+		}
+		all++
+		for _, element := range literal.Elts {
+			if pair, ok := element.(*ast.KeyValueExpr); ok && nameOf(pair.Key) == "Handler" {
+				if call, ok := pair.Value.(*ast.CallExpr); ok && nameOf(call.Fun) == "Recovering" {
+					return true
+				}
+			}
+		}
+		careless++
+		return true
+	})
+	return all, careless
+}
