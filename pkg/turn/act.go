@@ -69,8 +69,8 @@ func (a *action) runDeletes(ctx context.Context, changes []plan.Change) {
 		a.run(ctx, changes[:n])
 		for _, change := range changes[:n] {
 			outcome, attempted := a.result[change.ID]
-			isSomebodyElses := attempted && outcome.Action == plan.Unchanged && outcome.Problem == nil
-			if !outcome.Gone && !isSomebodyElses {
+			isAnothers := attempted && outcome.Action == plan.Unchanged && outcome.Problem == nil
+			if !outcome.Gone && !isAnothers {
 				return
 			}
 		}
