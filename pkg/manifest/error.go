@@ -49,6 +49,14 @@ func (f *Fault) Error() string {
 	return text.String() + ": " + f.Message
 }
 
+// Texts are what faults say.
+func Texts(faults []*Fault) (texts []string) {
+	for _, f := range faults {
+		texts = append(texts, f.Error())
+	}
+	return texts
+}
+
 // fieldOr is where a list of manifests is.
 func fieldOr(field Path) Path {
 	if field == nil {

@@ -57,7 +57,7 @@ type Options struct {
 // A warning says what was dropped and why. The error joins one *Fault for each
 // thing that is wrong, in manifest order; then no object is returned. The rules
 // are those of docs/semantics.md, "Which object" and "Desired state".
-func Normalize(manifests []map[string]any, opts Options) (objects []Object, warnings []string, err error) {
+func Normalize(manifests []map[string]any, opts Options) (objects []Object, warnings []*Fault, err error) {
 	if opts.Scopes == nil {
 		opts.Scopes = BuiltinScopes()
 	}
@@ -92,7 +92,7 @@ type draft struct {
 	// ownership is what the annotation says.
 	ownership v1alpha1.Ownership
 
-	warnings []string
+	warnings []*Fault
 	faults   []*Fault
 }
 
@@ -125,8 +125,7 @@ func (d *draft) fault(path Path, message string) {
 }
 
 func (d *draft) warn(path Path, message string) {
-	warning := Fault{Field: d.Field, Position: d.position, ID: d.id, Path: path, Message: message}
-	d.warnings = append(d.warnings, warning.Error())
+	d.warnings = append(d.warnings, &Fault{Field: d.Field, Position: d.position, ID: d.id, Path: path, Message: message})
 }
 
 // sortedFaults brings the faults, some found by walking maps, into one order,

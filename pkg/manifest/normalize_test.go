@@ -23,11 +23,11 @@ func normalize(t require.TestingT, text string) (objects []Object, warnings []st
 	manifests := values(documents)
 	before, err := json.Marshal(manifests)
 	require.NoError(t, err)
-	objects, warnings, err = Normalize(manifests, Options{Application: application})
+	objects, dropped, err := Normalize(manifests, Options{Application: application})
 	after, marshalErr := json.Marshal(manifests)
 	require.NoError(t, marshalErr)
 	require.Equal(t, string(before), string(after), "the input is not modified")
-	return objects, warnings, err
+	return objects, Texts(dropped), err
 }
 
 func TestNormalize(t *testing.T) {

@@ -26,9 +26,9 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 		options.Given = true
 		objects, warnings, err := manifest.Normalize(raw, options)
 		if options.Given = false; len(app.Spec.Select) == 0 {
-			return objects, warnings, err
+			return objects, manifest.Texts(warnings), err
 		}
-		return withSelected(in, options, objects, warnings, err)
+		return withSelected(in, options, objects, manifest.Texts(warnings), err)
 	}
 	switch source := in.Source; {
 	case source == nil:
@@ -38,7 +38,7 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	}
 	options.Field = manifest.Path{"translation"}
 	objects, warnings, err := manifest.Normalize(in.Source.Objects, options)
-	return objects, slices.Concat(in.Source.Warnings, warnings), err
+	return objects, slices.Concat(in.Source.Warnings, manifest.Texts(warnings)), err
 }
 
 // withSelected adds what spec.select means. What the manifests name is none of it.

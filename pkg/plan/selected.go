@@ -57,8 +57,7 @@ func probe(entries []Selection, options manifest.Options) (warnings []string, fa
 		options.Field = manifest.Path{"spec", "select", s.Position, "hold"}
 		objects, dropped, err := manifest.Normalize([]map[string]any{raw}, options)
 		for _, w := range dropped {
-			_, says, _ := strings.Cut(w, "): ")
-			warnings = append(warnings, manifest.Path{"spec", "select", s.Position, "hold"}.String()+": "+says)
+			warnings = append(warnings, selectFault(s.Position, w.Message, append([]any{"hold"}, w.Path...)...).Error())
 		}
 		for _, err := range unjoin(err) {
 			var fault *manifest.Fault
