@@ -110,8 +110,7 @@ func LeafOf(f v1alpha1.ContestedField) plan.Leaf {
 }
 
 // Notes are what is to be known of a decision and is not in the plan itself.
-func (d Decision) Notes() []string {
-	notes := slices.Clone(d.mistyped)
+func (d Decision) Notes() (notes []string) {
 	name := d.Namespace + "/" + d.Name
 	if d.Observes() {
 		notes = append(notes, "Application "+name+" only observes: nothing of this is done until spec.mode is Hold")
@@ -119,6 +118,13 @@ func (d Decision) Notes() []string {
 	if d.Suspended() {
 		notes = append(notes, "Application "+name+" is suspended: nothing of this is done until spec.suspend is unset")
 	}
+	return append(notes, d.OtherNotes()...)
+}
+
+// OtherNotes are those of Notes that do not say why nothing of it is done.
+func (d Decision) OtherNotes() []string {
+	notes := slices.Clone(d.mistyped)
+	name := d.Namespace + "/" + d.Name
 	if d.Unlisted != "" {
 		notes = append(notes, d.Unlisted)
 	}

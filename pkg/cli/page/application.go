@@ -3,7 +3,6 @@ package page
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -69,9 +68,7 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 		Namespace: d.Namespace, Name: d.Name, Reason: view.Reason, Message: view.Message,
 		Look: readyLook(view.Ready, view.Reason, view.Suspended, view.Application.Mode == v1alpha1.ModeObserve), Account: view.ServiceAccount, Created: timeOf(view.Created),
 		Next: report.Advise(d, view, program), Warnings: view.Warnings,
-		Notes: slices.DeleteFunc(d.Notes(), func(note string) bool {
-			return strings.HasSuffix(note, suspendedNote) || strings.HasSuffix(note, observesNote)
-		}),
+		Notes: d.OtherNotes(),
 	}
 	for i, e := range report.HistoryOf(d.Application) {
 		if i < shownHappenings {
@@ -157,12 +154,6 @@ func (a *Application) grow(from *report.Branch, known map[string]Branch, home st
 		a.grow(child, known, home, depth+1)
 	}
 }
-
-// suspendedNote ends a note that says what the state says.
-const suspendedNote = "is suspended: nothing of this is done until spec.suspend is unset"
-
-// observesNote ends the note of one that only observes.
-const observesNote = "only observes: nothing of this is done until spec.mode is Hold"
 
 // planOf is what `holdfast diff` prints, line by line, and its last line. Of Applications
 // among the manifests it says only what is done: they may have Secrets in them.
