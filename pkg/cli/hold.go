@@ -214,15 +214,15 @@ type edit struct {
 // editOf changes the entry of the resource in spec.observerSchema, if it has one, and else
 // spec.fields.
 func editOf(d files.Decision, id manifest.ID, change plan.Edit) (edit, error) {
-	if position, is := d.WrittenEntry(id); is {
+	if source := d.SchemaSource(id); source.Entry {
 		schema, notes, err := d.EditSchema(id, change)
 		if err != nil {
 			return edit{}, err
 		}
 		return edit{
 			key: "observerSchema", was: listOf(d.Spec.ObserverSchema), is: listOf(schema),
-			notes: notes, after: d.WithSchema(schema), patch: schemaPatch(d.Spec.ObserverSchema, schema, position),
-			text: func() (string, error) { return files.SchemaText(schema[position : position+1]) },
+			notes: notes, after: d.WithSchema(schema), patch: schemaPatch(d.Spec.ObserverSchema, schema, source.Position),
+			text: func() (string, error) { return files.SchemaText(schema[source.Position : source.Position+1]) },
 			inFile: func(text []byte, document manifest.Document) ([]byte, error) {
 				return files.WithSchema(text, document, schema)
 			},

@@ -111,9 +111,9 @@ func (o releaseOptions) run(ctx context.Context) error {
 		return err
 	}
 	for _, id := range ids {
-		if _, written := d.WrittenEntry(id); written {
+		if source := d.SchemaSource(id); source.Entry {
 			return fmt.Errorf("%s has an entry in spec.%s, which says all of its fields: take fields out of it with `holdfast free`, "+
-				"and spec.onRelease says what becomes of them", id, d.SchemaSource(id))
+				"and spec.onRelease says what becomes of them", id, source)
 		}
 	}
 	e := edit{after: d.Plan}

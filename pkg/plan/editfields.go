@@ -73,7 +73,7 @@ func (p *Plan) manifestOf(id manifest.ID) (manifest.Object, error) {
 	if at < 0 {
 		return manifest.Object{}, fmt.Errorf("%s is not among the manifests of the Application", id)
 	}
-	if source := p.SchemaSource(id); isWritten(source) {
+	if source := p.SchemaSource(id); source.Entry {
 		return manifest.Object{}, fmt.Errorf("%s has an entry in spec.%s, which says all of its fields: change that, or take it out first", id, source)
 	}
 	return objects[at], nil
@@ -295,17 +295,6 @@ func (e *fieldsEditor) selector() v1alpha1.ResourceSelector {
 	return s
 }
 
-// WrittenEntry is the position in spec.observerSchema of the entry of a resource; false if
-// it has none.
-func (p *Plan) WrittenEntry(id manifest.ID) (position int, is bool) {
-	for _, res := range p.resources {
-		if res.object.ID == id && isWritten(sourceOf(res.entry)) {
-			return res.entry.Position, true
-		}
-	}
-	return 0, false
-}
-
 // EditSchema is spec.observerSchema with paths of a resource that has an entry there held
 // from now on, or free. What is said already it leaves as it is, with a note.
 func (p *Plan) EditSchema(id manifest.ID, edit Edit) (schema []runtime.RawExtension, notes []string, err error) {
@@ -357,14 +346,14 @@ func fieldsOfEdit(object manifest.Object, edit Edit, text string) (*observer.Fie
 
 // entryOf is a resource and the position of its entry.
 func (p *Plan) entryOf(id manifest.ID) (manifest.Object, int, error) {
-	position, is := p.WrittenEntry(id)
+	source := p.SchemaSource(id)
 	objects, _, err := objectsOf(p.in)
 	if err != nil {
 		return manifest.Object{}, 0, err
 	}
 	for _, object := range objects {
-		if object.ID == id && is && position < len(p.in.Application.Spec.ObserverSchema) {
-			return object, position, nil
+		if object.ID == id && source.Entry && source.Position < len(p.in.Application.Spec.ObserverSchema) {
+			return object, source.Position, nil
 		}
 	}
 	return manifest.Object{}, 0, fmt.Errorf("%s has no entry in spec.observerSchema", id)

@@ -88,6 +88,9 @@ type Field struct {
 	livePath *observer.Path
 }
 
+// IsStatus reports whether it is of the object's status, and free.
+func (f Field) IsStatus() bool { return f.State == FieldFree && observer.Under(f.Path, "status") }
+
 // LivePath is the path as it leads through the live object.
 func (f Field) LivePath() *observer.Path { return f.livePath }
 
@@ -99,9 +102,8 @@ type Explanation struct {
 	// Default is true if the observer schema of the resource was derived from
 	// its manifest; false for an entry of the user.
 	Default bool
-	// Source is where its schema is written: observerSchema[0] or fields[0]; empty if it
-	// is not.
-	Source string
+	// Source is where its schema is written.
+	Source SchemaSource
 	// Profiles are the HoldProfiles that decide about any of its fields.
 	Profiles []string
 	// Desired is false for a resource that is on record and no longer desired:

@@ -241,30 +241,45 @@ func nearestName(f *observer.Fields, objects []manifest.Object) string {
 	return suggest.DidYouMean(f.Kind+" "+f.Name, names)
 }
 
-// sourceOf is where the schema of a resource is written.
-func sourceOf(entry *observer.Entry) string {
-	switch {
-	case entry.FromFields() && entry.FieldsPosition() >= 0:
-		return fmt.Sprintf("fields[%d]", entry.FieldsPosition())
-	case entry.Default, entry.FromFields(): // a profile may hold more than the manifest
-		return ""
-	}
-	return fmt.Sprintf("observerSchema[%d]", entry.Position)
+// SchemaSource is where in the spec the schema of a resource is written; the zero value, if
+// it is not.
+type SchemaSource struct {
+	// Fields is true for an entry of spec.fields, Entry for one of spec.observerSchema.
+	Fields, Entry bool
+	Position      int
 }
 
-// SchemaSource is where the schema of a desired resource is written: observerSchema[0] or
-// fields[0]; empty if it is not.
-func (p *Plan) SchemaSource(id manifest.ID) string {
+// String is observerSchema[0], fields[0] or nothing.
+func (s SchemaSource) String() string {
+	switch {
+	case s.Fields:
+		return fmt.Sprintf("fields[%d]", s.Position)
+	case s.Entry:
+		return fmt.Sprintf("observerSchema[%d]", s.Position)
+	}
+	return ""
+}
+
+// sourceOf is where the schema of a resource is written.
+func sourceOf(entry *observer.Entry) SchemaSource {
+	switch {
+	case entry.FromFields() && entry.FieldsPosition() >= 0:
+		return SchemaSource{Fields: true, Position: entry.FieldsPosition()}
+	case entry.Default, entry.FromFields(): // a profile may hold more than the manifest
+		return SchemaSource{}
+	}
+	return SchemaSource{Entry: true, Position: entry.Position}
+}
+
+// SchemaSource is where the schema of a desired resource is written.
+func (p *Plan) SchemaSource(id manifest.ID) SchemaSource {
 	for _, res := range p.resources {
 		if res.object.ID == id {
 			return sourceOf(res.entry)
 		}
 	}
-	return ""
+	return SchemaSource{}
 }
-
-// isWritten reports whether a schema is an entry of spec.observerSchema.
-func isWritten(source string) bool { return strings.HasPrefix(source, "observerSchema") }
 
 // schemaOf decodes spec.observerSchema.
 func schemaOf(app *v1alpha1.Application) ([]*observer.Entry, error) {

@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -199,7 +200,7 @@ func maskNested(id manifest.ID, fields []plan.Field) {
 	}
 	for i := range fields {
 		f := &fields[i]
-		if !strings.HasPrefix(f.Path, "spec.manifest") && !strings.HasPrefix(f.Path, "metadata.annotations") {
+		if !observer.Under(f.Path, "spec.manifest") && !observer.Under(f.Path, "metadata.annotations") {
 			continue
 		}
 		for _, v := range []*delta.Value{&f.Desired, &f.Live, &f.Manifest} {
@@ -314,7 +315,7 @@ func (v *objectRows) detail(f plan.Field, r Row) Detail {
 		d.Verb = "free"
 	case plan.FieldWatched, plan.FieldMark, plan.FieldRemoved, plan.FieldRestored, plan.FieldClaimed:
 	}
-	if v.foreign || isStatus(f) {
+	if v.foreign || f.IsStatus() {
 		d.Verb = ""
 	}
 	return d
@@ -349,11 +350,6 @@ func entryLine(entry map[string]int, f plan.Field) (number int) {
 	return number
 }
 
-// isStatus reports whether a field is of the object's status, and free.
-func isStatus(f plan.Field) bool {
-	return f.State == plan.FieldFree && (f.Path == "status" || strings.HasPrefix(f.Path, "status.") || strings.HasPrefix(f.Path, "status["))
-}
-
 // valueText is a value as the inspector shows it: not whole, if it is very long.
 func valueText(v delta.Value) string {
 	if !v.Set {
@@ -374,7 +370,7 @@ func valueText(v delta.Value) string {
 func (v *objectRows) legend(fields []plan.Field) {
 	counts := map[string]int{}
 	for _, f := range fields {
-		if isStatus(f) {
+		if f.IsStatus() {
 			continue // nobody holds it, and it is long
 		}
 		counts[fieldLook(f, v.foreign).Class]++

@@ -180,7 +180,7 @@ func (t *Differences) note(id manifest.ID, d delta.Difference) string {
 	case delta.Restored:
 		why = "as it was before"
 	case delta.Changed, delta.Missing:
-		why = strings.TrimPrefix(allowed(d.Rule), ", ")
+		why = allowed(d.Rule)
 	}
 	if d.HeldBack {
 		why = t.fight(plan.Leaf{ID: id, Path: d.Path})

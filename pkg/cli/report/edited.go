@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strings"
 
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -41,7 +40,7 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 		if f.State == plan.FieldMark {
 			continue
 		}
-		if what := becomes(f, plan.Field{State: plan.FieldFree, Live: f.Live}, now.Missing); !isWithin(is, f.Path) && what != "" {
+		if what := becomes(f, plan.Field{State: plan.FieldFree, Live: f.Live}, now.Missing); !isAmong(is, f.Path) && what != "" {
 			what = cmp.Or(letGo(after, id, f), what)
 			rows = append(rows, []string{"  " + terminal.Visible(f.Path), what})
 		}
@@ -90,10 +89,10 @@ func letGo(after *plan.Plan, id manifest.ID, was plan.Field) string {
 	return ""
 }
 
-// isWithin reports whether a path, or one below it, is among others.
-func isWithin(paths map[string]bool, path string) bool {
+// isAmong reports whether a path, or one below it, is among others.
+func isAmong(paths map[string]bool, path string) bool {
 	for other := range paths {
-		if rest, ok := strings.CutPrefix(other, path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+		if observer.Under(other, path) {
 			return true
 		}
 	}

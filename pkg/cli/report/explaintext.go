@@ -71,10 +71,10 @@ func schemaText(e plan.Explanation) string {
 	switch {
 	case !e.Desired:
 		return "No longer desired: nothing of it is held."
-	case e.Default && e.Source != "":
-		return "Held by the default observer schema: every field of its manifest, but for what " + e.Source + " says."
-	case strings.HasPrefix(e.Source, "fields"):
-		return "Held by " + e.Source + " of its Application: the fields that are named there."
+	case e.Default && e.Source.Fields:
+		return "Held by the default observer schema: every field of its manifest, but for what " + e.Source.String() + " says."
+	case e.Source.Fields:
+		return "Held by " + e.Source.String() + " of its Application: the fields that are named there."
 	case e.Default, len(e.Profiles) > 0:
 		return "Held by the default observer schema: every field of its manifest."
 	default:
@@ -126,7 +126,7 @@ func (t *Explanation) shown() []plan.Field {
 	var fields []plan.Field
 	order := map[string]int{}
 	for _, f := range t.Fields {
-		if !t.Detailed && (isStatus(f) || isOwnMark(f) && (f.Drift == "" || t.Missing || isSharedMark(f))) {
+		if !t.Detailed && (f.IsStatus() || isOwnMark(f) && (f.Drift == "" || t.Missing || isSharedMark(f))) {
 			continue
 		}
 		if _, known := order[f.Parent]; !known {
@@ -145,10 +145,6 @@ func isOwnMark(f plan.Field) bool { return f.State == plan.FieldMark }
 // other fields say better.
 func isSharedMark(f plan.Field) bool {
 	return f.Path == "metadata.annotations['"+v1alpha1.AnnotationHolders+"']" || f.Path == "metadata.labels['"+v1alpha1.LabelHeld+"']"
-}
-
-func isStatus(f plan.Field) bool {
-	return f.State == plan.FieldFree && (f.Path == "status" || strings.HasPrefix(f.Path, "status.") || strings.HasPrefix(f.Path, "status["))
 }
 
 // field is one line, with the writer at its end, and more lines for what does
@@ -170,7 +166,7 @@ func (t *Explanation) field(f plan.Field) {
 	default:
 		t.line(t.paintState(f, head) + name + ":")
 		t.long(f)
-		t.below(terminal.Plain, strings.TrimPrefix(allowed(f.Rule), ", "))
+		t.below(terminal.Plain, allowed(f.Rule))
 		t.below(terminal.Dim, writerLine(writer))
 	}
 	t.more(f)
@@ -283,7 +279,7 @@ func (t *Explanation) summary() string {
 	} {
 		n := 0
 		for _, f := range t.Fields {
-			if f.State == state && !isStatus(f) {
+			if f.State == state && !f.IsStatus() {
 				n++
 			}
 		}

@@ -13,15 +13,18 @@ import (
 // that takes more.
 func (t *Explanation) value(f plan.Field) (string, bool) {
 	text, short := t.liveValue(f)
-	return text + allowed(f.Rule), short
+	if rule := allowed(f.Rule); rule != "" {
+		text += ", " + rule
+	}
+	return text, short
 }
 
-// allowed is what a rule allows, behind a value.
+// allowed says what a rule allows; nothing, if it allows no more than one value.
 func allowed(rule *observer.Rule) string {
 	if rule == nil || rule.Mode != "" {
 		return ""
 	}
-	return terminal.Visible(", allowed " + rule.String())
+	return terminal.Visible("allowed " + rule.String())
 }
 
 func (t *Explanation) liveValue(f plan.Field) (string, bool) {

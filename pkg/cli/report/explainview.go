@@ -1,7 +1,6 @@
 package report
 
 import (
-	"strings"
 	"time"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -63,7 +62,7 @@ func ViewOf(e plan.Explanation) ExplanationView {
 	switch {
 	case e.Default:
 		v.Schema = string(v1alpha1.SchemaDefault)
-	case strings.HasPrefix(e.Source, "fields"), len(e.Profiles) > 0:
+	case e.Source.Fields, len(e.Profiles) > 0:
 		v.Schema = string(v1alpha1.SchemaFields)
 	}
 	for i, f := range e.Fields {

@@ -204,7 +204,7 @@ func (r *ResourceView) count(e plan.Explanation) {
 		r.fields = slices.DeleteFunc(slices.Clone(r.fields), isOwnMark)
 	}
 	for _, f := range e.Fields {
-		if isStatus(f) || isOwnMark(f) {
+		if f.IsStatus() || isOwnMark(f) {
 			continue
 		}
 		r.Counts[f.State]++
