@@ -119,7 +119,7 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 	}
 	what := whatGoes(app, stays)
 	if !terminal.IsPerson(o.streams.In) {
-		return fmt.Errorf("this deletes the Application %s/%s %s: give --yes if that is meant", app.Namespace, app.Name, what)
+		return fmt.Errorf("give --yes to delete the Application %s/%s %s", app.Namespace, app.Name, what)
 	}
 	return ask(o.streams, fmt.Sprintf("Delete the Application %s/%s %s?", app.Namespace, app.Name, what), "nothing was deleted")
 }
