@@ -86,12 +86,12 @@ func TestPath(t *testing.T) {
 	}{
 		{"the document itself", nil, ""},
 		{"keys and indexes", Path{"spec", "ports", 0, "targetPort"}, "spec.ports[0].targetPort"},
-		{"keys that are no words are quoted", Path{"metadata", "labels", "a.b/c~d"}, `metadata.labels["a.b/c~d"]`},
-		{"a quote in a key", Path{`"`}, `["\""]`},
-		{"an empty key", Path{"a", "", "b"}, `a[""].b`},
-		{"a line break in a key", Path{"a\nb"}, `["a\nb"]`},
+		{"keys that are no words are quoted", Path{"metadata", "labels", "a.b/c~d"}, `metadata.labels['a.b/c~d']`},
+		{"quotes in a key", Path{`"'\`}, `['"\'\\']`},
+		{"an empty key", Path{"a", "", "b"}, `a[''].b`},
+		{"a line break in a key", Path{"a\nb"}, `['a\nb']`},
 		{"an index at the top", Path{1, "a"}, "[1].a"},
-		{"a long key is cut", Path{"a", string(long)}, `a["` + string(long[:80]) + `"…]`},
+		{"a long key is cut", Path{"a", string(long)}, `a['` + string(long[:80]) + `'…]`},
 		{"a deep path is cut in the middle", deep,
 			"[0][1][2][3][4][5][6][7][8][9][10][11]…[588][589][590][591][592][593][594][595][596][597][598][599]"},
 	}

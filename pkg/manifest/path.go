@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -18,10 +17,8 @@ const (
 	longestPath = 24
 )
 
-var plainKey = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]*$`)
-
-// String prints the path as spec.ports[0].name; a key that is not a plain word
-// is quoted: metadata.labels["app.kubernetes.io/name"].
+// String prints the path as observer.Path does, spec.ports[0].name; a key that is not plain
+// is quoted: metadata.labels['app.kubernetes.io/name'].
 func (p Path) String() string {
 	if len(p) > longestPath {
 		half := longestPath / 2
@@ -42,14 +39,42 @@ func (p Path) String() string {
 }
 
 func writeKey(text *strings.Builder, key string) {
-	if !plainKey.MatchString(key) || len(key) > longestKey {
-		text.WriteString("[" + quoteKey(key) + "]")
+	switch {
+	case len(key) > longestKey:
+		text.WriteString("['" + inQuotes(strings.ToValidUTF8(key[:longestKey], "")) + "'…]")
+		return
+	case !IsPlain(key):
+		text.WriteString("['" + inQuotes(key) + "']")
 		return
 	}
 	if text.Len() > 0 {
 		text.WriteByte('.')
 	}
 	text.WriteString(key)
+}
+
+// inQuotes escapes a key that stands in single quotes. What cannot be seen is shown.
+func inQuotes(key string) string {
+	escaped := strconv.Quote(key)
+	return unescaped.Replace(escaped[1 : len(escaped)-1])
+}
+
+var unescaped = strings.NewReplacer(`\\`, `\\`, `\"`, `"`, `'`, `\'`)
+
+// IsPlain reports whether a key reads well in a path without quotes.
+func IsPlain(key string) bool {
+	if key == "" {
+		return false
+	}
+	for i := range len(key) {
+		c := key[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-', c == '$':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // quoteKey quotes a key for a message and cuts it if it is too long for one.

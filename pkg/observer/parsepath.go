@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // ParsePath reads a path as String writes it, and as people type it:
@@ -180,7 +182,7 @@ func otherScalar(text string) (any, bool) {
 func positionLabel(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
 func keyName(name string) string {
-	if name == "" || plain(name) {
+	if name == "" || manifest.IsPlain(name) {
 		return name
 	}
 	text, _ := json.Marshal(name)

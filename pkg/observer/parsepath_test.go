@@ -1,6 +1,7 @@
 package observer_test
 
 import (
+	"fmt"
 	"testing"
 	"unicode/utf8"
 
@@ -9,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -72,6 +74,25 @@ func TestParsingThePathsTextGivesThePath(t *testing.T) {
 			}
 		}
 		samePath(t, path)
+	})
+}
+
+// A path of a document has the same text, which gives the same path.
+func TestPathsOfDocumentsHaveTheSameText(t *testing.T) {
+	key := rapid.SampledFrom([]string{"a", "a.b", "it's", `a\`, `'`, `\'`, `"`, "a]", "['x']", "", "0", "-", "größe", "app.kubernetes.io/name"})
+	rapid.Check(t, func(t *rapid.T) {
+		var path *observer.Path
+		var document manifest.Path
+		for range rapid.IntRange(0, 6).Draw(t, "steps") {
+			if rapid.Bool().Draw(t, "element") {
+				i := rapid.IntRange(0, 12).Draw(t, "position")
+				path, document = path.Element(fmt.Sprintf("[%d]", i), i), append(document, i)
+				continue
+			}
+			name := key.Draw(t, "field")
+			path, document = path.Field(name), append(document, name)
+		}
+		require.Equal(t, path.String(), document.String())
 	})
 }
 

@@ -3,6 +3,8 @@ package observer
 import (
 	"strconv"
 	"strings"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // Path leads from the root of an object to one of its values. It carries two
@@ -120,7 +122,7 @@ func (p *Path) write(b *strings.Builder) {
 	switch {
 	case p.label != "":
 		b.WriteString(p.label)
-	case plain(p.field):
+	case manifest.IsPlain(p.field):
 		if p.parent != nil {
 			b.WriteByte('.')
 		}
@@ -153,22 +155,6 @@ func (p *Path) point(b *strings.Builder) {
 var fieldEscaper = strings.NewReplacer(`\`, `\\`, "'", `\'`)
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
-
-// plain reports whether a map key reads well without quotes.
-func plain(s string) bool {
-	if s == "" {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-', c == '$':
-		default:
-			return false
-		}
-	}
-	return true
-}
 
 // Under reports whether path is prefix or lies below it, both as String gives
 // them.
