@@ -18,7 +18,7 @@ import (
 // Application is one, with all its resources.
 type Application struct {
 	Namespace, Name string
-	Look            Look
+	Badge           Badge
 	Reason, Message string
 	Account         string
 	Created         time.Time
@@ -51,7 +51,7 @@ type Branch struct {
 	Depth   int
 	Name    string
 	Ref     string // "" for what is only owned
-	Health  Look
+	Health  Badge
 	Message string
 	Created time.Time
 	// Counts are how many fields are in each state.
@@ -66,7 +66,7 @@ type PlanLine struct{ Text, Class string }
 func applicationOf(d files.Decision, view report.StatusView, program string) Application {
 	a := Application{
 		Namespace: d.Namespace, Name: d.Name, Reason: view.Reason, Message: view.Message,
-		Look: readyLook(view.Ready, view.Reason, view.Suspended, view.Application.Mode == v1alpha1.ModeObserve), Account: view.ServiceAccount, Created: timeOf(view.Created),
+		Badge: readyBadge(view.Ready, view.Reason, view.Suspended, view.Application.Mode == v1alpha1.ModeObserve), Account: view.ServiceAccount, Created: timeOf(view.Created),
 		Next: report.Advise(d, view, program), Warnings: view.Warnings,
 		Notes: d.OtherNotes(),
 	}
@@ -102,7 +102,7 @@ const shownHappenings = 5
 
 func resourceBranch(d files.Decision, r report.ResourceView) Branch {
 	id := idOf(r.Resource)
-	b := Branch{Name: files.NameOf(id, d.Namespace), Health: healthLook(r.Health), Created: timeOf(r.Created)}
+	b := Branch{Name: files.NameOf(id, d.Namespace), Health: healthBadge(r.Health), Created: timeOf(r.Created)}
 	b.Message = strings.TrimPrefix(r.Reason+": "+r.Message, ": ")
 	if r.Message == "" {
 		b.Message = ""
@@ -117,9 +117,9 @@ func resourceBranch(d files.Decision, r report.ResourceView) Branch {
 			counts[string(f.State)]--
 		}
 	}
-	for _, look := range looks {
-		if n := counts[look.Class]; n > 0 {
-			b.Counts = append(b.Counts, LegendEntry{Look: look, Count: n})
+	for _, badge := range badges {
+		if n := counts[badge.Class]; n > 0 {
+			b.Counts = append(b.Counts, LegendEntry{Badge: badge, Count: n})
 		}
 	}
 	return b
@@ -146,7 +146,7 @@ func (a *Application) grow(from *report.Branch, known map[string]Branch, home st
 	id := idOf(from.Resource)
 	b, ok := known[RefOf(id)]
 	if !ok || depth > 0 {
-		b = Branch{Name: files.NameOf(id, home), Health: healthLook(from.Health), Message: from.Message, Created: timeOf(from.Created)}
+		b = Branch{Name: files.NameOf(id, home), Health: healthBadge(from.Health), Message: from.Message, Created: timeOf(from.Created)}
 	}
 	b.Depth = depth
 	a.Tree = append(a.Tree, b)
@@ -207,5 +207,5 @@ func timeOf(text string) time.Time {
 
 // title names the Application in the title of a page.
 func (a Application) title() string {
-	return fmt.Sprintf("%s/%s · %s", a.Namespace, a.Name, a.Look.Word)
+	return fmt.Sprintf("%s/%s · %s", a.Namespace, a.Name, a.Badge.Word)
 }

@@ -33,7 +33,7 @@ func (h History) Pictured() []Happening { return h.Happenings[:min(len(h.Happeni
 
 // Happening is one entry of the history.
 type Happening struct {
-	Look     Look
+	Badge    Badge
 	At       time.Time
 	Resource string
 	Ref      string // "" for what has no page
@@ -86,7 +86,7 @@ type Mark struct {
 }
 
 // outcomes say how what became of something is shown.
-var outcomes = map[v1alpha1.HistoryOutcome]Look{
+var outcomes = map[v1alpha1.HistoryOutcome]Badge{
 	v1alpha1.OutcomeCorrected: {"drifted", "~", "corrected", ""}, v1alpha1.OutcomeContested: {"contested", "!", "contested", ""},
 	v1alpha1.OutcomeAccepted: {"accepted", "≈", "accepted", ""}, v1alpha1.OutcomeLearned: {"learned", "+", "learned", ""},
 	v1alpha1.OutcomeRestored: {"removed", "↺", "restored", ""}, v1alpha1.OutcomeCreated: {"held", "*", "created", ""},
@@ -124,14 +124,14 @@ func happeningOf(d files.Decision, e report.EntryView) Happening {
 func plainHappening(e report.EntryView, namespace string) Happening {
 	id := idOf(e.Resource)
 	one := Happening{
-		Look: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, namespace), Path: e.Path, Count: max(e.Count, 1),
+		Badge: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, namespace), Path: e.Path, Count: max(e.Count, 1),
 		From: viewText(id, e.From), To: viewText(id, e.To), By: e.Writer(), User: e.Who(), Since: timeOf(e.Since),
 	}
 	if e.CorrectedTo != nil {
 		one.CorrectedTo = viewText(id, e.CorrectedTo)
 	}
-	if one.Look.Word == "" {
-		one.Look = Look{Class: "free", Sign: "·", Word: e.Outcome}
+	if one.Badge.Word == "" {
+		one.Badge = Badge{Class: "free", Sign: "·", Word: e.Outcome}
 	}
 	if stood, err := time.ParseDuration(e.Stood); err == nil {
 		one.Stood = shortSpan(stood)
@@ -172,7 +172,7 @@ func (h Happening) what() string {
 
 // who names the writer: of what Holdfast does for a new spec, that is nobody else.
 func (h Happening) who() string {
-	if slices.Contains([]string{"created", "adopted", "released", "deleted"}, h.Look.Word) {
+	if slices.Contains([]string{"created", "adopted", "released", "deleted"}, h.Badge.Word) {
 		return "Holdfast, for the spec"
 	}
 	return cmp.Or(h.By, "unknown")

@@ -25,7 +25,7 @@ type Object struct {
 	Prefix     string // of the names of its rows, where one page has several objects
 	Name       string
 	APIVersion string
-	Health     Look
+	Health     Badge
 	// Schema says whose observer schema holds it; Entry is that as YAML.
 	Schema string
 	Entry  []EntryLine
@@ -49,7 +49,7 @@ type EntryLine struct{ Text, Pointer string }
 
 // LegendEntry is a state of fields, and how many there are.
 type LegendEntry struct {
-	Look
+	Badge
 	Count int
 	First string // the first row of it
 }
@@ -62,9 +62,9 @@ type Chunk struct {
 
 // Row is lines that belong together.
 type Row struct {
-	ID   string // "" for lines that are no field
-	Look Look
-	Text string
+	ID    string // "" for lines that are no field
+	Badge Badge
+	Text  string
 	// Desired stands beside a field whose live value is another one; Absent is true if
 	// that is none, which Text says then.
 	Desired string
@@ -141,12 +141,12 @@ func remarks(e plan.Explanation) (texts []string) {
 	return nil
 }
 
-func healthOf(d files.Decision, id manifest.ID) Look {
+func healthOf(d files.Decision, id manifest.ID) Badge {
 	if d.Live[id] == nil {
-		return healthLook("NotFound")
+		return healthBadge("NotFound")
 	}
 	health, _ := plan.Health(d.Live[id])
-	return healthLook(health)
+	return healthBadge(health)
 }
 
 // entriesOf are the entries of some resources in the observer schema, line by line.
@@ -238,7 +238,7 @@ func (v *objectRows) row(b block) Row {
 		return r
 	}
 	f := *b.field
-	r.ID, r.Look = v.uniqueID(f.Path), fieldLook(f, v.foreign)
+	r.ID, r.Badge = v.uniqueID(f.Path), fieldBadge(f, v.foreign)
 	r.Writer = writerOf(f.Writer)
 	if r.Absent = !f.Live.Set; r.Absent && (f.Desired.Set || f.Manifest.Set) {
 		indent := len(r.Text) - len(strings.TrimLeft(r.Text, " "))
@@ -297,11 +297,11 @@ func writerOf(w plan.Writer) Writer {
 
 func (v *objectRows) detail(f plan.Field, r Row) Detail {
 	state := string(f.State)
-	if r.Look.Word != state {
-		state += ", " + r.Look.Word
+	if r.Badge.Word != state {
+		state += ", " + r.Badge.Word
 	}
 	d := Detail{
-		Path: f.Path, Class: r.Look.Class, State: state, Why: report.Why(f, v.now),
+		Path: f.Path, Class: r.Badge.Class, State: state, Why: report.Why(f, v.now),
 		Live: valueText(f.Live), Desired: valueText(f.Desired), Manifest: valueText(f.Manifest), Writer: r.Writer.Name,
 		Quote: report.ShellPath(f.Path), Entry: entryLine(v.entry, f),
 	}
@@ -373,19 +373,19 @@ func (v *objectRows) legend(fields []plan.Field) {
 		if f.IsStatus() {
 			continue // nobody holds it, and it is long
 		}
-		counts[fieldLook(f, v.foreign).Class]++
+		counts[fieldBadge(f, v.foreign).Class]++
 	}
 	first := map[string]string{}
 	for _, chunk := range v.Chunks {
 		for _, r := range chunk.Rows {
-			if first[r.Look.Class] == "" {
-				first[r.Look.Class] = r.ID
+			if first[r.Badge.Class] == "" {
+				first[r.Badge.Class] = r.ID
 			}
 		}
 	}
-	for _, look := range looks {
-		if counts[look.Class] > 0 {
-			v.Legend = append(v.Legend, LegendEntry{look, counts[look.Class], first[look.Class]})
+	for _, badge := range badges {
+		if counts[badge.Class] > 0 {
+			v.Legend = append(v.Legend, LegendEntry{badge, counts[badge.Class], first[badge.Class]})
 		}
 	}
 }

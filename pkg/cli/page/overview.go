@@ -21,7 +21,7 @@ import (
 // Summary is an Application as the overview has it.
 type Summary struct {
 	Namespace, Name string
-	Look            Look
+	Badge           Badge
 	Reason, Message string
 	// Resources is "ready/all"; Contested counts fields.
 	Resources string
@@ -41,7 +41,7 @@ func summaryOf(u *unstructured.Unstructured) Summary {
 	resources, _, _ := unstructured.NestedString(u.Object, "status", "summary")
 	contested, _, _ := unstructured.NestedSlice(u.Object, "status", "contested")
 	s := Summary{
-		Namespace: u.GetNamespace(), Name: u.GetName(), Look: readyLook(ready.Status, ready.Reason, suspended, mode == string(v1alpha1.ModeObserve)),
+		Namespace: u.GetNamespace(), Name: u.GetName(), Badge: readyBadge(ready.Status, ready.Reason, suspended, mode == string(v1alpha1.ModeObserve)),
 		Reason: ready.Reason, Message: terminal.Visible(ready.Message), Resources: cmp.Or(resources, "–"), Contested: len(contested),
 		Suspended: suspended, Created: u.GetCreationTimestamp().Time,
 	}
@@ -86,7 +86,7 @@ type Filter struct{ Query, Namespace, State string }
 
 // StateCount is how many Applications are in a state, and the address of these.
 type StateCount struct {
-	Look
+	Badge
 	Count    int
 	Link     string
 	IsChosen bool
@@ -94,17 +94,17 @@ type StateCount struct {
 
 // states are those by which the overview filters; one Application may be in several.
 var states = []struct {
-	look Look
-	fits func(Summary) bool
+	badge Badge
+	fits  func(Summary) bool
 }{
-	{Look{Class: "all", Word: "All"}, func(Summary) bool { return true }},
-	{Look{Class: "ready", Sign: "✓", Word: "Ready"}, func(s Summary) bool { return s.Look.Class == "ready" }},
-	{Look{Class: "failed", Sign: "!", Word: "Not ready"}, func(s Summary) bool { return s.Look.Class == "failed" }},
-	{Look{Class: "waiting", Sign: "…", Word: "In progress"}, func(s Summary) bool { return s.Look.Class == "waiting" }},
-	{Look{Class: "drifted", Sign: "~", Word: "Drifted"}, func(s Summary) bool { return s.Drifted }},
-	{Look{Class: "contested", Sign: "!", Word: "Contested"}, func(s Summary) bool { return s.Contested > 0 }},
-	{Look{Class: "observing", Sign: "◎", Word: "Observing"}, func(s Summary) bool { return s.Look.Class == "observing" }},
-	{Look{Class: "suspended", Sign: "‖", Word: "Suspended"}, func(s Summary) bool { return s.Suspended }},
+	{Badge{Class: "all", Word: "All"}, func(Summary) bool { return true }},
+	{Badge{Class: "ready", Sign: "✓", Word: "Ready"}, func(s Summary) bool { return s.Badge.Class == "ready" }},
+	{Badge{Class: "failed", Sign: "!", Word: "Not ready"}, func(s Summary) bool { return s.Badge.Class == "failed" }},
+	{Badge{Class: "waiting", Sign: "…", Word: "In progress"}, func(s Summary) bool { return s.Badge.Class == "waiting" }},
+	{Badge{Class: "drifted", Sign: "~", Word: "Drifted"}, func(s Summary) bool { return s.Drifted }},
+	{Badge{Class: "contested", Sign: "!", Word: "Contested"}, func(s Summary) bool { return s.Contested > 0 }},
+	{Badge{Class: "observing", Sign: "◎", Word: "Observing"}, func(s Summary) bool { return s.Badge.Class == "observing" }},
+	{Badge{Class: "suspended", Sign: "‖", Word: "Suspended"}, func(s Summary) bool { return s.Suspended }},
 }
 
 // overviewOf filters Applications. What fails comes first.
@@ -125,9 +125,9 @@ func overviewOf(all []Summary, f Filter, now time.Time) Overview {
 	}
 	for _, state := range states {
 		fitting := slices.DeleteFunc(slices.Clone(found), func(s Summary) bool { return !state.fits(s) })
-		chosen := state.look.Class == cmp.Or(f.State, "all")
-		if len(fitting) > 0 || chosen || state.look.Class == "all" {
-			o.States = append(o.States, StateCount{state.look, len(fitting), f.with(state.look.Class), chosen})
+		chosen := state.badge.Class == cmp.Or(f.State, "all")
+		if len(fitting) > 0 || chosen || state.badge.Class == "all" {
+			o.States = append(o.States, StateCount{state.badge, len(fitting), f.with(state.badge.Class), chosen})
 		}
 		if chosen {
 			o.Rows = fitting
@@ -151,14 +151,14 @@ func (f Filter) with(state string) string {
 }
 
 func urgency(s Summary) int {
-	return slices.Index([]string{"failed", "waiting", "suspended", "observing", "ready"}, s.Look.Class)
+	return slices.Index([]string{"failed", "waiting", "suspended", "observing", "ready"}, s.Badge.Class)
 }
 
 // Chunks are the rows in pieces which a browser lays out only when they are in sight.
 func (o Overview) Chunks() [][]Summary { return slices.Collect(slices.Chunk(o.Rows, 50)) }
 
-// Found says how many there are.
-func (o Overview) Found() string {
+// CountText says how many there are.
+func (o Overview) CountText() string {
 	if len(o.Rows) == o.All {
 		return terminal.Plural(o.All, "Application")
 	}

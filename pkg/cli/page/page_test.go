@@ -105,7 +105,7 @@ status: {replicas: 5}
 
 var webID = manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "web"}
 
-// rowsText is one line for each row: its look, its text, and what is desired.
+// rowsText is one line for each row: its badge, its text, and what is desired.
 func rowsText(o Object) string {
 	var b strings.Builder
 	for _, chunk := range o.Chunks {
@@ -117,7 +117,7 @@ func rowsText(o Object) string {
 			if r.Writer.Name != "" {
 				text += " | by " + r.Writer.Name
 			}
-			fmt.Fprintf(&b, "%-9s %s\n", r.Look.Word, text)
+			fmt.Fprintf(&b, "%-9s %s\n", r.Badge.Word, text)
 		}
 	}
 	return b.String()
@@ -344,7 +344,7 @@ func TestTheHistory(t *testing.T) {
 	require.Len(t, h.Happenings, 3)
 	first := h.Happenings[0]
 	assert.Equal(t, []any{"corrected", "Deployment web · spec.x", "web:1", "web:2", "kubectl-set (Update)", "8ms", int32(3), "deployment.apps/default/web"},
-		[]any{first.Look.Word, first.what(), first.From, first.To, first.By, first.Stood, first.Count, first.Ref})
+		[]any{first.Badge.Word, first.what(), first.From, first.To, first.By, first.Stood, first.Count, first.Ref})
 	assert.Equal(t, "***", h.Happenings[2].From, "of an Application among the manifests no value is shown")
 	require.Len(t, h.Pictures, 2)
 	fields, writers := h.Pictures[0], h.Pictures[1]
@@ -378,7 +378,7 @@ func TestAnObjectOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// Each state of a field has a look, and a line in docs/ui.md.
+// Each state of a field has a badge, and a line in docs/ui.md.
 func TestEveryStateHasALook(t *testing.T) {
 	source, err := os.ReadFile("../../plan/explain.go")
 	require.NoError(t, err)
@@ -388,13 +388,13 @@ func TestEveryStateHasALook(t *testing.T) {
 	require.Greater(t, len(states), 6)
 	signs := map[string]bool{}
 	for _, state := range states {
-		assert.Equal(t, state[1], lookOf(state[1]).Word)
+		assert.Equal(t, state[1], badgeOf(state[1]).Word)
 		assert.Contains(t, style, ".c-"+state[1])
 	}
-	for _, look := range looks {
-		assert.False(t, signs[look.Sign], "%s has a sign of its own", look.Word)
-		signs[look.Sign] = true
-		assert.Contains(t, string(page), "| `"+look.Sign+"` | "+look.Word+" |")
+	for _, badge := range badges {
+		assert.False(t, signs[badge.Sign], "%s has a sign of its own", badge.Word)
+		signs[badge.Sign] = true
+		assert.Contains(t, string(page), "| `"+badge.Sign+"` | "+badge.Word+" |")
 	}
 }
 

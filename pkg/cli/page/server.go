@@ -237,7 +237,7 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request) {
 	d, _, err := s.decided(r)
 	var id manifest.ID
 	if err == nil {
-		id, err = found(d, r.PathValue("resource"))
+		id, err = resourceOf(d, r.PathValue("resource"))
 	}
 	if err != nil {
 		s.problem(w, statusOf(err), err)
@@ -250,8 +250,8 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request) {
 	page.write(w, http.StatusOK)
 }
 
-// found is the resource of a decision that an address names.
-func found(d files.Decision, ref string) (manifest.ID, error) {
+// resourceOf is the resource of a decision that an address names.
+func resourceOf(d files.Decision, ref string) (manifest.ID, error) {
 	if err := files.NotDecided(d); err != nil {
 		return manifest.ID{}, err
 	}

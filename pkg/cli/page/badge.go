@@ -5,9 +5,9 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Look is how a state is shown: in a colour of its own, and with a sign and a word, for
+// Badge is how a state is shown: in a colour of its own, and with a sign and a word, for
 // those who do not see colours and for those who see nothing.
-type Look struct {
+type Badge struct {
 	// Class is that of the style sheet.
 	Class string
 	Sign  string
@@ -16,8 +16,8 @@ type Look struct {
 	Meaning string
 }
 
-// looks are those of fields, in the order of the legend: what asks for a person first.
-var looks = []Look{
+// badges are those of fields, in the order of the legend: what asks for a person first.
+var badges = []Badge{
 	{"contested", "!", "contested", "held, and another client keeps changing it back"},
 	{"drifted", "~", "drifted", "held, and the live value is not the desired one"},
 	{"removed", "−", "removed", "to be removed: nobody desires it any more, or a list is too long"},
@@ -36,53 +36,53 @@ var looks = []Look{
 	{"free", "·", "free", "not observed: never written again"},
 }
 
-func lookOf(class string) Look {
-	for _, look := range looks {
-		if look.Class == class {
-			return look
+func badgeOf(class string) Badge {
+	for _, badge := range badges {
+		if badge.Class == class {
+			return badge
 		}
 	}
-	return Look{Class: "free", Sign: "?", Word: class}
+	return Badge{Class: "free", Sign: "?", Word: class}
 }
 
-// fieldLook is how a field is shown. foreign is true if its object is another owner's.
-func fieldLook(f plan.Field, foreign bool) Look {
+// fieldBadge is how a field is shown. foreign is true if its object is another owner's.
+func fieldBadge(f plan.Field, foreign bool) Badge {
 	switch {
 	case foreign && f.State != plan.FieldFree:
-		return lookOf("other")
+		return badgeOf("other")
 	case f.State == plan.FieldContested, f.State == plan.FieldRemoved, f.State == plan.FieldRestored:
 	case f.Drift != "":
-		return lookOf("drifted")
+		return badgeOf("drifted")
 	}
-	return lookOf(string(f.State))
+	return badgeOf(string(f.State))
 }
 
-// readyLook is how the condition Ready is shown.
-func readyLook(status, reason string, suspended, observing bool) Look {
+// readyBadge is how the condition Ready is shown.
+func readyBadge(status, reason string, suspended, observing bool) Badge {
 	switch {
 	case suspended:
-		return Look{Class: "suspended", Sign: "‖", Word: "Suspended"}
+		return Badge{Class: "suspended", Sign: "‖", Word: "Suspended"}
 	case observing:
-		return Look{Class: "observing", Sign: "◎", Word: "Observing"}
+		return Badge{Class: "observing", Sign: "◎", Word: "Observing"}
 	case status == "True":
-		return Look{Class: "ready", Sign: "✓", Word: "Ready"}
+		return Badge{Class: "ready", Sign: "✓", Word: "Ready"}
 	case status != "False", v1alpha1.MeaningOf(reason).Disposition == v1alpha1.DispositionWait, v1alpha1.MeaningOf(reason).Progressing():
-		return Look{Class: "waiting", Sign: "…", Word: "In progress"}
+		return Badge{Class: "waiting", Sign: "…", Word: "In progress"}
 	default:
-		return Look{Class: "failed", Sign: "!", Word: "Not ready"}
+		return Badge{Class: "failed", Sign: "!", Word: "Not ready"}
 	}
 }
 
-// healthLook is how the health of an object is shown.
-func healthLook(health string) Look {
+// healthBadge is how the health of an object is shown.
+func healthBadge(health string) Badge {
 	switch health {
 	case "Current", "Ready":
-		return Look{Class: "ready", Sign: "✓", Word: health}
+		return Badge{Class: "ready", Sign: "✓", Word: health}
 	case "InProgress", "Terminating":
-		return Look{Class: "waiting", Sign: "…", Word: health}
+		return Badge{Class: "waiting", Sign: "…", Word: health}
 	case "Unknown":
-		return Look{Class: "suspended", Sign: "?", Word: health}
+		return Badge{Class: "suspended", Sign: "?", Word: health}
 	default:
-		return Look{Class: "failed", Sign: "!", Word: health}
+		return Badge{Class: "failed", Sign: "!", Word: health}
 	}
 }
