@@ -70,7 +70,7 @@ func join(all []*Error) error {
 	if len(all) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(all, byPlace)
+	slices.SortStableFunc(all, byPosition)
 	errs := make([]error, 0, min(len(all), maxFaults+1))
 	for i, fault := range all {
 		if i == maxFaults {
@@ -82,7 +82,7 @@ func join(all []*Error) error {
 	return errors.Join(errs...)
 }
 
-func byPlace(a, b *Error) int {
+func byPosition(a, b *Error) int {
 	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 }
 

@@ -45,20 +45,20 @@ func (e *evaluator) eval(p fileNode, s scope) value {
 }
 
 func (e *evaluator) listValue(p fileNode, s scope) value {
-	made := value{size: 16}
+	result := value{size: 16}
 	list := make([]any, 0, len(p.node.Content))
 	s.want = entryOf(s.want)
 	for _, element := range p.elements() {
 		v := e.eval(element, s)
 		list = append(list, v.any)
-		e.include(&made, v, p)
+		e.include(&result, v, p)
 	}
-	made.any = list
-	return made
+	result.any = list
+	return result
 }
 
 func (e *evaluator) mapValue(p fileNode, s scope, literal string) value {
-	made := value{size: 16}
+	result := value{size: 16}
 	entries := p.entries()
 	fields := make(map[string]any, len(entries))
 	want := s.want
@@ -66,15 +66,15 @@ func (e *evaluator) mapValue(p fileNode, s scope, literal string) value {
 		s.want = e.fieldOf(want, entry.name())
 		v := e.eval(entry, s)
 		v.size += len(entry.name())
-		e.include(&made, v, p)
+		e.include(&result, v, p)
 		name := entry.name()
 		if literal != "" { // the only key
 			name = literal
 		}
 		fields[name] = v.any
 	}
-	made.any = fields
-	return made
+	result.any = fields
+	return result
 }
 
 // include counts a part into a whole. Values are bounded when they are made:
@@ -150,31 +150,31 @@ func (e *evaluator) notCalled(c call) {
 // operate calls a function whose result depends on its arguments only.
 func (e *evaluator) operate(c call, of operation, s scope) value {
 	s.want, s.manifest = nil, false
-	places := c.args.elements()
+	operands := c.args.elements()
 	if !c.args.isList() {
-		places = []fileNode{c.args}
+		operands = []fileNode{c.args}
 	}
-	if len(places) < of.least || (of.most > 0 && len(places) > of.most) {
+	if len(operands) < of.least || (of.most > 0 && len(operands) > of.most) {
 		e.faults.add(c.args, InvalidFunction, "%s takes %s", shown("$"+c.name), of.countText())
 		return unknown
 	}
-	made := value{size: 16}
-	args := make([]any, len(places))
-	for i, p := range places {
+	result := value{size: 16}
+	args := make([]any, len(operands))
+	for i, p := range operands {
 		v := e.eval(p, s)
 		args[i] = v.any
-		e.include(&made, v, p)
+		e.include(&result, v, p)
 		e.spend(e.ctx, v.size/textPerStep)
 	}
-	if made.unknown {
-		return made
+	if result.unknown {
+		return result
 	}
 	var problem string
-	if made.any, problem = of.apply(args, s.base); problem != "" {
+	if result.any, problem = of.apply(args, s.base); problem != "" {
 		e.faults.add(c.args, InvalidFunction, "%s %s", shown("$"+c.name), problem)
 		return unknown
 	}
-	return made
+	return result
 }
 
 func (of operation) countText() string {

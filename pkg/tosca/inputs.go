@@ -18,13 +18,13 @@ func (t *model) readInputs(given map[string]Input) {
 		if t.inputs[name] != nil {
 			continue
 		}
-		at := t.inputsPlace(p)
+		at := t.inputsNode(p)
 		t.faults.add(at, UnknownInput, "unknown input %s%s", shown(name), t.declared(name))
 	}
 }
 
-// inputsPlace is where messages about inputs that are not declared point at.
-func (t *model) inputsPlace(p fileNode) fileNode {
+// inputsNode is where messages about inputs that are not declared point at.
+func (t *model) inputsNode(p fileNode) fileNode {
 	if p.exists() {
 		return p
 	}

@@ -95,6 +95,6 @@ func (t *session) warn(p fileNode, format string, args ...any) {
 
 // sortedWarnings are the warnings by place, each once.
 func (t *session) sortedWarnings() []Warning {
-	slices.SortStableFunc(t.warnings, func(a, b Warning) int { return byPlace(&a, &b) })
+	slices.SortStableFunc(t.warnings, func(a, b Warning) int { return byPosition(&a, &b) })
 	return slices.Compact(t.warnings)
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// operationFound is what the types of a node say of an operation.
-type operationFound struct {
+// declaredOperation is what the types of a node say of an operation.
+type declaredOperation struct {
 	exists   bool
 	siblings []string
 	// inputs are those of the operation and of its interface.
@@ -15,23 +15,23 @@ type operationFound struct {
 }
 
 // operationOf finds an operation of a node.
-func (v validator) operationOf(n *template, iface, name string) operationFound {
-	found := operationFound{inputs: map[string]*schema{}}
-	var places []fileNode
+func (v validator) operationOf(n *template, iface, name string) declaredOperation {
+	found := declaredOperation{inputs: map[string]*schema{}}
+	var declarations []fileNode
 	for _, d := range n.line {
 		declared := d.at.get("interfaces").get(iface)
 		if !declared.exists() {
 			continue
 		}
-		places = append(places, declared)
+		declarations = append(declarations, declared)
 		for _, ancestor := range v.lineOf(declared.file.lookup(interfaceTypes, declared.get("type").text())) {
 			if ancestor.opaque {
 				found.exists = true
 			}
-			places = append(places, ancestor.at)
+			declarations = append(declarations, ancestor.at)
 		}
 	}
-	for _, p := range slices.Backward(places) {
+	for _, p := range slices.Backward(declarations) {
 		found.siblings = append(found.siblings, p.get("operations").names()...)
 		operation := operationIn(p, name)
 		found.exists = found.exists || operation.exists()
