@@ -113,7 +113,7 @@ func (f *auditFlags) serve(ctx context.Context, options controller.Options) erro
 	}
 	options.Metrics.Audit(options.Users.Counts)
 	klog.FromContext(ctx).Info("Taking audit events", "address", listener.Addr().String())
-	go callback.Keep(ctx, f.refresh, func() time.Duration { return lookInterval })
+	go callback.Keep(ctx, f.refresh, func() time.Duration { return pollInterval })
 	go func() {
 		if err := audit.Serve(ctx, listener, f.tls(), handler); err != nil {
 			klog.FromContext(ctx).Error(err, "Taking audit events has ended")

@@ -175,7 +175,7 @@ func (s *callbacks) certify(ctx context.Context) *tls.Config {
 func (s *callbacks) patience() time.Duration {
 	switch {
 	case !s.managed():
-		return lookInterval
+		return pollInterval
 	case len(s.certificates.Bundle()) == 0:
 		return 10 * time.Second
 	}

@@ -13,10 +13,10 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// lookInterval is how often the configuration file is read again. A notice of the
+// pollInterval is how often the configuration file is read again. A notice of the
 // file system would be faster, but is not to be had for every mount; a ConfigMap
 // takes up to a minute to come anyway.
-const lookInterval = 2 * time.Second
+const pollInterval = 2 * time.Second
 
 // selection is what is selected at the start.
 func (f *flags) selection() (cluster.Selection, error) {
@@ -54,7 +54,7 @@ func (f *flags) followConfiguration(ctx context.Context, selectAnew func(cluster
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(lookInterval):
+		case <-time.After(pollInterval):
 		}
 		text, err := os.ReadFile(f.configFile)
 		if err != nil && !failed {

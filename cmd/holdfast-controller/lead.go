@@ -26,7 +26,7 @@ type candidacy struct {
 	// leading is closed when this process leads; nil if nobody is elected.
 	leading chan struct{}
 	elector *leaderelection.LeaderElector
-	place   *place // of the lease; nil if nobody is elected
+	lock    *waitingLock // of the lease; nil if nobody is elected
 	// slots share the Applications instead; nil: they are not shared.
 	slots *shard.Runner
 }
@@ -36,23 +36,23 @@ func (e *candidacy) held() error {
 	switch {
 	case e.slots != nil:
 		return e.slots.Err()
-	case e.place != nil:
-		return e.place.fence.Err()
+	case e.lock != nil:
+		return e.lock.fence.Err()
 	}
 	return nil
 }
 
 // possible is an error that says why nobody can be elected, if that is so.
 func (e *candidacy) possible() error {
-	if e.place != nil && e.place.missing.Load() {
-		return e.place
+	if e.lock != nil && e.lock.missing.Load() {
+		return e.lock
 	}
 	return nil
 }
 
-// place is a lock that waits for its namespace, and says so once. The elector would
+// waitingLock is a lock that waits for its namespace, and says so once. The elector would
 // log an error every few seconds, and nobody would know what to do.
-type place struct {
+type waitingLock struct {
 	resourcelock.Interface
 
 	namespace string
@@ -62,14 +62,14 @@ type place struct {
 }
 
 // Error says what to do about a namespace that is not there.
-func (p *place) Error() string {
+func (p *waitingLock) Error() string {
 	return fmt.Sprintf("no controller can lead, and nothing is held: the namespace %[1]s, for the lease, is not there. "+
 		"Create it (kubectl create namespace %[1]s), name another one with --leader-elect-resource-namespace, or, "+
 		"if this is the only controller of the cluster, give --leader-elect=false", p.namespace)
 }
 
 // Update implements resourcelock.Interface.
-func (p *place) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (p *waitingLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	begun := time.Now()
 	err := p.Interface.Update(ctx, record)
 	if err == nil && record.HolderIdentity == p.Identity() {
@@ -79,7 +79,7 @@ func (p *place) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 }
 
 // Create implements resourcelock.Interface.
-func (p *place) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (p *waitingLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	for {
 		begun := time.Now()
 		err := p.Interface.Create(ctx, record)
@@ -119,11 +119,11 @@ func (f *flags) candidate(config *rest.Config) (*candidacy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the election: %w", err)
 	}
-	at := &place{
+	at := &waitingLock{
 		Interface: lock, namespace: f.election.ResourceNamespace, retry: f.election.RetryPeriod.Duration,
 		fence: shard.NewFence(f.election.RenewDeadline.Duration),
 	}
-	e := &candidacy{leading: make(chan struct{}), place: at}
+	e := &candidacy{leading: make(chan struct{}), lock: at}
 	e.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: at, Name: f.election.ResourceName, ReleaseOnCancel: true,
 		LeaseDuration: f.election.LeaseDuration.Duration, RenewDeadline: f.election.RenewDeadline.Duration, RetryPeriod: f.election.RetryPeriod.Duration,
@@ -145,7 +145,7 @@ func (f *flags) sharer(config *rest.Config, host string) (*candidacy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing to share: %w", err)
 	}
-	at := &place{namespace: f.election.ResourceNamespace}
+	at := &waitingLock{namespace: f.election.ResourceNamespace}
 	slots := shard.New(shard.Config{
 		Leases: client.Leases(f.election.ResourceNamespace), Name: f.election.ResourceName,
 		Identity: host + "_" + string(uuid.NewUUID()), Slots: f.options.Slots,
@@ -157,7 +157,7 @@ func (f *flags) sharer(config *rest.Config, host string) (*candidacy, error) {
 			at.missing.Store(missing)
 		},
 	})
-	return &candidacy{place: at, slots: slots}, nil
+	return &candidacy{lock: at, slots: slots}, nil
 }
 
 // run runs the work, whose context ends with the one given or when the lease is

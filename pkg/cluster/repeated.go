@@ -91,13 +91,13 @@ func (r *Reader) Content(o *Object) map[string]any {
 // every byte is looked up.
 const block = 16
 
-// places find blocks of a text. Of two with the same hash one is forgotten.
-type places [1 << 14]uint32
+// blockIndex finds blocks of a text. Of two with the same hash one is forgotten.
+type blockIndex [1 << 14]uint32
 
-var placesPool = sync.Pool{New: func() any { return new(places) }}
+var indexPool = sync.Pool{New: func() any { return new(blockIndex) }}
 
-// at is the place of the block that a text begins with.
-func (p *places) at(text []byte) *uint32 {
+// at is the entry of the block that a text begins with.
+func (p *blockIndex) at(text []byte) *uint32 {
 	a, b := binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint64(text[8:])
 	return &p[(a*0x9e3779b97f4a7c15^b)*0xff51afd7ed558ccd>>50]
 }
@@ -107,8 +107,8 @@ func (p *places) at(text []byte) *uint32 {
 // before it, and the length and the place of what is found. It is worth it if most of the text
 // is found. Every so many bytes of the other one are looked up.
 func without(text, other []byte, every int) (rest []byte, worthIt bool) {
-	index := placesPool.Get().(*places)
-	defer placesPool.Put(index)
+	index := indexPool.Get().(*blockIndex)
+	defer indexPool.Put(index)
 	clear(index[:])
 	for i := 0; i+block <= len(other); i += every {
 		*index.at(other[i:]) = uint32(i + 1) //nolint:gosec // at most mostManifests

@@ -99,7 +99,7 @@ func (s *Store) Ended(application types.UID) (jobs []*Object) {
 }
 
 // Written is who wrote objects of an Application lately: those of which it was not told
-// that they were looked at (Looked), and that it has not written since.
+// that they were looked at (Processed), and that it has not written since.
 func (s *Store) Written(application types.UID) map[types.NamespacedName]Written {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -120,11 +120,11 @@ func (s *Store) Forget(application types.UID) {
 	s.written.forgetAll(application)
 }
 
-// Looked takes in that an Application has looked at an object, of which it knew that much.
-func (s *Store) Looked(application types.UID, key types.NamespacedName, at Written) {
+// Processed takes in that an Application has looked at an object, of which it knew that much.
+func (s *Store) Processed(application types.UID, key types.NamespacedName, at Written) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.written.looked(application, key, at)
+	s.written.processed(application, key, at)
 }
 
 // Ready reports whether the first list is complete.

@@ -74,10 +74,10 @@ func (v *View) Written(application types.UID) map[types.NamespacedName]Written {
 	return all
 }
 
-// Looked is Store.Looked.
-func (v *View) Looked(application types.UID, key types.NamespacedName, at Written) {
+// Processed is Store.Processed.
+func (v *View) Processed(application types.UID, key types.NamespacedName, at Written) {
 	if store := v.at(key.Namespace); store != nil {
-		store.Looked(application, key, at)
+		store.Processed(application, key, at)
 	}
 }
 

@@ -188,7 +188,7 @@ func (w *writings) of(application types.UID, key types.NamespacedName) *Written 
 
 // looked is told that an Application has looked at an object, up to what was known then.
 // What has come since stays.
-func (w *writings) looked(application types.UID, key types.NamespacedName, at Written) {
+func (w *writings) processed(application types.UID, key types.NamespacedName, at Written) {
 	one := w.byApp[application][key]
 	if one == nil || one.First != at.First {
 		return

@@ -78,7 +78,7 @@ func TestWritten(t *testing.T) {
 		assert.Equal(t, "2 of 3, 4 of 4", writes(), "no time has moved: it may be anything")
 		looked := s.Written("app-1")[configKey]
 		require.NoError(t, s.Update(by("5", "kubelet@3", ours, "mallory@5")))
-		s.Looked("app-1", configKey, looked)
+		s.Processed("app-1", configKey, looked)
 		assert.Equal(t, "1 of 1, 5 of 5", writes())
 	})
 
@@ -93,11 +93,11 @@ func TestWritten(t *testing.T) {
 		require.NoError(t, s.Update(by("2", ours, "mallory@2")))
 		looked := s.Written("app-1")[configKey]
 		require.NoError(t, s.Update(by("3", ours, "mallory@2", "alice@3")))
-		s.Looked("app-1", configKey, looked)
+		s.Processed("app-1", configKey, looked)
 		assert.Equal(t, "1 events, moved [2] of 3", s.told())
-		s.Looked("app-1", configKey, looked)
+		s.Processed("app-1", configKey, looked)
 		assert.Equal(t, "1 events, moved [2] of 3", s.told(), "it was looked at before that")
-		s.Looked("app-1", configKey, s.Written("app-1")[configKey])
+		s.Processed("app-1", configKey, s.Written("app-1")[configKey])
 		assert.Equal(t, "nothing", s.told())
 	})
 
@@ -108,7 +108,7 @@ func TestWritten(t *testing.T) {
 		s.Wrote(by("3", v1alpha1.FieldManager+"@3").Object)
 		assert.Equal(t, "nothing", s.told())
 		require.NoError(t, s.Update(by("4", v1alpha1.FieldManager+"@3", "mallory@4")))
-		s.Looked("app-1", configKey, looked)
+		s.Processed("app-1", configKey, looked)
 		assert.Equal(t, "1 events, moved [1] of 2", s.told(), "what is new is not what was looked at")
 	})
 
@@ -150,7 +150,7 @@ func TestWrittenIsBounded(t *testing.T) {
 	}
 	assert.Len(t, s.Written("app-1"), mostWritten)
 	for key, w := range s.Written("app-1") {
-		s.Looked("app-1", key, w)
+		s.Processed("app-1", key, w)
 	}
 	assert.Empty(t, s.Written("app-1"))
 

@@ -27,9 +27,9 @@ const (
 	eventInterval = 10 * time.Second
 	// eventSeries is for how long the same event is counted, and not sent again.
 	eventSeries = 6 * time.Minute
-	// mostToldObjects is of how many objects it is remembered what was told. There are no
+	// mostReportedObjects is of how many objects it is remembered what was told. There are no
 	// events on those beyond.
-	mostToldObjects = 4096
+	mostReportedObjects = 4096
 )
 
 // objectEvents are events on held objects, with the rights of the ServiceAccount that acts:
@@ -143,7 +143,7 @@ func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.Hap
 	defer e.mu.Unlock()
 	o := e.objects[h.UID]
 	if o == nil {
-		if e.forget(now); len(e.objects) >= mostToldObjects {
+		if e.forget(now); len(e.objects) >= mostReportedObjects {
 			return
 		}
 		o = &objectEvent{object: corev1.ObjectReference{
@@ -162,7 +162,7 @@ func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.Hap
 
 // forget makes room. The lock is held.
 func (e *objectEvents) forget(now time.Time) {
-	if len(e.objects) < mostToldObjects {
+	if len(e.objects) < mostReportedObjects {
 		return
 	}
 	for uid, o := range e.objects {

@@ -135,9 +135,9 @@ func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping, marked map
 	return written
 }
 
-func (t target) Looked(at cluster.Location, w plan.Written) {
+func (t target) Processed(at cluster.Location, w plan.Written) {
 	if store, _ := t.watches.Store(t.app, at.Mapping.Resource); store != nil {
-		store.Looked(t.app, types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, cluster.Written{Events: w.Events, First: w.First, Writes: w.Writes})
+		store.Processed(t.app, types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, cluster.Written{Events: w.Events, First: w.First, Writes: w.Writes})
 	}
 }
 

@@ -113,11 +113,11 @@ func (c *comparer) compare(s cursor) {
 // lengths hold all the same.
 func (c *comparer) unknown(s cursor) {
 	switch {
-	case s.node.Shape == observer.Map && (isMap(s.live.Any) || !s.live.Set) && !s.node.IsPlace():
+	case s.node.Shape == observer.Map && (isMap(s.live.Any) || !s.live.Set) && !s.node.IsPlaceholder():
 		c.compareMap(s, false)
 	case s.node.Shape == observer.Sequence && (isList(s.live.Any) || !s.live.Set):
 		c.compareList(s)
-	case s.node.IsPlace():
+	case s.node.IsPlaceholder():
 		c.free(s)
 	default:
 		c.tell(s, s.state(), nil)

@@ -49,10 +49,10 @@ type Difference struct {
 	// HeldBack is true if the leaf is contested, or was refused, and is not
 	// corrected now.
 	HeldBack bool
-	// Rule is that of the leaf; nil if it has none. Told says that nothing is ever written
+	// Rule is that of the leaf; nil if it has none. ReportOnly says that nothing is ever written
 	// about it: it is watched, or nothing says what to write.
-	Rule *observer.Rule
-	Told bool
+	Rule       *observer.Rule
+	ReportOnly bool
 	// Bound says that what is written is a bound of the rule, and not the desired value.
 	Bound bool
 

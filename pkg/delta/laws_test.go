@@ -118,8 +118,8 @@ func TestACorrectionEndsInsideItsRule(t *testing.T) {
 		before := d.String()
 		d.in.Live = corrected(t, d, c)
 		again := delta.Walk(d.in, func(f delta.Field) {
-			isTold := f.Difference != nil && f.Difference.Told
-			if f.Rule != nil && f.Live.Set && !f.Rule.Allows(f.Live.Any, nil) && !isTold {
+			isReportOnly := f.Difference != nil && f.Difference.ReportOnly
+			if f.Rule != nil && f.Live.Set && !f.Rule.Allows(f.Live.Any, nil) && !isReportOnly {
 				t.Fatalf("%s is outside of its rule, %s\nbefore:\n%s\nafter:\n%s", f.Path, f.Rule, before, d)
 			}
 		})

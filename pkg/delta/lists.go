@@ -97,7 +97,7 @@ func (c *comparer) compareElements(l *listCursor) []int {
 		switch {
 		case i >= len(l.wantList) && k < 0:
 			c.absent(at, nil) // not known yet
-		case k >= 0 && node.IsPlace() && (!isMap(at.want.Any) || !isMap(at.live.Any)):
+		case k >= 0 && node.IsPlaceholder() && (!isMap(at.want.Any) || !isMap(at.live.Any)):
 			c.free(at)
 		case k >= 0:
 			at.guards = withGuard(l.guards, l.keyGuards(at.path, k)...)
@@ -174,7 +174,7 @@ func required(list *observer.List, i int, written []any) bool {
 	if i >= len(list.Elements) || i >= len(written) {
 		return false
 	}
-	return !list.Elements[i].IsPlace()
+	return !list.Elements[i].IsPlaceholder()
 }
 
 // absentElements are what a list gets that is not there at all: the elements

@@ -5,8 +5,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Place is where a path leads to in a live object.
-type Place struct {
+// Location is where a path leads to in a live object.
+type Location struct {
 	Path *observer.Path
 	// Value is not set if there is nothing.
 	Value Value
@@ -17,27 +17,27 @@ type Place struct {
 
 // Locate finds the place of a path, as Difference.Path has it, in a live object. It is
 // false if what the path leads through is not there.
-func Locate(t *kinds.Node, live map[string]any, text string) (Place, bool) {
+func Locate(t *kinds.Node, live map[string]any, text string) (Location, bool) {
 	typed, err := observer.ParsePath(text)
 	if err != nil || typed == nil {
-		return Place{}, false
+		return Location{}, false
 	}
-	at := Place{Value: Some(live)}
+	at := Location{Value: Some(live)}
 	for _, step := range typed.Chain() {
 		if !at.Value.Set {
-			return Place{}, false
+			return Location{}, false
 		}
 		if !step.IsElement() {
 			m, isMap := at.Value.Any.(map[string]any)
 			if !isMap {
-				return Place{}, false
+				return Location{}, false
 			}
 			at.Path, at.Value, t = at.Path.Field(step.Name()), member(m, step.Name()), t.Field(step.Name())
 			continue
 		}
 		list, isList := at.Value.Any.([]any)
 		if !isList {
-			return Place{}, false
+			return Location{}, false
 		}
 		k, keys := step.In(t, list)
 		at.Path, at.Value, t = at.Path.Element(step.Label(), k), item(list, k), t.Elem()
@@ -53,7 +53,7 @@ func Locate(t *kinds.Node, live map[string]any, text string) (Place, bool) {
 }
 
 // Restore gives a place the value that it had before us.
-func (p Place) Restore(value any) Difference {
+func (p Location) Restore(value any) Difference {
 	pointer := p.Path.Pointer()
 	if !p.Value.Set {
 		return Difference{
@@ -71,7 +71,7 @@ func (p Place) Restore(value any) Difference {
 // Remove takes away what was not there before us. ours are the places at and below it that
 // are known to be ours: what else is in it, such as what the API server has filled in, is
 // in no request, so that only the version proves that it is the same.
-func (p Place) Remove(ours []Place) Difference {
+func (p Location) Remove(ours []Location) Difference {
 	d := Difference{
 		Path: p.Path.String(), Reason: Restored, Observed: p.Value, livePath: p.Path,
 		ops:        []Op{{Op: "remove", Path: p.Path.Pointer()}},

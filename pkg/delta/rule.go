@@ -83,7 +83,7 @@ func (c *comparer) compareAllowed(s cursor) {
 
 // outside tells of a value that is outside of its rule, where nothing says what to write.
 func (c *comparer) outside(s cursor) {
-	d := Difference{Reason: Changed, Observed: s.live, Rule: s.node.Rule, Told: true, Path: s.path.String(), livePath: s.path}
+	d := Difference{Reason: Changed, Observed: s.live, Rule: s.node.Rule, ReportOnly: true, Path: s.path.String(), livePath: s.path}
 	is := "is"
 	if !s.live.Set {
 		d.Reason, is = Missing, "is not there,"
@@ -111,7 +111,7 @@ func (c *comparer) watch(s cursor) {
 		c.tell(s, StateWatched, nil)
 		return
 	}
-	d := Difference{Reason: Changed, Desired: s.want, Observed: s.live, Rule: s.node.Rule, Told: true, Path: s.path.String(), livePath: s.path}
+	d := Difference{Reason: Changed, Desired: s.want, Observed: s.live, Rule: s.node.Rule, ReportOnly: true, Path: s.path.String(), livePath: s.path}
 	if !s.live.Set {
 		d.Reason = Missing
 	}

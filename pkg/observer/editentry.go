@@ -22,7 +22,7 @@ func EditEntry(raw map[string]any, f *Fields, object manifest.Object, in Context
 	root := entry.Root.copy()
 	for _, rule := range f.rules() {
 		c.rule, c.learns, c.named, c.why = rule, nil, nil, nil
-		c.at(&root, place{value: object.Content, set: true, t: in.Type, published: in.Published}, rule.path.steps)
+		c.at(&root, cursor{value: object.Content, set: true, t: in.Type, published: in.Published}, rule.path.steps)
 		if root == nil {
 			root = &Node{Shape: Map}
 		}
@@ -89,7 +89,7 @@ func editedList(raw []any, before, after []*Node) []any {
 // at its end go only when something was freed.
 func (c *fieldCompiler) closeList(node **Node, seq *Node, opened bool) {
 	if opened {
-		seq.List.Elements = withoutPlaces(seq.List.Elements, 0)
+		seq.List.Elements = withoutPlaceholders(seq.List.Elements, 0)
 	}
 	list := seq.List
 	saysNothing := len(list.Elements) == 0 && list.Min == 0 && list.Max == 0 && len(list.Keys) == 0 && !list.ByValue

@@ -8,7 +8,7 @@ import (
 )
 
 // elements goes on into elements of the manifest's list.
-func (c *fieldCompiler) elements(node **Node, p place, steps []pathStep) {
+func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 	l, _ := p.value.([]any)
 	indices, err := elementsOf(p, l, steps[0])
 	if err != nil {
@@ -29,22 +29,22 @@ func (c *fieldCompiler) elements(node **Node, p place, steps []pathStep) {
 			seq.List.Elements = append(seq.List.Elements, &Node{Shape: Map})
 		}
 		var child *Node
-		if held := seq.List.Elements[i]; !held.IsPlace() {
+		if held := seq.List.Elements[i]; !held.IsPlaceholder() {
 			child = held
 		}
 		had := child != nil
-		c.at(&child, place{l[i], true, p.t.Elem(), p.published.Elem(), p.path.Element(labels[i], i)}, steps[1:])
+		c.at(&child, cursor{l[i], true, p.t.Elem(), p.published.Elem(), p.path.Element(labels[i], i)}, steps[1:])
 		if child == nil {
 			child, opened = &Node{Shape: Map}, opened || had
 		}
 		seq.List.Elements[i] = child
 	}
-	seq.List.Elements = withoutPlaces(seq.List.Elements, written) // of which nothing is said
+	seq.List.Elements = withoutPlaceholders(seq.List.Elements, written) // of which nothing is said
 	if c.keepsLengths {
 		c.closeList(node, seq, opened)
 		return
 	}
-	switch holds := slices.ContainsFunc(seq.List.Elements, func(n *Node) bool { return !n.IsPlace() }); {
+	switch holds := slices.ContainsFunc(seq.List.Elements, func(n *Node) bool { return !n.IsPlaceholder() }); {
 	case !holds && (*node == nil || opened):
 		*node = nil
 		return
@@ -54,16 +54,16 @@ func (c *fieldCompiler) elements(node **Node, p place, steps []pathStep) {
 	*node = seq
 }
 
-// withoutPlaces are elements without the places at their end, but for the first n.
-func withoutPlaces(elements []*Node, n int) []*Node {
-	for len(elements) > n && elements[len(elements)-1].IsPlace() {
+// withoutPlaceholders are elements without the placeholders at their end, but for the first n.
+func withoutPlaceholders(elements []*Node, n int) []*Node {
+	for len(elements) > n && elements[len(elements)-1].IsPlaceholder() {
 		elements = elements[:len(elements)-1]
 	}
 	return elements
 }
 
 // elementsOf are the elements of a manifest's list that a step means.
-func elementsOf(p place, l []any, step pathStep) ([]int, error) {
+func elementsOf(p cursor, l []any, step pathStep) ([]int, error) {
 	labels := (&List{}).Labels(p.t, l)
 	if step.bracket == AllFields {
 		return upTo(len(l)), nil

@@ -3,12 +3,12 @@ package observer
 import "holdfast.dev/holdfast/pkg/manifest"
 
 // Named are the canonical paths of what a path names in an object, and what is wrong with
-// it if it names nothing. A path without wildcards names at most one place.
+// it if it names nothing. A path without wildcards names at most one field.
 func Named(object manifest.Object, path *FieldPath, in Context) ([]string, error) {
 	f := &Fields{Kind: object.ID.Kind, Name: object.ID.Name, OnlyHold: true, Hold: []*FieldPath{path}}
 	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, work: in.Work, rule: fieldRule{path: path}}
 	root := &Node{Shape: Map}
-	c.at(&root, place{value: object.Content, set: true, t: in.Type, published: in.Published}, path.steps)
+	c.at(&root, cursor{value: object.Content, set: true, t: in.Type, published: in.Published}, path.steps)
 	if len(c.named) == 0 && c.why != nil {
 		return nil, c.why
 	}

@@ -10,7 +10,7 @@ import (
 
 // noField says that neither the manifest nor the kind has a field, and which one is
 // nearest.
-func (c *fieldCompiler) noField(p place, name string) error {
+func (c *fieldCompiler) noField(p cursor, name string) error {
 	m, _ := p.value.(map[string]any)
 	names := sortedKeys(m)
 	for known := range p.t.Fields() {

@@ -68,15 +68,15 @@ func (f *Fields) Say(item int, said map[string]any) []*FieldFault {
 	return faults
 }
 
-// ruled is a place that has a rule.
+// ruled is a field that has a rule.
 type ruled struct {
 	by   fieldRule
 	rule *Rule
-	p    place
+	p    cursor
 }
 
 // endRuled carries out a path that has a rule, or closes a map.
-func (c *fieldCompiler) endRuled(node **Node, p place) {
+func (c *fieldCompiler) endRuled(node **Node, p cursor) {
 	if c.rule.said.Keys != nil {
 		c.close(node, p)
 		return
@@ -90,8 +90,8 @@ func (c *fieldCompiler) endRuled(node **Node, p place) {
 	c.ruled = append(c.ruled, ruled{c.rule, rule, p})
 }
 
-// close closes the map at a place, and leaves what is held of it.
-func (c *fieldCompiler) close(node **Node, p place) {
+// close closes the map that a path names, and leaves what is held of it.
+func (c *fieldCompiler) close(node **Node, p cursor) {
 	_, isMap := p.value.(map[string]any)
 	if text := noKeysFor(p.path); text != "" {
 		c.why = wrongPath{errors.New(text)}

@@ -169,7 +169,7 @@ func (f *Fields) Compile(object manifest.Object, in Context) Compiled {
 		if rule.by != nil {
 			c.work = in.ProfileWork
 		}
-		c.at(&root, place{value: object.Content, set: true, t: in.Type, published: in.Published}, rule.path.steps)
+		c.at(&root, cursor{value: object.Content, set: true, t: in.Type, published: in.Published}, rule.path.steps)
 		if root == nil {
 			root = &Node{Shape: Map}
 		}
@@ -200,7 +200,7 @@ type fieldCompiler struct {
 	keepsLengths bool
 	// profiled are the places that paths name, if there are profiles.
 	profiled []profiled
-	released []releasedPlace
+	released []releasedPath
 
 	rule   fieldRule
 	named  []*Path // the places that the path names
@@ -248,23 +248,23 @@ func (c *fieldCompiler) judge() {
 // wrongPath is a path that is a mistake wherever it is used.
 type wrongPath struct{ error }
 
-// place is where a path has come to: in the manifest, in the kind, and in what the API
+// cursor is where a path has come to: in the manifest, in the kind, and in what the API
 // server says of that.
-type place struct {
+type cursor struct {
 	value        any
 	set          bool
 	t, published *kinds.Node
 	path         *Path
 }
 
-func (p place) field(name string) place {
+func (p cursor) field(name string) cursor {
 	m, _ := p.value.(map[string]any)
 	v, set := m[name]
-	return place{v, set, p.t.Field(name), p.published.Field(name), p.path.Field(name)}
+	return cursor{v, set, p.t.Field(name), p.published.Field(name), p.path.Field(name)}
 }
 
 // isList reports whether a list is there, for a step that comes next.
-func (p place) isList(next pathStep) bool {
+func (p cursor) isList(next pathStep) bool {
 	switch {
 	case p.set:
 		_, is := p.value.([]any)
@@ -277,7 +277,7 @@ func (p place) isList(next pathStep) bool {
 
 // at carries a path out on a node: it puts leaves there, or takes them out. The node is
 // nil where nothing is held.
-func (c *fieldCompiler) at(node **Node, p place, steps []pathStep) {
+func (c *fieldCompiler) at(node **Node, p cursor, steps []pathStep) {
 	if c.isTooMuch(1) {
 		return
 	}
@@ -328,7 +328,7 @@ func (c *fieldCompiler) isTooMuch(n int) bool {
 }
 
 // end carries the path out at the place that it names.
-func (c *fieldCompiler) end(node **Node, p place) {
+func (c *fieldCompiler) end(node **Node, p cursor) {
 	c.named = append(c.named, p.path)
 	switch {
 	case c.rule.free:
@@ -352,7 +352,7 @@ func (c *fieldCompiler) miss(err error) {
 }
 
 // keys goes on into fields of a map.
-func (c *fieldCompiler) keys(node **Node, p place, steps []pathStep) {
+func (c *fieldCompiler) keys(node **Node, p cursor, steps []pathStep) {
 	names, err := c.names(p, steps[0])
 	if err != nil {
 		c.miss(err)
@@ -399,7 +399,7 @@ func withChildren(fields []Field, children map[string]*Node) []Field {
 }
 
 // names are the fields of a map that a step means.
-func (c *fieldCompiler) names(p place, step pathStep) ([]string, error) {
+func (c *fieldCompiler) names(p cursor, step pathStep) ([]string, error) {
 	m, _ := p.value.(map[string]any)
 	if !step.isPattern() {
 		return c.name(p, m, step.key())
@@ -417,7 +417,7 @@ func (c *fieldCompiler) names(p place, step pathStep) ([]string, error) {
 }
 
 // name is a field of a map, if there is one.
-func (c *fieldCompiler) name(p place, m map[string]any, name string) ([]string, error) {
+func (c *fieldCompiler) name(p cursor, m map[string]any, name string) ([]string, error) {
 	if p.path == nil && name == "stringData" && manifest.IsSecret(c.object.ID.GroupKind()) {
 		name = "data" // where the API server keeps it
 	}

@@ -47,7 +47,7 @@ func (l *List) observedKeys(keys []string) []string {
 	for _, key := range keys {
 		all := true
 		for _, element := range l.Elements {
-			all = all && (element.IsPlace() || element.Observes(key))
+			all = all && (element.IsPlaceholder() || element.Observes(key))
 		}
 		if all {
 			observed = append(observed, key)

@@ -104,7 +104,7 @@ func (c *checker) node(path *Path, node *Node, value any, set bool) {
 		switch {
 		case set && !ok:
 			_ = c.fault(path, "is a map in the schema and %s in the manifest", describeShape(value))
-		case node.IsPlace() && (!set || len(m) > 0):
+		case node.IsPlaceholder() && (!set || len(m) > 0):
 			c.fault(path, "is a map without a leaf, so nothing of it is held: write %q for each field that is to be held, or take the map out", LeafText).Late = true
 		default:
 			c.fields(path, node, m)
@@ -119,7 +119,7 @@ func (c *checker) node(path *Path, node *Node, value any, set bool) {
 			c.fault(path, "has %d elements in the manifest, and its %s is %d: raise that, or shorten the list", len(l), KeyMaxLength, longest).Late = true
 		}
 		for i, element := range node.List.Elements {
-			if !element.IsPlace() {
+			if !element.IsPlaceholder() {
 				c.node(path.Element(positionLabel(i), -1), element, at(l, i), i < len(l))
 			}
 		}

@@ -101,10 +101,10 @@ func (n *Node) set(name string, child *Node) {
 	n.Fields = slices.Insert(n.Fields, i, Field{Name: name, Node: child})
 }
 
-// IsPlace is true for a map without keys. As the element of a list it observes
+// IsPlaceholder is true for a map without keys. As the element of a list it observes
 // nothing, whatever is there, and keeps the place for those after it; as a field
 // it observes that a map is there.
-func (n *Node) IsPlace() bool { return n.Shape == Map && len(n.Fields) == 0 && n.Keys == nil }
+func (n *Node) IsPlaceholder() bool { return n.Shape == Map && len(n.Fields) == 0 && n.Keys == nil }
 
 // IsHeld reports whether a node is a leaf that is held to one value.
 func (n *Node) IsHeld() bool { return n.Shape == Leaf && n.Rule == nil }
@@ -198,7 +198,7 @@ type Entry struct {
 	// which they decide.
 	profiled []profiled
 	// released are the places that it frees.
-	released []releasedPlace
+	released []releasedPath
 }
 
 // Raw is the entry as a JSON object, as it stands in status and files.

@@ -78,7 +78,7 @@ func (l *List) Pair(t *kinds.Node, desired, live []any, own int) Pairing {
 // manifest, is observed and is not there.
 func (l *List) misses(want []int, own int) bool {
 	for i := range min(own, len(want), len(l.Elements)) {
-		if want[i] < 0 && !l.Elements[i].IsPlace() {
+		if want[i] < 0 && !l.Elements[i].IsPlaceholder() {
 			return true
 		}
 	}
@@ -266,7 +266,7 @@ func (d *identifier) surplus(l *List, p *Pairing, taken []bool) []Surplus {
 	}
 	last := map[string]int{}
 	for i := range min(len(p.desired), len(l.Elements)) {
-		if k := p.Want[i]; k >= 0 && !l.Elements[i].IsPlace() && d.whole(p.live[k]) {
+		if k := p.Want[i]; k >= 0 && !l.Elements[i].IsPlaceholder() && d.whole(p.live[k]) {
 			last[d.key(p.live[k], d.keys)] = i
 		}
 	}

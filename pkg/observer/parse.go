@@ -243,7 +243,7 @@ func (p *parser) mapping(path *Path, m map[string]any, depth int) *Node {
 			node.set(name, child)
 		}
 	}
-	if len(m) > 0 && node.IsPlace() {
+	if len(m) > 0 && node.IsPlaceholder() {
 		return nil
 	}
 	return node

@@ -286,7 +286,7 @@ func (n *Node) held(leaves []*Path, path *Path, t *kinds.Node, desired any) []*P
 		}
 		labels := n.List.Labels(t, want)
 		for i, element := range n.List.Elements {
-			if i < len(want) && !element.IsPlace() {
+			if i < len(want) && !element.IsPlaceholder() {
 				leaves = element.held(leaves, path.Element(labels[i], -1), t.Elem(), want[i])
 			}
 		}

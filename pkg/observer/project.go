@@ -77,7 +77,7 @@ func (p projector) project(node *Node, t *kinds.Node, desired, live any) any {
 		for i, k := range pairing.Live {
 			switch element := node.List.Elements[i]; {
 			case k < 0:
-			case element.IsPlace():
+			case element.IsPlaceholder():
 				out = append(out, map[string]any{})
 			default:
 				out = append(out, p.project(element, t.Elem(), at(want, i), l[k]))

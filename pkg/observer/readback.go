@@ -11,9 +11,9 @@ func (e *Entry) ReadBack(raw []byte) *Entry {
 	if metadata == nil || !metadata.isOpenMap() || e.Root.Keys != nil || e.namespace != "" {
 		return nil
 	}
-	w, place := manifest.NewWritten(raw), 0
+	w, i := manifest.NewWritten(raw), 0
 	is := w.IsObject(len(e.Root.Fields)+len([]string{"apiVersion", "kind"}), func(name []byte) bool {
-		switch child := e.Root.next(&place, name); {
+		switch child := e.Root.next(&i, name); {
 		case string(name) == "apiVersion":
 			return w.IsText(e.APIVersion)
 		case string(name) == "kind":
@@ -56,23 +56,23 @@ func (n *Node) isWritten(w *manifest.Written) bool {
 // areWritten reports whether the text of a map comes next, with so many fields that are none of
 // the node's own.
 func (n *Node) areWritten(w *manifest.Written, more int, other func(name []byte) bool) bool {
-	place := 0
+	i := 0
 	return w.IsObject(len(n.Fields)+more, func(name []byte) bool {
-		if child := n.next(&place, name); child != nil {
+		if child := n.next(&i, name); child != nil {
 			return child.isWritten(w)
 		}
 		return other != nil && other(name)
 	})
 }
 
-// next is the child at a place, if that is its name, and goes to the next place: texts and
+// next is the child at an index, if that is its name, and goes to the next one: texts and
 // children have the same order.
-func (n *Node) next(place *int, name []byte) *Node {
-	if *place == len(n.Fields) || n.Fields[*place].Name != string(name) {
+func (n *Node) next(i *int, name []byte) *Node {
+	if *i == len(n.Fields) || n.Fields[*i].Name != string(name) {
 		return nil
 	}
-	*place++
-	return n.Fields[*place-1].Node
+	*i++
+	return n.Fields[*i-1].Node
 }
 
 // isWritten reports whether the control dictionary of a list comes next.

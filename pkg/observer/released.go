@@ -28,8 +28,8 @@ func (f *Fields) freed() (rules []fieldRule) {
 	return rules
 }
 
-// releasedPlace is a place that a path of an entry frees.
-type releasedPlace struct {
+// releasedPath is a place that a path of an entry frees.
+type releasedPath struct {
 	path string
 	as   Released
 }
@@ -38,7 +38,7 @@ type releasedPlace struct {
 func (c *fieldCompiler) release() {
 	if c.rule.free && c.rule.by == nil {
 		for _, path := range c.named {
-			c.released = append(c.released, releasedPlace{path.String(), c.rule.freed})
+			c.released = append(c.released, releasedPath{path.String(), c.rule.freed})
 		}
 	}
 }
@@ -49,9 +49,9 @@ func (e *Entry) Released(path string) Released {
 	if e == nil {
 		return ""
 	}
-	for _, place := range slices.Backward(e.released) {
-		if Under(path, place.path) {
-			return place.as
+	for _, r := range slices.Backward(e.released) {
+		if Under(path, r.path) {
+			return r.as
 		}
 	}
 	return ""

@@ -10,13 +10,13 @@ import (
 // branch is a place on the way to what is ours.
 type branch struct {
 	path     *observer.Path
-	ours     *delta.Place
+	ours     *delta.Location
 	branches []*branch
 }
 
-func (b *branch) add(chain []*observer.Path, place *delta.Place) {
+func (b *branch) add(chain []*observer.Path, at *delta.Location) {
 	if len(chain) == 0 {
-		b.ours = place
+		b.ours = at
 		return
 	}
 	pointer := chain[0].Pointer()
@@ -24,18 +24,18 @@ func (b *branch) add(chain []*observer.Path, place *delta.Place) {
 	if k < 0 {
 		b.branches, k = append(b.branches, &branch{path: chain[0]}), len(b.branches)
 	}
-	b.branches[k].add(chain[1:], place)
+	b.branches[k].add(chain[1:], at)
 }
 
-// places are all that is ours at and below a branch.
-func (b *branch) places() (places []delta.Place) {
+// locations are all that is ours at and below a branch.
+func (b *branch) locations() (all []delta.Location) {
 	if b.ours != nil {
-		return []delta.Place{*b.ours}
+		return []delta.Location{*b.ours}
 	}
 	for _, child := range b.branches {
-		places = append(places, child.places()...)
+		all = append(all, child.locations()...)
 	}
-	return places
+	return all
 }
 
 // isAll reports whether a value has nothing but what is ours.
@@ -58,7 +58,7 @@ func (res *resource) emptied(d delta.Difference) (root string) {
 	tree := &branch{}
 	for _, other := range res.compared.Differences {
 		if other.Reason == delta.Unwanted && !other.HeldBack {
-			tree.add(other.LivePath().Chain(), &delta.Place{Path: other.LivePath()})
+			tree.add(other.LivePath().Chain(), &delta.Location{Path: other.LivePath()})
 		}
 	}
 	at := any(res.live)

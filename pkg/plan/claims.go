@@ -127,14 +127,14 @@ func ownerIn(live map[string]any, id manifest.ID) string {
 	return owner
 }
 
-// claimedPlaces are the pointers of all that others hold of a live object, and of the marks
+// claimedPointers are the pointers of all that others hold of a live object, and of the marks
 // that say so.
-func (res *resource) claimedPlaces(app *v1alpha1.Application, live map[string]any) (pointers []string) {
+func (res *resource) claimedPointers(app *v1alpha1.Application, live map[string]any) (pointers []string) {
 	if res.shared || !isHeldByOthers(app, live) {
 		return nil
 	}
 	paths := []string{}
-	for _, mark := range sharedMarkPlaces {
+	for _, mark := range sharedMarkKeys {
 		paths = append(paths, mark.path())
 	}
 	for _, c := range claimsOf(app, live, nil) {

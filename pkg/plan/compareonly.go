@@ -14,9 +14,9 @@ func (p *Plan) Observes() bool {
 // Idle reports whether nothing of the plan is to be executed.
 func (p *Plan) Idle() bool { return p.Suspended() || p.Observes() }
 
-// look compares an object with what is desired of it, our marks left out. An object that is not
-// ours is looked at, too: the Application's ServiceAccount has read it.
-func (p *Plan) look(res *resource, live map[string]any) {
+// compareOnly compares an object with what is desired of it, our marks left out. An object that
+// is not ours is compared, too: the Application's ServiceAccount has read it.
+func (p *Plan) compareOnly(res *resource, live map[string]any) {
 	if !p.Observes() || res.live == nil && !res.foreign || text(live, "metadata", "deletionTimestamp") != "" {
 		return
 	}

@@ -54,7 +54,7 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 			res.change.Action, res.change.Guards, res.change.Patch, res.change.ReadFirst = Unchanged, nil, nil, false
 		}
 	}
-	p.look(res, live)
+	p.compareOnly(res, live)
 	res.change.Problem = res.problem
 }
 
@@ -217,7 +217,7 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 			return p.in.Memory.HeldBack(leaf, p.in.Now)
 		},
 		Refused: func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
-		Foreign: foreignTo(p.in.Application, live), Shared: res.shared, Claimed: append(res.claimedPlaces(p.in.Application, live), res.placesLetGo(live)...),
+		Foreign: foreignTo(p.in.Application, live), Shared: res.shared, Claimed: append(res.claimedPointers(p.in.Application, live), res.pointersLetGo(live)...),
 	}
 	if !res.entry.Default {
 		in.Manifest = res.object.Content

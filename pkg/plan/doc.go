@@ -34,7 +34,8 @@
 //	             prune.go one that is no longer desired; share.go one that is
 //	             another owner's, release.go (branch.go) what becomes of that when it is let go,
 //	             owned.go what one of ours gives back then, letsgo.go which fields those are,
-//	             unrestored.go which of them stay as they are; look.go compares what is only observed;
+//	             unrestored.go which of them stay as they are;
+//	             compareonly.go compares what is only observed;
 //	             again.go either of them again; ahead.go and creating.go say what
 //	             is written down before requests are sent
 //	what it      render.go makes objects (objects.go, selected.go those that

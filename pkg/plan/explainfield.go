@@ -34,7 +34,7 @@ func (e *explainer) field(from delta.Field) {
 	if d != nil {
 		f.Drift = d.Reason
 	}
-	f.Corrected = d != nil && !d.HeldBack && !d.Told && !e.stopped()
+	f.Corrected = d != nil && !d.HeldBack && !d.ReportOnly && !e.stopped()
 	if fight := e.fight(f.Path); fight.Contested() {
 		f.Corrections, f.Next = fight.Corrections, fight.Next
 	}
@@ -80,7 +80,7 @@ func (e *explainer) settle(f *Field, from delta.Field) {
 	case FieldRemoved, FieldAbsent:
 		f.Desired = delta.Value{}
 	case FieldAllowed, FieldPushed:
-		if f.State = e.stateOf(*f); from.Difference != nil && !from.Difference.Told {
+		if f.State = e.stateOf(*f); from.Difference != nil && !from.Difference.ReportOnly {
 			f.Desired = from.Difference.Desired
 			return
 		}
@@ -112,7 +112,7 @@ func (e *explainer) stateOf(f Field) FieldState {
 // isMark reports whether a field is one of our own marks.
 func isMark(path string) bool {
 	return isSharedMark(path) && !isMetadataMap(path) ||
-		slices.ContainsFunc(markPlaces, func(mark markPlace) bool { return path == mark.path() })
+		slices.ContainsFunc(markKeys, func(mark markKey) bool { return path == mark.path() })
 }
 
 // isAlike reports whether a free live value may be what the API server made of the
@@ -164,8 +164,8 @@ func (e *explainer) writer(of delta.Field) Writer {
 // times: the field has them.
 func (e *explainer) why(f Field, d *delta.Difference) string {
 	switch {
-	case d != nil && d.Told:
-		return toldWhy(f)
+	case d != nil && d.ReportOnly:
+		return reportedWhy(f)
 	case f.State == FieldWatched && f.Rule == nil:
 		return "watched: recorded in the status, never compared and never written"
 	case f.State == FieldClaimed:
@@ -185,8 +185,8 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 	}
 }
 
-// toldWhy says why nothing is ever written about a field that is not in place.
-func toldWhy(f Field) string {
+// reportedWhy says why nothing is ever written about a field that is not in place.
+func reportedWhy(f Field) string {
 	if f.State == FieldWatched {
 		return "watched: it has drifted, which is told and never corrected"
 	}

@@ -146,7 +146,7 @@ func (c *conclusion) happened(res *resource, outcome v1alpha1.HistoryOutcome, of
 	entry := v1alpha1.HistoryEntry{
 		Time: c.now, Outcome: outcome, Resource: reference(res.object.ID, res.object.APIVersion), Path: of.Path,
 		Manager: of.writer.Manager, Operation: of.writer.Operation, Subresource: of.writer.Subresource,
-		From: told(res.object.ID, of.Path, of.Desired), To: told(res.object.ID, of.Path, of.Observed),
+		From: recordedValue(res.object.ID, of.Path, of.Desired), To: recordedValue(res.object.ID, of.Path, of.Observed),
 	}
 	if of.Rule != nil && outcome != v1alpha1.OutcomeObserved && of.Rule.Mode != observer.ModeAbsent {
 		entry.From, entry.CorrectedTo = nil, entry.From
@@ -300,12 +300,12 @@ func spelled(value *runtime.RawExtension) string {
 	return string(value.Raw)
 }
 
-// toldBytes is how much of a value the history has.
-const toldBytes = 128
+// mostValueBytes is how much of a value the history has.
+const mostValueBytes = 128
 
-// told is a value as the history has it: of a Secret nothing but that there is one, and
+// recordedValue is a value as the history has it: of a Secret nothing but that there is one, and
 // of what is long the beginning, with a digest that tells it from others.
-func told(id manifest.ID, path string, v delta.Value) *runtime.RawExtension {
+func recordedValue(id manifest.ID, path string, v delta.Value) *runtime.RawExtension {
 	if !v.Set {
 		return nil
 	}
@@ -313,13 +313,13 @@ func told(id manifest.ID, path string, v delta.Value) *runtime.RawExtension {
 		v.Any = manifest.Masked
 	}
 	raw := encode(v.Any)
-	if len(raw.Raw) > toldBytes {
+	if len(raw.Raw) > mostValueBytes {
 		content, isText := v.Any.(string)
 		if !isText {
 			content = string(raw.Raw)
 		}
 		digest := sha256.Sum256([]byte(content))
-		raw = encode(fmt.Sprintf("%s… (%d bytes, sha256:%x)", strings.ToValidUTF8(content[:min(len(content), toldBytes/2)], ""), len(content), digest[:6]))
+		raw = encode(fmt.Sprintf("%s… (%d bytes, sha256:%x)", strings.ToValidUTF8(content[:min(len(content), mostValueBytes/2)], ""), len(content), digest[:6]))
 	}
 	return &raw
 }

@@ -158,14 +158,14 @@ func (res *resource) marked(app *v1alpha1.Application) (*observer.Entry, map[str
 
 // unheld takes an Application off the marks of a shared object: its name out of the holders,
 // and the marks with the last of them that is not the owner. gone has the marks that go.
-func unheld(app *v1alpha1.Application, id manifest.ID, live map[string]any) (fields []delta.Difference, gone []delta.Place) {
+func unheld(app *v1alpha1.Application, id manifest.ID, live map[string]any) (fields []delta.Difference, gone []delta.Location) {
 	h := holdersOf(live)
 	_, named := h[holderName(app)]
 	delete(h, holderName(app))
 	if _, says := h[ownerIn(live, id)]; says && len(h) == 1 {
 		h = nil
 	}
-	for _, mark := range sharedMarkPlaces {
+	for _, mark := range sharedMarkKeys {
 		at, ok := delta.Locate(nil, live, mark.path())
 		switch {
 		case !ok || !at.Value.Set:
@@ -192,7 +192,7 @@ func (res *resource) tells(d delta.Difference) bool { return res.shared || !res.
 // Shown is a field of a shared object as people are shown it: without our marks, of which
 // nothing is to be known. It is false if nothing is left.
 func Shown(d delta.Difference) (delta.Difference, bool) {
-	for _, mark := range sharedMarkPlaces {
+	for _, mark := range sharedMarkKeys {
 		switch d.Path {
 		case mark.path():
 			return d, false
@@ -225,7 +225,7 @@ func formerShare(app *v1alpha1.Application, live map[string]any) []delta.Differe
 	if !isNamed(app, live) || isHeldByOthers(app, live) {
 		return nil
 	}
-	return removals(live, sharedMarkPlaces)
+	return removals(live, sharedMarkKeys)
 }
 
 // Holder is one Application that holds fields of an object, as the object says.

@@ -13,8 +13,8 @@ import (
 // annotations are masked whole where they are one value, for kubectl apply keeps a
 // copy of the object among them.
 const (
-	secretPlace   = "metadata.annotations['" + lastAppliedAnnotation + "']"
-	secretPlaceAt = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration"
+	lastAppliedPath    = "metadata.annotations['" + lastAppliedAnnotation + "']"
+	lastAppliedPointer = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration"
 )
 
 // secretPath reports whether a path of a resource leads to what only readers of
@@ -25,7 +25,7 @@ func secretPath(id manifest.ID, path string) bool {
 	}
 	field, _, _ := strings.Cut(strings.ReplaceAll(path, "[", "."), ".")
 	return manifest.IsSecret(id.GroupKind()) &&
-		(manifest.SecretField(field) || strings.HasPrefix(path, "[") || path == "metadata.annotations" || observer.Under(path, secretPlace))
+		(manifest.SecretField(field) || strings.HasPrefix(path, "[") || path == "metadata.annotations" || observer.Under(path, lastAppliedPath))
 }
 
 func secretPointer(id manifest.ID, pointer string) bool {
@@ -34,7 +34,7 @@ func secretPointer(id manifest.ID, pointer string) bool {
 	}
 	field, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 	return manifest.IsSecret(id.GroupKind()) &&
-		(manifest.SecretField(field) || pointer == "/metadata/annotations" || strings.HasPrefix(pointer, secretPlaceAt))
+		(manifest.SecretField(field) || pointer == "/metadata/annotations" || strings.HasPrefix(pointer, lastAppliedPointer))
 }
 
 // nestedSecretPath reports whether a path of an Application leads to what a Secret among

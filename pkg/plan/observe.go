@@ -127,7 +127,7 @@ func (c *conclusion) observed(res *resource, before *v1alpha1.ResourceStatus) {
 	for _, d := range differs {
 		field := v1alpha1.WatchedField{
 			Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path,
-			Desired: told(res.object.ID, d.Path, d.Desired), Observed: told(res.object.ID, d.Path, d.Observed),
+			Desired: recordedValue(res.object.ID, d.Path, d.Desired), Observed: recordedValue(res.object.ID, d.Path, d.Observed),
 		}
 		if secretPath(res.object.ID, d.Path) {
 			field.Desired, field.Observed = nil, nil

@@ -186,7 +186,7 @@ func holdsMark(path string) bool {
 	if isSharedMark(path) {
 		return true
 	}
-	for _, mark := range markPlaces {
+	for _, mark := range markKeys {
 		if observer.Under(mark.path(), path) {
 			return true
 		}
@@ -194,18 +194,18 @@ func holdsMark(path string) bool {
 	return false
 }
 
-// markPlaces are the fields of metadata that have our marks, and their keys.
-var markPlaces = []markPlace{
+// markKeys are the fields of metadata that have our marks, and their keys.
+var markKeys = []markKey{
 	{"labels", v1alpha1.LabelApplicationUID},
 	{"annotations", v1alpha1.AnnotationTrackingID},
 	{"annotations", v1alpha1.AnnotationAdopted},
 }
 
-type markPlace struct{ field, key string }
+type markKey struct{ field, key string }
 
-func (m markPlace) path() string { return "metadata." + m.field + "['" + m.key + "']" }
+func (m markKey) path() string { return "metadata." + m.field + "['" + m.key + "']" }
 
-var sharedMarkPlaces = []markPlace{
+var sharedMarkKeys = []markKey{
 	{"labels", v1alpha1.LabelHeld},
 	{"annotations", v1alpha1.AnnotationHolders},
 }
@@ -213,7 +213,7 @@ var sharedMarkPlaces = []markPlace{
 // isSharedMark reports whether a path is that of a mark of shared objects, or of all labels
 // or all annotations.
 func isSharedMark(path string) bool {
-	return slices.ContainsFunc(sharedMarkPlaces, func(mark markPlace) bool { return observer.Under(mark.path(), path) })
+	return slices.ContainsFunc(sharedMarkKeys, func(mark markKey) bool { return observer.Under(mark.path(), path) })
 }
 
 // isMetadataMap reports whether a path is that of the labels or annotations, which have our
@@ -233,10 +233,10 @@ func formerMarks(app *v1alpha1.Application, live map[string]any) (fields []delta
 
 // marksOff are the removals of an owner's marks.
 func marksOff(live map[string]any) (fields []delta.Difference) {
-	return removals(live, markPlaces)
+	return removals(live, markKeys)
 }
 
-func removals(live map[string]any, marks []markPlace) (fields []delta.Difference) {
+func removals(live map[string]any, marks []markKey) (fields []delta.Difference) {
 	for _, mark := range marks {
 		if value := text(live, "metadata", mark.field, mark.key); value != "" {
 			path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)

@@ -20,9 +20,9 @@ func (p *Plan) letsGo(res *resource) bool {
 	return slices.ContainsFunc(held, func(leaf string) bool { return !slices.Contains(now, leaf) })
 }
 
-// placesLetGo are the pointers of the leaves of an owned object that are let go: they get back
+// pointersLetGo are the pointers of the leaves of an owned object that are let go: they get back
 // what they had, and nothing else is done about them.
-func (res *resource) placesLetGo(live map[string]any) (pointers []string) {
+func (res *resource) pointersLetGo(live map[string]any) (pointers []string) {
 	if res.shared {
 		return nil
 	}

@@ -23,17 +23,18 @@ type releaser struct {
 	id     manifest.ID
 	kind   *kinds.Node
 	live   map[string]any
-	held   []string // leaves that are still held
-	lost   []string // leaves of which there was no room to record what they were
-	others []claim  // and those that other Applications hold
-	gone   []made   // what was not there before us, and goes
-	fixed  []string // paths that stay, or have another value from before
+	held   []string   // leaves that are still held
+	lost   []string   // leaves of which there was no room to record what they were
+	others []claim    // and those that other Applications hold
+	gone   []addition // what was not there before us, and goes
+	fixed  []string   // paths that stay, or have another value from before
 }
 
-// made is a place that was not there before us, below a place that was not either.
-type made struct {
-	place delta.Place
-	root  string
+// addition is what was not there before us. root is the path of the first above it that was
+// not there either.
+type addition struct {
+	at   delta.Location
+	root string
 }
 
 // letGo says what becomes of the leaves of an object that are on record and not held
@@ -47,7 +48,7 @@ type made struct {
 //	another one, or none                        it stays, and that is told
 //
 // marks are what goes with the last holder.
-func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField, marks []delta.Place) letting {
+func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField, marks []delta.Location) letting {
 	r := &res
 	r.app = p.in.Application
 	r.others = claimsOf(r.app, r.live, r.held)
@@ -68,7 +69,7 @@ func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField, marks []de
 	}
 	r.letGoUnrecorded()
 	for _, at := range marks {
-		r.gone = append(r.gone, made{at, at.Path.Parent().String()})
+		r.gone = append(r.gone, addition{at, at.Path.Parent().String()})
 	}
 	r.remove()
 	r.fields = slices.DeleteFunc(r.fields, func(d delta.Difference) bool {
@@ -124,7 +125,7 @@ func (r *releaser) judgeField(b v1alpha1.BaselineField) {
 		r.fields = append(r.fields, at.Restore(before.Any))
 		r.fixed = append(r.fixed, b.Path)
 	default:
-		r.gone = append(r.gone, made{at, cmp.Or(b.From, b.Path)})
+		r.gone = append(r.gone, addition{at, cmp.Or(b.From, b.Path)})
 	}
 }
 
@@ -186,17 +187,17 @@ func (r *releaser) stay(path, why string) {
 // remove takes away what was not there before us: the topmost places that we made, whole,
 // where nobody else has anything in them; and else what of them is ours.
 func (r *releaser) remove() {
-	slices.SortStableFunc(r.gone, func(a, b made) int { return cmp.Compare(len(a.root), len(b.root)) })
+	slices.SortStableFunc(r.gone, func(a, b addition) int { return cmp.Compare(len(a.root), len(b.root)) })
 	var done []string
 	for _, m := range r.gone {
 		if slices.ContainsFunc(done, func(root string) bool { return observer.Under(m.root, root) }) {
 			continue
 		}
 		done = append(done, m.root)
-		var ours []delta.Place
+		var ours []delta.Location
 		for _, other := range r.gone {
-			if observer.Under(other.place.Path.String(), m.root) {
-				ours = append(ours, other.place)
+			if observer.Under(other.at.Path.String(), m.root) {
+				ours = append(ours, other.at)
 			}
 		}
 		root, ok := delta.Locate(r.kind, r.live, m.root)
@@ -229,7 +230,7 @@ func sortable(path *observer.Path) string {
 
 // isOursAlone reports whether a place that we made can go whole: nothing in it is held, or
 // stays, or was written by another client. What the API server has filled in goes with it.
-func (r *releaser) isOursAlone(root delta.Place, ours []delta.Place) bool {
+func (r *releaser) isOursAlone(root delta.Location, ours []delta.Location) bool {
 	path := root.Path.String()
 	under := func(other string) bool { return observer.Under(other, path) }
 	isThere := func(leaf string) bool {
@@ -241,8 +242,8 @@ func (r *releaser) isOursAlone(root delta.Place, ours []delta.Place) bool {
 		return false
 	}
 	mine := map[string]bool{}
-	for _, place := range ours {
-		mine[place.Path.Pointer()] = true
+	for _, at := range ours {
+		mine[at.Path.Pointer()] = true
 	}
 	return !r.isForeign(root.Path, root.Value.Any, mine)
 }
@@ -279,7 +280,7 @@ func (r *releaser) isForeign(path *observer.Path, value any, mine map[string]boo
 
 // removeParts removes what is ours below a place, with the maps and lists that would be
 // empty without it. The keys of an element that stays, stay.
-func (r *releaser) removeParts(root delta.Place, ours []delta.Place) {
+func (r *releaser) removeParts(root delta.Location, ours []delta.Location) {
 	tree := &branch{path: root.Path}
 	for i := range ours {
 		tree.add(ours[i].Path.Chain()[len(root.Path.Chain()):], &ours[i])
@@ -291,7 +292,7 @@ func (r *releaser) prune(b *branch, value any) {
 	isRefilled := slices.ContainsFunc(r.fields, func(d delta.Difference) bool { return d.Desired.Set && observer.Under(d.Path, b.path.String()) })
 	if b.isAll(value) && !isRefilled {
 		if at, ok := delta.Locate(r.kind, r.live, b.path.String()); ok && at.Value.Set {
-			r.fields = append(r.fields, at.Remove(b.places()))
+			r.fields = append(r.fields, at.Remove(b.locations()))
 		}
 		return
 	}

@@ -108,7 +108,7 @@ func (p *Plan) mangle(r *rendered) error {
 	}
 	m.Objects = append(slices.Clip(m.Objects), shared...)
 	entries, written := make([]*observer.Entry, len(m.Objects)), make([]map[string]any, len(m.Objects))
-	before := places{objects: r.objects}
+	before := positions{objects: r.objects}
 	for i, o := range m.Objects {
 		k, had := before.of(o.ID, i)
 		if had {
@@ -128,14 +128,14 @@ func (p *Plan) mangle(r *rendered) error {
 	return nil
 }
 
-// places are those of objects in a list.
-type places struct {
+// positions are those of objects in a list.
+type positions struct {
 	objects []manifest.Object
 	byID    map[manifest.ID]int // when it was asked for
 }
 
-// of is the place of an object: most likely the one that is asked for.
-func (p *places) of(id manifest.ID, likely int) (place int, there bool) {
+// of is the position of an object: most likely the one that is asked for.
+func (p *positions) of(id manifest.ID, likely int) (position int, there bool) {
 	if likely < len(p.objects) && p.objects[likely].ID == id {
 		return likely, true
 	}
@@ -145,8 +145,8 @@ func (p *places) of(id manifest.ID, likely int) (place int, there bool) {
 			p.byID[o.ID] = i
 		}
 	}
-	place, there = p.byID[id]
-	return place, there
+	position, there = p.byID[id]
+	return position, there
 }
 
 // sameContent reports whether a hook has left the content alone: it is the very

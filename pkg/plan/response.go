@@ -202,7 +202,7 @@ func (res *resource) wrote(path string, action Action) bool {
 // losesMark reports whether a form lacks one of our own marks, or changes it.
 // Without them the object would not be known as ours: that is never accepted.
 func losesMark(path string, form delta.Form) bool {
-	for _, mark := range markPlaces {
+	for _, mark := range markKeys {
 		if path == mark.path() {
 			return true
 		}

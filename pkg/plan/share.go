@@ -74,7 +74,7 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 	res.compared = p.compare(res, live)
 	res.drift = res.compared.Differences
 	var marks []delta.Difference
-	var gone []delta.Place
+	var gone []delta.Location
 	if res.holdsNothing() {
 		marks, gone = unheld(app, id, live)
 	}
@@ -100,7 +100,7 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 	if restores(app, true) && slices.ContainsFunc(res.leaves, func(leaf string) bool { return secretPath(id, leaf) }) {
 		res.warnings = append(res.warnings, id.String()+": values of Secrets are never recorded, so they stay as they are when they are let go")
 	}
-	p.look(res, live)
+	p.compareOnly(res, live)
 	res.problem = cmp.Or(blocked, res.claimedByOthers(), p.leftOver(id, res.compared))
 	h.blocked, h.compared = blocked != nil, res.compared
 	h.readFirst = res.letting.unsure && foreignTo(app, live) == nil || p.namesFighter(res)

@@ -180,7 +180,7 @@ func (s *suggester) list(elements []any, at suggested) (proposal, bool) {
 	applied, _ := at.applied.Any.([]any)
 	sameAs := list.Identities(at.t, elements, applied)
 	var nodes, values []any
-	var places []string // that only keep a place, since the last element that holds something
+	var placeholders []string // that only keep a position, since the last element that holds something
 	kept := 0
 	for i, element := range elements {
 		below := suggested{element, item(applied, sameAs[i]), at.t.Elem(), at.path.Element(labels[i], i), at.path.Name(), at.siblings}
@@ -189,10 +189,10 @@ func (s *suggester) list(elements []any, at suggested) (proposal, bool) {
 		case ok:
 			nodes, values = append(nodes, child.schema), append(values, withKeys(child.value, element, at.t))
 			kept = len(nodes)
-			s.suggestion.Free, places = append(s.suggestion.Free, places...), nil
+			s.suggestion.Free, placeholders = append(s.suggestion.Free, placeholders...), nil
 		case !byIdentity:
 			nodes, values = append(nodes, map[string]any{}), append(values, element)
-			places = append(places, below.path.String())
+			placeholders = append(placeholders, below.path.String())
 		}
 	}
 	if kept == 0 {

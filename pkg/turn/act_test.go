@@ -352,7 +352,7 @@ func (d *desk) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map
 	return nil
 }
 
-func (d *desk) Looked(kubernetes.Location, plan.Written) {}
+func (d *desk) Processed(kubernetes.Location, plan.Written) {}
 
 func (d *desk) Silent(kubernetes.Mapping) error { return nil }
 

@@ -69,8 +69,8 @@ type Target interface {
 	Delete(ctx context.Context, at cluster.Location, uid, resourceVersion string) (map[string]any, error)
 	// TryPatch asks whether a patch would be accepted, and changes nothing.
 	TryPatch(ctx context.Context, at cluster.Location, ops any) error
-	// Looked is told that an object was looked at, of which Written had that much.
-	Looked(at cluster.Location, written plan.Written)
+	// Processed is told that an object was looked at, of which Written had that much.
+	Processed(at cluster.Location, written plan.Written)
 	// Wrote and Gone have the stores know our own write before the watch does.
 	Wrote(at cluster.Location, object map[string]any)
 	Gone(at cluster.Location, uid types.UID)

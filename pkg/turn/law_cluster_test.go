@@ -167,7 +167,7 @@ func (target) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[
 	return nil
 }
 
-func (target) Looked(kubernetes.Location, plan.Written) {}
+func (target) Processed(kubernetes.Location, plan.Written) {}
 
 func (target) Silent(kubernetes.Mapping) error { return nil }
 

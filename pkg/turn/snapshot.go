@@ -63,22 +63,22 @@ type Snapshot struct {
 	shared, unmarked map[manifest.ID]bool
 	// selections are the entries of spec.select that can be read.
 	selections []plan.Selection
-	// looks are what is looked at, see Target.Looked.
-	looks []look
+	// reads are what is looked at, see Target.Processed.
+	reads []read
 	// users is Request.Users.
 	users func([]v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
 }
 
-// look is an object that is looked at, and who wrote it, as far as that is known.
-type look struct {
+// read is an object that is looked at, and who wrote it, as far as that is known.
+type read struct {
 	at      cluster.Location
 	written plan.Written
 }
 
-// looked tells what was looked at: what is to be known of it for longer is remembered.
-func (s *Snapshot) looked(target Target) {
-	for _, l := range s.looks {
-		target.Looked(l.at, l.written)
+// processed tells what was looked at: what is to be known of it for longer is remembered.
+func (s *Snapshot) processed(target Target) {
+	for _, l := range s.reads {
+		target.Processed(l.at, l.written)
 	}
 }
 
@@ -221,7 +221,7 @@ func (s *Snapshot) addMarked(ctx context.Context) error {
 		}
 		for id, written := range s.view.Written(kind.GroupKind(), kind.Mapping, marked) {
 			s.Input.Written[id] = written
-			s.looks = append(s.looks, look{cluster.Location{ID: id, Mapping: kind.Mapping}, written})
+			s.reads = append(s.reads, read{cluster.Location{ID: id, Mapping: kind.Mapping}, written})
 		}
 		maps.Copy(s.Input.Ended, s.view.Ended(kind.GroupKind(), kind.Mapping))
 		for id, object := range marked {

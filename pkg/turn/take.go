@@ -91,7 +91,7 @@ func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan
 	app, m := s.Input.Application, s.memory
 	if p.Idle() || p.Refused != nil {
 		target.AwaitNamespaces(nil)
-		s.looked(target)
+		s.processed(target)
 		return t.report(ctx, app, m, p, nil)
 	}
 	app, err := t.recordPostponed(ctx, app, m)
@@ -109,7 +109,7 @@ func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan
 	if a.tokensRecorded {
 		app = t.home().Latest(app)
 	}
-	s.looked(target)
+	s.processed(target)
 	after, err := t.report(ctx, app, m, p, a.result)
 	if err == nil && a.tokensErr != nil {
 		return Again(a.tokensErr)

@@ -118,21 +118,21 @@ func follow(desired []byte, entry *entryForm) (whole []byte, ok bool) {
 	return f.to, ok
 }
 
-// place is where a value is: what identifies an object is copied into its entry.
-type place int
+// scope is where a value is: what identifies an object is copied into its entry.
+type scope int
 
 const (
-	inRoot place = iota
+	inRoot scope = iota
 	inMetadata
 	inIdentity
 	elsewhere
 )
 
-func (p place) of(name []byte) place {
+func (s scope) of(name []byte) scope {
 	switch {
-	case p == inRoot && string(name) == `"metadata"`:
+	case s == inRoot && string(name) == `"metadata"`:
 		return inMetadata
-	case p == inRoot && (string(name) == `"apiVersion"` || string(name) == `"kind"`), p == inMetadata && string(name) == `"name"`:
+	case s == inRoot && (string(name) == `"apiVersion"` || string(name) == `"kind"`), s == inMetadata && string(name) == `"name"`:
 		return inIdentity
 	}
 	return elsewhere
@@ -144,7 +144,7 @@ type follower struct {
 	entry    *entryForm
 }
 
-func (f *follower) value(at place) bool {
+func (f *follower) value(at scope) bool {
 	c := f.next()
 	if c != '{' && c != '[' {
 		return f.scalar(at)
@@ -161,7 +161,7 @@ func (f *follower) value(at place) bool {
 	return f.list()
 }
 
-func (f *follower) object(at place) bool {
+func (f *follower) object(at scope) bool {
 	f.copy('{')
 	for first := true; f.next() != '}'; first = false {
 		if !first && !f.copy(',') {
@@ -196,7 +196,7 @@ func (f *follower) list() bool {
 }
 
 // scalar is a leaf of an entry, unless it identifies the object.
-func (f *follower) scalar(at place) bool {
+func (f *follower) scalar(at scope) bool {
 	text := f.text()
 	if text == nil {
 		n := bytes.IndexAny(f.from, ",]}")
