@@ -56,9 +56,9 @@ func (n *Namespaces) Run(ctx context.Context) {
 // for itself meanwhile, more and more rarely.
 const refusedPause = 5 * time.Minute
 
-// relistPause is the longest time between the look of an Application that a namespace is not
+// awaitDelay is the longest time between an Application finding that a namespace is not
 // there, and that it says so to Await.
-const relistPause = 10 * time.Second
+const awaitDelay = 10 * time.Second
 
 // Await says which namespaces an Application waits for, all of them. It is told when one
 // comes, also if that has happened since it looked.
@@ -70,7 +70,7 @@ func (n *Namespaces) Await(application types.UID, names []string) {
 		n.waiting[application] = w
 		if slices.ContainsFunc(names, func(name string) bool {
 			at := n.arrived[name]
-			return at.After(w.told) && n.now().Sub(at) < relistPause
+			return at.After(w.told) && n.now().Sub(at) < awaitDelay
 		}) {
 			n.wake(application)
 		}

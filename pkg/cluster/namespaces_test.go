@@ -23,7 +23,7 @@ func TestANamespaceComesBeforeItIsAwaited(t *testing.T) {
 	assert.Equal(t, 1, told, "it came since the Application looked")
 	n.Await("app", []string{"shop"})
 	assert.Equal(t, 1, told, "an Application is told once, or else it would never rest")
-	now = now.Add(relistPause)
+	now = now.Add(awaitDelay)
 	n.Await("later", []string{"shop"})
 	assert.Equal(t, 1, told, "whoever looks after it came knows that it is there")
 

@@ -177,7 +177,7 @@ function say(state, text) {
   if (live.textContent !== text) live.textContent = text;
 }
 
-// The stream is open while somebody looks.
+// The stream is open while the page is open.
 let stream, known = live && live.dataset.revision;
 function listen() {
   if (document.hidden) {
