@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -97,11 +96,7 @@ func (t *translated) usable(app *v1alpha1.Application) bool {
 // lasts reports whether a translation, if it is good, stays in force: the source is the
 // same. One that was restored is of one version of the spec only.
 func (t *translated) lasts(app *v1alpha1.Application) bool {
-	return t != nil && t.translation != nil && sameSource(t.app, app) && (!t.translation.Restored || t.app.Generation == app.Generation)
-}
-
-func sameSource(a, b *v1alpha1.Application) bool {
-	return reflect.DeepEqual(a.Spec.Tosca, b.Spec.Tosca) && reflect.DeepEqual(a.Spec.CSAR, b.Spec.CSAR)
+	return t != nil && t.translation != nil && source.IsSame(t.app, app) && (!t.translation.Restored || t.app.Generation == app.Generation)
 }
 
 // renew looks at the source, when it has its turn.

@@ -63,6 +63,11 @@ func (m *Material) Same(before *Material) bool {
 		reflect.DeepEqual(translationOf(m.Application), translationOf(before.Application))
 }
 
+// IsSame reports whether two Applications have the same template and archive.
+func IsSame(a, b *v1alpha1.Application) bool {
+	return reflect.DeepEqual(a.Spec.Tosca, b.Spec.Tosca) && reflect.DeepEqual(a.Spec.CSAR, b.Spec.CSAR)
+}
+
 // Gather finds the template or archive of an Application, and its inputs. before
 // is what was gathered last, or nil: what has not changed is not fetched again.
 func Gather(ctx context.Context, app *v1alpha1.Application, reader Reader, fetcher Fetcher, before *Material) (*Material, *plan.Problem) {

@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/source"
 )
 
 // Applications is where Applications are served.
@@ -200,7 +201,7 @@ func (c *Cluster) submitted(ctx context.Context, app files.Subject) (after files
 	case err != nil:
 		return app, nil, c.Explained(err, "get", "Application "+app.Namespace+"/"+app.Name)
 	}
-	before, other := stored.DeepCopy(), !files.SameSource(stored, app.Application)
+	before, other := stored.DeepCopy(), !source.IsSame(stored, app.Application)
 	stored.Spec = *app.Spec.DeepCopy()
 	stored.Generation++ // a new spec
 	return files.Subject{Application: stored, Document: app.Document, NewSource: other}, before, nil

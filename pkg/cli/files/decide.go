@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/source"
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
@@ -97,7 +98,7 @@ func (d Decision) Of(other *v1alpha1.Application) *Decision {
 	if input.Application == nil {
 		return nil
 	}
-	if !SameSource(input.Application, other) {
+	if !source.IsSame(input.Application, other) {
 		input.Source = nil
 	}
 	input.Application = other

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -72,11 +71,6 @@ func (app Subject) With(translation *plan.Source) Subject {
 		known.Spec.Manifest = append(known.Spec.Manifest, rawOf(object))
 	}
 	return known
-}
-
-// SameSource reports whether two Applications have the same template and archive.
-func SameSource(a, b *v1alpha1.Application) bool {
-	return reflect.DeepEqual(a.Spec.Tosca, b.Spec.Tosca) && reflect.DeepEqual(a.Spec.CSAR, b.Spec.CSAR)
 }
 
 // noFetcher fetches nothing: what the controller may fetch, this program does not
