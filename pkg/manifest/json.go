@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -28,6 +29,16 @@ func DecodeJSON(raw []byte) (map[string]any, error) {
 		return nil, errors.New("decode manifest: want a JSON object, not " + Describe(decoded))
 	}
 	return value, nil
+}
+
+// SameJSON reports whether two texts are the same value, whatever the order of their keys. No
+// digit of an integer is lost. A text that is no JSON is the same as itself alone.
+func SameJSON(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	var x, y any
+	return kjson.Unmarshal(a, &x) == nil && kjson.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // parseJSON reads concatenated JSON documents into the nodes that YAML is read

@@ -2,13 +2,12 @@ package plan
 
 import (
 	"bytes"
-	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -30,15 +29,10 @@ func worthWriting(before, next v1alpha1.ApplicationStatus) v1alpha1.ApplicationS
 	for i := range plain.Resources {
 		plain.Resources[i].NullLeaves = nil
 	}
-	if sameJSON(respelled, plain) {
+	if manifest.SameJSON(encode(respelled).Raw, encode(plain).Raw) {
 		return *before.DeepCopy()
 	}
 	return next
 }
 
 func hasNulls(item runtime.RawExtension) bool { return bytes.Contains(item.Raw, []byte("null")) }
-
-func sameJSON(a, b any) bool {
-	var x, y any
-	return utiljson.Unmarshal(encode(a).Raw, &x) == nil && utiljson.Unmarshal(encode(b).Raw, &y) == nil && reflect.DeepEqual(x, y)
-}

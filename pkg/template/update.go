@@ -1,10 +1,7 @@
 package template
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -12,6 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // Update is the JSON Patch (RFC 6902) that makes an Application what is desired,
@@ -60,11 +58,5 @@ func labelOps(live *v1alpha1.Application, desired map[string]string) (ops []delt
 
 // sameObjects compares lists as JSON values.
 func sameObjects(a, b []runtime.RawExtension) bool {
-	return slices.EqualFunc(a, b, func(a, b runtime.RawExtension) bool {
-		if bytes.Equal(a.Raw, b.Raw) {
-			return true
-		}
-		var x, y any
-		return json.Unmarshal(a.Raw, &x) == nil && json.Unmarshal(b.Raw, &y) == nil && reflect.DeepEqual(x, y)
-	})
+	return slices.EqualFunc(a, b, func(a, b runtime.RawExtension) bool { return manifest.SameJSON(a.Raw, b.Raw) })
 }

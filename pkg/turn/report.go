@@ -1,9 +1,7 @@
 package turn
 
 import (
-	"bytes"
 	"context"
-	"reflect"
 	"slices"
 	"time"
 
@@ -12,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/json"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -191,12 +188,6 @@ func (t *Turns) WriteStatus(ctx context.Context, app *v1alpha1.Application, stat
 func same(a, b v1alpha1.ApplicationStatus) bool { return statuses.DeepEqual(a, b) }
 
 var statuses = conversion.EqualitiesOrDie(
-	func(a, b runtime.RawExtension) bool {
-		if bytes.Equal(a.Raw, b.Raw) {
-			return true
-		}
-		var v, w any
-		return json.Unmarshal(a.Raw, &v) == nil && json.Unmarshal(b.Raw, &w) == nil && reflect.DeepEqual(v, w)
-	},
+	func(a, b runtime.RawExtension) bool { return manifest.SameJSON(a.Raw, b.Raw) },
 	func(a, b metav1.Time) bool { return a.Unix() == b.Unix() },
 )
