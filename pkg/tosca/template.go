@@ -122,9 +122,13 @@ func countsText(counts map[string]int) string {
 			parts = append(parts, fmt.Sprintf("and %d other types", len(names)-most))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%d of %s", counts[name], cut(name)))
+		of := "of"
+		if i == 0 {
+			of = "of type"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s %s", counts[name], of, cut(name)))
 	}
-	return strings.Replace(strings.Join(parts, ", "), " of ", " of type ", 1)
+	return strings.Join(parts, ", ")
 }
 
 // readCopy finds the template that another is a copy of.

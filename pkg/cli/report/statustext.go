@@ -105,12 +105,14 @@ func (t *StatusText) headline() {
 	if !t.repeatsMessage() {
 		t.wrapped("  ", t.Message)
 	}
-	text := "writes as the ServiceAccount " + t.ServiceAccount
-	if t.ServiceAccount == "" {
-		text = "writes as the controller's default ServiceAccount"
-	}
+	text := "writes as "
 	if t.Application.Mode == v1alpha1.ModeObserve {
-		text = strings.Replace(text, "writes", "reads", 1)
+		text = "reads as "
+	}
+	if t.ServiceAccount == "" {
+		text += "the controller's default ServiceAccount"
+	} else {
+		text += "the ServiceAccount " + t.ServiceAccount
 	}
 	if t.Created != "" {
 		text = "submitted " + t.since(t.Created) + "; " + text
