@@ -9,56 +9,86 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Places in the metadata of a Secret that only its readers may see. The
-// annotations are masked whole where they are one value, for kubectl apply keeps a
-// copy of the object among them.
-const (
-	lastAppliedPath    = "metadata.annotations['" + lastAppliedAnnotation + "']"
-	lastAppliedPointer = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration"
-)
+// element stands for an element of a list among the fields of a path.
+const element = "[]"
 
 // secretPath reports whether a path of a resource leads to what only readers of
-// the Secret may see.
+// the Secret may see. One that cannot be read may lead anywhere.
 func secretPath(id manifest.ID, path string) bool {
-	if manifest.HasManifests(id.GroupKind()) {
-		return nestedSecretPath(path)
+	if !mayHaveSecrets(id) {
+		return false
 	}
-	field, _, _ := strings.Cut(strings.ReplaceAll(path, "[", "."), ".")
-	return manifest.IsSecret(id.GroupKind()) &&
-		(manifest.SecretField(field) || strings.HasPrefix(path, "[") || path == "metadata.annotations" || observer.Under(path, lastAppliedPath))
+	parsed, err := observer.ParsePath(path)
+	if err != nil {
+		return true
+	}
+	var fields []string
+	for _, step := range parsed.Chain() {
+		if step.IsElement() {
+			fields = append(fields, element)
+			continue
+		}
+		fields = append(fields, step.Name())
+	}
+	return secretFields(id, fields)
 }
 
+var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
+
+// secretPointer is secretPath of a JSON Pointer.
 func secretPointer(id manifest.ID, pointer string) bool {
-	if manifest.HasManifests(id.GroupKind()) {
-		return nestedSecretPath(strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", "."))
+	if !mayHaveSecrets(id) {
+		return false
 	}
-	field, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-	return manifest.IsSecret(id.GroupKind()) &&
-		(manifest.SecretField(field) || pointer == "/metadata/annotations" || strings.HasPrefix(pointer, lastAppliedPointer))
+	fields := strings.Split(pointer, "/")[1:]
+	for i, field := range fields {
+		fields[i] = unescapePointer.Replace(field)
+	}
+	return secretFields(id, fields)
 }
 
-// nestedSecretPath reports whether a path of an Application leads to what a Secret among
+func mayHaveSecrets(id manifest.ID) bool {
+	return manifest.IsSecret(id.GroupKind()) || manifest.HasManifests(id.GroupKind())
+}
+
+// secretFields judges a path of a Secret, or of what may have Secrets in it. The annotations of
+// a Secret are masked whole where they are one value, for kubectl apply keeps a copy of the
+// object among them.
+func secretFields(id manifest.ID, fields []string) bool {
+	switch {
+	case manifest.HasManifests(id.GroupKind()):
+		return nestedSecretFields(fields)
+	case len(fields) == 0:
+		return false
+	case fields[0] != "metadata":
+		return manifest.SecretField(fields[0])
+	}
+	return len(fields) > 1 && fields[1] == "annotations" && (len(fields) == 2 || fields[2] == lastAppliedAnnotation)
+}
+
+// nestedSecretFields reports whether a path of an Application leads to what a Secret among
 // its manifests may have there: a path does not say of what kind a manifest is. What is
 // whole has all that is in it.
-func nestedSecretPath(path string) bool {
-	rest, within := strings.CutPrefix(path, "spec.manifest")
-	if !within {
-		return path == "" || path == "spec" || path == "metadata" || strings.HasPrefix(path, "metadata.annotations")
+func nestedSecretFields(fields []string) bool {
+	switch {
+	case len(fields) == 0:
+		return true
+	case fields[0] == "metadata":
+		return len(fields) == 1 || fields[1] == "annotations"
+	case fields[0] != "spec":
+		return false
+	case len(fields) == 1:
+		return true
+	case fields[1] != "manifest":
+		return false
+	case len(fields) <= 3: // all manifests, or one
+		return true
 	}
-	rest = strings.TrimPrefix(rest, ".")
-	end := "." // of the index in a pointer
-	if strings.HasPrefix(rest, "[") {
-		end = "]"
-	}
-	_, rest, _ = strings.Cut(rest, end)
-	rest = strings.TrimPrefix(rest, ".")
-	switch field, _, _ := strings.Cut(strings.ReplaceAll(rest, "[", "."), "."); field {
-	case "metadata":
-		return nestedSecretPath(rest)
-	case "spec": // of a Secret there is none, but of another Application
-		return rest == "spec" || (strings.HasPrefix(rest, "spec.manifest") && nestedSecretPath(rest))
+	switch inner := fields[3:]; inner[0] {
+	case "metadata", "spec": // of a Secret there is no spec, but of another Application
+		return nestedSecretFields(inner)
 	default:
-		return field == "" || manifest.SecretField(field)
+		return manifest.SecretField(inner[0])
 	}
 }
 

@@ -30,6 +30,7 @@ func TestWhatOnlyReadersOfASecretMaySee(t *testing.T) {
 		"spec.manifest": true, "spec.manifest[0]": true, "spec.manifest[0].data": true, "spec.manifest[0].stringData.key": true, "spec.manifest[0].stringdata": true,
 		"spec.manifest[0].metadata.annotations": true, "spec.manifest[1].spec.manifest[0].data.key": true, "spec.manifest[1].spec.manifest": true, "spec.manifest[1].spec": true, "spec": true,
 		"metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']": true, "spec.manifest[0]['odd.field']": true,
+		`spec.manifest[kind="a]b"].data.key`: true, `spec.manifest[kind=Secret].data['a].b']`: true, `spec.manifest[kind="a].kind.b"].data`: true,
 		"spec.manifest[0].spec.replicas": false, "spec.manifest[0].metadata.labels.app": false, "spec.suspend": false, "spec.manifest[0].kind": false, "metadata.labels.a": false,
 	} {
 		assert.Equal(t, hidden, secretPath(inner, path), path)
