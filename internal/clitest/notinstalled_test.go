@@ -60,7 +60,7 @@ func TestWithoutHoldfast(t *testing.T) {
 	assert.Contains(t, stdout, "CustomResourceDefinition applications.holdfast.dev applied\n")
 	status, _, stderr = run("install", "--wait", "--timeout", "1s")
 	assert.Equal(t, 1, status, "nobody makes Pods here")
-	assert.Contains(t, stderr, "error: after 1s: the controller is not ready: its Pods are not made yet. `kubectl describe pods -n holdfast-system` says more\n")
+	assert.Contains(t, stderr, "error: after 1s: the controller is not ready: its Pods are not created yet. `kubectl describe pods -n holdfast-system` says more\n")
 	status, _, stderr = run("get")
 	assert.Equal(t, 0, status)
 	assert.Equal(t, "There are no Applications in the namespace default.\n", stderr)

@@ -23,7 +23,7 @@ var (
 // are ready.
 func (o installOptions) awaitController(ctx context.Context, c *connection.Cluster) error {
 	in := cmp.Or(*o.connection.Namespace, deploy.Namespace)
-	why := "its Pods are not made yet"
+	why := "its Pods are not created yet"
 	late := func() error {
 		return fmt.Errorf("the controller is not ready: %s. `kubectl describe pods -n %s` says more", why, in)
 	}

@@ -29,7 +29,7 @@ type modeOptions struct {
 func newObserveCommand(name string, streams Streams) *cobra.Command {
 	return changing(command{
 		use: "observe NAME", short: "Look at the objects of an Application, and write nothing",
-		long: observeLong, example: "  # Nothing of web is written; what differs is told\n  PROGRAM observe web",
+		long: observeLong, example: "  # Nothing of web is written; what differs is reported\n  PROGRAM observe web",
 	}, streams, change{}, "", func(o change) runner { return modeOptions{o, v1alpha1.ModeObserve} }).build(name)
 }
 

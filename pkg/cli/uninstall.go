@@ -70,7 +70,7 @@ func newUninstallCommand(name string, streams Streams) *cobra.Command {
 }
 
 func (f *uninstallFlags) add(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.release, "release", false, "release the Applications first: what they made stays")
+	flags.BoolVar(&f.release, "release", false, "release the Applications first: what they created stays")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	f.wait.AddTime(flags)
 	f.connection.Add(flags)
@@ -176,7 +176,7 @@ func (o uninstallOptions) refused(applications, databases []unstructured.Unstruc
 	case len(databases) > 0:
 		return refusal("Mysql", databases, "`kubectl delete mysql NAME` deletes one; its volume and its credentials stay, unless its deletionPolicy is Delete")
 	case len(applications) > 0 && !o.release:
-		return refusal("Application", applications, "`holdfast delete NAME` deletes one with what it made, and --release releases all")
+		return refusal("Application", applications, "`holdfast delete NAME` deletes one with what it created, and --release releases all")
 	}
 	return nil
 }

@@ -188,7 +188,7 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 // reportedWhy says why nothing is ever written about a field that is not in place.
 func reportedWhy(f Field) string {
 	if f.State == FieldWatched {
-		return "watched: it has drifted, which is told and never corrected"
+		return "watched: it has drifted, which is reported and never corrected"
 	}
 	return "drift: it is outside of its rule, and the manifest has no other value to write"
 }
@@ -198,7 +198,7 @@ var stateWhy = map[FieldState]string{
 	FieldAllowed: "in place: inside its rule any value is the writer's choice, and is neither learned nor written",
 	FieldSeeded:  "seeded: written when the object was created, and never again",
 	FieldPushed:  "in place: written when the manifest's value changes, and left alone in between",
-	FieldWatched: "watched: as in the manifest; drift would be told, and never corrected",
+	FieldWatched: "watched: as in the manifest; drift would be reported, and never corrected",
 	FieldAbsent:  "in place: it is not to be there, and is not",
 	FieldMark:    "in place: it says whose the object is",
 }
