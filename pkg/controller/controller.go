@@ -87,16 +87,6 @@ type recorder interface {
 	Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any)
 }
 
-// targetCluster is a cluster whose objects are held. There is one, the same that has the
-// Applications; that several would be is decided in Controller.targetOf alone.
-type targetCluster struct {
-	client  *cluster.Client
-	mapper  *cluster.Mapper
-	watches *cluster.Watches
-	// namespaces tells of those that Applications wait for.
-	namespaces *cluster.Namespaces
-}
-
 // Controller holds the Applications of one API server.
 type Controller struct {
 	options Options

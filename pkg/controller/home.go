@@ -120,7 +120,7 @@ func (h templateHome) Application(key types.NamespacedName) (*v1alpha1.Applicati
 // Live leaves out what nothing is held of, because its kind is not served or watchable.
 func (h templateHome) Live(ctx context.Context, app *v1alpha1.Application) (live template.Live, ready bool) {
 	live = template.Live{}
-	view := target{targetCluster: &h.target, app: app.UID, await: func(string) {}}
+	view := h.viewOf(app)
 	for _, gvk := range turn.KindsOf(app) {
 		mapping, err := view.Mapping(ctx, gvk)
 		if err != nil || !mapping.Watchable {

@@ -79,8 +79,7 @@ func (c *Controller) forget(uid types.UID) {
 
 // drop drops what is remembered of the work on an Application.
 func (c *Controller) drop(uid types.UID) {
-	c.target.watches.Need(uid, nil, nil, nil, nil)
-	c.target.namespaces.Await(uid, nil)
+	c.target.drop(uid)
 	c.calls.forget(uid)
 	c.profiles.Forget(uid)
 	c.mu.Lock()
@@ -177,10 +176,9 @@ func (c *Controller) KindGone(resource schema.GroupVersionResource) {
 // definitionChanged is called when a custom kind has come, changed or gone. Who
 // uses it looks again: its watch may not notice for minutes.
 func (c *Controller) definitionChanged(group string) {
-	c.target.mapper.Forget(group)
+	users := c.target.changed(group)
 	c.templates.DefinitionChanged(group)
 	c.profiles.DefinitionChanged(group)
-	users := c.target.watches.Users(group)
 	c.mu.Lock()
 	keys := c.waiting[group]
 	delete(c.waiting, group)

@@ -42,6 +42,7 @@ func New(client *cluster.Client, options Options) *Controller {
 		client, cluster.NewMapper(client), cluster.NewWatches(client.Own, c, options.Patience),
 		cluster.NewNamespaces(client.Metadata, options.Now, c.namespaceCame),
 	}
+	c.target.watches.Manifests = c.manifests
 	c.turns = &turn.Turns{
 		Home: home{c}, Slices: slicesHome{c}, Target: c.targetOf, Source: c.source, BeforeDeletes: c.shutDown,
 		Hooks: c.options.Hooks, Callback: c.callback, Rules: options.Rules, Now: options.Now,
@@ -53,9 +54,8 @@ func New(client *cluster.Client, options Options) *Controller {
 			return users.Of(app.UID, wanted)
 		}
 	}
-	c.target.watches.Manifests = c.manifests
 	c.objectEvents = newObjectEvents(client.As, options.Now, c.eventsRefused)
-	c.target.watches.Narrow(len(options.Selection.Namespaces) > 0)
+	c.target.narrow(options.Selection)
 	c.templates = templates.New(templateHome{c}, client, c.target.mapper, options.Now, options.Templates)
 	c.profiles = profiles.New(client, c.target.mapper, options.Now, c.profilesChanged)
 	c.profiles.Select(options.Selection)
@@ -77,8 +77,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		return err
 	}
 	defer stopEvents()
-	c.target.watches.Run(ctx)
-	c.target.namespaces.Run(ctx)
+	c.target.run(ctx)
 	c.slices.Run(ctx)
 	c.applications.Run(ctx)
 	cluster.WatchDefinitions(ctx, c.client.Metadata, c.definitionChanged)
@@ -98,7 +97,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		defer cancel()
 		c.flush(cluster.WithFence(last, c.options.Held), c.remembered(func(types.UID) bool { return true }))
 	}
-	c.target.watches.Wait()
+	c.target.wait()
 	return nil
 }
 
@@ -136,7 +135,7 @@ func (c *Controller) Select(selection cluster.Selection) {
 	c.mu.Lock()
 	c.selection = selection
 	c.mu.Unlock()
-	c.target.watches.Narrow(len(selection.Namespaces) > 0)
+	c.target.narrow(selection)
 	c.slices.Select(slicesIn(selection))
 	c.applications.Select(selection)
 	c.templates.Select(selection)

@@ -37,6 +37,11 @@ func (c *Controller) targetOf(app *v1alpha1.Application) (turn.Target, error) {
 	return target{&c.target, writer, app.UID, c.options.Now, func(group string) { c.awaitKind(group, keyOf(app)) }, c.profiles}, nil
 }
 
+// viewOf is that cluster for one who reads what is known and writes nothing.
+func (c *Controller) viewOf(app *v1alpha1.Application) target {
+	return target{targetCluster: &c.target, app: app.UID, await: func(string) {}}
+}
+
 // accountOf is the ServiceAccount that acts for an Application.
 func (c *Controller) accountOf(app *v1alpha1.Application) string {
 	if account := app.Spec.ServiceAccountName; account != "" {
