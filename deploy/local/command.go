@@ -17,11 +17,11 @@ func newCommand() *cobra.Command {
 		Long: `A real Kubernetes control plane on the loopback interface, without containers.
 
 The commands below run it. The upstream commands are here too, with their own flags:
-etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl.`,
+etcd, kube-apiserver, kube-scheduler, kubectl.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newUpCommand(), newDownCommand(), newRestartCommand(), newNodeCommand())
+	root.AddCommand(newUpCommand(), newDownCommand(), newRestartCommand(), newControllersCommand(), newNodeCommand())
 	return root
 }
 

@@ -1,8 +1,9 @@
 // Controlplane is a real Kubernetes control plane in one program.
 //
-// The subcommands etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
-// kubectl are the upstream commands, unchanged, with all their flags. The others run
-// them together on the loopback interface:
+// The subcommands etcd, kube-apiserver, kube-scheduler and kubectl are the upstream
+// commands, unchanged, with all their flags. The subcommand kube-controller-manager runs
+// those of the upstream controllers that are needed here. The others run them together on
+// the loopback interface:
 //
 //	controlplane up DIR [flags]          start, print the export line, stay until interrupted
 //	controlplane up DIR --detach         start, print the export line, return

@@ -15,17 +15,15 @@ import (
 	kubectl "k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
-	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 )
 
 // upstreamCommands does for each command what its upstream main function does.
 var upstreamCommands = map[string]func(){
-	"etcd":                    func() { etcdmain.Main(os.Args) },
-	"kube-apiserver":          func() { run(apiserver.NewAPIServerCommand()) },
-	"kube-controller-manager": func() { run(controllermanager.NewControllerManagerCommand()) },
-	"kube-scheduler":          func() { run(scheduler.NewSchedulerCommand()) },
-	"kubectl":                 runKubectl,
+	"etcd":           func() { etcdmain.Main(os.Args) },
+	"kube-apiserver": func() { run(apiserver.NewAPIServerCommand()) },
+	"kube-scheduler": func() { run(scheduler.NewSchedulerCommand()) },
+	"kubectl":        runKubectl,
 }
 
 func run(command *cobra.Command) {

@@ -104,20 +104,19 @@ rules:
 `
 
 func (s *supervisor) controllerManager() component {
-	serving := s.probe.get("https://" + address(s.ports.ControllerManager) + "/healthz")
-	// Serving says little: it works once it has made something.
+	health := address(s.ports.ControllerManager)
+	running := s.probe.get("http://" + health + "/healthz")
+	// It works once it has made something.
 	working := s.probe.get("https://" + address(s.ports.APIServer) + "/api/v1/namespaces/default/serviceaccounts/default")
 	return component{
 		name: ControllerManager,
-		argv: append(s.client(ControllerManager, s.ports.ControllerManager),
-			"--service-account-private-key-file="+s.dir.path("pki", "service-account.key"),
-			"--root-ca-file="+s.dir.path("pki", "ca.crt"),
-			// The defaults, 20 per second, make a test of a hundred objects wait.
-			"--kube-api-qps=1000",
-			"--kube-api-burst=1000",
-		),
+		argv: []string{s.executable, ControllerManager,
+			"--kubeconfig=" + s.dir.kubeconfig(),
+			"--root-ca-file=" + s.dir.path("pki", "ca.crt"),
+			"--healthz-address=" + health,
+		},
 		probe: func(ctx context.Context) error {
-			if err := serving(ctx); err != nil {
+			if err := running(ctx); err != nil {
 				return err
 			}
 			return working(ctx)
@@ -127,24 +126,19 @@ func (s *supervisor) controllerManager() component {
 
 func (s *supervisor) scheduler() component {
 	return component{
-		name:  Scheduler,
-		argv:  s.client(Scheduler, s.ports.Scheduler),
+		name: Scheduler,
+		argv: []string{s.executable, Scheduler,
+			"--kubeconfig=" + s.dir.kubeconfig(),
+			"--authentication-kubeconfig=" + s.dir.kubeconfig(),
+			"--authorization-kubeconfig=" + s.dir.kubeconfig(),
+			"--authentication-skip-lookup=true",
+			"--leader-elect=false",
+			"--bind-address=127.0.0.1",
+			fmt.Sprint("--secure-port=", s.ports.Scheduler),
+			"--tls-cert-file=" + s.dir.path("pki", "server.crt"),
+			"--tls-private-key-file=" + s.dir.path("pki", "server.key"),
+		},
 		probe: s.probe.get("https://" + address(s.ports.Scheduler) + "/readyz"),
-	}
-}
-
-// client is the part of the command line that the scheduler and the controller manager share.
-func (s *supervisor) client(name string, port int) []string {
-	return []string{s.executable, name,
-		"--kubeconfig=" + s.dir.kubeconfig(),
-		"--authentication-kubeconfig=" + s.dir.kubeconfig(),
-		"--authorization-kubeconfig=" + s.dir.kubeconfig(),
-		"--authentication-skip-lookup=true",
-		"--leader-elect=false",
-		"--bind-address=127.0.0.1",
-		fmt.Sprint("--secure-port=", port),
-		"--tls-cert-file=" + s.dir.path("pki", "server.crt"),
-		"--tls-private-key-file=" + s.dir.path("pki", "server.key"),
 	}
 }
 
