@@ -140,6 +140,7 @@ func TestTheNode(t *testing.T) {
 		test func(*testing.T, func(stdin string, args ...string) string)
 	}{
 		{"Pods of a Deployment become ready, and go", testDeployment},
+		{"a DaemonSet has a Pod there", testDaemonSet},
 		{"a Job completes, and goes after its time", testJob},
 		{"a claim gets a volume, which grows and goes", testClaim},
 		{"a claim of another class is left alone", testForeignClaim},
@@ -166,6 +167,14 @@ func testDeployment(t *testing.T, kubectl func(string, ...string) string) {
 
 	kubectl("", "delete", "deployment", "web", "--cascade=foreground", "--timeout=120s")
 	require.Empty(t, kubectl("", "get", "pods", "--output=name"))
+}
+
+func testDaemonSet(t *testing.T, kubectl func(string, ...string) string) {
+	t.Helper()
+	kubectl(`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {matchLabels: {app: agent}},
+		template: {metadata: {labels: {app: agent}}, spec: {containers: [{name: agent, image: agent}]}}}}`, "create", "--filename=-")
+	kubectl("", "rollout", "status", "daemonset/agent", "--timeout=120s")
+	require.Equal(t, "1", kubectl("", "get", "daemonset/agent", "--output=jsonpath={.status.numberReady}"))
 }
 
 func testJob(t *testing.T, kubectl func(string, ...string) string) {
