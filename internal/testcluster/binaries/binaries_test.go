@@ -92,6 +92,16 @@ func TestTheModulesShareTheirDependencies(t *testing.T) {
 	require.Greater(t, shared, 30)
 }
 
+// A controller that imports the kubelet would have it compiled, and what it measures
+// containers with: 150 packages.
+func TestTheControlPlaneIsWithoutTheKubelet(t *testing.T) {
+	root, err := Root()
+	require.NoError(t, err)
+	local := dependencies(t, module(root), ".")
+	require.NotEmpty(t, local["k8s.io/kubernetes"])
+	require.Empty(t, local["github.com/google/cadvisor"], "go -C deploy/local mod why -m github.com/google/cadvisor")
+}
+
 // dependencies are the modules that packages are compiled from.
 func dependencies(t *testing.T, directory string, packages ...string) map[string]string {
 	t.Helper()
