@@ -67,14 +67,14 @@ func Run(ctx context.Context, options Options) error {
 	return nil
 }
 
-// awaitServer waits for an API server that is being started again.
+// awaitServer waits for an API server that is being started again, as long as upstream.
 func awaitServer(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
 	var last error
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
 		last = client.RESTClient().Get().AbsPath("/healthz").Do(ctx).Error()
 		return last == nil, nil
 	})
