@@ -30,10 +30,10 @@ const introduction = `Holdfast holds exactly the fields you name, on any Kuberne
 leaves everything else alone.
 
 This shows it on a real control plane that is started for it and removed
-afterwards: etcd, kube-apiserver, kube-controller-manager, kube-scheduler. Only
-the node is not real: Pods become ready there and run nothing. The commands are
-run as they are shown, kubectl being "bin/controlplane kubectl", and the output
-is theirs.`
+afterwards: etcd, kube-apiserver, kube-scheduler, and the controllers that it
+takes. Only the node is not real: Pods become ready there and run nothing. The
+commands are run as they are shown, kubectl being "bin/controlplane kubectl",
+and the output is theirs.`
 
 const farewell = `The control plane and its files are gone again. "make up" starts one to play
 with; the Application was examples/echo-demo.yaml.`
