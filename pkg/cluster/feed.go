@@ -41,7 +41,7 @@ func (f *feed) all(ctx context.Context, options metav1.ListOptions) (runtime.Obj
 		f.asksAll()
 	}
 	f.pulse.ask()
-	f.pulse.moves("") // the watch that follows may be over any
+	f.pulse.noteWay("") // the watch that follows may be over any
 	list, err := f.list(ctx, options)
 	f.pulse.answered()
 	if err == nil {
@@ -83,7 +83,7 @@ func (f *feed) open(ctx context.Context, options metav1.ListOptions) (watch.Inte
 	if err != nil {
 		return nil, err
 	}
-	if moved := f.pulse.moves(way.String()); moved && !all {
+	if moved := f.pulse.noteWay(way.String()); moved && !all {
 		stream.Stop()
 		return nil, apierrors.NewResourceExpired("the connection to the API server is another one: everything is listed again")
 	}

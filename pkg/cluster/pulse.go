@@ -128,11 +128,11 @@ func (p *pulse) takeStale() bool {
 	return stale
 }
 
-// moves notes over which connection a stream is, and reports whether the last one was
+// noteWay notes over which connection a stream is, and reports whether the last one was
 // over another. Then the API server may have been away, and be an older one now: a client
 // tries again by itself, and nobody is told, where a connection breaks, or a server is
 // about to start.
-func (p *pulse) moves(way string) (moved bool) {
+func (p *pulse) noteWay(way string) (moved bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	moved = way != "" && p.way != "" && way != p.way

@@ -62,7 +62,7 @@ func (c *Controller) tell(regarding runtime.Object, event *plan.Event) {
 	}
 	action, note := "Reconcile", event.Note
 	if event.Plain != "" && event.Plain != event.Note {
-		if digest := digestOf(event.Note); c.notes.fits(digest) {
+		if digest := digestOf(event.Note); c.notes.admit(digest) {
 			action = "Reconcile/" + digest
 		} else {
 			note = event.Plain
@@ -107,8 +107,8 @@ func digestOf(note string) string {
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 
-// fits notes a text, unless there are too many.
-func (n *notes) fits(digest string) bool {
+// admit notes a text, and reports whether it is to be sent: not if there are too many.
+func (n *notes) admit(digest string) bool {
 	now := n.now()
 	n.mu.Lock()
 	defer n.mu.Unlock()

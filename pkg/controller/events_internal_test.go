@@ -22,12 +22,12 @@ func TestEventsOfAStormAreFew(t *testing.T) {
 	n := newNotes(func() time.Time { return now })
 	told := 0
 	for i := range 10_000 { // in a minute
-		if now = now.Add(6 * time.Millisecond); n.fits(strconv.Itoa(i)) {
+		if now = now.Add(6 * time.Millisecond); n.admit(strconv.Itoa(i)) {
 			told++
 		}
 	}
 	assert.InDelta(t, eventBurst+60*eventRate, told, 2)
-	assert.True(t, n.fits("0"), "what was told is counted")
+	assert.True(t, n.admit("0"), "what was told is counted")
 }
 
 // Nor on objects, and what they hold is no more than whose they are.

@@ -278,7 +278,7 @@ func (p cursor) isList(next pathStep) bool {
 // at carries a path out on a node: it puts leaves there, or takes them out. The node is
 // nil where nothing is held.
 func (c *fieldCompiler) at(node **Node, p cursor, steps []pathStep) {
-	if c.isTooMuch(1) {
+	if c.spend(1) {
 		return
 	}
 	if len(steps) == 0 {
@@ -312,8 +312,8 @@ func (c *fieldCompiler) at(node **Node, p cursor, steps []pathStep) {
 	}
 }
 
-// isTooMuch counts the work, and reports whether it is more than is allowed.
-func (c *fieldCompiler) isTooMuch(n int) bool {
+// spend counts the work, and reports whether it is more than is allowed.
+func (c *fieldCompiler) spend(n int) bool {
 	if c.work == nil {
 		return false
 	}
@@ -362,7 +362,7 @@ func (c *fieldCompiler) keys(node **Node, p cursor, steps []pathStep) {
 	if *node != nil {
 		m.Fields, m.Keys = (*node).Fields, (*node).Keys
 	}
-	if c.isTooMuch(len(m.Fields)) {
+	if c.spend(len(m.Fields)) {
 		return
 	}
 	below := make(map[string]*Node, len(names))
@@ -404,7 +404,7 @@ func (c *fieldCompiler) names(p cursor, step pathStep) ([]string, error) {
 	if !step.isPattern() {
 		return c.name(p, m, step.key())
 	}
-	if c.isTooMuch(len(m)) {
+	if c.spend(len(m)) {
 		return nil, nil
 	}
 	var names []string

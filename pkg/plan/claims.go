@@ -148,8 +148,8 @@ func (res *resource) claimedPointers(app *v1alpha1.Application, live map[string]
 	return pointers
 }
 
-// claimedByOthers is why some leaves are not held; nil if all are.
-func (res *resource) claimedByOthers() *Problem {
+// claimProblem is why some leaves are not held; nil if all are.
+func (res *resource) claimProblem() *Problem {
 	if len(res.claimed) == 0 {
 		return nil
 	}

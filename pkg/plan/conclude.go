@@ -258,7 +258,7 @@ func (c *conclusion) pruned(old *pruned) {
 		}
 		problem = outcome.Problem
 		if problem == nil {
-			problem = c.plan.terminating(old.id, live)
+			problem = c.plan.terminatingProblem(old.id, live)
 			c.done = append(c.done, doneChange{action: Delete, id: old.id})
 			c.left(old, v1alpha1.OutcomeDeleted)
 		}

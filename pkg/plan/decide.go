@@ -27,7 +27,7 @@ import (
 // Decide writes nothing and changes nothing of its input.
 func Decide(in Input) *Plan {
 	p := newPlan(in)
-	if p.Refused = incomplete(in.Application); p.Refused != nil {
+	if p.Refused = incompleteProblem(in.Application); p.Refused != nil {
 		return p
 	}
 	p.unmask()
@@ -58,7 +58,7 @@ func Decide(in Input) *Plan {
 	}
 	p.fitBaselines()
 	p.warnOfLosses()
-	if p.Refused = tooLarge(p); p.Refused != nil {
+	if p.Refused = sizeProblem(p); p.Refused != nil {
 		p.resources = nil
 		return p
 	}

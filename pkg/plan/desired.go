@@ -21,7 +21,7 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 	status := p.statuses[id]
 	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion, resource: res}
 	p.claim(res, live)
-	res.problem = cmp.Or(res.problem, p.waitsForSource(id))
+	res.problem = cmp.Or(res.problem, p.sourceProblem(id))
 	switch {
 	case res.problem != nil:
 	case live == nil && p.isDone(res):
@@ -32,7 +32,7 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 		p.create(res)
 	case text(live, "metadata", "deletionTimestamp") != "":
 		res.live = live
-		res.problem = p.terminating(id, live)
+		res.problem = p.terminatingProblem(id, live)
 	default:
 		res.live = live
 		res.change.UID = text(live, "metadata", "uid")
@@ -143,7 +143,7 @@ func (p *Plan) correct(res *resource) {
 		}
 	}
 	res.change.Fields = res.compared.Differences
-	res.problem = cmp.Or(res.claimedByOthers(), p.leftOver(res.object.ID, res.compared))
+	res.problem = cmp.Or(res.claimProblem(), p.leftOverProblem(res.object.ID, res.compared))
 	unsure := res.compared.Unsure || res.letting.unsure && foreignTo(p.in.Application, res.live) == nil
 	res.change.ReadFirst = unsure
 	if res.adopting {
@@ -246,19 +246,19 @@ func (p *Plan) wasApplied(res *resource) bool {
 	return (!res.adopting || res.returns) && (r.created || r.status != nil && r.status.UID != "")
 }
 
-// leftOver is why a comparison leaves something uncorrected, or nil.
-func (p *Plan) leftOver(id manifest.ID, compared delta.Comparison) *Problem {
+// leftOverProblem is why a comparison leaves something uncorrected, or nil.
+func (p *Plan) leftOverProblem(id manifest.ID, compared delta.Comparison) *Problem {
 	if problem := p.refusal(id, compared); problem != nil {
 		return problem
 	}
-	if problem := tooShort(id, compared); problem != nil {
+	if problem := lengthProblem(id, compared); problem != nil {
 		return problem
 	}
-	return outside(id, compared)
+	return outsideProblem(id, compared)
 }
 
-// outside is the Problem of values that no rule allows, where nothing says what to write.
-func outside(id manifest.ID, compared delta.Comparison) *Problem {
+// outsideProblem is the Problem of values that no rule allows, where nothing says what to write.
+func outsideProblem(id manifest.ID, compared delta.Comparison) *Problem {
 	if len(compared.Outside) == 0 {
 		return nil
 	}
@@ -267,7 +267,7 @@ func outside(id manifest.ID, compared delta.Comparison) *Problem {
 	return problem
 }
 
-func tooShort(id manifest.ID, compared delta.Comparison) *Problem {
+func lengthProblem(id manifest.ID, compared delta.Comparison) *Problem {
 	if len(compared.TooShort) == 0 {
 		return nil
 	}

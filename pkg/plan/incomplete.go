@@ -5,10 +5,10 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// incomplete refuses an Application of which something is in slices still: whoever
+// incompleteProblem refuses an Application of which something is in slices still: whoever
 // decides puts them together first. Without its manifests all that it made would be
 // deleted, and without its record nobody knows what that is.
-func incomplete(app *v1alpha1.Application) *Problem {
+func incompleteProblem(app *v1alpha1.Application) *Problem {
 	if len(app.Status.RecordSlices) == 0 && !slice.InSpec(&app.Spec) {
 		return nil
 	}

@@ -268,8 +268,8 @@ func withMarks(app *v1alpha1.Application, entry *observer.Entry, desired map[str
 	return entry.Marked(marks), observer.MarkedObject(desired, marks)
 }
 
-// terminating is the Problem of an object that another client deletes.
-func (p *Plan) terminating(id manifest.ID, live map[string]any) *Problem {
+// terminatingProblem is the Problem of an object that another client deletes.
+func (p *Plan) terminatingProblem(id manifest.ID, live map[string]any) *Problem {
 	message := id.String() + " is being deleted"
 	if finalizers := finalizersOf(live); len(finalizers) > 0 {
 		message += ", held by the finalizers " + strings.Join(finalizers, ", ")

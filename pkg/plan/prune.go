@@ -88,7 +88,7 @@ func (p *Plan) judge(old *pruned, live map[string]any) {
 	case p.orphaned(old):
 		p.orphan(old)
 	case text(old.live, "metadata", "deletionTimestamp") != "":
-		old.change.Problem = p.terminating(old.id, old.live)
+		old.change.Problem = p.terminatingProblem(old.id, old.live)
 	default:
 		old.change.Action = Delete
 		old.change.UID = text(old.live, "metadata", "uid")

@@ -19,7 +19,7 @@ func (c *conclusion) observe(res *resource, before *v1alpha1.ResourceStatus) obs
 	outcome, attempted := c.outcomes[res.object.ID]
 	switch {
 	case !attempted:
-		o.problem = c.waiting(res)
+		o.problem = c.waitProblem(res)
 	case outcome.Gone:
 		o.live, o.problem = nil, outcome.Problem
 		c.result.Again = c.result.Again || outcome.Problem == nil
@@ -43,13 +43,13 @@ func (c *conclusion) observe(res *resource, before *v1alpha1.ResourceStatus) obs
 		o.compared = delta.Comparison{Differences: o.compared.Differences, Watched: o.compared.Watched}
 	}
 	if o.problem == nil || o.problem.compared {
-		o.problem = cmp.Or(res.claimedByOthers(), c.plan.leftOver(res.object.ID, o.compared))
+		o.problem = cmp.Or(res.claimProblem(), c.plan.leftOverProblem(res.object.ID, o.compared))
 	}
 	return o
 }
 
-// waiting is why a resource is not yet as it should be although nothing failed.
-func (c *conclusion) waiting(res *resource) *Problem {
+// waitProblem is why a resource is not yet as it should be although nothing failed.
+func (c *conclusion) waitProblem(res *resource) *Problem {
 	if res.problem != nil || c.preview || c.plan.Idle() || !res.change.Writes() {
 		return res.problem
 	}

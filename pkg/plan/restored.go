@@ -66,8 +66,8 @@ func (p *Plan) unmask() {
 	}
 }
 
-// waitsForSource is the Problem of a Secret without known values.
-func (p *Plan) waitsForSource(id manifest.ID) *Problem {
+// sourceProblem is the Problem of a Secret without known values.
+func (p *Plan) sourceProblem(id manifest.ID) *Problem {
 	if !slices.Contains(p.unknown, id) {
 		return nil
 	}

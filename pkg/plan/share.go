@@ -44,9 +44,9 @@ func (p *Plan) hold(res *resource, live map[string]any) {
 	blocked := p.in.Blocked[id]
 	switch {
 	case live == nil:
-		res.problem = cmp.Or(p.waitsForSource(id), blocked, absent(id))
+		res.problem = cmp.Or(p.sourceProblem(id), blocked, absentProblem(id))
 	case text(live, "metadata", "deletionTimestamp") != "":
-		res.live, res.problem = live, p.terminating(id, live)
+		res.live, res.problem = live, p.terminatingProblem(id, live)
 		res.problem.RetryAfter = 0 // it is watched by its name
 	default:
 		res.live = live
@@ -56,8 +56,8 @@ func (p *Plan) hold(res *resource, live map[string]any) {
 	res.change.resource, res.change.Problem = res, res.problem
 }
 
-// absent is the Problem of a shared object that is not there.
-func absent(id manifest.ID) *Problem {
+// absentProblem is the Problem of a shared object that is not there.
+func absentProblem(id manifest.ID) *Problem {
 	return problemf(v1alpha1.ReasonWaiting, "%s does not exist; it is shared, and not created", id)
 }
 
@@ -101,7 +101,7 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 		res.warnings = append(res.warnings, id.String()+": values of Secrets are never recorded, so they stay as they are when they are let go")
 	}
 	p.compareOnly(res, live)
-	res.problem = cmp.Or(blocked, res.claimedByOthers(), p.leftOver(id, res.compared))
+	res.problem = cmp.Or(blocked, res.claimProblem(), p.leftOverProblem(id, res.compared))
 	h.blocked, h.compared = blocked != nil, res.compared
 	h.readFirst = res.letting.unsure && foreignTo(app, live) == nil || p.namesFighter(res)
 	return h

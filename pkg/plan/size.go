@@ -21,9 +21,9 @@ const maxApplicationBytes = v1alpha1.MaxApplicationBytes
 // an empty list is its two lengths.
 const schemaFactor = 40
 
-// tooLarge refuses an Application that slices do not help, before anything is created:
+// sizeProblem refuses an Application that slices do not help, before anything is created:
 // without its status nothing could be learned, corrected or deleted.
-func tooLarge(p *Plan) *Problem {
+func sizeProblem(p *Plan) *Problem {
 	app := p.in.Application
 	fixed := sourceSize(app) + fieldsSize(app)
 	for key, value := range app.Annotations {

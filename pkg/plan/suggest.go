@@ -134,13 +134,13 @@ func (s *suggester) node(at suggested) (proposal, bool) {
 	switch v := at.live.(type) {
 	case map[string]any:
 		if len(v) == 0 {
-			return proposal{observer.LeafText, v}, s.considers(at)
+			return proposal{observer.LeafText, v}, s.take(at)
 		}
 		return s.fields(v, at)
 	case []any:
 		return s.list(v, at)
 	default:
-		return proposal{observer.LeafText, v}, s.considers(at)
+		return proposal{observer.LeafText, v}, s.take(at)
 	}
 }
 
@@ -219,8 +219,8 @@ func withKeys(value, element any, t *kinds.Node) any {
 	return fields
 }
 
-// considers reports whether a field is one to hold. One that is not is noted as left out.
-func (s *suggester) considers(at suggested) bool {
+// take reports whether a field is one to hold, and notes one that is left out.
+func (s *suggester) take(at suggested) bool {
 	writer := s.writer(at.path)
 	applied := at.applied.Set || s.hasApplied(writer, at.path)
 	switch {

@@ -109,7 +109,7 @@ func (r *Runner) run(ctx, taking context.Context) {
 		leases := r.view.leases()
 		r.renewAll(ctx)
 		r.loseLate(ctx)
-		if taking.Err() == nil && r.isLive(ctx, leases) {
+		if taking.Err() == nil && r.register(ctx, leases) {
 			r.settle(ctx, r.view.leases())
 		}
 		r.await(ctx, r.untilNext())
@@ -264,8 +264,8 @@ func (r *Runner) letGo(ctx context.Context, slot int) {
 	r.wake()
 }
 
-// isLive sees to it that others count this process.
-func (r *Runner) isLive(ctx context.Context, leases map[string]*coordinationv1.Lease) bool {
+// register has others count this process, and reports whether they do.
+func (r *Runner) register(ctx context.Context, leases map[string]*coordinationv1.Lease) bool {
 	if r.replica != nil {
 		return true
 	}

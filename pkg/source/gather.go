@@ -147,10 +147,10 @@ func fetchProblem(name string, err error) *plan.Problem {
 	if errors.As(err, &refused) {
 		return &plan.Problem{Reason: v1alpha1.ReasonSourceNotAllowed, Message: fmt.Sprintf("%s is not fetched: %v", name, err)}
 	}
-	return missing("%s cannot be fetched: %v", name, err)
+	return missingProblem("%s cannot be fetched: %v", name, err)
 }
 
-func missing(format string, args ...any) *plan.Problem {
+func missingProblem(format string, args ...any) *plan.Problem {
 	return &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: fmt.Sprintf(format, args...)}
 }
 

@@ -30,7 +30,7 @@ func (m *Material) readKey(ctx context.Context, reader Reader, kind string, ref 
 	if text, has := textAt(object, encoded, ref.Key); has {
 		raw, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			return missing("%s: is not base64", m.Name)
+			return missingProblem("%s: is not base64", m.Name)
 		}
 		m.Data = raw
 		return nil
@@ -39,7 +39,7 @@ func (m *Material) readKey(ctx context.Context, reader Reader, kind string, ref 
 		m.Data = []byte(text)
 		return nil
 	}
-	return missing("%s: there is no such key", m.Name)
+	return missingProblem("%s: there is no such key", m.Name)
 }
 
 func textAt(object map[string]any, field, key string) (string, bool) {
@@ -93,7 +93,7 @@ func (m *Material) addTexts(kind, name string, object map[string]any) *plan.Prob
 		if kind == secretKind {
 			raw, err := base64.StdEncoding.DecodeString(text)
 			if err != nil {
-				return missing("Secret %s, key %s: is not base64", name, key)
+				return missingProblem("Secret %s, key %s: is not base64", name, key)
 			}
 			text = string(raw)
 		}

@@ -34,7 +34,7 @@ func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks
 	case turns <- struct{}{}:
 		defer func() { <-turns }()
 	case <-ctx.Done():
-		return &plan.Source{Problem: m.located(late(m.Name))}
+		return &plan.Source{Problem: m.located(lateProblem(m.Name))}
 	}
 	imports := newResolver(fetcher, m.Imports)
 	own := hooks.New()
@@ -46,14 +46,14 @@ func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks
 	m.Imports = imports.read
 	switch {
 	case ctx.Err() != nil:
-		return &plan.Source{Problem: m.located(late(m.Name))}
+		return &plan.Source{Problem: m.located(lateProblem(m.Name))}
 	case err != nil:
 		return &plan.Source{Problem: m.located(imports.problem(err))}
 	}
 	return &plan.Source{Objects: event.Objects, Outputs: event.Outputs, Warnings: event.Warnings, Digest: m.digest(event.Digest)}
 }
 
-func late(name string) *plan.Problem {
+func lateProblem(name string) *plan.Problem {
 	return &plan.Problem{
 		Reason: v1alpha1.ReasonTranslationFailed, As: v1alpha1.DispositionRetry,
 		Message: fmt.Sprintf("%s: translating it takes longer than %v", name, patience),

@@ -117,7 +117,7 @@ func (s *Snapshot) meant(ctx context.Context, r Request, entry plan.Selection) (
 		case err != nil:
 			return nil, watchProblem(kind.GroupKind(), kind.Resource, err), nil
 		}
-		if problem := s.mayList(ctx, r, kind, part, objects); problem != nil {
+		if problem := s.listProblem(ctx, r, kind, part, objects); problem != nil {
 			return nil, problem, nil
 		}
 		for id, object := range objects {
@@ -134,10 +134,10 @@ func listOf(kind *knownKind, part cluster.Range) cluster.Location {
 // listedFor is how long a right to list is believed when objects come.
 const listedFor = time.Minute
 
-// mayList is why nothing of a range may be told; nil if the ServiceAccount may read it all. A
+// listProblem is why nothing of a range may be told; nil if the ServiceAccount may read it all. A
 // watch has the rights of the controller. It is asked once for a version of the spec, and
 // again, but not more often than each minute, when there are objects that were not there before.
-func (s *Snapshot) mayList(ctx context.Context, r Request, kind *knownKind, part cluster.Range, objects map[manifest.ID]map[string]any) *plan.Problem {
+func (s *Snapshot) listProblem(ctx context.Context, r Request, kind *knownKind, part cluster.Range, objects map[manifest.ID]map[string]any) *plan.Problem {
 	app, m := s.Input.Application, s.memory
 	if r.MayList == nil || app.DeletionTimestamp != nil {
 		return nil
