@@ -130,8 +130,12 @@ func (e *fieldsEditor) say(typed string) (note string, err error) {
 			return "", err
 		}
 	}
+	// What becomes of a path is said of it even if nothing else holds it.
+	isSaid := e.edit.OnRelease == "" || made[1].Released(text) == made[2].Released(text)
 	switch {
-	case !made[1].SameAs(made[2]):
+	case made[0].SameAs(made[2]) && made[0].Released(text) == made[2].Released(text):
+		return already(text, e.edit.Free), nil
+	case !made[1].SameAs(made[2]) || !isSaid:
 		e.entry = more
 	case !made[0].SameAs(made[1]):
 		e.entry = less
