@@ -267,19 +267,14 @@ func (n *Node) held(leaves []*Path, path *Path, t *kinds.Node, desired any) []*P
 		return leaves // it is never written
 	}
 	if desired == nil && n.Shape == Map && n.claims() {
-		desired = map[string]any{} // what is below has rules of its own
+		return n.heldFields(leaves, path, t, nil) // what is below has rules of its own
 	}
 	switch want := desired.(type) {
 	case map[string]any:
 		if n.Shape != Map {
 			break
 		}
-		for _, f := range n.Fields {
-			if v, set := want[f.Name]; set || f.Node.claims() {
-				leaves = f.Node.held(leaves, path.Field(f.Name), t.Field(f.Name), v)
-			}
-		}
-		return leaves
+		return n.heldFields(leaves, path, t, want)
 	case []any:
 		if n.Shape != Sequence {
 			break
@@ -293,4 +288,14 @@ func (n *Node) held(leaves []*Path, path *Path, t *kinds.Node, desired any) []*P
 		return leaves
 	}
 	return append(leaves, path)
+}
+
+// heldFields are the leaves that are held of a map.
+func (n *Node) heldFields(leaves []*Path, path *Path, t *kinds.Node, desired map[string]any) []*Path {
+	for _, f := range n.Fields {
+		if v, set := desired[f.Name]; set || f.Node.claims() {
+			leaves = f.Node.held(leaves, path.Field(f.Name), t.Field(f.Name), v)
+		}
+	}
+	return leaves
 }

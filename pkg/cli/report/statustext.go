@@ -39,7 +39,7 @@ func (t *StatusText) Write() {
 		{"Drifted", func(f plan.Field) bool {
 			return f.Drift != "" && f.State != plan.FieldContested && f.State != plan.FieldWatched
 		}},
-		{"Claimed", func(f plan.Field) bool { return f.State == plan.FieldClaimed && f.Desired.Set }},
+		{"Claimed", func(f plan.Field) bool { return f.State == plan.FieldClaimed && (f.Desired.Set || f.Rule != nil) }},
 		{"Contested", func(f plan.Field) bool { return f.State == plan.FieldContested }},
 		{"Watched, and not as in the manifest", func(f plan.Field) bool { return f.State == plan.FieldWatched && f.Drift != "" }},
 		{"Inside a rule", func(f plan.Field) bool { return isRuled(f) && f.Drift == "" }},
@@ -262,7 +262,8 @@ func healthStyle(r ResourceView) terminal.Style {
 func countsText(counts map[plan.FieldState]int) string {
 	var parts []string
 	for _, state := range []plan.FieldState{
-		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldClaimed, plan.FieldAllowed, plan.FieldPushed, plan.FieldFree,
+		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldClaimed, plan.FieldAllowed, plan.FieldPushed,
+		plan.FieldAbsent, plan.FieldRemoved, plan.FieldRestored, plan.FieldFree,
 	} {
 		if n := counts[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))

@@ -217,7 +217,7 @@ func (r *ResourceView) count(e plan.Explanation) {
 // isObserved reports whether a field is the user's to know of: named in the observer
 // schema, or to be removed.
 func isObserved(f plan.Field) bool {
-	return f.Drift != "" || f.State != plan.FieldFree && (f.State != plan.FieldClaimed || f.Desired.Set)
+	return f.Drift != "" || f.State != plan.FieldFree && (f.State != plan.FieldClaimed || f.Desired.Set || f.Rule != nil)
 }
 
 func timeText(t metav1.Time) string {
