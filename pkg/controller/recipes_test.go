@@ -65,7 +65,6 @@ func TestTheRecipeOfADaemonSet(t *testing.T) {
 	  {name: aws-eks-nodeagent, image: "agent:1"}, {name: aws-node, image: "cni:1", env: [{name: ENABLE_POD_ENI, value: "false"}, {name: WARM_IP_TARGET, value: "5"}]}]}}}}`
 	target := []string{"spec", "template", "spec", "containers", "1", "env", "1", "value"}
 	before := settled(f.Create("eks", theirs).Object)
-	f.account("warm-pool")
 	f.Follow("warm-pool", "", fmt.Sprintf(`{namespace: %s, verb: patch, group: apps, resource: daemonsets, name: aws-node}`, f.namespace))
 	f.AwaitValue(daemonSets, "aws-node", "2", target...)
 	f.AwaitHeld("warm-pool")
@@ -160,7 +159,6 @@ func TestTheRecipeOfNamespaces(t *testing.T) {
 		assert.Equal(t, name, value(live, "metadata", "labels", "name"))
 	}
 	made("a")
-	f.account("labels")
 	f.Follow("labels", "\n    names: ["+f.namespace+", "+f.namespace+"-*]\n", `{verb: patch, resource: namespaces}`) // those of other tests are theirs
 	labelled(f.namespace)
 	labelled(f.namespace + "-a")
