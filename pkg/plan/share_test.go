@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -197,4 +198,39 @@ func TestABaselineThatHasNoRoom(t *testing.T) {
 	assert.Equal(t, map[string]any{"a": large["a"], "b": "ours", "c": "small"}, w.live[id]["data"])
 	assert.Equal(t, plan.NotRestored, result.Event.Reason)
 	assert.Contains(t, result.Event.Note, "data.b of "+id.String()+": there was no room to record what it was before")
+}
+
+// What was to be absent comes back in the map that an API server drops when it is empty, and
+// what had a bound only where no other client has moved it since.
+func TestReleaseOfRules(t *testing.T) {
+	for _, moved := range []bool{false, true} {
+		t.Run(fmt.Sprintf("moved=%t", moved), func(t *testing.T) {
+			w := sharedWorld(t)
+			set(w.live[node], map[string]any{"disk": "ssd", "zone": "a"}, "spec", "template", "spec", "nodeSelector")
+			set(w.live[node], int64(30), "spec", "minReadySeconds")
+			want := observer.CopyMap(w.live[node])
+			w.edit(`
+ownership: Share
+manifest: [{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: aws-node}}]
+fields:
+- resource: {kind: DaemonSet, name: aws-node}
+  hold:
+  - {path: spec.minReadySeconds, minimum: 45}
+  - {path: spec.template.spec.nodeSelector.disk, mode: absent}
+  - {path: spec.template.spec.nodeSelector.zone, mode: absent}
+`)
+			w.round()
+			delete(get(w.only(), "spec", "template", "spec").(map[string]any), "nodeSelector")
+			w.round()
+			w.quiet()
+			assert.EqualValues(t, 45, get(w.only(), "spec", "minReadySeconds"))
+			if moved {
+				set(w.only(), int64(60), "spec", "minReadySeconds")
+				set(want, int64(60), "spec", "minReadySeconds")
+			}
+			w.edit("ownership: Share\nmanifest: []")
+			w.round()
+			assert.Equal(t, want, w.live[node])
+		})
+	}
 }
