@@ -94,25 +94,20 @@ func (o deleteOptions) run(ctx context.Context) error {
 	return o.gone(ctx, c, app.UID)
 }
 
+// mostTold is how many sentences about single objects are printed before something is asked.
+const mostTold = 20
+
 // confirm says what becomes of the resources where that is not the same for all, and
 // asks, where a person can answer.
 func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 	stays := plan.Stays(app)
-	for _, r := range app.Status.Resources {
-		if r.Origin != v1alpha1.OriginAdopted || plan.Orphans(app) {
-			continue
+	told := becomes(app, stays)
+	for i, lines := range told {
+		if i == mostTold {
+			o.tell(fmt.Sprintf("… and %d more, which explain shows", len(told)-i))
+			break
 		}
-		becomes := "is deleted, too: spec.adoptedDeletionPolicy or its manifest says so"
-		if stays[plan.IDOf(r.ResourceReference)] {
-			becomes = "stays"
-		}
-		o.tell(fmt.Sprintf("%s was there before the Application, and %s", plan.IDOf(r.ResourceReference), becomes))
-	}
-	o.givenBack(app, stays)
-	for _, r := range app.Status.Resources {
-		if r.Ownership == v1alpha1.OwnershipShare {
-			o.tell(letGo(app, r)...)
-		}
+		o.tell(lines...)
 	}
 	if o.yes {
 		return nil
@@ -124,15 +119,37 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 	return ask(o.streams, fmt.Sprintf("Delete the Application %s/%s %s?", app.Namespace, app.Name, what), "nothing was deleted")
 }
 
+// becomes says what becomes of the objects that were there before the Application.
+func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]string) {
+	for _, r := range app.Status.Resources {
+		if r.Origin != v1alpha1.OriginAdopted || plan.Orphans(app) {
+			continue
+		}
+		what := "is deleted, too: spec.adoptedDeletionPolicy or its manifest says so"
+		if stays[plan.IDOf(r.ResourceReference)] {
+			what = "stays"
+		}
+		told = append(told, []string{fmt.Sprintf("%s was there before the Application, and %s", plan.IDOf(r.ResourceReference), what)})
+	}
+	told = append(told, givenBack(app, stays)...)
+	for _, r := range app.Status.Resources {
+		if r.Ownership == v1alpha1.OwnershipShare {
+			told = append(told, letGo(app, r))
+		}
+	}
+	return told
+}
+
 // givenBack says which fields of owned objects that stay get back what they had.
-func (o deleteOptions) givenBack(app *v1alpha1.Application, stays map[manifest.ID]bool) {
+func givenBack(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]string) {
 	for _, r := range app.Status.Resources {
 		id := plan.IDOf(r.ResourceReference)
 		if r.Ownership == v1alpha1.OwnershipShare || !stays[id] || len(r.Baseline) == 0 || app.Spec.OnRelease != v1alpha1.ReleaseRestore {
 			continue
 		}
-		o.tell(append([]string{id.String() + " stays. Where nobody has changed it meanwhile, this of it is restored:"}, restored(r)...)...)
+		told = append(told, append([]string{id.String() + " stays. Where nobody has changed it meanwhile, this of it is restored:"}, restored(r)...))
 	}
+	return told
 }
 
 // tell prints sentences as wide as the terminal is, and fields, which are indented, as they are.
