@@ -155,7 +155,7 @@ func (res *resource) claimProblem() *Problem {
 	}
 	if res.asks != "" {
 		problem := problemf(v1alpha1.ReasonWaiting, "%s is owned by Application %s, which has not said yet what it holds of it", res.object.ID, res.asks)
-		problem.Remedy.Text = "look whether that Application is suspended, or does not exist any more: then take its marks off the object"
+		problem.Remedy.Text = "Look whether that Application is suspended, or does not exist any more: then take its marks off the object"
 		problem.compared = true
 		return problem
 	}
@@ -170,7 +170,7 @@ func (res *resource) claimProblem() *Problem {
 	}
 	problem := problemf(v1alpha1.ReasonFieldClaimed, "%s: %s", res.object.ID, some(told))
 	problem.Remedy = v1alpha1.Remedy{
-		Text:    "let one of the two let go of it. If the other one does not exist any more, this has those that do say anew what they hold",
+		Text:    "Let one of the two let go of it. If the other one does not exist any more, this has those that do say anew what they hold",
 		Command: forgetHolders(res.object.ID),
 	}
 	problem.compared = true
