@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -70,15 +73,26 @@ func (o holdersOptions) run(ctx context.Context) error {
 		if i == 0 {
 			fmt.Fprintln(&text, terminal.Visible(fmt.Sprintf("%s is held by %s", object.ID, terminal.Plural(len(holders), "Application"))))
 		}
-		writeHolder(&text, h)
+		writeHolder(&text, h, isGone(ctx, c, h.Application))
 	}
 	return terminal.Write(o.streams.Out, text.Bytes())
 }
 
-func writeHolder(out *bytes.Buffer, h plan.Holder) {
+// isGone is true if the Application of a holder does not exist: it was deleted without its
+// finalizer, or is one of another cluster.
+func isGone(ctx context.Context, c *connection.Cluster, holder string) bool {
+	namespace, name, _ := strings.Cut(holder, "/")
+	_, err := c.Own.Resource(connection.Applications).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	return apierrors.IsNotFound(err)
+}
+
+func writeHolder(out *bytes.Buffer, h plan.Holder, gone bool) {
 	verb := "shares it"
 	if h.Owns {
 		verb = "owns it"
+	}
+	if gone {
+		verb += ", and is not an Application of this cluster"
 	}
 	fmt.Fprintln(out, terminal.Visible("  "+h.Application+" "+verb))
 	for _, path := range h.Fields {
