@@ -283,7 +283,8 @@ func (e *fieldsEditor) sameItems(a, b v1alpha1.ResourceFields) bool {
 	return (a.Hold == nil) == (b.Hold == nil) && slices.Equal(sorted(a), sorted(b))
 }
 
-// selector means the resource and no other of the Application.
+// selector means the resource and no other of the Application, nor one that may be selected
+// later.
 func (e *fieldsEditor) selector() v1alpha1.ResourceSelector {
 	id := e.object.ID
 	s := v1alpha1.ResourceSelector{Kind: id.Kind, Name: id.Name}
@@ -293,6 +294,11 @@ func (e *fieldsEditor) selector() v1alpha1.ResourceSelector {
 		case other.Group != id.Group:
 			s.APIVersion = e.object.APIVersion
 		default:
+			s.Namespace = id.Namespace
+		}
+	}
+	for _, entry := range e.plan.in.Application.Spec.Select {
+		if entry.Kind == id.Kind && len(entry.Namespaces) > 0 {
 			s.Namespace = id.Namespace
 		}
 	}
