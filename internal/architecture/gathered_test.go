@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path"
 	"path/filepath"
 	"testing"
 
@@ -15,18 +16,10 @@ import (
 // controller are of two minds.
 func TestOnlyATurnGathers(t *testing.T) {
 	places := 0
-	for _, p := range list(t) {
-		path := local(p.ImportPath)
-		if !withinAny(path, []string{"pkg", "cmd"}) {
-			continue
-		}
-		for _, name := range p.GoFiles {
-			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
-			require.NoError(t, err)
-			n := gatheredIn(file)
-			if places += n; path != "pkg/turn" {
-				assert.Zero(t, n, "%s/%s: have it gathered by turn.Decide", path, name)
-			}
+	for name, file := range productFiles(t) {
+		n := gatheredIn(file)
+		if places += n; path.Dir(name) != "pkg/turn" {
+			assert.Zero(t, n, "%s: have it gathered by turn.Decide", name)
 		}
 	}
 	assert.Equal(t, 1, places)
@@ -60,4 +53,21 @@ func gatheredIn(file *ast.File) (n int) {
 		return true
 	})
 	return n
+}
+
+// productFiles are the parsed files of pkg and cmd, without tests, by their paths.
+func productFiles(t *testing.T) map[string]*ast.File {
+	t.Helper()
+	files := map[string]*ast.File{}
+	for _, p := range list(t) {
+		if !withinAny(local(p.ImportPath), []string{"pkg", "cmd"}) {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			require.NoError(t, err)
+			files[path.Join(local(p.ImportPath), name)] = file
+		}
+	}
+	return files
 }

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,18 +13,10 @@ import (
 // A server of the library logs what a panic was called with, which may be a value of a Secret.
 func TestServersDoNotLogPanics(t *testing.T) {
 	servers := 0
-	for _, p := range list(t) {
-		path := local(p.ImportPath)
-		if !withinAny(path, []string{"pkg", "cmd"}) {
-			continue
-		}
-		for _, name := range p.GoFiles {
-			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
-			require.NoError(t, err)
-			all, careless := serversIn(file)
-			servers += all
-			assert.Zero(t, careless, "%s/%s: an http.Server has a handler of worker.Recovering", path, name)
-		}
+	for name, file := range productFiles(t) {
+		all, careless := serversIn(file)
+		servers += all
+		assert.Zero(t, careless, "%s: an http.Server has a handler of worker.Recovering", name)
 	}
 	assert.Greater(t, servers, 3)
 }
