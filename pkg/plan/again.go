@@ -39,7 +39,7 @@ func (p *Plan) DecideAgain(id manifest.ID, live map[string]any, refused ...Refus
 // recordFirst has an object wait whose fields are not any more what was written down before
 // this plan was executed: that comes first.
 func (res *resource) recordFirst(planned *resource, status *v1alpha1.ResourceStatus) {
-	known := baselineOf(status, res.live)
+	known := recordOf(status, res.live)
 	if planned.change.UID == res.change.UID {
 		known = slices.Concat(known, planned.baseline, planned.letting.was)
 	}

@@ -31,8 +31,14 @@ func restores(app *v1alpha1.Application, shared bool) bool {
 	return app.Spec.OnRelease == v1alpha1.ReleaseRestore
 }
 
-// baselineOf is what is on record of a live object from before us.
-func baselineOf(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.BaselineField {
+// baselineOf is what a live object was before us, as far as that is known: what is on record,
+// and what others have handed on to us.
+func baselineOf(app *v1alpha1.Application, status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.BaselineField {
+	return withHanded(recordOf(status, live), handedTo(app, live))
+}
+
+// recordOf is what is on record of a live object from before us.
+func recordOf(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.BaselineField {
 	if !isBefore(status, live) {
 		return nil
 	}
@@ -50,9 +56,9 @@ func unrecordedOf(status *v1alpha1.ResourceStatus, live map[string]any) []string
 
 // recordedOf are the fields of a live object that were held, or are about to be: something is
 // on record of them, or there was no room.
-func recordedOf(status *v1alpha1.ResourceStatus, live map[string]any) []string {
+func recordedOf(app *v1alpha1.Application, status *v1alpha1.ResourceStatus, live map[string]any) []string {
 	paths := slices.Clone(unrecordedOf(status, live))
-	for _, b := range baselineOf(status, live) {
+	for _, b := range baselineOf(app, status, live) {
 		paths = append(paths, b.Path)
 	}
 	return paths
@@ -78,7 +84,7 @@ func isBefore(status *v1alpha1.ResourceStatus, live map[string]any) bool {
 // and isFirst.
 func (p *Plan) rememberBefore(res *resource) {
 	before := p.statuses[res.object.ID]
-	for _, b := range baselineOf(before, res.live) {
+	for _, b := range baselineOf(p.in.Application, before, res.live) {
 		if p.stands(res, b.Path) {
 			res.baseline = append(res.baseline, res.withHeld(b))
 		}
@@ -296,7 +302,7 @@ func (p *Plan) fitBaselines() {
 	}
 	for _, res := range p.resources {
 		known := map[string]bool{}
-		for _, b := range baselineOf(p.statuses[res.object.ID], res.live) {
+		for _, b := range recordOf(p.statuses[res.object.ID], res.live) {
 			known[b.Path] = true
 		}
 		res.baseline = slices.DeleteFunc(res.baseline, func(b v1alpha1.BaselineField) bool {

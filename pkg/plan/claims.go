@@ -19,10 +19,15 @@ func (h holder) has(leaf string) bool {
 	return h.Leaves == nil || slices.ContainsFunc(h.Leaves, func(own string) bool { return observer.Under(leaf, own) })
 }
 
-// claimsOf are the claims of others on a live object, in order. The keys of an element claim
-// nothing: several may hold other fields in it. Where the object names two that hold the same,
+// claimsOf are the claims of others on a live object, in order, without the keys of elements:
+// several may hold other fields in one.
+func claimsOf(app *v1alpha1.Application, live map[string]any, ours []string) []claim {
+	return slices.DeleteFunc(claimsAndKeysOf(app, live, ours), func(c claim) bool { return c.path != "" && observer.IsKey(c.path) })
+}
+
+// claimsAndKeysOf are the claims of others on a live object, in order. Where the object names two that hold the same,
 // or one the whole object, the older one goes before the other.
-func claimsOf(app *v1alpha1.Application, live map[string]any, ours []string) (claims []claim) {
+func claimsAndKeysOf(app *v1alpha1.Application, live map[string]any, ours []string) (claims []claim) {
 	all := holdersOf(live)
 	own, isHolder := all.of(app)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -38,7 +43,7 @@ func claimsOf(app *v1alpha1.Application, live map[string]any, ours []string) (cl
 			continue
 		}
 		for _, leaf := range other.Leaves {
-			if !observer.IsKey(leaf) && !goesFirst(leaf) {
+			if !goesFirst(leaf) {
 				claims = append(claims, claim{leaf, name})
 			}
 		}
@@ -62,14 +67,14 @@ func (res *resource) leave(app *v1alpha1.Application, leaves, recorded []string)
 	all := holdersOf(res.live)
 	own, isHolder := all.of(app)
 	named := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) }
-	claims, owner := claimsOf(app, res.live, leaves), silentOwner(app, res.object.ID, res.live, all)
-	res.leaves, res.claimed, res.asks = nil, nil, owner
+	claims, owner := claimsAndKeysOf(app, res.live, leaves), silentOwner(app, res.object.ID, res.live, all)
+	res.leaves, res.claimed, res.wants, res.asks = nil, nil, nil, owner
 	yields := ""
 	for _, leaf := range leaves {
-		i := slices.IndexFunc(claims, func(c claim) bool { return !observer.IsKey(leaf) && c.takes(leaf, named(leaf), res.shared) })
+		i := slices.IndexFunc(claims, func(c claim) bool { return c.takes(leaf, named(leaf), res.shared) })
 		switch {
 		case i >= 0:
-			res.claimed = append(res.claimed, claim{leaf, claims[i].by})
+			res.claimed, res.wants = append(res.claimed, claim{leaf, claims[i].by}), append(res.wants, leaf)
 		case owner != "" && !named(leaf):
 			res.claimed = append(res.claimed, claim{leaf, owner})
 		case res.yields != "" && !named(leaf) && !slices.Contains(recorded, leaf):
@@ -96,15 +101,36 @@ func firstUnnamed(applications []string, live map[string]any) string {
 // yieldsFor is when to look again whether an older Application has looked at an object.
 const yieldsFor = 100 * time.Millisecond
 
-// takes reports whether a claim of another one keeps us from holding a leaf.
+// takes reports whether a claim of another one keeps us from holding a leaf. The key of an
+// element may be held by several; what lies above it may not.
 func (c claim) takes(leaf string, named, shared bool) bool {
 	switch {
-	case c.path == "", observer.Under(c.path, leaf) && observer.Under(leaf, c.path):
-		return true
-	case observer.Under(leaf, c.path):
+	case c.path == "", c.path == leaf:
+		return !observer.IsKey(leaf)
+	case observer.Under(leaf, c.path), isUnlike(leaf, c.path):
 		return !named
 	}
 	return shared && observer.Under(c.path, leaf)
+}
+
+// isUnlike reports whether two leaves cannot be in one object: where one leads through a list,
+// the other does through a map.
+func isUnlike(leaf, other string) bool {
+	a, err := observer.ParsePath(leaf)
+	b, problem := observer.ParsePath(other)
+	if err != nil || problem != nil {
+		return false
+	}
+	theirs := b.Chain()
+	for i, step := range a.Chain() {
+		switch {
+		case i == len(theirs), step.IsElement() == theirs[i].IsElement() && (step.Name() != theirs[i].Name() || step.Label() != theirs[i].Label()):
+			return false
+		case step.IsElement() != theirs[i].IsElement():
+			return true
+		}
+	}
+	return false
 }
 
 // silentOwner is the Application that owns an object, if it is another one and has not yet

@@ -30,6 +30,7 @@ type claimants struct {
 	worlds []*world
 	live   map[string]any
 	before map[string]any
+	seen   func() // called after each write
 	log    func(string, ...any)
 }
 
@@ -70,6 +71,9 @@ func (c *claimants) written(w *world) {
 	version, _ := strconv.Atoi(get(c.live, "metadata", "resourceVersion").(string))
 	c.live = observer.CopyMap(w.live[config])
 	set(c.live, strconv.Itoa(version+1), "metadata", "resourceVersion")
+	if c.seen != nil {
+		c.seen()
+	}
 }
 
 func (c *claimants) equal(a, b map[string]any) bool { return assert.ObjectsAreEqual(a, b) }
@@ -308,6 +312,8 @@ func TestABaselineIsHandedOn(t *testing.T) {
 				_, reason, _ := two.condition(v1alpha1.ConditionStalled)
 				require.Equal(t, v1alpha1.ReasonFieldClaimed, reason)
 
+				var values []any
+				c.seen = func() { values = append(values, get(c.live, "data", "a")) }
 				one.edit("ownership: Share\nmanifest: []")
 				if first == "who waits" {
 					c.turn(two)
@@ -332,10 +338,12 @@ func TestABaselineIsHandedOn(t *testing.T) {
 				require.Equal(t, "data.new", row.Baseline[1].Path)
 				require.Nil(t, row.Baseline[1].Value, "it was not there before either")
 				for _, b := range row.Baseline {
-					require.Equal(t, two.now, b.Time.UTC(), "%s", b.Path)
+					require.Equal(t, []string{"default/one"}, b.HandedOnBy, "%s", b.Path)
 				}
+				require.NotContains(t, values, any("theirs"), "and it was never restored in between")
 
 				two.edit("ownership: Share\nmanifest: []")
+				c.turn(two)
 				c.turn(two)
 				set(c.live, "1", "metadata", "resourceVersion")
 				require.Equal(t, c.before, c.live)

@@ -33,6 +33,7 @@
 //	             decides one resource, gone.go one that is not there though it was,
 //	             prune.go one that is no longer desired; share.go one that is
 //	             another owner's, release.go (branch.go) what becomes of that when it is let go,
+//	             handover.go what of it another Application gets,
 //	             owned.go what one of ours gives back then, letsgo.go which fields those are,
 //	             unrestored.go which of them stay as they are;
 //	             compareonly.go compares what is only observed;

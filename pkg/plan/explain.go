@@ -142,7 +142,7 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 		explained.Desired, explained.Default, explained.Source = true, res.entry.Default, sourceOf(res.entry)
 		explained.Profiles = res.entry.Profiles()
 		e.res, e.removals, e.claims = res, p.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
-		e.baseline, e.unrecorded = baselineOf(p.statuses[id], e.live), unrecordedOf(p.statuses[id], e.live)
+		e.baseline, e.unrecorded = baselineOf(p.in.Application, p.statuses[id], e.live), unrecordedOf(p.statuses[id], e.live)
 		if res.shared && res.holdsNothing() { // and what goes with the last field that was
 			e.removals = append(e.removals, slices.DeleteFunc(slices.Clone(change.Fields), func(d delta.Difference) bool { return d.Desired.Set })...)
 		}

@@ -27,6 +27,12 @@ type holder struct {
 	Created string `json:"created,omitempty"`
 	// Leaves are the paths of what it holds; null stands for the whole object.
 	Leaves []string `json:"leaves"`
+	// Wants are those that it waits for: others hold them.
+	Wants []string `json:"wants,omitempty"`
+	// Handed are the baselines of leaves that another one has handed on to it, until they are on
+	// its own record; Of is the UID of the object that they are of.
+	Handed []v1alpha1.BaselineField `json:"handed,omitempty"`
+	Of     string                   `json:"of,omitempty"`
 }
 
 // holders are those of an object, by namespace/name of the Application. What others have
@@ -81,19 +87,25 @@ func isHeldByOthers(app *v1alpha1.Application, live map[string]any) bool {
 	return false
 }
 
-// with is the annotation with what an Application holds.
-func (h holders) with(app *v1alpha1.Application, leaves []string) string {
-	own := holder{UID: string(app.UID), Created: createdAt(app), Leaves: append([]string{}, leaves...)}
+// with is the annotation with what an Application holds, and waits for.
+func (h holders) with(app *v1alpha1.Application, leaves, wants []string) string {
+	own := holder{UID: string(app.UID), Created: createdAt(app), Leaves: append([]string{}, leaves...), Wants: wants}
 	slices.Sort(own.Leaves)
 	if h == nil {
 		h = holders{}
 	}
-	h[holderName(app)] = marshal(own)
-	value := string(marshal(h))
+	written := func() string {
+		h[holderName(app)] = marshal(own)
+		return string(marshal(h))
+	}
+	value := written()
+	if len(value) > maxHolders {
+		own.Wants = nil
+		value = written()
+	}
 	if len(value) > maxHolders {
 		own.Leaves = nil
-		h[holderName(app)] = marshal(own)
-		value = string(marshal(h))
+		value = written()
 	}
 	return value
 }
@@ -125,15 +137,15 @@ func marshal(v any) []byte {
 func (res *resource) sharedMarks(app *v1alpha1.Application) map[string]map[string]string {
 	return map[string]map[string]string{
 		"labels":      {v1alpha1.LabelHeld: "true"},
-		"annotations": {v1alpha1.AnnotationHolders: holdersOf(res.live).with(app, res.leaves)},
+		"annotations": {v1alpha1.AnnotationHolders: holdersOf(res.live).with(app, res.leaves, res.wants)},
 	}
 }
 
 // marked is the resource with our marks on it.
 func (res *resource) marked(app *v1alpha1.Application) (*observer.Entry, map[string]any) {
 	if res.shared {
-		if app.UID == "" || res.holdsNothing() || len(res.leaves) == 0 && res.asks == "" && !isNamed(app, res.live) {
-			return res.entry, res.desired // others hold all of it, or it is free
+		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.wants) == 0 && res.asks == "" && !isNamed(app, res.live) {
+			return res.entry, res.desired // an older one goes first, or it is free
 		}
 		marks := res.sharedMarks(app)
 		return res.entry.Marked(marks), observer.MarkedObject(res.desired, marks)
@@ -147,7 +159,7 @@ func (res *resource) marked(app *v1alpha1.Application) (*observer.Entry, map[str
 		more[v1alpha1.AnnotationAdopted] = "true"
 	}
 	if isHeldByOthers(app, res.live) {
-		more[v1alpha1.AnnotationHolders] = holdersOf(res.live).with(app, res.leaves)
+		more[v1alpha1.AnnotationHolders] = holdersOf(res.live).with(app, res.leaves, res.wants)
 	}
 	if len(more) == 0 {
 		return entry, desired

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,9 +15,9 @@ import (
 )
 
 // foreignTo tells, from an object's managedFields, whether another client than the
-// Application wrote at or below a path. It is nil for an object without them. They are read when
+// Application, or than those of these names, wrote at or below a path. It is nil for an object without them. They are read when
 // they are first asked for: most comparisons never ask.
-func foreignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Path) bool {
+func foreignTo(app *v1alpha1.Application, live map[string]any, also ...string) func(*observer.Path) bool {
 	metadata, _ := live["metadata"].(map[string]any)
 	if list, _ := metadata["managedFields"].([]any); len(list) == 0 {
 		return nil
@@ -24,7 +26,7 @@ func foreignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Pa
 	return func(path *observer.Path) bool {
 		steps := path.Steps(live)
 		for _, e := range managers() {
-			if !isManager(app, e.Manager) && touches(e.leaves, steps) {
+			if !isManager(app, e.Manager) && !isManagerOf(also, e.Manager) && touches(e.leaves, steps) {
 				return true
 			}
 		}
@@ -34,6 +36,14 @@ func foreignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Pa
 
 func isManager(app *v1alpha1.Application, manager string) bool {
 	return v1alpha1.IsFieldManagerOf(manager, app.Namespace, app.Name)
+}
+
+// isManagerOf reports whether a field manager is that of an Application with one of these names.
+func isManagerOf(names []string, manager string) bool {
+	return slices.ContainsFunc(names, func(of string) bool {
+		namespace, name, _ := strings.Cut(of, "/")
+		return v1alpha1.IsFieldManagerOf(manager, namespace, name)
+	})
 }
 
 // LastWriter names the field manager that wrote at or below a path last, and

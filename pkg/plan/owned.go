@@ -38,7 +38,7 @@ func (res *resource) pointersLetGo(live map[string]any) (pointers []string) {
 // longer. Where that has to wait for the next patch, it stays on record.
 func (p *Plan) givenBack(res *resource, waits bool) []delta.Difference {
 	id, status := res.object.ID, p.statuses[res.object.ID]
-	was, lost := baselineOf(status, res.live), unrecordedOf(status, res.live)
+	was, lost := baselineOf(p.in.Application, status, res.live), unrecordedOf(status, res.live)
 	if !p.remembers(res) && len(was)+len(lost) == 0 {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (p *Plan) givenBack(res *resource, waits bool) []delta.Difference {
 	if res.takesOver() && !p.wasShared(res) {
 		return nil // it is anew
 	}
-	letting := p.letGo(releaser{entry: res.entry, id: id, kind: res.kind, live: res.live, held: res.allHeld(), lost: lost}, was, nil)
+	letting := p.letGo(releaser{entry: res.entry, id: id, kind: res.kind, live: res.live, held: res.allHeld(), lost: lost, alone: res.prunes()}, was)
 	if waits {
 		res.later = letting.was
 		return nil
@@ -58,5 +58,5 @@ func (p *Plan) givenBack(res *resource, waits bool) []delta.Difference {
 	for _, stays := range letting.stays {
 		res.warnings = append(res.warnings, stays.String())
 	}
-	return letting.fields
+	return slices.Concat(letting.fields, letting.marks)
 }

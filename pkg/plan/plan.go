@@ -202,9 +202,10 @@ type resource struct {
 	shared, begins bool
 	drift          []delta.Difference
 	leaves         []string
-	claimed        []claim // and what of it other Applications hold
-	asks           string  // the Application that owns it, if it has not said yet what it holds
-	yields         string  // an older Application that may want what nobody holds, and has not looked yet
+	claimed        []claim  // and what of it other Applications hold
+	wants          []string // that is, the leaves that we wait for
+	asks           string   // the Application that owns it, if it has not said yet what it holds
+	yields         string   // an older Application that may want what nobody holds, and has not looked yet
 	baseline       []v1alpha1.BaselineField
 	unrecorded     []string                 // leaves of which there was no room for a baseline
 	empty          []string                 // maps and lists of which nothing is held but that they are there
@@ -258,6 +259,12 @@ type letting struct {
 	fields []delta.Difference
 	// stays are the others.
 	stays []Unrestored
+	// handed are those that other Applications have from now on, marks are the changes of our
+	// marks that say so, or that nothing is held any more.
+	handed []Handed
+	marks  []delta.Difference
+	// passes is true if the marks hand something on.
+	passes bool
 	// was is what is on record of all of them.
 	was []v1alpha1.BaselineField
 	// unrecorded are those of which nothing is on record, for want of room.

@@ -102,14 +102,12 @@ func (p *Plan) release(old *pruned) {
 	if text(old.live, "metadata", "deletionTimestamp") != "" {
 		return // it goes with all that is in it
 	}
-	marks, gone := unheld(p.in.Application, old.id, old.live)
-	marks = append(marks, formerMarks(p.in.Application, old.live)...)
 	old.letting = p.letGo(releaser{
-		shared: true, id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, lost: unrecordedOf(&old.status, old.live),
-	}, baselineOf(&old.status, old.live), gone)
+		shared: true, unmarks: true, id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, lost: unrecordedOf(&old.status, old.live),
+	}, baselineOf(p.in.Application, &old.status, old.live))
 	h := holding{
 		uid: text(old.live, "metadata", "uid"), version: text(old.live, "metadata", "resourceVersion"),
-		compared: delta.Comparison{Differences: slices.Concat(old.letting.fields, marks)},
+		compared: delta.Comparison{Differences: slices.Concat(old.letting.fields, old.letting.marks, formerMarks(p.in.Application, old.live))},
 	}
 	h.readFirst = old.letting.unsure && foreignTo(p.in.Application, old.live) == nil && h.compared.Correctable()
 	change := h.change(old.id, old.status.APIVersion)
@@ -189,13 +187,10 @@ func (p *Plan) orphan(old *pruned) {
 		return
 	}
 	old.letting = p.letGo(releaser{
-		id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, lost: unrecordedOf(&old.status, old.live),
-	}, baselineOf(&old.status, old.live), nil)
-	fields := slices.Concat(old.letting.fields, marksOff(old.live))
-	if isHeldByOthers(p.in.Application, old.live) {
-		marks, _ := unheld(p.in.Application, old.id, old.live)
-		fields = append(fields, marks...)
-	}
+		unmarks: isHeldByOthers(p.in.Application, old.live),
+		id:      old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, lost: unrecordedOf(&old.status, old.live),
+	}, baselineOf(p.in.Application, &old.status, old.live))
+	fields := slices.Concat(old.letting.fields, marksOff(old.live), old.letting.marks)
 	if len(fields) == 0 {
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/kinds"
@@ -28,6 +30,12 @@ type releaser struct {
 	others []claim    // and those that other Applications hold
 	gone   []addition // what was not there before us, and goes
 	fixed  []string   // paths that stay, or have another value from before
+	now    metav1.Time
+	names  holders  // who holds what from now on
+	former []string // who has handed something on to us
+	// unmarks is true if nothing is held any more and our name goes, alone if nothing is handed
+	// on.
+	unmarks, alone bool
 }
 
 // addition is what was not there before us. root is the path of the first above it that was
@@ -47,11 +55,17 @@ type addition struct {
 //	                                            the last of ours, if nobody else wrote in it
 //	another one, or none                        it stays, and that is told
 //
-// marks are what goes with the last holder.
-func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField, marks []delta.Location) letting {
+// What another Application waits for is handed on to it in place of that.
+func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField) letting {
 	r := &res
-	r.app = p.in.Application
+	r.app, r.now = p.in.Application, metav1.NewTime(p.in.Now.UTC()).Rfc3339Copy()
 	r.others = claimsOf(r.app, r.live, r.held)
+	r.names, r.former = holdersOf(r.live), formerly(baseline)
+	var marks []delta.Location
+	if r.unmarks {
+		r.marks, marks = unheld(r.app, r.id, r.live)
+		r.alone = r.alone || len(marks) > 0
+	}
 	for _, b := range baseline {
 		if slices.ContainsFunc(r.held, func(leaf string) bool { return observer.Under(leaf, b.Path) }) {
 			continue // it is held, or something in it is
@@ -72,6 +86,9 @@ func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField, marks []de
 		r.gone = append(r.gone, addition{at, at.Path.Parent().String()})
 	}
 	r.remove()
+	if r.passes {
+		r.marks = r.namesAfter()
+	}
 	r.fields = slices.DeleteFunc(r.fields, func(d delta.Difference) bool {
 		refusal := p.in.Memory.Refusals[Leaf{r.id, d.Path}]
 		if refusal != nil {
@@ -115,12 +132,15 @@ func (r *releaser) judgeField(b v1alpha1.BaselineField) {
 	switch {
 	case at.Value.Equal(before):
 	case before.Set && !at.Value.Set && slices.Contains(b.Held, heldAbsent):
-		r.bringBack(b, before)
+		if !r.handOn(b) {
+			r.bringBack(b, before)
+		}
 	case !ok || !at.Value.Set:
 		r.stay(b.Path, "it is not there any more")
 	case !slices.Contains(b.Held, digest(at.Value.Any)):
 		r.unsure = r.unsure || foreignTo(r.app, r.live) == nil
 		r.stay(b.Path, "it was changed"+by(writerOf(r.app, r.live, at.Path))+" while it was held")
+	case r.handOn(b):
 	case before.Set:
 		r.fields = append(r.fields, at.Restore(before.Any))
 		r.fixed = append(r.fixed, b.Path)
@@ -208,6 +228,7 @@ func (r *releaser) remove() {
 			r.fields = append(r.fields, root.Remove(ours))
 			continue
 		}
+		r.handPlace(m.root)
 		r.removeParts(root, ours)
 	}
 	slices.SortStableFunc(r.fields, func(a, b delta.Difference) int { // the last elements of a list first: indices stay valid
@@ -270,7 +291,7 @@ func (r *releaser) isForeign(path *observer.Path, value any, mine map[string]boo
 		}
 		return false
 	}
-	foreign := foreignTo(r.app, r.live)
+	foreign := foreignTo(r.app, r.live, r.former...)
 	if foreign == nil {
 		r.unsure = true
 		return true
@@ -290,8 +311,10 @@ func (r *releaser) removeParts(root delta.Location, ours []delta.Location) {
 
 func (r *releaser) prune(b *branch, value any) {
 	isRefilled := slices.ContainsFunc(r.fields, func(d delta.Difference) bool { return d.Desired.Set && observer.Under(d.Path, b.path.String()) })
-	if b.isAll(value) && !isRefilled {
-		if at, ok := delta.Locate(r.kind, r.live, b.path.String()); ok && at.Value.Set {
+	at, ok := delta.Locate(r.kind, r.live, b.path.String())
+	isThere := ok && at.Value.Set
+	if b.isAll(value) && !isRefilled || isThere && r.isOursAlone(at, b.locations()) {
+		if isThere {
 			r.fields = append(r.fields, at.Remove(b.locations()))
 		}
 		return
@@ -300,7 +323,9 @@ func (r *releaser) prune(b *branch, value any) {
 		switch value := value.(type) {
 		case map[string]any:
 			if child.ours != nil && b.path.IsElement() && slices.Contains(keysOf(b.path, r.live), child.path.Name()) {
-				r.stay(b.path.String(), "another client has written in it")
+				if !r.handKey(b.path, child.path) {
+					r.stay(b.path.String(), "another client has written in it")
+				}
 				continue
 			}
 			r.prune(child, value[child.path.Name()])

@@ -170,11 +170,11 @@ func (c *conclusion) before(res *resource, before *v1alpha1.ResourceStatus, o ob
 	}
 	status.Baseline, status.Unrecorded = res.baseline, res.unrecorded
 	if !attempted && !c.preview {
-		status.Baseline = res.onRecord(baselineOf(before, o.live))
+		status.Baseline = res.onRecord(recordOf(before, o.live))
 		known := unrecordedOf(before, o.live)
 		status.Unrecorded = slices.DeleteFunc(slices.Clone(res.unrecorded), func(path string) bool { return !slices.Contains(known, path) })
 	}
-	if (len(res.letting.fields) > 0 || c.plan.Idle()) && !o.wrote && !c.preview {
+	if (len(res.letting.fields) > 0 || res.letting.passes || c.plan.Idle()) && !o.wrote && !c.preview {
 		status.Baseline = slices.Concat(status.Baseline, res.letting.was)
 		status.Unrecorded = slices.Concat(status.Unrecorded, res.letting.unrecorded)
 		return

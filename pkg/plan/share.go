@@ -70,17 +70,12 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 	}
 	res.begins = !holds(app, live)
 	res.yields = firstUnnamed(p.in.Older[id], live)
-	res.leave(app, res.entry.Leaves(res.kind, res.desired), recordedOf(p.statuses[id], live))
+	res.leave(app, res.entry.Leaves(res.kind, res.desired), recordedOf(app, p.statuses[id], live))
 	res.compared = p.compare(res, live)
 	res.drift = res.compared.Differences
-	var marks []delta.Difference
-	var gone []delta.Location
-	if res.holdsNothing() {
-		marks, gone = unheld(app, id, live)
-	}
-	r := releaser{shared: true, entry: res.entry, id: id, kind: res.kind, live: live, held: res.leaves, lost: unrecordedOf(p.statuses[id], live)}
-	res.letting = p.letGo(r, baselineOf(p.statuses[id], live), gone)
-	if (delta.Comparison{Differences: res.letting.fields}).Correctable() {
+	r := releaser{shared: true, unmarks: res.holdsNothing(), entry: res.entry, id: id, kind: res.kind, live: live, held: res.leaves, lost: unrecordedOf(p.statuses[id], live)}
+	res.letting = p.letGo(r, baselineOf(app, p.statuses[id], live))
+	if res.letting.passes || (delta.Comparison{Differences: res.letting.fields}).Correctable() {
 		res.compared.Differences = nil // the others are for the next patch
 	}
 	p.rememberBefore(res)
@@ -88,7 +83,7 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 		res.inherit(left, res.entry.Released(left.Path) == observer.ReleasedLeave)
 	}
 	former := formerMarks(app, live)
-	res.compared.Differences = slices.Concat(res.letting.fields, marks, res.compared.Differences, former)
+	res.compared.Differences = slices.Concat(res.letting.fields, res.letting.marks, res.compared.Differences, former)
 	for _, w := range res.compared.Warnings {
 		if w = id.String() + ": " + w; !slices.Contains(res.warnings, w) {
 			res.warnings = append(res.warnings, w)

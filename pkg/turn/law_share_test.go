@@ -29,6 +29,8 @@ type sharing struct {
 	// cut are the adopted objects of which elements of a list were removed while they were
 	// held: that is on no record.
 	cut map[manifest.ID]bool
+	// letsGo is true when nothing is to be held any more.
+	letsGo bool
 }
 
 // TestHoldThenReleaseWhateverHappens holds random parts of random objects while requests
@@ -44,15 +46,15 @@ func TestAdoptThenReleaseWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) { holdThenRelease(t, r, true) })
 }
 
-func holdThenRelease(t *testing.T, r *rapid.T, owns bool) {
+// newSharing is a cluster of objects that are another owner's, without any yet.
+func newSharing(t *testing.T, r *rapid.T, owns bool) *sharing {
 	t.Helper()
 	names := slices.DeleteFunc(drawNames(r), func(id manifest.ID) bool { return id.Kind == "Secret" })
-	s := &sharing{newCluster(t, r, observertest.Server{Typed: rapid.Bool().Draw(r, "typed")}, names), map[manifest.ID]map[string]any{}, false, !owns && rapid.Bool().Draw(r, "selecting"), owns, map[manifest.ID]bool{}}
+	s := &sharing{newCluster(t, r, observertest.Server{Typed: rapid.Bool().Draw(r, "typed")}, names), map[manifest.ID]map[string]any{}, false, !owns && rapid.Bool().Draw(r, "selecting"), owns, map[manifest.ID]bool{}, false}
 	s.cluster.share = s
 	s.server.admitted = func(manifest.ID, map[string]any) {}
-	holds := true
 	s.server.judge = func(verb string, id manifest.ID, before, after map[string]any) {
-		if owns && holds && verb == "patch" && isCut(before["spec"], after["spec"]) {
+		if owns && !s.letsGo && verb == "patch" && isCut(before["spec"], after["spec"]) {
 			s.cut[id] = true
 		}
 		if after != nil {
@@ -65,6 +67,13 @@ func holdThenRelease(t *testing.T, r *rapid.T, owns bool) {
 	if s.app.Spec.Ownership = v1alpha1.OwnershipShare; owns {
 		s.app.Spec.Ownership, s.app.Spec.Adoption, s.app.Spec.OnRelease = "", v1alpha1.AdoptIfUnowned, v1alpha1.ReleaseRestore
 	}
+	return s
+}
+
+func holdThenRelease(t *testing.T, r *rapid.T, owns bool) {
+	t.Helper()
+	s := newSharing(t, r, owns)
+	names := s.names
 	for _, id := range names {
 		s.make(id)
 	}
@@ -82,7 +91,7 @@ func holdThenRelease(t *testing.T, r *rapid.T, owns bool) {
 	s.rest()
 	s.checkHeld()
 	s.storm = rapid.Bool().Draw(r, "faults at the end")
-	holds = false
+	s.letsGo = true
 	if rapid.Bool().Draw(r, "it leaves the manifests") {
 		s.submit(nil)
 	} else {
@@ -91,7 +100,13 @@ func holdThenRelease(t *testing.T, r *rapid.T, owns bool) {
 	s.round()
 	s.calm()
 	s.rest()
-	for _, id := range names {
+	s.checkAsBefore()
+}
+
+// checkAsBefore looks whether all objects are what they were before they were held.
+func (s *sharing) checkAsBefore() {
+	s.r.Helper()
+	for _, id := range s.names {
 		if is := settled(s.server.objects[id]); !s.cut[id] && jsonOf(is) != jsonOf(s.were[id]) {
 			s.fail("%s is not what it was:\n%s\n%s", id, jsonOf(s.were[id]), jsonOf(is))
 		}

@@ -98,7 +98,7 @@ type cluster struct {
 	relearned map[manifest.ID]bool
 	panicked  any // see guard
 	share     *sharing
-	log       []string
+	log       *[]string
 }
 
 // desires is a spec.
@@ -135,6 +135,7 @@ func newCluster(t *testing.T, r *rapid.T, s observertest.Server, names []manifes
 		relearned: map[manifest.ID]bool{},
 		slices:    map[string]*turn.Slice{},
 		data:      map[string][]byte{},
+		log:       &[]string{},
 	}
 	if s.Typed {
 		c.kinds = typed{c.kinds}
@@ -151,19 +152,19 @@ func newCluster(t *testing.T, r *rapid.T, s observertest.Server, names []manifes
 }
 
 func (c *cluster) note(format string, args ...any) {
-	c.log = append(c.log, fmt.Sprintf(format, args...))
+	*c.log = append(*c.log, fmt.Sprintf(format, args...))
 }
 
 // fail tells what has happened.
 func (c *cluster) fail(format string, args ...any) {
 	c.r.Helper()
-	c.r.Fatalf("%s\n\nafter\n  %s", fmt.Sprintf(format, args...), strings.Join(c.log, "\n  "))
+	c.r.Fatalf("%s\n\nafter\n  %s", fmt.Sprintf(format, args...), strings.Join(*c.log, "\n  "))
 }
 
 func short(id manifest.ID) string { return id.Kind + "/" + id.Name }
 
 func (c *cluster) round() {
-	c.note("round")
+	c.note("round of %s", c.app.Name)
 	for range 3 {
 		if c.over || !c.reconcile() {
 			return
@@ -207,7 +208,7 @@ func (c *cluster) idle() bool {
 		c.collect()
 		return len(c.slices) == 0
 	}
-	c.note("quiet round")
+	c.note("quiet round of %s", c.app.Name)
 	writes, status := c.server.writes, jsonOf(c.status())
 	again := c.reconcile()
 	return !again && writes == c.server.writes && (c.over || status == jsonOf(c.status()))
@@ -222,7 +223,7 @@ func (c *cluster) chance(what string, oneIn int) bool {
 }
 
 func (c *cluster) die() {
-	c.note("the process dies")
+	c.note("the process of %s dies", c.app.Name)
 	c.start()
 }
 

@@ -221,6 +221,11 @@ type BaselineField struct {
 	Manager string `json:"manager,omitempty"`
 	// Time is when that was.
 	Time metav1.Time `json:"time"`
+	// HandedOnBy are the Applications, as namespace/name, that held the field before, one after
+	// the other: the last one has handed it on.
+	// +optional
+	// +listType=atomic
+	HandedOnBy []string `json:"handedOnBy,omitempty"`
 	// Held are digests of what it is while it is held: the value that is written, and
 	// what the API server makes of it. The field is restored only if it is one of these.
 	// +optional

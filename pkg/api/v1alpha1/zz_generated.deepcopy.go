@@ -349,6 +349,11 @@ func (in *BaselineField) DeepCopyInto(out *BaselineField) {
 		(*in).DeepCopyInto(*out)
 	}
 	in.Time.DeepCopyInto(&out.Time)
+	if in.HandedOnBy != nil {
+		in, out := &in.HandedOnBy, &out.HandedOnBy
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Held != nil {
 		in, out := &in.Held, &out.Held
 		*out = make([]string, len(*in))

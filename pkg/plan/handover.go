@@ -1,0 +1,188 @@
+package plan
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Handed is a field that is let go and not restored: another Application waits for it, and has
+// it from now on, with what it was before both.
+type Handed struct {
+	ID   manifest.ID
+	Path string
+	// To is the Application, as namespace/name.
+	To string
+}
+
+// handover is one field with its baseline, and who gets it.
+type handover struct {
+	to       string
+	baseline v1alpha1.BaselineField
+}
+
+// handOn hands a leaf that would be restored on to the Application that waits for it. It is
+// false if there is none.
+func (r *releaser) handOn(b v1alpha1.BaselineField) bool {
+	return r.handToOldest(b, func(other holder) bool { return slices.Contains(other.Wants, b.Path) })
+}
+
+// handKey hands the key of an element that stays on to an Application that holds something in
+// there: the element goes with the last of that.
+func (r *releaser) handKey(element, key *observer.Path) bool {
+	i := slices.IndexFunc(r.was, func(b v1alpha1.BaselineField) bool { return b.Path == key.String() })
+	return i >= 0 && r.handToOldest(r.was[i], func(other holder) bool {
+		return slices.ContainsFunc(other.Leaves, func(leaf string) bool { return !observer.IsKey(leaf) && observer.Under(leaf, element.String()) })
+	})
+}
+
+// handToOldest hands a leaf on to the oldest of some Applications. It is false if there is none,
+// or no room to say so. An owner gets nothing: what he has made was nothing before, and what he
+// has adopted is on his own record.
+func (r *releaser) handToOldest(b v1alpha1.BaselineField, isHeir func(holder) bool) bool {
+	if own, named := r.names.of(r.app); r.alone || !named || own.Leaves == nil {
+		return false // or it is not known what is ours
+	}
+	var heir string
+	var oldest holder
+	for _, name := range slices.Sorted(maps.Keys(r.names)) {
+		var other holder
+		if name == holderName(r.app) || name == ownerIn(r.live, r.id) || json.Unmarshal(r.names[name], &other) != nil {
+			continue
+		}
+		if other.Leaves != nil && isHeir(other) && (heir == "" || other.older(oldest)) {
+			heir, oldest = name, other
+		}
+	}
+	return heir != "" && r.handTo(heir, b)
+}
+
+// handPlace has an Application that holds something in a place that we made, and that stays for
+// that, take it away with the last of its own: nothing of it was there before.
+func (r *releaser) handPlace(root string) {
+	if isMetadataMap(root) {
+		return // it is nobody's
+	}
+	r.handToOldest(v1alpha1.BaselineField{Path: root, From: root, Time: r.now}, func(other holder) bool {
+		return slices.ContainsFunc(other.Leaves, func(leaf string) bool { return leaf != root && observer.Under(leaf, root) })
+	})
+}
+
+// isPlace reports whether what is handed on is no field, but the place that others are in.
+func isPlace(b v1alpha1.BaselineField) bool { return b.Path == b.From && len(b.Held) == 0 }
+
+// handTo has the holders say that a leaf is another one's, with its baseline.
+func (r *releaser) handTo(heir string, b v1alpha1.BaselineField) bool {
+	b.HandedOnBy = append(slices.Clone(b.HandedOnBy), holderName(r.app))
+	after := r.names.handed(r.app, heir, b, text(r.live, "metadata", "uid"))
+	if after == nil {
+		return false
+	}
+	r.names = after
+	if r.passes = true; !isPlace(b) {
+		r.handed, r.fixed = append(r.handed, Handed{r.id, b.Path, heir}), append(r.fixed, b.Path)
+	}
+	return true
+}
+
+// handed are the holders after one has handed a leaf on to another one; nil if there is no room
+// for that.
+func (h holders) handed(app *v1alpha1.Application, heir string, b v1alpha1.BaselineField, uid string) holders {
+	var to holder
+	if json.Unmarshal(h[heir], &to) != nil {
+		return nil
+	}
+	if to.Of != uid {
+		to.Of, to.Handed = uid, nil
+	}
+	to.Handed = append(to.Handed, b)
+	to.Wants = slices.DeleteFunc(to.Wants, func(leaf string) bool { return leaf == b.Path })
+	if !isPlace(b) && !slices.Contains(to.Leaves, b.Path) {
+		to.Leaves = append(to.Leaves, b.Path)
+		slices.Sort(to.Leaves)
+	}
+	own, _ := h.of(app)
+	own.Leaves = slices.DeleteFunc(own.Leaves, func(leaf string) bool { return leaf == b.Path })
+	after := maps.Clone(h)
+	after[heir], after[holderName(app)] = marshal(to), marshal(own)
+	if len(marshal(after)) > maxHolders {
+		return nil
+	}
+	return after
+}
+
+// field is the change of a live object's annotation to these holders; none if it is as it was.
+func (h holders) field(live map[string]any) []delta.Difference {
+	at, ok := delta.Locate(nil, live, sharedMarkKeys[1].path())
+	if !ok || !at.Value.Set || at.Value.Any == string(marshal(h)) {
+		return nil
+	}
+	return []delta.Difference{at.Restore(string(marshal(h)))}
+}
+
+// namesAfter is the change of the annotation that says what was handed on.
+func (r *releaser) namesAfter() []delta.Difference {
+	if r.unmarks {
+		delete(r.names, holderName(r.app))
+	}
+	return r.names.field(r.live)
+}
+
+// formerly are the Applications that held something of an object before us, as the baselines
+// say: what they wrote in a place that they made is ours now.
+func formerly(baseline []v1alpha1.BaselineField) (names []string) {
+	for _, b := range baseline {
+		names = append(names, b.HandedOnBy...)
+	}
+	return names
+}
+
+// handedTo are the baselines of leaves of a live object that others have handed on to us, and
+// that are not on our record for sure.
+func handedTo(app *v1alpha1.Application, live map[string]any) []v1alpha1.BaselineField {
+	own, named := holdersOf(live).of(app)
+	if !named || own.Of != text(live, "metadata", "uid") {
+		return nil
+	}
+	return own.Handed
+}
+
+// withHanded is what is on record of an object with what others have handed on to us: that is
+// newer, and lacks what we know of the forms of a field. A place goes with the last of what we
+// have made in there.
+func withHanded(recorded, handed []v1alpha1.BaselineField) []v1alpha1.BaselineField {
+	if len(handed) == 0 {
+		return recorded
+	}
+	all := slices.Clone(recorded)
+	for _, b := range handed {
+		if isPlace(b) {
+			continue
+		}
+		i := slices.IndexFunc(all, func(known v1alpha1.BaselineField) bool { return known.Path == b.Path })
+		if i < 0 {
+			all = append(all, b)
+			continue
+		}
+		for _, held := range all[i].Held {
+			if !slices.Contains(b.Held, held) {
+				b.Held = append(slices.Clone(b.Held), held)
+			}
+		}
+		all[i] = b
+	}
+	for _, place := range handed {
+		for i, b := range all {
+			if isPlace(place) && b.Value == nil && observer.Under(b.Path, place.Path) && len(cmp.Or(b.From, b.Path)) > len(place.Path) {
+				all[i].From, all[i].HandedOnBy = place.Path, place.HandedOnBy
+			}
+		}
+	}
+	return all
+}
