@@ -147,7 +147,7 @@ func givenBack(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]
 		if r.Ownership == v1alpha1.OwnershipShare || !stays[id] || len(r.Baseline) == 0 || app.Spec.OnRelease != v1alpha1.ReleaseRestore {
 			continue
 		}
-		told = append(told, append([]string{id.String() + " stays. Where nobody has changed it meanwhile, this of it is restored:"}, restored(r)...))
+		told = append(told, append([]string{id.String() + " stays. Where nobody has changed it meanwhile, and no Application waits for it, this of it is restored:"}, restored(r)...))
 	}
 	return told
 }
@@ -197,7 +197,7 @@ func letGo(app *v1alpha1.Application, r v1alpha1.ResourceStatus) []string {
 	case len(r.Baseline) == 0:
 		return []string{text + " as it is: nothing of it is on record"}
 	}
-	return append([]string{text + ". Where nobody has changed it meanwhile, this is restored:"}, restored(r)...)
+	return append([]string{text + ". Where nobody has changed it meanwhile, and no Application waits for it, this is restored:"}, restored(r)...)
 }
 
 // restored says what of an object gets back what it had.

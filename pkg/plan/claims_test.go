@@ -296,62 +296,6 @@ func TestClaimsWhateverHappens(t *testing.T) {
 	})
 }
 
-// A field that one Application takes over from another gets back in the end what it was before
-// either, in whichever order they look, and if the first dies between its writes.
-func TestABaselineIsHandedOn(t *testing.T) {
-	for _, first := range []string{"who lets go", "who waits"} {
-		for _, dies := range []string{"no", "before the patch", "after the patch"} {
-			t.Run(first+" looks first, dies: "+dies, func(t *testing.T) {
-				c := newClaimants(t, "one", "two")
-				one, two := c.worlds[0], c.worlds[1]
-				for _, w := range c.worlds {
-					w.edit(part(map[string]string{"a": w.app.Name, "new": w.app.Name})) // one was there, one was not
-					c.turn(w)
-				}
-				require.Equal(t, "one", get(c.live, "data", "a"))
-				_, reason, _ := two.condition(v1alpha1.ConditionStalled)
-				require.Equal(t, v1alpha1.ReasonFieldClaimed, reason)
-
-				var values []any
-				c.seen = func() { values = append(values, get(c.live, "data", "a")) }
-				one.edit("ownership: Share\nmanifest: []")
-				if first == "who waits" {
-					c.turn(two)
-				}
-				if dies != "no" {
-					one.live[config] = observer.CopyMap(c.live)
-					one.die(dies == "after the patch")
-					c.written(one)
-					c.turn(two)
-				}
-				for range 2 {
-					c.turn(one)
-					c.turn(two)
-				}
-				require.Equal(t, map[string]any{"a": "two", "b": "theirs", "free": "theirs", "new": "two"}, c.live["data"])
-				require.Equal(t, map[string]string{"data.a": "default/two", "data.new": "default/two"}, c.holders())
-				row := two.app.Status.Resources[0]
-				require.Equal(t, get(c.live, "metadata", "uid"), string(row.UID))
-				require.Len(t, row.Baseline, 2)
-				require.Equal(t, "data.a", row.Baseline[0].Path)
-				require.JSONEq(t, `"theirs"`, string(row.Baseline[0].Value.Raw), "and not what the other one held")
-				require.Equal(t, "data.new", row.Baseline[1].Path)
-				require.Nil(t, row.Baseline[1].Value, "it was not there before either")
-				for _, b := range row.Baseline {
-					require.Equal(t, []string{"default/one"}, b.HandedOnBy, "%s", b.Path)
-				}
-				require.NotContains(t, values, any("theirs"), "and it was never restored in between")
-
-				two.edit("ownership: Share\nmanifest: []")
-				c.turn(two)
-				c.turn(two)
-				set(c.live, "1", "metadata", "resourceVersion")
-				require.Equal(t, c.before, c.live)
-			})
-		}
-	}
-}
-
 func jsonText(v any) string { b, _ := json.Marshal(v); return string(b) }
 
 // owner has an Application own the object, as one that it has adopted.

@@ -127,6 +127,17 @@ func (c Change) Unrestored() []Unrestored {
 	return nil
 }
 
+// HandedOn are the fields that are let go and that another Application has from now on.
+func (c Change) HandedOn() []Handed {
+	switch {
+	case c.resource != nil:
+		return c.resource.letting.handed
+	case c.pruned != nil:
+		return c.pruned.letting.handed
+	}
+	return nil
+}
+
 // Watched is the drift of the fields that are watched: it is not corrected.
 func (c Change) Watched() []delta.Difference {
 	if c.resource == nil {

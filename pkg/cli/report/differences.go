@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ func (t *Differences) Write() {
 			t.details(change)
 		}
 	}
-	if lines := append(Watched(t.Decision), NotHeld(t.Decision)...); len(lines) > 0 {
+	if lines := slices.Concat(Handed(t.Decision), Watched(t.Decision), NotHeld(t.Decision)); len(lines) > 0 {
 		t.line("")
 		for _, text := range lines {
 			mark := "  i "
