@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"holdfast.dev/holdfast/internal/suggest"
 )
@@ -34,7 +33,7 @@ func (f *Fields) Say(item int, said map[string]any) []*FieldFault {
 			p.fault(at, "is no rule%s", suggest.DidYouMean(name, append(slices.Sorted(maps.Keys(ruleTexts)), keysText)))
 		}
 	}
-	conflict := rule.conflict()
+	conflict := rule.conflict("minimum", "maximum")
 	switch {
 	case len(p.faults) > 0:
 	case node != nil && len(said) > 1:
@@ -59,7 +58,7 @@ func (f *Fields) Say(item int, said map[string]any) []*FieldFault {
 	for _, err := range p.faults {
 		var fault *Fault
 		errors.As(err, &fault)
-		text := strings.ReplaceAll(fault.Message, "observer_schema_", "")
+		text := fault.Message
 		if fault.Path != "" {
 			text = shorten(fault.Path) + ": " + text
 		}

@@ -227,7 +227,7 @@ func (p *parser) rule(path *Path, m map[string]any) *Node {
 	for _, name := range sortedKeys(m) {
 		p.rulePart(rule, path.Field(name), name, m[name])
 	}
-	if text := rule.conflict(); len(p.faults) == before && text != "" {
+	if text := rule.conflict(KeyMinimum, KeyMaximum); len(p.faults) == before && text != "" {
 		p.fault(path, "%s", text)
 	}
 	if text := p.noRuleFor(path, rule); text != "" {
@@ -259,8 +259,9 @@ func (p *parser) rulePart(rule *Rule, path *Path, name string, value any) {
 	}
 }
 
-// conflict says why the parts of a rule do not go together; empty if they do.
-func (r *Rule) conflict() string {
+// conflict says why the parts of a rule do not go together, with what the bounds are called
+// where it stands; empty if they do.
+func (r *Rule) conflict(minimum, maximum string) string {
 	parts := 0
 	for _, has := range []bool{len(r.Bounds()) > 0, r.OneOf != nil, r.Pattern != "", r.Expression != "", r.Mode != ""} {
 		if has {
@@ -268,7 +269,7 @@ func (r *Rule) conflict() string {
 		}
 	}
 	if parts > 1 {
-		return fmt.Sprintf("has several rules: %s and %s combine, nothing else does", KeyMinimum, KeyMaximum)
+		return fmt.Sprintf("has several rules: %s and %s combine, nothing else does", minimum, maximum)
 	}
 	if r.Minimum == nil || r.Maximum == nil {
 		return ""
