@@ -36,7 +36,7 @@ const wished = `
   webhooks: [{name: web.example.com, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {caBundle: b3Vycw==, service: {name: web, namespace: default}}}]
 `
 
-// Each wish of docs/fields.md is run: of what somebody changes, which paths are corrected,
+// Each wish of docs/fields.md is run: of what another client changes, which paths are corrected,
 // and which are left.
 func TestTheCommonestWishes(t *testing.T) {
 	wishes := blocks(read(t, "docs/fields.md"), "yaml")
@@ -87,7 +87,7 @@ func TestTheRulesInFields(t *testing.T) {
 	}
 }
 
-// correctedUnder are the paths of the resource of a wish that are corrected after somebody
+// correctedUnder are the paths of the resource of a wish that are corrected after another client
 // has changed everything.
 func correctedUnder(t *testing.T, wish string) (paths []string) {
 	t.Helper()

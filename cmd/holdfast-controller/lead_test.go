@@ -145,7 +145,7 @@ func TestAnEndWithoutAnAPIServerIsInTime(t *testing.T) {
 	require.NoError(t, c.Resume(testcluster.APIServer))
 }
 
-// Who cannot renew its lease must suppose that somebody else leads.
+// Who cannot renew its lease must suppose that another process leads.
 func TestAnAPIServerThatOutsleepsTheLease(t *testing.T) {
 	t.Parallel()
 	c, namespace := alone(t)

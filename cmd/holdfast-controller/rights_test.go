@@ -30,7 +30,7 @@ var unseen = map[string]string{
 
 // sometimes are rights that this life does not always use.
 var sometimes = map[string]string{
-	"get holdfast.dev applications":         "when somebody was faster",
+	"get holdfast.dev applications":         "when another client was faster",
 	"patch events.k8s.io events":            "when an event is repeated",
 	"update  secrets":                       "when a certificate is renewed",
 	"create holdfast.dev applicationslices": "when the record of an Application is too large for one object",

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// gate holds back what a controller writes, until somebody lets it pass. So it is the
+// gate holds back what a controller writes, until a test lets it pass. So it is the
 // seed that says between which two writes something happens, and not who is faster.
 type gate struct {
 	mu      sync.Mutex

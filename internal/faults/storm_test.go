@@ -142,7 +142,7 @@ func (s *storm) takeOffLabel(app string) {
 	s.Try("", "label", "service", app, "-n", s.namespace, "holdfast.dev/application-uid-")
 }
 
-// forge writes an Application's marks on an object of somebody else, as whoever may patch
+// forge writes an Application's marks on an object of another client, as whoever may patch
 // the object's metadata can.
 func (s *storm) forge(app string) {
 	uid := s.Try("", "get", "application", app, "-n", s.namespace, "--output=jsonpath={.metadata.uid}")
@@ -155,7 +155,7 @@ func (s *storm) forge(app string) {
 		uid, s.namespace, app, s.victims, victim))
 }
 
-// victim is an object that somebody writes our marks on.
+// victim is an object that another client writes our marks on.
 const victim = "victim"
 
 // victimized makes it, where the Applications may do everything.
@@ -231,7 +231,7 @@ func TestStorm(t *testing.T) {
 
 	fresh := w.Snapshot(calm)
 	assert.Equal(t, fresh, w.Snapshot(s.namespace), "after the storm, and from nothing")
-	assert.Equal(t, bystander, w.Kubectl("", "get", "configmap", "bystander", "-n", s.namespace, "--output=yaml"), "somebody else's object")
+	assert.Equal(t, bystander, w.Kubectl("", "get", "configmap", "bystander", "-n", s.namespace, "--output=yaml"), "another client's object")
 	t.Logf("compared: %d lines of %s and inventories; 11 s of silence", strings.Count(fresh, "\n"), shown)
 
 	assert.Equal(t, unharmed, look(), "an object with forged marks")

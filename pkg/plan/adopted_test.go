@@ -40,7 +40,7 @@ func TestWhatWasAdoptedIsLeft(t *testing.T) {
 	t.Run("when the Application is deleted", func(t *testing.T) {
 		assert.Equal(t, plan.Update, adopted(t, "").retire().Changes[0].Action)
 	})
-	t.Run("unless somebody wants it deleted", func(t *testing.T) {
+	t.Run("unless a client wants it deleted", func(t *testing.T) {
 		assert.Equal(t, plan.Delete, adopted(t, "adoptedDeletionPolicy: Delete\n").retire().Changes[0].Action)
 	})
 	t.Run("nor if all is to stay", func(t *testing.T) {

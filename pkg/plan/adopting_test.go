@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// foreignSettings is somebody else's object with the name of ours.
+// foreignSettings is another client's object with the name of ours.
 func foreignSettings() map[string]any {
 	return map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
@@ -39,7 +39,7 @@ func TestAnObjectThatCouldNotBeAdopted(t *testing.T) {
 			w.app.Spec.Suspend = true
 			w.store(w.decide().Conclude(nil, w.now))
 		},
-		"somebody deletes it": func(w *world) {
+		"another client deletes it": func(w *world) {
 			set(w.only(), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
 			w.round()
 		},
@@ -63,7 +63,7 @@ func TestAnObjectThatCouldNotBeAdopted(t *testing.T) {
 	}
 }
 
-// What somebody else's object has is not learned before it is ours.
+// What another client's object has is not learned before it is ours.
 func TestNothingIsLearnedWhereNothingIsAdopted(t *testing.T) {
 	w := newWorld(t, "adoption: IfUnowned\n"+songs)
 	w.live[songID] = map[string]any{

@@ -98,7 +98,7 @@ func TestAuthors(t *testing.T) {
 			events:  3, path: "key", desired: map[string]any{"a": int64(1), "b": int64(1)}, observed: map[string]any{"a": int64(1)},
 		},
 		{
-			name:    "of a list that somebody has lengthened",
+			name:    "of a list that another client has lengthened",
 			managed: `[{manager: old, time: 9, fields: {'f:data': {'f:key': {'v:"x"': {}}}}}, {manager: mallory, time: 2, fields: {'f:data': {'f:key': {'v:"y"': {}}}}}]`,
 			events:  3, path: "key", desired: []any{"x"}, observed: []any{"x", "y"}, want: "mallory",
 		},

@@ -314,7 +314,7 @@ func TestDeletion(t *testing.T) {
 	w.quiet()
 }
 
-// Somebody was faster: what has the name of what was to be deleted is not ours, and is
+// Another client was faster: what has the name of what was to be deleted is not ours, and is
 // never on record as if it were.
 func TestAnObjectInPlaceOfWhatLeavesIsLetGo(t *testing.T) {
 	for name, problem := range map[string]*plan.Problem{"at once": nil, "after a problem": rejected} {

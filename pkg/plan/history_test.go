@@ -94,7 +94,7 @@ func TestHistory(t *testing.T) {
 		want []string
 	}{
 		{"what is created", func(*world) {}, []string{created}},
-		{"a field that somebody changes, and who", func(w *world) {
+		{"a field that another client changes, and who", func(w *world) {
 			change(w)
 			w.now = w.now.Add(8 * time.Millisecond)
 			w.round()
@@ -150,7 +150,7 @@ func TestHistory(t *testing.T) {
 			w.edit(shorter)
 			w.round()
 		}, []string{created}},
-		{"an object that somebody deletes", func(w *world) {
+		{"an object that another client deletes", func(w *world) {
 			w.written = map[manifest.ID]plan.Written{settingsID: {Events: 1, Since: w.now}}
 			delete(w.live, settingsID)
 			w.now = w.now.Add(time.Second)

@@ -51,7 +51,7 @@ func TestWhatAHookHadAddedGoesWithIt(t *testing.T) {
 			assert.Equal(t, []string{"OWN", "HOLDFAST_COMPLETE_URL", "HOLDFAST_COMPLETE_TOKEN", "HOLDFAST_SHUTDOWN_URL", "HOLDFAST_SHUTDOWN_TOKEN"},
 				namesIn(with["containers"].([]any)[0].(map[string]any)["env"]))
 
-			// A sidecar that somebody has injected stays, with what it has.
+			// A sidecar that another client has injected stays, with what it has.
 			with["containers"] = append(with["containers"].([]any), map[string]any{"name": "sidecar", "image": "sidecar:1"})
 			w.edit("hooks: {complete: {tokenVariable: DONE}}\n" + bareWork + schema)
 			w.rounds(3)
@@ -89,7 +89,7 @@ func TestTheSecretStaysAsLongAsAWorkloadNeedsIt(t *testing.T) {
 }
 
 // Whoever made a Secret of that name knows its tokens, whatever spec.adoption says.
-func TestTokensThatSomebodyElseMadeAreNotTrusted(t *testing.T) {
+func TestTokensOfAnotherClientAreNotTrusted(t *testing.T) {
 	w := newWorld(t, "adoption: Always\n"+bothHooks+bareWork)
 	w.live[manifest.ID{Kind: "Secret", Namespace: "default", Name: "shop-hooks"}] = map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "shop-hooks", "namespace": "default", "uid": "theirs"},

@@ -199,7 +199,7 @@ func TestTheEndOfAnObjectWithoutItsLabelIsAskedFor(t *testing.T) {
 	assert.Positive(t, result.RetryAfter)
 }
 
-// What somebody else has adopted since the watch has spoken is not ours to write to.
+// What another client has adopted since the watch has spoken is not ours to write to.
 func TestARequestIsForAnObjectThatIsStillOurs(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()

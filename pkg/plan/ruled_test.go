@@ -274,7 +274,7 @@ observerSchema:
 		w.quiet()
 		assert.Equal(t, map[string]any{"a": "1", "injected": "x"}, get(w.only(), "data"))
 	})
-	t.Run("but not what somebody else added meanwhile", func(t *testing.T) {
+	t.Run("but not what another client added meanwhile", func(t *testing.T) {
 		w := newWorld(t, closed)
 		w.round()
 		w.respond = func(o map[string]any) {

@@ -34,7 +34,7 @@ manifest:
 
 var node = manifest.ID{Group: "apps", Kind: "DaemonSet", Namespace: "default", Name: "aws-node"}
 
-// theirs is a DaemonSet of somebody else's.
+// theirs is a DaemonSet of another client's.
 func theirs() map[string]any {
 	return map[string]any{
 		"apiVersion": "apps/v1", "kind": "DaemonSet",
@@ -127,7 +127,7 @@ func TestASharedObjectIsNeverMadeOrEnded(t *testing.T) {
 	assert.Equal(t, again, w.live[node], "it gets back what it was, not what the one before it was")
 }
 
-func TestWhatSomebodyChangedIsNotRestored(t *testing.T) {
+func TestWhatAnotherClientChangedStays(t *testing.T) {
 	w := sharedWorld(t)
 	w.round()
 	set(w.only(), "theirs now", "metadata", "annotations", "team")

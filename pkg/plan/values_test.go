@@ -57,7 +57,7 @@ func TestValuesInValuesOut(t *testing.T) {
 	})
 }
 
-// edit changes the spec, and the object, which may be somebody else's then.
+// edit changes the spec, and the object, which may be another client's then.
 func edit(r *rapid.T, w *world) {
 	w.app.Generation++
 	spec := observertest.Spec(r)

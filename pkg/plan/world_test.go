@@ -190,7 +190,7 @@ func (w *world) only() map[string]any {
 	return nil
 }
 
-// set changes the one live object, as somebody else would.
+// set changes the one live object, as another client would.
 func (w *world) set(value any, fields ...string) { set(w.only(), value, fields...) }
 
 var (

@@ -145,7 +145,7 @@ func TestAMissingNamespaceIsTriedOncePerRound(t *testing.T) {
 	assert.Empty(t, d.awaited)
 }
 
-// Namespaces are watched only while somebody waits for one.
+// Namespaces are watched only while an Application waits for one.
 func TestWhoCreatesNothingAwaitsNoNamespace(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.Application){
 		"suspended": func(app *v1alpha1.Application) { app.Spec.Suspend = true },
@@ -198,7 +198,7 @@ func TestACreateWithoutAnAnswerIsRemembered(t *testing.T) {
 	assert.Equal(t, []string{"delete config"}, d.take(t))
 }
 
-// In another version an object may be somebody else's.
+// In another version an object may be another client's.
 func TestADeleteIsOfWhatWasSeen(t *testing.T) {
 	d := newDesk(t, `manifest: []`)
 	d.has(config)

@@ -32,7 +32,7 @@ func (c *cluster) checkAtRest() {
 			c.checkHeld(id, d, live)
 			continue
 		}
-		held = false // it is somebody else's
+		held = false // it is another client's
 		if c.mayAdopt(live) || c.isOurs(id, live) && listed[id] == uidOf(live) {
 			c.fail("%s should be ours: %s", id, jsonOf(live))
 		}

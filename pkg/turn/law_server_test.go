@@ -22,7 +22,7 @@ import (
 
 // apiServer is a small cluster that keeps the rules of a real one: names are taken,
 // tests in patches and UIDs of deletes are preconditions, finalizers hold what is
-// deleted, and every object has a managedFields that says what somebody else wrote.
+// deleted, and every object has a managedFields that says what another client wrote.
 type apiServer struct {
 	observertest.Server
 	// objects are without managedFields, which only an answer has.
@@ -224,7 +224,7 @@ func (s *apiServer) end(id manifest.ID) {
 	}
 }
 
-// edit is a write of somebody else.
+// edit is a write of another client.
 func (s *apiServer) edit(id manifest.ID, change func(object map[string]any)) {
 	before := s.objects[id]
 	after := observer.CopyMap(before)

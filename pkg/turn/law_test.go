@@ -22,7 +22,7 @@ import (
 
 // TestWhateverHappensAnApplicationIsHeld runs random Applications of a few
 // objects in a cluster in which requests fail, answers are lost, the controller dies,
-// watches lag, and somebody else is at work. What must never happen is looked for all
+// watches lag, and another client is at work. What must never happen is looked for all
 // the way (cluster_checks_test.go), and what must be so in the end when all is calm.
 func TestWhateverHappensAnApplicationIsHeld(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {

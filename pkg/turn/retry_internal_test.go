@@ -35,7 +35,7 @@ func TestWaits(t *testing.T) {
 		want    []time.Duration // after the first attempt, the second, …
 	}{
 		{"what may pass is tried soon, and twice as late each time", nil, passing, []time.Duration{250 * ms, 500 * ms, s, 2 * s}},
-		{"missing rights take somebody to grant them", nil, forbidden403, []time.Duration{10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 5 * m, 5 * m}},
+		{"missing rights take an administrator to grant them", nil, forbidden403, []time.Duration{10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 5 * m, 5 * m}},
 		{"what only a user can help waits for minutes", nil, rejected, []time.Duration{2 * m, 4 * m, 8 * m, 16 * m, 16 * m}},
 		{"an initial interval is that of all problems", &v1alpha1.RetryPolicy{InitialInterval: duration(s)}, rejected, []time.Duration{s, 2 * s, 4 * s}},
 		{"a multiplier", &v1alpha1.RetryPolicy{Multiplier: &three}, passing, []time.Duration{250 * ms, 750 * ms, 2250 * ms}},

@@ -304,7 +304,7 @@ func TestAReleaseIsInstalledUpgradedAndUninstalled(t *testing.T) {
 }
 
 // As the README of the chart says.
-func TestHelmAndDefinitionsOfSomebodyElse(t *testing.T) {
+func TestHelmAndDefinitionsOfAnotherOwner(t *testing.T) {
 	h := newHelm(t)
 	apply := func() { h.kubectl("", "apply", "--server-side", "--filename="+deployed+"/crd") }
 	uid := func() string {
