@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -21,23 +23,28 @@ type Handed struct {
 	To string
 }
 
-// handover is one field with its baseline, and who gets it.
-type handover struct {
-	to       string
-	baseline v1alpha1.BaselineField
+// handing is what one Application hands on to others as it lets go of fields of an object.
+type handing struct {
+	app   *v1alpha1.Application
+	id    manifest.ID
+	live  map[string]any
+	names holders // who holds what from now on
+	given []Handed
+	// passes is true if names say anything new, alone if nothing is handed on.
+	passes, alone bool
 }
 
 // handOn hands a leaf that would be restored on to the Application that waits for it. It is
 // false if there is none.
-func (r *releaser) handOn(b v1alpha1.BaselineField) bool {
-	return r.handToOldest(b, func(other holder) bool { return slices.Contains(other.Wants, b.Path) })
+func (g *handing) handOn(b v1alpha1.BaselineField) bool {
+	return g.handToOldest(b, func(other holder) bool { return slices.Contains(other.Wants, b.Path) })
 }
 
 // handKey hands the key of an element that stays on to an Application that holds something in
 // there: the element goes with the last of that.
-func (r *releaser) handKey(element, key *observer.Path) bool {
-	i := slices.IndexFunc(r.was, func(b v1alpha1.BaselineField) bool { return b.Path == key.String() })
-	return i >= 0 && r.handToOldest(r.was[i], func(other holder) bool {
+func (g *handing) handKey(was []v1alpha1.BaselineField, element, key *observer.Path) bool {
+	i := slices.IndexFunc(was, func(b v1alpha1.BaselineField) bool { return b.Path == key.String() })
+	return i >= 0 && g.handToOldest(was[i], func(other holder) bool {
 		return slices.ContainsFunc(other.Leaves, func(leaf string) bool { return !observer.IsKey(leaf) && observer.Under(leaf, element.String()) })
 	})
 }
@@ -45,31 +52,31 @@ func (r *releaser) handKey(element, key *observer.Path) bool {
 // handToOldest hands a leaf on to the oldest of some Applications. It is false if there is none,
 // or no room to say so. An owner gets nothing: what he has made was nothing before, and what he
 // has adopted is on his own record.
-func (r *releaser) handToOldest(b v1alpha1.BaselineField, isHeir func(holder) bool) bool {
-	if own, named := r.names.of(r.app); r.alone || !named || own.Leaves == nil {
+func (g *handing) handToOldest(b v1alpha1.BaselineField, isHeir func(holder) bool) bool {
+	if own, named := g.names.of(g.app); g.alone || !named || own.Leaves == nil {
 		return false // or it is not known what is ours
 	}
 	var heir string
 	var oldest holder
-	for _, name := range slices.Sorted(maps.Keys(r.names)) {
+	for _, name := range slices.Sorted(maps.Keys(g.names)) {
 		var other holder
-		if name == holderName(r.app) || name == ownerIn(r.live, r.id) || json.Unmarshal(r.names[name], &other) != nil {
+		if name == holderName(g.app) || name == ownerIn(g.live, g.id) || json.Unmarshal(g.names[name], &other) != nil {
 			continue
 		}
 		if other.Leaves != nil && isHeir(other) && (heir == "" || other.older(oldest)) {
 			heir, oldest = name, other
 		}
 	}
-	return heir != "" && r.handTo(heir, b)
+	return heir != "" && g.handTo(heir, b)
 }
 
 // handPlace has an Application that holds something in a place that we made, and that stays for
 // that, take it away with the last of its own: nothing of it was there before.
-func (r *releaser) handPlace(root string) {
+func (g *handing) handPlace(root string, now metav1.Time) {
 	if isMetadataMap(root) {
 		return // it is nobody's
 	}
-	r.handToOldest(v1alpha1.BaselineField{Path: root, From: root, Time: r.now}, func(other holder) bool {
+	g.handToOldest(v1alpha1.BaselineField{Path: root, From: root, Time: now}, func(other holder) bool {
 		return slices.ContainsFunc(other.Leaves, func(leaf string) bool { return leaf != root && observer.Under(leaf, root) })
 	})
 }
@@ -78,15 +85,15 @@ func (r *releaser) handPlace(root string) {
 func isPlace(b v1alpha1.BaselineField) bool { return b.Path == b.From && len(b.Held) == 0 }
 
 // handTo has the holders say that a leaf is another one's, with its baseline.
-func (r *releaser) handTo(heir string, b v1alpha1.BaselineField) bool {
-	b.HandedOnBy = append(slices.Clone(b.HandedOnBy), holderName(r.app))
-	after := r.names.handed(r.app, heir, b, text(r.live, "metadata", "uid"))
+func (g *handing) handTo(heir string, b v1alpha1.BaselineField) bool {
+	b.HandedOnBy = append(slices.Clone(b.HandedOnBy), holderName(g.app))
+	after := g.names.handed(g.app, heir, b, text(g.live, "metadata", "uid"))
 	if after == nil {
 		return false
 	}
-	r.names = after
-	if r.passes = true; !isPlace(b) {
-		r.handed, r.fixed = append(r.handed, Handed{r.id, b.Path, heir}), append(r.fixed, b.Path)
+	g.names = after
+	if g.passes = true; !isPlace(b) {
+		g.given = append(g.given, Handed{g.id, b.Path, heir})
 	}
 	return true
 }
@@ -124,14 +131,6 @@ func (h holders) field(live map[string]any) []delta.Difference {
 		return nil
 	}
 	return []delta.Difference{at.Restore(string(marshal(h)))}
-}
-
-// namesAfter is the change of the annotation that says what was handed on.
-func (r *releaser) namesAfter() []delta.Difference {
-	if r.unmarks {
-		delete(r.names, holderName(r.app))
-	}
-	return r.names.field(r.live)
 }
 
 // formerly are the Applications that held something of an object before us, as the baselines

@@ -49,7 +49,7 @@ func (p *Plan) givenBack(res *resource, waits bool) []delta.Difference {
 	if res.takesOver() && !p.wasShared(res) {
 		return nil // it is anew
 	}
-	letting := p.letGo(releaser{entry: res.entry, id: id, kind: res.kind, live: res.live, held: res.allHeld(), lost: lost, alone: res.prunes()}, was)
+	letting := p.letGo(releaser{entry: res.entry, id: id, kind: res.kind, live: res.live, held: res.allHeld(), lost: lost, hand: handing{alone: res.prunes()}}, was)
 	if waits {
 		res.later = letting.was
 		return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -30,12 +31,10 @@ type releaser struct {
 	others []claim    // and those that other Applications hold
 	gone   []addition // what was not there before us, and goes
 	fixed  []string   // paths that stay, or have another value from before
-	now    metav1.Time
-	names  holders  // who holds what from now on
-	former []string // who has handed something on to us
-	// unmarks is true if nothing is held any more and our name goes, alone if nothing is handed
-	// on.
-	unmarks, alone bool
+	former []string   // who has handed something on to us
+	hand   handing    // and what is handed on by us
+	// unmarks is true if nothing is held any more, and our name goes.
+	unmarks bool
 }
 
 // addition is what was not there before us. root is the path of the first above it that was
@@ -58,13 +57,14 @@ type addition struct {
 // What another Application waits for is handed on to it in place of that.
 func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField) letting {
 	r := &res
-	r.app, r.now = p.in.Application, metav1.NewTime(p.in.Now.UTC()).Rfc3339Copy()
+	r.app = p.in.Application
 	r.others = claimsOf(r.app, r.live, r.held)
-	r.names, r.former = holdersOf(r.live), formerly(baseline)
+	r.former = formerly(baseline)
+	r.hand.app, r.hand.id, r.hand.live, r.hand.names = r.app, r.id, r.live, holdersOf(r.live)
 	var marks []delta.Location
 	if r.unmarks {
 		r.marks, marks = unheld(r.app, r.id, r.live)
-		r.alone = r.alone || len(marks) > 0
+		r.hand.alone = r.hand.alone || len(marks) > 0
 	}
 	for _, b := range baseline {
 		if slices.ContainsFunc(r.held, func(leaf string) bool { return observer.Under(leaf, b.Path) }) {
@@ -85,9 +85,13 @@ func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField) letting {
 	for _, at := range marks {
 		r.gone = append(r.gone, addition{at, at.Path.Parent().String()})
 	}
-	r.remove()
-	if r.passes {
-		r.marks = r.namesAfter()
+	r.remove(p.in.Now)
+	if r.hand.passes {
+		r.handed, r.passes = r.hand.given, true
+		if r.unmarks {
+			delete(r.hand.names, holderName(r.app))
+		}
+		r.marks = r.hand.names.field(r.live)
 	}
 	r.fields = slices.DeleteFunc(r.fields, func(d delta.Difference) bool {
 		refusal := p.in.Memory.Refusals[Leaf{r.id, d.Path}]
@@ -132,7 +136,7 @@ func (r *releaser) judgeField(b v1alpha1.BaselineField) {
 	switch {
 	case at.Value.Equal(before):
 	case before.Set && !at.Value.Set && slices.Contains(b.Held, heldAbsent):
-		if !r.handOn(b) {
+		if !r.hands(b) {
 			r.bringBack(b, before)
 		}
 	case !ok || !at.Value.Set:
@@ -140,7 +144,7 @@ func (r *releaser) judgeField(b v1alpha1.BaselineField) {
 	case !slices.Contains(b.Held, digest(at.Value.Any)):
 		r.unsure = r.unsure || foreignTo(r.app, r.live) == nil
 		r.stay(b.Path, "it was changed"+by(writerOf(r.app, r.live, at.Path))+" while it was held")
-	case r.handOn(b):
+	case r.hands(b):
 	case before.Set:
 		r.fields = append(r.fields, at.Restore(before.Any))
 		r.fixed = append(r.fixed, b.Path)
@@ -199,6 +203,15 @@ func merged(a, b any) any {
 	return into
 }
 
+// hands reports whether a field is handed on: it stays as it is, and what it is in.
+func (r *releaser) hands(b v1alpha1.BaselineField) bool {
+	if !r.hand.handOn(b) {
+		return false
+	}
+	r.fixed = append(r.fixed, b.Path)
+	return true
+}
+
 func (r *releaser) stay(path, why string) {
 	r.stays = append(r.stays, Unrestored{r.id, path, why})
 	r.fixed = append(r.fixed, path)
@@ -206,7 +219,7 @@ func (r *releaser) stay(path, why string) {
 
 // remove takes away what was not there before us: the topmost places that we made, whole,
 // where nobody else has anything in them; and else what of them is ours.
-func (r *releaser) remove() {
+func (r *releaser) remove(now time.Time) {
 	slices.SortStableFunc(r.gone, func(a, b addition) int { return cmp.Compare(len(a.root), len(b.root)) })
 	var done []string
 	for _, m := range r.gone {
@@ -228,7 +241,7 @@ func (r *releaser) remove() {
 			r.fields = append(r.fields, root.Remove(ours))
 			continue
 		}
-		r.handPlace(m.root)
+		r.hand.handPlace(m.root, metav1.NewTime(now.UTC()).Rfc3339Copy())
 		r.removeParts(root, ours)
 	}
 	slices.SortStableFunc(r.fields, func(a, b delta.Difference) int { // the last elements of a list first: indices stay valid
@@ -323,7 +336,7 @@ func (r *releaser) prune(b *branch, value any) {
 		switch value := value.(type) {
 		case map[string]any:
 			if child.ours != nil && b.path.IsElement() && slices.Contains(keysOf(b.path, r.live), child.path.Name()) {
-				if !r.handKey(b.path, child.path) {
+				if !r.hand.handKey(r.was, b.path, child.path) {
 					r.stay(b.path.String(), "another client has written in it")
 				}
 				continue
