@@ -54,7 +54,7 @@ func New(client *cluster.Client, options Options) *Controller {
 			return users.Of(app.UID, wanted)
 		}
 	}
-	c.objectEvents = newObjectEvents(client.As, options.Now, c.eventsRefused)
+	c.objectEvents = newObjectEvents(c.target.client.As, options.Now, c.eventsRefused)
 	c.target.narrow(options.Selection)
 	c.templates = templates.New(templateHome{c}, client, c.target.mapper, options.Now, options.Templates)
 	c.profiles = profiles.New(client, c.target.mapper, options.Now, c.profilesChanged)
