@@ -240,9 +240,7 @@ func TestSharingAcrossControllers(t *testing.T) {
 		f.theOlderHolds(i) // both are known to one controller before anybody wrote
 	}
 	f.Quiet(quiet)
-	for name, n := range f.patchesOf("configmaps") {
-		assert.LessOrEqual(t, n, 2, "patches of %s: one, and at most one stray", name)
-	}
+	f.noStrays()
 	f.Mark()
 	for i := range pairs {
 		for k := range 2 {
@@ -253,12 +251,7 @@ func TestSharingAcrossControllers(t *testing.T) {
 		f.awaitOneHolder(i)
 	}
 	f.Quiet(quiet)
-	patches := counts(f.touched())["patch configmaps"]
-	assert.GreaterOrEqual(t, patches, pairs)
-	assert.LessOrEqual(t, patches, 2*pairs, "at most one stray write of each pair, which its guards refuse")
-	for name, n := range f.patchesOf("configmaps") {
-		assert.LessOrEqual(t, n, 2, "patches of %s: one, and at most one stray", name)
-	}
+	f.noStrays()
 	for i := range pairs {
 		mode := value(f.Get(configMaps, fmt.Sprintf("theirs-%d", i)), "data", "mode")
 		f.Delete(applications, fmt.Sprintf("%s-%d", mode, i))
