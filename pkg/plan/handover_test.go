@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -62,5 +63,42 @@ func TestABaselineIsHandedOn(t *testing.T) {
 				require.Equal(t, c.before, c.live)
 			})
 		}
+	}
+}
+
+// Two Applications that need another shape of one place want the same: only one of them holds.
+func TestWhatCannotBeBesideAClaim(t *testing.T) {
+	for name, forms := range map[string][2]string{
+		"a list and a map":             {"{list: [a]}", "{list: {size: 1}}"},
+		"a value and what is in a map": {"{place: {in: it}}", "{place: it}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClaimants(t, "one", "two")
+			for i, w := range c.worlds {
+				w.edit("ownership: Share\nmanifest:\n- {apiVersion: example.com/v1, kind: Thing, metadata: {name: config}, spec: " + forms[i] + "}")
+			}
+			id := manifest.ID{Group: "example.com", Kind: "Thing", Namespace: "default", Name: "config"}
+			live := map[string]any{
+				"apiVersion": "example.com/v1", "kind": "Thing",
+				"metadata": map[string]any{"name": "config", "namespace": "default", "uid": "u-1", "resourceVersion": "1"},
+			}
+			for range 4 {
+				for _, w := range c.worlds {
+					w.live[id] = observer.CopyMap(live)
+					w.round()
+					live = observer.CopyMap(w.live[id])
+				}
+			}
+			for _, w := range c.worlds {
+				w.live[id] = observer.CopyMap(live)
+				p, _ := w.round()
+				require.Nil(t, p.Refused)
+				require.False(t, p.Changes[0].Writes(), "%s: %v", w.app.Name, p.Changes[0].Fields)
+			}
+			_, reason, _ := c.worlds[0].condition(v1alpha1.ConditionStalled)
+			require.Empty(t, reason)
+			_, reason, _ = c.worlds[1].condition(v1alpha1.ConditionStalled)
+			require.Equal(t, v1alpha1.ReasonFieldClaimed, reason)
+		})
 	}
 }
