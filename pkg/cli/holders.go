@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,7 +72,8 @@ func (o holdersOptions) run(ctx context.Context) error {
 	}
 	for i, h := range holders {
 		if i == 0 {
-			fmt.Fprintln(&text, terminal.Visible(fmt.Sprintf("%s is held by %s", object.ID, terminal.Plural(len(holders), "Application"))))
+			held := len(slices.DeleteFunc(slices.Clone(holders), isWaiting))
+			fmt.Fprintln(&text, terminal.Visible(fmt.Sprintf("%s is held by %s", object.ID, terminal.Plural(held, "Application"))))
 		}
 		writeHolder(&text, h, isGone(ctx, c, h.Application))
 	}
@@ -86,10 +88,16 @@ func isGone(ctx context.Context, c *connection.Cluster, holder string) bool {
 	return apierrors.IsNotFound(err)
 }
 
+// isWaiting reports whether an Application holds nothing of an object yet.
+func isWaiting(h plan.Holder) bool { return !h.Owns && !h.Whole && len(h.Fields) == 0 }
+
 func writeHolder(out *bytes.Buffer, h plan.Holder, gone bool) {
 	verb := "shares it"
-	if h.Owns {
+	switch {
+	case h.Owns:
 		verb = "owns it"
+	case isWaiting(h):
+		verb = "holds nothing of it yet"
 	}
 	if gone {
 		verb += ", and is not an Application of this cluster"
@@ -97,6 +105,9 @@ func writeHolder(out *bytes.Buffer, h plan.Holder, gone bool) {
 	fmt.Fprintln(out, terminal.Visible("  "+h.Application+" "+verb))
 	for _, path := range h.Fields {
 		fmt.Fprintln(out, terminal.Visible("      "+path))
+	}
+	for _, path := range h.Waits {
+		fmt.Fprintln(out, terminal.Visible("      "+path+"  # waits for it"))
 	}
 	if namespace, name, _ := strings.Cut(h.Application, "/"); h.Whole {
 		fmt.Fprintln(out, terminal.Visible("      what it holds says: holdfast explain "+name+" -n "+namespace+" KIND/NAME"))

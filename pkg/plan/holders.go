@@ -247,8 +247,11 @@ type Holder struct {
 	// Owns is true for the one that owns the object; the others share it.
 	Owns bool `json:"owns,omitempty" yaml:"owns,omitempty"`
 	// Whole is true if the object does not say which fields.
-	Whole  bool     `json:"whole,omitempty" yaml:"whole,omitempty"`
+	Whole bool `json:"whole,omitempty" yaml:"whole,omitempty"`
+	// Fields are those that it holds.
 	Fields []string `json:"fields,omitempty" yaml:"fields,omitempty"`
+	// Waits are the fields that it waits for: others hold them.
+	Waits []string `json:"waits,omitempty" yaml:"waits,omitempty"`
 }
 
 // HoldersOf are the Applications that hold fields of a live object, its owner first.
@@ -260,7 +263,7 @@ func HoldersOf(id manifest.ID, live map[string]any) (found []Holder) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		var h holder
 		if json.Unmarshal(all[name], &h) == nil {
-			found = append(found, Holder{name, name == owner, h.Leaves == nil, h.Leaves})
+			found = append(found, Holder{name, name == owner, h.Leaves == nil, h.Leaves, h.Wants})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Holder) int {

@@ -26,8 +26,8 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 	var rows [][]string
 	for _, f := range now.Fields {
 		is[f.Path] = true
-		if was[f.Path].State == plan.FieldMark {
-			continue // it goes with the last field that is held
+		if was[f.Path].State == plan.FieldMark || f.State == plan.FieldMark {
+			continue // it comes with the first field that is held, and goes with the last
 		}
 		if what := becomes(was[f.Path], f, now.Missing); what != "" {
 			if !isHeld(f) {
