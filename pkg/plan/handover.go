@@ -34,18 +34,11 @@ type handing struct {
 	passes, alone bool
 }
 
-// handOn hands a leaf that would be restored on to the Application that waits for it. It is
-// false if there is none.
+// handOn hands a leaf that would be restored on to the Application that waits for it, and the key
+// of an element to one that names it, too: that is in the element. It is false if there is none.
 func (g *handing) handOn(b v1alpha1.BaselineField) bool {
-	return g.handToOldest(b, func(other holder) bool { return slices.Contains(other.Wants, b.Path) })
-}
-
-// handKey hands the key of an element that stays on to an Application that holds something in
-// there: the element goes with the last of that.
-func (g *handing) handKey(was []v1alpha1.BaselineField, element, key *observer.Path) bool {
-	i := slices.IndexFunc(was, func(b v1alpha1.BaselineField) bool { return b.Path == key.String() })
-	return i >= 0 && g.handToOldest(was[i], func(other holder) bool {
-		return slices.ContainsFunc(other.Leaves, func(leaf string) bool { return !observer.IsKey(leaf) && observer.Under(leaf, element.String()) })
+	return g.handToOldest(b, func(other holder) bool {
+		return slices.Contains(other.Wants, b.Path) || observer.IsKey(b.Path) && slices.Contains(other.Leaves, b.Path)
 	})
 }
 
@@ -154,7 +147,7 @@ func handedTo(app *v1alpha1.Application, live map[string]any) []v1alpha1.Baselin
 
 // withHanded is what is on record of an object with what others have handed on to us: that is
 // newer, and lacks what we know of the forms of a field. A place goes with the last of what we
-// have made in there.
+// have made in there, and what those who made it have written in it was not there before either.
 func withHanded(recorded, handed []v1alpha1.BaselineField) []v1alpha1.BaselineField {
 	if len(handed) == 0 {
 		return recorded
@@ -178,8 +171,9 @@ func withHanded(recorded, handed []v1alpha1.BaselineField) []v1alpha1.BaselineFi
 	}
 	for _, place := range handed {
 		for i, b := range all {
-			if isPlace(place) && b.Value == nil && observer.Under(b.Path, place.Path) && len(cmp.Or(b.From, b.Path)) > len(place.Path) {
-				all[i].From, all[i].HandedOnBy = place.Path, place.HandedOnBy
+			wasThere := b.Value != nil && !isManagerOf(place.HandedOnBy, b.Manager)
+			if isPlace(place) && !wasThere && observer.Under(b.Path, place.Path) && len(cmp.Or(b.From, b.Path)) > len(place.Path) {
+				all[i].Value, all[i].Manager, all[i].From, all[i].HandedOnBy = nil, "", place.Path, place.HandedOnBy
 			}
 		}
 	}

@@ -197,9 +197,15 @@ func (res *resource) isQuiet(path string) bool {
 	return isSharedMark(path) && (res.shared || !isMetadataMap(path))
 }
 
-// tells reports whether a difference is worth being told of: what an owner says to those who
-// share his object is not.
-func (res *resource) tells(d delta.Difference) bool { return res.shared || !res.isQuiet(d.Path) }
+// tells reports whether a difference is worth an event: who holds and waits for what of a shared
+// object is not.
+func (res *resource) tells(d delta.Difference) bool {
+	if res.shared {
+		_, isShown := Shown(d)
+		return isShown
+	}
+	return !res.isQuiet(d.Path)
+}
 
 // Shown is a field of a shared object as people are shown it: without our marks, of which
 // nothing is to be known. It is false if nothing is left.

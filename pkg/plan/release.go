@@ -28,7 +28,7 @@ type releaser struct {
 	live   map[string]any
 	held   []string   // leaves that are still held
 	lost   []string   // leaves of which there was no room to record what they were
-	others []claim    // and those that other Applications hold
+	others []claim    // and those that other Applications hold, keys of elements among them
 	gone   []addition // what was not there before us, and goes
 	fixed  []string   // paths that stay, or have another value from before
 	former []string   // who has handed something on to us
@@ -58,7 +58,7 @@ type addition struct {
 func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField) letting {
 	r := &res
 	r.app = p.in.Application
-	r.others = claimsOf(r.app, r.live, r.held)
+	r.others = claimsAndKeysOf(r.app, r.live, r.held)
 	r.former = formerly(baseline)
 	r.hand.app, r.hand.id, r.hand.live, r.hand.names = r.app, r.id, r.live, holdersOf(r.live)
 	var marks []delta.Location
@@ -71,7 +71,7 @@ func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField) letting {
 			continue // it is held, or something in it is
 		}
 		r.was = append(r.was, b)
-		i := slices.IndexFunc(r.others, func(c claim) bool { return c.on(b.Path) })
+		i := slices.IndexFunc(r.others, func(c claim) bool { return !observer.IsKey(c.path) && c.on(b.Path) })
 		switch {
 		case !r.restores(b.Path):
 			r.fixed = append(r.fixed, b.Path)
@@ -336,9 +336,7 @@ func (r *releaser) prune(b *branch, value any) {
 		switch value := value.(type) {
 		case map[string]any:
 			if child.ours != nil && b.path.IsElement() && slices.Contains(keysOf(b.path, r.live), child.path.Name()) {
-				if !r.hand.handKey(r.was, b.path, child.path) {
-					r.stay(b.path.String(), "another client has written in it")
-				}
+				r.stay(b.path.String(), "another client has written in it")
 				continue
 			}
 			r.prune(child, value[child.path.Name()])

@@ -31,6 +31,9 @@ type sharing struct {
 	cut map[manifest.ID]bool
 	// letsGo is true when nothing is to be held any more.
 	letsGo bool
+	// two is true if another Application shares the objects, too: what is written and claimed by
+	// no leaf, an empty map or list, is left out then. Of that nothing says who has made it.
+	two bool
 }
 
 // TestHoldThenReleaseWhateverHappens holds random parts of random objects while requests
@@ -50,7 +53,7 @@ func TestAdoptThenReleaseWhateverHappens(t *testing.T) {
 func newSharing(t *testing.T, r *rapid.T, owns bool) *sharing {
 	t.Helper()
 	names := slices.DeleteFunc(drawNames(r), func(id manifest.ID) bool { return id.Kind == "Secret" })
-	s := &sharing{newCluster(t, r, observertest.Server{Typed: rapid.Bool().Draw(r, "typed")}, names), map[manifest.ID]map[string]any{}, false, !owns && rapid.Bool().Draw(r, "selecting"), owns, map[manifest.ID]bool{}, false}
+	s := &sharing{newCluster(t, r, observertest.Server{Typed: rapid.Bool().Draw(r, "typed")}, names), map[manifest.ID]map[string]any{}, false, !owns && rapid.Bool().Draw(r, "selecting"), owns, map[manifest.ID]bool{}, false, false}
 	s.cluster.share = s
 	s.server.admitted = func(manifest.ID, map[string]any) {}
 	s.server.judge = func(verb string, id manifest.ID, before, after map[string]any) {
@@ -215,7 +218,10 @@ func (s *sharing) holdable(v any) any {
 	case map[string]any:
 		for name, child := range v {
 			v[name] = s.holdable(child)
-			if l, isList := child.([]any); child == nil || isList && !s.distinct(name, l) {
+			l, isList := child.([]any)
+			m, isMap := v[name].(map[string]any)
+			isEmpty := isMap && len(m) == 0 || isList && len(l) == 0
+			if child == nil || isList && !s.distinct(name, l) || s.two && isEmpty {
 				delete(v, name)
 			}
 		}

@@ -78,7 +78,7 @@ func (a adviser) forReason() []Advice {
 		v1alpha1.ReasonForbidden:                  {"have the controller, a quota or a policy allow it, as the message says; it is tried again by itself", ""},
 		v1alpha1.ReasonKindUnknown:                {"install what defines the kind, or correct its name; the resources are created then", "kubectl api-resources"},
 		v1alpha1.ReasonKindUnsupported:            {"take the resource out of the manifests, and submit it again", ""},
-		v1alpha1.ReasonFieldClaimed:               {"let one of the two Applications let go of it, as the message names them", a.command("diff")},
+		v1alpha1.ReasonFieldClaimed:               {"see which fields another Application holds, and what becomes of the others", a.command("explain")},
 		v1alpha1.ReasonListTooShort:               {"lower the minimum in the observer schema, or add elements to the manifest", a.command("diff")},
 		v1alpha1.ReasonOutsideRule:                {"give the field a value in the manifest that its rule allows, or change the rule", a.command("diff")},
 		v1alpha1.ReasonRetriesExhausted:           {"solve what the message says, and have it tried again", a.command("reconcile")},
