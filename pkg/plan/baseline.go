@@ -84,6 +84,9 @@ func isBefore(status *v1alpha1.ResourceStatus, live map[string]any) bool {
 // and isFirst.
 func (p *Plan) rememberBefore(res *resource) {
 	before := p.statuses[res.object.ID]
+	for _, b := range handedTo(p.in.Application, res.live) {
+		res.handed = append(res.handed, b.Path)
+	}
 	for _, b := range baselineOf(p.in.Application, before, res.live) {
 		if p.stands(res, b.Path) {
 			res.baseline = append(res.baseline, res.withHeld(b))

@@ -54,6 +54,9 @@ func TestABaselineIsHandedOn(t *testing.T) {
 				for _, b := range row.Baseline {
 					require.Equal(t, []string{"default/one"}, b.HandedOnBy, "%s", b.Path)
 				}
+				for _, h := range two.app.Status.History {
+					require.NotEqual(t, v1alpha1.OutcomeCorrected, h.Outcome, "it was no drift: %+v", h)
+				}
 				require.NotContains(t, values, any("theirs"), "and it was never restored in between")
 
 				two.edit("ownership: Share\nmanifest: []")

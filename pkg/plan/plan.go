@@ -215,6 +215,7 @@ type resource struct {
 	leaves         []string
 	claimed        []claim  // and what of it other Applications hold
 	wants          []string // that is, the leaves that we wait for
+	handed         []string // what others have just handed on to us
 	asks           string   // the Application that owns it, if it has not said yet what it holds
 	yields         string   // an older Application that may want what nobody holds, and has not looked yet
 	baseline       []v1alpha1.BaselineField

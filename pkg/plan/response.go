@@ -232,6 +232,9 @@ func (res *resource) updated() Action {
 // corrects reports whether a change of a leaf may be one of a fight: what is given up, or
 // held for the first time, is none.
 func (res *resource) corrects(d delta.Difference) bool {
+	if slices.ContainsFunc(res.handed, func(path string) bool { return sameWayDown(d.Path, path) }) {
+		return false // it was another Application's until now
+	}
 	return d.Reason != delta.Removed && d.Reason != delta.Restored && !res.begins && (!res.adopting || takes(d))
 }
 
