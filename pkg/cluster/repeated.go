@@ -110,7 +110,7 @@ func without(text, other []byte, every int) (rest []byte, worthIt bool) {
 	index := indexPool.Get().(*blockIndex)
 	defer indexPool.Put(index)
 	clear(index[:])
-	for i := 0; i+block <= len(other); i += every {
+	for i := (len(other) - block) / every * every; i >= 0 && i+block <= len(other); i -= every { // the first of equal blocks is found: most follows it
 		*index.at(other[i:]) = uint32(i + 1) //nolint:gosec // at most mostManifests
 	}
 	rest = []byte{'{'}
