@@ -68,10 +68,18 @@ func (p *waitingLock) Error() string {
 		"if this is the only controller of the cluster, give --leader-elect=false", p.namespace)
 }
 
-// Update implements resourcelock.Interface.
+// Update implements resourcelock.Interface. To release the lease is tried again where a renewal
+// that was cut off has arrived after all: or else the next one waits until it has run out.
 func (p *waitingLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	begun := time.Now()
 	err := p.Interface.Update(ctx, record)
+	for record.HolderIdentity == "" && apierrors.IsConflict(err) {
+		stored, _, problem := p.Get(ctx)
+		if problem != nil || stored.HolderIdentity != p.Identity() {
+			return err
+		}
+		err = p.Interface.Update(ctx, record)
+	}
 	if err == nil && record.HolderIdentity == p.Identity() {
 		p.fence.Renewed(begun)
 	}

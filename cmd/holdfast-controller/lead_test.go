@@ -65,7 +65,7 @@ func TestAReplicaTakesOverAtOnceFromOneThatEnds(t *testing.T) {
 
 	second.Signal(syscall.SIGTERM)
 	assert.Equal(t, 0, second.Ends(), second.Log())
-	assert.Empty(t, strings.TrimSpace(kubectl(t, c, "", "get", "lease", "holdfast-controller", "-n", namespace, "--output=jsonpath={.spec.holderIdentity}")), "the lease is released")
+	assert.Empty(t, strings.TrimSpace(kubectl(t, c, "", "get", "lease", "holdfast-controller", "-n", namespace, "--output=jsonpath={.spec.holderIdentity}")), "the lease is released: %s", second.Log())
 }
 
 // A leader that is paused for longer than its lease believes that it leads when it goes
