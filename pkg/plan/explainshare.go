@@ -53,6 +53,7 @@ func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 	}
 	const stays = "when it is let go, it stays: "
 	i := slices.IndexFunc(e.baseline, func(b v1alpha1.BaselineField) bool { return observer.Under(f.Path, b.Path) })
+	next := (&handing{app: e.plan.in.Application, id: e.id, live: e.live, names: holdersOf(e.live)}).waiting(f.Path)
 	switch {
 	case !restores(e.plan.in.Application, e.res.shared):
 		return stays + "spec.onRelease is Leave", ""
@@ -64,6 +65,8 @@ func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 		return "", "" // what it is now goes on record with its first correction
 	case i < 0:
 		unrestorable = "no other value is on record"
+	case next != "":
+		return "when it is let go, it is handed on to Application " + next + ", which waits for it", ""
 	case e.baseline[i].Value == nil:
 		return "when it is let go, it is removed: it was not there before", ""
 	default:

@@ -46,10 +46,20 @@ func (g *handing) handOn(b v1alpha1.BaselineField) bool {
 // or no room to say so. An owner gets nothing: what he has made was nothing before, and what he
 // has adopted is on his own record.
 func (g *handing) handToOldest(b v1alpha1.BaselineField, isHeir func(holder) bool) bool {
+	heir := g.oldest(isHeir)
+	return heir != "" && g.handTo(heir, b)
+}
+
+// waiting is the Application to which a leaf would be handed on; empty for none.
+func (g *handing) waiting(leaf string) string {
+	return g.oldest(func(other holder) bool { return slices.Contains(other.Wants, leaf) })
+}
+
+// oldest is the oldest of some Applications that can be given something; empty for none.
+func (g *handing) oldest(isHeir func(holder) bool) (heir string) {
 	if own, named := g.names.of(g.app); g.alone || !named || own.Leaves == nil {
-		return false // or it is not known what is ours
+		return "" // or it is not known what is ours
 	}
-	var heir string
 	var oldest holder
 	for _, name := range slices.Sorted(maps.Keys(g.names)) {
 		var other holder
@@ -60,7 +70,7 @@ func (g *handing) handToOldest(b v1alpha1.BaselineField, isHeir func(holder) boo
 			heir, oldest = name, other
 		}
 	}
-	return heir != "" && g.handTo(heir, b)
+	return heir
 }
 
 // handPlace has an Application that holds something in a place that we made, and that stays for

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // A field that one Application takes over from another gets back in the end what it was before
@@ -26,6 +28,10 @@ func TestABaselineIsHandedOn(t *testing.T) {
 				_, reason, _ := two.condition(v1alpha1.ConditionStalled)
 				require.Equal(t, v1alpha1.ReasonFieldClaimed, reason)
 
+				one.live[config] = observer.CopyMap(c.live)
+				explained, _ := one.decide().Explain(config, false)
+				i := slices.IndexFunc(explained.Fields, func(f plan.Field) bool { return f.Path == "data.a" })
+				require.Equal(t, "when it is let go, it is handed on to Application default/two, which waits for it", explained.Fields[i].OnRelease)
 				var values []any
 				c.seen = func() { values = append(values, get(c.live, "data", "a")) }
 				one.edit("ownership: Share\nmanifest: []")
