@@ -12,8 +12,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
-// writer is a user who may write Applications and Mysqls in a namespace, and act as
-// the ServiceAccounts that are named.
+// writer is a user who can write Applications and Mysqls in a namespace, and use the named ServiceAccounts.
 type writer struct {
 	t         *testing.T
 	cluster   *testcluster.Cluster
@@ -35,8 +34,7 @@ func newWriter(t *testing.T, mayUse ...string) writer {
 	return w
 }
 
-// awaitPolicy returns when the API server applies the policy: nobody may act as this
-// one.
+// awaitPolicy returns when the API server applies the policy: the user cannot use this ServiceAccount.
 func (w writer) awaitPolicy() {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool {
@@ -66,14 +64,14 @@ func (w writer) mysql(name, spec string) string {
 	return fmt.Sprintf("{apiVersion: fnjoin.com/v1, kind: Mysql, metadata: {name: %s, namespace: %s}, spec: {%s}}", name, w.namespace, spec)
 }
 
-func TestWhoMayNameWhichServiceAccount(t *testing.T) {
+func TestServiceAccountAdmission(t *testing.T) {
 	const refused = "alice may not impersonate the ServiceAccount "
 	for _, row := range []struct {
 		name, spec string
 		mayUse     []string
 		message    string
 	}{
-		{"nobody's rights may be used without the right to", "", nil, refused + "holdfast-applier"},
+		{"impersonation needs a permission", "", nil, refused + "holdfast-applier"},
 		{"one that is named neither", "serviceAccountName: deployer", nil, refused + "deployer"},
 		{"the default one is not another", "", []string{"deployer"}, refused + "holdfast-applier"},
 		{"another one is not the default", "serviceAccountName: deployer", []string{"holdfast-applier"}, refused + "deployer"},
@@ -96,7 +94,7 @@ func TestWhoMayNameWhichServiceAccount(t *testing.T) {
 	}
 }
 
-func TestWhatAnUpdateNeeds(t *testing.T) {
+func TestUpdateAdmission(t *testing.T) {
 	w := newWriter(t, "deployer")
 	kubectl(t, w.cluster, w.application("theirs", ""), "create", "--filename=-")
 	kubectl(t, w.cluster, w.application("ours", "serviceAccountName: deployer"), "create", "--filename=-")
@@ -105,15 +103,15 @@ func TestWhatAnUpdateNeeds(t *testing.T) {
 		name, object, patch string
 		allowed             bool
 	}{
-		{"a label says nothing about what is done", "hfapp/theirs", `{metadata: {labels: {team: web}}}`, true},
-		{"a reconcile may be asked for", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/reconcile: now}}}`, true},
-		{"the mark of a workload is not a user's", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/completed: "2026-01-01T00:00:00Z"}}}`, false},
-		{"nor what was written down before the first create", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/kinds: ConfigMap.v1.}}}`, false},
-		{"nor what it said of objects", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/creating: eA==}}}`, false},
-		{"a spec acts as somebody else", "hfapp/theirs", `{spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}}`, false},
-		{"and so does one with another ServiceAccount", "hfapp/ours", `{spec: {serviceAccountName: admin}}`, false},
-		{"a spec for whom one may act", "hfapp/ours", `{spec: {suspend: true}}`, true},
-		{"an Application becomes one's own by the name of one's own ServiceAccount", "hfapp/theirs", `{spec: {serviceAccountName: deployer}}`, true},
+		{"a change of a label", "hfapp/theirs", `{metadata: {labels: {team: web}}}`, true},
+		{"a request to reconcile", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/reconcile: now}}}`, true},
+		{"the annotation of a callback", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/completed: "2026-01-01T00:00:00Z"}}}`, false},
+		{"the record before the first create", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/kinds: ConfigMap.v1.}}}`, false},
+		{"a change of the record of its objects", "hfapp/theirs", `{metadata: {annotations: {holdfast.dev/creating: eA==}}}`, false},
+		{"a change of the spec", "hfapp/theirs", `{spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}}`, false},
+		{"a change to another ServiceAccount", "hfapp/ours", `{spec: {serviceAccountName: admin}}`, false},
+		{"a change of a spec with a permitted ServiceAccount", "hfapp/ours", `{spec: {suspend: true}}`, true},
+		{"a change to a permitted ServiceAccount", "hfapp/theirs", `{spec: {serviceAccountName: deployer}}`, true},
 		{"the spec of a Mysql", "mysql/theirs", `{spec: {memory: 1Gi}}`, false},
 		{"the label of a Mysql", "mysql/theirs", `{metadata: {labels: {team: web}}}`, true},
 	} {
@@ -130,9 +128,9 @@ func TestWhatAnUpdateNeeds(t *testing.T) {
 	}
 }
 
-// The ClusterRole edit of Kubernetes may impersonate the ServiceAccounts of its
-// namespace, so the policy takes nothing from those who have it.
-func TestEditorsMayUseEveryServiceAccount(t *testing.T) {
+// The ClusterRole edit of Kubernetes can impersonate the ServiceAccounts of its namespace, so the policy
+// does not restrict its users.
+func TestEditorsCanUseAnyServiceAccount(t *testing.T) {
 	w := newWriter(t)
 	kubectl(t, w.cluster, "", "create", "rolebinding", "edit", "--clusterrole=edit", "--user=alice", "--namespace="+w.namespace)
 	w.cluster.AwaitRight(t, w.name, testcluster.Right{Verb: "impersonate", Resource: "serviceaccounts", Namespace: w.namespace})
@@ -141,7 +139,7 @@ func TestEditorsMayUseEveryServiceAccount(t *testing.T) {
 	assert.NoError(t, w.do(w.mysql("c", ""), "create", "--filename=-"))
 }
 
-func TestThePolicyHasNoMistakes(t *testing.T) {
+func TestAdmissionPolicyCompiles(t *testing.T) {
 	c := withDefault(t)
 	kubectl(t, c, "", "wait", "validatingadmissionpolicy/holdfast-service-accounts", "--for=jsonpath={.status.observedGeneration}", "--timeout=120s")
 	assert.Empty(t, kubectl(t, c, "", "get", "validatingadmissionpolicy/holdfast-service-accounts", "--output=jsonpath={.status.typeChecking.expressionWarnings}"))

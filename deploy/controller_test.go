@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster/installed"
 )
 
-func TestTheRightsOfTheDefault(t *testing.T) {
+func TestDefaultPermissions(t *testing.T) {
 	c := withDefault(t)
 	p := installed.Run(t, c, build(t, "default"))
 	namespace := c.Namespace(t)
@@ -35,7 +35,7 @@ func TestTheRightsOfTheDefault(t *testing.T) {
 	})
 }
 
-func TestTheRightsOfSomeNamespaces(t *testing.T) {
+func TestNamespacedPermissions(t *testing.T) {
 	c, err := testcluster.Start(t.Context(), testcluster.Options{ControllerManager: true})
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
@@ -70,9 +70,8 @@ func TestTheRightsOfSomeNamespaces(t *testing.T) {
 	})
 }
 
-// The program is asked for its version: it reads its flags first, and needs no
-// cluster.
-func TestTheFlagsAreThoseOfTheProgram(t *testing.T) {
+// The test runs the program with --version: it parses its flags first, and needs no cluster.
+func TestManifestFlagsExist(t *testing.T) {
 	controller := installed.Program(t, "holdfast-controller")
 	accepts := func(t *testing.T, args []string) {
 		t.Helper()

@@ -1,19 +1,17 @@
-// Package deploy carries what is installed into a cluster, for programs that
-// install it without having the checkout. People apply the same file, or one of
-// the other ways to put its parts together: docs/operations.md.
+// Package deploy embeds the manifests of Holdfast, for programs that install them without a checkout. Users
+// apply the same file, or another variant from docs/operations.md.
 //
 //	documents := deploy.Install() // YAML, several documents
 package deploy
 
 import _ "embed"
 
-// Namespace is the one that the files are made for.
+// Namespace is the namespace in the manifests.
 const Namespace = "holdfast-system"
 
 //go:embed install.yaml
 var install []byte
 
-// Install returns all objects that Holdfast needs in a cluster, in the order in
-// which they are applied, as documents of YAML: what deploy/default is, made with
-// `make generate`.
+// Install returns all objects of an installation, in the order in which they must be applied, as YAML
+// documents. The file is the output of deploy/default, generated with `make generate`.
 func Install() []byte { return install }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever looks for a file finds it where the documents say.
+// Every directory is mentioned in the documents.
 func TestEveryDirectoryIsUsed(t *testing.T) {
 	used := map[string]bool{}
 	for _, document := range []string{"../docs/operations.md", "../docs/security.md", "../docs/install.md"} {

@@ -10,9 +10,8 @@ import (
 	"holdfast.dev/holdfast/internal/facts"
 )
 
-// assertDocumented checks that all metrics of the documents are served, and that the
-// documents have all of Holdfast's own. The dashboard and the alert rules are tested in
-// tools/manifests.
+// assertDocumented checks that all documented metrics are exposed, and that all of Holdfast's own metrics
+// are documented. Tests in tools/manifests check the dashboard and the alert rules.
 func assertDocumented(t *testing.T, exposition string) {
 	t.Helper()
 	var served []string
@@ -22,7 +21,7 @@ func assertDocumented(t *testing.T, exposition string) {
 	documented := facts.Metrics(t, "../docs/operations.md")
 	for _, name := range documented {
 		if strings.HasPrefix(name, "holdfast_slots") {
-			continue // with --shards, see TestReplicasShareTheApplications
+			continue // with --shards, see TestReplicasShareApplications
 		}
 		assert.Contains(t, served, name, "docs/operations.md has it")
 	}

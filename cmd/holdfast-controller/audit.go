@@ -20,23 +20,22 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// auditFlags say where API servers send audit events, and how they show that they are
-// those.
+// auditFlags configure the server for audit events, and the authentication of API servers.
 type auditFlags struct {
 	address             string
 	certFile, keyFile   string
 	clientCA, tokenFile string
 
-	files *callback.Provided // nil: there is no server
+	files *callback.FileCertificates // nil if the server is disabled
 	token atomic.Pointer[[]byte]
 }
 
 func (f *auditFlags) add(set *pflag.FlagSet) {
-	set.StringVar(&f.address, "audit-webhook-bind-address", "", "where API servers send audit events, over TLS, so that the history names users and their addresses; empty or 0: nowhere")
-	set.StringVar(&f.certFile, "audit-webhook-tls-cert-file", "", "certificate of that server")
-	set.StringVar(&f.keyFile, "audit-webhook-tls-private-key-file", "", "key of that certificate")
-	set.StringVar(&f.clientCA, "audit-webhook-client-ca-file", "", "bundle that verifies the certificates of API servers; empty: they need none")
-	set.StringVar(&f.tokenFile, "audit-webhook-token-file", "", "file with the bearer token of API servers (at least 16 bytes); empty: they need none. One of the two is needed")
+	set.StringVar(&f.address, "audit-webhook-bind-address", "", "address of the receiver of audit events, over TLS, which adds users and their addresses to the history; empty or 0 disables it")
+	set.StringVar(&f.certFile, "audit-webhook-tls-cert-file", "", "file with the certificate of this server")
+	set.StringVar(&f.keyFile, "audit-webhook-tls-private-key-file", "", "file with the key of this certificate")
+	set.StringVar(&f.clientCA, "audit-webhook-client-ca-file", "", "file with the bundle that verifies client certificates of API servers; empty requires no client certificate")
+	set.StringVar(&f.tokenFile, "audit-webhook-token-file", "", "file with the bearer token of API servers (at least 16 bytes); empty requires no token. A client CA or a token is required")
 }
 
 // apply reads the files.
@@ -50,9 +49,9 @@ func (f *auditFlags) apply(options *controller.Options) (err error) {
 	case f.certFile == "" || f.keyFile == "":
 		return errors.New("--audit-webhook-bind-address needs --audit-webhook-tls-cert-file and --audit-webhook-tls-private-key-file")
 	case f.clientCA == "" && f.tokenFile == "":
-		return errors.New("--audit-webhook-bind-address needs --audit-webhook-client-ca-file, --audit-webhook-token-file, or both: anybody could put names into the history")
+		return errors.New("--audit-webhook-bind-address needs --audit-webhook-client-ca-file, --audit-webhook-token-file, or both: otherwise any client could put names into the history")
 	}
-	if f.files, err = callback.NewProvided(callback.Files{Cert: f.certFile, Key: f.keyFile, Bundle: f.clientCA}, nil); err != nil {
+	if f.files, err = callback.NewFileCertificates(callback.Files{Cert: f.certFile, Key: f.keyFile, Bundle: f.clientCA}, nil); err != nil {
 		return fmt.Errorf("the --audit-webhook flags: %w", err)
 	}
 	if err := f.readToken(); err != nil {
@@ -77,12 +76,12 @@ func (f *auditFlags) readToken() error {
 	return nil
 }
 
-// refresh reads the files again. What cannot be read, or is wrong, stays as it was.
+// refresh reads the files again. If they are unreadable or invalid, the previous content is kept.
 func (f *auditFlags) refresh(ctx context.Context) error {
 	return errors.Join(f.files.Refresh(ctx), f.readToken())
 }
 
-// tls is how the server speaks: with the files as they are when a client connects.
+// tls returns a TLS configuration that uses the current files for each connection.
 func (f *auditFlags) tls() *tls.Config {
 	config := f.files.TLS()
 	if f.clientCA == "" {
@@ -97,7 +96,7 @@ func (f *auditFlags) tls() *tls.Config {
 	return config
 }
 
-// serve takes audit events until the context ends, once this process leads.
+// serve receives audit events until the context ends, once this process leads.
 func (f *auditFlags) serve(ctx context.Context, options controller.Options) error {
 	if options.Users == nil {
 		return nil
@@ -111,7 +110,7 @@ func (f *auditFlags) serve(ctx context.Context, options controller.Options) erro
 	if f.tokenFile != "" {
 		handler.Token = func() []byte { return *f.token.Load() }
 	}
-	options.Metrics.Audit(options.Users.Counts)
+	options.Metrics.Audit(options.Users.Stats)
 	klog.FromContext(ctx).Info("Taking audit events", "address", listener.Addr().String())
 	go callback.Keep(ctx, f.refresh, func() time.Duration { return pollInterval })
 	go func() {
@@ -122,7 +121,8 @@ func (f *auditFlags) serve(ctx context.Context, options controller.Options) erro
 	return nil
 }
 
-// isLeading reports whether a channel is closed that is when this process leads; nil: it does.
+// isLeading reports whether the channel is closed, that is, whether this process leads. It returns true for
+// a nil channel.
 func isLeading(leading <-chan struct{}) bool {
 	if leading == nil {
 		return true

@@ -25,15 +25,14 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// gate is an address that leads to another one while it is open, and has those who come
-// wait while it is not.
+// gate forwards connections to an address while it is open, and lets them wait while it is closed.
 type gate struct {
 	listener net.Listener
 
 	mu   sync.Mutex
 	open *sync.Cond
-	to   string // empty: it is not open
-	// through are the connections, both ends of each.
+	to   string // empty while closed
+	// through contains both ends of each connection
 	through []net.Conn
 }
 
@@ -79,7 +78,7 @@ func (g *gate) connect(from net.Conn) {
 	}
 }
 
-// lead ends all connections, and has new ones lead to an address.
+// lead closes all connections and forwards new ones to an address.
 func (g *gate) lead(to string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,7 +89,7 @@ func (g *gate) lead(to string) {
 	g.open.Broadcast()
 }
 
-// documented is the block of docs/operations.md that begins so, without its indentation.
+// documented returns the block of docs/operations.md with that beginning, without its indentation.
 func documented(t *testing.T, beginning string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/operations.md")
@@ -101,9 +100,9 @@ func documented(t *testing.T, beginning string) string {
 	return strings.ReplaceAll(block, "\n   ", "\n")
 }
 
-// audited is a control plane that sends its audit events through a gate, as
-// docs/operations.md says, and a controller that takes them. What the API server shows is
-// in the files client.crt and client.key.
+// audited starts a control plane that sends its audit events through a gate, configured as in
+// docs/operations.md, and a controller that receives them. The client certificate of the API server is in
+// the files client.crt and client.key.
 func audited(t *testing.T) (c *testcluster.Cluster, p *process, g *gate, m *mount, again func() *process) {
 	t.Helper()
 	g, m = newGate(t), &mount{t: t, dir: t.TempDir()}
@@ -134,7 +133,7 @@ func audited(t *testing.T) (c *testcluster.Cluster, p *process, g *gate, m *moun
 	return c, p, g, m, again
 }
 
-// history is that of an Application, the newest first.
+// history returns the history of an Application, newest first.
 func history(t *testing.T, c *testcluster.Cluster, namespace, name string) []v1alpha1.HistoryEntry {
 	t.Helper()
 	var app v1alpha1.Application
@@ -142,9 +141,9 @@ func history(t *testing.T, c *testcluster.Cluster, namespace, name string) []v1a
 	return app.Status.History
 }
 
-// Who changed something is named by the API server itself: sooner than the correction, or
-// later, with one more status at most. Of a Secret nobody is.
-func TestTheUsersName(t *testing.T) {
+// The API server reports who changed an object, either before the correction or later. In the latter case
+// there is at most one additional status update. Users who change Secrets are not reported.
+func TestUserNameInHistory(t *testing.T) {
 	t.Parallel()
 	c, p, g, m, again := audited(t)
 	namespace := c.Namespace(t)
@@ -180,14 +179,14 @@ func TestTheUsersName(t *testing.T) {
 	assert.NotEmpty(t, e.Impersonator, "who really did it")
 	assert.Nil(t, e.Unnamed)
 
-	// A dry run, and a request that changes nothing, are nobody's change.
+	// A dry run, and a request that changes nothing, are not reported as changes.
 	as("bob", "patch", "configmap", "app", "--type=merge", "--dry-run=server", `--patch={"data":{"key":"one"}}`)
 	as("bob", "delete", "configmap", "app", "--dry-run=server")
 	as("mallory", "delete", "configmap", "app", "--wait=false")
 	e = newest("who deleted it", func(e v1alpha1.HistoryEntry) bool { return e.Outcome == v1alpha1.OutcomeRestored && e.User != "" })
 	assert.Equal(t, "mallory", e.User)
 
-	// A Secret, and an event after it, which has come when it has named somebody.
+	// A change of a Secret, followed by another event. When that one has arrived, the first one has, too.
 	as("mallory", "patch", "secret", "login", "--type=merge", `--patch={"stringData":{"key":"theirs"}}`)
 	p.until("the Secret's correction", func() bool { return history(t, c, namespace, "secret")[0].Outcome == v1alpha1.OutcomeCorrected })
 	change("alice", "two")
@@ -197,7 +196,7 @@ func TestTheUsersName(t *testing.T) {
 		assert.Nil(t, e.Unnamed)
 	}
 
-	// The name comes late: there is one status for the correction, and one for the name.
+	// If the name arrives late, there is one status update for the correction, and one for the name.
 	g.lead("")
 	mark := c.Mark()
 	change("carol", "three")
@@ -214,12 +213,12 @@ func TestTheUsersName(t *testing.T) {
 	assert.Len(t, requests.Writes().Where(isWrite("configmaps", "")), 1, requests)
 	assert.Len(t, requests.Writes().Where(isWrite("applications", "status")), 2, requests)
 
-	// What is sent again says nothing new, and who is not the API server says nothing.
+	// Repeated events have no effect, and other clients are rejected.
 	mark = c.Mark()
 	address := p.Address("Taking audit events")
 	for _, row := range []struct {
 		name, cert, key, token string
-		code                   int // 0: no answer
+		code                   int // 0: no response
 	}{
 		{"an API server", "client.crt", "client.key", "a-token-of-an-API-server", http.StatusOK},
 		{"without its token", "client.crt", "client.key", "", http.StatusUnauthorized},
@@ -256,7 +255,7 @@ func TestTheUsersName(t *testing.T) {
 	}
 	assert.NotContains(t, p.Log(), "theirs")
 
-	// The process ends between a change and the name: the next one asks for it.
+	// If the process ends between a change and the name, the next process looks it up.
 	g.lead("")
 	change("dave", "four")
 	newest("an entry without a name", func(e v1alpha1.HistoryEntry) bool { return e.Unnamed != nil })
@@ -267,9 +266,9 @@ func TestTheUsersName(t *testing.T) {
 	newest("dave's name", named("dave"))
 }
 
-// Certificates and the token may change while the process runs, and what is wrong with the
-// new ones leaves the old.
-func TestTheFilesOfTheAuditWebhookChange(t *testing.T) {
+// Certificates and the token are reloaded at runtime. If the new ones are invalid, the old ones stay in
+// use.
+func TestAuditWebhookFilesAreReloaded(t *testing.T) {
 	m := &mount{t: t, dir: t.TempDir()}
 	files := func() map[string]string {
 		server, serverKey := issued(t)
@@ -291,7 +290,7 @@ func TestTheFilesOfTheAuditWebhookChange(t *testing.T) {
 		defer func() { _ = listener.Close() }()
 		go func() {
 			if server, err := listener.Accept(); err == nil {
-				_, _ = server.Write([]byte("welcome")) // after it has looked who comes
+				_, _ = server.Write([]byte("welcome")) // sent only after client authentication
 				_ = server.Close()
 			}
 		}()
@@ -308,7 +307,7 @@ func TestTheFilesOfTheAuditWebhookChange(t *testing.T) {
 	second := files()
 	second["token"] = "the-second-token-of-all"
 	m.write(second)
-	require.True(t, greets(first), "nobody has looked yet")
+	require.True(t, greets(first), "no lookup yet")
 	require.NoError(t, f.refresh(t.Context()))
 	assert.True(t, greets(second))
 	assert.False(t, greets(first))

@@ -21,7 +21,7 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-// callbackFlags say how workloads call the controller.
+// callbackFlags configure the callback server.
 type callbackFlags struct {
 	address, external string
 	certFile, keyFile string
@@ -31,20 +31,20 @@ type callbackFlags struct {
 }
 
 func (f *callbackFlags) add(set *pflag.FlagSet) {
-	set.StringVar(&f.address, "callback-bind-address", ":8443", "where workloads call back, over TLS; empty or 0: nowhere. What is held with hooks stays held, and new hooks are refused")
-	set.StringVar(&f.external, "callback-external-url", "https://holdfast-callback.holdfast-system.svc", "how workloads reach --callback-bind-address")
-	set.StringVar(&f.certFile, "callback-tls-cert-file", "", "certificate of the callback server; empty: the controller issues one, and its authority is in the Secret "+callback.SecretName)
-	set.StringVar(&f.keyFile, "callback-tls-key-file", "", "key of that certificate")
-	set.StringVar(&f.bundleFile, "callback-ca-file", "", "bundle that verifies that certificate, mounted into workloads; empty: they trust it anyway")
+	set.StringVar(&f.address, "callback-bind-address", ":8443", "address of the callback server for workloads, over TLS; empty or 0 disables it. Applications with hooks remain held, and new hooks are rejected")
+	set.StringVar(&f.external, "callback-external-url", "https://holdfast-callback.holdfast-system.svc", "base URL under which workloads reach the callback server")
+	set.StringVar(&f.certFile, "callback-tls-cert-file", "", "file with the certificate of the callback server; if empty, the controller issues one, with its authority in the Secret "+callback.SecretName)
+	set.StringVar(&f.keyFile, "callback-tls-key-file", "", "file with the key of this certificate")
+	set.StringVar(&f.bundleFile, "callback-ca-file", "", "file with the bundle that verifies this certificate, mounted into workloads; empty if they already trust it")
 	set.StringVar(&f.namespace, "callback-namespace", podNamespace(), "namespace of the Secret "+callback.SecretName)
-	set.BoolVar(&f.insecure, "callback-insecure-http", false, "serve callbacks over plain HTTP: tokens can be read on their way; for development only")
+	set.BoolVar(&f.insecure, "callback-insecure-http", false, "serve callbacks over plain HTTP, which exposes the tokens; for development only")
 }
 
 func (f *callbackFlags) validate() error {
 	if off(f.address) {
 		return nil
 	}
-	if _, err := callback.HostsOf(f.external); err != nil {
+	if _, err := callback.Hosts(f.external); err != nil {
 		return fmt.Errorf("--callback-external-url: %w", err)
 	}
 	if f.insecure != strings.HasPrefix(f.external, "http://") {
@@ -62,23 +62,23 @@ func (f *callbackFlags) validate() error {
 	return nil
 }
 
-// certificates are those of the callback server, from wherever they come.
+// certificates provides the certificates of the callback server.
 type certificates interface {
 	TLS() *tls.Config
-	// Bundle verifies the server, now and after the next change.
+	// Bundle returns the bundle that verifies the server, now and after the next rotation.
 	Bundle() []byte
 	Refresh(ctx context.Context) error
 }
 
-// callbacks are the server and how workloads reach it.
+// callbacks is the callback server and its address for workloads.
 type callbacks struct {
 	flags        callbackFlags
-	certificates certificates // nil: plain HTTP
-	// controller is told when the bundle is another one.
+	certificates certificates // nil for plain HTTP
+	// controller is notified when the bundle changes.
 	controller *controller.Controller
 }
 
-// newCallbacks prepares the server; nil if there is to be none.
+// newCallbacks prepares the server. It returns nil if the server is disabled.
 func newCallbacks(f callbackFlags, config *rest.Config) (s *callbacks, err error) {
 	if off(f.address) {
 		return nil, nil
@@ -87,34 +87,32 @@ func newCallbacks(f callbackFlags, config *rest.Config) (s *callbacks, err error
 	switch {
 	case f.insecure:
 	case f.certFile != "":
-		s.certificates, err = callback.NewProvided(callback.Files{Cert: f.certFile, Key: f.keyFile, Bundle: f.bundleFile}, s.changed)
+		s.certificates, err = callback.NewFileCertificates(callback.Files{Cert: f.certFile, Key: f.keyFile, Bundle: f.bundleFile}, s.changed)
 	default:
 		s.certificates, err = s.manage(config)
 	}
 	return s, err
 }
 
-// manage has the controller issue the certificates.
+// manage returns certificates that the controller issues.
 func (s *callbacks) manage(config *rest.Config) (certificates, error) {
 	client, err := corev1client.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := callback.HostsOf(s.flags.external)
+	hosts, err := callback.Hosts(s.flags.external)
 	if err != nil {
 		return nil, err
 	}
-	return callback.NewManaged(client.Secrets(s.flags.namespace), hosts, callback.DefaultLifetimes, time.Now, s.changed), nil
+	return callback.NewManagedCertificates(client.Secrets(s.flags.namespace), hosts, callback.DefaultLifetimes, time.Now, s.changed), nil
 }
 
 func (s *callbacks) changed() { s.controller.CallbackChanged() }
 
-// managed reports whether the certificates are the controller's own: nobody can call
-// without their bundle.
+// managed reports whether the controller issues the certificates. Then workloads need their bundle.
 func (s *callbacks) managed() bool { return !s.flags.insecure && s.flags.certFile == "" }
 
-// callback is what Applications are told. Without a bundle that is needed, there
-// is nothing to tell yet.
+// callback returns the callback for workloads. It is empty if the required bundle does not exist yet.
 func (s *callbacks) callback() hooks.Callback {
 	if s == nil || s.managed() && len(s.certificates.Bundle()) == 0 {
 		return hooks.Callback{}
@@ -126,8 +124,7 @@ func (s *callbacks) callback() hooks.Callback {
 	return told
 }
 
-// serve answers workloads until the context ends; wait returns when what it has
-// begun is finished.
+// serve handles callbacks until the context ends. wait returns when running calls have finished.
 func (s *callbacks) serve(ctx context.Context, client *cluster.Client, c *controller.Controller, metrics *controller.Metrics) (wait func(), err error) {
 	if s == nil {
 		return func() {}, nil
@@ -154,24 +151,24 @@ func (s *callbacks) serve(ctx context.Context, client *cluster.Client, c *contro
 	return serving.Wait, nil
 }
 
-// certify has the certificates kept up to date, and returns how the server uses
-// them; nil for plain HTTP.
+// certify keeps the certificates up to date, and returns the TLS configuration of the server, or nil for
+// plain HTTP.
 func (s *callbacks) certify(ctx context.Context) *tls.Config {
 	logger := klog.FromContext(ctx)
 	if s.certificates == nil {
-		logger.Info("CALLBACKS ARE SERVED OVER PLAIN HTTP: whoever listens can read tokens and complete Applications. Never do this in production")
+		logger.Info("CALLBACKS ARE SERVED OVER PLAIN HTTP: anyone on the network can read tokens and complete Applications. Never do this in production")
 		return nil
 	}
 	if s.managed() {
 		if err := s.certificates.Refresh(ctx); err != nil {
-			logger.Error(err, "No callbacks until this is solved; new hooks wait for it", "namespace", s.flags.namespace)
+			logger.Error(err, "No callbacks until this is resolved; new hooks wait", "namespace", s.flags.namespace)
 		}
 	}
 	go callback.Keep(ctx, s.certificates.Refresh, s.patience)
 	return s.certificates.TLS()
 }
 
-// patience is how long to wait before the certificates are looked at again.
+// patience returns the time until the next refresh of the certificates.
 func (s *callbacks) patience() time.Duration {
 	switch {
 	case !s.managed():

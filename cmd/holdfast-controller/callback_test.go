@@ -25,7 +25,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
-// issued is a certificate for 127.0.0.1 that is its own authority, with its key.
+// issued returns a self-signed certificate for 127.0.0.1 and its key.
 func issued(t *testing.T) (certificate, key string) {
 	t.Helper()
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -42,14 +42,14 @@ func issued(t *testing.T) (certificate, key string) {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
 }
 
-// submitWork makes an Application whose workload may say that its work is done.
+// submitWork creates an Application with a complete hook.
 func submitWork(t *testing.T, c *testcluster.Cluster, namespace string) {
 	t.Helper()
 	kubectl(t, c, `{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: work}, spec: {hooks: {complete: {action: Keep}},
   manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: work}}]}}`, "apply", "--server-side", "-n", namespace, "--filename=-")
 }
 
-// told is what the workload is told: a key of the Secret, empty if there is none.
+// told returns a key of the Secret with the callbacks, or "".
 func told(t *testing.T, c *testcluster.Cluster, namespace, key string) string {
 	t.Helper()
 	output := kubectl(t, c, "", "get", "secret", "work-hooks", "-n", namespace, "--ignore-not-found", "--output=json")
@@ -60,8 +60,7 @@ func told(t *testing.T, c *testcluster.Cluster, namespace, key string) string {
 	return string(secret.Data[key])
 }
 
-// completion is the call by which the workload says that its work is done, to where the
-// process serves callbacks.
+// completion returns a function that sends the complete callback to the process.
 func (p *process) completion(c *testcluster.Cluster, namespace string) func() (code int, err error) {
 	p.t.Helper()
 	scheme, _, _ := strings.Cut(told(p.t, c, namespace, "complete-url"), "://")
@@ -81,7 +80,7 @@ func (p *process) completion(c *testcluster.Cluster, namespace string) func() (c
 	}
 }
 
-// completes calls back, and has the Application say so.
+// completes sends the complete callback and waits until the status contains it.
 func (p *process) completes(c *testcluster.Cluster, namespace string) {
 	p.t.Helper()
 	p.until("a token", func() bool { return told(p.t, c, namespace, "complete-token") != "" })
@@ -92,9 +91,9 @@ func (p *process) completes(c *testcluster.Cluster, namespace string) {
 	awaitTrue(p.t, c, namespace, "work", "Completed")
 }
 
-// Certificates of one's own are replaced while the process runs, and their bundle with
-// them: whoever is told it can call.
-func TestCertificatesInFilesAreFollowed(t *testing.T) {
+// Certificate files are reloaded at runtime together with their bundle, and workloads with the new bundle
+// can call.
+func TestCertificateFilesAreReloaded(t *testing.T) {
 	t.Parallel()
 	c, namespace := ours(t)
 	m := &mount{t: t, dir: t.TempDir()}
@@ -128,7 +127,7 @@ func TestCertificatesInFilesAreFollowed(t *testing.T) {
 
 	p.Signal(syscall.SIGTERM)
 	assert.Equal(t, 0, p.Ends(), p.Log())
-	t.Run("and a mistake in them is told at the start, in the format of the log", func(t *testing.T) {
+	t.Run("and an error in them is logged at startup, in the format of the log", func(t *testing.T) {
 		p := start(t, c, "--leader-elect=false", "--logging-format=json", "--callback-bind-address=127.0.0.1:0",
 			"--callback-tls-cert-file="+m.file("tls.crt"), "--callback-tls-key-file="+filepath.Join(m.dir, "nowhere.key"))
 		assert.Equal(t, 1, p.Ends())
@@ -139,13 +138,13 @@ func TestCertificatesInFilesAreFollowed(t *testing.T) {
 	})
 }
 
-// Plain HTTP works, for who develops, and nobody overlooks that it is on.
-func TestCallbacksOverPlainHTTPAreLoud(t *testing.T) {
+// Plain HTTP works for development, and the log warns about it.
+func TestPlainHTTPCallbacksAreLogged(t *testing.T) {
 	t.Parallel()
 	c, namespace := ours(t)
 	p := start(t, c, "--leader-elect=false", "--watch-namespaces="+namespace,
 		"--callback-bind-address=127.0.0.1:0", "--callback-external-url=http://127.0.0.1", "--callback-insecure-http")
-	p.Says("CALLBACKS ARE SERVED OVER PLAIN HTTP: whoever listens can read tokens")
+	p.Says("CALLBACKS ARE SERVED OVER PLAIN HTTP: anyone on the network can read tokens")
 	p.Says(leads)
 	submitWork(t, c, namespace)
 	p.completes(c, namespace)
@@ -153,13 +152,13 @@ func TestCallbacksOverPlainHTTPAreLoud(t *testing.T) {
 	assert.Equal(t, "http://127.0.0.1/v1/applications/"+namespace+"/work/complete", told(t, c, namespace, "complete-url"))
 }
 
-// With the authority of the controller's own, until which there is no callback.
-func TestHooksWaitForTheCertificateAuthority(t *testing.T) {
+// Certificates from the controller's own authority: callbacks are rejected until it exists.
+func TestHooksWaitForCertificateAuthority(t *testing.T) {
 	t.Parallel()
 	c, namespace := ours(t)
 	later := namespace + "-later"
 	p := start(t, c, "--leader-elect=false", "--watch-namespaces="+namespace, "--callback-bind-address=127.0.0.1:0", "--callback-external-url=https://127.0.0.1", "--callback-namespace="+later)
-	p.Says("No callbacks until this is solved")
+	p.Says("No callbacks until this is resolved")
 	p.Says(leads)
 	submitWork(t, c, namespace)
 	eventually(t, "the reason", func() bool {
@@ -175,8 +174,8 @@ func TestHooksWaitForTheCertificateAuthority(t *testing.T) {
 	assert.Equal(t, string(bytes.TrimSpace(pemOf)), strings.TrimSpace(told(t, c, namespace, "ca.crt")))
 }
 
-// A workload that has called is not cut off because the process was asked to end.
-func TestACallDuringTheEndIsAnswered(t *testing.T) {
+// A running call gets its response although the process is shutting down.
+func TestCallDuringShutdownIsAnswered(t *testing.T) {
 	t.Parallel()
 	c, namespace := alone(t)
 	kubectl(t, c, "", "create", "namespace", "holdfast-system")
@@ -202,7 +201,7 @@ func TestACallDuringTheEndIsAnswered(t *testing.T) {
 	}()
 	p.until("the call to be written down", func() bool { return writes() > before })
 	p.Signal(syscall.SIGTERM)
-	p.Says("Ending")
+	p.Says("Shutting down")
 	require.NoError(t, c.Resume(testcluster.APIServer))
 	assert.Equal(t, http.StatusOK, <-answered)
 	assert.Equal(t, 0, p.Ends(), p.Log())

@@ -13,12 +13,11 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// pollInterval is how often the configuration file is read again. A notice of the
-// file system would be faster, but is not to be had for every mount; a ConfigMap
-// takes up to a minute to come anyway.
+// pollInterval is the interval for reading the configuration file. File system notifications would be
+// faster, but do not work for all mounts, and the update of a ConfigMap takes up to a minute anyway.
 const pollInterval = 2 * time.Second
 
-// selection is what is selected at the start.
+// selection returns the selection at startup.
 func (f *flags) selection() (cluster.Selection, error) {
 	selection, err := controller.NewSelection(f.watchNamespaces, f.selector)
 	if err != nil {
@@ -33,7 +32,7 @@ func (f *flags) selection() (cluster.Selection, error) {
 	return f.configured(f.configText)
 }
 
-// configured is what a configuration file and the flags select.
+// configured returns the selection of a configuration file and the flags.
 func (f *flags) configured(text []byte) (cluster.Selection, error) {
 	selection, err := controller.NewSelection(f.watchNamespaces, f.selector)
 	if err != nil {
@@ -45,8 +44,8 @@ func (f *flags) configured(text []byte) (cluster.Selection, error) {
 	return selection, nil
 }
 
-// followConfiguration reads the file again and again. One that cannot be read, or
-// is wrong, changes nothing, and is told once.
+// followConfiguration polls the file. If it is unreadable or invalid, the selection is unchanged, and
+// the error is logged once.
 func (f *flags) followConfiguration(ctx context.Context, selectAnew func(cluster.Selection)) {
 	logger := klog.FromContext(ctx)
 	last, failed := f.configText, false
@@ -58,7 +57,7 @@ func (f *flags) followConfiguration(ctx context.Context, selectAnew func(cluster
 		}
 		text, err := os.ReadFile(f.configFile)
 		if err != nil && !failed {
-			logger.Error(err, "Keeping the configuration as it is")
+			logger.Error(err, "Keeping the previous configuration")
 		}
 		if failed = err != nil; failed || bytes.Equal(text, last) {
 			continue
@@ -66,10 +65,10 @@ func (f *flags) followConfiguration(ctx context.Context, selectAnew func(cluster
 		last = text
 		selection, err := f.configured(text)
 		if err != nil {
-			logger.Error(err, "Keeping the configuration as it is")
+			logger.Error(err, "Keeping the previous configuration")
 			continue
 		}
-		logger.Info("Selecting Applications anew", "namespaces", selection.Namespaces, "selector", selection.Labels.String())
+		logger.Info("Changing the selection of Applications", "namespaces", selection.Namespaces, "selector", selection.Labels.String())
 		selectAnew(selection)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 )
 
-// mount is a ConfigMap or a Secret as a kubelet mounts it: the files are links into a
-// directory that is a link, and a new version is another directory.
+// mount is a ConfigMap or Secret as a kubelet mounts it: the files are symbolic links into a directory that
+// is itself a symbolic link, and an update switches to another directory.
 type mount struct {
 	t        *testing.T
 	dir      string
@@ -27,7 +27,7 @@ type mount struct {
 
 func (m *mount) file(name string) string { return filepath.Join(m.dir, name) }
 
-// write puts a new version in place, all at once.
+// write updates all files atomically.
 func (m *mount) write(files map[string]string) {
 	m.t.Helper()
 	m.versions++
@@ -60,7 +60,7 @@ func watching(namespaces ...string) string {
 	return configured("watchNamespaces: [" + strings.Join(namespaces, ", ") + "]\n")
 }
 
-func TestWhatIsSelectedChangesWhileTheProcessRuns(t *testing.T) {
+func TestSelectionChangesAtRuntime(t *testing.T) {
 	t.Parallel()
 	c, one := ours(t)
 	two := c.Namespace(t)
@@ -79,7 +79,7 @@ func TestWhatIsSelectedChangesWhileTheProcessRuns(t *testing.T) {
 	selectAnew := func(text string) {
 		m.configure(text)
 		selects++
-		p.until("the new selection", func() bool { return strings.Count(p.Log(), "Selecting Applications anew") == selects })
+		p.until("the new selection", func() bool { return strings.Count(p.Log(), "Changing the selection of Applications") == selects })
 	}
 	t.Run("a namespace that is selected is looked at, without a restart", func(t *testing.T) {
 		mark := c.Mark()
@@ -109,9 +109,9 @@ func TestWhatIsSelectedChangesWhileTheProcessRuns(t *testing.T) {
 			{configured("selector: '=='"), "selector"},
 			{"{", "yaml"},
 		} {
-			before := strings.Count(p.Log(), "Keeping the configuration as it is")
+			before := strings.Count(p.Log(), "Keeping the previous configuration")
 			m.configure(wrong.text)
-			p.until("a complaint", func() bool { return strings.Count(p.Log(), "Keeping the configuration as it is") > before })
+			p.until("a complaint", func() bool { return strings.Count(p.Log(), "Keeping the previous configuration") > before })
 			lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
 			assert.Contains(t, lines[len(lines)-1], wrong.says)
 			assert.Contains(t, lines[len(lines)-1], m.file(configName))
@@ -138,8 +138,8 @@ func TestWhatIsSelectedChangesWhileTheProcessRuns(t *testing.T) {
 	})
 }
 
-// What comes between the start and the first look is not overlooked.
-func TestAFileThatChangesDuringTheStartIsRead(t *testing.T) {
+// A change between the start and the first poll is noticed.
+func TestConfigChangeDuringStartIsRead(t *testing.T) {
 	m := &mount{t: t, dir: t.TempDir()}
 	m.configure(watching("one"))
 	f, err := parse([]string{"--config=" + m.file(configName)})
@@ -157,7 +157,7 @@ func TestAFileThatChangesDuringTheStartIsRead(t *testing.T) {
 	assert.Equal(t, []string{"two"}, selection.Namespaces)
 }
 
-func TestRightsInTheWatchedNamespacesAreEnough(t *testing.T) {
+func TestPermissionsInWatchedNamespacesSuffice(t *testing.T) {
 	t.Parallel()
 	c, namespace := ours(t)
 	other := c.Namespace(t)
@@ -184,7 +184,7 @@ rules:
 	drift(t, c, namespace, "app")
 	awaitCorrected(t, c, namespace, "app")
 
-	// What may be in another namespace is watched there, which takes rights there.
+	// Objects in another namespace are watched there, which requires permissions there.
 	kubectl(t, c, fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: far},
   spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: far, namespace: %s}, data: {key: ours}}]}}`, other),
 		"apply", "--server-side", "-n", namespace, "--filename=-")
@@ -199,7 +199,7 @@ rules:
 	assert.NotContains(t, objects(t, c, namespace), "configmap/app")
 }
 
-// kubeconfigOf is a kubeconfig with a token of a ServiceAccount.
+// kubeconfigOf returns a kubeconfig with a token of a ServiceAccount.
 func kubeconfigOf(t *testing.T, c *testcluster.Cluster, namespace, account string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -211,7 +211,7 @@ func kubeconfigOf(t *testing.T, c *testcluster.Cluster, namespace, account strin
 	return file
 }
 
-// objects are the ConfigMaps of Applications.
+// objects returns the ConfigMaps of Applications.
 func objects(t *testing.T, c *testcluster.Cluster, namespace string) string {
 	t.Helper()
 	return kubectl(t, c, "", "get", "configmaps", "-n", namespace, "--selector=holdfast.dev/application-uid", "--output=name")

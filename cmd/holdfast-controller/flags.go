@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// flags are what the command line says.
+// flags are the parsed command line flags.
 type flags struct {
 	kubeconfig string
 	version    bool
@@ -31,7 +31,7 @@ type flags struct {
 	watchNamespaces []string
 	selector        string
 	configFile      string
-	configText      []byte // what was in the file at the start
+	configText      []byte // content of the file at startup
 
 	callback callbackFlags
 	source   sourceFlags
@@ -42,8 +42,8 @@ type flags struct {
 	profilingAddress string
 }
 
-// mostVerbose is the highest log level. From 8 on, client-go logs the bodies of
-// requests and responses, those of Secrets included.
+// mostVerbose is the highest allowed log level. From level 8, client-go logs the bodies of requests and
+// responses, including Secrets.
 const mostVerbose = 7
 
 func parse(args []string) (*flags, error) {
@@ -66,31 +66,31 @@ func parse(args []string) (*flags, error) {
 
 func (f *flags) add(set *pflag.FlagSet) {
 	set.SortFlags = false
-	set.StringVar(&f.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "file that says how to reach the API server; empty: as the Pod that this runs in")
+	set.StringVar(&f.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig file for the API server; empty uses the ServiceAccount of the Pod")
 	set.IntVar(&f.options.Concurrency, "concurrency", 16, "how many Applications are handled at the same time")
 	set.StringVar(&f.options.DefaultServiceAccount, "default-service-account", "holdfast-applier",
-		"ServiceAccount in the Application's namespace whose rights are used when the Application names none")
+		"default ServiceAccount for Applications that do not set spec.serviceAccountName; it is in the namespace of the Application")
 	set.DurationVar(&f.options.ResyncInterval, "resync-interval", 10*time.Hour,
-		"how often each Application is looked at though nothing has happened, at most; 0: never. Its spec.interval comes first")
-	set.StringSliceVar(&f.watchNamespaces, "watch-namespaces", nil, "namespaces whose Applications are held, comma separated; empty: all")
+		"interval for reconciling each Application without a change; 0 disables it. spec.interval has precedence")
+	set.StringSliceVar(&f.watchNamespaces, "watch-namespaces", nil, "comma-separated namespaces of the Applications to reconcile; empty selects all")
 	set.StringVar(&f.selector, "selector", "", "label selector of the Applications that are held; empty: all")
 	set.StringVar(&f.configFile, "config", "",
-		"file with a "+controller.ConfigurationKind+"; its watchNamespaces and selector come before the flags, and changes of it take effect at once")
+		"file with a "+controller.ConfigurationKind+"; its watchNamespaces and selector have precedence over the flags, and changes take effect at once")
 	set.IntVar(&f.options.Slots, "shards", 1,
-		"into how many slots the Applications are shared, so that all replicas work, and each holds its part of the slots; 1: one replica leads and has all")
+		"number of slots over which the Applications are distributed. Each replica holds an equal share of the slots. With 1, one replica leads and handles all Applications")
 	componentoptions.BindLeaderElectionFlags(&f.election, set)
-	set.Lookup("leader-elect-resource-lock").Hidden = true // there is only one kind
+	set.Lookup("leader-elect-resource-lock").Hidden = true // there is only one valid value
 	f.source.add(set)
 	f.callback.add(set)
 	f.notify.add(set)
 	f.audit.add(set)
-	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "where /metrics, /healthz and /readyz are served, over HTTP; empty or 0: nowhere")
-	set.StringVar(&f.profilingAddress, "profiling-bind-address", "", "where /debug/pprof is served, a loopback address; empty: nowhere")
+	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics, /healthz and /readyz, over HTTP; empty or 0 disables them")
+	set.StringVar(&f.profilingAddress, "profiling-bind-address", "", "loopback address of /debug/pprof; empty disables it")
 	f.addLogging(set)
 	set.BoolVar(&f.version, "version", false, "print the version and exit")
 }
 
-// addLogging adds those of the logging flags that are stable.
+// addLogging adds the stable logging flags.
 func (f *flags) addLogging(set *pflag.FlagSet) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	logsapi.AddFlags(f.logging, all)
@@ -113,8 +113,7 @@ func defaultElection() componentconfig.LeaderElectionConfiguration {
 	}
 }
 
-// podNamespace is the namespace of the Pod that this runs in, or where it would
-// be installed.
+// podNamespace returns the namespace of the process' Pod, or the default namespace of an installation.
 func podNamespace() string {
 	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	if namespace := strings.TrimSpace(string(text)); err == nil && namespace != "" {
@@ -148,7 +147,7 @@ func (f *flags) validate() error {
 	if !off(f.profilingAddress) && !loopback(f.profilingAddress) {
 		return fmt.Errorf("--profiling-bind-address is %q, must be a loopback address such as 127.0.0.1:6060: who can read a profile can read the memory", f.profilingAddress)
 	}
-	if f.version { // it is asked where the files of the flags are not
+	if f.version { // --version must work without the files of other flags
 		return nil
 	}
 	if err := f.audit.apply(&f.options); err != nil {
@@ -157,7 +156,7 @@ func (f *flags) validate() error {
 	return f.notify.apply(&f.options)
 }
 
-// mostShards bounds how many leases are renewed all the time.
+// mostShards limits the number of Leases that are renewed continuously.
 const mostShards = 64
 
 func (f *flags) validateShards() error {
@@ -173,7 +172,7 @@ func (f *flags) validateShards() error {
 	return nil
 }
 
-// off reports whether an address stands for nowhere.
+// off reports whether an address disables a server.
 func off(address string) bool { return address == "" || address == "0" }
 
 func loopback(address string) bool {

@@ -12,7 +12,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-func TestFlagsThatAreWrongAreNamed(t *testing.T) {
+func TestInvalidFlags(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		args []string
@@ -22,7 +22,7 @@ func TestFlagsThatAreWrongAreNamed(t *testing.T) {
 		{"an argument", []string{"hold"}, "takes no arguments"},
 		{"a flag that there is not", []string{"--nonsense"}, "--nonsense"},
 		{"a lease shorter than its renewal", []string{"--leader-elect-lease-duration=5s"}, "leaseDuration"},
-		{"profiles for everybody", []string{"--profiling-bind-address=:6060"}, "--profiling-bind-address"},
+		{"profiles on all interfaces", []string{"--profiling-bind-address=:6060"}, "--profiling-bind-address"},
 		{"profiles for the network", []string{"--profiling-bind-address=10.0.0.1:6060"}, "--profiling-bind-address"},
 		{"an address without a port", []string{"--profiling-bind-address=localhost"}, "--profiling-bind-address"},
 		{"no shard", []string{"--shards=0"}, "--shards is 0"},
@@ -32,12 +32,12 @@ func TestFlagsThatAreWrongAreNamed(t *testing.T) {
 		{"a negative interval", []string{"--resync-interval=-1s"}, "--resync-interval"},
 		{"a user as ServiceAccount", []string{"--default-service-account=dep..loyer"}, "--default-service-account"},
 		{"callbacks at no URL", []string{"--callback-external-url=holdfast-callback"}, "--callback-external-url"},
-		{"callbacks at a URL that tells a password", []string{"--callback-external-url=https://a:hunter2@b"}, "https://a:xxxxx@b has a user"},
+		{"callbacks at a URL that tells a password", []string{"--callback-external-url=https://a:hunter2@b"}, "https://a:xxxxx@b contains a user"},
 		{"plain HTTP at a URL that is not", []string{"--callback-insecure-http"}, "--callback-external-url"},
 		{"a URL of plain HTTP that is served with TLS", []string{"--callback-external-url=http://a"}, "--callback-external-url"},
 		{"plain HTTP with a certificate", []string{"--callback-insecure-http", "--callback-external-url=http://a", "--callback-tls-cert-file=a", "--callback-tls-key-file=b"}, "exclude each other"},
 		{"audit events without TLS", []string{"--audit-webhook-bind-address=:1", "--audit-webhook-token-file=a"}, "needs --audit-webhook-tls-cert-file"},
-		{"audit events from everybody", []string{"--audit-webhook-bind-address=:1", "--audit-webhook-tls-cert-file=a", "--audit-webhook-tls-private-key-file=b"}, "needs --audit-webhook-client-ca-file"},
+		{"audit events from any client", []string{"--audit-webhook-bind-address=:1", "--audit-webhook-tls-cert-file=a", "--audit-webhook-tls-private-key-file=b"}, "needs --audit-webhook-client-ca-file"},
 		{"audit events to nowhere", []string{"--audit-webhook-token-file=a"}, "give that, too"},
 		{"audit events, and a file that is not there", []string{
 			"--audit-webhook-bind-address=:1", "--audit-webhook-tls-cert-file=/nowhere/a", "--audit-webhook-tls-private-key-file=b", "--audit-webhook-token-file=a",
@@ -53,7 +53,7 @@ func TestFlagsThatAreWrongAreNamed(t *testing.T) {
 	}
 }
 
-func TestWhatIsSelectedAtTheStartIsChecked(t *testing.T) {
+func TestInitialSelectionIsValidated(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		args []string
@@ -72,7 +72,7 @@ func TestWhatIsSelectedAtTheStartIsChecked(t *testing.T) {
 	}
 }
 
-func TestTheDocumentsNameEveryFlag(t *testing.T) {
+func TestDocumentationNamesEveryFlag(t *testing.T) {
 	text, err := os.ReadFile("../../docs/install.md")
 	require.NoError(t, err)
 	f := &flags{logging: logsapi.NewLoggingConfiguration(), election: defaultElection()}
@@ -88,7 +88,7 @@ func TestTheDocumentsNameEveryFlag(t *testing.T) {
 	}
 }
 
-func TestTheDefaults(t *testing.T) {
+func TestFlagDefaults(t *testing.T) {
 	f, err := parse(nil)
 	require.NoError(t, err)
 	assert.True(t, f.election.LeaderElect)
@@ -101,7 +101,7 @@ func TestTheDefaults(t *testing.T) {
 	assert.False(t, f.callback.insecure)
 }
 
-func TestFlagsThatAreRight(t *testing.T) {
+func TestValidFlags(t *testing.T) {
 	f, err := parse([]string{"--profiling-bind-address=[::1]:6060", "--watch-namespaces=b,a,b", "--selector=team in (a, b)", "-v=10", "--logging-format=json"})
 	require.NoError(t, err)
 	selection, err := f.selection()

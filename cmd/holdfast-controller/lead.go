@@ -20,18 +20,18 @@ import (
 	"holdfast.dev/holdfast/pkg/shard"
 )
 
-// candidacy decides when this process works. Another one that leads does not
-// make ours wrong: two at once do no harm, they only do the work twice.
+// candidacy determines when this process works. Two leaders at the same time are harmless; they only do the
+// work twice.
 type candidacy struct {
-	// leading is closed when this process leads; nil if nobody is elected.
+	// leading is closed when this process leads. It is nil without leader election.
 	leading chan struct{}
 	elector *leaderelection.LeaderElector
-	lock    *waitingLock // of the lease; nil if nobody is elected
-	// slots share the Applications instead; nil: they are not shared.
+	lock    *waitingLock // of the Lease; nil without leader election
+	// slots distributes the Applications over replicas. It is nil without shards.
 	slots *shard.Runner
 }
 
-// held is an error while another process may lead, and nothing is to be written.
+// held returns an error while another process may lead. Then nothing may be written.
 func (e *candidacy) held() error {
 	switch {
 	case e.slots != nil:
@@ -42,7 +42,7 @@ func (e *candidacy) held() error {
 	return nil
 }
 
-// possible is an error that says why nobody can be elected, if that is so.
+// possible returns an error if the election cannot take place.
 func (e *candidacy) possible() error {
 	if e.lock != nil && e.lock.missing.Load() {
 		return e.lock
@@ -50,8 +50,8 @@ func (e *candidacy) possible() error {
 	return nil
 }
 
-// waitingLock is a lock that waits for its namespace, and says so once. The elector would
-// log an error every few seconds, and nobody would know what to do.
+// waitingLock is a lock that waits for its namespace and logs that once. The elector alone would log an
+// error every few seconds without a remedy.
 type waitingLock struct {
 	resourcelock.Interface
 
@@ -61,15 +61,15 @@ type waitingLock struct {
 	fence     *shard.Fence
 }
 
-// Error says what to do about a namespace that is not there.
+// Error returns the remedy for a missing namespace.
 func (p *waitingLock) Error() string {
 	return fmt.Sprintf("no controller can lead, and nothing is held: the namespace %[1]s, for the lease, is not there. "+
 		"Create it (kubectl create namespace %[1]s), name another one with --leader-elect-resource-namespace, or, "+
 		"if this is the only controller of the cluster, give --leader-elect=false", p.namespace)
 }
 
-// Update implements resourcelock.Interface. To release the lease is tried again where a renewal
-// that was cut off has arrived after all: or else the next one waits until it has run out.
+// Update implements resourcelock.Interface. It retries a release if an aborted renewal has succeeded after
+// all. Otherwise the next leader would have to wait until the Lease expires.
 func (p *waitingLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	begun := time.Now()
 	err := p.Interface.Update(ctx, record)
@@ -109,7 +109,7 @@ func (p *waitingLock) Create(ctx context.Context, record resourcelock.LeaderElec
 	}
 }
 
-// candidate prepares the election that the flags ask for.
+// candidate prepares the leader election that the flags configure.
 func (f *flags) candidate(config *rest.Config) (*candidacy, error) {
 	if !f.election.LeaderElect {
 		return &candidacy{}, nil
@@ -146,9 +146,9 @@ func (f *flags) candidate(config *rest.Config) (*candidacy, error) {
 	return e, nil
 }
 
-// sharer prepares to share the Applications with other replicas.
+// sharer prepares sharing the Applications with other replicas.
 func (f *flags) sharer(config *rest.Config, host string) (*candidacy, error) {
-	config.QPS = -1 // a lease that waits its turn is late
+	config.QPS = -1 // client-side rate limits would delay renewals
 	client, err := coordinationclient.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to share: %w", err)
@@ -168,8 +168,8 @@ func (f *flags) sharer(config *rest.Config, host string) (*candidacy, error) {
 	return &candidacy{lock: at, slots: slots}, nil
 }
 
-// run runs the work, whose context ends with the one given or when the lease is
-// lost, which is an error. The lease is released when the work has ended.
+// run runs the controller. Its context ends with the given one, or when the Lease is lost, which is an
+// error. The Lease is released after the controller has stopped.
 func (e *candidacy) run(ctx context.Context, c *controller.Controller) error {
 	work := c.Run
 	if e.slots != nil {
@@ -186,7 +186,7 @@ func (e *candidacy) run(ctx context.Context, c *controller.Controller) error {
 	go func() {
 		defer close(over)
 		e.elector.Run(electing)
-		stop(controller.ErrNotLeading) // does nothing if the work has ended
+		stop(controller.ErrNotLeading) // no effect after the work has ended
 	}()
 	err := work(working)
 	release()

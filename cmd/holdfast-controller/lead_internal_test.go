@@ -11,8 +11,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// renewedLock is a lock whose lease was renewed, or taken, between each look at it and the first
-// write after that.
+// renewedLock is a lock whose Lease is renewed or taken between each read and the first following write.
 type renewedLock struct {
 	resourcelock.Interface
 
@@ -35,8 +34,9 @@ func (l *renewedLock) Update(_ context.Context, record resourcelock.LeaderElecti
 	return nil
 }
 
-// A lease is released although a renewal of our own came in between, and not taken from another.
-func TestTheReleaseOfALeaseIsTriedAgain(t *testing.T) {
+// A release is retried after a concurrent renewal by the same process, but does not take the Lease from
+// another process.
+func TestLeaseReleaseIsRetried(t *testing.T) {
 	ours := &renewedLock{holder: "us", next: "us", conflicts: 2}
 	require.NoError(t, (&waitingLock{Interface: ours}).Update(t.Context(), resourcelock.LeaderElectionRecord{}))
 	assert.Empty(t, ours.holder)

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
-// elected are the flags of one of several replicas, with short times.
+// elected returns the flags of one of several replicas, with short timeouts.
 func elected(namespace string) []string {
 	return []string{
 		"--leader-elect-resource-namespace=" + namespace,
@@ -29,7 +29,7 @@ const (
 	standby = "Ready to take over"
 )
 
-func TestAReplicaTakesOverAtOnceFromOneThatEnds(t *testing.T) {
+func TestReplicaTakesOverOnShutdown(t *testing.T) {
 	t.Parallel()
 	c, namespace := ours(t)
 	first := start(t, c, elected(namespace)...)
@@ -68,9 +68,9 @@ func TestAReplicaTakesOverAtOnceFromOneThatEnds(t *testing.T) {
 	assert.Empty(t, strings.TrimSpace(kubectl(t, c, "", "get", "lease", "holdfast-controller", "-n", namespace, "--output=jsonpath={.spec.holderIdentity}")), "the lease is released: %s", second.Log())
 }
 
-// A leader that is paused for longer than its lease believes that it leads when it goes
-// on. It ends, and what it may have done meanwhile is no harm.
-func TestALeaderThatWasPausedForTooLongEnds(t *testing.T) {
+// A leader that is paused for longer than its Lease still considers itself the leader when it resumes. It
+// exits, and its writes until then are harmless.
+func TestPausedLeaderExits(t *testing.T) {
 	t.Parallel()
 	c, namespace := ours(t)
 	first := start(t, c, elected(namespace)...)
@@ -92,14 +92,13 @@ func TestALeaderThatWasPausedForTooLongEnds(t *testing.T) {
 	assert.Contains(t, first.Log(), "does not lead any more")
 	awaitCorrected(t, c, namespace, "app")
 	awaitCorrected(t, c, namespace, "app-2")
-	assert.Equal(t, uid, get(t, c, namespace, configMaps, "app", "{.metadata.uid}"), "nothing is made anew")
+	assert.Equal(t, uid, get(t, c, namespace, configMaps, "app", "{.metadata.uid}"), "no object is created again")
 	drift(t, c, namespace, "app-2")
 	awaitCorrected(t, c, namespace, "app-2")
 }
 
-// What a process waits for when it is asked to end is, at most, an API server that does
-// not answer.
-func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
+// During a shutdown, the process waits at most for an unresponsive API server.
+func TestSecondSignalExitsAtOnce(t *testing.T) {
 	t.Parallel()
 	c, namespace := alone(t)
 	p := start(t, c, elected(namespace)...)
@@ -107,7 +106,7 @@ func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
 
 	require.NoError(t, c.Pause(testcluster.APIServer))
 	p.Signal(syscall.SIGTERM)
-	p.Says("Ending")
+	p.Says("Shutting down")
 	p.Signal(syscall.SIGTERM)
 	p.Ends()
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
@@ -116,9 +115,9 @@ func TestTheSecondSignalEndsTheProcessAtOnce(t *testing.T) {
 	require.NoError(t, c.Resume(testcluster.APIServer))
 }
 
-// An API server that does not answer keeps the process no longer than the kubelet
-// waits, in the middle of its work and with the times of the manifests.
-func TestAnEndWithoutAnAPIServerIsInTime(t *testing.T) {
+// An unresponsive API server delays the shutdown no longer than the kubelet waits, even during work and
+// with the timeouts of the manifests.
+func TestShutdownWithoutAPIServer(t *testing.T) {
 	t.Parallel()
 	found := regexp.MustCompile(`terminationGracePeriodSeconds: (\d+)`).FindSubmatch(deploy.Install())
 	require.Len(t, found, 2)
@@ -133,7 +132,7 @@ func TestAnEndWithoutAnAPIServerIsInTime(t *testing.T) {
 	p.until("a create", func() bool { return creates() > 0 })
 	require.NoError(t, c.Pause(testcluster.APIServer))
 	before, paused := creates(), time.Now()
-	// None comes if the pause has caught the last one, or the status after it, on its way.
+	// There is none if the pause has interrupted the last one, or the following status update.
 	p.until("a request without an answer", func() bool { return creates() > before || time.Since(paused) > 3*time.Second })
 
 	p.Signal(syscall.SIGTERM)
@@ -145,8 +144,8 @@ func TestAnEndWithoutAnAPIServerIsInTime(t *testing.T) {
 	require.NoError(t, c.Resume(testcluster.APIServer))
 }
 
-// Who cannot renew its lease must suppose that another process leads.
-func TestAnAPIServerThatOutsleepsTheLease(t *testing.T) {
+// A process that cannot renew its Lease must assume that another process leads.
+func TestAPIServerPausedBeyondLease(t *testing.T) {
 	t.Parallel()
 	c, namespace := alone(t)
 	first := start(t, c, elected(namespace)...)
@@ -168,8 +167,8 @@ func TestAnAPIServerThatOutsleepsTheLease(t *testing.T) {
 	awaitCorrected(t, c, namespace, "app")
 }
 
-// As where nothing is installed in the cluster.
-func TestWithoutTheNamespaceOfTheLease(t *testing.T) {
+// Holdfast is not installed in this cluster.
+func TestMissingLeaseNamespace(t *testing.T) {
 	t.Parallel()
 	c, namespace := ours(t)
 	elsewhere := namespace + "-system"
@@ -189,7 +188,7 @@ func TestWithoutTheNamespaceOfTheLease(t *testing.T) {
 	kubectl(t, c, "", "create", "namespace", elsewhere)
 	p.Says(leads)
 	assert.Equal(t, 1, strings.Count(p.Log(), "is not there"), "it is said once")
-	assert.NotContains(t, p.Log(), "Error initially creating lease lock")
+	assert.NotContains(t, p.Log(), `Error initially creating lease lock" err="namespaces`) // except after a timeout of a request
 	status, _ = p.Get("/readyz")
 	assert.Equal(t, 200, status)
 }

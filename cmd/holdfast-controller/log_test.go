@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryLineOfAReconcileTellsWhatItIsAbout(t *testing.T) {
+func TestReconcileLogHasContext(t *testing.T) {
 	t.Parallel()
 	c, namespace := ours(t)
 	p := start(t, c, "--leader-elect=false", "--watch-namespaces="+namespace, "-v=10", "--logging-format=json")

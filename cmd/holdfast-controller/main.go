@@ -1,4 +1,4 @@
-// Command holdfast-controller holds the Applications of a cluster.
+// Command holdfast-controller is the controller for Applications.
 package main
 
 import (
@@ -30,8 +30,8 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	notAsked := context.AfterFunc(ctx, func() {
-		stop() // a second signal ends the process at once
-		klog.FromContext(ctx).Info("Ending: finishing what is being done")
+		stop() // a second signal ends the process immediately
+		klog.FromContext(ctx).Info("Shutting down: finishing running work")
 	})
 	err := run(ctx, os.Args[1:])
 	notAsked()
@@ -46,7 +46,7 @@ func main() {
 	os.Exit(1)
 }
 
-// errLogged is an error that the log has.
+// errLogged is returned if the error is already in the log.
 var errLogged = errors.New("see the log")
 
 func run(ctx context.Context, args []string) error {
@@ -65,13 +65,13 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if err := hold(ctx, f); err != nil {
-		klog.FromContext(ctx).Error(err, "Ended") // in the format that was asked for
+		klog.FromContext(ctx).Error(err, "Ended") // in the configured format
 		return errLogged
 	}
 	return nil
 }
 
-// hold runs the controller and what belongs to it until the context ends.
+// hold runs the controller and its servers until the context ends.
 func hold(ctx context.Context, f *flags) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -88,10 +88,10 @@ func hold(ctx context.Context, f *flags) error {
 		return err
 	}
 	f.options.Templates = builtin.Templates()
-	f.options.AtRest = debug.FreeOSMemory // the runtime keeps what a storm took, for the next one
+	f.options.AtRest = debug.FreeOSMemory // otherwise the runtime keeps the memory of a load peak for the next one
 	f.options.Metrics = controller.NewMetrics()
 	if f.notify.sender != nil {
-		f.options.Metrics.Notifications(f.notify.sender.Counts)
+		f.options.Metrics.Notifications(f.notify.sender.Stats)
 		defer f.notify.run(ctx)()
 	}
 	klog.FromContext(ctx).Info("Starting", "version", version.String(), "server", config.Host)
@@ -127,7 +127,7 @@ func hold(ctx context.Context, f *flags) error {
 	return err
 }
 
-// configOf says how to reach the API server.
+// configOf returns the client configuration for the API server.
 func configOf(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		config, err := rest.InClusterConfig()

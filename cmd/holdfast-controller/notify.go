@@ -14,19 +14,19 @@ import (
 	"holdfast.dev/holdfast/pkg/notify"
 )
 
-// notifyFlags say whom to tell what happens.
+// notifyFlags configure the receiver of notifications.
 type notifyFlags struct {
 	url     string
 	keyFile string
-	sender  *notify.Sender // nil: nobody
+	sender  *notify.Sender // nil without a receiver
 }
 
 func (f *notifyFlags) add(set *pflag.FlagSet) {
-	set.StringVar(&f.url, "notify-url", "", "URL to which drift, corrections, contests, releases, and that Applications are not ready and ready again, are posted as CloudEvents; empty: nowhere")
-	set.StringVar(&f.keyFile, "notify-key-file", "", "file with the key that signs these requests (HMAC-SHA256, at least 16 bytes); empty: they are not signed")
+	set.StringVar(&f.url, "notify-url", "", "URL of a receiver of CloudEvents about drift, corrections, contests, releases and readiness; empty sends none")
+	set.StringVar(&f.keyFile, "notify-key-file", "", "file with the key that signs these requests (HMAC-SHA256, at least 16 bytes); empty disables signatures")
 }
 
-// apply makes the sender.
+// apply creates the sender.
 func (f *notifyFlags) apply(options *controller.Options) error {
 	if f.url == "" {
 		if f.keyFile != "" {
@@ -52,7 +52,7 @@ func (f *notifyFlags) apply(options *controller.Options) error {
 	return nil
 }
 
-// run sends what there is to tell until finish is called, when nothing more is told.
+// run sends notifications until finish is called after the last one.
 func (f *notifyFlags) run(ctx context.Context) (finish func()) {
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})

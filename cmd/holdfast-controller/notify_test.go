@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A receiver that is well again when the process is to end gets what waits for it.
-func TestWhatWaitsIsToldAtTheEnd(t *testing.T) {
+// A receiver that recovers during the shutdown gets the queued notifications.
+func TestNotificationsAreSentOnShutdown(t *testing.T) {
 	t.Parallel()
 	c, namespace := ours(t)
 	var well atomic.Bool

@@ -17,8 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// What tests ask for again and again, they ask without kubectl, each of which takes half a
-// second of a core.
+// Frequent requests of the tests do not use kubectl, because each kubectl takes half a second of CPU time.
 
 var (
 	applications    = v1alpha1.GroupVersionResource
@@ -28,7 +27,7 @@ var (
 	roleBindings    = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
 )
 
-// resource is where objects of a namespace are, for the administrator.
+// resource returns the administrator's client for a resource in a namespace.
 func resource(t *testing.T, c *testcluster.Cluster, namespace string, of schema.GroupVersionResource) dynamic.ResourceInterface {
 	t.Helper()
 	config := c.Config()
@@ -52,7 +51,7 @@ func create(t *testing.T, c *testcluster.Cluster, namespace string, of schema.Gr
 	require.NoError(t, err)
 }
 
-// apply applies an object from YAML, as `kubectl apply --server-side` does.
+// apply applies an object from YAML, like `kubectl apply --server-side`.
 func apply(t *testing.T, c *testcluster.Cluster, namespace string, of schema.GroupVersionResource, text string) {
 	t.Helper()
 	u := object(t, text)
@@ -60,15 +59,15 @@ func apply(t *testing.T, c *testcluster.Cluster, namespace string, of schema.Gro
 	require.NoError(t, err)
 }
 
-// patch merges JSON into an object, as a field manager.
+// patch applies a merge patch with a field manager.
 func patch(t *testing.T, c *testcluster.Cluster, namespace string, of schema.GroupVersionResource, name, manager, body string) {
 	t.Helper()
 	_, err := resource(t, c, namespace, of).Patch(t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: manager})
 	require.NoError(t, err)
 }
 
-// get prints a part of an object as `kubectl get --output=jsonpath=…` does; without a name,
-// of the list of all objects.
+// get formats an object like `kubectl get --output=jsonpath=…`. Without a name, it formats the list of all
+// objects.
 func get(t *testing.T, c *testcluster.Cluster, namespace string, of schema.GroupVersionResource, name, path string) string {
 	t.Helper()
 	var found map[string]any
@@ -88,7 +87,7 @@ func get(t *testing.T, c *testcluster.Cluster, namespace string, of schema.Group
 	return text.String()
 }
 
-// awaitTrue waits until a condition of an Application is true, in its present generation.
+// awaitTrue waits until a condition of an Application is true in the current generation.
 func awaitTrue(t *testing.T, c *testcluster.Cluster, namespace, name, condition string) {
 	t.Helper()
 	eventually(t, name+" to be "+condition, func() bool {

@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
-// asProgram in the environment makes the test binary the program itself.
+// asProgram is an environment variable that makes the test binary run as the program.
 const asProgram = "HOLDFAST_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	// These tests wait for most of their time: for leases, above all.
+	// These tests spend most of their time waiting, mainly for Leases.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 type process struct {
 	t   *testing.T
 	cmd *exec.Cmd
-	// ended is closed when the process has; err is then how.
+	// ended is closed when the process has ended, with the result in err.
 	ended chan struct{}
 	err   error
 
@@ -56,14 +56,14 @@ func (p *process) Write(text []byte) (int, error) {
 	return p.log.Write(text)
 }
 
-// Log is what the process has said so far.
+// Log returns the log so far.
 func (p *process) Log() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.log.String()
 }
 
-// start runs the program on a control plane. It ends with the test.
+// start runs the program with a control plane. It ends with the test.
 func start(t *testing.T, c *testcluster.Cluster, args ...string) *process {
 	t.Helper()
 	args = append([]string{"--kubeconfig=" + c.Kubeconfig(), "--metrics-bind-address=127.0.0.1:0", "--callback-bind-address=0"}, args...)
@@ -82,7 +82,7 @@ func start(t *testing.T, c *testcluster.Cluster, args ...string) *process {
 	return p
 }
 
-// Says waits until the process has logged a text, and returns the line.
+// Says blocks until the log contains a text, and returns the line.
 func (p *process) Says(text string) string {
 	p.t.Helper()
 	var line string
@@ -114,7 +114,7 @@ func (p *process) Signal(signal syscall.Signal) {
 	require.NoError(p.t, p.cmd.Process.Signal(signal))
 }
 
-// Address is where the process serves, by the message that says so.
+// Address returns the address in the log message.
 func (p *process) Address(message string) string {
 	p.t.Helper()
 	_, address, _ := strings.Cut(p.Says(`"`+message+`"`), `address="`)
@@ -122,7 +122,7 @@ func (p *process) Address(message string) string {
 	return address
 }
 
-// Get asks the address that the process serves its metrics on.
+// Get requests a path of the metrics server.
 func (p *process) Get(path string) (status int, body string) {
 	p.t.Helper()
 	return p.get("http://" + p.Address("Serving") + path)
@@ -168,8 +168,8 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// ours is a namespace on the shared control plane, with the definition of
-// Applications, and an applier who may do everything.
+// ours returns a namespace on the shared control plane, with the definition of Applications and an applier
+// with all permissions.
 func ours(t *testing.T) (c *testcluster.Cluster, namespace string) {
 	t.Helper()
 	c = testcluster.Shared()
@@ -177,7 +177,7 @@ func ours(t *testing.T) (c *testcluster.Cluster, namespace string) {
 	return c, namespaceOn(t, c)
 }
 
-// alone is the same on a control plane of the test's own.
+// alone returns the same on a separate control plane.
 func alone(t *testing.T) (c *testcluster.Cluster, namespace string) {
 	t.Helper()
 	c = pool.Take(t, testcluster.Options{})
@@ -219,7 +219,7 @@ func kubectl(t *testing.T, c *testcluster.Cluster, stdin string, args ...string)
 	return output
 }
 
-// submit makes an Application of one ConfigMap of the same name.
+// submit creates an Application of one ConfigMap of the same name.
 func submit(t *testing.T, c *testcluster.Cluster, namespace, name, labels string) {
 	t.Helper()
 	apply(t, c, namespace, applications, fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: %[1]s, labels: {%[2]s}},

@@ -23,24 +23,24 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
-// unseen are rights that no request shows, and why they are there all the same.
+// unseen maps permissions that the audit log does not show to the reason why they are needed.
 var unseen = map[string]string{
 	"update fnjoin.com mysqls/finalizers": "asked by the admission plugin OwnerReferencesPermissionEnforcement, not by us",
 }
 
-// sometimes are rights that this life does not always use.
+// sometimes lists permissions that the test does not always use.
 var sometimes = map[string]string{
 	"get holdfast.dev applications":         "when another client was faster",
 	"patch events.k8s.io events":            "when an event is repeated",
 	"update  secrets":                       "when a certificate is renewed",
 	"create holdfast.dev applicationslices": "when the record of an Application is too large for one object",
 	"get holdfast.dev applicationslices":    "when one is named that no watch has shown yet",
-	"patch holdfast.dev applicationslices":  "when one is let go",
+	"patch holdfast.dev applicationslices":  "when one is released",
 	"delete holdfast.dev applicationslices": "when nothing names one any more",
 }
 
-// The process may do only what its roles say, and does all of it in a whole life.
-func TestTheRightsAreThoseThatAreUsed(t *testing.T) {
+// The controller has exactly the permissions of its roles, and uses all of them.
+func TestPermissionsAreUsed(t *testing.T) {
 	t.Parallel()
 	c, namespace := alone(t)
 	kubectl(t, c, string(crd.Mysqls), "apply", "--server-side", "--filename=-")
@@ -58,7 +58,7 @@ func TestTheRightsAreThoseThatAreUsed(t *testing.T) {
 	assert.Empty(t, beyond(used, allowed), "used, and not granted")
 	for right := range used {
 		assert.Empty(t, unseen[right], "%s is used after all", right)
-		// A watch begins with a list where the API server cannot stream one.
+		// If the API server cannot stream the initial list, a watch starts with a list request.
 		if what, watched := strings.CutPrefix(right, "watch "); watched {
 			used["list "+what] = true
 		}
@@ -67,15 +67,15 @@ func TestTheRightsAreThoseThatAreUsed(t *testing.T) {
 	assert.Empty(t, beyond(allowed, used), "granted, and not used")
 }
 
-// beyond are the rights that only the first set has.
+// beyond returns the permissions that are only in the first set.
 func beyond(set, other map[string]bool) []string {
 	only := maps.Clone(set)
 	maps.DeleteFunc(only, func(right string, _ bool) bool { return other[right] })
 	return slices.Sorted(maps.Keys(only))
 }
 
-// grant installs the roles of the controller, and returns their rights: "list apps
-// deployments". Nobody aggregates roles here, so those that would be are bound.
+// grant installs the roles of the controller and returns their permissions, for example "list apps
+// deployments". The control plane does not aggregate roles, so grant binds the parts.
 func grant(t *testing.T, c *testcluster.Cluster) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -109,7 +109,7 @@ func grant(t *testing.T, c *testcluster.Cluster) map[string]bool {
 	return all
 }
 
-// add adds the rights of rules, and checks that none is without limits.
+// add adds the permissions of rules, and checks that none of them is a wildcard.
 func add(t *testing.T, all map[string]bool, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	for _, rule := range rules {
@@ -127,8 +127,8 @@ func add(t *testing.T, all map[string]bool, rules []rbacv1.PolicyRule) {
 
 func right(verb, group, resource string) string { return verb + " " + group + " " + resource }
 
-// usedRights are those that the controller's requests took. Requests in somebody
-// else's name take the right to do so.
+// usedRights returns the permissions that the controller's requests used. Impersonated requests use the
+// permission to impersonate.
 func usedRights(t *testing.T, c *testcluster.Cluster, mark testcluster.Mark) map[string]bool {
 	t.Helper()
 	requests, err := c.Requests(mark)
@@ -151,7 +151,7 @@ func usedRights(t *testing.T, c *testcluster.Cluster, mark testcluster.Mark) map
 	return used
 }
 
-// heldKinds are objects of all kinds that the controller may watch.
+// heldKinds contains an object of each kind that the controller can watch.
 var heldKinds = map[string]string{
 	"configmaps":               `{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}`,
 	"secrets":                  `{apiVersion: v1, kind: Secret, metadata: {name: x}}`,
@@ -172,7 +172,7 @@ var heldKinds = map[string]string{
 	"networkpolicies":          `{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: x}, spec: {podSelector: {}}}`,
 }
 
-// wholeLife has the controller do everything that it does.
+// wholeLife makes the controller use all its features.
 func wholeLife(t *testing.T, c *testcluster.Cluster, namespace string, allowed map[string]bool) {
 	t.Helper()
 	apply := func(text string) { kubectl(t, c, text, "apply", "--server-side", "-n", namespace, "--filename=-") }
@@ -183,7 +183,7 @@ func wholeLife(t *testing.T, c *testcluster.Cluster, namespace string, allowed m
 	apply(fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: kinds}, spec: {manifest: [%s]}}`, strings.Join(manifests, ",")))
 	awaitTrue(t, c, namespace, "kinds", "Held")
 
-	// Drift, again and again: an event is repeated.
+	// Repeated drift, so that an event is repeated.
 	submit(t, c, namespace, "app", "")
 	awaitReady(t, c, namespace, "app")
 	for range 3 {
@@ -203,7 +203,7 @@ func wholeLife(t *testing.T, c *testcluster.Cluster, namespace string, allowed m
 	apply(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: song}, spec: {manifest: [{apiVersion: example.com/v1, kind: Song, metadata: {name: song}}]}}`)
 	awaitTrue(t, c, namespace, "song", "Held")
 
-	// A namespace that is not there yet, for an Application that may do everything in it.
+	// A namespace that does not exist yet, for an Application with all permissions in it.
 	kubectl(t, c, "", "create", "clusterrolebinding", "later", "--clusterrole=cluster-admin", "--serviceaccount="+namespace+":holdfast-applier")
 	apply(fmt.Sprintf(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: later}, spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: %s-later}}]}}`, namespace))
 	eventually(t, "an Application that waits", func() bool {
@@ -221,12 +221,13 @@ func wholeLife(t *testing.T, c *testcluster.Cluster, namespace string, allowed m
 		return kubectl(t, c, "", "get", "mysql", "db", "-n", namespace, "--output=jsonpath={.status}") != ""
 	})
 
-	// An Application whose work is done goes by itself.
+	// An Application that is complete deletes itself.
 	apply(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: done, annotations: {holdfast.dev/completed: "2026-01-01T00:00:00Z"}},
   spec: {hooks: {complete: {}}, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: done}}]}}`)
 	kubectl(t, c, "", "wait", "--for=delete", "application/done", "-n", namespace, "--timeout=60s")
 
-	// Rights that are missing at a deletion: is the namespace being deleted?
+	// If permissions are missing during the deletion, the controller checks whether the namespace is
+	// terminating.
 	kubectl(t, c, "", "delete", "rolebinding", "applier", "-n", namespace)
 	kubectl(t, c, "", "delete", "application", "app", "-n", namespace, "--wait=false")
 	eventually(t, "a deletion that may not be", func() bool {

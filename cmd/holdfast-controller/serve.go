@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// serve serves what the flags ask for; stop ends that. able is an error if this process
+// serve starts the servers that the flags configure. stop ends them. able returns an error if this process
 // cannot work.
 func serve(ctx context.Context, f *flags, c *controller.Controller, able func() error) (stop func(), err error) {
 	var servers []*http.Server
@@ -54,7 +54,7 @@ func listen(ctx context.Context, address, message string, handler http.Handler) 
 		return nil, err
 	}
 	klog.FromContext(ctx).Info(message, "address", listener.Addr().String())
-	server := &http.Server{Handler: worker.Recovering(ctx, handler), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	server := &http.Server{Handler: worker.RecoverPanics(ctx, handler), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			klog.FromContext(ctx).Error(err, "Serving has ended")
@@ -63,8 +63,8 @@ func listen(ctx context.Context, address, message string, handler http.Handler) 
 	return server, nil
 }
 
-// signals serves what the metrics are, that the process lives, and whether it
-// knows the Applications and is able to lead: it could take over then.
+// signals serves metrics, liveness and readiness. The process is ready if it knows the Applications and
+// could lead, so that it can take over.
 func signals(own prometheus.Gatherer, ready func() bool, able func() error) http.Handler {
 	mux := http.NewServeMux()
 	all := prometheus.Gatherers{legacyregistry.DefaultGatherer, own}
@@ -84,7 +84,7 @@ func signals(own prometheus.Gatherer, ready func() bool, able func() error) http
 	return mux
 }
 
-// profiles serves what the process does, for go tool pprof.
+// profiles serves profiles for go tool pprof.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

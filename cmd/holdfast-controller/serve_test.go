@@ -13,8 +13,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
-// standard are the metrics of Kubernetes and Go that people know, under the names that
-// they know.
+// standard lists well-known metrics of Kubernetes and Go under their usual names.
 var standard = []string{
 	"workqueue_depth", "workqueue_adds_total", "workqueue_queue_duration_seconds", "workqueue_work_duration_seconds", "workqueue_retries_total",
 	"rest_client_requests_total", "rest_client_request_duration_seconds", "leader_election_master_status",
@@ -23,7 +22,7 @@ var standard = []string{
 	"holdfast_contested_fields", "holdfast_held_objects", "holdfast_watches", "holdfast_dead_watches", "holdfast_corrections_total",
 }
 
-func TestWhatAProcessTellsOfItself(t *testing.T) {
+func TestHealthAndMetricsEndpoints(t *testing.T) {
 	t.Parallel()
 	c, namespace := ours(t)
 	p := start(t, c, append(elected(namespace), "--profiling-bind-address=127.0.0.1:0")...)
@@ -58,7 +57,7 @@ func TestWhatAProcessTellsOfItself(t *testing.T) {
 	assert.Empty(t, problems)
 }
 
-// metricNames are those of the HELP lines.
+// metricNames returns the names in the HELP lines.
 func metricNames(text string) []string {
 	var names []string
 	lines := bufio.NewScanner(strings.NewReader(text))
@@ -71,14 +70,14 @@ func metricNames(text string) []string {
 	return names
 }
 
-// own are the lines about our own metrics.
+// own returns the lines with Holdfast's own metrics.
 func own(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return !strings.Contains(line, "holdfast_") }), "")
 }
 
-// A process that cannot list Applications lives, and is not ready.
-func TestAProcessWithoutAListIsNotReady(t *testing.T) {
+// A process that cannot list Applications is live but not ready.
+func TestNotReadyBeforeFirstList(t *testing.T) {
 	t.Parallel()
 	c, err := testcluster.Start(t.Context(), testcluster.Options{})
 	require.NoError(t, err)

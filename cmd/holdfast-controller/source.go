@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/fetch"
 )
 
-// sourceFlags say which templates and archives are fetched.
+// sourceFlags configure which templates and archives can be fetched.
 type sourceFlags struct {
 	prefixes []string
 	networks []string
@@ -20,12 +20,12 @@ type sourceFlags struct {
 }
 
 func (f *sourceFlags) add(set *pflag.FlagSet) {
-	set.StringArrayVar(&f.prefixes, "allow-url-prefix", nil, "beginning of URLs from which Applications may have templates and archives fetched; may be given several times; none: no URL is fetched")
-	set.StringArrayVar(&f.networks, "allow-url-network", nil, "network, such as 10.1.0.0/16, that may be reached for that although it is not public; may be given several times")
-	set.DurationVar(&f.interval, "source-interval", 5*time.Minute, "how often templates, archives and inputs outside of an Application are asked for changes. Its spec.interval comes first")
+	set.StringArrayVar(&f.prefixes, "allow-url-prefix", nil, "allowed prefix of URLs of templates and archives; can be repeated; without it, no URL is fetched")
+	set.StringArrayVar(&f.networks, "allow-url-network", nil, "non-public network, for example 10.1.0.0/16, from which URLs can be fetched; can be repeated")
+	set.DurationVar(&f.interval, "source-interval", 5*time.Minute, "interval for polling templates, archives and inputs outside of an Application. spec.interval has precedence")
 }
 
-// apply makes the fetcher.
+// apply creates the fetcher.
 func (f *sourceFlags) apply(options *controller.Options) error {
 	if f.interval < time.Second {
 		return fmt.Errorf("--source-interval is %v, must be at least 1s", f.interval)

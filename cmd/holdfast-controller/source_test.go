@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/fetch"
 )
 
-// applied are the options that flags about sources make.
+// applied returns the options for flags about sources.
 func applied(t *testing.T, args ...string) (options controller.Options, err error) {
 	t.Helper()
 	var f sourceFlags
@@ -23,7 +23,7 @@ func applied(t *testing.T, args ...string) (options controller.Options, err erro
 	return options, err
 }
 
-func TestFlagsAboutSourcesThatAreWrongAreNamed(t *testing.T) {
+func TestInvalidSourceFlags(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--allow-url-prefix=example.com":          `--allow-url-prefix: "example.com" is no prefix`,
 		"--allow-url-prefix=https://u@example.io": "--allow-url-prefix: ",
@@ -35,7 +35,7 @@ func TestFlagsAboutSourcesThatAreWrongAreNamed(t *testing.T) {
 	}
 }
 
-func TestWhatFlagsAllowIsFetched(t *testing.T) {
+func TestFetchAllowedByFlags(t *testing.T) {
 	options, err := applied(t, "--allow-url-prefix=https://127.0.0.1:1/t/", "--allow-url-network=127.0.0.1/8", "--source-interval=7s")
 	require.NoError(t, err)
 	assert.Equal(t, 7*time.Second, options.SourceInterval)

@@ -7,17 +7,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// electionUsage says in our words what the flags of leader election do.
+// electionUsage replaces the usage texts of the leader election flags.
 var electionUsage = map[string]string{
-	"leader-elect":                    "work only while this process has the lease, so that one of several replicas does; the others are ready to take over",
-	"leader-elect-lease-duration":     "how long a lease holds that is not renewed: a leader that is gone is replaced after it",
-	"leader-elect-renew-deadline":     "how long the leader tries to renew the lease before it ends; less than the lease duration",
-	"leader-elect-retry-period":       "how long to wait between two tries to get or renew the lease",
+	"leader-elect":                    "reconcile only while this process holds the lease, so that one of several replicas works and the others stand by",
+	"leader-elect-lease-duration":     "duration of a lease: a leader that does not renew it is replaced after this time",
+	"leader-elect-renew-deadline":     "time for which the leader tries to renew the lease before it exits; must be less than the lease duration",
+	"leader-elect-retry-period":       "interval between attempts to acquire or renew the lease",
 	"leader-elect-resource-name":      "name of the Lease",
 	"leader-elect-resource-namespace": "namespace of the Lease",
 }
 
-// usage is the help text: each flag on a line, and below it what it does.
+// usage returns the help text: each flag on a line, followed by its description.
 func usage(set *pflag.FlagSet) string {
 	const width, indent = 80, "      "
 	var text strings.Builder

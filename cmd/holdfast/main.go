@@ -1,5 +1,5 @@
-// Command holdfast submits Applications, and shows how they are and what Holdfast
-// would do about them. Installed as kubectl-holdfast it is a plugin of kubectl.
+// Command holdfast submits Applications, shows their state, and previews what Holdfast would do. Installed
+// as kubectl-holdfast it is a plugin of kubectl.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package crd carries the CustomResourceDefinitions of Holdfast, for programs
-// that install them without having the checkout. People apply the same files:
+// Package crd embeds the CustomResourceDefinitions of Holdfast, for programs that install them without a
+// checkout. Users apply the same files:
 //
 //	kubectl apply --server-side -f deploy/crd
 //

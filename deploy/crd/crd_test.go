@@ -35,7 +35,7 @@ func properties(t *testing.T, path ...string) map[string]any {
 	return found
 }
 
-func TestEveryFileIsMarkedAsGenerated(t *testing.T) {
+func TestFilesAreMarkedAsGenerated(t *testing.T) {
 	entries, err := os.ReadDir(".")
 	require.NoError(t, err)
 	for _, entry := range entries {
@@ -48,8 +48,8 @@ func TestEveryFileIsMarkedAsGenerated(t *testing.T) {
 	}
 }
 
-// Objects are kept as they were sent: nothing in them is pruned, defaulted or
-// validated, and no field of them becomes an entry of managedFields.
+// Nested objects are stored unchanged: nothing in them is pruned, defaulted or validated, and their fields
+// do not appear in managedFields.
 func TestObjectsAreOpaque(t *testing.T) {
 	for _, list := range [][]string{
 		{"spec", "manifest"},

@@ -27,7 +27,7 @@ func mysqls(t *testing.T) (dynamic.ResourceInterface, string) {
 	return client.Resource(v1.GroupVersionResource).Namespace(namespace), namespace
 }
 
-func TestTheSampleAndItsStatusAreValid(t *testing.T) {
+func TestSampleIsValid(t *testing.T) {
 	client, namespace := mysqls(t)
 	sample, err := os.ReadFile("../../testdata/mysql/the-sample/mysql.yaml")
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestTheSampleAndItsStatusAreValid(t *testing.T) {
 	require.NoError(t, err)
 	created, err := client.Get(t.Context(), "db-1", metav1.GetOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, map[string]any{"observedGeneration": int64(-1)}, created.Object["status"], "nobody has seen it yet")
+	assert.Equal(t, map[string]any{"observedGeneration": int64(-1)}, created.Object["status"], "not reconciled yet")
 
 	const status = `{"status": {"ready": false, "conditions": [
 		{"lastTransitionTime": "2022-11-01T17:41:31.957460-04:00", "status": "AVAILABLE", "type": "Service"},
@@ -58,8 +58,8 @@ func TestTheSampleAndItsStatusAreValid(t *testing.T) {
 	assert.NotContains(t, output, "NonStructuralSchema=True")
 }
 
-// Objects that were made when no field of the definition had a rule or a default.
-func TestWhateverTheFirstDefinitionTookIsTaken(t *testing.T) {
+// Objects that were valid when the definition had neither rules nor defaults.
+func TestMysqlDefinitionIsCompatible(t *testing.T) {
 	client, namespace := mysqls(t)
 	for name, spec := range map[string]string{"nothing": `{}`, "one-field": `{"storage": "1Gi"}`} {
 		object := &unstructured.Unstructured{}
@@ -73,11 +73,11 @@ func TestWhateverTheFirstDefinitionTookIsTaken(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestMysqlsThatCannotBeAreRefused(t *testing.T) {
+func TestInvalidMysqlsAreRejected(t *testing.T) {
 	_, namespace := mysqls(t)
 	for _, row := range []struct{ name, object, spec, message string }{
 		{"a cpu that is no quantity", "db", "{cpu: abc}", "must be a quantity such as 250m or 2"},
-		{"no cpu to speak of", "db", `{cpu: "0"}`, "must be at least 10m"},
+		{"hardly any cpu", "db", `{cpu: "0"}`, "must be at least 10m"},
 		{"too little memory", "db", "{memory: 64Mi}", "must be at least 128Mi"},
 		{"too little storage", "db", "{storage: 255Mi}", "must be at least 256Mi"},
 		{"less than no storage", "db", "{storage: -1Gi}", "must be at least 256Mi"},

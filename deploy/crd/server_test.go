@@ -21,8 +21,7 @@ import (
 
 func TestMain(m *testing.M) { testcluster.Main(m, testcluster.Options{}) }
 
-// applications installs the definition and returns a client for a namespace of
-// the test's own.
+// applications installs the definition and returns a client for a new namespace.
 func applications(t *testing.T) (dynamic.ResourceInterface, string) {
 	t.Helper()
 	cluster := testcluster.Shared()
@@ -44,9 +43,9 @@ spec: `+spec), &object.Object))
 	return client.Create(ctx, object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 }
 
-// The API server refuses a definition that is not structural or whose rules may
-// cost too much; here it also says whether it is content with the rest.
-func TestTheServerHasNoObjections(t *testing.T) {
+// The API server rejects a definition that is not structural, or whose rules are too expensive. Other
+// problems appear in the conditions.
+func TestDefinitionsAreAccepted(t *testing.T) {
 	applications(t)
 	output, err := testcluster.Shared().Kubectl(t.Context(), "", "get", "crd/applications.holdfast.dev", "-o",
 		`jsonpath={range .status.conditions[*]}{.type}={.status} {end}`)
@@ -62,7 +61,7 @@ func TestDefaults(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"observedGeneration": int64(-1)}, created.Object["status"])
 	assert.Equal(t, map[string]any{
-		"manifest":              []any{}, // neither dropped nor taken for absent
+		"manifest":              []any{}, // must be kept as an empty list
 		"adoption":              "Never",
 		"adoptedDeletionPolicy": "Orphan",
 		"deletionPolicy":        "Delete",
@@ -108,7 +107,7 @@ func TestRefused(t *testing.T) {
 	const oneSource = "exactly one of spec.manifest, spec.tosca and spec.csar must be set"
 	for _, row := range []struct{ name, spec, message string }{
 		{"no source", `{}`, oneSource},
-		{"a selection beside a template", `{select: [{apiVersion: v1, kind: Namespace, hold: {}}], tosca: {template: x}}`, oneSource},
+		{"a selection together with a template", `{select: [{apiVersion: v1, kind: Namespace, hold: {}}], tosca: {template: x}}`, oneSource},
 		{"a selection of nothing", `{select: []}`, "spec.select: Invalid value: 0"},
 		{"a selection without what it holds", `{select: [{apiVersion: v1, kind: Namespace}]}`, "spec.select[0].hold: Required value"},
 		{"a namespace that cannot be", `{select: [{apiVersion: v1, kind: ConfigMap, namespaces: [A], hold: {}}]}`, "spec.select[0].namespaces[0]"},
@@ -126,18 +125,18 @@ func TestRefused(t *testing.T) {
 		{"a digest without a URL", `{tosca: {template: x, sha256: "` + strings.Repeat("0", 64) + `"}}`, "sha256 is for a url"},
 		{"a digest that is none", `{csar: {url: x, sha256: abc}}`, "spec.csar.sha256"},
 		{"inputs from nowhere", `{tosca: {template: x, inputsFrom: [{}]}}`, "exactly one of configMapRef and secretRef must be set"},
-		{"a hook for what nobody knows", `{manifest: [], hooks: {complete: {action: Explode}}}`, `Unsupported value: "Explode"`},
+		{"a hook with an unknown purpose", `{manifest: [], hooks: {complete: {action: Explode}}}`, `Unsupported value: "Explode"`},
 		{"a variable with a bad name", `{manifest: [], hooks: {complete: {urlVariable: "A-B"}}}`, "spec.hooks.complete.urlVariable"},
 		{"a shutdown of no service", `{manifest: [], hooks: {shutdown: {port: 80}}}`, "spec.hooks.shutdown.service"},
 		{"a shutdown of another host", `{manifest: [], hooks: {shutdown: {service: "a.b", port: 80}}}`, "spec.hooks.shutdown.service"},
 		{"a shutdown with a path that is none", `{manifest: [], hooks: {shutdown: {service: a, port: 80, path: "@b"}}}`, "spec.hooks.shutdown.path"},
 		{"an interval that is too short", `{manifest: [], interval: 1s}`, "must be at least 10s"},
 		{"an interval that is none", `{manifest: [], interval: often}`, "spec.interval"},
-		{"a retry that comes sooner each time", `{manifest: [], retry: {multiplier: 0}}`, "spec.retry.multiplier"},
+		{"a retry with a decreasing delay", `{manifest: [], retry: {multiplier: 0}}`, "spec.retry.multiplier"},
 		{"a first wait of nothing", `{manifest: [], retry: {initialInterval: 1ns}}`, "must be at least 1s"},
 		{"a longest wait of nothing", `{manifest: [], retry: {maxInterval: 999ms}}`, "must be at least 1s"},
 		{"fields of nothing", `{manifest: [], fields: [{hold: [spec.a]}]}`, "spec.fields[0].resource: Required value"},
-		{"fields that say nothing", `{manifest: [], fields: [{resource: {kind: A, name: a}}]}`, "spec.fields[0] in body should have at least 2 properties"},
+		{"fields without effect", `{manifest: [], fields: [{resource: {kind: A, name: a}}]}`, "spec.fields[0] in body should have at least 2 properties"},
 		{"a rule of no path", `{manifest: [], fields: [{resource: {kind: A, name: a}, hold: [{minimum: 1}]}]}`, "spec.fields[0].hold[0].path: Required value"},
 		{"a rule of an empty path", `{manifest: [], fields: [{resource: {kind: A, name: a}, hold: [{path: ""}]}]}`, "spec.fields[0].hold[0].path"},
 		{"a mode that is none", `{manifest: [], fields: [{resource: {kind: A, name: a}, hold: [{path: a, mode: maybe}]}]}`, `spec.fields[0].hold[0].mode: Unsupported value: "maybe"`},
@@ -195,7 +194,7 @@ func TestStatusTakesValuesOfAnyType(t *testing.T) {
 			{"resource": {"apiVersion": "v1", "kind": "Pod", "name": "a"}, "path": "spec.d", "desired": 1.5, "observed": null, "corrections": 5, "nextCorrection": "2026-01-01T00:00:00Z"}],
 		"lastObservedManifest": [{"spec": {"free": null, "list": [{"observer_schema_list_current_length": 0}]}}]
 	}}`
-	// Not with a merge patch, which would drop nulls on its way.
+	// A merge patch would drop the nulls.
 	require.NoError(t, json.Unmarshal([]byte(status), &created.Object))
 	updated, err := client.UpdateStatus(t.Context(), created, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict})
 	require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster/binaries"
 )
 
-// checkout is the repository that this runs in.
+// checkout is the repository that the demo runs in.
 type checkout struct{ root string }
 
 // The programs in bin/.
@@ -29,7 +29,7 @@ func findCheckout() (checkout, error) {
 
 func (c checkout) program(name string) string { return filepath.Join(c.root, "bin", name) }
 
-// built says what is to be done if a program is missing.
+// built returns an error with a remedy if a program is missing.
 func (c checkout) built() error {
 	var missing []error
 	for _, program := range []struct{ name, target string }{

@@ -25,8 +25,8 @@ type child struct {
 
 // startChild starts a process. died is called if it ends before it is stopped.
 func startChild(cmd *exec.Cmd, died func(error)) (*child, error) {
-	// A group of its own: an interrupt on the terminal reaches only us, so that the
-	// children stop in order.
+	// A separate process group: an interrupt on the terminal reaches only the demo, so that it can stop the
+	// children in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func startChild(cmd *exec.Cmd, died func(error)) (*child, error) {
 	return c, nil
 }
 
-// stop ends the process, and makes it after ten seconds.
+// stop terminates the process, and kills it after ten seconds.
 func (c *child) stop() {
 	c.stopping.Store(true)
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
@@ -54,8 +54,8 @@ func (c *child) stop() {
 	}
 }
 
-// startControlPlane starts a control plane, which ends with us and removes its
-// directory, and returns when it is ready.
+// startControlPlane starts a control plane, which ends with the demo and removes its directory. It returns
+// when the control plane is ready.
 func (c checkout) startControlPlane(ctx context.Context, dir string, died func(error)) (*child, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.program(controlplaneProgram),
 		"up", dir, "--node", "--remove", "--with-parent="+strconv.Itoa(os.Getpid()))
@@ -82,8 +82,7 @@ func (c checkout) startControlPlane(ctx context.Context, dir string, died func(e
 	return nil, fmt.Errorf("the control plane did not start: %s", problems)
 }
 
-// isReady reads the output of the control plane up to its last line, which says how
-// to use it.
+// isReady reads the output of the control plane up to its last line, the export line.
 func isReady(output io.Reader) bool {
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
@@ -94,21 +93,21 @@ func isReady(output io.Reader) bool {
 	return false
 }
 
-// controllerCommand runs the controller with its output in the log. Who is on this
-// machine may call it back.
-func (c *cluster) controllerCommand(ctx context.Context, log *os.File) (*exec.Cmd, error) {
+// controllerCommand returns the command that runs the controller with its output in the log and
+// these flags of leader election. Clients on this machine may call it back.
+func (c *cluster) controllerCommand(ctx context.Context, log *os.File, election string) (*exec.Cmd, error) {
 	address, err := freeAddress(ctx)
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.program(controllerProgram),
-		"--kubeconfig="+c.kubeconfig(), "--leader-elect=false", "--metrics-bind-address=0",
+		"--kubeconfig="+c.kubeconfig(), election, "--metrics-bind-address=0",
 		"--callback-bind-address="+address, "--callback-external-url=https://"+address, "--callback-namespace=kube-system")
 	cmd.Stdout, cmd.Stderr = log, log
 	return cmd, nil
 }
 
-// freeAddress is one on which nobody listens.
+// freeAddress returns an unused address.
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -117,7 +116,7 @@ func freeAddress(ctx context.Context) (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// tail is the end of a file.
+// tail returns the end of a file.
 func tail(path string, lines int) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// errRunning says that a controller has the lock.
+// errRunning is returned if a controller holds the lock.
 var errRunning = errors.New("a controller is running")
 
-// ensureController has a controller running that outlives us. One that is older than
-// the program is replaced.
+// ensureController starts a controller that keeps running after the demo has ended. It replaces a running
+// controller that is older than the program.
 func (c *cluster) ensureController(ctx context.Context) error {
 	if newer(c.program(controllerProgram), pidFile(c.dir)) {
 		if err := stopController(ctx, c.dir); err != nil {
@@ -39,15 +39,14 @@ func (c *cluster) ensureController(ctx context.Context) error {
 	return nil
 }
 
-// detachController starts a controller, which inherits the lock and so holds it as
-// long as it lives.
+// detachController starts a controller, which inherits the lock and therefore holds it until it ends.
 func (c *cluster) detachController(ctx context.Context, lock *os.File) error {
 	log, err := os.Create(filepath.Join(c.dir, "controller.log"))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	cmd, err := c.controllerCommand(ctx, log)
+	cmd, err := c.controllerCommand(ctx, log, "--leader-elect-resource-namespace=holdfast-system")
 	if err != nil {
 		return err
 	}
@@ -65,7 +64,7 @@ func (c *cluster) detachController(ctx context.Context, lock *os.File) error {
 	select {
 	case err := <-ended:
 		return fmt.Errorf("it has ended: %w\n%s", err, tail(log.Name(), 15))
-	case <-time.After(time.Second): // what keeps it from starting, it says at once
+	case <-time.After(time.Second): // errors at startup appear within that time
 		return nil
 	}
 }
@@ -78,8 +77,8 @@ func newer(a, b string) bool {
 
 func pidFile(dir string) string { return filepath.Join(dir, "controller.pid") }
 
-// lockController opens the pid file and locks it, unless a controller has the lock. A
-// pid that was left behind, and is that of another process now, is never taken for it.
+// lockController opens the pid file and locks it, unless a controller holds the lock. A stale pid, which
+// can now belong to another process, has no effect.
 func lockController(dir string) (*os.File, error) {
 	file, err := os.OpenFile(pidFile(dir), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -104,8 +103,7 @@ func writePID(file *os.File, pid int) error {
 	return err
 }
 
-// stopController ends the controller of the directory, if one runs, and returns when
-// it has ended.
+// stopController stops the controller of the directory, if one is running, and returns when it has ended.
 func stopController(ctx context.Context, dir string) error {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if ended, err := hasEnded(dir); ended || err != nil {

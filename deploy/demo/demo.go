@@ -9,37 +9,36 @@ import (
 	"time"
 )
 
-// demo shows what Holdfast does, on a control plane that is gone when it returns,
-// however it ends.
+// demo runs the demo on a control plane that is always removed before it returns.
 func demo(ctx context.Context, c checkout, t *terminal) error {
 	if err := c.built(); err != nil {
 		return err
 	}
-	t.say(introduction)
+	t.print(introduction)
 	started := time.Now()
 	checks, err := show(ctx, c, t)
 	if err != nil {
 		return err
 	}
 	t.heading(fmt.Sprintf("Everything happened as it should: %d checks, %s", checks, rounded(time.Since(started))))
-	t.say(farewell)
+	t.print(farewell)
 	return nil
 }
 
 const introduction = `Holdfast holds exactly the fields you name, on any Kubernetes object, and
 leaves everything else alone.
 
-This shows it on a real control plane that is started for it and removed
+This demo runs on a real control plane that it starts and removes
 afterwards: etcd, kube-apiserver, kube-scheduler, and the controllers that it
-takes. Only the node is not real: Pods become ready there and run nothing. The
-commands are run as they are shown, kubectl being "bin/controlplane kubectl",
-and the output is theirs.`
+needs. Only the node is simulated: Pods become ready there and run nothing. The
+demo runs the commands that it shows, with "bin/controlplane kubectl" as kubectl,
+and shows their output.`
 
-const farewell = `The control plane and its files are gone again. "make up" starts one to play
+const farewell = `The control plane and its files are removed. "make up" starts one to play
 with; the Application was examples/echo-demo.yaml.`
 
-// show starts a control plane, tells the story, and removes what it started. It
-// returns how many checks have passed.
+// show starts a control plane, runs the story, and removes the control plane. It returns the number of
+// passed checks.
 func show(ctx context.Context, c checkout, t *terminal) (checks int, err error) {
 	base, err := os.MkdirTemp("", "holdfast-demo-")
 	if err != nil {
@@ -68,30 +67,30 @@ func show(ctx context.Context, c checkout, t *terminal) (checks int, err error) 
 	}
 	defer log.Close()
 	s := &story{terminal: t, cluster: cluster, startController: func() (*child, error) {
-		command, err := cluster.controllerCommand(ctx, log)
+		command, err := cluster.controllerCommand(ctx, log, "--leader-elect=false")
 		if err != nil {
 			return nil, err
 		}
 		return startChild(command, fail)
 	}}
 	defer s.end()
-	if err := s.tell(childrenAlive); err != nil {
+	if err := s.runSteps(childrenAlive); err != nil {
 		return 0, s.explain(ctx, err, log.Name())
 	}
 	return t.checks, nil
 }
 
-// explain shows why the story has ended, unless the user has ended it.
+// explain prints why the story has failed, unless the user has interrupted it.
 func (s *story) explain(ctx context.Context, err error, logFile string) error {
 	if ctx.Err() != nil {
 		return err
 	}
 	s.failed(err)
 	if applications, err := s.cluster.shell(ctx, "kubectl get hfapp -o wide"); err == nil {
-		s.say("What the Application says:")
+		s.print("The status of the Application:")
 		s.output(applications)
 	}
-	s.say("What the controller logged last:")
+	s.print("The last lines of the controller's log:")
 	s.output(tail(logFile, 15))
 	return errShown
 }

@@ -27,7 +27,7 @@ func decideExample(t *testing.T, live map[manifest.ID]map[string]any) *plan.Plan
 	return plan.Decide(plan.Input{Application: app, Live: live, Kinds: plan.Offline()})
 }
 
-func TestTheExampleCreatesWhatTheDemoSpeaksOf(t *testing.T) {
+func TestExampleMatchesDemo(t *testing.T) {
 	p := decideExample(t, nil)
 	require.Nil(t, p.Refused)
 	assert.Empty(t, p.Warnings)
@@ -41,7 +41,7 @@ func TestTheExampleCreatesWhatTheDemoSpeaksOf(t *testing.T) {
 	assert.True(t, imageIs(image).holds(&unstructured.Unstructured{Object: deployment.Manifest}))
 }
 
-func TestTheExampleHoldsTheImageAlone(t *testing.T) {
+func TestExampleHoldsOnlyImage(t *testing.T) {
 	live := map[manifest.ID]map[string]any{}
 	for _, change := range decideExample(t, nil).Changes {
 		live[change.ID] = change.Manifest
@@ -68,7 +68,7 @@ func drift(t *testing.T, deployment map[string]any) {
 	require.NoError(t, unstructured.SetNestedField(deployment, int64(3), "spec", "replicas"))
 }
 
-func TestLinesAreFoldedAtSpaces(t *testing.T) {
+func TestFoldAtSpaces(t *testing.T) {
 	for _, row := range []struct{ name, line, folded string }{
 		{"a line that fits is left alone", "  1234 6789", "  1234 6789"},
 		{"a longer one is broken before the word that does not fit", "123 567 9 11 13", "123 567 9|  11 13"},
@@ -81,7 +81,7 @@ func TestLinesAreFoldedAtSpaces(t *testing.T) {
 	}
 }
 
-// `make down` is to work without waiting, also where nothing is built.
+// `make down` must work without delay, even if nothing is built.
 func TestMakeDownCompilesNothing(t *testing.T) {
 	output, err := exec.CommandContext(t.Context(), "make", "--directory=../..", "--dry-run", "down").CombinedOutput()
 	require.NoError(t, err, "%s", output)

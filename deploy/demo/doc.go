@@ -1,11 +1,11 @@
-// Demo shows what Holdfast does, on a real control plane that it starts itself:
+// Demo demonstrates Holdfast on a real control plane that it starts itself:
 //
 //	bin/demo demo   tell the story, check every step, clean up
 //	bin/demo up     start a control plane with Holdfast, to play with
 //	bin/demo down   stop it and remove its files
 //
-// `make demo`, `make up` and `make down` do the same and build first what this needs.
+// `make demo`, `make up` and `make down` run the same commands and build the required programs first.
 //
-// What it prints is real: the commands are run as they are shown, and the output is
-// theirs. A step that does not happen fails the demo.
+// All output is real: the demo runs the commands that it prints, and prints their output. It fails if a
+// step fails.
 package main

@@ -26,8 +26,7 @@ func (s *story) changeImage(ctx context.Context) error {
 	return nil
 }
 
-// correction runs a command that changes an object, and measures on a watch of the
-// object how long the change lasts.
+// correction runs a command that changes an object, and measures with a watch how long the change lasts.
 func (s *story) correction(ctx context.Context, resource schema.GroupVersionResource, command string, changed, corrected condition) (time.Duration, error) {
 	follower, err := s.cluster.follow(ctx, resource)
 	if err != nil {
@@ -79,8 +78,8 @@ func (s *story) scale(ctx context.Context) error {
 }
 
 func (s *story) changeAffinity(ctx context.Context) error {
-	s.say(`The manifest says nothing of sessionAffinity. The API server chose None, and
-as the schema names the field, that value was learned.`)
+	s.print(`The manifest does not set sessionAffinity. The API server chose None, and
+because the schema names the field, Holdfast learned that value.`)
 	took, err := s.correction(ctx, services,
 		`kubectl patch svc echo-demo -p '{"spec": {"sessionAffinity": "ClientIP"}}'`,
 		affinityIs("ClientIP"), affinityIs("None"))
@@ -103,12 +102,12 @@ const changeSecondCommand = `kubectl patch deploy echo-demo --type=json -p '[{"o
     "value": "` + otherImage + `"}]'`
 
 func (s *story) injectSidecar(ctx context.Context) error {
-	s.say(`The held container was the first in its list, and becomes the second. It is
+	s.print(`The held container was the first in its list, and becomes the second. It is
 found by its name, and the schema lets the list have any length.`)
 	if err := s.run(ctx, injectCommand); err != nil {
 		return err
 	}
-	s.say("Now the held image is changed once more, in its new place.")
+	s.print("Now the held image is changed once more, in its new place.")
 	took, err := s.correction(ctx, deployments, changeSecondCommand, imageIs(otherImage), imageIs(image))
 	if err != nil {
 		return err

@@ -11,23 +11,23 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// patience is how long a step may take. Usually it is milliseconds.
+// patience is the timeout of a step. Usually steps take milliseconds.
 const patience = 30 * time.Second
 
-// state is what a watch showed of an object, and when.
+// state is a state of an object, and the time when the watch delivered it.
 type state struct {
 	at     time.Time
 	object *unstructured.Unstructured
 }
 
-// follower has all states of one object since it follows it.
+// follower collects all states of one object.
 type follower struct {
 	kind   string
 	states chan state
 	watch  watch.Interface
 }
 
-// follow watches the object of the demo that is of a kind, from now on.
+// follow starts to watch the demo's object of a kind.
 func (c *cluster) follow(ctx context.Context, resource schema.GroupVersionResource) (*follower, error) {
 	now, err := c.get(ctx, resource)
 	if err != nil {

@@ -18,12 +18,12 @@ const usage = `Usage: bin/demo COMMAND
 
 var (
 	errUsage = errors.New("one of demo, up and down is needed")
-	// errShown is an error that the user has been told about.
+	// errShown is returned if the error was already printed.
 	errShown = errors.New("a step of the demo failed")
 )
 
 func main() {
-	// SIGPIPE too: when nobody reads the output any more, we still clean up.
+	// Includes SIGPIPE: the demo cleans up even if its output is closed.
 	ctx, stop := signal.NotifyContext(context.Background(),
 		os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	err := run(ctx, os.Args[1:], newTerminal(os.Stdout))
@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, t *terminal) error {
 	return commands[args[0]](ctx, c, t)
 }
 
-// report says what went wrong and returns the exit status.
+// report prints an error and returns the exit status.
 func report(err error, interrupted bool) int {
 	switch {
 	case interrupted:

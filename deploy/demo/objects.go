@@ -11,10 +11,10 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// What examples/echo-demo.yaml makes.
+// The objects in examples/echo-demo.yaml.
 const (
 	namespace   = "default"
-	application = "echo-demo" // and the name of its Deployment and its Service
+	application = "echo-demo" // also the name of its Deployment and its Service
 	container   = "echo"
 	image       = "registry.k8s.io/echoserver:1.4"
 	otherImage  = "registry.k8s.io/echoserver:1.10"
@@ -28,12 +28,12 @@ var (
 	pods         = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 )
 
-// get reads the object of the demo that is of a kind.
+// get reads the demo's object of a kind.
 func (c *cluster) get(ctx context.Context, resource schema.GroupVersionResource) (*unstructured.Unstructured, error) {
 	return c.client.Resource(resource).Namespace(namespace).Get(ctx, application, metav1.GetOptions{})
 }
 
-// condition is something that an object may be.
+// condition is a named predicate of objects.
 type condition struct {
 	what  string
 	holds func(*unstructured.Unstructured) bool
@@ -67,7 +67,7 @@ func replicasAre(n int64) condition {
 	}}
 }
 
-// rolledOut is a Deployment whose Pods are all new and ready.
+// rolledOut returns the condition that all Pods of a Deployment are updated and ready.
 func rolledOut(n int64) condition {
 	return condition{fmt.Sprint(n, " new Pods that are ready"), func(deployment *unstructured.Unstructured) bool {
 		return number(deployment, "status", "observedGeneration") == deployment.GetGeneration() &&
@@ -77,21 +77,21 @@ func rolledOut(n int64) condition {
 	}}
 }
 
-// writtenAgain is an object whose spec is not that of the earlier state any more. The
-// generation counts the changes of a spec, whoever makes them.
+// writtenAgain returns the condition that the spec has changed since an earlier state. The generation
+// counts the changes of a spec by any client.
 func writtenAgain(earlier *unstructured.Unstructured) condition {
 	return condition{"another spec", func(object *unstructured.Unstructured) bool {
 		return object.GetGeneration() != earlier.GetGeneration()
 	}}
 }
 
-// number is an integer field of an object; 0 if there is none.
+// number returns an integer field of an object, or 0.
 func number(object *unstructured.Unstructured, fields ...string) int64 {
 	value, _, _ := unstructured.NestedInt64(object.Object, fields...)
 	return value
 }
 
-// containersOf are the containers in a Deployment's template.
+// containersOf returns the containers in a Deployment's template.
 func containersOf(deployment *unstructured.Unstructured) []map[string]any {
 	list, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	var found []map[string]any
@@ -103,7 +103,7 @@ func containersOf(deployment *unstructured.Unstructured) []map[string]any {
 	return found
 }
 
-// containerNames are their names, in order.
+// containerNames returns the names of the containers in order.
 func containerNames(deployment *unstructured.Unstructured) []string {
 	var names []string
 	for _, c := range containersOf(deployment) {

@@ -11,15 +11,15 @@ import (
 	"syscall"
 )
 
-// playground is where `up` keeps its control plane.
+// playground returns the directory of the control plane of `up`.
 func (c checkout) playground() string { return filepath.Join(c.root, ".holdfast") }
 
-// up starts what does not run yet, and says how to use it.
+// up starts everything that is not running yet, and prints how to use it.
 func up(ctx context.Context, c checkout, t *terminal) error {
 	if err := c.built(); err != nil {
 		return err
 	}
-	t.say("Starting what does not run yet, which takes some seconds.")
+	t.print("Starting what does not run yet, which takes some seconds.")
 	dir := c.playground()
 	exportLine, err := c.detachControlPlane(ctx, dir)
 	if err != nil {
@@ -35,7 +35,7 @@ func up(ctx context.Context, c checkout, t *terminal) error {
 	if err := cluster.ensureController(ctx); err != nil {
 		return err
 	}
-	t.say(fmt.Sprintf(howToUse, exportLine, quoted(c.program(controlplaneProgram)), quoted(c.program(holdfastProgram))))
+	t.print(fmt.Sprintf(howToUse, exportLine, quoted(c.program(controlplaneProgram)), quoted(c.program(holdfastProgram))))
 	return nil
 }
 
@@ -60,12 +60,12 @@ Three commands (bin/holdfast) that are worth a try now, before
   holdfast explain echo-demo deploy/echo-demo
   holdfast status echo-demo
 
-Writes are made with the rights of the ServiceAccount holdfast-applier, which
-has those of "edit" in the namespace default; other namespaces need their own.
+Holdfast writes with the permissions of the ServiceAccount holdfast-applier, which
+has the role "edit" in the namespace default; other namespaces need their own.
 
-Claims get volumes with nothing in them, so databases (docs/mysql.md) become
-ready. Hooks work, too (docs/hooks.md). Pods only seem to run here, so it is you
-who says that their work is done, with what is in the Secret of an Application:
+Claims get volumes without storage, so databases (docs/mysql.md) become
+ready. Hooks work, too (docs/hooks.md). Pods are simulated here, so you have to
+report their completion, with the Secret of an Application:
 
   secret() { kubectl get secret NAME-hooks \
     -o go-template="{{index .data \"$1\" | base64decode}}"; }
@@ -73,11 +73,11 @@ who says that their work is done, with what is in the Secret of an Application:
   curl --cacert ca.crt -X PUT "$(secret complete-url)" \
     -H "Authorization: Bearer $(secret complete-token)"`
 
-// detachControlPlane has a control plane running in the directory, and returns the
-// command that has kubectl use it.
+// detachControlPlane starts a control plane in the directory unless one is running, and returns the command
+// that configures kubectl for it.
 func (c checkout) detachControlPlane(ctx context.Context, dir string) (string, error) {
 	cmd := exec.CommandContext(ctx, c.program(controlplaneProgram), "up", dir, "--node", "--detach")
-	// It takes its own child with it, which a kill would not.
+	// With SIGTERM, unlike SIGKILL, it also stops its own child.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	output, err := cmd.Output()
 	if err != nil {
@@ -87,7 +87,7 @@ func (c checkout) detachControlPlane(ctx context.Context, dir string) (string, e
 	return lines[len(lines)-1], nil
 }
 
-// explained adds to the error of a command what it wrote to standard error.
+// explained adds the standard error of a command to its error.
 func explained(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
@@ -96,7 +96,7 @@ func explained(err error) error {
 	return err
 }
 
-// quoted is a path as a word of a shell command within single quotes.
+// quoted quotes a path for use in a shell command within single quotes.
 func quoted(path string) string {
 	if strings.ContainsAny(path, ` '"$\&;()`) {
 		return `"` + strings.ReplaceAll(path, `'`, `'\''`) + `"`
@@ -104,11 +104,11 @@ func quoted(path string) string {
 	return path
 }
 
-// down stops what runs and removes its files.
+// down stops everything that is running and removes its files.
 func down(ctx context.Context, c checkout, t *terminal) error {
 	dir := c.playground()
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		t.say("Nothing is running.")
+		t.print("Nothing is running.")
 		return nil
 	}
 	if err := stopController(ctx, dir); err != nil {
@@ -123,6 +123,6 @@ func down(ctx context.Context, c checkout, t *terminal) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	t.say("Stopped; .holdfast is removed.")
+	t.print("Stopped; .holdfast is removed.")
 	return nil
 }

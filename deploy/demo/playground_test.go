@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster/installed"
 )
 
-// elsewhere is a checkout whose playground is not that of the person who runs the test.
+// elsewhere returns a checkout with its own playground, separate from that of the developer.
 func elsewhere(t *testing.T) checkout {
 	t.Helper()
 	controlplane, err := binaries.Ensure(t.Context(), os.Stderr)
@@ -39,7 +39,7 @@ func elsewhere(t *testing.T) checkout {
 	return c
 }
 
-func TestWhatTheTextOfThePlaygroundSaysWorks(t *testing.T) {
+func TestPlaygroundTextWorks(t *testing.T) {
 	c := elsewhere(t)
 	var out bytes.Buffer
 	terminal := &terminal{out: &out}
@@ -58,15 +58,17 @@ func TestWhatTheTextOfThePlaygroundSaysWorks(t *testing.T) {
 	for _, command := range commands[:3] {
 		run(command[1])
 	}
+	run("kubectl wait lease/holdfast-controller --for=jsonpath={.spec.holderIdentity} --timeout=120s -n holdfast-system")
+	run("holdfast check")
 	run("kubectl wait hfapp/echo-demo --for=condition=Ready=false --timeout=120s")
 	run(commands[3][1])
 	for _, command := range commands[4:] {
-		output, _ := cluster.shell(t.Context(), command[1]) // diff and status say that something differs by their exit status
+		output, _ := cluster.shell(t.Context(), command[1]) // diff and status exit with an error if there are differences
 		assert.Contains(t, output, "registry.k8s.io/echoserver:1.10", command[1])
 	}
 	run("holdfast resume echo-demo --wait")
 
-	// docs/mysql.md, to its end.
+	// The commands of docs/mysql.md.
 	run(`echo '{apiVersion: fnjoin.com/v1, kind: Mysql, metadata: {name: db-1}, spec: {storage: 256Mi, memory: 128Mi, cpu: 250m}}' | kubectl apply -f -`)
 	run("kubectl wait --for=condition=Ready mysql/db-1 --timeout=120s")
 	run(`kubectl patch mysql db-1 --type=merge -p '{"spec": {"storage": "1Gi"}}'`)
@@ -82,7 +84,7 @@ func TestWhatTheTextOfThePlaygroundSaysWorks(t *testing.T) {
 	require.Contains(t, function, "NAME-hooks")
 	function = strings.ReplaceAll(function, "NAME", "echo-demo")
 	secret := func(key string) string { return run(function + "\nsecret " + key) }
-	// curl is not everywhere.
+	// curl may not be installed.
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM([]byte(secret("ca.crt"))))
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, secret("complete-url"), http.NoBody)

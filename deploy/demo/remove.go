@@ -17,8 +17,7 @@ func (s *story) remove(ctx context.Context) error {
 	if err := s.run(ctx, "kubectl delete hfapp echo-demo"); err != nil {
 		return err
 	}
-	// The Deployment's ReplicaSets and Pods go by Kubernetes' own garbage collection,
-	// a moment after it.
+	// The garbage collector deletes the Deployment's ReplicaSets and Pods shortly after it.
 	if err := s.cluster.untilEmpty(ctx); err != nil {
 		return err
 	}
@@ -30,13 +29,12 @@ func (s *story) remove(ctx context.Context) error {
 	return nil
 }
 
-// untilEmpty waits until nothing is left in the namespace default but the Service of
-// the API server itself.
+// untilEmpty waits until the namespace default contains only the Service of the API server.
 func (c *cluster) untilEmpty(ctx context.Context) error {
 	var left []string
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
 		var err error
-		left, err = c.left(ctx)
+		left, err = c.remaining(ctx)
 		return len(left) == 0, err
 	})
 	switch {
@@ -48,7 +46,7 @@ func (c *cluster) untilEmpty(ctx context.Context) error {
 	return err
 }
 
-func (c *cluster) left(ctx context.Context) ([]string, error) {
+func (c *cluster) remaining(ctx context.Context) ([]string, error) {
 	var found []string
 	for _, resource := range []schema.GroupVersionResource{applications, deployments, replicaSets, pods, services} {
 		list, err := c.client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})

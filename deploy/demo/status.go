@@ -79,7 +79,7 @@ func acceptedAs(f v1alpha1.AcceptedField) string {
 	return string(f.Accepted.Raw)
 }
 
-// learnedAffinity is the sessionAffinity on record for the Service.
+// learnedAffinity returns the recorded sessionAffinity of the Service.
 func learnedAffinity(status v1alpha1.ApplicationStatus) string {
 	for _, item := range status.LastAppliedManifest {
 		var object unstructured.Unstructured
@@ -93,16 +93,16 @@ func learnedAffinity(status v1alpha1.ApplicationStatus) string {
 
 func (s *story) checkStatus(status v1alpha1.ApplicationStatus) error {
 	if !apimeta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionHeld) || len(status.Resources) != 2 {
-		return errors.New("the status does not say that 2 resources are held")
+		return errors.New("the status does not report 2 held resources")
 	}
-	s.ok("it says that both resources are held")
+	s.ok("it reports that both resources are held")
 	if a := status.Accepted; len(a) != 1 || string(a[0].Desired.Raw) != `"1000m"` || acceptedAs(a[0]) != `"1"` {
-		return errors.New(`the status does not say that "1000m" was accepted as "1"`)
+		return errors.New(`the status does not report that "1000m" was accepted as "1"`)
 	}
 	s.ok("a CPU limit of 1000m that reads 1 is known to be the same: no drift")
 	if learned := learnedAffinity(status); learned != "None" {
 		return fmt.Errorf("the status has sessionAffinity %q, not the learned None", learned)
 	}
-	s.ok("the sessionAffinity that was learned is part of what is desired")
+	s.ok("the learned sessionAffinity is part of the desired state")
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// story is what the demo tells.
+// story contains the steps of the demo.
 type story struct {
 	*terminal
 	cluster         *cluster
@@ -15,26 +15,26 @@ type story struct {
 	controller      *child
 }
 
-// tell goes through the steps, and stops at the first that does not happen.
-func (s *story) tell(ctx context.Context) error {
+// runSteps runs the steps, and stops at the first failure.
+func (s *story) runSteps(ctx context.Context) error {
 	for _, step := range []struct {
 		title string
 		tell  func(context.Context) error
 	}{
 		{"Install Holdfast", s.install},
 		{"1. Submit an Application", s.submit},
-		{"2. A held field is changed: it comes back", s.changeImage},
-		{"3. A free field is changed: it stays", s.scale},
-		{"4. A field that nobody wrote is changed: it comes back", s.changeAffinity},
-		{"5. A sidecar is put before the held container: it stays", s.injectSidecar},
-		{"6. The Application is suspended: what would be corrected is shown", s.suspend},
-		{"7. What its status says", s.showStatus},
-		{"8. The Application is deleted: everything it made goes", s.remove},
+		{"2. A held field is changed: Holdfast corrects it", s.changeImage},
+		{"3. A free field is changed: Holdfast keeps the change", s.scale},
+		{"4. A learned field is changed: Holdfast corrects it", s.changeAffinity},
+		{"5. A sidecar is inserted before the held container: Holdfast keeps it", s.injectSidecar},
+		{"6. The Application is suspended: Holdfast reports drift", s.suspend},
+		{"7. The status of the Application", s.showStatus},
+		{"8. The Application is deleted with all its objects", s.remove},
 	} {
 		s.heading(step.title)
 		err := step.tell(ctx)
 		if ctx.Err() != nil {
-			return context.Cause(ctx) // rather than what it led to
+			return context.Cause(ctx) // instead of its consequence
 		}
 		if err != nil {
 			return err
@@ -43,14 +43,14 @@ func (s *story) tell(ctx context.Context) error {
 	return nil
 }
 
-// end stops the controller, if the story came that far.
+// end stops the controller if it was started.
 func (s *story) end() {
 	if s.controller != nil {
 		s.controller.stop()
 	}
 }
 
-// run shows a command, runs it and shows what it prints.
+// run prints a command, runs it, and prints its output.
 func (s *story) run(ctx context.Context, command string) error {
 	_, status, err := s.show(ctx, command)
 	if err == nil && status != 0 {
@@ -59,8 +59,7 @@ func (s *story) run(ctx context.Context, command string) error {
 	return err
 }
 
-// runTo is run for a command that may end with 1, which says that something differs. Its
-// output is checked.
+// runTo runs a command that can exit with 1, which means that there are differences. It checks the output.
 func (s *story) runTo(ctx context.Context, command string, check func(string) error) error {
 	output, status, err := s.show(ctx, command)
 	if err == nil && status > 1 {
@@ -69,7 +68,7 @@ func (s *story) runTo(ctx context.Context, command string, check func(string) er
 	return errors.Join(err, check(output))
 }
 
-// show runs a command and shows it. It returns what it printed, and its exit status.
+// show prints and runs a command. It returns its output and exit status.
 func (s *story) show(ctx context.Context, command string) (output string, status int, err error) {
 	s.command(command)
 	output, err = s.cluster.shell(ctx, command)
@@ -84,7 +83,7 @@ func (s *story) show(ctx context.Context, command string) (output string, status
 }
 
 func (s *story) install(ctx context.Context) error {
-	s.say(`The kind Application, a ServiceAccount that may edit this namespace (writes are
+	s.print(`The kind Application, a ServiceAccount that may edit this namespace (writes are
 made with the rights of the Application's ServiceAccount, not with those of the
 controller), and the controller.`)
 	if err := s.run(ctx, applyCommand); err != nil {
@@ -102,10 +101,11 @@ controller), and the controller.`)
 const readyCommand = "kubectl wait --for=condition=Ready hfapp/echo-demo --timeout=30s"
 
 func (s *story) submit(ctx context.Context) error {
-	s.say(`The example has a Deployment, a Service, and an observer schema that names the
-fields to hold. Of the Deployment: the container's image and CPU limit. Of the
-Service: selector, ports, and sessionAffinity, which the manifest does not set.
-All the rest is free, the number of replicas for one.`)
+	s.print(`The example has a Deployment, a Service, and an observer schema that names the
+fields to hold: the container's image and CPU limit in the Deployment;
+selector, ports and sessionAffinity in the Service. The manifest does not set
+sessionAffinity.
+All other fields are free, for example the number of replicas.`)
 	if err := s.run(ctx, "kubectl apply --server-side -f examples/echo-demo.yaml"); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func (s *story) suspend(ctx context.Context) error {
-	s.say(`While an Application is suspended nothing is corrected, so there is time to see
+	s.print(`While an Application is suspended nothing is corrected, so there is time to see
 what would be.`)
 	if err := s.run(ctx, "bin/holdfast suspend echo-demo"); err != nil {
 		return err
@@ -20,13 +20,13 @@ what would be.`)
 	if err := s.run(ctx, "kubectl set image deploy/echo-demo echo="+otherImage); err != nil {
 		return err
 	}
-	// Both end with the exit status 1, for scripts.
+	// Both exit with status 1, which scripts can use.
 	for _, look := range []struct{ why, command string }{
 		{"What differs:", "bin/holdfast diff echo-demo"},
-		{"Who wrote it, and what is held beside it:", "bin/holdfast explain echo-demo deploy/echo-demo spec.template.spec.containers.image"},
+		{"The writer of the field, and the held fields next to it:", "bin/holdfast explain echo-demo deploy/echo-demo spec.template.spec.containers.image"},
 		{"And what to do:", "bin/holdfast status echo-demo"},
 	} {
-		s.say(look.why)
+		s.print(look.why)
 		if err := s.runTo(ctx, look.command, saysDrift); err != nil {
 			return err
 		}
@@ -39,11 +39,11 @@ what would be.`)
 	return nil
 }
 
-// saysDrift is an error if the output of a command has not both images.
+// saysDrift returns an error unless the output of a command contains both images.
 func saysDrift(output string) error {
 	for _, part := range []string{image, otherImage} {
 		if !strings.Contains(output, part) {
-			return fmt.Errorf("it does not speak of %s", part)
+			return fmt.Errorf("it does not contain %s", part)
 		}
 	}
 	return nil

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// terminal prints for people, in blocks with an empty line between them. What can be
-// folded is not wider than 80 columns, and colour only says again what the words say.
+// terminal prints blocks separated by empty lines. Text that can be folded is at most 80 columns wide.
+// Color carries no additional information.
 type terminal struct {
 	out    io.Writer
 	colour bool
-	// checks counts those that have passed.
+	// checks counts the passed checks.
 	checks int
-	// last is the kind of block that was printed last.
+	// last is the kind of the last block.
 	last block
 }
 
@@ -51,7 +51,7 @@ func (t *terminal) painted(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// begin separates blocks. A command and its output are one, and so are checks.
+// begin separates blocks. A command and its output are one block, and so are checks.
 func (t *terminal) begin(next block) {
 	together := t.last == nothing || t.last == command && next == output || t.last == check && next == check
 	if !together {
@@ -68,8 +68,8 @@ func (t *terminal) heading(text string) {
 	t.line(strings.Repeat("-", len(text)))
 }
 
-// say prints prose, which has its line breaks.
-func (t *terminal) say(text string) {
+// print prints text that contains its own line breaks.
+func (t *terminal) print(text string) {
 	t.begin(prose)
 	t.line(text)
 }
@@ -85,7 +85,7 @@ func (t *terminal) command(text string) {
 	}
 }
 
-// output prints what a command has printed.
+// output prints the output of a command.
 func (t *terminal) output(text string) {
 	t.begin(output)
 	for part := range strings.SplitSeq(text, "\n") {
@@ -93,7 +93,7 @@ func (t *terminal) output(text string) {
 	}
 }
 
-// ok is the line of a check that has passed.
+// ok prints the line of a passed check.
 func (t *terminal) ok(format string, args ...any) {
 	t.checks++
 	t.begin(check)
@@ -102,7 +102,7 @@ func (t *terminal) ok(format string, args ...any) {
 	t.line(t.painted(green, mark) + strings.TrimPrefix(text, mark))
 }
 
-// failed is the line of the check that has not.
+// failed prints the line of a failed check.
 func (t *terminal) failed(err error) {
 	t.begin(check)
 	const mark = "FAILED: "
@@ -110,8 +110,8 @@ func (t *terminal) failed(err error) {
 	t.line(t.painted(red, mark) + strings.TrimPrefix(text, mark))
 }
 
-// fold breaks a line at spaces, so that no part of it is wider than the limit unless
-// it is one word. The parts after the first are indented.
+// fold breaks a line at spaces, so that no part is wider than the limit, except for single words. The parts
+// after the first are indented.
 func fold(line string, limit int, indent string) string {
 	var parts []string
 	for len(line) > limit {

@@ -53,7 +53,7 @@ func newUpCommand() *cobra.Command {
 	return command
 }
 
-// attached is the command line without --detach.
+// attached returns the command line without --detach.
 func attached(args []string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
 		return arg == "--detach" || arg == "--detach=true"
@@ -63,7 +63,7 @@ func attached(args []string) []string {
 func newDownCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "down DIR",
-		Short: "Stop the control plane of DIR; its data stays",
+		Short: "Stop the control plane of DIR, and keep its data",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			found, err := controlplane.Down(command.Context(), args[0])

@@ -14,7 +14,7 @@ func main() {
 	if len(os.Args) > 1 {
 		if upstream, ok := upstreamCommands[os.Args[1]]; ok {
 			controlplane.EndWithParent()
-			// The upstream commands read os.Args themselves, each in its own way.
+			// The upstream commands read os.Args, each in its own way.
 			os.Args = os.Args[1:]
 			upstream()
 			return

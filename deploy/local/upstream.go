@@ -18,7 +18,7 @@ import (
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 )
 
-// upstreamCommands does for each command what its upstream main function does.
+// upstreamCommands maps each command to the body of its upstream main function.
 var upstreamCommands = map[string]func(){
 	"etcd":           func() { etcdmain.Main(os.Args) },
 	"kube-apiserver": func() { run(apiserver.NewAPIServerCommand()) },
@@ -31,7 +31,7 @@ func run(command *cobra.Command) {
 }
 
 func runKubectl() {
-	// Before the command is built, because building it logs already.
+	// Must come before the command is created, because that logs already.
 	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(os.Args))
 	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
 		util.CheckErr(err)

@@ -37,8 +37,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// A rule that finds nothing is worth something only if it can find something.
-func TestTheRulesFindViolations(t *testing.T) {
+// The rules must find violations, or else the test could pass without checking anything.
+func TestRulesFindViolations(t *testing.T) {
 	for _, row := range []struct {
 		name     string
 		check    func(goPackage) []string
@@ -154,7 +154,7 @@ func avoids(p goPackage) (found []string) {
 	return found
 }
 
-func TestPurePackagesDoNotReadTheClock(t *testing.T) {
+func TestPurePackagesDoNotReadClock(t *testing.T) {
 	for _, p := range list(t) {
 		if !withinAny(local(p.ImportPath), pure) {
 			continue
@@ -168,7 +168,7 @@ func TestPurePackagesDoNotReadTheClock(t *testing.T) {
 	}
 }
 
-func TestForbiddenCallsAreFound(t *testing.T) {
+func TestForbiddenCalls(t *testing.T) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, "a.go", `package a
 import (
@@ -209,7 +209,7 @@ func importNames(file *ast.File) map[string]string {
 	for _, spec := range file.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
-			continue // the parser has refused it
+			continue // the parser has rejected it
 		}
 		name := path[strings.LastIndex(path, "/")+1:]
 		if spec.Name != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the drawing of docs/design.md anew")
+var update = flag.Bool("update", false, "update the drawing in docs/design.md")
 
-// TestTheDrawing compares the drawing of docs/design.md with the layers and the imports.
-func TestTheDrawing(t *testing.T) {
+// TestDrawing compares the drawing in docs/design.md with the layers and the imports.
+func TestDrawing(t *testing.T) {
 	const page, begin, end = "../../docs/design.md", "<!-- layers -->\n```\n", "```\n<!-- /layers -->"
 	raw, err := os.ReadFile(page)
 	require.NoError(t, err)
@@ -28,11 +28,11 @@ func TestTheDrawing(t *testing.T) {
 		require.NoError(t, os.WriteFile(page, []byte(before+begin+drawing+end+after), 0o644)) //nolint:gosec // a page is for everybody
 		return
 	}
-	assert.Equal(t, drawing, drawn, "go test ./internal/architecture -run TestTheDrawing -update writes it anew")
+	assert.Equal(t, drawing, drawn, "go test ./internal/architecture -run TestDrawing -update updates it")
 }
 
-// draw has a line for each entry of the layers, the top first: what it imports. The pure
-// ones are below a line.
+// draw returns a line for each entry of the layers with its imports, top layer first. A line separates the
+// pure packages.
 func draw(packages []goPackage) string {
 	var b strings.Builder
 	ruled := false
@@ -48,7 +48,7 @@ func draw(packages []goPackage) string {
 	return b.String()
 }
 
-// importsOf are the entries of the layers that the packages of an entry import.
+// importsOf returns the entries of the layers that the packages of an entry import.
 func importsOf(entry string, packages []goPackage) (names []string) {
 	for _, p := range packages {
 		if !within(local(p.ImportPath), entry) {

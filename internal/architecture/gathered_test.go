@@ -12,9 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a plan is made of is put together in one place, or else the commands and the
-// controller are of two minds.
-func TestOnlyATurnGathers(t *testing.T) {
+// The input of a plan is collected in one place, so that the commands and the controller cannot disagree.
+func TestOnlyTurnGathersInput(t *testing.T) {
 	places := 0
 	for name, file := range productFiles(t) {
 		n := gatheredIn(file)
@@ -25,7 +24,7 @@ func TestOnlyATurnGathers(t *testing.T) {
 	assert.Equal(t, 1, places)
 }
 
-func TestGatheredInputIsFound(t *testing.T) {
+func TestGatheredIn(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", `package x
 var _ = plan.Input{Application: app, Live: live}
 var _ = plan.Refuse(plan.Input{Application: app}, problem)
@@ -34,7 +33,7 @@ var _ = files.Input{Live: live}`, parser.SkipObjectResolution)
 	assert.Equal(t, 1, gatheredIn(file))
 }
 
-// gatheredIn is how often a file says what a plan.Input has of live objects.
+// gatheredIn counts where a file sets the live objects of a plan.Input.
 func gatheredIn(file *ast.File) (n int) {
 	ast.Inspect(file, func(node ast.Node) bool {
 		literal, ok := node.(*ast.CompositeLit)
@@ -55,7 +54,7 @@ func gatheredIn(file *ast.File) (n int) {
 	return n
 }
 
-// productFiles are the parsed files of pkg and cmd, without tests, by their paths.
+// productFiles returns the parsed files of pkg and cmd, without tests, by path.
 func productFiles(t *testing.T) map[string]*ast.File {
 	t.Helper()
 	files := map[string]*ast.File{}

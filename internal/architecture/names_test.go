@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// longestName is that of a test, in letters: the condition is for the name of a subtest.
-const longestName = 45
+// maxNameLength is the maximum length of a test name. Conditions belong into the name of a subtest.
+const maxNameLength = 45
 
-func TestNamesOfTestsAreShort(t *testing.T) {
+func TestTestNamesAreShort(t *testing.T) {
 	seen := 0
 	require.NoError(t, filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
 		switch name := filepath.Base(path); {
@@ -29,14 +29,14 @@ func TestNamesOfTestsAreShort(t *testing.T) {
 		text, err := os.ReadFile(path)
 		for _, name := range namesOfTests(string(text)) {
 			seen++
-			assert.LessOrEqual(t, len(name), longestName, "%s: %s", path, name)
+			assert.LessOrEqual(t, len(name), maxNameLength, "%s: %s", path, name)
 		}
 		return err
 	}))
 	require.Greater(t, seen, 500)
 }
 
-func TestNamesOfTestsAreFound(t *testing.T) {
+func TestNamesOfTests(t *testing.T) {
 	assert.Equal(t, []string{"TestA", "FuzzB"}, namesOfTests("func TestA(t *testing.T) {}\n\nfunc FuzzB(f *testing.F) {}\n\nfunc c() {}\n// func TestD() {}\n"))
 }
 

@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// goPackage is what `go list -json` says of a package.
+// goPackage is the output of `go list -json` for a package.
 type goPackage struct {
 	ImportPath   string
 	Dir          string
 	GoFiles      []string
-	Imports      []string // by its code
-	TestImports  []string // by its tests in the same package
-	XTestImports []string // by its tests in package _test
-	Deps         []string // by its code, through others too
+	Imports      []string // of its code
+	TestImports  []string // of its tests in the same package
+	XTestImports []string // of its tests in package _test
+	Deps         []string // of its code, including indirect ones
 }
 
 // list returns the packages of the product.
@@ -40,7 +40,7 @@ func list(t *testing.T) []goPackage {
 	return packages
 }
 
-// local is the import path below the module, or empty for other modules.
+// local returns the import path relative to the module, or "" for other modules.
 func local(importPath string) string {
 	path, ok := strings.CutPrefix(importPath, module+"/")
 	if !ok {
@@ -58,8 +58,8 @@ func withinAny(path string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool { return within(path, dir) })
 }
 
-// layerOf returns the number of the layer, and the entry of it, that a local
-// path belongs to; -1 if it belongs to none.
+// layerOf returns the number of the layer, and its entry, that a local path belongs to. The number is -1 if
+// it belongs to none.
 func layerOf(path string) (number int, entry string) {
 	for number, entries := range layers {
 		for _, entry := range entries {

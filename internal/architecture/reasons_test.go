@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A reason is a word for people: whoever decides asks for what follows from it
-// (v1alpha1.Meaning, plan.Problem.Disposition).
-func TestNothingComparesReasons(t *testing.T) {
+// Reasons are for users. Code must use the meaning of a reason instead (v1alpha1.Meaning,
+// plan.Problem.Disposition).
+func TestReasonsAreNotCompared(t *testing.T) {
 	for _, p := range list(t) {
 		for _, name := range p.GoFiles {
 			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
@@ -24,7 +24,7 @@ func TestNothingComparesReasons(t *testing.T) {
 	}
 }
 
-func TestComparedReasonsAreFound(t *testing.T) {
+func TestComparedReasons(t *testing.T) {
 	for _, row := range []struct {
 		name, code string
 		expected   []string
@@ -45,7 +45,7 @@ func TestComparedReasonsAreFound(t *testing.T) {
 	}
 }
 
-// comparedReasons are the reasons that a file compares with something.
+// comparedReasons returns the reasons that a file compares with other values.
 func comparedReasons(file *ast.File) (found []string) {
 	compare := func(with ast.Expr, operands ...ast.Expr) {
 		for _, operand := range operands {
@@ -76,7 +76,7 @@ func comparedReasons(file *ast.File) (found []string) {
 	return found
 }
 
-// nameOf is the last word of an expression.
+// nameOf returns the last identifier of an expression.
 func nameOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

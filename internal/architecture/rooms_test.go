@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// readable are the packages that can be read file by file: few uses of what another file
-// declares run against the order in which all others do.
+// readable are packages whose files can be read in order: only few references to other files run against an
+// order of files.
 var readable = []string{"pkg/plan", "pkg/turn", "pkg/controller", "pkg/tosca"}
 
 func TestFilesCanBeReadInOrder(t *testing.T) {
@@ -33,7 +33,7 @@ func TestFilesCanBeReadInOrder(t *testing.T) {
 	}
 }
 
-func TestTheOrderOfFiles(t *testing.T) {
+func TestOrder(t *testing.T) {
 	uses := map[string]map[string]bool{
 		"a.go": {"b.go": true, "c.go": true}, "b.go": {"c.go": true}, "c.go": {"a.go": true}, "d.go": {},
 	}
@@ -42,9 +42,8 @@ func TestTheOrderOfFiles(t *testing.T) {
 	assert.Equal(t, []string{"c.go uses a.go"}, back)
 }
 
-// usesIn says which files of a package use functions, methods, types, variables and
-// constants that others declare. Fields do not count. What other packages declare is not
-// looked at, and needs not be known.
+// usesIn returns, for each file of a package, the other files that declare functions, methods, types,
+// variables and constants that it uses. Fields do not count. Other packages need not be available.
 func usesIn(t *testing.T, dir string) map[string]map[string]bool {
 	t.Helper()
 	uses := map[string]map[string]bool{}
@@ -62,8 +61,7 @@ func usesIn(t *testing.T, dir string) map[string]map[string]bool {
 	return uses
 }
 
-// checked parses a package, without its tests, and finds what each name in it stands for. It
-// does not know what the package imports.
+// checked parses a package without its tests, and resolves its identifiers. Imports are not resolved.
 func checked(t *testing.T, dir string) (set *token.FileSet, files []*ast.File, own *types.Package, info *types.Info) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -78,22 +76,22 @@ func checked(t *testing.T, dir string) (set *token.FileSet, files []*ast.File, o
 		files = append(files, file)
 	}
 	info = &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
-	config := types.Config{Importer: nothing{}, Error: func(error) {}}
+	config := types.Config{Importer: emptyImporter{}, Error: func(error) {}}
 	own, _ = config.Check(dir, set, files, info)
 	return set, files, own, info
 }
 
-// nothing imports packages without anything in them.
-type nothing struct{}
+// emptyImporter imports every package as an empty one.
+type emptyImporter struct{}
 
-func (nothing) Import(path string) (*types.Package, error) {
+func (emptyImporter) Import(path string) (*types.Package, error) {
 	empty := types.NewPackage(path, path[strings.LastIndex(path, "/")+1:])
 	empty.MarkComplete()
 	return empty, nil
 }
 
-// order puts files above those that they use, as far as that goes (by the heuristic of
-// Eades, Lin and Smyth), and returns the uses against it.
+// order sorts files so that they come before the files that they use, as far as possible (with the
+// heuristic of Eades, Lin and Smyth). It returns the uses against this order.
 func order(uses map[string]map[string]bool) (files, back []string) {
 	left := slices.Sorted(maps.Keys(uses))
 	var top, bottom []string

@@ -3,9 +3,8 @@ package architecture
 // module is the import path of the product.
 const module = "holdfast.dev/holdfast"
 
-// layers are the packages of the product from the bottom to the top, with
-// everything below their directories. A package may import what is in a lower
-// layer, and what is in its own directory; not its neighbours.
+// layers are the packages of the product, bottom layer first, including everything below their directories.
+// A package can import packages in lower layers and in its own directory, but no others in its layer.
 var layers = [][]string{
 	{"pkg/api", "internal/version", "internal/suggest"},
 	{"pkg/kinds", "pkg/manifest", "pkg/expression"},
@@ -26,9 +25,8 @@ var pure = []string{
 	"pkg/template", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/plan",
 }
 
-// notInPure lists what no pure package may contain, not even through others.
-// net/http is missing here, because the types of Kubernetes' own API bring it;
-// see notImportedByPure.
+// notInPure lists packages that pure packages must not depend on, not even indirectly. It does not contain
+// net/http, because the API types of Kubernetes depend on it; see notImportedByPure.
 var notInPure = []string{
 	"k8s.io/client-go",
 	"k8s.io/apiserver",
@@ -39,14 +37,14 @@ var notInPure = []string{
 	"os/exec",
 }
 
-// dataOnly are the pure packages for which every object is data: they contain no
-// Go types of built-in kinds. (pkg/plan does, through the library of kstatus.)
+// dataOnly are the pure packages that handle every object as data, without the Go types of built-in kinds.
+// (pkg/plan depends on such types through the kstatus library.)
 var dataOnly = []string{
 	"pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
 	"pkg/template", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql",
 }
 
-// notImportedByPure lists what no pure package may import itself.
+// notImportedByPure lists packages that pure packages must not import directly.
 var notImportedByPure = []string{
 	"crypto/rand", "math/rand", "math/rand/v2", // randomness is a parameter
 	"net", "net/http",
@@ -62,17 +60,17 @@ var notCalledByPure = map[string][]string{
 	"fmt":                                  {"Print", "Printf", "Println"},
 }
 
-// nowhere lists what no package may import, tests included.
+// nowhere lists packages that no package may import, including tests.
 var nowhere = []string{
-	"sigs.k8s.io/controller-runtime", // the loop is ours
+	"sigs.k8s.io/controller-runtime", // the project has its own loop
 	"github.com/evanphx/json-patch",  // the old API; the current one ends in /v5
 }
 
-// ofController are the packages that the controller consists of, beside the pure
-// ones: what users write makes them run no program.
+// ofController are the packages of the controller, besides the pure ones. They must not run programs,
+// because their input comes from users.
 var ofController = []string{"cmd/holdfast-controller", "pkg/controller", "pkg/callback", "pkg/turn", "pkg/worker", "pkg/shard", "pkg/cluster", "pkg/source", "pkg/fetch", "pkg/audit", "pkg/notify"}
 
-// notInController lists what the controller has no use for.
+// notInController lists packages that the controller must not use.
 var notInController = []string{
 	module + "/pkg/cli",
 	"k8s.io/cli-runtime",

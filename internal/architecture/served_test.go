@@ -10,20 +10,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A server of the library logs what a panic was called with, which may be a value of a Secret.
+// http.Server logs the value of a panic, which can be a value of a Secret.
 func TestServersDoNotLogPanics(t *testing.T) {
 	servers := 0
 	for name, file := range productFiles(t) {
 		all, careless := serversIn(file)
 		servers += all
-		assert.Zero(t, careless, "%s: an http.Server has a handler of worker.Recovering", name)
+		assert.Zero(t, careless, "%s: an http.Server has a handler of worker.RecoverPanics", name)
 	}
 	assert.Greater(t, servers, 3)
 }
 
-func TestServersThatLogPanicsAreFound(t *testing.T) {
+func TestServersIn(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", `package x
-var _ = &http.Server{Handler: worker.Recovering(ctx, mux), ErrorLog: log}
+var _ = &http.Server{Handler: worker.RecoverPanics(ctx, mux), ErrorLog: log}
 var _ = &http.Server{Handler: mux}
 var _ = http.Server{}
 var _ = []*http.Server{}`, parser.SkipObjectResolution)
@@ -33,7 +33,7 @@ var _ = []*http.Server{}`, parser.SkipObjectResolution)
 	assert.Equal(t, 2, careless)
 }
 
-// serversIn is how many servers a file makes, and how many of them log panics.
+// serversIn counts the http.Servers that a file creates, and those that log panics.
 func serversIn(file *ast.File) (all, careless int) {
 	ast.Inspect(file, func(node ast.Node) bool {
 		literal, ok := node.(*ast.CompositeLit)
@@ -47,7 +47,7 @@ func serversIn(file *ast.File) (all, careless int) {
 		all++
 		for _, element := range literal.Elts {
 			if pair, ok := element.(*ast.KeyValueExpr); ok && nameOf(pair.Key) == "Handler" {
-				if call, ok := pair.Value.(*ast.CallExpr); ok && nameOf(call.Fun) == "Recovering" {
+				if call, ok := pair.Value.(*ast.CallExpr); ok && nameOf(call.Fun) == "RecoverPanics" {
 					return true
 				}
 			}

@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Nothing that decides about shared objects can say that one is created or deleted: what says
-// so is not among all that it may use.
-func TestNoWayFromASharedObjectToItsEnd(t *testing.T) {
+// Code that decides about shared objects must not be able to create or delete them: no function that it can
+// call creates such a change.
+func TestSharedCodeNeitherCreatesNorDeletes(t *testing.T) {
 	const create, remove = "create", "judge"
 	set, files, _, info := checked(t, filepath.Join("..", "..", "pkg", "plan"))
-	uses, shared, says := map[types.Object][]types.Object{}, []types.Object{}, []string{}
+	uses, shared, makers := map[types.Object][]types.Object{}, []types.Object{}, []string{}
 	for _, file := range files {
 		for _, declared := range file.Decls {
 			f, ok := declared.(*ast.FuncDecl)
@@ -33,15 +33,15 @@ func TestNoWayFromASharedObjectToItsEnd(t *testing.T) {
 				}
 				return true
 			})
-			if saysEnd(f) {
-				says = append(says, self.Name())
+			if createsOrDeletes(f) {
+				makers = append(makers, self.Name())
 			}
 			if name := filepath.Base(set.Position(f.Pos()).Filename); name == "share.go" || name == "release.go" {
 				shared = append(shared, self)
 			}
 		}
 	}
-	require.ElementsMatch(t, []string{create, remove}, says, "these are the places that say it")
+	require.ElementsMatch(t, []string{create, remove}, makers, "these functions assign the actions")
 	require.NotEmpty(t, shared)
 	seen := map[types.Object]bool{}
 	var follow func(f types.Object, way []string)
@@ -61,15 +61,15 @@ func TestNoWayFromASharedObjectToItsEnd(t *testing.T) {
 	assert.Greater(t, len(seen), 2*len(shared))
 }
 
-// saysEnd reports whether a function gives an Action the value Create or Delete.
-func saysEnd(f *ast.FuncDecl) (says bool) {
+// createsOrDeletes reports whether a function assigns Create or Delete to an Action.
+func createsOrDeletes(f *ast.FuncDecl) (found bool) {
 	give := func(to, value ast.Expr) {
 		name, _ := value.(*ast.Ident)
 		if selected, ok := to.(*ast.SelectorExpr); ok {
 			to = selected.Sel
 		}
 		field, _ := to.(*ast.Ident)
-		says = says || name != nil && field != nil && field.Name == "Action" && (name.Name == "Create" || name.Name == "Delete")
+		found = found || name != nil && field != nil && field.Name == "Action" && (name.Name == "Create" || name.Name == "Delete")
 	}
 	ast.Inspect(f, func(node ast.Node) bool {
 		switch node := node.(type) {
@@ -82,5 +82,5 @@ func saysEnd(f *ast.FuncDecl) (says bool) {
 		}
 		return true
 	})
-	return says
+	return found
 }

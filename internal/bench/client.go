@@ -21,8 +21,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// workers is how many requests the bare client and the submitting client have in
-// flight.
+// workers is the number of concurrent requests of the bare client and of the submitting client.
 const workers = 16
 
 const (
@@ -37,8 +36,8 @@ var (
 	bindings    = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
 )
 
-// client is the bare client: it submits, drifts, and does by itself what the
-// controller does, for comparison.
+// client is the bare client. It submits Applications, causes drift, and does the work of the controller
+// itself for comparison.
 type client struct{ dynamic.Interface }
 
 func newClient(config *rest.Config) (*client, error) {
@@ -55,7 +54,7 @@ func (c *client) configMaps() dynamic.ResourceInterface {
 	return c.Resource(configMaps).Namespace(namespace)
 }
 
-// install applies the definitions and gives the default ServiceAccount rights.
+// install applies the definitions and gives the default ServiceAccount permissions.
 func (c *client) install(ctx context.Context, folder string) error {
 	if err := c.define(ctx, filepath.Join(folder, "*.yaml"), nil); err != nil {
 		return err
@@ -68,7 +67,7 @@ func (c *client) install(ctx context.Context, folder string) error {
 	return c.served(ctx, v1alpha1.GroupVersionResource)
 }
 
-// define makes the CRDs of the files. If mend is not nil, it may change them.
+// define creates the CRDs in the files. mend can change them, and can be nil.
 func (c *client) define(ctx context.Context, pattern string, mend func(*unstructured.Unstructured)) error {
 	files, err := filepath.Glob(pattern)
 	if err != nil {
@@ -96,7 +95,7 @@ func (c *client) define(ctx context.Context, pattern string, mend func(*unstruct
 	return nil
 }
 
-// applier is the ServiceAccount that Applications act as, and its rights.
+// applier returns the ServiceAccount of Applications, and its permissions.
 func applier() []setupObject {
 	binding := object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "bench", map[string]any{
 		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
@@ -143,7 +142,7 @@ func configMap(name string) *unstructured.Unstructured {
 	return object("v1", "ConfigMap", name, map[string]any{"data": map[string]any{"key": "held", "other": "value"}})
 }
 
-// application has ConfigMaps of the names given.
+// application returns an Application with ConfigMaps of the given names.
 func application(name string, names ...string) *unstructured.Unstructured {
 	manifest := make([]any, len(names))
 	for i, n := range names {
@@ -162,7 +161,7 @@ func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) 
 	return group.Wait()
 }
 
-// free makes a ConfigMap that nobody holds.
+// free creates a ConfigMap that no Application holds.
 func (c *client) free(ctx context.Context, name string) error {
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}}}
 	_, err := c.configMaps().Create(ctx, object, metav1.CreateOptions{})
@@ -179,8 +178,8 @@ func (c *client) drift(ctx context.Context, name, value string) error {
 	return err
 }
 
-// revert drifts one ConfigMap and returns how long its value was wrong, from the
-// response to the foreign write to the event of the correction.
+// revert makes one ConfigMap drift and returns the duration of the drift, from the response to the write to
+// the event of the correction.
 func (c *client) revert(ctx context.Context, name, value string) (time.Duration, error) {
 	drifted := false
 	var begun, ended time.Time

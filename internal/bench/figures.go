@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster/binaries"
 )
 
-// Names of figures: tools/plots draws some of them.
+// Names of figures. tools/plots draws some of them.
 const (
 	readyPerSecond = "readyPerSecond"
 	requestsEach   = "requestsEach"
@@ -32,16 +32,16 @@ const (
 	otherWork      = "otherWorkPercent"
 )
 
-// report is all of one run.
+// report contains the results of one run.
 type report struct {
 	Machine string `json:"machine"`
-	// Drifts are how many single ones were made, of each subject.
+	// Drifts is the number of single drifts per subject.
 	Drifts  int      `json:"drifts"`
 	Results []result `json:"results"`
 }
 
-// result is what one subject did with n resources. A figure that is missing was not
-// measured: Problem says why.
+// result contains the figures of one subject with n resources. If a figure is missing, it was not measured,
+// and Problem is the reason.
 type result struct {
 	Subject string             `json:"subject"`
 	N       int                `json:"n"`
@@ -54,7 +54,7 @@ var columns = []string{
 	"requests per drift of these", "requests in 20 s of rest afterwards", "memory (peak)",
 }
 
-// cells are a row of the table.
+// cells returns a row of the table.
 func (r result) cells() []string {
 	return []string{
 		strconv.Itoa(r.N), r.Subject,
@@ -76,7 +76,7 @@ func (r result) cell(format string, names ...string) string {
 	return fmt.Sprintf(format, values...)
 }
 
-// markdown is the table, what was not measured and why, and the machine.
+// markdown returns the table, the missing figures with reasons, and the machine.
 func (r report) markdown() string {
 	var text strings.Builder
 	line := func(cells []string) { fmt.Fprintf(&text, "| %s |\n", strings.Join(cells, " | ")) }
@@ -98,7 +98,7 @@ func (r report) markdown() string {
 	return text.String()
 }
 
-// otherWorkOf says how far the figures are to be believed.
+// otherWorkOf describes how much other load there was during the measurement.
 func otherWorkOf(results []result) string {
 	var shares []float64
 	for _, one := range results {
@@ -118,7 +118,7 @@ const (
 	endMark   = "<!-- written by make bench-peers: end -->\n"
 )
 
-// replaceMarked puts the text between the marks of a page.
+// replaceMarked replaces the text between the markers of a page.
 func replaceMarked(page, text string) (string, error) {
 	before, rest, begins := strings.Cut(page, beginMark)
 	_, after, ends := strings.Cut(rest, endMark)
@@ -150,13 +150,13 @@ func compare(ctx context.Context, sizes, output string, c comparison) error {
 	return c.run(ctx, func(results []result) error {
 		r.Results = results
 		if output == "" && c.only != "" {
-			return nil // the documentation has whole runs
+			return nil // the documentation contains only complete runs
 		}
 		return r.write(root, output)
 	})
 }
 
-// write writes the figures to a file, or with the table to where the documentation has them.
+// write writes the figures to a file, or the table to the documentation.
 func (r report) write(root, output string) error {
 	var raw bytes.Buffer
 	encoder := json.NewEncoder(&raw)
@@ -182,7 +182,7 @@ func (r report) write(root, output string) error {
 	return os.WriteFile(filepath.Join(root, "docs", "benchmarks", "peers.json"), raw.Bytes(), 0o644)
 }
 
-// machine describes where it runs.
+// machine describes the machine.
 func machine(ctx context.Context) (string, error) {
 	program, err := binaries.Ensure(ctx, os.Stderr)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster/binaries"
 )
 
-func TestTheTableOfBenchmarksIsOfTheirFigures(t *testing.T) {
+func TestBenchmarkTableMatchesFigures(t *testing.T) {
 	root, err := binaries.Root()
 	require.NoError(t, err)
 	raw, err := os.ReadFile(filepath.Join(root, "docs", "benchmarks", "peers.json"))
@@ -27,7 +27,7 @@ func TestTheTableOfBenchmarksIsOfTheirFigures(t *testing.T) {
 	assert.Equal(t, current, string(page), "run `make bench-peers`")
 }
 
-func TestARowThatWasNotMeasuredSaysWhy(t *testing.T) {
+func TestUnmeasuredRowHasReason(t *testing.T) {
 	measured := report{Machine: "2 cores", Drifts: 200, Results: []result{
 		{Subject: "slow", N: 1000, Figures: map[string]float64{}, Problem: "all resources: " + errSlow.Error()},
 		{Subject: "fast", N: 1000, Figures: map[string]float64{
@@ -49,7 +49,7 @@ In the two seconds before each row, when nothing of this ran, other work took 4 
 `)
 }
 
-func TestOnlyWhatIsMarkedIsReplaced(t *testing.T) {
+func TestReplaceMarkedText(t *testing.T) {
 	changed, err := replaceMarked("# Title\n"+beginMark+"old\n"+endMark+"rest\n", "new")
 	require.NoError(t, err)
 	assert.Equal(t, "# Title\n"+beginMark+"\nnew\n"+endMark+"rest\n", changed)
@@ -57,7 +57,7 @@ func TestOnlyWhatIsMarkedIsReplaced(t *testing.T) {
 	assert.ErrorContains(t, err, "lacks")
 }
 
-func TestAnInterruptedRunHidesNoRow(t *testing.T) {
+func TestInterruptedRunKeepsAllRows(t *testing.T) {
 	c := comparison{sizes: []int{200, 1000}}
 	rows, results := c.rows([]subject{{name: "ours"}, {name: "theirs"}})
 	require.Len(t, rows, 4)

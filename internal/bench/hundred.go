@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// stormSize is how many objects of P14 drift at once, if there are so many.
+	// stormSize is the number of objects of P14 that drift at once, if there are so many.
 	stormSize = 10_000
-	// batch is how many Applications are waited for at a time.
+	// batch is the number of Applications to wait for at a time.
 	batch = 1000
-	// linesEach make an object of P14 one KB large.
+	// linesEach is the number of lines that make an object of P14 1 KB large.
 	linesEach = 14
 )
 
-// hundredThousand is P14: many objects, ten in each Application, from the first create to a
-// restart and a storm.
+// hundredThousand measures P14: many objects, ten per Application, from the first create to a restart and a
+// storm.
 func (b *bench) hundredThousand(ctx context.Context) error {
 	b.process.stop()
 	var err error
@@ -56,7 +56,7 @@ func (b *bench) hundredThousand(ctx context.Context) error {
 	return b.hundredStorm(ctx, rest)
 }
 
-// hundreds makes n Applications, and waits for them.
+// hundreds creates n Applications and waits until they are ready.
 func (b *bench) hundreds(ctx context.Context, first, n int) error {
 	awaited := map[string]bool{}
 	for i := range n {
@@ -74,8 +74,8 @@ func (b *bench) hundreds(ctx context.Context, first, n int) error {
 
 func hundred(i int) string { return fmt.Sprintf("hundred-%d", i) }
 
-// restarted is how a controller begins that finds everything as it should be, and its
-// memory at rest, in KiB.
+// restarted measures the start of a controller when all objects are in sync. It returns the memory at rest
+// in KiB.
 func (b *bench) restarted(ctx context.Context) (rest int, err error) {
 	b.process.stop()
 	mark := b.cluster.Mark()
@@ -110,7 +110,7 @@ func (b *bench) restarted(ctx context.Context) (rest int, err error) {
 	return rest, nil
 }
 
-// hundredStorm has many objects drift at once.
+// hundredStorm measures the correction of many objects that drift at once.
 func (b *bench) hundredStorm(ctx context.Context, rest int) error {
 	n, applications := min(stormSize, b.objects), b.objects/objectsEach
 	if err := b.process.forgetPeak(); err != nil {
@@ -150,7 +150,7 @@ func target(peak, rest int) string {
 	return fmt.Sprintf("≤ 1.5 × at rest (is %.2f ×)", float64(peak)/float64(rest))
 }
 
-// hundredApplication has objects of which each field is held.
+// hundredApplication returns an Application with objects whose fields are all held.
 func hundredApplication(i int) *unstructured.Unstructured {
 	r := rand.New(rand.NewPCG(uint64(i), 14))
 	app := application(hundred(i))
@@ -167,8 +167,7 @@ func hundredApplication(i int) *unstructured.Unstructured {
 	return app
 }
 
-// turnsEnd is when the last turn of an Application was seen to have ended, before three
-// seconds without any.
+// turnsEnd returns the time at which the last reconcile was seen to end, before three seconds without any.
 func turnsEnd(ctx context.Context, url string) (time.Time, error) {
 	last, since := 0.0, time.Now()
 	for last == 0 || time.Since(since) < 3*time.Second {
@@ -188,7 +187,7 @@ func turnsEnd(ctx context.Context, url string) (time.Time, error) {
 	return since, nil
 }
 
-// turns are those that the controller has taken.
+// turns returns the number of reconciles of the controller.
 func turns(ctx context.Context, url string) (all float64, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -214,7 +213,7 @@ func turns(ctx context.Context, url string) (all float64, err error) {
 	return all, lines.Err()
 }
 
-// freeAddress is one that nobody listens on at this moment.
+// freeAddress returns an address that is currently not in use.
 func freeAddress(ctx context.Context) (string, error) {
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -224,7 +223,7 @@ func freeAddress(ctx context.Context) (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// forgetPeak has the peak begin anew with what is resident now.
+// forgetPeak resets the peak to the current resident set.
 func (p *process) forgetPeak() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0)
 }

@@ -19,20 +19,20 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// bundle is what one large Application consists of.
+// bundle is one large Application.
 type bundle struct {
 	what   string
 	prefix string
 	n      int
 	kind   schema.GroupVersionResource
 	object func(name string) *unstructured.Unstructured
-	// unready is true for what nobody makes ready here.
+	// unready is true if its objects do not become ready here.
 	unready bool
 }
 
-// large is P10, of Applications that `holdfast submit` puts into several objects, too.
+// large measures P10, including Applications that `holdfast submit` splits into several objects.
 func (b *bench) large(ctx context.Context) error {
-	// The first write of a custom kind takes the API server two seconds.
+	// The API server needs two seconds for the first write of a custom kind.
 	if err := b.readyAfter(ctx, application("before-large", "before-large")); err != nil {
 		return err
 	}
@@ -63,8 +63,8 @@ func deployment(name string) *unstructured.Unstructured {
 	}})
 }
 
-// bundle measures from the first object that is created to the last, of the controller and
-// of the bare client.
+// bundle measures the time from the first to the last created object, for the controller and for the bare
+// client.
 func (b *bench) bundle(ctx context.Context, row string, one bundle) error {
 	objects := b.client.Resource(one.kind).Namespace(namespace)
 	created := func(prefix string, begin func() error) (took time.Duration, err error) {
@@ -123,7 +123,7 @@ func (b *bench) bundle(ctx context.Context, row string, one bundle) error {
 	return b.quietLarge(ctx, mark)
 }
 
-// quietLarge counts requests of a while in which nothing happens.
+// quietLarge counts requests while nothing changes.
 func (b *bench) quietLarge(ctx context.Context, since testcluster.Mark) error {
 	if _, err := b.settled(ctx, since); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (b *bench) quietLarge(ctx context.Context, since testcluster.Mark) error {
 	return nil
 }
 
-// submitCommand runs `holdfast submit`, which makes several objects of what is too large for one.
+// submitCommand runs `holdfast submit`, which splits a large Application into several objects.
 func (b *bench) submitCommand(ctx context.Context, application []byte) error {
 	cmd := exec.CommandContext(ctx, b.command, "submit", "--filename=-")
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+b.cluster.Kubeconfig())
@@ -149,7 +149,7 @@ func (b *bench) submitCommand(ctx context.Context, application []byte) error {
 	return nil
 }
 
-// decideTime is the shortest of three.
+// decideTime returns the shortest of three measurements.
 func decideTime(raw []byte) (shortest time.Duration, err error) {
 	for range 3 {
 		app := &v1alpha1.Application{}

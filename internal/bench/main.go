@@ -1,10 +1,9 @@
-// Command bench measures the controller on a real API server and prints one
-// table: what was measured, the target, and what a bare client reaches doing the
-// same writes in the same run on the same machine.
+// Command bench measures the controller on a real API server and prints one table: the measurement, the
+// target, and the result of a bare client that does the same writes in the same run on the same machine.
 //
-// It runs bin/holdfast-controller as a process of its own and exits 0 whatever
-// the figures are; it fails only if it cannot measure. With -peers it does the same for
-// Holdfast and for what people would use instead, built from tools/peers.
+// It runs bin/holdfast-controller as a separate process. It exits with status 0 regardless of the figures,
+// and fails only if it cannot measure. With -peers it measures Holdfast and alternative programs, built
+// from tools/peers.
 package main
 
 import (
@@ -50,7 +49,7 @@ func main() {
 	}
 }
 
-// run measures with the sizes given.
+// run measures with the given sizes.
 func run(ctx context.Context, b bench) error {
 	root, err := binaries.Root()
 	if err != nil {
@@ -73,9 +72,9 @@ type bench struct {
 	cluster      *testcluster.Cluster
 	controller   string // path of the binary
 	command      string // path of the command line
-	before       string // path of another one; empty for none
+	before       string // path of another binary; empty for none
 	perMinute    int    // drifts
-	definition   string // folder of the CRDs
+	definition   string // directory of the CRDs
 	applications int
 	objects      int // of P14
 	rest         time.Duration
@@ -86,7 +85,7 @@ type bench struct {
 	table   table
 }
 
-// ensureRunning starts the controller for a run that leaves the first rows out.
+// ensureRunning starts the controller for a run that skips the first rows.
 func (b *bench) ensureRunning(ctx context.Context) (err error) {
 	if b.process == nil && b.only != "" {
 		b.process, err = b.start(ctx)
@@ -94,8 +93,8 @@ func (b *bench) ensureRunning(ctx context.Context) (err error) {
 	return err
 }
 
-// all measures row by row. A row that cannot be measured says so and does not
-// hide the others.
+// all measures row by row. If a row cannot be measured, the table contains the reason, and the other rows
+// are measured.
 func (b *bench) all(ctx context.Context) error {
 	var err error
 	if b.client, err = newClient(b.cluster.Config()); err != nil {

@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Each Application of P7 has so many objects, of each of which so many fields are held.
+// The number of objects per Application of P7, and of held fields per object.
 const (
 	objectsEach = 10
 	heldKeys    = 3
 )
 
-// perObject is P7: by how much the controller grows from one thousand Applications to the
-// next, with texts that compress well and with texts that do not.
+// perObject measures P7: the growth of the controller from one thousand Applications to the next, with content
+// that compresses well and with content that does not.
 func (b *bench) perObject(ctx context.Context) error {
 	b.process.stop()
 	var err error
@@ -58,7 +58,7 @@ func (b *bench) perObject(ctx context.Context) error {
 	return nil
 }
 
-// manyLarge submits as many Applications as P5, of ten ConfigMaps of 3.5 KB each.
+// manyLarge submits as many Applications as P5, each of ten ConfigMaps of 3.5 KB.
 func (b *bench) manyLarge(ctx context.Context, prefix string, text func(*rand.Rand) string) error {
 	return await(ctx, b.client.apps(), b.applications,
 		func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetName(), prefix+"-") && ready(u) },
@@ -91,12 +91,12 @@ func largeApplication(name string, seed uint64, text func(*rand.Rand) string) *u
 	return object("holdfast.dev/v1alpha1", "Application", name, map[string]any{"spec": map[string]any{"manifest": manifest, "observerSchema": schema}})
 }
 
-// compressedSpec is how many KiB the manifest of an object takes at least: those of an
-// Application compressed together by zstd, divided by their number.
+// compressedSpec returns the minimum size in KiB of the manifest of an object: the manifests of an
+// Application, compressed together with zstd, divided by their number.
 func compressedSpec(text func(*rand.Rand) string) float64 {
 	encoder, err := zstd.NewWriter(nil)
 	if err != nil {
-		panic(err) // without options none is wrong
+		panic(err) // cannot fail without options
 	}
 	defer func() { _ = encoder.Close() }()
 	const sample = 20
@@ -105,7 +105,7 @@ func compressedSpec(text func(*rand.Rand) string) float64 {
 		spec, _ := largeApplication("sample", seed, text).Object["spec"].(map[string]any)
 		raw, err := json.Marshal(spec["manifest"])
 		if err != nil {
-			panic(err) // they are texts
+			panic(err) // cannot fail: the values are strings
 		}
 		bytes += len(encoder.EncodeAll(raw, nil))
 	}
@@ -132,8 +132,8 @@ func random(r *rand.Rand) string {
 	return string(text)
 }
 
-// atRestMemory is the resident set in KiB when the controller, at rest, has collected its
-// garbage and given memory back to the system: then it falls no more.
+// atRestMemory returns the resident set in KiB once the idle controller has collected its garbage and
+// returned memory to the system, that is, when the value no longer decreases.
 func (b *bench) atRestMemory(ctx context.Context) (int, error) {
 	smallest, still := 0, 0
 	for still < 45 {

@@ -18,18 +18,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The row drifts changes many fields in a minute, each of them once: what is corrected five
-// times in a minute is contested, and waits.
+// The row drifts changes many fields per minute, each of them once, because a field that is corrected five
+// times in a minute is contested.
 const (
-	// rounds are how often each of two controllers has its turn, and for how long.
+	// rounds is the number of alternating rounds of two controllers.
 	rounds   = 3
 	measured = 20 * time.Second
 )
 
-// drifts are those of one run: when the other client had its answer, and when its change
-// was seen to be gone.
+// drifts contains the drifts of one run: the times of the responses to the other client, and of the
+// corrections.
 type drifts struct {
-	apps, keys int           // and how many keys each has
+	apps, keys int           // and the number of keys of each
 	next       int           // the next key, so that no field is changed too often
 	cpu        time.Duration // of the controller
 
@@ -39,7 +39,7 @@ type drifts struct {
 	left         int
 }
 
-// minute is the row drifts.
+// minute measures the row drifts.
 func (b *bench) minute(ctx context.Context) error {
 	d := &drifts{apps: b.applications, keys: max((b.perMinute+b.applications-1)/b.applications, 10)}
 	err := await(ctx, b.client.apps(), b.applications,
@@ -84,7 +84,7 @@ func (b *bench) minute(ctx context.Context) error {
 	return b.afterwards(ctx, rest, told.Load())
 }
 
-// afterwards tells of the memory, and of what was sent.
+// afterwards prints the memory and the sent notifications.
 func (b *bench) afterwards(ctx context.Context, rest int, told int64) error {
 	peak, err := b.process.peak()
 	if err != nil {
@@ -104,7 +104,7 @@ func (b *bench) afterwards(ctx context.Context, rest int, told int64) error {
 	return nil
 }
 
-// compare has this controller and the other one take turns.
+// compare alternates this controller with another one.
 func (b *bench) compare(ctx context.Context, d *drifts, receiver string) error {
 	b.table.row("drifts", fmt.Sprintf("%d drifts a minute, %d objects, in turns", b.perMinute, b.applications), "this controller", b.before, "")
 	var half [2][]time.Duration
@@ -128,7 +128,7 @@ func (b *bench) compare(ctx context.Context, d *drifts, receiver string) error {
 	return nil
 }
 
-// restart starts a controller in place of the one that runs, and waits until it is at rest.
+// restart replaces the running controller and waits until the new one is idle.
 func (b *bench) restart(ctx context.Context, binary string, args ...string) (err error) {
 	b.process.stop()
 	mark := b.cluster.Mark()
@@ -139,7 +139,7 @@ func (b *bench) restart(ctx context.Context, binary string, args ...string) (err
 	return err
 }
 
-// application has one ConfigMap with all the keys.
+// application returns an Application with one ConfigMap with all keys.
 func (d *drifts) application(name string) *unstructured.Unstructured {
 	data := map[string]any{}
 	for i := range d.keys {
@@ -150,8 +150,8 @@ func (d *drifts) application(name string) *unstructured.Unstructured {
 	}})
 }
 
-// paced changes n fields, evenly in so much time, and returns how long each was wrong: from
-// the answer to the other client to the event of the correction.
+// paced changes n fields at a constant rate within the given time. It returns the duration of each drift,
+// from the response to the other client to the event of the correction.
 func (b *bench) paced(ctx context.Context, d *drifts, n int, within time.Duration) ([]time.Duration, error) {
 	d.begun, d.ended, d.seen, d.left = make([]time.Time, n), make([]time.Time, n), make([]bool, n), n
 	first := d.next
@@ -199,7 +199,7 @@ func (b *bench) paced(ctx context.Context, d *drifts, n int, within time.Duratio
 	return took, err
 }
 
-// see looks at an event, and reports whether all that has drifted was corrected.
+// see handles an event, and reports whether all drift was corrected.
 func (d *drifts) see(u *unstructured.Unstructured, n int, place func(i int) (name, key string)) bool {
 	data, _, _ := unstructured.NestedStringMap(u.Object, "data")
 	d.mu.Lock()

@@ -18,21 +18,20 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
-// atRest is for how long requests are counted when all drifts are reverted, and none is
-// sent for a second, or ten seconds have gone by.
+// atRest is the time for which requests are counted after all drifts are corrected, and either no request
+// was sent for a second or ten seconds have passed.
 const atRest = 20 * time.Second
 
-// comparison measures Holdfast and others with the same driver, each on a control plane
-// of its own.
+// comparison measures Holdfast and other programs with the same driver, each on its own control plane.
 type comparison struct {
 	root      string
 	directory string // for logs and other files
 	sizes     []int
 	drifts    int
-	only      string // part of a subject's name; empty for all
+	only      string // substring of the name of a subject; empty for all
 }
 
-// run measures all subjects with the sizes given, and calls save after each, with all.
+// run measures all subjects with the given sizes. It calls save with all results after each.
 func (c *comparison) run(ctx context.Context, save func([]result) error) error {
 	if err := os.MkdirAll(c.directory, 0o755); err != nil {
 		return err
@@ -62,7 +61,7 @@ func (c *comparison) run(ctx context.Context, save func([]result) error) error {
 	return nil
 }
 
-// rows are all that is to be measured: a run that is interrupted hides none.
+// rows returns all rows in advance, so that an interrupted run omits none.
 func (c *comparison) rows(all []subject) (rows []subject, results []result) {
 	for _, n := range c.sizes {
 		for _, s := range all {
@@ -75,7 +74,7 @@ func (c *comparison) rows(all []subject) (rows []subject, results []result) {
 	return rows, results
 }
 
-// trial is a subject that runs on a control plane of its own.
+// trial is a subject that runs on its own control plane.
 type trial struct {
 	subject
 	n       int
@@ -84,7 +83,7 @@ type trial struct {
 	process *process
 }
 
-// measure does one trial. What was measured before something failed is kept.
+// measure does one trial. If it fails, the figures measured before are kept.
 func (c *comparison) measure(ctx context.Context, s subject, r *result) (err error) {
 	cluster, err := testcluster.Start(ctx, testcluster.Options{})
 	if err != nil {
@@ -128,7 +127,7 @@ func (c *comparison) measure(ctx context.Context, s subject, r *result) (err err
 	return nil
 }
 
-// within bounds what a step may take, and says why it was ended.
+// within limits the duration of a step and records why it ended.
 func within(ctx context.Context, r *result, do func(context.Context, *result) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
 	defer cancel()
@@ -139,7 +138,7 @@ func within(ctx context.Context, r *result, do func(context.Context, *result) er
 	return err
 }
 
-// start runs the program. The context that it returns ends when the program does.
+// start runs the program. The returned context ends when the program does.
 func (t *trial) start(ctx context.Context, root, log string) (running context.Context, stop func(), err error) {
 	output, err := os.Create(log)
 	if err != nil {
@@ -173,7 +172,7 @@ func (t *trial) start(ctx context.Context, root, log string) (running context.Co
 
 func (t *trial) name(i int) string { return fmt.Sprintf("many-%d", i) }
 
-// resources are what is submitted to the subject.
+// resources returns the client for the resources of the subject.
 func (t *trial) resources() dynamic.ResourceInterface {
 	return t.client.Resource(t.kind).Namespace(namespace)
 }
@@ -183,7 +182,7 @@ func (t *trial) submit(ctx context.Context, name string) error {
 	return err
 }
 
-// prepare makes what must exist before the resource.
+// prepare creates the object that must exist before the resource.
 func (t *trial) prepare(ctx context.Context, name string) error {
 	if t.before == nil {
 		return nil
@@ -192,8 +191,8 @@ func (t *trial) prepare(ctx context.Context, name string) error {
 	return err
 }
 
-// await submits resources, and returns when all say that they are ready and their
-// ConfigMaps are as they ask for.
+// await submits resources. It returns when all of them report that they are ready and their ConfigMaps have
+// the desired state.
 func (t *trial) await(ctx context.Context, prefix string, n int, begin func() error) error {
 	of := func(condition func(*unstructured.Unstructured) bool) func(*unstructured.Unstructured) bool {
 		return func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetName(), prefix) && condition(u) }
@@ -203,8 +202,8 @@ func (t *trial) await(ctx context.Context, prefix string, n int, begin func() er
 	})
 }
 
-// warm waits until the subject works: it may start long before, and open watches with
-// the first resource.
+// warm waits until the subject works: it can take long to start, and can open watches only with the first
+// resource.
 func (t *trial) warm(ctx context.Context, _ *result) error {
 	if err := t.client.served(ctx, t.kind); err != nil {
 		return err
@@ -233,11 +232,11 @@ func (t *trial) all(ctx context.Context, r *result) error {
 	if err != nil {
 		return err
 	}
-	r.Figures[requestsEach] = float64(requests+t.n) / float64(t.n) // with the one that submits
+	r.Figures[requestsEach] = float64(requests+t.n) / float64(t.n) // including the one that submits
 	return t.memory(r)
 }
 
-// requests counts those of the subject since the mark, without watches and discovery.
+// requests returns the number of requests of the subject since the mark, without watches and discovery.
 func (t *trial) requests(since testcluster.Mark) (int, error) {
 	all, err := t.cluster.Requests(since)
 	return len(all.Where(func(r testcluster.Request) bool {
@@ -245,7 +244,8 @@ func (t *trial) requests(since testcluster.Mark) (int, error) {
 	})), err
 }
 
-// settled counts requests until none has come for a second; some subjects never rest.
+// settled counts requests until there was none for a second, with a time limit, because some subjects never
+// stop.
 func (t *trial) settled(ctx context.Context, since testcluster.Mark) (int, error) {
 	before := -1
 	for range 10 {
@@ -301,7 +301,7 @@ func (t *trial) storm(ctx context.Context, r *result) error {
 	return nil
 }
 
-// rest begins when the storm has settled.
+// rest starts when the storm has settled.
 func (t *trial) rest(ctx context.Context, r *result) error {
 	mark := t.cluster.Mark()
 	select {
@@ -330,7 +330,7 @@ func (t *trial) memory(r *result) error {
 	return nil
 }
 
-// busy is how much of the processors is used, in percent, over two seconds.
+// busy returns the CPU usage in percent, measured over two seconds.
 func busy(ctx context.Context) (float64, error) {
 	usedBefore, allBefore, err := processors()
 	if err != nil {
@@ -345,14 +345,14 @@ func busy(ctx context.Context) (float64, error) {
 	return 100 * (used - usedBefore) / (all - allBefore), err
 }
 
-// processors is the time that they were used, and that they were there.
+// processors returns the used and the total CPU time.
 func processors() (used, all float64, err error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return 0, 0, err
 	}
 	line, _, _ := strings.Cut(string(text), "\n")
-	const idle, waiting, guest = 3, 4, 8 // the last and what follows it are in others
+	const idle, waiting, guest = 3, 4, 8 // the last value and the following ones are included in others
 	for i, field := range strings.Fields(line)[1:] {
 		ticks, err := strconv.ParseFloat(field, 64)
 		if err != nil {

@@ -22,14 +22,14 @@ type process struct {
 // start runs the controller and returns when it holds Applications.
 func (b *bench) start(ctx context.Context) (*process, error) { return b.startAs(ctx, b.controller) }
 
-// startAs is start with another binary, or further flags.
+// startAs starts another binary, or with additional flags.
 func (b *bench) startAs(ctx context.Context, binary string, args ...string) (*process, error) {
 	return b.startWith(ctx, binary, append([]string{"--kubeconfig", b.cluster.Kubeconfig(), "--leader-elect=false"}, args...)...)
 }
 
 // startWith runs a controller with flags.
 func (b *bench) startWith(ctx context.Context, binary string, args ...string) (*process, error) {
-	cmd := exec.Command(binary, append([]string{"--metrics-bind-address=0", "--callback-bind-address=0"}, args...)...) // the last of a flag counts
+	cmd := exec.Command(binary, append([]string{"--metrics-bind-address=0", "--callback-bind-address=0"}, args...)...) // if a flag is repeated, the last one wins
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -66,10 +66,10 @@ func (p *process) stop() {
 	_ = p.cmd.Wait()
 }
 
-// memory is the resident set in KiB.
+// memory returns the resident set in KiB.
 func (p *process) memory() (int, error) { return p.status("VmRSS:") }
 
-// peak is the largest that the resident set has been, in KiB.
+// peak returns the peak of the resident set in KiB.
 func (p *process) peak() (int, error) { return p.status("VmHWM:") }
 
 func (p *process) status(field string) (int, error) {
@@ -85,7 +85,7 @@ func (p *process) status(field string) (int, error) {
 	return 0, fmt.Errorf("no %s", field)
 }
 
-// cpu is the processor time used so far, in ticks of 10 ms.
+// cpu returns the CPU time used so far, with a resolution of 10 ms.
 func (p *process) cpu() (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
-// requests are those of the controller since a mark, without watches, discovery
-// and events.
+// requests returns the requests of the controller since a mark, without watches, discovery and events.
 func (b *bench) requests(since testcluster.Mark) (testcluster.Requests, error) {
 	all, err := b.cluster.Requests(since)
 	if err != nil {
@@ -26,7 +25,7 @@ func (b *bench) requests(since testcluster.Mark) (testcluster.Requests, error) {
 	}), nil
 }
 
-// settled waits until the controller has sent nothing for a while.
+// settled waits until the controller has sent no requests for a while.
 func (b *bench) settled(ctx context.Context, since testcluster.Mark) (testcluster.Requests, error) {
 	before := -1
 	for ctx.Err() == nil {
@@ -40,7 +39,7 @@ func (b *bench) settled(ctx context.Context, since testcluster.Mark) (testcluste
 	return nil, ctx.Err()
 }
 
-// empty is P12.
+// empty measures P12.
 func (b *bench) empty(ctx context.Context) error {
 	var err error
 	if b.process, err = b.start(ctx); err != nil {
@@ -73,7 +72,7 @@ func (b *bench) empty(ctx context.Context) error {
 	return nil
 }
 
-// create is P1.
+// create measures P1.
 func (b *bench) create(ctx context.Context) error {
 	if err := b.readyAfter(ctx, application("warm", "warm")); err != nil {
 		return err
@@ -98,7 +97,7 @@ func (b *bench) create(ctx context.Context) error {
 	return nil
 }
 
-// readyAfter submits an Application and waits for it.
+// readyAfter submits an Application and waits until it is ready.
 func (b *bench) readyAfter(ctx context.Context, app *unstructured.Unstructured) error {
 	return await(ctx, b.client.apps(), 1,
 		func(u *unstructured.Unstructured) bool { return u.GetName() == app.GetName() && ready(u) },
@@ -108,7 +107,7 @@ func (b *bench) readyAfter(ctx context.Context, app *unstructured.Unstructured) 
 		})
 }
 
-// oneDrift is P3.
+// oneDrift measures P3.
 func (b *bench) oneDrift(ctx context.Context) error {
 	mark := b.cluster.Mark()
 	if _, err := b.client.revert(ctx, "warm", "changed"); err != nil {
@@ -127,8 +126,8 @@ func (b *bench) oneDrift(ctx context.Context) error {
 	return nil
 }
 
-// latency is P4, with as many objects held as P5 has left. Its floor is one patch
-// of the bare client, of an object that nobody holds, after each revert.
+// latency measures P4, with the held objects of P5. Its lower bound is one patch by the bare client to a free
+// object, after each revert.
 func (b *bench) latency(ctx context.Context) error {
 	const free = "floor"
 	if err := b.client.free(ctx, free); err != nil {
@@ -155,8 +154,8 @@ func halfAndMost(all []time.Duration) string {
 	return milliseconds(percentile(all, 50)) + " / " + milliseconds(percentile(all, 99))
 }
 
-// many is P5: of Applications as kubectl makes them, and of those that arrive with what is
-// written ahead, as `holdfast submit` sends them.
+// many measures P5: with Applications as kubectl creates them, and with those of `holdfast submit`, which contain
+// the write-ahead record.
 func (b *bench) many(ctx context.Context) error {
 	plain, err := b.sample(ctx)
 	if err != nil {
@@ -208,7 +207,7 @@ func (b *bench) many(ctx context.Context) error {
 	return b.again(ctx, plain)
 }
 
-// again has the Applications of P5 be there for the rows that follow.
+// again creates the Applications of P5 again for the following rows.
 func (b *bench) again(ctx context.Context, plain sample) error {
 	return await(ctx, b.client.apps(), b.applications,
 		func(u *unstructured.Unstructured) bool { return strings.HasPrefix(u.GetName(), "many-") && ready(u) },
@@ -219,9 +218,8 @@ func (b *bench) again(ctx context.Context, plain sample) error {
 		})
 }
 
-// bareMany does the writes of P5 without a controller, with the watches open that it has:
-// submit, metadata unless they arrive, create, status and event, with the status that the
-// controller writes.
+// bareMany does the writes of P5 without a controller, while the same watches are open: submit, metadata
+// unless already set, create, status and event, with the status that the controller writes.
 func (b *bench) bareMany(ctx context.Context, sample sample) (time.Duration, error) {
 	b.process.stop()
 	watching, stop := context.WithCancel(ctx)
@@ -251,7 +249,7 @@ func (b *bench) bareMany(ctx context.Context, sample sample) (time.Duration, err
 	return took, err
 }
 
-// sample is what the controller writes for an Application of one ConfigMap.
+// sample returns the writes of the controller for an Application of one ConfigMap.
 func (b *bench) sample(ctx context.Context) (s sample, err error) {
 	const name = "sample"
 	if err := b.readyAfter(ctx, application(name, name)); err != nil {
@@ -269,7 +267,7 @@ func (b *bench) sample(ctx context.Context) (s sample, err error) {
 	return s, b.client.remove(ctx, name)
 }
 
-// driftsAtOnce is P6.
+// driftsAtOnce measures P6.
 func (b *bench) driftsAtOnce(ctx context.Context) error {
 	const n = 200
 	took, floor, err := b.storm(ctx, n, "many-", func(i int) string { return fmt.Sprintf("many-%d", i) })
@@ -281,8 +279,8 @@ func (b *bench) driftsAtOnce(ctx context.Context) error {
 	return nil
 }
 
-// storm has n held objects drift, whose names begin with a prefix. The bare client drifts
-// and reverts by itself, on objects that nobody holds.
+// storm makes n held objects with the name prefix drift. For comparison, the bare client drifts and reverts
+// free objects.
 func (b *bench) storm(ctx context.Context, n int, prefix string, name func(i int) string) (took, floor time.Duration, err error) {
 	free := "free-" + prefix
 	err = each(ctx, n, func(ctx context.Context, i int) error {
@@ -315,7 +313,7 @@ func (b *bench) storm(ctx context.Context, n int, prefix string, name func(i int
 	return time.Since(begun), floor, err
 }
 
-// reverted reports whether an object was seen to be wrong and is right again.
+// reverted returns a condition that is true for an object that was seen drifted and then corrected.
 func reverted(prefix string) func(*unstructured.Unstructured) bool {
 	drifted := map[string]bool{}
 	return func(u *unstructured.Unstructured) bool {
@@ -326,7 +324,7 @@ func reverted(prefix string) func(*unstructured.Unstructured) bool {
 	}
 }
 
-// atRest is P2.
+// atRest measures P2.
 func (b *bench) atRest(ctx context.Context) error {
 	mark := b.cluster.Mark()
 	if _, err := b.settled(ctx, mark); err != nil {

@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// shardDelay is what answers are late by, so that waiting is the limit.
+	// shardDelay is the delay of responses, so that waiting limits the throughput.
 	shardDelay = 20 * time.Millisecond
-	// sharded is how many Applications each run has: with fewer, the hash is what is measured.
+	// sharded is the number of Applications per run. With fewer, the result would depend on the hash.
 	sharded = 600
 )
 
-// shards is P13: one Application at a time in each replica, and an API server that is slow.
+// shards measures P13: replicas with one worker each, and a slow API server.
 func (b *bench) shards(ctx context.Context) error {
 	kubeconfig, stop, err := b.slow(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func (b *bench) shards(ctx context.Context) error {
 	return nil
 }
 
-// withShards is how many Applications a second are ready with so many replicas.
+// withShards returns how many Applications become ready per second with n replicas.
 func (b *bench) withShards(ctx context.Context, kubeconfig string, n int) (float64, error) {
 	prefix := fmt.Sprintf("sharded-%d", n)
 	var replicas []*process
@@ -102,7 +102,7 @@ func (b *bench) withShards(ctx context.Context, kubeconfig string, n int) (float
 	return sharded / time.Since(begun).Seconds(), err
 }
 
-// slow serves the API server, its answers late, and is a kubeconfig for that.
+// slow starts a proxy that delays the responses of the API server, and returns a kubeconfig for it.
 func (b *bench) slow(ctx context.Context) (kubeconfig string, stop func(), err error) {
 	config := b.cluster.Config()
 	transport, err := rest.TransportFor(config)
@@ -135,7 +135,7 @@ func (b *bench) slow(ctx context.Context) (kubeconfig string, stop func(), err e
 	}, err
 }
 
-// late holds answers back. What a watch tells comes at once.
+// late delays responses, except for watch events.
 type late struct{ next http.RoundTripper }
 
 func (t late) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -16,32 +16,32 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// subject is a program that holds objects, ours or another's, and how to use it for one
-// ConfigMap: what makes it hold that is the resource.
+// subject is a program that holds objects, Holdfast or another one, and how to make it hold one ConfigMap
+// through a custom resource.
 type subject struct {
 	name        string
 	program     string // its file in bin
 	arguments   []string
-	environment []string // further variables, beside KUBECONFIG
+	environment []string // additional variables besides KUBECONFIG
 	definitions string   // pattern for the files of its CRDs
-	// mend changes a CRD with which the program does not work as it is; nil for nothing.
+	// mend fixes a CRD that does not work as shipped. It can be nil.
 	mend func(definition *unstructured.Unstructured)
-	// setup is what is made once, before the program is started; nil for nothing.
+	// setup returns objects to create once before the program starts. It can be nil.
 	setup func(kubeconfig string) []setupObject
 	kind  schema.GroupVersionResource
-	// before makes what must exist before the resource; nil for nothing.
+	// before returns an object that must exist before the resource. It can be nil.
 	before   func(name string) *unstructured.Unstructured
 	resource func(name string) *unstructured.Unstructured
 	isReady  func(resource *unstructured.Unstructured) bool
 }
 
-// setupObject has its namespace, if its kind has namespaces.
+// setupObject has a namespace if its kind is namespaced.
 type setupObject struct {
 	kind   schema.GroupVersionResource
 	object *unstructured.Unstructured
 }
 
-// subjects are all that is compared. The directory is for files that they need.
+// subjects returns all programs to compare. directory is for files that they need.
 func subjects(ctx context.Context, root, directory string) ([]subject, error) {
 	all := holdfast(root)
 	for _, other := range []func(context.Context, string, string) ([]subject, error){kro, providerKubernetes, operatorUtils} {
@@ -54,8 +54,8 @@ func subjects(ctx context.Context, root, directory string) ([]subject, error) {
 	return all, nil
 }
 
-// holdfast is twice there: with Applications as kubectl and others make them, and as
-// `holdfast submit` does, which sends along what the controller would write ahead.
+// holdfast returns two subjects: with Applications as kubectl and others create them, and with those of
+// `holdfast submit`, which contain the write-ahead record of the controller.
 func holdfast(root string) []subject {
 	plain := subject{
 		name: "Holdfast", program: "holdfast-controller",
@@ -72,7 +72,7 @@ func holdfast(root string) []subject {
 		u := application(name, name)
 		annotations, err := ahead(u)
 		if err != nil {
-			panic(err) // it is the bench's own, and has no other values than its name
+			panic(err) // cannot fail: only the name varies
 		}
 		u.SetAnnotations(annotations)
 		u.SetFinalizers([]string{v1alpha1.Finalizer})
@@ -94,7 +94,7 @@ func kro(ctx context.Context, root, _ string) ([]subject, error) {
 	template["data"] = map[string]any{"key": "${schema.spec.value}", "other": "value"}
 	return []subject{{
 		name: "kro " + version, program: "peers/kro",
-		// All its limits of rates are lifted.
+		// Its rate limits are disabled.
 		arguments: []string{
 			"-client-qps=10000", "-client-burst=10000", "-dynamic-controller-concurrent-reconciles=20",
 			"-dynamic-controller-rate-limiter-rate-limit=10000", "-dynamic-controller-rate-limiter-burst-limit=10000",
@@ -124,7 +124,7 @@ func providerKubernetes(ctx context.Context, root, directory string) ([]subject,
 	return []subject{{
 		name: "provider-kubernetes " + version, program: "peers/provider-kubernetes",
 		arguments:   []string{"--enable-watches", "--health-probe-bind-addr=0"},
-		environment: []string{"TLS_SERVER_CERTS_DIR=" + directory}, // it does not start without
+		environment: []string{"TLS_SERVER_CERTS_DIR=" + directory}, // it does not start without the directory
 		definitions: filepath.Join(folder, "package", "crds", group+"_*.yaml"),
 		setup: func(kubeconfig string) []setupObject {
 			config := object(group+"/v1alpha1", "ProviderConfig", "bench", map[string]any{
@@ -147,8 +147,8 @@ func providerKubernetes(ctx context.Context, root, directory string) ([]subject,
 	}}, nil
 }
 
-// operatorUtils is the engine of resource-locker and patch-operator: it holds whole
-// objects, or makes patches.
+// operatorUtils returns the engine of resource-locker and patch-operator as a subject. It enforces entire objects, or
+// patches.
 func operatorUtils(ctx context.Context, root, _ string) ([]subject, error) {
 	version, folder, err := module(ctx, root, "operator-utils", "github.com/redhat-cop/operator-utils")
 	if err != nil {
@@ -188,8 +188,8 @@ func operatorUtils(ctx context.Context, root, _ string) ([]subject, error) {
 	return []subject{whole, patch}, nil
 }
 
-// keepObjects lets an EnforcingCRD have the objects that it is to hold: as it ships, its
-// definition makes the API server drop all that they consist of.
+// keepObjects fixes the schema of EnforcingCRD: the shipped definition makes the API server drop the
+// content of its objects.
 func keepObjects(definition *unstructured.Unstructured) {
 	if definition.GetName() != "enforcingcrds.operator-utils.example.io" {
 		return
@@ -202,11 +202,10 @@ func keepObjects(definition *unstructured.Unstructured) {
 	_ = unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions")
 }
 
-// enforced reports whether operator-utils has done what a resource of it asks for, as
-// far as the resource says so.
+// enforced reports whether operator-utils reports success for a resource.
 func enforced(u *unstructured.Unstructured) bool { return hasCondition(u, "ReconcileSuccess") }
 
-// module is the version that is pinned in tools/peers, and where its files are.
+// module returns the version that is pinned in tools/peers, and the directory of its files.
 func module(ctx context.Context, root, name, path string) (version, folder string, err error) {
 	cmd := exec.CommandContext(ctx, "go", "-C", filepath.Join(root, "tools", "peers", name), "list", "-m", "-f", "{{.Version}} {{.Dir}}", path)
 	cmd.Env = append(os.Environ(), "GOWORK=off")
@@ -222,7 +221,7 @@ func module(ctx context.Context, root, name, path string) (version, folder strin
 	return version, folder, nil
 }
 
-// serverCertificate writes tls.crt and tls.key, which sign themselves.
+// serverCertificate writes a self-signed tls.crt with its tls.key.
 func serverCertificate(directory string) error {
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
 	if err != nil {

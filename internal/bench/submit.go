@@ -20,17 +20,17 @@ import (
 
 var events = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
 
-// sample is what is written for an Application.
+// sample contains the metadata and status that the controller writes for an Application.
 type sample struct {
 	annotations map[string]string
 	finalizers  []string
 	status      []byte
-	// arrives is true if the annotations and finalizers come with the Application.
+	// arrives is true if the annotations and finalizers are submitted with the Application.
 	arrives bool
 }
 
-// submit makes an Application of one ConfigMap of its name, with what is written ahead if
-// that is to arrive with it.
+// submit creates an Application of one ConfigMap with the same name, including the write-ahead record if it
+// arrives with it.
 func (c *client) submit(ctx context.Context, name string, s sample) error {
 	u := application(name, name)
 	if s.arrives {
@@ -45,7 +45,7 @@ func (c *client) submit(ctx context.Context, name string, s sample) error {
 	return err
 }
 
-// ahead is what `holdfast submit` computes.
+// ahead returns the write-ahead record that `holdfast submit` computes.
 func ahead(u *unstructured.Unstructured) (map[string]string, error) {
 	raw, err := u.MarshalJSON()
 	if err != nil {
@@ -59,7 +59,7 @@ func ahead(u *unstructured.Unstructured) (map[string]string, error) {
 	return turn.Ahead(plan.Decide(plan.Input{Application: app, Kinds: plan.Offline()}), app), nil
 }
 
-// bare does for an Application of one ConfigMap what a user and the controller do.
+// bare does all writes of a user and of the controller for an Application of one ConfigMap.
 func (c *client) bare(ctx context.Context, name string, s sample) error {
 	if err := c.submit(ctx, name, s); err != nil {
 		return err
@@ -104,7 +104,7 @@ func follow(ctx context.Context, resource dynamic.ResourceInterface) error {
 	return nil
 }
 
-// removeBare removes what bare has made.
+// removeBare deletes the objects that bare has created.
 func (c *client) removeBare(ctx context.Context, names []string) error {
 	err := each(ctx, len(names), func(ctx context.Context, i int) error {
 		body := []byte(`{"metadata": {"finalizers": null}}`)

@@ -25,7 +25,7 @@ func milliseconds(d time.Duration) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 
-// percentile of sorted or unsorted durations.
+// percentile returns a percentile of durations, which need not be sorted.
 func percentile(all []time.Duration, p int) time.Duration {
 	if len(all) == 0 {
 		return 0

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// selectedObjects are held by one Application, by their label.
+	// selectedObjects is the number of objects that one Application holds, selected by label.
 	selectedObjects = 1000
-	// unrelatedObjects are of the same kind and namespace, and nobody's.
+	// unrelatedObjects is the number of other objects of the same kind and namespace.
 	unrelatedObjects = 20_000
 )
 
-// unrelated is P8: what objects cost that nobody asks for, of a kind of which others are selected
-// by a label; beside it what there was without them.
+// unrelated measures P8: the cost of objects that no Application selects, while the kind's other objects are
+// selected by label, compared with the cost without them.
 func (b *bench) unrelated(ctx context.Context) error {
 	b.process.stop()
 	var err error
@@ -68,7 +68,7 @@ func (b *bench) unrelated(ctx context.Context) error {
 	return nil
 }
 
-// unrelatedObject has 1 KB.
+// unrelatedObject returns an object of 1 KB.
 func unrelatedObject(i int) *unstructured.Unstructured {
 	r := rand.New(rand.NewPCG(uint64(i), 8))
 	u := configMap(fmt.Sprintf("unrelated-%d", i))

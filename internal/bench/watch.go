@@ -12,13 +12,13 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// patience is how long anything may take.
+// patience limits every wait.
 const patience = 10 * time.Minute
 
 var errSlow = errors.New("did not finish in 10 min")
 
-// await watches a kind until the condition has held once for n different
-// objects. begin is called when the watch is open.
+// await watches a kind until the condition was true once for each of n objects. begin is called when the
+// watch is open.
 func await(ctx context.Context, resource dynamic.ResourceInterface, n int, condition func(*unstructured.Unstructured) bool, begin func() error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
 	defer cancel()
@@ -49,7 +49,7 @@ func await(ctx context.Context, resource dynamic.ResourceInterface, n int, condi
 			if err != nil {
 				return err
 			}
-			failed = nil // a nil channel never answers
+			failed = nil // a receive from a nil channel blocks
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -57,10 +57,10 @@ func await(ctx context.Context, resource dynamic.ResourceInterface, n int, condi
 	if failed == nil {
 		return nil
 	}
-	return <-failed // the watch may be faster than the response
+	return <-failed // the watch can be faster than the response
 }
 
-// ready reports whether an Application, or another's resource, is Ready.
+// ready reports whether an Application, or a resource of another program, is Ready.
 func ready(u *unstructured.Unstructured) bool { return hasCondition(u, "Ready") }
 
 func hasCondition(u *unstructured.Unstructured, name string) bool {

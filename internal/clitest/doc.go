@@ -1,5 +1,4 @@
-// Package clitest is for tests only: it runs testdata/script/cluster, what people
-// type and what they see, against a real control plane on which the controller
-// runs. Package cli has the scripts that need no cluster; both have the steps
-// EndsWith and RunExamples.
+// Package clitest contains only tests. It runs testdata/script/cluster, that is, commands with their
+// expected output, against a real control plane with a running controller. Package cli has the scripts that
+// need no cluster. Both use the steps EndsWith and RunExamples.
 package clitest

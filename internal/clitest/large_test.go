@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bundle is a file of n ConfigMaps that no compression makes small, and a Secret.
+// bundle returns a file of n incompressible ConfigMaps and a Secret.
 func bundle(t *testing.T, n int) string {
 	t.Helper()
 	source := rand.NewChaCha8([32]byte{1})
@@ -30,9 +30,9 @@ func bundle(t *testing.T, n int) string {
 	return file
 }
 
-// TestNobodyNeedsToKnowThatItIsLarge: every command shows an Application as one, and what
-// is printed for Git is applied by whoever applies files.
-func TestNobodyNeedsToKnowThatItIsLarge(t *testing.T) {
+// TestLargeApplicationLooksLikeOne checks that every command shows a split Application as one, and that its
+// output for Git can be applied with other tools.
+func TestLargeApplicationLooksLikeOne(t *testing.T) {
 	dir := t.TempDir()
 	env := &testscript.Env{WorkDir: dir}
 	require.NoError(t, setup(env, ""))
@@ -69,7 +69,7 @@ func TestNobodyNeedsToKnowThatItIsLarge(t *testing.T) {
 	assert.Contains(t, ok("explain", "shop", "cm/config-7", "data.key"), "held")
 	assert.Contains(t, ok("submit", "shop", "-f", file), "unchanged")
 
-	// For Git, and back.
+	// Export for Git, and apply again.
 	git := filepath.Join(dir, "git.yaml")
 	require.NoError(t, os.WriteFile(git, []byte(ok("submit", "shop", "-f", file, "--dry-run=client", "-o", "yaml", "--show-secrets", in)), 0o600))
 	assert.Contains(t, ok("submit", "-f", git), "unchanged")

@@ -15,8 +15,9 @@ import (
 	"holdfast.dev/holdfast/pkg/cli"
 )
 
-// A cluster without Holdfast: every command says so, and install puts an end to it.
-func TestWithoutHoldfast(t *testing.T) {
+// In a cluster without Holdfast, every command reports that it is not installed, until `holdfast install`
+// has run.
+func TestCommandsWithoutHoldfast(t *testing.T) {
 	c, err := testcluster.Start(t.Context(), testcluster.Options{})
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
@@ -59,7 +60,7 @@ func TestWithoutHoldfast(t *testing.T) {
 	require.Equal(t, 0, status, stderr)
 	assert.Contains(t, stdout, "CustomResourceDefinition applications.holdfast.dev applied\n")
 	status, _, stderr = run("install", "--wait", "--timeout", "1s")
-	assert.Equal(t, 1, status, "nobody makes Pods here")
+	assert.Equal(t, 1, status, "no controller creates Pods here")
 	assert.Contains(t, stderr, "error: after 1s: the controller is not ready: its Pods are not created yet. `kubectl describe pods -n holdfast-system` says more\n")
 	status, _, stderr = run("get")
 	assert.Equal(t, 0, status)

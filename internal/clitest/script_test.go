@@ -31,8 +31,7 @@ import (
 
 var update = flag.Bool("update", false, "write the expected output of the scripts")
 
-// The scripts run this test's own binary under the names of the program. The
-// control plane ends with the tests.
+// The scripts run the test binary under the names of the program. The control plane ends with the tests.
 func TestMain(m *testing.M) {
 	program := func() { os.Exit(cli.Run(context.Background(), os.Args)) }
 	testscript.Main(stopped{m}, map[string]func(){
@@ -40,7 +39,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// stopped stops what the tests have started.
+// stopped stops everything that the tests have started.
 type stopped struct{ *testing.M }
 
 func (s stopped) Run() int {
@@ -53,8 +52,7 @@ func (s stopped) Run() int {
 
 var stop func()
 
-// held is a control plane on which a controller runs. It is started for the first
-// script that needs it.
+// held returns a control plane with a running controller. It is started for the first script that needs it.
 var held = sync.OnceValues(func() (*testcluster.Cluster, error) {
 	c, err := testcluster.Start(context.Background(), testcluster.Options{Node: true})
 	if err != nil {
@@ -82,7 +80,7 @@ var held = sync.OnceValues(func() (*testcluster.Cluster, error) {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
 	ended := make(chan error, 1)
 	options := controller.Options{Callback: func() hooks.Callback {
-		return hooks.Callback{URL: "https://callback.example.com", CA: []byte("a bundle")} // nobody calls it
+		return hooks.Callback{URL: "https://callback.example.com", CA: []byte("a bundle")} // no workload calls it
 	}}
 	go func() { ended <- controller.New(client, options).Run(ctx) }()
 	stop = func() {
@@ -111,8 +109,8 @@ func TestScript(t *testing.T) {
 
 var namespaces atomic.Int64
 
-// setup gives a script a namespace of its own, in which the applier may do
-// everything, and a kubeconfig whose context is in it.
+// setup creates a namespace for a script, in which the applier has all permissions, and a kubeconfig with a
+// context for it.
 func setup(env *testscript.Env, url string) error {
 	c, err := held()
 	if err != nil {
@@ -146,8 +144,8 @@ func setup(env *testscript.Env, url string) error {
 	return clientcmd.WriteToFile(*config, file)
 }
 
-// kubectl is `kubectl ARGS…` in the namespace of the script. `stdin FILE` before
-// it is for `holdfast` only: kubectl reads files.
+// kubectl implements `kubectl ARGS…` in the namespace of the script. A preceding `stdin FILE` applies only
+// to `holdfast`; kubectl reads files.
 func kubectl(ts *testscript.TestScript, neg bool, args []string) {
 	c, err := held()
 	ts.Check(err)
@@ -166,8 +164,8 @@ func kubectl(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// await is `await REGEXP COMMAND…`: it runs the command again and again until its
-// standard output matches.
+// await implements `await REGEXP COMMAND…`: it runs the command repeatedly until its standard output
+// matches.
 func await(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: await regexp command…")

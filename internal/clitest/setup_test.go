@@ -19,14 +19,14 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// setUp is a person who installs, checks and uninstalls.
+// setUp runs the commands of an administrator who installs, checks and uninstalls.
 type setUp struct {
 	*testing.T
 
 	cluster *testcluster.Cluster
 }
 
-// holdfast returns the exit status and what is printed.
+// holdfast runs a command and returns its exit status and output.
 func (s setUp) holdfast(args ...string) (status int, stdout, stderr string) {
 	var out, messages bytes.Buffer
 	status = cli.Main(s.Context(), append([]string{"holdfast"}, args...), cli.Streams{
@@ -42,7 +42,7 @@ func (s setUp) kubectl(stdin string, args ...string) string {
 	return output
 }
 
-// results are those of `check -o json`.
+// results returns the results of `check -o json`.
 func (s setUp) results(args ...string) (status int, results map[string]string) {
 	s.Helper()
 	status, stdout, stderr := s.holdfast(append([]string{"check", "-o", "json"}, args...)...)
@@ -57,7 +57,7 @@ func (s setUp) results(args ...string) (status int, results map[string]string) {
 	return status, results
 }
 
-// lease is that of a controller that was seen some time ago.
+// lease creates a Lease of a controller that was last active some time ago.
 func (s setUp) lease(ago time.Duration) {
 	s.Helper()
 	s.kubectl(fmt.Sprintf(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: holdfast-controller, namespace: holdfast-system},
@@ -65,7 +65,7 @@ func (s setUp) lease(ago time.Duration) {
 		"apply", "--server-side", "--filename=-")
 }
 
-// The life of an installation, from the command line.
+// The lifecycle of an installation, from the command line.
 func TestInstallCheckUninstall(t *testing.T) {
 	c, err := testcluster.Start(t.Context(), testcluster.Options{Node: true})
 	require.NoError(t, err)
@@ -89,6 +89,12 @@ func (s setUp) check() {
 	assert.Equal(s, map[string]string{
 		"Kubernetes": "ok", "definitions": "ok", "controller": "failed", "its rights": "ok", "admission policy": "ok", "your rights": "ok", "ServiceAccount": "failed",
 	}, results)
+
+	s.kubectl(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: own-account}, spec: {serviceAccountName: default, manifest: []}}`,
+		"create", "-f", "-", "-n", "default")
+	_, results = s.results()
+	assert.Equal(s, "ok", results["ServiceAccount"], "no Application needs it")
+	s.kubectl("", "delete", "hfapp/own-account", "-n", "default")
 
 	s.kubectl("", "create", "serviceaccount", "holdfast-applier", "-n", "default")
 	s.kubectl("", "create", "rolebinding", "holdfast-applier", "-n", "default", "--clusterrole=edit", "--serviceaccount=default:holdfast-applier")
@@ -120,7 +126,7 @@ func (s setUp) check() {
 	}, results)
 }
 
-// refuses is about what is still there.
+// refuses checks that uninstall reports the remaining objects and refuses to run.
 func (s setUp) refuses() {
 	const application = `{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: web}, spec: {manifest: [
 		{apiVersion: v1, kind: ConfigMap, metadata: {name: web}, data: {key: ours}}]}}`
@@ -147,7 +153,7 @@ func (s setUp) refuses() {
 	assert.Equal(s, "web", s.kubectl("", "get", "hfapp", "-n", "default", "--output=jsonpath={.items[*].metadata.name}"))
 }
 
-// releases has a controller let go of what is held, and everything go.
+// releases runs a controller that releases all objects, and then uninstalls.
 func (s setUp) releases() {
 	client, err := cluster.NewClient(s.cluster.Config())
 	require.NoError(s, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// EndsWith is `status N COMMAND…`: the command must end with that status.
+// EndsWith implements `status N COMMAND…`: the command must exit with that status.
 func EndsWith(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: status N command…")
@@ -30,8 +30,7 @@ func statusOf(ts *testscript.TestScript, err error) int {
 	return 0
 }
 
-// RunExamples is `examples FILE`: it runs every example of a help text with a
-// shell. None may end with an error.
+// RunExamples implements `examples FILE`: it runs every example of a help text with a shell. None may fail.
 func RunExamples(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: examples file")

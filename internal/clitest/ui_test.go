@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli"
 )
 
-// looker is somebody with a browser, of which the tests of tools/ui have a real one.
+// looker is an HTTP client of a page. The tests of tools/ui use a real browser.
 type looker struct {
 	*testing.T
 
@@ -27,7 +27,7 @@ type looker struct {
 	client *http.Client
 }
 
-// look runs `holdfast ui`, and opens the address that it prints.
+// look runs `holdfast ui` and opens the address that it prints.
 func look(t *testing.T, c *testcluster.Cluster, args ...string) looker {
 	t.Helper()
 	out, in := io.Pipe()
@@ -75,9 +75,9 @@ func (l looker) get(path string) (status int, text string) {
 const looked = `{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: web}, spec: {manifest: [
 	{apiVersion: v1, kind: ConfigMap, metadata: {name: web}, data: {key: ours}}]}}`
 
-// What changes is told by the one watch of Applications: it costs no request, and who only
-// looks at what is there costs none either.
-func TestAPageIsLiveWithoutRequests(t *testing.T) {
+// Changes arrive through the single watch of Applications, so neither they nor an open page cause further
+// requests.
+func TestPageUpdatesWithoutRequests(t *testing.T) {
 	c, err := held()
 	require.NoError(t, err)
 	s := setUp{t, c}
@@ -119,8 +119,8 @@ func TestAPageIsLiveWithoutRequests(t *testing.T) {
 	assert.Contains(t, text, "did you mean web?")
 }
 
-// Nobody sees more on a page than by commands.
-func TestAPageHasTheRightsOfItsUser(t *testing.T) {
+// A page shows only what its user can read with kubectl.
+func TestPageUsesPermissionsOfUser(t *testing.T) {
 	c, err := held()
 	require.NoError(t, err)
 	s := setUp{t, c}

@@ -1,5 +1,4 @@
-// Package facts reads what source files and documents say, for tests that compare
-// the one with the other.
+// Package facts extracts facts from source files and documents, for tests that compare them.
 package facts
 
 import (
@@ -15,8 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Constants are the values of a Go file's constants that are texts and whose names
-// begin with a prefix.
+// Constants returns the values of a Go file's string constants whose names have the prefix.
 func Constants(t testing.TB, file, prefix string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
@@ -38,8 +36,7 @@ func Constants(t testing.TB, file, prefix string) []string {
 	return values
 }
 
-// Table is what follows the beginning of a table of a document, without the
-// beginning, up to its end.
+// Table returns the rest of a table in a document after the given start.
 func Table(t testing.TB, document, begin string) string {
 	t.Helper()
 	_, after, found := strings.Cut(document, "\n"+begin)
@@ -48,7 +45,7 @@ func Table(t testing.TB, document, begin string) string {
 	return table
 }
 
-// Metrics are those that a document explains in its table of metrics.
+// Metrics returns the metrics in the table of metrics in a document.
 func Metrics(t testing.TB, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)

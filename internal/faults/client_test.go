@@ -22,7 +22,7 @@ var (
 	deployments  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// connect makes the client with which the world does itself what it does again and again.
+// connect creates the client for frequent requests of the test itself.
 func (w *world) connect() {
 	w.t.Helper()
 	config := w.cluster.Config()
@@ -32,7 +32,7 @@ func (w *world) connect() {
 	w.client = client
 }
 
-// get returns an object as it is now; an empty one if it cannot be had.
+// get returns the current object, or an empty one if it cannot be read.
 func (w *world) get(resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
 	found, err := w.client.Resource(resource).Namespace(namespace).Get(w.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -41,7 +41,7 @@ func (w *world) get(resource schema.GroupVersionResource, namespace, name string
 	return found
 }
 
-// application returns an Application as it is now; an empty one if it cannot be had.
+// application returns the current Application, or an empty one if it cannot be read.
 func (w *world) application(namespace, name string) *v1alpha1.Application {
 	w.t.Helper()
 	app := &v1alpha1.Application{}
@@ -49,7 +49,7 @@ func (w *world) application(namespace, name string) *v1alpha1.Application {
 	return app
 }
 
-// ready is what the condition Ready of an Application says.
+// ready returns the condition Ready of an Application.
 func (w *world) ready(namespace, name string) string {
 	w.t.Helper()
 	if ready := meta.FindStatusCondition(w.application(namespace, name).Status.Conditions, v1alpha1.ConditionReady); ready != nil {
@@ -58,19 +58,19 @@ func (w *world) ready(namespace, name string) string {
 	return ""
 }
 
-// hasNone reports whether there is nothing of a resource in a namespace.
+// hasNone reports whether a namespace contains no object of a resource.
 func (w *world) hasNone(resource schema.GroupVersionResource, namespace, selector string) bool {
 	list, err := w.client.Resource(resource).Namespace(namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: selector})
 	return err == nil && len(list.Items) == 0
 }
 
-// tryDelete asks whether an object might be deleted.
+// tryDelete deletes an object with a dry run.
 func (w *world) tryDelete(resource schema.GroupVersionResource, namespace, name string) error {
 	return w.client.Resource(resource).Namespace(namespace).Delete(w.t.Context(), name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
 }
 
-// Submit applies an Application, until that succeeds: the control plane may be away for a
-// while. What is refused for good is a mistake of the test.
+// Submit applies an Application and retries while the control plane is down. A permanent error fails the
+// test.
 func (w *world) Submit(namespace, name, spec string) {
 	w.t.Helper()
 	u := &unstructured.Unstructured{}
@@ -82,7 +82,7 @@ func (w *world) Submit(namespace, name, spec string) {
 	})
 }
 
-// AwaitHeld waits until the present generation of an Application is held.
+// AwaitHeld waits until the current generation of an Application is held.
 func (w *world) AwaitHeld(namespace, name string) {
 	w.t.Helper()
 	w.Until(name+" is held", func() bool {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// gate holds back what a controller writes, until a test lets it pass. So it is the
-// seed that says between which two writes something happens, and not who is faster.
+// gate holds the writes of a controller until a test lets them pass. So the seed determines between which
+// two writes a change happens, and not the timing.
 type gate struct {
 	mu      sync.Mutex
 	open    bool
@@ -18,18 +18,17 @@ type gate struct {
 	waiting []*held
 }
 
-// held is a write that waits to be let through.
+// held is a write that waits at the gate.
 type held struct {
-	order   uint64 // among those that wait
+	order   uint64 // among the waiting ones
 	through chan struct{}
 	done    chan struct{}
 }
 
 const (
-	// settles is how long after one write has been answered it may take until all that
-	// follows at once waits at the gate.
+	// settles is the time after a response in which dependent writes arrive at the gate.
 	settles = 5 * time.Millisecond
-	// rests is how long nothing comes when nothing more is to be expected at once.
+	// rests is the time without writes after which no more are expected.
 	rests = 250 * time.Millisecond
 )
 
@@ -37,14 +36,14 @@ var errDead = errors.New("the process is dead")
 
 func newGate() *gate { return &gate{open: true, died: make(chan struct{})} }
 
-// Hold lets nothing through from now on.
+// Hold closes the gate.
 func (g *gate) Hold() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.open = false
 }
 
-// Open lets everything through from now on.
+// Open opens the gate.
 func (g *gate) Open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -55,7 +54,7 @@ func (g *gate) Open() {
 	g.waiting = nil
 }
 
-// Die lets nothing pass any more, and fails what waits.
+// Die fails all waiting and future writes.
 func (g *gate) Die() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -73,8 +72,8 @@ func (g *gate) isDead() bool {
 	}
 }
 
-// Let lets so many writes through, one after the other, or fewer if no more come. The
-// last one is answered when it returns.
+// Let lets n writes pass one by one, or fewer if no more arrive. It returns after the response to the last
+// one.
 func (g *gate) Let(writes int) {
 	for last := time.Now(); writes > 0 && time.Since(last) < rests; {
 		<-time.After(settles)
@@ -87,7 +86,7 @@ func (g *gate) Let(writes int) {
 	}
 }
 
-// next is the first of those that wait, in an order that does not depend on who came first.
+// next returns the first waiting write, in an order that does not depend on timing.
 func (g *gate) next() *held {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -105,12 +104,12 @@ func (g *gate) next() *held {
 	return first
 }
 
-// enter waits until a request may be sent; done is to be called when it was answered.
+// enter waits until a request may be sent. done must be called after its response.
 func (g *gate) enter(request *http.Request, order uint64) (done func(), err error) {
 	if g.isDead() {
 		return nil, errDead
 	}
-	// Events are told beside the work.
+	// Events are sent concurrently with the work.
 	if request.Method == http.MethodGet || strings.HasSuffix(request.URL.Path, "/events") {
 		return func() {}, nil
 	}
@@ -134,7 +133,7 @@ func (g *gate) enter(request *http.Request, order uint64) (done func(), err erro
 	return nil, err
 }
 
-// leave takes a write back.
+// leave removes a waiting write.
 func (g *gate) leave(h *held) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -20,19 +20,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// injector stands between a controller and its API server and spoils a part of what
-// passes. Which request meets which fault is decided by its seed and by what the request
-// is: the third patch of an object meets the same fault whatever else is on its way.
+// injector is a proxy between a controller and its API server that injects faults. The seed and the request
+// determine the fault: the third patch of an object gets the same fault, regardless of concurrent requests.
 type injector struct {
 	next http.RoundTripper
 	seed uint64
-	log  io.Writer // of what passed and what was spoilt
+	log  io.Writer // counts all requests and the faulty ones
 
 	*gate
 
 	mu     sync.Mutex
-	calm   bool           // nothing is spoilt
-	asked  map[string]int // how often the same was asked before
+	calm   bool           // no faults are injected
+	asked  map[string]int // number of earlier equal requests
 	counts map[string]int
 }
 
@@ -45,7 +44,7 @@ func (i *injector) wrap(next http.RoundTripper) http.RoundTripper {
 	return i
 }
 
-// Calm ends all faults.
+// Calm stops all faults.
 func (i *injector) Calm() {
 	i.mu.Lock()
 	i.calm = true
@@ -53,22 +52,22 @@ func (i *injector) Calm() {
 	i.Open()
 }
 
-// namespaced is a part of a path that the API server invents anew in every run.
+// namespaced matches the part of a path with the generated name of a namespace.
 var namespaced = regexp.MustCompile(`/namespaces/[^/]+/`)
 
-// what a request asks for, whatever the namespace is called.
+// what describes a request, without the name of its namespace.
 func what(request *http.Request) string {
 	return request.Method + request.URL.Query().Get("watch") + namespaced.ReplaceAllString(request.URL.Path, "/")
 }
 
-// drawn are the random numbers that belong to a text.
+// drawn returns random numbers that depend on the arguments.
 func (i *injector) drawn(from ...any) *rand.Rand {
 	sum := fnv.New64a()
 	fmt.Fprint(sum, from...)
 	return rand.New(rand.NewPCG(i.seed, sum.Sum64()))
 }
 
-// fate are the random numbers that belong to a request.
+// fate returns the random numbers for a request.
 func (i *injector) fate(request *http.Request) *fate {
 	what := what(request)
 	i.mu.Lock()
@@ -77,14 +76,14 @@ func (i *injector) fate(request *http.Request) *fate {
 	return &fate{injector: i, request: request, random: i.drawn(what, i.asked[what])}
 }
 
-// fate is what happens to one request, or to one watch.
+// fate determines the faults of one request or watch.
 type fate struct {
 	injector *injector
 	request  *http.Request
 	random   *rand.Rand
 }
 
-// draw is a random number below n, and -1 when nothing is to be spoilt.
+// draw returns a random number below n, or -1 if no faults are injected.
 func (f *fate) draw(n int) int {
 	drawn := f.random.IntN(n)
 	f.injector.mu.Lock()
@@ -95,7 +94,7 @@ func (f *fate) draw(n int) int {
 	return drawn
 }
 
-// note counts a fault of a request, and tells of it.
+// note counts a fault and logs it.
 func (i *injector) note(fault string, request *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -108,7 +107,7 @@ func (i *injector) say(format string, args ...any) {
 	fmt.Fprintf(i.log, "%s %s\n", time.Now().Format("15:04:05.000000"), fmt.Sprintf(format, args...))
 }
 
-// Injected says how often each fault was injected.
+// Injected returns how often each fault was injected.
 func (i *injector) Injected() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -147,7 +146,7 @@ func (i *injector) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// spoil fails a quarter of the requests.
+// spoil makes a quarter of the requests fail.
 func (i *injector) spoil(request *http.Request) (*http.Response, error) {
 	fate := i.fate(request)
 	switch fate.draw(32) {
@@ -198,8 +197,8 @@ func (i *injector) fail(request *http.Request, code int, reason string) (*http.R
 	return response, nil
 }
 
-// Whatever else is on its way, and in which order: the same request meets the same fault.
-func TestTheSeedDecidesWhichRequestMeetsWhichFault(t *testing.T) {
+// Equal requests get the same faults, in any order and with any concurrent requests.
+func TestSeedDeterminesFaults(t *testing.T) {
 	const each = 200
 	fates := func(order []int) map[string]int {
 		i, got, asked := newInjector(7), map[string]int{}, map[int]int{}

@@ -18,12 +18,10 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
-// usage is what this process has taken: the controller and the test, without the
-// control plane.
+// usage is the resource usage of this process: the controller and the test, without the control plane.
 type usage struct {
 	cpu time.Duration
-	// memory is what is in use, in bytes, garbage aside; resident has what the runtime
-	// keeps for itself, too.
+	// memory is the live heap in bytes. resident also includes memory that the runtime retains.
 	memory, resident uint64
 }
 
@@ -37,8 +35,8 @@ func (w *world) usage() usage {
 	return usage{cpu: time.Duration(r.Utime.Nano() + r.Stime.Nano()), memory: m.HeapAlloc, resident: resident(w.t)}
 }
 
-// resident is the resident memory of this process that is not of its program's file: more
-// of that is read with each thing that is done for the first time.
+// resident returns the resident memory of this process without pages of the executable, because more of
+// these are loaded whenever code runs for the first time.
 func resident(t *testing.T) uint64 {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/status")
@@ -51,13 +49,12 @@ func resident(t *testing.T) uint64 {
 	return kib << 10
 }
 
-// warm is a first, small storm, so that what is measured before the storm is a process that
-// has met everything once: its tables of types and of call stacks, and its threads, never
-// shrink, and are not what a storm could make grow without end.
+// warm runs a short storm, so that the usage before the real storm includes everything that is allocated
+// once: type tables, stack tables and threads never shrink, and do not grow further with a storm.
 func (s *storm) warm() {
 	s.t.Helper()
 	random := s.random
-	s.random = rand.New(rand.NewPCG(1, 1)) // the seed decides about what follows
+	s.random = rand.New(rand.NewPCG(1, 1)) // the seed determines the rest
 	s.begin()
 	for range samples.Of(0, 200) {
 		s.step()
@@ -69,7 +66,7 @@ func (s *storm) warm() {
 	clear(s.did)
 }
 
-// settled is what a controller takes that holds what it will hold after the storm.
+// settled returns the usage of an idle controller with the Applications of the end of the storm.
 func (s *storm) settled() usage {
 	s.t.Helper()
 	first := s.Run(nil)
@@ -96,9 +93,9 @@ func (s *storm) settled() usage {
 	return took
 }
 
-// rests looks whether the controller is at rest: it asks for nothing, takes next to no
-// turns, next to nothing of the processor, and no more memory than before the storm. The
-// last two are asserted of a whole storm: a short one is over before either settles.
+// rests checks that the controller is idle: it sends no requests, takes almost no reconciles and CPU time,
+// and needs no more memory than before the storm. The last two are asserted only after a full-length storm,
+// because a short one ends before either settles.
 func (s *storm) rests(before usage) {
 	s.t.Helper()
 	const mostTurns, mostOfACore, mostGrowth = 4, 0.005, 0.1
@@ -128,5 +125,5 @@ func (s *storm) rests(before usage) {
 	}
 }
 
-// grown is by which part of it something has grown.
+// grown returns the relative growth.
 func grown(from, to uint64) float64 { return float64(to)/float64(from) - 1 }

@@ -20,7 +20,7 @@ import (
 
 const oneConfig = `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}}]}`
 
-// interceptor answers requests itself, as long as it likes to.
+// interceptor answers requests itself, with any delay.
 type interceptor struct {
 	next   http.RoundTripper
 	answer atomic.Pointer[func(*http.Request, http.RoundTripper) (*http.Response, error)]
@@ -37,7 +37,7 @@ func (i *interceptor) RoundTrip(request *http.Request) (*http.Response, error) {
 	return i.next.RoundTrip(request)
 }
 
-// through is a controller behind an interceptor.
+// through starts a controller behind an interceptor.
 func (w *world) through() (*interceptor, *instance) {
 	w.t.Helper()
 	i := &interceptor{}
@@ -47,8 +47,8 @@ func (w *world) through() (*interceptor, *instance) {
 	})
 }
 
-// A create whose answer takes longer than anybody waits has been executed all the same.
-func TestAnAnswerThatComesTooLate(t *testing.T) {
+// A create request whose response arrives after the client's timeout has been executed nevertheless.
+func TestLateResponse(t *testing.T) {
 	w := newWorld(t)
 	namespace := w.Namespace()
 	between, _ := w.through()
@@ -77,9 +77,8 @@ func TestAnAnswerThatComesTooLate(t *testing.T) {
 	assert.Len(t, created, 1, "it recognises its own object")
 }
 
-// That a group's kinds cannot be asked for does not mean that there are none: nothing
-// is deleted, and nothing is forgotten.
-func TestDiscoveryThatFailsInPartIsNoEndOfAKind(t *testing.T) {
+// If discovery of a group fails, its kinds may still exist: nothing is deleted, and nothing is forgotten.
+func TestPartialDiscoveryDeletesNothing(t *testing.T) {
 	w := newWorld(t)
 	namespace := w.Namespace()
 	const both = `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}},
@@ -92,31 +91,31 @@ func TestDiscoveryThatFailsInPartIsNoEndOfAKind(t *testing.T) {
 
 	between, _ := w.runBroken("/apis/apps/v1")
 	mark := w.mark()
-	// The Deployment leaves the manifest while nobody can tell what a Deployment is.
+	// The Deployment leaves the manifest while the kind Deployment cannot be resolved.
 	w.Submit(namespace, "app", oneConfig)
 	w.Until("a word about it", func() bool {
 		return strings.Contains(w.ready(namespace, "app"), "looking up")
 	})
 	w.Kubectl("", "patch", "configmap", "config", "-n", namespace, "--type=merge", `--patch={"data":{"key":"theirs"}}`)
-	w.Until("other kinds are held all the same", func() bool {
+	w.Until("other kinds are held nevertheless", func() bool {
 		value, _, err := unstructured.NestedString(w.get(configMaps, namespace, "config").Object, "data", "key")
 		return err == nil && value == "ours"
 	})
 	assert.Equal(t, uid, w.Kubectl("", "get", "deployment", "web", "-n", namespace, "--output=jsonpath={.metadata.uid}"))
-	assert.Contains(t, w.Kubectl("", "get", "application", "app", "-n", namespace, "--output=jsonpath={.status.resources[*].kind}"), "Deployment", "it stays in the inventory")
+	assert.Contains(t, w.Kubectl("", "get", "application", "app", "-n", namespace, "--output=jsonpath={.status.resources[*].kind}"), "Deployment", "it remains in the inventory")
 	requests, err := w.cluster.Requests(mark)
 	require.NoError(t, err)
 	assert.Empty(t, requests.By(agent).Where(func(r testcluster.Request) bool { return r.Verb == "delete" }))
 
 	between.set(nil)
-	w.Until("the Deployment goes", func() bool {
+	w.Until("the Deployment is deleted", func() bool {
 		return w.hasNone(deployments, namespace, "")
 	})
 	w.AwaitHeld(namespace, "app")
 	w.Quiet(2 * time.Second)
 }
 
-// runBroken is a controller to which a path of the API server is not available.
+// runBroken starts a controller for which a path of the API server is unavailable.
 func (w *world) runBroken(path string) (*interceptor, *instance) {
 	w.t.Helper()
 	i := &interceptor{}
@@ -133,8 +132,8 @@ func (w *world) runBroken(path string) (*interceptor, *instance) {
 	})
 }
 
-// A resource whose deletion admission denies stays in the inventory until it is gone.
-func TestADeleteThatIsDenied(t *testing.T) {
+// A resource whose deletion is denied by admission remains in the inventory until it is deleted.
+func TestDeniedDeleteRemainsInInventory(t *testing.T) {
 	w := newWorld(t)
 	namespace := w.Namespace()
 	w.Run(nil)
@@ -147,7 +146,7 @@ metadata: {name: keep}
 spec:
   failurePolicy: Fail
   matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [DELETE], resources: [configmaps]}]}
-  validations: [{expression: "false", message: it is to stay}]
+  validations: [{expression: "false", message: it must remain}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -155,12 +154,12 @@ metadata: {name: keep}
 spec: {policyName: keep, validationActions: [Deny]}`, "apply", "--server-side", "--filename=-")
 	w.Until("the policy works", func() bool {
 		err := w.tryDelete(configMaps, namespace, "config")
-		return err != nil && strings.Contains(err.Error(), "it is to stay")
+		return err != nil && strings.Contains(err.Error(), "it must remain")
 	})
 
 	w.Kubectl("", "delete", "application", "app", "-n", namespace, "--wait=false")
-	w.Until("the denial is told", func() bool {
-		return strings.Contains(w.ready(namespace, "app"), "it is to stay")
+	w.Until("the denial is reported", func() bool {
+		return strings.Contains(w.ready(namespace, "app"), "it must remain")
 	})
 	w.Quiet(2 * time.Second)
 	assert.Equal(t, "config", w.Kubectl("", "get", "application", "app", "-n", namespace, "--output=jsonpath={.status.resources[*].name}"))
@@ -175,11 +174,11 @@ spec: {policyName: keep, validationActions: [Deny]}`, "apply", "--server-side", 
 	})
 }
 
-// Kinds that come and go leave neither goroutines nor memory behind.
-func TestKindsThatComeAndGo(t *testing.T) {
+// Kinds that are created and deleted repeatedly leak neither goroutines nor memory.
+func TestRepeatedKindChangesLeakNothing(t *testing.T) {
 	kinds, rounds := samples.Of(60, 200), 5
 	if os.Getenv("FAULT_DURATION") != "" {
-		rounds = 50 // with time to spare
+		rounds = 50 // in long runs
 	}
 	w := newWorld(t)
 	namespace := w.Namespace()
@@ -204,7 +203,7 @@ spec: {group: example.com, scope: Namespaced, names: {kind: Kind%[1]d, plural: k
 		w.Kubectl("", "delete", "application", "app", "-n", namespace, "--timeout=60s")
 		w.Until("no watch", func() bool { return running.Watching() == 0 })
 	}
-	round() // connections and caches come with the first
+	round() // the first round creates connections and caches
 	w.Quiet(time.Second)
 	goroutines, heap := runtime.NumGoroutine(), heapInUse()
 
@@ -214,7 +213,7 @@ spec: {group: example.com, scope: Namespaced, names: {kind: Kind%[1]d, plural: k
 	w.Quiet(time.Second)
 	w.Until(fmt.Sprint(goroutines, " goroutines again"), func() bool { return runtime.NumGoroutine() <= goroutines+5 })
 	after := heapInUse()
-	t.Logf("%d kinds came and went %d times: %d goroutines, then %d; %d KiB, then %d", kinds, rounds, goroutines, runtime.NumGoroutine(), heap/1024, after/1024)
+	t.Logf("%d kinds, created and deleted %d times: %d goroutines, then %d; %d KiB, then %d", kinds, rounds, goroutines, runtime.NumGoroutine(), heap/1024, after/1024)
 	assert.Less(t, after, heap+heap/2+4<<20)
 }
 

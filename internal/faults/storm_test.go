@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
-// wanted are FAULT_SEED, FAULT_DURATION and FAULT_STEPS, or a seed of this very run,
-// half a minute (ten, in the long run), and as many steps as that allows.
+// wanted returns FAULT_SEED, FAULT_DURATION and FAULT_STEPS. The defaults are a random seed, half a minute
+// (ten minutes in long runs), and as many steps as fit into that time.
 func wanted(t *testing.T) (seed uint64, duration time.Duration, steps int) {
 	t.Helper()
 	seed, duration, steps = uint64(time.Now().UnixNano()), samples.Of(30*time.Second, 10*time.Minute), math.MaxInt
@@ -40,9 +40,8 @@ func wanted(t *testing.T) (seed uint64, duration time.Duration, steps int) {
 	return seed, duration, steps
 }
 
-// spec is a random one out of many. Each has some of the objects, in some variant, with
-// some of their fields. What a schema leaves free is the same in all of them: of that, the
-// past stays.
+// spec returns one of many random specs. Each contains some of the objects, in some variant, with some of
+// their fields. Free fields have the same values in all specs, because earlier values of them would remain.
 func spec(random *rand.Rand, name string) string {
 	maybe := func(text string) string {
 		if random.IntN(2) == 0 {
@@ -70,18 +69,18 @@ func spec(random *rand.Rand, name string) string {
 	if random.IntN(2) == 0 {
 		schema = fmt.Sprintf(`, observerSchema: [{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {sessionAffinity: null, selector: {app: null}}}]`, name)
 	}
-	// What has failed is tried again before the next thing happens.
+	// Failures are retried before the next step.
 	return fmt.Sprintf(`{retry: {maxInterval: 1s}, manifest: [%s]%s}`, strings.Join(objects, ", "), schema)
 }
 
-// storm is a run of wishes, of other people's changes, and of deaths, in an order that
-// the seed gives.
+// storm is a sequence of spec changes, changes by other clients, and crashes. The seed determines the
+// order.
 type storm struct {
 	*world
 	random    *rand.Rand
 	namespace string
 	running   *instance
-	victims   string // the namespace of objects that nobody but their owner ever named
+	victims   string // the namespace of objects that only their owner names
 	deaths    int
 	did       map[string]int
 }
@@ -90,7 +89,8 @@ const apps = 4
 
 func (s *storm) app() string { return fmt.Sprintf("app%d", s.random.IntN(apps)) }
 
-// step does one thing while the controller's next write waits, and lets some follow.
+// step makes one change while the controller's next write waits at the gate, and then lets some writes
+// pass.
 func (s *storm) step() {
 	switch n := s.random.IntN(40); {
 	case n < 3:
@@ -107,7 +107,7 @@ func (s *storm) step() {
 	s.running.faults.Let(s.random.IntN(10))
 }
 
-// change is somebody's, one of 32.
+// change makes one of 32 changes by another client.
 func (s *storm) change(n int) {
 	app := s.app()
 	switch {
@@ -130,20 +130,21 @@ func (s *storm) change(n int) {
 	}
 }
 
-// takeOffLabel takes our label off a Service that is on record. The marks of one that is
-// not, because its process has died, are all that tells whose it is.
+// takeOffLabel removes the tracking label from a Service in the inventory. If a process has crashed before
+// it updated the inventory, the tracking metadata is the only record of the owner, so it must not be
+// removed then.
 func (s *storm) takeOffLabel(app string) {
 	uid := s.Try("", "get", "service", app, "-n", s.namespace, "--output=jsonpath={.metadata.uid}")
 	recorded := s.Try("", "get", "application", app, "-n", s.namespace, `--output=jsonpath={.status.resources[?(@.kind=="Service")].uid}`)
 	if uid == "" || uid != recorded {
 		return
 	}
-	s.did["label taken off"]++
+	s.did["label removed"]++
 	s.Try("", "label", "service", app, "-n", s.namespace, "holdfast.dev/application-uid-")
 }
 
-// forge writes an Application's marks on an object of another client, as whoever may patch
-// the object's metadata can.
+// forge writes the tracking metadata of an Application to an object of another client. Any client with
+// patch permission can do this.
 func (s *storm) forge(app string) {
 	uid := s.Try("", "get", "application", app, "-n", s.namespace, "--output=jsonpath={.metadata.uid}")
 	if uid == "" {
@@ -155,10 +156,10 @@ func (s *storm) forge(app string) {
 		uid, s.namespace, app, s.victims, victim))
 }
 
-// victim is an object that another client writes our marks on.
+// victim is an object with forged tracking metadata.
 const victim = "victim"
 
-// victimized makes it, where the Applications may do everything.
+// victimized creates the victim in a namespace where the Applications have all permissions.
 func (s *storm) victimized() (look func() string) {
 	s.t.Helper()
 	s.victims = s.Namespace()
@@ -169,8 +170,7 @@ func (s *storm) victimized() (look func() string) {
 	}
 }
 
-// death ends the controller between two of the writes that follow from a change, and
-// starts another one.
+// death kills the controller between two writes that result from a change, and starts another one.
 func (s *storm) death() {
 	s.did["death of the controller"]++
 	s.change(s.random.IntN(32))
@@ -181,15 +181,15 @@ func (s *storm) death() {
 	s.begin()
 }
 
-// begin starts a controller whose writes wait.
+// begin starts a controller whose writes wait at the gate.
 func (s *storm) begin() {
 	faults := newInjector(s.random.Uint64())
 	faults.Hold()
 	s.running = s.Run(faults)
 }
 
-// After any number of faults the cluster is what the last wishes make of an empty one,
-// nobody else's object has changed, and then there is silence.
+// After any number of faults, the cluster has the state that the last specs produce in an empty cluster, no
+// foreign object has changed, and the controllers are idle.
 func TestStorm(t *testing.T) {
 	seed, duration, steps := wanted(t)
 	step := 0
@@ -226,12 +226,12 @@ func TestStorm(t *testing.T) {
 		w.AwaitHeld(s.namespace, name)
 		w.AwaitHeld(calm, name)
 	}
-	w.Quiet(11 * time.Second) // client-go sends an event that has failed again after 10 s
+	w.Quiet(11 * time.Second) // client-go retries a failed event after 10 s
 	s.rests(before)
 
 	fresh := w.Snapshot(calm)
 	assert.Equal(t, fresh, w.Snapshot(s.namespace), "after the storm, and from nothing")
-	assert.Equal(t, bystander, w.Kubectl("", "get", "configmap", "bystander", "-n", s.namespace, "--output=yaml"), "another client's object")
+	assert.Equal(t, bystander, w.Kubectl("", "get", "configmap", "bystander", "-n", s.namespace, "--output=yaml"), "the object of another client")
 	t.Logf("compared: %d lines of %s and inventories; 11 s of silence", strings.Count(fresh, "\n"), shown)
 
 	assert.Equal(t, unharmed, look(), "an object with forged marks")

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Ends of a watch.
+// Ways in which a watch ends.
 const (
 	closes  = "closed watch"
 	cuts    = "cut watch"
@@ -20,7 +20,7 @@ const (
 
 const tooOld = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old","reason":"Expired","code":410}}` + "\n"
 
-// watch lets a watch live for some events, and spoils them.
+// watch limits a watch to some events, and injects faults into them.
 func (i *injector) watch(request *http.Request) (*http.Response, error) {
 	fate := i.fate(request)
 	if fate.draw(10) == 0 {
@@ -53,14 +53,14 @@ func (b *body) Close() error {
 type stream struct {
 	*fate
 	left    int  // events until it ends
-	listing bool // the events are still those of a list, of which nothing is ever lost
+	listing bool // the events still belong to the initial list; none of these is dropped
 	body    io.ReadCloser
 	to      *io.PipeWriter
 	end     string
 }
 
-// copy passes events until the life of the watch is over. What is lost would be
-// missed by anybody, so that the watch says soon after that it is too old, whoever ends it.
+// copy copies events until the watch ends. No client could notice dropped events, so copy soon ends such a
+// watch with the error that its version is too old.
 func (s *stream) copy() {
 	var over <-chan time.Time
 	lines := make(chan []byte)

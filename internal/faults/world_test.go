@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { testcluster.Main(m, testcluster.Options{}) }
 // agent is the user agent of controllers.
 const agent = "holdfast-under-faults"
 
-// world is a control plane of the test's own.
+// world is a control plane for one test.
 type world struct {
 	t       *testing.T
 	cluster *testcluster.Cluster
@@ -48,7 +48,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// keep puts what tells of a failure beside the other artifacts of the run.
+// keep saves diagnostic files of a failed test with the other artifacts of the run.
 func (w *world) keep() {
 	if !w.t.Failed() {
 		return
@@ -64,7 +64,7 @@ func (w *world) keep() {
 	}
 }
 
-// Namespace makes a namespace in which the applier may do everything.
+// Namespace creates a namespace in which the applier has all permissions.
 func (w *world) Namespace() string {
 	w.t.Helper()
 	namespace := w.cluster.Namespace(w.t)
@@ -73,7 +73,7 @@ func (w *world) Namespace() string {
 	return namespace
 }
 
-// Kubectl runs kubectl until it succeeds: the control plane may be away for a while.
+// Kubectl runs kubectl until it succeeds, because the control plane can be down for a while.
 func (w *world) Kubectl(stdin string, args ...string) string {
 	w.t.Helper()
 	var output string
@@ -85,13 +85,13 @@ func (w *world) Kubectl(stdin string, args ...string) string {
 	return output
 }
 
-// Try runs kubectl once; what is not there any more is no failure.
+// Try runs kubectl once. A missing object is not an error.
 func (w *world) Try(stdin string, args ...string) string {
 	output, _ := w.cluster.Kubectl(w.t.Context(), stdin, args...)
 	return output
 }
 
-// Until waits for something, and says what there is instead when it does not come.
+// Until waits for a condition. If it times out, it prints the current state.
 func (w *world) Until(what string, holds func() bool) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
@@ -106,7 +106,7 @@ func (w *world) Until(what string, holds func() bool) {
 	}
 }
 
-// said are the last lines of the controllers' log, cut short.
+// said returns the last lines of the controllers' log, shortened.
 func (w *world) said(lines int) string {
 	log, err := os.ReadFile(w.log())
 	if err != nil {
@@ -122,7 +122,7 @@ func (w *world) said(lines int) string {
 
 func (w *world) log() string { return filepath.Join(w.cluster.Dir(), "controller.log") }
 
-// instance is a controller that runs.
+// instance is a running controller.
 type instance struct {
 	*controller.Controller
 	faults  *injector
@@ -130,13 +130,13 @@ type instance struct {
 	stop    func()
 }
 
-// Watching is the number of kinds that are watched.
+// Watching returns the number of watched kinds.
 func (i *instance) Watching() int { return i.metric("holdfast_watches") }
 
-// Turns is how many turns the controller has taken.
+// Turns returns the number of reconciles of the controller.
 func (i *instance) Turns() int { return i.metric("holdfast_reconciles_total") }
 
-// metric is the sum of a metric over its labels; -1 if it cannot be had.
+// metric returns the sum of a metric over its labels, or -1 if it cannot be read.
 func (i *instance) metric(name string) int {
 	families, err := i.metrics.Gatherer().Gather()
 	if err != nil {
@@ -154,7 +154,7 @@ func (i *instance) metric(name string) int {
 	return -1
 }
 
-// Run starts a controller behind an injector; nil for none. It ends with the test.
+// Run starts a controller behind an injector, which can be nil. The controller stops with the test.
 func (w *world) Run(faults *injector) *instance {
 	w.t.Helper()
 	if faults == nil {
@@ -192,14 +192,13 @@ func (w *world) runWith(faults *injector, wrap func(http.RoundTripper) http.Roun
 	return i
 }
 
-// Kill ends a controller as a crash does: nothing that it sends arrives any more.
+// Kill simulates a crash of a controller: its requests no longer arrive.
 func (i *instance) Kill() {
 	i.faults.Die()
 	i.stop()
 }
 
-// Quiet waits until the controllers have asked for nothing for a while, and fails if
-// that does not come.
+// Quiet waits until the controllers have sent no requests for a while, and fails the test after a timeout.
 func (w *world) Quiet(while time.Duration) {
 	w.t.Helper()
 	last, mark := time.Now(), w.mark()
@@ -215,7 +214,7 @@ func (w *world) Quiet(while time.Duration) {
 	})
 }
 
-// mark is the present moment, between two lines of the audit log.
+// mark returns the current position between two lines of the audit log.
 func (w *world) mark() testcluster.Mark {
 	w.t.Helper()
 	for {
@@ -226,7 +225,7 @@ func (w *world) mark() testcluster.Mark {
 	}
 }
 
-// shown are the resources that a comparison is about.
+// shown lists the resources that are compared.
 const shown = "configmaps,secrets,services,deployments.apps"
 
 var (
@@ -234,8 +233,8 @@ var (
 	address  = regexp.MustCompile(`10\.0\.\d+\.\d+`)
 )
 
-// Snapshot is what there is of Applications in a namespace, and their inventories,
-// without what the API server invents.
+// Snapshot returns the objects of Applications in a namespace, and their inventories, without values that
+// the API server generates.
 func (w *world) Snapshot(namespace string) string {
 	w.t.Helper()
 	objects := w.Kubectl("", "get", shown, "-n", namespace, "--selector=holdfast.dev/application-uid", "--sort-by=.metadata.name", "--output=yaml")
@@ -245,7 +244,7 @@ func (w *world) Snapshot(namespace string) string {
 	return address.ReplaceAllString(strings.ReplaceAll(text, namespace, "$NS"), "$$IP")
 }
 
-// application is the text of one.
+// application returns an Application as YAML.
 func application(name, spec string) string {
 	return fmt.Sprintf("{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: %s}, spec: %s}", name, spec)
 }

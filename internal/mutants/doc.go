@@ -1,7 +1,7 @@
-// Package mutants plants bugs, one at a time, and runs the tests that should notice.
+// Package mutants plants bugs, one at a time, and runs the tests that should notice them.
 //
-// Each file of planted/ is one bug, in the form of txtar: why it would cost a user
-// something, the tests that must fail, and what is replaced in which file:
+// Each file in planted/ is one bug in txtar format: the effect on a user, the tests that must fail, and the
+// replaced lines of each file:
 //
 //	A delete without the version that was decided on deletes what another client has
 //	adopted meanwhile.
@@ -10,7 +10,7 @@
 //	-	remaining, err := a.target.Delete(ctx, at, change.UID, change.ResourceVersion)
 //	+	remaining, err := a.target.Delete(ctx, at, change.UID, "")
 //
-// `make mutants` runs them all, and fails if one survives. The files of the checkout are
-// not changed: the compiler is given others in their place (go test -overlay). A bug that
-// no test needs to notice says so with a line "survives: " and the reason.
+// `make mutants` runs all of them, and fails if one survives. It does not change the files of the checkout:
+// the compiler gets modified copies (go test -overlay). A bug that no test needs to notice has a line
+// "survives: " with the reason.
 package mutants

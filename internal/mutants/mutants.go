@@ -16,16 +16,16 @@ import (
 // Mutant is one planted bug.
 type Mutant struct {
 	Name string
-	// Tests are the arguments of `go test` that must fail.
+	// Tests contains the arguments of the `go test` command that must fail.
 	Tests []string
-	// Survives is why no test needs to notice; usually empty.
+	// Survives is the reason why no test needs to notice the bug. It is usually empty.
 	Survives string
 	changes  []change
 }
 
 type change struct{ file, old, replacement string }
 
-// Read reads the planted bugs of a directory.
+// Read reads the planted bugs in a directory.
 func Read(dir string) ([]Mutant, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
 	if err != nil {
@@ -93,16 +93,16 @@ func (m Mutant) Plant(root string) (map[string]string, error) {
 			text = string(raw)
 		}
 		if n := strings.Count(text, c.old); n != 1 {
-			return nil, fmt.Errorf("%s: what is to be replaced is there %d times, and should be there once:\n%s", c.file, n, c.old)
+			return nil, fmt.Errorf("%s: the replaced text occurs %d times instead of once:\n%s", c.file, n, c.old)
 		}
 		planted[c.file] = strings.Replace(text, c.old, c.replacement, 1)
 	}
 	return planted, nil
 }
 
-// Run plants the bug and runs its tests. It reports whether they fail, as they should;
-// output is what they said. The error is for a bug that could not be planted, or that does
-// not compile. go vet is not asked: a bug may look odd.
+// Run plants the bug and runs its tests. It reports whether they fail, as they should, and returns their
+// output. The error is for a bug that cannot be planted or does not compile. go vet is disabled, because a
+// bug can look suspicious.
 func (m Mutant) Run(ctx context.Context, root string) (killed bool, output string, err error) {
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
@@ -124,7 +124,7 @@ func (m Mutant) Run(ctx context.Context, root string) (killed bool, output strin
 	return err != nil, output, nil
 }
 
-// overlay writes the planted files below a directory, and what go needs to know of them.
+// overlay writes the planted files to a directory, with the overlay file for the go command.
 func (m Mutant) overlay(root, dir string) (string, error) {
 	planted, err := m.Plant(root)
 	if err != nil {

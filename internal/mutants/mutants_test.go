@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// `make mutants` takes long, and is run by hand: here it is only looked whether it could.
-func TestEveryBugCanBePlanted(t *testing.T) {
+// `make mutants` takes long and is run manually. This test only checks that every bug can be planted.
+func TestMutantsCanBePlanted(t *testing.T) {
 	all, err := Read("planted")
 	require.NoError(t, err)
 	require.NotEmpty(t, all)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Set sets a field of an object, with the maps on the way to it.
+// Set sets a field of an object and creates the maps on the path to it.
 func Set(object map[string]any, value any, fields ...string) {
 	for _, f := range fields[:len(fields)-1] {
 		child, ok := object[f].(map[string]any)
@@ -26,7 +26,7 @@ func Set(object map[string]any, value any, fields ...string) {
 	object[fields[len(fields)-1]] = value
 }
 
-// Get is a field of an object, nil if it is not there.
+// Get returns a field of an object, or nil.
 func Get(object map[string]any, fields ...string) any {
 	var value any = object
 	for _, f := range fields {
@@ -36,7 +36,7 @@ func Get(object map[string]any, fields ...string) any {
 	return value
 }
 
-// Raws is a list of one item, as an Application has it.
+// Raws returns a list with one item, in the type that an Application has.
 func Raws(content map[string]any) []runtime.RawExtension {
 	raw, err := json.Marshal(content)
 	if err != nil {
@@ -45,7 +45,7 @@ func Raws(content map[string]any) []runtime.RawExtension {
 	return []runtime.RawExtension{{Raw: raw}}
 }
 
-// Keys are the names of the fields, in order.
+// Keys returns the names of the fields, sorted.
 func Keys(m map[string]any) []string {
 	names := make([]string, 0, len(m))
 	for name := range m {
@@ -55,7 +55,7 @@ func Keys(m map[string]any) []string {
 	return names
 }
 
-// JSON is a value as text.
+// JSON returns a value as JSON.
 func JSON(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -64,7 +64,7 @@ func JSON(v any) string {
 	return string(raw)
 }
 
-// Unpacked is what an annotation holdfast.dev/creating has.
+// Unpacked returns the decompressed value of an annotation holdfast.dev/creating.
 func Unpacked(t *testing.T, value string) string {
 	t.Helper()
 	compressed, err := base64.StdEncoding.DecodeString(value)

@@ -9,13 +9,13 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// GVK is the kind that all drawn objects have.
+// GVK is the kind of all drawn objects.
 var GVK = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
 
-// ID is the identity that they have.
+// ID is the identity of all drawn objects.
 var ID = manifest.ID{Group: GVK.Group, Kind: GVK.Kind, Namespace: "default", Name: "thing"}
 
-// Object is the whole object with that spec.
+// Object returns the object with that spec.
 func Object(spec map[string]any) map[string]any {
 	return map[string]any{
 		"apiVersion": GVK.GroupVersion().String(), "kind": GVK.Kind,
@@ -24,7 +24,7 @@ func Object(spec map[string]any) map[string]any {
 	}
 }
 
-// Manifest is the manifest with that spec.
+// Manifest returns the manifest with that spec.
 func Manifest(spec map[string]any) manifest.Object {
 	return manifest.Object{ID: ID, APIVersion: GVK.GroupVersion().String(), Content: map[string]any{
 		"apiVersion": GVK.GroupVersion().String(), "kind": GVK.Kind,
@@ -32,21 +32,21 @@ func Manifest(spec map[string]any) manifest.Object {
 	}}
 }
 
-// Options say what a schema may be.
+// Options restricts the drawn schemas.
 type Options struct {
-	// Known schemas have no elements beyond the manifest's lists.
+	// Known schemas name no elements beyond the manifest's lists.
 	Known bool
-	// Keys are observed in every element that is.
+	// Keys are observed in every observed element.
 	Keys bool
-	// Walked schemas have leaves over single values only.
+	// Walked schemas have leaves only over scalars.
 	Walked bool
-	// Bounded lists have maxima; they never rule the manifest itself out.
+	// Bounded lists have maxima, which always allow the manifest.
 	Bounded bool
-	// Rules stand in the place of some leaves over single values.
+	// Rules replace some leaves over scalars.
 	Rules bool
 }
 
-// Entry draws a user's entry that fits a manifest's spec.
+// Entry draws a schema that matches the spec of a manifest.
 func Entry(t *rapid.T, spec map[string]any, o Options) *observer.Entry {
 	raw := map[string]any{
 		"apiVersion": GVK.GroupVersion().String(), "kind": GVK.Kind,
@@ -65,7 +65,7 @@ func Entry(t *rapid.T, spec map[string]any, o Options) *observer.Entry {
 	return assigned[0]
 }
 
-// prune takes out the maps that have no leaf, which are mistakes but for elements.
+// prune removes maps without leaves, which are validation errors unless they are elements.
 func prune(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -99,7 +99,7 @@ func (o Options) node(t *rapid.T, name string, v any, depth int) any {
 	}
 }
 
-// rule draws a rule that a manifest's value is inside of, if there is one.
+// rule draws a rule that allows the value in the manifest, if it has one.
 func (o Options) rule(t *rapid.T, v any, set bool) any {
 	rules := []map[string]any{
 		{observer.KeyMode: "seed"}, {observer.KeyMode: "push"}, {observer.KeyMode: "watch"},
@@ -183,7 +183,7 @@ func (o Options) element(t *rapid.T, name string, l []any, i, depth int) any {
 		v = l[i]
 	}
 	if _, isMap := v.(map[string]any); !isMap {
-		o.Rules = false // an element takes no mode
+		o.Rules = false // an element cannot have a mode
 	}
 	node := o.node(t, name, v, depth+1)
 	if m, ok := node.(map[string]any); ok && name[0] == 'k' && (o.Keys || i >= len(l)) {
@@ -192,8 +192,7 @@ func (o Options) element(t *rapid.T, name string, l []any, i, depth int) any {
 	return node
 }
 
-// Type is the typed schema of the kind: sets are sets, and lists with keys have
-// them.
+// Type returns the typed schema of the kind: it defines which lists are sets, and the keys of list-maps.
 func Type() *kinds.Node {
 	crd := map[string]any{"spec": map[string]any{
 		"group": GVK.Group, "names": map[string]any{"kind": GVK.Kind},

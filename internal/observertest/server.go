@@ -11,18 +11,18 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Server is what an API server makes of what it is sent.
+// Server simulates how an API server changes the objects that it receives.
 type Server struct {
 	// Drops is a field that it does not know, Adds one that it has a default for.
 	Drops, Adds string
 	// Injects is a list that gets one more element, at its front or its end.
 	Injects string
 	Front   bool
-	// Typed says that it tells which lists have keys and which are sets.
+	// Typed is true if its schema defines which lists have keys and which are sets.
 	Typed bool
 }
 
-// DrawServer draws one.
+// DrawServer draws a Server.
 func DrawServer(t *rapid.T) Server {
 	s := Server{
 		Drops:   rapid.SampledFrom([]string{"", "v2"}).Draw(t, "drops"),
@@ -30,12 +30,12 @@ func DrawServer(t *rapid.T) Server {
 		Injects: rapid.SampledFrom([]string{"", "k2", "s1", "l2"}).Draw(t, "injects"),
 		Typed:   rapid.Bool().Draw(t, "typed"),
 	}
-	// Which element is which nobody can tell when all have moved and none has a key.
+	// If all elements have moved and none has a key, they cannot be identified.
 	s.Front = s.Typed && s.Injects != "l2" && rapid.Bool().Draw(t, "front")
 	return s
 }
 
-// Serve changes a value as the server does, which changes nothing a second time.
+// Serve changes a value as the server does. It is idempotent.
 func (s Server) Serve(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -73,8 +73,8 @@ func (s Server) inject(l []any) []any {
 	return append(slices.Clone(l), element)
 }
 
-// Plausible is what a manifest of the kind may have: fields keep their type, and
-// elements of lists with keys have one each.
+// Plausible converts a value to one that a manifest of the kind can have: fields keep their type, and
+// elements of list-maps have unique keys.
 func (s Server) Plausible(name string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -87,7 +87,7 @@ func (s Server) Plausible(name string, v any) any {
 				continue
 			}
 			if isList && len(list) == 0 && s.Injects != "" {
-				continue // what was injected stays in a list that is emptied
+				continue // the injected element remains in a list that is emptied
 			}
 			out[child] = s.Plausible(child, value)
 		}
@@ -98,7 +98,7 @@ func (s Server) Plausible(name string, v any) any {
 	return v
 }
 
-// plausibleList is Plausible for a list: the elements of one with keys have one each.
+// plausibleList implements Plausible for a list: the elements of list-maps have unique keys.
 func (s Server) plausibleList(name string, list []any) []any {
 	var out []any
 	seen := map[string]bool{}
@@ -112,7 +112,7 @@ func (s Server) plausibleList(name string, list []any) []any {
 		}
 		element = s.Plausible("m", element)
 		if observer.Equal(element, map[string]any{}) {
-			element = "empty" // an empty map in a list is free to be anything
+			element = "empty" // an empty map in a list can match anything
 		}
 		out = append(out, element)
 	}
@@ -122,8 +122,8 @@ func (s Server) plausibleList(name string, list []any) []any {
 	return out
 }
 
-// Comparable is a live value without what is free: empty lists, maps of nothing
-// else, and the order of lists with keys.
+// Comparable returns a live value without insignificant parts: empty lists, maps that contain only these,
+// and the order of list-maps.
 func (s Server) Comparable(name string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -147,7 +147,7 @@ func (s Server) Comparable(name string, v any) any {
 	return v
 }
 
-// IdentityOf is the key of an element, whatever its list is.
+// IdentityOf returns the key of an element, for any list.
 func IdentityOf(element any) string {
 	if m, ok := element.(map[string]any); ok {
 		element = m["name"]
@@ -155,7 +155,7 @@ func IdentityOf(element any) string {
 	return fmt.Sprint(element)
 }
 
-// WithoutEmptyLists is what an API server makes of a value: it keeps no empty list.
+// WithoutEmptyLists returns a value without empty lists, which the API server drops.
 func WithoutEmptyLists(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -13,7 +13,7 @@ const maxDepth = 3
 
 var fieldNames = []string{"v1", "v2", "m1", "m/2", "l1", "l2", "k1", "k2", "s1"}
 
-// Spec draws a manifest's spec.
+// Spec draws the spec of a manifest.
 func Spec(t *rapid.T) map[string]any { return fields(t, 0) }
 
 func fields(t *rapid.T, depth int) map[string]any {
@@ -69,9 +69,8 @@ func scalar(t *rapid.T) any {
 	return rapid.SampledFrom([]any{"a", "b", "", int64(0), int64(1), int64(2), 1.5, true, false}).Draw(t, "scalar")
 }
 
-// Mutate draws what may have become of a spec in a cluster: values changed,
-// removed and added, elements added, removed, renamed, doubled and reordered, types
-// changed.
+// Mutate draws a live version of a spec: with values changed, removed and added, elements added, removed,
+// renamed, duplicated and reordered, and types changed.
 func Mutate(t *rapid.T, spec map[string]any) map[string]any {
 	return mutateMap(t, observer.CopyMap(spec), 0)
 }
@@ -117,7 +116,7 @@ func mutateList(t *rapid.T, name string, l []any, depth int) []any {
 		switch rapid.IntRange(0, 9).Draw(t, "element") {
 		case 0, 1:
 			continue
-		case 2: // another client has changed its key, or added it once more
+		case 2: // another client has changed its key, or has added a copy
 			out = append(out, rekeyed(t, name, mutateValue(t, name, element, depth)))
 			if rapid.Bool().Draw(t, "twice") {
 				out = append(out, mutateValue(t, name, element, depth))
@@ -135,7 +134,7 @@ func mutateList(t *rapid.T, name string, l []any, depth int) []any {
 	return out
 }
 
-// rekeyed is an element of a list with keys that has another key, perhaps.
+// rekeyed returns an element of a list-map, possibly with another key.
 func rekeyed(t *rapid.T, list string, element any) any {
 	if m, ok := element.(map[string]any); ok && list[0] == 'k' && rapid.Bool().Draw(t, "other key") {
 		m["name"] = rapid.SampledFrom([]string{"y0", "n1"}).Draw(t, "key")
@@ -154,8 +153,7 @@ func foreign(t *rapid.T, name string, i, depth int) any {
 	}
 }
 
-// Shuffle draws the same spec with its lists that have keys, and its sets, in
-// another order.
+// Shuffle draws the same spec with its list-maps and sets in another order.
 func Shuffle(t *rapid.T, spec map[string]any) map[string]any {
 	return shuffleValue(t, "m", observer.CopyMap(spec)).(map[string]any)
 }

@@ -1,19 +1,19 @@
-// Package samples says how much of something long a test takes: a short sample in
-// `make test`, the whole of it in `make test-long`.
+// Package samples selects how much of a long test runs: a short sample in `make test`, all of it in `make
+// test-long`.
 //
 //	for range samples.Of(20, 1000) { … }
 //	duration := samples.Of(30*time.Second, 10*time.Minute)
 //
-// A short sample is not a weak test: what it may miss is found by more luck, or more
-// patience, and never by looking closer.
+// A short sample makes the same checks as the whole. It can only miss what more random cases, or more time,
+// would find.
 package samples
 
 import "os"
 
-// Variable is set in the environment of `make test-long`, to anything.
+// Variable is the environment variable that `make test-long` sets to any value.
 const Variable = "HOLDFAST_LONG"
 
-// Of returns the short sample, or the whole where there is time for it.
+// Of returns whole in a long run, and short otherwise.
 func Of[T any](short, whole T) T {
 	if os.Getenv(Variable) != "" {
 		return whole

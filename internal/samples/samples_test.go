@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/internal/samples"
 )
 
-func TestTheWholeIsTakenWhereItIsAskedFor(t *testing.T) {
+func TestOfReturnsWholeInLongRuns(t *testing.T) {
 	t.Setenv(samples.Variable, "")
 	assert.Equal(t, 20, samples.Of(20, 1000))
 	t.Setenv(samples.Variable, "1")

@@ -1,4 +1,4 @@
-// Package suggest finds the name that a mistyped one was meant to be.
+// Package suggest suggests names for mistyped ones.
 package suggest
 
 import (
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// DidYouMean suggests the name that is nearest to a mistyped one, or that it is
-// the beginning of; it is empty if none is near.
+// DidYouMean returns a suggestion with the name that is closest to the typed one, or that starts with it.
+// It returns "" if no name is close.
 func DidYouMean(typed string, names []string) string {
 	best, nearest := "", 1+max(2, len(typed)/3)
 	for _, name := range slices.Sorted(slices.Values(names)) {
@@ -29,11 +29,11 @@ func DidYouMean(typed string, names []string) string {
 	return fmt.Sprintf(": did you mean %s?", best)
 }
 
-// Distance is how many letters must be added, removed, exchanged or swapped
-// with their neighbour to make b of a.
+// Distance returns the edit distance of a and b: the number of letters to add, remove, replace, or swap
+// with their neighbor.
 func Distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
-		return len(a) + len(b) // nobody mistypes that
+		return len(a) + len(b) // too long to be a typing error
 	}
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

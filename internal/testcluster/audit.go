@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// Request is one that the API server has answered.
+// Request is a request that the API server has completed.
 //
-// A watch is in the log when it ends, not when it begins. Any other request is there
-// before its response ends: a test that has a response finds it.
+// A watch is logged when it ends, not when it starts. Other requests are logged before their responses end,
+// so a test that has received a response finds the request.
 type Request struct {
-	// Verb is that of Kubernetes: get, list, watch, create, update, patch, delete, deletecollection.
+	// Verb is the Kubernetes verb: get, list, watch, create, update, patch, delete, deletecollection.
 	Verb string
 	// URI is the path with the query.
 	URI                                           string
 	Group, Resource, Subresource, Namespace, Name string
 	UserAgent                                     string
-	// User is who authenticated; ImpersonatedUser is on whose behalf, and often empty.
+	// User is the authenticated user. ImpersonatedUser is empty without impersonation.
 	User, ImpersonatedUser string
 	// Code is the HTTP status.
 	Code int
@@ -31,7 +31,7 @@ type Request struct {
 	Time, Done time.Time
 }
 
-// String is for messages: one line.
+// String formats the request as one line for messages.
 func (r Request) String() string {
 	on := ""
 	if r.ImpersonatedUser != "" {
@@ -40,20 +40,20 @@ func (r Request) String() string {
 	return fmt.Sprintf("%s %d %s %s%s (%s)", r.Time.Format("15:04:05.000"), r.Code, r.Verb, r.URI, on, r.UserAgent)
 }
 
-// Requests are in the order in which they were completed.
+// Requests are in order of completion.
 type Requests []Request
 
-// By keeps the requests whose user agent begins with the prefix.
+// By returns the requests whose user agent has the prefix.
 func (rs Requests) By(userAgent string) Requests {
 	return rs.Where(func(r Request) bool { return strings.HasPrefix(r.UserAgent, userAgent) })
 }
 
-// Writes keeps the requests that could have changed something.
+// Writes returns the requests that can have changed something.
 func (rs Requests) Writes() Requests {
 	return rs.Where(func(r Request) bool { return !slices.Contains([]string{"get", "list", "watch"}, r.Verb) })
 }
 
-// Where keeps the requests for which the condition holds.
+// Where returns the requests for which the condition is true.
 func (rs Requests) Where(condition func(Request) bool) Requests {
 	var kept Requests
 	for _, r := range rs {
@@ -64,7 +64,7 @@ func (rs Requests) Where(condition func(Request) bool) Requests {
 	return kept
 }
 
-// String is for messages: a line for each.
+// String formats the requests for messages, one per line.
 func (rs Requests) String() string {
 	var text strings.Builder
 	for _, r := range rs {
@@ -73,10 +73,10 @@ func (rs Requests) String() string {
 	return text.String()
 }
 
-// Mark is a moment: a place in the audit log.
+// Mark is a position in the audit log.
 type Mark int64
 
-// Mark returns the present moment.
+// Mark returns the current end of the audit log.
 func (c *Cluster) Mark() Mark {
 	info, err := os.Stat(c.auditLog())
 	if err != nil {
@@ -85,8 +85,8 @@ func (c *Cluster) Mark() Mark {
 	return Mark(info.Size())
 }
 
-// Requests returns what the API server has answered since the mark, its own requests
-// to itself included; the zero Mark is the start.
+// Requests returns the completed requests since the mark, including those of the API server to itself. The
+// zero Mark is the start.
 func (c *Cluster) Requests(since Mark) (Requests, error) {
 	file, err := os.Open(c.auditLog())
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *Cluster) Requests(since Mark) (Requests, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What follows the last newline is a line that is being written.
+	// The text after the last newline is an incomplete line.
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
 	var requests Requests
 	for line := range bytes.Lines(text) {
@@ -115,7 +115,7 @@ func (c *Cluster) Requests(since Mark) (Requests, error) {
 
 func (c *Cluster) auditLog() string { return filepath.Join(c.dir, "audit.log") }
 
-// parseRequest reads an event of audit.k8s.io/v1.
+// parseRequest parses an event of audit.k8s.io/v1.
 func parseRequest(line []byte) (Request, error) {
 	var event struct {
 		Verb             string

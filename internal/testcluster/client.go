@@ -22,20 +22,20 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// UserAgent is that of the requests which this package makes itself.
+// UserAgent is the user agent of the package's own requests.
 const UserAgent = "holdfast-testcluster"
 
-// Kubectl runs the real kubectl of the control plane's release, as the administrator.
-// The error carries what it wrote to standard error.
+// Kubectl runs the real kubectl of the control plane's release as the administrator. The error contains its
+// standard error.
 func (c *Cluster) Kubectl(ctx context.Context, stdin string, args ...string) (stdout string, err error) {
 	return c.KubectlWith(ctx, nil, stdin, args...)
 }
 
-// KubectlWith is Kubectl with something more in its environment, such as an editor.
+// KubectlWith runs Kubectl with additional environment variables, for example an editor.
 func (c *Cluster) KubectlWith(ctx context.Context, environment []string, stdin string, args ...string) (stdout string, err error) {
 	all := append([]string{"kubectl", "--cache-dir=" + c.kubectlCache()}, args...)
 	cmd := exec.CommandContext(ctx, c.binary, all...)
-	// Nothing of the user's preferences may change what a test does.
+	// Preferences of the user must not affect tests.
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(), "KUBECTL_KUBERC=false")
 	cmd.Env = append(cmd.Env, environment...)
 	var output, problems bytes.Buffer
@@ -46,9 +46,8 @@ func (c *Cluster) KubectlWith(ctx context.Context, environment []string, stdin s
 	return output.String(), nil
 }
 
-// Define applies the definition of a custom resource, such as songs.example.com, and
-// returns when the API server serves it and says so: that is a moment after it says that
-// the definition is established.
+// Define applies the definition of a custom resource, such as songs.example.com. It returns when discovery
+// contains the resource, which is slightly later than the condition Established.
 func (c *Cluster) Define(ctx context.Context, definition, resource string) error {
 	config := c.Config()
 	config.UserAgent = UserAgent
@@ -78,14 +77,14 @@ func (c *Cluster) Define(ctx context.Context, definition, resource string) error
 	if err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 2*time.Minute, true, served); err != nil {
 		return fmt.Errorf("waiting for %s: %w", resource, err)
 	}
-	// What kubectl has read of kinds is outdated.
+	// The discovery cache of kubectl is outdated.
 	_ = os.RemoveAll(c.kubectlCache())
 	return nil
 }
 
-// find asks in which version a resource is served.
+// find returns the version in which a resource is served.
 func find(client discovery.DiscoveryInterface, resource schema.GroupResource) (schema.GroupVersionResource, bool) {
-	// What fails for another group says nothing about this one.
+	// Errors of other groups do not matter.
 	_, lists, _ := client.ServerGroupsAndResources()
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
@@ -110,7 +109,7 @@ var (
 	notInName       = regexp.MustCompile(`[^a-z0-9]+`)
 )
 
-// Namespace makes a namespace for the test and returns its name. Nobody deletes it.
+// Namespace creates a namespace for the test and returns its name. It is not deleted.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
 	config := c.Config()
@@ -133,14 +132,14 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	return created.GetName()
 }
 
-// namePrefix makes the test's name fit for a label, with room for what the server adds.
+// namePrefix shortens the name of a test so that it fits into a label together with the suffix of the API
+// server.
 func namePrefix(test string) string {
 	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(test), "-"), "-")
 	return strings.Trim(name[:min(len(name), 40)], "-") + "-"
 }
 
-// awaitServiceAccount waits until Pods can be created in the namespace: the API server
-// refuses them before.
+// awaitServiceAccount waits until Pods can be created in the namespace. The API server rejects them before.
 func (c *Cluster) awaitServiceAccount(t testing.TB, client dynamic.Interface, namespace string) {
 	t.Helper()
 	found := func(ctx context.Context) (bool, error) {

@@ -21,17 +21,16 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster/binaries"
 )
 
-// Options say what runs beside kube-apiserver and etcd.
+// Options selects the components besides kube-apiserver and etcd.
 type Options struct {
-	// ControllerManager: garbage collection, service accounts, Deployments, namespace deletion.
+	// ControllerManager runs garbage collection, service accounts, Deployments and namespace deletion.
 	ControllerManager bool
-	// Node: kube-scheduler and a node that is played, on which Pods become ready and
-	// claims get volumes, if their StorageClass asks for that. Implies ControllerManager.
+	// Node runs kube-scheduler and a simulated node, on which Pods become ready and claims get volumes if
+	// their StorageClass requests that. It implies ControllerManager.
 	Node bool
-	// Args are further arguments of `controlplane up`, such as
-	// "--apiserver-arg=--watch-cache=false".
+	// Args are additional arguments of `controlplane up`, such as "--apiserver-arg=--watch-cache=false".
 	Args []string
-	// AuditWebhook, if it is set, gets audit events.
+	// AuditWebhook receives audit events if it is set.
 	AuditWebhook *AuditWebhook
 }
 
@@ -45,25 +44,24 @@ type Cluster struct {
 	binary  string
 	options Options
 	config  *rest.Config
-	// files is a directory beside it; empty for none.
+	// files is a directory for additional files, or empty
 	files string
-	// supervisor is the process `controlplane up`; ended is closed when it has ended.
+	// supervisor is the process `controlplane up`. ended is closed when it has ended.
 	supervisor *exec.Cmd
 	ended      chan struct{}
-	// disturbed is true once a component was meddled with.
+	// disturbed is true after a component was killed or paused
 	disturbed atomic.Bool
 }
 
-// starting are those that start now. An API server takes all of a core to start: many at
-// once are not ready sooner, and on a slow machine not in time.
+// starting limits concurrent starts. A starting API server uses an entire core: many at once are not ready
+// sooner, and can time out on a slow machine.
 var starting = make(chan struct{}, 2)
 
-// Start starts a control plane in a temporary directory and returns when it is ready.
-// Stop removes it; it also goes when this process ends in any other way. The context
-// bounds the start only.
+// Start starts a control plane in a temporary directory and returns when it is ready. Stop removes it; so
+// does the end of this process. The context applies only to the start.
 //
-// The first Start after a checkout builds the control plane, for minutes, and says so
-// on standard error.
+// The first Start after a checkout builds the control plane, which takes minutes and is reported on
+// standard error.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	binary, err := binaries.Ensure(ctx, os.Stderr)
 	if err != nil {
@@ -91,13 +89,13 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		c.Stop()
 		return nil, err
 	}
-	// The limit is for shared clusters; here it would hide how fast something is.
+	// The default limit is meant for shared clusters. Here it would distort measurements.
 	c.config.QPS = -1
 	return c, nil
 }
 
-// environment is that of the tests, in which components collect garbage less often than
-// elsewhere: that takes a sixth of their processor time. What is set already prevails.
+// environment returns the environment with a higher GOGC for the components: by default, garbage collection
+// takes a sixth of their CPU time. Variables that are already set have precedence.
 func environment() []string {
 	if !testing.Testing() { // a benchmark
 		return os.Environ()
@@ -121,8 +119,7 @@ func arguments(dir string, options Options) []string {
 	return append(args, options.Args...)
 }
 
-// up starts the supervisor and reads its output until the line that says how to use
-// the control plane, which is the last one.
+// up starts the supervisor and reads its output up to the export line, which is the last one.
 func (c *Cluster) up(ctx context.Context, args []string) error {
 	var problems bytes.Buffer
 	cmd := exec.Command(c.binary, args...)
@@ -160,12 +157,12 @@ func (c *Cluster) Stop() {
 	}
 }
 
-// Dir is the directory of the control plane; <component>.log in it are the logs.
+// Dir returns the directory of the control plane. It contains the logs as <component>.log.
 func (c *Cluster) Dir() string { return c.dir }
 
-// Kubeconfig is the path of a kubeconfig for the administrator.
+// Kubeconfig returns the path of a kubeconfig for the administrator.
 func (c *Cluster) Kubeconfig() string { return filepath.Join(c.dir, "kubeconfig") }
 
-// Config returns a new client configuration for the administrator, without a limit on
-// requests. Set UserAgent to find the requests again, see Requests.
+// Config returns a new client configuration for the administrator without rate limits. Set UserAgent to
+// find its requests; see Requests.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }

@@ -1,13 +1,12 @@
-// Package testcluster gives Go tests a real control plane: kube-apiserver and etcd,
-// and more on request, as processes of their own on the loopback interface.
+// Package testcluster provides Go tests with a real control plane: kube-apiserver and etcd, and optionally
+// more components, as processes on the loopback interface.
 //
-// It is not a fake: what it answers, defaults, validates and prunes is what the API
-// server of that release does. It is not a cluster either: no controller runs unless
-// Options ask for it, so that nothing but the test touches an object. In particular,
-// deleting a namespace does not empty it.
+// It is not a fake: it responds, defaults, validates and prunes like the API server of that release. It is
+// not a full cluster either: controllers run only if Options requests them, so that only the test changes
+// objects. In particular, deleting a namespace does not empty it.
 //
-// Tests of a package share one control plane and use a namespace each; tests that
-// break the control plane start their own.
+// Tests of a package share one control plane and use a namespace each. Tests that disturb the control plane
+// start their own.
 //
 //	func TestMain(m *testing.M) { testcluster.Main(m, testcluster.Options{}) }
 //
@@ -20,6 +19,6 @@
 //		// requests.By("my-user-agent") are the requests that this test made.
 //	}
 //
-// With HOLDFAST_KEEP=1 in the environment, the directories of the control planes, with
-// the logs of all components, stay and are printed.
+// With HOLDFAST_KEEP=1 in the environment, the directories of the control planes, which contain the logs of
+// all components, are kept and printed.
 package testcluster

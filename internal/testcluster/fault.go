@@ -25,7 +25,7 @@ const (
 	Node              = "node"
 )
 
-// PID returns the process id of a component that runs.
+// PID returns the process ID of a running component.
 func (c *Cluster) PID(component string) (int, error) {
 	text, err := os.ReadFile(c.pidFile(component))
 	if err != nil {
@@ -36,13 +36,12 @@ func (c *Cluster) PID(component string) (int, error) {
 
 func (c *Cluster) pidFile(component string) string { return filepath.Join(c.dir, component+".pid") }
 
-// Kill ends the component without warning, and returns when it is gone. It stays down
-// until Restart.
+// Kill kills the component and returns when it is gone. It stays down until Restart.
 func (c *Cluster) Kill(component string) error {
 	if err := c.signal(component, syscall.SIGKILL); err != nil {
 		return err
 	}
-	// The supervisor removes the file when it has buried the process.
+	// The supervisor removes the file after it has reaped the process.
 	gone := func(context.Context) (bool, error) {
 		_, err := os.Stat(c.pidFile(component))
 		return errors.Is(err, os.ErrNotExist), nil
@@ -54,8 +53,8 @@ func (c *Cluster) Kill(component string) error {
 	return nil
 }
 
-// Pause stops the component where it is: it keeps its connections and answers nothing.
-// It returns when all threads have stopped, as far as /proc tells.
+// Pause stops the component with SIGSTOP: it keeps its connections and does not respond. Pause returns when
+// all threads have stopped, if /proc is available.
 func (c *Cluster) Pause(component string) error {
 	if err := c.signal(component, syscall.SIGSTOP); err != nil {
 		return err
@@ -73,8 +72,7 @@ func (c *Cluster) Pause(component string) error {
 	return fmt.Errorf("%s does not stop", component)
 }
 
-// stopped reports whether no thread of a process runs any more. Without /proc it is taken
-// to be so.
+// stopped reports whether all threads of a process are stopped. Without /proc it returns true.
 func stopped(pid int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	for _, file := range threads {
@@ -82,7 +80,7 @@ func stopped(pid int) bool {
 		if err != nil {
 			continue
 		}
-		// The name in parentheses may have blanks of its own.
+		// The name in parentheses can contain spaces.
 		_, state, _ := strings.Cut(string(raw[bytes.LastIndexByte(raw, ')')+1:]), " ")
 		if !strings.HasPrefix(state, "T") {
 			return false
@@ -91,7 +89,7 @@ func stopped(pid int) bool {
 	return true
 }
 
-// Resume lets a paused component go on.
+// Resume resumes a paused component.
 func (c *Cluster) Resume(component string) error { return c.signal(component, syscall.SIGCONT) }
 
 func (c *Cluster) signal(component string, signal syscall.Signal) error {
@@ -106,8 +104,8 @@ func (c *Cluster) signal(component string, signal syscall.Signal) error {
 	return nil
 }
 
-// Restart starts the component again, on the same port and with the same data, and
-// returns when it is ready. If it runs, or is paused, it is killed first.
+// Restart starts the component again, on the same port and with the same data, and returns when it is
+// ready. A running or paused component is killed first.
 func (c *Cluster) Restart(component string) error {
 	c.disturbed.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// shared is the control plane of this test binary. It is started by the first test
-// that asks for it: those who run one pure test do not wait for it.
+// shared is the control plane of this test binary. The first test that needs it starts it, so that pure
+// tests can run without it.
 var shared struct {
 	sync.Mutex
 	options *Options
@@ -17,8 +17,8 @@ var shared struct {
 	scratch string
 }
 
-// Main is a TestMain: it runs the tests, stops the control plane that Shared started,
-// if any, removes the Scratch directory, and exits.
+// Main implements TestMain: it runs the tests, stops the control plane of Shared, if any, removes the Scratch
+// directory, and exits.
 func Main(m *testing.M, options Options) {
 	shared.options = &options
 	code := m.Run()
@@ -32,8 +32,7 @@ func Main(m *testing.M, options Options) {
 	os.Exit(code)
 }
 
-// Scratch is a directory for what the tests of this binary share. Without Main it is the
-// test's own.
+// Scratch returns a directory that the tests of this binary share. Without Main, each test gets its own.
 func Scratch(t testing.TB) string {
 	t.Helper()
 	shared.Lock()
@@ -51,8 +50,8 @@ func Scratch(t testing.TB) string {
 	return shared.scratch
 }
 
-// Shared returns the control plane of this test binary, whose TestMain calls Main. It
-// panics if it does not start: no test can go on then.
+// Shared returns the control plane of this test binary, whose TestMain must call Main. It panics if the
+// control plane does not start, because no test can continue.
 func Shared() *Cluster {
 	shared.Lock()
 	defer shared.Unlock()

@@ -6,30 +6,29 @@ import (
 	"testing"
 )
 
-// Pool hands out control planes to tests that want one for themselves. One that a test
-// leaves as whole as it was given is rewound, and given to the next: they are as good
-// as new, and cost a tenth.
+// Pool provides control planes to tests that need one for themselves. If a test leaves a control plane
+// intact, the pool rewinds it for the next test, which takes a tenth of the time of a start.
 type Pool struct {
-	// Prepare makes of a new control plane what tests are given.
+	// Prepare sets up a new control plane for tests.
 	Prepare func(context.Context, *Cluster) error
 
 	size  chan struct{}
 	mutex sync.Mutex
-	idle  []pooled
+	idle  []poolMember
 }
 
-type pooled struct {
+type poolMember struct {
 	cluster *Cluster
 	state   State
 }
 
-// NewPool returns a pool of which at most so many control planes run at a time.
+// NewPool returns a pool that runs at most size control planes at a time.
 func NewPool(size int, prepare func(context.Context, *Cluster) error) *Pool {
 	return &Pool{Prepare: prepare, size: make(chan struct{}, size)}
 }
 
-// Take returns a control plane of the test's own until its end. It waits for one.
-// Control planes with options are started and stopped.
+// Take returns a control plane for the exclusive use of a test. It waits until one is available. Control
+// planes with options are not reused.
 func (p *Pool) Take(t testing.TB, options Options) *Cluster {
 	t.Helper()
 	p.size <- struct{}{}
@@ -55,18 +54,18 @@ func (p *Pool) Take(t testing.TB, options Options) *Cluster {
 	return mine.cluster
 }
 
-func (p *Pool) takeIdle(options Options) (pooled, bool) {
+func (p *Pool) takeIdle(options Options) (poolMember, bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if options.isSpecial() || len(p.idle) == 0 {
-		return pooled{}, false
+		return poolMember{}, false
 	}
 	last := p.idle[len(p.idle)-1]
 	p.idle = p.idle[:len(p.idle)-1]
 	return last, true
 }
 
-func (p *Pool) start(t testing.TB, options Options) pooled {
+func (p *Pool) start(t testing.TB, options Options) poolMember {
 	t.Helper()
 	cluster, err := Start(t.Context(), options)
 	if err != nil {
@@ -81,5 +80,5 @@ func (p *Pool) start(t testing.TB, options Options) pooled {
 		cluster.Stop()
 		t.Fatal(err)
 	}
-	return pooled{cluster, state}
+	return poolMember{cluster, state}
 }

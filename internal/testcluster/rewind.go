@@ -17,24 +17,24 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// State is what a control plane stored at a moment, for Rewind.
+// State is the stored state of a control plane, for Rewind.
 type State struct {
-	stored map[string]stored
-	// groups is what the API server served.
+	stored map[string]keyValue
+	// groups is the discovery document at that time.
 	groups []byte
 }
 
-// stored is a value of etcd: keys and values are base64, as its gateway has them.
-type stored struct {
+// keyValue is a key-value pair of etcd. Its JSON gateway encodes both in base64.
+type keyValue struct {
 	Key         string `json:"key"`
 	Value       string `json:"value"`
 	ModRevision string `json:"mod_revision"`
 }
 
-// running are the prefixes of what a control plane writes all the time for itself.
+// running lists prefixes of keys that a control plane writes continuously.
 var running = []string{"/registry/leases/", "/registry/masterleases/", "/registry/peerserverleases/", "/registry/events/"}
 
-// State returns what is stored now.
+// State returns the current state.
 func (c *Cluster) State(ctx context.Context) (State, error) {
 	found, err := c.stored(ctx)
 	if err != nil {
@@ -44,10 +44,9 @@ func (c *Cluster) State(ctx context.Context) (State, error) {
 	return State{stored: found, groups: groups}, err
 }
 
-// Rewind makes the control plane store what it stored then, and returns when the API
-// server has noticed: to start another takes ten times as long. Nobody else may use it
-// meanwhile. Resource versions go on; the components were neither killed nor paused
-// since.
+// Rewind restores a state and returns when the API server has noticed. Starting another control plane takes
+// ten times as long. The control plane must not be in use, and no component may have been killed or paused.
+// Resource versions continue to grow.
 func (c *Cluster) Rewind(ctx context.Context, to State) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -79,16 +78,16 @@ func (c *Cluster) Rewind(ctx context.Context, to State) error {
 	return nil
 }
 
-func (c *Cluster) stored(ctx context.Context) (map[string]stored, error) {
+func (c *Cluster) stored(ctx context.Context) (map[string]keyValue, error) {
 	text := base64.StdEncoding.EncodeToString
 	var answer struct {
-		KVs []stored `json:"kvs"`
+		KVs []keyValue `json:"kvs"`
 	}
 	all := map[string]string{"key": text([]byte("/registry/")), "range_end": text([]byte("/registry0"))}
 	if err := c.etcd(ctx, "range", all, &answer); err != nil {
 		return nil, err
 	}
-	byKey := make(map[string]stored, len(answer.KVs))
+	byKey := make(map[string]keyValue, len(answer.KVs))
 	for _, found := range answer.KVs {
 		if key, err := base64.StdEncoding.DecodeString(found.Key); err != nil || isOfRunning(string(key)) {
 			continue
@@ -134,7 +133,7 @@ func (c *Cluster) etcd(ctx context.Context, method string, question, answer any)
 	return json.NewDecoder(response.Body).Decode(answer)
 }
 
-// groups are the API groups and versions that are served.
+// groups returns the served API groups and versions.
 func (c *Cluster) groups(ctx context.Context) ([]byte, error) {
 	config := c.Config()
 	config.UserAgent = UserAgent

@@ -14,7 +14,7 @@ const songs = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinit
 spec: {group: example.com, scope: Namespaced, names: {kind: Song, plural: songs, singular: song, listKind: SongList},
 versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`
 
-// TestRewind leaves much behind, and looks whether the next one finds any of it.
+// TestRewind leaves many objects, and checks that the next test finds none of them.
 func TestRewind(t *testing.T) {
 	prepared := 0
 	pool := testcluster.NewPool(1, func(ctx context.Context, c *testcluster.Cluster) error {
@@ -47,7 +47,7 @@ func TestRewind(t *testing.T) {
 	assert.Equal(t, 1, prepared, "control planes")
 }
 
-func TestADisturbedOneIsNotUsedAgain(t *testing.T) {
+func TestDisturbedClusterIsNotReused(t *testing.T) {
 	prepared := 0
 	pool := testcluster.NewPool(1, func(context.Context, *testcluster.Cluster) error {
 		prepared++

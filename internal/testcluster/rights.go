@@ -13,20 +13,19 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Right is something that a user may be allowed to do.
+// Right is a permission of a user.
 type Right struct {
 	Verb string
-	// Resource has its group, if it has one: applications.holdfast.dev.
+	// Resource includes its group, if it has one: applications.holdfast.dev
 	Resource          string
 	Subresource, Name string
-	// Namespace is empty for all of them.
+	// Namespace is empty for all namespaces
 	Namespace string
 }
 
 var selfReviews = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
 
-// Has reports whether a user has a right. It asks what `kubectl auth can-i --as` asks,
-// in this process.
+// Has reports whether a user has a permission. It sends the same request as `kubectl auth can-i --as`.
 func (c *Cluster) Has(ctx context.Context, user string, right Right) (bool, error) {
 	config := c.Config()
 	config.UserAgent, config.Impersonate.UserName = UserAgent, user
@@ -49,8 +48,7 @@ func (c *Cluster) Has(ctx context.Context, user string, right Right) (bool, erro
 	return allowed, err
 }
 
-// AwaitRight waits until a user has a right: the API server learns a moment later what
-// was written.
+// AwaitRight waits until a user has a permission, because the API server applies RBAC changes with a delay.
 func (c *Cluster) AwaitRight(t testing.TB, user string, right Right) {
 	t.Helper()
 	var last error
@@ -58,5 +56,5 @@ func (c *Cluster) AwaitRight(t testing.TB, user string, right Right) {
 		has, err := c.Has(t.Context(), user, right)
 		last = err
 		return has
-	}, 2*time.Minute, 20*time.Millisecond, "%s is to have %+v: %v", user, right, &last)
+	}, 2*time.Minute, 20*time.Millisecond, "%s should get %+v: %v", user, right, &last)
 }

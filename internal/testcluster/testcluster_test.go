@@ -21,8 +21,7 @@ func TestMain(m *testing.M) { testcluster.Main(m, testcluster.Options{}) }
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// client returns a client for ConfigMaps of the namespace, whose requests can be told
-// from all others.
+// client returns a client for ConfigMaps of the namespace with its own user agent.
 func client(t *testing.T, cluster *testcluster.Cluster, namespace, userAgent string) dynamic.ResourceInterface {
 	t.Helper()
 	config := cluster.Config()
@@ -41,7 +40,7 @@ func configMap(name, value string) *unstructured.Unstructured {
 	}}
 }
 
-func TestAnsweredRequestsAreInTheAuditLog(t *testing.T) {
+func TestRequestsAreInAuditLog(t *testing.T) {
 	cluster := testcluster.Shared()
 	namespace := cluster.Namespace(t)
 	objects := client(t, cluster, namespace, "counted/1")
@@ -75,7 +74,7 @@ func TestAnsweredRequestsAreInTheAuditLog(t *testing.T) {
 	require.Len(t, mine.Writes(), 2*n)
 }
 
-func TestKubectlIsTheRealOne(t *testing.T) {
+func TestKubectlVersion(t *testing.T) {
 	cluster := testcluster.Shared()
 	namespace := cluster.Namespace(t)
 	const manifest = `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "two"}, "data": {"key": null}}`
@@ -90,7 +89,7 @@ func TestKubectlIsTheRealOne(t *testing.T) {
 	require.ErrorContains(t, err, "not found")
 }
 
-func TestObjectsSurviveTheDeathOfAComponent(t *testing.T) {
+func TestObjectsSurviveComponentCrash(t *testing.T) {
 	cluster, err := testcluster.Start(t.Context(), testcluster.Options{})
 	require.NoError(t, err)
 	defer cluster.Stop()
@@ -113,7 +112,7 @@ func TestObjectsSurviveTheDeathOfAComponent(t *testing.T) {
 	}
 }
 
-func TestAPausedAPIServerAnswersNothing(t *testing.T) {
+func TestPausedAPIServerIsUnresponsive(t *testing.T) {
 	cluster, err := testcluster.Start(t.Context(), testcluster.Options{})
 	require.NoError(t, err)
 	defer cluster.Stop()
@@ -130,8 +129,8 @@ func TestAPausedAPIServerAnswersNothing(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What the node of the control plane plays.
-func TestTheNode(t *testing.T) {
+// The simulated node of the control plane.
+func TestSimulatedNode(t *testing.T) {
 	cluster, err := testcluster.Start(t.Context(), testcluster.Options{Node: true})
 	require.NoError(t, err)
 	defer cluster.Stop()
@@ -142,7 +141,7 @@ func TestTheNode(t *testing.T) {
 		{"Pods of a Deployment become ready, and go", testDeployment},
 		{"a DaemonSet has a Pod there", testDaemonSet},
 		{"a Job completes, and goes after its time", testJob},
-		{"a claim gets a volume, which grows and goes", testClaim},
+		{"a claim gets a volume, which is expanded and deleted", testClaim},
 		{"a claim of another class is left alone", testForeignClaim},
 	} {
 		t.Run(row.name, func(t *testing.T) {

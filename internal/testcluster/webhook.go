@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// AuditWebhook has the API server send audit events to a server.
+// AuditWebhook configures the API server to send audit events to a server.
 type AuditWebhook struct {
-	// Policy is that of audit.k8s.io/v1. It is for the audit log, too: what it leaves out,
-	// Requests does not have.
+	// Policy is an audit policy of audit.k8s.io/v1. It also applies to the audit log, and therefore to
+	// Requests.
 	Policy string
-	// Kubeconfig names the server, and what the API server shows to it.
+	// Kubeconfig contains the address of the server, and the credentials for it.
 	Kubeconfig string
-	// Wait is for how long events are collected at most.
+	// Wait is the maximum time for collecting a batch of events.
 	Wait time.Duration
 }
 
-// arguments writes the files into a directory of their own, and has the API server use
-// them. What has not arrived is sent again soon.
+// arguments writes the files to a new directory and returns the arguments of the API server. Failed batches
+// are retried soon.
 func (w AuditWebhook) arguments() (dir string, args []string, err error) {
 	if dir, err = os.MkdirTemp("", "holdfast-audit-"); err != nil {
 		return "", nil, err

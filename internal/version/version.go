@@ -1,4 +1,4 @@
-// Package version says which build this is.
+// Package version reports the version of this build.
 package version
 
 import "runtime/debug"
@@ -6,8 +6,8 @@ import "runtime/debug"
 // number is set by the linker (make build).
 var number = ""
 
-// String is the version of this build: the tag or commit it was made from, the
-// module's version if it was installed by the go command, or "devel".
+// String returns the version of this build: the tag or commit of the sources, the module version if it was
+// installed by the go command, or "devel".
 func String() string {
 	if number != "" {
 		return number

@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// written is an event about a ConfigMap that mallory has written; the fields given come
-// first, and count.
+// written returns an event about a ConfigMap written by user mallory. The given fields come first and
+// override the defaults.
 func written(fields string) string {
 	return `{"level": "RequestResponse", "stage": "ResponseComplete", "verb": "patch", "requestURI": "/api/v1/namespaces/shop/configmaps/web?fieldManager=x",
   "user": {"username": "mallory", "groups": ["a"]}, "sourceIPs": ["6.6.6.6", "10.0.0.7"], "objectRef": {"resource": "configmaps", "apiVersion": "v1"},
@@ -28,17 +28,17 @@ func list(events ...string) string {
 	return `{"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "metadata": {}, "items": [` + strings.Join(events, ",") + `]}`
 }
 
-// post has a handler take a body.
+// post sends a body to a handler and returns the status code.
 func post(h *Handler, body string) int {
 	if h.slots == nil {
-		h.slots = make(chan struct{}, mostAtOnce)
+		h.slots = make(chan struct{}, maxConcurrentLists)
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)))
 	return w.Code
 }
 
-// users are some that know nobody, at a time that can be set.
+// users returns an empty Users and its clock.
 func users() (*Users, *time.Time) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return NewUsers(func() time.Time { return now }), &now
@@ -48,16 +48,16 @@ func version(uid, resourceVersion string) v1alpha1.ObjectVersion {
 	return v1alpha1.ObjectVersion{UID: types.UID(uid), ResourceVersion: resourceVersion}
 }
 
-// who is the name that is known of a version, with all that is known of it.
+// who returns the user of a version as one string, or "".
 func (u *Users) who(v v1alpha1.ObjectVersion) string {
-	user, known := u.Of("app", []v1alpha1.ObjectVersion{v})[v]
+	user, known := u.Lookup("app", []v1alpha1.ObjectVersion{v})[v]
 	if !known {
 		return ""
 	}
 	return strings.TrimRight(user.Name+" "+user.Impersonator+" "+user.Address, " ")
 }
 
-func TestWhatAnEventSays(t *testing.T) {
+func TestEventAttribution(t *testing.T) {
 	changed, deleted := version("u-1", "7"), version("u-1", "")
 	status := `, "verb": "delete", "responseObject": {"kind": "Status", "metadata": {}, "details": {"name": "web", "uid": "u-1"}}`
 	for _, row := range []struct {
@@ -90,7 +90,7 @@ func TestWhatAnEventSays(t *testing.T) {
 			u, _ := users()
 			assert.Equal(t, http.StatusOK, post(&Handler{Users: u}, list(written(row.fields))))
 			assert.Equal(t, row.want, u.who(row.of))
-			received, joined, dropped := u.Counts()
+			received, joined, dropped := u.Stats()
 			assert.Equal(t, int64(1), received)
 			if row.want != "" {
 				assert.Equal(t, []int64{1, 0}, []int64{joined, dropped})
@@ -99,12 +99,12 @@ func TestWhatAnEventSays(t *testing.T) {
 	}
 }
 
-// A name joins whether it comes before it is asked for, or after; and if it comes again,
-// nothing happens.
-func TestNamesComeBeforeAndAfter(t *testing.T) {
+// The user of a version is found if the event arrives before the lookup, and if it arrives afterwards. A
+// repeated event has no effect.
+func TestUserBeforeAndAfterLookup(t *testing.T) {
 	u, now := users()
 	var told []types.UID
-	u.Tell(func(app types.UID) { told = append(told, app) })
+	u.SetNotify(func(app types.UID) { told = append(told, app) })
 	h := &Handler{Users: u}
 	for range 2 {
 		post(h, list(written("")))
@@ -120,14 +120,14 @@ func TestNamesComeBeforeAndAfter(t *testing.T) {
 	assert.Equal(t, []types.UID{"app"}, told, "once")
 	assert.Equal(t, "mallory  10.0.0.7", u.who(version("u-1", "8")), "the first one")
 
-	*now = now.Add(keptFor)
+	*now = now.Add(retention)
 	assert.Empty(t, u.who(version("u-1", "8")), "too late")
-	_, joined, _ := u.Counts()
+	_, joined, _ := u.Stats()
 	assert.Equal(t, int64(2), joined)
 }
 
-// A request that changes nothing has the version that was there: who came first, wrote it.
-func TestTheFirstRequestHasWritten(t *testing.T) {
+// A request that changes nothing returns the existing version, so the earliest request is its writer.
+func TestEarliestRequestWins(t *testing.T) {
 	u, _ := users()
 	post(&Handler{Users: u}, list(
 		written(`, "user": {"username": "bob"}, "requestReceivedTimestamp": "2026-01-02T03:04:06Z"`), written(""),
@@ -135,32 +135,31 @@ func TestTheFirstRequestHasWritten(t *testing.T) {
 	assert.Equal(t, "mallory  10.0.0.7", u.who(version("u-1", "7")))
 }
 
-// However many events come, a bounded number is kept; and they do not drive out the name
-// that somebody waits for.
-func TestAFloodOfEvents(t *testing.T) {
+// A flood of events does not exceed the limits, and does not evict pending lookups.
+func TestEventFloodKeepsLookups(t *testing.T) {
 	u, _ := users()
 	assert.Empty(t, u.who(version("u-1", "7")))
 	h := &Handler{Users: u}
 	post(h, list(written("")))
 	var flood []string
-	for i := range 3 * mostNames {
+	for i := range 3 * maxUnclaimed {
 		flood = append(flood, fmt.Sprintf(`{"stage": "ResponseComplete", "verb": "update", "requestURI": "/", "user": {"username": "eve"}, "responseStatus": {"code": 200},
   "responseObject": {"metadata": {"uid": "u-%d", "resourceVersion": "9"}}}`, i))
 	}
 	assert.Equal(t, http.StatusOK, post(h, list(flood...)))
-	assert.Len(t, u.names.items, mostNames)
-	assert.Len(t, u.names.order, mostNames)
+	assert.Len(t, u.names.items, maxUnclaimed)
+	assert.Len(t, u.names.order, maxUnclaimed)
 	assert.Equal(t, "mallory  10.0.0.7", u.who(version("u-1", "7")))
-	assert.Equal(t, "eve", u.who(version(fmt.Sprintf("u-%d", 3*mostNames-1), "9")), "the newest are there")
-	for i := range 2 * mostAsked {
+	assert.Equal(t, "eve", u.who(version(fmt.Sprintf("u-%d", 3*maxUnclaimed-1), "9")), "the newest are there")
+	for i := range 2 * maxPendingLookups {
 		u.who(version(fmt.Sprint("q-", i), "9"))
 	}
-	assert.Len(t, u.asked.items, mostAsked)
+	assert.Len(t, u.asked.items, maxPendingLookups)
 }
 
-func TestRequestsThatAreRefused(t *testing.T) {
+func TestRejectedRequests(t *testing.T) {
 	u, _ := users()
-	huge := strings.Repeat("x", 3*mostEvent) // some is read ahead
+	huge := strings.Repeat("x", 3*maxEventBytes) // the decoder buffers some bytes
 	for _, row := range []struct {
 		name, body string
 		code       int
@@ -178,16 +177,16 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"a list of nothing", list(), http.StatusOK, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			before, _, _ := u.Counts()
+			before, _, _ := u.Stats()
 			assert.Equal(t, row.code, post(&Handler{Users: u}, row.body))
-			after, _, _ := u.Counts()
+			after, _, _ := u.Stats()
 			assert.Equal(t, row.received, after-before)
 		})
 	}
 
 	t.Run("what is too large altogether", func(t *testing.T) {
-		event := written(`, "userAgent": "` + strings.Repeat("x", mostEvent/2) + `"`)
-		assert.Equal(t, http.StatusRequestEntityTooLarge, post(&Handler{Users: u}, list(strings.Repeat(event+",", 2*mostBody/mostEvent)+event)))
+		event := written(`, "userAgent": "` + strings.Repeat("x", maxEventBytes/2) + `"`)
+		assert.Equal(t, http.StatusRequestEntityTooLarge, post(&Handler{Users: u}, list(strings.Repeat(event+",", 2*maxBodyBytes/maxEventBytes)+event)))
 	})
 	t.Run("who has no token", func(t *testing.T) {
 		h := &Handler{Users: u, Token: func() []byte { return []byte("a-token") }}
@@ -212,16 +211,16 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	})
 }
 
-// FuzzRead: whatever comes, nothing breaks, and each name that is taken in is bounded.
+// FuzzRead checks that no input causes a panic, and that the length of every accepted string is bounded.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{list(written("")), list(written(`, "verb": "delete"`)), `{"items": [{}, 7`, list(`{"responseObject": {"metadata": {}}}`), "[]"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		received, dropped, _ := read(strings.NewReader(body), func(v v1alpha1.ObjectVersion, c claim) {
+		received, dropped, _ := read(strings.NewReader(body), func(v v1alpha1.ObjectVersion, c attribution) {
 			assert.NotEmpty(t, v.UID)
 			assert.NotEqual(t, plan.User{}, c.user)
-			assert.LessOrEqual(t, len(c.user.Name)+len(c.user.Impersonator)+len(c.user.Address), 3*longestName)
+			assert.LessOrEqual(t, len(c.user.Name)+len(c.user.Impersonator)+len(c.user.Address), 3*maxNameBytes)
 		})
 		assert.LessOrEqual(t, dropped, received)
 	})

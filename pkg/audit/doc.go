@@ -1,15 +1,15 @@
-// Package audit takes the audit events of API servers, and says who wrote which version of
-// which object: by the UID and the resourceVersion of the object in the response.
+// Package audit receives audit events from API servers and records which user wrote which version of an
+// object. Versions are identified by the UID and the resourceVersion in the response.
 //
-// Of an event it reads who, from where, what kind of request, and of the response the
-// metadata alone; of one about Secrets not even that. What it keeps is bounded, in number
-// and time. A name that comes before it is asked for is kept for a while, and one that
-// comes later is told.
+// From an event it reads the user, the source address, the verb, and the metadata of the response. It
+// ignores events about Secrets. The tables are bounded in size and age. An event can arrive before or after
+// its version is looked up: early events are kept for a while, and for late events the Application is
+// notified.
 //
-// Whoever may send events can put names into the history: the server is to be given TLS,
-// with certificates of clients, a token, or both.
+// Any client that can send events can put names into the history of an Application. Therefore the server
+// needs TLS and must authenticate its clients by certificate, by token, or both.
 //
 //	users := audit.NewUsers(time.Now)
-//	users.Tell(func(application types.UID) { … })
+//	users.SetNotify(func(application types.UID) { … })
 //	err := audit.Serve(ctx, listener, config, &audit.Handler{Users: users})
 package audit

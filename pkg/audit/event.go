@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// event is what is read of an event of audit.k8s.io/v1.
+// event contains the fields of an audit.k8s.io/v1 Event that the package uses.
 type event struct {
 	Stage            string
 	RequestURI       string
@@ -28,28 +28,27 @@ type event struct {
 	ObjectRef        struct{ APIGroup, Resource string }
 	ResponseStatus   struct{ Code int }
 	Received         time.Time `json:"requestReceivedTimestamp"`
-	// RequestObject of a deletion are its options; of nothing else it is read. Of
-	// ResponseObject only the metadata are.
+	// RequestObject is used for the options of a delete request only, ResponseObject for its metadata only.
 	RequestObject, ResponseObject json.RawMessage
 }
 
-// How long texts of an event may be.
+// Limits of the strings taken from an event.
 const (
-	longestName    = 256
-	longestVersion = 128
+	maxNameBytes    = 256
+	maxVersionBytes = 128
 )
 
-// read reads a list of events one by one, and hands on what they claim. Events that do not
-// have the shape of one are counted and left out. The error says why nothing more can be
-// read.
-func read(body io.Reader, add func(v1alpha1.ObjectVersion, claim)) (received, dropped int64, err error) {
+// read decodes a list of events one by one and passes each attribution to add. Malformed events, and events
+// that identify no user, are counted as dropped. The error is the reason why reading stopped before the end
+// of the list.
+func read(body io.Reader, add func(v1alpha1.ObjectVersion, attribution)) (received, dropped int64, err error) {
 	limited := &budget{Reader: body}
 	decoder := json.NewDecoder(limited)
 	one := func(into any) error {
-		limited.left = mostEvent
+		limited.left = maxEventBytes
 		return decoder.Decode(into)
 	}
-	limited.left = mostEvent
+	limited.left = maxEventBytes
 	if begins, err := decoder.Token(); err != nil || begins != json.Delim('{') {
 		return 0, 0, errors.Join(errors.New("it is not a JSON object"), err)
 	}
@@ -75,7 +74,7 @@ func read(body io.Reader, add func(v1alpha1.ObjectVersion, claim)) (received, dr
 				return received, dropped, fmt.Errorf("event %d: %w", received, err)
 			}
 			received++
-			if version, claims, ok := e.claim(); ok && err == nil {
+			if version, claims, ok := e.attribution(); ok && err == nil {
 				add(version, claims)
 			} else {
 				dropped++
@@ -89,9 +88,9 @@ func read(body io.Reader, add func(v1alpha1.ObjectVersion, claim)) (received, dr
 	return received, dropped, err
 }
 
-// claim is what an event says for certain: that a request has succeeded, and which version
-// of which object it has made.
-func (e *event) claim() (v v1alpha1.ObjectVersion, c claim, ok bool) {
+// attribution returns the object version that the request wrote, and its user. It returns false unless the
+// event is about a successful write and identifies the resulting version.
+func (e *event) attribution() (v v1alpha1.ObjectVersion, c attribution, ok bool) {
 	writes := slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb)
 	isSecret := e.ObjectRef.APIGroup == "" && e.ObjectRef.Resource == "secrets"
 	if !writes || isSecret || e.Stage != "ResponseComplete" || e.ResponseStatus.Code/100 != 2 || e.isDryRun() {
@@ -112,13 +111,13 @@ func (e *event) claim() (v v1alpha1.ObjectVersion, c claim, ok bool) {
 			v.UID = types.UID(response.Details.UID)
 		}
 	}
-	c = claim{user: e.user(), at: e.Received}
+	c = attribution{user: e.user(), at: e.Received}
 	ok = v.UID != "" && (v.ResourceVersion != "" || e.Verb == "delete") && c.user.Name != "" &&
-		len(v.UID) <= longestVersion && len(v.ResourceVersion) <= longestVersion
+		len(v.UID) <= maxVersionBytes && len(v.ResourceVersion) <= maxVersionBytes
 	return v, c, ok
 }
 
-// isDryRun reports whether nothing was written.
+// isDryRun reports whether the request was a dry run. It returns true if the request cannot be parsed.
 func (e *event) isDryRun() bool {
 	at, err := url.ParseRequestURI(e.RequestURI)
 	if err != nil || at.Query().Has("dryRun") {
@@ -131,12 +130,12 @@ func (e *event) isDryRun() bool {
 	return json.Unmarshal(e.RequestObject, &options) != nil || len(options.DryRun) > 0
 }
 
-// user is who did it. Of the addresses only the last one is the API server's own word: the
-// others are what the client says.
+// user returns the user of the request, with the impersonator and the source address. Only the last source
+// address was observed by the API server itself; the client can forge the others.
 func (e *event) user() plan.User {
-	user := plan.User{Name: shortened(e.User.Username)}
+	user := plan.User{Name: truncated(e.User.Username)}
 	if as := e.ImpersonatedUser.Username; as != "" {
-		user.Name, user.Impersonator = shortened(as), user.Name
+		user.Name, user.Impersonator = truncated(as), user.Name
 	}
 	if n := len(e.SourceIPs); n > 0 {
 		if address, err := netip.ParseAddr(e.SourceIPs[n-1]); err == nil {
@@ -146,15 +145,15 @@ func (e *event) user() plan.User {
 	return user
 }
 
-// shortened is a name that is too long as its beginning.
-func shortened(name string) string {
-	if len(name) <= longestName {
+// truncated returns the name, cut after maxNameBytes.
+func truncated(name string) string {
+	if len(name) <= maxNameBytes {
 		return name
 	}
-	return strings.ToValidUTF8(name[:longestName], "") + "…"
+	return strings.ToValidUTF8(name[:maxNameBytes], "") + "…"
 }
 
-// budget is a reader that ends with an error when more is read than is left.
+// budget is a reader that fails with errTooLarge when more than left bytes are read.
 type budget struct {
 	io.Reader
 

@@ -21,53 +21,52 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// The limits of a connection. An event has an object of at most 1.5 MiB twice, as it was
-// sent and as it is; an API server sends 400 of them at once.
+// Limits of the server. An event contains an object of at most 1.5 MiB twice, in the request and in the
+// response. An API server sends up to 400 events in one batch.
 const (
-	mostEvent       = 4 << 20
-	mostBody        = 64 << 20
-	mostHeader      = 16 << 10
-	mostConnections = 64
-	mostAtOnce      = 4
-	longestQueue    = 5 * time.Second
-	headerTimeout   = 5 * time.Second
-	requestTimeout  = 30 * time.Second
-	idleTimeout     = 2 * time.Minute
+	maxEventBytes      = 4 << 20
+	maxBodyBytes       = 64 << 20
+	maxHeaderBytes     = 16 << 10
+	maxConnections     = 64
+	maxConcurrentLists = 4
+	queueTimeout       = 5 * time.Second
+	headerTimeout      = 5 * time.Second
+	requestTimeout     = 30 * time.Second
+	idleTimeout        = 2 * time.Minute
 )
 
-// Handler takes lists of events.
+// Handler receives lists of audit events.
 type Handler struct {
 	Users *Users
-	// Token is what a client has to show; nil: TLS has asked it who it is.
+	// Token returns the bearer token that clients must send. If nil, clients are authenticated by TLS.
 	Token func() []byte
-	// Leading reports whether this process works: if not, the API server is to find the one
-	// that does. nil: it does.
+	// Leading reports whether this process is the leader. If it is not, the API server has to retry with
+	// another replica. If nil, the process always leads.
 	Leading func() bool
 
 	slots chan struct{}
-	// queue and request are how long a list waits, and takes; 0: longestQueue and
-	// requestTimeout.
+	// queue and request override queueTimeout and requestTimeout in tests.
 	queue, request time.Duration
 }
 
-// ServeHTTP answers with 200 if the list was read to its end.
+// ServeHTTP returns 200 if it has read the list to its end.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if code := h.refuses(r); code != 0 {
-		w.Header().Set("Connection", "close") // a Service may find another process then
+	if code := h.rejectionCode(r); code != 0 {
+		w.Header().Set("Connection", "close") // so that the next request can reach another replica of the Service
 		http.Error(w, http.StatusText(code), code)
 		return
 	}
 	select {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
-	case <-time.After(cmp.Or(h.queue, longestQueue)):
+	case <-time.After(cmp.Or(h.queue, queueTimeout)):
 		http.Error(w, "too many lists at once", http.StatusTooManyRequests)
 		return
 	case <-r.Context().Done():
 		return
 	}
-	received, dropped, err := read(http.MaxBytesReader(w, r.Body, mostBody), h.Users.add)
-	h.Users.count(received, dropped)
+	received, dropped, err := read(http.MaxBytesReader(w, r.Body, maxBodyBytes), h.Users.add)
+	h.Users.addCounts(received, dropped)
 	var larger *http.MaxBytesError
 	switch {
 	case errors.Is(err, errTooLarge) || errors.As(err, &larger):
@@ -77,8 +76,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuses is the status of a request that is not read; 0 for none.
-func (h *Handler) refuses(r *http.Request) int {
+// rejectionCode returns the HTTP status for a request that is rejected before its body is read, or 0.
+func (h *Handler) rejectionCode(r *http.Request) int {
 	if h.Token != nil {
 		scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		given, wanted := sha256.Sum256([]byte(shown)), sha256.Sum256(h.Token())
@@ -95,19 +94,19 @@ func (h *Handler) refuses(r *http.Request) int {
 	return 0
 }
 
-// Serve takes events until the context ends.
+// Serve receives events until the context ends.
 func Serve(ctx context.Context, listener net.Listener, config *tls.Config, h *Handler) error {
-	h.slots = make(chan struct{}, mostAtOnce)
+	h.slots = make(chan struct{}, maxConcurrentLists)
 	request := cmp.Or(h.request, requestTimeout)
-	listener = tls.NewListener(netutil.LimitListener(listener, mostConnections), config)
+	listener = tls.NewListener(netutil.LimitListener(listener, maxConnections), config)
 	server := &http.Server{
-		Handler:           worker.Recovering(ctx, h),
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: request, WriteTimeout: request + longestQueue, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: mostHeader,
+		Handler:           worker.RecoverPanics(ctx, h),
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: request, WriteTimeout: request + queueTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes,
 		Protocols:      new(http.Protocols),
-		ErrorLog:       log.New(&complaints{klog.FromContext(ctx), rate.NewLimiter(1, 10)}, "", 0),
+		ErrorLog:       log.New(&connectionLog{klog.FromContext(ctx), rate.NewLimiter(1, 10)}, "", 0),
 	}
-	server.Protocols.SetHTTP1(true) // one list at a time on a connection
+	server.Protocols.SetHTTP1(true) // HTTP/1 allows only one list at a time per connection
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -115,14 +114,14 @@ func Serve(ctx context.Context, listener net.Listener, config *tls.Config, h *Ha
 	return nil
 }
 
-// complaints are what the library has to say of connections. Whoever can connect can cause
-// them, so most are dropped when there are many.
-type complaints struct {
+// connectionLog logs the errors of net/http about connections. Any client can cause such errors, so their
+// rate is limited.
+type connectionLog struct {
 	logger klog.Logger
 	limit  *rate.Limiter
 }
 
-func (c *complaints) Write(line []byte) (int, error) {
+func (c *connectionLog) Write(line []byte) (int, error) {
 	if c.limit.Allow() {
 		c.logger.Info("A connection of an API server with audit events has failed", "problem", string(bytes.TrimSpace(line)))
 	}

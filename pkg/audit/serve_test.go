@@ -16,11 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// served is a server of events, and a client of it.
+// served starts a server for the handler and returns its address and a client.
 func served(t *testing.T, h *Handler) (address string, client *http.Client) {
 	t.Helper()
 	authority := httptest.NewUnstartedServer(nil)
-	authority.StartTLS() // it has a certificate, and a client that knows it
+	authority.StartTLS() // provides a certificate, and a client that trusts it
 	t.Cleanup(authority.Close)
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -45,14 +45,14 @@ func send(t *testing.T, client *http.Client, address string, body io.Reader) (co
 	return response.StatusCode, response.Body.Close()
 }
 
-// Whoever sends slowly keeps others waiting for a while, and loses the connection then. What
-// had come of the list by then counts, and counts once when it is sent again.
-func TestASlowSender(t *testing.T) {
+// A slow sender delays other senders only until its connection times out. Events received before the
+// timeout are counted, and counted only once when the list is sent again.
+func TestSlowSenderTimesOut(t *testing.T) {
 	u, _ := users()
 	assert.Empty(t, u.who(version("u-1", "7")))
 	address, client := served(t, &Handler{Users: u, queue: time.Minute, request: 2 * time.Second})
-	slow := make(chan error, mostAtOnce)
-	for range mostAtOnce {
+	slow := make(chan error, maxConcurrentLists)
+	for range maxConcurrentLists {
 		reader, writer := io.Pipe()
 		go func() {
 			_, err := send(t, client, address, reader)
@@ -65,19 +65,19 @@ func TestASlowSender(t *testing.T) {
 	require.NoError(t, err, "it waited until they were given up")
 	assert.Equal(t, http.StatusOK, code)
 	assert.Equal(t, "mallory  10.0.0.7", u.who(version("u-2", "1")))
-	for range mostAtOnce {
-		<-slow // an answer, or a connection that has ended
+	for range maxConcurrentLists {
+		<-slow // a response, or the end of the connection
 	}
 	assert.Equal(t, "mallory  10.0.0.7", u.who(version("u-1", "7")))
 	code, err = send(t, client, address, strings.NewReader(list(written(""))))
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusOK, code)
-	_, joined, _ := u.Counts()
+	_, joined, _ := u.Stats()
 	assert.Equal(t, int64(2), joined)
 }
 
-// Too many at once are told to come again, which API servers do.
-func TestTooManyListsAtOnce(t *testing.T) {
+// If too many lists arrive at once, the server returns 429, and API servers retry.
+func TestConcurrentListsAreLimited(t *testing.T) {
 	u, _ := users()
 	h := &Handler{Users: u, queue: time.Millisecond, slots: make(chan struct{}, 1)}
 	h.slots <- struct{}{}
@@ -86,9 +86,8 @@ func TestTooManyListsAtOnce(t *testing.T) {
 	assert.Equal(t, http.StatusOK, post(h, list(written(""))))
 }
 
-// Of two replicas the one that does not lead takes nothing: what an API server sends there is
-// sent again, and the one that leads names the user.
-func TestTwoReplicas(t *testing.T) {
+// A replica that does not lead accepts no events. The API server retries, and the leader receives them.
+func TestOnlyLeaderReceivesEvents(t *testing.T) {
 	standby, _ := users()
 	leader, _ := users()
 	leads := false
@@ -96,19 +95,19 @@ func TestTwoReplicas(t *testing.T) {
 	batch := list(written(""))
 	assert.Empty(t, leader.who(version("u-1", "7")))
 	assert.Equal(t, http.StatusServiceUnavailable, post(first, batch))
-	received, _, _ := standby.Counts()
+	received, _, _ := standby.Stats()
 	assert.Zero(t, received)
 	assert.Equal(t, http.StatusOK, post(&Handler{Users: leader}, batch))
 	assert.Equal(t, "mallory  10.0.0.7", leader.who(version("u-1", "7")))
 
-	leads = true // the other one has gone: the next asks for what has no name yet, and is told
+	leads = true // leadership moves: this replica looks up the missing user and is notified
 	assert.Empty(t, standby.who(version("u-1", "7")))
 	assert.Equal(t, http.StatusOK, post(first, batch))
 	assert.Equal(t, "mallory  10.0.0.7", standby.who(version("u-1", "7")))
 }
 
-// The largest batch that an API server sends by default is taken, and one that is too large
-// for all that loses nobody who came before.
+// The largest batch that an API server sends by default is accepted. If a batch is too large, the events
+// before the limit still count.
 func TestLargeBatches(t *testing.T) {
 	u, _ := users()
 	address, client := served(t, &Handler{Users: u})
@@ -123,7 +122,7 @@ func TestLargeBatches(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusOK, code)
 	assert.Equal(t, "mallory  10.0.0.7", u.who(version("u-399", "1")))
-	code, err = send(t, client, address, io.MultiReader(strings.NewReader(strings.TrimSuffix(list(written("")), "]}")+","), bytes.NewReader(make([]byte, 1)), body(1, mostEvent)))
+	code, err = send(t, client, address, io.MultiReader(strings.NewReader(strings.TrimSuffix(list(written("")), "]}")+","), bytes.NewReader(make([]byte, 1)), body(1, maxEventBytes)))
 	assert.True(t, err != nil || code == http.StatusBadRequest, "%d", code)
 	assert.Equal(t, "mallory  10.0.0.7", u.who(version("u-1", "7")))
 }

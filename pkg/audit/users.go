@@ -10,53 +10,53 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// What is kept, in number and time. The API server sends a batch every 30 seconds by
-// default, and tries again for a minute or two.
+// Limits of the tables. By default, the API server sends a batch every 30 seconds and retries for one or
+// two minutes.
 const (
-	mostNames = 4096
-	mostAsked = 4096
-	keptFor   = 10 * time.Minute
+	maxUnclaimed      = 4096
+	maxPendingLookups = 4096
+	retention         = 10 * time.Minute
 )
 
-// Users knows who wrote which version of an object.
+// Users maps object versions to the users who wrote them, as reported by audit events.
 type Users struct {
-	now  func() time.Time
-	tell func(application types.UID)
+	now    func() time.Time
+	notify func(application types.UID)
 
 	mu sync.Mutex
-	// names are those for which nobody has asked yet, asked the versions that an
-	// Application has asked for, with their names when they have come.
-	names *shelf[claim]
-	asked *shelf[question]
+	// names holds attributions without a lookup so far. asked holds the versions that an Application has
+	// looked up, with their attribution once the event has arrived.
+	names *expiringCache[attribution]
+	asked *expiringCache[pendingLookup]
 
 	received, joined, dropped int64
 }
 
-// claim is what an event says of a version.
-type claim struct {
+// attribution is the result of one audit event: the user who wrote an object version.
+type attribution struct {
 	user plan.User
-	// at is when the request arrived. One that changes nothing is answered with the version
-	// that was there: of several claims the first one is right.
+	// at is the time when the API server received the request. A request that changes nothing returns the
+	// existing version, so the earliest of several attributions is the right one.
 	at time.Time
 }
 
-type question struct {
+type pendingLookup struct {
 	application types.UID
-	answer      *claim // nil as long as there is none
+	answer      *attribution // nil until the event arrives
 }
 
-// NewUsers knows nobody yet.
+// NewUsers returns a Users without any attribution.
 func NewUsers(now func() time.Time) *Users {
-	return &Users{now: now, tell: func(types.UID) {}, names: newShelf[claim](mostNames), asked: newShelf[question](mostAsked)}
+	return &Users{now: now, notify: func(types.UID) {}, names: newExpiringCache[attribution](maxUnclaimed), asked: newExpiringCache[pendingLookup](maxPendingLookups)}
 }
 
-// Tell has an Application be told that a name has come for which it has asked. It is to be
-// called before anything else is.
-func (u *Users) Tell(tell func(application types.UID)) { u.tell = tell }
+// SetNotify sets the function to call when the user of a looked-up version becomes known. It must be called
+// before any other method.
+func (u *Users) SetNotify(tell func(application types.UID)) { u.notify = tell }
 
-// Of are the users of those versions that are known, never nil. Of the others the
-// Application is told when they come.
-func (u *Users) Of(application types.UID, versions []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User {
+// Lookup returns the known users of the given versions. The map is never nil. For each version that is
+// missing, the notify function is called when its audit event arrives.
+func (u *Users) Lookup(application types.UID, versions []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	known := map[v1alpha1.ObjectVersion]plan.User{}
@@ -66,26 +66,26 @@ func (u *Users) Of(application types.UID, versions []v1alpha1.ObjectVersion) map
 		if name, came := u.names.get(v, now); came && q.answer == nil {
 			q.answer = &name
 			u.joined++
-			u.asked.put(v, question{application, q.answer}, now)
+			u.asked.put(v, pendingLookup{application, q.answer}, now)
 		}
 		if q.answer != nil {
 			known[v] = q.answer.user
 		} else if !asked {
-			u.asked.put(v, question{application, nil}, now)
+			u.asked.put(v, pendingLookup{application, nil}, now)
 		}
 	}
 	return known
 }
 
-// add takes in that a user wrote a version.
-func (u *Users) add(v v1alpha1.ObjectVersion, c claim) {
-	if application, asked := u.take(v, c); asked {
-		u.tell(application)
+// add records an attribution and notifies the Application that has looked up the version, if any.
+func (u *Users) add(v v1alpha1.ObjectVersion, c attribution) {
+	if application, asked := u.record(v, c); asked {
+		u.notify(application)
 	}
 }
 
-// take is add, and returns the Application that is to be told.
-func (u *Users) take(v v1alpha1.ObjectVersion, c claim) (application types.UID, asked bool) {
+// record stores an attribution. It returns the Application with a pending lookup for the version.
+func (u *Users) record(v v1alpha1.ObjectVersion, c attribution) (application types.UID, asked bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
@@ -93,9 +93,9 @@ func (u *Users) take(v v1alpha1.ObjectVersion, c claim) (application types.UID, 
 	switch {
 	case asked && q.answer == nil:
 		u.joined++
-		u.asked.put(v, question{q.application, &c}, now)
+		u.asked.put(v, pendingLookup{q.application, &c}, now)
 		return q.application, true
-	case asked: // it has been told
+	case asked: // the Application was notified before
 	default:
 		if known, ok := u.names.get(v, now); !ok || c.at.Before(known.at) {
 			u.names.put(v, c, now)
@@ -104,25 +104,26 @@ func (u *Users) take(v v1alpha1.ObjectVersion, c claim) (application types.UID, 
 	return "", false
 }
 
-func (u *Users) count(received, dropped int64) {
+func (u *Users) addCounts(received, dropped int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.received, u.dropped = u.received+received, u.dropped+dropped
 }
 
-// Counts are how many events were received, have named a user, and name nobody for
-// certain. All others are kept for a while, and nobody has asked for them.
-func (u *Users) Counts() (received, joined, dropped int64) {
+// Stats returns the number of events that were received, that answered a lookup, and that were dropped
+// because they do not identify a user. The remaining events have no lookup yet; they are kept for the
+// retention period.
+func (u *Users) Stats() (received, joined, dropped int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.received, u.joined, u.dropped
 }
 
-// shelf has a bounded number of things, each for a bounded time; the oldest go first.
-type shelf[V any] struct {
+// expiringCache is a cache that is bounded in size and age. The oldest items are evicted first.
+type expiringCache[V any] struct {
 	most  int
 	items map[v1alpha1.ObjectVersion]*item[V]
-	// order has what was put in, the oldest first. What is put in again keeps its place.
+	// order lists the keys by insertion time, oldest first. Updating an item keeps its position.
 	order []v1alpha1.ObjectVersion
 }
 
@@ -131,20 +132,20 @@ type item[V any] struct {
 	at    time.Time
 }
 
-func newShelf[V any](most int) *shelf[V] {
-	return &shelf[V]{most: most, items: map[v1alpha1.ObjectVersion]*item[V]{}}
+func newExpiringCache[V any](most int) *expiringCache[V] {
+	return &expiringCache[V]{most: most, items: map[v1alpha1.ObjectVersion]*item[V]{}}
 }
 
-func (s *shelf[V]) get(v v1alpha1.ObjectVersion, now time.Time) (value V, ok bool) {
+func (s *expiringCache[V]) get(v v1alpha1.ObjectVersion, now time.Time) (value V, ok bool) {
 	i := s.items[v]
-	if i == nil || now.Sub(i.at) >= keptFor {
+	if i == nil || now.Sub(i.at) >= retention {
 		return value, false
 	}
 	return i.value, true
 }
 
-func (s *shelf[V]) put(v v1alpha1.ObjectVersion, value V, now time.Time) {
-	for len(s.order) > 0 && (len(s.order) >= s.most || now.Sub(s.items[s.order[0]].at) >= keptFor) {
+func (s *expiringCache[V]) put(v v1alpha1.ObjectVersion, value V, now time.Time) {
+	for len(s.order) > 0 && (len(s.order) >= s.most || now.Sub(s.items[s.order[0]].at) >= retention) {
 		delete(s.items, s.order[0])
 		s.order = s.order[1:]
 	}

@@ -1,4 +1,4 @@
-// Package builtin lists the templates that are built in: one line for each.
+// Package builtin lists the built-in templates.
 //
 //	for _, t := range builtin.Templates() {
 //		fmt.Println(t.Kind())

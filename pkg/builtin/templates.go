@@ -5,7 +5,7 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// Templates are those of the controller and of the command line.
+// Templates returns the templates that the controller and the command line support.
 func Templates() []template.Template {
 	return []template.Template{
 		mysql.Template{},

@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/holdfast/pkg/builtin"
 )
 
-// A template whose kind nobody defines would never be used.
-func TestEachTemplateHasADefinition(t *testing.T) {
+// A template whose kind has no definition would never be used.
+func TestTemplatesHaveDefinitions(t *testing.T) {
 	seen := map[string]bool{}
 	for _, one := range builtin.Templates() {
 		kind := one.Kind()

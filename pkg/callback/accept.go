@@ -9,9 +9,9 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-// Writer writes calls down with the rights of the controller.
+// Writer returns a function that records calls in the Application, with the controller's own rights.
 func Writer(client *cluster.Client, now func() time.Time) func(context.Context, *v1alpha1.Application, hooks.Purpose) error {
 	return func(ctx context.Context, app *v1alpha1.Application, purpose hooks.Purpose) error {
-		return client.Annotate(ctx, app, marks[purpose], now().UTC().Format(time.RFC3339Nano))
+		return client.Annotate(ctx, app, annotations[purpose], now().UTC().Format(time.RFC3339Nano))
 	}
 }

@@ -16,37 +16,37 @@ import (
 	"time"
 )
 
-// Lifetimes of certificates.
+// Lifetimes are the lifetimes of certificates.
 type Lifetimes struct {
-	// Authority is that of a certificate authority, Server that of a server's
-	// certificate. Both are replaced when two thirds of them are over; the next
-	// authority is there, and trusted, when half is.
+	// Authority is the lifetime of a certificate authority, Server that of a server certificate. Both are
+	// replaced after two thirds of their lifetime. The next authority is created and trusted after half of
+	// the lifetime of the current one.
 	Authority, Server time.Duration
 }
 
-// DefaultLifetimes are a year, and a month.
+// DefaultLifetimes are one year and 30 days.
 var DefaultLifetimes = Lifetimes{Authority: 365 * 24 * time.Hour, Server: 30 * 24 * time.Hour}
 
-// pair is a certificate with its key, as PEM and as it is used.
+// pair is a certificate with its key, PEM-encoded and parsed.
 type pair struct {
 	certPEM, keyPEM []byte
 	cert            *x509.Certificate
 	key             crypto.Signer
 }
 
-// lived reports whether that much of a certificate's life is over.
-func lived(certificate *x509.Certificate, part float64, now time.Time) bool {
+// hasLived reports whether the given part of a certificate's lifetime has passed.
+func hasLived(certificate *x509.Certificate, part float64, now time.Time) bool {
 	life := certificate.NotAfter.Sub(certificate.NotBefore)
 	return now.After(certificate.NotBefore.Add(time.Duration(float64(life) * part)))
 }
 
-// When the next authority is made, and when it takes over.
+// The parts of the lifetime after which the next authority is created, and after which it signs.
 const (
 	half      = 1.0 / 2
 	twoThirds = 2.0 / 3
 )
 
-// newAuthority makes a certificate authority.
+// newAuthority creates a certificate authority.
 func newAuthority(now time.Time, lifetime time.Duration) (*pair, error) {
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: "holdfast-callback-ca"},
@@ -58,7 +58,7 @@ func newAuthority(now time.Time, lifetime time.Duration) (*pair, error) {
 	return issue(template, nil, now, lifetime)
 }
 
-// newServer makes a server's certificate for some host names.
+// newServer creates a server certificate for the given hosts.
 func newServer(authority *pair, hosts []string, now time.Time, lifetime time.Duration) (*tls.Certificate, error) {
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: hosts[0]},
@@ -73,7 +73,7 @@ func newServer(authority *pair, hosts []string, now time.Time, lifetime time.Dur
 	return &tls.Certificate{Certificate: [][]byte{p.cert.Raw}, PrivateKey: p.key, Leaf: p.cert}, nil
 }
 
-// issue signs a certificate with an authority, or with itself.
+// issue signs a certificate with the authority, or creates a self-signed one if authority is nil.
 func issue(template *x509.Certificate, authority *pair, now time.Time, lifetime time.Duration) (*pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -84,7 +84,7 @@ func issue(template *x509.Certificate, authority *pair, now time.Time, lifetime 
 		return nil, err
 	}
 	template.SerialNumber = serial
-	// Clocks differ; a life that is short is not made much longer by that.
+	// Backdating allows for clock skew. It is limited to a tenth of the lifetime.
 	template.NotBefore, template.NotAfter = now.Add(-min(time.Hour, lifetime/10)), now.Add(lifetime)
 	parent, signer := template, crypto.Signer(key)
 	if authority != nil {
@@ -103,7 +103,7 @@ func issue(template *x509.Certificate, authority *pair, now time.Time, lifetime 
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))
 }
 
-// readPair reads a certificate and its key. Its errors say nothing of the key.
+// readPair parses a certificate and its key. Its errors contain nothing of the key.
 func readPair(certPEM, keyPEM []byte) (*pair, error) {
 	certificate, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func TestHostsOf(t *testing.T) {
+func TestHosts(t *testing.T) {
 	for external, hosts := range map[string][]string{
 		"https://holdfast-callback.holdfast-system.svc": {
 			"holdfast-callback.holdfast-system.svc", "holdfast-callback.holdfast-system", "holdfast-callback.holdfast-system.svc.cluster.local",
@@ -30,20 +30,20 @@ func TestHostsOf(t *testing.T) {
 		"https://callback.example.com:8443/base": {"callback.example.com"},
 		"http://127.0.0.1:80":                    {"127.0.0.1"},
 	} {
-		got, err := HostsOf(external)
+		got, err := Hosts(external)
 		require.NoError(t, err)
 		assert.Equal(t, hosts, got)
 	}
 	for _, external := range []string{"", "callback", "ftp://a", "https://", ":", "https://user@a", "https://a?b", "https://a#b"} {
-		_, err := HostsOf(external)
+		_, err := Hosts(external)
 		assert.Error(t, err, external)
 	}
 }
 
-// The life of the authorities, in the order in which an operator would see it.
-func TestTheNextAuthorityIsTrustedBeforeItSigns(t *testing.T) {
+// The stages of a rotation, in the order in which they happen.
+func TestNextAuthorityIsTrustedBeforeUse(t *testing.T) {
 	now := start
-	m := NewManaged(nil, []string{"a.example.com", "127.0.0.1"}, Lifetimes{Authority: 100 * time.Hour, Server: 10 * time.Hour}, func() time.Time { return now }, nil)
+	m := NewManagedCertificates(nil, []string{"a.example.com", "127.0.0.1"}, Lifetimes{Authority: 100 * time.Hour, Server: 10 * time.Hour}, func() time.Time { return now }, nil)
 	advance := func(at time.Duration) authorities {
 		now = start.Add(at)
 		a, err := m.advance(m.state)
@@ -76,16 +76,16 @@ func TestTheNextAuthorityIsTrustedBeforeItSigns(t *testing.T) {
 		assert.Equal(t, second.bundle(now), again.bundle(now))
 		broken := second.data()
 		broken["current.key"] = []byte("hunter2")
-		assert.Nil(t, readAuthorities(broken).current, "what cannot be read is made anew")
+		assert.Nil(t, readAuthorities(broken).current, "unreadable authorities are created again")
 	})
-	t.Run("and an authority that nobody has kept up is replaced", func(t *testing.T) {
+	t.Run("and an expired authority is replaced", func(t *testing.T) {
 		assert.NotEqual(t, fourth.current, advance(1000*time.Hour).current)
 	})
 }
 
-func TestTheServersCertificate(t *testing.T) {
+func TestServerCertificate(t *testing.T) {
 	now := start
-	m := NewManaged(nil, []string{"a.example.com", "127.0.0.1"}, Lifetimes{Authority: 100 * time.Hour, Server: 10 * time.Hour}, func() time.Time { return now }, nil)
+	m := NewManagedCertificates(nil, []string{"a.example.com", "127.0.0.1"}, Lifetimes{Authority: 100 * time.Hour, Server: 10 * time.Hour}, func() time.Time { return now }, nil)
 	_, err := m.certificate(nil)
 	require.Error(t, err, "there is no authority yet")
 	a, err := m.advance(authorities{})
@@ -108,7 +108,7 @@ func TestTheServersCertificate(t *testing.T) {
 	assert.False(t, last.Leaf.NotAfter.After(a.current.cert.NotAfter), "it does not outlive its authority")
 }
 
-func serverSignedBy(t *testing.T, m *Managed, authority *pair) {
+func serverSignedBy(t *testing.T, m *ManagedCertificates, authority *pair) {
 	t.Helper()
 	server, err := m.certificate(nil)
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func certificatesIn(bundle []byte) (n int) {
 	return n
 }
 
-// provided are files of a certificate that is its own authority.
+// provided writes a self-signed certificate to files. The write function replaces it.
 func provided(t *testing.T) (files Files, write func() *pair) {
 	t.Helper()
 	dir := t.TempDir()
@@ -144,14 +144,14 @@ func provided(t *testing.T) (files Files, write func() *pair) {
 	}
 }
 
-func TestProvidedCertificatesAreFollowed(t *testing.T) {
+func TestFileCertificatesAreReloaded(t *testing.T) {
 	files, write := provided(t)
 	changes := 0
 	changed := func() { changes++ }
-	_, err := NewProvided(files, changed)
+	_, err := NewFileCertificates(files, changed)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	first := write()
-	p, err := NewProvided(files, changed)
+	p, err := NewFileCertificates(files, changed)
 	require.NoError(t, err)
 	serves := func(expected *pair) {
 		t.Helper()
@@ -170,12 +170,12 @@ func TestProvidedCertificatesAreFollowed(t *testing.T) {
 	assert.Equal(t, second.certPEM, p.Bundle())
 	assert.Equal(t, 1, changes)
 
-	// A certificate is of use without its bundle, and the other way round.
+	// The certificate can be reloaded without its bundle, and vice versa.
 	third := write()
 	require.NoError(t, os.WriteFile(files.Bundle, []byte("soon"), 0o600))
 	require.ErrorContains(t, p.Refresh(t.Context()), files.Bundle+" has no certificate")
 	serves(third)
-	assert.Equal(t, second.certPEM, p.Bundle(), "it stays as it was")
+	assert.Equal(t, second.certPEM, p.Bundle(), "it is unchanged")
 	fourth := write()
 	require.NoError(t, os.WriteFile(files.Key, third.keyPEM, 0o600))
 	err = p.Refresh(t.Context())
@@ -189,17 +189,17 @@ func TestProvidedCertificatesAreFollowed(t *testing.T) {
 	assert.Equal(t, 2, changes)
 }
 
-func TestTrustedCertificatesHaveNoBundle(t *testing.T) {
+func TestFileCertificatesWithoutBundle(t *testing.T) {
 	files, write := provided(t)
 	write()
 	files.Bundle = ""
-	p, err := NewProvided(files, nil)
+	p, err := NewFileCertificates(files, nil)
 	require.NoError(t, err)
 	require.NoError(t, p.Refresh(t.Context()))
 	assert.Empty(t, p.Bundle())
 }
 
-func TestAMistakeThatStaysIsToldOnce(t *testing.T) {
+func TestPersistentErrorIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ctx, log := logged(ctx)
@@ -220,26 +220,26 @@ func TestAMistakeThatStaysIsToldOnce(t *testing.T) {
 	})
 }
 
-// Another replica may be faster, but not for ever.
-func TestAnAuthorityThatOthersKeepWritingIsGivenUp(t *testing.T) {
+// A refresh is retried when another replica was faster, but only a limited number of times.
+func TestRefreshStopsAfterConflicts(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, SecretName, errors.New("another version"))
 	asked := 0
-	m := NewManaged(secretsThat{func() error { asked++; return conflict }}, []string{"a"}, DefaultLifetimes, time.Now, nil)
+	m := NewManagedCertificates(failingSecrets{func() error { asked++; return conflict }}, []string{"a"}, DefaultLifetimes, time.Now, nil)
 	require.ErrorIs(t, m.Refresh(t.Context()), conflict)
-	assert.Equal(t, mostRefreshes, asked)
+	assert.Equal(t, maxRefreshConflicts, asked)
 }
 
-// secretsThat fail when they are read.
-type secretsThat struct{ fail func() error }
+// failingSecrets fails on reads.
+type failingSecrets struct{ fail func() error }
 
-func (s secretsThat) Get(context.Context, string, metav1.GetOptions) (*corev1.Secret, error) {
+func (s failingSecrets) Get(context.Context, string, metav1.GetOptions) (*corev1.Secret, error) {
 	return nil, s.fail()
 }
 
-func (secretsThat) Create(context.Context, *corev1.Secret, metav1.CreateOptions) (*corev1.Secret, error) {
+func (failingSecrets) Create(context.Context, *corev1.Secret, metav1.CreateOptions) (*corev1.Secret, error) {
 	panic("nothing was read")
 }
 
-func (secretsThat) Update(context.Context, *corev1.Secret, metav1.UpdateOptions) (*corev1.Secret, error) {
+func (failingSecrets) Update(context.Context, *corev1.Secret, metav1.UpdateOptions) (*corev1.Secret, error) {
 	panic("nothing was read")
 }

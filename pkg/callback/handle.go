@@ -17,35 +17,35 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-// answer is what a call gets. Text is one of few constant texts.
-type answer struct {
+// response is the response to a call. Its text is one of a few constants.
+type response struct {
 	code   int
-	result string // for the metric
+	result string // label of the metric
 	text   string
 }
 
-// The answers. There is one for an unknown Application and a wrong token, so that
-// nobody learns which Applications exist.
+// The responses. An unknown Application and an invalid token get the same response, so that callers cannot
+// find out which Applications exist.
 var (
-	accepted   = answer{http.StatusOK, "accepted", ""}
-	noPath     = answer{http.StatusNotFound, "not_found", "the path is /v1/applications/NAMESPACE/NAME/complete, shutdown or reconcile"}
-	noMethod   = answer{http.StatusMethodNotAllowed, "method_not_allowed", "complete and shutdown are called with PUT, reconcile with POST"}
-	tooLarge   = answer{http.StatusRequestEntityTooLarge, "too_large", "the body may have 4096 bytes"}
-	badBody    = answer{http.StatusBadRequest, "bad_request", `the body must be {"token": "…"}, unless the token is sent as bearer`}
-	noToken    = answer{http.StatusUnauthorized, "no_token", `send the token: as bearer, or in the body {"token": "…"}`}
-	wrongToken = answer{http.StatusUnauthorized, "wrong_token", "there is no such Application, or the token is not its"}
-	tooMany    = answer{http.StatusTooManyRequests, "too_many", "too many calls: try again later"}
-	inDeletion = answer{http.StatusConflict, "in_deletion", "the Application is being deleted"}
-	notAsked   = answer{http.StatusConflict, "not_shutting_down", "the Application is not shutting down"}
-	notNow     = answer{http.StatusServiceUnavailable, "unavailable", "the call cannot be written down now: try again"}
+	accepted   = response{http.StatusOK, "accepted", ""}
+	noPath     = response{http.StatusNotFound, "not_found", "the path is /v1/applications/NAMESPACE/NAME/complete, shutdown or reconcile"}
+	noMethod   = response{http.StatusMethodNotAllowed, "method_not_allowed", "complete and shutdown are called with PUT, reconcile with POST"}
+	tooLarge   = response{http.StatusRequestEntityTooLarge, "too_large", "the body may have 4096 bytes"}
+	badBody    = response{http.StatusBadRequest, "bad_request", `the body must be {"token": "…"}, unless the token is sent as bearer`}
+	noToken    = response{http.StatusUnauthorized, "no_token", `send the token: as bearer, or in the body {"token": "…"}`}
+	wrongToken = response{http.StatusUnauthorized, "wrong_token", "there is no such Application, or the token is not its"}
+	tooMany    = response{http.StatusTooManyRequests, "too_many", "too many calls: try again later"}
+	inDeletion = response{http.StatusConflict, "in_deletion", "the Application is being deleted"}
+	notAsked   = response{http.StatusConflict, "not_shutting_down", "the Application is not shutting down"}
+	notNow     = response{http.StatusServiceUnavailable, "unavailable", "the call cannot be recorded now: try again"}
 )
 
-// methods are those of the callbacks.
+// methods maps each purpose to its HTTP method.
 var methods = map[hooks.Purpose]string{
 	hooks.Complete: http.MethodPut, hooks.Shutdown: http.MethodPut, hooks.Reconcile: http.MethodPost,
 }
 
-// ServeHTTP answers one call.
+// ServeHTTP handles one call.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a := s.answer(w, r)
 	s.options.Count(a.result)
@@ -65,8 +65,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request) answer {
-	caller := hostOf(r.RemoteAddr)
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) response {
+	caller := hostAddress(r.RemoteAddr)
 	allowed := s.limits.allow(caller)
 	app, purpose, problem := s.authenticate(w, r, caller)
 	switch {
@@ -78,9 +78,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) answer {
 	return s.accept(r.Context(), app, purpose)
 }
 
-// authenticate finds the Application whose token a request has.
-func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, caller string) (*v1alpha1.Application, hooks.Purpose, *answer) {
-	namespace, name, purpose, ok := split(r.URL.Path)
+// authenticate returns the Application for which the request has a valid token, and the purpose.
+func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, caller string) (*v1alpha1.Application, hooks.Purpose, *response) {
+	namespace, name, purpose, ok := parsePath(r.URL.Path)
 	if !ok {
 		return nil, "", &noPath
 	}
@@ -91,27 +91,27 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, caller str
 	if !s.options.Ready() {
 		return nil, "", &notNow
 	}
-	token, problem := tokenOf(w, r)
+	token, problem := requestToken(w, r)
 	if problem != nil {
-		return nil, "", s.failed(caller, problem)
+		return nil, "", s.rejectToken(caller, problem)
 	}
 	app := s.options.Lookup(namespace, name)
-	if !hooks.Accepts(digestsOf(app, purpose), purpose, token) {
-		return nil, "", s.failed(caller, &wrongToken)
+	if !hooks.Accepts(tokenDigests(app, purpose), purpose, token) {
+		return nil, "", s.rejectToken(caller, &wrongToken)
 	}
 	return app, purpose, nil
 }
 
-// failed is the answer to a call without a valid token.
-func (s *Server) failed(caller string, a *answer) *answer {
+// rejectToken returns the response to a call without a valid token, and counts it.
+func (s *Server) rejectToken(caller string, a *response) *response {
 	if s.limits.failed(caller) {
 		return &tooMany
 	}
 	return a
 }
 
-// split takes the path of a callback apart.
-func split(path string) (namespace, name string, purpose hooks.Purpose, ok bool) {
+// parsePath splits the path of a callback.
+func parsePath(path string) (namespace, name string, purpose hooks.Purpose, ok bool) {
 	parts := strings.Split(path, "/")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "v1" || parts[2] != "applications" {
 		return "", "", "", false
@@ -120,10 +120,10 @@ func split(path string) (namespace, name string, purpose hooks.Purpose, ok bool)
 	return parts[3], parts[4], purpose, methods[purpose] != ""
 }
 
-// tokenOf is the token of a request: the bearer's, or else that in the body, of
-// which no more than a few bytes are read.
-func tokenOf(w http.ResponseWriter, r *http.Request) (string, *answer) {
-	if r.ContentLength > mostBody {
+// requestToken returns the token of a request: the bearer token, or else the one in the body. The size of
+// the body is limited.
+func requestToken(w http.ResponseWriter, r *http.Request) (string, *response) {
+	if r.ContentLength > maxBodyBytes {
 		return "", &tooLarge
 	}
 	if header := r.Header.Get("Authorization"); header != "" {
@@ -133,7 +133,7 @@ func tokenOf(w http.ResponseWriter, r *http.Request) (string, *answer) {
 		}
 		return strings.TrimSpace(token), nil
 	}
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	var limit *http.MaxBytesError
 	switch {
 	case errors.As(err, &limit):
@@ -155,27 +155,27 @@ func tokenOf(w http.ResponseWriter, r *http.Request) (string, *answer) {
 	return body.Token, nil
 }
 
-// digestsOf are those of an Application's tokens, if it has a hook for the
-// purpose; or else one that no token has, so that the answer takes as long.
-func digestsOf(app *v1alpha1.Application, purpose hooks.Purpose) []string {
+// tokenDigests returns the digests of the Application's tokens if it has a hook for the purpose. Otherwise
+// it returns a digest that no token has, so that the response takes the same time.
+func tokenDigests(app *v1alpha1.Application, purpose hooks.Purpose) []string {
 	if app == nil || app.Status.Hooks == nil || len(app.Status.Hooks.Tokens) == 0 || !slices.Contains(hooks.Purposes(app), purpose) {
 		return []string{hooks.TokenDigest("", "")}
 	}
 	return app.Status.Hooks.Tokens
 }
 
-// marks are the annotations by which the controller knows that it was called.
-var marks = map[hooks.Purpose]string{
+// annotations maps each purpose to the annotation that records the call.
+var annotations = map[hooks.Purpose]string{
 	hooks.Complete: v1alpha1.AnnotationCompleted, hooks.Shutdown: v1alpha1.AnnotationShutDown, hooks.Reconcile: v1alpha1.AnnotationReconcile,
 }
 
-// accept writes the call down, unless that was done, or is too early or too late.
-func (s *Server) accept(ctx context.Context, app *v1alpha1.Application, purpose hooks.Purpose) answer {
+// accept records the call, unless it is already recorded, or is too early or too late.
+func (s *Server) accept(ctx context.Context, app *v1alpha1.Application, purpose hooks.Purpose) response {
 	if purpose == hooks.Shutdown && app.DeletionTimestamp == nil {
-		app = s.newer(ctx, app) // whoever was called by another replica may be faster than the watch
+		app = s.refetch(ctx, app) // another replica may have started the hook, and the watch may be behind
 	}
 	deleting := app.DeletionTimestamp != nil
-	at, said := app.Annotations[marks[purpose]]
+	at, said := app.Annotations[annotations[purpose]]
 	switch {
 	case purpose == hooks.Shutdown && !deleting:
 		return notAsked
@@ -189,15 +189,15 @@ func (s *Server) accept(ctx context.Context, app *v1alpha1.Application, purpose 
 	return s.write(ctx, app, purpose)
 }
 
-// newer is an Application as the API server has it, if it can be read and is still
-// the same one.
-func (s *Server) newer(ctx context.Context, app *v1alpha1.Application) *v1alpha1.Application {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiTimeout) // who came first may hang up
+// refetch returns the Application as read from the API server. If it cannot be read, or was replaced by
+// another one of the same name, refetch returns the given one.
+func (s *Server) refetch(ctx context.Context, app *v1alpha1.Application) *v1alpha1.Application {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiTimeout) // the first of several merged callers may disconnect
 	defer cancel()
 	if s.options.Read == nil {
 		return app
 	}
-	// Once for all that come at the same time: an Application has one turn.
+	// Concurrent calls for one Application share a request and its slot.
 	read, err, _ := s.reading.Do(string(app.UID), func() (any, error) {
 		if !s.limits.begin(ctx) {
 			return app, nil
@@ -215,13 +215,13 @@ func (s *Server) newer(ctx context.Context, app *v1alpha1.Application) *v1alpha1
 func (s *Server) justNow(at string) bool {
 	last, err := time.Parse(time.RFC3339Nano, at)
 	since := s.options.Now().Sub(last)
-	return err == nil && since >= 0 && since < oftenest
+	return err == nil && since >= 0 && since < minReconcileInterval
 }
 
-// write writes a call down, once for all that come at the same time.
-func (s *Server) write(ctx context.Context, app *v1alpha1.Application, purpose hooks.Purpose) answer {
+// write records a call. Concurrent calls for one Application and purpose share a request.
+func (s *Server) write(ctx context.Context, app *v1alpha1.Application, purpose hooks.Purpose) response {
 	_, err, _ := s.writing.Do(string(app.UID)+"/"+string(purpose), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiTimeout) // who came first may hang up
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiTimeout) // the first of several merged callers may disconnect
 		defer cancel()
 		if !s.limits.begin(ctx) {
 			return nil, errBusy
@@ -230,10 +230,10 @@ func (s *Server) write(ctx context.Context, app *v1alpha1.Application, purpose h
 		return nil, s.options.Accept(ctx, app, purpose)
 	})
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "A callback cannot be written down", "application", klog.KObj(app), "purpose", purpose)
+		klog.FromContext(ctx).Error(err, "A callback cannot be recorded", "application", klog.KObj(app), "purpose", purpose)
 		return notNow
 	}
 	return accepted
 }
 
-var errBusy = errors.New("too many callbacks are being written down")
+var errBusy = errors.New("too many callbacks are being recorded")

@@ -34,7 +34,7 @@ import (
 
 const token = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-// work is an Application with all hooks, and one token for all of them.
+// work returns an Application with all hooks, and one token for all of them.
 func work() *v1alpha1.Application {
 	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "work", UID: "one", Annotations: map[string]string{}}}
 	app.Spec.Hooks = &v1alpha1.Hooks{Complete: &v1alpha1.CompleteHook{}, Shutdown: &v1alpha1.ShutdownHook{}, Reconcile: &v1alpha1.ReconcileHook{}}
@@ -45,7 +45,7 @@ func work() *v1alpha1.Application {
 	return app
 }
 
-// server answers for one Application, and counts what it writes down.
+// server returns a server for one Application, and a counter of recorded calls.
 func server(app *v1alpha1.Application, change func(*Options)) (*Server, *atomic.Int32) {
 	written := &atomic.Int32{}
 	options := Options{
@@ -78,7 +78,7 @@ func call(s http.Handler, purpose hooks.Purpose, body io.Reader) (code int, resu
 
 func withToken() io.Reader { return strings.NewReader(`{"token": "` + token + `"}`) }
 
-func TestATokenIsGoodWhileItsHookIsInTheSpec(t *testing.T) {
+func TestTokenIsValidWhileHookIsConfigured(t *testing.T) {
 	app := work()
 	app.Spec.Hooks.Complete = nil
 	s, written := server(app, nil)
@@ -89,16 +89,16 @@ func TestATokenIsGoodWhileItsHookIsInTheSpec(t *testing.T) {
 	assert.Equal(t, int32(1), written.Load())
 }
 
-// A body may not say how long it is.
-func TestABodyHasAnEnd(t *testing.T) {
+// The size of a body is limited even without a Content-Length header.
+func TestBodySizeIsLimited(t *testing.T) {
 	s, written := server(work(), nil)
-	code, result := call(s, hooks.Complete, io.MultiReader(strings.NewReader(strings.Repeat(" ", mostBody)), withToken()))
+	code, result := call(s, hooks.Complete, io.MultiReader(strings.NewReader(strings.Repeat(" ", maxBodyBytes)), withToken()))
 	assert.Equal(t, []any{http.StatusRequestEntityTooLarge, "too_large"}, []any{code, result})
 	assert.Zero(t, written.Load())
 }
 
-// One Pod with a wrong token does not stop the others that have the same address.
-func TestWrongTokensDoNotStopValidOnes(t *testing.T) {
+// A Pod with an invalid token does not block other Pods behind the same address.
+func TestInvalidTokensDoNotBlockValidOnes(t *testing.T) {
 	s, written := server(work(), nil)
 	for i := range 3 * failBurst {
 		code, _ := call(s, hooks.Complete, strings.NewReader([]string{`{"token": "wrong"}`, `{`, ``}[i%3]))
@@ -111,11 +111,11 @@ func TestWrongTokensDoNotStopValidOnes(t *testing.T) {
 	assert.Equal(t, int32(1), written.Load())
 }
 
-// Bodies that never end keep no call from being answered.
-func TestSlowBodiesHoldNothing(t *testing.T) {
+// Endless bodies do not block other calls.
+func TestSlowBodiesDoNotBlockCalls(t *testing.T) {
 	s, _ := server(work(), nil)
 	reading := make(chan struct{})
-	for range 2 * mostAtOnce {
+	for range 2 * maxConcurrentWrites {
 		body, end := io.Pipe()
 		t.Cleanup(func() { end.Close() })
 		go call(s, hooks.Complete, readerFunc(func(p []byte) (int, error) {
@@ -132,7 +132,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-func TestCallsAtTheSameTimeAreWrittenDownOnce(t *testing.T) {
+func TestConcurrentCallsAreRecordedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
 		var written atomic.Int32
@@ -159,7 +159,7 @@ func TestCallsAtTheSameTimeAreWrittenDownOnce(t *testing.T) {
 	})
 }
 
-func TestWhoIsFasterThanTheWatchIsNotSentAway(t *testing.T) {
+func TestCallAheadOfWatchIsAccepted(t *testing.T) {
 	deleting := work()
 	at := metav1.NewTime(start)
 	deleting.DeletionTimestamp = &at
@@ -192,7 +192,7 @@ func TestWhoIsFasterThanTheWatchIsNotSentAway(t *testing.T) {
 	assert.Equal(t, int32(1), written.Load())
 }
 
-func TestAReconcileIsAskedForOnceASecond(t *testing.T) {
+func TestReconcileCallsAreRateLimited(t *testing.T) {
 	app := work()
 	s, written := server(app, nil)
 	for at, code := range map[string]int{
@@ -208,7 +208,7 @@ func TestAReconcileIsAskedForOnceASecond(t *testing.T) {
 	assert.Equal(t, int32(4), written.Load())
 }
 
-func TestWhatCannotBeWrittenDownIsTriedAgain(t *testing.T) {
+func TestFailedWriteReturnsRetryableError(t *testing.T) {
 	s, _ := server(work(), func(o *Options) {
 		o.Accept = func(context.Context, *v1alpha1.Application, hooks.Purpose) error {
 			return errors.New("the API server is away")
@@ -218,11 +218,11 @@ func TestWhatCannotBeWrittenDownIsTriedAgain(t *testing.T) {
 	assert.Equal(t, http.StatusServiceUnavailable, code)
 	s, written := server(work(), func(o *Options) { o.Ready = func() bool { return false } })
 	code, _ = call(s, hooks.Complete, withToken())
-	assert.Equal(t, http.StatusServiceUnavailable, code, "nobody is turned away for good before all Applications are known")
+	assert.Equal(t, http.StatusServiceUnavailable, code, "no call is rejected for good before all Applications are known")
 	assert.Zero(t, written.Load())
 }
 
-// serving is a server on an address of its own; stop ends it, and ended has how.
+// serving starts a server on its own address. stop ends it, and ended returns its result.
 func serving(t *testing.T, s *Server, config *tls.Config) (address string, log func() string, stop func(), ended <-chan error) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -235,7 +235,7 @@ func serving(t *testing.T, s *Server, config *tls.Config) (address string, log f
 	return listener.Addr().String(), log, stop, end
 }
 
-// logged is a context with a log that can be read.
+// logged returns a context with a logger, and a function that returns the log.
 func logged(ctx context.Context) (with context.Context, text func() string) {
 	var all lockedBuffer
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&all)))
@@ -268,7 +268,7 @@ func connect(t *testing.T, address string) net.Conn {
 	return connection
 }
 
-func TestWhoConnectsAndSaysNothingIsCutOff(t *testing.T) {
+func TestIdleConnectionIsClosed(t *testing.T) {
 	s, _ := server(work(), nil)
 	address, _, stop, ended := serving(t, s, nil)
 	_, err := io.ReadAll(connect(t, address))
@@ -277,8 +277,8 @@ func TestWhoConnectsAndSaysNothingIsCutOff(t *testing.T) {
 	assert.NoError(t, <-ended)
 }
 
-// Who sends the token as bearer is answered, whatever becomes of the body.
-func TestABodyBesideABearerIsNotWaitedFor(t *testing.T) {
+// If a request has a bearer token, its body is ignored.
+func TestBodyIsIgnoredWithBearerToken(t *testing.T) {
 	s, written := server(work(), nil)
 	address, _, _, _ := serving(t, s, nil)
 	connection := connect(t, address)
@@ -294,11 +294,10 @@ func TestABodyBesideABearerIsNotWaitedFor(t *testing.T) {
 	assert.Equal(t, int32(1), written.Load())
 }
 
-// Whoever opens more connections than there may be loses those that say nothing, and
-// memory does not grow.
-func TestThereAreOnlySoManyConnections(t *testing.T) {
+// If a caller opens more connections than allowed, its idle ones are closed, and memory use does not grow.
+func TestConnectionsAreLimited(t *testing.T) {
 	s, _ := server(work(), nil)
-	assert.Equal(t, mostConnections, s.connections)
+	assert.Equal(t, maxConnections, s.connections)
 	s.connections = 3
 	address, _, _, _ := serving(t, s, nil)
 	var silent []net.Conn
@@ -317,8 +316,8 @@ func TestThereAreOnlySoManyConnections(t *testing.T) {
 	}
 }
 
-// Two addresses that take all connections keep nobody else out.
-func TestConnectionsAreSharedOut(t *testing.T) {
+// Two addresses that open all connections do not lock out a third one.
+func TestConnectionsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := server(work(), nil)
 		s.connections, s.share = 8, 4
@@ -328,7 +327,7 @@ func TestConnectionsAreSharedOut(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- s.Serve(ctx, listener, nil) }()
 		begun := time.Now()
-		for i := range 100 { // again and again, whatever is closed
+		for i := range 100 { // keep opening connections while the server closes them
 			listener.from(fmt.Sprintf("10.0.0.%d:1", 1+i%2))
 		}
 		for i := range 20 {
@@ -338,17 +337,17 @@ func TestConnectionsAreSharedOut(t *testing.T) {
 			require.NoError(t, err)
 			assert.Contains(t, string(said), "HTTP/1.1 404")
 		}
-		assert.Zero(t, time.Since(begun), "nobody has waited")
+		assert.Zero(t, time.Since(begun), "no caller has waited")
 		stop()
 		assert.NoError(t, <-ended)
 	})
 }
 
-func TestTheConnectionThatIsLost(t *testing.T) {
+func TestSharesEviction(t *testing.T) {
 	connections := map[string]net.Conn{}
 	s := &shares{most: 4, mostOfOne: 4, open: map[string][]*share{}}
 	for _, row := range []struct{ name, closed string }{
-		{"a1", ""}, {"a2", ""}, {"b1", ""}, {"a3", ""}, // and a1 has been heard of
+		{"a1", ""}, {"a2", ""}, {"b1", ""}, {"a3", ""}, // a1 has sent a request
 		{"c1", "a2"}, {"c2", "c1"}, {"a4", "a3"}, {"c3", "c2"},
 	} {
 		_, connections[row.name] = net.Pipe()
@@ -367,8 +366,8 @@ func TestTheConnectionThatIsLost(t *testing.T) {
 	assert.Zero(t, s.total)
 }
 
-// Whoever shares an address with somebody who calls without end is heard all the same.
-func TestAValidTokenHasCallsOfItsOwn(t *testing.T) {
+// A caller with a valid token is served even if another caller behind its address exceeds the rate limit.
+func TestValidTokenHasItsOwnRateLimit(t *testing.T) {
 	app := work()
 	s, _ := server(app, nil)
 	for range callBurst*callRate + 1 {
@@ -384,8 +383,8 @@ func TestAValidTokenHasCallsOfItsOwn(t *testing.T) {
 	assert.Equal(t, http.StatusTooManyRequests, code, "but not without end, either")
 }
 
-// Calls that come too early by what is known are read for: in one turn.
-func TestAnApplicationReadsOnceAtATime(t *testing.T) {
+// Calls that seem too early trigger one shared read of the Application.
+func TestReadsOfOneApplicationAreMerged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads := &atomic.Int32{}
 		goOn := make(chan struct{})
@@ -397,7 +396,7 @@ func TestAnApplicationReadsOnceAtATime(t *testing.T) {
 			}
 		})
 		var calls sync.WaitGroup
-		for range 2 * mostAtOnce {
+		for range 2 * maxConcurrentWrites {
 			calls.Go(func() { call(s, hooks.Shutdown, withToken()) })
 		}
 		synctest.Wait()
@@ -408,12 +407,12 @@ func TestAnApplicationReadsOnceAtATime(t *testing.T) {
 	})
 }
 
-// Whoever takes a share of the connections keeps nobody else out, and gets them back.
-func TestOneAddressHasAShareOfTheConnections(t *testing.T) {
-	assert.Greater(t, mostOfOne, callRate*callBurst, "or else calls that may come at once are turned away")
+// An address can use only its share of the connections, and can use it again after closing them.
+func TestConnectionsPerAddressAreLimited(t *testing.T) {
+	assert.Greater(t, maxPerAddress, callRate*callBurst, "or else calls that may come at once are turned away")
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := server(work(), nil)
-		assert.Equal(t, mostOfOne, s.share)
+		assert.Equal(t, maxPerAddress, s.share)
 		s.share = 3
 		listener := &pipes{offered: make(chan net.Conn), closed: make(chan struct{})}
 		ctx, stop := context.WithCancel(t.Context())
@@ -427,7 +426,7 @@ func TestOneAddressHasAShareOfTheConnections(t *testing.T) {
 		}
 		for range 10 * s.share {
 			assert.Contains(t, answer(listener.from("10.0.0.1:1")), "HTTP/1.1 404", "a call that is over counts no more")
-			synctest.Wait() // Its end is read before it is counted.
+			synctest.Wait() // The server reads the end of the connection before it is counted.
 		}
 
 		begun := time.Now()
@@ -443,7 +442,7 @@ func TestOneAddressHasAShareOfTheConnections(t *testing.T) {
 		assert.Contains(t, log(), "10.0.0.1 has 3 connections")
 
 		_, err := io.ReadAll(silent)
-		require.NoError(t, err, "who says nothing is cut off")
+		require.NoError(t, err, "idle connections are closed")
 		synctest.Wait()
 		assert.Contains(t, answer(listener.from("10.0.0.1:1")), "HTTP/1.1 404")
 		stop()
@@ -451,14 +450,14 @@ func TestOneAddressHasAShareOfTheConnections(t *testing.T) {
 	})
 }
 
-// pipes is a listener for connections from any address.
+// pipes is a listener for connections with arbitrary remote addresses.
 type pipes struct {
 	offered chan net.Conn
 	closed  chan struct{}
 	once    sync.Once
 }
 
-// from connects from an address.
+// from connects from the given address.
 func (p *pipes) from(address string) net.Conn {
 	client, server := net.Pipe()
 	p.offered <- addressed{server, net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))}
@@ -488,17 +487,16 @@ type addressed struct {
 
 func (a addressed) RemoteAddr() net.Addr { return a.address }
 
-// What the library has to say of a connection is worth a line, and not one for each
-// that a scanner opens.
-func TestConnectionsThatFailDoNotFillTheLog(t *testing.T) {
+// Connection errors are logged, but a port scanner must not fill the log.
+func TestConnectionErrorLogIsRateLimited(t *testing.T) {
 	files, write := provided(t)
 	write()
-	p, err := NewProvided(files, nil)
+	p, err := NewFileCertificates(files, nil)
 	require.NoError(t, err)
 	s, _ := server(work(), nil)
 	address, log, stop, ended := serving(t, s, p.TLS())
 	begun := time.Now()
-	for range 10 * complaintBurst {
+	for range 10 * connectionLogBurst {
 		connection := connect(t, address)
 		_, err := io.WriteString(connection, "this is no TLS")
 		require.NoError(t, err)
@@ -509,11 +507,11 @@ func TestConnectionsThatFailDoNotFillTheLog(t *testing.T) {
 	require.NoError(t, <-ended)
 	lines := strings.Count(log(), "A connection to the callback server has failed")
 	assert.Positive(t, lines)
-	assert.LessOrEqual(t, lines, complaintBurst+1+complaintRate*int(time.Since(begun)/time.Second))
+	assert.LessOrEqual(t, lines, connectionLogBurst+1+connectionLogRate*int(time.Since(begun)/time.Second))
 }
 
-// A call that is being written down when the server is asked to end gets its answer.
-func TestTheServerFinishesWhatItHasBegun(t *testing.T) {
+// A call that is being recorded during a shutdown still gets its response.
+func TestShutdownFinishesRunningCalls(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	s, _ := server(work(), func(o *Options) {
 		o.Accept = func(context.Context, *v1alpha1.Application, hooks.Purpose) error {
@@ -536,7 +534,7 @@ func TestTheServerFinishesWhatItHasBegun(t *testing.T) {
 	}()
 	<-begun
 	stop()
-	require.Eventually(t, func() bool { // nobody is let in any more
+	require.Eventually(t, func() bool { // new connections are rejected
 		connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 		if err == nil {
 			connection.Close()
@@ -553,8 +551,8 @@ func TestTheServerFinishesWhatItHasBegun(t *testing.T) {
 	assert.NoError(t, <-ended)
 }
 
-// An API server that does not answer keeps no call, nor the turn of others, for ever.
-func TestACallEndsThoughTheAPIServerDoesNotAnswer(t *testing.T) {
+// An unresponsive API server delays calls only until they time out, and then their slots are free.
+func TestCallEndsWithoutAPIServer(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"when it is read": func(o *Options) {
 			o.Read = func(ctx context.Context, _ types.NamespacedName) (*v1alpha1.Application, error) {
@@ -587,8 +585,8 @@ func TestACallEndsThoughTheAPIServerDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// Whatever is asked for counts: also what there is not.
-func TestCallsOfAnyKindAreCounted(t *testing.T) {
+// Requests for unknown paths are counted, too.
+func TestAllCallsAreCounted(t *testing.T) {
 	s, _ := server(work(), nil)
 	last := 0
 	for range callBurst*callRate + 1 {

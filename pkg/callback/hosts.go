@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// HostsOf are the names that a server at an external URL is called by: its host,
-// and the shorter names of a Service.
-func HostsOf(external string) ([]string, error) {
+// Hosts returns the host names of the server with the given external URL: its host and, for a Service, the
+// shorter names.
+func Hosts(external string) ([]string, error) {
 	u, err := url.Parse(external)
 	if err == nil && u.User != nil {
-		return nil, fmt.Errorf("%s has a user, which workloads would be told", u.Redacted())
+		return nil, fmt.Errorf("%s contains a user, which workloads would see", u.Redacted())
 	}
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("%q is no address like https://holdfast-callback.holdfast-system.svc", external)

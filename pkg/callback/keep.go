@@ -7,8 +7,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Keep refreshes certificates until the context ends, after waiting as long as
-// patience says. A mistake that stays the same is told once.
+// Keep refreshes certificates until the context ends, and waits for patience() in between. An error that
+// persists is logged only once.
 func Keep(ctx context.Context, refresh func(context.Context) error, patience func() time.Duration) {
 	logged := ""
 	for {

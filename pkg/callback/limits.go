@@ -10,37 +10,36 @@ import (
 )
 
 const (
-	// mostConnections is how many there may be. Those that say nothing are soon
-	// closed.
-	mostConnections = 2048
-	// mostOfOne is how many of them one address may have. That is more than the calls
-	// it may make at once, so that no call which would be answered is turned away.
-	mostOfOne = mostConnections / 2
-	// mostJudged is how many more are open while it is decided which one is closed.
-	mostJudged = 64
-	// mostAtOnce is how many accepted calls are written down at the same time;
-	// others wait so long for their turn. One Application has four at most: for each
-	// purpose one that is written down, and one that is read.
-	mostAtOnce   = 64
-	longestQueue = 5 * time.Second
-	// callRate is for all calls of one address; it may have callBurst times as
-	// many at once. All Pods of a node, or of another cluster, may have the same.
+	// maxConnections is the maximum number of connections. Idle ones are soon closed.
+	maxConnections = 2048
+	// maxPerAddress is the maximum number of connections from one address. It is higher than the burst of
+	// calls, so that no call is rejected that the rate limit would allow.
+	maxPerAddress = maxConnections / 2
+	// maxPendingDecisions is the number of extra connections that can be open while the server decides
+	// which one to close.
+	maxPendingDecisions = 64
+	// maxConcurrentWrites is the number of accepted calls that are recorded at the same time. Others wait
+	// for queueTimeout. One Application uses at most four slots: for each purpose one write and one read.
+	maxConcurrentWrites = 64
+	queueTimeout        = 5 * time.Second
+	// callRate is the rate limit for all calls of one address, with a burst of callBurst times the rate.
+	// All Pods of a node, or of another cluster, can share one address.
 	callRate, callBurst = 100, 10
-	// failRate and failBurst are for the answers to calls without a valid token. A
-	// valid one is good all the same: nobody can guess 256 bits, so that one Pod
-	// with a wrong token need not stop others at its address.
+	// failRate and failBurst limit the responses to calls without a valid token. A valid token is always
+	// accepted: 256 bits cannot be guessed, so a Pod with an invalid token does not block others behind its
+	// address.
 	failRate, failBurst = 1, 20
-	// oftenest is how often one Application may be asked to reconcile.
-	oftenest = time.Second
-	// mostHosts is how many addresses are remembered.
-	mostHosts = 4096
-	// complaintRate is how many connections that fail are logged in a second, and
-	// complaintBurst at once.
-	complaintRate, complaintBurst = 1, 10
+	// minReconcileInterval is the minimum time between two reconcile calls of one Application.
+	minReconcileInterval = time.Second
+	// maxHosts is the number of addresses with rate limiters in memory.
+	maxHosts = 4096
+	// connectionLogRate is the number of connection errors that are logged per second, with a burst of
+	// connectionLogBurst.
+	connectionLogRate, connectionLogBurst = 1, 10
 )
 
-// limits keeps callers from keeping everything busy. They are known by their
-// addresses and, once they have shown its token, by their Application.
+// limits prevents single callers from using up the server. Callers are identified by their address and,
+// after they have presented its token, by their Application.
 type limits struct {
 	rate  int
 	now   func() time.Time
@@ -53,27 +52,27 @@ type limits struct {
 type host struct{ calls, failures *rate.Limiter }
 
 func newLimits(rate int, now func() time.Time) *limits {
-	return &limits{rate: rate, now: now, slots: make(chan struct{}, mostAtOnce), hosts: map[string]*host{}}
+	return &limits{rate: rate, now: now, slots: make(chan struct{}, maxConcurrentWrites), hosts: map[string]*host{}}
 }
 
-// allow reports whether an address may call now.
+// allow reports whether the address is below its rate limit.
 func (l *limits) allow(address string) bool { return l.host(address).calls.AllowN(l.now(), 1) }
 
-// allowApplication reports whether a call with a valid token may be answered though its
-// address has called too often: others at that address must not use up what is its own.
+// allowApplication reports whether a call with a valid token is below the rate limit of its Application. It
+// is used if the address has exceeded its limit, so that other callers behind the address cannot use up
+// that of the Application.
 func (l *limits) allowApplication(uid types.UID) bool {
 	return l.host("application/"+string(uid)).calls.AllowN(l.now(), 1)
 }
 
-// failed counts a call without a valid token, and reports whether there were too
-// many of them.
+// failed counts a call without a valid token, and reports whether there were too many of them.
 func (l *limits) failed(address string) (tooMany bool) {
 	return !l.host(address).failures.AllowN(l.now(), 1)
 }
 
-// begin waits for a turn to write. If there is one, done is to be called after it.
+// begin waits for a slot. If it returns true, the caller must call done afterwards.
 func (l *limits) begin(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, longestQueue)
+	ctx, cancel := context.WithTimeout(ctx, queueTimeout)
 	defer cancel()
 	select {
 	case l.slots <- struct{}{}:
@@ -85,15 +84,15 @@ func (l *limits) begin(ctx context.Context) bool {
 
 func (l *limits) done() { <-l.slots }
 
-// host finds what is remembered of an address. When there are too many, those that
-// have not failed lately are forgotten; if all have, any is.
+// host returns the rate limiters of an address. If there are too many addresses, those without recent
+// failures are evicted first.
 func (l *limits) host(address string) *host {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if h := l.hosts[address]; h != nil {
 		return h
 	}
-	if len(l.hosts) >= mostHosts {
+	if len(l.hosts) >= maxHosts {
 		l.forget()
 	}
 	h := &host{calls: rate.NewLimiter(rate.Limit(l.rate), callBurst*l.rate), failures: rate.NewLimiter(failRate, failBurst)}
@@ -109,7 +108,7 @@ func (l *limits) forget() {
 		}
 	}
 	for address := range l.hosts {
-		if len(l.hosts) < mostHosts {
+		if len(l.hosts) < maxHosts {
 			return
 		}
 		delete(l.hosts, address)

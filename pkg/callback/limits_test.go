@@ -34,7 +34,7 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("writes at the same time", func(t *testing.T) {
 		l := newLimits(callRate, clock)
-		for range mostAtOnce {
+		for range maxConcurrentWrites {
 			assert.True(t, l.begin(t.Context()))
 		}
 		hungUp, hangUp := context.WithCancel(t.Context())
@@ -48,10 +48,10 @@ func TestLimits(t *testing.T) {
 		for range failBurst {
 			l.failed("bad")
 		}
-		for i := range 2 * mostHosts {
+		for i := range 2 * maxHosts {
 			l.host(fmt.Sprint(i))
 		}
-		assert.LessOrEqual(t, len(l.hosts), mostHosts)
-		assert.True(t, l.failed("bad"), "who has failed lately is remembered longest")
+		assert.LessOrEqual(t, len(l.hosts), maxHosts)
+		assert.True(t, l.failed("bad"), "addresses with recent failures are kept longest")
 	})
 }

@@ -21,49 +21,48 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// The limits of a connection.
+// Limits of a connection.
 const (
 	headerTimeout  = 5 * time.Second
 	requestTimeout = 15 * time.Second
-	mostHeader     = 8 << 10
-	mostBody       = 4 << 10
-	// apiTimeout is for a request to the API server, with the wait for its turn. A
-	// call makes two at most, which fit into requestTimeout.
+	maxHeaderBytes = 8 << 10
+	maxBodyBytes   = 4 << 10
+	// apiTimeout limits one request to the API server, including the wait for a slot. A call makes at most
+	// two such requests, which fit into requestTimeout.
 	apiTimeout = 7 * time.Second
 )
 
-// Options of a Server.
+// Options configures a Server.
 type Options struct {
-	// Lookup finds an Application; nil if there is none.
+	// Lookup returns an Application from the cache, or nil.
 	Lookup func(namespace, name string) *v1alpha1.Application
-	// Read reads an Application from the API server, for a call with a valid token
-	// that comes too early by what Lookup knows; nil: it is too early.
+	// Read reads an Application from the API server. It is called for a call with a valid token that is too
+	// early according to Lookup. If nil, the call is rejected.
 	Read func(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error)
-	// Ready reports whether Lookup knows all Applications; nil: it does.
+	// Ready reports whether Lookup has all Applications. If nil, it always has.
 	Ready func() bool
-	// Accept writes down that an Application was called back. It is called again
-	// for a call that is repeated before Lookup shows the first.
+	// Accept records that an Application was called back. It is called again if a call is repeated before
+	// Lookup returns the recorded one.
 	Accept func(ctx context.Context, app *v1alpha1.Application, purpose hooks.Purpose) error
-	// Count counts the results of calls; nil for nobody.
+	// Count counts the results of calls. It can be nil.
 	Count func(result string)
-	// CallsPerSecond is how many calls may come from one address; 0 for 100, with
-	// room for a burst of ten times that.
+	// CallsPerSecond is the rate limit per address, with a burst of ten times the rate. It defaults to 100.
 	CallsPerSecond int
-	// Now is the clock; nil for the real one.
+	// Now is the clock. It defaults to time.Now.
 	Now func() time.Time
 }
 
-// Server answers callbacks.
+// Server handles callbacks.
 type Server struct {
 	options Options
 	limits  *limits
 	writing singleflight.Group
 	reading singleflight.Group
-	// connections is how many there may be, share how many of one address.
+	// connections and share are the maximum numbers of connections, in total and per address.
 	connections, share int
 }
 
-// NewServer makes a server.
+// NewServer returns a server with the given options.
 func NewServer(options Options) *Server {
 	if options.Now == nil {
 		options.Now = time.Now
@@ -77,30 +76,29 @@ func NewServer(options Options) *Server {
 	if options.CallsPerSecond <= 0 {
 		options.CallsPerSecond = callRate
 	}
-	return &Server{options: options, limits: newLimits(options.CallsPerSecond, options.Now), connections: mostConnections, share: mostOfOne}
+	return &Server{options: options, limits: newLimits(options.CallsPerSecond, options.Now), connections: maxConnections, share: maxPerAddress}
 }
 
-// Serve answers until the context ends, and returns when what it has begun is
-// finished. Without a TLS configuration it speaks plain HTTP, which is for
-// development only.
+// Serve handles calls until the context ends, and returns when running calls have finished. Without a TLS
+// configuration it serves plain HTTP, which is for development only.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
-	// Those beyond are there to be judged: they, or others, are closed at once.
-	listener = netutil.LimitListener(listener, s.connections+mostJudged)
+	// The extra connections are accepted only to decide which one to close.
+	listener = netutil.LimitListener(listener, s.connections+maxPendingDecisions)
 	if config != nil {
 		listener = tls.NewListener(listener, config)
 	}
-	complaints := log.New(&complaints{klog.FromContext(ctx), rate.NewLimiter(complaintRate, complaintBurst)}, "", 0)
+	complaints := log.New(&connectionLog{klog.FromContext(ctx), rate.NewLimiter(connectionLogRate, connectionLogBurst)}, "", 0)
 	shares := &shares{most: s.connections, mostOfOne: s.share, complain: complaints.Printf, open: map[string][]*share{}}
 	server := &http.Server{
-		Handler:           worker.Recovering(ctx, s),
+		Handler:           worker.RecoverPanics(ctx, s),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
-		MaxHeaderBytes: mostHeader,
+		MaxHeaderBytes: maxHeaderBytes,
 		BaseContext:    func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 		ErrorLog:       complaints,
 		ConnState:      shares.follow,
 	}
-	// A workload calls once. A connection is its caller's no longer than that, and what
-	// is left of a body is not waited for.
+	// Workloads call once, so keep-alive would only occupy a connection. Remaining bytes of a body are not
+	// awaited.
 	server.SetKeepAlivesEnabled(false)
 	defer func() { _ = server.Close() }()
 	stopped := make(chan struct{})
@@ -117,15 +115,14 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 	return nil
 }
 
-// complaints are what the library has to say of connections: that a caller does not
-// trust the certificate, for example. Whoever can connect can cause them, so most
-// are dropped when there are many.
-type complaints struct {
+// connectionLog logs the errors of net/http about connections, for example if a caller does not trust the
+// certificate. Any client can cause such errors, so their rate is limited.
+type connectionLog struct {
 	logger klog.Logger
 	limit  *rate.Limiter
 }
 
-func (c *complaints) Write(line []byte) (int, error) {
+func (c *connectionLog) Write(line []byte) (int, error) {
 	if c.limit.Allow() {
 		c.logger.Info("A connection to the callback server has failed", "problem", string(bytes.TrimSpace(line)))
 	}

@@ -7,34 +7,34 @@ import (
 	"sync"
 )
 
-// shares is how the connections are shared out among addresses. Each may have a part
-// of them; and when all are taken, who comes takes one from the address that has the
-// most: one that has said nothing, if there is such a one, and of these the oldest. So
-// two addresses that take all they can get keep nobody else out.
+// shares distributes the connections over addresses. Each address can have a limited number of them. When
+// all connections are in use, a new one replaces one of the address with the most connections: preferably
+// an idle one, and of these the oldest. So two addresses that open as many connections as they can do not
+// lock out others.
 type shares struct {
 	most, mostOfOne int
 	complain        func(format string, arguments ...any)
 
 	mu    sync.Mutex
-	open  map[string][]*share // by address, the oldest first
+	open  map[string][]*share // by address, oldest first
 	total int
 }
 
-// share is a connection.
+// share is one connection.
 type share struct {
 	net.Conn
 	active bool
 }
 
-// follow counts a connection of an http.Server, as its ConnState.
+// follow tracks the connections of an http.Server. It is the ConnState hook.
 func (s *shares) follow(connection net.Conn, state http.ConnState) {
-	address := hostOf(connection.RemoteAddr().String())
+	address := hostAddress(connection.RemoteAddr().String())
 	switch state {
 	case http.StateNew:
 		closed, problem := s.take(address, connection)
 		if closed != nil {
-			s.complain("%s %s", hostOf(closed.RemoteAddr().String()), problem)
-			hangUp(closed)
+			s.complain("%s %s", hostAddress(closed.RemoteAddr().String()), problem)
+			closeAbruptly(closed)
 		}
 	case http.StateActive:
 		s.activate(address, connection)
@@ -45,8 +45,7 @@ func (s *shares) follow(connection net.Conn, state http.ConnState) {
 	}
 }
 
-// take counts a connection. It returns the one that is to be closed for it, which may
-// be the same one.
+// take counts a connection. It returns the connection to close for it, which can be the same one.
 func (s *shares) take(address string, connection net.Conn) (closed net.Conn, problem string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +67,7 @@ func (s *shares) take(address string, connection net.Conn) (closed net.Conn, pro
 	return closed, "has the most connections, and loses one to another client"
 }
 
-// oldest is the connection of an address that it can do without.
+// oldest returns the connection of an address to close first: the oldest idle one, or else the oldest.
 func (s *shares) oldest(address string) net.Conn {
 	for _, c := range s.open[address] {
 		if !c.active {
@@ -88,7 +87,7 @@ func (s *shares) activate(address string, connection net.Conn) {
 	}
 }
 
-// drop forgets a connection that is counted, if it is. The lock is held.
+// drop removes a connection if it is counted. The caller holds the lock.
 func (s *shares) drop(address string, connection net.Conn) {
 	for i, c := range s.open[address] {
 		if c.Conn != connection {
@@ -102,16 +101,16 @@ func (s *shares) drop(address string, connection net.Conn) {
 	}
 }
 
-// hangUp closes a connection without a word, for which a TLS connection would wait.
-func hangUp(connection net.Conn) {
+// closeAbruptly closes a connection without a TLS close message, which could block.
+func closeAbruptly(connection net.Conn) {
 	if secured, ok := connection.(interface{ NetConn() net.Conn }); ok {
 		connection = secured.NetConn()
 	}
 	_ = connection.Close()
 }
 
-// hostOf is the address of a caller, without its port.
-func hostOf(address string) string {
+// hostAddress returns the address of a caller without the port.
+func hostAddress(address string) string {
 	host, _, _ := net.SplitHostPort(address)
 	return host
 }

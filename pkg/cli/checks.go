@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -279,6 +280,22 @@ func (c checker) ownRights(ctx context.Context) (message, remedy string, err err
 	return "you may submit Applications to the namespace " + c.Namespace, "", nil
 }
 
+// allNameOne reports whether there are Applications in the namespace, and all of them name a
+// ServiceAccount.
+func (c checker) allNameOne(ctx context.Context) (bool, error) {
+	list, err := c.Own.Resource(connection.Applications).Namespace(c.Namespace).List(ctx, metav1.ListOptions{})
+	switch {
+	case apierrors.IsNotFound(err): // the definitions are not there, which is another finding
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return len(list.Items) > 0 && !slices.ContainsFunc(list.Items, func(u unstructured.Unstructured) bool {
+		account, _, _ := unstructured.NestedString(u.Object, "spec", "serviceAccountName")
+		return account == ""
+	}), nil
+}
+
 // applier looks at the ServiceAccount that Applications of the namespace use by default.
 func (c checker) applier(ctx context.Context) (message, remedy string, err error) {
 	grant := fmt.Sprintf("`kubectl create serviceaccount %[2]s -n %[1]s` and `kubectl create rolebinding %[2]s -n %[1]s --clusterrole=edit --serviceaccount=%[1]s:%[2]s`, "+
@@ -286,6 +303,13 @@ func (c checker) applier(ctx context.Context) (message, remedy string, err error
 	_, err = c.Own.Resource(serviceAccounts).Namespace(c.Namespace).Get(ctx, applierName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
+		named, err := c.allNameOne(ctx)
+		switch {
+		case err != nil:
+			return "", "", err
+		case named:
+			return c.Namespace + "/" + applierName + " is not there, and all Applications of the namespace name another one", "", nil
+		}
 		return c.Namespace + "/" + applierName + " is not there", grant, nil
 	case err != nil:
 		return "", "", err

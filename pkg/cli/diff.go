@@ -24,7 +24,9 @@ with its status if the file has one, and so are the live objects. With -f and
 and -f, what "PROGRAM submit NAME -f FILE -O SCHEMA" would, with the same files.
 
 For each resource that differs it says what the controller would do and, for each field, which value would become
-which. Fields that the Application does not hold may differ and are not shown.
+which. Fields that the Application does not hold may differ and are not shown, nor is
+the tracking metadata of an Application that only observes. A value of an unknown type
+may be "perhaps only another spelling"; from a cluster, a dry run with your rights tells.
 Of Secrets it shows that a value differs, never the value.
 
   + create     the object is not there
@@ -105,6 +107,7 @@ func (f *diffFlags) options(streams Streams, args []string) (runner, error) {
 	if o.target, args, err = f.target.Options(streams, args); err != nil {
 		return o, err
 	}
+	o.target.Settling = true
 	named := o.target.InFiles && len(args) > 0
 	o.target.Submitting = f.submitting || named
 	switch {

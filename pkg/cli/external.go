@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -71,7 +72,7 @@ func writePair(d files.Decision, change plan.Change, before, after string) error
 	if err != nil {
 		return err
 	}
-	live, desired = manifest.ShownChange(live, desired)
+	live, desired = manifest.RedactNestedChange(live, desired)
 	name := fileName(change.ID)
 	for directory, object := range map[string]map[string]any{before: live, after: desired} {
 		if object == nil {
@@ -103,7 +104,16 @@ func pair(d files.Decision, change plan.Change) (live, desired map[string]any, e
 		return live, live, nil
 	case plan.Update:
 	}
-	patch, err := json.Marshal(change.Patch)
+	visible := d.Visible(change)
+	if len(visible) == 0 && len(change.Fields) > 0 {
+		return live, live, nil
+	}
+	write := change.Patch
+	if len(visible) < len(change.Fields) {
+		guards, operations := delta.Comparison{Differences: visible}.Patch(change.UID, change.ResourceVersion)
+		write = slices.Concat(guards, operations)
+	}
+	patch, err := json.Marshal(write)
 	if err != nil {
 		return nil, nil, err
 	}

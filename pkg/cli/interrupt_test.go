@@ -49,6 +49,36 @@ func TestAnInterruptEndsWhoeverWaitsForInput(t *testing.T) {
 	}
 }
 
+// blocked is an output that is never read. A write to it interrupts the program.
+type blocked struct {
+	interrupt context.CancelFunc
+	ended     <-chan struct{} // of the test
+}
+
+func (b blocked) Write([]byte) (int, error) {
+	b.interrupt()
+	<-b.ended
+	return 0, nil
+}
+
+func TestAnInterruptEndsWhatDoesNotListen(t *testing.T) {
+	template := filepath.Join(t.TempDir(), "t.yaml")
+	require.NoError(t, os.WriteFile(template, []byte("tosca_definitions_version: tosca_simple_yaml_1_3\n"), 0o600))
+	for _, args := range [][]string{
+		{"holdfast", "help"},
+		{"holdfast", "tosca", "validate", template},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var messages bytes.Buffer
+		status := cli.Main(ctx, args, cli.Streams{
+			In: strings.NewReader(""), Out: blocked{cancel, t.Context().Done()}, Err: &messages,
+			Getenv: func(string) string { return "" }, Now: time.Now,
+		})
+		assert.Equal(t, 130, status, args)
+		assert.Contains(t, messages.String(), "error: interrupted\n", args)
+	}
+}
+
 // A pipe that nobody writes to must not keep the program.
 func TestAnInterruptEndsWhoeverReadsAPipe(t *testing.T) {
 	for _, args := range [][]string{

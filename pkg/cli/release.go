@@ -185,7 +185,7 @@ func (o releaseOptions) shared(d files.Decision) (ids []manifest.ID, err error) 
 	for _, change := range d.Changes {
 		switch {
 		case change.Prune, o.resource != "" && change.ID != asked:
-		case change.Shared:
+		case change.Shared, d.HasRecord(change.ID):
 			ids = append(ids, change.ID)
 		case o.resource != "":
 			return nil, fmt.Errorf("%s is owned, and not shared: nothing is on record of before. holdfast free lets its fields go as they are", asked)

@@ -119,7 +119,7 @@ func (o renderOptions) render(document manifest.Document) ([]any, error) {
 	}
 	object := inNamespace(document.Value, o.sources.Namespace)
 	rendered, err := t.Render(template.Input{Object: object})
-	faults := append(template.Faults(err), rendered.Unknown...)
+	faults := append(template.ValidationErrors(err), rendered.Unknown...)
 	if len(faults) > 0 {
 		return nil, faultsAt(document, faults)
 	}
@@ -164,7 +164,7 @@ func inNamespace(object map[string]any, namespace string) map[string]any {
 }
 
 // faultsAt gives each fault the line and column that it is on.
-func faultsAt(document manifest.Document, faults []*template.Fault) error {
+func faultsAt(document manifest.Document, faults []*template.ValidationError) error {
 	all := make([]error, len(faults))
 	for i, fault := range faults {
 		all[i] = files.FaultAt(document, fault.Path, fault.Error())

@@ -77,11 +77,32 @@ func Main(ctx context.Context, args []string, streams Streams) int {
 	if len(arguments) > 0 && arguments[0] == cobra.ShellCompRequestCmd {
 		unquoteUsages(root)
 	}
-	err := root.ExecuteContext(ctx)
+	err := interruptible(ctx, func() error { return root.ExecuteContext(ctx) })
 	if exit := (*terminal.Exit)(nil); err != nil && ctx.Err() != nil && !errors.As(err, &exit) {
 		err = terminal.Interrupted("") // whatever was broken off by that
 	}
 	return terminal.Finish(err, name, streams.Err)
+}
+
+// stopTime is how long a command can take to stop after an interrupt.
+const stopTime = 700 * time.Millisecond
+
+// interruptible runs a command and returns its error. It returns without waiting for a
+// command that does not stop after an interrupt: it may wait for a terminal, or compute.
+func interruptible(ctx context.Context, run func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- run() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(stopTime):
+		return terminal.Interrupted("")
+	}
 }
 
 // unquoteUsages takes the marks out of the usages of flags that a shell shows as

@@ -22,8 +22,8 @@ Application stands for its manifests. No cluster is asked.
 
 With --closed, keys that others add to a map are removed: to every map that may have
 any keys, such as the data of a ConfigMap, but not to labels and annotations of an
-object. With --closed=PATH they are removed from that map, which may be the labels,
-or a part of fixed fields such as a peer of a NetworkPolicy.
+object. With --closed=PATH they are removed from that map, which may be the labels.
+A list whose elements have no keys is one value, and needs no closing.
 
 Exit status:
   0  printed
@@ -33,8 +33,8 @@ const schemaDefaultExample = `
   # A schema to begin with
   PROGRAM schema default -f manifests.yaml > schema.yaml
 
-  # One that keeps others from widening the peers of a NetworkPolicy
-  PROGRAM schema default -f policy.yaml --closed=spec.ingress.from
+  # One that keeps other clients from adding labels
+  PROGRAM schema default -f policy.yaml --closed=metadata.labels
 `
 
 type schemaDefaultOptions struct {

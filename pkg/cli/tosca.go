@@ -27,13 +27,12 @@ func newToscaCommand(name string, streams Streams) *cobra.Command {
 	return cmd
 }
 
-const toscaValidateLong = `Find all mistakes of TOSCA templates and CSAR archives.
+const toscaValidateLong = `Find the mistakes of TOSCA templates and CSAR archives.
 
-Also what makes no manifest is checked: the types of every kind, and what is
-assigned to nodes of any type, groups, policies and workflows. No cluster is asked.
-Inputs need no values; those that are given are checked. Each
-mistake is told with its file, line, column and path; -o adds its code and is for
-programs. Warnings are about what has no effect.
+A template is translated as by "PROGRAM translate", without a cluster. Inputs need no
+values; those that are given are checked. Each mistake is printed with its file, line,
+column and path; -o adds its code and is for programs. Warnings are about what has no
+effect.
 
 Exit status:
   0  no mistakes, perhaps warnings
@@ -65,7 +64,7 @@ type toscaValidateOptions struct {
 func newToscaValidateCommand(name string, streams Streams) *cobra.Command {
 	f := &toscaValidateFlags{}
 	return command{
-		use: "validate FILE|URL|-...", short: "Find all mistakes of templates and archives",
+		use: "validate FILE|URL|-...", short: "Find the mistakes of templates and archives",
 		long: toscaValidateLong, example: toscaValidateExample,
 		args: atLeast("FILE"), takesFiles: true, flags: f.add,
 		options: func(args []string) (runner, error) { return f.options(streams, args) },

@@ -23,18 +23,15 @@ import (
 
 // toscaFlags say with what a template is translated.
 type toscaFlags struct {
-	inputs                files.InputFlags
-	networks              []string
-	root                  string
-	strict, ignoreForeign bool
+	inputs   files.InputFlags
+	networks []string
+	root     string
 }
 
 func (f *toscaFlags) add(flags *pflag.FlagSet) {
 	f.inputs.Add(flags)
 	flags.StringVar(&f.root, "root", "", "`DIRECTORY` within which imports like ../types.yaml may go; unset: that of the template")
 	flags.StringArrayVar(&f.networks, "allow-url-network", nil, "`NETWORK`, such as 10.1.0.0/16, from which URLs are fetched although it is not public")
-	flags.BoolVar(&f.strict, "strict-concat", false, "put no space between a key and its value in concat")
-	flags.BoolVar(&f.ignoreForeign, "ignore-foreign-nodes", false, "leave out nodes that are no Kubernetes objects")
 }
 
 // toscaOptions read templates and translate them.
@@ -50,7 +47,7 @@ type toscaOptions struct {
 func (f *toscaFlags) options(streams Streams) (toscaOptions, error) {
 	o := toscaOptions{
 		in: streams.In, given: f.inputs, root: f.root,
-		options: tosca.Options{StrictConcat: f.strict, IgnoreForeignNodes: f.ignoreForeign, QuoteFetched: true},
+		options: tosca.Options{StrictConcat: f.inputs.StrictConcat, IgnoreForeignNodes: f.inputs.IgnoreForeignNodes, QuoteFetched: true},
 	}
 	var err error
 	if o.fetcher, err = fetcherFor(f.networks); err != nil {

@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
-// applicationsClient speaks JSON bytes for Applications: their raw manifests
-// and nulls must come through as they are.
+// applicationsClient returns a client for Applications that works with JSON bytes, because decoding would
+// change their raw manifests and nulls.
 func applicationsClient(base *rest.Config, client *http.Client) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -36,8 +36,8 @@ func (c *Client) GetApplication(ctx context.Context, at types.NamespacedName) (*
 	return decodeApplication(c.applications.Get().Namespace(at.Namespace).Resource(v1alpha1.Resource).Name(at.Name).Do(ctx))
 }
 
-// WriteMetadata replaces the finalizers and merges annotations of an
-// Application, if it is still the version given.
+// WriteMetadata replaces the finalizers and merges annotations of an Application. It returns a conflict if
+// the Application has another version.
 func (c *Client) WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
 	metadata := map[string]any{
 		"uid": app.UID, "resourceVersion": app.ResourceVersion, "finalizers": finalizers,
@@ -52,8 +52,7 @@ func (c *Client) WriteMetadata(ctx context.Context, app *v1alpha1.Application, f
 	return decodeApplication(c.patchApplication(app, types.MergePatchType, body).Do(ctx))
 }
 
-// Annotate sets one annotation of an Application, if it is still the one with
-// that UID.
+// Annotate sets an annotation of the Application with that UID.
 func (c *Client) Annotate(ctx context.Context, app *v1alpha1.Application, key, value string) error {
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": app.UID, "annotations": map[string]string{key: value},
@@ -64,8 +63,8 @@ func (c *Client) Annotate(ctx context.Context, app *v1alpha1.Application, key, v
 	return c.patchApplication(app, types.MergePatchType, body).Do(ctx).Error()
 }
 
-// DeleteApplication deletes an Application, with that UID and no other. What is
-// gone already, or has another one in its place, is no error.
+// DeleteApplication deletes the Application with that UID. It returns no error if the Application is
+// already deleted or replaced.
 func (c *Client) DeleteApplication(ctx context.Context, app *v1alpha1.Application) error {
 	err := c.applications.Delete().Namespace(app.Namespace).Resource(v1alpha1.Resource).Name(app.Name).
 		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &app.UID}}).Do(ctx).Error()
@@ -75,13 +74,12 @@ func (c *Client) DeleteApplication(ctx context.Context, app *v1alpha1.Applicatio
 	return err
 }
 
-// WriteStatus replaces the status of an Application, if it is still the version
-// given. It is a JSON Patch because a merge patch would lose the nulls of the
-// observer schema.
+// WriteStatus replaces the status of an Application. It returns a conflict if the Application has another
+// version. It uses a JSON Patch, because a merge patch would remove the nulls of the observer schema.
 func (c *Client) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
 	body, err := json.Marshal([]delta.Op{
 		{Op: "test", Path: "/metadata/uid", Value: app.UID},
-		// Not a test: another version is then a conflict, and not just invalid.
+		// Not a test operation: with replace, another version is a conflict instead of an invalid patch.
 		{Op: "replace", Path: "/metadata/resourceVersion", Value: app.ResourceVersion},
 		{Op: "add", Path: "/status", Value: status},
 	})
@@ -96,7 +94,7 @@ func (c *Client) patchApplication(app *v1alpha1.Application, kind types.PatchTyp
 		VersionedParams(&metav1.PatchOptions{FieldManager: v1alpha1.FieldManager}, metav1.ParameterCodec).Body(body)
 }
 
-// NamespaceEnds reports whether a namespace is known to be in deletion.
+// NamespaceEnds reports whether a namespace is known to be terminating.
 func (c *Client) NamespaceEnds(ctx context.Context, name string) bool {
 	namespace, err := c.Metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
 	return err == nil && namespace.DeletionTimestamp != nil
@@ -113,7 +111,7 @@ func decodeApplication(result rest.Result) (*v1alpha1.Application, error) {
 	return DecodeApplication(raw)
 }
 
-// DecodeApplication reads an Application from JSON.
+// DecodeApplication decodes an Application from JSON.
 func DecodeApplication(raw []byte) (*v1alpha1.Application, error) {
 	app := &v1alpha1.Application{}
 	if err := json.Unmarshal(raw, app); err != nil {

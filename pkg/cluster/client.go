@@ -10,12 +10,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client has the connections to one API server: one as the controller itself,
-// for reading and for Applications, and one that only ever acts as another user
-// else.
+// Client contains the connections to one API server: one with the controller's own identity, for reading
+// and for Applications, and one that always impersonates a user.
 type Client struct {
-	// Config is the controller's own, without client-side rate limits: fairness
-	// is the server's business.
+	// Config has no client-side rate limits, because API Priority and Fairness limits requests on the
+	// server.
 	Config    *rest.Config
 	Own       dynamic.Interface
 	Metadata  metadata.Interface
@@ -26,12 +25,12 @@ type Client struct {
 	writesRaw    rest.Interface
 }
 
-// NewClient connects to the API server of a configuration. It sends nothing.
+// NewClient returns a client for the API server of a configuration. It sends no requests.
 func NewClient(base *rest.Config) (*Client, error) {
 	config := rest.CopyConfig(base)
 	config.QPS, config.RateLimiter = -1, nil
 	config.WarningHandler = rest.NoWarnings{}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return fenced{next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return fencedTransport{unescapedTransport{next}} })
 	own, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", config.Host, err)

@@ -7,15 +7,14 @@ import (
 	"sync"
 )
 
-// connection is the one that a request went over in the end, if it is of HTTP/2, where one
-// connection has all streams. With HTTP/1.1 each watch has its own, and another the next
-// time, which says nothing.
+// connection records the HTTP/2 connection of a request. With HTTP/2, all streams share one connection.
+// With HTTP/1.1, each watch has its own one, so a new connection has no significance.
 type connection struct {
 	mu   sync.Mutex
 	name string
 }
 
-// noted is a context for a request whose connection is to be noted.
+// noted returns a context that records the connection of a request.
 func (c *connection) noted(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		name := ""
@@ -28,7 +27,7 @@ func (c *connection) noted(ctx context.Context) context.Context {
 	}})
 }
 
-// String tells it from every other that is open; empty if it is not known.
+// String identifies the connection among all open ones. It returns "" if the connection is unknown.
 func (c *connection) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

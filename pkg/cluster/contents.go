@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// object is NewObject, packed beside the manifests of its Application; of an Application,
-// beside its own.
+// object returns NewObject, compressed relative to the manifests of its Application, or to its own if it is
+// an Application.
 func (s *Store) object(u *unstructured.Unstructured) (*Object, error) {
 	switch {
 	case s.manifests != nil:
@@ -23,14 +23,14 @@ func (s *Store) object(u *unstructured.Unstructured) (*Object, error) {
 	return newObject(u, manifestsOf(u, own))
 }
 
-// Contents are the objects that carry the label of an Application, decoded. What was packed
-// beside the manifests that it had before is packed anew: they are kept for nobody else.
+// Contents returns the decoded objects with the label of an Application. It compresses objects again that
+// still refer to previous manifests, so that these can be freed.
 func (s *Store) Contents(application types.UID) map[types.NamespacedName]map[string]any {
 	var manifests *Manifests
 	if s.manifests != nil {
 		manifests = s.manifests(application)
 	}
-	objects, reader := s.Of(application), &Reader{}
+	objects, reader := s.ForApplication(application), &Reader{}
 	contents := make(map[types.NamespacedName]map[string]any, len(objects))
 	for _, o := range objects {
 		contents[o.Key] = reader.Content(o)
@@ -41,7 +41,7 @@ func (s *Store) Contents(application types.UID) map[types.NamespacedName]map[str
 	return contents
 }
 
-// repack packs an object beside other manifests, if it is still the one that is here.
+// repack compresses an object relative to other manifests, unless it was replaced in the store.
 func (s *Store) repack(o *Object, text []byte, manifests *Manifests) {
 	anew := *o
 	anew.pack(text, manifests)
@@ -50,7 +50,7 @@ func (s *Store) repack(o *Object, text []byte, manifests *Manifests) {
 	if s.objects[o.Key] == o {
 		s.set(o, &anew)
 	}
-	if s.asked[o.Key] == o { // nothing has happened to it since
+	if s.asked[o.Key] == o { // the object has not changed since the list began
 		s.asked[o.Key] = &anew
 	}
 }

@@ -11,16 +11,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// WatchDefinitions watches the metadata of CustomResourceDefinitions until the
-// context ends, and calls changed with the group of each that comes, changes or
-// goes after the first list.
+// WatchDefinitions watches the metadata of CustomResourceDefinitions until the context ends. It calls
+// changed with the group of each definition that is created, changed or deleted after the first list.
 func WatchDefinitions(ctx context.Context, client metadata.Interface, changed func(group string)) {
 	resource := client.Resource(definitions)
-	f := &feed{
+	f := &consistentListWatcher{
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return resource.List(ctx, options)
 		},
-		watch: resource.Watch, pulse: newPulse(usualPatience, &line{}),
+		watch: resource.Watch, pulse: newWatchHealth(defaultStallTimeouts, &connectionHealth{}),
 	}
 	store := &definitionStore{changed: changed, versions: map[string]string{}}
 	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), &metav1.PartialObjectMetadata{}, store,
@@ -28,7 +27,7 @@ func WatchDefinitions(ctx context.Context, client metadata.Interface, changed fu
 	go reflector.RunWithContext(ctx)
 }
 
-// definitionStore remembers of each definition only which version it has.
+// definitionStore stores only the version of each definition.
 type definitionStore struct {
 	changed func(group string)
 
@@ -59,7 +58,7 @@ func (s *definitionStore) note(item any, gone bool) {
 	}
 }
 
-// Replace finds what changed while the watch was away.
+// Replace reports the changes during an interruption of the watch.
 func (s *definitionStore) Replace(items []any, _ string) error {
 	versions := map[string]string{}
 	for _, item := range items {
@@ -87,7 +86,7 @@ func (s *definitionStore) Replace(items []any, _ string) error {
 	return nil
 }
 
-// groupOf is the group in the name of a definition, plural.group.
+// groupOf returns the group in the name of a definition, plural.group.
 func groupOf(name string) string {
 	_, group, _ := strings.Cut(name, ".")
 	return group

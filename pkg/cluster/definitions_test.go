@@ -13,7 +13,7 @@ func defined(name, version string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
 }
 
-func TestDefinitionsAreToldByTheirGroup(t *testing.T) {
+func TestDefinitionChangesReportGroups(t *testing.T) {
 	var told []string
 	s := &definitionStore{changed: func(group string) { told = append(told, group) }, versions: map[string]string{}}
 	tell := func() string {

@@ -1,12 +1,10 @@
-// Package cluster is the only package that talks to an API server: it finds
-// kinds, watches the objects of Applications, and writes in the name of a
-// ServiceAccount.
+// Package cluster is the only package that sends requests to an API server. It resolves kinds, watches the
+// objects of Applications, and writes objects as a ServiceAccount.
 //
-// It decides nothing. What it offers to the controller is a Store per kind that
-// is never older than our own last write, so that a watch that lags behind
-// cannot make us write twice.
+// It makes no decisions. It provides the controller with a Store per kind that is never older than the
+// controller's last write, so that a lagging watch cannot cause a second write.
 //
 //	kinds := cluster.NewMapper(client)
-//	watches := cluster.NewWatches(client.Own, handler, cluster.Patience{})
-//	writer, err := client.As("default", "holdfast-applier")
+//	watches := cluster.NewWatches(client.Own, handler, cluster.StallTimeouts{})
+//	writer, err := client.WriterFor("default", "holdfast-applier")
 package cluster

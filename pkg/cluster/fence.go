@@ -8,17 +8,17 @@ import (
 
 type fenceKey struct{}
 
-// WithFence has writes with the context be refused, and not sent, while held returns an
-// error. A context has one fence, the last.
+// WithFence returns a context in which writes fail without being sent while held returns an error. If
+// fences are nested, only the innermost one applies.
 func WithFence(ctx context.Context, held func() error) context.Context {
 	return context.WithValue(ctx, fenceKey{}, held)
 }
 
-// fenced refuses writes behind a fence that is closed: who was stopped for longer than its
-// lease sends nothing when it goes on.
-type fenced struct{ next http.RoundTripper }
+// fencedTransport rejects writes behind a closed fence. A process that was suspended for longer than its
+// Lease must not send pending writes when it resumes.
+type fencedTransport struct{ next http.RoundTripper }
 
-func (t fenced) RoundTrip(request *http.Request) (*http.Response, error) {
+func (t fencedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	held, ok := request.Context().Value(fenceKey{}).(func() error)
 	if ok && request.Method != http.MethodGet && request.Method != http.MethodHead {
 		if err := held(); err != nil {

@@ -16,12 +16,12 @@ import (
 
 var errLost = errors.New("the lease is lost")
 
-// Behind a closed fence nothing is written, by the controller itself or for a ServiceAccount.
-func TestNothingIsWrittenBehindAClosedFence(t *testing.T) {
+// A closed fence rejects writes of the controller itself and as a ServiceAccount.
+func TestClosedFenceRejectsWrites(t *testing.T) {
 	next := &recorded{}
 	client, err := NewClient(&rest.Config{Host: "https://127.0.0.1:1", Transport: next})
 	require.NoError(t, err)
-	writer, err := client.As("default", "applier")
+	writer, err := client.WriterFor("default", "applier")
 	require.NoError(t, err)
 	at := Location{
 		ID:      manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "web"},

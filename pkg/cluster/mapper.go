@@ -18,42 +18,40 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// Mapping says where the objects of a kind are served.
+// Mapping is the resource of a kind.
 type Mapping struct {
 	Resource   schema.GroupVersionResource
 	Namespaced bool
-	// Watchable is false for kinds that cannot be listed and watched, such as
-	// reviews and bindings: nothing of them can be held.
+	// Watchable is false for kinds that cannot be listed and watched, such as reviews and bindings. Their
+	// objects cannot be held.
 	Watchable bool
-	// Type is the typed schema; nil if nothing is known of it.
+	// Type is the typed schema, or nil if it is unknown.
 	Type *kinds.Node
-	// Published is what this API server publishes of the kind. The mapper leaves it nil: it
-	// is for who wants to know of every field.
+	// Published is the schema that this API server publishes. The mapper leaves it nil; callers set it if
+	// they need to know all fields.
 	Published *kinds.Node
 }
 
-// Mapper finds out about kinds, one group and version at a time, and remembers
-// what it found until Forget. That a kind is not served, or that this cannot be
-// told, is remembered for everybody, too, for a while that grows to minutes. Nothing
-// is remembered of a kind that is being removed. Who asks for what is being asked for
-// already waits for that answer.
+// Mapper resolves kinds, one group and version at a time, and caches the results until Forget is called. It
+// also caches negative results and errors, with a backoff that grows to minutes. It does not cache kinds
+// that are being removed. Concurrent lookups of the same group share a request.
 type Mapper struct {
 	client *Client
 	now    func() time.Time
 
 	mu     sync.Mutex
 	groups map[schema.GroupVersion]*servedGroup
-	// changed is when a group was forgotten, if that was lately.
+	// changed is the time when a group was last forgotten, if that was recently
 	changed map[string]time.Time
 }
 
-// NewMapper knows nothing yet.
+// NewMapper returns a Mapper with an empty cache.
 func NewMapper(client *Client) *Mapper {
 	return &Mapper{client: client, now: time.Now, groups: map[schema.GroupVersion]*servedGroup{}, changed: map[string]time.Time{}}
 }
 
-// Mapping returns where a kind is served: a KindUnknownError if it certainly is
-// not, a LookUpError if that cannot be told now.
+// Mapping returns the resource of a kind. It returns a KindUnknownError if the kind is certainly not
+// served, and a LookUpError if that cannot be determined now.
 func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (Mapping, error) {
 	if !IsKind(gvk) {
 		return Mapping{}, &KindUnknownError{GroupVersionKind: gvk}
@@ -69,16 +67,15 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (Mapp
 	return found.(Mapping), nil
 }
 
-// Resolve is Mapping for who can do with another version of the kind, too. Where
-// the one that was asked for is not served, unserved says so, and the mapping is
-// that of another one; it has no resource if there is none.
+// Resolve returns the mapping of the kind in any version. If the requested version is not served, unserved
+// is set and the mapping is for another version. The mapping has no resource if no version is served.
 func (m *Mapper) Resolve(ctx context.Context, gvk schema.GroupVersionKind) (mapping Mapping, unserved *KindUnknownError, err error) {
 	mapping, err = m.Mapping(ctx, gvk)
 	var unknown *KindUnknownError
 	if !errors.As(err, &unknown) {
 		return mapping, nil, err
 	}
-	said := *unknown // others have it, too
+	said := *unknown // the cached error is shared
 	if said.RetryAfter == 0 {
 		return Mapping{}, &said, nil
 	}
@@ -92,14 +89,14 @@ func (m *Mapper) Resolve(ctx context.Context, gvk schema.GroupVersionKind) (mapp
 	return mapping, &said, nil
 }
 
-// AnyVersion returns where a kind is served in any version, the preferred one
-// first: a KindUnknownError if it certainly is served in none.
+// AnyVersion returns the resource of a kind in any version, preferably the preferred one. It returns a
+// KindUnknownError if no version is served.
 func (m *Mapper) AnyVersion(ctx context.Context, gk schema.GroupKind) (Mapping, error) {
 	unknown := &KindUnknownError{GroupVersionKind: gk.WithVersion("v1")}
 	if gk.Group == "" || !IsKind(unknown.GroupVersionKind) {
-		return Mapping{}, unknown // there is one version of the core group
+		return Mapping{}, unknown // the core group has only one version
 	}
-	unknown.Version, unknown.RetryAfter = "", longestWait
+	unknown.Version, unknown.RetryAfter = "", maxWait
 	versions, err := m.versionsOf(ctx, gk.Group)
 	if err != nil {
 		return Mapping{}, err
@@ -114,13 +111,12 @@ func (m *Mapper) AnyVersion(ctx context.Context, gk schema.GroupKind) (Mapping, 
 	return Mapping{}, unknown
 }
 
-// changeWait is how long after a change of its definition a kind may be served, or be
-// served no more.
+// changeWait is the time after a change of its definition in which a kind can appear or disappear.
 const changeWait = 30 * time.Second
 
-// mostGroups is how many groups and versions are remembered, about which there is
-// no end of questions. A cluster has some hundred.
-const mostGroups = 2048
+// maxCachedGroups limits the number of cached groups and versions, because users can refer to any number of
+// them. A typical cluster has a few hundred.
+const maxCachedGroups = 2048
 
 func (m *Mapper) group(gv schema.GroupVersion) *servedGroup {
 	m.mu.Lock()
@@ -128,23 +124,24 @@ func (m *Mapper) group(gv schema.GroupVersion) *servedGroup {
 	if g := m.groups[gv]; g != nil {
 		return g
 	}
-	g := &servedGroup{first: unservedWait, typed: map[string]*answer{}, mappings: map[string]Mapping{}}
+	g := &servedGroup{first: unservedWait, typed: map[string]*discoveryResult{}, mappings: map[string]Mapping{}}
 	if m.now().Sub(m.changed[gv.Group]) < changeWait {
-		g.first = soonWait
+		g.first = shortWait
 	}
-	if len(m.groups) >= mostGroups {
-		maps.DeleteFunc(m.groups, func(_ schema.GroupVersion, other *servedGroup) bool { return other.unserved() && other.over(m.now()) })
+	if len(m.groups) >= maxCachedGroups {
+		maps.DeleteFunc(m.groups, func(_ schema.GroupVersion, other *servedGroup) bool {
+			return other.unserved() && other.hasExpired(m.now())
+		})
 	}
-	if len(m.groups) >= mostGroups {
-		g.first = longestWait // it is not remembered, so it is not asked for often
+	if len(m.groups) >= maxCachedGroups {
+		g.first = maxWait // the result is not cached, so increase the first delay
 		return g
 	}
 	m.groups[gv] = g
 	return g
 }
 
-// Forget drops what is known of a group: one of its kinds has come, changed or
-// gone.
+// Forget drops the cached results of a group, after one of its kinds was added, changed or removed.
 func (m *Mapper) Forget(group string) {
 	m.forget(group, func(*servedGroup) bool { return true })
 	m.mu.Lock()
@@ -154,8 +151,8 @@ func (m *Mapper) Forget(group string) {
 	m.changed[group] = now
 }
 
-// ForgetUnserved drops what is known of a group as far as nothing is served of it:
-// nobody asks any more.
+// ForgetUnserved drops the cached results of a group if none of its kinds is served and no Application uses
+// it.
 func (m *Mapper) ForgetUnserved(group string) {
 	m.forget(group, (*servedGroup).unserved)
 }
@@ -175,9 +172,9 @@ func mappingOf(gvk schema.GroupVersionKind, r metav1.APIResource) Mapping {
 	}
 }
 
-// ending reports whether a kind is served for what is left of it only: its
-// definition is being deleted.
-func ending(r metav1.APIResource) bool {
+// isTerminating reports whether a kind is served only for its remaining objects, because its definition is
+// being deleted.
+func isTerminating(r metav1.APIResource) bool {
 	return slices.Contains(r.Verbs, "watch") && slices.Contains(r.Verbs, "delete") && !slices.Contains(r.Verbs, "create")
 }
 
@@ -185,8 +182,8 @@ var definitions = schema.GroupVersionResource{
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
 
-// typeOf reads the typed schema: of built-in kinds from the table, of custom
-// ones from their definition, of aggregated ones from the OpenAPI document.
+// typeOf returns the typed schema of a kind: from the table for built-in kinds, from the definition for
+// custom ones, and from the OpenAPI document for aggregated ones.
 func (m *Mapper) typeOf(ctx context.Context, gvk schema.GroupVersionKind, mapping Mapping) (*kinds.Node, error) {
 	if node := kinds.Builtin(gvk); node != nil || builtinGroup(gvk.Group) {
 		return node, nil
@@ -213,7 +210,7 @@ func (m *Mapper) typeOf(ctx context.Context, gvk schema.GroupVersionKind, mappin
 	return node, nil
 }
 
-// OpenAPI is the document that the API server publishes of a group and version.
+// OpenAPI returns the OpenAPI document of a group and version.
 func (c *Client) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, error) {
 	path := "/openapi/v3/apis/" + gv.String()
 	if gv.Group == "" {
@@ -222,8 +219,8 @@ func (c *Client) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, e
 	return c.Discovery.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
 }
 
-// builtinGroup reports whether a group is one of Kubernetes itself, whose kinds
-// are all in the table if they have anything to say.
+// builtinGroup reports whether a group belongs to Kubernetes itself. The table contains all of its kinds
+// that have lists.
 func builtinGroup(group string) bool {
 	return !strings.Contains(group, ".") ||
 		strings.HasSuffix(group, ".k8s.io") && slices.Contains(builtinGroups, group)

@@ -17,14 +17,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// kindServer is an API server that serves kinds as a test says, at a time that the
-// test says, and notes what it is asked for.
+// kindServer is an API server that serves configurable kinds with a fake clock, and records its requests.
 type kindServer struct {
 	*Mapper
 	mu     sync.Mutex
 	asked  []string
 	served map[string]any // by path
-	broken map[string]int // the code of the answer, by path
+	broken map[string]int // status code of the response, by path
 	time   time.Time
 }
 
@@ -58,7 +57,7 @@ func (d *kindServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// requests are those since the last call.
+// requests returns the requests since the last call.
 func (d *kindServer) requests() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,7 +66,7 @@ func (d *kindServer) requests() []string {
 	return asked
 }
 
-// serve has a version of a group have kinds, each with what can be done to it.
+// serve sets the kinds of a group and version, with their verbs.
 func (d *kindServer) serve(groupVersion string, kinds map[string][]string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,7 +77,7 @@ func (d *kindServer) serve(groupVersion string, kinds map[string][]string) {
 	d.served["/apis/"+groupVersion] = list
 }
 
-// group has a group have versions, the preferred one first.
+// group sets the versions of a group, the preferred one first.
 func (d *kindServer) group(name string, versions ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,7 +95,7 @@ var (
 	songs = schema.GroupVersionKind{Group: "x.example.com", Version: "v1", Kind: "Song"}
 )
 
-func TestWhatIsNoKindIsNeverLookedUp(t *testing.T) {
+func TestInvalidKindsAreNotLookedUp(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		gvk  schema.GroupVersionKind
@@ -127,7 +126,7 @@ func TestWhatIsNoKindIsNeverLookedUp(t *testing.T) {
 			assert.Empty(t, d.groups, "nothing is remembered")
 		})
 	}
-	t.Run("but what may be one is", func(t *testing.T) {
+	t.Run("but possible names are", func(t *testing.T) {
 		d := newKindServer(t)
 		d.serve("x.example.com/v1", map[string][]string{"Song": all})
 		_, err := d.Mapping(t.Context(), songs)
@@ -135,7 +134,7 @@ func TestWhatIsNoKindIsNeverLookedUp(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotServedIsAskedForOnceForAll(t *testing.T) {
+func TestUnservedKindIsLookedUpOnce(t *testing.T) {
 	d := newKindServer(t)
 	ask := func() time.Duration {
 		var wait time.Duration
@@ -150,7 +149,7 @@ func TestWhatIsNotServedIsAskedForOnceForAll(t *testing.T) {
 	assert.Equal(t, unservedWait, ask())
 	assert.Equal(t, []string{"/apis/x.example.com/v1", "/apis/x.example.com"}, d.requests())
 
-	// Then: the answer counts for longer and longer, and each time it is asked for once.
+	// The negative result is cached for increasing times, and each time only one request is sent.
 	var waits []time.Duration
 	for range 12 {
 		wait := ask()
@@ -160,12 +159,12 @@ func TestWhatIsNotServedIsAskedForOnceForAll(t *testing.T) {
 		assert.Len(t, d.requests(), 2)
 	}
 	assert.IsNonDecreasing(t, waits)
-	assert.Equal(t, longestWait, waits[len(waits)-1])
+	assert.Equal(t, maxWait, waits[len(waits)-1])
 
-	// And: a definition tells at once. What it says is served in a moment.
+	// A changed definition resets the backoff, because its kind will be served soon.
 	d.Forget("x.example.com")
-	assert.Equal(t, soonWait, ask())
-	d.time = d.time.Add(soonWait)
+	assert.Equal(t, shortWait, ask())
+	d.time = d.time.Add(shortWait)
 	d.serve("x.example.com/v1", map[string][]string{"Song": all})
 	_, err := d.Mapping(t.Context(), songs)
 	require.NoError(t, err)
@@ -196,12 +195,12 @@ func TestWhatIsNotServedIsAskedForOnceForAll(t *testing.T) {
 			require.Len(t, d.requests(), 1)
 			d.time = d.time.Add(wait)
 		}
-		assert.Equal(t, longestWait, wait)
+		assert.Equal(t, maxWait, wait)
 	})
 }
 
-// A kind that was seen while its definition was being deleted, and is gone since.
-func TestNothingIsRememberedOfAnEndingKind(t *testing.T) {
+// A kind whose definition was being deleted when it was looked up is gone later.
+func TestTerminatingKindIsNotCached(t *testing.T) {
 	d := newKindServer(t)
 	d.serve("x.example.com/v1", map[string][]string{"Song": last, "Album": last, "Artist": all})
 	for _, kind := range []string{"Song", "Album", "Song"} {
@@ -220,7 +219,7 @@ func TestNothingIsRememberedOfAnEndingKind(t *testing.T) {
 	}
 }
 
-func TestAKindIsFoundInAnotherVersion(t *testing.T) {
+func TestKindIsFoundInOtherVersion(t *testing.T) {
 	d := newKindServer(t)
 	d.group("x.example.com", "v2", "v1")
 	d.serve("x.example.com/v2", map[string][]string{"Song": all})
@@ -244,7 +243,7 @@ func TestAKindIsFoundInAnotherVersion(t *testing.T) {
 			assert.Equal(t, row.suggestion, unserved.Suggestion)
 		})
 	}
-	t.Run("unless that cannot be told", func(t *testing.T) {
+	t.Run("unless the lookup fails", func(t *testing.T) {
 		d.Forget("x.example.com")
 		d.broken["/apis/x.example.com"] = http.StatusInternalServerError
 		_, _, err := d.Resolve(t.Context(), schema.GroupVersionKind{Group: "x.example.com", Version: "v3", Kind: "Song"})
@@ -253,7 +252,7 @@ func TestAKindIsFoundInAnotherVersion(t *testing.T) {
 	})
 }
 
-func TestWhatIsRememberedOfGroupsIsBounded(t *testing.T) {
+func TestCachedGroupsAreBounded(t *testing.T) {
 	d := newKindServer(t)
 	d.serve("x.example.com/v1", map[string][]string{"Song": all})
 	_, err := d.Mapping(t.Context(), songs)
@@ -261,28 +260,28 @@ func TestWhatIsRememberedOfGroupsIsBounded(t *testing.T) {
 	unknown := func(i int) schema.GroupVersionKind {
 		return schema.GroupVersionKind{Group: fmt.Sprintf("g%d.example.com", i), Version: "v1", Kind: "Song"}
 	}
-	for i := range mostGroups + 10 {
+	for i := range maxCachedGroups + 10 {
 		_, err = d.Mapping(t.Context(), unknown(i))
 		require.ErrorIs(t, err, ErrKindUnknown)
 	}
-	assert.Len(t, d.groups, mostGroups)
-	assert.Equal(t, longestWait, RetryAfter(err), "what is not remembered is not asked for often")
+	assert.Len(t, d.groups, maxCachedGroups)
+	assert.Equal(t, maxWait, RetryAfter(err), "what is not remembered is not asked for often")
 	d.requests()
 	_, err = d.Mapping(t.Context(), songs)
 	require.NoError(t, err)
-	assert.Empty(t, d.requests(), "what is served stays")
+	assert.Empty(t, d.requests(), "served kinds are kept")
 
-	d.time = d.time.Add(longestWait)
-	_, err = d.Mapping(t.Context(), unknown(mostGroups+10))
+	d.time = d.time.Add(maxWait)
+	_, err = d.Mapping(t.Context(), unknown(maxCachedGroups+10))
 	require.ErrorIs(t, err, ErrKindUnknown)
 	assert.Len(t, d.groups, 2, "answers that count no more make room")
 
-	d.ForgetUnserved(unknown(mostGroups + 10).Group)
+	d.ForgetUnserved(unknown(maxCachedGroups + 10).Group)
 	d.ForgetUnserved("x.example.com")
-	assert.Len(t, d.groups, 1, "and they end when nobody asks")
+	assert.Len(t, d.groups, 1, "and they end without lookups")
 }
 
-func TestAnUnclearSchemaIsNotAskedForOften(t *testing.T) {
+func TestSchemaErrorsBackOff(t *testing.T) {
 	d := newKindServer(t)
 	d.serve("x.example.com/v1", map[string][]string{"Song": all})
 	d.broken["/apis/apiextensions.k8s.io/v1/customresourcedefinitions/songs.x.example.com"] = http.StatusInternalServerError

@@ -18,8 +18,8 @@ import (
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// Namespaces tells Applications of the namespaces that they wait for. It watches them, the
-// metadata alone, only while an Application waits; and not for a while if it may not.
+// Namespaces notifies Applications of namespaces that they wait for. It watches the metadata of namespaces
+// only while an Application waits. If the watch is forbidden, it pauses for a while.
 type Namespaces struct {
 	client metadata.Interface
 	came   func(application types.UID)
@@ -27,42 +27,42 @@ type Namespaces struct {
 
 	mu      sync.Mutex
 	waiting map[types.UID]waiter
-	// arrived is when namespaces were seen first since the watch began.
+	// arrived is the time when each namespace was first seen during the current watch.
 	arrived map[string]time.Time
 	ctx     context.Context //nolint:containedctx // the life of the watch, not of a call
 	stop    context.CancelFunc
 	refused time.Time
 }
 
-// waiter is an Application that waits.
+// waiter is a waiting Application.
 type waiter struct {
 	names []string
-	told  time.Time // at last
+	told  time.Time // last notification
 }
 
-// NewNamespaces watches nothing before Run. came must not block.
+// NewNamespaces returns a Namespaces that watches nothing before Run. came must not block.
 func NewNamespaces(client metadata.Interface, now func() time.Time, came func(application types.UID)) *Namespaces {
 	return &Namespaces{client: client, now: now, came: came, waiting: map[types.UID]waiter{}}
 }
 
-// Run has what is awaited be watched from now on until the context ends.
+// Run enables watching until the context ends.
 func (n *Namespaces) Run(ctx context.Context) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ctx = ctx
 }
 
-// refusedPause is how long nobody asks again for a watch that was refused. Who waits looks
-// for itself meanwhile, more and more rarely.
-const refusedPause = 5 * time.Minute
+// forbiddenPause is the time before a forbidden watch is tried again. In the meantime, Applications poll
+// with backoff.
+const forbiddenPause = 5 * time.Minute
 
-// awaitDelay is the longest time between an Application finding that a namespace is not
-// there, and that it says so to Await.
+// awaitDelay is the longest time between an Application's check that a namespace does not exist and its
+// call of SetWaiting.
 const awaitDelay = 10 * time.Second
 
-// Await says which namespaces an Application waits for, all of them. It is told when one
-// comes, also if that has happened since it looked.
-func (n *Namespaces) Await(application types.UID, names []string) {
+// SetWaiting replaces the namespaces that an Application waits for. The Application is notified when one of
+// them is created, even if that happened between its last check and this call.
+func (n *Namespaces) SetWaiting(application types.UID, names []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	w := waiter{names: names, told: n.waiting[application].told}
@@ -84,16 +84,16 @@ func (n *Namespaces) Await(application types.UID, names []string) {
 	}
 }
 
-// watch begins to watch. The lock is held.
+// watch starts the watch. The caller holds the lock.
 func (n *Namespaces) watch() {
 	ctx, stop := context.WithCancel(n.ctx)
 	n.stop, n.arrived = stop, map[string]time.Time{}
 	client := n.client.Resource(namespaces)
-	f := &feed{
+	f := &consistentListWatcher{
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, options)
 		},
-		watch: client.Watch, pulse: newPulse(usualPatience, &line{}),
+		watch: client.Watch, pulse: newWatchHealth(defaultStallTimeouts, &connectionHealth{}),
 		noted: func(err error) {
 			if apierrors.IsForbidden(err) {
 				n.giveUp(ctx)
@@ -105,18 +105,18 @@ func (n *Namespaces) watch() {
 	go reflector.RunWithContext(ctx)
 }
 
-// giveUp ends a watch that is not allowed.
+// giveUp stops a watch that is forbidden.
 func (n *Namespaces) giveUp(ctx context.Context) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if ctx.Err() == nil {
 		n.stop()
-		n.stop, n.refused = nil, n.now().Add(refusedPause)
+		n.stop, n.refused = nil, n.now().Add(forbiddenPause)
 	}
 }
 
-// tell tells who waits for these.
-func (n *Namespaces) tell(items ...any) {
+// notify notifies the Applications that wait for these namespaces.
+func (n *Namespaces) notify(items ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	there := map[string]bool{}
@@ -135,22 +135,22 @@ func (n *Namespaces) tell(items ...any) {
 	}
 }
 
-// wake tells one. The lock is held.
+// wake notifies one Application. The caller holds the lock.
 func (n *Namespaces) wake(application types.UID) {
 	n.waiting[application] = waiter{names: n.waiting[application].names, told: n.now()}
 	n.came(application)
 }
 
-// Add is called by the reflector, as is what follows: nothing needs to be stored.
-func (n *Namespaces) Add(item any) error { n.tell(item); return nil }
+// Add implements cache.ReflectorStore, like the following methods. Nothing is stored.
+func (n *Namespaces) Add(item any) error { n.notify(item); return nil }
 
-// Replace is called with a list, which is never older than its request.
-func (n *Namespaces) Replace(items []any, _ string) error { n.tell(items...); return nil }
+// Replace handles a list. Lists are consistent reads.
+func (n *Namespaces) Replace(items []any, _ string) error { n.notify(items...); return nil }
 
-// Update is no news.
+// Update ignores changes of existing namespaces.
 func (n *Namespaces) Update(any) error { return nil }
 
-// Delete forgets one, so that it is news when it is there again.
+// Delete forgets a namespace, so that it is reported when it is created again.
 func (n *Namespaces) Delete(item any) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -160,5 +160,5 @@ func (n *Namespaces) Delete(item any) error {
 	return nil
 }
 
-// Resync is no news.
+// Resync does nothing.
 func (n *Namespaces) Resync() error { return nil }

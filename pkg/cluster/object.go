@@ -11,36 +11,37 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// Object is a live object as a Store keeps it: its JSON without managedFields, packed,
-// which is a fiftieth of what the decoded object takes.
+// Object is a live object in a Store: its compressed JSON without managedFields. It needs a fiftieth of the
+// memory of the decoded object.
 type Object struct {
 	Key             types.NamespacedName
 	UID             types.UID
 	ResourceVersion string
 	Generation      int64
-	// Application is the UID in our label, if there is one.
+	// Application is the UID in the tracking label, or empty.
 	Application types.UID
-	// content is packed beside what is said above, and beside the manifests if it repeats them.
+	// content is compressed relative to the fields above, and to manifests that it repeats.
 	content Packed
-	// beside are the manifests that content was packed beside; nil for none.
+	// beside contains the manifests that content refers to, or nil.
 	beside *Manifests
-	// stamps are whose its managedFields are, and since when.
-	stamps []stamp
+	// stamps identify the managedFields entries and their times.
+	stamps []managedFieldsStamp
 }
 
-// JSON is the object without managedFields.
+// JSON returns the object without managedFields.
 func (o *Object) JSON() []byte { return new(Reader).JSON(o) }
 
-// Content decodes the object; the caller owns the result.
+// Content decodes the object. The caller owns the result.
 func (o *Object) Content() map[string]any { return new(Reader).Content(o) }
 
-// Manifests are those that the object was packed beside: its own, of an Application.
+// Manifests returns the manifests that the object was compressed relative to. For an Application, these are
+// its own.
 func (o *Object) Manifests() *Manifests { return o.beside }
 
-// NewObject takes the managedFields out of what it is given.
+// NewObject returns an Object. It removes the managedFields from u.
 func NewObject(u *unstructured.Unstructured) (*Object, error) { return newObject(u, nil) }
 
-// newObject is NewObject, packed beside manifests that it may repeat; nil for none.
+// newObject returns an Object that is compressed relative to the manifests, which can be nil.
 func newObject(u *unstructured.Unstructured, manifests *Manifests) (*Object, error) {
 	stamps := stampsOf(managedFieldsOf(u.Object))
 	unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
@@ -57,8 +58,8 @@ func newObject(u *unstructured.Unstructured, manifests *Manifests) (*Object, err
 	return o, nil
 }
 
-// identity is what is known of an object without its JSON, as that nearly always says it: of
-// a small object it is most of the text.
+// identity returns the JSON fields that most objects repeat from the fields of Object. They are most of the
+// text of a small object.
 func (o *Object) identity() []byte {
 	text := fmt.Appendf(nil, `"metadata":{"annotations":{"%s":"%s/:%s/%s"},"creationTimestamp":"`,
 		v1alpha1.AnnotationTrackingID, o.Key.Namespace, o.Key.Namespace, o.Key.Name)
@@ -69,8 +70,8 @@ func (o *Object) identity() []byte {
 		v1alpha1.LabelApplicationUID, o.Application, o.Key.Name, o.Key.Namespace, o.ResourceVersion, o.UID)
 }
 
-// Newer reports whether an object is a later state than b of the same object. A
-// version that cannot be compared counts as newer, as it did before versions could be.
+// Newer reports whether o is a later state than b of the same object. A version that cannot be compared
+// counts as newer, because old API servers have opaque versions.
 func (o *Object) Newer(b *Object) bool {
 	order, err := resourceversion.CompareResourceVersion(o.ResourceVersion, b.ResourceVersion)
 	return err != nil || order > 0

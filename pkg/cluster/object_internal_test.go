@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// markedOf is a ConfigMap as an API server returns it.
+// markedOf returns a ConfigMap with tracking metadata, as an API server returns it.
 func markedOf(name string, data map[string]any) map[string]any {
 	uid := fmt.Sprintf("%08x-5f1c-4c6e-9d0e-52b0a1e7c3d4", len(name))
 	return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data, "metadata": map[string]any{
@@ -27,7 +27,7 @@ func markedOf(name string, data map[string]any) map[string]any {
 	}}
 }
 
-func TestWhoAnObjectIsIsKeptOnce(t *testing.T) {
+func TestIdentityIsStoredOnce(t *testing.T) {
 	o, err := NewObject(&unstructured.Unstructured{Object: markedOf("settings", map[string]any{"mode": "live"})})
 	require.NoError(t, err)
 	text, err := json.Marshal(markedOf("settings", map[string]any{"mode": "live"}))
@@ -37,10 +37,10 @@ func TestWhoAnObjectIsIsKeptOnce(t *testing.T) {
 	assert.LessOrEqual(t, unsafe.Sizeof(*o), uintptr(144), "the next larger size that Go allocates is 160")
 }
 
-// texts are parts of an identity, and whatever must be written otherwise in JSON.
+// texts draws parts of an identity, and strings that need escaping in JSON.
 var texts = rapid.OneOf(rapid.StringMatching(`[a-z0-9.-]{0,40}`), rapid.String(), rapid.Just("holdfast.dev/tracking-id"))
 
-func TestAnObjectComesBackAsItIs(t *testing.T) {
+func TestObjectRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		of := func(name string) map[string]any {
 			all := map[string]any{}
@@ -71,14 +71,15 @@ func TestAnObjectComesBackAsItIs(t *testing.T) {
 	})
 }
 
-// TestObjectsShareTexts looks where texts are: each has the UID of its Application.
-func TestObjectsShareTexts(t *testing.T) {
+// TestObjectsShareStrings compares string pointers: all objects of an Application share the string of its
+// UID.
+func TestObjectsShareStrings(t *testing.T) {
 	s := newStore(func(_, _ *Object) {}, func() {})
 	for _, name := range []string{"b", "c", "a", "b"} {
 		require.NoError(t, s.Add(&unstructured.Unstructured{Object: markedOf(name, nil)}))
 	}
 	application := types.UID("0d5789f9-41cb-4e49-8ee1-01414db15d8b")
-	objects := s.Of(application)
+	objects := s.ForApplication(application)
 	require.Len(t, objects, 3)
 	for i, name := range []string{"a", "b", "c"} {
 		o := objects[i]

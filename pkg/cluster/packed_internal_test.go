@@ -10,25 +10,25 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestWhatIsPackedComesBack(t *testing.T) {
+func TestPackRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		raw := `{"data":"` + strings.Repeat(rapid.StringMatching(`[ -~]{0,40}`).Draw(t, "text"), rapid.IntRange(0, 400).Draw(t, "times")) + `"}`
 		given := []byte(raw)
 		p := Pack(given)
 		clear(given)
-		require.Equal(t, raw, string(p.JSON()), "and nothing of what was given is kept")
+		require.Equal(t, raw, string(p.JSON()), "and the result does not share memory with the input")
 	})
 }
 
-func TestPackedIsSmall(t *testing.T) {
+func TestPackCompresses(t *testing.T) {
 	raw := []byte("{" + strings.Repeat(`"name":"value",`, 200) + "}")
 	p := Pack(raw)
 	assert.Less(t, len(p), len(raw)/10)
 	assert.Equal(t, len(p), cap(p))
-	assert.Equal(t, []byte("{}"), []byte(Pack([]byte("{}"))), "what is short stays as it is")
+	assert.Equal(t, []byte("{}"), []byte(Pack([]byte("{}"))), "short texts are not compressed")
 }
 
-func TestManyPackAtATime(t *testing.T) {
+func TestPackConcurrently(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {

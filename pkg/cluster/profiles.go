@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// DecodeProfile reads a HoldProfile from JSON.
+// DecodeProfile decodes a HoldProfile from JSON.
 func DecodeProfile(raw []byte) (*v1alpha1.HoldProfile, error) {
 	p := &v1alpha1.HoldProfile{}
 	if err := json.Unmarshal(raw, p); err != nil {

@@ -18,32 +18,31 @@ import (
 	"holdfast.dev/holdfast/internal/suggest"
 )
 
-// servedGroup is what is known of one group and version; without a version, which
-// versions there are. An answer that is on its way when the group is forgotten is
-// forgotten with it.
+// servedGroup caches discovery for one group and version. Without a version, it caches the versions of a
+// group. When the group is forgotten, responses of pending requests are discarded, too.
 type servedGroup struct {
 	flight singleflight.Group
 
-	// first is how long the first answer counts.
+	// first is the time for which the first response is cached.
 	first time.Duration
 
 	mu        sync.Mutex
-	listed    answer
-	ends      answer                        // about kinds that are being removed
+	listed    discoveryResult
+	ends      discoveryResult               // for kinds that are being removed
 	resources map[string]metav1.APIResource // by kind
-	versions  []string                      // the preferred one first
-	typed     map[string]*answer            // by kind, of those whose schema cannot be had
+	versions  []string                      // the preferred version first
+	typed     map[string]*discoveryResult   // errors of reading schemas, by kind
 	mappings  map[string]Mapping            // by kind
 }
 
-// over reports whether the last answer counts no more.
-func (g *servedGroup) over(now time.Time) bool {
+// hasExpired reports whether the last response has expired.
+func (g *servedGroup) hasExpired(now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.listed.left(now) == 0
+	return g.listed.remaining(now) == 0
 }
 
-// unserved reports whether nothing of the group is known to be served.
+// unserved reports whether no kind of the group is known to be served.
 func (g *servedGroup) unserved() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -57,7 +56,7 @@ func (g *servedGroup) mapping(kind string) (Mapping, bool) {
 	return mapping, ok
 }
 
-// lookUp asks the API server for what is not known of a kind.
+// lookUp resolves a kind. It sends requests for everything that is not cached.
 func (m *Mapper) lookUp(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) (Mapping, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 	defer cancel()
@@ -67,7 +66,7 @@ func (m *Mapper) lookUp(ctx context.Context, g *servedGroup, gvk schema.GroupVer
 			return Mapping{}, err
 		}
 		if resource, err = g.resource(gvk, m.now()); errors.Is(err, errNotAsked) {
-			err = &LookUpError{Err: fmt.Errorf("%s: %s is changing in the API server", gvk.Kind, gvk.GroupVersion()), RetryAfter: soonWait}
+			err = &LookUpError{Err: fmt.Errorf("%s: %s is changing in the API server", gvk.Kind, gvk.GroupVersion()), RetryAfter: shortWait}
 		}
 	}
 	if err != nil {
@@ -75,14 +74,14 @@ func (m *Mapper) lookUp(ctx context.Context, g *servedGroup, gvk schema.GroupVer
 	}
 	mapping := mappingOf(gvk, resource)
 	typed := g.typeAnswer(gvk.Kind)
-	if left := typed.left(m.now()); left > 0 {
+	if left := typed.remaining(m.now()); left > 0 {
 		return Mapping{}, &LookUpError{Err: typed.err, RetryAfter: left}
 	}
 	mapping.Type, err = m.typeOf(ctx, gvk, mapping)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err != nil {
-		typed.note(err, soonWait, m.now())
+		typed.record(err, shortWait, m.now())
 		g.typed[gvk.Kind] = &typed
 		return Mapping{}, &LookUpError{Err: err, RetryAfter: typed.wait}
 	}
@@ -91,21 +90,21 @@ func (m *Mapper) lookUp(ctx context.Context, g *servedGroup, gvk schema.GroupVer
 	return mapping, nil
 }
 
-// errNotAsked: the API server is to be asked for the resources.
+// errNotAsked is returned if the resources have to be requested.
 var errNotAsked = errors.New("not asked")
 
-// resource is where a kind is served, by the last answer as far as that counts. One
-// that is being removed is served in this answer and never again.
+// resource returns the resource of a kind from the last response, if that has not expired. A kind that is
+// being removed is returned only once.
 func (g *servedGroup) resource(gvk schema.GroupVersionKind, now time.Time) (metav1.APIResource, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	resource, has := g.resources[gvk.Kind]
-	left := g.listed.left(now)
+	left := g.listed.remaining(now)
 	switch {
-	case has && ending(resource):
+	case has && isTerminating(resource):
 		delete(g.resources, gvk.Kind)
 		g.listed.again = time.Time{}
-		g.ends.note(nil, soonWait, now)
+		g.ends.record(nil, shortWait, now)
 		return resource, &LookUpError{
 			Err: fmt.Errorf("%s: %s is being removed from the API server", gvk.Kind, gvk.GroupVersion()), RetryAfter: g.ends.wait,
 		}
@@ -122,20 +121,20 @@ func (g *servedGroup) resource(gvk schema.GroupVersionKind, now time.Time) (meta
 	}
 }
 
-func (g *servedGroup) typeAnswer(kind string) answer {
+func (g *servedGroup) typeAnswer(kind string) discoveryResult {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if typed := g.typed[kind]; typed != nil {
 		return *typed
 	}
-	return answer{}
+	return discoveryResult{}
 }
 
-// lookUpTimeout bounds what is asked about one kind.
+// lookUpTimeout limits all requests for one kind.
 const lookUpTimeout = 30 * time.Second
 
-// discover asks for one group and version only: a broken aggregated API of
-// another group cannot hide this one.
+// discover requests the resources of a single group and version, so that a broken aggregated API of another
+// group has no effect.
 func (m *Mapper) discover(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) error {
 	path := "/apis/" + gvk.GroupVersion().String()
 	if gvk.Group == "" {
@@ -155,16 +154,15 @@ func (m *Mapper) discover(ctx context.Context, g *servedGroup, gvk schema.GroupV
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err = notFoundIsNone(err); err != nil {
-		g.listed.note(fmt.Errorf("looking up %s: %w", gvk.GroupVersion(), err), g.first, m.now())
+		g.listed.record(fmt.Errorf("looking up %s: %w", gvk.GroupVersion(), err), g.first, m.now())
 		return nil
 	}
-	g.listed.note(nil, g.first, m.now())
+	g.listed.record(nil, g.first, m.now())
 	g.resources = resources
 	return nil
 }
 
-// notFoundIsNone is an error, but for that of an API server which has no such group
-// or version.
+// notFoundIsNone returns nil for a NotFound error, which means that the group or version does not exist.
 func notFoundIsNone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -172,14 +170,14 @@ func notFoundIsNone(err error) error {
 	return err
 }
 
-// versionsOf asks which versions of a group are served, the preferred one first.
+// versionsOf requests the served versions of a group, the preferred one first.
 func (m *Mapper) versionsOf(ctx context.Context, group string) ([]string, error) {
 	g := m.group(schema.GroupVersion{Group: group})
 	found, err, _ := g.flight.Do("", func() (any, error) {
 		g.mu.Lock()
 		versions, last := g.versions, g.listed
 		g.mu.Unlock()
-		if left := last.left(m.now()); left > 0 {
+		if left := last.remaining(m.now()); left > 0 {
 			if last.err != nil {
 				return versions, &LookUpError{Err: last.err, RetryAfter: left}
 			}
@@ -209,7 +207,7 @@ func (m *Mapper) discoverVersions(ctx context.Context, g *servedGroup, group str
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.listed.note(err, g.first, m.now())
+	g.listed.record(err, g.first, m.now())
 	g.versions = versions
 	if err != nil {
 		return nil, &LookUpError{Err: err, RetryAfter: g.listed.wait}

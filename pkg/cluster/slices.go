@@ -20,9 +20,9 @@ func (c *Client) GetSlice(ctx context.Context, at types.NamespacedName) (*v1alph
 	return decodeSlice(c.applications.Get().Namespace(at.Namespace).Resource(v1alpha1.SliceResource).Name(at.Name).Do(ctx))
 }
 
-// CreateSlice creates an ApplicationSlice, and returns it as it is stored, which may be in
-// deletion. On one that is there already it is noted that it is about to be named: whoever
-// was about to delete it finds another version of it. manager is who writes.
+// CreateSlice creates an ApplicationSlice and returns the stored one, which can be terminating. If the
+// slice exists already, CreateSlice changes an annotation, so that a concurrent deletion of the old version
+// fails. manager is the field manager.
 func (c *Client) CreateSlice(ctx context.Context, s *v1alpha1.ApplicationSlice, manager string) (*v1alpha1.ApplicationSlice, error) {
 	body, err := json.Marshal(s)
 	if err != nil {
@@ -38,8 +38,8 @@ func (c *Client) CreateSlice(ctx context.Context, s *v1alpha1.ApplicationSlice, 
 	return created, err
 }
 
-// DeleteSlice deletes the ApplicationSlice with that UID, in that version, and takes our
-// finalizer off what is left of it. What is gone already is no error.
+// DeleteSlice deletes the ApplicationSlice with that UID and version, and removes Holdfast's finalizer. It
+// returns no error if the slice is already deleted.
 func (c *Client) DeleteSlice(ctx context.Context, at types.NamespacedName, uid types.UID, version string) error {
 	left, err := decodeSlice(c.applications.Delete().Namespace(at.Namespace).Resource(v1alpha1.SliceResource).Name(at.Name).
 		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}).Do(ctx))
@@ -77,7 +77,7 @@ func decodeSlice(result rest.Result) (*v1alpha1.ApplicationSlice, error) {
 	return DecodeSlice(raw)
 }
 
-// DecodeSlice reads an ApplicationSlice from JSON.
+// DecodeSlice decodes an ApplicationSlice from JSON.
 func DecodeSlice(raw []byte) (*v1alpha1.ApplicationSlice, error) {
 	s := &v1alpha1.ApplicationSlice{}
 	if err := json.Unmarshal(raw, s); err != nil {

@@ -14,60 +14,61 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Store has the objects of one kind. A reflector fills it, and our own writes
-// do; an event never takes it back to a state that is older than one it has seen, so
-// a watch that lags behind our writes does not undo them. A list does, see Replace.
+// Store contains the objects of one kind. It is filled by a reflector and by the responses to the
+// controller's own writes. A watch event never replaces a state with an older one, so a lagging watch does
+// not undo a write. A list can; see Replace.
 //
 // It implements cache.ReflectorStore.
 type Store struct {
-	// changed is called with what an object was and is, either of which may be
-	// nil, after every change that is not our own.
+	// changed is called after every change by another client, with the states before and after. Either can
+	// be nil.
 	changed func(before, after *Object)
 	// synced is called once, when the first list is complete.
 	synced func()
 
 	mu      sync.RWMutex
 	objects map[types.NamespacedName]*Object
-	// byApp are those of each Application, in order.
+	// byApp indexes the objects by Application, sorted.
 	byApp map[types.UID][]*Object
-	// gone has the UIDs of objects that we know to be deleted while the watch
-	// may still speak of them.
+	// gone contains the UIDs of objects that the controller has deleted, until the watch confirms it.
 	gone map[types.UID]struct{}
-	// left has the versions at which objects left the watch lately: the response
-	// to a write of ours may still be on its way to us, and is older.
-	left *ring[types.UID, *Object]
-	// ended has Jobs that left the watch lately, in their last state: whether they had
-	// finished matters when they are gone.
-	ended *ring[types.NamespacedName, *Object]
-	// keeps says which objects, by their names, are kept at all; nil for all.
+	// left contains the last versions of objects that recently left the watch. The response to an earlier
+	// write can arrive afterwards and must not bring them back.
+	left *recentCache[types.UID, *Object]
+	// endedJobs contains the last states of Jobs that recently left the watch: whether they had finished
+	// matters after their deletion.
+	endedJobs *recentCache[types.NamespacedName, *Object]
+	// keeps reports by name whether an object is stored. If nil, all are.
 	keeps func(types.NamespacedName) bool
-	// manifests are those of the Application with that UID, which its objects repeat; nil for
-	// nobody knows.
+	// manifests returns the manifests of the Application with that UID. It can be nil.
 	manifests func(types.UID) *Manifests
-	// written has who wrote objects lately.
-	written writings
+	// watchers are the Applications that watch an object whoever owns it; nil where an
+	// Application watches its own objects alone. It is called without the lock.
+	watchers func(types.NamespacedName) []types.UID
+	// written tracks the recent writers of objects.
+	written writeTracker
 	ready   bool
-	// asked is what was here, and askedGone what was gone, when the list was asked for
-	// that is on its way.
+	// asked and askedGone are the objects and the deleted UIDs at the time when the pending list was
+	// requested.
 	asked     map[types.NamespacedName]*Object
 	askedGone map[types.UID]struct{}
 }
 
-// mostLeft is how many objects that left are remembered. A response that comes
-// later than so many of them is taken for news.
-const mostLeft = 1024
+// maxLeftObjects is the number of objects in left. The response to a write is mistaken for a new object if
+// more objects have left the watch before it arrives.
+const maxLeftObjects = 1024
 
-// mostEnded is how many Jobs that are gone are remembered.
-const mostEnded = 256
+// maxEndedJobs is the number of deleted Jobs in endedJobs.
+const maxEndedJobs = 256
 
 func newStore(changed func(before, after *Object), synced func()) *Store {
 	return &Store{
 		changed: changed, synced: synced,
-		objects: map[types.NamespacedName]*Object{},
-		byApp:   map[types.UID][]*Object{},
-		gone:    map[types.UID]struct{}{},
-		left:    newRing[types.UID, *Object](mostLeft),
-		ended:   newRing[types.NamespacedName, *Object](mostEnded),
+		objects:   map[types.NamespacedName]*Object{},
+		byApp:     map[types.UID][]*Object{},
+		gone:      map[types.UID]struct{}{},
+		left:      newRing[types.UID, *Object](maxLeftObjects),
+		endedJobs: newRing[types.NamespacedName, *Object](maxEndedJobs),
 	}
 }
 
@@ -78,19 +79,18 @@ func (s *Store) Get(key types.NamespacedName) *Object {
 	return s.objects[key]
 }
 
-// Of returns the objects that carry the label of an Application, in order.
-func (s *Store) Of(application types.UID) []*Object {
+// ForApplication returns the objects with the label of an Application, sorted.
+func (s *Store) ForApplication(application types.UID) []*Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.Clone(s.byApp[application])
 }
 
-// Ended returns the Jobs of an Application that left the watch lately, in their last
-// state.
+// Ended returns the last states of an Application's Jobs that recently left the watch.
 func (s *Store) Ended(application types.UID) (jobs []*Object) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for _, o := range s.ended.values {
+	for _, o := range s.endedJobs.values {
 		if o.Application == application {
 			jobs = append(jobs, o)
 		}
@@ -98,30 +98,30 @@ func (s *Store) Ended(application types.UID) (jobs []*Object) {
 	return jobs
 }
 
-// Written is who wrote objects of an Application lately: those of which it was not told
-// that they were looked at (Processed), and that it has not written since.
-func (s *Store) Written(application types.UID) map[types.NamespacedName]Written {
+// Written returns the recent writes to objects of an Application. It omits writes that were marked as
+// processed, and those before the Application's own last write.
+func (s *Store) Written(application types.UID) map[types.NamespacedName]ObservedWrites {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if len(s.written.byApp[application]) == 0 {
 		return nil
 	}
-	all := make(map[types.NamespacedName]Written, len(s.written.byApp[application]))
+	all := make(map[types.NamespacedName]ObservedWrites, len(s.written.byApp[application]))
 	for key, one := range s.written.byApp[application] {
 		all[key] = *one
 	}
 	return all
 }
 
-// Forget takes in that an Application is gone, or needs nothing of this kind any more.
+// Forget drops the tracked writes of an Application that was deleted or no longer needs the kind.
 func (s *Store) Forget(application types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.written.forgetAll(application)
 }
 
-// Processed takes in that an Application has looked at an object, of which it knew that much.
-func (s *Store) Processed(application types.UID, key types.NamespacedName, at Written) {
+// Processed marks writes to an object as processed, up to the given state.
+func (s *Store) Processed(application types.UID, key types.NamespacedName, at ObservedWrites) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.written.processed(application, key, at)
@@ -134,24 +134,31 @@ func (s *Store) Ready() bool {
 	return s.ready
 }
 
-// Len is the number of objects.
+// Len returns the number of objects.
 func (s *Store) Len() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return len(s.objects)
 }
 
-// Wrote takes in the response to our own write. It is no news but to the
-// Application that has lost the object by it. It reports whether it is news to the store.
-func (s *Store) Wrote(content map[string]any) bool {
+// ApplyWrite adds the response to a write of an Application. The watch does not report it, so the
+// write is recorded here for the other Applications that watch the object. It reports whether the
+// store has changed.
+func (s *Store) ApplyWrite(application types.UID, content map[string]any) bool {
+	managed := managedFieldsOf(content) // before they are dropped
 	o, err := s.object(&unstructured.Unstructured{Object: maps.Clone(content)})
 	if err != nil {
 		return false
 	}
+	watchers := s.sharing(o.Key)
 	s.mu.Lock()
 	before, replaced := s.put(o)
 	if replaced {
-		s.written.forget(o.Application, o.Key)
+		s.written.forget(application, o.Key)
+		if before != nil {
+			others := slices.DeleteFunc(s.watching(watchers, before), func(uid types.UID) bool { return uid == application })
+			s.written.recordEvent(others, before, o, managed, time.Now())
+		}
 	}
 	s.mu.Unlock()
 	if replaced && before != nil && before.Application != o.Application {
@@ -160,8 +167,8 @@ func (s *Store) Wrote(content map[string]any) bool {
 	return replaced
 }
 
-// Deleted takes in that the object with that UID is gone. If it is not here, the
-// watch was faster and will not speak of it again.
+// Deleted records that the controller has deleted the object with that UID. If the object is not
+// stored, the watch was faster and does not report it again.
 func (s *Store) Deleted(key types.NamespacedName, uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,8 +178,23 @@ func (s *Store) Deleted(key types.NamespacedName, uid types.UID) {
 	}
 }
 
-// put stores an object unless it is stale. It returns what was there, and
-// whether it was replaced.
+// sharing returns the Applications that watch an object whoever owns it.
+func (s *Store) sharing(key types.NamespacedName) []types.UID {
+	if s.watchers == nil {
+		return nil
+	}
+	return s.watchers(key)
+}
+
+// watching returns the Applications that watch an object: those that share it, or its owner.
+func (s *Store) watching(sharing []types.UID, o *Object) []types.UID {
+	if s.watchers == nil {
+		return []types.UID{o.Application}
+	}
+	return sharing
+}
+
+// put stores an object unless it is stale. It returns the previous state, and whether it was replaced.
 func (s *Store) put(o *Object) (before *Object, replaced bool) {
 	before = s.objects[o.Key]
 	if _, dead := s.gone[o.UID]; dead {
@@ -188,7 +210,7 @@ func (s *Store) put(o *Object) (before *Object, replaced bool) {
 	return before, true
 }
 
-// set puts an object in the place of another one, if there is one.
+// set replaces an object, or adds it if before is nil.
 func (s *Store) set(before, o *Object) {
 	if before != nil && before.Application != o.Application {
 		s.drop(before)
@@ -209,7 +231,8 @@ func (s *Store) set(before, o *Object) {
 	s.byApp[o.Application] = slices.Insert(all, i, o)
 }
 
-// shareTexts has an object keep nothing of its own that another one of its Application has.
+// shareTexts replaces strings of an object by equal ones of another object of its Application, to save
+// memory.
 func (o *Object) shareTexts(other *Object) {
 	o.Application = other.Application
 	if o.Key.Namespace == other.Key.Namespace {
@@ -232,26 +255,27 @@ func (s *Store) drop(o *Object) {
 	}
 }
 
-// Add takes in a watch event.
+// Add handles a watch event.
 func (s *Store) Add(item any) error { return s.Update(item) }
 
-// Update takes in a watch event.
+// Update handles a watch event.
 func (s *Store) Update(item any) error {
-	if u, ok := item.(*unstructured.Unstructured); ok && (s.knows(u) || s.ignores(u)) {
-		return nil // most often the echo of our own write
+	if u, ok := item.(*unstructured.Unstructured); ok && (s.isCurrent(u) || s.ignores(u)) {
+		return nil // most often the watch event of the controller's own write
 	}
 	var managed []any
 	if u, ok := item.(*unstructured.Unstructured); ok {
-		managed = managedFieldsOf(u.Object) // before they are dropped
+		managed = managedFieldsOf(u.Object) // before NewObject removes them
 	}
 	o, err := s.objectOf(item)
 	if err != nil {
 		return err
 	}
+	sharing := s.sharing(o.Key)
 	s.mu.Lock()
 	before, replaced := s.put(o)
 	if replaced && before != nil {
-		s.written.note(before, o, managed, time.Now())
+		s.written.recordEvent(s.watching(sharing, before), before, o, managed, time.Now())
 	}
 	s.mu.Unlock()
 	if replaced {
@@ -260,18 +284,18 @@ func (s *Store) Update(item any) error {
 	return nil
 }
 
-// knows reports whether this very state of an object is here.
-func (s *Store) knows(u *unstructured.Unstructured) bool {
+// isCurrent reports whether the store contains this version of an object.
+func (s *Store) isCurrent(u *unstructured.Unstructured) bool {
 	o := s.Get(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()})
 	return o != nil && o.UID == u.GetUID() && o.ResourceVersion == u.GetResourceVersion()
 }
 
-// ignores reports whether an object is none of those that are kept.
+// ignores reports whether the store does not keep an object of that name.
 func (s *Store) ignores(u *unstructured.Unstructured) bool {
 	return s.keeps != nil && !s.keeps(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()})
 }
 
-// Delete takes in a watch event: the object is gone, or is no longer selected.
+// Delete handles a watch event: the object was deleted, or no longer matches the selector.
 func (s *Store) Delete(item any) error {
 	if u, ok := item.(*unstructured.Unstructured); ok && s.ignores(u) {
 		return nil
@@ -280,6 +304,7 @@ func (s *Store) Delete(item any) error {
 	if err != nil {
 		return err
 	}
+	sharing := s.sharing(o.Key)
 	s.mu.Lock()
 	delete(s.gone, o.UID)
 	s.left.put(o.UID, &Object{ResourceVersion: o.ResourceVersion})
@@ -287,8 +312,8 @@ func (s *Store) Delete(item any) error {
 	dropped := before != nil && before.UID == o.UID && !before.Newer(o)
 	if dropped {
 		s.drop(before)
-		s.end(o)
-		s.written.note(before, o, nil, time.Now())
+		s.recordEnded(o)
+		s.written.recordEvent(s.watching(sharing, before), before, o, nil, time.Now())
 	}
 	s.mu.Unlock()
 	if dropped {
@@ -297,37 +322,28 @@ func (s *Store) Delete(item any) error {
 	return nil
 }
 
-// end remembers a Job that is gone.
-func (s *Store) end(o *Object) {
+// recordEnded records the last state of a Job.
+func (s *Store) recordEnded(o *Object) {
 	if content := o.Content(); content["apiVersion"] == "batch/v1" && content["kind"] == "Job" {
-		s.ended.put(o.Key, o)
+		s.endedJobs.put(o.Key, o)
 	}
 }
 
-// Asked notes that a list is being asked for. It will have all that is known here: the
-// list is consistent, and asked for after that was known.
-func (s *Store) Asked() {
+// BeginList records the current objects before a list request. The list will contain them or newer states,
+// because it is a consistent read.
+func (s *Store) BeginList() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked, s.askedGone = maps.Clone(s.objects), maps.Clone(s.gone)
 }
 
-// Replace takes in a list. It is the truth about all that was known when it was asked
-// for, also where its versions are older: then the API server was restored from a
-// backup. What we wrote since stays, unless the list has it.
+// Replace handles a list. The list is authoritative for all objects known at the time of its request, even
+// if its versions are older: then the API server was restored from a backup. The controller's later writes
+// are kept, unless the list contains newer versions.
 func (s *Store) Replace(items []any, version string) error {
-	all := make(map[types.NamespacedName]listed, len(items))
-	for _, item := range items {
-		if u, ok := item.(*unstructured.Unstructured); ok && s.ignores(u) {
-			continue
-		}
-		o, err := s.listedOf(item)
-		if err != nil {
-			return err
-		}
-		if s.keeps == nil || s.keeps(o.Key) {
-			all[o.Key] = o
-		}
+	all, sharing, err := s.listed(items)
+	if err != nil {
+		return err
 	}
 	type change struct{ before, after *Object }
 	var changes []change
@@ -336,13 +352,13 @@ func (s *Store) Replace(items []any, version string) error {
 	for key, o := range s.objects {
 		if all[key].Object == nil && (s.asked[key] == o || !o.Newer(horizon)) {
 			s.drop(o)
-			s.end(o)
+			s.recordEnded(o)
 			changes = append(changes, change{o, nil})
 		}
 	}
 	for _, o := range all {
-		if before, replaced := s.believe(o.Object); replaced {
-			s.written.noteListed(o)
+		if before, replaced := s.applyListed(o.Object); replaced {
+			s.written.recordListed(s.watching(sharing[o.Key], o.Object), o)
 			changes = append(changes, change{before, o.Object})
 		}
 	}
@@ -360,15 +376,36 @@ func (s *Store) Replace(items []any, version string) error {
 	return nil
 }
 
-// believe stores an object of a list. It returns what was there, and whether it was
-// replaced.
-func (s *Store) believe(o *Object) (before *Object, replaced bool) {
+// listed returns the objects of a list that are kept, and the Applications that share them.
+func (s *Store) listed(items []any) (all map[types.NamespacedName]listedObject, sharing map[types.NamespacedName][]types.UID, err error) {
+	all, sharing = make(map[types.NamespacedName]listedObject, len(items)), map[types.NamespacedName][]types.UID{}
+	for _, item := range items {
+		if u, ok := item.(*unstructured.Unstructured); ok && s.ignores(u) {
+			continue
+		}
+		o, err := s.listedOf(item)
+		if err != nil {
+			return nil, nil, err
+		}
+		if s.keeps != nil && !s.keeps(o.Key) {
+			continue
+		}
+		all[o.Key] = o
+		if watchers := s.sharing(o.Key); len(watchers) > 0 && len(o.managed) > 0 {
+			sharing[o.Key] = watchers
+		}
+	}
+	return all, sharing, nil
+}
+
+// applyListed stores an object from a list. It returns the previous state, and whether it was replaced.
+func (s *Store) applyListed(o *Object) (before *Object, replaced bool) {
 	if _, dead := s.askedGone[o.UID]; dead {
 		delete(s.gone, o.UID)
 	}
 	before = s.objects[o.Key]
 	if _, dead := s.gone[o.UID]; dead || before != s.asked[o.Key] {
-		return s.put(o) // something has happened since the list was asked for
+		return s.put(o) // the object has changed since the list was requested
 	}
 	if s.left.get(o.UID) != nil {
 		s.left.put(o.UID, nil)
@@ -380,8 +417,8 @@ func (s *Store) believe(o *Object) (before *Object, replaced bool) {
 	return before, true
 }
 
-// forgetGone forgets the deleted objects that a list no longer has.
-func (s *Store) forgetGone(all map[types.NamespacedName]listed) {
+// forgetGone drops the UIDs of deleted objects that a list no longer contains.
+func (s *Store) forgetGone(all map[types.NamespacedName]listedObject) {
 	still := map[types.UID]struct{}{}
 	for _, o := range all {
 		if _, dead := s.gone[o.UID]; dead {
@@ -391,18 +428,17 @@ func (s *Store) forgetGone(all map[types.NamespacedName]listed) {
 	s.gone = still
 }
 
-// all returns every object.
+// all returns all objects.
 func (s *Store) all() []*Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.Collect(maps.Values(s.objects))
 }
 
-// Resync does nothing: nothing here is waiting for a second look.
+// Resync does nothing.
 func (s *Store) Resync() error { return nil }
 
-// Transformer makes what a stream of initial events collects as small as the
-// store is.
+// Transformer returns a function that compresses the initial objects of a stream as they arrive.
 func (s *Store) Transformer() cache.TransformFunc {
 	return func(item any) (any, error) {
 		u, ok := item.(*unstructured.Unstructured)
@@ -420,7 +456,7 @@ func (s *Store) objectOf(item any) (*Object, error) {
 	switch item := item.(type) {
 	case *Object:
 		return item, nil
-	case listed:
+	case listedObject:
 		return item.Object, nil
 	case *unstructured.Unstructured:
 		return s.object(item)
@@ -428,16 +464,16 @@ func (s *Store) objectOf(item any) (*Object, error) {
 	return nil, fmt.Errorf("a watch gave a %T", item)
 }
 
-// listedOf is objectOf for an object of a list.
-func (s *Store) listedOf(item any) (listed, error) {
+// listedOf converts an object of a list.
+func (s *Store) listedOf(item any) (listedObject, error) {
 	switch item := item.(type) {
-	case listed:
+	case listedObject:
 		return item, nil
 	case *unstructured.Unstructured:
-		managed := listedBy(managedFieldsOf(item.Object)) // before they are dropped
+		managed := managedFieldsJSON(managedFieldsOf(item.Object)) // before NewObject removes them
 		o, err := s.object(item)
-		return listed{o, managed}, err
+		return listedObject{o, managed}, err
 	}
 	o, err := s.objectOf(item)
-	return listed{Object: o}, err
+	return listedObject{Object: o}, err
 }

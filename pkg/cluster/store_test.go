@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// seen is a store and what it has told of changes, a line for each.
+// seen is a store that records its change notifications, one line each.
 type seen struct {
 	*Store
 	changes []string
@@ -35,7 +35,7 @@ func shown(o *Object) string {
 	return fmt.Sprintf("%s@%s", o.UID, o.ResourceVersion)
 }
 
-// state is an object in a version, with the label of an Application unless that is empty.
+// state returns an object in a version, with the label of an Application if that is not empty.
 func state(uid, version, application string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"version": version},
@@ -52,7 +52,7 @@ func state(uid, version, application string) *unstructured.Unstructured {
 
 var config = types.NamespacedName{Namespace: "default", Name: "config"}
 
-// buried reports whether the store waits for the watch to say that an object is gone.
+// buried reports whether the store waits for the watch to confirm a deletion.
 func (s *seen) buried(uid types.UID) bool {
 	_, gone := s.gone[uid]
 	return gone
@@ -60,10 +60,10 @@ func (s *seen) buried(uid types.UID) bool {
 
 func (s *seen) now() string { return shown(s.Get(config)) }
 
-// Of 20,000 objects whose names do not match nothing is kept, neither of a list nor of events.
-func TestWhatIsNotSelectedIsNotKept(t *testing.T) {
+// None of 20,000 objects whose names do not match is stored, neither from a list nor from events.
+func TestUnselectedObjectsAreNotStored(t *testing.T) {
 	s := newSeen()
-	s.keeps = Range{Namespaces: "web-*", Names: "app-*,extra"}.keeps
+	s.keeps = ObjectRange{Namespaces: "web-*", Names: "app-*,extra"}.keeps
 	small := s.Transformer()
 	var items []any
 	add := func(namespace, name string) {
@@ -83,10 +83,10 @@ func TestWhatIsNotSelectedIsNotKept(t *testing.T) {
 		require.NoError(t, s.Delete(item.(*unstructured.Unstructured).DeepCopy()))
 	}
 	assert.Zero(t, s.Len())
-	s.Asked()
+	s.BeginList()
 	for i := range items {
 		if i%2 == 0 {
-			continue // some API servers send no stream of what there is
+			continue // some API servers do not support streaming lists
 		}
 		var err error
 		items[i], err = small(items[i])
@@ -100,10 +100,10 @@ func TestWhatIsNotSelectedIsNotKept(t *testing.T) {
 	assert.Len(t, s.changes, 2)
 }
 
-// play performs steps on a store, in a small language: "add u1@5", "update u1@6",
-// "delete u1@7" are events of the watch; "list u1@5 at 9" and "list at 9" are lists of
-// it, which were asked for just before, or when "ask" says so; "wrote u1@5" and "deleted u1" are our own writes. "+b" at the end stands for the
-// label of another Application than app, "-" for none.
+// play performs steps on a store. "add u1@5", "update u1@6" and "delete u1@7" are watch events. "list u1@5
+// at 9" and "list at 9" are lists, requested just before, or at the step "ask". "wrote u1@5" and "deleted
+// u1" are the controller's own writes. The suffix "+b" means the label of another Application than
+// app, "-" for none.
 func (s *seen) play(t *testing.T, steps ...string) {
 	t.Helper()
 	asked := false
@@ -128,15 +128,15 @@ func (s *seen) play(t *testing.T, steps ...string) {
 		case "delete":
 			require.NoError(t, s.Delete(object(words[1])))
 		case "wrote":
-			s.Wrote(object(words[1]).Object)
+			s.ApplyWrite("app-1", object(words[1]).Object)
 		case "deleted":
 			s.Deleted(config, types.UID(words[1]))
 		case "ask":
-			s.Asked()
+			s.BeginList()
 			asked = true
 		case "list":
 			if !asked {
-				s.Asked()
+				s.BeginList()
 			}
 			asked = false
 			var items []any
@@ -151,7 +151,7 @@ func (s *seen) play(t *testing.T, steps ...string) {
 	}
 }
 
-func TestAStoreNeverGoesBackBehindWhatItHasSeen(t *testing.T) {
+func TestStoreIgnoresStaleEvents(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		steps   []string
@@ -162,17 +162,17 @@ func TestAStoreNeverGoesBackBehindWhatItHasSeen(t *testing.T) {
 		{"our own write is taken in, and not told", []string{"wrote u1@5"}, "u1@5", nil},
 		{"the event of our own write is not news", []string{"wrote u1@5", "add u1@5"}, "u1@5", nil},
 		{"an event older than our own write is ignored", []string{"wrote u1@9", "update u1@7"}, "u1@9", nil},
-		{"an event newer than our own write is told", []string{"wrote u1@5", "update u1@7"}, "u1@7", []string{"u1@5 → u1@7"}},
+		{"an event newer than the own write is reported", []string{"wrote u1@5", "update u1@7"}, "u1@7", []string{"u1@5 → u1@7"}},
 		{"a response older than an event is ignored", []string{"add u1@7", "wrote u1@5"}, "u1@7", []string{"none → u1@7"}},
 		{"a duplicate event is not news", []string{"add u1@5", "update u1@5"}, "u1@5", []string{"none → u1@5"}},
 		{"versions are compared as numbers", []string{"add u1@9", "update u1@10"}, "u1@10", []string{"none → u1@9", "u1@9 → u1@10"}},
-		{"a deletion by somebody else is told", []string{"add u1@5", "delete u1@7"}, "none", []string{"none → u1@5", "u1@5 → none"}},
-		{"our own deletion is not told", []string{"wrote u1@5", "deleted u1", "delete u1@7"}, "none", nil},
+		{"a deletion by another client is reported", []string{"add u1@5", "delete u1@7"}, "none", []string{"none → u1@5", "u1@5 → none"}},
+		{"the own deletion is not reported", []string{"wrote u1@5", "deleted u1", "delete u1@7"}, "none", nil},
 		{"an event from before our own deletion does not bring the object back",
 			[]string{"wrote u1@5", "deleted u1", "update u1@6"}, "none", nil},
-		{"a deletion that comes before our own response is told once",
+		{"a deletion before the own response is reported once",
 			[]string{"wrote u1@5", "delete u1@7", "deleted u1"}, "none", []string{"u1@5 → none"}},
-		{"an object made anew after our own deletion is another one",
+		{"an object created again after the own deletion is a new one",
 			[]string{"wrote u1@5", "deleted u1", "add u2@8"}, "u2@8", []string{"none → u2@8"}},
 		{"the deletion of the first of two objects of one name leaves the second",
 			[]string{"add u1@5", "wrote u2@8", "delete u1@7"}, "u2@8", []string{"none → u1@5"}},
@@ -182,7 +182,7 @@ func TestAStoreNeverGoesBackBehindWhatItHasSeen(t *testing.T) {
 		{"a lost label from before our own write of it is ignored", []string{"add u1@5", "wrote u1@7", "delete u1@6"}, "u1@7", []string{"none → u1@5"}},
 		{"a list replaces everything", []string{"add u1@5", "list u1@6 at 9"}, "u1@6", []string{"none → u1@5", "u1@5 → u1@6"}},
 		{"what a list does not have is gone, and told", []string{"add u1@5", "list at 9"}, "none", []string{"none → u1@5", "u1@5 → none"}},
-		{"what we wrote after a list stays", []string{"ask", "wrote u1@12", "list at 9"}, "u1@12", nil},
+		{"a write after a list is kept", []string{"ask", "wrote u1@12", "list at 9"}, "u1@12", nil},
 		{"what we wrote before a list that was asked for before that is in it", []string{"ask", "wrote u1@8", "list u1@8 at 9"}, "u1@8", nil},
 		{"a list older than our own write does not undo it", []string{"ask", "wrote u1@12", "list u1@6 at 9"}, "u1@12", nil},
 		{"a list from before our own deletion does not bring the object back",
@@ -196,10 +196,10 @@ func TestAStoreNeverGoesBackBehindWhatItHasSeen(t *testing.T) {
 		{"a backup with another object of that name", []string{"add u2@50", "list u1@5 at 6"}, "u1@5", []string{"none → u2@50", "u2@50 → u1@5"}},
 		{"what happens after a backup was restored is news", []string{"add u1@50", "delete u1@60", "list u1@20 at 30", "update u1@31"}, "u1@31",
 			[]string{"none → u1@50", "u1@50 → none", "none → u1@20", "u1@20 → u1@31"}},
-		{"what we wrote after a backup was restored stays", []string{"add u1@50", "ask", "wrote u1@51", "list u1@20 at 30"}, "u1@51", []string{"none → u1@50"}},
+		{"a write after the restore of a backup is kept", []string{"add u1@50", "ask", "wrote u1@51", "list u1@20 at 30"}, "u1@51", []string{"none → u1@50"}},
 		{"a backup that has overtaken what was known", []string{"add u1@50", "list u1@20 at 90"}, "u1@20", []string{"none → u1@50", "u1@50 → u1@20"}},
-		{"a list that says what is known is not news", []string{"wrote u1@5", "list u1@5 at 9"}, "u1@5", nil},
-		{"our own write that takes an object from another Application is told",
+		{"a list without changes is not reported", []string{"wrote u1@5", "list u1@5 at 9"}, "u1@5", nil},
+		{"an own write that takes an object from another Application is reported",
 			[]string{"add u1@5", "wrote u1@6 +b"}, "u1@6", []string{"none → u1@5", "u1@5 → u1@6"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestAStoreNeverGoesBackBehindWhatItHasSeen(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatWeDeletedIsRemembered(t *testing.T) {
+func TestOwnDeletionsAreRemembered(t *testing.T) {
 	s := newSeen()
 	s.play(t, "wrote u1@5", "deleted u1")
 	assert.True(t, s.buried("u1"))
@@ -232,23 +232,23 @@ func TestAnObjectThatWeDeletedIsRemembered(t *testing.T) {
 	})
 }
 
-func TestAStoreFindsTheObjectsOfAnApplication(t *testing.T) {
+func TestStoreIndexesByApplication(t *testing.T) {
 	s := newSeen()
 	s.play(t, "add u1@5")
-	require.Len(t, s.Of("app"), 1)
-	assert.Empty(t, s.Of("b"))
+	require.Len(t, s.ForApplication("app"), 1)
+	assert.Empty(t, s.ForApplication("b"))
 
 	s.play(t, "update u1@6 +b")
-	assert.Empty(t, s.Of("app"))
-	require.Len(t, s.Of("b"), 1)
-	assert.Equal(t, map[string]any{"version": "6"}, s.Of("b")[0].Content()["data"])
+	assert.Empty(t, s.ForApplication("app"))
+	require.Len(t, s.ForApplication("b"), 1)
+	assert.Equal(t, map[string]any{"version": "6"}, s.ForApplication("b")[0].Content()["data"])
 
 	s.play(t, "delete u1@7 +b")
-	assert.Empty(t, s.Of("b"))
+	assert.Empty(t, s.ForApplication("b"))
 	assert.Zero(t, s.Len())
 }
 
-func TestAStoreIsReadyWithItsFirstList(t *testing.T) {
+func TestStoreIsReadyAfterFirstList(t *testing.T) {
 	s := newSeen()
 	s.play(t, "add u1@5")
 	assert.False(t, s.Ready())
@@ -258,11 +258,11 @@ func TestAStoreIsReadyWithItsFirstList(t *testing.T) {
 	assert.Equal(t, 1, s.synced)
 }
 
-func TestAStoredObjectIsACopyWithoutManagedFields(t *testing.T) {
+func TestStoredObjectOmitsManagedFields(t *testing.T) {
 	s := newSeen()
 	u := state("u1", "5", "app")
 	require.NoError(t, unstructured.SetNestedSlice(u.Object, []any{map[string]any{"manager": "a"}}, "metadata", "managedFields"))
-	s.Wrote(u.Object)
+	s.ApplyWrite("app-1", u.Object)
 	content := s.Get(config).Content()
 	_, has, _ := unstructured.NestedSlice(content, "metadata", "managedFields")
 	assert.False(t, has)
@@ -271,28 +271,27 @@ func TestAStoredObjectIsACopyWithoutManagedFields(t *testing.T) {
 	assert.NotNil(t, s.Get(config).Content()["data"])
 }
 
-func TestAStoreTakesWhatAWatchGivesAndNothingElse(t *testing.T) {
+func TestStoreRejectsOtherTypes(t *testing.T) {
 	s := newSeen()
 	small, err := s.Transformer()(state("u1", "5", "app"))
 	require.NoError(t, err)
-	require.IsType(t, listed{}, small)
+	require.IsType(t, listedObject{}, small)
 	require.NoError(t, s.Add(small))
 	assert.Equal(t, "u1@5", s.now())
 	assert.Error(t, s.Add("text"))
 	assert.NoError(t, s.Resync())
 }
 
-// The answer to a write of ours may come later than the watch's word that the object
-// is gone.
-func TestALateResponseDoesNotBringAnObjectBack(t *testing.T) {
+// The response to a write can arrive after the watch has delivered the deletion of the object.
+func TestLateResponseIsIgnored(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		before func(*seen)
 	}{
-		{"to a create, deleted at once by somebody", func(s *seen) { require.NoError(t, s.Add(state("a", "10", "app"))) }},
+		{"to a create, deleted at once by another client", func(s *seen) { require.NoError(t, s.Add(state("a", "10", "app"))) }},
 		{"to a create that the watch has not shown", func(*seen) {}},
 		{"to a delete that a finalizer held for a moment", func(s *seen) {
-			s.Wrote(state("a", "9", "app").Object)
+			s.ApplyWrite("app-1", state("a", "9", "app").Object)
 			require.NoError(t, s.Update(state("a", "10", "app")))
 		}},
 	} {
@@ -300,22 +299,22 @@ func TestALateResponseDoesNotBringAnObjectBack(t *testing.T) {
 			s := newSeen()
 			row.before(s)
 			require.NoError(t, s.Delete(state("a", "11", "app")))
-			s.Wrote(state("a", "10", "app").Object)
+			s.ApplyWrite("app-1", state("a", "10", "app").Object)
 			assert.Nil(t, s.Get(config))
-			assert.Empty(t, s.Of("app"))
+			assert.Empty(t, s.ForApplication("app"))
 		})
 	}
 	t.Run("but what we write to an object that has only lost its label is news", func(t *testing.T) {
 		s := newSeen()
 		require.NoError(t, s.Add(state("a", "10", "app")))
 		require.NoError(t, s.Delete(state("a", "11", "")))
-		s.Wrote(state("a", "12", "app").Object)
+		s.ApplyWrite("app-1", state("a", "12", "app").Object)
 		assert.NotNil(t, s.Get(config))
 	})
 	t.Run("and so is another object of that name", func(t *testing.T) {
 		s := newSeen()
 		require.NoError(t, s.Delete(state("a", "11", "app")))
-		s.Wrote(state("b", "12", "app").Object)
+		s.ApplyWrite("app-1", state("b", "12", "app").Object)
 		assert.Equal(t, types.UID("b"), s.Get(config).UID)
 	})
 	t.Run("and only so many are remembered", func(t *testing.T) {

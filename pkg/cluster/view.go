@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"iter"
 	"maps"
 	"time"
 
@@ -10,23 +11,21 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// View is the objects of one kind where one Application needs it: in all
-// namespaces, or in some.
+// View is the store of one kind as one Application needs it: for all namespaces, or for some.
 type View struct {
 	stores map[string]*Store
 	shared []sharedStore
-	pulses []*pulse
-	// application is whose view it is; others are told of what it writes.
+	pulses []*watchHealth
+	// application is the UID of the Application. Other Applications are notified of its writes.
 	application types.UID
 	watches     *Watches
 }
 
-// Silent is since when nothing has been heard of these objects, no list, no event and
-// no bookmark, and why: what is in the view may not be so any more. There is no error
-// if that is not too long, or if the API server cannot be reached at all.
-func (v *View) Silent(now time.Time) (since time.Time, err error) {
+// StalledSince returns the time since when the watches of these objects have received no list, event or
+// bookmark. The error is nil unless that is too long, and always nil during an outage of the API server.
+func (v *View) StalledSince(now time.Time) (since time.Time, err error) {
 	for _, p := range v.pulses {
-		if since, err = p.silent(now); err != nil {
+		if since, err = p.reportableStall(now); err != nil {
 			return since, err
 		}
 	}
@@ -43,7 +42,7 @@ func (v *View) Ready() bool {
 	return true
 }
 
-// Contents is Store.Contents.
+// Contents calls Store.Contents.
 func (v *View) Contents(application types.UID) map[types.NamespacedName]map[string]any {
 	contents := map[types.NamespacedName]map[string]any{}
 	for _, store := range v.stores {
@@ -52,7 +51,7 @@ func (v *View) Contents(application types.UID) map[types.NamespacedName]map[stri
 	return contents
 }
 
-// Ended is Store.Ended.
+// Ended calls Store.Ended.
 func (v *View) Ended(application types.UID) (jobs []*Object) {
 	for _, store := range v.stores {
 		jobs = append(jobs, store.Ended(application)...)
@@ -60,10 +59,10 @@ func (v *View) Ended(application types.UID) (jobs []*Object) {
 	return jobs
 }
 
-// Written is Store.Written.
-func (v *View) Written(application types.UID) map[types.NamespacedName]Written {
-	var all map[types.NamespacedName]Written
-	for _, store := range v.stores {
+// Written calls Store.Written.
+func (v *View) Written(application types.UID) map[types.NamespacedName]ObservedWrites {
+	var all map[types.NamespacedName]ObservedWrites
+	for store := range v.all() {
 		written := store.Written(application)
 		if all == nil {
 			all = written
@@ -74,46 +73,62 @@ func (v *View) Written(application types.UID) map[types.NamespacedName]Written {
 	return all
 }
 
-// Processed is Store.Processed.
-func (v *View) Processed(application types.UID, key types.NamespacedName, at Written) {
-	if store := v.at(key.Namespace); store != nil {
+// Processed calls Store.Processed.
+func (v *View) Processed(application types.UID, key types.NamespacedName, at ObservedWrites) {
+	for store := range v.all() {
 		store.Processed(application, key, at)
 	}
 }
 
-// Wrote is Store.Wrote, and tells the other Applications that look at the object: no watch
-// will, for it is known.
-func (v *View) Wrote(content map[string]any) {
-	u := unstructured.Unstructured{Object: content}
-	key := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
-	owner := types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID])
-	if store := v.at(key.Namespace); store != nil && (owner != "" || store.Get(key) != nil) {
-		if store.Wrote(content) && owner != "" && owner != v.application {
-			v.watches.handler.ObjectChanged(owner)
+// all yields the stores of owned objects, and those of shared ones.
+func (v *View) all() iter.Seq[*Store] {
+	return func(yield func(*Store) bool) {
+		for _, store := range v.stores {
+			if !yield(store) {
+				return
+			}
 		}
-	}
-	for _, s := range v.shared {
-		if s.mayHave(key) && s.store.Wrote(content) {
-			v.watches.tellSharers(s.watched, key, v.application)
+		for _, s := range v.shared {
+			if !yield(s.store) {
+				return
+			}
 		}
 	}
 }
 
-// Deleted is Store.Deleted.
+// Wrote calls Store.ApplyWrite, and notifies the other Applications that share the object. The watch event
+// will not notify them, because the store already has the state.
+func (v *View) Wrote(content map[string]any) {
+	u := unstructured.Unstructured{Object: content}
+	key := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+	owner := types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID])
+	if store := v.storeFor(key.Namespace); store != nil && (owner != "" || store.Get(key) != nil) {
+		if store.ApplyWrite(v.application, content) && owner != "" && owner != v.application {
+			v.watches.handler.ObjectChanged(owner)
+		}
+	}
+	for _, s := range v.shared {
+		if s.mayHave(key) && s.store.ApplyWrite(v.application, content) {
+			v.watches.notifySharers(s.watchScope, key, v.application)
+		}
+	}
+}
+
+// Deleted calls Store.Deleted.
 func (v *View) Deleted(key types.NamespacedName, uid types.UID) {
-	if store := v.at(key.Namespace); store != nil {
+	if store := v.storeFor(key.Namespace); store != nil {
 		store.Deleted(key, uid)
 	}
 	for _, s := range v.shared {
 		if s.keeps(key) {
 			s.store.Deleted(key, uid)
-			v.watches.tellSharers(s.watched, key, v.application)
+			v.watches.notifySharers(s.watchScope, key, v.application)
 		}
 	}
 }
 
-// at is the store that has the objects of a namespace, if there is one.
-func (v *View) at(namespace string) *Store {
+// storeFor returns the store for a namespace, or nil.
+func (v *View) storeFor(namespace string) *Store {
 	if store := v.stores[""]; store != nil {
 		return store
 	}

@@ -19,96 +19,93 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// Watches runs one watch per kind in use. A kind is in use while an Application
-// needs it; its watch stops with the last one. Watches select by our label, so
-// their cost grows with what is held and not with the cluster. Objects that are shared
-// are watched by their names, labelled or not: see named.go.
+// Watches runs one watch per kind in use. A kind is in use while an Application needs it. Watches select by
+// the tracking label, so their cost depends on the number of held objects and not on the size of the
+// cluster. Shared objects are watched by name, regardless of labels; see sharedobjects.go.
 type Watches struct {
-	// Manifests are those of the Application with that UID, which its objects repeat; nil for
-	// nobody knows. It is set before Run.
+	// Manifests returns the manifests of the Application with that UID. It can be nil, and must be set
+	// before Run.
 	Manifests func(application types.UID) *Manifests
 
 	client   dynamic.Interface
 	handler  Handler
-	patience Patience
-	line     line
+	patience StallTimeouts
+	line     connectionHealth
 	ctx      context.Context //nolint:containedctx // the life of the watches, not of a call
 
 	mu     sync.Mutex
 	narrow bool
-	kinds  map[watched]*kindWatch
-	needs  map[types.UID][]watched
+	kinds  map[watchScope]*kindWatch
+	needs  map[types.UID][]watchScope
 	named  map[types.UID]Named
 	ranges map[types.UID]Ranges
 	wait   sync.WaitGroup
 }
 
-// Handler is told what the watches see. Its methods must not block.
+// Handler is notified of changes. Its methods must not block.
 type Handler interface {
-	// ObjectChanged: an object of an Application has changed, by another client.
+	// ObjectChanged is called when another client has changed an object of an Application.
 	ObjectChanged(application types.UID)
-	// WatchChanged: a kind's watch has its first list, fails before that, has become
-	// silent (View.Silent), or is heard again.
+	// WatchChanged is called when a watch has its first list, fails before that, stalls
+	// (View.StalledSince), or recovers.
 	WatchChanged(applications []types.UID)
-	// KindGone: the API server no longer serves a kind.
+	// KindGone is called when the API server no longer serves a kind.
 	KindGone(resource schema.GroupVersionResource)
 }
 
-// watched is what one watch is about: a resource, in one namespace or, with an
-// empty one, everywhere. It shows what carries our label; or, where it is for shared
-// objects, whatever is in the range.
-type watched struct {
+// watchScope is the scope of one watch: a resource, in one namespace or, if it is empty, in all of them.
+// The watch selects objects with the tracking label or, for shared objects, those in the range.
+type watchScope struct {
 	schema.GroupVersionResource
-	Range
+	ObjectRange
 
 	shared bool
 }
 
 type kindWatch struct {
 	store  *Store
-	pulse  *pulse
+	pulse  *watchHealth
 	cancel context.CancelFunc
 	users  map[types.UID]struct{}
 	err    error
-	// silent is true if the users were told that nothing is heard.
+	// silent is true if the users were notified of a stall
 	silent bool
 }
 
-// NewWatches starts nothing yet.
-func NewWatches(client dynamic.Interface, handler Handler, patience Patience) *Watches {
-	if patience == (Patience{}) {
-		patience = usualPatience
+// NewWatches returns a Watches without any watch.
+func NewWatches(client dynamic.Interface, handler Handler, patience StallTimeouts) *Watches {
+	if patience == (StallTimeouts{}) {
+		patience = defaultStallTimeouts
 	}
 	return &Watches{
 		client: client, handler: handler, patience: patience,
-		kinds: map[watched]*kindWatch{},
-		needs: map[types.UID][]watched{},
+		kinds: map[watchScope]*kindWatch{},
+		needs: map[types.UID][]watchScope{},
 		named: map[types.UID]Named{}, ranges: map[types.UID]Ranges{},
 	}
 }
 
-// Run has the watches that are needed from now on run until the context ends.
+// Run enables the watches that are needed until the context ends.
 func (w *Watches) Run(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ctx = ctx
-	w.wait.Go(func() { w.attend(ctx) })
+	w.wait.Go(func() { w.monitorHealth(ctx) })
 }
 
-// Narrow says whether namespaced kinds are watched in the namespaces where they
-// are needed only, for which rights in those are enough, or in all of them by one
-// watch. It holds for what is needed from now on.
-func (w *Watches) Narrow(narrow bool) {
+// RestrictNamespaces sets whether namespaced kinds are watched only in the namespaces where they are
+// needed, which requires permissions only there, or by one watch for all namespaces. It applies to
+// subsequent calls of SetInterest.
+func (w *Watches) RestrictNamespaces(narrow bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.narrow = narrow
 }
 
-// Need says which kinds an Application needs, all of them, and whether each is
-// namespaced, and in which namespaces it may have objects; and the shared objects of
-// which it holds fields, or may hold some, by their names or in ranges. What it needed
-// before and does not any more is stopped if nobody else needs it.
-func (w *Watches) Need(application types.UID, resources map[schema.GroupVersionResource]bool, namespaces []string, named Named, ranges Ranges) {
+// SetInterest replaces the kinds that an Application needs. For each kind, resources tells whether it is
+// namespaced. namespaces are the namespaces that can contain its objects. named and ranges select shared
+// objects. Watches that no Application needs any longer are stopped.
+func (w *Watches) SetInterest(application types.UID, resources map[schema.GroupVersionResource]bool, namespaces []string, named Named, ranges Ranges) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.named[application] = named; len(named) == 0 {
@@ -142,18 +139,18 @@ func (w *Watches) Need(application types.UID, resources map[schema.GroupVersionR
 		delete(w.needs, application)
 		return
 	}
-	w.needs[application] = slices.AppendSeq(make([]watched, 0, len(needs)), maps.Keys(needs))
+	w.needs[application] = slices.AppendSeq(make([]watchScope, 0, len(needs)), maps.Keys(needs))
 }
 
-func (w *Watches) needed(resources map[schema.GroupVersionResource]bool, namespaces []string) map[watched]struct{} {
-	needs := map[watched]struct{}{}
+func (w *Watches) needed(resources map[schema.GroupVersionResource]bool, namespaces []string) map[watchScope]struct{} {
+	needs := map[watchScope]struct{}{}
 	for resource, namespaced := range resources {
 		if !w.narrow || !namespaced {
-			needs[watched{GroupVersionResource: resource}] = struct{}{}
+			needs[watchScope{GroupVersionResource: resource}] = struct{}{}
 			continue
 		}
 		for _, namespace := range namespaces {
-			needs[watched{GroupVersionResource: resource, Range: Range{Namespace: namespace}}] = struct{}{}
+			needs[watchScope{GroupVersionResource: resource, ObjectRange: ObjectRange{Namespace: namespace}}] = struct{}{}
 		}
 	}
 	return needs
@@ -172,9 +169,8 @@ func (w *Watches) Users(group string) []types.UID {
 	return slices.Collect(maps.Keys(users))
 }
 
-// Store returns the objects of a kind where an Application needs it, and why a
-// watch of them fails, if one does. It is nil for a kind that the Application
-// does not need.
+// Store returns the objects of a kind for an Application, and the error of a failing watch. It returns nil
+// if the Application does not need the kind.
 func (w *Watches) Store(application types.UID, resource schema.GroupVersionResource) (*View, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -202,14 +198,14 @@ func (w *Watches) Store(application types.UID, resource schema.GroupVersionResou
 	return view, err
 }
 
-// Len is the number of watches.
+// Len returns the number of watches.
 func (w *Watches) Len() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.kinds)
 }
 
-// Objects is the number of objects in the watches.
+// Objects returns the number of objects in all watches.
 func (w *Watches) Objects() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -220,34 +216,35 @@ func (w *Watches) Objects() int {
 	return n
 }
 
-// Wait returns when all watches have ended, after their context has.
+// Wait waits until all watches have ended after their context.
 func (w *Watches) Wait() { w.wait.Wait() }
 
-// start begins to watch a kind. The lock is held.
-func (w *Watches) start(resource watched) *kindWatch {
+// start starts to watch a kind. The caller holds the lock.
+func (w *Watches) start(resource watchScope) *kindWatch {
 	ctx, cancel := context.WithCancel(w.ctx)
-	k := &kindWatch{pulse: newPulse(w.patience, &w.line), cancel: cancel, users: map[types.UID]struct{}{}}
-	changed, selector := w.changed, v1alpha1.LabelApplicationUID
+	k := &kindWatch{pulse: newWatchHealth(w.patience, &w.line), cancel: cancel, users: map[types.UID]struct{}{}}
+	k.store = newStore(w.changed, func() { w.report(resource, k, nil, true) })
+	k.store.keeps, k.store.manifests = resource.keeps, w.Manifests
+	selector := v1alpha1.LabelApplicationUID
 	if resource.shared {
-		changed, selector = w.sharedChanged(resource), resource.Labels
+		selector, k.store.changed = resource.Labels, w.sharedChanged(resource)
+		k.store.watchers = func(key types.NamespacedName) []types.UID { return w.sharers(resource, key) }
 	}
-	k.store = newStore(changed, func() { w.report(resource, k, nil, true) })
-	k.store.written.off, k.store.keeps, k.store.manifests = resource.shared, resource.keeps, w.Manifests
-	client := in(w.client.Resource(resource.GroupVersionResource), resource.Namespace)
-	f := &feed{
+	client := inNamespace(w.client.Resource(resource.GroupVersionResource), resource.Namespace)
+	f := &consistentListWatcher{
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, options)
 		},
-		watch: client.Watch, selector: selector, name: resource.Name, asks: k.store.Asked, pulse: k.pulse,
+		watch: client.Watch, selector: selector, name: resource.Name, asks: k.store.BeginList, pulse: k.pulse,
 		noted: func(err error) { w.report(resource, k, err, false) },
 	}
 	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), &unstructured.Unstructured{}, k.store,
-		cache.ReflectorOptions{Name: resource.String(), TypeDescription: resource.GroupVersionResource.String(), Backoff: w.patience.tries()})
+		cache.ReflectorOptions{Name: resource.String(), TypeDescription: resource.GroupVersionResource.String(), Backoff: w.patience.backoff()})
 	w.wait.Go(func() { reflector.RunWithContext(ctx) })
 	return k
 }
 
-// changed tells the handler whose object has changed.
+// changed notifies the Applications of a changed object.
 func (w *Watches) changed(before, after *Object) {
 	if before != nil && before.Application != "" {
 		w.handler.ObjectChanged(before.Application)
@@ -257,23 +254,21 @@ func (w *Watches) changed(before, after *Object) {
 	}
 }
 
-// Dead is how many watches have had no sign of life for too long: no list, no event,
-// no bookmark.
-func (w *Watches) Dead(now time.Time) int {
+// Stalled returns the number of stalled watches.
+func (w *Watches) Stalled(now time.Time) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
 	for _, k := range w.kinds {
-		if _, err := k.pulse.dead(now, time.Time{}); err != nil {
+		if _, err := k.pulse.stalledSince(now, time.Time{}); err != nil {
 			n++
 		}
 	}
 	return n
 }
 
-// attend tells the handler of watches that become silent, and are heard again, until
-// the context ends.
-func (w *Watches) attend(ctx context.Context) {
+// monitorHealth notifies the handler of watches that stall or recover, until the context ends.
+func (w *Watches) monitorHealth(ctx context.Context) {
 	ticker := time.NewTicker(w.patience.Check)
 	defer ticker.Stop()
 	for {
@@ -281,21 +276,20 @@ func (w *Watches) attend(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			if users := w.turned(now); len(users) > 0 {
+			if users := w.healthChanges(now); len(users) > 0 {
 				w.handler.WatchChanged(users)
 			}
 		}
 	}
 }
 
-// turned returns who uses the watches that have become silent, or are heard again, since
-// the last call.
-func (w *Watches) turned(now time.Time) []types.UID {
+// healthChanges returns the users of watches that have stalled or recovered since the last call.
+func (w *Watches) healthChanges(now time.Time) []types.UID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	users := map[types.UID]struct{}{}
 	for _, k := range w.kinds {
-		_, err := k.pulse.silent(now)
+		_, err := k.pulse.reportableStall(now)
 		if silent := err != nil; silent != k.silent {
 			k.silent = silent
 			maps.Copy(users, k.users)
@@ -304,14 +298,14 @@ func (w *Watches) turned(now time.Time) []types.UID {
 	return slices.Collect(maps.Keys(users))
 }
 
-// report remembers how a kind's watch is, and tells the handler if that is new.
-func (w *Watches) report(resource watched, k *kindWatch, err error, news bool) {
+// report records the result of a watch, and notifies the handler if it is new.
+func (w *Watches) report(resource watchScope, k *kindWatch, err error, news bool) {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return // the reflector lists again
 	}
 	w.mu.Lock()
 	gone := apierrors.IsNotFound(err)
-	// Once there is a list, any other error says nothing before it has lasted for a while.
+	// After the first list, other errors matter only if they persist.
 	failing := (err == nil) != (k.err == nil) && !k.store.Ready()
 	news = news || failing || gone != apierrors.IsNotFound(k.err)
 	k.err = err
@@ -329,8 +323,8 @@ func (w *Watches) report(resource watched, k *kindWatch, err error, news bool) {
 	w.handler.WatchChanged(users)
 }
 
-// in is a resource in a namespace, or everywhere.
-func in(client dynamic.NamespaceableResourceInterface, namespace string) dynamic.ResourceInterface {
+// inNamespace returns a resource in a namespace, or in all of them if it is empty.
+func inNamespace(client dynamic.NamespaceableResourceInterface, namespace string) dynamic.ResourceInterface {
 	if namespace == "" {
 		return client
 	}

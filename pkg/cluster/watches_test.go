@@ -27,7 +27,7 @@ import (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// held are the watches of one Application that needs ConfigMaps.
+// held contains the watches of one Application that needs ConfigMaps.
 type held struct {
 	*Watches
 	t       *testing.T
@@ -36,8 +36,8 @@ type held struct {
 
 	mu    sync.Mutex
 	conns []net.Conn   // to the API server
-	asked []url.Values // of the watches that were asked for
-	told  int          // how often the Application was told of its watches
+	asked []url.Values // parameters of watch requests
+	told  int          // number of notifications of the Application
 	cut   context.CancelFunc
 	cutAt context.Context //nolint:containedctx // its end ends the streams
 }
@@ -56,8 +56,8 @@ func (h *held) changes() int {
 	return h.told
 }
 
-// startHolding starts watches as a user, which may fail for so long. Streams end after so
-// many seconds, if that is said.
+// startHolding starts watches as a user. failing overrides StallTimeouts.Failing. Streams end after the
+// given number of seconds, if any.
 func startHolding(t *testing.T, c *testcluster.Cluster, user string, failing time.Duration, seconds ...string) *held {
 	t.Helper()
 	h := &held{t: t, cluster: c, seconds: seconds}
@@ -77,17 +77,17 @@ func startHolding(t *testing.T, c *testcluster.Cluster, user string, failing tim
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &scissors{next, h} })
 	client, err := NewClient(config)
 	require.NoError(t, err)
-	patience := usualPatience
+	patience := defaultStallTimeouts
 	patience.Failing, patience.Check = failing, 20*time.Millisecond
 	h.Watches = NewWatches(client.Own, h, patience)
 	ctx, stop := context.WithCancel(t.Context())
 	h.Run(ctx)
 	t.Cleanup(func() { stop(); h.Wait() })
-	h.Need("app", map[schema.GroupVersionResource]bool{configMaps: true}, nil, nil, nil)
+	h.SetInterest("app", map[schema.GroupVersionResource]bool{configMaps: true}, nil, nil, nil)
 	return h
 }
 
-// scissors cut the streams of watches.
+// scissors can end the streams of watches.
 type scissors struct {
 	http.RoundTripper
 	held *held
@@ -111,7 +111,7 @@ func (s *scissors) RoundTrip(request *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(request)
 }
 
-// Cut ends the streams that are open.
+// Cut ends all open streams.
 func (h *held) Cut() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -119,7 +119,7 @@ func (h *held) Cut() {
 	h.cutAt, h.cut = context.WithCancel(h.t.Context())
 }
 
-// CutConnections closes the connections to the API server, which stays.
+// CutConnections closes the connections to the API server, which keeps running.
 func (h *held) CutConnections() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -129,7 +129,7 @@ func (h *held) CutConnections() {
 	h.conns = nil
 }
 
-// lists are the watches that began with a list, and all that were asked for.
+// lists returns the number of watches that started with a list, and of all watches.
 func (h *held) lists() (begun, all int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -147,11 +147,11 @@ func (h *held) view() *View {
 }
 
 func (h *held) silent() error {
-	_, err := h.view().Silent(time.Now())
+	_, err := h.view().StalledSince(time.Now())
 	return err
 }
 
-// shows is the data of the object of that name, "none" if there is no such object.
+// shows returns the data of the object of that name, or "none".
 func (h *held) shows(name string) string {
 	for key, content := range h.view().Contents("app") {
 		if key.Name == name {
@@ -167,7 +167,7 @@ func (h *held) eventually(what string, holds func() bool) {
 	require.NoError(h.t, err, "waiting for %s", what)
 }
 
-// apply creates or changes something by its YAML.
+// apply creates or changes an object given as YAML.
 func (h *held) apply(yaml string) {
 	h.t.Helper()
 	h.eventually("an API server that takes "+yaml, func() bool {
@@ -181,7 +181,7 @@ func configOf(name, value string) string {
 		name, v1alpha1.LabelApplicationUID, value)
 }
 
-func TestAWatchThatIsForbiddenWhileItRuns(t *testing.T) {
+func TestWatchBecomesForbidden(t *testing.T) {
 	c := testcluster.Shared()
 	_, err := c.Kubectl(t.Context(), "", "create", "clusterrole", "watcher", "--verb=list,watch", "--resource=configmaps")
 	require.NoError(t, err)
@@ -194,7 +194,7 @@ func TestAWatchThatIsForbiddenWhileItRuns(t *testing.T) {
 	h.eventually("the first list", h.view().Ready)
 	require.NoError(t, h.silent())
 
-	// When the right is gone, nothing happens as long as the stream lives,
+	// When the permission is revoked, the open stream is not affected.
 	_, err = c.Kubectl(t.Context(), "", "delete", "clusterrolebinding", "watcher")
 	require.NoError(t, err)
 	told := h.changes()
@@ -203,26 +203,26 @@ func TestAWatchThatIsForbiddenWhileItRuns(t *testing.T) {
 	require.NoError(t, h.silent())
 	assert.Equal(t, told, h.changes())
 
-	// and when it ends, the Application is told, once, and why.
+	// When the stream ends, the Application is notified once, with the error.
 	h.Cut()
 	h.eventually("silence", func() bool { return h.silent() != nil })
 	assert.True(t, apierrors.IsForbidden(h.silent()), "%v", h.silent())
 	h.eventually("a word to the Application", func() bool { return h.changes() == told+1 })
-	assert.Equal(t, 1, h.Dead(time.Now()))
+	assert.Equal(t, 1, h.Stalled(time.Now()))
 
-	// And when it is back, the Application is told again.
+	// When the permission is granted again, the Application is notified again.
 	grant()
 	h.eventually("a sign of life", func() bool { return h.silent() == nil })
 	h.eventually("a word to the Application", func() bool { return h.changes() == told+2 })
 	h.apply(configOf("forbidden", "b"))
 	h.eventually("an event", func() bool { return h.shows("forbidden") == "b" })
-	assert.Zero(t, h.Dead(time.Now()))
+	assert.Zero(t, h.Stalled(time.Now()))
 }
 
-// An API server may be restored from a backup while no request fails: the client tries again
-// by itself where a connection breaks, and waits for one that is about to serve. What is
-// watched from a version that it does not have yet would say nothing for a minute.
-func TestAWatchOverAnotherConnectionLists(t *testing.T) {
+// An API server can be restored from a backup without any failed request: the HTTP client retries when a
+// connection breaks, and waits for a server that is starting. A watch from a version that does not exist
+// yet would deliver no events for a minute.
+func TestReconnectedWatchLists(t *testing.T) {
 	c := testcluster.Shared()
 	h := startHolding(t, c, "", time.Minute, "2")
 	h.apply(configOf("connected", "a"))
@@ -230,14 +230,14 @@ func TestAWatchOverAnotherConnectionLists(t *testing.T) {
 	begun, _ := h.lists()
 	require.Equal(t, 1, begun)
 
-	// A stream that ends is taken up where it ended, over the same connection,
+	// A watch continues at the version where its stream ended if the connection is the same,
 	h.eventually("another watch", func() bool { _, all := h.lists(); return all > 2 })
 	h.apply(configOf("connected", "b"))
 	h.eventually("an event", func() bool { return h.shows("connected") == "b" })
 	begun, _ = h.lists()
 	assert.Equal(t, 1, begun)
 
-	// and not over another.
+	// and lists if it is another one.
 	h.CutConnections()
 	h.eventually("a list", func() bool { begun, _ := h.lists(); return begun > 1 })
 	h.apply(configOf("connected", "c"))
@@ -245,8 +245,8 @@ func TestAWatchOverAnotherConnectionLists(t *testing.T) {
 	assert.NoError(t, h.silent())
 }
 
-// Resource versions go back when etcd is restored from a backup.
-func TestAnAPIServerThatIsRestoredFromABackup(t *testing.T) {
+// Resource versions decrease when etcd is restored from a backup.
+func TestServerRestoredFromBackup(t *testing.T) {
 	c, err := testcluster.Start(t.Context(), testcluster.Options{})
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
@@ -256,7 +256,7 @@ func TestAnAPIServerThatIsRestoredFromABackup(t *testing.T) {
 	h.apply(configOf("deleted", "old"))
 	h.eventually("both", func() bool { return h.shows("changed") == "old" && h.shows("deleted") == "old" })
 
-	// Given a backup, and what has happened since,
+	// Take a backup, and change an object afterwards.
 	require.NoError(t, c.Kill(testcluster.APIServer))
 	require.NoError(t, c.Kill(testcluster.Etcd))
 	require.NoError(t, exec.Command("cp", "-r", data, backup).Run())
@@ -272,7 +272,7 @@ func TestAnAPIServerThatIsRestoredFromABackup(t *testing.T) {
 		return h.shows("changed") == "new-19" && h.shows("created") == "new" && h.shows("deleted") == "none"
 	})
 
-	// when it is restored,
+	// Restore the backup.
 	require.NoError(t, c.Kill(testcluster.APIServer))
 	require.NoError(t, c.Kill(testcluster.Etcd))
 	require.NoError(t, os.RemoveAll(data))
@@ -280,7 +280,7 @@ func TestAnAPIServerThatIsRestoredFromABackup(t *testing.T) {
 	require.NoError(t, c.Restart(testcluster.Etcd))
 	require.NoError(t, c.Restart(testcluster.APIServer))
 
-	// then it is the truth, and what happens from then on is seen.
+	// The store shows the restored state, and later changes arrive.
 	h.eventually("what was backed up", func() bool {
 		return h.shows("changed") == "old" && h.shows("created") == "none" && h.shows("deleted") == "old"
 	})

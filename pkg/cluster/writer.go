@@ -21,8 +21,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Writer writes as one ServiceAccount. There is no other way to write the
-// objects of an Application.
+// Writer writes as one ServiceAccount. All writes to objects of an Application use it.
 type Writer struct {
 	client  dynamic.Interface
 	rest    rest.Interface
@@ -30,10 +29,10 @@ type Writer struct {
 	manager string
 }
 
-// As returns the writer for a ServiceAccount. It refuses an empty name, for which no
-// header would be sent and the controller's own rights would count; and a name that no
-// ServiceAccount can have, which would be that of a user.
-func (c *Client) As(namespace, serviceAccount string) (*Writer, error) {
+// WriterFor returns the writer for a ServiceAccount. It rejects an empty name, because without an
+// impersonation header the request would have the controller's own permissions. It also rejects names that
+// no ServiceAccount can have, because they could be names of users.
+func (c *Client) WriterFor(namespace, serviceAccount string) (*Writer, error) {
 	if namespace == "" || serviceAccount == "" {
 		return nil, errors.New("a write needs a ServiceAccount and its namespace")
 	}
@@ -44,8 +43,8 @@ func (c *Client) As(namespace, serviceAccount string) (*Writer, error) {
 	return &Writer{client: c.writes, rest: c.writesRaw, user: "system:serviceaccount:" + namespace + ":" + serviceAccount, manager: v1alpha1.FieldManager}, nil
 }
 
-// Managed is the writer under the name of another field manager.
-func (w *Writer) Managed(by string) *Writer {
+// WithFieldManager returns a writer with another field manager.
+func (w *Writer) WithFieldManager(by string) *Writer {
 	managed := *w
 	managed.manager = by
 	return &managed
@@ -60,22 +59,22 @@ func isNamespace(name string) bool {
 	return len(name) <= validation.DNS1123LabelMaxLength && len(validation.IsDNS1123Label(name)) == 0
 }
 
-// User is the name that the API server knows the writer by.
+// User returns the user name of the ServiceAccount.
 func (w *Writer) User() string { return w.user }
 
-// Create creates an object and returns what the API server made of it.
+// Create creates an object and returns the stored one.
 func (w *Writer) Create(ctx context.Context, at Location, body map[string]any) (map[string]any, error) {
 	object := &unstructured.Unstructured{Object: body}
 	created, err := w.resource(at).Create(w.in(ctx), object, metav1.CreateOptions{FieldManager: w.manager})
 	return content(created), err
 }
 
-// Patch applies a JSON Patch (RFC 6902) and returns the object after it.
+// Patch applies a JSON Patch (RFC 6902) and returns the stored object.
 func (w *Writer) Patch(ctx context.Context, at Location, ops any) (map[string]any, error) {
 	return w.patch(ctx, at, ops, metav1.PatchOptions{FieldManager: w.manager})
 }
 
-// TryPatch asks whether a patch would be accepted. Nothing is changed.
+// TryPatch sends a patch as a server-side dry run.
 func (w *Writer) TryPatch(ctx context.Context, at Location, ops any) error {
 	_, err := w.patch(ctx, at, ops, metav1.PatchOptions{FieldManager: w.manager, DryRun: []string{metav1.DryRunAll}})
 	return err
@@ -90,27 +89,26 @@ func (w *Writer) patch(ctx context.Context, at Location, ops any, options metav1
 	return content(patched), err
 }
 
-// Get reads an object with the ServiceAccount's rights, managedFields included.
+// Get reads an object, including managedFields, with the permissions of the ServiceAccount.
 func (w *Writer) Get(ctx context.Context, at Location) (map[string]any, error) {
 	object, err := w.resource(at).Get(w.in(ctx), at.ID.Name, metav1.GetOptions{})
 	return content(object), err
 }
 
-// MayList asks for one object of a range with the ServiceAccount's rights: who may list may
-// read them all, those that are to come, too.
-func (w *Writer) MayList(ctx context.Context, mapping Mapping, r Range) error {
+// MayList reads one object of a range to check the permission of the ServiceAccount to list it. This
+// permission covers all objects of the range, including future ones.
+func (w *Writer) MayList(ctx context.Context, mapping Mapping, r ObjectRange) error {
 	options := metav1.ListOptions{Limit: 1, LabelSelector: r.Labels}
 	if r.Name != "" {
 		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, r.Name).String()
 	}
-	_, err := in(w.client.Resource(mapping.Resource), r.Namespace).List(w.in(ctx), options)
+	_, err := inNamespace(w.client.Resource(mapping.Resource), r.Namespace).List(w.in(ctx), options)
 	return err
 }
 
-// Delete deletes the object with that UID and no other, in that version: in a later one
-// it may be another owner's. It returns what is left of it while a finalizer or a grace
-// period holds it, and nil if it is gone: at once, or before we came. An object of that
-// name with another UID or version is a conflict.
+// Delete deletes the object with that UID and version; a later version can belong to another owner. It
+// returns the remaining object if a finalizer or a grace period delays the deletion, and nil if the object
+// is gone, even if it was gone before. An object of that name with another UID or version is a conflict.
 func (w *Writer) Delete(ctx context.Context, at Location, uid, resourceVersion string) (remaining map[string]any, err error) {
 	background := metav1.DeletePropagationBackground
 	precondition := types.UID(uid)
@@ -122,7 +120,7 @@ func (w *Writer) Delete(ctx context.Context, at Location, uid, resourceVersion s
 	if err != nil {
 		return nil, err
 	}
-	// Not the dynamic client, which drops the response.
+	// The dynamic client drops the response.
 	result := w.rest.Delete().AbsPath(at.path()...).Body(body).
 		SetHeader("Content-Type", "application/json").Do(w.in(ctx))
 	if err := result.Error(); err != nil {
@@ -135,13 +133,12 @@ func (w *Writer) Delete(ctx context.Context, at Location, uid, resourceVersion s
 	if err != nil {
 		return nil, err
 	}
-	return remains(raw, uid)
+	return parseRemaining(raw, uid)
 }
 
-// remains reads the response to a delete: the object, if it still exists, or a
-// Status. Some built-in kinds answer with the object although it is gone; only
-// what is marked as being deleted is still there.
-func remains(raw []byte, uid string) (map[string]any, error) {
+// parseRemaining parses the response to a delete: the object if it still exists, or a Status. Some built-in
+// kinds return the object although it is deleted; only an object with a deletion timestamp still exists.
+func parseRemaining(raw []byte, uid string) (map[string]any, error) {
 	object, err := manifest.DecodeJSON(raw)
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer to a delete: %w", err)
@@ -161,18 +158,17 @@ func (w *Writer) resource(at Location) dynamic.ResourceInterface {
 	return resource
 }
 
-// Location is where an object is.
+// Location identifies an object.
 type Location struct {
 	ID      manifest.ID
 	Mapping Mapping
-	// Shared is true for an object that is another owner's: it is read and patched, and
-	// never created or deleted.
+	// Shared is true for a shared object. It is read and patched, but never created or deleted.
 	Shared bool
-	// ReadOnly is true where nothing is written at all.
+	// ReadOnly is true if writes are not allowed.
 	ReadOnly bool
 }
 
-// path is the URL path of the object.
+// path returns the URL path of the object.
 func (l Location) path() []string {
 	path := []string{"/api", l.Mapping.Resource.Version}
 	if l.Mapping.Resource.Group != "" {
@@ -197,8 +193,8 @@ func (w *Writer) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, userKey{}, w.user)
 }
 
-// impersonator sends every request as the user of its context, and none
-// without: a request that nobody stands for would have the controller's rights.
+// impersonator sends every request as the user in its context. It rejects requests without a user, which
+// would have the controller's own permissions.
 type impersonator struct{ next http.RoundTripper }
 
 func (t impersonator) RoundTrip(request *http.Request) (*http.Response, error) {

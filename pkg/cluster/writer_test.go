@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// recorded is a transport that sends nothing.
+// recorded is a transport that records requests instead of sending them.
 type recorded struct{ requests []*http.Request }
 
 var errNotSent = errors.New("recorded, and not sent")
@@ -26,7 +26,7 @@ func (r *recorded) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, errNotSent
 }
 
-func TestNothingIsSentUnderTheControllersOwnRights(t *testing.T) {
+func TestRequestsAreAlwaysImpersonated(t *testing.T) {
 	for name, ctx := range map[string]context.Context{
 		"without a user":       t.Context(),
 		"with an empty user":   context.WithValue(t.Context(), userKey{}, ""),
@@ -45,11 +45,11 @@ func TestNothingIsSentUnderTheControllersOwnRights(t *testing.T) {
 	}
 }
 
-func TestEveryRequestNamesItsServiceAccount(t *testing.T) {
+func TestRequestsImpersonateServiceAccount(t *testing.T) {
 	next := &recorded{}
 	client, err := NewClient(&rest.Config{Host: "https://127.0.0.1:1", Transport: next})
 	require.NoError(t, err)
-	writer, err := client.As("default", "applier")
+	writer, err := client.WriterFor("default", "applier")
 	require.NoError(t, err)
 	at := Location{
 		ID:      manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "web"},
@@ -71,7 +71,7 @@ func TestEveryRequestNamesItsServiceAccount(t *testing.T) {
 	assert.Equal(t, "/apis/apps/v1/namespaces/default/deployments/web", next.requests[3].URL.Path)
 }
 
-func TestAWriterNeedsAServiceAccount(t *testing.T) {
+func TestWriterForRequiresServiceAccount(t *testing.T) {
 	client, err := NewClient(&rest.Config{Host: "https://127.0.0.1:1"})
 	require.NoError(t, err)
 	for _, row := range [][2]string{
@@ -79,17 +79,17 @@ func TestAWriterNeedsAServiceAccount(t *testing.T) {
 		{"default", "dep..loyer"}, {"default", "a:b"}, {"default", ".a"}, {"default", "a."}, {"default", "-a"}, {"default", "A"}, {"default", "a b"},
 		{"default", strings.Repeat("a", 254)}, {"a:b", "applier"}, {"a.b", "applier"},
 	} {
-		_, err := client.As(row[0], row[1])
+		_, err := client.WriterFor(row[0], row[1])
 		assert.Error(t, err, "%q", row)
 	}
 	for _, name := range []string{"applier", "a.b-c.d", "0"} {
-		writer, err := client.As("default", name)
+		writer, err := client.WriterFor("default", name)
 		require.NoError(t, err)
 		assert.Equal(t, "system:serviceaccount:default:"+name, writer.User())
 	}
 }
 
-func TestWhatADeleteAnswers(t *testing.T) {
+func TestDeleteResponses(t *testing.T) {
 	for _, row := range []struct {
 		name, answer string
 		remains      bool
@@ -100,11 +100,11 @@ func TestWhatADeleteAnswers(t *testing.T) {
 		{"another object", `{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "uid": "u2", "deletionTimestamp": "2026-01-01T00:00:00Z"}}`, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			remaining, err := remains([]byte(row.answer), "u1")
+			remaining, err := parseRemaining([]byte(row.answer), "u1")
 			require.NoError(t, err)
 			assert.Equal(t, row.remains, remaining != nil)
 		})
 	}
-	_, err := remains([]byte(`{"kind": "Pod", "apiV`), "u1")
+	_, err := parseRemaining([]byte(`{"kind": "Pod", "apiV`), "u1")
 	assert.Error(t, err, "half an answer")
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // impatient is a patience that tests can wait for. Streams may say nothing for long.
-var impatient = cluster.Patience{
+var impatient = cluster.StallTimeouts{
 	Failing: 5 * time.Second, Quiet: time.Hour, Answer: 2 * time.Second, Longest: time.Hour, Check: 50 * time.Millisecond,
 }
 

@@ -23,7 +23,7 @@ import (
 // callbacks are a controller with its callback server, and the certificates of that.
 type callbacks struct {
 	*instance
-	managed *callback.Managed
+	managed *callback.ManagedCertificates
 	address string
 
 	mu      sync.Mutex
@@ -77,7 +77,7 @@ func startWithCallbacks(ctx context.Context, c *testcluster.Cluster, agent, name
 		return nil, err
 	}
 	s := &callbacks{address: "https://" + listener.Addr().String(), results: map[string]int{}}
-	s.managed = callback.NewManaged(secrets.Secrets(namespace), []string{"127.0.0.1"}, lifetimes, now, func() {
+	s.managed = callback.NewManagedCertificates(secrets.Secrets(namespace), []string{"127.0.0.1"}, lifetimes, now, func() {
 		if s.instance != nil {
 			s.CallbackChanged()
 		}

@@ -73,7 +73,7 @@ type Options struct {
 	// nil for nobody.
 	AtRest func()
 	// Patience is for how long watches of objects may say nothing.
-	Patience cluster.Patience
+	Patience cluster.StallTimeouts
 	// Now is the clock; nil for the real one.
 	Now func() time.Time
 }
@@ -101,8 +101,8 @@ type Controller struct {
 
 	slots        *slots
 	sharers      *sharers
-	applications *cluster.Selected
-	slices       *cluster.Selected
+	applications *cluster.ApplicationStore
+	slices       *cluster.ApplicationStore
 	templates    *templates.Templates
 	profiles     *profiles.Profiles
 	calls        *calls

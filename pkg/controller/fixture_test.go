@@ -320,6 +320,9 @@ func (f *fixture) in(who string, resource schema.GroupVersionResource) dynamic.R
 	case namespaces, clusterBindings, accessReviews, definitions, webhooks, validators, holdProfiles:
 		return client
 	}
+	if strings.HasSuffix(resource.Resource, "classes") {
+		return client
+	}
 	return client.Namespace(f.namespace)
 }
 

@@ -25,7 +25,7 @@ func (greetings) Render(in template.Input) (template.Rendered, error) {
 	object := unstructured.Unstructured{Object: in.Object}
 	text, _, _ := unstructured.NestedString(in.Object, "spec", "text")
 	if text == "" {
-		return template.Rendered{}, &template.Fault{
+		return template.Rendered{}, &template.ValidationError{
 			Path: manifest.Path{"spec", "text"}, Reason: template.ReasonSpecInvalid, Message: "is empty: say something",
 		}
 	}

@@ -318,7 +318,7 @@ func TestTheCertificatesAreReplacedDuringCalls(t *testing.T) {
 		config := f.cluster.Config()
 		client, err := corev1client.NewForConfig(config)
 		require.NoError(t, err)
-		other := callback.NewManaged(client.Secrets(f.namespace), []string{"127.0.0.1"}, callback.DefaultLifetimes, now, nil)
+		other := callback.NewManagedCertificates(client.Secrets(f.namespace), []string{"127.0.0.1"}, callback.DefaultLifetimes, now, nil)
 		require.NoError(t, other.Refresh(t.Context()))
 		assert.Equal(t, string(s.managed.Bundle()), string(other.Bundle()))
 	})
@@ -578,7 +578,7 @@ func TestAHookThatFailsStopsWhatItIsFor(t *testing.T) {
 	broken := atomic.Bool{}
 	broken.Store(true)
 	h := hooks.New()
-	h.ResourcePreCreate.Listen("gate", func(c *hooks.Creating) error {
+	h.ResourcePreCreate.Listen("gate", func(c *hooks.CreateEvent) error {
 		if c.ID.Name == "stopped" && broken.Load() {
 			return errors.New("not today")
 		}
@@ -618,7 +618,7 @@ func TestAHookAfterADeletionWaitsForTheObjectToGo(t *testing.T) {
 	var gone []string
 	broken := true
 	h := hooks.New()
-	h.ResourcePostDelete.Listen("note", func(c *hooks.Changing) error {
+	h.ResourcePostDelete.Listen("note", func(c *hooks.ChangeEvent) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if broken {

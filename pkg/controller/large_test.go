@@ -46,7 +46,7 @@ func noisy(n int, seed byte) []any {
 // SubmitCut submits manifests in slices. write is asked which slices are written.
 func (f *fixture) SubmitCut(name string, manifests []any, write func(i int) bool) []v1alpha1.ApplicationSlice {
 	f.t.Helper()
-	spec, parts, err := slice.CutSpec(f.namespace, name, map[string]any{"manifest": manifests}, 0)
+	spec, parts, err := slice.SplitSpec(f.namespace, name, map[string]any{"manifest": manifests}, 0)
 	require.NoError(f.t, err)
 	for i := range parts {
 		if write(i) {
@@ -194,7 +194,7 @@ func TestASliceThatCannotBeUsed(t *testing.T) {
 	wrong := part
 	wrong.Data = []byte("something else")
 	f.createSlice(wrong)
-	unavailable("the ApplicationSlice " + part.Name + " has other data than its name says: nothing is created, corrected or deleted meanwhile. Delete it, and submit the Application again")
+	unavailable("the ApplicationSlice " + part.Name + " has other data than its name says: nothing is created, corrected or deleted meanwhile. Delete that ApplicationSlice, and submit the Application again")
 
 	f.Delete(applicationSlices, part.Name)
 	f.PatchJSON("user", applicationSlices, part.Name, `[{op: remove, path: /metadata/finalizers}]`) // by force: it is named
@@ -234,7 +234,7 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 // What a submit left that died before it wrote the Application, and somebody deletes.
 func TestASliceThatNobodyNamesCanBeDeleted(t *testing.T) {
 	f := given(t)
-	_, parts, err := slice.CutSpec(f.namespace, "app", map[string]any{"manifest": noisy(2, 1)}, 0)
+	_, parts, err := slice.SplitSpec(f.namespace, "app", map[string]any{"manifest": noisy(2, 1)}, 0)
 	require.NoError(t, err)
 	f.createSlice(parts[0])
 	f.Quiet(time.Second)
@@ -263,7 +263,7 @@ func TestAPackedRecord(t *testing.T) {
 	for _, entry := range recordOf(t, f.Get(applications, "app"))["mangledObserverSchema"].([]any) {
 		entries[fmt.Sprint(entry)]++
 	}
-	assert.Equal(t, map[string]int{"as desired": n, "[as desired 8]": n}, entries, "what follows is left out")
+	assert.Equal(t, map[string]int{"as desired": n, "[as desired 3 4]": n}, entries, "what follows is left out")
 	for _, observed := range recordOf(t, f.Get(applications, "app"))["lastObservedManifest"].([]any) {
 		assert.IsType(t, "", observed)
 	}
@@ -290,4 +290,51 @@ func recordOf(t *testing.T, app map[string]any) (record map[string]any) {
 	require.NoError(t, err)
 	require.NoError(t, v1alpha1.Unpack(packed, &record))
 	return record
+}
+
+// The old value, the new one, and six bytes for each < and > were more than an API server reads.
+func TestALargeTextIsCorrected(t *testing.T) {
+	f := given(t)
+	page := strings.Repeat("<>&<p>\\u003c", 920<<10/12)
+	f.SubmitCut("app", []any{map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "page"}, "data": map[string]any{"page": page},
+	}}, all)
+	f.AwaitReady("app")
+	assert.Equal(t, page, value(f.Get(configMaps, "page"), "data", "page"))
+	f.Mark()
+
+	body := fmt.Appendf(nil, `{"data": {"page": "theirs%s"}}`, strings.ReplaceAll(page, `\`, `\\`))
+	_, err := f.in("mallory", configMaps).Patch(t.Context(), "page", types.MergePatchType, body, metav1.PatchOptions{})
+	require.NoError(t, err)
+
+	f.AwaitValue(configMaps, "page", page, "data", "page")
+	f.AwaitReady("app")
+	f.Quiet(quiet)
+	assert.Equal(t, 1, counts(f.touched())["patch configmaps"])
+}
+
+// An API server takes 10,000 operations in one patch.
+func TestMoreFieldsThanFitInOnePatch(t *testing.T) {
+	f := given(t)
+	data, theirs := map[string]any{}, map[string]any{}
+	for i := range 12_000 {
+		data[fmt.Sprintf("key-%d", i)], theirs[fmt.Sprintf("key-%d", i)] = "held", "theirs"
+	}
+	f.SubmitCut("app", []any{map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "many"}, "data": data,
+	}}, all)
+	f.AwaitReady("app")
+	f.Mark()
+
+	body, err := json.Marshal(map[string]any{"data": theirs})
+	require.NoError(t, err)
+	_, err = f.in("mallory", configMaps).Patch(t.Context(), "many", types.MergePatchType, body, metav1.PatchOptions{})
+	require.NoError(t, err)
+
+	f.Await(configMaps, "many", "as it was", func(object map[string]any) bool {
+		return assert.ObjectsAreEqual(data, object["data"])
+	})
+	f.AwaitReady("app")
+	f.Quiet(quiet)
+	assert.Equal(t, 2, counts(f.touched())["patch configmaps"])
 }

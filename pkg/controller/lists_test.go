@@ -121,6 +121,28 @@ observerSchema:
 	assert.Equal(t, map[string]int{"patch deployments": 1}, counts(f.touched()))
 }
 
+// Of two variables with one name the last one counts, and the API server keeps both.
+func TestAVariableOfTwoIsPutBackInItsPlace(t *testing.T) {
+	f := given(t)
+	f.Submit("app", "manifest:"+web("", "", "env: [{name: A, value: one}, {name: B, value: b}, {name: A, value: two}]"))
+	f.AwaitHeld("app")
+	variables := func(object map[string]any) any {
+		list, _, _ := unstructured.NestedSlice(object, "spec", "template", "spec", "containers")
+		return list[0].(map[string]any)["env"]
+	}
+	desired := variables(f.Get(deployments, "web"))
+	f.Mark()
+
+	f.PatchJSON("mallory", deployments, "web", `[{op: remove, path: /spec/template/spec/containers/0/env/0}]`)
+
+	f.AwaitValue(deployments, "web", "one", "spec", "template", "spec", "containers", "0", "env", "0", "value")
+	app := f.AwaitHeld("app")
+	f.Quiet(quiet)
+	assert.Equal(t, desired, variables(f.Get(deployments, "web")))
+	assert.Empty(t, app.Status.Accepted)
+	assert.Equal(t, map[string]int{"patch deployments": 1}, counts(f.touched()))
+}
+
 func TestAKeyThatIsNotObservedIsFree(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `

@@ -157,6 +157,9 @@ manifest:
 			accepted: []string{
 				`spec.resources.requests.storage: "1024Mi" → "1Gi"`,
 				`spec.jobTemplate.spec.template.spec.containers[name=a].resources.requests.cpu: "1000m" → "1"`,
+				`spec.ingress: [{"from":[{"podSelector":{}}],"ports":[{"port":80}]}] → [{"from":[{"podSelector":{}}],"ports":[{"port":80,"protocol":"TCP"}]}]`,
+				`spec.volumeClaimTemplates: [{"metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}] → ` +
+					`[{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}},"volumeMode":"Filesystem"},"status":{"phase":"Pending"}}]`,
 			},
 		},
 	} {
@@ -441,8 +444,8 @@ func TestAnImmutableFieldIsReportedOnce(t *testing.T) {
 	}
 }
 
-// A field that cannot be changed keeps nothing else from being held.
-func TestOneRefusedFieldLeavesTheOthersHeld(t *testing.T) {
+// A change of which one field is refused changes nothing, and what was accepted last is held.
+func TestARefusedChangeLeavesTheLastOneHeld(t *testing.T) {
 	f := given(t)
 	const service = `manifest: [{apiVersion: v1, kind: Service, metadata: {name: web, labels: {a: "1"}}, spec: {clusterIP: %s, selector: {app: web}, ports: [{port: 80}]}}]`
 	f.Submit("app", fmt.Sprintf(service, "None"))
@@ -455,17 +458,17 @@ func TestOneRefusedFieldLeavesTheOthersHeld(t *testing.T) {
 	assert.Equal(t, "kubectl delete services web -n "+app.Namespace, remedy.Command)
 	assert.Contains(t, message, remedy.String())
 	assert.NotContains(t, app.Status.Resources[0].Message, remedy.Command, "it is told once")
-	f.AwaitValue(services, "web", "2", "metadata", "labels", "a")
 	f.Quiet(quiet)
+	assert.Equal(t, "1", value(f.Get(services, "web"), "metadata", "labels", "a"))
 
-	// Then: drift next to it is corrected at once, without another try.
+	// Then: drift from the last one is corrected at once, and the change is tried again.
 	f.Mark()
 	f.Patch("mallory", services, "web", `{spec: {selector: {app: evil}}}`)
 	f.AwaitValue(services, "web", "web", "spec", "selector", "app")
 	f.AwaitReason("app", v1alpha1.ReasonRejected)
 	f.Quiet(quiet)
-	assert.Equal(t, 1, counts(f.Requests())["patch services"], "%s", f.Requests())
-	assert.Empty(t, f.Requests().Where(func(r testcluster.Request) bool { return r.Code == 422 }))
+	assert.LessOrEqual(t, counts(f.Requests())["patch services"], 8, "what is sent to find the field, and once for drift: %s", f.Requests())
+	assert.Equal(t, "1", value(f.Get(services, "web"), "metadata", "labels", "a"))
 
 	// And: taking it back solves it.
 	f.Submit("app", fmt.Sprintf(service, "None"))

@@ -33,7 +33,7 @@ func TestAnObjectThatExistsIsAdoptedOrNot(t *testing.T) {
 		name, exists, adoption string
 		refused                string // part of the message
 	}{
-		{"an object that nobody claims is refused with adoption Never", foreign, "Never", "IfUnowned or Always"},
+		{"an object that nobody claims is refused with adoption Never", foreign, "Never", "set spec.adoption to IfUnowned; to share it"},
 		{"an object of a Helm release is refused with adoption Never", owned, "Never", "Helm release chart"},
 		{"an object that nobody claims is adopted with adoption IfUnowned", foreign, "IfUnowned", ""},
 		{"an object of a Helm release is refused with adoption IfUnowned", owned, "IfUnowned", "Helm release chart"},

@@ -114,7 +114,7 @@ func TestWhoeverIsFasterIsNotOverwritten(t *testing.T) {
 	m := &meddler{}
 	var gone sync.Map // the objects after whose deletion a hook has run
 	h := hooks.New()
-	h.ResourcePostDelete.Listen("note", func(c *hooks.Changing) error {
+	h.ResourcePostDelete.Listen("note", func(c *hooks.ChangeEvent) error {
 		gone.Store(c.ID, nil)
 		return nil
 	})

@@ -120,14 +120,42 @@ func TestTheRecipeOfTwoTeams(t *testing.T) {
 	assert.Contains(t, whatever(live, "spec", "template", "spec", "containers", "1", "env"), map[string]any{"name": "TRACES", "value": "all"})
 }
 
+// applyWeb applies a Deployment as Argo CD does.
+func (f *fixture) applyWeb(replicas string) {
+	f.t.Helper()
+	u := f.object(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {` + replicas + `selector: {matchLabels: {app: web}},
+	  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}}}`)
+	_, err := f.in("argocd-controller", deployments).Apply(f.t.Context(), "web", u, metav1.ApplyOptions{FieldManager: "argocd-controller", Force: true})
+	require.NoError(f.t, err)
+}
+
+// A field whose value is the one that is held stays, if it was applied in our name before it
+// leaves their manifest.
+func TestTheRecipeOfKeepingAValue(t *testing.T) {
+	f := given(t)
+	f.applyWeb("replicas: 3, ")
+	f.Follow("replicas", "", "")
+	f.AwaitHeld("replicas")
+	_, after, found := strings.Cut(f.page(), "kubectl apply --server-side --field-manager=holdfast:shop/replicas -f - <<EOF\n")
+	require.True(t, found)
+	body, _, _ := strings.Cut(after, "\nEOF")
+	_, err := f.kubectl(body, "apply", "--server-side", "--field-manager=holdfast:"+f.namespace+"/replicas", "--filename=-")
+	require.NoError(t, err)
+	before := f.Get(deployments, "web")
+	f.applyWeb("")
+	f.Quiet(quiet)
+	live := f.Get(deployments, "web")
+	assert.Equal(t, value(before, "metadata", "generation"), value(live, "metadata", "generation"), "it never had another value")
+	assert.Equal(t, int64(3), value(live, "spec", "replicas"))
+	f.AwaitHeld("replicas")
+	f.Delete(applications, "replicas")
+	f.AwaitGone(applications, "replicas")
+	assert.Equal(t, int64(3), value(f.Get(deployments, "web"), "spec", "replicas"))
+}
+
 func TestTheRecipeOfTakingAFieldOver(t *testing.T) {
 	f := given(t)
-	apply := func(replicas string) {
-		u := f.object(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {` + replicas + `selector: {matchLabels: {app: web}},
-		  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}}}`)
-		_, err := f.in("argocd-controller", deployments).Apply(t.Context(), "web", u, metav1.ApplyOptions{FieldManager: "argocd-controller", Force: true})
-		require.NoError(t, err)
-	}
+	apply := f.applyWeb
 	apply("replicas: 2, ")
 	f.Follow("replicas", "", "")
 	f.AwaitValue(deployments, "web", int64(3), "spec", "replicas")

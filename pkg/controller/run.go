@@ -49,19 +49,19 @@ func New(client *cluster.Client, options Options) *Controller {
 	}
 	c.turns.Older = c.sharers.older
 	if users := options.Users; users != nil {
-		users.Tell(c.userCame)
+		users.SetNotify(c.userCame)
 		c.turns.Users = func(app *v1alpha1.Application, wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User {
-			return users.Of(app.UID, wanted)
+			return users.Lookup(app.UID, wanted)
 		}
 	}
-	c.objectEvents = newObjectEvents(c.target.client.As, options.Now, c.eventsRefused)
+	c.objectEvents = newObjectEvents(c.target.client.WriterFor, options.Now, c.eventsRefused)
 	c.target.narrow(options.Selection)
 	c.templates = templates.New(templateHome{c}, client, c.target.mapper, options.Now, options.Templates)
 	c.profiles = profiles.New(client, c.target.mapper, options.Now, c.profilesChanged)
 	c.profiles.Select(options.Selection)
-	c.applications = cluster.NewSelected(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
+	c.applications = cluster.NewApplicationStore(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
 	c.slots = newSlots(c.applications, options.Slots)
-	c.slices = cluster.NewSelected(client, v1alpha1.SliceGroupVersionResource, slicesIn(options.Selection), c.sliceChanged, func() { close(c.slicesSynced) })
+	c.slices = cluster.NewApplicationStore(client, v1alpha1.SliceGroupVersionResource, slicesIn(options.Selection), c.sliceChanged, func() { close(c.slicesSynced) })
 	options.Metrics.of(c)
 	return c
 }

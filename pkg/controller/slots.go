@@ -14,7 +14,7 @@ import (
 // slots are those of which this process takes turns, where several processes share the
 // Applications (docs/shards.md).
 type slots struct {
-	applications *cluster.Selected
+	applications *cluster.ApplicationStore
 	n            int // at most one: there are none, and all Applications are ours
 
 	// begun is closed when the first has.
@@ -35,7 +35,7 @@ type slot struct {
 	turns   sync.WaitGroup
 }
 
-func newSlots(applications *cluster.Selected, n int) *slots {
+func newSlots(applications *cluster.ApplicationStore, n int) *slots {
 	return &slots{applications: applications, n: n, begun: make(chan struct{}), held: map[int]*slot{}}
 }
 
@@ -43,16 +43,18 @@ func newSlots(applications *cluster.Selected, n int) *slots {
 // behind is to be deleted, or it is to be made of a custom resource.
 func (s *slots) of(key types.NamespacedName) int {
 	if object := s.applications.Get(key); object != nil {
-		return shard.Of(string(object.UID), s.n)
+		return shard.SlotForUID(string(object.UID), s.n)
 	}
-	return shard.OfName(key.String(), s.n)
+	return shard.SlotForName(key.String(), s.n)
 }
 
 // mine reports whether an Application is this process' to handle.
 func (s *slots) mine(key types.NamespacedName) bool { return s.n <= 1 || s.holds(s.of(key)) }
 
 // has reports whether the Application with a UID is.
-func (s *slots) has(uid types.UID) bool { return s.n <= 1 || s.holds(shard.Of(string(uid), s.n)) }
+func (s *slots) has(uid types.UID) bool {
+	return s.n <= 1 || s.holds(shard.SlotForUID(string(uid), s.n))
+}
 
 func (s *slots) holds(number int) bool {
 	s.mu.Lock()
@@ -102,7 +104,7 @@ func (c *Controller) Begin(number int, held func() error) {
 	}
 	s.mu.Unlock()
 	for _, object := range c.applications.All() {
-		if shard.Of(string(object.UID), s.n) != number {
+		if shard.SlotForUID(string(object.UID), s.n) != number {
 			continue
 		}
 		c.mu.Lock()
@@ -139,7 +141,7 @@ func (c *Controller) End(number int, lost bool) {
 	late := time.AfterFunc(c.options.Drain, func() { h.abandon(nil) })
 	h.turns.Wait()
 	late.Stop()
-	applications := c.remembered(func(uid types.UID) bool { return shard.Of(string(uid), s.n) == number })
+	applications := c.remembered(func(uid types.UID) bool { return shard.SlotForUID(string(uid), s.n) == number })
 	if h.ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(cluster.WithFence(h.ctx, h.held), flushTime)
 		c.flush(ctx, applications)

@@ -21,7 +21,7 @@ func slotted(t *testing.T) (*Controller, types.NamespacedName) {
 	client, err := cluster.NewClient(&rest.Config{Host: "https://127.0.0.1:1"})
 	require.NoError(t, err)
 	key := types.NamespacedName{Namespace: "shop", Name: "a"}
-	for shard.OfName(key.String(), 2) != 0 {
+	for shard.SlotForName(key.String(), 2) != 0 {
 		key.Name += "a"
 	}
 	return New(client, Options{Slots: 2, Drain: time.Hour}), key
@@ -85,7 +85,7 @@ func TestNothingIsRememberedBeyondASlot(t *testing.T) {
 		assert.Less(t, known, 20)
 	}
 	for uid := range c.names {
-		assert.Equal(t, 1, shard.Of(string(uid), 2))
+		assert.Equal(t, 1, shard.SlotForUID(string(uid), 2))
 	}
 	assert.Len(t, c.orphans, 20, "what a version has shown is not seen again")
 }
@@ -97,7 +97,7 @@ func TestATurnIsFencedByItsSlot(t *testing.T) {
 	turn, leave, mine := c.slots.enter(t.Context(), key)
 	require.True(t, mine)
 	defer leave()
-	writer, err := c.client.As("shop", "applier")
+	writer, err := c.client.WriterFor("shop", "applier")
 	require.NoError(t, err)
 	_, err = writer.Create(turn, cluster.Location{}, map[string]any{})
 	assert.ErrorIs(t, err, lost)

@@ -38,7 +38,7 @@ func (f *fixture) inSlots() (names [2][]string) {
 	for i := 0; len(names[0]) < 2 || len(names[1]) < 2; i++ {
 		name := fmt.Sprintf("app-%d", i)
 		f.Submit(name, fmt.Sprintf(`{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {key: ours}}]}`, name))
-		slot := shard.Of(string(f.Application(name).UID), 2)
+		slot := shard.SlotForUID(string(f.Application(name).UID), 2)
 		names[slot] = append(names[slot], name)
 	}
 	return names

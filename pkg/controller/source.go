@@ -22,8 +22,8 @@ import (
 // doubles, up to the interval.
 const firstFetchRetry = 5 * time.Second
 
-// renewals bounds how many sources are looked at together.
-var renewals = make(chan struct{}, 16)
+// renewals bounds how many sources are fetched and translated at the same time.
+var renewals = source.NewSlots(16, 4)
 
 // source finds what the template or archive of an Application was translated into; there
 // is none for its own manifests, and while nothing is known yet that may be acted on.
@@ -34,7 +34,7 @@ func (c *Controller) source(ctx context.Context, app *v1alpha1.Application, targ
 	if m == nil {
 		return turn.Source{Waiting: true} // the Application has gone
 	}
-	if !source.Used(app) {
+	if !source.IsUsed(app) {
 		m.translated = nil
 		return turn.Source{}
 	}
@@ -107,13 +107,11 @@ func (c *Controller) renew(ctx context.Context, app *v1alpha1.Application, targe
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			c.settle(t, before, &plan.Source{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: worker.Panicked(ctx, r).Error()}})
+			c.settle(t, before, &plan.Source{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: worker.PanicError(ctx, r).Error()}})
 		}
 	}()
-	select {
-	case renewals <- struct{}{}:
-		defer func() { <-renewals }()
-	case <-ctx.Done():
+	if release, err := renewals.Acquire(ctx, app.Namespace); err == nil {
+		defer release()
 	}
 	c.settle(t, before, c.translate(ctx, app, target, t, before))
 	return t
@@ -125,7 +123,7 @@ func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, t
 	if problem != nil {
 		return &plan.Source{Problem: problem}
 	}
-	unchanged := before != nil && before.translation != nil && before.translation.Problem == nil && material.Same(before.material)
+	unchanged := before != nil && before.translation != nil && before.translation.Problem == nil && material.IsUnchanged(before.material)
 	t.material = material
 	if unchanged {
 		return before.translation
@@ -139,7 +137,7 @@ func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, t
 func (c *Controller) settle(t, before *translated, translation *plan.Source) {
 	t.translation = translation
 	if translation.Problem == nil {
-		if !t.material.Static() {
+		if !t.material.IsStatic() {
 			t.next = c.nextPoll(t.app, 0)
 		}
 		return
@@ -158,7 +156,7 @@ func (c *Controller) settle(t, before *translated, translation *plan.Source) {
 	if t.translation.Objects == nil && len(t.app.Status.Resources) > 0 {
 		problem.Message += "\nUntil then nothing is created, corrected or deleted"
 	}
-	if problem.Disposition() == v1alpha1.DispositionEdit && t.material != nil && t.material.Static() {
+	if problem.Disposition() == v1alpha1.DispositionEdit && t.material != nil && t.material.IsStatic() {
 		return // it would fail again
 	}
 	t.next = c.nextPoll(t.app, t.failures)

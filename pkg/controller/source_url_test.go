@@ -259,7 +259,11 @@ func TestATemplateBehindAURL(t *testing.T) {
 		for i := range stuck {
 			f.Submit(fmt.Sprint("stuck-", i), fmt.Sprintf(`tosca: {url: "%s/t/stuck"}`, s.URL))
 		}
-		f.eventually("requests that hang", func() bool { return gate.waiting.Load() >= 16 })
+		f.eventually("requests that hang", func() bool { return gate.waiting.Load() >= 4 })
+		other := cluster.Elsewhere(t) // another namespace fetches its templates
+		other.Submit("app", fmt.Sprintf(`tosca: {url: "%s/t/page.yaml"}`, s.URL))
+		other.AwaitReady("app")
+		assert.EqualValues(t, 4, gate.waiting.Load(), "a namespace takes a part of the slots only")
 		f.Patch("mallory", configMaps, "held", `{data: {key: hacked}}`)
 		f.AwaitValue(configMaps, "held", "value", "data", "key")
 		f.Delete(applications, "stuck-0") // nor is there anything to wait for before it goes

@@ -111,5 +111,5 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 		gauge(slotsHeldDesc, s.slots.number())
 	}
 	now := s.options.Now()
-	gauge(deadDesc, s.target.watches.Dead(now)+s.applications.Dead(now)+s.slices.Dead(now))
+	gauge(deadDesc, s.target.watches.Stalled(now)+s.applications.Stalled(now)+s.slices.Stalled(now))
 }

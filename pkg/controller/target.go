@@ -29,11 +29,11 @@ type target struct {
 
 // targetOf is the cluster that an Application's objects are in.
 func (c *Controller) targetOf(app *v1alpha1.Application) (turn.Target, error) {
-	writer, err := c.target.client.As(app.Namespace, c.accountOf(app))
+	writer, err := c.target.client.WriterFor(app.Namespace, c.accountOf(app))
 	if err != nil {
 		return nil, err
 	}
-	writer = writer.Managed(v1alpha1.FieldManagerOf(app.Namespace, app.Name))
+	writer = writer.WithFieldManager(v1alpha1.FieldManagerOf(app.Namespace, app.Name))
 	return target{&c.target, writer, app.UID, c.options.Now, func(group string) { c.awaitKind(group, keyOf(app)) }, c.profiles}, nil
 }
 
@@ -66,10 +66,10 @@ func (t target) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Ma
 }
 
 func (t target) Need(resources map[schema.GroupVersionResource]bool, namespaces []string, named cluster.Named, ranges cluster.Ranges) {
-	t.watches.Need(t.app, resources, namespaces, named, ranges)
+	t.watches.SetInterest(t.app, resources, namespaces, named, ranges)
 }
 
-func (t target) Range(_ context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.Range) (map[manifest.ID]map[string]any, error) {
+func (t target) Range(_ context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.ObjectRange) (map[manifest.ID]map[string]any, error) {
 	store, _ := t.watches.Store(t.app, mapping.Resource)
 	if store == nil {
 		return nil, turn.ErrNotSeen
@@ -142,7 +142,7 @@ func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping, marked map
 
 func (t target) Processed(at cluster.Location, w plan.Written) {
 	if store, _ := t.watches.Store(t.app, at.Mapping.Resource); store != nil {
-		store.Processed(t.app, types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, cluster.Written{Events: w.Events, First: w.First, Writes: w.Writes})
+		store.Processed(t.app, types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, cluster.ObservedWrites{Events: w.Events, First: w.First, Writes: w.Writes})
 	}
 }
 
@@ -163,7 +163,7 @@ func (t target) Silent(mapping cluster.Mapping) error {
 	if store == nil {
 		return nil
 	}
-	_, err := store.Silent(t.now())
+	_, err := store.StalledSince(t.now())
 	return err
 }
 
@@ -191,7 +191,7 @@ func (t target) Gone(at cluster.Location, uid types.UID) {
 	}
 }
 
-func (t target) AwaitNamespaces(names []string) { t.namespaces.Await(t.app, names) }
+func (t target) AwaitNamespaces(names []string) { t.namespaces.SetWaiting(t.app, names) }
 
 func (t target) NamespaceEnds(ctx context.Context, name string) bool {
 	return t.client.NamespaceEnds(ctx, name)

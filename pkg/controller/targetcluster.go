@@ -28,12 +28,14 @@ func (t *targetCluster) run(ctx context.Context) {
 func (t *targetCluster) wait() { t.watches.Wait() }
 
 // narrow has single namespaces watched where these are all that is selected.
-func (t *targetCluster) narrow(s cluster.Selection) { t.watches.Narrow(len(s.Namespaces) > 0) }
+func (t *targetCluster) narrow(s cluster.Selection) {
+	t.watches.RestrictNamespaces(len(s.Namespaces) > 0)
+}
 
 // drop ends what an Application needs.
 func (t *targetCluster) drop(app types.UID) {
-	t.watches.Need(app, nil, nil, nil, nil)
-	t.namespaces.Await(app, nil)
+	t.watches.SetInterest(app, nil, nil, nil, nil)
+	t.namespaces.SetWaiting(app, nil)
 }
 
 // changed looks up the kinds of a group anew, and returns the Applications that use them.

@@ -23,7 +23,7 @@ func TestATokenIsKnownBeforeTheWorkloadIs(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	var known atomic.Int32
 	h := hooks.New()
-	h.ResourcePreCreate.Listen("look", func(c *hooks.Creating) error {
+	h.ResourcePreCreate.Listen("look", func(c *hooks.CreateEvent) error {
 		if c.ID.Kind == "Job" {
 			known.Store(-1)
 			if app := f.Application("app"); app.Status.Hooks != nil {

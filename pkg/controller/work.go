@@ -30,7 +30,7 @@ func (c *Controller) work(ctx context.Context) {
 	defer stop()
 	loop := worker.Loop[types.NamespacedName]{
 		Queue: c.queue, Workers: c.options.Concurrency, Handle: c.handle, Logger: c.loggerFor,
-		Handled: func(key types.NamespacedName, err error, took time.Duration) {
+		OnHandled: func(key types.NamespacedName, err error, took time.Duration) {
 			c.options.Metrics.reconciled(err, took)
 			c.forgetMissing(key)
 			c.templates.Handled(key)

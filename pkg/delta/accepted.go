@@ -29,6 +29,49 @@ func (c *comparer) accepted(path *observer.Path, t *kinds.Node, want, live Value
 	return ok && form.Accepted.Set == live.Set && (!live.Set || observer.Same(t, form.Accepted.Any, live.Any))
 }
 
+// completed reports whether the live value is a list without keys that is held from now on
+// and has all that is desired: then it is the accepted form.
+func (c *comparer) completed(s cursor, value any) bool {
+	want, wantsList := value.([]any)
+	if _, isList := s.live.Any.([]any); !isList || !wantsList || len(want) == 0 || c.in.Begins == nil {
+		return false
+	}
+	if covers := c.in.Begins(s.path); covers == nil || !covers(s.live.Any, value) {
+		return false
+	}
+	if c.out.Found == nil {
+		c.out.Found = Accepted{}
+	}
+	c.out.Found[s.path.String()] = Form{Desired: Some(value), Accepted: s.live}
+	return true
+}
+
+// spelling tells whether the live value is another spelling of the desired one.
+func (c *comparer) spelling(s cursor, value any) observer.Spelling {
+	if c.in.Normal == nil {
+		return observer.Different
+	}
+	normal := c.in.Normal()
+	isTyped := normal != nil
+	if isTyped {
+		form, ok := s.path.Of(normal)
+		switch {
+		case !ok && !s.live.Set && observer.Empty(value):
+			return observer.Respelled
+		case !ok || !s.live.Set:
+			return observer.Different
+		}
+		value = form
+	}
+	switch {
+	case s.live.Set:
+		return observer.SpellingOf(s.t, isTyped, value, s.live.Any)
+	case observer.Empty(value):
+		return observer.MaybeRespelled
+	}
+	return observer.Different
+}
+
 // relyOn is the form on record for exactly this desired value.
 func (c *comparer) relyOn(path *observer.Path, want Value) (Form, bool) {
 	if len(c.in.Accepted) == 0 {

@@ -74,15 +74,30 @@ func (l *listCursor) unclaimed() map[int]bool {
 	return unclaimed
 }
 
-// take makes live element k element i of the desired list. It reports whether there is one.
+// take makes live element k element i of the desired list. It reports whether there is one,
+// in the order of the elements with the same keys.
 func (l *listCursor) take(i, k int, unclaimed map[int]bool) bool {
-	if k < 0 {
+	if k < 0 || l.isOutOfOrder(i, k) {
 		return false
 	}
 	l.at[i] = k
 	delete(unclaimed, k)
 	l.free = slices.DeleteFunc(l.free, func(f int) bool { return f == k })
 	return true
+}
+
+// isOutOfOrder reports whether live element k is on the wrong side of an element that has the
+// keys of element i, too.
+func (l *listCursor) isOutOfOrder(i, k int) bool {
+	if !l.pairing.Repeats(i) {
+		return false
+	}
+	for j, at := range l.at {
+		if at >= 0 && (j < i) != (at < k) && l.pairing.Alike(l.wantList[i], l.wantList[j]) {
+			return true
+		}
+	}
+	return false
 }
 
 // inForm is the live element that has the keys of element i in the form that the API server

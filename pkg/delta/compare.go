@@ -27,9 +27,21 @@ type Input struct {
 	// alone, or by their accepted form, and nobody's is taken for one of ours.
 	Shared   bool
 	Accepted Accepted
+	// Begins returns, for a list that is held as one value from now on, so that its accepted
+	// form is not known yet, what decides whether a live list is that form. It returns nil
+	// for every other list.
+	Begins func(path *observer.Path) func(live, want any) bool
+	// Normal returns the desired state in the normal form of the API server, or nil if that is
+	// not known. If there is no Normal, spellings are not looked at.
+	Normal func() map[string]any
+	// CompareOnly is true if nothing is written: then another spelling of a value is in place.
+	CompareOnly bool
 	// HeldBack reports whether the leaf at a path must wait: it is contested, or the
 	// API server has refused this change of it.
-	HeldBack func(path string, reason Reason) bool
+	HeldBack func(d Difference) bool
+	// Conflicting are the paths of fields that the schema does not name, and that have to go
+	// so that the API server takes a held field beside them.
+	Conflicting []string
 	// Claimed are the pointers of what others hold of the live object: an element or a key
 	// that has one of them in it is not surplus, counts for no length, and is never removed.
 	Claimed []string
@@ -78,6 +90,9 @@ type cursor struct {
 	// orphan says that the map around it is not there, whole that it comes or goes with the
 	// element that it is in, free fields included.
 	orphan, whole bool
+	// closed is true in an element without keys that is not as we wrote it: fields that
+	// another client added make it another element, so they are removed.
+	closed bool
 }
 
 func (c *comparer) compare(s cursor) {
@@ -137,7 +152,7 @@ func (c *comparer) compareMap(s cursor, root bool) {
 		at := cursor{
 			node: f.Node, t: s.t.Field(f.Name), path: &paths[i],
 			want: member(want, f.Name), live: member(live, f.Name), written: member(written, f.Name), before: before[f.Name],
-			guards: s.guards, watched: s.watched, loose: s.loose, exact: s.exact, orphan: !isMap(s.live.Any),
+			guards: s.guards, watched: s.watched, loose: s.loose, exact: s.exact, orphan: !isMap(s.live.Any), closed: s.closed,
 		}
 		if root && f.Name == "status" { // watched only
 			if c.visit == nil {
@@ -157,31 +172,45 @@ func (c *comparer) compareRest(s cursor, before, want, live, written map[string]
 	switch {
 	case c.visit != nil:
 		names = unionOf(live, written)
-	case s.node.Keys != nil:
+	case s.node.Keys != nil, s.closed, len(c.in.Conflicting) > 0:
 		names = slices.Sorted(maps.Keys(live))
 	case c.in.Prune:
 		names = unnamed(s.node, before, want)
 	}
 	for _, name := range names {
-		if s.node.Field(name) != nil {
-			continue
+		if s.node.Field(name) == nil {
+			c.compareUnnamed(s, name, before, want)
 		}
-		_, was := before[name]
-		_, still := want[name]
-		// The namespace is part of the identity, written down or not.
-		still = still || name == "namespace" && s.path.String() == "metadata"
-		at := s.freeField(name)
-		if at.guards, at.exact = s.guards, s.exact; at.live.Set && s.node.Keys.Removes(name) && !c.claimed(at.path) {
-			c.unwanted(at)
-			continue
-		}
-		if !c.in.Prune || !was || still || !at.live.Set {
-			c.free(at)
-			continue
-		}
+	}
+}
+
+// compareUnnamed is compareRest for one field.
+func (c *comparer) compareUnnamed(s cursor, name string, before, want map[string]any) {
+	_, was := before[name]
+	_, still := want[name]
+	// The namespace is part of the identity, written down or not.
+	still = still || name == "namespace" && s.path.String() == "metadata"
+	at := s.freeField(name)
+	at.guards, at.exact = s.guards, s.exact
+	isClosed := s.node.Keys.Removes(name) || s.closed && !still && c.isAddition(at)
+	switch {
+	case !at.live.Set:
+		c.free(at)
+	case isClosed && !c.claimed(at.path):
+		c.unwanted(at, Unwanted)
+	case slices.Contains(c.in.Conflicting, at.path.String()):
+		c.unwanted(at, Conflicting)
+	case !c.in.Prune || !was || still:
+		c.free(at)
+	default:
 		at.before = before[name]
 		c.remove(at)
 	}
+}
+
+// isAddition reports whether a field of a closed element is in no manifest, and not freed.
+func (c *comparer) isAddition(at cursor) bool {
+	return !at.written.Set && c.in.Entry.Released(at.path.String()) == ""
 }
 
 // isSame reports whether two maps are one, not only equal.
@@ -221,12 +250,17 @@ func (c *comparer) changed(s cursor) {
 		c.inPlace(s, s.state())
 		return
 	}
-	if c.accepted(s.path, s.t, Some(value), s.live) {
+	if c.accepted(s.path, s.t, Some(value), s.live) || c.completed(s, value) {
+		c.inPlace(s, StateAccepted)
+		return
+	}
+	spelling := c.spelling(s, value)
+	if c.in.CompareOnly && spelling == observer.Respelled {
 		c.inPlace(s, StateAccepted)
 		return
 	}
 	d := replacement(s, value)
-	d.was = wasOf(s)
+	d.was, d.Spelling = wasOf(s), spelling
 	c.tell(s, s.state(), c.add(s.path, d))
 }
 
@@ -245,8 +279,13 @@ func (c *comparer) missing(s cursor) {
 		c.inPlace(s, StateAccepted)
 		return
 	}
+	spelling := c.spelling(s, value)
+	if c.in.CompareOnly && spelling == observer.Respelled {
+		c.inPlace(s, StateAccepted)
+		return
+	}
 	d := addition(s, value)
-	d.was = wasOf(s)
+	d.was, d.Spelling = wasOf(s), spelling
 	c.absent(s, c.add(s.path, d))
 }
 
@@ -294,8 +333,8 @@ func (c *comparer) held(s cursor) {
 
 // add completes a difference and records it.
 func (c *comparer) add(path *observer.Path, d Difference) *Difference {
-	d.Path, d.livePath = path.String(), path
-	d.HeldBack = c.in.HeldBack != nil && c.in.HeldBack(d.Path, d.Reason)
+	d.Path, d.livePath, d.Unit = path.String(), path, unitOf(c.in.Type, path)
+	d.HeldBack = c.in.HeldBack != nil && c.in.HeldBack(d)
 	c.out.Differences = append(c.out.Differences, d)
 	return &d
 }

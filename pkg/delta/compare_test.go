@@ -3,6 +3,7 @@ package delta_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -183,12 +184,63 @@ func TestHeldLeavesAreCounted(t *testing.T) {
 
 func TestALeafThatIsHeldBackStaysOutOfThePatch(t *testing.T) {
 	in := given(t, "", "{a: 1, b: 2}", "{a: 3, b: 3}")
-	in.HeldBack = func(path string, _ delta.Reason) bool { return path == "a" }
+	in.HeldBack = func(d delta.Difference) bool { return d.Path == "a" }
 	c := delta.Compare(in)
 	assert.Equal(t, []string{"replace /b 2"}, ops(c))
 	assert.True(t, c.Correctable())
-	in.HeldBack = func(string, delta.Reason) bool { return true }
+	in.HeldBack = func(delta.Difference) bool { return true }
 	assert.False(t, delta.Compare(in).Correctable())
+}
+
+// withKeys is a ConfigMap with n keys, and a label.
+func withKeys(t *testing.T, n int, value string) string {
+	t.Helper()
+	data := map[string]any{}
+	for i := range n {
+		data[fmt.Sprint(i)] = value
+	}
+	raw, err := json.Marshal(map[string]any{"data": data, "metadata": map[string]any{"labels": map[string]any{"mark": value}}})
+	require.NoError(t, err)
+	return string(raw)
+}
+
+func TestOneGuardReplacesLongOrManyGuards(t *testing.T) {
+	rows := []struct {
+		name, desired, live string
+		guards              int
+	}{
+		{"short", "{a: 1}", `{a: "` + strings.Repeat("<", 64<<10-len("u1")) + `"}`, 2},
+		{"long", "{a: 1}", `{a: "` + strings.Repeat("<", 64<<10) + `"}`, 1},
+		{"long together", "{a: 1, b: 1}", `{a: "` + strings.Repeat("<", 32<<10) + `", b: {c: [` + strings.Repeat("x", 32<<10) + `]}}`, 1},
+		{"few", withKeys(t, 2498, "a"), withKeys(t, 2498, "b"), 2500},
+		{"many", withKeys(t, 2500, "a"), withKeys(t, 2500, "b"), 1},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			guards, _ := delta.Compare(given(t, "", row.desired, row.live)).Patch("u1", "7")
+			assert.Len(t, guards, row.guards)
+			version := delta.Op{Op: "test", Path: "/metadata/resourceVersion", Value: "7"}
+			assert.Equal(t, row.guards == 1, guards[0] == version)
+		})
+	}
+}
+
+// An API server takes 10,000 operations in one patch.
+func TestTheRestOfAPatchIsLeftForTheNext(t *testing.T) {
+	in := given(t, "", withKeys(t, 12_000, "a"), withKeys(t, 12_000, "b"))
+	c := delta.Compare(in)
+	assert.Len(t, c.Differences, 12_001)
+	_, first := c.Patch("u1", "7")
+	assert.Len(t, first, 9900)
+	assert.Contains(t, first, delta.Op{Op: "replace", Path: "/metadata/labels/mark", Value: "a"})
+	for _, op := range first {
+		if key, isData := strings.CutPrefix(op.Path, "/data/"); isData {
+			in.Live["data"].(map[string]any)[key] = op.Value
+		}
+	}
+	in.Live["metadata"] = in.Desired["metadata"]
+	_, second := delta.Compare(in).Patch("u1", "8")
+	assert.Len(t, second, 2101)
 }
 
 const ports = "{ports: [{port: observed, target: observed}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, " +

@@ -22,6 +22,8 @@ const (
 	Removed Reason = "removed"
 	// Unwanted: the observer schema says that the field is not to be there.
 	Unwanted Reason = "unwanted"
+	// Conflicting: the API server refuses a held field as long as this one is beside it.
+	Conflicting Reason = "conflicting"
 	// Restored: a field of a shared object is let go, and gets back what it had before us.
 	Restored Reason = "restored"
 )
@@ -43,12 +45,17 @@ func (v Value) Equal(w Value) bool {
 // Difference is one drifted leaf.
 type Difference struct {
 	// Path as people read it, with keys in place of indices.
-	Path              string
+	Path string
+	// Unit is the path of what is corrected together with it where the API server refuses
+	// part of a patch: see unitOf.
+	Unit              string
 	Reason            Reason
 	Desired, Observed Value
-	// HeldBack is true if the leaf is contested, or was refused, and is not
-	// corrected now.
+	// HeldBack is true if the leaf is contested, or was refused, or does not fit in
+	// one patch with the others, and is not corrected now.
 	HeldBack bool
+	// Spelling tells whether the live value is, or may be, another spelling of the desired one.
+	Spelling observer.Spelling
 	// Rule is that of the leaf; nil if it has none. ReportOnly says that nothing is ever written
 	// about it: it is watched, or nothing says what to write.
 	Rule       *observer.Rule
@@ -119,6 +126,8 @@ type Comparison struct {
 	// Relied has the paths whose accepted form still counts: it was given to
 	// exactly the value that is desired now.
 	Relied map[string]bool
+	// Found has the accepted forms that were found without a write: see Input.Begins.
+	Found Accepted
 	// Unsure is true if something of unknown origin was taken for another client
 	// else's, and left when the field around it was removed.
 	Unsure bool
@@ -126,7 +135,7 @@ type Comparison struct {
 
 // IsInPlace reports whether nothing differs, is in doubt, or is worth a word.
 func (c Comparison) IsInPlace() bool {
-	return len(c.Differences)+len(c.Warnings)+len(c.TooShort)+len(c.Outside)+len(c.Watched)+len(c.Relied) == 0 && !c.Unsure
+	return len(c.Differences)+len(c.Warnings)+len(c.TooShort)+len(c.Outside)+len(c.Watched)+len(c.Relied)+len(c.Found) == 0 && !c.Unsure
 }
 
 // Correctable reports whether anything is to be written now.
@@ -137,6 +146,46 @@ func (c Comparison) Correctable() bool {
 		}
 	}
 	return false
+}
+
+const (
+	// mostOps is how many operations are sent in one patch. An API server takes 10,000; the
+	// rest is for guards and for our marks.
+	mostOps = 9_900
+	// mostGuarded is how many operations, and longestGuards how many bytes of values, a patch
+	// has with a guard for each difference. Beyond that, one test of the resourceVersion
+	// replaces the guards: the API server reads no more than 3 MiB.
+	mostGuarded   = 5_000
+	longestGuards = 64 << 10
+)
+
+// holdBackRest holds back what is too much for one patch: the next comparison finds it again.
+// The marks of an object go first, and a list is changed in the order of Patch.
+func (c *Comparison) holdBackRest() {
+	left, some := mostOps, false
+	for _, rank := range []int{0, 1, 2} {
+		for i := range c.Differences {
+			d := &c.Differences[i]
+			if d.HeldBack || d.rank() != rank {
+				continue
+			}
+			left -= len(d.ops)
+			d.HeldBack = some && left < 0
+			some = true
+		}
+	}
+}
+
+// rank returns in which place a difference is sent: with the metadata, the fields, or the
+// elements that change the indices of a list.
+func (d *Difference) rank() int {
+	switch {
+	case d.structural:
+		return 2
+	case isMetadata(d.livePath):
+		return 0
+	}
+	return 1
 }
 
 // previous is a value of the previous desired state.
@@ -208,10 +257,46 @@ func (c Comparison) Patch(uid, resourceVersion string) (guards, ops []Op) {
 			}
 		}
 	}
-	if versioned {
-		guards = append(guards, Op{Op: "test", Path: "/metadata/resourceVersion", Value: resourceVersion})
+	version := Op{Op: "test", Path: "/metadata/resourceVersion", Value: resourceVersion}
+	switch {
+	case len(guards)+len(ops) > mostGuarded || areLong(guards):
+		guards = []Op{version}
+	case versioned:
+		guards = append(guards, version)
 	}
 	return guards, ops
+}
+
+// areLong reports whether guards have more than longestGuards of values.
+func areLong(guards []Op) bool {
+	left := longestGuards
+	for _, g := range guards {
+		if left -= lengthOf(g.Value); left < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// lengthOf returns how long a value is, without the punctuation of JSON.
+func lengthOf(v any) int {
+	switch v := v.(type) {
+	case map[string]any:
+		n := 0
+		for name, child := range v {
+			n += len(name) + lengthOf(child)
+		}
+		return n
+	case []any:
+		n := 0
+		for _, child := range v {
+			n += lengthOf(child)
+		}
+		return n
+	case string:
+		return len(v)
+	}
+	return 1
 }
 
 // Remove is the removal of one value that is known to be there. Of several

@@ -80,7 +80,7 @@ func fuzzInput(desired, live, schema, before string) (delta.Input, bool) {
 	}
 	object := observertest.Manifest(spec)
 	in := delta.Input{
-		Entry: observer.DefaultEntry(object), Type: thing, Desired: observer.CopyMap(object.Content), Manifest: object.Content,
+		Entry: observer.DefaultEntry(object).Typed(thing), Type: thing, Desired: observer.CopyMap(object.Content), Manifest: object.Content,
 		Live: observertest.Object(liveSpec),
 	}
 	if previous, err := manifest.DecodeJSON([]byte(before)); err == nil {

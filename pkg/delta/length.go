@@ -19,9 +19,10 @@ func isVictim(victims []victim, live int) bool {
 	return found
 }
 
-// victims are the elements that go, the last first, when the absent ones have been added:
-// what our previous manifest had in place of one of those; and then elements that the schema
-// does not speak of until the maximum holds: first those whose keys are there twice, then
+// victims returns the elements to remove, the last first, when the absent ones have been added:
+// those that our previous manifest had in place of one of these; those that a manifest under
+// the default schema has dropped, whatever others have added or removed; and then elements that
+// the schema does not name until the maximum holds: first those whose keys are there twice, then
 // those that our previous manifest had and this one has not, then from the end.
 func (c *comparer) victims(l *listCursor, absent []int) []victim {
 	var victims []victim
@@ -35,6 +36,9 @@ func (c *comparer) victims(l *listCursor, absent []int) []victim {
 		}
 	}
 	choose(Removed, c.replaced(l)...)
+	if c.in.Prune && !l.pairing.ByPosition && !l.pairing.Aligned {
+		choose(Extra, c.abandoned(l)...)
+	}
 	if tooMany := len(l.liveList) - len(l.claimed) + len(absent) - len(victims) - l.list.Max; l.list.Max != 0 && tooMany > 0 {
 		tooMany += len(victims)
 		var candidates []int
@@ -98,7 +102,7 @@ func (c *comparer) removeVictims(l *listCursor, victims []victim) {
 // abandoned are the free live elements that our previous manifest had and this
 // one has not, the surest first. Some may be named more than once.
 func (c *comparer) abandoned(l *listCursor) []int {
-	if !l.pairing.ByPosition {
+	if !l.pairing.ByPosition && !l.pairing.Aligned {
 		liveIn := l.list.Identities(l.t, l.liveList, l.beforeList)
 		wantIn := l.list.Identities(l.t, l.beforeList, l.wantList)
 		return l.freeIf(func(k int) bool { return liveIn[k] >= 0 && wantIn[liveIn[k]] < 0 })

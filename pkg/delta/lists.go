@@ -70,7 +70,7 @@ func (c *comparer) listCursor(s cursor) *listCursor {
 		}
 		l.free = append(l.free, k)
 	}
-	if !l.pairing.ByPosition {
+	if !l.pairing.ByPosition && !l.pairing.Aligned {
 		c.claim(l)
 	}
 	return l
@@ -82,15 +82,7 @@ func (c *comparer) compareElements(l *listCursor) []int {
 	var absent []int
 	before := l.list.Identities(l.t, l.wantList, l.beforeList)
 	for i, node := range l.list.Elements {
-		k := l.pairing.Live[i]
-		if i < len(l.wantList) {
-			k = l.at[i]
-		}
-		at := cursor{
-			node: node, t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), k).Desired(i),
-			want: item(l.wantList, i), live: item(l.liveList, k), written: item(l.writtenList, i),
-			guards: l.guards, watched: l.watched, loose: l.loose || l.pairing.ByPosition, exact: l.exact || l.pairing.Repeats(i),
-		}
+		at, k := l.elementAt(i)
 		if i < len(before) {
 			at.before = element(l.beforeList, before[i])
 		}
@@ -101,6 +93,7 @@ func (c *comparer) compareElements(l *listCursor) []int {
 			c.free(at)
 		case k >= 0:
 			at.guards = withGuard(l.guards, l.keyGuards(at.path, k)...)
+			at.closed = l.closed || l.pairing.Aligned && !l.pairing.IsWhole(i)
 			c.compare(at)
 		case !c.mustBeThere(l, i, at.path):
 			c.absent(at, nil)
@@ -109,6 +102,18 @@ func (c *comparer) compareElements(l *listCursor) []int {
 		}
 	}
 	return absent
+}
+
+// elementAt returns the cursor of element i of the schema, and its live index or -1.
+func (l *listCursor) elementAt(i int) (at cursor, k int) {
+	if k = l.pairing.Live[i]; i < len(l.wantList) {
+		k = l.at[i]
+	}
+	return cursor{
+		node: l.list.Elements[i], t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), k).Desired(i),
+		want: item(l.wantList, i), live: item(l.liveList, k), written: item(l.writtenList, i),
+		guards: l.guards, watched: l.watched, loose: l.loose || l.pairing.ByPosition || l.pairing.Aligned, exact: l.exact || l.pairing.Repeats(i),
+	}, k
 }
 
 // mustBeThere reports whether element i has to be there: it is required, and the API server

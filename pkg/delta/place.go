@@ -26,8 +26,27 @@ func (l *listCursor) inOrder() []int {
 // indexFor is where element i of the desired list belongs in a list with
 // identities: behind the last one that stands before it in the desired list, or
 // else before the first of the others, or else at the end. The order of init
-// containers and of variables that use each other means something.
+// containers and of variables that use each other means something. Elements with
+// the same keys are always in the order of the desired list.
 func (l *listCursor) indexFor(i int) int {
+	order, at := l.inOrder(), l.indexAmong(i)
+	if !l.pairing.Repeats(i) {
+		return at
+	}
+	for k, j := range order {
+		switch {
+		case j < 0 || !l.pairing.Alike(l.wantList[i], l.wantList[j]):
+		case j < i:
+			at = max(at, k+1)
+		default:
+			at = min(at, k)
+		}
+	}
+	return at
+}
+
+// indexAmong is indexFor for an element whose keys no other one has.
+func (l *listCursor) indexAmong(i int) int {
 	order := l.inOrder()
 	before, at := -1, len(order)
 	for k, j := range order {

@@ -42,7 +42,7 @@ func (c *comparer) compareRule(s cursor) {
 			c.inPlace(s, StateAbsent)
 			return
 		}
-		c.unwanted(s)
+		c.unwanted(s, Unwanted)
 	default:
 		c.compareAllowed(s)
 	}
@@ -107,6 +107,7 @@ func (c *comparer) push(s cursor) {
 // watch tells of drift that nobody corrects.
 func (c *comparer) watch(s cursor) {
 	isSame := s.live.Set && observer.Same(s.t, s.want.Any, s.live.Any)
+	isSame = isSame || c.in.CompareOnly && s.want.Set && c.spelling(s, s.want.Any) == observer.Respelled
 	if !s.want.Set || isSame || c.accepted(s.path, s.t, s.want, s.live) {
 		c.tell(s, StateWatched, nil)
 		return
@@ -120,10 +121,10 @@ func (c *comparer) watch(s cursor) {
 }
 
 // unwanted removes what is not to be there.
-func (c *comparer) unwanted(s cursor) {
+func (c *comparer) unwanted(s cursor, why Reason) {
 	pointer := s.path.Pointer()
 	d := Difference{
-		Reason: Unwanted, Observed: s.live,
+		Reason: why, Observed: s.live,
 		ops:    []Op{{Op: "remove", Path: pointer}},
 		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
 	}

@@ -63,6 +63,7 @@ func Walk(in Input, visit func(Field)) Comparison {
 		want: Some(in.Desired), live: Value{in.Live != nil, in.Live}, written: Some(in.Manifest), before: in.Previous,
 	}, true)
 	c.keepHidden()
+	c.out.holdBackRest()
 	return c.out
 }
 

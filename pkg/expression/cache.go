@@ -2,8 +2,8 @@ package expression
 
 import "sync"
 
-// cache keeps what was compiled, by its text. When it is full it begins anew: nobody has
-// so many rules, and what is asked for is compiled again.
+// cache caches compiled expressions by their text. When it is full, it is emptied: real clusters do not
+// have that many rules, and missing ones are compiled again.
 type cache[T any] struct {
 	mu    sync.Mutex
 	known map[string]T
@@ -11,7 +11,7 @@ type cache[T any] struct {
 
 const maxCached = 500
 
-// get returns what the text was compiled to, and compiles it if that is not known.
+// get returns the compiled expression. It compiles the text if it is not cached.
 func (c *cache[T]) get(text string, compile func(string) T) T {
 	c.mu.Lock()
 	v, known := c.known[text]

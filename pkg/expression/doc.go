@@ -1,7 +1,6 @@
-// Package expression judges values by what users write: a regular expression, or a rule
-// in CEL, the language of Kubernetes' own validation rules. Whatever is written there is
-// bounded before it is compiled, compiled once, and bounded while it runs.
+// Package expression evaluates expressions that users write: regular expressions, and rules in CEL, the
+// language of Kubernetes' validation rules. Each expression is checked against limits before it is
+// compiled, compiled once, and limited while it runs.
 //
-// It does not know what a schema or an object is, and has no clock: what an expression may
-// cost is counted in steps.
+// The package knows nothing of schemas and objects, and uses no clock: costs are counted in steps.
 package expression

@@ -14,12 +14,12 @@ import (
 func Example() {
 	budget := int64(expression.Budget)
 	object := map[string]any{"spec": map[string]any{"most": int64(5)}}
-	holds, err := expression.Holds("self <= object.spec.most", int64(3), object, &budget)
+	holds, err := expression.Evaluate("self <= object.spec.most", int64(3), object, &budget)
 	fmt.Println(holds, err, expression.Matches("v[0-9]+", "v12"))
 	// Output: true <nil> true
 }
 
-func TestHostileRulesAreRefused(t *testing.T) {
+func TestCheckRuleRejectsExpensiveRules(t *testing.T) {
 	list := "[" + strings.Repeat("1,", 99) + "1]"
 	for _, row := range []struct{ name, rule, message string }{
 		{"of a megabyte", strings.Repeat("self || ", 1<<17) + "self", "has 1048580 bytes, and a rule may have 4096"},
@@ -33,32 +33,32 @@ func TestHostileRulesAreRefused(t *testing.T) {
 			err := expression.CheckRule(row.rule)
 			require.ErrorContains(t, err, row.message)
 			assert.Less(t, len(err.Error()), 1024)
-			assert.Equal(t, err, expression.CheckRule(row.rule), "and nobody looks twice")
+			assert.Equal(t, err, expression.CheckRule(row.rule), "and evaluation stops early")
 		})
 	}
 }
 
-func TestARuleThatTurnsOutToCostTooMuch(t *testing.T) {
-	const rule = "self.all(a, self.all(b, a + b > 0))" // of a hundred elements that is little
+func TestEvaluateStopsAtCostLimit(t *testing.T) {
+	const rule = "self.all(a, self.all(b, a + b > 0))" // cheap for a hundred elements, expensive for many
 	require.NoError(t, expression.CheckRule(rule))
 	var many []any
 	for i := range 5000 {
 		many = append(many, int64(i+1))
 	}
 	budget := int64(expression.Budget)
-	_, err := expression.Holds(rule, many[:100], nil, &budget)
+	_, err := expression.Evaluate(rule, many[:100], nil, &budget)
 	require.NoError(t, err)
 	for range 100 {
-		if _, err = expression.Holds(rule, many, nil, &budget); budget <= 0 {
+		if _, err = expression.Evaluate(rule, many, nil, &budget); budget <= 0 {
 			break
 		}
 		require.ErrorContains(t, err, "cost limit exceeded")
 	}
-	_, err = expression.Holds(rule, many[:1], nil, &budget)
+	_, err = expression.Evaluate(rule, many[:1], nil, &budget)
 	assert.ErrorContains(t, err, "cost too much together", "all rules of an object have one budget")
 }
 
-func TestWhatARuleSays(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	object := map[string]any{
 		"metadata": map[string]any{"labels": map[string]any{"tier": "gold"}},
 		"spec":     map[string]any{"list": []any{int64(1), 2.5, "x", nil, true}},
@@ -84,16 +84,16 @@ func TestWhatARuleSays(t *testing.T) {
 		{"self / 0 == 1", int64(1), false, true},
 	} {
 		budget := int64(expression.Budget)
-		holds, err := expression.Holds(row.rule, row.self, object, &budget)
+		holds, err := expression.Evaluate(row.rule, row.self, object, &budget)
 		assert.Equal(t, row.holds, holds, row.rule)
 		assert.Equal(t, row.fails, err != nil, "%s: %v", row.rule, err)
 		assert.Less(t, budget, int64(expression.Budget), row.rule)
 	}
 }
 
-func TestAPatternThatWasRefusedMatchesNothing(t *testing.T) {
+func TestRejectedPatternMatchesNothing(t *testing.T) {
 	assert.False(t, expression.Matches("(", "("))
-	for i := range 2000 { // nobody remembers all of them
+	for i := range 2000 { // more than the cache holds
 		assert.True(t, expression.Matches(fmt.Sprintf("a{%d}", i%900), strings.Repeat("a", i%900)))
 	}
 }
@@ -105,7 +105,7 @@ func FuzzRule(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, rule string) {
 		budget := int64(expression.Budget)
 		if expression.CheckRule(rule) == nil {
-			_, _ = expression.Holds(rule, int64(3), map[string]any{"a": []any{"b"}}, &budget)
+			_, _ = expression.Evaluate(rule, int64(3), map[string]any{"a": []any{"b"}}, &budget)
 		}
 	})
 }

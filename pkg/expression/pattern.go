@@ -6,16 +6,15 @@ import (
 	"regexp/syntax"
 )
 
-// What a pattern may cost: its text, the program that it becomes, and the steps that it
-// may take over a value.
+// Limits of a pattern: its length, the size of its program, and the steps for one value.
 const (
 	maxText         = 4096
 	maxPatternSize  = 5000
 	maxPatternSteps = 20_000_000
 )
 
-// CheckPattern refuses what is no pattern, or too large a one. It does not compile it: a
-// hundred bytes can ask for a program of many megabytes.
+// CheckPattern returns an error for an invalid or too large pattern. It does not compile the pattern,
+// because a hundred bytes can expand to a program of many megabytes.
 func CheckPattern(text string) error {
 	if len(text) > maxText {
 		return fmt.Errorf("has %d bytes, and a pattern may have %d", len(text), maxText)
@@ -24,20 +23,21 @@ func CheckPattern(text string) error {
 	if err != nil {
 		return fmt.Errorf("is no regular expression: %w", err)
 	}
-	if sizeOf(parsed) > maxPatternSize {
+	if programSize(parsed) > maxPatternSize {
 		return fmt.Errorf("becomes a program of more than %d steps: repeat less in it", maxPatternSize)
 	}
 	return nil
 }
 
-// sizeOf is how many instructions an expression has, about, or more than maxPatternSize.
-func sizeOf(re *syntax.Regexp) int {
+// programSize returns the approximate number of instructions of an expression. Above maxPatternSize it can
+// stop counting.
+func programSize(re *syntax.Regexp) int {
 	size := 1
 	if re.Op == syntax.OpLiteral {
 		size = len(re.Rune)
 	}
 	for _, sub := range re.Sub {
-		size = min(size+sizeOf(sub), maxPatternSize+1)
+		size = min(size+programSize(sub), maxPatternSize+1)
 	}
 	if re.Op == syntax.OpRepeat {
 		size *= max(re.Min, re.Max, 1)
@@ -45,8 +45,8 @@ func sizeOf(re *syntax.Regexp) int {
 	return min(size, maxPatternSize+1)
 }
 
-// Matches reports whether a pattern matches a whole value. What CheckPattern refuses matches
-// nothing, and neither does a pattern for which a value would take too long.
+// Matches reports whether a pattern matches the entire value. It returns false for patterns that
+// CheckPattern rejects, and if matching the value would take too many steps.
 func Matches(pattern, value string) bool {
 	compiled := patterns.get(pattern, compilePattern)
 	return compiled != nil && len(value)*compiled.size <= maxPatternSteps && compiled.MatchString(value)
@@ -59,7 +59,7 @@ type compiledPattern struct {
 
 var patterns cache[*compiledPattern]
 
-// compilePattern is nil for what is no pattern.
+// compilePattern returns nil for an invalid pattern.
 func compilePattern(text string) *compiledPattern {
 	if CheckPattern(text) != nil {
 		return nil
@@ -72,5 +72,5 @@ func compilePattern(text string) *compiledPattern {
 	if err != nil {
 		return nil
 	}
-	return &compiledPattern{re, sizeOf(parsed)}
+	return &compiledPattern{re, programSize(parsed)}
 }

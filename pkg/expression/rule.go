@@ -12,27 +12,27 @@ import (
 	"github.com/google/cel-go/common/overloads"
 )
 
-// What a rule may cost, in the units of CEL: at worst, as far as that can be told from its
-// text; in one evaluation; and in all those for one object. The first is that of an API
-// server; the others are a tenth of its, for to count a cost takes time that grows with
-// the square of it: 100,000 take some 25 ms, ten times as much takes seconds.
+// Limits of the cost of a rule, in CEL's units: the estimated worst case, one evaluation, and all
+// evaluations for one object. The first is the API server's limit. The others are a tenth of the API
+// server's, because cost tracking takes time that grows quadratically: 100,000 units take about 25 ms, ten
+// times as many take seconds.
 const (
 	maxEstimate = 10_000_000
 	maxCall     = 100_000
-	// Budget is what all rules of one object may cost together.
+	// Budget is the cost limit of all rules of one object.
 	Budget = 1_000_000
-	// assumedSize is that of a list, a map or a text whose size nobody knows beforehand.
+	// assumedSize is the assumed size of lists, maps and strings of unknown size.
 	assumedSize = 100
 	maxNesting  = 50
 )
 
-// CheckRule refuses what is no rule over self and object, is not true or false, or may cost
-// too much.
+// CheckRule returns an error unless the text is a boolean CEL expression over self and object within the
+// cost limit.
 func CheckRule(text string) error { return rules.get(text, compileRule).err }
 
-// Holds evaluates a rule, and takes what that costs off a budget. The error says why a rule
-// cannot tell.
-func Holds(text string, self any, object map[string]any, budget *int64) (bool, error) {
+// Evaluate evaluates a rule and subtracts its cost from the budget. The error is the reason why the rule
+// has no result.
+func Evaluate(text string, self any, object map[string]any, budget *int64) (bool, error) {
 	rule := rules.get(text, compileRule)
 	switch {
 	case rule.err != nil:
@@ -62,7 +62,7 @@ type compiledRule struct {
 
 var rules cache[compiledRule]
 
-// language is made when the first rule is read: most processes never do.
+// language is created on first use: most processes never evaluate a rule.
 var language = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.Variable("self", cel.DynType), cel.Variable("object", cel.DynType),
@@ -84,7 +84,7 @@ func compileRule(text string) (rule compiledRule) {
 	}
 	checked, issues := env.Compile(text)
 	if issues.Err() != nil {
-		rule.err = fmt.Errorf("is no rule in CEL: %s", firstOf(issues))
+		rule.err = fmt.Errorf("is no rule in CEL: %s", firstIssue(issues))
 		return rule
 	}
 	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
@@ -103,16 +103,15 @@ func compileRule(text string) (rule compiledRule) {
 	return rule
 }
 
-// firstOf is the first mistake, on one line.
-func firstOf(issues *cel.Issues) string {
+// firstIssue returns the first issue, on one line.
+func firstIssue(issues *cel.Issues) string {
 	for _, e := range issues.Errors() {
 		return fmt.Sprintf("%s (column %d)", strings.ReplaceAll(e.Message, "\n", " "), e.Location.Column()+1)
 	}
 	return issues.Err().Error()
 }
 
-// checkMatches refuses patterns that cannot be checked, or are too large: their cost is not
-// what CEL takes it for.
+// checkMatches rejects patterns that are not constant or too large, because CEL underestimates their cost.
 func checkMatches(checked *cel.Ast) (err error) {
 	ast.PreOrderVisit(checked.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != overloads.Matches || err != nil {
@@ -133,7 +132,7 @@ func checkMatches(checked *cel.Ast) (err error) {
 	return err
 }
 
-// sizes estimates the sizes of what is not in the rule itself.
+// sizes estimates the sizes of variables.
 type sizes struct{}
 
 func (sizes) EstimateSize(checker.AstNode) *checker.SizeEstimate {
@@ -144,5 +143,5 @@ func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNod
 	return nil
 }
 
-// MentionsObject reports whether a rule looks at more than the value itself.
+// MentionsObject reports whether a rule can use more than the value itself.
 func MentionsObject(text string) bool { return strings.Contains(text, "object") }

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// special are the networks that lead to this host, to its cluster or to nobody,
-// beside those that net/netip has names for.
-var special = prefixes(
+// specialNetworks are the networks that lead to this host, to its cluster or to no host, in addition to
+// those with a predicate in net/netip.
+var specialNetworks = prefixes(
 	"0.0.0.0/8",       // this network
 	"100.64.0.0/10",   // carrier-grade NAT, and many clusters
 	"192.0.0.0/24",    // protocol assignments
@@ -35,8 +35,8 @@ func prefixes(texts ...string) []netip.Prefix {
 	return list
 }
 
-// control refuses a connection by the address that a name has led to. It is called
-// for each address, after resolution: what a name means next does not matter.
+// control rejects connections to addresses that are not allowed. The dialer calls it for each address after
+// name resolution, so that a later change of the DNS record has no effect.
 func (f *Fetcher) control(_, address string, _ syscall.RawConn) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -62,7 +62,7 @@ func (f *Fetcher) reachable(ip netip.Addr) bool {
 	if !ip.IsGlobalUnicast() || ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() {
 		return false
 	}
-	for _, network := range special {
+	for _, network := range specialNetworks {
 		if network.Contains(ip) {
 			return false
 		}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// NotAllowedError says why a URL is not fetched. Only a change of the URL, or of the
-// controller's flags, helps.
+// NotAllowedError is the reason why a URL is not fetched. Retrying does not help: the URL or the
+// controller's flags have to change.
 type NotAllowedError struct{ Reason string }
 
 func (e *NotAllowedError) Error() string { return e.Reason }
@@ -18,20 +18,20 @@ func notAllowed(format string, args ...any) error {
 	return &NotAllowedError{fmt.Sprintf(format, args...)}
 }
 
-// readPrefix reads an allowed prefix. It ends at a border of a path segment.
+// readPrefix parses an allowed prefix. A prefix matches whole path segments.
 func readPrefix(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 		return nil, fmt.Errorf("%q is no prefix of URLs like https://example.com/templates/", text)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("%q: a prefix has a host and a path, and nothing else", text)
+		return nil, fmt.Errorf("%q: a prefix consists of a host and a path only", text)
 	}
 	return u, nil
 }
 
-// check refuses a URL that is not allowed. The reason has no query of it, which may
-// have a secret.
+// check returns an error for a URL that is not allowed. The error does not contain the query, which can
+// contain a secret.
 func (f *Fetcher) check(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -43,9 +43,9 @@ func (f *Fetcher) check(text string) (*url.URL, error) {
 		return nil, notAllowed("the URL names a user: credentials do not belong there")
 	case u.Host == "":
 		return nil, notAllowed("the URL has no host")
-	case !plainPath(u):
+	case !isCleanPath(u):
 		return nil, notAllowed("the path of the URL has dots or escaped slashes that lead elsewhere")
-	case slices.ContainsFunc(f.prefixes, func(prefix *url.URL) bool { return covers(prefix, u) }):
+	case slices.ContainsFunc(f.prefixes, func(prefix *url.URL) bool { return isUnderPrefix(prefix, u) }):
 		return u, nil
 	case f.options.Anywhere && u.Scheme == "https":
 		return u, nil
@@ -57,8 +57,8 @@ func (f *Fetcher) check(text string) (*url.URL, error) {
 	return nil, notAllowed("it is not below an --allow-url-prefix of the controller")
 }
 
-// plainPath reports whether a path says the same before and after it is cleaned.
-func plainPath(u *url.URL) bool {
+// isCleanPath reports whether cleaning leaves the path unchanged.
+func isCleanPath(u *url.URL) bool {
 	escaped := strings.ToLower(u.EscapedPath())
 	if strings.Contains(escaped, "%2f") || strings.Contains(escaped, "%5c") || strings.Contains(escaped, "%2e") || strings.Contains(u.Path, `\`) {
 		return false
@@ -66,8 +66,8 @@ func plainPath(u *url.URL) bool {
 	return u.Path == "" || path.Clean(u.Path) == strings.TrimSuffix(u.Path, "/") || u.Path == "/"
 }
 
-// covers reports whether a URL is the prefix, or below it.
-func covers(prefix, u *url.URL) bool {
+// isUnderPrefix reports whether a URL is the prefix or below it.
+func isUnderPrefix(prefix, u *url.URL) bool {
 	if prefix.Scheme != u.Scheme || !strings.EqualFold(prefix.Hostname(), u.Hostname()) || port(prefix) != port(u) {
 		return false
 	}

@@ -15,39 +15,39 @@ import (
 	"time"
 )
 
-// The limits of one fetch.
+// Limits of one fetch.
 const (
-	mostBytes      = 8 << 20
-	mostRedirects  = 3
+	maxBytes       = 8 << 20
+	maxRedirects   = 3
 	connectTimeout = 5 * time.Second
 	totalTimeout   = 20 * time.Second
-	mostHeader     = 64 << 10
+	maxHeaderBytes = 64 << 10
 )
 
-// Options say what may be fetched.
+// Options configures a Fetcher.
 type Options struct {
-	// Prefixes are those of the URLs that may be; none: no URL.
+	// Prefixes are the allowed URL prefixes. Without prefixes, no URL is allowed.
 	Prefixes []string
-	// Anywhere allows every https URL. It is for a person at their own machine.
+	// Anywhere allows every https URL. It is meant for users on their own machines.
 	Anywhere bool
-	// Networks are those that may be reached although they are not public.
+	// Networks are special networks that are allowed.
 	Networks []netip.Prefix
-	// UserAgent is how requests introduce themselves.
+	// UserAgent is the User-Agent header.
 	UserAgent string
-	// TLS says how servers are verified; nil: by the system's certificates.
+	// TLS configures how servers are verified. It defaults to the system's certificates.
 	TLS *tls.Config
-	// Timeout is that of a whole fetch; 0 for 20 s.
+	// Timeout limits an entire fetch. It defaults to 20 s.
 	Timeout time.Duration
 }
 
-// Fetcher fetches.
+// Fetcher fetches URLs that are allowed.
 type Fetcher struct {
 	options  Options
 	prefixes []*url.URL
 	client   *http.Client
 }
 
-// New makes a fetcher. It fails if a prefix is none.
+// New returns a Fetcher. It returns an error if a prefix is invalid.
 func New(options Options) (*Fetcher, error) {
 	f := &Fetcher{options: options}
 	if f.options.Timeout <= 0 {
@@ -63,13 +63,13 @@ func New(options Options) (*Fetcher, error) {
 	dialer := &net.Dialer{Timeout: connectTimeout, Control: f.control}
 	f.client = &http.Client{CheckRedirect: f.redirect, Transport: &http.Transport{
 		DialContext: dialer.DialContext, TLSClientConfig: options.TLS, TLSHandshakeTimeout: connectTimeout,
-		DisableCompression: true, DisableKeepAlives: true, MaxResponseHeaderBytes: mostHeader,
+		DisableCompression: true, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeaderBytes,
 	}}
 	return f, nil
 }
 
 func (f *Fetcher) redirect(next *http.Request, before []*http.Request) error {
-	if len(before) > mostRedirects {
+	if len(before) > maxRedirects {
 		return &redirectsError{}
 	}
 	next.Header.Del("Referer")
@@ -79,16 +79,15 @@ func (f *Fetcher) redirect(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// Page is what was fetched.
+// Page is a fetched document.
 type Page struct {
 	Data []byte
-	// Tag and Modified are what the server calls this state of it.
+	// Tag and Modified are the ETag and Last-Modified headers.
 	Tag, Modified string
 }
 
-// Get fetches a URL. If the server says that it is still as it was when before was
-// fetched, that is returned again. An error that says that the URL may not be
-// fetched is a *NotAllowedError.
+// Get fetches a URL. It returns before if the server responds that the page is unchanged since then. If the
+// URL is not allowed, the error is a *NotAllowedError.
 func (f *Fetcher) Get(ctx context.Context, address string, before Page) (Page, error) {
 	u, err := f.check(address)
 	if err != nil {
@@ -109,7 +108,7 @@ func (f *Fetcher) Get(ctx context.Context, address string, before Page) (Page, e
 	}
 	response, err := f.client.Do(request)
 	if err != nil {
-		return Page{}, plain(ctx, err, f.options.Timeout)
+		return Page{}, sanitize(ctx, err, f.options.Timeout)
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusNotModified && before.Data != nil {
@@ -122,25 +121,25 @@ func (f *Fetcher) Get(ctx context.Context, address string, before Page) (Page, e
 }
 
 func (f *Fetcher) read(ctx context.Context, response *http.Response) (Page, error) {
-	if response.ContentLength > mostBytes {
+	if response.ContentLength > maxBytes {
 		return Page{}, errors.New("it is larger than 8 MiB")
 	}
-	data, err := io.ReadAll(io.LimitReader(response.Body, mostBytes+1))
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxBytes+1))
 	if err == nil {
-		err = ctx.Err() // a server that sees us go may end its answer as if it was complete
+		err = ctx.Err() // a server that notices the cancellation may end its response as if it were complete
 	}
 	if err != nil {
-		return Page{}, plain(ctx, err, f.options.Timeout)
+		return Page{}, sanitize(ctx, err, f.options.Timeout)
 	}
-	if len(data) > mostBytes {
+	if len(data) > maxBytes {
 		return Page{}, errors.New("it is larger than 8 MiB")
 	}
 	return Page{Data: data, Tag: response.Header.Get("ETag"), Modified: response.Header.Get("Last-Modified")}, nil
 }
 
-// plain is an error without the URL, which may have a secret in its query, without
-// what a server said, and without addresses and ports, which differ each time.
-func plain(ctx context.Context, err error, timeout time.Duration) error {
+// sanitize returns an error without the URL, whose query can contain a secret, without content from the
+// server, and without addresses and ports, which change with every attempt.
+func sanitize(ctx context.Context, err error, timeout time.Duration) error {
 	var refused *NotAllowedError
 	var redirects *redirectsError
 	var dns *net.DNSError
@@ -163,14 +162,14 @@ func plain(ctx context.Context, err error, timeout time.Duration) error {
 	return fmt.Errorf("the connection failed: %w", err)
 }
 
-// redirectsError says that a server sends its clients on and on.
+// redirectsError reports too many redirects.
 type redirectsError struct{}
 
 func (*redirectsError) Error() string {
-	return fmt.Sprintf("there are more than %d redirects", mostRedirects)
+	return fmt.Sprintf("there are more than %d redirects", maxRedirects)
 }
 
-// CheckDigest reports whether data has a SHA-256 digest, in hexadecimal.
+// CheckDigest returns an error unless data has the given SHA-256 digest in hexadecimal.
 func CheckDigest(data []byte, digest string) error {
 	sum := sha256.Sum256(data)
 	if got := hex.EncodeToString(sum[:]); got != digest {

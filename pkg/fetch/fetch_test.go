@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOnlyWhatIsBelowAPrefixIsAllowed(t *testing.T) {
+func TestOnlyURLsUnderPrefixesAreAllowed(t *testing.T) {
 	f, err := New(Options{Prefixes: []string{"https://example.com/templates", "http://plain.example.com:8080/", "https://root.example.com"}})
 	require.NoError(t, err)
 	for address, reason := range map[string]string{
@@ -59,14 +59,14 @@ func TestOnlyWhatIsBelowAPrefixIsAllowed(t *testing.T) {
 	}
 }
 
-func TestWithoutPrefixesNothingIsAllowed(t *testing.T) {
+func TestWithoutPrefixesNoURLIsAllowed(t *testing.T) {
 	f, err := New(Options{})
 	require.NoError(t, err)
 	_, err = f.Get(t.Context(), "https://example.com/a", Page{})
 	assert.EqualError(t, err, "the controller fetches no URLs: its --allow-url-prefix is empty")
 }
 
-func TestAPersonMayFetchFromAnywhereOverTLS(t *testing.T) {
+func TestAnywhereRequiresTLS(t *testing.T) {
 	f, err := New(Options{Anywhere: true, Prefixes: []string{"http://plain.example.com/"}})
 	require.NoError(t, err)
 	for address, reason := range map[string]string{
@@ -86,7 +86,7 @@ func TestAPersonMayFetchFromAnywhereOverTLS(t *testing.T) {
 	assert.False(t, f.reachable(netip.MustParseAddr("127.0.0.1")), "and not from this machine")
 }
 
-// FuzzCheck: whatever is allowed is asked of the host of a prefix, below its path.
+// FuzzCheck checks that every allowed URL has the host of a prefix and is below its path.
 func FuzzCheck(f *testing.F) {
 	for _, seed := range []string{
 		"https://example.com/templates/a.yaml", "https://example.com/templates/../a", "https://example.com\\@evil.com/templates/a",
@@ -113,14 +113,14 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-func TestAPrefixThatIsNone(t *testing.T) {
+func TestInvalidPrefixes(t *testing.T) {
 	for _, text := range []string{"example.com", "ftp://example.com/", "https://", "https://u@example.com/", "https://example.com/?a=b", "https://example.com/#a", ":"} {
 		_, err := New(Options{Prefixes: []string{text}})
 		assert.Error(t, err, text)
 	}
 }
 
-func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
+func TestPrivateAddressesAreRejected(t *testing.T) {
 	f, err := New(Options{Networks: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}})
 	require.NoError(t, err)
 	for address, allowed := range map[string]bool{
@@ -139,7 +139,7 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// serve serves over TLS at a loopback address, which a fetcher reaches only if it may.
+// serve serves over TLS on a loopback address, which a fetcher can reach only if it is allowed.
 func serve(t *testing.T, handler http.HandlerFunc, options Options) (*Fetcher, *httptest.Server) {
 	t.Helper()
 	server := httptest.NewTLSServer(handler)
@@ -178,7 +178,7 @@ func TestGet(t *testing.T) {
 	assert.ErrorContains(t, CheckDigest(page.Data, strings.Repeat("0", 64)), "digest is ed7002b4")
 }
 
-func TestRedirectsAreFollowedWithoutATrace(t *testing.T) {
+func TestRedirectsLeaveNoTraceInErrors(t *testing.T) {
 	f, server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		assert.Empty(t, r.Referer())
 		if rest, more := strings.CutPrefix(r.URL.Path, "/ok/hop/"); more {
@@ -192,7 +192,7 @@ func TestRedirectsAreFollowedWithoutATrace(t *testing.T) {
 	assert.Equal(t, "content", string(page.Data))
 }
 
-func TestWhatAServerMayNotDo(t *testing.T) {
+func TestMisbehavingServers(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		handler http.HandlerFunc
@@ -203,7 +203,7 @@ func TestWhatAServerMayNotDo(t *testing.T) {
 	}{
 		{name: "be at an address that is not public", handler: func(http.ResponseWriter, *http.Request) {}, message: "is not public", refused: true},
 		{
-			name: "redirect to what is not allowed", options: Options{Networks: loopback}, message: "it redirects to https://127.0.0.1:", refused: true,
+			name: "redirect to a URL that is not allowed", options: Options{Networks: loopback}, message: "it redirects to https://127.0.0.1:", refused: true,
 			handler: func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "/secret?token=hunter2", http.StatusFound)
 			},
@@ -251,7 +251,7 @@ func TestWhatAServerMayNotDo(t *testing.T) {
 			handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		},
 		{
-			name: "say something in an error", options: Options{Networks: loopback}, message: "the server answered 500",
+			name: "content in an error", options: Options{Networks: loopback}, message: "the server answered 500",
 			handler: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "hunter2", http.StatusInternalServerError) },
 		},
 	} {
@@ -274,7 +274,7 @@ func assertAs(err error, target **NotAllowedError) bool {
 	return errors.As(err, target)
 }
 
-func TestAHostThatIsNotThere(t *testing.T) {
+func TestUnreachableHost(t *testing.T) {
 	f, err := New(Options{Prefixes: []string{"https://nowhere.invalid/"}, Timeout: 10 * time.Second})
 	require.NoError(t, err)
 	_, err = f.Get(t.Context(), "https://nowhere.invalid/a?token=hunter2", Page{})
@@ -282,7 +282,7 @@ func TestAHostThatIsNotThere(t *testing.T) {
 	assert.NotContains(t, err.Error(), "hunter2")
 }
 
-func TestAServerWithAnotherCertificate(t *testing.T) {
+func TestUntrustedCertificate(t *testing.T) {
 	f, server := serve(t, func(http.ResponseWriter, *http.Request) {}, Options{Networks: loopback})
 	other, err := New(Options{Networks: loopback, Prefixes: []string{server.URL}})
 	require.NoError(t, err)

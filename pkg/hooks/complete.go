@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Where Pods find what they need for a callback.
+// The location of the callback certificate in Pods.
 const (
 	volumeName = "holdfast-callback"
 	// MountPath is the directory in each container with the file ca.crt.
@@ -20,32 +20,30 @@ const (
 	caKey     = "ca.crt"
 )
 
-// Callback is how workloads reach the controller.
+// Callback describes how workloads reach the controller.
 type Callback struct {
-	// URL is the base of every callback's address; empty if it is not known, as
-	// when a plan is made without a cluster. What the Secrets in the cluster have
-	// from before, or a placeholder, then stands for it.
+	// URL is the base URL of all callbacks. It is empty if it is unknown, for example if a plan is made
+	// without a cluster. Then the address in the existing Secrets is used, or a placeholder.
 	URL string
-	// CA is the PEM bundle that verifies the server; empty if the system's
-	// certificates do.
+	// CA is the PEM bundle that verifies the server. It is empty if the system's certificates verify it.
 	CA []byte
 }
 
-// Mangle is a listener of ApplicationMangling: it adds the Secret with the
-// addresses and tokens of the callbacks, before everything else, in each
-// namespace that has Pods of the Application, and what Pods need to use it.
+// Mangle listens to ApplicationMangling. It adds a Secret with the addresses and tokens of the
+// callbacks to each namespace with Pods of the Application, before all other objects. It also adds the
+// variables, volumes and mounts that Pods need to use the Secret.
 func (c Callback) Mangle(m *Mangling) error {
 	purposes := Purposes(m.Application)
 	if len(purposes) == 0 {
 		return nil
 	}
-	if name := twice(variables(m.Application)); name != "" {
+	if name := duplicateName(variables(m.Application)); name != "" {
 		return fmt.Errorf("spec.hooks: two variables have the name %s: each needs its own", name)
 	}
 	objects := slices.Clone(m.Objects)
-	namespaces, makesPods := namespacesOf(m)
+	namespaces, makesPods := secretNamespaces(m)
 	if c.URL == "" {
-		c = before(m, namespaces)
+		c = callbackInCluster(m, namespaces)
 	}
 	for i, o := range objects {
 		if podSpec(o) == nil {
@@ -55,7 +53,7 @@ func (c Callback) Mangle(m *Mangling) error {
 		m.Warnings = append(m.Warnings, c.inject(m.Application, o)...)
 		objects[i] = o
 	}
-	if !makesPods && injected(m.Application) {
+	if !makesPods && needsInjection(m.Application) {
 		m.Warnings = append(m.Warnings, "spec.hooks: no manifest makes Pods, so the address of the callback is given to no workload")
 	}
 	var added []manifest.Object
@@ -70,9 +68,9 @@ func (c Callback) Mangle(m *Mangling) error {
 	return nil
 }
 
-// namespacesOf are the namespaces that get a Secret: the Application's own, and those
-// with its Pods. makesPods reports whether there are any Pods.
-func namespacesOf(m *Mangling) (namespaces []string, makesPods bool) {
+// secretNamespaces returns the namespaces that get a Secret: the Application's own, and those with its
+// Pods. makesPods reports whether there are any Pods.
+func secretNamespaces(m *Mangling) (namespaces []string, makesPods bool) {
 	namespaces = []string{m.Application.Namespace}
 	for _, o := range m.Objects {
 		if podSpec(o) != nil {
@@ -83,9 +81,9 @@ func namespacesOf(m *Mangling) (namespaces []string, makesPods bool) {
 	return slices.Compact(namespaces), makesPods
 }
 
-// before is the callback that the Application's Secrets in the cluster have. What
-// another client has made is not trusted.
-func before(m *Mangling, namespaces []string) Callback {
+// callbackInCluster returns the callback in the existing Secrets of the Application. It ignores Secrets
+// that another client has created.
+func callbackInCluster(m *Mangling, namespaces []string) Callback {
 	app := m.Application
 	for _, namespace := range namespaces {
 		secret := m.Live[manifest.ID{Kind: "Secret", Namespace: namespace, Name: SecretName(app)}]
@@ -96,17 +94,17 @@ func before(m *Mangling, namespaces []string) Callback {
 		}
 		data, _ := secret["data"].(map[string]any)
 		for _, purpose := range []Purpose{Complete, Shutdown, Reconcile} {
-			address := string(decoded(data[urlKey(purpose)]))
+			address := string(decodeSecretValue(data[urlKey(purpose)]))
 			if base, ok := strings.CutSuffix(address, CallbackPath(app.Namespace, app.Name, purpose)); ok {
-				return Callback{URL: base, CA: decoded(data[caKey])}
+				return Callback{URL: base, CA: decodeSecretValue(data[caKey])}
 			}
 		}
 	}
 	return Callback{}
 }
 
-// decoded is a value of a Secret; nil if it is none.
-func decoded(value any) []byte {
+// decodeSecretValue decodes a value of a Secret. It returns nil if the value is invalid.
+func decodeSecretValue(value any) []byte {
 	text, _ := value.(string)
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -115,12 +113,12 @@ func decoded(value any) []byte {
 	return raw
 }
 
-// injected reports whether Pods are told anything.
-func injected(app *v1alpha1.Application) bool {
+// needsInjection reports whether Pods get the variables of the callbacks.
+func needsInjection(app *v1alpha1.Application) bool {
 	return app.Spec.Hooks.Complete != nil || app.Spec.Hooks.Shutdown != nil
 }
 
-// secret is the Secret of one namespace.
+// secret returns the Secret for one namespace.
 func (c Callback) secret(app *v1alpha1.Application, namespace string, purposes []Purpose) manifest.Object {
 	id := manifest.ID{Kind: "Secret", Namespace: namespace, Name: SecretName(app)}
 	metadata := map[string]any{"name": id.Name}
@@ -131,7 +129,7 @@ func (c Callback) secret(app *v1alpha1.Application, namespace string, purposes [
 	for _, purpose := range purposes {
 		data[urlKey(purpose)] = c.value(c.URL + CallbackPath(app.Namespace, app.Name, purpose))
 	}
-	if c.verified() {
+	if c.needsBundle() {
 		data[caKey] = c.value(string(c.CA))
 	}
 	metadata["annotations"] = map[string]any{v1alpha1.AnnotationGenerate: generatedTokens()}
@@ -140,9 +138,8 @@ func (c Callback) secret(app *v1alpha1.Application, namespace string, purposes [
 	}}
 }
 
-// generatedTokens has a token made for each purpose there is: a hook that is
-// added later finds its own, in a Secret that is there already. Until then it is
-// good for nothing.
+// generatedTokens returns the holdfast.dev/generate annotation with one token for each purpose, used or
+// not. If a hook is added later, its token is already in the Secret. Until then the token is not valid.
 func generatedTokens() string {
 	var keys []string
 	for _, purpose := range []Purpose{Complete, Shutdown, Reconcile} {
@@ -151,10 +148,10 @@ func generatedTokens() string {
 	return strings.Join(keys, ",")
 }
 
-// placeholder stands in a plan for what only the controller knows.
+// placeholder is the value in a plan for values that only the controller knows.
 const placeholder = "set by the controller"
 
-// value is a value of the Secret.
+// value returns the encoded value, or the placeholder.
 func (c Callback) value(text string) string {
 	if c.URL == "" {
 		text = placeholder
@@ -162,12 +159,11 @@ func (c Callback) value(text string) string {
 	return base64.StdEncoding.EncodeToString([]byte(text))
 }
 
-// verified reports whether Pods need a bundle to verify the server.
-func (c Callback) verified() bool { return c.URL == "" || len(c.CA) > 0 }
+// needsBundle reports whether Pods need a bundle to verify the server.
+func (c Callback) needsBundle() bool { return c.URL == "" || len(c.CA) > 0 }
 
-// NeedAddresses is a listener of ApplicationMangling, after Mangle. It refuses hooks
-// whose callbacks have no address: none is known, and no Secret in the cluster has one
-// from before.
+// NeedAddresses listens to ApplicationMangling and is called after Mangle. It rejects hooks without a
+// callback address: the URL is unknown, and no existing Secret contains one.
 func NeedAddresses(m *Mangling) error {
 	unknown := Callback{}.value("")
 	for _, o := range m.Objects {
@@ -181,8 +177,8 @@ func NeedAddresses(m *Mangling) error {
 	return nil
 }
 
-// inject tells the containers of an object's Pods the addresses and tokens. What the
-// manifest has already stays as it is.
+// inject adds the variables, volume and mounts to the Pods of an object. It does not change what the
+// manifest already contains.
 func (c Callback) inject(app *v1alpha1.Application, o manifest.Object) (warnings []string) {
 	spec := podSpec(o)
 	warn := func(format string, args ...any) {
@@ -195,7 +191,7 @@ func (c Callback) inject(app *v1alpha1.Application, o manifest.Object) (warnings
 			}
 		}
 	}
-	if !c.verified() {
+	if !c.needsBundle() {
 		return warnings
 	}
 	if !addVolume(spec, SecretName(app)) {
@@ -210,7 +206,7 @@ func (c Callback) inject(app *v1alpha1.Application, o manifest.Object) (warnings
 	return warnings
 }
 
-// addVolume adds the volume with the bundle, unless another one has its name.
+// addVolume adds the volume with the bundle, unless another volume has its name.
 func addVolume(spec map[string]any, secret string) bool {
 	volume := map[string]any{"name": volumeName, "secret": map[string]any{
 		"secretName": secret,
@@ -219,12 +215,12 @@ func addVolume(spec map[string]any, secret string) bool {
 	if appendNamed(spec, "volumes", volume) {
 		return true
 	}
-	source, _ := named(spec, "volumes", volumeName)["secret"].(map[string]any)
+	source, _ := elementNamed(spec, "volumes", volumeName)["secret"].(map[string]any)
 	return source["secretName"] == secret
 }
 
-// addMount mounts it, unless the container does, or has something else in its place:
-// one container cannot mount two volumes there.
+// addMount adds the mount, unless the container already has one at the path: a container cannot mount two
+// volumes there.
 func addMount(container map[string]any) bool {
 	list, _ := container["volumeMounts"].([]any)
 	for _, item := range list {
@@ -236,7 +232,7 @@ func addMount(container map[string]any) bool {
 	return appendNamed(container, "volumeMounts", map[string]any{"name": volumeName, "mountPath": MountPath, "readOnly": true})
 }
 
-// variable is an environment variable with a key of the Secret.
+// variable is an environment variable whose value is a key of the Secret.
 type variable struct{ name, key string }
 
 func (v variable) fromSecret(secret string) map[string]any {
@@ -245,7 +241,7 @@ func (v variable) fromSecret(secret string) map[string]any {
 	}}
 }
 
-// variables are those that each container gets.
+// variables returns the variables that each container gets.
 func variables(app *v1alpha1.Application) []variable {
 	var all []variable
 	if hook := app.Spec.Hooks.Complete; hook != nil {
@@ -261,8 +257,8 @@ func variables(app *v1alpha1.Application) []variable {
 	return all
 }
 
-// twice is a name that two variables have, "" if none is.
-func twice(all []variable) string {
+// duplicateName returns a name that two variables share, or "".
+func duplicateName(all []variable) string {
 	for i, v := range all {
 		if slices.ContainsFunc(all[:i], func(other variable) bool { return other.name == v.name }) {
 			return v.name

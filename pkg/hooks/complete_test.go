@@ -20,7 +20,7 @@ func appWithHooks(h v1alpha1.Hooks) *v1alpha1.Application {
 	}
 }
 
-// pod is a Pod whose spec is given as YAML.
+// pod returns a Pod with the spec given as YAML.
 func pod(t *testing.T, namespace, spec string) manifest.Object {
 	t.Helper()
 	documents, err := manifest.Read("", []byte("{apiVersion: v1, kind: Pod, metadata: {name: work}, spec: "+spec+"}"))
@@ -41,9 +41,9 @@ var (
 	ourMount = map[string]any{"name": "holdfast-callback", "mountPath": "/var/run/secrets/holdfast.dev/callback", "readOnly": true}
 )
 
-// The user's manifest wins: a Pod with two mounts in one place, or with the bundle in a
-// volume of somebody else's, would not start.
-func TestWhatIsInTheWayOfTheBundleStays(t *testing.T) {
+// The manifest has precedence: a Pod with two mounts at one path, or with the bundle in another volume,
+// would not start.
+func TestMangleKeepsConflictingMounts(t *testing.T) {
 	complete := v1alpha1.Hooks{Complete: &v1alpha1.CompleteHook{}}
 	for _, row := range []struct {
 		name, spec      string
@@ -90,7 +90,7 @@ func TestWhatIsInTheWayOfTheBundleStays(t *testing.T) {
 	}
 }
 
-func TestTwoVariablesOfOneNameAreRefused(t *testing.T) {
+func TestDuplicateVariablesAreRejected(t *testing.T) {
 	for _, h := range []v1alpha1.Hooks{
 		{Complete: &v1alpha1.CompleteHook{URLVariable: "X", TokenVariable: "X"}},
 		{Complete: &v1alpha1.CompleteHook{URLVariable: "HOLDFAST_SHUTDOWN_URL"}, Shutdown: &v1alpha1.ShutdownHook{Service: "a", Port: 1}},
@@ -100,7 +100,7 @@ func TestTwoVariablesOfOneNameAreRefused(t *testing.T) {
 	}
 }
 
-// liveSecret is the Secret of the hooks as it is in the cluster.
+// liveSecret returns the Secret of the hooks as it is in the cluster.
 func liveSecret(uid string, data map[string]string) map[string]any {
 	encoded := map[string]any{}
 	for key, text := range data {
@@ -111,22 +111,22 @@ func liveSecret(uid string, data map[string]string) map[string]any {
 	}
 }
 
-// Without the callback server an Application stays as it is: what its Secrets have from
-// before is what is desired, also for Pods and hooks that are new.
-func TestAnAddressFromBeforeIsKept(t *testing.T) {
+// Without the callback server, the address in the existing Secrets remains the desired one, also for new Pods
+// and hooks.
+func TestExistingAddressIsKept(t *testing.T) {
 	const address = "https://callback.example.com/v1/applications/default/shop/complete"
 	id := manifest.ID{Kind: "Secret", Namespace: "default", Name: "shop-hooks"}
 	for _, row := range []struct {
 		name string
 		live map[string]any
-		// bundle reports whether Pods mount it; wrong is what NeedAddresses says.
+		// bundle reports whether Pods mount it; wrong is the error of NeedAddresses
 		bundle bool
 		wrong  string
 	}{
 		{"with a bundle", liveSecret("uid", map[string]string{"complete-url": address, "ca.crt": "bundle"}), true, ""},
 		{"without one", liveSecret("uid", map[string]string{"complete-url": address}), false, ""},
 		{"nothing from before", nil, true, "which is off"},
-		{"of somebody else", liveSecret("other", map[string]string{"complete-url": address}), true, "which is off"},
+		{"of another client", liveSecret("other", map[string]string{"complete-url": address}), true, "which is off"},
 		{"of no callback", liveSecret("uid", map[string]string{"complete-url": "https://example.com"}), true, "which is off"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

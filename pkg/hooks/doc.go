@@ -1,14 +1,13 @@
-// Package hooks is what takes part in the life of an Application: the points at
-// which listeners are called, and the listeners that Holdfast brings along.
+// Package hooks contains the extension points in the lifecycle of an Application, and the listeners that
+// are built in:
 //
-//   - complete: the workload says that its work is done (Callback.Mangle)
+//   - complete: the workload reports that it is complete (Callback.Mangle)
 //   - shutdown: the workload finishes its work before it is deleted (NextShutdown)
-//   - generate: keys of a Secret that are filled once, with random text (Generate)
+//   - generate: keys of a Secret are filled once with random text (Generate)
 //   - services: the address of each Service (Endpoint)
 //
-// Everything here is pure: a listener gets an event with all that it may know,
-// randomness and time included, and changes the event. Calling a workload,
-// listening for its answer and writing to the cluster are the controller's.
+// The package is pure: a listener gets an event with all its inputs, including randomness and time, and
+// changes the event. The controller calls workloads, receives their callbacks and writes to the cluster.
 //
 //	h := hooks.New()
 //	h.ApplicationMangling.Listen("label", func(m *hooks.Mangling) error {

@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Pending is the address of a Service that has none yet.
+// Pending is the address of a Service that has no address yet.
 const Pending = "<pending>"
 
-// Address is a listener of ResourcePostCreate, ResourcePostUpdate and
-// ResourceObserved: it finds the address of a Service.
-func Address(s *Seen) error {
+// Address listens to ResourcePostCreate, ResourcePostUpdate and ResourceObserved. It sets the address
+// of a Service.
+func Address(s *ObjectEvent) error {
 	if s.ID.Group == "" && s.ID.Kind == "Service" {
 		s.Address = Endpoint(s.Live)
 	}
 	return nil
 }
 
-// Endpoint is where clients reach a live Service, host:port with its first port:
+// Endpoint returns the address at which clients reach a live Service, as host:port with its first port:
 //
 //	type          address
 //	LoadBalancer  IP or host name that the balancer has; <pending> until it has one
@@ -61,7 +61,7 @@ func ingressHost(service map[string]any) string {
 	return ""
 }
 
-// firstPort is the number of a Service's first port, "" if there is none.
+// firstPort returns a port number of a Service's first port, or "".
 func firstPort(service map[string]any, field string) string {
 	value, _, _ := unstructured.NestedFieldNoCopy(service, "spec", "ports")
 	ports, _ := value.([]any)

@@ -20,7 +20,7 @@ func TestEndpoint(t *testing.T) {
 		{"by a balancer with an IPv6 address", `{spec: {type: LoadBalancer, ports: [{port: 80}]}, status: {loadBalancer: {ingress: [{ip: "2001:db8::1"}]}}}`, "[2001:db8::1]:80"},
 		{"by a balancer with a host name", `{spec: {type: LoadBalancer, ports: [{port: 443}]}, status: {loadBalancer: {ingress: [{hostname: lb.example.com}]}}}`, "lb.example.com:443"},
 		{"by a balancer that is not there yet", `{spec: {type: LoadBalancer, ports: [{port: 80}]}, status: {loadBalancer: {}}}`, "<pending>"},
-		{"by a balancer that says something else", `{spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{}, text]}}}`, "<pending>"},
+		{"by a balancer with another answer", `{spec: {type: LoadBalancer}, status: {loadBalancer: {ingress: [{}, text]}}}`, "<pending>"},
 		{"outside", `{spec: {type: ExternalName, externalName: db.example.com}}`, "db.example.com"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

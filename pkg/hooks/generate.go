@@ -16,20 +16,20 @@ import (
 // GeneratedKey is a key of a Secret that is filled with random text.
 type GeneratedKey struct {
 	Name string
-	// Length in characters of the alphabet A-Z, a-z, 0-9: 6 bits each, nearly.
+	// Length is the number of characters from the alphabet A-Z, a-z, 0-9. Each adds almost 6 bits.
 	Length int
 }
 
 const (
-	defaultLength  = 32
-	shortestSecret = 8
-	longestSecret  = 1024
+	defaultLength   = 32
+	shortestSecret  = 8
+	maxSecretLength = 1024
 )
 
 var keyName = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
 
-// GeneratedKeys reads the annotation holdfast.dev/generate of a manifest:
-// "password,root-password:32". It returns nothing for an object without it.
+// GeneratedKeys parses the annotation holdfast.dev/generate of a manifest, for example
+// "password,root-password:32". It returns nil if the annotation is not set.
 func GeneratedKeys(object map[string]any) ([]GeneratedKey, error) {
 	text, has := annotation(object, v1alpha1.AnnotationGenerate)
 	if !has {
@@ -44,8 +44,8 @@ func GeneratedKeys(object map[string]any) ([]GeneratedKey, error) {
 		}
 		if hasLength {
 			n, err := strconv.Atoi(length)
-			if err != nil || n < shortestSecret || n > longestSecret {
-				return nil, fmt.Errorf("%s has length %q: it must be a number from %d to %d", name, length, shortestSecret, longestSecret)
+			if err != nil || n < shortestSecret || n > maxSecretLength {
+				return nil, fmt.Errorf("%s has length %q: it must be a number from %d to %d", name, length, shortestSecret, maxSecretLength)
 			}
 			key.Length = n
 		}
@@ -59,9 +59,8 @@ func GeneratedKeys(object map[string]any) ([]GeneratedKey, error) {
 	return keys, nil
 }
 
-// CheckGenerate is a listener of ApplicationMangling. It refuses what Generate
-// could not do, or what would undo it, and warns of keys that a Secret which exists
-// already will never get.
+// CheckGenerate listens to ApplicationMangling. It rejects annotations that Generate cannot satisfy,
+// and manifests that would overwrite its values. It warns of keys that an existing Secret will never get.
 func CheckGenerate(m *Mangling) error {
 	for _, o := range m.Objects {
 		keys, err := GeneratedKeys(o.Content)
@@ -80,7 +79,7 @@ func neverGenerated(id manifest.ID, keys []GeneratedKey, live map[string]any) (w
 	data, _ := live["data"].(map[string]any)
 	for _, key := range keys {
 		if _, has := data[key.Name]; live != nil && !has {
-			warnings = append(warnings, fmt.Sprintf("%s: %s is not generated, because the Secret exists already: delete it to have all made again, or add the key by hand", id, key.Name))
+			warnings = append(warnings, fmt.Sprintf("%s: %s is not generated, because the Secret exists already: add the key by hand", id, key.Name))
 		}
 	}
 	return warnings
@@ -102,9 +101,9 @@ func checkGenerate(o manifest.Object, keys []GeneratedKey, entry *observer.Entry
 	return nil
 }
 
-// Generate is a listener of ResourcePreCreate: it fills the keys that the
-// annotation names, in a Secret that is being created. They are not observed.
-func Generate(c *Creating) error {
+// Generate listens to ResourcePreCreate. It fills the keys that the annotation names when a Secret is
+// created. These keys are not observed.
+func Generate(c *CreateEvent) error {
 	keys, err := GeneratedKeys(c.Object)
 	if err != nil || len(keys) == 0 || !manifest.IsSecret(c.ID.GroupKind()) {
 		return err
@@ -126,8 +125,8 @@ func Generate(c *Creating) error {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// randomText takes each character of the alphabet with the same probability:
-// bytes that would make the first ones more likely are thrown away.
+// randomText returns random text in which all characters of the alphabet are equally likely. It discards
+// bytes that would make the first characters more likely.
 func randomText(random io.Reader, length int) ([]byte, error) {
 	const fair = 256 - 256%len(alphabet)
 	text := make([]byte, 0, length)

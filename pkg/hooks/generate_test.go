@@ -27,10 +27,10 @@ func secret(annotation string, data map[string]any) map[string]any {
 
 var secretID = manifest.ID{Kind: "Secret", Namespace: "default", Name: "s"}
 
-func TestGenerateFillsTheNamedKeysAndNoOther(t *testing.T) {
+func TestGenerateFillsOnlyNamedKeys(t *testing.T) {
 	object := secret("password, root-password:43", map[string]any{"user": "YWRtaW4="})
 	random := rand.NewChaCha8([32]byte{1})
-	require.NoError(t, hooks.Generate(&hooks.Creating{ID: secretID, Object: object, Random: random}))
+	require.NoError(t, hooks.Generate(&hooks.CreateEvent{ID: secretID, Object: object, Random: random}))
 	data := object["data"].(map[string]any)
 	assert.Len(t, data, 3)
 	assert.Equal(t, "YWRtaW4=", data["user"])
@@ -41,18 +41,18 @@ func TestGenerateFillsTheNamedKeysAndNoOther(t *testing.T) {
 		assert.Regexp(t, `^[A-Za-z0-9]+$`, string(text))
 	}
 	other := secret("password", nil)
-	require.NoError(t, hooks.Generate(&hooks.Creating{ID: secretID, Object: other, Random: random}))
+	require.NoError(t, hooks.Generate(&hooks.CreateEvent{ID: secretID, Object: other, Random: random}))
 	assert.NotEqual(t, data["password"], other["data"].(map[string]any)["password"])
 }
 
-func TestEveryCharacterIsAsLikely(t *testing.T) {
+func TestRandomTextIsUniform(t *testing.T) {
 	object := secret("a:1024", nil)
 	counts := map[byte]int{}
 	random := rand.NewChaCha8([32]byte{2})
 	const rounds = 200
 	for range rounds {
 		object["data"] = nil
-		require.NoError(t, hooks.Generate(&hooks.Creating{ID: secretID, Object: object, Random: random}))
+		require.NoError(t, hooks.Generate(&hooks.CreateEvent{ID: secretID, Object: object, Random: random}))
 		text, err := base64.StdEncoding.DecodeString(object["data"].(map[string]any)["a"].(string))
 		require.NoError(t, err)
 		for _, c := range text {
@@ -66,18 +66,18 @@ func TestEveryCharacterIsAsLikely(t *testing.T) {
 	}
 }
 
-func TestGenerateLeavesOthersAlone(t *testing.T) {
+func TestGenerateIgnoresOtherObjects(t *testing.T) {
 	plain := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s"}}
-	require.NoError(t, hooks.Generate(&hooks.Creating{ID: secretID, Object: plain, Random: iotest.ErrReader(errors.New("not used"))}))
+	require.NoError(t, hooks.Generate(&hooks.CreateEvent{ID: secretID, Object: plain, Random: iotest.ErrReader(errors.New("not used"))}))
 	assert.NotContains(t, plain, "data")
 }
 
-func TestGenerateFailsWithItsRandomness(t *testing.T) {
-	err := hooks.Generate(&hooks.Creating{ID: secretID, Object: secret("password", nil), Random: bytes.NewReader([]byte("short"))})
+func TestGenerateFailsWithoutRandomness(t *testing.T) {
+	err := hooks.Generate(&hooks.CreateEvent{ID: secretID, Object: secret("password", nil), Random: bytes.NewReader([]byte("short"))})
 	assert.ErrorContains(t, err, "generating password")
 }
 
-func TestWhatGenerateCouldNotDoIsRefused(t *testing.T) {
+func TestCheckGenerateRejectsInvalidKeys(t *testing.T) {
 	for _, row := range []struct{ name, annotation, kind, data, schema, message string }{
 		{name: "a key that is none", annotation: "a b", message: `"a b" is no key of a Secret`},
 		{name: "no key", annotation: "", message: `"" is no key of a Secret`},
@@ -121,17 +121,17 @@ func TestWhatGenerateCouldNotDoIsRefused(t *testing.T) {
 	}
 }
 
-// Keys are filled when the Secret is created, and never later: who adds one must know.
-func TestAKeyThatIsAddedLaterIsWarnedOf(t *testing.T) {
+// Keys are filled only when the Secret is created, so a user who adds one later gets a warning.
+func TestCheckGenerateWarnsAboutAddedKeys(t *testing.T) {
 	object := manifest.Object{ID: secretID, Content: secret("password,added", nil)}
 	live := map[string]any{"data": map[string]any{"password": "aHVudGVyMg=="}}
 	for name, row := range map[string]struct {
 		live     map[string]any
 		warnings []string
 	}{
-		"is to be created": {nil, nil},
-		"has both":         {map[string]any{"data": map[string]any{"password": "", "added": ""}}, nil},
-		"has one":          {live, []string{"Secret default/s: added is not generated, because the Secret exists already: delete it to have all made again, or add the key by hand"}},
+		"before it is created": {nil, nil},
+		"has both":             {map[string]any{"data": map[string]any{"password": "", "added": ""}}, nil},
+		"has one":              {live, []string{"Secret default/s: added is not generated, because the Secret exists already: add the key by hand"}},
 	} {
 		m := &hooks.Mangling{Objects: []manifest.Object{object}, Live: map[manifest.ID]map[string]any{}}
 		if row.live != nil {

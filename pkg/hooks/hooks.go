@@ -10,39 +10,38 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Hooks are the points in the life of an Application and its resources. Each is called
-// by the name of its field; what an error of a listener does is said beside it, and in
-// docs/hooks.md.
+// Hooks are the extension points in the lifecycle of an Application and its resources. Each point has the
+// name of its field. The effect of a listener's error is documented at the field, and in docs/hooks.md.
 type Hooks struct {
-	// A source is translated. An error refuses it.
+	// Called to translate a source. An error marks the source as invalid.
 	ApplicationToscaTranslation Point[*Translation]
-	// The manifests are known. An error refuses the input.
+	// Called when the manifests are known. An error marks the input as invalid.
 	ApplicationMangling Point[*Mangling]
-	// Before anything is looked up. After an error nothing is done; it is tried again.
+	// Called before the cluster is read. After an error the reconcile stops and is retried.
 	ApplicationPreReconcile Point[*Lifecycle]
-	// The status is about to be written. An error is reported, and tried again.
-	ApplicationPostReconcile Point[*Reconciled]
-	// Before anything is deleted. After an error nothing is; it is tried again.
+	// Called before the status is written. An error is reported, and the reconcile is retried.
+	ApplicationPostReconcile Point[*ReconcileEvent]
+	// Called before objects are deleted. After an error nothing is deleted, and the reconcile is retried.
 	ApplicationPreDelete Point[*Lifecycle]
-	// The Application has been let go. An error is logged.
+	// Called after the Application was released. An error is logged.
 	ApplicationPostDelete Point[*Lifecycle]
-	// Before a request is sent. After an error it is not.
-	ResourcePreCreate Point[*Creating]
-	ResourcePreUpdate Point[*Changing]
-	ResourcePreDelete Point[*Changing]
-	// The response is there; or a watch shows the object, and nothing was sent. An error
+	// Called before a request is sent. After an error it is not sent.
+	ResourcePreCreate Point[*CreateEvent]
+	ResourcePreUpdate Point[*ChangeEvent]
+	ResourcePreDelete Point[*ChangeEvent]
+	// Called after the response to a write, or when a watch delivers the object without a write. An error
 	// is reported for the resource.
-	ResourcePostCreate Point[*Seen]
-	ResourcePostUpdate Point[*Seen]
-	ResourceObserved   Point[*Seen]
-	// The object is gone. An error is reported, and the point called again.
-	ResourcePostDelete Point[*Changing]
+	ResourcePostCreate Point[*ObjectEvent]
+	ResourcePostUpdate Point[*ObjectEvent]
+	ResourceObserved   Point[*ObjectEvent]
+	// Called after the object was deleted. An error is reported, and the point is called again.
+	ResourcePostDelete Point[*ChangeEvent]
 }
 
-// New has all points, and no listeners.
+// New returns Hooks with all points and no listeners.
 func New() *Hooks { return (&Hooks{}).And(nil) }
 
-// And has the listeners of both, those of h first. Either may be nil.
+// And returns Hooks with the listeners of both, those of h first. Both h and other can be nil.
 func (h *Hooks) And(other *Hooks) *Hooks {
 	both := &Hooks{}
 	fields := reflect.ValueOf(both).Elem()
@@ -58,20 +57,20 @@ func (h *Hooks) And(other *Hooks) *Hooks {
 	return both
 }
 
-// Translation turns a source into manifests. Once a listener has set Objects,
-// those after it may change them.
+// Translation is the event of translating a source into manifests. Listeners after the one that sets
+// Objects can change them.
 type Translation struct {
 	Application *v1alpha1.Application
-	// Data is the template or archive, Name what errors call it, URL where it was
-	// fetched from, if it was.
+	// Data is the template or archive. Name identifies it in errors. URL is its location, or empty if it
+	// was not fetched.
 	Data []byte
 	Name string
 	URL  string
-	// Sensitive data are those of a Secret: nobody is told of them.
+	// Sensitive is true if the data come from a Secret. They must not be shown to users.
 	Sensitive bool
 	// Inputs are the values of the template's inputs.
 	Inputs map[string]Input
-	// Objects, Outputs, Warnings and Digest are the result.
+	// Objects, Outputs, Warnings and Digest are the results.
 	Objects  []map[string]any
 	Outputs  map[string]any
 	Warnings []string
@@ -80,75 +79,71 @@ type Translation struct {
 
 // Input is the value of an input of a template.
 type Input struct {
-	// Value is a JSON value. It is not used if Text is.
+	// Value is a JSON value. It is ignored if Text is set.
 	Value any
-	// Text has no type yet: that of the input decides how it is read.
+	// Text is an untyped value. The type of the input determines how it is parsed.
 	Text *string
-	// Sensitive values are not told to anybody.
+	// Sensitive values must not be shown to users.
 	Sensitive bool
 }
 
-// Mangling changes the objects of an Application before they are desired. What a
-// listener adds or changes is observed. It replaces Objects and the contents it
-// changes; it does not change what it was given.
+// Mangling is the event in which listeners change the objects of an Application, before these become the
+// desired state. Everything that a listener adds or changes is observed. A listener replaces Objects and
+// the contents it changes, and does not modify the given values.
 type Mangling struct {
 	Application *v1alpha1.Application
 	Objects     []manifest.Object
-	// Entries are the observer schemas of the objects as they were first, by
-	// identity. They are not changed: what hooks do is added to them.
+	// Entries are the observer schemas of the objects before mangling, by identity. They must not be
+	// changed; changes of hooks are added to them.
 	Entries map[manifest.ID]*observer.Entry
-	// Live has the objects that exist.
+	// Live contains the existing objects.
 	Live     map[manifest.ID]map[string]any
 	Warnings []string
 }
 
-// Lifecycle is an Application at a point of its life.
+// Lifecycle is the event of an Application without further data.
 type Lifecycle struct {
 	Application *v1alpha1.Application
 }
 
-// Reconciled is an Application whose resources were brought to their desired
-// state as far as possible.
-type Reconciled struct {
+// ReconcileEvent is the event after the resources of an Application were reconciled.
+type ReconcileEvent struct {
 	Application *v1alpha1.Application
-	// Status is about to be written; listeners may change it.
+	// Status is the status to write. Listeners can change it.
 	Status *v1alpha1.ApplicationStatus
 }
 
-// Creating is a resource that is about to be created.
-type Creating struct {
+// CreateEvent is the event before a resource is created.
+type CreateEvent struct {
 	Application *v1alpha1.Application
 	ID          manifest.ID
-	// Object is the body of the create. Listeners may change it; it is nobody
-	// else's.
+	// Object is the body of the create request. Listeners can change it; it is not shared.
 	Object map[string]any
-	// Random is where listeners get randomness from.
+	// Random is the source of randomness for listeners.
 	Random io.Reader
 }
 
-// Seen is a live object of an Application: the response to a write, or what a
-// watch shows.
-type Seen struct {
+// ObjectEvent is the event of a live object: the response to a write, or an object that a watch delivered.
+type ObjectEvent struct {
 	Application *v1alpha1.Application
 	ID          manifest.ID
 	Entry       *observer.Entry
 	// Type is the typed schema of its kind, or nil.
 	Type *kinds.Node
-	// Desired is the desired state; learned values are added to it.
+	// Desired is the desired state, including learned values.
 	Desired map[string]any
-	// Manifest is the part of Desired that was not learned; nil if nobody knows.
+	// Manifest is the part of Desired that was not learned, or nil if it is unknown.
 	Manifest map[string]any
 	Live     map[string]any
-	// Observed, Address and Tokens are results: the observed part of the object,
-	// the address that clients use (of a Service), the digests of the callback
-	// tokens (of the Secret that has them).
+	// Observed, Address and Tokens are results: the observed part of the object, the address of a Service,
+	// and the digests of the callback tokens in the Secret that contains them.
 	Observed map[string]any
 	Address  string
 	Tokens   []string
 }
 
-// Changing is a resource that is about to be patched or deleted, or is gone.
-type Changing struct {
+// ChangeEvent is the event of a resource that is about to be patched or deleted, or was deleted.
+type ChangeEvent struct {
 	Application *v1alpha1.Application
 	ID          manifest.ID
 }

@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// podSpecs are the kinds that make Pods, and where their specs are.
+// podSpecs maps the kinds that create Pods to the path of the Pod spec.
 var podSpecs = map[schema.GroupKind][]string{
 	{Kind: "Pod"}:                        {"spec"},
 	{Kind: "ReplicationController"}:      {"spec", "template", "spec"},
@@ -18,7 +18,7 @@ var podSpecs = map[schema.GroupKind][]string{
 	{Group: "batch", Kind: "CronJob"}:    {"spec", "jobTemplate", "spec", "template", "spec"},
 }
 
-// podSpec is the spec of the Pods that an object makes, nil if it makes none.
+// podSpec returns the spec of the Pods that an object creates, or nil.
 func podSpec(o manifest.Object) map[string]any {
 	steps, makesPods := podSpecs[o.ID.GroupKind()]
 	if !makesPods {
@@ -31,7 +31,7 @@ func podSpec(o manifest.Object) map[string]any {
 	return at
 }
 
-// containers are those of a Pod spec, init containers first.
+// containers returns the containers of a Pod spec, init containers first.
 func containers(spec map[string]any) []map[string]any {
 	var found []map[string]any
 	for _, field := range []string{"initContainers", "containers"} {
@@ -45,13 +45,12 @@ func containers(spec map[string]any) []map[string]any {
 	return found
 }
 
-// appendNamed appends an element to a list of named elements, unless one of that
-// name is there.
+// appendNamed appends an element to a list, unless the list has an element of that name.
 func appendNamed(parent map[string]any, field string, element map[string]any) bool {
 	value, there := parent[field]
 	list, isList := value.([]any)
 	if there && !isList {
-		return false // the API server will say what is wrong with it
+		return false // the API server will reject the manifest
 	}
 	for _, item := range list {
 		if other, ok := item.(map[string]any); ok && other["name"] == element["name"] {

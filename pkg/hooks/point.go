@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Point is a moment at which listeners are called, in the order in which they
-// were registered. The first error ends the run.
+// Point is a list of listeners. They are called in the order of registration. The first error stops the
+// run.
 type Point[E any] struct {
 	name      string
 	listeners []listener[E]
@@ -17,9 +17,9 @@ type listener[E any] struct {
 	call func(E) error
 }
 
-// Error is that of one listener.
+// Error is the error of one listener.
 type Error struct {
-	// Point and Listener say where it happened.
+	// Point and Listener name the point and the listener.
 	Point, Listener string
 	Err             error
 }
@@ -31,14 +31,13 @@ func (e *Error) Error() string {
 // Unwrap returns the listener's error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Listen registers a listener under the name that errors have. Points are filled
-// before they are run; Listen is not for use beside Run.
+// Listen registers a listener. The name appears in errors. Listen must not be called concurrently with Run.
 func (p *Point[E]) Listen(name string, call func(E) error) {
 	p.listeners = append(p.listeners, listener[E]{name, call})
 }
 
-// Run calls the listeners. A panic of one is an error like any other; its value
-// is not repeated, for it may contain anything.
+// Run calls the listeners. It converts a panic of a listener to an error without the value of the panic,
+// because that value can contain secrets.
 func (p *Point[E]) Run(event E) error {
 	for _, l := range p.listeners {
 		if err := l.run(event); err != nil {
@@ -57,7 +56,7 @@ func (l listener[E]) run(event E) (err error) {
 	return l.call(event)
 }
 
-// point is a Point of any event.
+// point is a Point of any event type.
 type point interface {
 	called(name string)
 	join(other any)
@@ -65,7 +64,7 @@ type point interface {
 
 func (p *Point[E]) called(name string) { p.name = name }
 
-// join adds the listeners of another Point of the same event.
+// join adds the listeners of another Point of the same event type.
 func (p *Point[E]) join(other any) {
 	p.listeners = slices.Concat(p.listeners, other.(*Point[E]).listeners)
 }

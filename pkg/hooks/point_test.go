@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-func TestListenersAreCalledInOrderUntilOneFails(t *testing.T) {
+func TestListenersRunInOrderUntilError(t *testing.T) {
 	h, failed := hooks.New(), errors.New("no")
 	var called []string
 	listen := func(h *hooks.Hooks, name string, err error) {
@@ -33,13 +33,13 @@ func TestListenersAreCalledInOrderUntilOneFails(t *testing.T) {
 	assert.NoError(t, h.And(nil).ApplicationPreDelete.Run(&hooks.Lifecycle{}), "neither is changed")
 }
 
-func TestAPanicIsAnErrorThatSaysNothing(t *testing.T) {
+func TestPanicBecomesErrorWithoutValue(t *testing.T) {
 	h := hooks.New()
-	h.ResourcePreCreate.Listen("broken", func(*hooks.Creating) error { panic("hunter2") })
-	assert.EqualError(t, h.ResourcePreCreate.Run(&hooks.Creating{}), "hook broken of ResourcePreCreate: panic (string)")
+	h.ResourcePreCreate.Listen("broken", func(*hooks.CreateEvent) error { panic("hunter2") })
+	assert.EqualError(t, h.ResourcePreCreate.Run(&hooks.CreateEvent{}), "hook broken of ResourcePreCreate: panic (string)")
 }
 
-func TestEveryPointHasItsName(t *testing.T) {
+func TestPointNames(t *testing.T) {
 	failed := errors.New("no")
 	h := reflect.ValueOf(hooks.New()).Elem()
 	for i := range h.NumField() {

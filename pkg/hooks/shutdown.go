@@ -6,8 +6,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// ShutdownStep is what comes next when an Application with a shutdown hook is
-// deleted.
+// ShutdownStep is the next step when an Application with a shutdown hook is deleted.
 type ShutdownStep string
 
 // The steps of a shutdown.
@@ -16,23 +15,22 @@ const (
 	ShutdownCall ShutdownStep = "call"
 	// ShutdownWait waits for the workload to call back.
 	ShutdownWait ShutdownStep = "wait"
-	// ShutdownDone deletes the resources: the workload has called back.
+	// ShutdownDone deletes the resources after the workload has called back.
 	ShutdownDone ShutdownStep = "done"
-	// ShutdownFailed deletes the resources although it never did.
+	// ShutdownFailed deletes the resources although the workload has not called back.
 	ShutdownFailed ShutdownStep = "failed"
-	// ShutdownStuck leaves everything in place.
+	// ShutdownStuck keeps all resources.
 	ShutdownStuck ShutdownStep = "stuck"
 )
 
-// NextShutdown says what comes next, and how long to wait for it, by what the
-// status has on record. status may be nil. acknowledged is true once the workload
-// has called back.
+// NextShutdown returns the next step, and how long to wait for it, from the shutdown status, which can be
+// nil. acknowledged is true once the workload has called back.
 //
 //	acknowledged                           done
 //	never called                           call
 //	called, grace period not over          wait
 //	called, over, attempts left            call
-//	called, over, no attempts left         failed or stuck, as onFailure says
+//	called, over, no attempts left         failed or stuck, depending on onFailure
 func NextShutdown(hook v1alpha1.ShutdownHook, status *v1alpha1.ShutdownStatus, acknowledged bool, now time.Time) (ShutdownStep, time.Duration) {
 	switch {
 	case acknowledged:
@@ -52,7 +50,7 @@ func NextShutdown(hook v1alpha1.ShutdownHook, status *v1alpha1.ShutdownStatus, a
 	return ShutdownStuck, 0
 }
 
-// Retries is how often the workload is called after the first time.
+// Retries returns how often the workload is called again after the first call.
 func Retries(hook v1alpha1.ShutdownHook) int32 {
 	if hook.Retries == nil {
 		return 2
@@ -60,7 +58,7 @@ func Retries(hook v1alpha1.ShutdownHook) int32 {
 	return *hook.Retries
 }
 
-// Grace is how long the workload may take after each call.
+// Grace returns the time that the workload has after each call.
 func Grace(hook v1alpha1.ShutdownHook) time.Duration {
 	if hook.GracePeriodSeconds <= 0 {
 		return 30 * time.Second

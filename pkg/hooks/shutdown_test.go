@@ -29,13 +29,13 @@ func TestNextShutdown(t *testing.T) {
 		step         hooks.ShutdownStep
 		wait         time.Duration
 	}{
-		{"nobody was called", hook, nil, false, hooks.ShutdownCall, 0},
-		{"nobody was called, as the status says", hook, &v1alpha1.ShutdownStatus{}, false, hooks.ShutdownCall, 0},
+		{"no call so far", hook, nil, false, hooks.ShutdownCall, 0},
+		{"no call, according to the status", hook, &v1alpha1.ShutdownStatus{}, false, hooks.ShutdownCall, 0},
 		{"it has time left", hook, called(1, 4*time.Second), false, hooks.ShutdownWait, 6 * time.Second},
 		{"its time is over", hook, called(1, 10*time.Second), false, hooks.ShutdownCall, 0},
 		{"it has time left, the last time", hook, called(2, 4*time.Second), false, hooks.ShutdownWait, 6 * time.Second},
 		{"its time is over, the last time", hook, called(2, time.Hour), false, hooks.ShutdownStuck, 0},
-		{"its time is over, and it is deleted all the same", deletes, called(2, time.Hour), false, hooks.ShutdownFailed, 0},
+		{"its time is over, and it is deleted anyway", deletes, called(2, time.Hour), false, hooks.ShutdownFailed, 0},
 		{"it has called back", hook, called(1, time.Second), true, hooks.ShutdownDone, 0},
 		{"it has called back late", hook, called(2, time.Hour), true, hooks.ShutdownDone, 0},
 		{"the defaults are 30 seconds and two more calls", v1alpha1.ShutdownHook{}, called(3, 29*time.Second), false, hooks.ShutdownWait, time.Second},

@@ -12,25 +12,24 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Purpose is what a callback is for. A token is good for one purpose of one
-// Application.
+// Purpose is the purpose of a callback. A token is valid for one purpose of one Application.
 type Purpose string
 
-// The callbacks of an Application.
+// The purposes of callbacks.
 const (
 	Complete  Purpose = "complete"
 	Shutdown  Purpose = "shutdown"
 	Reconcile Purpose = "reconcile"
 )
 
-// tokenLength is that of a token with 256 bits.
+// tokenLength is the length of a token with 256 bits.
 const tokenLength = 43
 
-// keptTokens is how many digests of tokens that are in no Secret any more are
-// kept: Pods that were started with an older Secret still have its tokens.
+// keptTokens is the number of digests that are kept of tokens no longer in any Secret: Pods that started
+// with an older Secret still use its tokens.
 const keptTokens = 9
 
-// Purposes are the callbacks that an Application has.
+// Purposes returns the purposes for which an Application has hooks.
 func Purposes(app *v1alpha1.Application) []Purpose {
 	var purposes []Purpose
 	if h := app.Spec.Hooks; h != nil {
@@ -47,15 +46,15 @@ func Purposes(app *v1alpha1.Application) []Purpose {
 	return purposes
 }
 
-// TokenDigest is what the status keeps of a token: the SHA-256 digest, in
-// hexadecimal, of the purpose and the token.
+// TokenDigest returns the digest of a token for the status: the SHA-256 of the purpose and the token, in
+// hexadecimal.
 func TokenDigest(purpose Purpose, token string) string {
 	sum := sha256.Sum256([]byte(string(purpose) + "\n" + token))
 	return hex.EncodeToString(sum[:])
 }
 
-// Accepts reports whether a token is one of those whose digests are given. It takes
-// the same time whichever of them it is, and for none of them.
+// Accepts reports whether one of the digests belongs to the token. It takes constant time, so that callers
+// cannot guess which digest matches.
 func Accepts(digests []string, purpose Purpose, token string) bool {
 	got := []byte(TokenDigest(purpose, token))
 	equal := 0
@@ -65,10 +64,9 @@ func Accepts(digests []string, purpose Purpose, token string) bool {
 	return equal == 1 && token != ""
 }
 
-// Tokens is a listener of ResourcePostCreate, ResourcePostUpdate and
-// ResourceObserved: it finds the digests of the tokens in the Secret that has
-// them.
-func Tokens(s *Seen) error {
+// Tokens listens to ResourcePostCreate, ResourcePostUpdate and ResourceObserved. It computes the
+// digests of the tokens in the Secret that contains them.
+func Tokens(s *ObjectEvent) error {
 	if !manifest.IsSecret(s.ID.GroupKind()) || s.ID.Name != SecretName(s.Application) {
 		return nil
 	}
@@ -83,8 +81,7 @@ func Tokens(s *Seen) error {
 	return nil
 }
 
-// KeepTokens adds digests to those on record, newest first, and forgets the
-// oldest.
+// KeepTokens adds digests to the recorded ones, newest first, and drops the oldest.
 func KeepTokens(before, digests []string) []string {
 	kept := slices.Clone(digests)
 	for _, digest := range before {
@@ -98,11 +95,11 @@ func KeepTokens(before, digests []string) []string {
 func tokenKey(purpose Purpose) string { return string(purpose) + "-token" }
 func urlKey(purpose Purpose) string   { return string(purpose) + "-url" }
 
-// SecretName is the name of the Secret with the addresses and tokens of an
-// Application's callbacks, one in each namespace that has Pods of it.
+// SecretName returns the name of the Secret with the addresses and tokens of an Application's callbacks.
+// There is one in each namespace with Pods of the Application.
 func SecretName(app *v1alpha1.Application) string { return app.Name + "-hooks" }
 
-// CallbackPath is the path of a callback.
+// CallbackPath returns the URL path of a callback.
 func CallbackPath(namespace, name string, purpose Purpose) string {
 	return strings.Join([]string{"/v1/applications", namespace, name, string(purpose)}, "/")
 }

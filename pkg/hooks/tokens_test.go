@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-func TestATokenIsGoodForOnePurpose(t *testing.T) {
+func TestTokenIsValidForOnePurpose(t *testing.T) {
 	token := strings.Repeat("a", 43)
 	digests := []string{hooks.TokenDigest(hooks.Complete, "older"), hooks.TokenDigest(hooks.Complete, token)}
 	assert.True(t, hooks.Accepts(digests, hooks.Complete, token))
@@ -22,7 +22,7 @@ func TestATokenIsGoodForOnePurpose(t *testing.T) {
 	assert.NotContains(t, digests[1], token)
 }
 
-func TestTheNewestTokensAreKept(t *testing.T) {
+func TestKeepTokensKeepsNewest(t *testing.T) {
 	before := strings.Split("bcdefghijk", "")
 	assert.Equal(t, strings.Split("abcdefghij", ""), hooks.KeepTokens(before, []string{"a"}))
 	assert.Equal(t, before[:9], hooks.KeepTokens(before, nil))

@@ -8,16 +8,15 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Withdrawal is a list element of a live object that a hook had added.
+// Withdrawal is a list element of a live object that a hook had added and no longer adds.
 type Withdrawal struct {
 	Path  *observer.Path
 	Value any
 }
 
-// Withdrawn are the variables, mounts and volumes that Mangle had added to an
-// object, as before has them, adds no more, as desired shows, and that are still
-// there. They lead to a Secret that is about to go: no Pod would start with them.
-// The last element of a list comes first.
+// Withdrawn returns the variables, mounts and volumes that are live and in before because Mangle had added
+// them, and are missing in desired. They refer to a Secret that is about to be deleted, and Pods with them
+// would not start. The last element of each list is returned first.
 func Withdrawn(app *v1alpha1.Application, id manifest.ID, before, desired, live map[string]any) []Withdrawal {
 	spec := func(content map[string]any) map[string]any { return podSpec(manifest.Object{ID: id, Content: content}) }
 	was, wanted, is := spec(before), spec(desired), spec(live)
@@ -28,16 +27,16 @@ func Withdrawn(app *v1alpha1.Application, id manifest.ID, before, desired, live 
 	for _, step := range podSpecs[id.GroupKind()] {
 		at = at.Field(step)
 	}
-	found := withdrawnFrom(at, "volumes", was, wanted, is, func(e map[string]any) bool { return ofSecret(e, "secret", "secretName", app) })
+	found := withdrawnFrom(at, "volumes", was, wanted, is, func(e map[string]any) bool { return refersToSecret(e, "secret", "secretName", app) })
 	for _, field := range []string{"initContainers", "containers"} {
 		list, _ := is[field].([]any)
 		for i, item := range list {
 			container, _ := item.(map[string]any)
 			name, _ := container["name"].(string)
-			at, was, wanted := at.Field(field).Element("[name="+name+"]", i), named(was, field, name), named(wanted, field, name)
+			at, was, wanted := at.Field(field).Element("[name="+name+"]", i), elementNamed(was, field, name), elementNamed(wanted, field, name)
 			found = append(found, withdrawnFrom(at, "env", was, wanted, container, func(e map[string]any) bool {
 				from, _ := e["valueFrom"].(map[string]any)
-				return ofSecret(from, "secretKeyRef", "name", app)
+				return refersToSecret(from, "secretKeyRef", "name", app)
 			})...)
 			found = append(found, withdrawnFrom(at, "volumeMounts", was, wanted, container, func(e map[string]any) bool {
 				return e["name"] == volumeName && e["mountPath"] == MountPath
@@ -47,14 +46,13 @@ func Withdrawn(app *v1alpha1.Application, id manifest.ID, before, desired, live 
 	return found
 }
 
-// withdrawnFrom finds the elements of one list that are ours, were so before, and
-// are not wanted.
+// withdrawnFrom returns the elements of one list that Mangle had added and that are no longer desired.
 func withdrawnFrom(at *observer.Path, field string, was, wanted, is map[string]any, ours func(map[string]any) bool) (found []Withdrawal) {
 	list, _ := is[field].([]any)
 	for i, item := range slices.Backward(list) {
 		element, _ := item.(map[string]any)
 		name, _ := element["name"].(string)
-		if before := named(was, field, name); before == nil || !ours(before) || !ours(element) || named(wanted, field, name) != nil {
+		if before := elementNamed(was, field, name); before == nil || !ours(before) || !ours(element) || elementNamed(wanted, field, name) != nil {
 			continue
 		}
 		found = append(found, Withdrawal{Path: at.Field(field).Element("[name="+name+"]", i), Value: element})
@@ -62,8 +60,8 @@ func withdrawnFrom(at *observer.Path, field string, was, wanted, is map[string]a
 	return found
 }
 
-// named is the element of a list that has a name, or nil.
-func named(parent map[string]any, field, name string) map[string]any {
+// elementNamed returns the list element with that name, or nil.
+func elementNamed(parent map[string]any, field, name string) map[string]any {
 	list, _ := parent[field].([]any)
 	for _, item := range list {
 		if element, ok := item.(map[string]any); ok && element["name"] == name {
@@ -73,9 +71,8 @@ func named(parent map[string]any, field, name string) map[string]any {
 	return nil
 }
 
-// ofSecret reports whether a source of values is the Secret of an Application's
-// callbacks.
-func ofSecret(parent map[string]any, field, name string, app *v1alpha1.Application) bool {
+// refersToSecret reports whether a value source refers to the callback Secret of an Application.
+func refersToSecret(parent map[string]any, field, name string, app *v1alpha1.Application) bool {
 	source, _ := parent[field].(map[string]any)
 	return source[name] == SecretName(app)
 }

@@ -27,10 +27,10 @@ func TestWithdrawn(t *testing.T) {
 		before, live, want []any
 		found              int
 	}{
-		{"a variable of ours", []any{ours}, []any{ours}, nil, 1},
+		{"a variable that Mangle added", []any{ours}, []any{ours}, nil, 1},
 		{"one that is wanted still", []any{ours}, []any{ours}, []any{ours}, 0},
-		{"one that somebody has given another source", []any{ours}, []any{theirs}, nil, 0},
-		{"one that somebody had before us", []any{theirs}, []any{ours}, nil, 0},
+		{"one to which another client gave another source", []any{ours}, []any{theirs}, nil, 0},
+		{"one that another client had added before", []any{theirs}, []any{ours}, nil, 0},
 		{"one that is gone", []any{ours}, nil, nil, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -9,22 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// objectMeta is the name of the type of every object's metadata.
+// objectMeta is the type name of the metadata of every object.
 const objectMeta = "meta.v1.ObjectMeta"
 
 //go:embed builtin.json
 var builtinJSON []byte
 
-// table is builtin.json: what tools/listtypes writes.
+// table is the content of builtin.json, as tools/listtypes writes it.
 type table struct {
 	Kinds map[string]string            `json:"kinds"`
 	Types map[string]map[string]*entry `json:"types"`
-	// Values are those of the types that are one value as a whole.
+	// Values lists the map types that are atomic.
 	Values []string `json:"values"`
 }
 
-// entry is the type of one field or element in builtin.json. It names another
-// type, or else it is a list (List is set) or a map, which may be one value.
+// entry is the type of one field or element in builtin.json: a reference to another type, a list (if List
+// is set), or a map, which can be atomic.
 type entry struct {
 	Type     string         `json:"type"`
 	List     ListKind       `json:"list"`
@@ -34,40 +34,40 @@ type entry struct {
 	Value    bool           `json:"value"`
 }
 
-// builtin is the parsed table: read once, when it is first asked for.
-var builtin = sync.OnceValue(func() linked {
+// builtin returns the parsed table. It is parsed on first use.
+var builtin = sync.OnceValue(func() linkedTable {
 	result, err := link(builtinJSON)
 	if err != nil {
-		panic("kinds: builtin.json: " + err.Error()) // generated, and read by tests
+		panic("kinds: builtin.json: " + err.Error()) // the file is generated and covered by tests
 	}
 	return result
 })
 
-// Builtin returns the schema of a kind that Kubernetes itself has, or nil.
+// Builtin returns the schema of a built-in kind of Kubernetes, or nil.
 func Builtin(gvk schema.GroupVersionKind) *Node {
 	known := builtin()
 	return known.types[known.kinds[gvk.GroupVersion().String()+" "+gvk.Kind]]
 }
 
-// metadata returns the schema of the metadata of every object.
+// metadata returns the schema of metav1.ObjectMeta.
 func metadata() *Node {
 	return builtin().types[objectMeta]
 }
 
-// linked is a table whose types are nodes that point to each other.
-type linked struct {
+// linkedTable is a table whose types are resolved to nodes that reference each other.
+type linkedTable struct {
 	kinds map[string]string
 	types map[string]*Node
 }
 
-func link(content []byte) (linked, error) {
+func link(content []byte) (linkedTable, error) {
 	var raw table
 	if err := json.Unmarshal(content, &raw); err != nil {
-		return linked{}, err
+		return linkedTable{}, err
 	}
-	result := linked{kinds: raw.Kinds, types: make(map[string]*Node, len(raw.Types))}
+	result := linkedTable{kinds: raw.Kinds, types: make(map[string]*Node, len(raw.Types))}
 	for name := range raw.Types {
-		result.types[name] = &Node{closed: len(raw.Types[name]) > 0} // without any, it is free-form
+		result.types[name] = &Node{closed: len(raw.Types[name]) > 0} // a type without fields is free-form
 	}
 	for name, fields := range raw.Types {
 		node := result.types[name]
@@ -75,7 +75,7 @@ func link(content []byte) (linked, error) {
 		for field, e := range fields {
 			linkedField, err := result.node(e)
 			if err != nil {
-				return linked{}, fmt.Errorf("%s.%s: %w", name, field, err)
+				return linkedTable{}, fmt.Errorf("%s.%s: %w", name, field, err)
 			}
 			node.fields[field] = linkedField
 		}
@@ -83,14 +83,14 @@ func link(content []byte) (linked, error) {
 	for _, name := range raw.Values {
 		node, ok := result.types[name]
 		if !ok {
-			return linked{}, fmt.Errorf("no type %s", name)
+			return linkedTable{}, fmt.Errorf("no type %s", name)
 		}
 		node.OneValue = true
 	}
 	return result, nil
 }
 
-func (l linked) node(e *entry) (*Node, error) {
+func (l linkedTable) node(e *entry) (*Node, error) {
 	if e == nil {
 		return nil, nil
 	}

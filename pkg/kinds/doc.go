@@ -1,14 +1,13 @@
-// Package kinds knows which lists of a kind have keys, which are sets, and
-// which have only an order.
+// Package kinds provides the list types of a kind's schema: which lists have keys, which are sets, and
+// which are atomic.
 //
-// The built-in kinds come from a small table that is generated from client-go
-// (builtin.json, by tools/listtypes), so that they are known offline and
-// without importing client-go. Every other kind is read from what its API
-// server says: the OpenAPI document of its group and version, or its
+// The schemas of the built-in kinds come from a small table that tools/listtypes generates from client-go
+// (builtin.json). They are available offline and without importing client-go. The schema of every other
+// kind is read from the API server: from the OpenAPI document of its group and version, or from its
 // CustomResourceDefinition.
 //
-// It does not know whether a kind exists, is served, or is namespaced, and it
-// does not validate anything.
+// The package does not know whether a kind exists, is served, or is namespaced, and it does not validate
+// objects.
 //
 //	service := kinds.Builtin(schema.GroupVersionKind{Version: "v1", Kind: "Service"})
 //	ports := service.Field("spec").Field("ports")

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryTypeOfTheTableIsThere(t *testing.T) {
+func TestTableIsComplete(t *testing.T) {
 	result, err := link(builtinJSON)
 	require.NoError(t, err)
 	require.NotNil(t, metadata())

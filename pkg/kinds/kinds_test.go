@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// at walks a path such as "spec.containers[].ports", where [] is an element.
+// at returns the node at a path such as "spec.containers[].ports", where [] is an element.
 func at(node *kinds.Node, path string) *kinds.Node {
 	for _, step := range strings.Split(path, ".") {
 		name, isElement := strings.CutSuffix(step, "[]")
@@ -27,7 +27,7 @@ func at(node *kinds.Node, path string) *kinds.Node {
 	return node
 }
 
-// known is what a test expects to find at a path.
+// known is the expected node at a path.
 type known struct {
 	list     kinds.ListKind
 	keys     []string
@@ -89,7 +89,7 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-func TestBuiltinKnowsNothingOf(t *testing.T) {
+func TestBuiltinUnknownKinds(t *testing.T) {
 	for _, row := range []struct{ name, apiVersion, kind string }{
 		{"a kind that does not exist", "v1", "Song"},
 		{"a kind in a group that does not exist", "example.com/v1", "Deployment"},
@@ -104,7 +104,7 @@ func TestBuiltinKnowsNothingOf(t *testing.T) {
 	}
 }
 
-func TestANilNodeWorks(t *testing.T) {
+func TestNilNode(t *testing.T) {
 	var nothing *kinds.Node
 	assert.Nil(t, nothing.Field("spec").Field("ports").Elem().Field("port"))
 	for name := range nothing.Fields() {
@@ -112,7 +112,7 @@ func TestANilNodeWorks(t *testing.T) {
 	}
 }
 
-func TestWhatAKindCannotHaveIsKnown(t *testing.T) {
+func TestNodeForbidsUnknownFields(t *testing.T) {
 	deployment := kinds.Builtin(schema.FromAPIVersionAndKind("apps/v1", "Deployment"))
 	var definition map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(`
@@ -164,14 +164,14 @@ spec:
 	}
 }
 
-func TestAnElementIsNotAFieldOfItsList(t *testing.T) {
+func TestListElementIsNoField(t *testing.T) {
 	containers := at(kinds.Builtin(schema.FromAPIVersionAndKind("v1", "Pod")), "spec.containers")
 	assert.Nil(t, containers.Field("ports"))
 	assert.NotNil(t, containers.Elem().Field("ports"))
 }
 
-// The table is a part of every binary and read at the first use.
-func TestTheTableIsSmallAndMarkedAsGenerated(t *testing.T) {
+// The table is part of every binary and is parsed on first use.
+func TestTableIsSmallAndGenerated(t *testing.T) {
 	content, err := os.ReadFile("builtin.json")
 	require.NoError(t, err)
 	assert.Less(t, len(content), 192<<10)
@@ -243,7 +243,7 @@ func TestFromCRD(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) { assertKnown(t, row.expected, at(node, row.path)) })
 	}
 
-	t.Run("a version whose schema says nothing has metadata", func(t *testing.T) {
+	t.Run("a version without a schema has metadata", func(t *testing.T) {
 		loose := kinds.FromCRD(crd, v1.GroupKind().WithVersion("v2"))
 		assertKnown(t, known{list: kinds.Set}, at(loose, "metadata.finalizers"))
 		assert.Nil(t, loose.Field("spec"))

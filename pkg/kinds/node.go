@@ -5,44 +5,43 @@ import (
 	"maps"
 )
 
-// ListKind says how the elements of a list are told apart. The empty ListKind
-// means that the node is not a list.
+// ListKind is the list type of a list: how its elements are identified. It is empty if the node is not a
+// list.
 type ListKind string
 
 // The values of x-kubernetes-list-type.
 const (
-	// Atomic lists have elements that only their position identifies.
+	// Atomic lists have elements that are identified only by their index.
 	Atomic ListKind = "atomic"
-	// Set lists have scalar elements that occur once each.
+	// Set lists have unique scalar elements.
 	Set ListKind = "set"
 	// Map lists have elements that are identified by the values of their keys.
 	Map ListKind = "map"
 )
 
-// A Node is a place in the schema of a kind. A nil Node is a place of which
-// nothing is known; all its methods work and give nil.
+// A Node is a field or element in the schema of a kind. A nil Node is one without a known schema; all
+// methods accept a nil receiver.
 //
-// Nodes are shared and must not be changed. A kind may contain itself, so the
-// nodes below a node need not come to an end.
+// Nodes are shared and must not be changed. A kind can contain itself, so the graph of nodes can have
+// cycles.
 type Node struct {
-	// List is empty unless the node is a list.
+	// List is the list type, or empty if the node is not a list.
 	List ListKind
-	// Keys are the names of the fields that identify an element of a Map list,
-	// in the order of the schema.
+	// Keys are the list-map keys of a Map list, in schema order.
 	Keys []string
-	// Defaults has the value of each key that an element may leave out.
+	// Defaults holds the default of each key that an element can omit.
 	Defaults map[string]any
-	// OneValue is true for a map that is one value as a whole: a label selector, or an
-	// atomic map of text, such as the selector of a Service.
+	// OneValue is true for an atomic map: a label selector, or an atomic map of strings such as the
+	// selector of a Service.
 	OneValue bool
 
 	fields map[string]*Node
 	elem   *Node
-	closed bool // nothing but the fields may be there
+	closed bool // no fields other than the known ones are allowed
 }
 
-// Field returns the field of that name; of a map, the element. It is nil if the
-// name is not known, and it may be nil if there is no list in the field.
+// Field returns the field with that name, or the element type if the node is a map. It returns nil if the
+// name is unknown. It can return nil if the field contains no list.
 func (n *Node) Field(name string) *Node {
 	if n == nil {
 		return nil
@@ -56,11 +55,11 @@ func (n *Node) Field(name string) *Node {
 	return n.elem
 }
 
-// IsOneValue reports whether the node is a map that is one value as a whole.
+// IsOneValue reports whether the node is an atomic map.
 func (n *Node) IsOneValue() bool { return n != nil && n.OneValue }
 
-// Forbids reports whether it is known that there is no field of that name. Of free-form
-// maps, and of what no schema speaks of, nothing is known.
+// Forbids reports whether the schema is known not to have a field of that name. It returns false for
+// free-form maps and unknown schemas.
 func (n *Node) Forbids(name string) bool {
 	if n == nil || !n.closed {
 		return false
@@ -69,8 +68,16 @@ func (n *Node) Forbids(name string) bool {
 	return !known
 }
 
-// HasFreeKeys reports whether it is known that a field is a map that may have any keys, and
-// is not one value as a whole.
+// Names reports whether the schema is known to have a field of that name.
+func (n *Node) Names(name string) bool {
+	if n == nil {
+		return false
+	}
+	_, known := n.fields[name]
+	return known
+}
+
+// HasFreeKeys reports whether the field is known to be a map with arbitrary keys that is not atomic.
 func (n *Node) HasFreeKeys(name string) bool {
 	if n == nil || !n.closed {
 		return false
@@ -79,8 +86,8 @@ func (n *Node) HasFreeKeys(name string) bool {
 	return known && (field == nil || !field.closed && !field.OneValue && len(field.fields) == 0 && field.List == "")
 }
 
-// Elem returns the type of every element of a list or of a map. It may be nil if
-// there is no list in an element.
+// Elem returns the type of the elements of a list or map. It can return nil if the elements contain no
+// list.
 func (n *Node) Elem() *Node {
 	if n == nil {
 		return nil
@@ -88,7 +95,7 @@ func (n *Node) Elem() *Node {
 	return n.elem
 }
 
-// Fields returns the names and types of the known fields, in no order.
+// Fields returns the names and types of the known fields, in no particular order.
 func (n *Node) Fields() iter.Seq2[string, *Node] {
 	if n == nil {
 		return func(func(string, *Node) bool) {}

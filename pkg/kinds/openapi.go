@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// FromOpenAPI returns the schema of a kind out of the OpenAPI v3 document of its
-// group and version, as an API server serves it at /openapi/v3/apis/GROUP/VERSION.
-// It returns nil without an error if the document has no such kind, and an
-// error if the document is not JSON or refers to a schema that it does not have.
+// FromOpenAPI returns the schema of a kind from the OpenAPI v3 document of its group and version, which an
+// API server serves at /openapi/v3/apis/GROUP/VERSION. It returns nil without an error if the document does
+// not contain the kind. It returns an error if the document is not valid JSON or contains an unresolved
+// reference.
 func FromOpenAPI(doc []byte, gvk schema.GroupVersionKind) (*Node, error) {
 	var document struct {
 		Components struct {
@@ -30,8 +30,8 @@ func FromOpenAPI(doc []byte, gvk schema.GroupVersionKind) (*Node, error) {
 	return nil, nil
 }
 
-// FromCRD returns the schema of a kind out of its CustomResourceDefinition. It
-// returns nil if that does not define the kind, or not in that version.
+// FromCRD returns the schema of a kind from its CustomResourceDefinition. It returns nil if the definition
+// is for another kind or does not contain the version.
 func FromCRD(crd map[string]any, gvk schema.GroupVersionKind) *Node {
 	var definition struct {
 		Spec struct {
@@ -47,7 +47,7 @@ func FromCRD(crd map[string]any, gvk schema.GroupVersionKind) *Node {
 			} `json:"versions"`
 		} `json:"spec"`
 	}
-	// Going through JSON reads numbers and lists whatever Go types the map has.
+	// The round trip through JSON accepts any Go types of numbers and lists.
 	content, err := json.Marshal(crd)
 	if err != nil || json.Unmarshal(content, &definition) != nil {
 		return nil
@@ -61,14 +61,14 @@ func FromCRD(crd map[string]any, gvk schema.GroupVersionKind) *Node {
 		}
 		node, err := readSchema(version.Schema.OpenAPIV3Schema, nil, gvk)
 		if err != nil {
-			return nil // a reference, which no CustomResourceDefinition may have
+			return nil // an unresolved reference; CustomResourceDefinitions cannot contain references
 		}
 		return node.withMetadata()
 	}
 	return nil
 }
 
-// withMetadata adds what a CustomResourceDefinition takes for granted.
+// withMetadata adds the metadata schema, which CustomResourceDefinitions omit.
 func (n *Node) withMetadata() *Node {
 	result := &Node{fields: map[string]*Node{}}
 	if n != nil {

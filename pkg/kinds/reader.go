@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// openAPI is the part of a schema object that speaks of lists.
+// openAPI contains the fields of a schema object that concern lists.
 type openAPI struct {
 	Ref                  string                `json:"$ref"`
 	AllOf                []*openAPI            `json:"allOf"`
@@ -33,10 +33,10 @@ type groupVersionKind struct {
 	Kind    string `json:"kind"`
 }
 
-// additionalProperties is a schema object, or true or false.
+// additionalProperties is a schema object or a boolean.
 type additionalProperties struct{ schema *openAPI }
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON accepts both forms.
 func (a *additionalProperties) UnmarshalJSON(content []byte) error {
 	if len(content) == 0 || content[0] != '{' {
 		return nil
@@ -44,13 +44,13 @@ func (a *additionalProperties) UnmarshalJSON(content []byte) error {
 	return json.Unmarshal(content, &a.schema)
 }
 
-// silent reports whether the schema object itself says nothing about lists, as
-// one that only refers to others.
-func (s *openAPI) silent() bool {
+// isEmpty reports whether the schema object itself defines nothing about lists, for example because it only
+// references others.
+func (s *openAPI) isEmpty() bool {
 	return len(s.Properties) == 0 && s.Items == nil && s.AdditionalProperties == nil && s.ListType == "" && !s.Open
 }
 
-// readSchema makes nodes out of a schema object and those that it refers to.
+// readSchema converts a schema object, and those that it references, to nodes.
 func readSchema(root *openAPI, schemas map[string]*openAPI, gvk schema.GroupVersionKind) (*Node, error) {
 	r := &reader{schemas: schemas, numbers: map[*openAPI]int{}, nodes: map[string]*Node{}}
 	node, err := r.node(root)
@@ -60,16 +60,16 @@ func readSchema(root *openAPI, schemas map[string]*openAPI, gvk schema.GroupVers
 	return node, nil
 }
 
-// reader remembers the node of every combination of schema objects that it has
-// met, so that a kind that contains itself becomes a circle of nodes.
+// reader caches the node for every combination of schema objects, so that a kind that contains itself
+// becomes a cycle of nodes.
 type reader struct {
 	schemas map[string]*openAPI
 	numbers map[*openAPI]int
 	nodes   map[string]*Node
 }
 
-// node returns the node of a value that all the schema objects describe, or nil
-// if they say nothing.
+// node returns the node for a value that all the schema objects describe. It returns nil if they define
+// nothing.
 func (r *reader) node(descriptions ...*openAPI) (*Node, error) {
 	parts, err := r.parts(descriptions)
 	if err != nil || len(parts) == 0 {
@@ -80,12 +80,12 @@ func (r *reader) node(descriptions ...*openAPI) (*Node, error) {
 		return node, nil
 	}
 	node := &Node{}
-	r.nodes[key] = node // before it is filled, because it may contain itself
+	r.nodes[key] = node // store the node before filling it: it can contain itself
 	return node, r.fill(node, parts)
 }
 
-// parts returns the schema objects and all that they include by $ref and allOf,
-// without those that say nothing.
+// parts returns the schema objects, and all that they include through $ref and allOf, without the empty
+// ones.
 func (r *reader) parts(descriptions []*openAPI) ([]*openAPI, error) {
 	var parts []*openAPI
 	visited := map[*openAPI]bool{}
@@ -102,7 +102,7 @@ func (r *reader) collect(s *openAPI, visited map[*openAPI]bool, parts *[]*openAP
 		return nil
 	}
 	visited[s] = true
-	if !s.silent() {
+	if !s.isEmpty() {
 		*parts = append(*parts, s)
 	}
 	if s.Ref != "" {
@@ -134,7 +134,7 @@ func (r *reader) resolve(ref string) (*openAPI, error) {
 	return target, nil
 }
 
-// key names a combination of schema objects.
+// key returns the cache key for a combination of schema objects.
 func (r *reader) key(parts []*openAPI) string {
 	var key strings.Builder
 	for _, part := range parts {
@@ -149,8 +149,8 @@ func (r *reader) key(parts []*openAPI) string {
 	return key.String()
 }
 
-// fill sets what the schema objects say together. Where two of them speak of
-// the same list, the first decides: it is the one nearest to the field.
+// fill sets the fields of the node from all schema objects. If two of them define the same list, the first
+// one wins, because it is closest to the field.
 func (r *reader) fill(node *Node, parts []*openAPI) (err error) {
 	properties := map[string][]*openAPI{}
 	var elements []*openAPI
@@ -187,7 +187,7 @@ func (r *reader) fill(node *Node, parts []*openAPI) (err error) {
 	return nil
 }
 
-// isClosed reports whether a value has the properties that are named and no others.
+// isClosed reports whether the value can only have the declared properties.
 func isClosed(parts []*openAPI) bool {
 	named := false
 	for _, part := range parts {
@@ -199,8 +199,7 @@ func isClosed(parts []*openAPI) bool {
 	return named
 }
 
-// list returns the list type and the keys. A list without a type, or with one
-// that is not known, is atomic.
+// list returns the list type and the keys. A list without a type, or with an unknown type, is atomic.
 func (s *openAPI) list() (ListKind, []string) {
 	switch {
 	case s.ListType == Map && len(s.ListMapKeys) != 0:
@@ -213,8 +212,8 @@ func (s *openAPI) list() (ListKind, []string) {
 	return "", nil
 }
 
-// isOneValue reports whether the schema object is a label selector, or an atomic map of
-// text. Other atomic structures are not one value: the API server adds members to them.
+// isOneValue reports whether the schema object is a label selector or an atomic map of strings. Other
+// atomic structures do not count, because the API server adds members to them.
 func (s *openAPI) isOneValue() bool {
 	if s.MapType != "atomic" {
 		return false
@@ -225,9 +224,8 @@ func (s *openAPI) isOneValue() bool {
 	return s.Properties["matchLabels"] != nil && s.Properties["matchExpressions"] != nil
 }
 
-// keyDefaults returns the default of each key that has one. Empty defaults (0
-// and "") do not count: in the built-in kinds they stand for Go's zero values,
-// and no API server stores an element without such a key.
+// keyDefaults returns the default of each key that has one. Empty defaults (0 and "") are ignored: in the
+// built-in kinds they are Go's zero values, and no API server stores an element without such a key.
 func (r *reader) keyDefaults(keys []string, elements []*openAPI) (map[string]any, error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -253,8 +251,8 @@ func (r *reader) keyDefaults(keys []string, elements []*openAPI) (map[string]any
 	return defaults, nil
 }
 
-// integer returns whole numbers as int64, as objects read from an API server
-// have them, and every other value as it is.
+// integer converts whole numbers to int64, the type they have in objects read from an API server. It
+// returns other values unchanged.
 func integer(value any) any {
 	number, ok := value.(float64)
 	if !ok || number != math.Trunc(number) || math.Abs(number) > 1<<53 {

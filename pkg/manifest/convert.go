@@ -9,23 +9,23 @@ import (
 var (
 	tooDeep       = fmt.Sprintf("nested deeper than %d levels", maxDepth)
 	tooManyCopies = fmt.Sprintf("the aliases of this stream make more than %d copies", maxCopies)
-	tooManyFaults = fmt.Sprintf("there are more than %d faults: correct those above first", maxFaults)
+	tooManyFaults = fmt.Sprintf("there are more than %d faults: correct those above first", maxErrors)
 )
 
-// converter turns nodes into values and collects what is wrong with them.
+// converter converts YAML nodes to values and collects errors.
 type converter struct {
 	file   string
 	faults []error
 
 	path  Path
 	depth int
-	// anchored has the anchors of the document: true while their node is being
-	// converted, so that an alias in it would never end.
+	// anchored contains the anchors of the document. The value is true while the node is being converted,
+	// so that a recursive alias is detected.
 	anchored map[*yaml.Node]bool
-	// via is the outermost alias that is being followed, if any.
+	// via is the outermost alias that is being followed, or nil.
 	via    *yaml.Node
 	copies int
-	// stopped is set by what makes going on harmful.
+	// stopped is set by errors after which it would be harmful to continue.
 	stopped bool
 }
 
@@ -36,9 +36,9 @@ func (c *converter) documents(roots []*yaml.Node) []Document {
 		switch value := c.value(root).(type) {
 		case map[string]any:
 			documents = append(documents, Document{File: c.file, Line: root.Line, Value: value, root: root})
-		case nil: // an empty document, or one with a fault of its own
+		case nil: // an empty document, or one whose error is reported elsewhere
 		default:
-			c.fault(root, "want a map with apiVersion, kind and metadata, not "+Describe(value))
+			c.addError(root, "want a map with apiVersion, kind and metadata, not "+Describe(value))
 		}
 	}
 	return documents
@@ -100,11 +100,11 @@ func isContainer(n *yaml.Node) bool {
 func (c *converter) alias(n *yaml.Node) any {
 	open, known := c.anchored[n.Alias]
 	if !known {
-		c.fault(n, "the anchor "+quoteKey(n.Value)+" is in another document")
+		c.addError(n, "the anchor "+quoteKey(n.Value)+" is in another document")
 		return nil
 	}
 	if open {
-		c.fault(n, "the anchor "+quoteKey(n.Value)+" contains this alias of it")
+		c.addError(n, "the anchor "+quoteKey(n.Value)+" contains this alias of it")
 		return nil
 	}
 	if c.via == nil {
@@ -117,46 +117,46 @@ func (c *converter) alias(n *yaml.Node) any {
 func (c *converter) scalar(n *yaml.Node) any {
 	value, err := Scalar(n, true)
 	if err != nil {
-		c.fault(n, err.Error())
+		c.addError(n, err.Error())
 	}
 	return value
 }
 
 func (c *converter) sequence(n *yaml.Node) any {
 	if n.Tag != TagSeq {
-		c.fault(n, wrongTag(n.Tag).Error())
+		c.addError(n, wrongTag(n.Tag).Error())
 	}
 	list := make([]any, len(n.Content))
 	for i, element := range n.Content {
-		list[i] = c.at(i, element)
+		list[i] = c.convertAt(i, element)
 	}
 	return list
 }
 
-// at converts what is one step below the current path.
-func (c *converter) at(step any, n *yaml.Node) any {
+// convertAt converts a node one step below the current path.
+func (c *converter) convertAt(step any, n *yaml.Node) any {
 	c.path = append(c.path, step)
 	value := c.value(n)
 	c.path = c.path[:len(c.path)-1]
 	return value
 }
 
-// fault notes a fault. Below an alias it was noted where the anchor is.
-func (c *converter) fault(n *yaml.Node, message string) {
+// addError adds an error. Errors below an alias are reported at its anchor instead.
+func (c *converter) addError(n *yaml.Node, message string) {
 	if c.via != nil || c.stopped {
 		return
 	}
-	if len(c.faults) == maxFaults {
+	if len(c.faults) == maxErrors {
 		message, c.stopped = tooManyFaults, true
 	}
 	c.faults = append(c.faults, &Error{File: c.file, Line: n.Line, Column: n.Column, Path: c.path.with(), Message: message})
 }
 
-// stop notes a last fault.
+// stop adds a last error.
 func (c *converter) stop(n *yaml.Node, message string) {
 	if c.via != nil {
 		n, c.via = c.via, nil
 	}
-	c.fault(n, message)
+	c.addError(n, message)
 	c.stopped = true
 }

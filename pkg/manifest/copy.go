@@ -6,12 +6,11 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// copy copies the manifest without its nulls, which mean absent
-// (docs/semantics.md, "Desired state"). In a list an absent element would move
-// the others, so a null there is a fault. What is given away needs no copy, unless its nulls
-// are looked at once more (see refuseLeaves).
+// copy copies the manifest without its nulls, which mean absent (docs/semantics.md, "Desired state"). In a
+// list, removing a null would move the other elements, so it is an error there. Input that Normalize owns
+// is not copied, unless its nulls are needed again (see refuseLeaves).
 func (d *draft) copy(manifest map[string]any) {
-	c := copier{fault: d.fault, given: d.Given && manifest["kind"] != v1alpha1.Kind}
+	c := copier{fault: d.fault, given: d.OwnsInput && manifest["kind"] != v1alpha1.Kind}
 	d.content = c.mapping(manifest)
 }
 
@@ -28,7 +27,7 @@ func (c *copier) value(value any) any {
 		return c.mapping(value)
 	case []any:
 		return c.list(value)
-	case int: // what Go code writes
+	case int: // types that Go code uses
 		return int64(value)
 	case float64:
 		if math.IsNaN(value) || math.IsInf(value, 0) {
@@ -54,7 +53,7 @@ func (c *copier) mapping(from map[string]any) map[string]any {
 		case value == nil:
 			delete(to, key)
 		case !isPlain(value):
-			to[key] = c.at(key, value)
+			to[key] = c.copyAt(key, value)
 		case !c.given:
 			to[key] = value
 		}
@@ -62,7 +61,7 @@ func (c *copier) mapping(from map[string]any) map[string]any {
 	return to
 }
 
-// isPlain reports whether a value is taken as it is.
+// isPlain reports whether a value needs no conversion.
 func isPlain(value any) bool {
 	switch value.(type) {
 	case string, bool, int64:
@@ -86,22 +85,22 @@ func (c *copier) list(from []any) []any {
 		case isPlain(value):
 			to[i] = value
 		default:
-			to[i] = c.at(i, value)
+			to[i] = c.copyAt(i, value)
 		}
 	}
 	return to
 }
 
-// at copies what is one step below the current path.
-func (c *copier) at(step, value any) any {
+// copyAt copies a value one step below the current path.
+func (c *copier) copyAt(step, value any) any {
 	c.path = append(c.path, step)
 	copied := c.value(value)
 	c.path = c.path[:len(c.path)-1]
 	return copied
 }
 
-// enter refuses a map or list that is too deep: the first only, because a path
-// of 500 steps is a heavy thing to keep.
+// enter returns false for a map or list that is nested too deeply. It reports only the first one, because a
+// path of 500 elements takes much memory.
 func (c *copier) enter() bool {
 	if len(c.path) < maxDepth {
 		return true

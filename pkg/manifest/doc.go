@@ -1,9 +1,8 @@
-// Package manifest reads manifests, gives each its identity, checks and
-// normalizes them, says in which order they go, and hides the values of Secrets.
+// Package manifest reads manifests, identifies their objects, validates, normalizes and orders them, and
+// redacts the values of Secrets.
 //
-// It is pure: bytes and values in, values out. It has no client, reads no file
-// and knows nothing of observer schemas. What it makes of a manifest is written
-// down in docs/semantics.md, "Which object" and "Desired state".
+// The package is pure. It has no client, reads no files and does not know observer schemas. Its rules are
+// in docs/semantics.md, "Which object" and "Desired state".
 //
 //	documents, err := manifest.Read("app.yaml", data)
 //	objects, warnings, err := manifest.Normalize(values, manifest.Options{Application: name})

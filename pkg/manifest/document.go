@@ -4,21 +4,20 @@ import "go.yaml.in/yaml/v3"
 
 // Document is one document of a stream.
 type Document struct {
-	// File is the name that Read was given.
+	// File is the file name given to Read.
 	File string
-	// Line is where the document's content begins, counted from 1.
+	// Line is the first line of the document's content, starting at 1.
 	Line int
-	// Value is made of map[string]any, []any, string, int64, float64, bool and
-	// nil. Nulls are kept: an observer schema is made of them. A number whose
-	// value is an integer is an int64, however it was written.
+	// Value consists of map[string]any, []any, string, int64, float64, bool and nil. Nulls are kept,
+	// because observer schemas use them. A number with an integer value is an int64, regardless of its
+	// notation.
 	Value map[string]any
 
 	root *yaml.Node
 }
 
-// Position finds the line and column, counted from 1, where a field is written:
-// its key, or the beginning of a list element. A field that came through an
-// alias or a merge key is where its anchor is.
+// Position returns the line and column(starting at 1) of a field's key or of a list element. For fields
+// from an alias or a merge key, it returns the position at the anchor.
 func (d Document) Position(path Path) (line, column int, known bool) {
 	at, value := d.root, d.root
 	for _, step := range path {
@@ -30,8 +29,8 @@ func (d Document) Position(path Path) (line, column int, known bool) {
 	return at.Line, at.Column, true
 }
 
-// field returns the node that names a step below n, and the node of its value;
-// nil if n is nil or has no such step.
+// field returns the node of the key, and the node of the value, one step below n. It returns nil if n is
+// nil or has no such child.
 func field(n *yaml.Node, step any) (name, value *yaml.Node) {
 	if n == nil {
 		return nil, nil
@@ -70,7 +69,7 @@ func entry(mapping *yaml.Node, key string) (name, value *yaml.Node) {
 	return nil, nil
 }
 
-// mergedEntry looks into the map, or the list of maps, of a merge key.
+// mergedEntry returns a field from the map or list of maps of a merge key.
 func mergedEntry(source *yaml.Node, key string) (name, value *yaml.Node) {
 	if list := target(source); list.Kind == yaml.SequenceNode {
 		for _, element := range list.Content {
@@ -82,7 +81,7 @@ func mergedEntry(source *yaml.Node, key string) (name, value *yaml.Node) {
 	return field(source, key)
 }
 
-// target follows an alias to what its anchor names.
+// target returns the node that an alias refers to.
 func target(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias

@@ -65,7 +65,7 @@ func TestPositionInJSON(t *testing.T) {
 	assert.Equal(t, []int{3, 20}, []int{line, column})
 }
 
-func TestPositionOfADocumentThatWasNotRead(t *testing.T) {
+func TestPositionWithoutNodes(t *testing.T) {
 	_, _, known := Document{Value: map[string]any{"a": "b"}}.Position(Path{"a"})
 	assert.False(t, known)
 }
@@ -143,7 +143,7 @@ items:
 	assert.Equal(t, expanded, again, "expanding twice is expanding once")
 }
 
-func TestExpandRefuses(t *testing.T) {
+func TestExpandRejects(t *testing.T) {
 	documents, err := Read("a.yaml", []byte("kind: List\nitems: {a: b}\n---\nkind: List\nitems:\n- kind: PodList\n  items:\n  - {}\n  - x\n"))
 	require.NoError(t, err)
 	expanded, err := Expand(documents)

@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// Error is one fault of a stream. It never quotes a value, because the value
-// may be that of a Secret.
+// Error is one error in a stream. It never quotes a value, because the value can belong to a Secret.
 type Error struct {
 	File         string
 	Line, Column int
-	// Path of the field, if the fault is in one.
+	// Path of the field, if the error concerns one
 	Path    Path
 	Message string
 }
 
-// Error prints file:line:column: message, the form that editors jump to.
+// Error returns "file:line:column: message", a format that editors can open.
 func (e *Error) Error() string {
 	where := fmt.Sprintf("%d:%d: ", e.Line, e.Column)
 	if e.File != "" {
@@ -24,48 +23,46 @@ func (e *Error) Error() string {
 	return where + e.Message
 }
 
-// Fault is one fault of one manifest of an Application. It never quotes a value
-// of a Secret.
-type Fault struct {
-	// Field is where the list of manifests is; nil for spec.manifest.
+// ValidationError is one error in a manifest of an Application. It never quotes values of Secrets.
+type ValidationError struct {
+	// Field is the path of the list of manifests. It is nil for spec.manifest.
 	Field Path
-	// Position is the index in it.
+	// Position is the index in that list.
 	Position int
-	// ID of the object; zero if the manifest does not identify one.
+	// ID of the object. It is zero if the manifest does not identify an object.
 	ID ID
-	// Path of the field in the manifest; empty if the whole is at fault.
+	// Path of the field in the manifest; empty if the error concerns the entire manifest
 	Path    Path
 	Message string
 }
 
-// Error prints
-// spec.manifest[2].metadata.labels.tier (Service default/echo): message.
-func (f *Fault) Error() string {
+// Error returns, for example, spec.manifest[2].metadata.labels.tier (Service default/echo): message.
+func (f *ValidationError) Error() string {
 	var text strings.Builder
-	text.WriteString(fieldOr(f.Field).with(f.Position).with(f.Path...).String())
+	text.WriteString(fieldOrDefault(f.Field).with(f.Position).with(f.Path...).String())
 	if f.ID.Name != "" {
 		fmt.Fprintf(&text, " (%s)", f.ID)
 	}
 	return text.String() + ": " + f.Message
 }
 
-// Texts are what faults say.
-func Texts(faults []*Fault) (texts []string) {
+// Messages returns the messages of validation errors.
+func Messages(faults []*ValidationError) (texts []string) {
 	for _, f := range faults {
 		texts = append(texts, f.Error())
 	}
 	return texts
 }
 
-// fieldOr is where a list of manifests is.
-func fieldOr(field Path) Path {
+// fieldOrDefault returns the path of a list of manifests.
+func fieldOrDefault(field Path) Path {
 	if field == nil {
 		return Path{"spec", "manifest"}
 	}
 	return field
 }
 
-// Describe names the type of a value for a message, never the value: it may be a secret.
+// Describe returns the type of a value for a message, and never the value, which can be secret.
 func Describe(value any) string {
 	switch value := value.(type) {
 	case nil:

@@ -7,10 +7,8 @@ import (
 	"strings"
 )
 
-// Expand replaces every list among the documents (a v1 List, a PodList, any kind
-// that ends in List and has items) with its items, lists in lists too. An item
-// of a typed list that does not say what it is gets the kind of its list, as
-// kubectl reads it.
+// Expand replaces every list (a v1 List, a PodList, any kind that ends in List and has items) with its
+// items, recursively. Items of a typed list without a kind get the kind of their list, as in kubectl.
 func Expand(documents []Document) ([]Document, error) {
 	var expanded []Document
 	var faults []error
@@ -34,8 +32,8 @@ func Expand(documents []Document) ([]Document, error) {
 	return expanded, nil
 }
 
-// isList reports whether the value is a list of objects. A custom kind may end
-// in List and be none; what tells is the list of items.
+// isList reports whether the value is a list of objects. The kind is not sufficient, because a custom kind
+// can end in List; the value must also have a list of items.
 func isList(value map[string]any) bool {
 	kind, _ := value["kind"].(string)
 	if kind == "List" {
@@ -70,7 +68,7 @@ func (d Document) item(index int, value map[string]any) Document {
 	return item
 }
 
-// ofListKind fills in the kind that a typed list gives its items.
+// ofListKind adds the kind that a typed list implies to an item.
 func (d Document) ofListKind(item map[string]any) map[string]any {
 	listKind, _ := d.Value["kind"].(string)
 	kind := strings.TrimSuffix(listKind, "List")

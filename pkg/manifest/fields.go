@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// serverFields of metadata belong to the live object of one cluster. They get
-// into manifests by way of kubectl get -o yaml.
+// serverFields are metadata fields that belong to the live object of one cluster. Users copy them into
+// manifests from the output of kubectl get -o yaml.
 var serverFields = []string{
 	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
 	"deletionGracePeriodSeconds", "managedFields", "selfLink",
@@ -25,8 +25,8 @@ func (d *draft) dropServerFields() {
 	d.drop(d.content, "status", "it is for controllers to write")
 }
 
-// WithoutServerFields is a manifest without what Normalize drops with a warning because
-// it belongs to a live object. The manifest is not modified.
+// WithoutServerFields returns a manifest without the fields that Normalize drops with a warning because
+// they belong to a live object. The manifest is not modified.
 func WithoutServerFields(content map[string]any) map[string]any {
 	kept := maps.Clone(content)
 	delete(kept, "status")
@@ -41,7 +41,7 @@ func WithoutServerFields(content map[string]any) map[string]any {
 	return kept
 }
 
-// drop deletes a field from a map, which is at the path.
+// drop removes a field from the map at the given path, with a warning.
 func (d *draft) drop(from map[string]any, field, why string, at ...any) {
 	if _, there := from[field]; there {
 		delete(from, field)
@@ -49,8 +49,7 @@ func (d *draft) drop(from map[string]any, field, why string, at ...any) {
 	}
 }
 
-// checkTexts checks labels or annotations, and that Holdfast's own mark is not
-// among them.
+// checkTexts validates labels or annotations, and rejects Holdfast's own tracking metadata.
 func (d *draft) checkTexts(field string, marks ...string) {
 	texts, isMap := d.metadata()[field].(map[string]any)
 	if value := d.metadata()[field]; value != nil && !isMap {
@@ -63,12 +62,12 @@ func (d *draft) checkTexts(field string, marks ...string) {
 	}
 	for _, mark := range marks {
 		if _, there := texts[mark]; there {
-			d.fault(Path{"metadata", field, mark}, "says whose the object is, and only Holdfast sets it: remove it")
+			d.fault(Path{"metadata", field, mark}, "is tracking metadata that only Holdfast sets: remove it")
 		}
 	}
 }
 
-// checkDeletionPolicy checks what a manifest says about the end of its object.
+// checkDeletionPolicy validates the deletion policy of a manifest.
 func (d *draft) checkDeletionPolicy() {
 	annotations, _ := d.metadata()["annotations"].(map[string]any)
 	switch annotations[v1alpha1.AnnotationDeletionPolicy] {
@@ -79,8 +78,8 @@ func (d *draft) checkDeletionPolicy() {
 	}
 }
 
-// takeOwnership takes what a manifest says of whose its object is out of it: that is said to
-// us, and is not to be written on an object of another owner's.
+// takeOwnership removes the ownership annotation from a manifest and validates it. The annotation is an
+// instruction to Holdfast and must not be written to an object that another controller or user owns.
 func (d *draft) takeOwnership() {
 	annotations, _ := d.metadata()["annotations"].(map[string]any)
 	if _, said := annotations[v1alpha1.AnnotationOwnership]; !said {
@@ -97,8 +96,7 @@ func (d *draft) takeOwnership() {
 	}
 }
 
-// OwnershipIn is what a manifest says of whose its object is; empty if that is nothing that
-// counts.
+// OwnershipIn returns the ownership in a manifest, or "" if it is missing or invalid.
 func OwnershipIn(content map[string]any) v1alpha1.Ownership {
 	metadata, _ := content["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -111,8 +109,8 @@ func OwnershipIn(content map[string]any) v1alpha1.Ownership {
 	return ""
 }
 
-// refuseOwn refuses the objects that an Application must not delete on its own
-// way out. What a manifest says is shared is never deleted.
+// refuseOwn rejects objects that an Application must not delete together with itself. Shared objects are
+// allowed, because they are never deleted.
 func (d *draft) refuseOwn() {
 	switch {
 	case d.id == d.applicationID():
@@ -125,9 +123,8 @@ func (d *draft) refuseOwn() {
 	}
 }
 
-// refuseLeaves refuses an Application among the manifests whose observer schema has
-// nulls. They are leaves there, and absent in a manifest: less would be held than was
-// written.
+// refuseLeaves rejects a nested Application whose observer schema contains nulls. There they are leaves,
+// but nulls in a manifest mean absent, so fewer fields would be held than the user wrote.
 func (d *draft) refuseLeaves(manifest map[string]any) {
 	if d.kind != d.applicationID().GroupKind() {
 		return

@@ -23,8 +23,8 @@ func seeds(f *testing.F) {
 	}
 }
 
-// FuzzRead holds Read to its laws: it never panics; each fault has a place; and
-// the JSON of what it read is read as the same.
+// FuzzRead checks the laws of Read: it never panics, each error has a position, and reading the JSON of a
+// result gives the same result.
 func FuzzRead(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -46,8 +46,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzNormalize holds Normalize to its laws, which normalize checks one half of:
-// what comes out has one identity each, and goes in again without a change.
+// FuzzNormalize checks the laws of Normalize that the helper normalize does not check: identities are
+// unique, and normalizing the result changes nothing.
 func FuzzNormalize(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -57,7 +57,7 @@ func FuzzNormalize(f *testing.F) {
 		}
 		objects, _, err := normalize(t, string(data))
 		if err != nil {
-			require.NotEmpty(t, faultsOf[*Fault](t, err))
+			require.NotEmpty(t, faultsOf[*ValidationError](t, err))
 			return
 		}
 		require.Len(t, objects, len(documents))
@@ -86,7 +86,7 @@ func requirePlaces(t *testing.T, err error, size int) {
 	}
 }
 
-// faultsOf returns the faults that an error joins; all must be of one type.
+// faultsOf returns the errors that an error joins. All must be of one type.
 func faultsOf[T error](t *testing.T, err error) []T {
 	t.Helper()
 	joined, ok := err.(interface{ Unwrap() []error })
@@ -109,7 +109,7 @@ func requireReadsBack(t *testing.T, value map[string]any) {
 	require.NoError(t, err)
 	again, err := Read("g", raw)
 	if err != nil && strings.Contains(err.Error(), errTooLarge.Error()) {
-		return // json writes 1e19 as an integer, and that is one beyond 64 bits
+		return // encoding/json writes 1e19 as an integer, which exceeds 64 bits
 	}
 	require.NoError(t, err, "%s", raw)
 	assert.Equal(t, []map[string]any{value}, values(again))

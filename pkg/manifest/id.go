@@ -2,20 +2,19 @@ package manifest
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// ID identifies a resource. The version is not part of it: moving a manifest
-// to another served version of its kind must not delete and create
-// (docs/semantics.md, "Which object").
+// ID identifies a resource. It does not include the version: when a manifest moves to another version of
+// its kind, the object must not be deleted and created again (docs/semantics.md, "Which object").
 type ID struct {
 	Group, Kind, Namespace, Name string
 }
 
-// GroupKind is the group and kind of the resource.
+// GroupKind returns the group and kind of the resource.
 func (id ID) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: id.Group, Kind: id.Kind}
 }
 
-// String is the ID as people read it: "Deployment.apps default/echo-demo",
-// "Service default/echo-demo", "Namespace prod".
+// String returns the ID for users: "Deployment.apps default/echo-demo", "Service default/echo-demo",
+// "Namespace prod".
 func (id ID) String() string {
 	if id.Namespace == "" {
 		return id.GroupKind().String() + " " + id.Name

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// refuseList refuses what would be several objects in one manifest.
+// refuseList rejects a manifest that is a list of objects.
 func (d *draft) refuseList() bool {
 	if !isList(d.content) {
 		return false
@@ -19,8 +19,7 @@ func (d *draft) refuseList() bool {
 	return true
 }
 
-// identify finds out which object the manifest is of, and puts it into its
-// namespace.
+// identify sets the identity of the manifest's object, including its namespace.
 func (d *draft) identify() {
 	faults := len(d.faults)
 	kind := schema.GroupKind{Group: d.readGroup(), Kind: d.readKind()}
@@ -39,7 +38,7 @@ func (d *draft) identify() {
 	d.setNamespace(namespace)
 }
 
-// setNamespace decides the namespace. An unknown kind is taken as namespaced.
+// setNamespace sets the namespace. An unknown kind counts as namespaced.
 func (d *draft) setNamespace(namespace string) {
 	if namespaced, known := d.Scopes.Namespaced(d.kind); known && !namespaced {
 		if namespace != "" {
@@ -48,8 +47,8 @@ func (d *draft) setNamespace(namespace string) {
 		delete(d.metadata(), "namespace")
 		return
 	}
-	// The content stays as it is written: a namespace that the user does not
-	// name is none of the fields that are held by default.
+	// The content is not changed: a namespace that the user does not set is not one of the fields that are
+	// held by default.
 	if namespace == "" {
 		namespace = d.Application.Namespace
 		delete(d.metadata(), "namespace")
@@ -68,7 +67,7 @@ func (d *draft) readGroup() string {
 	return gv.Group
 }
 
-// isGroup and isLabel are stricter than parsing is: both become parts of URLs.
+// isGroup and isLabel are stricter than the parsers, because both values become parts of URLs.
 func isGroup(group string) bool {
 	return group == "" || len(validation.IsDNS1123Subdomain(group)) == 0
 }
@@ -109,7 +108,7 @@ func (d *draft) readNamespace() string {
 	return namespace
 }
 
-// text returns the text of a required field; "" with a fault if it has none.
+// text returns the string value of a required field. If it is missing, text adds an error and returns "".
 func (d *draft) text(value any, at ...string) string {
 	text, isText := value.(string)
 	if text != "" {
@@ -139,15 +138,14 @@ func mustBeText(value any) string {
 	return message
 }
 
-// metadata returns nil if there is none, or what is there is not a map.
+// metadata returns the metadata map, or nil if it is missing or not a map.
 func (d *draft) metadata() map[string]any {
 	metadata, _ := d.content["metadata"].(map[string]any)
 	return metadata
 }
 
-// checkTwin reports whether a manifest is the same, in all that it says, as one before it,
-// and warns of it. Another manifest of the same object, be it in another version, is
-// refused.
+// checkTwin reports whether a manifest is identical to a previous one, and warns about it. It rejects a
+// different manifest for the same object, even in another version.
 func (d *draft) checkTwin(firsts map[ID]*draft) bool {
 	if d.id == (ID{}) {
 		return false
@@ -157,7 +155,7 @@ func (d *draft) checkTwin(firsts map[ID]*draft) bool {
 		firsts[d.id] = d
 		return false
 	}
-	there := fieldOr(d.Field).with(first.position)
+	there := fieldOrDefault(d.Field).with(first.position)
 	if reflect.DeepEqual(d.content, first.content) {
 		d.warn(nil, fmt.Sprintf("is identical to %s, and is taken once: remove one of them", there))
 		return true

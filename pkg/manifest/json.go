@@ -14,9 +14,9 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// DecodeJSON decodes one JSON object as the Kubernetes libraries do: integers
-// become int64, other numbers float64, nulls stay. It is for JSON that an API
-// server has already accepted; what a user wrote goes through Read.
+// DecodeJSON decodes one JSON object like the Kubernetes libraries: integers become int64, other numbers
+// float64, and nulls are kept. Use it only for JSON that an API server has accepted; input from users needs
+// Read.
 func DecodeJSON(raw []byte) (map[string]any, error) {
 	decoded, plain := decodePlain(raw)
 	if !plain {
@@ -31,8 +31,8 @@ func DecodeJSON(raw []byte) (map[string]any, error) {
 	return value, nil
 }
 
-// SameJSON reports whether two texts are the same value, whatever the order of their keys. No
-// digit of an integer is lost. A text that is no JSON is the same as itself alone.
+// SameJSON reports whether two JSON texts have the same value, regardless of key order and without loss of
+// precision of integers. Invalid JSON equals only itself.
 func SameJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -41,8 +41,8 @@ func SameJSON(a, b []byte) bool {
 	return kjson.Unmarshal(a, &x) == nil && kjson.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// parseJSON reads concatenated JSON documents into the nodes that YAML is read
-// into, so that one converter judges both.
+// parseJSON parses concatenated JSON documents to the nodes of the YAML parser, so that one converter
+// handles both.
 func parseJSON(text []byte) ([]*yaml.Node, *Error) {
 	p := jsonParser{tokens: json.NewDecoder(bytes.NewReader(text)), at: newCursor(text)}
 	p.tokens.UseNumber()
@@ -69,7 +69,7 @@ type jsonParser struct {
 	open   []*yaml.Node
 }
 
-// skipToToken moves the cursor to where the next token begins.
+// skipToToken moves the cursor to the next token.
 func (p *jsonParser) skipToToken() {
 	offset := int(p.tokens.InputOffset())
 	for offset < len(p.at.text) && strings.IndexByte(" \t\r\n,:", p.at.text[offset]) >= 0 {

@@ -1,8 +1,7 @@
 package manifest
 
-// The kinds of Kubernetes 1.36, alpha and beta ones included. A test compares
-// them with testdata/manifest/kinds-v1.36.txt, which is the discovery document
-// that the Kubernetes release carries (api/discovery).
+// The kinds of Kubernetes 1.36, including alpha and beta. A test compares them with
+// testdata/manifest/kinds-v1.36.txt, the discovery document of the Kubernetes release (api/discovery).
 
 var clusterScopedKinds = map[string][]string{
 	"": {"ComponentStatus", "Namespace", "Node", "PersistentVolume"},

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// cursor turns byte offsets into lines and columns, both counted from 1, columns
-// in characters. Offsets must not go back, so that a whole text is walked once.
+// cursor converts byte offsets to lines and columns. Both start at 1, and columns count characters. Offsets
+// must not decrease, so that the text is scanned only once.
 type cursor struct {
 	text   []byte
 	offset int
@@ -35,7 +35,7 @@ func faultAt(text []byte, offset int, message string) *Error {
 	return &Error{Line: c.line, Column: c.column, Message: message}
 }
 
-// lineStart is the offset of a line, counted from 1, that the text has.
+// lineStart returns the offset of an existing line. Lines start at 1.
 func lineStart(text []byte, line int) int {
 	offset := 0
 	for ; line > 1; line-- {

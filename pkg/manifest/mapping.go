@@ -8,7 +8,7 @@ import (
 
 func (c *converter) mapping(n *yaml.Node) any {
 	if n.Tag != TagMap {
-		c.fault(n, wrongTag(n.Tag).Error())
+		c.addError(n, wrongTag(n.Tag).Error())
 	}
 	value := make(map[string]any, len(n.Content)/2)
 	var merged []map[string]any
@@ -21,7 +21,7 @@ func (c *converter) mapping(n *yaml.Node) any {
 			continue
 		}
 		key := c.key(name)
-		element := c.at(key, content)
+		element := c.convertAt(key, content)
 		if _, twice := value[key]; twice {
 			c.duplicate(n, name, key)
 			continue
@@ -29,29 +29,29 @@ func (c *converter) mapping(n *yaml.Node) any {
 		value[key] = element
 	}
 	if merges > 1 {
-		c.fault(n, "the key << is in this map twice: write it once, with a list")
+		c.addError(n, "the key << is in this map twice: write it once, with a list")
 	}
 	merge(value, merged)
 	return value
 }
 
-// key returns the text of a key as it is written. kubectl makes "true" of the
-// key y, and "420" of 0644; here a field keeps its name.
+// key returns the source text of a key. kubectl converts the key y to "true", and 0644 to "420"; here
+// fields keep their names.
 func (c *converter) key(n *yaml.Node) string {
 	if n.Anchor != "" {
 		c.anchored[n] = false
 	}
 	n = target(n)
 	if n.Kind != yaml.ScalarNode {
-		c.fault(n, "a key must be text, not a list or a map")
+		c.addError(n, "a key must be text, not a list or a map")
 		return ""
 	}
 	switch n.Tag {
 	case TagNull:
-		c.fault(n, "a key must be text, not null: put it in quotes")
+		c.addError(n, "a key must be text, not null: put it in quotes")
 	case TagStr, TagInt, TagFloat, TagBool, TagTimestamp, TagMerge:
 	default:
-		c.fault(n, wrongTag(n.Tag).Error())
+		c.addError(n, wrongTag(n.Tag).Error())
 	}
 	return n.Value
 }
@@ -59,7 +59,7 @@ func (c *converter) key(n *yaml.Node) string {
 func (c *converter) duplicate(mapping, name *yaml.Node, key string) {
 	first, _ := entry(mapping, key)
 	c.path = append(c.path, key)
-	c.fault(name, fmt.Sprintf("the key %s is here twice, first on line %d", quoteKey(key), first.Line))
+	c.addError(name, fmt.Sprintf("the key %s is here twice, first on line %d", quoteKey(key), first.Line))
 	c.path = c.path[:len(c.path)-1]
 }
 
@@ -67,11 +67,11 @@ func isMerge(name *yaml.Node) bool {
 	return name.Kind == yaml.ScalarNode && name.Tag == TagMerge && name.Value == "<<"
 }
 
-// mergeSources converts the maps of a merge key, those that prevail first.
+// mergeSources converts the maps of a merge key, in order of precedence.
 func (c *converter) mergeSources(n *yaml.Node) []map[string]any {
 	value := c.value(n)
 	if value == nil && isContainer(target(n)) {
-		return nil // an alias whose fault is noted
+		return nil // an alias whose error is reported elsewhere
 	}
 	list, isList := value.([]any)
 	if !isList {
@@ -81,7 +81,7 @@ func (c *converter) mergeSources(n *yaml.Node) []map[string]any {
 	for _, element := range list {
 		source, isMap := element.(map[string]any)
 		if !isMap {
-			c.fault(n, "the key << wants a map or a list of maps")
+			c.addError(n, "the key << wants a map or a list of maps")
 			return nil
 		}
 		sources = append(sources, source)
@@ -89,8 +89,8 @@ func (c *converter) mergeSources(n *yaml.Node) []map[string]any {
 	return sources
 }
 
-// merge adds the keys that are not there yet: what is written in a map prevails
-// over what is merged into it, and the first source over the next.
+// merge adds missing keys: keys in a map have precedence over merged ones, and earlier sources over later
+// ones.
 func merge(into map[string]any, sources []map[string]any) {
 	for _, source := range sources {
 		for key, value := range source {

@@ -14,50 +14,46 @@ import (
 // Object is one normalized manifest of an Application.
 type Object struct {
 	ID ID
-	// APIVersion is the group and version that the manifest is written in.
+	// APIVersion is the apiVersion of the manifest.
 	APIVersion string
-	// Ownership is what the manifest says of it (the annotation holdfast.dev/ownership,
-	// which is not part of Content); empty if it says nothing.
+	// Ownership is the value of the annotation holdfast.dev/ownership, which is not part of Content. It is
+	// empty if the annotation is not set.
 	Ownership v1alpha1.Ownership
 	// Position is the index in spec.manifest, or in Field.
 	Position int
-	// Field is the list that the object is from; nil for spec.manifest.
+	// Field is the path of the list that contains the object. It is nil for spec.manifest.
 	Field Path
-	// Content is the whole manifest, without nulls. It is made of
-	// map[string]any, []any, string, int64, float64 and bool.
+	// Content is the manifest without nulls. It consists of map[string]any, []any, string, int64, float64
+	// and bool.
 	Content map[string]any
 }
 
-// GVK is the group, version and kind that the manifest is written in.
+// GVK returns the group, version and kind of the manifest.
 func (o Object) GVK() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(o.APIVersion, o.ID.Kind)
 }
 
-// Options is what Normalize has to know besides the manifests.
+// Options are the inputs of Normalize besides the manifests.
 type Options struct {
-	// Application is the one that the manifests are of. Its namespace is that
-	// of namespaced objects that name none.
+	// Application is the Application of the manifests. Its namespace is the default for namespaced objects.
 	Application types.NamespacedName
-	// Scopes says which kinds are namespaced; nil means BuiltinScopes. A kind
-	// that is not known is taken as namespaced, unless a
-	// CustomResourceDefinition among the manifests says otherwise.
+	// Scopes reports which kinds are namespaced. It defaults to BuiltinScopes. Unknown kinds count as
+	// namespaced, unless a CustomResourceDefinition among the manifests defines their scope.
 	Scopes Scopes
-	// Field is where faults say that the list of manifests is; nil for
-	// spec.manifest.
+	// Field is the path of the list of manifests for validation errors. It is nil for spec.manifest.
 	Field Path
-	// Given says that the manifests are as DecodeJSON has made them, and nobody else's: they
-	// are changed, and become the objects.
-	Given bool
+	// OwnsInput is true if the manifests are results of DecodeJSON that no other code uses. Then they are
+	// modified, and become the objects.
+	OwnsInput bool
 }
 
-// Normalize checks the manifests of an Application and returns them with their
-// identities, in manifest order. The input is not modified, nor shared, unless it is given
-// away (see Options).
+// Normalize validates the manifests of an Application and returns them with their identities, in manifest
+// order. The input is not modified or shared, unless OwnsInput is set.
 //
-// A warning says what was dropped and why. The error joins one *Fault for each
-// thing that is wrong, in manifest order; then no object is returned. The rules
-// are those of docs/semantics.md, "Which object" and "Desired state".
-func Normalize(manifests []map[string]any, opts Options) (objects []Object, warnings []*Fault, err error) {
+// A warning names a dropped field and the reason. The error joins one *ValidationError for each problem, in
+// manifest order; in this case no objects are returned. The rules are in docs/semantics.md, "Which object"
+// and "Desired state".
+func Normalize(manifests []map[string]any, opts Options) (objects []Object, warnings []*ValidationError, err error) {
 	if opts.Scopes == nil {
 		opts.Scopes = BuiltinScopes()
 	}
@@ -80,23 +76,23 @@ func Normalize(manifests []map[string]any, opts Options) (objects []Object, warn
 	return objects, warnings, nil
 }
 
-// draft is one manifest on its way to an Object.
+// draft is a manifest that is being normalized.
 type draft struct {
 	Options
 
 	position int
 	content  map[string]any
-	// kind and id are zero until what they are made of is found to be valid.
+	// kind and id are zero until their fields have been validated.
 	kind schema.GroupKind
 	id   ID
-	// ownership is what the annotation says.
+	// ownership is the value of the annotation.
 	ownership v1alpha1.Ownership
 
-	warnings []*Fault
-	faults   []*Fault
+	warnings []*ValidationError
+	faults   []*ValidationError
 }
 
-// normalize is the list of the rules.
+// normalize applies all rules.
 func (d *draft) normalize(manifest map[string]any) {
 	d.copy(manifest)
 	if d.refuseList() {
@@ -121,17 +117,17 @@ func (d *draft) object() Object {
 }
 
 func (d *draft) fault(path Path, message string) {
-	d.faults = append(d.faults, &Fault{Field: d.Field, Position: d.position, ID: d.id, Path: path, Message: message})
+	d.faults = append(d.faults, &ValidationError{Field: d.Field, Position: d.position, ID: d.id, Path: path, Message: message})
 }
 
 func (d *draft) warn(path Path, message string) {
-	d.warnings = append(d.warnings, &Fault{Field: d.Field, Position: d.position, ID: d.id, Path: path, Message: message})
+	d.warnings = append(d.warnings, &ValidationError{Field: d.Field, Position: d.position, ID: d.id, Path: path, Message: message})
 }
 
-// sortedFaults brings the faults, some found by walking maps, into one order,
-// and names the object in those that were found before it was known.
+// sortedFaults returns the errors in a stable order, because some were found by iterating over maps. It
+// adds the identity of the object to errors that were found before it was known.
 func (d *draft) sortedFaults() []error {
-	slices.SortStableFunc(d.faults, func(a, b *Fault) int {
+	slices.SortStableFunc(d.faults, func(a, b *ValidationError) int {
 		return cmp.Compare(a.Path.String(), b.Path.String())
 	})
 	faults := make([]error, len(d.faults))

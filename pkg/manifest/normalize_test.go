@@ -15,8 +15,8 @@ import (
 
 var application = types.NamespacedName{Namespace: "shop", Name: "echo"}
 
-// normalize reads manifests, normalizes them for the Application shop/echo, and
-// checks the laws that hold for any manifests.
+// normalize reads manifests, normalizes them for the Application shop/echo, and checks the laws that hold
+// for all manifests.
 func normalize(t require.TestingT, text string) (objects []Object, warnings []string, err error) {
 	documents, err := Read("", []byte(text))
 	require.NoError(t, err)
@@ -27,7 +27,7 @@ func normalize(t require.TestingT, text string) (objects []Object, warnings []st
 	after, marshalErr := json.Marshal(manifests)
 	require.NoError(t, marshalErr)
 	require.Equal(t, string(before), string(after), "the input is not modified")
-	return objects, Texts(dropped), err
+	return objects, Messages(dropped), err
 }
 
 func TestNormalize(t *testing.T) {
@@ -141,7 +141,7 @@ func TestNormalizeKeepsManifestOrder(t *testing.T) {
 	assert.Equal(t, "apps/v1", objects[0].APIVersion)
 }
 
-func TestNormalizeTakesTheScopeOfAManifest(t *testing.T) {
+func TestNormalizeUsesScopesOfManifests(t *testing.T) {
 	definition := "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: songs.example.com}, " +
 		"spec: {group: example.com, names: {kind: Song}, scope: %}}"
 	song := "---\n{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}}\n---\n"
@@ -154,7 +154,7 @@ func TestNormalizeTakesTheScopeOfAManifest(t *testing.T) {
 	}
 }
 
-func TestNormalizeAsksTheGivenScopesFirst(t *testing.T) {
+func TestNormalizePrefersGivenScopes(t *testing.T) {
 	scopes := scopeTable{{Group: "example.com", Kind: "Song"}: false}
 	objects, _, err := Normalize([]map[string]any{
 		{"apiVersion": "example.com/v2", "kind": "Song", "metadata": map[string]any{"name": "top50"}},
@@ -206,7 +206,7 @@ spec: {status: kept, uid: kept}
 	}, objects[0].Content)
 }
 
-func TestNormalizeRefuses(t *testing.T) {
+func TestNormalizeRejects(t *testing.T) {
 	const badVersion = "must be a group and version like apps/v1, or v1 for the core group"
 	rows := []struct {
 		name, manifest string
@@ -266,9 +266,9 @@ func TestNormalizeRefuses(t *testing.T) {
 		{"labels that are a list", "{apiVersion: v1, kind: Service, metadata: {name: a, labels: [a]}}",
 			[]string{"spec.manifest[0].metadata.labels (Service shop/a): must be a map, not a list"}},
 		{"the label that only Holdfast sets", "{apiVersion: v1, kind: Service, metadata: {name: a, labels: {holdfast.dev/application-uid: x}}}",
-			[]string{`spec.manifest[0].metadata.labels['holdfast.dev/application-uid'] (Service shop/a): says whose the object is, and only Holdfast sets it: remove it`}},
+			[]string{`spec.manifest[0].metadata.labels['holdfast.dev/application-uid'] (Service shop/a): is tracking metadata that only Holdfast sets: remove it`}},
 		{"the annotation that only Holdfast sets", "{apiVersion: v1, kind: Service, metadata: {name: a, annotations: {holdfast.dev/tracking-id: x}}}",
-			[]string{`spec.manifest[0].metadata.annotations['holdfast.dev/tracking-id'] (Service shop/a): says whose the object is, and only Holdfast sets it: remove it`}},
+			[]string{`spec.manifest[0].metadata.annotations['holdfast.dev/tracking-id'] (Service shop/a): is tracking metadata that only Holdfast sets: remove it`}},
 
 		{"a deletion policy that there is not", "{apiVersion: v1, kind: Service, metadata: {name: a, annotations: {holdfast.dev/deletion-policy: Keep}}}",
 			[]string{`spec.manifest[0].metadata.annotations['holdfast.dev/deletion-policy'] (Service shop/a): must be Delete or Orphan`}},
@@ -307,7 +307,7 @@ func TestNormalizeRefuses(t *testing.T) {
 	}
 }
 
-func TestNormalizeRefusesMoreThan500Levels(t *testing.T) {
+func TestNormalizeLimitsDepth(t *testing.T) {
 	object := func(levels int) []map[string]any {
 		x := []any{}
 		for range levels - 2 {
@@ -321,7 +321,7 @@ func TestNormalizeRefusesMoreThan500Levels(t *testing.T) {
 	assert.EqualError(t, err, "spec.manifest[0].x[0][0][0][0][0][0][0][0]…[0][0][0][0][0][0][0][0][0][0][0][0] (ConfigMap shop/a): is nested deeper than 500 levels")
 }
 
-func TestNormalizeTakesWhatGoCodeWrites(t *testing.T) {
+func TestNormalizeAcceptsGoIntegers(t *testing.T) {
 	object := func(value any) []map[string]any {
 		return []map[string]any{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "x": value}}
 	}
@@ -344,7 +344,7 @@ func TestNormalizeTakesWhatGoCodeWrites(t *testing.T) {
 	assert.ErrorContains(t, err, "spec.manifest[0].kind: is missing")
 }
 
-func TestNormalizeSharesNothingWithItsInput(t *testing.T) {
+func TestNormalizeCopiesInput(t *testing.T) {
 	documents, err := Read("", []byte("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{args: [x]}]}}"))
 	require.NoError(t, err)
 	before := runtime.DeepCopyJSON(documents[0].Value)
@@ -357,11 +357,11 @@ func TestNormalizeSharesNothingWithItsInput(t *testing.T) {
 	assert.Equal(t, before, documents[0].Value)
 }
 
-func TestAFaultTellsWhereItIs(t *testing.T) {
+func TestValidationErrorHasPath(t *testing.T) {
 	_, _, err := normalize(t, "{apiVersion: v1, kind: Service, metadata: {name: a, labels: {n: 8}}}")
-	var fault *Fault
+	var fault *ValidationError
 	require.ErrorAs(t, err, &fault)
-	assert.Equal(t, &Fault{
+	assert.Equal(t, &ValidationError{
 		ID: ID{Kind: "Service", Namespace: "shop", Name: "a"}, Path: Path{"metadata", "labels", "n"},
 		Message: "must be text, not a number: put it in quotes",
 	}, fault)

@@ -6,27 +6,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Stages of creating and updating, in order; deleting goes in reverse
-// (docs/semantics.md, "Writing"). Inside a stage, manifest order holds.
+// Stages of creating and updating, in order. Deletion uses the reverse order (docs/semantics.md,
+// "Writing"). Within a stage, manifest order applies.
 const (
 	StageNamespaces = iota
 	StageDefinitions
-	// StageRights has RBAC and ServiceAccounts.
+	// StageRights contains RBAC and ServiceAccounts.
 	StageRights
-	// StageConfiguration has Secrets and ConfigMaps, and the few kinds by which
-	// an API server admits or defaults a Pod: one that comes after the Pod is of
-	// no use to it.
+	// StageConfiguration contains Secrets and ConfigMaps, and the few kinds that an API server uses to
+	// admit or default a Pod: they have no effect on Pods that exist already.
 	StageConfiguration
 	StageStorage
 	StageServices
 	StageWorkloads
-	// StageOthers has every kind that is in no other stage.
+	// StageOthers contains every kind that is in no other stage.
 	StageOthers
-	// StageAdmission has what can refuse or break requests for other objects.
+	// StageAdmission contains the kinds that can reject or break requests for other objects.
 	StageAdmission
 )
 
-// stageOfGroup has the groups that are in one stage with all their kinds.
+// stageOfGroup maps groups whose kinds are all in the same stage.
 var stageOfGroup = map[string]int{
 	"rbac.authorization.k8s.io":    StageRights,
 	"storage.k8s.io":               StageStorage,
@@ -63,7 +62,7 @@ var stageOfKind = map[schema.GroupKind]int{
 	{Group: "batch", Kind: "CronJob"}:    StageWorkloads,
 }
 
-// Stage is the stage in which objects of a kind are created and updated.
+// Stage returns the stage in which objects of a kind are created and updated.
 func Stage(gk schema.GroupKind) int {
 	if stage, ok := stageOfKind[gk]; ok {
 		return stage
@@ -74,7 +73,7 @@ func Stage(gk schema.GroupKind) int {
 	return StageOthers
 }
 
-// InOrder returns what is of objects by their stage, and as it was inside a stage.
+// InOrder sorts values by the stage of their object. The sort is stable.
 func InOrder[T any](all []T, id func(T) ID) []T {
 	byStage := make([][]T, StageAdmission+1)
 	for _, one := range all {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestBuiltinScopesAreThoseOfTheRelease(t *testing.T) {
+func TestBuiltinScopesMatchRelease(t *testing.T) {
 	file, err := os.Open("../../testdata/manifest/kinds-v1.36.txt")
 	require.NoError(t, err)
 	defer file.Close()
@@ -58,7 +58,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-func TestInOrderIsByStageAndThenAsItWas(t *testing.T) {
+func TestInOrderIsStable(t *testing.T) {
 	var objects []Object
 	for _, kind := range []string{"Webhook.admissionregistration.k8s.io", "Deployment.apps", "Song.example.com", "Service", "Pod", "Secret", "Namespace", "Job.batch"} {
 		gk := schema.ParseGroupKind(kind)

@@ -6,22 +6,20 @@ import (
 	"strings"
 )
 
-// Path leads from the top of a document to a field: a string for a key of a
-// map, an int for an index of a list.
+// Path is the path from the root of a document to a field: a string for a map key, an int for a list index.
 type Path []any
 
-// A message must stay readable whatever a hostile document is made of, so long
-// keys and long paths are shortened when they are printed.
+// Messages must be readable even for hostile documents, so long keys and long paths are shortened.
 const (
-	longestKey  = 80
-	longestPath = 24
+	maxPrintedKey  = 80
+	maxPrintedPath = 24
 )
 
-// String prints the path as observer.Path does, spec.ports[0].name; a key that is not plain
-// is quoted: metadata.labels['app.kubernetes.io/name'].
+// String returns the path in the format of observer.Path, for example spec.ports[0].name. Keys that are not
+// plain are quoted: metadata.labels['app.kubernetes.io/name'].
 func (p Path) String() string {
-	if len(p) > longestPath {
-		half := longestPath / 2
+	if len(p) > maxPrintedPath {
+		half := maxPrintedPath / 2
 		return p[:half].String() + "…" + p[len(p)-half:].String()
 	}
 	var text strings.Builder
@@ -40,11 +38,11 @@ func (p Path) String() string {
 
 func writeKey(text *strings.Builder, key string) {
 	switch {
-	case len(key) > longestKey:
-		text.WriteString("['" + inQuotes(strings.ToValidUTF8(key[:longestKey], "")) + "'…]")
+	case len(key) > maxPrintedKey:
+		text.WriteString("['" + escapeKey(strings.ToValidUTF8(key[:maxPrintedKey], "")) + "'…]")
 		return
 	case !IsPlain(key):
-		text.WriteString("['" + inQuotes(key) + "']")
+		text.WriteString("['" + escapeKey(key) + "']")
 		return
 	}
 	if text.Len() > 0 {
@@ -53,15 +51,15 @@ func writeKey(text *strings.Builder, key string) {
 	text.WriteString(key)
 }
 
-// inQuotes escapes a key that stands in single quotes. What cannot be seen is shown.
-func inQuotes(key string) string {
+// escapeKey escapes a key for use in single quotes. Invisible characters are escaped, too.
+func escapeKey(key string) string {
 	escaped := strconv.Quote(key)
 	return unescaped.Replace(escaped[1 : len(escaped)-1])
 }
 
 var unescaped = strings.NewReplacer(`\\`, `\\`, `\"`, `"`, `'`, `\'`)
 
-// IsPlain reports whether a key reads well in a path without quotes.
+// IsPlain reports whether a key needs no quotes in a path.
 func IsPlain(key string) bool {
 	if key == "" {
 		return false
@@ -77,15 +75,15 @@ func IsPlain(key string) bool {
 	return true
 }
 
-// quoteKey quotes a key for a message and cuts it if it is too long for one.
+// quoteKey quotes a key for a message and truncates a long one.
 func quoteKey(key string) string {
-	if len(key) > longestKey {
-		return strconv.Quote(strings.ToValidUTF8(key[:longestKey], "")) + "…"
+	if len(key) > maxPrintedKey {
+		return strconv.Quote(strings.ToValidUTF8(key[:maxPrintedKey], "")) + "…"
 	}
 	return strconv.Quote(key)
 }
 
-// with returns a new path: p itself is often a stack that is about to change.
+// with returns a copy with more elements. The receiver is often a stack that changes afterwards.
 func (p Path) with(steps ...any) Path {
 	return append(append(make(Path, 0, len(p)+len(steps)), p...), steps...)
 }

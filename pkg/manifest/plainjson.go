@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// plainJSON reads JSON as API servers write it, in one pass: the library looks at each byte
-// twice, through functions. What is not plain (fractions, whatever is wrong or too deep) is
-// left to the library, which says what it is: then nothing is read here.
+// plainJSON decodes JSON as API servers write it in one pass; encoding/json scans each byte twice. It gives
+// up on everything else (fractions, invalid or deeply nested input), and the caller uses encoding/json,
+// which also returns the error.
 type plainJSON struct {
 	text []byte
 	deep int
 }
 
-// deepest is how deep maps and lists may be.
-const deepest = 200
+// maxPlainDepth is the maximum depth of maps and lists.
+const maxPlainDepth = 200
 
-// decodePlain is the value of a text; false if it is not plain.
+// decodePlain decodes a text. It returns false if the text is not plain.
 func decodePlain(text []byte) (any, bool) {
 	p := &plainJSON{text: text}
 	value, ok := p.value()
@@ -26,7 +26,7 @@ func decodePlain(text []byte) (any, bool) {
 	return value, ok && len(p.text) == 0
 }
 
-// next is the byte that comes next, without spaces; 0 at the end.
+// next returns the next byte that is not a space, or 0 at the end.
 func (p *plainJSON) next() byte {
 	for i, c := range p.text {
 		if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
@@ -38,7 +38,7 @@ func (p *plainJSON) next() byte {
 	return 0
 }
 
-// skip reports whether that byte comes next, and goes behind it.
+// skip consumes the byte if it is the next one, and reports whether it was.
 func (p *plainJSON) skip(c byte) bool {
 	if p.next() != c || len(p.text) == 0 {
 		return false
@@ -77,7 +77,7 @@ func (p *plainJSON) mapping() (any, bool) {
 	m := map[string]any{}
 	p.skip('{')
 	for first := true; !p.skip('}'); first = false {
-		if p.deep > deepest || !first && !p.skip(',') || p.next() != '"' {
+		if p.deep > maxPlainDepth || !first && !p.skip(',') || p.next() != '"' {
 			return nil, false
 		}
 		name, ok := p.string()
@@ -97,7 +97,7 @@ func (p *plainJSON) list() (any, bool) {
 	l := []any{}
 	p.skip('[')
 	for first := true; !p.skip(']'); first = false {
-		if p.deep > deepest || !first && !p.skip(',') {
+		if p.deep > maxPlainDepth || !first && !p.skip(',') {
 			return nil, false
 		}
 		value, ok := p.value()
@@ -109,7 +109,7 @@ func (p *plainJSON) list() (any, bool) {
 	return l, true
 }
 
-// string reads a string, the quotes of which come next.
+// string decodes a string. The next byte is its opening quote.
 func (p *plainJSON) string() (string, bool) {
 	for i := 1; i < len(p.text); i++ {
 		switch c := p.text[i]; {
@@ -126,7 +126,7 @@ func (p *plainJSON) string() (string, bool) {
 	return "", false
 }
 
-// escaped reads a string in which something is escaped.
+// escaped decodes a string with escape sequences.
 func (p *plainJSON) escaped() (text string, ok bool) {
 	for i := 1; i < len(p.text); i++ {
 		switch p.text[i] {
@@ -141,7 +141,7 @@ func (p *plainJSON) escaped() (text string, ok bool) {
 	return "", false
 }
 
-// integer reads a whole number.
+// integer decodes an integer.
 func (p *plainJSON) integer() (any, bool) {
 	end := 0
 	for end < len(p.text) && (p.text[end] == '-' && end == 0 || '0' <= p.text[end] && p.text[end] <= '9') {

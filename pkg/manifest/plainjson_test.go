@@ -8,7 +8,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// FuzzDecodePlain compares what is read in one pass with what the library makes of the same.
+// FuzzDecodePlain compares the result with that of encoding/json.
 func FuzzDecodePlain(f *testing.F) {
 	seeds(f)
 	for _, text := range []string{
@@ -32,7 +32,7 @@ func FuzzDecodePlain(f *testing.F) {
 	})
 }
 
-func TestWhatAnAPIServerWritesIsPlain(t *testing.T) {
+func TestDecodePlainReadsServerJSON(t *testing.T) {
 	for _, text := range []string{`{"a":{"b":[1,-2,"x",true,false,null,{}]},"c":"a \"word\"\n"}`, "{}\n", `{"a":"é"}`} {
 		_, plain := decodePlain([]byte(text))
 		require.True(t, plain, text)

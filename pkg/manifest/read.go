@@ -9,26 +9,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits of what is read: far above what an API server accepts or a person
-// reads, far below what hurts.
+// Limits of the input: far above the limits of an API server, and far below sizes that cause problems.
 const (
-	// maxDepth is how deep maps and lists may be nested.
+	// maxDepth is the maximum depth of maps and lists.
 	maxDepth = 500
-	// maxFaults is how many faults of a stream are told.
-	maxFaults = 100
-	// maxCopies is how many nodes the aliases of one stream may make. Nodes that
-	// are written out are not counted: they cost their author as much as us.
+	// maxErrors is the maximum number of errors that are reported for a stream.
+	maxErrors = 100
+	// maxCopies is the maximum number of nodes that the aliases of one stream create. Other nodes are not
+	// limited: their number is bounded by the size of the input.
 	maxCopies = 100_000
 )
 
-// Read reads a stream of YAML or JSON documents. Each must be a map; empty ones
-// are skipped. Scalars mean what they mean to kubectl, which reads YAML 1.1:
-// yes and on are true, 0644 is 420, a date is a string.
+// Read reads a stream of YAML or JSON documents. Each must be a map. Empty documents are skipped. Scalars
+// have the same meaning as in kubectl, which reads YAML 1.1: yes and on are true, 0644 is 420, a date is a
+// string.
 //
-// What other readers let pass is an error here: a key that is there twice, an
-// integer beyond 64 bits, NaN, a tag of one's own. The error joins one *Error
-// for each fault. Then no document is returned, for half a stream is another
-// stream.
+// Some inputs that other parsers accept are errors: duplicate keys, integers beyond 64 bits, NaN, custom
+// tags. The error joins one *Error for each problem. In this case no documents are returned, because a
+// partial stream has another meaning.
 func Read(file string, data []byte) ([]Document, error) {
 	text, fault := decodeText(data)
 	if fault != nil {
@@ -48,8 +46,8 @@ func Read(file string, data []byte) ([]Document, error) {
 	return documents, nil
 }
 
-// parse returns the documents up to the first syntax error. JSON is read as
-// JSON and not as the YAML that it almost is: YAML refuses tabs and long keys.
+// parse returns the documents before the first syntax error. JSON is not parsed as YAML, because YAML
+// rejects tabs and long keys.
 func parse(text []byte) ([]*yaml.Node, *Error) {
 	if !jsonStart.Match(text) {
 		return parseYAML(text)
@@ -58,7 +56,7 @@ func parse(text []byte) ([]*yaml.Node, *Error) {
 	if jsonFault == nil {
 		return roots, nil
 	}
-	// JSON with a --- or a comment after it is YAML.
+	// JSON followed by a --- or a comment is YAML.
 	roots, yamlFault := parseYAML(text)
 	if yamlFault != nil && !yamlFault.after(jsonFault) {
 		return roots, jsonFault
@@ -66,11 +64,11 @@ func parse(text []byte) ([]*yaml.Node, *Error) {
 	return roots, yamlFault
 }
 
-// jsonStart tells JSON from YAML in braces: {a: 1}.
+// jsonStart distinguishes JSON from YAML in braces such as {a: 1}.
 var jsonStart = regexp.MustCompile(`^[ \t\r\n]*(\[|\{[ \t\r\n]*["}])`)
 
-// after reports whether e is further down. Of two readers that gave up, the one
-// that came further knows better what the text was meant to be.
+// after reports whether e is further down in the file. If both parsers fail, the error of the one that got
+// further is more useful.
 func (e *Error) after(other *Error) bool {
 	if e.Line != other.Line {
 		return e.Line > other.Line
@@ -80,8 +78,8 @@ func (e *Error) after(other *Error) bool {
 
 var utf8BOM = []byte("\ufeff")
 
-// decodeText checks the encoding and drops byte order marks: at the beginning,
-// and at the beginning of any line, where joining files leaves them.
+// decodeText validates the encoding and removes byte order marks: at the start of the file, and at the
+// start of lines, where concatenating files leaves them.
 func decodeText(data []byte) ([]byte, *Error) {
 	for _, encoding := range []struct{ mark, name string }{
 		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},

@@ -61,7 +61,7 @@ func TestRead(t *testing.T) {
 		{"an alias as a key", "a: &x k\n*x : 1\n", []map[string]any{{"a": "k", "k": int64(1)}}},
 		{"an alias of a key", "&x a: *x\n", []map[string]any{{"a": "a"}}},
 		{
-			"what is written prevails over what is merged", "base: &x {k: 1, l: 1}\nafter: {k: 2, <<: *x}\nbefore: {<<: *x, k: 3}\ninline: {<<: {k: 4}}\n",
+			"keys in a map have precedence over merged keys", "base: &x {k: 1, l: 1}\nafter: {k: 2, <<: *x}\nbefore: {<<: *x, k: 3}\ninline: {<<: {k: 4}}\n",
 			[]map[string]any{{
 				"base": map[string]any{"k": int64(1), "l": int64(1)}, "after": map[string]any{"k": int64(2), "l": int64(1)},
 				"before": map[string]any{"k": int64(3), "l": int64(1)}, "inline": map[string]any{"k": int64(4)},
@@ -88,7 +88,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestReadRefuses(t *testing.T) {
+func TestReadRejects(t *testing.T) {
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := range 8 {
 		bomb += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), i)
@@ -98,7 +98,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a duplicate key in depth", "l:\n- m:\n    k: 1\n    k: 1\n", `4:5: the key "k" is here twice, first on line 3`},
 		{"two keys with one text", "1: a\n\"1\": b\n", `2:1: the key "1" is here twice, first on line 1`},
 		{"a duplicate key in JSON", "{\"l\": [\n {\"k\": 1,\n  \"k\": 1}]}", `3:3: the key "k" is here twice, first on line 2`},
-		{"a duplicate key in an anchor once, whatever its aliases", "a: &x {k: 1, k: 2}\nb: *x\nc: *x\n", `1:14: the key "k" is here twice, first on line 1`},
+		{"a duplicate key in an anchor once, regardless of its aliases", "a: &x {k: 1, k: 2}\nb: *x\nc: *x\n", `1:14: the key "k" is here twice, first on line 1`},
 		{"all faults at once", "a: 1\na: .nan\n---\n- b\n---\nc: !x y\n", "2:4: " + errNotFinite.Error() + "\n" +
 			`a.yaml:2:1: the key "a" is here twice, first on line 1` + "\na.yaml:4:1: want a map with apiVersion, kind and metadata, not a list\n" +
 			`a.yaml:6:4: the tag "!x" is not supported: Kubernetes has no types of one's own`},
@@ -193,14 +193,14 @@ func TestReadNeverQuotesAValue(t *testing.T) {
 	}
 }
 
-func TestReadTellsTheFirstHundredFaults(t *testing.T) {
+func TestReadLimitsErrors(t *testing.T) {
 	_, err := Read("", []byte(strings.Repeat("a: 1\n", 100_000)))
 	faults := strings.Split(err.Error(), "\n")
 	assert.Len(t, faults, 101)
 	assert.Equal(t, "102:1: there are more than 100 faults: correct those above first", faults[100])
 }
 
-func TestReadTellsThePathOfAFault(t *testing.T) {
+func TestReadErrorsHavePaths(t *testing.T) {
 	_, err := Read("", []byte("spec:\n  ports:\n  - name: a\n    name: b\n"))
 	var fault *Error
 	require.ErrorAs(t, err, &fault)
@@ -208,7 +208,7 @@ func TestReadTellsThePathOfAFault(t *testing.T) {
 	assert.Equal(t, `4:5: the key "name" is here twice, first on line 3`, fault.Error())
 }
 
-func TestReadingTheJSONOfAValueGivesTheValue(t *testing.T) {
+func TestReadJSONRoundTrip(t *testing.T) {
 	value := map[string]any{
 		"text": "é\n\t\"\\ \u2028<&>", "": "empty key", "a.b/c~d": true, "integer": int64(-9223372036854775808), "float": 0.1, "large": 1e300,
 		"null": nil, "list": []any{nil, []any{}, map[string]any{}, "yes", "12", "~", false}, "map": map[string]any{"<<": "x", "yes": nil},
@@ -224,7 +224,7 @@ func TestReadingTheJSONOfAValueGivesTheValue(t *testing.T) {
 	assert.Equal(t, value, decoded)
 }
 
-func TestDecodeJSONRefusesWhatIsNotAnObject(t *testing.T) {
+func TestDecodeJSONRejectsNonObjects(t *testing.T) {
 	for text, want := range map[string]string{
 		"null": "decode manifest: want a JSON object, not null",
 		"[]":   "decode manifest: want a JSON object, not a list",

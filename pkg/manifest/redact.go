@@ -8,40 +8,37 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Masked stands for a value of a Secret wherever one would be shown.
+// Masked replaces the values of Secrets in output.
 const Masked = "***"
 
-// In a diff the change of a value must show, though the value must not.
+// A diff shows that a value has changed, without the value.
 const (
 	maskedBefore = Masked + " (before)"
 	maskedAfter  = Masked + " (after)"
 )
 
-// lastApplied is where kubectl apply keeps a copy of the whole object.
+// lastApplied is the annotation in which kubectl apply keeps a copy of the object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// IsSecret reports whether objects of the kind hold secret values.
+// IsSecret reports whether objects of the kind contain secret values.
 func IsSecret(gk schema.GroupKind) bool {
 	return gk == schema.GroupKind{Kind: "Secret"}
 }
 
-// Redact returns the content with every value of a Secret masked: those of data
-// and stringData, and the copy that kubectl apply keeps in an annotation. What
-// is not a Secret is returned as it is. The input is not modified; what is not
-// masked is shared with it.
+// Redact masks every value of a Secret: those in data and stringData, and the copy that kubectl apply keeps
+// in an annotation. Other objects are returned unchanged. The input is not modified; the result shares the
+// parts that are not masked.
 func Redact(content map[string]any) map[string]any {
 	return redact(content, nil, Masked)
 }
 
-// RedactChange redacts two states of one object as kubectl diff does: a value
-// that differs is "*** (before)" and "*** (after)", any other "***". Either
-// state may be nil.
+// RedactChange redacts two states of one object like kubectl diff: changed values become "*** (before)" and
+// "*** (after)", others "***". Either state can be nil.
 func RedactChange(before, after map[string]any) (redactedBefore, redactedAfter map[string]any) {
 	return redact(before, after, maskedBefore), redact(after, before, maskedAfter)
 }
 
-// redact masks values, with mark those that the other state has too, but
-// different.
+// redact masks values. Values that differ from those of the other state get the given mark.
 func redact(content, other map[string]any, mark string) map[string]any {
 	if !isSecret(content) {
 		return content
@@ -62,8 +59,8 @@ func redact(content, other map[string]any, mark string) map[string]any {
 	return redacted
 }
 
-// SecretField reports whether only readers of a Secret may see a field of it. What
-// is not known to be open is not: it may be a typing error, stringdata.
+// SecretField reports whether a field of a Secret is confidential. Unknown fields are, because the name can
+// be a typing error such as stringdata.
 func SecretField(field string) bool {
 	switch field {
 	case "apiVersion", "kind", "metadata", "type", "immutable", "":
@@ -72,7 +69,7 @@ func SecretField(field string) bool {
 	return true
 }
 
-// isSecret errs on the side of masking: half an object may lack its apiVersion.
+// isSecret also returns true for incomplete objects, for example without an apiVersion, to be safe.
 func isSecret(content map[string]any) bool {
 	apiVersion, _ := content["apiVersion"].(string)
 	return content["kind"] == "Secret" && !strings.Contains(apiVersion, "/")

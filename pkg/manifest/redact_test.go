@@ -73,8 +73,8 @@ func TestRedactChange(t *testing.T) {
 			"{kind: Secret, metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: '*** (before)'}}}",
 			"{kind: Secret, metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: '*** (after)'}}}",
 		},
-		{"an object that comes", "", "{kind: Secret, data: {a: canary}}", "", "{kind: Secret, data: {a: '***'}}"},
-		{"an object that goes", "{kind: Secret, data: {a: canary}}", "", "{kind: Secret, data: {a: '***'}}", ""},
+		{"an object that is created", "", "{kind: Secret, data: {a: canary}}", "", "{kind: Secret, data: {a: '***'}}"},
+		{"an object that is deleted", "{kind: Secret, data: {a: canary}}", "", "{kind: Secret, data: {a: '***'}}", ""},
 		{"another kind", "{kind: ConfigMap, data: {a: b}}", "{kind: ConfigMap, data: {a: c}}", "{kind: ConfigMap, data: {a: b}}", "{kind: ConfigMap, data: {a: c}}"},
 	}
 	for _, row := range rows {

@@ -11,7 +11,7 @@ func TestSameJSON(t *testing.T) {
 		name, a, b string
 		same       bool
 	}{
-		{"the order of keys says nothing", `{"a":1,"b":["x"]}`, `{"b": ["x"], "a": 1}`, true},
+		{"the order of keys does not matter", `{"a":1,"b":["x"]}`, `{"b": ["x"], "a": 1}`, true},
 		{"the order of elements does", `["a","b"]`, `["b","a"]`, false},
 		{"a null is something", `{"a":null}`, `{}`, false},
 		{"no digit of an integer is lost", `{"a":9007199254740993}`, `{"a":9007199254740992}`, false},

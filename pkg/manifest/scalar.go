@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Tags of YAML nodes, in the short form that the library gives them.
+// Tags of YAML nodes, in the short form of the library.
 const (
 	TagMap       = "!!map"
 	TagSeq       = "!!seq"
@@ -27,20 +27,19 @@ const (
 var (
 	errTooLarge  = errors.New("the number does not fit in 64 bits: put it in quotes if it is text")
 	errNotFinite = errors.New("infinity and NaN have no place in a manifest: put the word in quotes if it is text")
-	errTagFormat = errors.New("the value does not have the form that its tag says")
+	errTagFormat = errors.New("the value does not match its tag")
 	errBinary    = errors.New("the tag !!binary is not supported: write the base64 text without it")
 )
 
-// oldBooleans are those of YAML 1.1. The library reads YAML 1.2, kubectl 1.1.
-var oldBooleans = map[string]bool{
+// yaml11Booleans are the booleans of YAML 1.1. The library implements YAML 1.2, kubectl uses 1.1.
+var yaml11Booleans = map[string]bool{
 	"y": true, "Y": true, "yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true,
 	"n": false, "N": false, "no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
 }
 
-// Scalar returns the value of a scalar: string, int64, float64, bool or nil. A number
-// whose value is an integer is an int64, however it is written. old reads plain words
-// as YAML 1.1 does, in which yes is a boolean: as sigs.k8s.io/yaml and the Kubernetes
-// libraries do.
+// Scalar returns the value of a scalar: string, int64, float64, bool or nil. A number with an integer value
+// is an int64, regardless of its notation. If old is set, plain words have the meaning of YAML 1.1, in
+// which yes is a boolean. sigs.k8s.io/yaml and the Kubernetes libraries do the same.
 func Scalar(n *yaml.Node, old bool) (any, error) {
 	switch {
 	case n.Style&yaml.TaggedStyle != 0:
@@ -52,7 +51,7 @@ func Scalar(n *yaml.Node, old bool) (any, error) {
 	}
 }
 
-// plain takes the tag that the library found for a text without quotes.
+// plain converts an unquoted text with the tag that the library has resolved.
 func plain(tag, text string, old bool) (any, error) {
 	switch tag {
 	case TagNull:
@@ -64,20 +63,20 @@ func plain(tag, text string, old bool) (any, error) {
 	case TagFloat:
 		return Float(text)
 	}
-	if value, ok := oldBooleans[text]; ok && old {
+	if value, ok := yaml11Booleans[text]; ok && old {
 		return value, nil
 	}
-	if beyondFloat.MatchString(text) {
+	if tooLargeForFloat.MatchString(text) {
 		return nil, errTooLarge
 	}
 	return text, nil
 }
 
-// beyondFloat are numbers that the library takes for text, because no float is as
-// large. Those with an exponent stay text: 12e3456 is the digest of a commit.
-var beyondFloat = regexp.MustCompile(`^[-+]?\d{300,}(\.\d*)?$`)
+// tooLargeForFloat matches numbers that the library resolves to strings because they exceed the range of
+// floats. Numbers with an exponent stay strings: 12e3456 is the digest of a commit.
+var tooLargeForFloat = regexp.MustCompile(`^[-+]?\d{300,}(\.\d*)?$`)
 
-// tagged takes a tag that the author wrote.
+// tagged converts a text with an explicit tag.
 func tagged(tag, text string, old bool) (any, error) {
 	switch tag {
 	case TagStr, TagTimestamp:
@@ -109,7 +108,7 @@ func fits(tag string, value any) bool {
 	}
 }
 
-// wrongTag says why a value cannot have a tag.
+// wrongTag returns the error for a value that does not match its tag.
 func wrongTag(tag string) error {
 	switch tag {
 	case TagMap, TagSeq, TagStr, TagInt, TagFloat, TagBool, TagNull, TagTimestamp:
@@ -120,7 +119,7 @@ func wrongTag(tag string) error {
 	return errors.New("the tag " + quoteKey(tag) + " is not supported: Kubernetes has no types of one's own")
 }
 
-// Integer reads the text of a YAML integer as an int64: 12, 0x1F, 0644, 0o644, 0b11 and 1_000.
+// Integer parses a YAML integer as an int64: 12, 0x1F, 0644, 0o644, 0b11 and 1_000.
 func Integer(text string) (any, error) {
 	digits := strings.ReplaceAll(text, "_", "")
 	value, err := strconv.ParseInt(digits, 0, 64)
@@ -130,9 +129,8 @@ func Integer(text string) (any, error) {
 	return value, nil
 }
 
-// Float reads the text of a YAML float, as an int64 if its value is whole: every
-// number that has a fraction or an exponent, and the integers that YAML takes for
-// floats: 08, and those of more than 64 bits.
+// Float parses a YAML float: a number with a fraction or an exponent, or an integer that YAML resolves to a
+// float, such as 08 or one with more than 64 bits. If the value is an integer, it returns an int64.
 func Float(text string) (any, error) {
 	digits := strings.ReplaceAll(text, "_", "")
 	if !strings.ContainsAny(digits, ".eE") {

@@ -10,7 +10,7 @@ import (
 	kyaml "sigs.k8s.io/yaml"
 )
 
-// kubectl turns YAML into JSON with sigs.k8s.io/yaml, and decodes that.
+// kubectl converts YAML to JSON with sigs.k8s.io/yaml and decodes that.
 func readAsKubectl(t require.TestingT, text string) any {
 	raw, err := kyaml.YAMLToJSONStrict([]byte(text))
 	require.NoError(t, err)
@@ -26,7 +26,7 @@ func readValue(t require.TestingT, text string) any {
 	return documents[0].Value["v"]
 }
 
-func TestScalarsMeanWhatTheyMeanToKubectl(t *testing.T) {
+func TestScalarsMatchKubectl(t *testing.T) {
 	scalars := []string{
 		"true", "True", "TRUE", "tRUE", "false", "False", "FALSE",
 		"yes", "Yes", "YES", "yEs", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF", "y", "Y", "n", "N", "nope",
@@ -48,7 +48,7 @@ func TestScalarsMeanWhatTheyMeanToKubectl(t *testing.T) {
 	}
 }
 
-func TestAnyPlainScalarMeansWhatItMeansToKubectl(t *testing.T) {
+func TestAnyPlainScalarMatchesKubectl(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := "v: " + rapid.StringMatching(`[-+]?(0[xXobO]?)?[0-9_a-fA-F]{0,16}\.?[0-9_]{0,5}([eE][-+]?[0-9]{1,2})?`).Draw(t, "scalar") + "\n"
 		raw, err := kyaml.YAMLToJSONStrict([]byte(text))
@@ -66,7 +66,7 @@ func TestAnyPlainScalarMeansWhatItMeansToKubectl(t *testing.T) {
 	})
 }
 
-func TestScalarsThatKubectlWouldChangeAreRefused(t *testing.T) {
+func TestLossyScalarsAreRejected(t *testing.T) {
 	rows := []struct{ name, scalar, want string }{
 		{"one more than int64", "9223372036854775808", errTooLarge.Error()},
 		{"one less than int64", "-9223372036854775809", errTooLarge.Error()},

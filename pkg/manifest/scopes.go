@@ -7,14 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Scopes says which kinds live in a namespace, without asking a server.
+// Scopes reports which kinds are namespaced, without a request to a server.
 type Scopes interface {
-	// Namespaced reports whether objects of the kind live in a namespace, and
-	// whether that is known at all.
+	// Namespaced reports whether objects of the kind are namespaced, and whether that is known.
 	Namespaced(gk schema.GroupKind) (namespaced, known bool)
 }
 
-// BuiltinScopes knows the kinds that Kubernetes 1.36 serves itself.
+// BuiltinScopes returns the scopes of the built-in kinds of Kubernetes 1.36.
 func BuiltinScopes() Scopes {
 	return builtinScopes()
 }
@@ -43,7 +42,7 @@ func (t scopeTable) add(kinds map[string][]string, namespaced bool) {
 	}
 }
 
-// layers asks each of its Scopes in turn.
+// layers is a list of Scopes. The first one that knows a kind wins.
 type layers []Scopes
 
 // Namespaced implements Scopes.
@@ -58,8 +57,8 @@ func (l layers) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// definedScopes reads the scopes of the kinds that the manifests themselves
-// define, so that an Application may bring a kind and objects of it.
+// definedScopes returns the scopes of the kinds that the manifests define, so that an Application can
+// contain a CustomResourceDefinition and objects of its kind.
 func definedScopes(manifests []map[string]any) scopeTable {
 	table := scopeTable{}
 	for _, manifest := range manifests {

@@ -2,9 +2,8 @@ package manifest
 
 import "encoding/base64"
 
-// foldStringData does what the API server does to a Secret: it moves stringData
-// into data, where it prevails. data is brought into the one form of base64 that
-// the API server answers with. No message quotes a value.
+// foldStringData converts a Secret like the API server: it moves stringData into data, where it has
+// precedence, and normalizes the base64 encoding of data. Messages never quote values.
 func (d *draft) foldStringData() {
 	data := d.secretMap("data")
 	for key, value := range data {

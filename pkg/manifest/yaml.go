@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parseYAML reads the documents up to the first syntax error.
+// parseYAML returns the documents before the first syntax error.
 func parseYAML(text []byte) ([]*yaml.Node, *Error) {
 	roots, err := yamlNodes(bytes.NewReader(text))
 	if err != nil {
@@ -20,9 +20,8 @@ func parseYAML(text []byte) ([]*yaml.Node, *Error) {
 	return roots, nil
 }
 
-// yamlNodes turns a panic of the library into an error: its parser panics where
-// it finds itself in a state that it thinks impossible. What it says may quote a
-// value and is left out.
+// yamlNodes converts a panic of the library to an error: its parser panics in states that it considers
+// impossible. The panic's message is dropped, because it can quote a value.
 func yamlNodes(text io.Reader) (roots []*yaml.Node, err error) {
 	defer func() {
 		if recover() != nil {
@@ -43,8 +42,8 @@ func yamlNodes(text io.Reader) (roots []*yaml.Node, err error) {
 	}
 }
 
-// parserProblems are the problems that the library's parser reports, in words
-// that help. The line is where the thing begins that is broken.
+// parserProblems maps problems of the library's parser to helpful messages. The line is the start of the
+// broken construct.
 var parserProblems = map[string]string{
 	"did not find expected key":              "this map is broken further down: each of its lines must be a key, or be indented as part of a value",
 	"did not find expected '-' indicator":    "this list is broken further down: each of its lines must begin with '- ', or be indented as part of an element",
@@ -58,7 +57,7 @@ var parserProblems = map[string]string{
 	"found undefined tag handle":             "the handle of the tag is not defined",
 }
 
-// scannerProblems are those that its scanner reports.
+// scannerProblems maps problems of the library's scanner.
 var scannerProblems = map[string]string{
 	"found character that cannot start any token":                  "a character that no value can begin with: put the text in quotes",
 	"mapping values are not allowed in this context":               "a ': ' where no key can be: put the text in quotes, or correct the indentation",
@@ -75,10 +74,9 @@ var (
 	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 )
 
-// yamlFault finds out where the library gave up. It tells a line only, none for
-// the first, and its parser counts from 0 but its scanner from 1. Read again
-// with an empty line on top, nothing is on the first line, and the parser's
-// count is right.
+// yamlFault returns the position of a syntax error. The library reports only a line, and none for the first
+// line. Its parser counts lines from 0, but its scanner from 1. Therefore yamlFault parses again with an
+// empty first line: then nothing is on the first line, and the parser's count is correct.
 func yamlFault(text []byte, err error) *Error {
 	if _, again := yamlNodes(io.MultiReader(strings.NewReader("\n"), bytes.NewReader(text))); again != nil {
 		err = again
@@ -111,8 +109,8 @@ func scannerFault(text []byte, line int, problem string) *Error {
 	return faultOnLine(text, line, meaning)
 }
 
-// faultOnLine points at the first text of a line. The end of a text without a
-// last line break counts as a line of its own for the library.
+// faultOnLine returns an error at the first text of a line. The library counts the end of a text without a
+// trailing newline as a separate line.
 func faultOnLine(text []byte, line int, message string) *Error {
 	offset := lineStart(text, min(line, bytes.Count(text, []byte("\n"))+1))
 	for offset < len(text) && text[offset] == ' ' {
@@ -123,8 +121,8 @@ func faultOnLine(text []byte, line int, message string) *Error {
 
 var tabInIndent = regexp.MustCompile(`(?m)^ *\t`)
 
-// indentingTab finds the first tab in an indentation, from a line on: the
-// library reports where the text begins that the tab is in.
+// indentingTab finds the first tab in an indentation, starting at a line. The library reports the start of
+// the text that contains the tab.
 func indentingTab(text []byte, line int) (fault *Error, found bool) {
 	from := lineStart(text, line)
 	at := tabInIndent.FindIndex(text[from:])
@@ -134,8 +132,7 @@ func indentingTab(text []byte, line int) (fault *Error, found bool) {
 	return faultAt(text, from+at[1]-1, tabIndents), true
 }
 
-// aliasOffset finds the first alias of that name; the library does not say
-// where it is.
+// aliasOffset finds the first alias of that name. The library does not report its position.
 func aliasOffset(text []byte, name string) int {
 	alias := regexp.MustCompile(`\*` + regexp.QuoteMeta(name) + `(?:[^\w-]|$)`)
 	if at := alias.FindIndex(text); at != nil {
@@ -144,7 +141,7 @@ func aliasOffset(text []byte, name string) int {
 	return 0
 }
 
-// controlOffset finds the first character that is not in YAML's c-printable.
+// controlOffset finds the first character that is not c-printable in YAML.
 func controlOffset(text []byte) int {
 	return max(0, bytes.IndexFunc(text, func(r rune) bool {
 		switch r {

@@ -2,7 +2,7 @@ package mysql
 
 import (
 	"crypto/sha256"
-	_ "embed" // the scripts
+	_ "embed" // for the scripts
 	"encoding/hex"
 	"strings"
 )
@@ -20,7 +20,7 @@ var startScript string
 //go:embed files/alive.sh
 var aliveScript string
 
-// files are what the Pod runs with.
+// files returns the files for the Pod.
 func (d *database) files() values {
 	return values{optionsFile: d.options(), startFile: startScript, aliveFile: aliveScript}
 }
@@ -29,8 +29,8 @@ func (d *database) configMap() values {
 	return d.object("v1", "ConfigMap", d.configName(), values{"data": d.files()})
 }
 
-// checksum changes with any of the files, so that the Pod is replaced: it would
-// not read them again.
+// checksum returns a checksum of the files. When a file changes, the checksum replaces the Pod, because the
+// running server does not read the files again.
 func (d *database) checksum() string {
 	files := d.files()
 	var all strings.Builder

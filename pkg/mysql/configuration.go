@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// reserved are options that the Pod and its Services depend on.
+// reserved lists options that the Pod and its Services depend on.
 var reserved = map[string]string{
 	"datadir":           "the volume has its place",
 	"socket":            "the probes use it",
@@ -16,25 +16,24 @@ var reserved = map[string]string{
 	"skip-networking":   "the Services lead to the network",
 	"bind-address":      "the Services lead to the Pod's address",
 	"user":              "the Pod runs as the right user already",
-	"skip-grant-tables": "everybody would be root",
+	"skip-grant-tables": "every client would be root",
 	"daemonize":         "the Pod ends when its process does",
 }
 
-// checkConfiguration refuses lines that would break the server, or that would be
-// about another program.
-func checkConfiguration(text string) (faults []*template.Fault) {
+// checkConfiguration rejects lines that would break the server or configure another program.
+func checkConfiguration(text string) (faults []*template.ValidationError) {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
-		if reason := refuse(strings.TrimSpace(line)); reason != "" {
+		if reason := checkLine(strings.TrimSpace(line)); reason != "" {
 			faults = append(faults, fault("configuration", "line %d: %s", number, reason))
 		}
 	}
 	return faults
 }
 
-// refuse says why a line of my.cnf cannot be had.
-func refuse(line string) string {
+// checkLine returns the reason why a line of my.cnf is not allowed, or "".
+func checkLine(line string) string {
 	switch {
 	case line == "" || line[0] == '#' || line[0] == ';':
 		return ""
@@ -52,8 +51,8 @@ func refuse(line string) string {
 	return ""
 }
 
-// optionName is the name of an option in its usual form: the server takes dashes
-// and underscores for the same, and strips prefixes.
+// optionName returns the normalized name of an option. The server treats dashes and underscores alike and
+// strips prefixes.
 func optionName(line string) string {
 	name, _, _ := strings.Cut(line, "=")
 	name = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")

@@ -7,12 +7,12 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// generated are the keys of the Secret that get random text, 32 characters each,
-// when it is created, and never again.
+// generated lists the keys of the Secret that are filled with 32 random characters when it is created, and
+// are never changed.
 const generated = "password:32,root-password:32"
 
-// secret has the connection and the credentials, by the names of the
-// specification "Service Binding for Kubernetes" (servicebinding.io).
+// secret contains the connection and the credentials, with the key names of the specification "Service
+// Binding for Kubernetes" (servicebinding.io).
 func (d *database) secret() values {
 	secret := d.object("v1", "Secret", d.name, values{
 		"type": "servicebinding.io/mysql",
@@ -20,12 +20,12 @@ func (d *database) secret() values {
 			"type": "mysql", "host": d.host(), "port": strconv.Itoa(port), "database": d.spec.Database, "username": user,
 		},
 	})
-	d.annotate(secret, values{v1alpha1.AnnotationGenerate: generated, v1alpha1.AnnotationDeletionPolicy: d.deletion()})
+	d.annotate(secret, values{v1alpha1.AnnotationGenerate: generated, v1alpha1.AnnotationDeletionPolicy: d.dataDeletionPolicy()})
 	return secret
 }
 
-// volume is a claim of its own, and not a template in the StatefulSet: those can
-// never change, and this one can grow.
+// volume returns a separate claim instead of a template in the StatefulSet: claim templates are immutable,
+// and this claim can grow.
 func (d *database) volume() values {
 	spec := values{
 		"accessModes": list{"ReadWriteOnce"},
@@ -35,12 +35,12 @@ func (d *database) volume() values {
 		spec["storageClassName"] = *d.spec.StorageClassName
 	}
 	volume := d.object("v1", "PersistentVolumeClaim", d.volumeName(), values{"spec": spec})
-	d.annotate(volume, values{v1alpha1.AnnotationDeletionPolicy: d.deletion()})
+	d.annotate(volume, values{v1alpha1.AnnotationDeletionPolicy: d.dataDeletionPolicy()})
 	return volume
 }
 
-// deletion is what becomes of the data, and of the Secret that belongs to it.
-func (d *database) deletion() string {
+// dataDeletionPolicy returns the deletion policy of the volume and of the Secret that belongs to it.
+func (d *database) dataDeletionPolicy() string {
 	if d.spec.DeletionPolicy == v1.DeletionDelete {
 		return string(v1alpha1.DeletionDelete)
 	}

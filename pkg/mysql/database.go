@@ -14,30 +14,31 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// Least sizes: with less, the server does not start.
+// Minimum sizes. With less, the server does not start.
 const (
 	leastCPU     = "10m"
 	leastMemory  = "128Mi"
 	leastStorage = "256Mi"
 )
 
-// longestName leaves room for what Kubernetes adds to the name of a StatefulSet
-// in a label of its Pods: a dash and a hash of ten characters, of 63 in all.
-const longestName = 52
+// maxNameLength leaves room for the suffix that Kubernetes adds to the name of a StatefulSet in a label of
+// its Pods: a dash and a hash of ten characters. A label value has at most 63 characters.
+const maxNameLength = 52
 
-// database is a Mysql whose spec is valid.
+// database is a Mysql with a valid spec.
 type database struct {
 	name, namespace      string
 	spec                 v1.MysqlSpec
 	cpu, memory, storage resource.Quantity
 }
 
-// newDatabase checks what the definition of the kind checks, for who has no API
-// server, and what it cannot check. The error joins all faults.
+// newDatabase validates a Mysql. It checks the rules of the CustomResourceDefinition, because plans are
+// also made without an API server, and rules that the definition cannot express. The error joins all
+// validation errors.
 func newDatabase(object *v1.Mysql) (*database, error) {
 	d := &database{name: object.Name, namespace: object.Namespace, spec: object.Spec}
 	var faults []error
-	for _, check := range []*template.Fault{
+	for _, check := range []*template.ValidationError{
 		checkName(d.name),
 		checkQuantity("cpu", d.spec.CPU, "250m", leastCPU, &d.cpu),
 		checkQuantity("memory", d.spec.Memory, "512Mi", leastMemory, &d.memory),
@@ -66,26 +67,26 @@ var (
 	serviceName  = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 )
 
-func fault(field, format string, args ...any) *template.Fault {
-	return &template.Fault{Path: manifest.Path{"spec", field}, Reason: template.ReasonSpecInvalid, Message: fmt.Sprintf(format, args...)}
+func fault(field, format string, args ...any) *template.ValidationError {
+	return &template.ValidationError{Path: manifest.Path{"spec", field}, Reason: template.ReasonSpecInvalid, Message: fmt.Sprintf(format, args...)}
 }
 
-func checkName(name string) *template.Fault {
+func checkName(name string) *template.ValidationError {
 	var message string
 	switch {
 	case name == "":
 		message = "is missing"
-	case len(name) > longestName:
-		message = fmt.Sprintf("has %d characters, and at most %d become part of a label of the Pod", len(name), longestName)
+	case len(name) > maxNameLength:
+		message = fmt.Sprintf("has %d characters, and at most %d become part of a label of the Pod", len(name), maxNameLength)
 	case !serviceName.MatchString(name):
 		message = "must be a name for a Service: lower-case letters, digits and '-', a letter first"
 	default:
 		return nil
 	}
-	return &template.Fault{Path: manifest.Path{"metadata", "name"}, Reason: template.ReasonSpecInvalid, Message: message}
+	return &template.ValidationError{Path: manifest.Path{"metadata", "name"}, Reason: template.ReasonSpecInvalid, Message: message}
 }
 
-func checkQuantity(field, text, example, least string, parsed *resource.Quantity) *template.Fault {
+func checkQuantity(field, text, example, least string, parsed *resource.Quantity) *template.ValidationError {
 	quantity, err := resource.ParseQuantity(text)
 	if err != nil {
 		return fault(field, "must be a quantity such as %s, not %q", example, shortened(text))
@@ -104,14 +105,14 @@ func shortened(text string) string {
 	return text
 }
 
-func checkText(field, text string, pattern *regexp.Regexp, message string) *template.Fault {
+func checkText(field, text string, pattern *regexp.Regexp, message string) *template.ValidationError {
 	if pattern.MatchString(text) {
 		return nil
 	}
 	return fault(field, "%s", message)
 }
 
-func checkPolicy(policy v1.DeletionPolicy) *template.Fault {
+func checkPolicy(policy v1.DeletionPolicy) *template.ValidationError {
 	if policy == v1.DeletionKeep || policy == v1.DeletionDelete {
 		return nil
 	}
@@ -120,24 +121,24 @@ func checkPolicy(policy v1.DeletionPolicy) *template.Fault {
 
 var ownDatabases = []string{"mysql", "sys", "information_schema", "performance_schema"}
 
-func checkDatabase(name string) *template.Fault {
+func checkDatabase(name string) *template.ValidationError {
 	if slices.Contains(ownDatabases, strings.ToLower(name)) {
 		return fault("database", "%s is a database of the server itself", name)
 	}
 	return nil
 }
 
-func checkClass(name *string) *template.Fault {
+func checkClass(name *string) *template.ValidationError {
 	if name == nil {
 		return nil
 	}
 	return checkText("storageClassName", *name, objectName, "is not the name of a StorageClass")
 }
 
-// fits refuses a volume that would have to shrink.
-func (d *database) fits(live template.Live) error {
+// checkVolume rejects a spec that would shrink the volume.
+func (d *database) checkVolume(live template.Live) error {
 	claim := live[manifest.ID{Kind: "PersistentVolumeClaim", Namespace: d.namespace, Name: d.volumeName()}]
-	size := textAt(claim, "spec", "resources", "requests", "storage")
+	size := stringAt(claim, "spec", "resources", "requests", "storage")
 	if size == "" {
 		return nil // there is no volume yet
 	}
@@ -148,12 +149,12 @@ func (d *database) fits(live template.Live) error {
 	if has.Cmp(d.storage) <= 0 {
 		return nil
 	}
-	return &template.Fault{
+	return &template.ValidationError{
 		Path: manifest.Path{"spec", "storage"}, Reason: ReasonStorageShrinks,
 		Message: fmt.Sprintf("is %s, and the volume %s has %s, which cannot shrink: set it to at least %s, or dump the data into a smaller Mysql",
 			d.spec.Storage, d.volumeName(), has.String(), has.String()),
 	}
 }
 
-// ReasonStorageShrinks: the volume is larger than the spec asks for.
+// ReasonStorageShrinks: the volume is larger than the requested size.
 const ReasonStorageShrinks = "StorageShrinks"

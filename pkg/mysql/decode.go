@@ -15,44 +15,44 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// decode reads a Mysql. Fields that it does not know are no error here: an API
-// server may have a newer definition.
-func decode(content map[string]any) (*v1.Mysql, []*template.Fault, error) {
+// decode decodes a Mysql. It returns unknown fields separately, not as an error: an API server can have a
+// newer definition.
+func decode(content map[string]any) (*v1.Mysql, []*template.ValidationError, error) {
 	raw, err := json.Marshal(content)
 	if err != nil {
-		return nil, nil, &template.Fault{Reason: template.ReasonSpecInvalid, Message: err.Error()}
+		return nil, nil, &template.ValidationError{Reason: template.ReasonSpecInvalid, Message: err.Error()}
 	}
 	object := &v1.Mysql{}
 	strict, err := kjson.UnmarshalStrict(raw, object)
 	var mistyped *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &mistyped):
-		return nil, nil, &template.Fault{
-			Path: pathOf(mistyped.Field), Reason: template.ReasonSpecInvalid,
-			Message: fmt.Sprintf("must be %s, not %s%s", typeName(mistyped.Type.String()), mistyped.Value, hint(mistyped)),
+		return nil, nil, &template.ValidationError{
+			Path: parsePath(mistyped.Field), Reason: template.ReasonSpecInvalid,
+			Message: fmt.Sprintf("must be %s, not %s%s", typeName(mistyped.Type.String()), mistyped.Value, typeHint(mistyped)),
 		}
 	case err != nil:
-		return nil, nil, &template.Fault{Reason: template.ReasonSpecInvalid, Message: err.Error()}
+		return nil, nil, &template.ValidationError{Reason: template.ReasonSpecInvalid, Message: err.Error()}
 	}
 	object.Spec = object.Spec.Defaulted()
 	return object, unknownFields(strict), nil
 }
 
-func unknownFields(strict []error) (unknown []*template.Fault) {
+func unknownFields(strict []error) (unknown []*template.ValidationError) {
 	for _, err := range strict {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
-			path := pathOf(field.FieldPath())
-			unknown = append(unknown, &template.Fault{
-				Path: path, Reason: template.ReasonSpecInvalid, Message: "is no field of a " + v1.Kind + nearest(path),
+			path := parsePath(field.FieldPath())
+			unknown = append(unknown, &template.ValidationError{
+				Path: path, Reason: template.ReasonSpecInvalid, Message: "is no field of a " + v1.Kind + suggestField(path),
 			})
 		}
 	}
 	return unknown
 }
 
-// nearest suggests the field of a spec that one which is none may be.
-func nearest(path manifest.Path) string {
+// suggestField returns a suggestion for an unknown field of the spec.
+func suggestField(path manifest.Path) string {
 	name, _ := path[len(path)-1].(string)
 	if len(path) != 2 || path[0] != "spec" {
 		return ""
@@ -65,8 +65,8 @@ func nearest(path manifest.Path) string {
 	return suggest.DidYouMean(name, names)
 }
 
-// pathOf reads spec.cpu. No field of a Mysql that is decoded has a dot or an index.
-func pathOf(text string) (path manifest.Path) {
+// parsePath parses a path such as spec.cpu. Decoding errors of a Mysql name no fields with dots or indexes.
+func parsePath(text string) (path manifest.Path) {
 	for step := range strings.SplitSeq(text, ".") {
 		path = append(path, step)
 	}
@@ -84,8 +84,8 @@ func typeName(name string) string {
 	}
 }
 
-// hint is for what people write most often: cpu: 2.
-func hint(err *json.UnmarshalTypeError) string {
+// typeHint returns a hint for the most frequent mistake, cpu: 2.
+func typeHint(err *json.UnmarshalTypeError) string {
 	if err.Value == "number" {
 		return ": put it into quotes"
 	}

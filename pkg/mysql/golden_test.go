@@ -25,8 +25,8 @@ var update = flag.Bool("update", false, "write the golden files")
 
 const cases = "../../testdata/mysql"
 
-// Each directory has a Mysql and, if something exists already, live objects. What
-// becomes of it is in application.golden.yaml, or in refused.golden.txt.
+// Each directory contains a Mysql and optionally live objects. The expected result is in
+// application.golden.yaml or refused.golden.txt.
 func TestGolden(t *testing.T) {
 	entries, err := os.ReadDir(cases)
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestGolden(t *testing.T) {
 			directory := filepath.Join(cases, entry.Name())
 			input := template.Input{Object: documentsOf(t, directory, "mysql.yaml")[0], Live: liveOf(t, directory)}
 			rendered, err := mysql.Template{}.Render(input)
-			faults := append(template.Faults(err), rendered.Unknown...)
+			faults := append(template.ValidationErrors(err), rendered.Unknown...)
 
 			compare(t, filepath.Join(directory, "refused.golden.txt"), textOf(faults))
 			if len(faults) > 0 {
@@ -78,7 +78,7 @@ func liveOf(t *testing.T, directory string) template.Live {
 	return live
 }
 
-func textOf(faults []*template.Fault) []byte {
+func textOf(faults []*template.ValidationError) []byte {
 	var b bytes.Buffer
 	for _, fault := range faults {
 		b.WriteString(fault.Reason + ": " + fault.Error() + "\n")
@@ -98,7 +98,8 @@ func yamlOf(t *testing.T, app *v1alpha1.Application) []byte {
 	return text
 }
 
-// compare compares with a golden file, or writes it. Nothing is no file.
+// compare compares content with a golden file, or updates the file. Empty content means that there is no
+// file.
 func compare(t *testing.T, path string, actual []byte) {
 	t.Helper()
 	if *update {
@@ -116,8 +117,8 @@ func compare(t *testing.T, path string, actual []byte) {
 	assert.Equal(t, string(expected), string(actual), "run with -update and read the diff")
 }
 
-// The engine takes what is rendered: it creates all objects as they are, and holds
-// what the schema names.
+// assertAccepted checks that the engine accepts the Application: it creates all objects unchanged and holds
+// the fields in the schema.
 func assertAccepted(t *testing.T, app *v1alpha1.Application) {
 	t.Helper()
 	if app.Namespace == "" {

@@ -8,29 +8,28 @@ import (
 // Port of the server and of its Services.
 const port = 3306
 
-// User that clients are: it has all rights on the database of the spec.
+// User is the MySQL user for clients. It has all privileges on the database of the spec.
 const user = "app"
 
-// The StatefulSet, the Service of clients and the Secret have the Mysql's own
-// name.
+// The StatefulSet, the client Service and the Secret have the name of the Mysql.
 func (d *database) headlessName() string { return d.name + "-headless" }
 func (d *database) configName() string   { return d.name + "-config" }
 func (d *database) volumeName() string   { return d.name + "-data" }
 
-// host is the name by which clients of every namespace reach the server.
+// host returns the name by which clients in any namespace reach the server.
 func (d *database) host() string {
 	if d.namespace == "" {
-		return d.name // only in a file that names no namespace
+		return d.name // only in a file without a namespace
 	}
 	return fmt.Sprintf("%s.%s.svc", d.name, d.namespace)
 }
 
-// selector finds the Pod, whatever its version is.
+// selector selects the Pod regardless of its version.
 func (d *database) selector() values {
 	return values{"app.kubernetes.io/name": "mysql", "app.kubernetes.io/instance": d.name}
 }
 
-// labels are those that Kubernetes recommends.
+// labels returns the labels that Kubernetes recommends.
 func (d *database) labels() values {
 	labels := d.selector()
 	maps.Copy(labels, values{
@@ -41,7 +40,7 @@ func (d *database) labels() values {
 	return labels
 }
 
-// object is the beginning of every manifest.
+// object returns a manifest with the fields that all manifests share.
 func (d *database) object(apiVersion, kind, name string, rest values) values {
 	metadata := values{"name": name, "labels": d.labels()}
 	if d.namespace != "" {

@@ -10,9 +10,8 @@ const (
 	gibibyte = 1 << 30
 )
 
-// options is my.cnf: what follows from the size of the Pod, and then the user's
-// lines, which prevail. Where a version, or MariaDB, may not know an option it has
-// the prefix "loose-".
+// options returns my.cnf: defaults derived from the size of the Pod, and then the user's lines, which have
+// precedence. Options that a MySQL version or MariaDB may not support have the prefix "loose-".
 func (d *database) options() string {
 	var b strings.Builder
 	b.WriteString("[mysqld]\n")
@@ -25,7 +24,7 @@ func (d *database) options() string {
 	return b.String()
 }
 
-// sized are the options that Mysql makes itself.
+// defaultOptions returns the options that the template sets.
 func (d *database) sized() []string {
 	memory, storage := d.memory.Value(), d.storage.Value()
 	pool, instances := bufferPool(memory)
@@ -55,14 +54,14 @@ func (d *database) sized() []string {
 	return options
 }
 
-// bufferPool is the size of InnoDB's buffer pool in bytes, and into how many parts
-// it is divided. The server itself needs about 384 MiB; of what is beyond them the
-// pool gets three quarters, and never less than an eighth of all:
+// bufferPool returns the size of InnoDB's buffer pool in bytes, and the number of its instances. The server
+// itself needs about 384 MiB. The pool gets three quarters of the rest, and at least an eighth of the
+// total:
 //
 //	memory  128Mi  512Mi  1Gi    2Gi     4Gi     16Gi
 //	pool    16Mi   96Mi   384Mi  1152Mi  2560Mi  11Gi
 //
-// It is rounded down to 128 MiB for each part, because the server rounds up.
+// The size is rounded down to 128 MiB per instance, because the server rounds up.
 func bufferPool(memory int64) (bytes, instances int64) {
 	const server, part = 384 * mebibyte, 128 * mebibyte
 	bytes = max(memory/8, (memory-server)/4*3)
@@ -73,8 +72,7 @@ func bufferPool(memory int64) (bytes, instances int64) {
 	return bytes / mebibyte * mebibyte, instances
 }
 
-// connections is how many clients there may be at a time: each takes memory of its
-// own.
+// connections returns the maximum number of clients. Each needs memory.
 func connections(memory int64) int64 {
 	return min(max(memory/(8*mebibyte), 16), 1000)
 }

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestTheBufferPoolFollowsTheMemory(t *testing.T) {
+func TestBufferPoolSize(t *testing.T) {
 	for memory, pool := range map[string]string{
 		"128Mi": "16Mi", "256Mi": "32Mi", "512Mi": "96Mi", "1Gi": "384Mi", "2Gi": "1152Mi", "4Gi": "2560Mi", "16Gi": "11Gi",
 	} {
@@ -23,9 +23,9 @@ func quantity(text string) int64 {
 	return q.Value()
 }
 
-// Whatever the memory is, the server has room beside its pool, and the server, which
-// rounds up to 128 MiB for each part of a pool, has nothing to round.
-func TestTheBufferPoolLeavesRoom(t *testing.T) {
+// For every memory size, the server has memory left outside of its pool, and the pool size is a multiple of
+// 128 MiB per instance, so that the server does not round it up.
+func TestBufferPoolLeavesMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		memory := rapid.Int64Range(quantity(leastMemory), 1<<40).Draw(t, "memory")
 		pool, instances := bufferPool(memory)
@@ -39,13 +39,13 @@ func TestTheBufferPoolLeavesRoom(t *testing.T) {
 	})
 }
 
-func TestMoreMemoryIsNeverLessPool(t *testing.T) {
+func TestBufferPoolGrowsWithMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		less := rapid.Int64Range(quantity(leastMemory), 1<<40).Draw(t, "less")
 		more := rapid.Int64Range(less, 1<<41).Draw(t, "more")
 		a, partsOfA := bufferPool(less)
 		b, partsOfB := bufferPool(more)
-		// Rounding for more parts may take back up to what one more part rounds off.
+		// With more instances, rounding can reduce the size by up to one more unit per instance.
 		assert.LessOrEqual(t, a, b+128*mebibyte*max(partsOfA, partsOfB))
 		assert.LessOrEqual(t, connections(less), connections(more))
 	})

@@ -1,8 +1,7 @@
 //go:build mysqlserver
 
-// What is rendered, run with a real server: `make test-mysql`. The server is the
-// MariaDB of Debian's package mariadb-server, which understands all that is rendered
-// but the options that begin with "loose-".
+// These tests run the rendered files with a real server: `make test-mysql`. The server is MariaDB from
+// Debian's package mariadb-server. It supports all rendered options except those with the prefix "loose-".
 
 package mysql_test
 
@@ -26,9 +25,9 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// asMysqld stands in the place of the mysqld of the image: it calls MariaDB, which
-// initializes its data with another program, and has it listen where the test wants.
-// As mysqld does, it refuses to initialize where there is something already.
+// mysqldWrapper replaces the mysqld of the image: it calls MariaDB, which initializes its data with another
+// program, and listens on the address of the test. Like mysqld, it fails to initialize a directory that is
+// not empty.
 const asMysqld = `#!/bin/bash
 set -euo pipefail
 for argument; do
@@ -46,13 +45,13 @@ done
 exec mariadbd "$@" --user="$(id -un)" --bind-address=127.0.0.1 --port=%d
 `
 
-// awkward has what must be quoted somewhere on the way.
+// awkward contains characters that need quoting in one of the files.
 const awkward = `p'a"s\s $(id) ` + "`id`" + ` & # ; % _ = é`
 
-// pod is the container of a rendered StatefulSet, run on this machine.
+// pod runs the container of a rendered StatefulSet on this machine.
 type pod struct {
 	t           *testing.T
-	directories map[string]string // in the container → here
+	directories map[string]string // path in the container → path on this machine
 	container   map[string]any
 	path        string
 	server      *exec.Cmd
@@ -104,7 +103,7 @@ func freePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// fill writes files into a directory of the container.
+// fill writes files to a directory of the container.
 func (p *pod) fill(directory string, files map[string]any) {
 	p.t.Helper()
 	for name, content := range files {
@@ -117,7 +116,7 @@ func (p *pod) setPasswords(password, rootPassword string) {
 	p.fill("/run/credentials", map[string]any{"password": password, "root-password": rootPassword})
 }
 
-// command is one of the container's, with the directories of this machine.
+// command returns a command of the container, with the paths of this machine.
 func (p *pod) command(path ...string) *exec.Cmd {
 	p.t.Helper()
 	words, found, err := unstructured.NestedStringSlice(p.container, path...)
@@ -174,14 +173,14 @@ func (p *pod) start() {
 	p.t.Cleanup(p.Stop)
 }
 
-// Stop is what the kubelet does: it sends SIGTERM to the first process.
+// Stop sends SIGTERM to the first process, like the kubelet.
 func (p *pod) Stop() {
 	_ = p.server.Process.Signal(syscall.SIGTERM)
 	err := <-p.ended
 	p.ended <- err
 }
 
-// Kill is a crash.
+// Kill simulates a crash.
 func (p *pod) Kill() {
 	_ = p.server.Process.Kill()
 	err := <-p.ended
@@ -206,9 +205,9 @@ func sample() map[string]any {
 	return map[string]any{"cpu": "250m", "memory": "128Mi", "storage": "256Mi"}
 }
 
-func TestTheSampleOnARealServer(t *testing.T) {
+func TestSampleOnRealServer(t *testing.T) {
 	p := newPod(t, sample(), awkward, awkward+" root")
-	// What an interrupted first start has left is no data.
+	// Files of an interrupted first start must not count as data.
 	unfinished := filepath.Join(p.directories["/var/lib/mysql"], "new")
 	require.NoError(t, os.MkdirAll(filepath.Join(unfinished, "mysql"), 0o700))
 
@@ -220,18 +219,18 @@ func TestTheSampleOnARealServer(t *testing.T) {
 			require.NoError(t, err, "%s: %s", probe, output)
 		}
 	})
-	t.Run("the user of the Secret has its database, and nothing else", func(t *testing.T) {
+	t.Run("the user of the Secret has access only to its database", func(t *testing.T) {
 		assert.Equal(t, "7", p.mustSQL("client.cnf", "CREATE TABLE app.t (n INT); INSERT INTO app.t VALUES (7); SELECT n FROM app.t"))
 		_, err := p.SQL("client.cnf", "SELECT * FROM mysql.user")
 		require.Error(t, err)
 		_, err = p.SQL("client.cnf", "CREATE DATABASE other")
 		require.Error(t, err)
 	})
-	t.Run("root comes in through the socket", func(t *testing.T) {
+	t.Run("root can connect through the socket", func(t *testing.T) {
 		assert.Equal(t, "root@localhost", p.mustSQL("root.cnf", "SELECT CURRENT_USER()"))
 		assert.Equal(t, "0", p.mustSQL("root.cnf", "SELECT COUNT(*) FROM mysql.user WHERE user = 'root' AND host = '%'"))
 	})
-	t.Run("the options are those that were rendered", func(t *testing.T) {
+	t.Run("the options match the rendered ones", func(t *testing.T) {
 		for name, expected := range map[string]string{
 			"innodb_buffer_pool_size": fmt.Sprint(16 << 20), "max_connections": "16", "performance_schema": "0",
 			"log_bin": "0", "skip_name_resolve": "1", "local_infile": "0", "character_set_server": "utf8mb4",
@@ -280,7 +279,7 @@ func TestTheSampleOnARealServer(t *testing.T) {
 	})
 }
 
-func TestTheUsersLinesPrevail(t *testing.T) {
+func TestUserOptionsPrevail(t *testing.T) {
 	spec := sample()
 	spec["database"] = "my_shop-1"
 	spec["configuration"] = "sort_buffer_size = 1M\nmax-connections=33"
@@ -288,14 +287,14 @@ func TestTheUsersLinesPrevail(t *testing.T) {
 	p.Start()
 	assert.Equal(t, fmt.Sprint(1<<20), p.mustSQL("root.cnf", "SELECT @@sort_buffer_size"))
 	assert.Equal(t, "33", p.mustSQL("root.cnf", "SELECT @@max_connections"))
-	// The underscore of a name is no wildcard in its rights.
+	// An underscore in the database name must not act as a wildcard in its privileges.
 	p.mustSQL("root.cnf", "CREATE DATABASE `myXshop-1`")
 	p.mustSQL("client.cnf", "CREATE TABLE `my_shop-1`.t (n INT)")
 	_, err := p.SQL("client.cnf", "CREATE TABLE `myXshop-1`.t (n INT)")
 	require.Error(t, err)
 }
 
-func TestASecretWithoutAPasswordStartsNothing(t *testing.T) {
+func TestStartNeedsPassword(t *testing.T) {
 	p := newPod(t, sample(), "", "b")
 	p.start()
 	err := <-p.ended

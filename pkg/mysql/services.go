@@ -1,6 +1,6 @@
 package mysql
 
-// clientService is the address that clients use.
+// clientService returns the Service that clients use.
 func (d *database) clientService() values {
 	return d.object("v1", "Service", d.name, values{"spec": values{
 		"type":     "ClusterIP",
@@ -9,8 +9,8 @@ func (d *database) clientService() values {
 	}})
 }
 
-// headlessService gives the Pod its name in DNS, also while it is not ready: who
-// repairs a server has to reach it.
+// headlessService gives the Pod a DNS name even while it is not ready, so that an administrator can reach a
+// broken server.
 func (d *database) headlessService() values {
 	return d.object("v1", "Service", d.headlessName(), values{"spec": values{
 		"clusterIP":                "None",

@@ -1,19 +1,18 @@
 package mysql
 
-// image is the official one.
+// image is the official image.
 const image = "docker.io/library/mysql"
 
-// AnnotationChecksum is on the Pod: it changes with the files of the ConfigMap.
+// AnnotationChecksum is an annotation of the Pod. It changes with the files of the ConfigMap.
 const AnnotationChecksum = "fnjoin.com/configuration-checksum"
 
-// statefulSet runs one Pod, and never two on one volume.
+// statefulSet returns the StatefulSet. It runs one Pod, and never two on the same volume.
 func (d *database) statefulSet() values {
 	return d.object("apps/v1", "StatefulSet", d.name, values{"spec": values{
 		"replicas":    int64(1),
 		"serviceName": d.headlessName(),
-		// A Pod that never becomes ready, for a configuration that is wrong, is
-		// replaced when that is put right. With OrderedReady a person would have to
-		// delete it.
+		// With OrderedReady, a Pod that never becomes ready because of a wrong configuration would not be
+		// replaced when the configuration is fixed; a user would have to delete it.
 		"podManagementPolicy": "Parallel",
 		"updateStrategy":      values{"type": "RollingUpdate"},
 		"selector":            values{"matchLabels": d.selector()},
@@ -24,11 +23,11 @@ func (d *database) statefulSet() values {
 	}})
 }
 
-// pod meets the Pod security standard "restricted". 999 is the user of the image.
+// pod meets the Pod Security Standard "restricted". 999 is the user ID in the image.
 func (d *database) pod() values {
 	return values{
 		"automountServiceAccountToken":  false,
-		"enableServiceLinks":            false, // a Service named mysql would set MYSQL_HOST
+		"enableServiceLinks":            false, // otherwise a Service named mysql would set MYSQL_HOST
 		"terminationGracePeriodSeconds": int64(120),
 		"securityContext": values{
 			"runAsNonRoot": true, "runAsUser": int64(999), "runAsGroup": int64(999),
@@ -61,14 +60,14 @@ func (d *database) container() values {
 		"image":   image + ":" + d.spec.Version,
 		"command": list{"bash", configDirectory + "/" + startFile, configDirectory, credentialsDirectory, runDirectory, dataDirectory},
 		"ports":   list{values{"name": "mysql", "containerPort": int64(port), "protocol": "TCP"}},
-		// As much as is asked for, and no more: the last to be evicted.
+		// Equal requests and limits give the Pod the QoS class Guaranteed, which is evicted last.
 		"resources": values{"requests": size, "limits": size},
 		"securityContext": values{
 			"allowPrivilegeEscalation": false,
 			"readOnlyRootFilesystem":   true,
 			"capabilities":             values{"drop": list{"ALL"}},
 		},
-		"startupProbe":   probe(ping(), 5, 720), // an hour: the first start, or recovery after a crash
+		"startupProbe":   probe(ping(), 5, 720), // one hour, for the first start or the recovery after a crash
 		"livenessProbe":  probe(list{"bash", configDirectory + "/" + aliveFile, credentialsDirectory, runDirectory}, 10, 6),
 		"readinessProbe": probe(list{"mysql", "--defaults-file=" + runDirectory + "/client.cnf", "--execute=SELECT 1"}, 5, 3),
 		"volumeMounts": list{
@@ -81,8 +80,8 @@ func (d *database) container() values {
 	}
 }
 
-// ping reaches the server through the network: while it initializes its data it
-// has none.
+// ping connects through the network, because the server does not listen there while it initializes its
+// data.
 func ping() list {
 	return list{"mysqladmin", "--defaults-file=" + runDirectory + "/client.cnf", "ping"}
 }

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// Status implements template.Template. What it says of the objects it says of the
-// live ones; where these are not known now it stays with what it said before.
+// Status implements template.Template. Conditions about objects are computed from the live objects. If
+// these are unknown, the previous conditions are kept.
 func (Template) Status(seen template.Seen) (map[string]any, error) {
 	object, _, err := decode(seen.Object)
 	if err != nil {
@@ -26,63 +26,63 @@ func (Template) Status(seen template.Seen) (map[string]any, error) {
 		ObservedGeneration: object.Generation,
 		Connection:         &v1.Connection{Host: d.host(), Port: port, SecretName: d.name},
 	}
-	conditions := d.conditionsOf(seen.Live)
+	conditions := d.conditions(seen.Live)
 	if seen.Live == nil {
-		conditions = kept(object.Status.Conditions)
+		conditions = objectConditions(object.Status.Conditions)
 	}
 	status.Ready = usable(conditions)
-	conditions = append(conditions, judged(seen.Verdict(), status.Ready, d.waitingFor(conditions, seen.Live))...)
-	status.Conditions = since(object.Status.Conditions, conditions, seen.Now)
+	conditions = append(conditions, readyConditions(seen.Verdict(), status.Ready, d.waitingFor(conditions, seen.Live))...)
+	status.Conditions = withTransitionTimes(object.Status.Conditions, conditions, seen.Now)
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 }
 
-// conditionsOf are the three conditions about objects.
-func (d *database) conditionsOf(live template.Live) []v1.Condition {
+// conditions returns the three conditions about objects.
+func (d *database) conditions(live template.Live) []v1.Condition {
 	return []v1.Condition{
-		stateOf(live[manifest.ID{Group: "apps", Kind: "StatefulSet", Namespace: d.namespace, Name: d.name}]),
-		thereIs(v1.ConditionService, live[manifest.ID{Kind: "Service", Namespace: d.namespace, Name: d.name}]),
-		thereIs(v1.ConditionSecret, live[manifest.ID{Kind: "Secret", Namespace: d.namespace, Name: d.name}]),
+		availableCondition(live[manifest.ID{Group: "apps", Kind: "StatefulSet", Namespace: d.namespace, Name: d.name}]),
+		existsCondition(v1.ConditionService, live[manifest.ID{Kind: "Service", Namespace: d.namespace, Name: d.name}]),
+		existsCondition(v1.ConditionSecret, live[manifest.ID{Kind: "Secret", Namespace: d.namespace, Name: d.name}]),
 	}
 }
 
-// stateOf is AVAILABLE with one ready replica of one, of the present spec.
-func stateOf(set values) v1.Condition {
-	condition := thereIs(v1.ConditionStatefulSet, set)
+// availableCondition returns AVAILABLE if the only replica of the current spec is ready.
+func availableCondition(set values) v1.Condition {
+	condition := existsCondition(v1.ConditionStatefulSet, set)
 	if condition.Status == v1.Missing {
 		return condition
 	}
-	seen := countAt(set, "status", "observedGeneration") >= countAt(set, "metadata", "generation")
-	ready, all := countAt(set, "status", "readyReplicas"), countAt(set, "status", "replicas")
+	seen := integerAt(set, "status", "observedGeneration") >= integerAt(set, "metadata", "generation")
+	ready, all := integerAt(set, "status", "readyReplicas"), integerAt(set, "status", "replicas")
 	if !seen || ready != 1 || all != 1 {
 		condition.Status = v1.Creating
 	}
 	return condition
 }
 
-// thereIs is about an object that is of use as soon as it exists.
-func thereIs(kind string, object values) v1.Condition {
+// existsCondition returns the condition of an object that is usable as soon as it exists.
+func existsCondition(kind string, object values) v1.Condition {
 	condition := v1.Condition{Type: kind, Status: v1.Available}
-	if object == nil || textAt(object, "metadata", "deletionTimestamp") != "" {
+	if object == nil || stringAt(object, "metadata", "deletionTimestamp") != "" {
 		condition.Status = v1.Missing
 	}
 	return condition
 }
 
-// kept are the conditions about objects that a status has.
-func kept(conditions []v1.Condition) []v1.Condition {
+// objectConditions returns the existing conditions about objects.
+func objectConditions(conditions []v1.Condition) []v1.Condition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c v1.Condition) bool {
 		return c.Type == v1.ConditionReady || c.Type == v1.ConditionStalled
 	})
 }
 
-// usable reports whether clients can work: all three objects do.
+// usable reports whether all three objects are available, so that clients can work.
 func usable(conditions []v1.Condition) bool {
 	return len(conditions) == 3 && !slices.ContainsFunc(conditions, func(c v1.Condition) bool { return c.Status != v1.Available })
 }
 
-// judged are Ready and, while it is so, Stalled. The database is ready when it can
-// be used and is what the spec asks for.
-func judged(verdict template.Verdict, usable bool, waiting string) []v1.Condition {
+// readyConditions returns Ready and, if it applies, Stalled. The database is ready if it is usable and
+// matches the spec.
+func readyConditions(verdict template.Verdict, usable bool, waiting string) []v1.Condition {
 	ready := v1.Condition{Type: v1.ConditionReady, Status: v1.False, Reason: verdict.Reason, Message: verdict.Message}
 	switch {
 	case verdict.Ready && usable:
@@ -95,7 +95,7 @@ func judged(verdict template.Verdict, usable bool, waiting string) []v1.Conditio
 	return []v1.Condition{ready}
 }
 
-// waitingFor names the first object that is not as it should be, or what that waits for.
+// waitingFor describes the first object that is not ready, or the obstacle that it waits for.
 func (d *database) waitingFor(objects []v1.Condition, live template.Live) string {
 	claim := live[manifest.ID{Kind: "PersistentVolumeClaim", Namespace: d.namespace, Name: d.volumeName()}]
 	for _, condition := range objects {
@@ -103,7 +103,7 @@ func (d *database) waitingFor(objects []v1.Condition, live template.Live) string
 		case v1.Missing:
 			return fmt.Sprintf("waiting for the %s to be created", condition.Type)
 		case v1.Creating:
-			if textAt(claim, "status", "phase") == "Pending" {
+			if stringAt(claim, "status", "phase") == "Pending" {
 				return fmt.Sprintf("waiting for the PersistentVolumeClaim %s to be bound to a volume", d.volumeName())
 			}
 			return fmt.Sprintf("waiting for the Pod of the %s to be ready", condition.Type)
@@ -112,9 +112,9 @@ func (d *database) waitingFor(objects []v1.Condition, live template.Live) string
 	return "waiting for its Application to take in the present spec"
 }
 
-// since gives each condition the time of its last transition: now, if its status
-// is another one than before.
-func since(before, conditions []v1.Condition, now metav1.Time) []v1.Condition {
+// withTransitionTimes sets the time of each condition's last transition. It is now if the status has
+// changed.
+func withTransitionTimes(before, conditions []v1.Condition, now metav1.Time) []v1.Condition {
 	for i := range conditions {
 		condition := &conditions[i]
 		condition.LastTransitionTime = now
@@ -127,7 +127,7 @@ func since(before, conditions []v1.Condition, now metav1.Time) []v1.Condition {
 	return conditions
 }
 
-// order has Ready first, because people read it first.
+// order sorts Ready first, because users read it first.
 func order(c v1.Condition) int {
 	return slices.Index([]string{v1.ConditionReady, v1.ConditionStalled, v1.ConditionService, v1.ConditionSecret, v1.ConditionStatefulSet}, c.Type)
 }

@@ -23,7 +23,7 @@ func id(group, kind string) manifest.ID {
 	return manifest.ID{Group: group, Kind: kind, Namespace: "shop", Name: "db"}
 }
 
-// all is everything that a database consists of, with a StatefulSet in some state.
+// all returns all objects of a database, with the given StatefulSet.
 func all(set map[string]any) template.Live {
 	return template.Live{
 		id("apps", "StatefulSet"): set, id("", "Service"): {"kind": "Service"}, id("", "Secret"): {"kind": "Secret"},
@@ -64,8 +64,8 @@ func notReady(reason, message string) metav1.Condition {
 
 func TestStatus(t *testing.T) {
 	refusal := errors.Join(
-		&template.Fault{Path: manifest.Path{"spec", "cpu"}, Reason: "SpecInvalid", Message: "is odd"},
-		&template.Fault{Path: manifest.Path{"spec", "memory"}, Reason: "SpecInvalid", Message: "is odd, too"})
+		&template.ValidationError{Path: manifest.Path{"spec", "cpu"}, Reason: "SpecInvalid", Message: "is odd"},
+		&template.ValidationError{Path: manifest.Path{"spec", "memory"}, Reason: "SpecInvalid", Message: "is odd, too"})
 	stalled := metav1.Condition{Type: "Stalled", Status: "True", Reason: "Forbidden", Message: "may not create Secret shop/db"}
 	for _, row := range []struct {
 		name     string
@@ -103,7 +103,7 @@ func TestStatus(t *testing.T) {
 			"waiting for the Pod of the StatefulSet to be ready",
 		},
 		{
-			"what is said of an earlier generation does not count", template.Seen{Application: application(ready()), Live: all(set(2, 1, 1, 1))},
+			"the status of an earlier generation does not count", template.Seen{Application: application(ready()), Live: all(set(2, 1, 1, 1))},
 			false, map[string]string{"StatefulSet": "CREATING", "Service": "AVAILABLE", "Secret": "AVAILABLE", "Ready": "False Progressing"},
 			"waiting for the Pod of the StatefulSet to be ready",
 		},
@@ -138,16 +138,16 @@ func TestStatus(t *testing.T) {
 			"spec.cpu: is odd; spec.memory: is odd, too",
 		},
 		{
-			"what passes by itself is not stalled", template.Seen{Live: template.Live{}, Refusal: &template.Fault{Reason: template.ReasonWaiting, Message: "is still being deleted"}},
+			"what passes by itself is not stalled", template.Seen{Live: template.Live{}, Refusal: &template.ValidationError{Reason: template.ReasonWaiting, Message: "is still being deleted"}},
 			false, map[string]string{"StatefulSet": "MISSING", "Service": "MISSING", "Secret": "MISSING", "Ready": "False Waiting"}, "is still being deleted",
 		},
 		{
-			"an Application that is stalled says why", template.Seen{Application: application(notReady("Forbidden", "…"), stalled), Live: template.Live{}},
+			"a stalled Application has a reason", template.Seen{Application: application(notReady("Forbidden", "…"), stalled), Live: template.Live{}},
 			false, map[string]string{"StatefulSet": "MISSING", "Service": "MISSING", "Secret": "MISSING", "Ready": "False Forbidden", "Stalled": "True Forbidden"},
 			"may not create Secret shop/db",
 		},
 		{
-			"what an Application waits for is told", template.Seen{Application: application(notReady("Suspended", "suspended: nothing is corrected")), Live: all(set(2, 2, 1, 1))},
+			"the obstacle of an Application is reported", template.Seen{Application: application(notReady("Suspended", "suspended: nothing is corrected")), Live: all(set(2, 2, 1, 1))},
 			true, map[string]string{"StatefulSet": "AVAILABLE", "Service": "AVAILABLE", "Secret": "AVAILABLE", "Ready": "False Suspended"},
 			"Application db: suspended: nothing is corrected",
 		},
@@ -174,7 +174,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// resourceWith is a Mysql with a status.
+// resourceWith returns a Mysql with the given status.
 func resourceWith(status map[string]any) map[string]any {
 	object := map[string]any{
 		"apiVersion": "fnjoin.com/v1", "kind": "Mysql",
@@ -203,7 +203,7 @@ func statusOf(t *testing.T, seen template.Seen) v1.MysqlStatus {
 	return typed
 }
 
-func TestATransitionTimeMovesOnlyOnChange(t *testing.T) {
+func TestTransitionTimeChangesWithStatus(t *testing.T) {
 	first, err := mysql.Template{}.Status(template.Seen{Object: resourceWith(nil), Application: application(notReady("Progressing", "…")), Live: all(set(2, 2, 0, 1)), Now: noon})
 	require.NoError(t, err)
 	later := metav1.NewTime(noon.Add(time.Hour))
@@ -221,9 +221,8 @@ func TestATransitionTimeMovesOnlyOnChange(t *testing.T) {
 	assert.Equal(t, map[string]metav1.Time{"Ready": later, "StatefulSet": later, "Service": noon, "Secret": noon}, moved)
 }
 
-// A status in the shape of the definition that this kind had first is read, and its
-// times are kept.
-func TestAnEarlierStatusIsUnderstood(t *testing.T) {
+// A status in the format of the first version of the definition is read, and its times are kept.
+func TestPreviousStatusFormatIsRead(t *testing.T) {
 	status := statusOf(t, template.Seen{Application: application(ready()), Live: all(set(2, 2, 0, 1)), Object: resourceWith(map[string]any{
 		"ready": false,
 		"conditions": []any{
@@ -238,7 +237,7 @@ func TestAnEarlierStatusIsUnderstood(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotKnownNowStaysAsItWas(t *testing.T) {
+func TestStatusWithoutLiveObjectsIsKept(t *testing.T) {
 	known, err := mysql.Template{}.Status(template.Seen{Object: resourceWith(nil), Application: application(ready()), Live: all(set(2, 2, 1, 1)), Now: noon})
 	require.NoError(t, err)
 	stalled := metav1.Condition{Type: "Stalled", Status: "True", Reason: "Forbidden", Message: "may not watch secrets"}

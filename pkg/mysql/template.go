@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// Template makes an Application of each Mysql.
+// Template renders an Application for each Mysql.
 type Template struct{}
 
 var _ template.Template = Template{}
@@ -16,8 +16,7 @@ func (Template) Kind() template.Kind {
 	return template.Kind{GroupVersionKind: v1.GroupVersionKind, Resource: v1.Resource}
 }
 
-// Render implements template.Template. It refuses a volume that would have to
-// shrink, if the present one is among the live objects.
+// Render implements template.Template. It rejects a spec that would shrink the existing volume.
 func (Template) Render(in template.Input) (template.Rendered, error) {
 	object, unknown, err := decode(in.Object)
 	if err != nil {
@@ -27,15 +26,15 @@ func (Template) Render(in template.Input) (template.Rendered, error) {
 	if err != nil {
 		return template.Rendered{}, err
 	}
-	if err := d.fits(in.Live); err != nil {
+	if err := d.checkVolume(in.Live); err != nil {
 		return template.Rendered{}, err
 	}
 	rendered := template.Rendered{
-		Labels:             textOf(d.labels()),
+		Labels:             stringMap(d.labels()),
 		Unknown:            unknown,
 		ServiceAccountName: object.Spec.ServiceAccountName,
-		Adoption:           v1alpha1.AdoptIfUnowned, // of the volume and the Secret that an earlier one has left
-		DeletionPolicy:     v1alpha1.DeletionDelete, // but for what says otherwise itself
+		Adoption:           v1alpha1.AdoptIfUnowned, // adopts the volume and the Secret of a previous Mysql
+		DeletionPolicy:     v1alpha1.DeletionDelete, // unless an object has its own policy
 	}
 	for _, o := range d.objects() {
 		rendered.Manifests = append(rendered.Manifests, o.manifest)
@@ -44,19 +43,19 @@ func (Template) Render(in template.Input) (template.Rendered, error) {
 	return rendered, nil
 }
 
-// object is a manifest, and the fields of it that nobody holds.
+// object is a manifest, and the paths of its free fields.
 type object struct {
 	manifest values
 	free     []string
 }
 
-// objects are all objects of a database, in the order in which they are made.
+// objects returns all objects of a database in creation order.
 func (d *database) objects() []object {
 	return []object{
 		{manifest: d.secret()},
 		{manifest: d.configMap()},
-		// What cannot be changed is not held either, so that a volume of another
-		// class or access mode can be taken over.
+		// Immutable fields are free, so that an existing volume with another class or access mode can be
+		// adopted.
 		{manifest: d.volume(), free: []string{"spec.accessModes", "spec.storageClassName"}},
 		{manifest: d.headlessService()},
 		{manifest: d.clientService()},

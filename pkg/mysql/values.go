@@ -2,14 +2,14 @@ package mysql
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// values is a map of a manifest, and list a list of one.
+// values is a map in a manifest, and list is a list.
 type (
 	values = map[string]any
 	list   = []any
 )
 
-// textOf is a map of texts as labels have it.
-func textOf(v values) map[string]string {
+// stringMap converts a map to one of strings, as used for labels.
+func stringMap(v values) map[string]string {
 	texts := make(map[string]string, len(v))
 	for key, value := range v {
 		texts[key], _ = value.(string)
@@ -17,14 +17,14 @@ func textOf(v values) map[string]string {
 	return texts
 }
 
-// textAt is a text in an object, "" if there is none.
-func textAt(object values, path ...string) string {
+// stringAt returns the string at a path of an object, or "".
+func stringAt(object values, path ...string) string {
 	text, _, _ := unstructured.NestedString(object, path...)
 	return text
 }
 
-// countAt is a number in an object, 0 if there is none.
-func countAt(object values, path ...string) int64 {
+// integerAt returns the integer at a path of an object, or 0.
+func integerAt(object values, path ...string) int64 {
 	count, _, _ := unstructured.NestedInt64(object, path...)
 	return count
 }

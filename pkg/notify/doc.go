@@ -1,13 +1,12 @@
-// Package notify tells another system, over HTTP, what the controller does: as
-// CloudEvents 1.0 in structured mode, one request each, signed if there is a key.
+// Package notify sends events about the controller's actions to another system over HTTP: as CloudEvents
+// 1.0 in structured mode, one per request, signed if a key is set.
 //
-// An event is sent until the receiver answers with a status of 2xx, the same event
-// with the same ID; a receiver that gets one twice leaves the second out. There is
-// one request at a time, and a queue before it that is bounded: what does not fit is
-// dropped and counted. When it is to end, what waits is sent for a few seconds more.
+// An event is sent until the receiver responds with status 2xx, always with the same ID, so that receivers
+// can ignore duplicates. Requests are sequential, with a bounded queue. Events that do not fit into the
+// queue are dropped and counted. On shutdown, queued events are sent for some more seconds.
 //
-// Redirects are not followed, and no proxy or cookies are used. Errors do not have
-// the URL, which may have a token in it.
+// Redirects are not followed, and proxies and cookies are not used. Errors do not contain the URL, which
+// can contain a token.
 //
 //	s, err := notify.New(notify.Options{URL: "https://example.com/hook", Key: key})
 //	go s.Run(ctx)

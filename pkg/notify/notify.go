@@ -21,29 +21,29 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Options say where events go.
+// Options configures a Sender.
 type Options struct {
-	// URL is posted to: https, or http.
+	// URL is the receiver, with the scheme https or http.
 	URL string
-	// Key signs each request; empty for none.
+	// Key signs each request. If empty, requests are not signed.
 	Key []byte
-	// Queue is how many events may wait; 0: 1,000.
+	// Queue is the maximum number of queued events. It defaults to 1,000.
 	Queue int
-	// First is the wait after the first failure, twice as long each time, up to Longest;
-	// 0: 1 s and 5 min.
+	// First is the delay after the first failure. It doubles with each failure up to Longest. The defaults
+	// are 1 s and 5 min.
 	First, Longest time.Duration
-	// Timeout bounds one request; 0: 10 s.
+	// Timeout limits one request. It defaults to 10 s.
 	Timeout time.Duration
-	// Last is for how long Run goes on with what waits when it is to end; 0: 5 s.
+	// Last is the time for which Run continues to send queued events on shutdown. It defaults to 5 s.
 	Last time.Duration
-	// UserAgent names the program.
+	// UserAgent is the User-Agent header.
 	UserAgent string
-	// Now is the clock; nil for the real one.
+	// Now is the clock. It defaults to time.Now.
 	Now func() time.Time
 }
 
-// SignatureHeader has the time and the signature of a request: t=SECONDS,v1=HEX. It is
-// the HMAC-SHA256 of the time, a dot and the body.
+// SignatureHeader is the header with the time and the signature of a request, as t=SECONDS,v1=HEX. The
+// signature is the HMAC-SHA256 of the time, a dot and the body.
 const SignatureHeader = "Holdfast-Signature"
 
 // Sender sends events.
@@ -55,7 +55,7 @@ type Sender struct {
 	sent, dropped, failed atomic.Int64
 }
 
-// New makes a sender; Run starts it. The error is about the URL, and does not quote it.
+// New returns a Sender. Run starts it. The error concerns the URL and does not quote it.
 func New(options Options) (*Sender, error) {
 	u, err := url.Parse(options.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -86,7 +86,7 @@ func New(options Options) (*Sender, error) {
 	}}, nil
 }
 
-// Send has an event be sent. It never waits. Data must be without secrets, and a JSON value.
+// Send queues an event without blocking. data must be a JSON value without secrets.
 func (s *Sender) Send(kind, source, subject string, data any) {
 	e := event.New()
 	e.SetID(string(uuid.NewUUID()))
@@ -105,16 +105,16 @@ func (s *Sender) Send(kind, source, subject string, data any) {
 	}
 }
 
-// Counts are how many events were sent and dropped, and how many requests have failed.
-func (s *Sender) Counts() (sent, dropped, failed int64) {
+// Stats returns the numbers of sent events, dropped events and failed requests.
+func (s *Sender) Stats() (sent, dropped, failed int64) {
 	return s.sent.Load(), s.dropped.Load(), s.failed.Load()
 }
 
-// Waiting is how many events wait.
-func (s *Sender) Waiting() int { return len(s.queue) }
+// QueueLength returns the number of queued events.
+func (s *Sender) QueueLength() int { return len(s.queue) }
 
-// Run sends until the context ends, and then what waits, for as long as Options.Last
-// says. What has not arrived by then is dropped, counted, and told in the log.
+// Run sends events until the context ends, and then the queued ones for at most Options.Last. The remaining
+// events are dropped, counted and logged.
 func (s *Sender) Run(ctx context.Context) {
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -127,11 +127,12 @@ func (s *Sender) Run(ctx context.Context) {
 		}
 	}
 	if lost > 0 {
-		klog.FromContext(ctx).Info("Notifications have not arrived, and are lost", "count", lost)
+		klog.FromContext(ctx).Info("Notifications were not delivered and are lost", "count", lost)
 	}
 }
 
-// next waits for an event; ok is false if none waits and the context has ended.
+// next returns the next event. It waits for one until the context ends. ok is false if the queue is empty
+// then.
 func (s *Sender) next(ctx context.Context) (e event.Event, ok bool) {
 	select {
 	case e = <-s.queue:
@@ -146,8 +147,8 @@ func (s *Sender) next(ctx context.Context) (e event.Event, ok bool) {
 	}
 }
 
-// deliver sends an event until it has arrived, or the context ends: then it is false.
-// When ending is closed it is sent once more without a wait.
+// deliver sends an event until it has arrived, and returns false if the context ends first. When ending is
+// closed, deliver retries once without delay.
 func (s *Sender) deliver(ctx context.Context, ending <-chan struct{}, e event.Event) bool {
 	body, err := json.Marshal(e)
 	if err != nil {
@@ -161,8 +162,8 @@ func (s *Sender) deliver(ctx context.Context, ending <-chan struct{}, e event.Ev
 			return true
 		}
 		s.failed.Add(1)
-		if !told { // once for each event
-			klog.FromContext(ctx).Info("A notification has not arrived, and is sent again", "reason", err.Error())
+		if !told { // once per event
+			klog.FromContext(ctx).Info("A notification was not delivered and is sent again", "reason", err.Error())
 		}
 		select {
 		case <-ctx.Done():
@@ -196,14 +197,14 @@ func (s *Sender) post(ctx context.Context, body []byte) error {
 		return fmt.Errorf("no answer: %w", err)
 	}
 	defer response.Body.Close()
-	_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // so that the connection is used again
+	_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // so that the connection can be reused
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return fmt.Errorf("the answer is %d", response.StatusCode)
 	}
 	return nil
 }
 
-// Sign is the value of SignatureHeader for a body that is sent at a time.
+// Sign returns the value of SignatureHeader for a body that is sent at the given time.
 func Sign(key []byte, at time.Time, body []byte) string {
 	seconds := strconv.FormatInt(at.Unix(), 10)
 	mac := hmac.New(sha256.New, key)

@@ -21,7 +21,7 @@ import (
 	"holdfast.dev/holdfast/pkg/notify"
 )
 
-// receiver is a real one; answer says how it is.
+// receiver is an HTTP server. answer returns its response.
 type receiver struct {
 	*httptest.Server
 	answer func(w http.ResponseWriter, n int)
@@ -71,7 +71,7 @@ func run(t *testing.T, options notify.Options) *notify.Sender {
 	return s
 }
 
-// runUntil has a sender run until end is called, which returns when Run has.
+// runUntil runs a sender until end is called. end returns when Run has returned.
 func runUntil(t *testing.T, options notify.Options) (s *notify.Sender, end func()) {
 	t.Helper()
 	if options.First == 0 {
@@ -99,11 +99,11 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 func fine(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusNoContent) }
 
-func TestAnEventArrivesSigned(t *testing.T) {
+func TestEventIsSigned(t *testing.T) {
 	r := newReceiver(t, fine)
 	s := run(t, notify.Options{URL: r.URL, Key: []byte("key")})
 	send(s, "one")
-	eventually(t, "the event", func() bool { sent, _, _ := s.Counts(); return sent == 1 })
+	eventually(t, "the event", func() bool { sent, _, _ := s.Stats(); return sent == 1 })
 	e := r.events[0]
 	require.NoError(t, e.Validate())
 	assert.Equal(t, []string{"1.0", "dev.holdfast.corrected", "/applications/shop/web", `{"path":"spec.replicas"}`},
@@ -115,8 +115,8 @@ func TestAnEventArrivesSigned(t *testing.T) {
 	assert.NotEqual(t, notify.Sign([]byte("other"), time.Unix(at, 0), r.bodies[0]), r.signed[0])
 }
 
-// What is answered with an error is sent again, the same with the same ID, and in order.
-func TestAReceiverThatFails(t *testing.T) {
+// After an error response, the same event is sent again with the same ID, and the order is kept.
+func TestFailedDeliveryIsRetried(t *testing.T) {
 	r := newReceiver(t, func(w http.ResponseWriter, n int) {
 		if n%3 != 0 {
 			w.WriteHeader(http.StatusInternalServerError)
@@ -125,16 +125,16 @@ func TestAReceiverThatFails(t *testing.T) {
 	s := run(t, notify.Options{URL: r.URL})
 	send(s, "one")
 	send(s, "two")
-	eventually(t, "both events", func() bool { sent, _, _ := s.Counts(); return sent == 2 })
+	eventually(t, "both events", func() bool { sent, _, _ := s.Stats(); return sent == 2 })
 	assert.Equal(t, []string{"one", "one", "one", "two", "two", "two"}, r.subjects())
 	assert.Equal(t, r.events[0].ID(), r.events[2].ID())
 	assert.NotEqual(t, r.events[0].ID(), r.events[3].ID())
-	_, dropped, failed := s.Counts()
+	_, dropped, failed := s.Stats()
 	assert.Equal(t, []int64{0, 4}, []int64{dropped, failed})
 }
 
-// Nobody waits for a receiver that is slow: what does not fit is dropped and counted.
-func TestAReceiverThatIsSlow(t *testing.T) {
+// Send does not wait for a slow receiver: events that do not fit into the queue are dropped and counted.
+func TestSlowReceiverDropsEvents(t *testing.T) {
 	let := make(chan struct{})
 	r := newReceiver(t, func(http.ResponseWriter, int) { <-let })
 	s := run(t, notify.Options{URL: r.URL, Queue: 10})
@@ -143,14 +143,14 @@ func TestAReceiverThatIsSlow(t *testing.T) {
 	for i := 1; i <= 100; i++ {
 		send(s, strconv.Itoa(i))
 	}
-	_, dropped, _ := s.Counts()
-	assert.Equal(t, []int64{90, 10}, []int64{dropped, int64(s.Waiting())})
+	_, dropped, _ := s.Stats()
+	assert.Equal(t, []int64{90, 10}, []int64{dropped, int64(s.QueueLength())})
 	close(let)
-	eventually(t, "the rest", func() bool { sent, _, _ := s.Counts(); return sent == 11 })
+	eventually(t, "the rest", func() bool { sent, _, _ := s.Stats(); return sent == 11 })
 }
 
-// What waits is sent before Run returns, be it that the wait for the next try was long.
-func TestWhatWaitsIsSentAtTheEnd(t *testing.T) {
+// Queued events are sent before Run returns, even if the backoff is long.
+func TestQueueIsSentOnShutdown(t *testing.T) {
 	var well atomic.Bool
 	r := newReceiver(t, func(w http.ResponseWriter, _ int) {
 		if !well.Load() {
@@ -161,16 +161,16 @@ func TestWhatWaitsIsSentAtTheEnd(t *testing.T) {
 	for _, subject := range []string{"one", "two", "three"} {
 		send(s, subject)
 	}
-	eventually(t, "the first try", func() bool { _, _, failed := s.Counts(); return failed == 1 })
+	eventually(t, "the first try", func() bool { _, _, failed := s.Stats(); return failed == 1 })
 	well.Store(true)
 	end()
 	assert.Equal(t, []string{"one", "one", "two", "three"}, r.subjects())
-	sent, dropped, failed := s.Counts()
+	sent, dropped, failed := s.Stats()
 	assert.Equal(t, []int64{3, 0, 1}, []int64{sent, dropped, failed})
 }
 
-// A receiver that does not answer holds up no end: what has not arrived is counted.
-func TestTheEndIsBounded(t *testing.T) {
+// An unresponsive receiver does not delay the shutdown beyond Last. Lost events are counted.
+func TestShutdownIsBounded(t *testing.T) {
 	let := make(chan struct{})
 	r := newReceiver(t, func(http.ResponseWriter, int) { <-let })
 	s, end := runUntil(t, notify.Options{URL: r.URL, Last: time.Millisecond})
@@ -180,29 +180,29 @@ func TestTheEndIsBounded(t *testing.T) {
 	eventually(t, "the request", func() bool { return len(r.subjects()) == 1 })
 	end()
 	close(let)
-	sent, dropped, _ := s.Counts()
-	assert.Equal(t, []int64{0, 3, 0}, []int64{sent, dropped, int64(s.Waiting())})
+	sent, dropped, _ := s.Stats()
+	assert.Equal(t, []int64{0, 3, 0}, []int64{sent, dropped, int64(s.QueueLength())})
 }
 
-func TestAReceiverThatIsAbsent(t *testing.T) {
+func TestUnreachableReceiver(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
 	s := run(t, notify.Options{URL: "http://" + address + "/hook?token=canary"})
 	send(s, "one")
-	eventually(t, "failures", func() bool { _, _, failed := s.Counts(); return failed > 2 })
-	listener, err = net.Listen("tcp", address) // it comes
+	eventually(t, "failures", func() bool { _, _, failed := s.Stats(); return failed > 2 })
+	listener, err = net.Listen("tcp", address) // the receiver starts
 	require.NoError(t, err)
 	r := &receiver{answer: fine}
 	server := &http.Server{Handler: http.HandlerFunc(r.receive), ReadHeaderTimeout: time.Second}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-	eventually(t, "the event", func() bool { sent, _, _ := s.Counts(); return sent == 1 })
+	eventually(t, "the event", func() bool { sent, _, _ := s.Stats(); return sent == 1 })
 }
 
-// A redirect is an answer like any other error: nobody is sent to where we did not ask.
-func TestARedirectIsNotFollowed(t *testing.T) {
+// A redirect is an error like any other: no request goes to a URL that is not configured.
+func TestRedirectIsNotFollowed(t *testing.T) {
 	elsewhere := newReceiver(t, fine)
 	r := newReceiver(t, func(w http.ResponseWriter, n int) {
 		if n < 3 {
@@ -212,11 +212,11 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 	})
 	s := run(t, notify.Options{URL: r.URL})
 	send(s, "one")
-	eventually(t, "the event", func() bool { sent, _, _ := s.Counts(); return sent == 1 })
+	eventually(t, "the event", func() bool { sent, _, _ := s.Stats(); return sent == 1 })
 	assert.Empty(t, elsewhere.subjects())
 }
 
-func TestURLsThatCannotBeUsed(t *testing.T) {
+func TestInvalidURLs(t *testing.T) {
 	for _, text := range []string{"", "example.com/hook", "ftp://example.com/canary", "https://canary:canary@example.com", "https://", "://canary"} {
 		_, err := notify.New(notify.Options{URL: text})
 		require.Error(t, err, text)

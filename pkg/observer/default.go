@@ -29,15 +29,15 @@ func DefaultEntry(object manifest.Object) *Entry {
 	return entry
 }
 
-// Typed is a default entry for an object of a kind: what the kind says is one value, such
-// as a selector, is held as one, whatever keys the manifest gives it. A user's entry is
-// what it is.
+// Typed returns the default entry of an object of a kind. What the kind declares as one
+// value is one leaf: a selector, whatever keys the manifest gives it, and a list whose
+// elements have no keys. An entry that a user wrote is returned as it is.
 // Source: docs/semantics.md, "The default schema".
 func (e *Entry) Typed(t *kinds.Node) *Entry {
-	if !e.Default || t == nil || e.fields != nil {
+	if !e.Default || e.fields != nil {
 		return e
 	}
-	root := e.Root.typed(t)
+	root := e.Root.typedBelow(t, true)
 	if root == e.Root {
 		return e
 	}
@@ -46,15 +46,24 @@ func (e *Entry) Typed(t *kinds.Node) *Entry {
 	return &typed
 }
 
+// typed returns the node with a leaf over everything that is one value by its type.
 func (n *Node) typed(t *kinds.Node) *Node {
-	switch {
-	case t == nil:
-		return n
-	case n.Shape == Map && t.IsOneValue():
-		return &Node{Shape: Leaf}
-	case n.Shape == Map:
+	if n.Shape == Map && t.IsOneValue() || n.Shape == Sequence && len(n.List.Elements) > 0 && !n.List.ByIdentity(t) {
+		return plainLeaf
+	}
+	return n.typedBelow(t, false)
+}
+
+// typedBelow is typed for what lies below the node, which itself stays open. The types of
+// the metadata of a root are known to be missing where the kind is not known.
+func (n *Node) typedBelow(t *kinds.Node, root bool) *Node {
+	switch n.Shape {
+	case Map:
 		node := n // as long as nothing in it is another one
 		for i, f := range n.Fields {
+			if root && t == nil && f.Name == "metadata" {
+				continue
+			}
 			child := f.Node.typed(t.Field(f.Name))
 			if child == f.Node {
 				continue
@@ -65,7 +74,7 @@ func (n *Node) typed(t *kinds.Node) *Node {
 			node.Fields[i].Node = child
 		}
 		return node
-	case n.Shape == Sequence:
+	case Sequence:
 		node := n
 		for i, element := range n.List.Elements {
 			child := element.typed(t.Elem())
@@ -82,6 +91,26 @@ func (n *Node) typed(t *kinds.Node) *Node {
 		return node
 	}
 	return n
+}
+
+// Align has the elements of lists without keys be found as those of a default entry.
+func (e *Entry) Align() { e.Root = e.Root.aligned() }
+
+func (n *Node) aligned() *Node {
+	c := *n
+	if n.List != nil {
+		list := *n.List
+		list.Aligned, list.Elements = true, slices.Clone(n.List.Elements)
+		for i, element := range list.Elements {
+			list.Elements[i] = element.aligned()
+		}
+		c.List = &list
+	}
+	c.Fields = slices.Clone(n.Fields)
+	for i, f := range c.Fields {
+		c.Fields[i].Node = f.Node.aligned()
+	}
+	return &c
 }
 
 func defaultMetadata(v any) *Node {
@@ -107,7 +136,7 @@ func defaultNode(v any) *Node {
 		}
 		return node
 	case []any:
-		list := &List{Min: len(v), Max: len(v), Elements: make([]*Node, len(v))}
+		list := &List{Min: len(v), Max: len(v), Elements: make([]*Node, len(v)), Aligned: true}
 		for i, element := range v {
 			list.Elements[i] = defaultNode(element)
 		}

@@ -126,13 +126,13 @@ func (n elementName) means(element any, t *kinds.Node) bool {
 	return true
 }
 
-// valueAt is the value of a path in an object; of an element, that of the manifest, which
+// ValueAt returns the value of a path in an object; of an element, that of the manifest, which
 // may be elsewhere in the live list, it says that it is there.
-func valueAt(object map[string]any, path *Path) (any, bool) {
+func ValueAt(object map[string]any, path *Path) (any, bool) {
 	if path == nil {
 		return object, object != nil
 	}
-	parent, ok := valueAt(object, path.Parent())
+	parent, ok := ValueAt(object, path.Parent())
 	if !ok {
 		return nil, false
 	}

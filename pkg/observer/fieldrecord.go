@@ -1,6 +1,8 @@
 package observer
 
 import (
+	"slices"
+
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -10,6 +12,20 @@ func (e *Entry) FromFields() bool { return e.fields != nil }
 
 // FieldsPosition is the index in spec.fields of what the entry was made of.
 func (e *Entry) FieldsPosition() int { return e.fields.Position }
+
+// NamesInFields reports whether an item of spec.fields names a path, or something in it.
+func (e *Entry) NamesInFields(path string) bool {
+	if e.fields == nil {
+		return false
+	}
+	return slices.ContainsFunc(e.fields.Hold, func(held *FieldPath) bool {
+		if held == nil {
+			return false
+		}
+		typed, err := ParsePath(held.text)
+		return err == nil && typed != nil && Under(typed.String(), path)
+	})
+}
 
 // Of is a default entry for another content of its object, without what spec.fields frees.
 func (e *Entry) Of(object manifest.Object) *Entry {

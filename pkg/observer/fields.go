@@ -238,7 +238,7 @@ func (c *fieldCompiler) judge() {
 		if c.live == nil {
 			continue
 		}
-		if _, there := valueAt(c.live, path); !there {
+		if _, there := ValueAt(c.live, path); !there {
 			c.out.Warnings = append(c.out.Warnings, fault(fmt.Errorf(
 				"neither the manifest nor the live object has %s: whoever writes it first is learned from", path)).Error())
 		}
@@ -300,7 +300,7 @@ func (c *fieldCompiler) at(node **Node, p cursor, steps []pathStep) {
 				c.why = wrongPath{fmt.Errorf("lies within %s, which the manifest does not set and which is held as one value", p.path)}
 				return
 			}
-			below = defaultNode(p.value)
+			below = defaultNode(p.value).typedBelow(p.t, false)
 			defer func(whole **Node) { *whole = below }(node)
 		}
 		node = &below
@@ -423,7 +423,7 @@ func (c *fieldCompiler) name(p cursor, m map[string]any, name string) ([]string,
 	}
 	path := p.path.Field(name)
 	_, set := m[name]
-	_, live := valueAt(c.live, path)
+	_, live := ValueAt(c.live, path)
 	switch {
 	case isMetadata(p.path) && serverOwned(name):
 		return nil, wrongPath{fmt.Errorf("%s belongs to the API server and cannot be observed", path)}

@@ -148,13 +148,17 @@ func (d *identifier) nths(list []any) []int {
 
 // match returns, for each element of want, the index in have of the one with its
 // identity, or -1: by all keys, the first with the first; and then by those that are
-// observed, where they tell the elements of want apart. It marks what it has taken.
+// observed, where they tell the elements of want apart. Where want repeats keys and have has
+// more or fewer elements with them, these are aligned. It marks what it has taken.
 func (d *identifier) match(want, have []any, taken []bool) []int {
 	pairs := make([]int, len(want))
 	for i := range pairs {
 		pairs[i] = -1
 	}
 	left := d.matchBy(d.keys, want, have, pairs, taken)
+	if len(want)-left < max(len(want), len(have)) {
+		d.alignRepeated(want, have, pairs, taken)
+	}
 	if left > 0 && len(d.observed) > 0 && d.distinct(want, d.observed) {
 		d.matchBy(d.observed, want, have, pairs, taken)
 	}
@@ -188,6 +192,45 @@ func (d *identifier) matchBy(keys []string, want, have []any, pairs []int, taken
 		left++
 	}
 	return left
+}
+
+// alignRepeated pairs the elements with repeated keys again: the equal ones first, so that
+// one that is gone is missing in its own place. The others keep their order.
+func (d *identifier) alignRepeated(want, have []any, pairs []int, taken []bool) {
+	places := func(list []any) map[string][]int {
+		found := make(map[string][]int, len(list))
+		for i, element := range list {
+			key := d.key(element, d.keys)
+			found[key] = append(found[key], i)
+		}
+		return found
+	}
+	wanted := places(want)
+	if len(wanted) == len(want) {
+		return
+	}
+	at := func(list []any, places []int) (elements []any) {
+		for _, i := range places {
+			elements = append(elements, list[i])
+		}
+		return elements
+	}
+	present := places(have)
+	for key, ours := range wanted {
+		theirs := present[key]
+		if len(ours) < 2 || len(ours) == len(theirs) {
+			continue
+		}
+		for _, k := range theirs {
+			taken[k] = false
+		}
+		aligned, _ := align(at(want, ours), at(have, theirs), make([]bool, len(theirs)))
+		for n, k := range aligned {
+			if pairs[ours[n]] = -1; k >= 0 {
+				pairs[ours[n]], taken[theirs[k]] = theirs[k], true
+			}
+		}
+	}
 }
 
 // distinct reports whether some keys tell all elements apart.

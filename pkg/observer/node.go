@@ -68,6 +68,9 @@ type List struct {
 	// values do.
 	Keys    []string
 	ByValue bool
+	// Aligned has elements without keys be found by their values first, and by their
+	// position only then: the list is part of a default schema.
+	Aligned bool
 	// AllKeys has elements be found by all keys, whichever are observed.
 	AllKeys bool
 	// Known is how many elements the list had when its surplus was accepted;
@@ -216,6 +219,31 @@ func (e *Entry) Raw() map[string]any {
 		metadata["namespace"] = e.namespace
 	}
 	return raw
+}
+
+// At returns the node and the desired value at a path; nil if the entry has no such node.
+// desired is the state that the entry belongs to.
+func (e *Entry) At(t *kinds.Node, desired map[string]any, path *Path) (node *Node, value any) {
+	node, value = e.Root, desired
+	for _, step := range path.Chain() {
+		switch {
+		case node == nil || node.Shape == Leaf:
+			return nil, nil
+		case !step.IsElement():
+			m, _ := value.(map[string]any)
+			node, value, t = node.Field(step.Name()), m[step.Name()], t.Field(step.Name())
+			continue
+		case node.Shape != Sequence:
+			return nil, nil
+		}
+		l, _ := value.([]any)
+		i := slices.Index(node.List.Labels(t, l), step.Label())
+		if i < 0 || i >= len(node.List.Elements) {
+			return nil, nil
+		}
+		node, value, t = node.List.Elements[i], l[i], t.Elem()
+	}
+	return node, value
 }
 
 // Copy is a deep copy.

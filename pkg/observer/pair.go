@@ -18,13 +18,15 @@ type Pairing struct {
 	// Surplus are live elements whose keys are those of an observed element that has
 	// been found already, in live order.
 	Surplus []Surplus
-	// ByPosition is true if position is all that identifies elements.
-	ByPosition bool
+	// ByPosition is true if position is all that identifies elements, Aligned if their
+	// values do first.
+	ByPosition, Aligned bool
 	// Keys are the fields that identify elements, if fields do.
 	Keys []string
 	// Warning is about elements that cannot be told apart.
 	Warning string
 
+	whole         []bool // see IsWhole
 	id            *identifier
 	desired, live []any
 	wantNth       []int // see nths
@@ -47,10 +49,14 @@ type Surplus struct {
 func (l *List) Pair(t *kinds.Node, desired, live []any, own int) Pairing {
 	p := Pairing{id: l.identifier(t), desired: desired, live: live}
 	taken := make([]bool, len(live))
-	if p.id == nil {
+	switch {
+	case p.id == nil && l.Aligned:
+		p.Aligned = true
+		p.Want, p.whole = align(l.heldIn(t, desired), live, taken)
+	case p.id == nil:
 		p.ByPosition = true
 		p.Want = l.byPosition(desired, live, taken)
-	} else {
+	default:
 		p.Keys = p.id.keys
 		p.Want = p.id.match(desired, live, taken)
 		p.Surplus = p.id.surplus(l, &p, taken)
@@ -104,6 +110,10 @@ func (l *List) inserted(i int, desired, live []any) bool {
 	isNew := l.Known > 0 && i >= l.Known && i < len(l.Elements) && l.Max > len(l.Elements)
 	return isNew && !Covers(live[i], desired[i])
 }
+
+// IsWhole reports whether the live element of element i of an aligned list has everything
+// that is held of ours.
+func (p *Pairing) IsWhole(i int) bool { return i < len(p.whole) && p.whole[i] }
 
 // Free are the live elements that no schema element speaks of, in order.
 func (p *Pairing) Free() []int {

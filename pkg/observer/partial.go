@@ -84,14 +84,22 @@ func (n *Node) findByAllKeys() {
 	}
 }
 
-// Nameless are the lists that an entry observes elements of and that do not say which: they
-// are known by their positions only. Of an object that is another owner's, those may be
-// another's.
-func (e *Entry) Nameless(t *kinds.Node, content map[string]any) []string {
-	return texts(e.Root.nameless(nil, t, content))
+// Nameless is a list of which a schema observes elements that only their position identifies: in
+// a shared object, those may be another owner's.
+type Nameless struct {
+	// Path is that of the list, or of an element that does not have all Keys.
+	Path *Path
+	// Keys identify the elements of the list; none if no fields do.
+	Keys []string
 }
 
-func (n *Node) nameless(path *Path, t *kinds.Node, content any) (found []*Path) {
+// Nameless returns the lists of which the schema observes elements that nothing but their
+// position identifies.
+func (e *Entry) Nameless(t *kinds.Node, content map[string]any) []Nameless {
+	return e.Root.nameless(nil, t, content)
+}
+
+func (n *Node) nameless(path *Path, t *kinds.Node, content any) (found []Nameless) {
 	switch n.Shape {
 	case Leaf:
 	case Map:
@@ -103,12 +111,32 @@ func (n *Node) nameless(path *Path, t *kinds.Node, content any) (found []*Path) 
 		}
 	case Sequence:
 		l, _ := content.([]any)
-		id := n.List.identifier(t)
-		if len(n.List.Elements) > 0 && (id == nil || slices.ContainsFunc(l, func(element any) bool { return !id.whole(element) })) {
-			return []*Path{path}
+		if len(n.List.Elements) > 0 {
+			found = n.List.nameless(path, t, l)
+		}
+		if len(found) > 0 && len(found[0].Keys) == 0 {
+			return found
 		}
 		for i, element := range n.List.Elements {
 			found = append(found, element.nameless(path.Element(positionLabel(i), -1), t.Elem(), at(l, i))...)
+		}
+	}
+	return found
+}
+
+// nameless returns the list, if no keys identify its elements, or the elements that lack some.
+func (l *List) nameless(path *Path, t *kinds.Node, elements []any) (found []Nameless) {
+	id := l.identifier(t)
+	if id == nil {
+		return []Nameless{{Path: path}}
+	}
+	for i, element := range elements {
+		switch {
+		case id.whole(element):
+		case len(id.keys) == 0:
+			return []Nameless{{Path: path}}
+		default:
+			found = append(found, Nameless{path.Element(positionLabel(i), i), id.keys})
 		}
 	}
 	return found
@@ -144,7 +172,7 @@ func (n *Node) cuts(path *Path) (found []*Path) {
 // IsKey reports whether a path is that of a field by which the element around it is known.
 func IsKey(path string) bool {
 	p, err := ParsePath(path)
-	if err != nil || p.IsElement() || !p.Parent().IsElement() {
+	if err != nil || p == nil || p.IsElement() || !p.Parent().IsElement() {
 		return false
 	}
 	name, _, err := parseElement(p.Parent().label[1:])

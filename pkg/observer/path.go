@@ -64,6 +64,22 @@ func (p *Path) Take(desired map[string]any) {
 	}
 }
 
+// Of returns the value that the path leads to in a desired state, or in another with the same
+// lists.
+func (p *Path) Of(desired any) (value any, ok bool) {
+	if p == nil {
+		return desired, true
+	}
+	parent, _ := p.parent.Of(desired)
+	if p.label != "" {
+		l, _ := parent.([]any)
+		return at(l, p.nth), p.nth >= 0 && p.nth < len(l)
+	}
+	m, _ := parent.(map[string]any)
+	value, ok = m[p.field]
+	return value, ok
+}
+
 func (p *Path) in(desired map[string]any) any {
 	if p == nil {
 		return desired
@@ -161,6 +177,12 @@ var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 func Under(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// Live returns the value that the path leads to in the live object; nil if there is none.
+func (p *Path) Live(live map[string]any) any {
+	_, value := p.steps(live)
+	return value
 }
 
 // Step is one step of a path in an object: a map's field, or an element of a

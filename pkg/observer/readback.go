@@ -11,15 +11,15 @@ func (e *Entry) ReadBack(raw []byte) *Entry {
 	if metadata == nil || !metadata.isOpenMap() || e.Root.Keys != nil || e.namespace != "" {
 		return nil
 	}
-	w, i := manifest.NewWritten(raw), 0
-	is := w.IsObject(len(e.Root.Fields)+len([]string{"apiVersion", "kind"}), func(name []byte) bool {
+	w, i := manifest.NewRawText(raw), 0
+	is := w.SkipObject(len(e.Root.Fields)+len([]string{"apiVersion", "kind"}), func(name []byte) bool {
 		switch child := e.Root.next(&i, name); {
 		case string(name) == "apiVersion":
-			return w.IsText(e.APIVersion)
+			return w.SkipString(e.APIVersion)
 		case string(name) == "kind":
-			return w.IsText(e.ID.Kind)
+			return w.SkipString(e.ID.Kind)
 		case child == metadata:
-			return metadata.areWritten(w, 1, func(name []byte) bool { return string(name) == "name" && w.IsText(e.ID.Name) })
+			return metadata.areWritten(w, 1, func(name []byte) bool { return string(name) == "name" && w.SkipString(e.ID.Name) })
 		default:
 			return child != nil && child.isWritten(w)
 		}
@@ -35,15 +35,15 @@ func (e *Entry) ReadBack(raw []byte) *Entry {
 func (n *Node) isOpenMap() bool { return n.Shape == Map && n.Keys == nil }
 
 // isWritten reports whether the text of a node comes next.
-func (n *Node) isWritten(w *manifest.Written) bool {
+func (n *Node) isWritten(w *manifest.RawText) bool {
 	switch {
 	case n.IsHeld():
-		return w.IsText(LeafText)
+		return w.SkipString(LeafText)
 	case n.isOpenMap():
 		return n.areWritten(w, 0, nil)
 	case n.Shape == Sequence && len(n.List.Keys) == 0 && !n.List.ByValue && n.List.Known == 0 && n.List.Raised == 0:
 		elements := n.List.Elements
-		return w.IsList(len(elements)+1, func(i int) bool {
+		return w.SkipList(len(elements)+1, func(i int) bool {
 			if i == len(elements) {
 				return n.List.isWritten(w)
 			}
@@ -55,9 +55,9 @@ func (n *Node) isWritten(w *manifest.Written) bool {
 
 // areWritten reports whether the text of a map comes next, with so many fields that are none of
 // the node's own.
-func (n *Node) areWritten(w *manifest.Written, more int, other func(name []byte) bool) bool {
+func (n *Node) areWritten(w *manifest.RawText, more int, other func(name []byte) bool) bool {
 	i := 0
-	return w.IsObject(len(n.Fields)+more, func(name []byte) bool {
+	return w.SkipObject(len(n.Fields)+more, func(name []byte) bool {
 		if child := n.next(&i, name); child != nil {
 			return child.isWritten(w)
 		}
@@ -76,13 +76,13 @@ func (n *Node) next(i *int, name []byte) *Node {
 }
 
 // isWritten reports whether the control dictionary of a list comes next.
-func (l *List) isWritten(w *manifest.Written) bool {
-	return w.IsObject(len([]string{KeyMaxLength, KeyMinLength}), func(name []byte) bool {
+func (l *List) isWritten(w *manifest.RawText) bool {
+	return w.SkipObject(len([]string{KeyMaxLength, KeyMinLength}), func(name []byte) bool {
 		switch string(name) {
 		case KeyMinLength:
-			return w.Is(int64(l.Min))
+			return w.SkipValue(int64(l.Min))
 		case KeyMaxLength:
-			return w.Is(int64(l.Max))
+			return w.SkipValue(int64(l.Max))
 		}
 		return false
 	})

@@ -1,6 +1,9 @@
 package observer
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Released says what becomes of fields that an entry of spec.fields frees: what
 // spec.onRelease says, that they stay, or that they get back what they had.
@@ -36,9 +39,9 @@ type releasedPath struct {
 
 // release notes which places a path frees.
 func (c *fieldCompiler) release() {
-	if c.rule.free && c.rule.by == nil {
+	if c.rule.free {
 		for _, path := range c.named {
-			c.released = append(c.released, releasedPath{path.String(), c.rule.freed})
+			c.released = append(c.released, releasedPath{path.String(), cmp.Or(c.rule.freed, ReleasedFree)})
 		}
 	}
 }

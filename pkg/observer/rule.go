@@ -71,7 +71,7 @@ func (a *Around) holds(rule string, self any) (bool, error) {
 	if a.object == nil {
 		a.object = a.Object()
 	}
-	return expression.Holds(rule, self, a.object, &a.Budget)
+	return expression.Evaluate(rule, self, a.object, &a.Budget)
 }
 
 // Allows reports whether a live value is inside the rule. What cannot be compared is

@@ -109,6 +109,37 @@ func Covers(live, want any) bool {
 	return Equal(live, want)
 }
 
+// Completes reports whether live is what an API server may have made of want: maps may have
+// more, and lack what is empty, lists have the same length.
+func Completes(live, want any) bool {
+	switch want := want.(type) {
+	case map[string]any:
+		l, ok := live.(map[string]any)
+		if !ok {
+			return false
+		}
+		for name, v := range want {
+			have, ok := l[name]
+			if ok && !Completes(have, v) || !ok && !Empty(v) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		l, ok := live.([]any)
+		if !ok || len(l) != len(want) {
+			return false
+		}
+		for i, v := range want {
+			if !Completes(l[i], v) {
+				return false
+			}
+		}
+		return true
+	}
+	return Equal(live, want)
+}
+
 // coversElements finds the elements in their order.
 func coversElements(live, want []any) bool {
 	for _, element := range live {

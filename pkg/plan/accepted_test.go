@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -227,4 +228,42 @@ func TestAContestedElementIsNotTakenForASurplus(t *testing.T) {
 	}, paths(p))
 	control := get(w.stored(w.app.Status.MangledObserverSchema), "spec", "template", "spec", "containers").([]any)[1]
 	assert.Equal(t, int64(1), control.(map[string]any)["observer_schema_list_max_length"])
+}
+
+// Which of two variables with one name counts is a matter of their order.
+func TestElementsWithOneKeyKeepTheirOrder(t *testing.T) {
+	variables := func(text string) []any {
+		list := []any{}
+		for _, each := range strings.Fields(text) {
+			name, value, _ := strings.Cut(each, "=")
+			list = append(list, map[string]any{"name": name, "value": value})
+		}
+		return list
+	}
+	for drifted, corrected := range map[string]string{
+		"B=b A=2":         "A=1 B=b A=2",
+		"A=1 B=b":         "A=1 B=b A=2",
+		"A=2 B=b A=1":     "A=1 B=b A=2",
+		"A=1 B=b A=3":     "A=1 B=b A=2",
+		"A=3 A=1 B=b A=2": "A=1 B=b A=2",
+		"B=b":             "A=1 B=b A=2",
+		"B=b A=3":         "B=b A=1 A=2",
+		"B=b A=2 A=1":     "B=b A=1 A=2",
+		"A=1 A=2":         "A=1 B=b A=2",
+		"A=2":             "A=1 B=b A=2",
+		"X=x B=b A=2":     "A=1 B=b A=2",
+	} {
+		t.Run(drifted, func(t *testing.T) {
+			w := newWorld(t, `manifest: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {template: {spec: {containers: [
+				{name: web, env: [{name: A, value: "1"}, {name: B, value: b}, {name: A, value: "2"}]}]}}}}]`)
+			w.round()
+			container := podContainer(w.only())
+			container["env"] = variables(drifted)
+			w.round()
+			w.round() // what was surplus is no more
+			assert.Empty(t, w.app.Status.Accepted)
+			w.quiet()
+			assert.Equal(t, variables(corrected), podContainer(w.only())["env"])
+		})
+	}
 }

@@ -72,7 +72,7 @@ func (res *resource) ahead() *record {
 	}
 	grown := *r
 	grown.desired = desired.(map[string]any)
-	grown.entry = res.entry.Of(manifest.Object{ID: r.id, APIVersion: text(grown.desired, "apiVersion"), Content: grown.desired})
+	grown.entry = res.entry.Of(manifest.Object{ID: r.id, APIVersion: text(grown.desired, "apiVersion"), Content: grown.desired}).Typed(res.kind)
 	grown.entry.KeepSurplus(res.kind, grown.desired, r.entry, r.desired)
 	return &grown
 }
@@ -87,12 +87,15 @@ func united(t *kinds.Node, before, after any) (union any, more bool) {
 		}
 		return after, true
 	case []any:
-		if was, ok := before.([]any); ok {
+		was, ok := before.([]any)
+		switch {
+		case !ok, len(was) == 0 && len(is) > 0:
+			return after, true
+		case new(observer.List).ByIdentity(t):
 			return unitedElements(t, was, is)
 		}
-		return after, true
 	}
-	return before, false
+	return before, false // one value: only what was written for certain counts
 }
 
 func unitedFields(t *kinds.Node, before, after map[string]any) (map[string]any, bool) {
@@ -146,7 +149,10 @@ func (p *Plan) rowsAhead() (rows []v1alpha1.ResourceStatus) {
 		}
 		switch uid := types.UID(res.change.UID); {
 		case res.shared:
-			row.Ownership, row.Origin, row.UID = v1alpha1.OwnershipShare, "", uid
+			row.Ownership, row.Origin = v1alpha1.OwnershipShare, ""
+			if row.UID != uid { // it is not held before it is written
+				row.BaselineUID = uid
+			}
 		case res.adopting:
 			row.BaselineUID = uid
 		}

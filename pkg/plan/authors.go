@@ -7,11 +7,12 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Written is what the watch has told of who wrote a live object, since it was looked at,
-// or was written by us.
+// Written is what the watch has shown of who wrote a live object, since the Application
+// processed it, or wrote it.
 type Written struct {
 	// Managed are its managedFields, as JSON; nil if the object is gone.
 	Managed []byte
@@ -31,21 +32,23 @@ type Written struct {
 	Write  string
 }
 
-// authors tell who wrote what of one live object.
+// authors are the field managers of one live object. They answer, for every target and every
+// report, who wrote a field.
 type authors struct {
-	app     *v1alpha1.Application // whose own writes are nobody's
+	app     *v1alpha1.Application // its own writes name no author; nil to name them, too
 	live    map[string]any
 	entries []managerEntry
 	// sole is the only one who can have removed something; nil if that is not known.
 	sole *managerEntry
 }
 
-// authorsOf are the authors of a live object of a resource.
-func (p *Plan) authorsOf(res *resource, live map[string]any) *authors {
-	a := &authors{app: p.in.Application, live: live, entries: managersOf(live)}
-	written := p.in.Written[res.object.ID]
+// authorsOf returns the authors of a live object. Its own managedFields are newer than what
+// the watch has shown.
+func (in *Input) authorsOf(id manifest.ID, live map[string]any) *authors {
+	a := &authors{app: in.Application, live: live, entries: managersOf(live)}
+	written := in.Written[id]
 	if len(a.entries) > 0 || len(written.Managed) == 0 {
-		return a // it was read, and is newer
+		return a
 	}
 	a.entries = managersIn(written.Managed)
 	if written.Events != 1 || len(written.Moved) != 1 {
@@ -72,9 +75,10 @@ func (a *authors) of(d delta.Difference) Writer {
 	return a.sole.Writer
 }
 
-// owner is who owns a value that was set. Whoever sets a value owns it, and takes it from
-// all others. It may own it as a part of something that it owns whole; but an empty map
-// that another client wrote looks the same, so what is nearest counts, and of several the last.
+// owner returns the field manager that owns a value. A manager that sets a value owns it, and
+// takes it from all others. It may own it as a part of something that it owns whole; but an
+// empty map that another client wrote looks the same, so the nearest owner counts, and of
+// several the last one. The Writer is zero on a tie: times have seconds only.
 func (a *authors) owner(at *observer.Path) (last Writer, owned bool) {
 	steps := at.Steps(a.live)
 	owners, nearest := []managerEntry{}, apart
@@ -88,7 +92,7 @@ func (a *authors) owner(at *observer.Path) (last Writer, owned bool) {
 		}
 	}
 	owned = len(owners) > 0
-	owners = slices.DeleteFunc(owners, func(e managerEntry) bool { return isManager(a.app, e.Manager) })
+	owners = slices.DeleteFunc(owners, func(e managerEntry) bool { return a.app != nil && isManager(a.app, e.Manager) })
 	if len(owners) == 0 {
 		return Writer{}, owned
 	}
@@ -99,7 +103,7 @@ func (a *authors) owner(at *observer.Path) (last Writer, owned bool) {
 			return e.Writer, owned
 		}
 	}
-	return Writer{}, owned // times have seconds only
+	return Writer{}, owned
 }
 
 // written is the place of a value that was set, where an observed value is not the desired
@@ -139,13 +143,6 @@ func written(path *observer.Path, desired, observed delta.Value) *observer.Path 
 		return nil
 	}
 	return path
-}
-
-// writerOf is the field manager, other than ours, that has made a field what it is; empty if
-// that is not known.
-func writerOf(app *v1alpha1.Application, live map[string]any, path *observer.Path) string {
-	w, _ := (&authors{app: app, live: live, entries: managersOf(live)}).owner(path)
-	return w.Manager
 }
 
 // by names who wrote something, if that is known.

@@ -118,10 +118,9 @@ func TestAuthors(t *testing.T) {
 				data["key"] = row.observed
 			}
 			in := Input{Application: app, Written: map[manifest.ID]Written{id: {Managed: managedJSON(t, row.managed), Events: row.events, Moved: row.moved}}}
-			res := &resource{object: manifest.Object{ID: id}}
 			path := (*observer.Path)(nil).Field("data").Field(row.path)
 			d := differenceAt(t, path, delta.Some(row.desired), delta.Value{Set: !row.absent, Any: row.observed})
-			assert.Equal(t, row.want, (&Plan{in: in}).authorsOf(res, map[string]any{"data": data}).of(d).Manager)
+			assert.Equal(t, row.want, in.authorsOf(id, map[string]any{"data": data}).of(d).Manager)
 		})
 	}
 }

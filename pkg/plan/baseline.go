@@ -2,10 +2,7 @@ package plan
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -13,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -31,18 +29,14 @@ func restores(app *v1alpha1.Application, shared bool) bool {
 	return app.Spec.OnRelease == v1alpha1.ReleaseRestore
 }
 
-// baselineOf is what a live object was before us, as far as that is known: what is on record,
-// and what others have handed on to us.
-func baselineOf(app *v1alpha1.Application, status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.BaselineField {
-	return withHanded(recordOf(status, live), handedTo(app, live))
-}
-
 // recordOf is what is on record of a live object from before us.
 func recordOf(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.BaselineField {
 	if !isBefore(status, live) {
 		return nil
 	}
-	return status.Baseline
+	return slices.DeleteFunc(slices.Clone(status.Baseline), func(b v1alpha1.BaselineField) bool {
+		return !isLeaf(b.Path) || b.From != "" && (!isLeaf(b.From) || !observer.Under(b.Path, b.From))
+	})
 }
 
 // unrecordedOf are the fields of a live object that were written first when there was no room
@@ -51,14 +45,14 @@ func unrecordedOf(status *v1alpha1.ResourceStatus, live map[string]any) []string
 	if !isBefore(status, live) {
 		return nil
 	}
-	return status.Unrecorded
+	return slices.DeleteFunc(slices.Clone(status.Unrecorded), func(path string) bool { return !isLeaf(path) })
 }
 
 // recordedOf are the fields of a live object that were held, or are about to be: something is
 // on record of them, or there was no room.
-func recordedOf(app *v1alpha1.Application, status *v1alpha1.ResourceStatus, live map[string]any) []string {
+func recordedOf(status *v1alpha1.ResourceStatus, live map[string]any) []string {
 	paths := slices.Clone(unrecordedOf(status, live))
-	for _, b := range baselineOf(app, status, live) {
+	for _, b := range recordOf(status, live) {
 		paths = append(paths, b.Path)
 	}
 	return paths
@@ -73,27 +67,25 @@ func isBefore(status *v1alpha1.ResourceStatus, live map[string]any) bool {
 // rememberBefore puts together what the held fields of an object were before us: what is on
 // record, and what this change is about to overwrite for the first time. Of a shared object:
 //
-//	the field   on record   the holders name us   then
-//	in place    yes                               kept
-//	drifted     yes         with it               kept: our first write is long done
-//	drifted     yes         or not                anew: our write never came to it, or the object was put back
-//	drifted     no                                new: it was in place, and is not ours
-//	in place    no                                nothing is overwritten
+//	the field   on record   it was held, as the status says   then
+//	in place    yes                                           kept
+//	drifted     yes         yes, or as the holders say        kept: our first write is long done
+//	drifted     yes         no                                anew: our write never came to it
+//	drifted     -           no                                new: it is held from now on
+//	drifted     -           yes                               nothing, or else the value that was held: see hadHeld
+//	in place    -                                             nothing is overwritten
 //
 // It does so under spec.onRelease Leave, too: that may change. Of an owned one see remembers
 // and isFirst.
 func (p *Plan) rememberBefore(res *resource) {
 	before := p.statuses[res.object.ID]
-	for _, b := range handedTo(p.in.Application, res.live) {
-		res.handed = append(res.handed, b.Path)
-	}
-	for _, b := range baselineOf(p.in.Application, before, res.live) {
-		if p.stands(res, b.Path) {
+	for _, b := range recordOf(before, res.live) {
+		if p.keepsBaseline(res, b.Path) {
 			res.baseline = append(res.baseline, res.withHeld(b))
 		}
 	}
 	for _, path := range unrecordedOf(before, res.live) {
-		if p.stands(res, path) {
+		if p.keepsBaseline(res, path) {
 			res.unrecorded = append(res.unrecorded, path)
 		}
 	}
@@ -102,26 +94,27 @@ func (p *Plan) rememberBefore(res *resource) {
 			continue
 		}
 		for _, b := range res.before(d, p.in) {
-			if isSet := d.Rule != nil || res.isWritten(b.Path); isSet && !res.isCovered(b.Path) && res.isToRemember(b) {
-				res.baseline = append(res.baseline, res.withHeld(res.asMade(p.in.Application, b, d)))
+			isSet := d.Rule != nil || res.isWritten(b.Path)
+			if isSet && !res.isCovered(b.Path) && isToRemember(res, b) && p.hadHeld(res, &b) {
+				res.baseline = append(res.baseline, res.withHeld(res.withCreatedParent(p.in.Application, b, d)))
 			}
 		}
 	}
 	slices.SortFunc(res.baseline, func(a, b v1alpha1.BaselineField) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// stands reports whether what is on record of a path, or that there was no room for it, stays so.
-func (p *Plan) stands(res *resource, path string) bool {
+// keepsBaseline reports whether what is on record of a path, or that there was no room for it, stays so.
+func (p *Plan) keepsBaseline(res *resource, path string) bool {
 	switch {
 	case !res.holdsIn(path):
 		return false
 	case !res.shared:
-		return !res.takesOver() || p.wasShared(res) && !res.writes(path)
+		return !res.isFirstAdoption() || p.wasShared(res) && !res.writes(path)
 	case !res.writes(path):
 		return true
 	}
 	mine, isHolder := holdersOf(res.live).of(p.in.Application)
-	return isHolder && (mine.Leaves == nil || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.Under(leaf, path) }))
+	return p.wasHeld(res, path) || isHolder && (mine.Leaves == nil || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.Under(leaf, path) }))
 }
 
 // isCovered reports whether it is on record what a path was, or that there was no room for it.
@@ -132,28 +125,71 @@ func (res *resource) isCovered(path string) bool {
 
 // isToRemember reports whether a field goes on record: it is written for the first time, is no
 // Secret's, and would not just be removed.
-func (res *resource) isToRemember(b v1alpha1.BaselineField) bool {
+func isToRemember(res *resource, b v1alpha1.BaselineField) bool {
 	isPruned := res.prunes() && b.Value == nil
 	return !isPruned && res.isFirst(b.Path) && !secretPath(res.object.ID, b.Path)
+}
+
+// wasHeld reports whether the status says that a field of this shared object was held. Only it
+// is to be trusted: any client may write the marks of the object.
+func (p *Plan) wasHeld(res *resource, path string) bool {
+	status := p.statuses[res.object.ID]
+	if status == nil || !p.wasShared(res) || status.UID == "" || string(status.UID) != text(res.live, "metadata", "uid") {
+		return false
+	}
+	same := func(other string) bool { return sameWayDown(other, path) }
+	held, _ := res.heldBefore()
+	return slices.ContainsFunc(held, same) && !slices.ContainsFunc(status.Waits, same)
+}
+
+// hadHeld reports whether a field of which nothing is on record goes on record now. One that was
+// in place when it was first held had the value that we held then: it stays so as long as that
+// is desired, and goes on record with the next value. Drift is nothing from before.
+func (p *Plan) hadHeld(res *resource, b *v1alpha1.BaselineField) bool {
+	if !res.shared || !p.wasHeld(res, b.Path) {
+		return true
+	}
+	before, _ := delta.Locate(res.kind, res.previous.desired, b.Path)
+	desired, _ := delta.Locate(res.kind, res.desired, b.Path)
+	live, _ := delta.Locate(res.kind, res.live, b.Path)
+	switch {
+	case before.Value.Equal(desired.Value):
+		return false
+	case !before.Value.Set, before.Value.Equal(live.Value), !live.Value.Set && observer.Empty(before.Value.Any):
+		return true // it has not drifted meanwhile
+	}
+	value := encode(before.Value.Any)
+	b.Value, b.Manager = &value, ""
+	return true
 }
 
 // isNewlyAdopted reports whether an object is about to be adopted, or was, and what is on record
 // is of the one before.
 func (res *resource) isNewlyAdopted(status *v1alpha1.ResourceStatus) bool {
-	return res.takesOver() || res.adopted && status != nil && string(status.UID) != res.change.UID
+	return res.isFirstAdoption() || res.adopted && status != nil && string(status.UID) != res.change.UID
 }
 
 // remembers reports whether it goes on record what fields of an owned object were before they
 // were held.
-func (p *Plan) remembers(res *resource) bool { return !res.shared && restores(p.in.Application, false) }
+func (p *Plan) remembers(res *resource) bool {
+	if res.shared {
+		return false
+	}
+	return restores(p.in.Application, false) || len(recordOf(p.statuses[res.object.ID], res.live)) > 0
+}
+
+// HasRecord reports whether it is on record what fields of an object were before they were held.
+func (p *Plan) HasRecord(id manifest.ID) bool {
+	return p.statuses[id] != nil && len(p.statuses[id].Baseline) > 0
+}
 
 // prunes reports whether what leaves the manifest of an object is removed: we have made it, and
 // nothing was there before.
 func (res *resource) prunes() bool { return !res.shared && !res.adopted && res.entry.Default }
 
-// takesOver reports whether an object is about to be adopted that was never ours: all of it was
+// isFirstAdoption reports whether an object is about to be adopted that was never ours: all of it was
 // there before.
-func (res *resource) takesOver() bool { return res.adopting && !res.returns }
+func (res *resource) isFirstAdoption() bool { return res.adopting && !res.returns }
 
 // wasShared reports whether fields of an object were held before it is owned.
 func (p *Plan) wasShared(res *resource) bool {
@@ -164,7 +200,7 @@ func (p *Plan) wasShared(res *resource) bool {
 // isFirst reports whether a leaf is about to be written for the first time, if it differs: it is
 // that of an object which is shared or taken over, or it was not held by what is on record.
 func (res *resource) isFirst(path string) bool {
-	if res.shared || res.takesOver() {
+	if res.shared || res.isFirstAdoption() {
 		return true
 	}
 	held, known := res.heldBefore()
@@ -215,7 +251,8 @@ func (res *resource) before(d delta.Difference, in Input) (fields []v1alpha1.Bas
 	case (d.Reason == delta.Changed || d.Reason == delta.Unwanted) && res.holdsIn(d.Path):
 		value := encode(d.Observed.Any)
 		b.Value = &value
-		b.Manager = writerOf(in.Application, res.live, d.LivePath())
+		writer, _ := in.authorsOf(res.object.ID, res.live).owner(d.LivePath())
+		b.Manager = writer.Manager
 		if d.Reason == delta.Unwanted {
 			b.From = res.emptied(d)
 		}
@@ -233,9 +270,9 @@ func (res *resource) before(d delta.Difference, in Input) (fields []v1alpha1.Bas
 	return fields
 }
 
-// asMade is a baseline of a field that lies in a place that we have made: what is in there,
+// withCreatedParent is a baseline of a field that lies in a place that we have made: what is in there,
 // and nobody else wrote, was not there before us.
-func (res *resource) asMade(app *v1alpha1.Application, b v1alpha1.BaselineField, d delta.Difference) v1alpha1.BaselineField {
+func (res *resource) withCreatedParent(app *v1alpha1.Application, b v1alpha1.BaselineField, d delta.Difference) v1alpha1.BaselineField {
 	if foreign := foreignTo(app, res.live); b.Value == nil || foreign != nil && foreign(d.LivePath()) {
 		return b
 	}
@@ -245,47 +282,6 @@ func (res *resource) asMade(app *v1alpha1.Application, b v1alpha1.BaselineField,
 		}
 	}
 	return b
-}
-
-// heldAbsent stands among the digests of a field for that it is not there.
-const heldAbsent = "absent"
-
-// withHeld is a baseline with what its field may be while it is held: what it was known to
-// be, for what is live here may be old; what is live, where it is in place; and what is
-// desired. Inside a rule a value is its writer's: there it is what we write that is held.
-func (res *resource) withHeld(b v1alpha1.BaselineField) v1alpha1.BaselineField {
-	held := slices.Clone(b.Held)
-	add := func(d string) {
-		held = append(slices.DeleteFunc(held, func(known string) bool { return known == d }), d)
-	}
-	live, _ := delta.Locate(res.kind, res.live, b.Path)
-	desired, _ := delta.Locate(res.kind, res.desired, b.Path)
-	rule := res.compared.Rules[b.Path]
-	if rule == nil && live.Value.Set && !res.differs(b.Path) && !slices.Contains(held, digest(live.Value.Any)) {
-		add(digest(live.Value.Any))
-	}
-	switch {
-	case rule != nil && rule.Mode == observer.ModeAbsent:
-		add(heldAbsent)
-	case rule != nil && rule.Mode == "":
-		for _, d := range res.compared.Differences {
-			if d.Path == b.Path && d.Desired.Set {
-				add(digest(d.Desired.Any))
-			}
-		}
-	case desired.Value.Set:
-		add(digest(desired.Value.Any))
-	}
-	b.Held = held[max(0, len(held)-mostHeld):]
-	return b
-}
-
-// mostHeld is how many digests of a field are kept. An answer to a write of ours leaves two.
-const mostHeld = 4
-
-// differs reports whether anything at, above or below a path has drifted.
-func (res *resource) differs(path string) bool {
-	return slices.ContainsFunc(res.drift, func(d delta.Difference) bool { return sameWayDown(d.Path, path) })
 }
 
 // fitBaselines leaves out what there is no room for. It is held all the same, and not
@@ -336,53 +332,6 @@ func (res *resource) leaveOut(unrecorded []string) {
 	}
 }
 
-// seenHeld has the baselines of fields that we have just written know what the API server
-// made of them.
-func (res *resource) seenHeld(live map[string]any, after delta.Comparison) {
-	baseline := slices.Clone(res.baseline)
-	for i, b := range baseline {
-		drifted := slices.ContainsFunc(after.Differences, func(d delta.Difference) bool { return sameWayDown(d.Path, b.Path) })
-		at, ok := delta.Locate(res.kind, live, b.Path)
-		if drifted || !ok || !at.Value.Set || len(b.Held) == 0 {
-			continue
-		}
-		last := b.Held[len(b.Held)-1]
-		if baseline[i].Held = []string{last}; digest(at.Value.Any) != last {
-			baseline[i].Held = []string{digest(at.Value.Any), last}
-		}
-	}
-	res.baseline = baseline
-}
-
-// digest stands for a value: what we hold is known again by it.
-func digest(v any) string {
-	sum := sha256.Sum256(marshal(canonical(v)))
-	return hex.EncodeToString(sum[:8])
-}
-
-// canonical is a value in which equal numbers are written alike.
-func canonical(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for name, child := range v {
-			m[name] = canonical(child)
-		}
-		return m
-	case []any:
-		l := make([]any, len(v))
-		for i, child := range v {
-			l[i] = canonical(child)
-		}
-		return l
-	case float64:
-		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return int64(v)
-		}
-	}
-	return v
-}
-
 // valueBefore is what a field was, which may be absent.
 func valueBefore(b v1alpha1.BaselineField) delta.Value {
 	if b.Value == nil {
@@ -396,7 +345,7 @@ func valueBefore(b v1alpha1.BaselineField) delta.Value {
 // The plan says so; afterwards there is nothing to say.
 func (p *Plan) warnOfLosses() {
 	for _, res := range p.resources {
-		if !restores(p.in.Application, res.shared) || !res.shared && !res.takesOver() && !res.adopted {
+		if !restores(p.in.Application, res.shared) || !res.shared && !res.isFirstAdoption() && !res.adopted {
 			continue
 		}
 		var lost []string

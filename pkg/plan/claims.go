@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,30 +13,25 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// has reports whether a leaf is among those of a holder, or in one of them.
-func (h holder) has(leaf string) bool {
-	return h.Leaves == nil || slices.ContainsFunc(h.Leaves, func(own string) bool { return observer.Under(leaf, own) })
-}
-
 // claimsOf are the claims of others on a live object, in order, without the keys of elements:
 // several may hold other fields in one.
-func claimsOf(app *v1alpha1.Application, live map[string]any, ours []string) []claim {
-	return slices.DeleteFunc(claimsAndKeysOf(app, live, ours), func(c claim) bool { return c.path != "" && observer.IsKey(c.path) })
+func claimsOf(app *v1alpha1.Application, live map[string]any) []claim {
+	return slices.DeleteFunc(claimsAndKeysOf(app, live), func(c claim) bool { return c.path != "" && observer.IsKey(c.path) })
 }
 
 // claimsAndKeysOf are the claims of others on a live object, in order. Where the object names two that hold the same,
 // or one the whole object, the older one goes before the other.
-func claimsAndKeysOf(app *v1alpha1.Application, live map[string]any, ours []string) (claims []claim) {
+func claimsAndKeysOf(app *v1alpha1.Application, live map[string]any) (claims []claim) {
 	all := holdersOf(live)
 	own, isHolder := all.of(app)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		var other holder
-		if name == holderName(app) || json.Unmarshal(all[name], &other) != nil {
+		other, ok := all.entry(name)
+		if !ok || name == holderName(app) {
 			continue
 		}
 		goesFirst := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) && own.older(other) }
 		if other.Leaves == nil {
-			if !isHolder || !own.older(other) || !slices.ContainsFunc(ours, own.has) {
+			if !isHolder || own.Leaves != nil || !own.older(other) {
 				claims = append(claims, claim{"", name})
 			}
 			continue
@@ -67,7 +61,7 @@ func (res *resource) leave(app *v1alpha1.Application, leaves, recorded []string)
 	all := holdersOf(res.live)
 	own, isHolder := all.of(app)
 	named := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) }
-	claims, owner := claimsAndKeysOf(app, res.live, leaves), silentOwner(app, res.object.ID, res.live, all)
+	claims, owner := claimsAndKeysOf(app, res.live), silentOwner(app, res.object.ID, res.live, all)
 	res.leaves, res.claimed, res.wants, res.asks = nil, nil, nil, owner
 	yields := ""
 	for _, leaf := range leaves {
@@ -105,7 +99,9 @@ const yieldsFor = 100 * time.Millisecond
 // element may be held by several; what lies above it may not.
 func (c claim) takes(leaf string, named, shared bool) bool {
 	switch {
-	case c.path == "", c.path == leaf:
+	case c.path == "":
+		return !named && !observer.IsKey(leaf)
+	case c.path == leaf:
 		return !observer.IsKey(leaf)
 	case observer.Under(leaf, c.path), isUnlike(leaf, c.path):
 		return !named
@@ -163,7 +159,7 @@ func (res *resource) claimedPointers(app *v1alpha1.Application, live map[string]
 	for _, mark := range sharedMarkKeys {
 		paths = append(paths, mark.path())
 	}
-	for _, c := range claimsOf(app, live, nil) {
+	for _, c := range claimsOf(app, live) {
 		paths = append(paths, c.path)
 	}
 	for _, path := range paths {

@@ -50,6 +50,7 @@ func (p *Plan) conclude(c *conclusion) Result {
 	c.event()
 	c.history()
 	c.result.Memory = *own.in.Memory
+	c.result.Memory.conflicts = nil
 	if !c.preview {
 		c.result.Status = worthWriting(p.in.Application.Status, c.result.Status)
 	}
@@ -123,6 +124,7 @@ func (c *conclusion) own(res *resource) *resource {
 func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	drifted, known := c.plan.drifted(res), res.previous
 	o := c.observe(res, before)
+	c.rejected(res, o)
 	if o.wrote {
 		c.corrected(res, before, drifted)
 	}
@@ -133,6 +135,7 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 		c.seen(res, o.live)
 	}
 	c.accepted(res, o.compared)
+	c.kept(res, o)
 	c.watched(res, o.compared)
 	c.observed(res, before)
 	for _, d := range o.compared.Differences {
@@ -153,7 +156,7 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 func (c *conclusion) seen(res *resource, live map[string]any) {
 	s := res.seen
 	if s == nil || s.Observed == nil { // a hook has failed before its turn, or nobody has looked
-		s = &hooks.Seen{Entry: res.entry, Type: res.kind, Desired: res.desired, Live: live}
+		s = &hooks.ObjectEvent{Entry: res.entry, Type: res.kind, Desired: res.desired, Live: live}
 		_ = observe(s) // it never fails
 	}
 	status := &c.result.Status
@@ -214,7 +217,7 @@ func (c *conclusion) reconciled() {
 	if c.plan.retiring || c.preview {
 		return
 	}
-	event := &hooks.Reconciled{Application: c.plan.in.Application, Status: &c.result.Status}
+	event := &hooks.ReconcileEvent{Application: c.plan.in.Application, Status: &c.result.Status}
 	if err := c.plan.hooks.ApplicationPostReconcile.Run(event); err != nil {
 		c.problems = append(c.problems, resourceProblem{Problem: HookProblem(err)})
 	}
@@ -266,7 +269,7 @@ func (c *conclusion) pruned(old *pruned) {
 		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: old.id.String() + " is to be deleted when all else is in place"}
 		switch {
 		case c.plan.Observes():
-			problem.Message = old.wouldGo()
+			problem.Message = old.previewText()
 		case old.shared:
 			problem.Message = old.id.String() + " is to be released"
 		}

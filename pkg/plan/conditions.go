@@ -55,9 +55,12 @@ func (c *conclusion) conditions() {
 	}
 	c.set(v1alpha1.ConditionReady, ready)
 	c.set(v1alpha1.ConditionRendered, rendered)
-	if c.plan.Refused == nil {
+	switch {
+	case c.plan.Refused == nil:
 		c.set(v1alpha1.ConditionHeld, held)
 		c.set(v1alpha1.ConditionHealthy, healthy)
+	case len(c.plan.in.Unheard) > 0: // else what is on record is held as it was
+		c.set(v1alpha1.ConditionHeld, unheard(c.plan.in.Unheard))
 	}
 	working := ready.status != metav1.ConditionTrue && !c.plan.Idle()
 	stuck := rendered.stalled || held.stalled
@@ -201,8 +204,9 @@ func (c *conclusion) setWhile(kind string, holds bool, v verdict) {
 }
 
 // list joins messages, the first few of them.
-func list(messages []string) string {
-	const shown = 5
+func list(messages []string) string { return listed(messages, 5) }
+
+func listed(messages []string, shown int) string {
 	if len(messages) <= shown {
 		return strings.Join(messages, "; ")
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -18,7 +19,9 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 		p.hold(res, live)
 		return
 	}
-	status := p.statuses[id]
+	if p.in.Memory.Rejections[id] != nil && live != nil {
+		p.keepLast(res, live)
+	}
 	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion, resource: res}
 	p.claim(res, live)
 	res.problem = cmp.Or(res.problem, p.sourceProblem(id))
@@ -35,27 +38,35 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 		res.problem = p.terminatingProblem(id, live)
 	default:
 		res.live = live
-		res.change.UID = text(live, "metadata", "uid")
-		res.change.ResourceVersion = text(live, "metadata", "resourceVersion")
-		if res.seen, res.problem = p.see(&p.hooks.ResourceObserved, res, live); res.problem != nil {
-			break
-		}
-		switch {
-		case res.isNewlyAdopted(status):
-			res.entry.FindSurplus(res.kind, res.desired, live) // to adopt is to cut nothing
-		case p.unrecorded(status), res.previous == nil && !res.adopting:
-			res.takeSurplus(live)
-		case p.letsGo(res):
-			res.entry.FindSurplus(res.kind, res.desired, live) // and so is to let go of what was adopted
-		}
-		p.correct(res)
-		if blocked := p.in.Blocked[id]; blocked != nil {
-			res.problem = blocked
-			res.change.Action, res.change.Guards, res.change.Patch, res.change.ReadFirst = Unchanged, nil, nil, false
-		}
+		p.decideLive(res)
 	}
 	p.compareOnly(res, live)
 	res.change.Problem = res.problem
+}
+
+// decideLive decides what is written on an object that is there.
+func (p *Plan) decideLive(res *resource) {
+	id, live := res.object.ID, res.live
+	status := p.statuses[id]
+	res.change.UID = text(live, "metadata", "uid")
+	res.change.ResourceVersion = text(live, "metadata", "resourceVersion")
+	if res.seen, res.problem = p.see(&p.hooks.ResourceObserved, res, live); res.problem != nil {
+		return
+	}
+	switch {
+	case res.isNewlyAdopted(status):
+		res.entry.FindSurplus(res.kind, res.desired, live) // to adopt is to cut nothing
+	case p.unrecorded(status), res.previous == nil && !res.adopting:
+		res.takeSurplus(live)
+	case p.letsGo(res):
+		res.entry.FindSurplus(res.kind, res.desired, live) // and so is to let go of what was adopted
+	}
+	res.judged = true
+	p.correct(res)
+	if blocked := p.in.Blocked[id]; blocked != nil {
+		res.problem = blocked
+		res.change.Action, res.change.Guards, res.change.Patch, res.change.ReadFirst = Unchanged, nil, nil, false
+	}
 }
 
 // claim finds out whose a live object is, and so what is desired of it.
@@ -81,6 +92,7 @@ func (p *Plan) claim(res *resource, live map[string]any) {
 // closed maps is not: a store does not say who did, and the answer to its removal does.
 func (res *resource) takeSurplus(live map[string]any) {
 	r := res.previous
+	res.unanswered = true
 	if r == nil || !r.created {
 		res.entry.RaiseSurplus(res.kind, res.desired, live)
 		return
@@ -127,7 +139,7 @@ func (p *Plan) correct(res *resource) {
 		res.leave(p.in.Application, res.entry.Leaves(res.kind, res.desired), nil)
 	}
 	withdrawn := delta.Comparison{Differences: p.withdrawn(res)}
-	restored := delta.Comparison{Differences: p.givenBack(res, withdrawn.Correctable())}
+	restored := delta.Comparison{Differences: p.restoredFields(res, withdrawn.Correctable())}
 	res.compared = p.compare(res, res.live)
 	if withdrawn.Correctable() || restored.Correctable() && !res.prunes() {
 		res.compared.Differences = nil // the others are for the next patch
@@ -143,7 +155,7 @@ func (p *Plan) correct(res *resource) {
 		}
 	}
 	res.change.Fields = res.compared.Differences
-	res.problem = cmp.Or(res.claimProblem(), p.leftOverProblem(res.object.ID, res.compared))
+	res.problem = cmp.Or(res.claimProblem(), p.rejected(res, res.compared), p.leftOverProblem(res.object.ID, res.compared))
 	unsure := res.compared.Unsure || res.letting.unsure && foreignTo(p.in.Application, res.live) == nil
 	res.change.ReadFirst = unsure
 	if res.adopting {
@@ -160,21 +172,15 @@ func (p *Plan) correct(res *resource) {
 	}
 }
 
-// namesFighter reports whether a leaf is, or is about to be, contested while the
-// object at hand does not say who wrote it.
+// namesFighter reports whether a leaf is, or is about to be, contested, and the object has to
+// be read to name its writer.
 func (p *Plan) namesFighter(res *resource) bool {
-	for _, d := range res.compared.Differences {
-		if d.HeldBack || !p.in.Memory.nearlyContested(Leaf{res.object.ID, d.Path}, p.in.Rules) {
-			continue
-		}
-		if _, known := p.in.Written[res.object.ID]; known {
-			continue
-		}
-		if manager, _ := LastWriter(res.live, d.LivePath()); manager == "" {
-			return true
-		}
+	if _, known := p.in.Written[res.object.ID]; known || foreignTo(p.in.Application, res.live) != nil {
+		return false
 	}
-	return false
+	return slices.ContainsFunc(res.compared.Differences, func(d delta.Difference) bool {
+		return !d.HeldBack && p.in.Memory.nearlyContested(Leaf{res.object.ID, d.Path}, p.in.Rules)
+	})
 }
 
 // compare compares the desired state, our marks included, with an object.
@@ -209,15 +215,20 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 	in := delta.Input{
 		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
 		Accepted: res.accepted,
-		HeldBack: func(path string, reason delta.Reason) bool {
-			leaf := Leaf{res.object.ID, path}
-			if reason == delta.Removed { // who gives a field up does not fight for it
-				return p.in.Memory.refused(leaf, p.in.Now)
+		HeldBack: func(d delta.Difference) bool {
+			if p.in.Memory.refusalOf(res.object.ID, d).holds(p.in.Now) {
+				return true
 			}
-			return p.in.Memory.HeldBack(leaf, p.in.Now)
+			// Who gives a field up does not fight for it.
+			return res.isDeferred(live, d) || d.Reason != delta.Removed && p.in.Memory.HeldBack(Leaf{res.object.ID, d.Path}, p.in.Now)
 		},
-		Refused: func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
-		Foreign: foreignTo(p.in.Application, live), Shared: res.shared, Claimed: append(res.claimedPointers(p.in.Application, live), res.pointersLetGo(live)...),
+		Conflicting: p.in.Memory.conflicts[res.object.ID],
+		Refused:     func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
+		Foreign:     foreignTo(p.in.Application, live), Shared: res.shared, Claimed: append(res.claimedPointers(p.in.Application, live), res.pointersLetGo(live)...),
+	}
+	in.Normal = p.normal(res, desired)
+	if res.entry.Default || res.entry.Follows {
+		in.Begins = res.beginsAt
 	}
 	if !res.entry.Default {
 		in.Manifest = res.object.Content
@@ -233,6 +244,49 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 		}
 	}
 	return in
+}
+
+// normal returns what finds out the normal form of the desired state, once. It is nil where the
+// API server has answered with its form of it.
+func (p *Plan) normal(res *resource, desired map[string]any) func() map[string]any {
+	if !p.Observes() && res.previous != nil {
+		return nil
+	}
+	return sync.OnceValue(func() map[string]any {
+		if p.in.Normalize == nil {
+			return nil
+		}
+		return p.in.Normalize(gvkOf(res.object.ID, res.object.APIVersion), desired)
+	})
+}
+
+// beginsAt returns what decides whether a live list without keys is the form that the API
+// server gave to ours, and nil if the form is on record. It is not if the object is not ours
+// yet, if an earlier schema opened the list, or if no controller saw the answer to the
+// create, which has all elements that admission added.
+func (res *resource) beginsAt(path *observer.Path) func(live, want any) bool {
+	r := res.previous
+	switch {
+	case res.adopting, res.foreign, r == nil && res.adopted:
+		return observer.Completes
+	case r == nil && res.unanswered:
+		return observer.Covers
+	case r == nil, r.entry == nil:
+		return nil
+	}
+	node, wrote := r.entry.At(res.kind, r.desired, path)
+	switch {
+	case node == nil:
+		return nil
+	case res.unanswered:
+		return func(live, want any) bool { return observer.Equal(wrote, want) && observer.Covers(live, want) }
+	case node.List == nil:
+		return nil
+	}
+	return func(live, want any) bool {
+		elements, _ := live.([]any)
+		return len(elements) <= max(node.List.Max, len(want.([]any))) && observer.Covers(live, want)
+	}
 }
 
 // wasApplied reports whether what is on record was ever written to this object: a

@@ -33,9 +33,9 @@
 //	             decides one resource, gone.go one that is not there though it was,
 //	             prune.go one that is no longer desired; share.go one that is
 //	             another owner's, release.go (branch.go) what becomes of that when it is let go,
-//	             handover.go what of it another Application gets,
 //	             owned.go what one of ours gives back then, letsgo.go which fields those are,
-//	             unrestored.go which of them stay as they are;
+//	             unrestored.go which of them stay as they are; newelement.go which elements
+//	             a shared object lacks;
 //	             compareonly.go compares what is only observed;
 //	             again.go either of them again; ahead.go and creating.go say what
 //	             is written down before requests are sent
@@ -45,14 +45,17 @@
 //	             owner says before them, restored.go
 //	reads        of the status, if a template cannot be had; listeners.go has the
 //	             engine's own steps among the hooks; record.go reads what the status
-//	             remembers, baseline.go what fields were before us, own.go whose an
+//	             remembers, baseline.go what fields were before us, heldvalue.go
+//	             what they are while they are held, own.go whose an
 //	             object is, ownership.go which are another owner's, holders.go who
 //	             holds fields of it, claims.go what of it others hold, managers.go who
 //	             wrote which field of it, authors.go who has changed one, users.go who
 //	             that is; size.go says whether the status will fit, incomplete.go
 //	             whether something is in slices still
-//	contests     memory.go the fights for leaves, refusal.go leaves that the API
-//	             server refuses
+//	contests     memory.go the fights for leaves, refusal.go what the API
+//	             server refuses, rejection.go whole changes of that, unit.go what is
+//	             written together, sibling.go the fields that may be why, kept.go
+//	             those that it does not let go
 //	its values   plan.go, problem.go, source.go
 //
 // mask.go hides values of Secrets, writerclass.go tells people from programs, misspelt.go

@@ -348,7 +348,7 @@ func fieldsOfEdit(object manifest.Object, edit Edit, text string) (*observer.Fie
 		return f, nil
 	}
 	f.Hold = []*observer.FieldPath{path}
-	if faults := sayOf(f, 0, edit.Rule); len(faults) > 0 {
+	if faults := ruleOf(f, 0, edit.Rule); len(faults) > 0 {
 		return nil, faults[0]
 	}
 	return f, nil

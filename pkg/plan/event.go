@@ -133,6 +133,10 @@ func (c *conclusion) warnContested(leaf Leaf) {
 		c.warnings = append(c.warnings, leaf.ID.String()+" is contested: it is deleted again and again")
 		return
 	}
+	if isSharedMark(leaf.Path) {
+		c.warnings = append(c.warnings, leaf.ID.String()+": another client removes the tracking metadata again and again"+by(f.Manager))
+		return
+	}
 	desired, observed := maskedPair(leaf.ID, leaf.Path, f.Desired, f.Observed)
 	text := fmt.Sprintf("%s of %s is contested: desired %s, observed %s", leaf.Path, leaf.ID, inline(desired), inline(observed))
 	if f.Manager != "" {

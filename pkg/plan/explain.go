@@ -64,6 +64,8 @@ type Field struct {
 	Rule *observer.Rule
 	// Drift is the reason of its drift; empty for a field that is in place.
 	Drift delta.Reason
+	// IsDoubtful is true for drift that may be only another spelling.
+	IsDoubtful bool
 	// Corrected is true for drift that Holdfast corrects now; else Why says why not.
 	Corrected bool
 	// Writer is the field manager that wrote it last.
@@ -137,17 +139,19 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 		explained.Desired = true
 		return explained // nothing of it is held any more
 	}
-	e.writers = managersOf(e.live)
+	e.authors = &authors{live: e.live, entries: managersOf(e.live)}
 	if res := change.resource; res != nil {
 		explained.Desired, explained.Default, explained.Source = true, res.entry.Default, sourceOf(res.entry)
 		explained.Profiles = res.entry.Profiles()
 		e.res, e.removals, e.claims = res, p.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
-		e.baseline, e.unrecorded = baselineOf(p.in.Application, p.statuses[id], e.live), unrecordedOf(p.statuses[id], e.live)
+		e.baseline, e.unrecorded = recordOf(p.statuses[id], e.live), unrecordedOf(p.statuses[id], e.live)
 		if res.shared && res.holdsNothing() { // and what goes with the last field that was
 			e.removals = append(e.removals, slices.DeleteFunc(slices.Clone(change.Fields), func(d delta.Difference) bool { return d.Desired.Set })...)
 		}
 		e.removals = append(e.removals, res.letting.fields...) // and what fields get back
-		delta.Walk(p.comparison(res, e.live), e.field)
+		in := p.comparison(res, e.live)
+		in.CompareOnly = p.Observes()
+		delta.Walk(in, e.field)
 	} else {
 		e.removals = change.Fields // our marks, which are taken off
 		delta.WalkFree(p.in.Kinds.Type(gvkOf(id, change.APIVersion)), e.live, e.field)

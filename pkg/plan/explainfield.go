@@ -32,7 +32,7 @@ func (e *explainer) field(from delta.Field) {
 		d = nil
 	}
 	if d != nil {
-		f.Drift = d.Reason
+		f.Drift, f.IsDoubtful = d.Reason, d.Spelling == observer.MaybeRespelled
 	}
 	f.Corrected = d != nil && !d.HeldBack && !d.ReportOnly && !e.stopped()
 	if fight := e.fight(f.Path); fight.Contested() {
@@ -152,12 +152,12 @@ func (e *explainer) fight(path string) *Fight {
 	return e.plan.in.Memory.Fights[Leaf{e.id, path}]
 }
 
-// writer is who wrote a live field last.
-func (e *explainer) writer(of delta.Field) Writer {
-	if !of.Live.Set {
-		return Writer{}
+// writer returns who wrote a live field, the Application itself included.
+func (e *explainer) writer(of delta.Field) (writer Writer) {
+	if of.Live.Set {
+		writer, _ = e.authors.owner(of.Path)
 	}
-	return lastWriter(e.writers, e.live, of.Path)
+	return writer
 }
 
 // why says why the field is, or is not, corrected. It gives no values and no
@@ -180,6 +180,8 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 		return inPlaceWhy(f, "release it with `holdfast free`")
 	case d.HeldBack:
 		return "drift, and its correction waits: it is changed back again and again" + by(e.fight(f.Path).managerOf())
+	case f.IsDoubtful:
+		return e.would("corrected", "the live value is "+MaybeRespelled)
 	default:
 		return e.driftWhy(f)
 	}

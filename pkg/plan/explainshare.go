@@ -14,7 +14,7 @@ import (
 // of that.
 func claimsAt(app *v1alpha1.Application, kind *kinds.Node, live map[string]any) map[string]string {
 	claims := map[string]string{}
-	for _, c := range claimsOf(app, live, nil) {
+	for _, c := range claimsOf(app, live) {
 		if at, ok := delta.Locate(kind, live, c.path); ok && c.path != "" {
 			claims[at.Path.Pointer()] = c.by
 		}
@@ -53,7 +53,6 @@ func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 	}
 	const stays = "when it is let go, it stays: "
 	i := slices.IndexFunc(e.baseline, func(b v1alpha1.BaselineField) bool { return observer.Under(f.Path, b.Path) })
-	next := (&handing{app: e.plan.in.Application, id: e.id, live: e.live, names: holdersOf(e.live)}).waiting(f.Path)
 	switch {
 	case !restores(e.plan.in.Application, e.res.shared):
 		return stays + "spec.onRelease is Leave", ""
@@ -65,8 +64,6 @@ func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 		return "", "" // what it is now goes on record with its first correction
 	case i < 0:
 		unrestorable = "no other value is on record"
-	case next != "":
-		return "when it is let go, it is handed on to Application " + next + ", which waits for it", ""
 	case e.baseline[i].Value == nil:
 		return "when it is let go, it is removed: it was not there before", ""
 	default:

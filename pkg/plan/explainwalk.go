@@ -20,7 +20,7 @@ type explainer struct {
 	live        map[string]any
 	change      Change
 	removals    []delta.Difference // what goes beside what the walk knows of
-	writers     []managerEntry
+	authors     *authors
 	claims      map[string]string // who else holds what, by its pointer
 	baseline    []v1alpha1.BaselineField
 	unrecorded  []string

@@ -25,7 +25,7 @@ func TestFaults(t *testing.T) {
 		{
 			"of the manifest and of the schema, all at once", `{"apiVersion":"v1","metadata":{"name":"web"}}`, `{"apiVersion":"v1","kind":"Service","metadata":{}}`,
 			[]error{
-				&manifest.Fault{Path: manifest.Path{"kind"}},
+				&manifest.ValidationError{Path: manifest.Path{"kind"}},
 				&observer.Fault{Name: "Service", Path: "metadata.name"},
 			},
 		},
@@ -43,7 +43,7 @@ func TestFaults(t *testing.T) {
 			faults := plan.Faults(in)
 			assert.Equal(t, plan.Decide(in).Refused != nil, len(faults) > 0)
 			for _, fault := range faults { // the messages are their packages' own
-				var ofManifest *manifest.Fault
+				var ofManifest *manifest.ValidationError
 				var ofSchema *observer.Fault
 				if errors.As(fault, &ofManifest) {
 					ofManifest.Message = ""

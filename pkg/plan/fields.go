@@ -64,7 +64,7 @@ func fieldsOf(app *v1alpha1.Application) (entries []*observer.Fields, faults []e
 				continue
 			}
 			f.Hold = append(f.Hold, read("hold", k, held.Path))
-			for _, fault := range sayOf(f, k, held) {
+			for _, fault := range ruleOf(f, k, held) {
 				faults = append(faults, fault)
 			}
 		}
@@ -83,8 +83,8 @@ func fieldsOf(app *v1alpha1.Application) (entries []*observer.Fields, faults []e
 	return entries, faults
 }
 
-// sayOf gives a path the rule that stands beside it.
-func sayOf(f *observer.Fields, item int, held v1alpha1.HeldField) []*observer.FieldFault {
+// ruleOf gives a path the rule that stands beside it.
+func ruleOf(f *observer.Fields, item int, held v1alpha1.HeldField) []*observer.FieldFault {
 	if !held.HasRule() {
 		return nil
 	}

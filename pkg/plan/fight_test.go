@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -172,4 +173,40 @@ func TestLosingTheMemoryCostsOneCorrectionOnly(t *testing.T) {
 	w.set("theirs", "data", "mode")
 	p, _ := w.round()
 	assert.True(t, p.HasWork())
+}
+
+// TestStrippedTrackingMetadataBacksOff: a client that removes the tracking metadata of a shared
+// object again and again gets the waits of any contested field, and the fields stay held.
+func TestStrippedTrackingMetadataBacksOff(t *testing.T) {
+	w := sharedWorld(t)
+	w.round()
+	writes := 0
+	var notes []string
+	for range 200 {
+		metadata := w.live[node]["metadata"].(map[string]any)
+		delete(metadata["labels"].(map[string]any), v1alpha1.LabelHeld)
+		delete(metadata["annotations"].(map[string]any), v1alpha1.AnnotationHolders)
+		set(w.live[node], int64(writes), "metadata", "annotations", "other")
+		p, result := w.round()
+		if change := p.Changes[0]; change.Writes() {
+			writes++
+		}
+		if result.Event != nil {
+			notes = append(notes, result.Event.Note)
+		}
+		w.now = w.now.Add(100 * time.Millisecond)
+	}
+	assert.LessOrEqual(t, writes, 7, "five, and one after 10 s")
+	require.Len(t, notes, 1)
+	assert.Contains(t, notes[0], "another client removes the tracking metadata again and again")
+	require.Len(t, w.app.Status.Contested, 2)
+	for _, contested := range w.app.Status.Contested {
+		assert.Nil(t, contested.Desired, "the annotation may be long")
+	}
+	status, reason, _ := w.condition("Held")
+	assert.Equal(t, []string{"False", "Contested"}, []string{status, reason})
+
+	set(w.live[node], "others", "metadata", "annotations", "team")
+	w.round()
+	assert.Equal(t, "net", get(w.live[node], "metadata", "annotations", "team"), "other fields stay held")
 }

@@ -2,8 +2,11 @@ package plan_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -61,5 +65,62 @@ func FuzzDecide(f *testing.F) {
 		if _, err := json.Marshal(result.Status); err != nil {
 			t.Fatal(err)
 		}
+	})
+}
+
+// FuzzShared lets another client write the annotation of a shared object, and anything the
+// record of it in the status: nothing panics, and nothing is written but the fields of the
+// manifest, our marks and, of what is on record, what can be.
+func FuzzShared(f *testing.F) {
+	const entry = `{"default/shop":{"uid":"app-1","leaves":["data.a"]},"default/other":%s}`
+	for _, other := range []string{
+		`null`, `{}`, `7`, `[]`, `"text"`, `{"uid":"app-2"}`, `{"uid":"app-2","leaves":null}`, `{"uid":"app-2","leaves":[""]}`, `{"uid":"app-2","leaves":["."]}`,
+		`{"uid":"app-2","leaves":["*"]}`, `{"uid":"app-2","leaves":["labels[*]","data"]}`, `{"uid":"app-2","wants":["","data.a"]}`, `{"uid":7,"leaves":[null]}`,
+		`{"uid":"app-2","leaves":["data.a"],"handed":[{"path":"data.b","value":"evil","held":["absent"]}],"of":"u-9"}`,
+	} {
+		text := fmt.Sprintf(entry, other)
+		f.Add(text, `{"baseline":[{"path":"data.b","value":"theirs"}]}`, true)
+		f.Add(`{"default/shop":`+other+`}`, `{"baseline":[{"path":"","from":"data"},{"path":"data.b","from":"spec.c"},{"path":"x[*]"},{"path":"data['b","value":null}],"unrecorded":["","."]}`, false)
+	}
+	f.Add("null", "null", true)
+	f.Add(strings.Repeat("[", 1_000_000), `{"uid":"u-9","waits":["","data"]}`, false)
+	f.Fuzz(func(t *testing.T, holders, row string, desired bool) {
+		live := map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "live", "b": "live"},
+			"metadata": map[string]any{
+				"name": "config", "namespace": "default", "uid": "u-9", "resourceVersion": "7",
+				"labels": map[string]any{v1alpha1.LabelHeld: "true"}, "annotations": map[string]any{v1alpha1.AnnotationHolders: holders},
+			},
+		}
+		app := &v1alpha1.Application{}
+		app.Namespace, app.Name, app.UID = "default", "shop", "app-1"
+		app.Spec.Ownership = v1alpha1.OwnershipShare
+		if desired {
+			app.Spec.Manifest = raws(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "config"}, "data": map[string]any{"a": "ours"}})
+		}
+		status := v1alpha1.ResourceStatus{}
+		_ = json.Unmarshal([]byte(row), &status)
+		status.ResourceReference = v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "config"}
+		status.Ownership = v1alpha1.OwnershipShare
+		app.Status.Resources = []v1alpha1.ResourceStatus{status}
+		in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{config: live}, Memory: &plan.Memory{}}
+		for _, p := range []*plan.Plan{plan.Decide(in), plan.Retire(in)} {
+			for _, c := range p.Changes {
+				for _, d := range c.Fields {
+					isRecorded := slices.ContainsFunc(status.Baseline, func(b v1alpha1.BaselineField) bool {
+						return observer.Under(b.Path, d.Path) || observer.Under(d.Path, b.Path)
+					})
+					if d.Path != "data.a" && !strings.HasPrefix(d.Path, "metadata.") && !isRecorded {
+						t.Fatalf("%s is written: %v", d.Path, d.Desired)
+					}
+				}
+				p.ExplainChange(c, false)
+			}
+			result := p.Conclude(nil, time.Unix(0, 0))
+			if _, err := json.Marshal(result.Status); err != nil {
+				t.Fatal(err)
+			}
+		}
+		plan.HoldersOf(config, live)
 	})
 }

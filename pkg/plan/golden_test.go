@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -90,7 +91,7 @@ func applyPatch(t require.TestingT, live map[string]any, change plan.Change) map
 
 func readCase(t *testing.T, dir string) plan.Input {
 	t.Helper()
-	in := plan.Input{Application: &v1alpha1.Application{}, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}}
+	in := plan.Input{Application: &v1alpha1.Application{}, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Normalize: cluster.Normalize}
 	raw, err := os.ReadFile(filepath.Join(dir, "application.yaml"))
 	require.NoError(t, err)
 	require.NoError(t, yaml.UnmarshalStrict(raw, in.Application))

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // isDone reports whether an object that is not there is a Job that has done its work and
@@ -40,9 +41,12 @@ func (res *resource) run(before *v1alpha1.ResourceStatus, o observation) *v1alph
 	return &v1alpha1.JobRun{Manifest: known.Manifest, Finished: res.done || hasFinished(o.live)}
 }
 
-// healthOfDone is the health of a Job that is gone: the last that was seen of it.
+// healthOfDone returns the last health of a Job that is gone. The deletion event has its
+// deletionTimestamp, which would make it terminating for ever.
 func healthOfDone(before *v1alpha1.ResourceStatus, ended map[string]any) (string, *Problem) {
 	if ended != nil {
+		ended = observer.CopyMap(ended)
+		unstructured.RemoveNestedField(ended, "metadata", "deletionTimestamp")
 		return healthOf(ended)
 	}
 	if m := v1alpha1.MeaningOf(before.Reason); m.Health && !m.Progressing() {

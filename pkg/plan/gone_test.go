@@ -52,6 +52,12 @@ func TestAJobThatHasFinishedIsNotRunAgain(t *testing.T) {
 			w.finish("Complete")
 			w.ended = map[manifest.ID]map[string]any{jobID: observer.CopyMap(w.only())}
 		},
+		"seen in its deletion by the garbage collector": func(w *world) {
+			w.finish("Complete")
+			w.set("2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+			w.round()
+			w.ended = map[manifest.ID]map[string]any{jobID: observer.CopyMap(w.only())}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := finished(t, seen)

@@ -61,7 +61,7 @@ func (c *conclusion) drift(res *resource, d delta.Difference, by func() *authors
 // stand remembers what is not corrected yet, and whose it is: when it is, the watch may
 // have told of others.
 func (c *conclusion) stand(res *resource, before *v1alpha1.ResourceStatus, o observation) {
-	by := func() *authors { return c.plan.authorsOf(res, o.live) }
+	by := func() *authors { return c.plan.in.authorsOf(res.object.ID, o.live) }
 	if o.live == nil && !res.done {
 		since := c.plan.in.Written[res.object.ID].Since
 		if standing, stood := c.plan.in.Memory.Standing[res.leaf()]; stood {
@@ -118,7 +118,7 @@ func (c *conclusion) learned(res *resource, known *record, o observation) {
 	}
 	in.Desired = known.desired
 	delta.Walk(in, visit(func(f delta.Field) { before[f.Path.String()] = true }))
-	by, author := c.plan.authorsOf(res, o.live), c.plan.author(c.plan.in.versionOf(res.object.ID, o.live))
+	by, author := c.plan.in.authorsOf(res.object.ID, o.live), c.plan.author(c.plan.in.versionOf(res.object.ID, o.live))
 	delta.Walk(c.plan.comparison(res, o.live), visit(func(f delta.Field) {
 		if path := f.Path.String(); !before[path] && !holdsMark(path) {
 			d := delta.Difference{Path: path, Observed: f.Desired}

@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// maxHolders is how long the annotation of the holders may be. Beyond that, the longest
-// lists of leaves are left out: whoever has none holds the whole object.
+// maxHolders is how long the annotation of the holders may be. Beyond that, the longest lists of
+// leaves are left out: an Application without one holds all that the others do not name.
 const maxHolders = 16 * 1024
 
 // holder is one Application that holds leaves of a shared object, as the annotation
@@ -25,22 +25,18 @@ type holder struct {
 	UID string `json:"uid"`
 	// Created is when the Application was created.
 	Created string `json:"created,omitempty"`
-	// Leaves are the paths of what it holds; null stands for the whole object.
+	// Leaves are the paths of what it holds; null stands for all that no other one names.
 	Leaves []string `json:"leaves"`
 	// Wants are those that it waits for: others hold them.
 	Wants []string `json:"wants,omitempty"`
-	// Handed are the baselines of leaves that another one has handed on to it, until they are on
-	// its own record; Of is the UID of the object that they are of.
-	Handed []v1alpha1.BaselineField `json:"handed,omitempty"`
-	Of     string                   `json:"of,omitempty"`
 }
 
 // holders are those of an object, by namespace/name of the Application. What others have
 // written is kept as it is.
 type holders map[string]json.RawMessage
 
-// holdersOf reads the annotation; nil if there is none, as on nearly all objects. What cannot
-// be read says nothing, and is written anew.
+// holdersOf reads the annotation; nil if there is none, as on nearly all objects. Any client may
+// have written it: what no Application writes says nothing, and is left out of the next write.
 func holdersOf(live map[string]any) holders {
 	written := text(live, "metadata", "annotations", v1alpha1.AnnotationHolders)
 	if written == "" {
@@ -50,17 +46,37 @@ func holdersOf(live map[string]any) holders {
 	if json.Unmarshal([]byte(written), &h) != nil {
 		return nil
 	}
+	maps.DeleteFunc(h, func(name string, _ json.RawMessage) bool {
+		_, ok := h.entry(name)
+		return !ok
+	})
 	return h
+}
+
+// entry returns what the annotation says of an Application. It is false for one that no
+// Application writes.
+func (h holders) entry(name string) (entry holder, ok bool) {
+	if json.Unmarshal(h[name], &entry) != nil || entry.UID == "" {
+		return holder{}, false
+	}
+	for _, path := range slices.Concat(entry.Leaves, entry.Wants) {
+		if !isLeaf(path) {
+			return holder{}, false
+		}
+	}
+	return entry, true
+}
+
+// isLeaf reports whether a text is the path of a field.
+func isLeaf(path string) bool {
+	parsed, err := observer.ParsePath(path)
+	return err == nil && parsed != nil && parsed.String() == path
 }
 
 // of is what an Application holds, if it is there, in this life of it.
 func (h holders) of(app *v1alpha1.Application) (holder, bool) {
-	var own holder
-	if len(h) == 0 {
-		return own, false
-	}
-	raw, there := h[holderName(app)]
-	return own, there && json.Unmarshal(raw, &own) == nil && own.UID == string(app.UID)
+	own, ok := h.entry(holderName(app))
+	return own, ok && own.UID == string(app.UID)
 }
 
 func holderName(app *v1alpha1.Application) string { return app.Namespace + "/" + app.Name }
@@ -94,20 +110,24 @@ func (h holders) with(app *v1alpha1.Application, leaves, wants []string) string 
 	if h == nil {
 		h = holders{}
 	}
-	written := func() string {
-		h[holderName(app)] = marshal(own)
-		return string(marshal(h))
+	h[holderName(app)] = marshal(own)
+	value := marshal(h)
+	for len(value) > maxHolders {
+		longest := ""
+		for _, name := range slices.Sorted(maps.Keys(h)) {
+			if entry, _ := h.entry(name); entry.Leaves != nil && (longest == "" || len(h[name]) > len(h[longest])) {
+				longest = name
+			}
+		}
+		if longest == "" {
+			break
+		}
+		entry, _ := h.entry(longest)
+		entry.Leaves, entry.Wants = nil, nil
+		h[longest] = marshal(entry)
+		value = marshal(h)
 	}
-	value := written()
-	if len(value) > maxHolders {
-		own.Wants = nil
-		value = written()
-	}
-	if len(value) > maxHolders {
-		own.Leaves = nil
-		value = written()
-	}
-	return value
+	return string(value)
 }
 
 // createdAt is when an Application was created, as the holders have it.
@@ -190,21 +210,13 @@ func unheld(app *v1alpha1.Application, id manifest.ID, live map[string]any) (fie
 	return fields, gone
 }
 
-// isQuiet reports whether a path is that of a mark of a shared object. Whoever takes it off
-// has it put back, ever more slowly, and that is no contest: it says who holds, and nothing
-// else.
-func (res *resource) isQuiet(path string) bool {
-	return isSharedMark(path) && (res.shared || !isMetadataMap(path))
-}
-
-// tells reports whether a difference is worth an event: who holds and waits for what of a shared
-// object is not.
+// tells reports whether a difference is worth an event. The claims on a shared object are not.
 func (res *resource) tells(d delta.Difference) bool {
 	if res.shared {
 		_, isShown := Shown(d)
 		return isShown
 	}
-	return !res.isQuiet(d.Path)
+	return !isSharedMark(d.Path) || isMetadataMap(d.Path)
 }
 
 // Shown is a field of a shared object as people are shown it: without our marks, of which
@@ -267,8 +279,7 @@ func HoldersOf(id manifest.ID, live map[string]any) (found []Holder) {
 		found = append(found, Holder{Application: owner, Owns: true, Whole: true})
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		var h holder
-		if json.Unmarshal(all[name], &h) == nil {
+		if h, ok := all.entry(name); ok {
 			found = append(found, Holder{name, name == owner, h.Leaves == nil, h.Leaves, h.Wants})
 		}
 	}

@@ -97,7 +97,7 @@ func TestTokensOfAnotherClientAreNotTrusted(t *testing.T) {
 	}
 	p, result := w.round()
 	assert.Equal(t, v1alpha1.ReasonResourceConflict, p.Changes[0].Problem.Reason)
-	assert.Contains(t, p.Changes[0].Problem.Message, "delete it")
+	assert.Contains(t, p.Changes[0].Problem.Message, "rename the Application")
 	assert.Nil(t, result.Status.Hooks)
 }
 

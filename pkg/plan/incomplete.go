@@ -27,7 +27,7 @@ func SliceProblem(app *v1alpha1.Application, cause *slice.Unavailable) *Problem 
 				" --subresource=status --type=json -p '[{\"op\":\"remove\",\"path\":\"/status/recordSlices\"}]'",
 		}
 	case cause.Wrong:
-		problem.Remedy = v1alpha1.Remedy{Text: "Delete it, and submit the Application again"}
+		problem.Remedy = v1alpha1.Remedy{Text: "Delete that ApplicationSlice, and submit the Application again"}
 	default:
 		problem.Remedy = v1alpha1.Remedy{Text: "Submit the Application again, or apply its slices"}
 	}

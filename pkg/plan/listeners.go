@@ -18,7 +18,7 @@ import (
 func hooked(in Input) *hooks.Hooks {
 	first, last := hooks.New(), hooks.New()
 	first.ApplicationMangling.Listen("callbacks", in.Callback.Mangle)
-	for _, point := range []*hooks.Point[*hooks.Seen]{
+	for _, point := range []*hooks.Point[*hooks.ObjectEvent]{
 		&first.ResourcePostCreate, &first.ResourcePostUpdate, &first.ResourceObserved,
 	} {
 		point.Listen("learn", learn)
@@ -31,18 +31,18 @@ func hooked(in Input) *hooks.Hooks {
 }
 
 // learn takes over the values of observed fields that are not known yet.
-func learn(s *hooks.Seen) error {
+func learn(s *hooks.ObjectEvent) error {
 	s.Entry.Learn(s.Type, s.Desired, s.Manifest, visibleOf(s.ID, s.Live))
 	return nil
 }
 
 // observe projects the live object on its schema.
-func observe(s *hooks.Seen) error {
+func observe(s *hooks.ObjectEvent) error {
 	observed := s.Entry.Project(s.Type, s.Desired, s.Live)
 	if manifest.HasManifests(s.Entry.ID.GroupKind()) {
 		observed = withManifests(observed, maskedPart)
 	}
-	s.Observed = manifest.Shown(observed)
+	s.Observed = manifest.RedactNested(observed)
 	return nil
 }
 
@@ -114,8 +114,8 @@ func (p *Plan) withdrawn(res *resource) (fields []delta.Difference) {
 }
 
 // see runs a point for a live object of a resource.
-func (p *Plan) see(point *hooks.Point[*hooks.Seen], res *resource, live map[string]any) (*hooks.Seen, *Problem) {
-	s := &hooks.Seen{
+func (p *Plan) see(point *hooks.Point[*hooks.ObjectEvent], res *resource, live map[string]any) (*hooks.ObjectEvent, *Problem) {
+	s := &hooks.ObjectEvent{
 		Application: p.in.Application, ID: res.object.ID, Entry: res.entry, Type: res.kind,
 		Desired: res.desired, Manifest: res.object.Content, Live: live,
 	}

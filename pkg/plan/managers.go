@@ -2,8 +2,6 @@ package plan
 
 import (
 	"encoding/json"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,10 +12,10 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// foreignTo tells, from an object's managedFields, whether another client than the
-// Application, or than those of these names, wrote at or below a path. It is nil for an object without them. They are read when
-// they are first asked for: most comparisons never ask.
-func foreignTo(app *v1alpha1.Application, live map[string]any, also ...string) func(*observer.Path) bool {
+// foreignTo tells, from an object's managedFields, whether another client than the Application
+// wrote at or below a path. It is nil for an object without them. They are read when they are
+// first asked for: most comparisons never ask.
+func foreignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Path) bool {
 	metadata, _ := live["metadata"].(map[string]any)
 	if list, _ := metadata["managedFields"].([]any); len(list) == 0 {
 		return nil
@@ -26,7 +24,7 @@ func foreignTo(app *v1alpha1.Application, live map[string]any, also ...string) f
 	return func(path *observer.Path) bool {
 		steps := path.Steps(live)
 		for _, e := range managers() {
-			if !isManager(app, e.Manager) && !isManagerOf(also, e.Manager) && touches(e.leaves, steps) {
+			if !isManager(app, e.Manager) && touches(e.leaves, steps) {
 				return true
 			}
 		}
@@ -36,26 +34,6 @@ func foreignTo(app *v1alpha1.Application, live map[string]any, also ...string) f
 
 func isManager(app *v1alpha1.Application, manager string) bool {
 	return v1alpha1.IsFieldManagerOf(manager, app.Namespace, app.Name)
-}
-
-// isManagerOf reports whether a field manager is that of an Application with one of these names.
-func isManagerOf(names []string, manager string) bool {
-	return slices.ContainsFunc(names, func(of string) bool {
-		namespace, name, _ := strings.Cut(of, "/")
-		return v1alpha1.IsFieldManagerOf(manager, namespace, name)
-	})
-}
-
-// LastWriter names the field manager that wrote at or below a path last, and
-// when; it is empty if the object has no managedFields.
-func LastWriter(live map[string]any, path *observer.Path) (manager string, at time.Time) {
-	steps := path.Steps(live)
-	for _, e := range managersOf(live) {
-		if touches(e.leaves, steps) && (manager == "" || e.At.After(at)) {
-			manager, at = e.Manager, e.At
-		}
-	}
-	return manager, at
 }
 
 // Writer is a field manager and when it wrote; the zero Writer is not known.
@@ -105,17 +83,6 @@ func managersIn(raw []byte) []managerEntry {
 		entries = append(entries, e)
 	}
 	return entries
-}
-
-// lastWriter is who wrote at or below a path last.
-func lastWriter(entries []managerEntry, live map[string]any, path *observer.Path) (last Writer) {
-	steps := path.Steps(live)
-	for _, m := range entries {
-		if (last.Manager == "" || m.At.After(last.At)) && touches(m.leaves, steps) {
-			last = m.Writer
-		}
-	}
-	return last
 }
 
 // reach is where a field manager owns something, seen from a place in the object.

@@ -18,6 +18,10 @@ type Memory struct {
 	Fights map[Leaf]*Fight
 	// Refusals has the leaves that the API server refuses to change.
 	Refusals map[Leaf]*Refusal
+	// Rejections has the resources of which the API server refuses a whole change.
+	Rejections map[manifest.ID]*Rejection
+	// conflicts are fields that are removed beside refused ones, while one plan is executed.
+	conflicts map[manifest.ID][]string
 	// Secrets has the accepted forms of Secret values, which never leave the
 	// process.
 	Secrets map[manifest.ID]delta.Accepted
@@ -103,8 +107,28 @@ func (m *Memory) HeldBack(leaf Leaf, now time.Time) bool {
 
 // refused reports whether an API server has refused to change the leaf just now.
 func (m *Memory) refused(leaf Leaf, now time.Time) bool {
-	return m != nil && m.Refusals[leaf] != nil && now.Before(m.Refusals[leaf].Until)
+	return m != nil && m.Refusals[leaf].holds(now)
 }
+
+// Refusal is what the API server refuses to change: a field is immutable, or a value is not
+// valid. It is held back for a while, with its unit; the rest of its resource stays held.
+type Refusal struct {
+	Problem *Problem
+	// Times is how often it was refused.
+	Times int
+	// Until is when it is tried again.
+	Until time.Time
+}
+
+// Rejection is a refused change of what is desired of a resource.
+type Rejection struct {
+	Refusal
+
+	of string // the intent that was refused: see resource.intent
+}
+
+// holds reports whether what was refused has to wait.
+func (r *Refusal) holds(now time.Time) bool { return r != nil && now.Before(r.Until) }
 
 // Retry has every contested leaf corrected again now.
 func (m *Memory) Retry() {
@@ -116,7 +140,7 @@ func (m *Memory) Retry() {
 
 // clone is a copy that can be changed: what was decided with a memory keeps its own.
 func (m *Memory) clone() *Memory {
-	c := &Memory{Fights: maps.Clone(m.Fights), Refusals: maps.Clone(m.Refusals), Secrets: maps.Clone(m.Secrets), Standing: m.Standing, Older: m.Older}
+	c := &Memory{Fights: maps.Clone(m.Fights), Refusals: maps.Clone(m.Refusals), Rejections: maps.Clone(m.Rejections), Secrets: maps.Clone(m.Secrets), Standing: m.Standing, Older: m.Older}
 	for leaf, f := range c.Fights {
 		own := *f
 		own.Times = slices.Clone(f.Times)
@@ -125,6 +149,10 @@ func (m *Memory) clone() *Memory {
 	for leaf, r := range c.Refusals {
 		own := *r
 		c.Refusals[leaf] = &own
+	}
+	for id, r := range c.Rejections {
+		own := *r
+		c.Rejections[id] = &own
 	}
 	for id, forms := range c.Secrets {
 		c.Secrets[id] = maps.Clone(forms)
@@ -239,15 +267,4 @@ func within(times []time.Time, now time.Time, window time.Duration) []time.Time 
 		}
 	}
 	return kept
-}
-
-// Refusal is a leaf that the API server refuses to change: it is immutable, or
-// the value is not valid. It is held back for a while, that leaf alone; the
-// others of its resource stay held.
-type Refusal struct {
-	Problem *Problem
-	// Times is how often it was refused.
-	Times int
-	// Until is when it is tried again.
-	Until time.Time
 }

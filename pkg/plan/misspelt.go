@@ -107,7 +107,7 @@ func (m *misspelt) inManifest(at manifest.Path, message string) error {
 	if isSelected(m.object) {
 		return selectFault(m.object.Position, message, append([]any{"hold"}, at...)...)
 	}
-	return &manifest.Fault{Position: m.object.Position, ID: m.object.ID, Path: at, Message: message}
+	return &manifest.ValidationError{Position: m.object.Position, ID: m.object.ID, Path: at, Message: message}
 }
 
 // manifest walks a manifest. there are the live values that may be of the same field.

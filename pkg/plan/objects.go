@@ -23,12 +23,12 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		options.Given = true
+		options.OwnsInput = true
 		objects, warnings, err := manifest.Normalize(raw, options)
-		if options.Given = false; len(app.Spec.Select) == 0 {
-			return objects, manifest.Texts(warnings), err
+		if options.OwnsInput = false; len(app.Spec.Select) == 0 {
+			return objects, manifest.Messages(warnings), err
 		}
-		return withSelected(in, options, objects, manifest.Texts(warnings), err)
+		return withSelected(in, options, objects, manifest.Messages(warnings), err)
 	}
 	switch source := in.Source; {
 	case source == nil:
@@ -38,7 +38,7 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	}
 	options.Field = manifest.Path{"translation"}
 	objects, warnings, err := manifest.Normalize(in.Source.Objects, options)
-	return objects, slices.Concat(in.Source.Warnings, manifest.Texts(warnings)), err
+	return objects, slices.Concat(in.Source.Warnings, manifest.Messages(warnings)), err
 }
 
 // withSelected adds what spec.select means. What the manifests name is none of it.

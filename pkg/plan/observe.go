@@ -11,9 +11,9 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
-// wouldDo says what would be done to a resource of an Application that observes; empty if that
+// previewText says what would be done to a resource of an Application that observes; empty if that
 // is nothing but to write our marks.
-func (c *conclusion) wouldDo(res *resource) string {
+func (c *conclusion) previewText(res *resource) string {
 	differs := res.differences()
 	switch {
 	case res.change.Action == Create:
@@ -32,35 +32,49 @@ func (c *conclusion) wouldDo(res *resource) string {
 	return "differs, and would be corrected: " + differs
 }
 
-// also is what differs in a resource that something is in the way of, of an Application that
+// otherDifferences is what differs in a resource that something is in the way of, of an Application that
 // observes.
-func (res *resource) also() string {
-	if len(res.observed) == 0 {
+func (res *resource) otherDifferences() string {
+	also := ""
+	if len(res.observed) > 0 {
+		also = "; it differs: " + res.differences()
+	}
+	if doubt := res.doubt(); doubt != "" {
+		also += "; " + doubt
+	}
+	return also
+}
+
+// doubt returns the paths that are not known to differ; empty if there are none.
+func (res *resource) doubt() string {
+	if len(res.doubtful) == 0 {
 		return ""
 	}
-	return "; it differs: " + res.differences()
+	return MaybeRespelled + ": " + list(pathsOf(res.doubtful))
 }
 
 // differences are the paths of what differs.
-func (res *resource) differences() string {
-	paths := make([]string, 0, len(res.observed))
-	for _, d := range res.observed {
+func (res *resource) differences() string { return list(pathsOf(res.observed)) }
+
+func pathsOf(differences []delta.Difference) []string {
+	paths := make([]string, 0, len(differences))
+	for _, d := range differences {
 		paths = append(paths, d.Path)
 	}
-	return list(paths)
+	return paths
 }
 
-// wouldGo says what would become of an object that is no longer desired.
-func (old *pruned) wouldGo() string {
+// previewText says what would become of an object that is no longer desired.
+func (old *pruned) previewText() string {
 	verb := map[Action]string{Delete: "deleted", Update: "released"}[old.change.Action]
 	return old.id.String() + " is no longer desired, and would be " + cmp.Or(verb, "left alone")
 }
 
-// turnedOn is what would be done if the Application were held, in a few words.
-func (p *Plan) turnedOn() string {
+// enablePreview is what would be done if the Application were held, in a few words.
+func (p *Plan) enablePreview() string {
 	n, fields := map[string]int{}, 0
 	for _, change := range p.Changes {
-		n[change.wouldBe()]++
+		n[change.previewVerb()]++
 		if change.Writes() && change.resource != nil {
 			fields += len(change.resource.observed)
 		}
@@ -81,9 +95,9 @@ func (p *Plan) turnedOn() string {
 	return would
 }
 
-// wouldBe is what would be done to a resource, in one word; leave where something is in the
+// previewVerb is what would be done to a resource, in one word; leave where something is in the
 // way, and empty for nothing.
-func (c Change) wouldBe() string {
+func (c Change) previewVerb() string {
 	verb, res := c.Verb(), c.resource
 	switch {
 	case !c.Writes() && c.Problem != nil && res != nil:
@@ -123,7 +137,7 @@ func (c *conclusion) observed(res *resource, before *v1alpha1.ResourceStatus) {
 		differs = []delta.Difference{{}} // the object itself
 	}
 	done := doneChange{action: onlyObserve, id: res.object.ID}
-	by := sync.OnceValue(func() *authors { return c.plan.authorsOf(res, res.live) })
+	by := sync.OnceValue(func() *authors { return c.plan.in.authorsOf(res.object.ID, res.live) })
 	for _, d := range differs {
 		field := v1alpha1.WatchedField{
 			Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path,
@@ -153,11 +167,12 @@ func (c *conclusion) observed(res *resource, before *v1alpha1.ResourceStatus) {
 	}
 }
 
-// isKnown reports whether the status before had a field of which it is told that it has drifted.
+// isKnown reports whether the status before reported a field with this very value. Values of
+// Secrets are not compared: no status has them.
 func (c *conclusion) isKnown(field v1alpha1.WatchedField) bool {
 	app := c.plan.in.Application
 	return app.Status.ObservedGeneration >= 0 && slices.ContainsFunc(app.Status.Watched, func(was v1alpha1.WatchedField) bool {
-		return was.Resource == field.Resource && was.Path == field.Path
+		return was.Resource == field.Resource && was.Path == field.Path && spelled(was.Observed) == spelled(field.Observed)
 	})
 }
 
@@ -183,7 +198,7 @@ func (c *conclusion) idleReason() string {
 
 // observing is the verdict on whether an Application that observes is ready: it is not.
 func (c *conclusion) observing() verdict {
-	message := "observed only: nothing is written until spec.mode is Hold, " + c.plan.turnedOn()
+	message := "observed only: nothing is written until spec.mode is Hold, " + c.plan.enablePreview()
 	if c.plan.Suspended() {
 		message += "; spec.suspend is set, too"
 	}

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -29,7 +30,7 @@ func TestWhatIsOnlyObservedIsTold(t *testing.T) {
 		},
 		"a-drifted-object-without-our-marks-is-only-observed": {
 			ready: "would change nothing; 1 resource would be left alone, and say why", reason: "ResourceConflict",
-			row: "set spec.adoption to IfUnowned or Always; it differs: data.mode", held: "ResourceConflict", watched: `data.mode "live" "theirs"`,
+			row: "or use another name; it differs: data.mode", held: "ResourceConflict", watched: `data.mode "live" "theirs"`,
 			event: `observed ConfigMap default/settings (data.mode is "theirs", and "live" is desired)`,
 		},
 		"an-object-that-would-be-adopted-is-only-observed": {
@@ -130,12 +131,14 @@ func TestAnObservedFieldThatComesAndGoes(t *testing.T) {
 
 	assert.NotNil(t, look("theirs").Event)
 	other := look("others")
-	assert.Nil(t, other.Event, "it has drifted already")
+	assert.NotNil(t, other.Event, "it has drifted further")
 	assert.JSONEq(t, `"others"`, raw(other.Status.Watched[0].Observed))
+	assert.Nil(t, look("others").Event, "the same value is reported once")
 	assert.Empty(t, look("live").Status.Watched)
 	again := look("theirs")
-	require.Len(t, again.Status.History, 1)
+	require.Len(t, again.Status.History, 2)
 	assert.EqualValues(t, 2, again.Status.History[0].Count)
+	assert.JSONEq(t, `"others"`, raw(again.Status.History[1].To))
 }
 
 // Values of Secrets are told nowhere, and what is there is.
@@ -178,4 +181,31 @@ func raw(v *runtime.RawExtension) string {
 		return "none"
 	}
 	return string(v.Raw)
+}
+
+// Where types are known, only drift is reported; where they are not, a doubt is no drift.
+func TestAnotherSpellingIsNoDrift(t *testing.T) {
+	in := readCase(t, filepath.Join(goldenRoot, "another-spelling-is-no-drift-where-nothing-is-written"))
+	status := plan.Decide(in).Conclude(nil, lookedAt).Status
+	require.Len(t, status.Watched, 1, "false is a value where the API server stores it")
+	assert.Equal(t, "spec.template.spec.automountServiceAccountToken", status.Watched[0].Path)
+
+	in = readCase(t, filepath.Join(goldenRoot, "what-may-be-another-spelling-is-no-sure-drift"))
+	p := plan.Decide(in)
+	status = p.Conclude(nil, lookedAt).Status
+	assert.Empty(t, status.Watched)
+	assert.Empty(t, status.History)
+	assert.Equal(t, "perhaps only another spelling: spec.memory; spec.timeout; spec.title", status.Resources[0].Message)
+	assert.Equal(t, metav1.ConditionTrue, apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld).Status)
+
+	// A dry run ends the doubt.
+	change := p.Changes[0]
+	assert.Len(t, p.Visible(change), 3)
+	assert.Contains(t, observertest.JSON(p.Doubtful(change)), `{"op":"replace","path":"/spec/memory","value":"1024Mi"}`)
+	answer := observer.CopyMap(change.Live())
+	observertest.Set(answer, "1024Mi", "spec", "memory")
+	change.Settle(answer)
+	require.Len(t, p.Visible(change), 1)
+	assert.Equal(t, "spec.memory", p.Visible(change)[0].Path)
+	assert.Nil(t, p.Doubtful(change))
 }

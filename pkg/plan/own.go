@@ -86,7 +86,7 @@ func adoptionProblem(app *v1alpha1.Application, id manifest.ID, live map[string]
 	if id.Kind == "Secret" && id.Group == "" && id.Name == hooks.SecretName(app) && len(hooks.Purposes(app)) > 0 {
 		// Whoever made it knows the tokens in it.
 		return problemf(v1alpha1.ReasonResourceConflict,
-			"%s exists already, and spec.hooks needs that name for its tokens: delete it, or rename the Application", id)
+			"%s exists already, and spec.hooks needs that name for its tokens: rename the Application", id)
 	}
 	switch {
 	case app.Spec.Adoption == v1alpha1.AdoptAlways, isReturning(app, id, live):
@@ -94,16 +94,20 @@ func adoptionProblem(app *v1alpha1.Application, id manifest.ID, live map[string]
 	case app.Spec.Adoption == v1alpha1.AdoptIfUnowned && owner == "":
 		return nil
 	}
-	whose := "it is not this Application's"
-	if owner != "" {
-		whose = "it belongs to " + owner
+	const share = "to share it with its owner, annotate it in the manifest with " + v1alpha1.AnnotationOwnership + ": " + string(v1alpha1.OwnershipShare)
+	switch {
+	case owner == "" && app.Spec.Adoption != v1alpha1.AdoptIfUnowned:
+		return problemf(v1alpha1.ReasonResourceConflict,
+			"%s exists already and it is not this Application's: to take it over, set spec.adoption to IfUnowned; %s; or use another name", id, share)
+	case strings.HasPrefix(owner, thisApplication):
+		return problemf(v1alpha1.ReasonResourceConflict, "%s exists already and it belongs to %s: use another name, or set spec.adoption to Always", id, owner)
 	}
-	remedy := "delete it, leave it out of spec.manifest, or set spec.adoption to IfUnowned or Always"
-	if owner != "" || app.Spec.Adoption == v1alpha1.AdoptIfUnowned {
-		remedy = "delete it, leave it out of spec.manifest, or set spec.adoption to Always"
-	}
-	return problemf(v1alpha1.ReasonResourceConflict, "%s exists already and %s: %s", id, whose, remedy)
+	return problemf(v1alpha1.ReasonResourceConflict,
+		"%s exists already and it belongs to %s: %s; to take it over, set spec.adoption to Always; or use another name", id, owner, share)
 }
+
+// thisApplication begins what ownerOf returns for a copy of an object of the Application.
+const thisApplication = "this Application"
 
 // Controller names who controls a live object, which would make it again; empty if nobody
 // does.
@@ -122,7 +126,7 @@ func ownerOf(app *v1alpha1.Application, live map[string]any) string {
 	name, _, _ := strings.Cut(text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
 	switch {
 	case name == app.Namespace+"/"+app.Name && uid == string(app.UID):
-		return "this Application, as a copy of another object of it"
+		return thisApplication + ", as a copy of another object of it"
 	case name == app.Namespace+"/"+app.Name:
 		return "an earlier Application " + name
 	case name != "":

@@ -34,11 +34,11 @@ func (res *resource) pointersLetGo(live map[string]any) (pointers []string) {
 	return pointers
 }
 
-// givenBack is what the leaves of an owned object get back that are on record and held no
+// restoredFields is what the leaves of an owned object get back that are on record and held no
 // longer. Where that has to wait for the next patch, it stays on record.
-func (p *Plan) givenBack(res *resource, waits bool) []delta.Difference {
+func (p *Plan) restoredFields(res *resource, waits bool) []delta.Difference {
 	id, status := res.object.ID, p.statuses[res.object.ID]
-	was, lost := baselineOf(p.in.Application, status, res.live), unrecordedOf(status, res.live)
+	was, lost := recordOf(status, res.live), unrecordedOf(status, res.live)
 	if !p.remembers(res) && len(was)+len(lost) == 0 {
 		return nil
 	}
@@ -46,10 +46,10 @@ func (p *Plan) givenBack(res *resource, waits bool) []delta.Difference {
 		res.leaves = res.entry.Leaves(res.kind, res.desired)
 	}
 	res.empty = res.entry.Empty(res.kind, res.desired)
-	if res.takesOver() && !p.wasShared(res) {
+	if res.isFirstAdoption() && !p.wasShared(res) {
 		return nil // it is anew
 	}
-	letting := p.letGo(releaser{entry: res.entry, id: id, kind: res.kind, live: res.live, held: res.allHeld(), lost: lost, hand: handing{alone: res.prunes()}}, was)
+	letting := p.letGo(releaser{entry: res.entry, id: id, kind: res.kind, live: res.live, held: res.allHeld(), lost: lost}, was)
 	if waits {
 		res.later = letting.was
 		return nil

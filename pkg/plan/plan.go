@@ -60,6 +60,9 @@ type Input struct {
 	Callback hooks.Callback
 	Memory   *Memory
 	Rules    Rules
+	// Normalize returns an object in the normal form of the API server, or nil if the kind is
+	// not built in. If it is nil, no kind is.
+	Normalize func(gvk schema.GroupVersionKind, object map[string]any) map[string]any
 	// Now is the time to decide at. It matters for contested fields only.
 	Now time.Time
 }
@@ -123,17 +126,6 @@ func (c Change) Unrestored() []Unrestored {
 		return c.resource.letting.stays
 	case c.pruned != nil:
 		return c.pruned.letting.stays
-	}
-	return nil
-}
-
-// HandedOn are the fields that are let go and that another Application has from now on.
-func (c Change) HandedOn() []Handed {
-	switch {
-	case c.resource != nil:
-		return c.resource.letting.handed
-	case c.pruned != nil:
-		return c.pruned.letting.handed
 	}
 	return nil
 }
@@ -202,37 +194,47 @@ type resource struct {
 	compared delta.Comparison
 	problem  *Problem
 	// seen is what the hooks made of the live object.
-	seen     *hooks.Seen
+	seen     *hooks.ObjectEvent
 	adopting bool
-	returns  bool // it was ours before, and is taken back
-	adopted  bool // it was there before the Application took it over, or is taken over now
-	done     bool // a Job that has finished, is gone and is not to run again
+	// unanswered is true if no controller saw the answer to the write that made the object.
+	unanswered bool
+	returns    bool // it was ours before, and is taken back
+	adopted    bool // it was there before the Application took it over, or is taken over now
+	done       bool // a Job that has finished, is gone and is not to run again
 	// Of a shared object: begins is true if we do not hold it yet, drift is all that differs.
 	// Of one whose fields get back what they had: leaves are the paths that we hold, baseline
 	// is what they were before us, and letting what becomes of those that we hold no longer.
-	shared, begins bool
-	drift          []delta.Difference
-	leaves         []string
-	claimed        []claim  // and what of it other Applications hold
-	wants          []string // that is, the leaves that we wait for
-	handed         []string // what others have just handed on to us
-	asks           string   // the Application that owns it, if it has not said yet what it holds
-	yields         string   // an older Application that may want what nobody holds, and has not looked yet
-	baseline       []v1alpha1.BaselineField
-	unrecorded     []string                 // leaves of which there was no room for a baseline
-	empty          []string                 // maps and lists of which nothing is held but that they are there
-	later          []v1alpha1.BaselineField // and those that are let go with the next patch
-	letting        letting
+	// judged is true once the live object has been compared.
+	shared, begins, judged bool
+	drift                  []delta.Difference
+	leaves                 []string
+	claimed                []claim  // and what of it other Applications hold
+	wants                  []string // that is, the leaves that we wait for
+	asks                   string   // the Application that owns it, if it has not said yet what it holds
+	yields                 string   // an older Application that may want what nobody holds, and has not looked yet
+	baseline               []v1alpha1.BaselineField
+	unrecorded             []string                 // leaves of which there was no room for a baseline
+	empty                  []string                 // maps and lists of which nothing is held but that they are there
+	later                  []v1alpha1.BaselineField // and those that are let go with the next patch
+	letting                letting
 	// Of an Application that observes: foreign is true if the object is another owner's and would
 	// not be taken over, observed is all that differs, but for our marks.
-	foreign  bool
-	observed []delta.Difference
+	// doubtful is what may have only another spelling.
+	foreign            bool
+	observed, doubtful []delta.Difference
+	// rejected is the refusal of the change that this resource waits with: what is decided here
+	// is the desired state on record. It is nil if there is none.
+	rejected *Rejection
+	aside    *resource // the same resource as it was before that
 	warnings []string
 	change   Change
 }
 
 // fresh is the resource before anything was decided.
 func (res *resource) fresh() *resource {
+	if res.aside != nil {
+		res = res.aside
+	}
 	return &resource{
 		object: res.object, shared: res.shared, written: res.written, rendered: res.rendered, kind: res.kind, previous: res.previous, accepted: res.accepted,
 	}
@@ -263,7 +265,7 @@ type record struct {
 }
 
 // stored is the desired state as the status shows it.
-func (res *resource) stored() map[string]any { return manifest.Shown(res.desired) }
+func (res *resource) stored() map[string]any { return manifest.RedactNested(res.desired) }
 
 // letting is what becomes of fields that are held no longer.
 type letting struct {
@@ -271,12 +273,8 @@ type letting struct {
 	fields []delta.Difference
 	// stays are the others.
 	stays []Unrestored
-	// handed are those that other Applications have from now on, marks are the changes of our
-	// marks that say so, or that nothing is held any more.
-	handed []Handed
-	marks  []delta.Difference
-	// passes is true if the marks hand something on.
-	passes bool
+	// marks are the changes of our marks that say that nothing is held any more.
+	marks []delta.Difference
 	// was is what is on record of all of them.
 	was []v1alpha1.BaselineField
 	// unrecorded are those of which nothing is on record, for want of room.

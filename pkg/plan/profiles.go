@@ -170,7 +170,7 @@ func (r profileRule) matches(object map[string]any) bool {
 		return true
 	}
 	budget := int64(expression.Budget)
-	holds, err := expression.Holds(r.match, object, object, &budget)
+	holds, err := expression.Evaluate(r.match, object, object, &budget)
 	return holds && err == nil
 }
 

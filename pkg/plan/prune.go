@@ -31,7 +31,7 @@ func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 		live := others[id]
 		if !p.isNamed(id) {
 			p.warn(fmt.Sprintf("%s carries the marks of this Application, and nothing on record says that it is its own: "+
-				"it is left alone. Delete it, or take the label %s off", id, v1alpha1.LabelApplicationUID))
+				"it is left alone. Remove its label %s", id, v1alpha1.LabelApplicationUID))
 			continue
 		}
 		p.pruneOne(id, v1alpha1.ResourceStatus{
@@ -104,7 +104,7 @@ func (p *Plan) release(old *pruned) {
 	}
 	old.letting = p.letGo(releaser{
 		shared: true, unmarks: true, id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, lost: unrecordedOf(&old.status, old.live),
-	}, baselineOf(p.in.Application, &old.status, old.live))
+	}, recordOf(&old.status, old.live))
 	h := holding{
 		uid: text(old.live, "metadata", "uid"), version: text(old.live, "metadata", "resourceVersion"),
 		compared: delta.Comparison{Differences: slices.Concat(old.letting.fields, old.letting.marks, formerMarks(p.in.Application, old.live))},
@@ -189,7 +189,7 @@ func (p *Plan) orphan(old *pruned) {
 	old.letting = p.letGo(releaser{
 		unmarks: isHeldByOthers(p.in.Application, old.live),
 		id:      old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, lost: unrecordedOf(&old.status, old.live),
-	}, baselineOf(p.in.Application, &old.status, old.live))
+	}, recordOf(&old.status, old.live))
 	fields := slices.Concat(old.letting.fields, marksOff(old.live), old.letting.marks)
 	if len(fields) == 0 {
 		return

@@ -58,7 +58,7 @@ func recordsOf(in Input, known []*resource) (records map[manifest.ID]*record, in
 // stateIn reads a desired state on record, which may well be what the manifest of the resource
 // says. res may be nil.
 func (res *resource) stateIn(item runtime.RawExtension) (map[string]any, error) {
-	if res != nil && manifest.IsWritten(item.Raw, res.object.Content) {
+	if res != nil && manifest.IsTextOf(item.Raw, res.object.Content) {
 		return res.object.Content, nil
 	}
 	return decode(item)
@@ -153,7 +153,7 @@ func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
 	accepted := map[manifest.ID]delta.Accepted{}
 	for _, a := range in.Application.Status.Accepted {
 		desired, ok := decodeValue(&a.Desired)
-		if !ok {
+		if !ok || a.Kept {
 			continue
 		}
 		form := delta.Form{Desired: delta.Some(desired)}
@@ -195,7 +195,8 @@ func addCreated(records map[manifest.ID]*record, in Input) {
 			continue
 		}
 		created := &record{id: id, desired: desired, created: true}
-		created.entry = observer.DefaultEntry(manifest.Object{ID: id, APIVersion: text(desired, "apiVersion"), Content: desired})
+		object := manifest.Object{ID: id, APIVersion: text(desired, "apiVersion"), Content: desired}
+		created.entry = observer.DefaultEntry(object).Typed(in.Kinds.Type(object.GVK()))
 		if r != nil {
 			created.status = r.status
 		}

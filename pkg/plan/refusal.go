@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"holdfast.dev/holdfast/pkg/delta"
@@ -16,49 +17,50 @@ const (
 	longestRefusal = 16 * time.Minute
 )
 
-// Part is the part of an update that corrects one leaf.
-type Part struct {
-	Path string
-	// Ops are the operations, with their guards before them.
-	Ops []delta.Op
-}
+// mostRefused is how many fields that are held back a message names beside the first.
+const mostRefused = 32
 
-// Parts are the leaves of an update, each as a patch of its own, to find out
-// which of them an API server refuses.
-func (c Change) Parts() []Part {
-	var parts []Part
-	for _, d := range c.Fields {
-		if d.HeldBack {
-			continue
-		}
-		guards, ops := delta.Comparison{Differences: []delta.Difference{d}}.Patch(c.UID, c.ResourceVersion)
-		parts = append(parts, Part{Path: d.Path, Ops: slices.Concat(guards, ops)})
+// Alters reports whether a change comes of another intent than the one on record, and not of
+// drift alone: then the object gets all of it or nothing.
+func (c Change) Alters() bool {
+	res := c.resource
+	if res == nil || res.rejected != nil {
+		return false
 	}
-	return parts
+	r := res.previous
+	return res.adopting || res.begins || r == nil || r.entry == nil || !res.entry.SameFields(r.entry) || !observer.Equal(res.stored(), r.desired)
 }
 
-// Refused is a leaf that the API server has refused to change while a plan was
-// executed: DecideAgain is given it, and the Outcome of its resource.
+// Refused is what has been found out about the patch that an API server has refused:
+// DecideAgain is given it, and the Outcome of its resource.
 type Refused struct {
+	// Leaf is what is held back: a leaf, a unit, or, if the whole change is refused, nothing.
 	Leaf Leaf
 	// Problem is that of the resource from now on.
 	Problem *Problem
 
-	refusal Refusal
+	refusal   Refusal
+	rejection *Rejection
+	conflicts []string
 }
 
-// Refuse is a leaf that the API server has refused to change: it is held back for a
-// while. The other leaves of its resource can be decided again with DecideAgain.
+// Refuse is a leaf, or a unit, that the API server has refused to change: it is held back for
+// a while. The other leaves of its resource can be decided again with DecideAgain.
 func (p *Plan) Refuse(leaf Leaf, problem *Problem) Refused {
 	refusal := Refusal{}
 	if before := p.in.Memory.Refusals[leaf]; before != nil {
 		refusal = *before
 	}
-	wait := min(firstRefusal<<min(refusal.Times, 8), longestRefusal)
 	located := *problem
 	located.Path, _ = observer.ParsePath(leaf.Path) // nil for what is no path
-	refusal.Problem, refusal.Times, refusal.Until = &located, refusal.Times+1, p.in.Now.Add(wait)
+	refusal.again(&located, p.in.Now)
 	return Refused{Leaf: leaf, Problem: refusal.problem(p.in.Now), refusal: refusal}
+}
+
+// again notes one more refusal.
+func (r *Refusal) again(problem *Problem, now time.Time) {
+	r.Until = now.Add(min(firstRefusal<<min(r.Times, 8), longestRefusal))
+	r.Problem, r.Times = problem, r.Times+1
 }
 
 // with is the memory with what an API server has refused since. The receiver is not
@@ -68,14 +70,26 @@ func (m *Memory) with(refused []Refused) *Memory {
 		return m
 	}
 	more := *m
-	more.Refusals = maps.Clone(m.Refusals)
-	if more.Refusals == nil {
-		more.Refusals = map[Leaf]*Refusal{}
-	}
+	more.Refusals, more.Rejections, more.conflicts = maps.Clone(m.Refusals), maps.Clone(m.Rejections), maps.Clone(m.conflicts)
 	for _, r := range refused {
-		more.Refusals[r.Leaf] = &r.refusal
+		switch {
+		case r.rejection != nil:
+			put(&more.Rejections, r.Leaf.ID, r.rejection)
+		case r.conflicts != nil:
+			put(&more.conflicts, r.Leaf.ID, slices.Concat(more.conflicts[r.Leaf.ID], r.conflicts))
+		default:
+			put(&more.Refusals, r.Leaf, &r.refusal)
+		}
 	}
 	return &more
+}
+
+// put makes a map when the first is put into it.
+func put[K comparable, V any](to *map[K]V, key K, value V) {
+	if *to == nil {
+		*to = map[K]V{}
+	}
+	(*to)[key] = value
 }
 
 // problem is that of the resource, with the time until the leaf is tried again; 0 if
@@ -86,15 +100,32 @@ func (r *Refusal) problem(now time.Time) *Problem {
 	return &problem
 }
 
-// refusal is the Problem of the first leaf that is held back because it was
-// refused, or nil.
-func (p *Plan) refusal(id manifest.ID, compared delta.Comparison) *Problem {
+// refusal is the Problem of the leaves that are held back because they were refused, or nil:
+// that of the first, which names the others.
+func (p *Plan) refusal(id manifest.ID, compared delta.Comparison) (problem *Problem) {
+	var others []string
 	for _, d := range compared.Differences {
-		if r := p.in.Memory.Refusals[Leaf{id, d.Path}]; d.HeldBack && r != nil {
-			return r.problem(p.in.Now)
+		r := p.in.Memory.refusalOf(id, d)
+		switch {
+		case !d.HeldBack || r == nil:
+		case problem == nil:
+			problem = r.problem(p.in.Now)
+		case !strings.Contains(problem.Message, d.Path):
+			others = append(others, d.Path)
 		}
 	}
-	return nil
+	if len(others) > 0 {
+		problem.Message += "; held back, too: " + listed(others, mostRefused)
+	}
+	return problem
+}
+
+// refusalOf returns the refusal of a leaf or of its unit, or nil.
+func (m *Memory) refusalOf(id manifest.ID, d delta.Difference) *Refusal {
+	if r := m.Refusals[Leaf{id, d.Path}]; r != nil || d.Unit == "" {
+		return r
+	}
+	return m.Refusals[Leaf{id, d.Unit}]
 }
 
 // hasRefused reports whether an API server has refused to change a leaf that is still not
@@ -112,9 +143,27 @@ func (m *Memory) accepts(drifted map[Leaf]bool) {
 
 func hasDriftBelow(leaf Leaf, drifted map[Leaf]bool) bool {
 	for d := range drifted {
-		if d.ID == leaf.ID && observer.Under(d.Path, leaf.Path) {
+		if d.ID == leaf.ID && (leaf.Path == delta.Root || observer.Under(d.Path, leaf.Path)) {
 			return true
 		}
 	}
 	return false
+}
+
+// EachRefusal calls a function with everything that the API server has refused.
+func (m *Memory) EachRefusal(do func(*Refusal)) {
+	for _, r := range m.Refusals {
+		do(r)
+	}
+	for _, r := range m.Rejections {
+		do(&r.Refusal)
+	}
+}
+
+// Live returns the object that a change was decided with; nil if there is none.
+func (c Change) Live() map[string]any {
+	if c.resource == nil {
+		return nil
+	}
+	return c.resource.live
 }

@@ -1,8 +1,6 @@
 package plan_test
 
 import (
-	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -21,9 +19,10 @@ func TestARefusedLeafIsHeldBackAlone(t *testing.T) {
 	w.set("theirs", "data", "b")
 	p := w.decide()
 	require.Equal(t, []string{"data.a changed", "data.b changed"}, paths(p))
-	parts := p.Changes[0].Parts()
-	require.Len(t, parts, 2)
-	assert.Equal(t, "/data/b", parts[1].Ops[len(parts[1].Ops)-1].Path)
+	units := p.Changes[0].Units()
+	require.Len(t, units, 2)
+	ops := p.Changes[0].PatchOf(units[1:], nil)
+	assert.Equal(t, "/data/b", ops[len(ops)-1].Path)
 
 	id := p.Changes[0].ID
 	immutable := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "b is immutable"}
@@ -80,33 +79,4 @@ func TestARefusedRemovalIsHeldBackAlone(t *testing.T) {
 		w.quiet()
 		assert.Empty(t, w.mem.Refusals)
 	})
-}
-
-// An element that we put into a list is known to be ours for as long as the API server does
-// not let it go, though a webhook has one of its own there.
-func TestARefusedElementStaysOurs(t *testing.T) {
-	song := "manifest: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {tags: %s, title: %s}}]"
-	inject := func(o map[string]any) {
-		tags := get(o, "spec", "tags").([]any)
-		if !slices.Contains(tags, any("theirs")) {
-			set(o, append(slices.Clone(tags), "theirs"), "spec", "tags")
-		}
-	}
-	w := newWorld(t, fmt.Sprintf(song, "[a, b]", "one"))
-	w.respond = inject
-	w.round()
-	w.quiet()
-	require.Equal(t, []any{"a", "b", "theirs"}, get(w.only(), "spec", "tags"))
-
-	w.edit(fmt.Sprintf(song, "[c]", "two"))
-	p := w.decide()
-	require.Contains(t, paths(p), "spec.tags[1] extra")
-	w.refused(p, "spec.tags[1]", &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "no"})
-	require.Equal(t, []any{"c", "b", "theirs"}, get(w.only(), "spec", "tags"))
-
-	w.mem = &plan.Memory{} // another process
-	w.round()
-	w.round()
-	assert.Equal(t, []any{"c", "theirs"}, get(w.only(), "spec", "tags"))
-	w.quiet()
 }

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -31,8 +28,6 @@ type releaser struct {
 	others []claim    // and those that other Applications hold, keys of elements among them
 	gone   []addition // what was not there before us, and goes
 	fixed  []string   // paths that stay, or have another value from before
-	former []string   // who has handed something on to us
-	hand   handing    // and what is handed on by us
 	// unmarks is true if nothing is held any more, and our name goes.
 	unmarks bool
 }
@@ -53,18 +48,13 @@ type addition struct {
 //	the one that we hold           absent       it is removed, and what we made around it with
 //	                                            the last of ours, if nobody else wrote in it
 //	another one, or none                        it stays, and that is told
-//
-// What another Application waits for is handed on to it in place of that.
 func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField) letting {
 	r := &res
 	r.app = p.in.Application
-	r.others = claimsAndKeysOf(r.app, r.live, r.held)
-	r.former = formerly(baseline)
-	r.hand.app, r.hand.id, r.hand.live, r.hand.names = r.app, r.id, r.live, holdersOf(r.live)
+	r.others = claimsAndKeysOf(r.app, r.live)
 	var marks []delta.Location
 	if r.unmarks {
 		r.marks, marks = unheld(r.app, r.id, r.live)
-		r.hand.alone = r.hand.alone || len(marks) > 0
 	}
 	for _, b := range baseline {
 		if slices.ContainsFunc(r.held, func(leaf string) bool { return observer.Under(leaf, b.Path) }) {
@@ -85,14 +75,7 @@ func (p *Plan) letGo(res releaser, baseline []v1alpha1.BaselineField) letting {
 	for _, at := range marks {
 		r.gone = append(r.gone, addition{at, at.Path.Parent().String()})
 	}
-	r.remove(p.in.Now)
-	if r.hand.passes {
-		r.handed, r.passes = r.hand.given, true
-		if r.unmarks {
-			delete(r.hand.names, holderName(r.app))
-		}
-		r.marks = r.hand.names.field(r.live)
-	}
+	r.remove()
 	r.fields = slices.DeleteFunc(r.fields, func(d delta.Difference) bool {
 		refusal := p.in.Memory.Refusals[Leaf{r.id, d.Path}]
 		if refusal != nil {
@@ -135,16 +118,14 @@ func (r *releaser) judgeField(b v1alpha1.BaselineField) {
 	at, ok := delta.Locate(r.kind, r.live, b.Path)
 	switch {
 	case at.Value.Equal(before):
-	case before.Set && !at.Value.Set && slices.Contains(b.Held, heldAbsent):
-		if !r.hands(b) {
-			r.bringBack(b, before)
-		}
+	case before.Set && !at.Value.Set && holdsAbsent(b):
+		r.bringBack(b, before)
 	case !ok || !at.Value.Set:
 		r.stay(b.Path, "it is not there any more")
 	case !slices.Contains(b.Held, digest(at.Value.Any)):
 		r.unsure = r.unsure || foreignTo(r.app, r.live) == nil
-		r.stay(b.Path, "it was changed"+by(writerOf(r.app, r.live, at.Path))+" while it was held")
-	case r.hands(b):
+		writer, _ := (&authors{app: r.app, live: r.live, entries: managersOf(r.live)}).owner(at.Path)
+		r.stay(b.Path, "it was changed"+by(writer.Manager)+" while it was held")
 	case before.Set:
 		r.fields = append(r.fields, at.Restore(before.Any))
 		r.fixed = append(r.fixed, b.Path)
@@ -203,15 +184,6 @@ func merged(a, b any) any {
 	return into
 }
 
-// hands reports whether a field is handed on: it stays as it is, and what it is in.
-func (r *releaser) hands(b v1alpha1.BaselineField) bool {
-	if !r.hand.handOn(b) {
-		return false
-	}
-	r.fixed = append(r.fixed, b.Path)
-	return true
-}
-
 func (r *releaser) stay(path, why string) {
 	r.stays = append(r.stays, Unrestored{r.id, path, why})
 	r.fixed = append(r.fixed, path)
@@ -219,7 +191,7 @@ func (r *releaser) stay(path, why string) {
 
 // remove takes away what was not there before us: the topmost places that we made, whole,
 // where nobody else has anything in them; and else what of them is ours.
-func (r *releaser) remove(now time.Time) {
+func (r *releaser) remove() {
 	slices.SortStableFunc(r.gone, func(a, b addition) int { return cmp.Compare(len(a.root), len(b.root)) })
 	var done []string
 	for _, m := range r.gone {
@@ -241,7 +213,6 @@ func (r *releaser) remove(now time.Time) {
 			r.fields = append(r.fields, root.Remove(ours))
 			continue
 		}
-		r.hand.handPlace(m.root, metav1.NewTime(now.UTC()).Rfc3339Copy())
 		r.removeParts(root, ours)
 	}
 	slices.SortStableFunc(r.fields, func(a, b delta.Difference) int { // the last elements of a list first: indices stay valid
@@ -304,7 +275,7 @@ func (r *releaser) isForeign(path *observer.Path, value any, mine map[string]boo
 		}
 		return false
 	}
-	foreign := foreignTo(r.app, r.live, r.former...)
+	foreign := foreignTo(r.app, r.live)
 	if foreign == nil {
 		r.unsure = true
 		return true

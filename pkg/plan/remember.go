@@ -24,7 +24,9 @@ func (c *conclusion) record(res *resource, o observation) {
 		_, attempted := c.outcomes[res.object.ID]
 		desired = o.compared.Unmade(desired, attempted)
 	}
-	if c.isStillOnRecord(res, o) {
+	if res.rejected != nil {
+		entry, desired = res.aside.previous.entry.Raw(), res.aside.previous.desired
+	} else if c.isStillOnRecord(res, o) {
 		entry, desired = res.previous.entry.Raw(), res.previous.desired
 		if _, attempted := c.outcomes[res.object.ID]; attempted {
 			if r := res.ahead(); r != nil {
@@ -54,15 +56,15 @@ func (c *conclusion) isStillOnRecord(res *resource, o observation) bool {
 	if res.shared {
 		return false // what is to be let go is in its baseline
 	}
-	outcome, attempted := c.outcomes[res.object.ID]
-	return !c.preview && !outcome.WithoutLearned && (res.isPending(o) || !attempted && res.isUnwritten())
+	outcome := c.outcomes[res.object.ID]
+	return !c.preview && !outcome.WithoutLearned && (res.isPending(o) || !o.wrote && res.isUnwritten())
 }
 
-// isUnwritten reports whether a change that was not attempted would have put something on
-// record, under a default schema, that the object does not have.
+// isUnwritten reports whether a change that was not made would put a default entry on record
+// that the object does not have: what it has is what stays in force if the change is refused.
 func (res *resource) isUnwritten() bool {
 	r := res.previous
-	return res.change.Writes() && res.entry.Default && r != nil && r.entry != nil && r.entry.Default
+	return res.change.Writes() && res.entry.Default && r != nil && r.entry != nil
 }
 
 // isPending reports whether the record is still needed: it says what we wrote and
@@ -111,6 +113,15 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 		now := c.now // a report may wait, and must not keep what it was made of
 		status.LastCorrection = &now
 	}
+	if before != nil && before.Schema != "" && (res.rejected != nil || c.isStillOnRecord(res, o)) {
+		status.Schema, status.NullLeaves, status.Profiles = before.Schema, before.NullLeaves, before.Profiles
+	}
+	c.report(res, before, o, &status)
+	c.result.Status.Resources = append(c.result.Status.Resources, status)
+}
+
+// report says how a resource is, and why it is not as it should be.
+func (c *conclusion) report(res *resource, before *v1alpha1.ResourceStatus, o observation, status *v1alpha1.ResourceStatus) {
 	health, unhealthy := healthOf(o.live)
 	if c.plan.Observes() {
 		health, unhealthy = healthOf(res.live) // whoever's it is
@@ -126,12 +137,13 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 	if drift := c.notDone(res); drift != "" {
 		status.Reason, status.Message = c.idleReason(), drift
 		c.waits = append(c.waits, res.object.ID.String()+" "+drift)
+	} else if doubt := res.doubt(); doubt != "" && !c.preview {
+		status.Reason, status.Message = v1alpha1.ReasonObserving, doubt
 	}
 	if o.problem != nil {
-		status.Reason, status.Message, status.Remedy = o.problem.Reason, o.problem.Message+res.also(), o.problem.Remedy.OrNil()
+		status.Reason, status.Message, status.Remedy = o.problem.Reason, o.problem.Message+res.otherDifferences(), o.problem.Remedy.OrNil()
 		c.problems = append(c.problems, resourceProblem{res.object.ID, o.problem})
 	}
-	c.result.Status.Resources = append(c.result.Status.Resources, status)
 }
 
 // isCorrected reports whether what was held before was put right.
@@ -157,16 +169,12 @@ func (c *conclusion) ownership(res *resource, before *v1alpha1.ResourceStatus, o
 // to be let go and is not yet.
 func (c *conclusion) before(res *resource, before *v1alpha1.ResourceStatus, o observation, status *v1alpha1.ResourceStatus) {
 	_, attempted := c.outcomes[res.object.ID]
-	if o.live == nil {
-		switch {
-		case attempted && res.takesOver(): // it may be ours, whatever the answer was
-			if status.Baseline, status.Unrecorded = res.baseline, res.unrecorded; len(res.baseline)+len(res.unrecorded) > 0 {
-				status.BaselineUID = types.UID(res.change.UID)
-			}
-		case before != nil && (res.shared || c.plan.remembers(res)):
-			status.Baseline, status.Unrecorded, status.BaselineUID = before.Baseline, before.Unrecorded, before.BaselineUID
-		}
+	if o.live == nil || res.live != nil && !res.judged {
+		c.stillBefore(res, before, o.live == nil && attempted, status)
 		return
+	}
+	if res.shared {
+		status.Waits = c.waitsOf(res, o)
 	}
 	status.Baseline, status.Unrecorded = res.baseline, res.unrecorded
 	if !attempted && !c.preview {
@@ -174,12 +182,40 @@ func (c *conclusion) before(res *resource, before *v1alpha1.ResourceStatus, o ob
 		known := unrecordedOf(before, o.live)
 		status.Unrecorded = slices.DeleteFunc(slices.Clone(res.unrecorded), func(path string) bool { return !slices.Contains(known, path) })
 	}
-	if (len(res.letting.fields) > 0 || res.letting.passes || c.plan.Idle()) && !o.wrote && !c.preview {
+	if (len(res.letting.fields) > 0 || c.plan.Idle()) && !o.wrote && !c.preview {
 		status.Baseline = slices.Concat(status.Baseline, res.letting.was)
 		status.Unrecorded = slices.Concat(status.Unrecorded, res.letting.unrecorded)
 		return
 	}
 	c.unrestored = append(c.unrestored, res.letting.stays...)
+}
+
+// stillBefore is before for an object that was not seen, or not compared since a hook has failed.
+func (c *conclusion) stillBefore(res *resource, before *v1alpha1.ResourceStatus, attempted bool, status *v1alpha1.ResourceStatus) {
+	switch {
+	case attempted && res.isFirstAdoption(): // it may be ours, whatever the answer was
+		if status.Baseline, status.Unrecorded = res.baseline, res.unrecorded; len(res.baseline)+len(res.unrecorded) > 0 {
+			status.BaselineUID = types.UID(res.change.UID)
+		}
+	case before != nil && (res.shared || res.live != nil || c.plan.remembers(res)):
+		status.Baseline, status.Unrecorded, status.BaselineUID, status.Waits = before.Baseline, before.Unrecorded, before.BaselineUID, before.Waits
+	}
+}
+
+// waitsOf returns the fields of a shared object that are not held: those of other Applications,
+// and those that were not held before and were not written.
+func (c *conclusion) waitsOf(res *resource, o observation) (paths []string) {
+	for _, claimed := range res.claimed {
+		paths = append(paths, claimed.path)
+	}
+	for _, d := range res.drift {
+		isWritten := o.wrote && slices.ContainsFunc(res.change.Fields, func(written delta.Difference) bool { return written.Path == d.Path && !written.HeldBack })
+		if _, isShown := Shown(d); isShown && !isWritten && !c.plan.wasHeld(res, d.Path) {
+			paths = append(paths, d.Path)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // onRecord are the baselines of a resource that are on record already: the others are of
@@ -197,7 +233,7 @@ func (c *conclusion) notDone(res *resource) string {
 	case !c.plan.Idle() || c.preview:
 		return ""
 	case c.plan.Observes():
-		return c.wouldDo(res)
+		return c.previewText(res)
 	case res.change.Action == Create:
 		return "is not there, and is not created while suspended"
 	case res.adopting:
@@ -217,9 +253,10 @@ func (c *conclusion) notDone(res *resource) string {
 func (c *conclusion) accepted(res *resource, compared delta.Comparison) {
 	id := res.object.ID
 	delete(c.plan.in.Memory.Secrets, id)
+	res.accepted = withForms(res.accepted, compared.Found)
 	for _, path := range sortedPaths(res.accepted) {
 		form := res.accepted[path]
-		if compared.Relied != nil && !compared.Relied[path] {
+		if _, found := compared.Found[path]; !found && compared.Relied != nil && !compared.Relied[path] {
 			continue
 		}
 		if secretPath(id, path) {
@@ -236,6 +273,17 @@ func (c *conclusion) accepted(res *resource, compared delta.Comparison) {
 		}
 		c.result.Status.Accepted = append(c.result.Status.Accepted, a)
 	}
+}
+
+// withForms returns accepted forms with more of them. Neither argument is changed.
+func withForms(forms, more delta.Accepted) delta.Accepted {
+	if len(more) == 0 {
+		return forms
+	}
+	all := delta.Accepted{}
+	maps.Copy(all, forms)
+	maps.Copy(all, more)
+	return all
 }
 
 // watched writes the drift that nobody corrects.
@@ -266,14 +314,14 @@ func (c *conclusion) contested(res *resource) {
 	id := res.object.ID
 	for _, leaf := range c.plan.in.Memory.leaves(id) {
 		f := c.plan.in.Memory.Fights[leaf]
-		if !f.Contested() || res.isQuiet(leaf.Path) {
+		if !f.Contested() {
 			continue
 		}
 		field := v1alpha1.ContestedField{
 			Resource: reference(id, res.object.APIVersion), Path: leaf.Path, Manager: f.Manager,
 			Corrections: int32(f.Corrections), NextCorrection: metav1.NewTime(f.Next.UTC().Truncate(time.Second)),
 		}
-		if !secretPath(id, leaf.Path) {
+		if isLong := res.shared && isSharedMark(leaf.Path); !secretPath(id, leaf.Path) && !isLong {
 			field.Desired, field.Observed = optional(f.Desired), optional(f.Observed)
 		}
 		c.result.Status.Contested = append(c.result.Status.Contested, field)

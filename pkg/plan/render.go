@@ -79,10 +79,25 @@ func (p *Plan) shareEntries(r *rendered) (faults []error) {
 			faults = append(faults, fmt.Errorf("%s is shared, and the observer schema would cut what is another owner's of %s: "+
 				"give lists the minimum 0 and the maximum 0, and name labels and annotations one by one", o.ID, some(cuts)))
 		}
-		if lists := r.entries[i].Nameless(kind, o.Content); len(lists) > 0 {
-			faults = append(faults, fmt.Errorf("%s is shared, and nobody can tell which elements of %s are meant, since they have no keys: "+
-				"name their keys in an entry of spec.observerSchema (%s), or hold the list as a whole there", o.ID, some(lists), observer.KeyMapKeys))
+		faults = append(faults, namelessFaults(o.ID, r.entries[i].Nameless(kind, o.Content))...)
+	}
+	return faults
+}
+
+// namelessFaults returns what to do about list elements of a shared object that nothing but their
+// position identifies.
+func namelessFaults(id manifest.ID, nameless []observer.Nameless) (faults []error) {
+	var lists []string
+	for _, of := range nameless {
+		if len(of.Keys) == 0 {
+			lists = append(lists, of.Path.String())
+			continue
 		}
+		faults = append(faults, fmt.Errorf("%s is shared, and %s does not say which element it is: give it %s", id, of.Path, strings.Join(of.Keys, ", ")))
+	}
+	if len(lists) > 0 {
+		faults = append(faults, fmt.Errorf("%s is shared, and the elements of %s have no keys that identify them: "+
+			"name their keys in an entry of spec.observerSchema (%s), or hold the list as a whole there", id, some(lists), observer.KeyMapKeys))
 	}
 	return faults
 }

@@ -43,7 +43,8 @@ func (c *conclusion) observe(res *resource, before *v1alpha1.ResourceStatus) obs
 		o.compared = delta.Comparison{Differences: o.compared.Differences, Watched: o.compared.Watched}
 	}
 	if o.problem == nil || o.problem.compared {
-		o.problem = cmp.Or(res.claimProblem(), c.plan.leftOverProblem(res.object.ID, o.compared))
+		o.problem = cmp.Or(res.claimProblem(), c.plan.rejected(res, o.compared), c.plan.leftOverProblem(res.object.ID, o.compared),
+			res.newElementProblem(o.live, o.compared))
 	}
 	return o
 }
@@ -120,7 +121,7 @@ func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any)
 	}
 	previous := *res.previous
 	previous.desired = kept
-	previous.entry = res.entry.Of(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept})
+	previous.entry = res.entry.Of(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept}).Typed(res.kind)
 	if before := res.previous.entry; before != nil {
 		previous.entry.KeepSurplus(res.kind, kept, before, res.previous.desired)
 	}
@@ -232,9 +233,6 @@ func (res *resource) updated() Action {
 // corrects reports whether a change of a leaf may be one of a fight: what is given up, or
 // held for the first time, is none.
 func (res *resource) corrects(d delta.Difference) bool {
-	if slices.ContainsFunc(res.handed, func(path string) bool { return sameWayDown(d.Path, path) }) {
-		return false // it was another Application's until now
-	}
 	return d.Reason != delta.Removed && d.Reason != delta.Restored && !res.begins && (!res.adopting || takes(d))
 }
 
@@ -249,20 +247,20 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 	if res.adopting {
 		c.happened(res, v1alpha1.OutcomeAdopted, drift{})
 	}
-	by := sync.OnceValue(func() *authors { return c.plan.authorsOf(res, res.live) })
+	by := sync.OnceValue(func() *authors { return c.plan.in.authorsOf(res.object.ID, res.live) })
 	for _, d := range res.change.Fields {
-		if d.HeldBack || !res.tells(d) {
-			continue
+		tells := !d.HeldBack && res.tells(d)
+		if tells {
+			done.paths, done.told = append(done.paths, d.Path), append(done.told, d.Path)
 		}
-		done.paths, done.told = append(done.paths, d.Path), append(done.told, d.Path)
-		if !res.corrects(d) {
+		if d.HeldBack || !res.corrects(d) {
 			continue
 		}
 		leaf, of := Leaf{res.object.ID, d.Path}, c.drift(res, d, by)
-		if c.plan.in.Memory.recordCorrection(leaf, d, of.writer.Manager, c.now.Time, c.plan.in.Rules) && !res.isQuiet(d.Path) {
+		if c.plan.in.Memory.recordCorrection(leaf, d, of.writer.Manager, c.now.Time, c.plan.in.Rules) {
 			c.warnContested(leaf)
 		}
-		if drifted[d.Path] {
+		if tells && drifted[d.Path] {
 			done.told[len(done.told)-1] = describe(c.happened(res, c.outcomeOf(leaf, &of), of))
 		}
 	}

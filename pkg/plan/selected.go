@@ -60,7 +60,7 @@ func probe(entries []Selection, options manifest.Options) (warnings []string, fa
 			warnings = append(warnings, selectFault(s.Position, w.Message, append([]any{"hold"}, w.Path...)...).Error())
 		}
 		for _, err := range unjoin(err) {
-			var fault *manifest.Fault
+			var fault *manifest.ValidationError
 			if errors.As(err, &fault) {
 				err = selectFault(s.Position, fault.Message, append([]any{"hold"}, fault.Path...)...)
 			}

@@ -68,7 +68,7 @@ func Selections(app *v1alpha1.Application) (all []Selection, faults []error) {
 }
 
 func selectFault(position int, message string, path ...any) error {
-	return &manifest.Fault{Field: manifest.Path{"spec", "select"}, Position: position, Path: path, Message: message}
+	return &manifest.ValidationError{Field: manifest.Path{"spec", "select"}, Position: position, Path: path, Message: message}
 }
 
 func readSelection(position int, item *v1alpha1.ObjectSelection) (s Selection, faults []error) {

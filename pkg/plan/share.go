@@ -68,14 +68,16 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 	if res.seen, res.problem = p.see(&p.hooks.ResourceObserved, res, live); res.problem != nil {
 		return h
 	}
-	res.begins = !holds(app, live)
+	res.judged = true
 	res.yields = firstUnnamed(p.in.Older[id], live)
-	res.leave(app, res.entry.Leaves(res.kind, res.desired), recordedOf(app, p.statuses[id], live))
+	res.leave(app, res.entry.Leaves(res.kind, res.desired), recordedOf(p.statuses[id], live))
+	res.begins = !holds(app, live) && !slices.ContainsFunc(res.leaves, func(path string) bool { return p.wasHeld(res, path) })
 	res.compared = p.compare(res, live)
 	res.drift = res.compared.Differences
+	p.warnOfNewElements(res)
 	r := releaser{shared: true, unmarks: res.holdsNothing(), entry: res.entry, id: id, kind: res.kind, live: live, held: res.leaves, lost: unrecordedOf(p.statuses[id], live)}
-	res.letting = p.letGo(r, baselineOf(app, p.statuses[id], live))
-	if res.letting.passes || (delta.Comparison{Differences: res.letting.fields}).Correctable() {
+	res.letting = p.letGo(r, recordOf(p.statuses[id], live))
+	if (delta.Comparison{Differences: res.letting.fields}).Correctable() {
 		res.compared.Differences = nil // the others are for the next patch
 	}
 	p.rememberBefore(res)
@@ -96,7 +98,7 @@ func (p *Plan) holdLive(res *resource, blocked *Problem) holding {
 		res.warnings = append(res.warnings, id.String()+": values of Secrets are never recorded, so they stay as they are when they are let go")
 	}
 	p.compareOnly(res, live)
-	res.problem = cmp.Or(blocked, res.claimProblem(), p.leftOverProblem(id, res.compared))
+	res.problem = cmp.Or(blocked, res.claimProblem(), p.leftOverProblem(id, res.compared), res.newElementProblem(live, res.compared))
 	h.blocked, h.compared = blocked != nil, res.compared
 	h.readFirst = res.letting.unsure && foreignTo(app, live) == nil || p.namesFighter(res)
 	return h

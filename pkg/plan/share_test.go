@@ -234,3 +234,30 @@ fields:
 		})
 	}
 }
+
+// TestAConfirmedContainerIsRemovedOnRelease: a container that was deferred goes on record as one
+// that was not there, when spec.fields names it and it is added.
+func TestAConfirmedContainerIsRemovedOnRelease(t *testing.T) {
+	const spec = `
+ownership: Share
+manifest: [{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: aws-node}, spec: {template: {spec: {containers: [{name: aws-nod, image: "cni:2"}]}}}}]
+`
+	w := newWorld(t, spec)
+	w.live[node] = theirs()
+	before := len(podSpecOf(w.live[node])["containers"].([]any))
+	for range 2 {
+		p, _ := w.round()
+		assert.Equal(t, v1alpha1.ReasonWaiting, p.Changes[0].Problem.Reason)
+		assert.True(t, p.Changes[0].Problem.Stalled(), "only the user can help")
+		assert.Len(t, podSpecOf(w.live[node])["containers"], before)
+	}
+	w.edit(spec + `fields: [{resource: {kind: DaemonSet, name: aws-node}, hold: ["*", "spec.template.spec.containers[name=aws-nod]"]}]`)
+	w.round()
+	require.Len(t, podSpecOf(w.live[node])["containers"], before+1)
+	w.quiet()
+	w.edit("ownership: Share\nmanifest: []")
+	for range 3 {
+		w.round()
+	}
+	assert.Len(t, podSpecOf(w.live[node])["containers"], before)
+}

@@ -31,7 +31,7 @@ type Source struct {
 func (s *Source) ManifestDigest() string {
 	shown := make([]map[string]any, len(s.Objects))
 	for i, object := range s.Objects {
-		shown[i] = manifest.Shown(object)
+		shown[i] = manifest.RedactNested(object)
 	}
 	raw, err := json.Marshal(shown)
 	if err != nil {

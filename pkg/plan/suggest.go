@@ -238,9 +238,10 @@ func (s *suggester) take(at suggested) bool {
 	return false
 }
 
-// writer is who wrote a field last.
+// writer returns who wrote a field.
 func (s *suggester) writer(path *observer.Path) Writer {
-	return lastWriter(s.writers, s.live, path)
+	writer, _ := (&authors{live: s.live, entries: s.writers}).owner(path)
+	return writer
 }
 
 // hasApplied reports whether another client has applied this very field. Of what was applied as

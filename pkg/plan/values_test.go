@@ -192,9 +192,9 @@ func drawOutcome(t require.TestingT, r *rapid.T, p *plan.Plan, change plan.Chang
 		}
 		outcome.Change = p.DecideAgain(change.ID, live)
 		in.Live = map[manifest.ID]map[string]any{change.ID: live}
-	case 2: // a leaf is refused
-		if parts := change.Parts(); len(parts) > 0 {
-			refused := p.Refuse(plan.Leaf{ID: change.ID, Path: parts[0].Path}, rejected)
+	case 2: // a unit is refused
+		if units := change.Units(); len(units) > 0 {
+			refused := p.Refuse(plan.Leaf{ID: change.ID, Path: units[0].Path}, rejected)
 			outcome.Refused = append(outcome.Refused, refused)
 			if outcome.Change = p.DecideAgain(change.ID, in.Live[change.ID], refused); !outcome.Change.Writes() {
 				outcome.Problem = refused.Problem

@@ -64,18 +64,10 @@ type ViewChange struct {
 	Patch []ViewOp `json:"patch,omitempty" yaml:"patch,omitempty"`
 	// NotHeld are free fields in which the object differs from its manifest.
 	NotHeld []ViewNotHeld `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
-	// Handed are the fields that another Application has from now on.
-	Handed []ViewHanded `json:"handed,omitempty" yaml:"handed,omitempty"`
 	// Watched is the drift of fields that are watched: it is not corrected.
 	Watched []ViewField `json:"watched,omitempty" yaml:"watched,omitempty"`
 	// Profiles are the HoldProfiles that decide about fields of the resource.
 	Profiles []string `json:"profiles,omitempty" yaml:"profiles,omitempty"`
-}
-
-// ViewHanded is a field that is handed on, and to which Application, as namespace/name.
-type ViewHanded struct {
-	Path string `json:"path" yaml:"path"`
-	To   string `json:"to" yaml:"to"`
 }
 
 // ViewNotHeld is a free field. A value that is absent is not printed.
@@ -215,7 +207,7 @@ func (v View) YAML() ([]byte, error) {
 func shown(objects []any) []any {
 	for i, object := range objects {
 		if content, is := object.(map[string]any); is {
-			objects[i] = manifest.Shown(content)
+			objects[i] = manifest.RedactNested(content)
 		}
 	}
 	return objects
@@ -230,13 +222,10 @@ func viewChange(c Change) ViewChange {
 		Problem: viewProblem(c.Problem),
 	}
 	if c.Manifest != nil {
-		v.Manifest = withGenerated(manifest.Shown(c.Manifest))
+		v.Manifest = withGenerated(manifest.RedactNested(c.Manifest))
 	}
 	for _, d := range c.Fields {
 		v.Fields = append(v.Fields, viewField(c.ID, d))
-	}
-	for _, h := range c.HandedOn() {
-		v.Handed = append(v.Handed, ViewHanded{h.Path, h.To})
 	}
 	for _, d := range c.Watched() {
 		v.Watched = append(v.Watched, viewField(c.ID, d))

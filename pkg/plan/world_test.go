@@ -13,6 +13,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -42,8 +43,10 @@ type world struct {
 	kinds plan.Kinds
 	// older are older Applications that may want fields of shared objects.
 	older map[manifest.ID][]string
-	// profiles are those of the cluster's owner.
+	// profiles are those of the cluster administrator.
 	profiles plan.Profiles
+	// hooks are called beside the engine's own steps; nil for none.
+	hooks *hooks.Hooks
 }
 
 // newWorld has an Application with that spec, as YAML.
@@ -69,7 +72,7 @@ func (w *world) edit(spec string) {
 
 func (w *world) decide() *plan.Plan {
 	return plan.Decide(plan.Input{
-		Application: w.app, Live: w.live, Written: w.written, Users: w.users, Ended: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, Unheard: w.unheard, Profiles: w.profiles, Older: w.older,
+		Application: w.app, Live: w.live, Written: w.written, Users: w.users, Ended: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, Unheard: w.unheard, Profiles: w.profiles, Older: w.older, Hooks: w.hooks,
 	})
 }
 
@@ -105,7 +108,7 @@ func (w *world) round() (*plan.Plan, plan.Result) {
 	w.protect(p)
 	outcomes := map[manifest.ID]plan.Outcome{}
 	for _, c := range p.Changes {
-		if !c.Writes() {
+		if !c.Writes() || p.Idle() {
 			continue
 		}
 		outcome, refused := w.refuse[c.Action]

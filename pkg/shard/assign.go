@@ -9,34 +9,36 @@ import (
 	"slices"
 )
 
-// Of is the slot, of n, of the object with a UID. Each slot is a range of the hash that API
-// servers shard lists by (KEP-5866).
-func Of(uid string, n int) int {
+// SlotForUID returns the slot, out of n, of the object with a UID. Each slot is a range of the hash that API
+// servers use for sharded lists (KEP-5866).
+func SlotForUID(uid string, n int) int {
 	h := fnv.New64a()
 	h.Write([]byte(uid))
-	return ranged(h.Sum64(), n)
+	return slotForHash(h.Sum64(), n)
 }
 
-// OfName is the slot, of n, of what is not there, and has no UID.
-func OfName(name string, n int) int {
-	digest := sha256.Sum256([]byte(name)) // in FNV the last letters do not reach the first bits
-	return ranged(binary.BigEndian.Uint64(digest[:]), n)
+// SlotForName returns the slot, out of n, of an object that does not exist and therefore has no UID.
+func SlotForName(name string, n int) int {
+	digest := sha256.Sum256([]byte(name)) // the last letters hardly affect the high bits of an FNV hash
+	return slotForHash(binary.BigEndian.Uint64(digest[:]), n)
 }
 
-func ranged(hash uint64, n int) int {
+func slotForHash(hash uint64, n int) int {
 	slot, _ := bits.Mul64(hash, uint64(max(n, 1)))
 	return int(slot)
 }
 
-// Assign says which of the members is to hold each slot, as holders do now ("" where none
-// does). No member has two slots more than another, and no slot moves that need not. All
-// who see the same say the same. Without members nobody holds anything.
+// Assign returns the wanted holder of each slot, given the current holders ("" for none).
+//
+// The numbers of slots of two members differ by at most one, and no slot moves without need. The result
+// depends only on the arguments, so all replicas with the same view agree. Without members, all slots are
+// unassigned.
 func Assign(holders, members []string) []string {
 	wanted := make([]string, len(holders))
 	if len(members) == 0 {
 		return wanted
 	}
-	room := rooms(holders, members)
+	room := capacities(holders, members)
 	for slot, holder := range holders {
 		if room[holder] > 0 {
 			wanted[slot] = holder
@@ -57,9 +59,9 @@ func Assign(holders, members []string) []string {
 	return wanted
 }
 
-// rooms says how many slots each member is to have. Those who have the most now have one
-// more, if they cannot all have the same.
-func rooms(holders, members []string) map[string]int {
+// capacities returns the number of slots for each member. If the slots cannot be divided equally, the
+// members that hold the most slots now get one more.
+func capacities(holders, members []string) map[string]int {
 	has := map[string]int{}
 	for _, holder := range holders {
 		has[holder]++

@@ -45,8 +45,8 @@ func TestEverySlotIsAssigned(t *testing.T) {
 	})
 }
 
-// mostKept is how many slots can stay where they are: the shares of those who have the most
-// are the largest.
+// mostKept returns how many slots can keep their holder at most: the members with the most slots get the
+// larger shares.
 func mostKept(holders, members []string) int {
 	var loads []int
 	for _, member := range members {
@@ -71,15 +71,15 @@ func mostKept(holders, members []string) int {
 	return kept
 }
 
-// Whatever the order in which replicas let go and take, one slot at a time, they come to
-// rest, with no more moves than the first assignment asks for.
-func TestReplicasComeToRest(t *testing.T) {
+// Replicas that release and take one slot at a time, in any order, converge. They need no more moves than
+// the first assignment.
+func TestReplicasConverge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := rapid.SliceOfNDistinct(names, 1, 5, rapid.ID[string]).Draw(t, "members")
 		holders := rapid.SliceOfN(rapid.OneOf(names, rapid.Just("")), 1, 12).Draw(t, "holders")
 		for slot, holder := range holders {
 			if !slices.Contains(members, holder) {
-				holders[slot] = "" // its lease has run out
+				holders[slot] = "" // its Lease has expired
 			}
 		}
 		asked := releases(holders, shard.Assign(holders, members))
@@ -98,7 +98,7 @@ func TestReplicasComeToRest(t *testing.T) {
 			}
 			slot := rapid.SampledFrom(open).Draw(t, "slot")
 			if holders[slot] != "" {
-				holders[slot] = "" // who has it lets go
+				holders[slot] = "" // the holder releases it
 				released++
 			} else {
 				holders[slot] = wanted[slot]
@@ -108,7 +108,7 @@ func TestReplicasComeToRest(t *testing.T) {
 	})
 }
 
-// releases is how many slots are let go of.
+// releases returns the number of slots that change their holder.
 func releases(holders, wanted []string) int {
 	n := 0
 	for slot, holder := range holders {
@@ -119,10 +119,10 @@ func releases(holders, wanted []string) int {
 	return n
 }
 
-func TestSlotsAreOfOneSize(t *testing.T) {
+func TestSlotsHaveEqualSize(t *testing.T) {
 	of := map[string]func(i int) int{
-		"by UID":  func(int) int { return shard.Of(string(uuid.NewUUID()), 8) },
-		"by name": func(i int) int { return shard.OfName(fmt.Sprintf("shop/app-%d", i), 8) },
+		"by UID":  func(int) int { return shard.SlotForUID(string(uuid.NewUUID()), 8) },
+		"by name": func(i int) int { return shard.SlotForName(fmt.Sprintf("shop/app-%d", i), 8) },
 	}
 	for name, slot := range of {
 		t.Run(name, func(t *testing.T) {
@@ -135,23 +135,23 @@ func TestSlotsAreOfOneSize(t *testing.T) {
 			}
 		})
 	}
-	assert.Equal(t, 0, shard.Of("any", 1))
-	assert.Equal(t, 0, shard.Of("any", 0))
+	assert.Equal(t, 0, shard.SlotForUID("any", 1))
+	assert.Equal(t, 0, shard.SlotForUID("any", 0))
 }
 
-func TestWithoutMembersNobodyHoldsAnything(t *testing.T) {
+func TestAssignWithoutMembers(t *testing.T) {
 	assert.Equal(t, []string{"", ""}, shard.Assign([]string{"a", ""}, nil))
 }
 
-// API servers hand out lists by ranges of the same hash (KEP-5866).
-func TestSlotsAreRangesOfTheServersHash(t *testing.T) {
+// Sharded lists of API servers use ranges of the same hash (KEP-5866).
+func TestSlotsMatchServerShardRanges(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 64} {
 		for range 200 {
 			uid := string(uuid.NewUUID())
 			hash, ok := new(big.Int).SetString(sharding.HashField(uid), 16)
 			require.True(t, ok)
 			slot := hash.Mul(hash, big.NewInt(int64(n)))
-			require.EqualValues(t, slot.Rsh(slot, 64).Int64(), shard.Of(uid, n), "slot of %d of %s", n, uid)
+			require.EqualValues(t, slot.Rsh(slot, 64).Int64(), shard.SlotForUID(uid, n), "slot of %d of %s", n, uid)
 		}
 	}
 }

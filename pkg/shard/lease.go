@@ -12,44 +12,44 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// ErrNotHeld refuses what is only done with a lease: it was not renewed in time, and another
-// replica may have it.
-var ErrNotHeld = errors.New("the lease was not renewed in time: another replica may go on with this")
+// ErrNotHeld is returned for actions that need the Lease. It was not renewed in time, so another replica
+// can hold it.
+var ErrNotHeld = errors.New("the lease was not renewed in time: another replica may hold it now")
 
-// errTaken is that a lease is another replica's.
+// errTaken is returned if another replica has taken the Lease.
 var errTaken = errors.New("another replica has the lease")
 
-// Fence is when a lease was renewed last. It is closed while that is too long ago.
+// Fence guards actions that need a Lease. It is open for a deadline after the last renewal.
 type Fence struct {
 	deadline time.Duration
 	mu       sync.Mutex
 	renewed  time.Time
 }
 
-// NewFence is closed until the lease is renewed, and again when that is a deadline ago.
+// NewFence returns a closed fence. Renewed opens it for the deadline.
 func NewFence(deadline time.Duration) *Fence { return &Fence{deadline: deadline} }
 
-// Renewed opens the fence. The time is that before the request: it may have taken long.
+// Renewed opens the fence. The time must be taken before the request, because the request can take long.
 func (f *Fence) Renewed(at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.renewed = at
 }
 
-// Close closes the fence until the lease is renewed.
+// Close closes the fence until the next renewal.
 func (f *Fence) Close() { f.Renewed(time.Time{}) }
 
-// Err is ErrNotHeld while the fence is closed.
+// Err returns ErrNotHeld while the fence is closed.
 func (f *Fence) Err() error {
-	if f.left() <= 0 {
+	if f.remaining() <= 0 {
 		return ErrNotHeld
 	}
 	return nil
 }
 
-// left is how long the fence stays open, by both clocks: one stands still while a machine
-// sleeps, and people turn the other.
-func (f *Fence) left() time.Duration {
+// remaining returns for how long the fence remains open. It uses both clocks: the monotonic clock stops while
+// the machine is suspended, and users can set the wall clock.
+func (f *Fence) remaining() time.Duration {
 	f.mu.Lock()
 	renewed := f.renewed
 	f.mu.Unlock()
@@ -60,14 +60,14 @@ func (f *Fence) left() time.Duration {
 	return f.deadline - max(now.Sub(renewed), now.Round(0).Sub(renewed.Round(0)))
 }
 
-// lease is one that this process holds.
+// lease is a Lease that this process holds.
 type lease struct {
 	*Fence
-	last  *coordinationv1.Lease // as the API server had it last
+	last  *coordinationv1.Lease // as last returned by the API server
 	tried time.Time
 }
 
-// take makes a lease ours, as it was seen last; nil if there is none. It fails if another
+// take acquires a Lease in the version that was seen, or creates it if seen is nil. It fails if another
 // client was faster.
 func (r *Runner) take(ctx context.Context, name string, seen *coordinationv1.Lease) (*lease, error) {
 	now := time.Now()
@@ -98,14 +98,14 @@ func (r *Runner) take(ctx context.Context, name string, seen *coordinationv1.Lea
 	return l, nil
 }
 
-// renew renews a lease. It fails with errTaken if it is another replica's.
+// renew renews a Lease. It returns errTaken if another replica holds it.
 func (r *Runner) renew(ctx context.Context, l *lease) error {
 	now := time.Now()
 	l.tried = now
 	wanted := l.last.DeepCopy()
 	wanted.Spec.RenewTime = ptr.To(metav1.NewMicroTime(now))
 	written, err := r.Leases.Update(ctx, wanted, metav1.UpdateOptions{})
-	if apierrors.IsConflict(err) { // it is another's, or an answer of ours was lost
+	if apierrors.IsConflict(err) { // another replica has written it, or the response to our last write was lost
 		wanted, err = r.Leases.Get(ctx, l.last.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -118,7 +118,7 @@ func (r *Runner) renew(ctx context.Context, l *lease) error {
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		return errTaken // anybody can make it anew
+		return errTaken // any replica can create it again
 	case err != nil:
 		return err
 	}
@@ -127,14 +127,14 @@ func (r *Runner) renew(ctx context.Context, l *lease) error {
 	return nil
 }
 
-// release lets go of a lease, for others to take it at once.
+// release clears the holder of a Lease, so that another replica can take it at once.
 func (r *Runner) release(ctx context.Context, l *lease) error {
 	l.Close()
 	err := r.giveUp(ctx, l, l.last)
 	if !apierrors.IsConflict(err) {
 		return err
 	}
-	// It is another's, or the answer to a renewal was lost, as when all ends meanwhile.
+	// Another replica holds it, or the response to a renewal was lost, for example during shutdown.
 	seen, err := r.Leases.Get(ctx, l.last.Name, metav1.GetOptions{})
 	if err != nil || !r.isMine(seen) {
 		return err
@@ -152,12 +152,13 @@ func (r *Runner) giveUp(ctx context.Context, l *lease, seen *coordinationv1.Leas
 	return err
 }
 
-// resign deletes the lease of this replica, in whatever version: an answer may have been lost.
+// resign deletes the Lease of this replica in any version, because the response to the last write can have
+// been lost.
 func (r *Runner) resign(ctx context.Context) error {
 	return r.Leases.Delete(ctx, r.replicaName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.replica.last.UID}})
 }
 
-// remove deletes the lease of a replica, in the version that was seen.
+// remove deletes the Lease of another replica, in the version that was seen.
 func (r *Runner) remove(ctx context.Context, seen *coordinationv1.Lease) error {
 	return r.Leases.Delete(ctx, seen.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &seen.UID, ResourceVersion: &seen.ResourceVersion},

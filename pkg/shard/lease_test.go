@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/shard"
 )
 
-func TestAFenceIsOpenAfterARenewal(t *testing.T) {
+func TestFenceOpensOnRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := shard.NewFence(10 * time.Second)
 		assert.ErrorIs(t, f.Err(), shard.ErrNotHeld, "nothing was renewed yet")
@@ -27,8 +27,8 @@ func TestAFenceIsOpenAfterARenewal(t *testing.T) {
 	})
 }
 
-// A machine that has slept has its monotonic clock where it was: the other one tells.
-func TestAFenceAsksTheClockThatPeopleTurn(t *testing.T) {
+// The monotonic clock stops while a machine is suspended, so the fence must check the wall clock, too.
+func TestFenceChecksWallClock(t *testing.T) {
 	f := shard.NewFence(time.Hour)
 	f.Renewed(time.Now().Round(0).Add(-2 * time.Hour))
 	assert.ErrorIs(t, f.Err(), shard.ErrNotHeld)

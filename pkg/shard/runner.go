@@ -19,32 +19,34 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Work is what is done for slots.
+// Work is the work that a Runner starts and stops for slots.
 type Work interface {
-	// Ready reports whether slots can be begun: none is taken before.
+	// Ready reports whether work can begin. The Runner takes no slot before.
 	Ready() bool
-	// Begin is called when a slot is held. As long as held says nothing, it may be written
-	// for it. Begin must not block.
+	// Begin is called when this process holds a slot. The work may write as long as held returns nil. Begin
+	// must not block.
 	Begin(slot int, held func() error)
-	// End returns when nothing more is done for a slot. If its lease is lost, what is
-	// being done is abandoned.
+	// End stops the work for a slot and returns when it has stopped. If the Lease is lost, running work is
+	// aborted.
 	End(slot int, lost bool)
 }
 
-// Config says what is shared, and how.
+// Config configures a Runner.
 type Config struct {
 	Leases coordinationclient.LeaseInterface
-	// Name begins the names of all leases.
+	// Name is the prefix of the names of all Leases.
 	Name string
-	// Identity is that of this process, and of no other.
+	// Identity identifies this process. It must be unique.
 	Identity string
-	// Slots is how many there are.
+	// Slots is the total number of slots.
 	Slots int
-	// LeaseDuration is how long others wait for who does not renew, RenewDeadline when who
-	// could not renew stops, and RetryPeriod how often is renewed.
+	// LeaseDuration is the time after which other replicas take a Lease that was not renewed. RenewDeadline
+	// is the time after which a holder that cannot renew stops its work. RetryPeriod is the interval
+	// between renewals.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 	Work                                      Work
-	// Missing is told whether the namespace of the leases is missing.
+	// Missing is called with true if the namespace of the Leases does not exist, and with false once it
+	// does.
 	Missing func(ctx context.Context, missing bool)
 }
 
@@ -54,36 +56,36 @@ type Runner struct {
 
 	view    *view
 	changed chan struct{}
-	// ended has the slots for which nothing is done any more.
+	// ended receives the slots whose work has stopped.
 	ended chan int
-	held  map[int]*holding
-	// replica is the lease that says that this process lives.
+	held  map[int]*heldSlot
+	// replica is the Lease that shows other replicas that this process is alive.
 	replica     *lease
 	replicaName string
-	waiting     bool  // for others to end, which was said
-	share       Fence // of any slot
+	waiting     bool  // for replicas with another number of slots; logged once
+	share       Fence // open while any slot is held
 }
 
-// holding is a slot that this process holds.
-type holding struct {
+// heldSlot is a slot that this process holds.
+type heldSlot struct {
 	*lease
 	ending, lost bool
 }
 
-// New makes a Runner; Run starts it.
+// New returns a Runner. Run starts it.
 func New(config Config) *Runner {
 	v := newView(config.Name, config.Slots)
 	return &Runner{
-		Config: config, view: v, changed: make(chan struct{}, 1), ended: make(chan int), held: map[int]*holding{},
-		replicaName: v.replica(string(uuid.NewUUID())), share: Fence{deadline: config.RenewDeadline},
+		Config: config, view: v, changed: make(chan struct{}, 1), ended: make(chan int), held: map[int]*heldSlot{},
+		replicaName: v.replicaLease(string(uuid.NewUUID())), share: Fence{deadline: config.RenewDeadline},
 	}
 }
 
-// Err is an error while no slot is held.
+// Err returns an error while no slot is held.
 func (r *Runner) Err() error { return r.share.Err() }
 
-// Run runs the work and holds slots for it. When the context ends, it takes no more, and
-// when the work has ended it lets go of those that it holds.
+// Run runs the work and holds slots for it. When the context ends, it takes no more slots. When the work
+// has returned, it releases the slots that it holds.
 func (r *Runner) Run(ctx context.Context, work func(context.Context) error) error {
 	sharing, leave := context.WithCancel(context.WithoutCancel(ctx))
 	over := make(chan struct{})
@@ -97,29 +99,29 @@ func (r *Runner) Run(ctx context.Context, work func(context.Context) error) erro
 	return err
 }
 
-// run holds slots until the first context ends, and takes none after the end of the second.
+// run holds slots until the first context ends, and takes no slots after the second one has ended.
 func (r *Runner) run(ctx, taking context.Context) {
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	synced := r.follow(following)
+	synced := r.watchLeases(following)
 	for (!synced() || !r.Work.Ready()) && ctx.Err() == nil {
 		r.await(ctx, 50*time.Millisecond)
 	}
 	for ctx.Err() == nil {
 		leases := r.view.leases()
 		r.renewAll(ctx)
-		r.loseLate(ctx)
+		r.dropExpired(ctx)
 		if taking.Err() == nil && r.register(ctx, leases) {
 			r.settle(ctx, r.view.leases())
 		}
-		r.await(ctx, r.untilNext())
+		r.await(ctx, r.nextWakeup())
 	}
 	//nolint:contextcheck // the context has ended
 	r.leave(following)
 }
 
-// follow watches the leases of the namespace: there are few.
-func (r *Runner) follow(ctx context.Context) (synced func() bool) {
+// watchLeases watches all Leases of the namespace. There are only few.
+func (r *Runner) watchLeases(ctx context.Context) (synced func() bool) {
 	signal := func(any) { r.wake() }
 	var controller cache.Controller
 	r.view.store, controller = cache.NewInformerWithOptions(cache.InformerOptions{
@@ -147,7 +149,7 @@ func (r *Runner) wake() {
 	}
 }
 
-// await waits for news, and at most for a while. What has ended is let go.
+// await waits for a change, at most for the given time. It releases a slot whose work has stopped.
 func (r *Runner) await(ctx context.Context, most time.Duration) {
 	timer := time.NewTimer(max(most, time.Millisecond))
 	defer timer.Stop()
@@ -156,33 +158,33 @@ func (r *Runner) await(ctx context.Context, most time.Duration) {
 	case <-timer.C:
 	case <-ctx.Done():
 	case slot := <-r.ended:
-		r.letGo(ctx, slot)
+		r.releaseSlot(ctx, slot)
 	}
 }
 
-// untilNext is when there is something to do though nothing happens: to renew, to give up,
-// or to take what another replica does not renew.
-func (r *Runner) untilNext() time.Duration {
+// nextWakeup returns the time until something is due without an event: a renewal, a deadline, or the expiry
+// of another replica's Lease.
+func (r *Runner) nextWakeup() time.Duration {
 	next := r.RetryPeriod
 	sooner := func(d time.Duration) { next = min(next, d) }
 	for _, h := range r.held {
 		if !h.lost {
 			sooner(time.Until(h.tried.Add(r.RetryPeriod)))
-			sooner(h.left())
+			sooner(h.remaining())
 		}
 	}
 	if r.replica != nil {
 		sooner(time.Until(r.replica.tried.Add(r.RetryPeriod)))
 	}
 	for _, l := range r.view.leases() {
-		if left := r.view.left(l); !r.isMine(l) && left > -r.RetryPeriod && r.view.isOurs(l.Name) {
+		if left := r.view.remaining(l); !r.isMine(l) && left > -r.RetryPeriod && r.view.isShardLease(l.Name) {
 			sooner(max(left, 50*time.Millisecond))
 		}
 	}
 	return next
 }
 
-// renewAll renews what is due, all at the same time.
+// renewAll renews all due Leases concurrently.
 func (r *Runner) renewAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, r.RetryPeriod)
 	defer cancel()
@@ -206,26 +208,26 @@ func (r *Runner) renewAll(ctx context.Context) {
 	renewing.Wait()
 	latest := time.Time{}
 	for _, h := range r.held {
-		r.view.wrote(h.last)
+		r.view.recordWrite(h.last)
 		if h.Err() == nil && h.renewed.After(latest) {
 			latest = h.renewed
 		}
 	}
 	r.share.Renewed(latest)
 	if r.replica != nil {
-		r.view.wrote(r.replica.last)
+		r.view.recordWrite(r.replica.last)
 	}
 }
 
-// loseLate gives up what was not renewed in time.
-func (r *Runner) loseLate(ctx context.Context) {
+// dropExpired drops Leases that were not renewed in time.
+func (r *Runner) dropExpired(ctx context.Context) {
 	for slot, h := range r.held {
 		if h.lost || h.Err() == nil {
 			continue
 		}
 		klog.FromContext(ctx).Info("Lost a slot: its lease was not renewed in time", "slot", slot)
 		h.lost = true
-		if h.ending { // which is waited for already, and is abandoned now
+		if h.ending { // the work is stopping already, and is now aborted
 			go r.Work.End(slot, true)
 			continue
 		}
@@ -245,8 +247,8 @@ func (r *Runner) end(slot int, lost bool) {
 	}()
 }
 
-// letGo releases a slot for which nothing is done any more.
-func (r *Runner) letGo(ctx context.Context, slot int) {
+// releaseSlot releases a slot whose work has stopped.
+func (r *Runner) releaseSlot(ctx context.Context, slot int) {
 	h := r.held[slot]
 	delete(r.held, slot)
 	if h.lost {
@@ -256,15 +258,16 @@ func (r *Runner) letGo(ctx context.Context, slot int) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.RetryPeriod)
 	defer cancel()
 	if err := r.release(ctx, h.lease); err != nil {
-		klog.FromContext(ctx).Error(err, "Letting go of a slot: others wait until its lease runs out", "slot", slot)
+		klog.FromContext(ctx).Error(err, "Releasing a slot: other replicas wait until its lease expires", "slot", slot)
 		return
 	}
-	r.view.wrote(h.last)
-	klog.FromContext(ctx).Info("Let go of a slot", "slot", slot)
+	r.view.recordWrite(h.last)
+	klog.FromContext(ctx).Info("Released a slot", "slot", slot)
 	r.wake()
 }
 
-// register has others count this process, and reports whether they do.
+// register creates the Lease of this replica, so that other replicas assign slots to it. It reports whether
+// the Lease exists.
 func (r *Runner) register(ctx context.Context, leases map[string]*coordinationv1.Lease) bool {
 	if r.replica != nil {
 		return true
@@ -278,22 +281,22 @@ func (r *Runner) register(ctx context.Context, leases map[string]*coordinationv1
 		r.Missing(ctx, true)
 		return false
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
-		r.view.forget(r.replicaName) // the watch will say what there is
+		r.view.forget(r.replicaName) // the watch delivers the current state
 		return false
 	case err != nil:
-		klog.FromContext(ctx).Error(err, "Making the lease of this replica", "lease", r.replicaName)
+		klog.FromContext(ctx).Error(err, "Creating the lease of this replica", "lease", r.replicaName)
 		return false
 	}
 	r.Missing(ctx, false)
 	r.replica = l
-	r.view.wrote(l.last)
+	r.view.recordWrite(l.last)
 	return true
 }
 
-// settle moves towards this process' share: it lets one slot go, or takes those that are
-// free.
+// settle moves towards the wanted assignment: it releases one slot, or takes all free ones that are
+// assigned to this process.
 func (r *Runner) settle(ctx context.Context, leases map[string]*coordinationv1.Lease) {
-	if inTheWay := r.view.inTheWay(leases); inTheWay != "" && len(r.held) == 0 {
+	if inTheWay := r.view.conflictingLease(leases); inTheWay != "" && len(r.held) == 0 {
 		if !r.waiting {
 			klog.FromContext(ctx).Info("Waiting for replicas with another --shards to end", "lease", inTheWay)
 		}
@@ -303,7 +306,7 @@ func (r *Runner) settle(ctx context.Context, leases map[string]*coordinationv1.L
 	r.waiting = false
 	holders := make([]string, r.Slots)
 	for slot := range holders {
-		holders[slot] = r.view.holder(leases[r.view.slot(slot)])
+		holders[slot] = r.view.holder(leases[r.view.slotLease(slot)])
 		if r.held[slot] != nil {
 			holders[slot] = r.Identity
 		}
@@ -312,7 +315,7 @@ func (r *Runner) settle(ctx context.Context, leases map[string]*coordinationv1.L
 	free := false
 	for slot, holder := range holders {
 		if r.held[slot] == nil && wanted[slot] == r.Identity && (holder == "" || holder == r.Identity) {
-			r.begin(ctx, slot, leases[r.view.slot(slot)])
+			r.begin(ctx, slot, leases[r.view.slotLease(slot)])
 		}
 		free = free || holder == ""
 	}
@@ -320,7 +323,7 @@ func (r *Runner) settle(ctx context.Context, leases map[string]*coordinationv1.L
 	r.sweep(ctx, leases)
 }
 
-// members are the replicas that live.
+// members returns the identities of all live replicas.
 func (r *Runner) members(leases map[string]*coordinationv1.Lease) []string {
 	found := map[string]struct{}{r.Identity: {}}
 	for name, l := range leases {
@@ -331,27 +334,27 @@ func (r *Runner) members(leases map[string]*coordinationv1.Lease) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// begin takes a slot that is free.
+// begin takes a free slot.
 func (r *Runner) begin(ctx context.Context, slot int, seen *coordinationv1.Lease) {
 	asking, cancel := context.WithTimeout(ctx, r.RetryPeriod)
 	defer cancel()
-	l, err := r.take(asking, r.view.slot(slot), seen)
+	l, err := r.take(asking, r.view.slotLease(slot), seen)
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
-		return // another was faster, which the watch will say
+		return // another replica was faster; the watch delivers its Lease
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "Taking a slot", "slot", slot)
 		return
 	}
-	r.view.wrote(l.last)
-	r.held[slot] = &holding{lease: l}
+	r.view.recordWrite(l.last)
+	r.held[slot] = &heldSlot{lease: l}
 	r.share.Renewed(l.renewed)
 	klog.FromContext(ctx).Info("Holding a slot", "slot", slot, "of", r.Slots)
 	r.Work.Begin(slot, l.Err)
 }
 
-// yield begins to let go of the last slot that is to be another's, if none is on its way: as
-// long as one is, those who are to take it have not shown that they do.
+// yield starts to release the last slot that is assigned to another replica. It releases one slot at a
+// time, and only if no slot is free: a free slot means that its next holder has not taken it yet.
 func (r *Runner) yield(holders, wanted []string, free bool) {
 	if free {
 		return
@@ -371,7 +374,7 @@ func (r *Runner) yield(holders, wanted []string, free bool) {
 	}
 }
 
-// sweep deletes the leases of replicas that are no more. Who has the first slot does.
+// sweep deletes the Leases of replicas that have ended. Only the holder of the first slot does this.
 func (r *Runner) sweep(ctx context.Context, leases map[string]*coordinationv1.Lease) {
 	if r.held[0] == nil {
 		return
@@ -379,17 +382,17 @@ func (r *Runner) sweep(ctx context.Context, leases map[string]*coordinationv1.Le
 	ctx, cancel := context.WithTimeout(ctx, r.RetryPeriod)
 	defer cancel()
 	for name, l := range leases {
-		if !r.view.isReplica(name) || r.isMine(l) || r.view.left(l) > -r.LeaseDuration {
+		if !r.view.isReplica(name) || r.isMine(l) || r.view.remaining(l) > -r.LeaseDuration {
 			continue
 		}
 		if err := r.remove(ctx, l); err == nil || apierrors.IsNotFound(err) {
-			klog.FromContext(ctx).Info("Deleted the lease of a replica that is no more", "lease", name)
+			klog.FromContext(ctx).Info("Deleted the lease of a replica that has ended", "lease", name)
 		}
 	}
 }
 
-// leave lets go of everything. Others take it as soon as they see that this replica is no
-// more.
+// leave releases all slots. Other replicas take them as soon as they notice that the Lease of this replica
+// is deleted.
 func (r *Runner) leave(ctx context.Context) {
 	for slot, h := range r.held {
 		if !h.ending {
@@ -400,7 +403,7 @@ func (r *Runner) leave(ctx context.Context) {
 	for range r.held {
 		<-r.ended
 	}
-	// Later than that others take it anyhow.
+	// After that time other replicas take the Leases anyway.
 	ctx, cancel := context.WithTimeout(ctx, r.LeaseDuration)
 	defer cancel()
 	if r.replica != nil {
@@ -415,7 +418,7 @@ func (r *Runner) leave(ctx context.Context) {
 		}
 		leaving.Go(func() {
 			if err := r.release(ctx, h.lease); err != nil {
-				klog.FromContext(ctx).Error(err, "Letting go of a slot: others wait until its lease runs out", "slot", slot)
+				klog.FromContext(ctx).Error(err, "Releasing a slot: other replicas wait until its lease expires", "slot", slot)
 			}
 		})
 	}

@@ -11,15 +11,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// view is what this process knows of the leases of all replicas: what the watch says, or,
-// where that is later, what this process has written.
+// view is the last known state of all Leases: from the watch, or from this process' own writes if they are
+// newer.
 type view struct {
 	name    string
 	slots   int
 	store   cache.Store
 	written map[string]*coordinationv1.Lease
-	// since is when each was seen for the first time in this version: nobody's clock but
-	// ours says when a lease runs out.
+	// since is the time at which this process first saw the current version of each Lease. Expiry is
+	// measured with the local clock, because the clocks of replicas can differ.
 	since map[string]version
 }
 
@@ -32,20 +32,22 @@ func newView(name string, slots int) *view {
 	return &view{name: name, slots: slots, written: map[string]*coordinationv1.Lease{}, since: map[string]version{}}
 }
 
-// slot is the name of the lease of a slot, and replica that of a process that shares.
-func (v *view) slot(slot int) string { return fmt.Sprintf("%s-slot-%d-of-%d", v.name, slot, v.slots) }
+// slotLease returns the name of the Lease of a slot.
+func (v *view) slotLease(slot int) string {
+	return fmt.Sprintf("%s-slot-%d-of-%d", v.name, slot, v.slots)
+}
 
-func (v *view) replica(uid string) string {
+func (v *view) replicaLease(uid string) string {
 	return fmt.Sprintf("%s-replica-of-%d-%s", v.name, v.slots, uid)
 }
 
-// wrote notes what this process has written, before the watch says so.
-func (v *view) wrote(l *coordinationv1.Lease) { v.written[l.Name] = l }
+// recordWrite adds the response of a write, before the watch delivers it.
+func (v *view) recordWrite(l *coordinationv1.Lease) { v.written[l.Name] = l }
 
-// forget forgets what this process has written, when it has deleted it.
+// forget drops the recorded write of a Lease that this process has deleted or lost.
 func (v *view) forget(name string) { delete(v.written, name) }
 
-// leases are all of the namespace, by name, as they are known last.
+// leases returns all Leases of the namespace by name.
 func (v *view) leases() map[string]*coordinationv1.Lease {
 	found := map[string]*coordinationv1.Lease{}
 	for _, object := range v.store.List() {
@@ -76,8 +78,8 @@ func (v *view) leases() map[string]*coordinationv1.Lease {
 	return found
 }
 
-// left is for how long a lease is held if it is not renewed; not positive if nobody has it.
-func (v *view) left(l *coordinationv1.Lease) time.Duration {
+// remaining returns the time until a Lease expires. It is zero or negative if the Lease has no holder.
+func (v *view) remaining(l *coordinationv1.Lease) time.Duration {
 	if l == nil || ptr.Deref(l.Spec.HolderIdentity, "") == "" {
 		return 0
 	}
@@ -85,28 +87,28 @@ func (v *view) left(l *coordinationv1.Lease) time.Duration {
 	return lasts - time.Since(v.since[l.Name].at)
 }
 
-// holder is who has a lease; empty if nobody does.
+// holder returns the identity of the holder of a Lease, or "" if it is not held.
 func (v *view) holder(l *coordinationv1.Lease) string {
-	if v.left(l) <= 0 {
+	if v.remaining(l) <= 0 {
 		return ""
 	}
 	return *l.Spec.HolderIdentity
 }
 
-// isReplica reports whether a lease is that of a process that shares these slots.
-func (v *view) isReplica(name string) bool { return strings.HasPrefix(name, v.replica("")) }
+// isReplica reports whether the Lease belongs to a replica with the same number of slots.
+func (v *view) isReplica(name string) bool { return strings.HasPrefix(name, v.replicaLease("")) }
 
-// isOurs reports whether a lease is of the kind that this package makes.
-func (v *view) isOurs(name string) bool {
+// isShardLease reports whether this package creates Leases of that name.
+func (v *view) isShardLease(name string) bool {
 	return name == v.name || strings.HasPrefix(name, v.name+"-slot-") || strings.HasPrefix(name, v.name+"-replica-of-")
 }
 
-// inTheWay is a lease of replicas that share in another way, or not at all: of those before
-// an upgrade. Empty if there is none that is held.
-func (v *view) inTheWay(leases map[string]*coordinationv1.Lease) string {
+// conflictingLease returns the name of a held Lease of replicas that use another number of slots or no
+// slots, for example before an upgrade. It returns "" if there is none.
+func (v *view) conflictingLease(leases map[string]*coordinationv1.Lease) string {
 	for name, l := range leases {
 		others := strings.HasPrefix(name, v.name+"-slot-") && !strings.HasSuffix(name, fmt.Sprintf("-of-%d", v.slots))
-		if (name == v.name || others) && v.left(l) > 0 {
+		if (name == v.name || others) && v.remaining(l) > 0 {
 			return name
 		}
 	}

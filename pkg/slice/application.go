@@ -12,27 +12,27 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// Names are the slices that a stored Application names, those of its spec and those of
-// its status.
+// Names returns the names of the slices in the spec and in the status of a stored Application.
 func Names(app *v1alpha1.Application) []string {
 	names := slices.Concat(app.Status.RecordSlices, app.RecordedIn)
 	for _, list := range [][]runtime.RawExtension{app.Spec.Manifest, app.Spec.ObserverSchema} {
 		for i := range list {
-			names = append(names, namesIn(list[i].Raw)...)
+			names = append(names, elementSlices(list[i].Raw)...)
 		}
 	}
 	return append(names, app.Status.HistorySlices...)
 }
 
-// InSpec reports whether some of a spec is in slices.
+// InSpec reports whether a spec refers to slices.
 func InSpec(spec *v1alpha1.ApplicationSpec) bool {
 	return slices.ContainsFunc(spec.Manifest, isSlices) || slices.ContainsFunc(spec.ObserverSchema, isSlices)
 }
 
-func isSlices(item runtime.RawExtension) bool { return len(namesIn(item.Raw)) > 0 }
+func isSlices(item runtime.RawExtension) bool { return len(elementSlices(item.Raw)) > 0 }
 
-// namesIn are the slices that stand for an element of a list; none if it is an element.
-func namesIn(raw []byte) []string {
+// elementSlices returns the names of the slices that replace an element of a list. It returns nil if the
+// element is an ordinary one.
+func elementSlices(raw []byte) []string {
 	if !bytes.Contains(raw, []byte(`"slices"`)) {
 		return nil
 	}
@@ -44,8 +44,8 @@ func namesIn(raw []byte) []string {
 	return names
 }
 
-// Join puts what slices have into its place. The Application is as far joined as could
-// be done; the error has why the rest could not: *Unavailable, or that of get.
+// Join replaces references to slices by their content. If some slices are unavailable, it joins the others
+// and returns an error: an *Unavailable, or the error of get.
 func Join(app *v1alpha1.Application, get Get) (*v1alpha1.Application, error) {
 	if len(app.Status.RecordSlices) == 0 && !InSpec(&app.Spec) {
 		return app, nil
@@ -60,7 +60,7 @@ func Join(app *v1alpha1.Application, get Get) (*v1alpha1.Application, error) {
 		faults = append(faults, err)
 	}
 	if names := app.Status.RecordSlices; len(names) > 0 {
-		record, err := together(app.Name, names, get)
+		record, err := joinData(app.Name, names, get)
 		if err == nil {
 			whole.Status, err = app.Status.Join(record)
 		}
@@ -73,19 +73,20 @@ func Join(app *v1alpha1.Application, get Get) (*v1alpha1.Application, error) {
 	return &whole, errors.Join(faults...)
 }
 
-// joinList is a list with what its slices have; the list as it is if that cannot be had.
+// joinList returns a list with the content of its slices. If they are unavailable, it returns the list
+// unchanged.
 func joinList(application string, list []runtime.RawExtension, get Get) ([]runtime.RawExtension, error) {
 	if !slices.ContainsFunc(list, isSlices) {
 		return list, nil
 	}
 	var whole []runtime.RawExtension
 	for _, item := range list {
-		names := namesIn(item.Raw)
+		names := elementSlices(item.Raw)
 		if len(names) == 0 {
 			whole = append(whole, item)
 			continue
 		}
-		data, err := together(application, names, get)
+		data, err := joinData(application, names, get)
 		if err != nil {
 			return list, err
 		}
@@ -98,9 +99,9 @@ func joinList(application string, list []runtime.RawExtension, get Get) ([]runti
 	return whole, nil
 }
 
-// CutStatus makes slices of the record of an Application, if it would be larger than so
-// many bytes with it: stored is then the status that names them.
-func CutStatus(app *v1alpha1.Application, status v1alpha1.ApplicationStatus, bytes int) (stored v1alpha1.ApplicationStatus, parts []v1alpha1.ApplicationSlice, err error) {
+// SplitStatus moves the inventory of an Application to slices if the Application would otherwise exceed the
+// given size in bytes. stored is the status that refers to them.
+func SplitStatus(app *v1alpha1.Application, status v1alpha1.ApplicationStatus, bytes int) (stored v1alpha1.ApplicationStatus, parts []v1alpha1.ApplicationSlice, err error) {
 	room := bytes - sizeOf(app.Spec.Manifest) - sizeOf(app.Spec.ObserverSchema)
 	record := sizeOf(status.MangledObserverSchema) + sizeOf(status.LastAppliedManifest) + sizeOf(status.LastObservedManifest)
 	if record+resourceBytes*len(status.Resources) <= room && status.Outputs == nil {
@@ -114,28 +115,28 @@ func CutStatus(app *v1alpha1.Application, status v1alpha1.ApplicationStatus, byt
 	if err != nil {
 		return status, nil, err
 	}
-	parts, rest.RecordSlices = cut(app.Namespace, app.Name, packed)
+	parts, rest.RecordSlices = split(app.Namespace, app.Name, packed)
 	return rest, parts, nil
 }
 
-// CutHistory makes slices of the entries of a history that the status has no room for.
-func CutHistory(app *v1alpha1.Application, older []v1alpha1.HistoryEntry) (parts []v1alpha1.ApplicationSlice, names []string, err error) {
+// SplitHistory moves history entries that do not fit into the status to slices.
+func SplitHistory(app *v1alpha1.Application, older []v1alpha1.HistoryEntry) (parts []v1alpha1.ApplicationSlice, names []string, err error) {
 	raw, err := json.Marshal(older)
 	if err != nil {
 		return nil, nil, fmt.Errorf("writing the history: %w", err)
 	}
-	parts, names = cut(app.Namespace, app.Name, compressed(raw))
+	parts, names = split(app.Namespace, app.Name, compress(raw))
 	return parts, names, nil
 }
 
-// OlderHistory has the entries that slices have, the newest first. The error is an
-// *Unavailable, or that of get.
+// OlderHistory returns the history entries in slices, newest first. The error is an *Unavailable, or the
+// error of get.
 func OlderHistory(app *v1alpha1.Application, get Get) (older []v1alpha1.HistoryEntry, err error) {
 	names := app.Status.HistorySlices
 	if len(names) == 0 {
 		return nil, nil
 	}
-	data, err := together(app.Name, names, get)
+	data, err := joinData(app.Name, names, get)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func OlderHistory(app *v1alpha1.Application, get Get) (older []v1alpha1.HistoryE
 	return older, nil
 }
 
-// resourceBytes is more than a resource takes in the inventory, most often.
+// resourceBytes is more than a typical resource needs in the inventory.
 const resourceBytes = 1024
 
 func sizeOf(items []runtime.RawExtension) int {

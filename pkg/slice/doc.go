@@ -1,11 +1,10 @@
-// Package slice cuts what is too large for one object into ApplicationSlices, and puts
-// it together again. It is values in, values out: who stores and reads slices is
-// elsewhere (package turn for the controller, the command line for a user).
+// Package slice splits Applications that are too large for one object into ApplicationSlices, and joins
+// them again. It is pure. The controller and the command line store and read the slices.
 //
-//	stored, slices, err := slice.CutSpec("default", "shop", spec, slice.FewBytes)        // manifests: [{slices: [1c2f…]}]
+//	stored, slices, err := slice.SplitSpec("default", "shop", spec, slice.MinListBytes)        // manifests: [{slices: [1c2f…]}]
 //	app, err := slice.Join(app, func(name string) ([]byte, error) { … })
 //
-// A slice is named by a digest of its Application's name and its data. So a slice that
-// is there under its name need not be compared with anything, two Applications never
-// share one, and one with other data than its name says is found out.
+// The name of a slice is a digest of the name of its Application and of its data. Therefore an existing
+// slice need not be compared before it is reused, two Applications never share a slice, and a slice whose
+// data do not match its name is detected.
 package slice

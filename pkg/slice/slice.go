@@ -10,22 +10,22 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// most is how much data a slice is given: with it, the copy that `kubectl apply` keeps of
-// the slice fits into an annotation (256 KiB of base64 and the rest of the object).
-const most = 180 << 10
+// maxSliceBytes is the maximum size of the data in a slice. It leaves room for the copy that `kubectl
+// apply` keeps in an annotation (256 KiB, in base64 with the rest of the object).
+const maxSliceBytes = 180 << 10
 
-// Name is the name of the slice of an Application with that data.
+// Name returns the name of the slice of an Application with the given data.
 func Name(application string, data []byte) string {
 	digest := sha256.New()
-	digest.Write([]byte(application + "\n")) // a hash never fails
+	digest.Write([]byte(application + "\n")) // writing to a hash never fails
 	digest.Write(data)
 	return hex.EncodeToString(digest.Sum(nil))
 }
 
-// cut makes slices of data.
-func cut(namespace, application string, data []byte) (slices []v1alpha1.ApplicationSlice, names []string) {
+// split splits data into slices.
+func split(namespace, application string, data []byte) (slices []v1alpha1.ApplicationSlice, names []string) {
 	for len(data) > 0 {
-		part := data[:min(most, len(data))]
+		part := data[:min(maxSliceBytes, len(data))]
 		data = data[len(part):]
 		name := Name(application, part)
 		names = append(names, name)
@@ -38,14 +38,14 @@ func cut(namespace, application string, data []byte) (slices []v1alpha1.Applicat
 	return slices, names
 }
 
-// Unavailable is a slice that an Application names and that cannot be used.
+// Unavailable is the error for a slice that an Application refers to and that cannot be used.
 type Unavailable struct {
 	Name string
-	// Wrong is true for a slice that is there and is not what its name says.
+	// Wrong is true if the slice exists and its data do not match its name.
 	Wrong bool
 }
 
-// Error says what to do, too.
+// Error also returns the remedy.
 func (u *Unavailable) Error() string {
 	if u.Wrong {
 		return fmt.Sprintf("the ApplicationSlice %s has other data than its name says", u.Name)
@@ -53,11 +53,11 @@ func (u *Unavailable) Error() string {
 	return fmt.Sprintf("the ApplicationSlice %s is not there", u.Name)
 }
 
-// Get reads the data of a slice; an *Unavailable says that it is not there.
+// Get returns the data of a slice. It returns an *Unavailable if the slice does not exist.
 type Get func(name string) (data []byte, err error)
 
-// together is what slices have, one after the other.
-func together(application string, names []string, get Get) (data []byte, err error) {
+// joinData returns the concatenated data of slices.
+func joinData(application string, names []string, get Get) (data []byte, err error) {
 	for _, name := range names {
 		part, err := get(name)
 		if err != nil {

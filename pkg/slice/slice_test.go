@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// stored are slices by their names.
+// stored contains slices by name.
 type stored map[string][]byte
 
 func (s stored) put(parts []v1alpha1.ApplicationSlice) {
@@ -39,9 +39,9 @@ func object(kind, name, text string) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name}, "data": map[string]any{"key": text}}
 }
 
-// TestWhatIsCutIsJoinedAgain: an Application is read as it was written, whatever its
-// size, and nothing that is stored is larger than it may be or has values of Secrets.
-func TestWhatIsCutIsJoinedAgain(t *testing.T) {
+// TestSplitThenJoinIsIdentity checks that joining a split Application gives the original one for any size,
+// and that no stored object exceeds its limit or contains values of Secrets.
+func TestSplitThenJoinIsIdentity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		app := &v1alpha1.Application{}
 		app.Namespace, app.Name = "default", "shop"
@@ -64,13 +64,13 @@ func TestWhatIsCutIsJoinedAgain(t *testing.T) {
 		before := app.Status.DeepCopy()
 		slices := stored{}
 		few := rapid.SampledFrom([]int{0, 100_000}).Draw(t, "few")
-		spec, parts, err := slice.CutSpec("default", "shop", map[string]any{"suspend": true, "manifest": append(manifests, secrets...)}, few)
+		spec, parts, err := slice.SplitSpec("default", "shop", map[string]any{"suspend": true, "manifest": append(manifests, secrets...)}, few)
 		require.NoError(t, err)
 		slices.put(parts)
 		raw, err := json.Marshal(spec)
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(raw, &app.Spec))
-		status, parts, err := slice.CutStatus(app, app.Status, rapid.SampledFrom([]int{0, 100_000, 2_000_000}).Draw(t, "max bytes"))
+		status, parts, err := slice.SplitStatus(app, app.Status, rapid.SampledFrom([]int{0, 100_000, 2_000_000}).Draw(t, "max bytes"))
 		require.NoError(t, err)
 		slices.put(parts)
 		app.Status = status
@@ -102,8 +102,8 @@ func setOf(names []string) map[string]bool {
 	return set
 }
 
-func TestWhatCannotBeJoinedStaysAsItIs(t *testing.T) {
-	spec, parts, err := slice.CutSpec("default", "shop", map[string]any{"manifest": []any{object("ConfigMap", "a", "text")}}, 0)
+func TestJoinKeepsUnavailableSlices(t *testing.T) {
+	spec, parts, err := slice.SplitSpec("default", "shop", map[string]any{"manifest": []any{object("ConfigMap", "a", "text")}}, 0)
 	require.NoError(t, err)
 	require.Len(t, parts, 1)
 	raw, err := json.Marshal(spec)
@@ -135,8 +135,8 @@ func TestWhatCannotBeJoinedStaysAsItIs(t *testing.T) {
 	}
 }
 
-// A manifest with a field of that name is a manifest.
-func TestOnlySlicesAreSlices(t *testing.T) {
+// A manifest with a field named slices is an ordinary manifest.
+func TestManifestWithSlicesFieldIsKept(t *testing.T) {
 	for _, raw := range []string{
 		`{"apiVersion":"v1","kind":"Bread","slices":["a"]}`, `{"slices":[]}`, `{"slices":"a"}`, `{"slices":[1]}`, `{"kind":"slices"}`, `["slices"]`, ``,
 	} {
@@ -144,12 +144,12 @@ func TestOnlySlicesAreSlices(t *testing.T) {
 	}
 }
 
-// The older history is in slices of its own, and one that cannot be had costs nothing else.
-func TestTheOlderHistory(t *testing.T) {
+// Older history entries have slices of their own. If one is unavailable, the others can still be read.
+func TestOlderHistory(t *testing.T) {
 	app := &v1alpha1.Application{}
 	app.Namespace, app.Name = "default", "shop"
 	older := []v1alpha1.HistoryEntry{{Outcome: v1alpha1.OutcomeCorrected, Path: "data.a"}, {Outcome: v1alpha1.OutcomeDeleted}}
-	parts, names, err := slice.CutHistory(app, older)
+	parts, names, err := slice.SplitHistory(app, older)
 	require.NoError(t, err)
 	require.Len(t, parts, 1)
 	assert.Equal(t, []string{parts[0].Name}, names)

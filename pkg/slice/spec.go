@@ -12,16 +12,16 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// SpecBytes is how large an Application may be, as JSON, before its manifests are cut.
+// SpecBytes is the size of an Application, as JSON, from which its manifests are split.
 const SpecBytes = 1 << 20
 
-// FewBytes of a list are not worth a slice.
-const FewBytes = 64 << 10
+// MinListBytes is the size from which a list is moved to slices.
+const MinListBytes = 64 << 10
 
-// CutSpec makes slices of the manifests and the observer schema of a spec, a JSON object,
-// each if it has more than so many bytes. What has values of Secrets stays in its place,
-// after what is in slices. The spec that is given is not changed.
-func CutSpec(namespace, application string, spec map[string]any, few int) (stored map[string]any, parts []v1alpha1.ApplicationSlice, err error) {
+// SplitSpec moves the manifests and the observer schema of a spec, a JSON object, to slices, each if it is
+// larger than the given number of bytes. Elements with values of Secrets are not moved; they follow the
+// slices. The given spec is not changed.
+func SplitSpec(namespace, application string, spec map[string]any, few int) (stored map[string]any, parts []v1alpha1.ApplicationSlice, err error) {
 	stored = map[string]any{}
 	for field, value := range spec {
 		list, _ := value.([]any)
@@ -43,7 +43,7 @@ func CutSpec(namespace, application string, spec map[string]any, few int) (store
 		if len(inSlices) == 0 || len(raw) <= few {
 			continue
 		}
-		more, names := cut(namespace, application, compressed(raw))
+		more, names := split(namespace, application, compress(raw))
 		named := make([]any, len(names))
 		for i, name := range names {
 			named[i] = name
@@ -54,8 +54,7 @@ func CutSpec(namespace, application string, spec map[string]any, few int) (store
 	return stored, parts, nil
 }
 
-// hasSecrets reports whether a manifest, or one within it, has something that is masked
-// where it is shown.
+// hasSecrets reports whether a manifest, or a nested one, contains values that are masked in output.
 func hasSecrets(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:
@@ -73,11 +72,11 @@ func hasSecrets(value any) bool {
 	return false
 }
 
-// compressed is the smallest that gzip makes: manifests are written once and read often.
-func compressed(raw []byte) []byte {
+// compress uses the best compression, because manifests are written rarely and read often.
+func compress(raw []byte) []byte {
 	var b bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is one that there is
-	_, _ = w.Write(raw)                                   // a buffer takes everything
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
+	_, _ = w.Write(raw)                                   // writing to a buffer never fails
 	_ = w.Close()
 	return b.Bytes()
 }

@@ -1,6 +1,6 @@
-// Package source makes manifests of the template or archive of an Application: it
-// finds the bytes (inline, behind a URL, in a ConfigMap or Secret) and the inputs,
-// and has them translated. What it needs from a cluster or network it is given.
+// Package source turns the template or archive of an Application into manifests. It gets the data (inline,
+// from a URL, or from a ConfigMap or Secret) and the inputs, and translates them. Its access to the cluster
+// and the network is passed in.
 //
 //	material, problem := source.Gather(ctx, app, reader, fetcher, nil)
 //	if problem == nil {

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Reader reads ConfigMaps and Secrets of an Application's namespace, with the
-// rights that the Application has. kind is ConfigMap or Secret.
+// Reader reads ConfigMaps and Secrets in an Application's namespace, with the permissions of the
+// Application. kind is ConfigMap or Secret.
 type Reader interface {
 	Read(ctx context.Context, kind, name string) (map[string]any, *plan.Problem)
 }
@@ -25,39 +25,37 @@ type Fetcher interface {
 	Get(ctx context.Context, url string, before fetch.Page) (fetch.Page, error)
 }
 
-// Material is what is translated.
+// Material is the input of a translation.
 type Material struct {
 	Application *v1alpha1.Application
-	// Name is what messages call the template or archive.
+	// Name identifies the template or archive in messages.
 	Name   string
 	URL    string
 	Data   []byte
 	Inputs map[string]hooks.Input
-	// Page is what was fetched from the URL.
+	// Page is the page fetched from the URL.
 	Page fetch.Page
-	// Imports has what the template imports from URLs. Translate fills it.
+	// Imports contains the pages that the template imports. Translate fills it.
 	Imports map[string]fetch.Page
 
-	// stamp stands for the data in digests if the data are secret.
+	// stamp replaces the data in digests if the data are secret.
 	stamp string
 }
 
-// Used reports whether the manifests of an Application are made from a template or
-// an archive.
-func Used(app *v1alpha1.Application) bool { return app.Spec.Tosca != nil || app.Spec.CSAR != nil }
+// IsUsed reports whether an Application's manifests come from a template or an archive.
+func IsUsed(app *v1alpha1.Application) bool { return app.Spec.Tosca != nil || app.Spec.CSAR != nil }
 
-// Static tells, once the material was translated, whether nothing but a new
-// version of the Application can change the translation: the template is inline,
-// or its digest is given, and nothing else is read.
-func (m *Material) Static() bool {
+// IsStatic reports, after the translation, whether only a change of the Application can change the
+// translation: the template is inline or has a digest, and no other input is read.
+func (m *Material) IsStatic() bool {
 	tosca, csar := m.Application.Spec.Tosca, m.Application.Spec.CSAR
 	fixed := tosca != nil && (tosca.URL == "" || tosca.SHA256 != "") || csar != nil && csar.SHA256 != ""
 	return fixed && len(translationOf(m.Application).InputsFrom) == 0 && len(m.Imports) == 0
 }
 
-// Same reports whether a translation of m needs not be made, because that of before
-// is the same. Imports can only be compared by translating again.
-func (m *Material) Same(before *Material) bool {
+// IsUnchanged reports whether the translation of before is still valid for m. Imports can be compared only
+// by translating again.
+func (m *Material) IsUnchanged(before *Material) bool {
 	return before != nil && len(before.Imports) == 0 && m.Name == before.Name && m.URL == before.URL && m.stamp == before.stamp &&
 		bytes.Equal(m.Data, before.Data) && reflect.DeepEqual(m.Inputs, before.Inputs) &&
 		reflect.DeepEqual(translationOf(m.Application), translationOf(before.Application))
@@ -68,8 +66,8 @@ func IsSame(a, b *v1alpha1.Application) bool {
 	return reflect.DeepEqual(a.Spec.Tosca, b.Spec.Tosca) && reflect.DeepEqual(a.Spec.CSAR, b.Spec.CSAR)
 }
 
-// Gather finds the template or archive of an Application, and its inputs. before
-// is what was gathered last, or nil: what has not changed is not fetched again.
+// Gather returns the template or archive of an Application, and its inputs. before is the result of the
+// last call, or nil. Unchanged pages are not downloaded again.
 func Gather(ctx context.Context, app *v1alpha1.Application, reader Reader, fetcher Fetcher, before *Material) (*Material, *plan.Problem) {
 	m := &Material{Application: app}
 	if before != nil {
@@ -85,7 +83,7 @@ func Gather(ctx context.Context, app *v1alpha1.Application, reader Reader, fetch
 	return m, nil
 }
 
-// located is a problem with the field of the Application that it is in.
+// located adds the field of the Application to a problem.
 func (m *Material) located(problem *plan.Problem) *plan.Problem {
 	tosca := m.Application.Spec.Tosca
 	field := (*observer.Path)(nil).Field("spec")
@@ -102,7 +100,7 @@ func (m *Material) located(problem *plan.Problem) *plan.Problem {
 	return &located
 }
 
-// find finds the bytes.
+// find reads the template or archive.
 func (m *Material) find(ctx context.Context, reader Reader, fetcher Fetcher, before *Material) *plan.Problem {
 	tosca, csar := m.Application.Spec.Tosca, m.Application.Spec.CSAR
 	switch {
@@ -121,13 +119,13 @@ func (m *Material) find(ctx context.Context, reader Reader, fetcher Fetcher, bef
 }
 
 func (m *Material) fetch(ctx context.Context, fetcher Fetcher, url, digest string, before *Material) *plan.Problem {
-	m.Name, m.URL = nameOf(url), url
+	m.Name, m.URL = displayURL(url), url
 	last := fetch.Page{}
 	if before != nil && before.URL == url {
 		last = before.Page
 	}
 	if digest != "" && last.Data != nil && fetch.CheckDigest(last.Data, digest) == nil {
-		m.Page, m.Data = last, last.Data // nothing else can have this digest
+		m.Page, m.Data = last, last.Data // the digest identifies the content
 		return nil
 	}
 	page, err := fetcher.Get(ctx, url, last)
@@ -141,7 +139,7 @@ func (m *Material) fetch(ctx context.Context, fetcher Fetcher, url, digest strin
 	return nil
 }
 
-// fetchProblem says what an error of a fetch means.
+// fetchProblem converts an error of a fetch to a problem.
 func fetchProblem(name string, err error) *plan.Problem {
 	var refused *fetch.NotAllowedError
 	if errors.As(err, &refused) {

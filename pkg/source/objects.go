@@ -11,11 +11,11 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// secretKind is the kind whose values nobody is told.
+// secretKind is the kind whose values must not be shown.
 const secretKind = "Secret"
 
-// readKey takes the archive from a key of a ConfigMap or Secret. In the data of a
-// ConfigMap it is text: a template in place of an archive.
+// readKey reads the archive from a key of a ConfigMap or Secret. In the data of a ConfigMap it is a string,
+// that is, a template instead of an archive.
 func (m *Material) readKey(ctx context.Context, reader Reader, kind string, ref v1alpha1.KeyReference) *plan.Problem {
 	m.Name = fmt.Sprintf("%s %s, key %s", kind, ref.Name, ref.Key)
 	object, problem := reader.Read(ctx, kind, ref.Name)
@@ -25,7 +25,7 @@ func (m *Material) readKey(ctx context.Context, reader Reader, kind string, ref 
 	encoded := "binaryData"
 	if kind == secretKind {
 		encoded = "data"
-		m.stamp = stampOf(object, m.Name)
+		m.stamp = objectStamp(object, m.Name)
 	}
 	if text, has := textAt(object, encoded, ref.Key); has {
 		raw, err := base64.StdEncoding.DecodeString(text)
@@ -48,15 +48,15 @@ func textAt(object map[string]any, field, key string) (string, bool) {
 	return text, has
 }
 
-// stampOf is one version of an object. A digest of what a Secret has would let
-// its values be guessed.
-func stampOf(object map[string]any, name string) string {
+// objectStamp identifies one version of an object. A digest of the content of a Secret would allow guessing
+// its values.
+func objectStamp(object map[string]any, name string) string {
 	metadata, _ := object["metadata"].(map[string]any)
 	return fmt.Sprintf("%s, uid %v, version %v", name, metadata["uid"], metadata["resourceVersion"])
 }
 
-// readInputs collects the inputs: those of objects in their order, and those of
-// the Application over them.
+// readInputs collects the inputs. Inputs of later objects override earlier ones, and those in the
+// Application override all others.
 func (m *Material) readInputs(ctx context.Context, reader Reader) *plan.Problem {
 	t := translationOf(m.Application)
 	m.Inputs = map[string]hooks.Input{}

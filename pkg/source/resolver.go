@@ -8,26 +8,37 @@ import (
 	"holdfast.dev/holdfast/pkg/fetch"
 )
 
-// resolver reads imports by URL, as far as the fetcher may. It remembers what it
-// read, and why it could not.
+// resolver reads imports by URL. It caches results and errors.
 type resolver struct {
 	fetcher Fetcher
 	before  map[string]fetch.Page
 	read    map[string]fetch.Page
-	// failed is set if a URL could not be read for a reason that may pass, local
-	// if a file was wanted.
+	// failed is set after a temporary error. local is set if an import is not a URL.
 	failed, local bool
+
+	namespace string
+	// release releases the slot of the translation.
+	release func()
 }
 
-func newResolver(fetcher Fetcher, before map[string]fetch.Page) *resolver {
-	return &resolver{fetcher: fetcher, before: before, read: map[string]fetch.Page{}}
+func newResolver(fetcher Fetcher, m *Material) *resolver {
+	return &resolver{fetcher: fetcher, before: m.Imports, read: map[string]fetch.Page{}, namespace: m.Application.Namespace}
 }
 
-// errNoFiles is about imports that are no URLs.
-var errNoFiles = errors.New("there are no files beside it: import a URL, or pack the files into a CSAR")
+// acquire waits for the slot of the translation.
+func (r *resolver) acquire(ctx context.Context) (err error) {
+	r.release, err = translations.Acquire(ctx, r.namespace)
+	if err != nil {
+		r.release = func() {}
+	}
+	return err
+}
 
-// Resolve implements tosca.Resolver. While it waits for a server, another
-// translation has its turn.
+// errNoFiles is the error for imports that are not URLs.
+var errNoFiles = errors.New("only URLs can be imported here: use a URL, or pack the files into a CSAR")
+
+// Resolve implements tosca.Resolver. While it waits for a server, other translations
+// can use its slot.
 func (r *resolver) Resolve(ctx context.Context, location string) ([]byte, error) {
 	if !strings.Contains(location, "://") {
 		r.local = true
@@ -35,11 +46,13 @@ func (r *resolver) Resolve(ctx context.Context, location string) ([]byte, error)
 	}
 	before := r.before[location]
 	if before.Data != nil {
-		r.read[location] = before // it is asked for again
+		r.read[location] = before // the server is asked again, with the known ETag
 	}
-	<-turns
+	r.release()
 	page, err := r.fetcher.Get(ctx, location, before)
-	turns <- struct{}{}
+	if err := r.acquire(ctx); err != nil {
+		return nil, err
+	}
 	var refused *fetch.NotAllowedError
 	if err != nil {
 		r.failed = r.failed || !errors.As(err, &refused)

@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/pkg/source"
 )
 
-// application is an Application with a spec in YAML.
+// application returns an Application with the given spec in YAML.
 func application(t *testing.T, spec string) *v1alpha1.Application {
 	t.Helper()
 	app := &v1alpha1.Application{}
@@ -43,7 +43,7 @@ func (o objects) Read(_ context.Context, kind, name string) (map[string]any, *pl
 	return content, nil
 }
 
-// web is a Fetcher of pages, which counts how often each is sent, or its error.
+// web is a Fetcher of pages or errors. It counts how often each page is downloaded.
 type web struct {
 	pages  map[string]string
 	errors map[string]error
@@ -70,8 +70,7 @@ func (w *web) Get(_ context.Context, url string, before fetch.Page) (fetch.Page,
 	return fetch.Page{Data: []byte(page), Tag: page}, nil
 }
 
-// template has the inputs a (an integer), b and password, which a ConfigMap and a
-// Secret get.
+// template has the inputs a (an integer), b and password, which come from a ConfigMap and a Secret.
 const template = `
 tosca_definitions_version: tosca_simple_yaml_1_3
 topology_template:
@@ -118,7 +117,7 @@ func splitLines(text string) []string {
 	return append(lines, text[begin:])
 }
 
-// made is what an Application's source is translated into.
+// made gathers and translates an Application's source.
 func made(t *testing.T, app *v1alpha1.Application, reader objects, fetcher *web) *plan.Source {
 	t.Helper()
 	material, problem := source.Gather(t.Context(), app, reader, fetcher, nil)
@@ -138,7 +137,7 @@ func data(s *plan.Source) map[string]any {
 
 func b64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-func TestLaterInputsWinOverEarlierOnes(t *testing.T) {
+func TestLaterInputsWin(t *testing.T) {
 	reader := objects{
 		"ConfigMap first":  `{data: {a: "2", b: first}}`,
 		"ConfigMap second": `{data: {b: second}}`,
@@ -167,7 +166,7 @@ func TestLaterInputsWinOverEarlierOnes(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeHadOrTranslated(t *testing.T) {
+func TestGatherAndTranslateProblems(t *testing.T) {
 	refused := &fetch.NotAllowedError{Reason: "it is not below an --allow-url-prefix of the controller"}
 	fetcher := &web{
 		pages: map[string]string{"https://example.com/wrong.yaml": "tosca_definitions_version: hunter2\n"},
@@ -182,7 +181,7 @@ func TestWhatCannotBeHadOrTranslated(t *testing.T) {
 		"ConfigMap number":  `{data: {a: many}}`,
 		"Secret broken":     `{data: {archive: "%hunter2", a: "%hunter2"}}`,
 		"Secret password":   fmt.Sprintf(`{data: {a: %s}}`, b64("hunter2")),
-		"Secret sealed":     fmt.Sprintf(`{data: {t: %s}}`, b64("tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template: {inputs: {a: {type: integer, default: hunter2}}, node_templates: {a: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {}}}}}\n")),
+		"Secret sealed":     fmt.Sprintf(`{data: {t: %s}}`, b64("tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template: {inputs: {a: {type: integer, default: hunter2}}, node_templates: {a: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {x: {get_input: a}}}}}}\n")),
 		"ConfigMap archive": `{binaryData: {archive: "UEsDBA=="}}`,
 	}
 	importing := func(url string) string {
@@ -206,12 +205,12 @@ func TestWhatCannotBeHadOrTranslated(t *testing.T) {
 		{name: "a template in a Secret", spec: `csar: {secretRef: {name: sealed, key: t}}`, reason: "TranslationFailed", stalled: true, message: "Secret sealed, key t:2:49: the value does not have the type that is declared"},
 		{name: "no inputs", spec: tosca("  inputsFrom: [{secretRef: {name: nowhere}}]\n"), reason: "FetchFailed", message: "Secret nowhere is not there"},
 		{name: "inputs that are not base64", spec: tosca("  inputsFrom: [{secretRef: {name: broken}}]\n"), reason: "FetchFailed", message: "is not base64"},
-		{name: "an input that nobody asks for", spec: tosca("  inputsFrom: [{configMapRef: {name: inputs}}]\n"), reason: "TranslationFailed", stalled: true, message: `unknown input "c"`},
+		{name: "an input that the template does not declare", spec: tosca("  inputsFrom: [{configMapRef: {name: inputs}}]\n"), reason: "TranslationFailed", stalled: true, message: `unknown input "c"`},
 		{name: "an input of another type", spec: tosca("  inputsFrom: [{configMapRef: {name: number}}]\n"), reason: "TranslationFailed", stalled: true, message: "spec.tosca.template:5:5: inputs.a: "},
 		{name: "a secret of another type", spec: tosca("  inputsFrom: [{secretRef: {name: password}}]\n"), reason: "TranslationFailed", stalled: true, message: "inputs.a: (hidden) is not an integer"},
 		{name: "an import that is down", spec: importing("https://example.com/down.yaml?token=hunter2"), reason: "FetchFailed", message: "spec.tosca.template:3:11: imports[0]: https://example.com/down.yaml: the server answered 503"},
 		{name: "an import that is not allowed", spec: importing("https://example.com/refused.yaml?token=hunter2"), reason: "SourceNotAllowed", stalled: true, message: "imports[0]: https://example.com/refused.yaml: it is not below"},
-		{name: "an import of a file", spec: importing("types.yaml"), reason: "TranslationFailed", stalled: true, message: "types.yaml: there are no files beside it: import a URL, or pack the files into a CSAR"},
+		{name: "an import of a file", spec: importing("types.yaml"), reason: "TranslationFailed", stalled: true, message: "types.yaml: only URLs can be imported here: use a URL, or pack the files into a CSAR"},
 		{name: "an import of another scheme", spec: importing("ftp://example.com/types.yaml"), reason: "SourceNotAllowed", stalled: true, message: "is not an https URL"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -226,7 +225,7 @@ func TestWhatCannotBeHadOrTranslated(t *testing.T) {
 	}
 }
 
-func TestNothingSensitiveIsInADigest(t *testing.T) {
+func TestDigestOmitsSensitiveInputs(t *testing.T) {
 	with := func(a, password string) *plan.Source {
 		s := made(t, application(t, tosca("  inputsFrom: [{configMapRef: {name: open}}, {secretRef: {name: shut}}]\n")),
 			objects{"ConfigMap open": fmt.Sprintf(`{data: {a: %q}}`, a), "Secret shut": fmt.Sprintf(`{data: {password: %s}}`, b64(password))}, nil)
@@ -242,20 +241,20 @@ func TestNothingSensitiveIsInADigest(t *testing.T) {
 	assert.NotEqual(t, one.ManifestDigest(), with("2", "hunter2").ManifestDigest())
 	assert.Equal(t, map[string]any{"b": "nothing"}, one.Outputs, "what is sensitive or needs a running deployment is no output")
 
-	// What is sensitive by its name is, wherever it is from.
+	// An input that is sensitive because of its name remains sensitive, regardless of its source.
 	named := func(password string) string {
 		return made(t, application(t, tosca("  inputs: {password: "+password+"}\n")), nil, nil).Digest
 	}
 	assert.Equal(t, named("hunter2"), named("hunter3"))
 
-	// Nor is an archive in a Secret, of which everything else may be known.
+	// The digest of an archive in a Secret does not depend on its content either.
 	sealed := func(version, text string) string {
 		return made(t, application(t, `csar: {secretRef: {name: a, key: t}}`), objects{"Secret a": fmt.Sprintf(
 			`{metadata: {uid: u, resourceVersion: %q}, data: {t: %s}}`, version, b64(text))}, nil).Digest
 	}
 	older, newer := sealedMaterial(t, "1"), sealedMaterial(t, "2")
-	assert.False(t, newer.Same(older), "or the digest would be that of another version")
-	assert.True(t, newer.Same(sealedMaterial(t, "2")))
+	assert.False(t, newer.IsUnchanged(older), "or the digest would be that of another version")
+	assert.True(t, newer.IsUnchanged(sealedMaterial(t, "2")))
 	assert.Equal(t, sealed("1", template), sealed("1", template+"# hunter2\n"))
 	assert.NotEqual(t, sealed("1", template), sealed("2", template))
 }
@@ -268,7 +267,7 @@ func sealedMaterial(t *testing.T, version string) *source.Material {
 	return m
 }
 
-func TestWhatHasNotChangedIsNotSentAgain(t *testing.T) {
+func TestUnchangedPageIsNotFetchedAgain(t *testing.T) {
 	const url, types = "https://example.com/t.yaml?token=1", "https://example.com/types.yaml"
 	fetcher := &web{pages: map[string]string{
 		url:   "tosca_definitions_version: tosca_simple_yaml_1_3\nimports: [types.yaml]\ntopology_template: {node_templates: {a: {type: acme.A}}}\n",
@@ -285,8 +284,8 @@ func TestWhatHasNotChangedIsNotSentAgain(t *testing.T) {
 	first, one := look(nil)
 	assert.Equal(t, "https://example.com/t.yaml", first.Name)
 	assert.Equal(t, []string{types}, slices.Collect(maps.Keys(first.Imports)))
-	assert.False(t, first.Static())
-	assert.False(t, first.Same(first), "imports have to be asked for")
+	assert.False(t, first.IsStatic())
+	assert.False(t, first.IsUnchanged(first), "imports have to be asked for")
 	second, same := look(first)
 	assert.Equal(t, one.Digest, same.Digest)
 	assert.Equal(t, map[string]int{url: 1, types: 1}, fetcher.sent)
@@ -298,13 +297,13 @@ func TestWhatHasNotChangedIsNotSentAgain(t *testing.T) {
 	assert.NotEqual(t, one.ManifestDigest(), other.ManifestDigest())
 }
 
-// acme is a file with a type that makes a ConfigMap of that name.
+// acme returns a file with a type that creates a ConfigMap of that name.
 func acme(name string) string {
 	return `node_types: {acme.A: {derived_from: tosca.nodes.indigo.KubernetesObject, properties: {spec: {type: string,
   default: {apiVersion: v1, kind: ConfigMap, metadata: {name: ` + name + `}}}}}}`
 }
 
-func TestWhatHasItsDigestIsFetchedOnce(t *testing.T) {
+func TestPageWithDigestIsFetchedOnce(t *testing.T) {
 	const url = "https://example.com/t.yaml"
 	fetcher := &web{pages: map[string]string{url: template}}
 	app := application(t, `tosca: {url: "`+url+`", sha256: 9e1f1f7e}`)
@@ -314,18 +313,18 @@ func TestWhatHasItsDigestIsFetchedOnce(t *testing.T) {
 	app.Spec.Tosca.SHA256 = digest
 	first, problem := source.Gather(t.Context(), app, nil, fetcher, nil)
 	require.Nil(t, problem)
-	assert.True(t, first.Static())
+	assert.True(t, first.IsStatic())
 	fetcher.asked = 0
 	second, problem := source.Gather(t.Context(), app, nil, fetcher, first)
 	require.Nil(t, problem)
 	assert.Zero(t, fetcher.asked)
-	assert.True(t, second.Same(first))
+	assert.True(t, second.IsUnchanged(first))
 	app.Spec.Tosca.SHA256 = "other"
 	_, problem = source.Gather(t.Context(), app, nil, fetcher, second)
 	assert.NotNil(t, problem)
 }
 
-func TestWhatIsInTheApplicationIsStatic(t *testing.T) {
+func TestInlineTemplateIsStatic(t *testing.T) {
 	for spec, static := range map[string]bool{
 		tosca(""):                                            true,
 		tosca("  inputs: {a: 1}\n"):                          true,
@@ -340,13 +339,13 @@ func TestWhatIsInTheApplicationIsStatic(t *testing.T) {
 		`csar: {secretRef: {name: a, key: b}}`:                               false,
 	} {
 		m := &source.Material{Application: application(t, spec)}
-		assert.Equal(t, static, m.Static(), spec)
-		assert.True(t, source.Used(m.Application))
+		assert.Equal(t, static, m.IsStatic(), spec)
+		assert.True(t, source.IsUsed(m.Application))
 	}
-	assert.False(t, source.Used(application(t, "manifest: []")))
+	assert.False(t, source.IsUsed(application(t, "manifest: []")))
 }
 
-func TestWhatMakesAnotherTranslationIsNotTheSame(t *testing.T) {
+func TestIsUnchanged(t *testing.T) {
 	reader := objects{"ConfigMap a": `{data: {b: "1"}, binaryData: {x: ""}}`, "ConfigMap b": `{data: {b: "2"}}`}
 	gather := func(more string) *source.Material {
 		m, problem := source.Gather(t.Context(), application(t, tosca(more)), reader, nil, nil)
@@ -354,14 +353,14 @@ func TestWhatMakesAnotherTranslationIsNotTheSame(t *testing.T) {
 		return m
 	}
 	one := gather("  inputsFrom: [{configMapRef: {name: a}}]\n")
-	assert.True(t, one.Same(gather("  inputsFrom: [{configMapRef: {name: a}}]\n")))
-	assert.False(t, one.Same(nil))
+	assert.True(t, one.IsUnchanged(gather("  inputsFrom: [{configMapRef: {name: a}}]\n")))
+	assert.False(t, one.IsUnchanged(nil))
 	for _, other := range []string{"", "  inputsFrom: [{configMapRef: {name: b}}]\n", "  inputsFrom: [{configMapRef: {name: a}}]\n  strictConcat: true\n", "  inputs: {a: 1}\n"} {
-		assert.False(t, one.Same(gather(other)), other)
+		assert.False(t, one.IsUnchanged(gather(other)), other)
 	}
 }
 
-func TestHooksMayChangeWhatWasTranslated(t *testing.T) {
+func TestHooksCanChangeTranslation(t *testing.T) {
 	h := hooks.New()
 	h.ApplicationToscaTranslation.Listen("label", func(tr *hooks.Translation) error {
 		assert.Len(t, tr.Objects, 2, "it comes after the translation")
@@ -382,7 +381,7 @@ func TestHooksMayChangeWhatWasTranslated(t *testing.T) {
 	assert.False(t, s.Problem.Stalled())
 }
 
-func TestATranslationEndsWithItsContext(t *testing.T) {
+func TestTranslateStopsWithContext(t *testing.T) {
 	m, problem := source.Gather(t.Context(), application(t, tosca("")), nil, nil, nil)
 	require.Nil(t, problem)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -16,27 +16,24 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-// patience is how long a translation may take, with all that it fetches. What it
-// may compute is bounded by steps, and takes less.
-const patience = 30 * time.Second
+// translateTimeout limits a translation including all fetches. The computation itself is limited by steps
+// and takes less.
+const translateTimeout = 30 * time.Second
 
-// turns are those of translations that compute at the same time: each may take
+// translations bounds how many templates are translated at the same time: each may take
 // 100 MiB.
-var turns = make(chan struct{}, 2)
+var translations = NewSlots(2, 1)
 
-// Translate makes manifests of what was gathered, through the point
-// ApplicationToscaTranslation: the listeners of h come after the translation
-// itself, and may change what it made. h may be nil.
+// Translate translates the material to manifests through the point ApplicationToscaTranslation. The
+// listeners of h run after the translation and can change its result. h can be nil.
 func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks) *plan.Source {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, translateTimeout)
 	defer cancel()
-	select {
-	case turns <- struct{}{}:
-		defer func() { <-turns }()
-	case <-ctx.Done():
+	imports := newResolver(fetcher, m)
+	if err := imports.acquire(ctx); err != nil {
 		return &plan.Source{Problem: m.located(lateProblem(m.Name))}
 	}
-	imports := newResolver(fetcher, m.Imports)
+	defer func() { imports.release() }()
 	own := hooks.New()
 	own.ApplicationToscaTranslation.Listen("tosca", func(t *hooks.Translation) error {
 		return translate(ctx, t, imports)
@@ -56,11 +53,11 @@ func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks
 func lateProblem(name string) *plan.Problem {
 	return &plan.Problem{
 		Reason: v1alpha1.ReasonTranslationFailed, As: v1alpha1.DispositionRetry,
-		Message: fmt.Sprintf("%s: translating it takes longer than %v", name, patience),
+		Message: fmt.Sprintf("%s: translating it takes longer than %v", name, translateTimeout),
 	}
 }
 
-// translate is the listener that translates.
+// translate runs the translation; it listens to ApplicationToscaTranslation.
 func translate(ctx context.Context, t *hooks.Translation, imports *resolver) error {
 	inputs := make(map[string]tosca.Input, len(t.Inputs))
 	for name, input := range t.Inputs {
@@ -88,8 +85,7 @@ func translate(ctx context.Context, t *hooks.Translation, imports *resolver) err
 	return nil
 }
 
-// problem says what is wrong with a template. Of an error of a hook only what the
-// translation said is told.
+// problem converts an error to a problem. If a hook has failed, it shows only the part from the translation.
 func (r *resolver) problem(err error) *plan.Problem {
 	p := &plan.Problem{Reason: v1alpha1.ReasonTranslationFailed}
 	var hook *hooks.Error
@@ -101,7 +97,7 @@ func (r *resolver) problem(err error) *plan.Problem {
 	}
 	p.Message = plan.Summary(err)
 	switch {
-	case !onlyImports(err):
+	case !isImportError(err):
 	case r.failed:
 		p.Reason = v1alpha1.ReasonFetchFailed
 	case !r.local:
@@ -110,8 +106,8 @@ func (r *resolver) problem(err error) *plan.Problem {
 	return p
 }
 
-// onlyImports reports whether nothing is wrong but that files cannot be had.
-func onlyImports(err error) bool {
+// isImportError reports whether failed imports are the only errors.
+func isImportError(err error) bool {
 	faults := tosca.Errors(err)
 	for _, fault := range faults {
 		if fault.Code != tosca.SourceNotAllowed {
@@ -121,8 +117,8 @@ func onlyImports(err error) bool {
 	return len(faults) > 0
 }
 
-// digest is that of all that was translated, but for what is secret: a digest of
-// what is easy to guess tells it.
+// digest returns the digest of all inputs of the translation, without secret ones: values that are easy to
+// guess could be found through their digest.
 func (m *Material) digest(ofFiles string) string {
 	shown := map[string]any{}
 	for name, input := range m.Inputs {
@@ -140,15 +136,14 @@ func (m *Material) digest(ofFiles string) string {
 	}
 	inputs, err := json.Marshal(shown)
 	if err != nil {
-		inputs = nil // values were decoded from JSON
+		inputs = nil // values were decoded from JSON, so this cannot fail
 	}
 	sum := sha256.Sum256([]byte(ofFiles + "\n" + string(inputs)))
 	return hex.EncodeToString(sum[:])
 }
 
-// nameOf is a URL as it may be shown: without its query, which may have a token,
-// and without a user.
-func nameOf(address string) string {
+// displayURL returns a URL for messages: without its query, which can contain a token, and without a user.
+func displayURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return "the URL of the source"

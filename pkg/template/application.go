@@ -13,13 +13,13 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// FieldManager is the name under which the loop around templates writes
-// Applications and the status of custom resources.
+// FieldManager is the field manager of the template controller for Applications and the status of custom
+// resources.
 const FieldManager = "holdfast-templates"
 
-// Application is that of a custom resource: of the same name and namespace, and
-// owned by it if it has a UID already. It has the labels of the resource, too, so
-// that a controller that looks at some labels only sees both or none.
+// Application returns the Application of a custom resource. It has the same name and namespace, and if the
+// resource has a UID, a controller reference to it. It also has the labels of the resource, so that a
+// controller with a label selector sees both or none.
 func (r Rendered) Application(object map[string]any) (*v1alpha1.Application, error) {
 	owner := unstructured.Unstructured{Object: object}
 	app := &v1alpha1.Application{
@@ -44,8 +44,8 @@ func (r Rendered) Application(object map[string]any) (*v1alpha1.Application, err
 	return app, nil
 }
 
-// labels are those of the custom resource, and those that are rendered, which
-// prevail.
+// labels returns the labels of the custom resource and the rendered labels. Rendered labels have
+// precedence.
 func (r Rendered) labels(inherited map[string]string) map[string]string {
 	all := make(map[string]string, len(inherited)+len(r.Labels))
 	maps.Copy(all, inherited)
@@ -65,9 +65,9 @@ func raw(objects []map[string]any) ([]runtime.RawExtension, error) {
 	return items, nil
 }
 
-// Owns reports whether a custom resource owns an Application: it is its controller.
-// An earlier resource of the same name is another one.
-func Owns(object map[string]any, app *v1alpha1.Application) bool {
+// IsOwner reports whether a custom resource is the controller of an Application. A previous resource of the
+// same name has another UID.
+func IsOwner(object map[string]any, app *v1alpha1.Application) bool {
 	owner := unstructured.Unstructured{Object: object}
 	return metav1.IsControlledBy(app, &owner)
 }

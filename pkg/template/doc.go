@@ -1,10 +1,9 @@
-// Package template says how a custom resource becomes an Application.
+// Package template defines how a custom resource becomes an Application.
 //
-// A Template is pure: it renders manifests and an observer schema from the custom
-// resource, and its status from the Application and the live objects. The loop
-// around it, which reads and writes, is in package controller; there is one engine
-// for all objects, and a template adds no second way to write them. How to make
-// one is in docs/templates.md.
+// A Template is pure: it renders manifests and an observer schema from the custom resource, and the status
+// of the resource from the Application and the live objects. The loop that reads and writes is in package
+// controller. There is one engine for all objects; templates do not write objects in another way.
+// docs/templates.md explains how to write a template.
 //
 //	schema := template.Observe(manifest, "spec.accessModes")
 package template

@@ -7,21 +7,21 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// observed is a leaf of an observer schema. It is not null, so that an Application
-// that is printed can be applied with any kubectl.
+// observed is a leaf of an observer schema. It is not null, so that a printed Application can be applied
+// with any version of kubectl.
 const observed = "observed"
 
-// Observe derives the entry of the observer schema that holds what a manifest says
-// and leaves open what others may add:
+// Observe returns an observer schema for a manifest. It holds the fields that the manifest sets and leaves
+// other fields free:
 //
-//	in the manifest        in the entry
+//	in the manifest        in the schema
 //	a scalar               observed
 //	a map                  its keys; others are free
-//	a list of maps         its elements; more may come
+//	a list of maps         its elements; more are allowed
 //	a list of scalars      exactly these
 //
-// free are paths of fields, such as spec.accessModes, that are left out: nobody
-// holds them after the object is created. Keys with dots cannot be named.
+// free lists field paths to leave out, such as spec.accessModes. These fields are not held after the object
+// is created. Keys with dots cannot be named.
 func Observe(manifest map[string]any, free ...string) map[string]any {
 	entry := observeMap(manifest, "", free)
 	entry["apiVersion"], entry["kind"] = manifest["apiVersion"], manifest["kind"]

@@ -8,16 +8,15 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// A Template makes an Application of each custom resource of a kind. Its methods
-// are functions of what they are given: no clock, no cluster, no randomness.
+// A Template renders an Application for each custom resource of a kind. Its methods are pure functions of
+// their arguments: no clock, no cluster, no randomness.
 type Template interface {
-	// Kind is the custom kind, and where it is served.
+	// Kind returns the custom kind.
 	Kind() Kind
-	// Render returns what the custom resource asks for. The error joins one *Fault
-	// for each thing that is wrong; the Application then stays as it is.
+	// Render returns the content of the Application. The error joins one *ValidationError for each problem;
+	// then the Application is left unchanged.
 	Render(Input) (Rendered, error)
-	// Status returns the status that the custom resource should have. It is
-	// written if it is not what the resource has already.
+	// Status returns the status of the custom resource. It is written if it differs from the current one.
 	Status(Seen) (map[string]any, error)
 }
 
@@ -28,52 +27,50 @@ type Kind struct {
 	Resource string
 }
 
-// GroupVersionResource is where the kind is served.
+// GroupVersionResource returns the resource of the kind.
 func (k Kind) GroupVersionResource() schema.GroupVersionResource {
 	return k.GroupVersion().WithResource(k.Resource)
 }
 
-// Live are live objects by their identities.
+// Live contains live objects by identity.
 type Live map[manifest.ID]map[string]any
 
-// Input is what a custom resource is rendered from.
+// Input is the input of Render.
 type Input struct {
-	// Object is the custom resource, as the API server has it or as it is written
-	// in a file: without defaults, then.
+	// Object is the custom resource, either from the API server or from a file, without defaults then.
 	Object map[string]any
-	// Live are the objects of its Application, as far as there are any. They are
-	// for what cannot be changed once it is there.
+	// Live contains the existing objects of its Application. Templates use it for immutable fields.
 	Live Live
 }
 
 // Rendered is the content of an Application.
 type Rendered struct {
-	// Manifests are whole objects in the namespace of the custom resource, and
-	// Schema their entries of the observer schema.
+	// Manifests are complete objects in the namespace of the custom resource. Schema contains their
+	// observer schemas.
 	Manifests, Schema []map[string]any
-	// Unknown are fields of the custom resource that the template does not know.
-	// They are a mistake in a file; an API server may have a newer definition.
-	Unknown []*Fault
-	// Labels of the Application, beside those of the custom resource.
+	// Unknown lists fields of the custom resource that the template does not know. In a file they are
+	// errors; the API server may have a newer definition.
+	Unknown []*ValidationError
+	// Labels are added to those of the custom resource.
 	Labels map[string]string
-	// ServiceAccountName, Adoption and DeletionPolicy are those of the
-	// Application's spec, with its defaults.
+	// ServiceAccountName, Adoption and DeletionPolicy are the fields of the Application's spec, with the
+	// same defaults.
 	ServiceAccountName string
 	Adoption           v1alpha1.AdoptionPolicy
 	DeletionPolicy     v1alpha1.DeletionPolicy
 }
 
-// Seen is what a status is made of.
+// Seen is the input of Status.
 type Seen struct {
-	// Object is the custom resource with its present status.
+	// Object is the custom resource with its current status.
 	Object map[string]any
-	// Application is the one of the custom resource; nil if there is none.
+	// Application is the Application of the custom resource, or nil.
 	Application *v1alpha1.Application
-	// Live are the objects of the Application; nil if they are not known now.
+	// Live contains the objects of the Application. It is nil if they are currently unknown.
 	Live Live
-	// Refusal is why the Application is not what the resource asks for: the
-	// error of Render, or a *Fault about the Application itself; nil if it is.
+	// Refusal is the reason why the Application does not match the resource: the error of Render, or a
+	// *ValidationError about the Application itself. It is nil if it matches.
 	Refusal error
-	// Now is the time of transitions.
+	// Now is the time for transitions.
 	Now metav1.Time
 }

@@ -47,7 +47,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 	//       storage: observed
 }
 
-func TestListsOfMapsAreOpenOthersExact(t *testing.T) {
+func TestObserveListTypes(t *testing.T) {
 	entry := template.Observe(parse(`{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: b}, spec: {
 	  containers: [{name: x, command: [a, b]}], none: []}}`))
 	text, err := json.Marshal(entry)
@@ -69,7 +69,7 @@ func rendered() template.Rendered {
 
 var owner = parse(`{apiVersion: example.com/v1, kind: Greeting, metadata: {name: hello, namespace: shop, uid: one}}`)
 
-func TestAnApplicationIsOwnedByItsResource(t *testing.T) {
+func TestApplicationHasControllerReference(t *testing.T) {
 	app, err := rendered().Application(owner)
 	require.NoError(t, err)
 	assert.Equal(t, "hello", app.Name)
@@ -80,9 +80,9 @@ func TestAnApplicationIsOwnedByItsResource(t *testing.T) {
 	}}, app.OwnerReferences)
 	assert.Equal(t, v1alpha1.AdoptNever, app.Spec.Adoption)
 	assert.Equal(t, v1alpha1.DeletionDelete, app.Spec.DeletionPolicy)
-	assert.True(t, template.Owns(owner, app))
+	assert.True(t, template.IsOwner(owner, app))
 	later := parse(`{metadata: {name: hello, namespace: shop, uid: two}}`)
-	assert.False(t, template.Owns(later, app), "an earlier resource of the same name is another one")
+	assert.False(t, template.IsOwner(later, app), "an earlier resource of the same name is another one")
 
 	labelled, err := rendered().Application(parse(`{metadata: {name: hello, labels: {shard: a, example.com/kind: theirs}}}`))
 	require.NoError(t, err)
@@ -93,8 +93,7 @@ func TestAnApplicationIsOwnedByItsResource(t *testing.T) {
 	assert.Empty(t, fromFile.OwnerReferences)
 }
 
-// Applying the update gives what is desired, leaves the rest alone, and leaves
-// nothing to update.
+// Applying the update gives the desired Application, changes nothing else, and is idempotent.
 func TestUpdate(t *testing.T) {
 	desired, err := rendered().Application(owner)
 	require.NoError(t, err)
@@ -116,7 +115,7 @@ func TestUpdate(t *testing.T) {
 			live.Spec.Adoption, live.Spec.DeletionPolicy = v1alpha1.AdoptAlways, v1alpha1.DeletionOrphan
 		}, []string{"/metadata/uid", "/spec/adoption", "/spec/deletionPolicy"}},
 		{"no labels at all", func(live *v1alpha1.Application) { live.Labels = nil }, []string{"/metadata/uid", "/metadata/labels"}},
-		{"a label of somebody else, and not ours", func(live *v1alpha1.Application) { live.Labels = map[string]string{"other": "x"} },
+		{"a label of another client, and not the template's", func(live *v1alpha1.Application) { live.Labels = map[string]string{"other": "x"} },
 			[]string{"/metadata/uid", "/metadata/labels/example.com~1kind"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -159,7 +158,7 @@ func patched(t *testing.T, live *v1alpha1.Application, ops any) *v1alpha1.Applic
 	require.NoError(t, err)
 	patch, err := jsonpatch.DecodePatch(raw)
 	require.NoError(t, err)
-	if live.UID == "" { // no test on what is not there
+	if live.UID == "" { // no test operation for a missing UID
 		patch = patch[1:]
 	}
 	after, err := patch.Apply(before)
@@ -169,13 +168,13 @@ func patched(t *testing.T, live *v1alpha1.Application, ops any) *v1alpha1.Applic
 	return updated
 }
 
-func TestFaultsAreTakenApart(t *testing.T) {
-	a := &template.Fault{Path: manifest.Path{"spec", "a"}, Reason: template.ReasonSpecInvalid, Message: "is odd"}
+func TestValidationErrors(t *testing.T) {
+	a := &template.ValidationError{Path: manifest.Path{"spec", "a"}, Reason: template.ReasonSpecInvalid, Message: "is odd"}
 	b := errors.New("no idea")
-	faults := template.Faults(errors.Join(a, errors.Join(b)))
+	faults := template.ValidationErrors(errors.Join(a, errors.Join(b)))
 	require.Len(t, faults, 2)
 	assert.Equal(t, "spec.a: is odd", faults[0].Error())
 	assert.Equal(t, "no idea", faults[1].Error())
 	assert.Equal(t, template.ReasonSpecInvalid, faults[1].Reason)
-	assert.Empty(t, template.Faults(nil))
+	assert.Empty(t, template.ValidationErrors(nil))
 }

@@ -12,9 +12,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Update is the JSON Patch (RFC 6902) that makes an Application what is desired,
-// if it is still the same object; nil if nothing has to change. It touches what a
-// template renders and leaves the rest of the spec, such as suspend, to others.
+// Update returns the JSON Patch (RFC 6902) that brings an Application to the desired state, or nil if
+// nothing has to change. The patch tests the identity of the object. It changes only the fields that a
+// template renders and leaves the rest of the spec, such as suspend.
 func Update(live, desired *v1alpha1.Application) []delta.Op {
 	ops := labelOps(live, desired.Labels)
 	if !sameObjects(live.Spec.Manifest, desired.Spec.Manifest) {
@@ -42,7 +42,7 @@ func Update(live, desired *v1alpha1.Application) []delta.Op {
 	return append([]delta.Op{{Op: "test", Path: "/metadata/uid", Value: live.UID}}, ops...)
 }
 
-// labelOps sets the labels that are rendered. Others are other people's.
+// labelOps returns the operations that set the rendered labels. Other labels are not changed.
 func labelOps(live *v1alpha1.Application, desired map[string]string) (ops []delta.Op) {
 	if len(live.Labels) == 0 && len(desired) > 0 {
 		return []delta.Op{{Op: "add", Path: "/metadata/labels", Value: desired}}

@@ -10,24 +10,24 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// Verdict says whether a custom resource is what it asks for.
+// Verdict is the summary of a custom resource for its conditions.
 type Verdict struct {
-	// Ready: everything is held and healthy, in the generation that was seen.
+	// Ready is true if everything is held and healthy in the observed generation.
 	Ready bool
-	// Stalled: only a user can help.
+	// Stalled is true if only a user can resolve the problem.
 	Stalled bool
-	// Reason in one word and Message for people. Neither has a time or a count.
+	// Reason is a CamelCase word, Message a text for users. Both contain no times and counts.
 	Reason, Message string
 }
 
-// Verdict judges what was seen:
+// Verdict summarizes the state:
 //
-//	the resource is being deleted          Deleting
-//	it was refused                         the refusal; stalled, unless it passes
-//	no Application yet, or not seen yet    Progressing
-//	the Application is stalled             its reason; stalled
-//	the Application is ready               Ready
-//	everything else                        the Application's reason
+//	the resource is being deleted              Deleting
+//	it was rejected                            the reason; stalled, unless it can resolve itself
+//	no Application yet, or not reconciled yet  Progressing
+//	the Application is stalled                 its reason; stalled
+//	the Application is ready                   Ready
+//	everything else                            the Application's reason
 func (s Seen) Verdict() Verdict {
 	owner := unstructured.Unstructured{Object: s.Object}
 	app := s.Application

@@ -3,6 +3,7 @@ package tosca_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -50,6 +51,42 @@ func filesIn(t *testing.T, dir string) (files []packed) {
 	return files
 }
 
+// asked is a context that ends when it has been asked a number of times.
+type asked struct {
+	context.Context //nolint:containedctx // this is one
+
+	times, limit int
+}
+
+// Err implements context.Context.
+func (a *asked) Err() error {
+	if a.times++; a.times > a.limit {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestTheEndOfTheContextEndsAnArchive(t *testing.T) {
+	entries := []packed{
+		{"TOSCA.meta", "CSAR-Version: 2.0\nEntry-Definitions: main.yaml\n"},
+		{"main.yaml", "tosca_definitions_version: tosca_2_0\nimports: [{profile: acme}]\nservice_template: {node_templates: {a: {type: holdfast.nodes.KubernetesObject, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}}}\n"},
+	}
+	for i := range 98 {
+		entries = append(entries, packed{fmt.Sprintf("f%d", i), ""})
+	}
+	entries = append(entries, packed{"profile.yaml", "tosca_definitions_version: tosca_2_0\nprofile: acme\n"})
+	archive := tosca.Source{Name: "a.csar", Data: zipOf(t, entries...)}
+	whole := &asked{Context: t.Context(), limit: 1 << 20}
+	_, err := tosca.Translate(whole, archive, nil, tosca.Options{})
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, whole.times, 200, "for the entries, and for the files in which the profile may be")
+	for limit := range whole.times {
+		_, err := tosca.Translate(&asked{Context: t.Context(), limit: limit}, archive, nil, tosca.Options{})
+		require.ErrorIs(t, err, context.Canceled, "it is asked %d times", limit)
+		require.Empty(t, tosca.Errors(err))
+	}
+}
+
 func TestProfilesOfAnArchiveAreFoundByName(t *testing.T) {
 	const imports = "imports:\n- {profile: 'acme.web:1.0', namespace: web}\n- {profile: 'acme.web:%s'}\n"
 	entries := func(version string) []packed {
@@ -63,6 +100,8 @@ func TestProfilesOfAnArchiveAreFoundByName(t *testing.T) {
 	result, err := tosca.Translate(t.Context(), tosca.Source{Name: "a.csar", Data: zipOf(t, entries("1.0")...)}, nil, tosca.Options{})
 	require.NoError(t, err)
 	assert.Len(t, result.Objects, 2)
-	_, err = tosca.Translate(t.Context(), tosca.Source{Name: "a.csar", Data: zipOf(t, entries("2.0")...)}, nil, tosca.Options{})
-	assert.ErrorContains(t, err, `a.csar!main.yaml:4:3: imports[1]: the profile "acme.web:2.0" is not known`)
+	result, err = tosca.Translate(t.Context(), tosca.Source{Name: "a.csar", Data: zipOf(t, entries("2.0")...)}, nil, tosca.Options{})
+	assert.ErrorContains(t, err, `a.csar!main.yaml:5:62: node_templates.b.type: the node type "Page" is not known`)
+	require.Len(t, result.Warnings, 2)
+	assert.ErrorContains(t, &result.Warnings[1], `a.csar!main.yaml:4:3: imports[1]: the profile "acme.web:2.0" is not known`)
 }

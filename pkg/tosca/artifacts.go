@@ -13,7 +13,7 @@ type artifact struct {
 	from *file
 }
 
-// artifactsOf are the artifacts of a node template and its types, own ones first.
+// artifactsOf returns the artifacts of a node template and its types, own ones first.
 func (e *evaluator) artifactsOf(n *template) []artifact {
 	var all []artifact
 	seen := map[string]bool{}
@@ -63,7 +63,7 @@ func (a artifact) isManifest() bool {
 	}
 }
 
-// getArtifact is get_artifact: [SELF | node, name]. It is the content of the file:
+// getArtifact evaluates get_artifact: [SELF | node, name]. It is the content of the file:
 // where the file is, as TOSCA has it, means nothing in a manifest.
 func getArtifact(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// primitive is the type that the values of a schema have at last, with the types on
+// primitive returns the type that the values of a schema have at last, with the types on
 // the way, which may add constraints. A data type that is made of properties is its
 // own.
 func (t *library) primitive(s *schema) (base basis, line []*definition) {
@@ -34,13 +34,13 @@ func (t *library) primitive(s *schema) (base basis, line []*definition) {
 	return basis{name: s.typeName}, line
 }
 
-// baseOf is the name of the type that the values of a schema have at last.
+// baseOf returns the name of the type that the values of a schema have at last.
 func (t *library) baseOf(s *schema) string {
 	base, _ := t.primitive(s)
 	return base.name
 }
 
-// scaleOf is the scale of a type that is derived from scalar.
+// scaleOf returns the scale of a type that is derived from scalar.
 func (t *library) scaleOf(line []*definition) *scale {
 	if known := line[0].scale; known != nil {
 		return known
@@ -65,7 +65,7 @@ func (t *library) scaleOf(line []*definition) *scale {
 	return s
 }
 
-// unitsOf are the units and prefixes of a type, with the inherited ones.
+// unitsOf returns the units and prefixes of a type, with the inherited ones.
 func unitsOf(line []*definition) (own, prefixes map[string]float64) {
 	own, prefixes = map[string]float64{}, map[string]float64{}
 	for _, d := range slices.Backward(line) {
@@ -75,7 +75,7 @@ func unitsOf(line []*definition) (own, prefixes map[string]float64) {
 	return own, prefixes
 }
 
-// multiples are the numbers of a map; what is none has been told.
+// multiples returns the numbers of a map, and leaves out other values.
 func multiples(p fileNode) map[string]float64 {
 	all := map[string]float64{}
 	for _, entry := range p.entries() {

@@ -2,95 +2,58 @@ package tosca
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 	"regexp"
 	"strings"
 	"sync"
 )
 
-//go:embed profiles/*.yaml
-var profileFiles embed.FS
+//go:embed profiles/simple.yaml
+var simpleProfile []byte
 
-// profiles are the files of types that are built in.
-type profiles struct{ simple, nfv, sol001 *file }
+// builtIn returns the file of the normative types. It reads the file once: several
+// translations share it. After that, nothing in it changes.
+var builtIn func() *file
 
-// builtIn reads the profiles, once: several translations share them. After that nothing
-// in them changes.
-var builtIn func() profiles
-
-func init() { // reading them looks types up, also in them
-	builtIn = sync.OnceValue(readProfiles)
+func init() { // reading it looks types up, also in it
+	builtIn = sync.OnceValue(readBuiltIn)
 }
 
-func readProfiles() profiles {
-	s := &session{ctx: context.Background(), limits: DefaultLimits(), regexps: map[string]pattern{}} //nolint:forbidigo // it is for no caller in particular
-	all := profiles{s.readProfile("simple"), s.readProfile("nfv"), s.readProfile("sol001")}
-	all.nfv.imports, all.sol001.imports = []edge{{file: all.simple}}, []edge{{file: all.simple}}
-	files := []*file{all.simple, all.nfv, all.sol001}
-	types := newLibrary(s, files, all.simple)
-	for _, f := range files {
-		types.readTypes(f)
-	}
-	own := *all.simple.types[nodeTypes][KubernetesObject]
+func readBuiltIn() *file {
+	s := newSession(context.Background(), Source{}, Options{}) //nolint:forbidigo // it is for no caller in particular
+	f := &file{name: "simple", profile: true, version: versions["tosca_simple_yaml_1_3"]}
+	s.parse(f, simpleProfile)
+	types := newLibrary(s, []*file{f}, f)
+	types.readTypes(f)
+	own := *f.types[nodeTypes][KubernetesObject]
 	own.name = Alias
-	all.simple.types[nodeTypes][Alias] = &own
-	for _, f := range files {
-		for kind := range f.types {
-			for _, d := range f.types[kind] {
-				d.properties = types.readSchemas(d.at.get("properties"), false)
-				d.attributes = types.readSchemas(d.at.get("attributes"), false)
-				types.constraintsOf(d)
-			}
+	f.types[nodeTypes][Alias] = &own
+	for kind := range f.types {
+		for _, d := range f.types[kind] {
+			d.properties = types.readSchemas(d.at.get("properties"))
+			types.constraintsOf(d)
 		}
 	}
 	if !s.faults.empty() {
 		panic(s.faults.err())
 	}
-	return all
-}
-
-func (t *session) readProfile(name string) *file {
-	data, _ := profileFiles.ReadFile("profiles/" + name + ".yaml")
-	f := &file{name: name, profile: true, version: versions["tosca_simple_yaml_1_3"]}
-	t.parse(f, data)
 	return f
 }
 
-// implied are the profiles whose types a file can use without an import, those that
-// prevail first.
-func (f *file) implied() []*file {
-	all := builtIn()
-	if strings.HasPrefix(f.version.name, "tosca_simple_profile_for_") {
-		return []*file{all.simple, all.nfv, all.sol001}
-	}
-	return []*file{all.simple, all.sol001, all.nfv}
-}
-
-// sol001 are the files of types of ETSI GS NFV-SOL 001. Many import them by a path at
-// which they are not: then what is built in stands for them.
+// sol001 matches the names of the files with the types of ETSI GS NFV-SOL 001. Many
+// templates import them by a path at which they are not: then only the names of the types
+// are known.
 var sol001 = regexp.MustCompile(`(?:^|/)etsi_nfv_sol001_[a-z]+_types(?:\.ya?ml)?$`)
 
-// The names of the normative types, tosca-parser's and TOSCA's, and of the profiles for
-// network functions and the edge.
+// The names of the normative types, tosca-parser's and TOSCA's, of the profiles for
+// network functions and the edge, and of the types that users of this family of templates
+// import. Nothing is fetched for any of them.
 var (
-	simple  = regexp.MustCompile(`^(?:tosca-normative-types|tosca_simple_yaml_1_[0-3]|(?:org\.oasis-open\.(?:tosca\.)?(?:simple|non-normative)|tosca\.simple)(?::(?:1\.[0-3]|2\.0))?)$`)
-	nfv1    = regexp.MustCompile(`^tosca_simple_profile_for_(?:nfv_1_0|nfv_1_0_0|mec_1_0_0)$`)
-	inStock = "org.oasis-open.simple (1.0 to 2.0), tosca_simple_profile_for_nfv_1_0_0 and etsi_nfv_sol001_vnfd_types"
+	simple      = regexp.MustCompile(`^(?:tosca-normative-types|tosca_simple_yaml_1_[0-3]|(?:org\.oasis-open\.(?:tosca\.)?(?:simple|non-normative)|tosca\.simple)(?::(?:1\.[0-3]|2\.0))?)$`)
+	nfv         = regexp.MustCompile(`^tosca_simple_profile_for_(?:nfv_1_0|nfv_1_0_0|mec_1_0_0)$`)
+	customTypes = regexp.MustCompile(`^https?://(raw\.githubusercontent\.com|github\.com)/(grycap|indigo-dc)/[\w./-]*custom_types\.ya?ml$`)
+	inStock     = "org.oasis-open.simple (1.0 to 2.0), tosca_simple_profile_for_nfv_1_0_0 and etsi_nfv_sol001_vnfd_types"
 )
-
-// profileNamed is the profile that an import names, nil if it names none.
-func profileNamed(reference string) *file {
-	switch {
-	case sol001.MatchString(reference):
-		return builtIn().sol001
-	case nfv1.MatchString(reference):
-		return builtIn().nfv
-	case simple.MatchString(reference):
-		return builtIn().simple
-	default:
-		return nil
-	}
-}
 
 // shortSchema reads a property as the profiles write it: string, string! if it is
 // required, list of string.

@@ -16,8 +16,15 @@ func hasCall(p fileNode) bool {
 	return strings.HasPrefix(p.text(), "$") || slices.ContainsFunc(append(p.elements(), p.entries()...), hasCall)
 }
 
+// since is the first major version of TOSCA that has a function.
+var since = map[string]int{
+	"concat": 1, "join": 1, "token": 1, "get_input": 1, "get_property": 1, "get_attribute": 1,
+	"get_artifact": 1, "get_operation_output": 1, "get_nodes_of_type": 1,
+	"matches": 2, "node_index": 2, "relationship_index": 2, "available_allocation": 2,
+}
+
 // isFunction reports whether TOSCA 1.x has a function; TOSCA 2.0 has it, too.
-func isFunction(name string) bool { return functions[name].since == 1 }
+func isFunction(name string) bool { return since[name] == 1 }
 
 // call is a function and its arguments.
 type call struct {
@@ -49,7 +56,7 @@ func (t *session) callIn(p fileNode) (c call, ok bool, literal string) {
 	return call{}, false, ""
 }
 
-// dollarCall is a call as TOSCA 2.0 writes it.
+// dollarCall returns a call as TOSCA 2.0 writes it.
 func dollarCall(entry fileNode, name string) (c call, ok bool, literal string) {
 	bare, dollar := strings.CutPrefix(name, "$")
 	switch {
@@ -62,10 +69,10 @@ func dollarCall(entry fileNode, name string) (c call, ok bool, literal string) {
 	}
 }
 
-// nearestFunction is the function that a name was probably meant to be: one or, in
+// nearestFunction returns the function that a name was probably meant to be: one or, in
 // a long name, two letters are different.
 func nearestFunction(name string) string {
-	for _, known := range keysOf(functions) {
+	for _, known := range keysOf(since) {
 		most := 1 + len(known)/8
 		if isFunction(known) && abs(len(known)-len(name)) <= most && suggest.Distance(strings.ToLower(name), known) <= most {
 			return known
@@ -81,7 +88,7 @@ func hasShape(name string, args fileNode) bool {
 	return args.isList() || (args.isScalar() && (name == "get_input" || name == "get_nodes_of_type"))
 }
 
-// dataHint says how a map that looks like a call is written.
+// dataHint returns how to write a map that looks like a call.
 func dataHint(c call) string {
 	if c.args.file.version.dollar() {
 		return fmt.Sprintf(" (if it is a key, write $$%s)", c.name)
@@ -90,20 +97,9 @@ func dataHint(c call) string {
 }
 
 func dollarNames() []string {
-	names := slices.Concat(keysOf(functions), keysOf(operations))
+	names := slices.Concat(keysOf(since), keysOf(operations))
 	for i, name := range names {
 		names[i] = "$" + name
 	}
 	return names
-}
-
-// callsAnything reports whether there is a call of a function in a value.
-func callsAnything(p fileNode) bool {
-	if p.file.version.dollar() {
-		return hasCall(p)
-	}
-	if only, single := p.only(); single && isFunction(only.name()) {
-		return true
-	}
-	return slices.ContainsFunc(append(p.elements(), p.entries()...), callsAnything)
 }

@@ -19,7 +19,7 @@ func (c checker) value(content any, s *schema, within string, depth int) bool {
 		}
 	}
 	ok := c.ofType(content, base, s, within, depth)
-	if base.name == "" && s.typeName != "" && !c.lenient {
+	if base.name == "" && s.typeName != "" {
 		c.fault(UnknownDataType, within, "the data type %s is not known", shown(s.typeName))
 		ok = false
 	}
@@ -35,10 +35,6 @@ func (c checker) value(content any, s *schema, within string, depth int) bool {
 func (c checker) ofType(content any, base basis, s *schema, within string, depth int) bool {
 	if base.name == "" || base.name == "any" || (content == nil && base.name == "null") {
 		return true
-	}
-	if base.name == "timestamp" && c.lenient && strict(c.at) && !matches(strictTimestamp)(content) {
-		c.fault(ValueTypeMismatch, within, "%s is not a timestamp like 2006-01-02T15:04:05Z", forMessage(content, c.secret))
-		return false
 	}
 	if form, known := primitives[base.name]; known {
 		if base.scale != nil {
@@ -58,7 +54,7 @@ func (c checker) ofType(content any, base basis, s *schema, within string, depth
 	return c.complex(content, base.name, c.propertiesOf(line), within, depth)
 }
 
-// hint says what to do about a plain word that YAML takes for something else.
+// hint returns what to do about a plain word that YAML takes for something else.
 func hint(content any, base string) string {
 	switch content.(type) {
 	case bool, int64, float64:
@@ -92,7 +88,7 @@ func (c checker) entries(content any, s *schema, within string, depth int) bool 
 	return ok
 }
 
-// keyContent is a key as its type wants it: keys are texts everywhere here.
+// keyContent converts a key, which is text, to its type.
 func keyContent(key, base string) any {
 	if base == "integer" || base == "float" || base == "boolean" {
 		return unquoted(key, base)
@@ -126,7 +122,7 @@ func (c checker) complex(content any, name string, properties map[string]*schema
 	return ok
 }
 
-// quantity says what is wrong with a value of a scale.
+// quantity reports mistakes in a value of a scale.
 func (c checker) quantity(content any, s *scale, article, within string, depth int) bool {
 	number, _, ok := s.parts(content)
 	if !ok {

@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca/csar"
 )
 
-// Code says what kind of mistake an Error is. Codes are stable: programs may
+// Code is the kind of mistake of an Error. Codes are stable: programs may
 // rely on them. docs/tosca.md lists them.
 type Code string
 
@@ -54,9 +54,9 @@ const (
 	NoEntry         Code = csar.NoEntry
 )
 
-// rules say what a code means without quoting anything. They stand for the
-// messages about fetched files: whoever names a URL must not learn through an
-// error what is there.
+// rules explain codes without quoting anything. They stand for the
+// messages about fetched files: the author of a URL must not learn its
+// content through an error.
 var rules = map[Code]string{
 	"":                     "has no effect, or another one than it may seem", // a warning
 	InvalidYAML:            "the text is not valid YAML",

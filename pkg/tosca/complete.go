@@ -4,7 +4,7 @@ import (
 	"maps"
 )
 
-// completed is a value with the defaults of its data types in place of the fields
+// completed returns a value with the defaults of its data types in place of the fields
 // that it leaves out. The value itself is not changed: parts of it may be shared.
 func (t *library) completed(v value, s *schema, at fileNode) value {
 	if v.unknown || v.unset || !s.hasFields() {
@@ -61,7 +61,7 @@ func (c *completer) complete(content any, s *schema, depth int) any {
 	return content
 }
 
-// added is the default of a field.
+// added returns the default of a field.
 func (c *completer) added(name string, field *schema) any {
 	v := c.literalOf(field.initial, field)
 	size := len(name) + v.size
@@ -73,7 +73,7 @@ func (c *completer) added(name string, field *schema) any {
 	return v.any
 }
 
-// fieldsOf are the schemas of what is in a map, and of what is not and could be.
+// fieldsOf returns the schemas of the fields of a map, and of those that it leaves out.
 func (c *completer) fieldsOf(content map[string]any, s *schema) map[string]*schema {
 	if s.entry != nil {
 		fields := make(map[string]*schema, len(content))

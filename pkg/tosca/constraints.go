@@ -84,16 +84,14 @@ func (t *library) readValidation(all []constraint, p fileNode) []constraint {
 		return all
 	}
 	args := called.elements()
-	switch {
-	case op == "and":
+	switch op {
+	case "and":
 		for _, arg := range args {
 			all = t.readValidation(all, arg)
 		}
 		return all
-	case op == "matches":
+	case "matches":
 		op = "pattern"
-	case op == "in_range" && t.lenient:
-		t.warn(called, "TOSCA 2.0 has no $in_range: write $and with $greater_or_equal and $less_or_equal")
 	}
 	if len(args) == 2 && args[0].text() == "$value" && slices.Contains(operators, op) && !hasCall(args[1]) {
 		return t.readClause(all, op, args[1])
@@ -110,7 +108,7 @@ func (t *library) checkCalls(p fileNode) bool {
 	if only, single := p.only(); single {
 		name, isCall := strings.CutPrefix(only.name(), "$")
 		_, isOperation := operations[name]
-		isKnown := isOperation || functions[name].since > 0 || name == "value" || strings.HasPrefix(name, "$") || t.isDeclared(name)
+		isKnown := isOperation || since[name] > 0 || name == "value" || strings.HasPrefix(name, "$") || t.isDeclared(name)
 		if isCall && !isKnown {
 			t.faults.add(only, UnknownFunction, "there is no function %s%s", shown("$"+name), t.didYouMean("$"+name, dollarNames()))
 			ok = false
@@ -122,7 +120,7 @@ func (t *library) checkCalls(p fileNode) bool {
 	return ok
 }
 
-// constraintsOf are the constraints that a data type itself has.
+// constraintsOf returns the constraints that a data type itself has.
 func (t *library) constraintsOf(d *definition) []constraint {
 	if d.constraints == nil {
 		read := t.readConstraints(d.at)

@@ -11,7 +11,7 @@ type basis struct {
 	scale *scale // nil: not a number with a unit
 }
 
-// constraint is one clause: an operator and what the value is held against.
+// constraint is one clause: an operator and its argument.
 type constraint struct {
 	op    string
 	at    fileNode
@@ -30,11 +30,13 @@ type file struct {
 	version version
 	imports []edge
 	types   [kinds]map[string]*definition
-	// minimal tells that one of its imports was replaced by the built-in types,
-	// which are not all that the import has.
+	// minimal is set if the file has an import of well-known types of which only the
+	// names are known.
 	minimal bool
 	// profile tells that it is built in.
 	profile bool
+	// doubles are the keys that are there twice, by the node template that they are in.
+	doubles map[string][]*Error
 }
 
 // edge is an import.
@@ -50,12 +52,12 @@ type scale struct {
 	// folded units are named in lower case: TOSCA 1.x does not tell kB from KB.
 	folded bool
 	// number is the type of the number: integer, float, or one derived from them;
-	// nil if any number goes.
+	// nil for any number.
 	number *schema
 }
 
-// schema says what a value must be: that of an input, of a property, or of the
-// entries of a list or map.
+// schema describes the values of an input, of a property, or of the entries of a list or
+// map.
 type schema struct {
 	at          fileNode
 	typeName    string
@@ -66,8 +68,7 @@ type schema struct {
 	entry, key  *schema
 }
 
-// refining is s with what it leaves open taken from the definition that it
-// refines.
+// refining returns s with the missing parts of the definition that it refines.
 func (s *schema) refining(inherited *schema) *schema {
 	if inherited == nil {
 		return s
@@ -112,7 +113,7 @@ const (
 	kinds
 )
 
-// String is what messages call a type of the kind.
+// String returns what messages call a type of the kind.
 func (k kind) String() string {
 	return [...]string{"node", "data", "capability", "relationship", "artifact", "interface", "policy", "group"}[k] + " type"
 }
@@ -136,15 +137,17 @@ type definition struct {
 	kind   kind
 	at     fileNode
 	parent string
-	// properties and attributes are own ones only.
-	properties, attributes map[string]*schema
-	constraints            *[]constraint
-	// scale is that of a type derived from scalar, once it is known.
+	// properties are own ones only.
+	properties  map[string]*schema
+	constraints *[]constraint
+	// scale is set for a type derived from scalar, once it is known.
 	scale *scale
-	// opaque types are known by name only: any property goes.
+	// opaque types are known by name only, and take any property.
 	opaque bool
 	// kubernetes is set for the types of manifests.
 	kubernetes bool
+	// mistakes of the definition. They count if a manifest needs the type.
+	mistakes []*Error
 }
 
 // pattern is a compiled regular expression and about how many instructions it has.

@@ -5,14 +5,14 @@
 // decides what may be read. Everything is bounded: the limits are in Limits.
 // Every mistake is an *Error with file, line, column, path and a stable code.
 //
-// A translation is a row of phases, and each is given what the one before has made:
-// the loader reads files, the library reads their types, the model is what the entry
-// template says, the evaluator gives it values, and manifests are rendered of them.
-// The validator looks at all the rest. A session has what they share: the limits and
-// the mistakes. A file of the package knows the phases before its own.
+// A translation is a row of phases, and each uses the result of the one before: the
+// loader reads files, the library reads their types, the model has the inputs and nodes
+// of the entry template, the evaluator gives them values, and manifests are rendered of
+// these. A session has what they share: the limits and the mistakes. A file of the package
+// knows the phases before its own. A mistake counts if a manifest needs the part of the
+// template; otherwise it becomes a warning.
 //
-// What is supported, and where it differs from other tools, is written down in
-// docs/tosca.md.
+// docs/tosca.md describes the supported features, and the differences to other tools.
 //
 //	source := tosca.Source{Name: "shop.yaml", Data: data}
 //	result, err := tosca.Translate(ctx, source, inputs, tosca.Options{})

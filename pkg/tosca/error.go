@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// maxFaults is how many errors of one translation are told.
+// maxFaults is how many errors of one translation are reported.
 const maxFaults = 50
 
 // Error is one mistake in a template or archive. It never has the value of a
@@ -43,7 +43,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Warning is what a template says that has no effect, or not the one that its
+// Warning is about a part of a template that has no effect, or not the one that its
 // author may expect. It has the form of an Error.
 type Warning = Error
 

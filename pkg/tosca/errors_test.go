@@ -1,7 +1,6 @@
 package tosca_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,32 +14,12 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-const (
-	errorsFile   = "../../testdata/tosca/errors.txtar"
-	validateFile = "../../testdata/tosca/validate.txtar"
-)
+const errorsFile = "../../testdata/tosca/errors.txtar"
 
 // TestErrors translates NAME.yaml with NAME.inputs and compares every error, with
 // its place and its code, with NAME.err.
 func TestErrors(t *testing.T) {
-	compareErrors(t, errorsFile, tosca.Translate)
-}
-
-// TestValidateErrors is about the mistakes that Validate alone finds.
-func TestValidateErrors(t *testing.T) {
-	compareErrors(t, validateFile, tosca.Validate)
-}
-
-type entryPoint func(context.Context, tosca.Source, map[string]tosca.Input, tosca.Options) (tosca.Result, error)
-
-func compareErrors(t *testing.T, file string, call entryPoint) {
-	t.Helper()
-	archive, err := txtar.ParseFile(file)
-	require.NoError(t, err)
-	files := map[string][]byte{}
-	for _, file := range archive.Files {
-		files[file.Name] = file.Data
-	}
+	archive, files := errorCases(t)
 	told := map[string]string{}
 	for name, data := range files {
 		name, isTemplate := strings.CutSuffix(name, ".yaml")
@@ -48,7 +27,7 @@ func compareErrors(t *testing.T, file string, call entryPoint) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			_, err := call(t.Context(), tosca.Source{Name: "t.yaml", Data: data}, inputsOf(t, files[name+".inputs"]), tosca.Options{IgnoreForeignNodes: file == validateFile})
+			_, err := tosca.Translate(t.Context(), tosca.Source{Name: "t.yaml", Data: data}, inputsOf(t, files[name+".inputs"]), tosca.Options{})
 			require.Error(t, err)
 			told[name+".err"] = withCodes(t, err)
 			if !*update {
@@ -62,8 +41,47 @@ func compareErrors(t *testing.T, file string, call entryPoint) {
 				archive.Files[i].Data = []byte(text)
 			}
 		}
-		require.NoError(t, os.WriteFile(filepath.FromSlash(file), txtar.Format(archive), 0o644))
+		require.NoError(t, os.WriteFile(filepath.FromSlash(errorsFile), txtar.Format(archive), 0o644))
 	}
+}
+
+func errorCases(t testing.TB) (archive *txtar.Archive, files map[string][]byte) {
+	t.Helper()
+	archive, err := txtar.ParseFile(errorsFile)
+	require.NoError(t, err)
+	files = map[string][]byte{}
+	for _, file := range archive.Files {
+		files[file.Name] = file.Data
+	}
+	return archive, files
+}
+
+// Validate finds what Translate finds, and the mistakes of later stages. Values may be
+// missing, and so may be everything that could be translated.
+func TestValidateFindsWhatTranslateFinds(t *testing.T) {
+	_, files := errorCases(t)
+	later := 0
+	for name, data := range files {
+		name, isTemplate := strings.CutSuffix(name, ".yaml")
+		if !isTemplate {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			from, inputs := tosca.Source{Name: "t.yaml", Data: data}, inputsOf(t, files[name+".inputs"])
+			_, err := tosca.Validate(t.Context(), from, inputs, tosca.Options{})
+			found := tosca.Errors(err)
+			_, err = tosca.Translate(t.Context(), from, inputs, tosca.Options{})
+			if len(found) > len(tosca.Errors(err)) {
+				later++
+			}
+			for _, mistake := range tosca.Errors(err) {
+				if mistake.Code != tosca.MissingInput && !strings.Contains(mistake.Msg, "there is nothing to translate") {
+					assert.Contains(t, found, mistake)
+				}
+			}
+		})
+	}
+	assert.Positive(t, later, "mistakes of later stages")
 }
 
 // withCodes is one line for each error.

@@ -89,15 +89,9 @@ func (e *evaluator) include(whole *value, part value, at fileNode) {
 	}
 }
 
-// function is one that can be called since a major version of TOSCA. args is the value
-// of its key.
-type function struct {
-	since int
-	call  func(e *evaluator, args fileNode, s scope) value
-}
-
-// functions are those that can be called, beside the operations.
-var functions map[string]function
+// functions evaluate the calls that are no operations. args is the value of the key of a
+// call.
+var functions map[string]func(e *evaluator, args fileNode, s scope) value
 
 // scope is where an expression is.
 type scope struct {
@@ -109,7 +103,7 @@ type scope struct {
 	manifest bool
 	// output is set in outputs.
 	output bool
-	// subject is what $value means: the value that a validation is about. base says
+	// subject is what $value means: the value that a validation is about. base decides
 	// how it is compared.
 	subject *value
 	base    basis
@@ -117,7 +111,7 @@ type scope struct {
 
 // apply calls a function.
 func (e *evaluator) apply(c call, s scope) value {
-	f := functions[c.name].call
+	f := functions[c.name]
 	of, isOperation := operations[c.name]
 	switch {
 	case c.name == "value" && s.subject != nil:
@@ -135,12 +129,10 @@ func (e *evaluator) apply(c call, s scope) value {
 	return f(e, c.args, s)
 }
 
-// notCalled says why there is no function to call.
+// notCalled reports why a function cannot be called.
 func (e *evaluator) notCalled(c call) {
-	declared := e.isDeclared(c.name)
 	switch {
-	case declared && e.later:
-	case declared:
+	case e.isDeclared(c.name):
 		e.faults.add(c.args, NotSupported, "the function %s is declared in the template, and only an orchestrator could run it", shown("$"+c.name))
 	default:
 		e.faults.add(c.args, UnknownFunction, "there is no function %s%s (if it is a key, write $$%s)", shown("$"+c.name), e.didYouMean("$"+c.name, dollarNames()), c.name)
@@ -188,7 +180,7 @@ func (of operation) countText() string {
 	}
 }
 
-// walk goes into a value: keys of maps, indexes of lists.
+// walk follows keys of maps and indexes of lists into a value.
 func (e *evaluator) walk(v value, steps []fileNode) value {
 	for _, step := range steps {
 		e.step(e.ctx)
@@ -220,14 +212,12 @@ func (e *evaluator) walk(v value, steps []fileNode) value {
 }
 
 func notSupported(e *evaluator, args fileNode, _ scope) value {
-	if !e.later {
-		e.faults.add(args, NotSupported, "the function %s is not supported", strings.TrimPrefix(args.name(), "$"))
-	}
+	e.faults.add(args, NotSupported, "the function %s is not supported", strings.TrimPrefix(args.name(), "$"))
 	return unknown
 }
 
 func notAvailable(e *evaluator, args fileNode, s scope) value {
-	if !s.output && !e.later {
+	if !s.output {
 		e.faults.add(args, NotAvailable, "needs a running deployment; not available when manifests are rendered")
 	}
 	return unknown

@@ -11,8 +11,8 @@ type faults struct {
 	quote bool // files that were fetched
 }
 
-// collected is how many faults are kept: more than are told, so that those which
-// are told can be the first by place.
+// collected is how many faults are kept: more than are reported, so that the reported ones
+// can be the first by place.
 const collected = 20 * maxFaults
 
 func (c *faults) add(p fileNode, code Code, format string, args ...any) {

@@ -1,6 +1,6 @@
 package tosca
 
-// topology is the part that instances are made of: topology_template, or
+// topology returns the part that instances are made of: topology_template, or
 // service_template as TOSCA 2.0 calls it.
 func (f *file) topology() fileNode {
 	p := f.root.get("topology_template")
@@ -9,6 +9,14 @@ func (f *file) topology() fileNode {
 	}
 	p.path = nil // messages leave out what is the same everywhere
 	return p
+}
+
+// addDouble notes keys of a node template that are there twice.
+func (f *file) addDouble(template string, mistakes []*Error) {
+	if f.doubles == nil {
+		f.doubles = map[string][]*Error{}
+	}
+	f.doubles[template] = append(f.doubles[template], mistakes...)
 }
 
 var versions = map[string]version{

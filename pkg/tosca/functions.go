@@ -1,16 +1,16 @@
 package tosca
 
 func init() { // the functions evaluate their arguments, which call functions
-	functions = map[string]function{
-		"concat": {1, concat}, "join": {1, joined}, "token": {1, token},
-		"get_input": {1, getInput}, "get_property": {1, getProperty}, "get_attribute": {1, getAttribute},
-		"get_artifact": {1, getArtifact}, "get_operation_output": {1, notAvailable}, "get_nodes_of_type": {1, notAvailable},
-		"matches": {2, matching}, "node_index": {2, notSupported}, "relationship_index": {2, notSupported},
-		"available_allocation": {2, notSupported},
+	functions = map[string]func(e *evaluator, args fileNode, s scope) value{
+		"concat": concat, "join": joined, "token": token,
+		"get_input": getInput, "get_property": getProperty, "get_attribute": getAttribute,
+		"get_artifact": getArtifact, "get_operation_output": notAvailable, "get_nodes_of_type": notAvailable,
+		"matches": matching, "node_index": notSupported, "relationship_index": notSupported,
+		"available_allocation": notSupported,
 	}
 }
 
-// getInput is get_input: name, or [name, key or index…].
+// getInput evaluates get_input: name, or [name, key or index…].
 func getInput(e *evaluator, args fileNode, _ scope) value {
 	name, rest := args, []fileNode(nil)
 	if args.isList() {
@@ -30,10 +30,12 @@ func getInput(e *evaluator, args fileNode, _ scope) value {
 		e.faults.add(e.pointed(args), UnknownInput, "unknown input %s%s", shown(name.text()), e.declared(name.text()))
 		return unknown
 	}
-	return e.walk(e.input(in, args), rest)
+	v := e.input(in, args)
+	e.faults.addAll(nil, in.mistakes)
+	return e.walk(v, rest)
 }
 
-// pointed is the call itself: the place above its arguments.
+// pointed returns the call that has the arguments.
 func (e *evaluator) pointed(args fileNode) fileNode {
 	if args.path != nil && args.path.up != nil {
 		args.path = args.path.up

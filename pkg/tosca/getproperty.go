@@ -6,14 +6,11 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// getProperty is get_property: [SELF | HOST | node, property, key or index…],
+// getProperty evaluates get_property: [SELF | HOST | node, property, key or index…],
 // with the name of a requirement or capability before that of the property, or
 // with a path of TOSCA 2.0 before it: RELATIONSHIP, requirement, [index,] TARGET;
 // CAPABILITY, name.
 func getProperty(e *evaluator, args fileNode, s scope) value {
-	if e.later && !args.file.version.dollar() {
-		return unknown // what other orchestrators find there, only they know
-	}
 	elements := args.elements()
 	e.spend(e.ctx, len(elements))
 	if len(elements) < 2 {
@@ -33,7 +30,7 @@ func getProperty(e *evaluator, args fileNode, s scope) value {
 	return e.propertyAt(n, elements[1:])
 }
 
-// entity is the node template that the first argument names.
+// entity returns the node template that the first argument names.
 func (e *evaluator) entity(p fileNode, s scope) *template {
 	switch name := p.text(); name {
 	case "SELF", "HOST", "SOURCE", "TARGET":
@@ -107,7 +104,7 @@ func (e *evaluator) propertyAt(n *template, steps []fileNode) value {
 	}
 }
 
-// ofCapability is a property of a capability, or its default; absent if it has neither.
+// ofCapability returns a property of a capability, or its default; absent if it has neither.
 func (e *evaluator) ofCapability(n *template, capability string, property fileNode) fileNode {
 	name := property.text()
 	if assigned := n.get("capabilities").get(capability).get("properties").get(name); assigned.exists() {
@@ -121,7 +118,7 @@ func (e *evaluator) ofCapability(n *template, capability string, property fileNo
 	return fileNode{}
 }
 
-// ofRequired is a property of the capability that a requirement leads to: the one that
+// ofRequired returns a property of the capability that a requirement leads to: the one that
 // it names, or that has its own name.
 func (e *evaluator) ofRequired(r requirement, property fileNode) fileNode {
 	if named := e.ofCapability(r.to, r.at.get("capability").text(), property); named.exists() {
@@ -143,9 +140,6 @@ func (n *template) hasValue(name string) bool {
 }
 
 func (e *evaluator) noProperty(n *template, p fileNode) value {
-	if e.later && (n.line == nil || isOpaque(n.line)) {
-		return unknown
-	}
 	names := func() []string { return append(n.get("properties").names(), keysOf(n.schemas)...) }
 	e.faults.add(p, UnknownProperty, "the node %s has no property %s%s", n.name, shown(p.text()), e.near(p.text(), names))
 	return unknown
@@ -165,9 +159,7 @@ func (e *evaluator) alongRelationship(n *template, steps []fileNode) (requiremen
 		steps = steps[1:]
 	}
 	if index < 0 || index >= int64(len(requirements)) || requirements[index].to == nil || len(steps) == 0 {
-		if !e.later || !declaredRequirement(n.line, at.text()).exists() { // an orchestrator may find a node for it
-			e.faults.add(at, UnknownNode, "the node %s has no such requirement%s", n.name, e.near(at.text(), n.requirementNames))
-		}
+		e.faults.add(at, UnknownNode, "the node %s has no such requirement%s", n.name, e.near(at.text(), n.requirementNames))
 		return requirement{}, nil
 	}
 	return requirements[index], steps
@@ -177,15 +169,20 @@ func (e *evaluator) alongRelationship(n *template, steps []fileNode) (requiremen
 // reflects as attributes. All others need a running deployment.
 func getAttribute(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
-	if len(elements) >= 2 && elements[0].isScalar() && elements[1].isScalar() {
-		name := elements[0].text()
-		n := e.templates[name]
-		if strings.EqualFold(name, "SELF") && s.self != nil {
-			n = s.self
-		}
-		if n != nil && n.hasValue(elements[1].text()) {
-			return getProperty(e, args, s)
-		}
+	if len(elements) < 2 || !elements[0].isScalar() || !elements[1].isScalar() {
+		e.faults.add(args, InvalidFunction, "get_attribute needs a node and an attribute: [SELF, name]")
+		return unknown
 	}
-	return notAvailable(e, args, s)
+	n := s.self
+	if n == nil || !strings.EqualFold(elements[0].text(), "SELF") {
+		n = e.entity(elements[0], s)
+	}
+	switch {
+	case n == nil:
+		return unknown
+	case n.hasValue(elements[1].text()):
+		return getProperty(e, args, s)
+	default:
+		return notAvailable(e, args, s)
+	}
 }

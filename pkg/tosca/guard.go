@@ -16,7 +16,7 @@ import (
 func (t *session) guard(f *file, root *yaml.Node) {
 	nameRequirements(root)
 	g := guard{t: t, f: f, done: map[*yaml.Node]extent{}, open: map[*yaml.Node]bool{}}
-	if version := (fileNode{node: root}).get(versionKey); !versions[version.text()].dollar() && !t.lenient {
+	if version := (fileNode{node: root}).get(versionKey); !versions[version.text()].dollar() {
 		g.forgiving = sections
 	}
 	g.measure(root, 1)
@@ -53,6 +53,8 @@ type guard struct {
 	// the parsers of TOSCA 1.x; forgives tells that the walk is in one.
 	forgiving map[string]kind
 	forgives  bool
+	// path are the first keys that lead to the value.
+	path [3]string
 }
 
 func (g *guard) measure(n *yaml.Node, depth int) extent {
@@ -75,12 +77,15 @@ func (g *guard) measure(n *yaml.Node, depth int) extent {
 	}
 	var doubles []int
 	if n.Kind == yaml.MappingNode {
-		doubles = g.checkKeys(n)
+		doubles = g.checkKeys(n, g.nodeTemplate(depth))
 	}
 	size, forgives := extent{1, 0}, g.forgives
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 1 {
 			g.forgives = g.isForgiving(n.Content[i-1].Value, depth, forgives)
+			if depth <= len(g.path) {
+				g.path[depth-1] = n.Content[i-1].Value
+			}
 		}
 		size = g.add(n, size, g.measure(child, depth+1))
 	}
@@ -166,8 +171,17 @@ func (g *guard) isForgiving(key string, depth int, outside bool) bool {
 	return (depth == 1 && isSection) || (outside && key != "default" && key != "value")
 }
 
+// nodeTemplate returns the name of the node template of TOSCA 1.x that a value at that
+// depth is in. Whether its mistakes count is known later.
+func (g *guard) nodeTemplate(depth int) string {
+	if g.forgiving == nil || depth <= len(g.path) || g.path[0] != "topology_template" || g.path[1] != "node_templates" {
+		return ""
+	}
+	return g.path[2]
+}
+
 // checkKeys returns where the keys are that do not count.
-func (g *guard) checkKeys(n *yaml.Node) (doubles []int) {
+func (g *guard) checkKeys(n *yaml.Node, template string) (doubles []int) {
 	var seen map[string]int // where a key is
 	if len(n.Content) > 2 {
 		seen = make(map[string]int, len(n.Content)/2)
@@ -189,11 +203,15 @@ func (g *guard) checkKeys(n *yaml.Node) (doubles []int) {
 		}
 		if first, twice := seen[text]; twice && key.Kind == yaml.ScalarNode {
 			message := fmt.Sprintf("the key %s is here twice, first on line %d", quote(text), n.Content[first].Line)
-			if !g.forgives {
+			switch {
+			case template != "":
+				g.f.addDouble(template, g.t.collect(func() { g.t.faults.addAt(g.f, name.Line, name.Column, DuplicateKey, message) }))
+			case !g.forgives:
 				g.t.faults.addAt(g.f, name.Line, name.Column, DuplicateKey, message)
 				continue
+			default:
+				g.t.warn(fileNode{file: g.f, at: name}, "%s: the last one counts", message)
 			}
-			g.t.warn(fileNode{file: g.f, at: name}, "%s: the last one counts", message)
 			doubles = append(doubles, first)
 		}
 		if seen != nil {

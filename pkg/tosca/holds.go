@@ -118,7 +118,7 @@ func (c checker) lengthProblem(content any, clause constraint) string {
 		return "has no length"
 	}
 	has := fmt.Sprintf("has length %d, ", length)
-	if c.secret { // its length is told to nobody either
+	if c.secret { // its length is secret, too
 		has = "has a length that is "
 	}
 	bound := clause.bound.(int64)

@@ -14,10 +14,6 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca/csar"
 )
 
-// customTypes are the imports that users of this family of templates write. The types
-// that matter of them are built in, so that no network is needed.
-var customTypes = regexp.MustCompile(`^https?://(raw\.githubusercontent\.com|github\.com)/(grycap|indigo-dc)/[\w./-]*custom_types\.ya?ml$`)
-
 // loader reads the files of a translation.
 type loader struct {
 	*session
@@ -120,13 +116,14 @@ func (t *loader) readLongImport(s statement, body fileNode) (statement, bool) {
 
 // follow reads an imported file, once.
 func (t *loader) follow(ctx context.Context, f *file, s statement) {
-	if customTypes.MatchString(s.reference) {
-		f.minimal = true
+	isSOL001 := sol001.MatchString(s.reference)
+	isPath := !s.profile && !strings.Contains(s.reference, "://")
+	switch {
+	case simple.MatchString(s.reference):
+		f.imports = append(f.imports, edge{s.prefix, builtIn()})
 		return
-	}
-	known := profileNamed(s.reference)
-	if mayBeFile := !s.profile && !strings.Contains(s.reference, "://") && sol001.MatchString(s.reference); known != nil && !mayBeFile {
-		f.imports = append(f.imports, edge{s.prefix, known})
+	case customTypes.MatchString(s.reference), nfv.MatchString(s.reference), isSOL001 && !isPath:
+		f.minimal = true
 		return
 	}
 	to, ok := t.find(ctx, f, s)
@@ -142,11 +139,9 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 		t.faults.add(s.at, LimitExceeded, "%s", problem)
 		return
 	}
-	data := t.fetch(ctx, s.at, to, known != nil)
-	if data == nil && known != nil {
-		f.imports = append(f.imports, edge{s.prefix, known})
-	}
+	data := t.fetch(ctx, s.at, to, isSOL001)
 	if data == nil {
+		f.minimal = f.minimal || isSOL001
 		return
 	}
 	imported := &file{name: t.fileName(to), at: to, depth: f.depth + 1, sealed: f.sealed || to.url != nil}
@@ -158,9 +153,9 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 // find finds out where an import leads.
 func (t *loader) find(ctx context.Context, f *file, s statement) (location, bool) {
 	if s.profile {
-		to, there := t.profileFile(s.reference)
+		to, there := t.profileFile(ctx, s.reference)
 		if !there {
-			t.faults.add(s.at, MissingImportFile, "the profile %s is not known: %s are built in; others are found in a CSAR, or by their files", shown(s.reference), inStock)
+			t.warn(s.at, "the profile %s is not known: %s are built in; others are found in a CSAR, or by their files", shown(s.reference), inStock)
 		}
 		return to, there
 	}
@@ -173,9 +168,9 @@ func (t *loader) find(ctx context.Context, f *file, s statement) (location, bool
 	return to, ok
 }
 
-// profileFile finds the file that says that it is a profile: one that has been read, or
+// profileFile finds the file of a profile: one that has been read, or
 // one of the archive.
-func (t *loader) profileFile(name string) (location, bool) {
+func (t *loader) profileFile(ctx context.Context, name string) (location, bool) {
 	for _, f := range t.files {
 		if f.root.get("profile").text() == name {
 			return f.at, true
@@ -184,6 +179,7 @@ func (t *loader) profileFile(name string) (location, bool) {
 	if t.archive != nil && t.archived == nil {
 		t.archived = map[string]string{}
 		for _, path := range t.archive.Names() {
+			t.ongoing(ctx)
 			if data, err := t.archive.File(path); err == nil {
 				for _, declared := range profileLine.FindAllSubmatch(data, 1) {
 					t.archived[string(declared[1])] = path
@@ -198,9 +194,8 @@ func (t *loader) profileFile(name string) (location, bool) {
 // profileLine is the line of a file that names the profile that it is.
 var profileLine = regexp.MustCompile(`(?m)^profile:[ \t]*["']?([^\s"'#]+)`)
 
-// elsewhere finds a file that is not where the file that imports it says: seen from the
-// entry template, without the first directory, in which the author then was, or beside
-// the file. Other parsers of TOSCA 1.x find it there.
+// elsewhere finds a file that is not at its path: seen from the entry template, without
+// the first directory, in which the author then was, or next to the importing file. Other parsers of TOSCA 1.x find it there.
 func (t *loader) elsewhere(ctx context.Context, f *file, s statement, to location) (location, bool) {
 	if to.url != nil || s.repository.exists() || f.version.dollar() || sol001.MatchString(to.path) {
 		return to, false
@@ -238,7 +233,7 @@ func (t *loader) tooManyFiles(f *file) string {
 	}
 }
 
-// fileName is what messages call an imported file.
+// fileName returns what messages call an imported file.
 func (t *loader) fileName(to location) string {
 	if to.inArchive {
 		return t.archiveName + "!" + to.path
@@ -314,11 +309,11 @@ func (t *loader) read(ctx context.Context, f, importer *file, data []byte) {
 }
 
 // fetch reads a file that another refers to; nil if it cannot be read. p is where
-// the reference is. What is builtIn needs not be there.
-func (t *loader) fetch(ctx context.Context, p fileNode, to location, builtIn bool) []byte {
+// the reference is. An optional file may be missing.
+func (t *loader) fetch(ctx context.Context, p fileNode, to location, optional bool) []byte {
 	data, code, problem := t.content(ctx, to)
 	switch {
-	case problem != "" && builtIn:
+	case problem != "" && optional:
 		return nil
 	case problem != "":
 		t.faults.add(p, code, "%s: %s", bare(to.shown()), problem)
@@ -351,9 +346,7 @@ func (t *loader) content(ctx context.Context, to location) (data []byte, code Co
 		return nil, MissingImportFile, "not found: no files are read here but those of an archive"
 	}
 	data, err := t.options.Resolver.Resolve(ctx, to.String())
-	if ctx.Err() != nil {
-		panic(stop{context.Cause(ctx)})
-	}
+	t.ongoing(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, MissingImportFile, "not found"

@@ -6,24 +6,30 @@ import (
 	"strings"
 )
 
-// readInputs reads the declarations and matches the given values with them.
-func (t *model) readInputs(given map[string]Input) {
+// readInputs reads the declarations.
+func (t *model) readInputs() {
 	p := t.entry.topology().get("inputs")
 	if t.wantMap(p) {
 		for _, entry := range p.entries() {
-			t.readInput(entry, given)
+			t.readInput(entry)
 		}
 	}
+}
+
+// giveInputs gives values to inputs.
+func (t *model) giveInputs(given map[string]Input) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if t.inputs[name] != nil {
+		if in := t.inputs[name]; in != nil {
+			value := given[name]
+			in.given = &value
 			continue
 		}
-		at := t.inputsNode(p)
+		at := t.inputsNode(t.entry.topology().get("inputs"))
 		t.faults.add(at, UnknownInput, "unknown input %s%s", shown(name), t.declared(name))
 	}
 }
 
-// inputsNode is where messages about inputs that are not declared point at.
+// inputsNode returns where messages about inputs that are not declared point at.
 func (t *model) inputsNode(p fileNode) fileNode {
 	if p.exists() {
 		return p
@@ -33,18 +39,16 @@ func (t *model) inputsNode(p fileNode) fileNode {
 	return at
 }
 
-func (t *model) readInput(p fileNode, given map[string]Input) {
+func (t *model) readInput(p fileNode) {
 	if !p.isMap() {
 		t.faults.add(p, InvalidShape, "must be a map with a type, not %s", p.describe())
 		return
 	}
 	t.known(p, parameterKeys)
 	in := &input{schema: t.readSchema(p, false), name: p.name()}
+	t.needSchema(in.schema)
 	if t.baseOf(in.schema) == "" {
-		in.typeName = "" // that it is not known has been told
-	}
-	if value, there := given[in.name]; there {
-		in.given = &value
+		in.typeName = "" // that it is not known was reported
 	}
 	t.inputs[in.name] = in
 	t.inputNames = append(t.inputNames, in.name)

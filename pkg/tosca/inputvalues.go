@@ -17,6 +17,9 @@ func (e *evaluator) resolveInputs() {
 		if e.input(in, in.at); in.value.unset && in.required {
 			missing = append(missing, in)
 		}
+		if in.given != nil {
+			e.faults.addAll(nil, in.mistakes)
+		}
 	}
 	if e.lenient || len(missing) == 0 {
 		return
@@ -34,7 +37,7 @@ func (e *evaluator) resolveInputs() {
 	e.faults.add(at, MissingInput, "required inputs have no value and no default: %s", strings.Join(names, ", "))
 }
 
-// input is the value of an input, evaluated once. from is where it is asked for.
+// input returns the value of an input, and evaluates it once. from is where it is asked for.
 func (e *evaluator) input(in *input, from fileNode) value {
 	switch {
 	case in.done:
@@ -44,22 +47,22 @@ func (e *evaluator) input(in *input, from fileNode) value {
 		return unknown
 	}
 	in.asked = true
-	v, at := e.inputValue(in)
-	v.secret = v.secret || IsSensitive(in.name) || (in.given != nil && in.given.Sensitive)
-	v.unknown = v.unknown || (v.unset && in.required)
-	v = e.completed(v, in.schema, at)
-	e.check(at, v, in.schema)
-	in.value, in.done = v, true
-	return v
+	in.mistakes = e.collect(func() {
+		v, at := e.inputValue(in)
+		v.secret = v.secret || IsSensitive(in.name) || (in.given != nil && in.given.Sensitive)
+		v.unknown = v.unknown || (v.unset && in.required)
+		in.value = e.completed(v, in.schema, at)
+		e.check(at, in.value, in.schema)
+	})
+	in.done = true
+	return in.value
 }
 
-// inputValue is the given value, the default, or what 1.3 calls value, and where
+// inputValue returns the given value, the default, or what 1.3 calls value, and where
 // it is written.
 func (e *evaluator) inputValue(in *input) (value, fileNode) {
 	if in.given != nil {
-		given := e.givenValue(in)
-		in.read = given.any
-		return given, in.at
+		return e.givenValue(in), in.at
 	}
 	for _, initial := range []fileNode{in.initial, in.at.get("value")} {
 		if itself, single := initial.only(); single && strings.TrimPrefix(itself.name(), "$") == "get_input" && itself.text() == in.name {
@@ -73,12 +76,12 @@ func (e *evaluator) inputValue(in *input) (value, fileNode) {
 	return value{unset: true}, in.at
 }
 
-// givenInputs are the values that were given.
+// givenInputs returns the given values.
 func (e *evaluator) givenInputs() map[string]any {
 	given := map[string]any{}
 	for name, in := range e.inputs {
 		if in.given != nil {
-			given[name] = in.read
+			given[name] = e.givenValue(in).any
 		}
 	}
 	return given

@@ -6,7 +6,7 @@ import (
 )
 
 // The keys that each map of the grammar may have, those of all versions: a key of
-// a later version in an earlier one harms nobody.
+// a later version in an earlier one does no harm.
 var (
 	fileKeys = words(`tosca_definitions_version namespace metadata template_name template_author template_version
 		description dsl_definitions repositories imports artifact_types data_types capability_types interface_types
@@ -29,7 +29,7 @@ var (
 
 func words(text string) []string { return strings.Fields(text) }
 
-// keysOfKind are the keys of a type.
+// keysOfKind returns the keys of a type.
 func keysOfKind(kind kind) []string {
 	if kind == dataTypes {
 		return dataKeys

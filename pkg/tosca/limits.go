@@ -30,7 +30,7 @@ type Limits struct {
 	Archive csar.Limits
 }
 
-// DefaultLimits are the limits of docs/tosca.md.
+// DefaultLimits returns the limits of docs/tosca.md.
 func DefaultLimits() Limits {
 	return Limits{
 		Template: 512 << 10,
@@ -43,7 +43,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// lowered are the default limits with those of l that are lower; zero is none.
+// lowered returns the default limits with those of l that are lower; zero is none.
 func (l Limits) lowered() Limits {
 	limits := DefaultLimits()
 	lower(reflect.ValueOf(&limits).Elem(), reflect.ValueOf(l))

@@ -9,20 +9,18 @@ import (
 type library struct {
 	*session
 
-	files []*file
-	entry *file
-	// unused is set while types are read that nothing may use: what they name and
-	// what is not there matters where they are used.
-	unused  bool
+	files   []*file
+	entry   *file
+	needed  map[*definition]bool               // by a manifest
 	schemas map[*definition]map[string]*schema // with the inherited ones
 }
 
 func newLibrary(s *session, files []*file, entry *file) *library {
-	return &library{session: s, files: files, entry: entry, schemas: map[*definition]map[string]*schema{}}
+	return &library{session: s, files: files, entry: entry, needed: map[*definition]bool{}, schemas: map[*definition]map[string]*schema{}}
 }
 
-// lineage is a type and those it is derived from, nearest first. It ends where a
-// name is not known or a loop begins, which is told if tell is set.
+// lineage returns a type and those it is derived from, nearest first. It ends where a
+// name is not known or a loop begins, which it reports if tell is set.
 func (t *library) lineage(d *definition, tell bool) []*definition {
 	line := []*definition{d}
 	for d.parent != "" {
@@ -30,7 +28,7 @@ func (t *library) lineage(d *definition, tell bool) []*definition {
 		at := d.at.get("derived_from")
 		if parent == nil {
 			if tell && !isPrimitive(d.parent) {
-				t.unknownType(at, InvalidType, "the type %s is not known%s", shown(d.parent), t.notImported(d.at.file, d.kind, d.parent))
+				t.faults.add(at, InvalidType, "the type %s is not known%s", shown(d.parent), t.notImported(d.at.file, d.kind, d.parent))
 			}
 			break
 		}
@@ -52,15 +50,6 @@ func (t *library) lineage(d *definition, tell bool) []*definition {
 	return line
 }
 
-// unknownType tells the name of a type that there is not.
-func (t *library) unknownType(p fileNode, code Code, format string, args ...any) {
-	if t.unused {
-		t.warn(p, format, args...)
-		return
-	}
-	t.faults.add(p, code, format, args...)
-}
-
 // parentOf finds the type that d is derived from. A declared type may have the
 // name of a built-in one and be derived from it.
 func (t *library) parentOf(d *definition) *definition {
@@ -79,10 +68,12 @@ func loopOf(line []*definition, to *definition) string {
 	return strings.Join(append(names, to.name), " -> ")
 }
 
-// opaqueType stands for a type of a well-known import that is not built in: it
-// exists, and is no Kubernetes object.
+// opaqueType returns a type of a well-known import that is not built in: it exists, and
+// is no Kubernetes object. The types of network functions need no import.
 func (t *library) opaqueType(f *file, kind kind, name string) *definition {
-	if !strings.HasPrefix(name, "tosca.") || !f.minimalAnywhere(map[*file]bool{}) {
+	full := name[strings.LastIndex(name, ":")+1:] // without the prefix of the import
+	isNFV := strings.Contains(full, ".nfv.") || strings.HasPrefix(f.version.name, "tosca_simple_profile_for_")
+	if !strings.HasPrefix(full, "tosca.") || !isNFV && !f.minimalAnywhere(map[*file]bool{}) {
 		return nil
 	}
 	return &definition{name: name, kind: kind, opaque: true}
@@ -113,7 +104,7 @@ func isOpaque(line []*definition) bool {
 	return slices.ContainsFunc(line, func(d *definition) bool { return d.opaque })
 }
 
-// propertiesOf are the properties of a type with the inherited ones.
+// propertiesOf returns the properties of a type with the inherited ones.
 func (t *library) propertiesOf(line []*definition) map[string]*schema {
 	if all, known := t.schemas[line[0]]; known {
 		return all
@@ -147,7 +138,7 @@ func (t *library) isDeclared(name string) bool {
 	return slices.ContainsFunc(t.files, func(f *file) bool { return f.root.get("functions").get(name).exists() })
 }
 
-// lineOf is a type with those it is derived from; nil if the type is not known.
+// lineOf returns a type with those it is derived from; nil if the type is not known.
 func (t *library) lineOf(d *definition) []*definition {
 	if d == nil {
 		return nil
@@ -155,7 +146,7 @@ func (t *library) lineOf(d *definition) []*definition {
 	return t.lineage(d, false)
 }
 
-// capabilityLine is the type of a capability that a node type declares, or the
+// capabilityLine returns the type of a capability that a node type declares, or the
 // capability type of that name; nil if it is not known.
 func (t *library) capabilityLine(line []*definition, name string) []*definition {
 	declared := declaredIn(line, "capabilities", name)
@@ -169,23 +160,11 @@ func (t *library) capabilityLine(line []*definition, name string) []*definition 
 	return t.lineOf(from.lookup(capabilityTypes, name))
 }
 
-// declared is what the nearest type of a line has under a key of a section.
+// declaredIn returns the value that the nearest type of a line has for a key of a section.
 func declaredIn(line []*definition, section, name string) fileNode {
 	for _, d := range line {
 		if found := d.at.get(section).get(name); found.exists() {
 			return found
-		}
-	}
-	return fileNode{}
-}
-
-// declaredRequirement is what the nearest type says of a requirement.
-func declaredRequirement(line []*definition, name string) fileNode {
-	for _, d := range line {
-		for _, element := range d.at.get("requirements").elements() {
-			if found := element.get(name); found.exists() {
-				return found
-			}
 		}
 	}
 	return fileNode{}

@@ -1,22 +1,20 @@
 package tosca
 
 import (
-	"regexp"
-
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// plainValue is a value without functions.
+// plainValue returns a value without functions.
 func (t *library) plainValue(p fileNode) (any, bool) {
 	v := t.literal(p)
 	return v.any, !v.unknown
 }
 
-// literal is a value in which nothing is evaluated.
+// literal returns a value in which nothing is evaluated.
 func (t *library) literal(p fileNode) value { return t.literalOf(p, nil) }
 
-// literalOf is a literal as a schema wants it. What it wants of booleans and
-// texts decides how plain words are read.
+// literalOf returns a literal as a schema wants it. The types of the schema decide how
+// plain words are read.
 func (t *library) literalOf(p fileNode, want *schema) value {
 	if !p.exists() {
 		return value{unset: true}
@@ -47,9 +45,6 @@ func (t *library) scalarValue(p fileNode, want *schema, manifested bool) value {
 		return value{any: p.text(), size: sizeOf(p.text())}
 	}
 	content, err := manifest.Scalar(p.node, manifested || (base == "boolean" && !p.file.version.dollar()))
-	if t.later && base == "float" && floatBeyond.MatchString(p.text()) {
-		return unknown // a float of TOSCA that no manifest has
-	}
 	if err != nil {
 		t.faults.add(p, InvalidYAML, "%s", err)
 		return unknown
@@ -58,7 +53,7 @@ func (t *library) scalarValue(p fileNode, want *schema, manifested bool) value {
 	return value{any: content, size: sizeOf(content), unset: content == nil}
 }
 
-// asVersionWants is a scalar where a type is wanted: TOSCA 1.x takes "6" for a number,
+// asVersionWants returns a scalar where a type is wanted: TOSCA 1.x takes "6" for a number,
 // True for a boolean and 1.0 for an integer, and TOSCA 2.0 does not.
 func asVersionWants(p fileNode, content any, base string) any {
 	text, isText := content.(string)
@@ -73,10 +68,7 @@ func asVersionWants(p fileNode, content any, base string) any {
 	return content
 }
 
-// floatBeyond are infinity, NaN, and numbers that may be too large.
-var floatBeyond = regexp.MustCompile(`^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)|[-+]?[0-9.]+[eE][-+]?[0-9]{3,})$`)
-
-// entryOf is the schema of what is in a list or map.
+// entryOf returns the schema of the entries of a list or map.
 func entryOf(s *schema) *schema {
 	if s == nil {
 		return nil
@@ -84,7 +76,7 @@ func entryOf(s *schema) *schema {
 	return s.entry
 }
 
-// fieldOf is the schema of a field of a map: of its data type, or of any entry.
+// fieldOf returns the schema of a field of a map: of its data type, or of any entry.
 func (t *library) fieldOf(s *schema, name string) *schema {
 	if s == nil || s.entry != nil || s.typeName == "" || isPrimitive(s.typeName) {
 		return entryOf(s)

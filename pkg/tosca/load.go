@@ -19,7 +19,7 @@ func (t *loader) load(ctx context.Context, source Source) *file {
 	t.note(source.Name, source.Data)
 	data := source.Data
 	if csar.Detect(data) != csar.Template {
-		if data = t.openArchive(f, data); data == nil {
+		if data = t.openArchive(ctx, f, data); data == nil {
 			return nil
 		}
 	}
@@ -33,8 +33,9 @@ func (t *loader) load(ctx context.Context, source Source) *file {
 }
 
 // openArchive returns the entry template of an archive.
-func (t *loader) openArchive(f *file, data []byte) []byte {
-	archive, err := csar.Open(data, t.archiveLimits())
+func (t *loader) openArchive(ctx context.Context, f *file, data []byte) []byte {
+	archive, err := csar.Open(ctx, data, t.archiveLimits())
+	t.ongoing(ctx)
 	if err != nil {
 		t.archiveFault(f, err)
 		return nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// location is where a file is: in the archive, behind a URL, or beside the
+// location is where a file is: in the archive, behind a URL, or next to the
 // template.
 type location struct {
 	inArchive bool
@@ -21,7 +21,7 @@ func (l location) String() string {
 	return l.path
 }
 
-// shown is what messages say: a URL without its query, which may have a token.
+// shown returns what messages say: a URL without its query, which may have a token.
 func (l location) shown() string {
 	if l.url == nil {
 		return l.path
@@ -56,7 +56,7 @@ func (l location) resolve(reference string) (to location, code Code, problem str
 	}
 }
 
-// within stays inside the archive; a path that begins with / begins at its root.
+// within resolves a path inside the archive; a path that begins with / begins at its root.
 func (l location) within(reference string) (to location, code Code, problem string) {
 	name := strings.TrimLeft(reference, "/")
 	if !path.IsAbs(reference) {

@@ -14,15 +14,10 @@ func (f *file) lookup(kind kind, name string) *definition {
 	if f.profile {
 		return nil
 	}
-	for _, implied := range f.implied() {
-		if found := implied.declared(kind, name, map[lookup]bool{}); found != nil {
-			return found
-		}
-	}
-	return nil
+	return builtIn().own(kind, name)
 }
 
-// own is a type that a file declares. Names of a profile may lack their namespace.
+// own returns a type that a file declares. Names of a profile may lack their namespace.
 func (f *file) own(kind kind, name string) *definition {
 	found := f.types[kind][name]
 	if found != nil || !f.profile {
@@ -47,11 +42,6 @@ var shortNames = map[kind][]string{
 	interfaceTypes:    {"tosca.interfaces.", "tosca.interfaces.node.lifecycle.", "tosca.interfaces.relationship."},
 	policyTypes:       {"tosca.policies."},
 	groupTypes:        {"tosca.groups."},
-}
-
-// isImplied reports whether a type is one of a profile that a file does not import.
-func (d *definition) isImplied(f *file, name string) bool {
-	return !d.opaque && d.at.file.profile && f.declared(d.kind, name, map[lookup]bool{}) == nil
 }
 
 // lookup is a name that was looked for in a file: files import each other in
@@ -91,8 +81,8 @@ func (e edge) strip(name string) (string, bool) {
 	return strings.CutPrefix(name, e.prefix+".")
 }
 
-// minimalAnywhere reports whether f, or a file it imports, has an import that was
-// replaced by the built-in types.
+// minimalAnywhere reports whether f, or a file it imports, has an import of which only the
+// names of types are known.
 func (f *file) minimalAnywhere(seen map[*file]bool) bool {
 	if f.minimal || seen[f] {
 		return f.minimal
@@ -101,14 +91,12 @@ func (f *file) minimalAnywhere(seen map[*file]bool) bool {
 	return slices.ContainsFunc(f.imports, func(e edge) bool { return e.file.minimalAnywhere(seen) })
 }
 
-// typeNames are the names of the types that a file can use, for suggestions.
+// typeNames returns the names of the types that a file can use, for suggestions.
 func (f *file) typeNames(kind kind) []string {
 	var names []string
 	seen := map[*file]bool{}
 	f.addNames(kind, "", &names, seen)
-	for _, implied := range f.implied() {
-		implied.addNames(kind, "", &names, seen)
-	}
+	builtIn().addNames(kind, "", &names, seen)
 	return names
 }
 

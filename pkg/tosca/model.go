@@ -1,6 +1,6 @@
 package tosca
 
-// model is what the entry template says: its inputs and node templates.
+// model has the inputs and node templates of the entry template.
 type model struct {
 	*library
 
@@ -11,14 +11,20 @@ type model struct {
 	order      []*template
 }
 
+func newModel(types *library) *model {
+	return &model{library: types, templates: map[string]*template{}, inputs: map[string]*input{}}
+}
+
 // input is an input of the template and the value it was given.
 type input struct {
 	*schema
 	name  string
 	given *Input
-	read  any // what was given, as the type reads it
 	value value
-	// asked and done say how far the value is: a default may call for other inputs.
+	// mistakes of the value. They count if it was given, or if a manifest
+	// needs it.
+	mistakes []*Error
+	// asked and done tell how far the evaluation is: a default may call for other inputs.
 	asked, done bool
 }
 
@@ -61,7 +67,7 @@ func (n *template) requirementNames() []string {
 	return names
 }
 
-// requirementsNamed are the requirements of a name, in their order.
+// requirementsNamed returns the requirements of a name, in their order.
 func (n *template) requirementsNamed(name string) []requirement {
 	var found []requirement
 	for _, r := range n.requirements {

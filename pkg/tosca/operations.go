@@ -11,7 +11,7 @@ import (
 )
 
 // operation is a function of TOSCA 2.0 whose result depends on its arguments only.
-// problem says what is wrong with them. Numbers with units are compared by base.
+// problem is set if they are wrong. Numbers with units are compared by base.
 type operation struct {
 	least, most int // arguments; most is 0 if there may be any number
 	apply       func(args []any, base basis) (result any, problem string)
@@ -93,7 +93,7 @@ func length(args []any, _ basis) (any, string) {
 	}
 }
 
-// texts is about two texts or two lists.
+// texts returns an operation on two texts or two lists.
 func texts(ofTexts func(text, part string) bool, ofLists func(list, part []any) bool) func([]any, basis) (any, string) {
 	return func(args []any, _ basis) (any, string) {
 		if text, part, ok := both[string](args[0], args[1]); ok {
@@ -119,7 +119,7 @@ func containsPart(list, part []any) bool {
 	return len(part) == 0
 }
 
-// entriesOf are the values in a list or map.
+// entriesOf returns the values in a list or map.
 func entriesOf(content any) ([]any, bool) {
 	switch content := content.(type) {
 	case []any:
@@ -175,7 +175,7 @@ func hasKeys(content, keys any, of quantifier) (any, string) {
 	}), ""
 }
 
-// combined is what is in any of several lists or maps, or in each.
+// combined returns what is in any of several lists or maps, or in each.
 func combined(args []any, inEach bool) (any, string) {
 	var list []any
 	merged := map[string]any{}
@@ -250,7 +250,7 @@ func rounded(round func(float64) float64) func([]any, basis) (any, string) {
 	}
 }
 
-// wholeIfPossible is a number as it is everywhere here.
+// wholeIfPossible returns a number as it is everywhere here.
 func wholeIfPossible(result float64) (any, string) {
 	const exact = 1 << 53
 	switch {

@@ -15,7 +15,7 @@ type Source struct {
 	// URL is where it was fetched from, empty if it was not. Imports are relative
 	// to it, and messages about its content give positions and rules only.
 	URL string
-	// Sensitive data, of a Secret, are not quoted either.
+	// Sensitive is set for data of a Secret, which are not quoted either.
 	Sensitive bool
 }
 
@@ -24,7 +24,7 @@ type Source struct {
 type Resolver interface {
 	// Resolve returns the content of a location: an absolute URL (it has "://"),
 	// or a slash-separated path relative to the source, which may begin with
-	// "..". An error that wraps fs.ErrNotExist is told as "not found", any other
+	// "..". An error that wraps fs.ErrNotExist is reported as "not found", any other
 	// as it is; it must not quote content.
 	Resolve(ctx context.Context, location string) ([]byte, error)
 }
@@ -37,17 +37,17 @@ type Input struct {
 	// Text is a value that has no type yet: from a flag, or a key of a Secret. An
 	// input of type string takes it as it is, any other as YAML.
 	Text *string
-	// Sensitive values are never told. Those of inputs whose names have password,
+	// Sensitive values are never shown. Those of inputs whose names have password,
 	// token or secret in them are not either.
 	Sensitive bool
 }
 
-// TextInput is an Input from text.
+// TextInput returns an Input from text.
 func TextInput(text string, sensitive bool) Input {
 	return Input{Text: &text, Sensitive: sensitive}
 }
 
-// Options say how to translate.
+// Options configure a translation.
 type Options struct {
 	// Resolver reads what is not in the source; nil: nothing can be read.
 	Resolver Resolver
@@ -69,5 +69,5 @@ type Options struct {
 
 var sensitiveName = regexp.MustCompile(`(?i)passw|passphrase|token|secret|credential|private_?key|api_?key`)
 
-// IsSensitive tells by the name of an input whether its value must not be told.
+// IsSensitive tells by the name of an input whether its value must not be shown.
 func IsSensitive(name string) bool { return sensitiveName.MatchString(name) }

@@ -57,14 +57,14 @@ func (t *model) tellLoop(waits []int) {
 	t.faults.add(waitingFor(n, waits).at, DependencyLoop, "requirements make a loop: %s", cutLoop(names[begin:]))
 }
 
-// waitingFor is the first requirement of n that has not been met.
+// waitingFor returns the first requirement of n that has not been met.
 func waitingFor(n *template, waits []int) requirement {
 	for _, r := range n.requirements {
 		if r.to != nil && waits[r.to.index] > 0 {
 			return r
 		}
 	}
-	return requirement{to: n} // cannot be: whoever waits has something to wait for
+	return requirement{to: n} // cannot be: a waiting node has something to wait for
 }
 
 func cutLoop(names []string) string {

@@ -72,7 +72,7 @@ func document(data []byte) (root *yaml.Node, more bool, err error) {
 	return target(first.Content[0]), more, nil
 }
 
-// syntaxErrors lets package manifest say what is wrong: it knows the problems of
+// syntaxErrors returns the errors of package manifest: it knows the problems of
 // the YAML library and where they are.
 func syntaxErrors(name string, data []byte) []*Error {
 	_, err := manifest.Read(name, data)

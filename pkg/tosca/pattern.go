@@ -10,8 +10,8 @@ import (
 // before it a thousand times.
 const heaviest = 20_000
 
-// checkPattern compiles a pattern and says what is wrong with it. RE2 is linear
-// in the text, and in what the pattern expands to.
+// checkPattern compiles a pattern and returns what is wrong with it. RE2 is linear
+// in the text, and in the size of the expanded pattern.
 func (t *session) checkPattern(bound any) string {
 	text, isText := bound.(string)
 	if !isText {
@@ -42,7 +42,7 @@ func (t *session) checkPattern(bound any) string {
 	return ""
 }
 
-// costOf is about how many instructions an expression compiles to. The parser
+// costOf estimates how many instructions an expression compiles to. The parser
 // bounds its depth.
 func costOf(expression *syntax.Regexp) int {
 	cost := 1 + len(expression.Rune)

@@ -75,7 +75,7 @@ func (p fileNode) isNumber() bool {
 	return p.isScalar() && (p.node.ShortTag() == manifest.TagInt || p.node.ShortTag() == manifest.TagFloat)
 }
 
-// text is the text of a scalar as it is written.
+// text returns the text of a scalar as it is written.
 func (p fileNode) text() string {
 	if !p.isScalar() {
 		return ""
@@ -83,7 +83,7 @@ func (p fileNode) text() string {
 	return p.node.Value
 }
 
-// name is the key that the value has in its map.
+// name returns the key that the value has in its map.
 func (p fileNode) name() string {
 	if p.path == nil {
 		return ""
@@ -128,8 +128,8 @@ func (p fileNode) get(key string) fileNode {
 	return fileNode{}
 }
 
-// find looks into a map and what is merged into it. The guard has bounded how
-// deep that goes.
+// find looks into a map and the maps that are merged into it. The guard has bounded
+// their depth.
 func find(mapping *yaml.Node, key string) (name, value *yaml.Node) {
 	merges := false
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
@@ -151,7 +151,7 @@ func find(mapping *yaml.Node, key string) (name, value *yaml.Node) {
 	return nil, nil
 }
 
-// entries are the values of a map in the order they are written; those that are
+// entries returns the values of a map in the order they are written; those that are
 // merged into it come last.
 func (p fileNode) entries() []fileNode {
 	if !p.isMap() {
@@ -182,7 +182,7 @@ func (p fileNode) collect(entries []fileNode, mapping *yaml.Node, seen map[strin
 	return entries
 }
 
-// names are the keys of a map.
+// names returns the keys of a map.
 func (p fileNode) names() []string {
 	entries := p.entries()
 	names := make([]string, len(entries))
@@ -192,7 +192,7 @@ func (p fileNode) names() []string {
 	return names
 }
 
-// elements are the values of a list.
+// elements returns the values of a list.
 func (p fileNode) elements() []fileNode {
 	if !p.isList() {
 		return nil
@@ -229,7 +229,7 @@ func isMerge(name *yaml.Node) bool {
 	return name.Kind == yaml.ScalarNode && name.Tag == manifest.TagMerge && name.Value == "<<"
 }
 
-// mergeSources are the maps that << merges into a map, those that prevail first.
+// mergeSources returns the maps that << merges into a map, those that prevail first.
 func mergeSources(mapping *yaml.Node) (sources []*yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if !isMerge(mapping.Content[i]) {

@@ -70,9 +70,7 @@ func isNumber(content any) bool { return isOf[int64](content) || isOf[float64](c
 
 var (
 	timestampForm = regexp.MustCompile(`^\d{4}-\d\d?-\d\d?(([Tt]|[ \t]+)\d\d?:\d\d:\d\d(\.\d*)?([ \t]*(Z|[-+]\d\d?(:\d\d)?))?)?$`)
-	// strictTimestamp is that of TOSCA 2.0, with no blank in it.
-	strictTimestamp = regexp.MustCompile(`^\d{4}-\d\d?-\d\d?([Tt]\S+)?$`)
-	versionForm     = regexp.MustCompile(`^\d+(\.\d+){0,2}(\.\w+(-\d+)?)?$`)
+	versionForm   = regexp.MustCompile(`^\d+(\.\d+){0,2}(\.\w+(-\d+)?)?$`)
 )
 
 func matches(form *regexp.Regexp) func(any) bool {

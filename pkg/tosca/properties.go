@@ -3,37 +3,11 @@ package tosca
 // check tells what is wrong with a value. what it is of, such as "default ",
 // begins the messages; path within the value follows it.
 func (e *evaluator) check(at fileNode, v value, s *schema) bool {
-	if v.unknown && e.lenient {
-		return e.inputFits(at, s)
-	}
 	if v.unknown || s == nil || v.unset {
 		return true
 	}
 	c := checker{library: e.library, secret: v.secret || IsSensitive(at.name()), at: at, evaluate: e.validation}
 	return c.value(v.any, s, "", 0)
-}
-
-// inputFits tells an input that has no value yet, and can have none of the type that is
-// wanted.
-func (e *evaluator) inputFits(at fileNode, s *schema) bool {
-	c, isCall, _ := e.callIn(at)
-	in := e.inputs[c.args.text()]
-	if !isCall || c.name != "get_input" || in == nil {
-		return true
-	}
-	have, want := shapes[e.baseOf(in.schema)], shapes[e.baseOf(s)]
-	if have == want || have == "" || want == "" || (have == "integer" && want == "float") {
-		return true
-	}
-	e.faults.add(at, ValueTypeMismatch, "the input %s is of type %s, and what it is for of type %s", in.name, in.typeName, s.typeName)
-	return false
-}
-
-// shapes are the types of which no value is one of another.
-var shapes = map[string]string{
-	"string": "text", "timestamp": "text", "scalar-unit.size": "text", "scalar-unit.time": "text",
-	"scalar-unit.frequency": "text", "scalar-unit.bitrate": "text", "integer": "integer", "float": "float", "number": "float",
-	"boolean": "boolean", "list": "list", "range": "list", "map": "map",
 }
 
 // property evaluates a property of a node template, once.
@@ -73,7 +47,7 @@ func (e *evaluator) loops(key property, from fileNode) bool {
 	return false
 }
 
-// assigned is the assigned value of a property, or the default of its type.
+// assigned returns the assigned value of a property, or the default of its type.
 func (e *evaluator) assigned(n *template, name string) value {
 	s := n.schemas[name]
 	p := n.get("properties").get(name)

@@ -140,8 +140,8 @@ func (r *renderer) unreadable(at fileNode, err error, secret bool) {
 	}
 }
 
-// renderObjects checks that documents are objects, and adds them. unit says how
-// messages tell them apart: by line, by element, or not at all.
+// renderObjects checks that documents are objects, and adds them. unit is how
+// messages distinguish them: by line, by element, or not at all.
 func (r *renderer) renderObjects(at fileNode, documents []manifest.Document, unit string) {
 	expanded, err := manifest.Expand(documents)
 	if err != nil {
@@ -170,7 +170,7 @@ func (r *renderer) renderObjects(at fileNode, documents []manifest.Document, uni
 	}
 }
 
-// problemsOf says what every object needs and this one lacks.
+// problemsOf returns the parts of every object that this one lacks.
 func problemsOf(object map[string]any) (problems []string) {
 	for _, key := range []string{"apiVersion", "kind"} {
 		if problem := textProblem(key, object[key]); problem != "" {

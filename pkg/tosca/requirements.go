@@ -48,7 +48,7 @@ func (t *model) readRequirement(n *template, p fileNode) {
 	n.requirements = append(n.requirements, r)
 }
 
-// missingTarget is about a requirement whose node is not in the template. Other
+// missingTarget reports a requirement whose node is not in the template. Other
 // orchestrators find hosts elsewhere.
 func (t *model) missingTarget(n *template, r requirement, node fileNode) {
 	switch {

@@ -1,6 +1,6 @@
 package tosca
 
-// Result is what a template was translated to.
+// Result is the result of a translation.
 type Result struct {
 	// Objects are the manifests in the order of their nodes' requirements: what a
 	// node requires comes before it. They are made of map[string]any, []any,
@@ -9,15 +9,13 @@ type Result struct {
 	Objects []map[string]any
 	// Texts are the evaluated specs, with Options.Raw.
 	Texts []Text
-	// Outputs are those of the template, in its order.
+	// Outputs of the template, in its order.
 	Outputs []Output
-	// Inputs are the values that were given, each as the type of its input reads it.
-	Inputs map[string]any
 	// Warnings are in the order of files and lines.
 	Warnings []Warning
 	// Metadata is the metadata of the template, if it is a map.
 	Metadata map[string]any
-	// Digest is that of the source and of every file that was read for it:
+	// Digest covers the source and every file that was read for it:
 	// "sha256:" and hexadecimal digits.
 	Digest string
 	// Steps is what evaluation cost, as Limits.Steps counts.
@@ -40,7 +38,7 @@ type Output struct {
 	State OutputState
 }
 
-// OutputState says whether an output has a value.
+// OutputState is whether an output has a value.
 type OutputState string
 
 // The states of outputs.

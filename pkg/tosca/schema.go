@@ -4,9 +4,8 @@ import (
 	"slices"
 )
 
-// readSchemas reads the properties of a type. short ones may be the value itself, as
-// the refinements of normative types are.
-func (t *library) readSchemas(p fileNode, short bool) map[string]*schema {
+// readSchemas reads the properties of a type. In TOSCA 2.0 a property may be its value.
+func (t *library) readSchemas(p fileNode) map[string]*schema {
 	if !t.wantMap(p) {
 		return nil
 	}
@@ -16,16 +15,14 @@ func (t *library) readSchemas(p fileNode, short bool) map[string]*schema {
 			all[entry.name()] = t.shortSchema(entry)
 			continue
 		}
-		if short = short || p.file.version.dollar(); short && !entry.isMap() && !entry.isNull() {
+		if p.file.version.dollar() && !entry.isMap() && !entry.isNull() {
 			all[entry.name()] = &schema{at: entry, required: true, fixed: entry}
 			continue
 		}
 		if !t.wantMap(entry) {
 			continue
 		}
-		if !short || p.file.version.dollar() {
-			t.known(entry, parameterKeys)
-		}
+		t.known(entry, parameterKeys)
 		all[entry.name()] = t.readSchema(entry, true)
 	}
 	return all
@@ -78,6 +75,6 @@ func (t *library) checkTypeName(p fileNode, name string) bool {
 		return true
 	}
 	names := func() []string { return append(slices.Clone(primitiveNames), p.file.typeNames(dataTypes)...) }
-	t.unknownType(p, UnknownDataType, "the data type %s is not known%s", shown(name), t.near(name, names))
+	t.faults.add(p, UnknownDataType, "the data type %s is not known%s", shown(name), t.near(name, names))
 	return false
 }

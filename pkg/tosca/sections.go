@@ -5,7 +5,7 @@ import (
 )
 
 // checkSections looks at the parts of the topology that have no effect on
-// manifests: they must have the right shape, and what they name must be there.
+// manifests: they should have the right shape, and the nodes that they name.
 func (t *model) checkSections() {
 	p := t.entry.topology()
 	for _, section := range []string{"policies", "groups", "relationship_templates", "workflows", "imperative_workflows"} {

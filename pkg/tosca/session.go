@@ -26,15 +26,29 @@ type session struct {
 
 	faults   faults
 	warnings []Warning
-	// later is set where nothing is rendered any more: what needs a running
-	// deployment is no mistake then.
-	later bool
 
 	nodes    int // of YAML
 	steps    int
 	compared int // names, for suggestions
 	weight   int // of all patterns
 	regexps  map[string]pattern
+}
+
+func newSession(ctx context.Context, source Source, options Options) *session {
+	return &session{
+		ctx: ctx, options: options, limits: options.Limits.lowered(), name: source.Name,
+		faults: faults{quote: options.QuoteFetched}, regexps: map[string]pattern{},
+	}
+}
+
+// protect returns the error of run, or of what ended it.
+func (t *session) protect(run func() error) (err error) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			err = t.stopped(problem)
+		}
+	}()
+	return run()
 }
 
 // didYouMean suggests the name that is nearest to a mistyped one.
@@ -45,7 +59,7 @@ func (t *session) didYouMean(typed string, names []string) string {
 	return suggest.DidYouMean(typed, names)
 }
 
-// near is didYouMean for names that are not there as a list yet.
+// near calls didYouMean with names that are collected only if needed.
 func (t *session) near(typed string, names func() []string) string {
 	if t.compared > maxCompared {
 		return ""
@@ -59,9 +73,7 @@ func (t *session) step(ctx context.Context) { t.spend(ctx, 1) }
 func (t *session) spend(ctx context.Context, steps int) {
 	const pause = 1000
 	if t.steps/pause != (t.steps+steps)/pause || t.steps == 0 {
-		if ctx.Err() != nil {
-			panic(stop{context.Cause(ctx)})
-		}
+		t.ongoing(ctx)
 	}
 	if t.steps += steps; t.steps > t.limits.Steps {
 		t.steps = t.limits.Steps // what would follow is not done
@@ -69,13 +81,20 @@ func (t *session) spend(ctx context.Context, steps int) {
 	}
 }
 
-// halt ends the translation over a limit that is that of the whole.
+// ongoing ends the translation if ctx has ended.
+func (t *session) ongoing(ctx context.Context) {
+	if ctx.Err() != nil {
+		panic(stop{context.Cause(ctx)})
+	}
+}
+
+// halt ends the translation because of a limit for all of it.
 func (t *session) halt(message string) {
 	t.faults.addAt(&file{name: t.name}, 0, 0, LimitExceeded, message)
 	panic(stop{t.faults.err()})
 }
 
-// stopped makes an error of what was recovered. A panic that is not ours may have
+// stopped returns the error of a recovered panic. A panic that is not ours may have
 // a value in its text, which is left out.
 func (t *session) stopped(problem any) error {
 	if ended, ok := problem.(stop); ok {
@@ -84,16 +103,43 @@ func (t *session) stopped(problem any) error {
 	return &Error{File: t.name, Code: Internal, Msg: "the template cannot be translated: this is a mistake in Holdfast; please report it with the template"}
 }
 
+// collect returns the mistakes that a check finds, instead of adding them.
+func (t *session) collect(check func()) []*Error {
+	before := t.faults
+	t.faults = faults{quote: before.quote}
+	check()
+	found := t.faults.list
+	t.faults = before
+	return found
+}
+
+// unneeded checks a part of the template that no manifest needs: mistakes in it are
+// warnings.
+func (t *session) unneeded(check func()) { t.demote(t.collect(check)) }
+
+// demote makes warnings of mistakes.
+func (t *session) demote(mistakes []*Error) {
+	for _, mistake := range mistakes {
+		warning := *mistake
+		warning.Code = ""
+		t.addWarning(warning)
+	}
+}
+
 func (t *session) warn(p fileNode, format string, args ...any) {
 	var one faults
 	one.quote = t.options.QuoteFetched
 	one.add(p, "", format, args...)
+	t.addWarning(*one.list[0])
+}
+
+func (t *session) addWarning(warning Warning) {
 	if len(t.warnings) < collected {
-		t.warnings = append(t.warnings, *one.list[0])
+		t.warnings = append(t.warnings, warning)
 	}
 }
 
-// sortedWarnings are the warnings by place, each once.
+// sortedWarnings returns the warnings by place, each once.
 func (t *session) sortedWarnings() []Warning {
 	slices.SortStableFunc(t.warnings, func(a, b Warning) int { return byPosition(&a, &b) })
 	return slices.Compact(t.warnings)

@@ -65,7 +65,7 @@ func (t *session) wantBool(p fileNode, otherwise bool) bool {
 	return otherwise
 }
 
-// namedMaps are the entries of a map, or of a list of maps with one entry each,
+// namedMaps returns the entries of a map, or of a list of maps with one entry each,
 // as policies and groups are written in different versions.
 func (t *session) namedMaps(p fileNode) []fileNode {
 	if !p.exists() || p.isNull() {

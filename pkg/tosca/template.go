@@ -46,14 +46,12 @@ func (t *model) readTemplate(p fileNode) {
 		t.faults.add(p, InvalidShape, "must be a map with a type, not %s", p.describe())
 		return
 	}
-	t.known(p, nodeKeys)
 	n := &template{name: p.name(), at: p, index: len(t.order)}
 	t.templates[n.name] = n
 	t.order = append(t.order, n)
 }
 
-// checkFound refuses a Kubernetes object that is not to be made: it would have to
-// be looked for. One that may be substituted is made as it is.
+// checkFound refuses a Kubernetes object that the template only selects. One that may be substituted is made as it is.
 func (t *model) checkFound(n *template) {
 	directives := n.at.get("directives")
 	for _, directive := range append(directives.elements(), directives) {
@@ -80,14 +78,28 @@ func (t *model) checkTopology() {
 		t.readNodeType(n)
 	}
 	for _, n := range t.order {
-		t.readRequirements(n)
+		t.judge(n, func() {
+			t.faults.addAll(nil, t.entry.doubles[n.name])
+			t.known(n.at, nodeKeys)
+			t.readRequirements(n)
+		})
 	}
-	t.checkSections()
+	t.unneeded(t.checkSections)
 	t.checkForeign()
+	t.demoteUnneeded()
 }
 
-// checkForeign refuses nodes that are no Kubernetes objects, or leaves them out. A
-// template that has no others says what it has.
+// judge checks a node template. Mistakes in foreign nodes are warnings.
+func (t *model) judge(n *template, check func()) {
+	if n.line != nil && !n.kubernetes {
+		t.unneeded(check)
+		return
+	}
+	check()
+}
+
+// checkForeign refuses nodes that are no Kubernetes objects, or leaves them out. The
+// error about a template without others lists its types.
 func (t *model) checkForeign() {
 	var foreign []*template
 	counts := map[string]int{}
@@ -111,7 +123,7 @@ func (t *model) checkForeign() {
 	}
 }
 
-// countsText is "2 of type a, 1 of b", the most frequent first.
+// countsText returns "2 of type a, 1 of b", the most frequent first.
 func countsText(counts map[string]int) string {
 	const most = 10
 	names := keysOf(counts)
@@ -167,28 +179,11 @@ func (t *model) readNodeType(n *template) {
 	}
 	n.line = t.lineage(d, true)
 	n.kubernetes = isKubernetes(n.line)
-	_, known := t.schemas[d]
 	n.schemas = t.propertiesOf(n.line)
-	if n.kubernetes && !known {
-		for _, name := range keysOf(n.schemas) {
-			t.checkTypeOf(n.schemas[name])
-		}
-	}
 	if n.kubernetes {
+		t.need(n.line)
 		t.checkPropertyNames(n)
 		t.checkFound(n)
-	}
-}
-
-// checkTypeOf refuses a property whose type is not known.
-func (t *model) checkTypeOf(s *schema) {
-	if name := s.at.get("type"); name.exists() {
-		t.checkTypeName(name, s.typeName)
-	}
-	for _, inner := range []*schema{s.entry, s.key} {
-		if inner != nil {
-			t.checkTypeOf(inner)
-		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// matching is matches: [text, pattern].
+// matching evaluates matches: [text, pattern].
 func matching(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) != 2 {
@@ -34,7 +34,7 @@ func matching(e *evaluator, args fileNode, s scope) value {
 
 // concat joins texts. Where one part ends in a key of YAML and the next is the
 // value of a function, it puts a space between them: without it the value would
-// be part of the key, which nobody can mean. An input that is text stays text there:
+// be part of the key, which is never meant. An input that is text is kept as text there:
 // 1.10 is put in quotes (docs/tosca.md, "The space in concat").
 func concat(e *evaluator, args fileNode, s scope) value {
 	parts, ok := e.texts(args, s, "concat")
@@ -61,7 +61,7 @@ func concat(e *evaluator, args fileNode, s scope) value {
 	return b.value()
 }
 
-// joined is join: [[text…], delimiter].
+// joined evaluates join: [[text…], delimiter].
 func joined(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) == 0 || len(elements) > 2 {
@@ -88,7 +88,7 @@ func joined(e *evaluator, args fileNode, s scope) value {
 	return b.value()
 }
 
-// token is token: [text, separators, index]. Each character of separators is one.
+// token evaluates token: [text, separators, index]. Each character of separators is one.
 func token(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) != 3 {
@@ -162,7 +162,7 @@ func (e *evaluator) texts(list fileNode, s scope, name string) ([]textPart, bool
 	return parts, ok
 }
 
-// partsOf are the elements of a list that a function returned.
+// partsOf returns the elements of a list that a function returned.
 func (e *evaluator) partsOf(at fileNode, v value, name string) ([]textPart, bool) {
 	if v.unknown {
 		return nil, false
@@ -225,7 +225,7 @@ func (b *builder) value() value {
 // port, in "echo result:" a text.
 var keyAtEnd = regexp.MustCompile("^ *(- +)*(-|[^\\s:\"'#{}\\[\\],&*!|>%@`-][^\\s:\"']*:|\"[^\"\\\\]*\":|'[^']*':)$")
 
-// lastLine is the last line, or empty if it is too long for a key.
+// lastLine returns the last line, or empty if it is too long for a key.
 func (b *builder) lastLine() string {
 	const longest = 1024
 	text := b.text.String()

@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// Translate makes manifests of a template or archive. It reads nothing but what
-// it is given and what options.Resolver returns, and depends on nothing else.
+// Translate makes manifests of a template or archive. It depends only on its
+// arguments and on the files that options.Resolver returns.
 //
 // The error joins one *Error for each mistake, sorted by place: those of one
 // stage (reading files, checking definitions, evaluating). Then the Result has
@@ -14,61 +14,77 @@ func Translate(ctx context.Context, source Source, inputs map[string]Input, opti
 	return translate(ctx, source, inputs, options, false)
 }
 
-// Validate finds what Translate would find wrong, where not all inputs are known
-// yet: a required input without a value is no mistake, and what is made of it is
-// not checked. The Result has warnings, the inputs, and the digest.
+// Validate reports what Translate would report, before all inputs are known: a required
+// input without a value is no mistake, and what is made of it is not checked. It reports
+// the mistakes of all stages. The Result has warnings and the digest.
 func Validate(ctx context.Context, source Source, inputs map[string]Input, options Options) (Result, error) {
 	result, err := translate(ctx, source, inputs, options, true)
-	return Result{Inputs: result.Inputs, Warnings: result.Warnings, Digest: result.Digest, Metadata: result.Metadata, Steps: result.Steps}, err
+	return Result{Warnings: result.Warnings, Digest: result.Digest, Metadata: result.Metadata, Steps: result.Steps}, err
 }
 
 func translate(ctx context.Context, source Source, inputs map[string]Input, options Options, lenient bool) (result Result, err error) {
-	s := &session{
-		ctx: ctx, options: options, limits: options.Limits.lowered(), lenient: lenient, name: source.Name,
-		faults: faults{quote: options.QuoteFetched}, regexps: map[string]pattern{},
+	s := newSession(ctx, source, options)
+	s.lenient = lenient
+	err = s.protect(func() (err error) {
+		result, err = run(s, source, inputs)
+		return err
+	})
+	if err != nil {
+		result = Result{}
 	}
-	defer func() {
-		if problem := recover(); problem != nil {
-			result, err = Result{}, s.stopped(problem)
-		}
-		result.Warnings, result.Steps = s.sortedWarnings(), s.steps
-	}()
-	return run(s, source, inputs)
+	result.Warnings, result.Steps = s.sortedWarnings(), s.steps
+	return result, err
 }
 
-// run is the list of the phases: each is given what the one before has made. One
-// begins only if nothing was found wrong before: what follows from a mistake would
-// hide it.
+// ReadInputs returns given values as the template reads them. It finds mistakes in the
+// values only, and reads no imports: a value is read as YAML if the type of its input is
+// not known.
+func ReadInputs(ctx context.Context, source Source, given map[string]Input) (read map[string]any, err error) {
+	s := newSession(ctx, source, Options{})
+	err = s.protect(func() error {
+		sources := newLoader(s)
+		entry := sources.load(ctx, source)
+		if entry == nil {
+			return s.faults.err()
+		}
+		types := newLibrary(s, sources.files, entry)
+		types.readAllTypes()
+		e := &evaluator{model: newModel(types)}
+		e.readInputs()
+		s.faults.list = nil
+		e.giveInputs(given)
+		read = e.givenInputs()
+		return s.faults.err()
+	})
+	return read, err
+}
+
+// run calls the phases in their order: each uses the result of the one before. A
+// translation ends before the evaluation if the definitions have mistakes.
 func run(s *session, source Source, inputs map[string]Input) (Result, error) {
 	s.step(s.ctx)
 	sources := newLoader(s)
 	entry := sources.load(s.ctx, source)
-	if s.lenient && entry != nil {
-		s.validateFiles(sources.files, entry)
-	}
 	if !s.faults.empty() {
 		return Result{}, s.faults.err()
 	}
 	types := newLibrary(s, sources.files, entry)
 	types.readAllTypes()
-	m := &model{library: types, templates: map[string]*template{}, inputs: map[string]*input{}}
+	m := newModel(types)
 	m.readTopology()
-	m.readInputs(inputs)
+	m.readInputs()
+	m.giveInputs(inputs)
 	e := &evaluator{model: m, sources: sources, values: map[property]value{}}
-	if s.lenient {
-		validator{e}.validateTypes()
-	}
 	m.checkTopology()
 	e.resolveInputs()
-	if !s.faults.empty() {
+	if !s.faults.empty() && !s.lenient {
 		return Result{}, s.faults.err()
 	}
 	e.checkNodes()
 	result := e.render()
-	result.Outputs = e.outputs()
-	result.Inputs = e.givenInputs()
-	if s.lenient && s.faults.empty() {
-		validator{e}.validateTopology()
+	e.unneeded(func() { result.Outputs = e.outputs() })
+	for _, name := range m.inputNames {
+		e.demote(m.inputs[name].mistakes)
 	}
 	if !s.faults.empty() {
 		return Result{}, s.faults.err()

@@ -1,37 +1,92 @@
 package tosca
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 )
 
-// readAllTypes reads and checks the types of every file.
+// readAllTypes reads and checks the types of every file. Which of them a manifest needs is
+// not known yet.
 func (t *library) readAllTypes() {
 	for _, f := range t.files {
 		t.known(f.root, fileKeys)
 		t.readTypes(f)
 	}
-	t.unused = !t.lenient
-	defer func() { t.unused = false }()
-	for _, f := range t.files {
-		for kind := range f.types {
-			for _, name := range slices.Sorted(maps.Keys(f.types[kind])) {
-				t.checkType(f.types[kind][name])
+	for d := range t.declared() {
+		d.mistakes = t.collect(func() { t.checkType(d) })
+	}
+}
+
+// declared iterates over the types of every file.
+func (t *library) declared() iter.Seq[*definition] {
+	return func(yield func(*definition) bool) {
+		for _, f := range t.files {
+			for kind := range f.types {
+				for _, name := range keysOf(f.types[kind]) {
+					if !yield(f.types[kind][name]) {
+						return
+					}
+				}
 			}
 		}
 	}
 }
 
+// need adds the mistakes of types that a manifest needs, and of the data types of their
+// properties.
+func (t *library) need(line []*definition) {
+	for _, d := range line {
+		if t.needed[d] {
+			continue
+		}
+		t.needed[d] = true
+		t.step(t.ctx)
+		for _, mistake := range d.mistakes {
+			if t.isNeeded(d, mistake) {
+				t.faults.keep(nil, mistake)
+			}
+		}
+		for _, name := range keysOf(d.properties) {
+			t.needSchema(d.properties[name])
+		}
+	}
+}
+
+func (t *library) needSchema(s *schema) {
+	if s == nil {
+		return
+	}
+	if d := t.dataType(s.at.file, s.typeName); d != nil {
+		t.need(t.lineage(d, false))
+	}
+	t.needSchema(s.entry)
+	t.needSchema(s.key)
+}
+
+// isNeeded reports whether a mistake in a type counts: a manifest needs the type. A field
+// whose type is not known is a mistake where it has a value.
+func (t *library) isNeeded(d *definition, mistake *Error) bool {
+	return t.needed[d] && (d.kind != dataTypes || mistake.Code != UnknownDataType)
+}
+
+// demoteUnneeded makes warnings of the mistakes that do not count.
+func (t *library) demoteUnneeded() {
+	for d := range t.declared() {
+		t.demote(slices.DeleteFunc(slices.Clone(d.mistakes), func(mistake *Error) bool { return t.isNeeded(d, mistake) }))
+	}
+}
+
 func (t *library) checkType(d *definition) {
 	if d.kind != nodeTypes && d.kind != dataTypes {
-		return // it makes no manifest: Validate checks it
+		return // it makes no manifest
 	}
 	if parent := d.at.get("derived_from"); parent.exists() && !parent.isNull() {
 		t.wantText(parent)
 	}
 	t.known(d.at, keysOfKind(d.kind))
-	d.properties = t.readSchemas(d.at.get("properties"), false)
+	d.properties = t.readSchemas(d.at.get("properties"))
 	t.lineage(d, true)
 	if d.kind == dataTypes {
 		t.checkScalar(d)
@@ -74,7 +129,7 @@ func (t *library) readType(f *file, kind kind, p fileNode) {
 	f.types[d.kind][d.name] = d
 }
 
-// meantKind is the kind of a type that is declared as a node or data type: old
+// meantKind returns the kind of a type that is declared as a node or data type: old
 // templates declare any type there. Its parent, or its own name, tells.
 func meantKind(d *definition) kind {
 	if d.kind != nodeTypes && d.kind != dataTypes {

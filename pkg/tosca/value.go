@@ -19,26 +19,26 @@ func quote(name string) string {
 	return strconv.Quote(name)
 }
 
-// value is what an expression came to.
+// value is the result of an expression.
 type value struct {
 	// any is made of map[string]any, []any, string, int64, float64, bool and nil.
 	// Parts may be shared; nothing may be changed.
 	any any
 	// size is about how many bytes it takes when all shared parts are copied.
 	size int
-	// secret values must not be told.
+	// secret values must not be shown.
 	secret bool
-	// unknown values could not be evaluated: the reason has been told, or an
-	// input is not given yet. What is made of them is unknown too.
+	// unknown values could not be evaluated: the reason was reported, or an
+	// input is not given yet. Values made of them are unknown, too.
 	unknown bool
-	// unset is nothing at all: an input that nobody gave, a property without an
+	// unset is nothing at all: an input that was not given, a property without an
 	// assignment. It is not the same as null only in messages.
 	unset bool
 }
 
 var unknown = value{unknown: true}
 
-// sizeOf is the size of a value that shares nothing.
+// sizeOf returns the size of a value that shares nothing.
 func sizeOf(content any) int {
 	const overhead = 16
 	size := overhead
@@ -57,7 +57,7 @@ func sizeOf(content any) int {
 	return size
 }
 
-// text is a value as part of a text: what YAML would make of a scalar, and lists
+// text returns a value as part of a text: what YAML would make of a scalar, and lists
 // and maps as JSON.
 func (v value) text() string {
 	switch content := v.any.(type) {
@@ -81,7 +81,7 @@ func (v value) text() string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// forMessage is a value for a message: short, and not if it is secret.
+// forMessage returns a value for a message: shortened, and hidden if it is secret.
 func forMessage(content any, secret bool) string {
 	if secret {
 		return "(hidden)"
@@ -116,7 +116,7 @@ func cut(text string) string {
 	return text[:end] + "…"
 }
 
-// copied is a deep copy, so that objects share nothing.
+// copied returns a deep copy, so that objects share nothing.
 func copied(content any) any {
 	switch content := content.(type) {
 	case map[string]any:

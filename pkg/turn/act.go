@@ -123,7 +123,8 @@ func (a *action) execute(ctx context.Context, change plan.Change) {
 		return
 	}
 	read := false
-	for range attempts {
+	for tries := 0; tries < attempts; {
+		known := a.known(change.ID)
 		if change.ReadFirst && !read {
 			object, problem := a.readFirst(ctx, at)
 			if object != nil {
@@ -141,6 +142,9 @@ func (a *action) execute(ctx context.Context, change plan.Change) {
 			a.record(change, outcome)
 			return
 		}
+		if a.known(change.ID) == known {
+			tries++ // another client was faster
+		}
 		change = a.decideAgain(change.ID, outcome.Object)
 		if !change.Writes() {
 			a.record(change, plan.Outcome{Action: change.Action, Object: outcome.Object, Problem: change.Problem})
@@ -157,7 +161,7 @@ func (a *action) execute(ctx context.Context, change plan.Change) {
 func (a *action) recovered(ctx context.Context, id manifest.ID) {
 	if r := recover(); r != nil {
 		a.record(plan.Change{ID: id}, plan.Outcome{Problem: &plan.Problem{
-			Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: %v", id, worker.Panicked(ctx, r)),
+			Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: %v", id, worker.PanicError(ctx, r)),
 		}})
 	}
 }

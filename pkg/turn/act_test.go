@@ -326,13 +326,15 @@ func (d *desk) AnyVersion(ctx context.Context, gk schema.GroupKind) (kubernetes.
 func (d *desk) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Named, kubernetes.Ranges) {
 }
 
-func (d *desk) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping, _ kubernetes.Range) (map[manifest.ID]map[string]any, error) {
+func (d *desk) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping, _ kubernetes.ObjectRange) (map[manifest.ID]map[string]any, error) {
 	found := maps.Clone(d.live)
 	maps.DeleteFunc(found, func(id manifest.ID, _ map[string]any) bool { return id.GroupKind() != gk })
 	return found, nil
 }
 
-func (d *desk) MayList(context.Context, kubernetes.Mapping, kubernetes.Range) error { return d.mayNot }
+func (d *desk) MayList(context.Context, kubernetes.Mapping, kubernetes.ObjectRange) error {
+	return d.mayNot
+}
 
 func (d *desk) Shared(at kubernetes.Location) (map[string]any, error) { return d.live[at.ID], nil }
 

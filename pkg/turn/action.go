@@ -41,6 +41,8 @@ type action struct {
 	result map[manifest.ID]plan.Outcome
 	// refused has the leaves that the API server has refused.
 	refused map[manifest.ID][]plan.Refused
+	// searched is what is known of objects whose patches were refused.
+	searched map[manifest.ID]*progress
 	// doors are those of the namespaces in which something is to be created.
 	doors map[string]*door
 }
@@ -56,6 +58,13 @@ func (a *action) decideAgain(id manifest.ID, object map[string]any) plan.Change 
 		delete(a.s.memory.unwatched, id)
 	}
 	return change
+}
+
+// known is how much has been found out about an object whose patch was refused.
+func (a *action) known(id manifest.ID) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.refused[id])
 }
 
 func (a *action) record(change plan.Change, outcome plan.Outcome) {

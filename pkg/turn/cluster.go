@@ -28,7 +28,7 @@ type View interface {
 	Need(resources map[schema.GroupVersionResource]bool, namespaces []string, named cluster.Named, ranges cluster.Ranges)
 	// Range are the objects of a kind that are in a range, whoever marks them. ErrNotSeen
 	// says that the first list is not complete.
-	Range(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.Range) (map[manifest.ID]map[string]any, error)
+	Range(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.ObjectRange) (map[manifest.ID]map[string]any, error)
 	// Marked are the objects of a kind that carry the Application's label. ErrNotSeen
 	// says that their first list is not complete.
 	Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error)
@@ -61,7 +61,7 @@ type Target interface {
 	// none. ErrNotSeen says that the first list is not complete.
 	Shared(at cluster.Location) (map[string]any, error)
 	// MayList asks whether the Application's ServiceAccount may list what is in a range.
-	MayList(ctx context.Context, mapping cluster.Mapping, r cluster.Range) error
+	MayList(ctx context.Context, mapping cluster.Mapping, r cluster.ObjectRange) error
 	// Create, Patch and Delete return the object as the API server has it then; Delete
 	// nil if nothing is left.
 	Create(ctx context.Context, at cluster.Location, body map[string]any) (map[string]any, error)

@@ -51,7 +51,7 @@ func TestASecondCreate(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			h, calls := hooks.New(), 0
-			h.ResourcePreCreate.Listen("gate", func(*hooks.Creating) error {
+			h.ResourcePreCreate.Listen("gate", func(*hooks.CreateEvent) error {
 				if calls++; calls == 2 {
 					return row.hook
 				}

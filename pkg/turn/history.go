@@ -104,7 +104,7 @@ func (t *Turns) writeHistory(ctx context.Context, app *v1alpha1.Application, mor
 	if err != nil && !errors.As(err, &unavailable) {
 		return nil, err
 	}
-	parts, names, err := slice.CutHistory(app, plan.WithOlder(older, more))
+	parts, names, err := slice.SplitHistory(app, plan.WithOlder(older, more))
 	if err != nil {
 		return nil, err
 	}

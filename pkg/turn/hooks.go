@@ -20,7 +20,7 @@ func (a *action) preCreate(at cluster.Location, manifest map[string]any) (map[st
 	if metadata, ok := body["metadata"].(map[string]any); ok && at.Mapping.Namespaced {
 		metadata["namespace"] = at.ID.Namespace
 	}
-	err := a.turns.Hooks.ResourcePreCreate.Run(&hooks.Creating{
+	err := a.turns.Hooks.ResourcePreCreate.Run(&hooks.CreateEvent{
 		Application: a.s.Input.Application, ID: at.ID, Object: body, Random: rand.Reader,
 	})
 	return body, err
@@ -55,7 +55,7 @@ func (a *action) recordTokens(ctx context.Context) error {
 // their Secrets.
 func (a *action) tokens() (digests []string) {
 	for _, change := range a.plan.Changes {
-		s := hooks.Seen{Application: a.s.Input.Application, ID: change.ID, Live: a.s.Input.Live[change.ID]}
+		s := hooks.ObjectEvent{Application: a.s.Input.Application, ID: change.ID, Live: a.s.Input.Live[change.ID]}
 		if outcome, attempted := a.result[change.ID]; attempted {
 			change = outcome.Change
 			if outcome.Object != nil && outcome.Problem == nil {
@@ -79,6 +79,6 @@ func (a *action) postDelete(id manifest.ID) *plan.Problem {
 	return nil
 }
 
-func (a *action) changing(id manifest.ID) *hooks.Changing {
-	return &hooks.Changing{Application: a.s.Input.Application, ID: id}
+func (a *action) changing(id manifest.ID) *hooks.ChangeEvent {
+	return &hooks.ChangeEvent{Application: a.s.Input.Application, ID: id}
 }

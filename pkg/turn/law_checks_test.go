@@ -65,6 +65,7 @@ func (c *cluster) judge(verb string, id manifest.ID, before, after map[string]an
 		if !observer.Equal(was, is) {
 			c.fail("%s is released, and more than its marks is written:\n%s\n%s", id, jsonOf(was), jsonOf(is))
 		}
+	case c.refusedOnce[id] && c.isLast(id, was, is):
 	case d.entry != nil:
 		c.freeOfUser("", "", folded(d.entry), folded(d.manifest), was, is)
 	default:
@@ -72,6 +73,37 @@ func (c *cluster) judge(verb string, id manifest.ID, before, after map[string]an
 	}
 	theirs := c.server.theirs[uidOf(before)]
 	c.kept("", theirs, slices.Concat(c.ever[id], []any{d.entryOrNil()}), was, is)
+}
+
+// isLast reports whether all that a patch changes is then as the record of an object has it.
+func (c *cluster) isLast(id manifest.ID, was, is any) bool {
+	for _, raw := range c.basis.LastAppliedManifest {
+		var last map[string]any
+		decode(raw, &last)
+		if of, ok := plan.Identify(last, c.app.Namespace, c.kinds); ok && of == id {
+			return becomes(last, was, is)
+		}
+	}
+	return false
+}
+
+// becomes reports whether what differs between two states has what a third one has.
+func becomes(last, was, is any) bool {
+	if observer.Equal(was, is) {
+		return true
+	}
+	before, _ := was.(map[string]any)
+	after, ok := is.(map[string]any)
+	desired, known := last.(map[string]any)
+	if !ok || !known || before == nil {
+		return last != nil && observer.Covers(is, last)
+	}
+	for _, name := range fieldsOf(before, after) {
+		if !becomes(desired[name], before[name], after[name]) {
+			return false
+		}
+	}
+	return true
 }
 
 func (d *desire) entryOrNil() any {

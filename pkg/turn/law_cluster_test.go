@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
 // process is what a controller knows, and loses when it dies.
@@ -61,6 +63,9 @@ func (c *cluster) reconcile() (again bool) {
 	c.changed = false
 	after, err := turns.Take(c.t.Context(), app, c.memory, turn.News{Changed: changed})
 	c.rethrow()
+	if errors.Is(err, worker.ErrPanic) {
+		c.fail("%v", err)
+	}
 	if c.dead {
 		c.start()
 		return true
@@ -141,7 +146,7 @@ func (target) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Na
 }
 
 // Range is what the watch of shared objects has shown.
-func (t target) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping, r kubernetes.Range) (map[manifest.ID]map[string]any, error) {
+func (t target) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping, r kubernetes.ObjectRange) (map[manifest.ID]map[string]any, error) {
 	found := map[manifest.ID]map[string]any{}
 	for id, object := range t.shared {
 		if object != nil && id.GroupKind() == gk && (r.Namespace == "" || r.Namespace == id.Namespace) && r.Labels == "" {
@@ -151,7 +156,7 @@ func (t target) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mappi
 	return found, nil
 }
 
-func (target) MayList(context.Context, kubernetes.Mapping, kubernetes.Range) error { return nil }
+func (target) MayList(context.Context, kubernetes.Mapping, kubernetes.ObjectRange) error { return nil }
 
 func (t target) Shared(at kubernetes.Location) (map[string]any, error) { return t.shared[at.ID], nil }
 

@@ -50,7 +50,7 @@ var errLost = errors.New("the connection is lost")
 func errServer() error { return apierrors.NewInternalError(errors.New("it stumbled")) }
 
 func errForbidden(id manifest.ID) error {
-	return apierrors.NewForbidden(resourceOf(id), id.Name, errors.New("no right"))
+	return apierrors.NewForbidden(resourceOf(id), id.Name, errors.New(`User "deployer" cannot patch resource "things"`))
 }
 
 // errRefused is a 422 of a validation; errGuard is one of the patch itself.

@@ -143,7 +143,7 @@ func (c *cluster) cut(spec v1alpha1.ApplicationSpec) v1alpha1.ApplicationSpec {
 		}
 		lists[field] = items
 	}
-	stored, made, err := slice.CutSpec("default", c.app.Name, lists, c.maxBytes)
+	stored, made, err := slice.SplitSpec("default", c.app.Name, lists, c.maxBytes)
 	if err != nil {
 		c.fail("%v", err)
 	}

@@ -73,6 +73,7 @@ func (c *cluster) refuse(id manifest.ID, body map[string]any, ops any, send func
 		c.server.taken[vip] = true
 		return send()
 	case len(pointers) > 0:
+		c.refusedOnce[id] = true
 		pointer := rapid.SampledFrom(pointers).Draw(c.r, "pointer")
 		c.note("%s cannot be changed", pointer)
 		c.server.refused[id.String()+pointer] = true

@@ -77,6 +77,9 @@ type cluster struct {
 	names  []manifest.ID
 	// storm is true while things go wrong.
 	storm, deleted, over bool
+	// refusedOnce are the objects of which a patch was refused: what they had last may be
+	// held in place of what is wanted.
+	refusedOnce map[manifest.ID]bool
 	// plain are the objects that only ever have default schemas, and that nobody edits.
 	plain map[manifest.ID]bool
 	// maxBytes is how large the Application may be without slices; 0: as large as it gets.
@@ -126,16 +129,17 @@ func newCluster(t *testing.T, r *rapid.T, s observertest.Server, names []manifes
 	t.Helper()
 	c := &cluster{
 		t: t, r: r, kinds: plan.Offline(), names: names, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		app:       &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: "app-1"}},
-		wanted:    desires{resources: map[manifest.ID]*desire{}},
-		plain:     map[manifest.ID]bool{},
-		ever:      map[manifest.ID][]any{},
-		ours:      map[string]bool{},
-		special:   map[string]string{},
-		relearned: map[manifest.ID]bool{},
-		slices:    map[string]*turn.Slice{},
-		data:      map[string][]byte{},
-		log:       &[]string{},
+		app:         &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: "app-1"}},
+		wanted:      desires{resources: map[manifest.ID]*desire{}},
+		plain:       map[manifest.ID]bool{},
+		ever:        map[manifest.ID][]any{},
+		ours:        map[string]bool{},
+		special:     map[string]string{},
+		refusedOnce: map[manifest.ID]bool{},
+		relearned:   map[manifest.ID]bool{},
+		slices:      map[string]*turn.Slice{},
+		data:        map[string][]byte{},
+		log:         &[]string{},
 	}
 	if s.Typed {
 		c.kinds = typed{c.kinds}
@@ -158,6 +162,7 @@ func (c *cluster) note(format string, args ...any) {
 // fail tells what has happened.
 func (c *cluster) fail(format string, args ...any) {
 	c.r.Helper()
+	defer c.guard()
 	c.r.Fatalf("%s\n\nafter\n  %s", fmt.Sprintf(format, args...), strings.Join(*c.log, "\n  "))
 }
 
@@ -215,10 +220,12 @@ func (c *cluster) idle() bool {
 }
 
 func (c *cluster) oneOf(what string, choices ...int) int {
+	defer c.guard()
 	return rapid.SampledFrom(choices).Draw(c.r, what)
 }
 
 func (c *cluster) chance(what string, oneIn int) bool {
+	defer c.guard()
 	return rapid.IntRange(1, oneIn).Draw(c.r, what) == oneIn
 }
 

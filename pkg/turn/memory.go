@@ -126,7 +126,7 @@ type unwatched struct {
 // NewMemory is the memory of a process that has not handled the Application yet.
 func NewMemory(app *v1alpha1.Application, now time.Time) *Memory {
 	return &Memory{
-		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, jitter: worker.Spread,
+		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, jitter: worker.Jitter,
 		plan: remembered(app), recalled: len(app.Status.RecordSlices) == 0,
 	}
 }
@@ -152,7 +152,7 @@ func (m *Memory) begin(app *v1alpha1.Application, news News, now time.Time) {
 	if m.generation != app.Generation || m.request != request {
 		m.generation, m.request = app.Generation, request
 		m.failures, m.missing = map[manifest.ID]*failure{}, map[string]time.Time{}
-		m.plan.Refusals = nil
+		m.plan.Refusals, m.plan.Rejections = nil, nil
 		m.unwatched = map[manifest.ID]unwatched{}
 		m.gone = map[types.UID]bool{}
 		m.selected, m.comings = nil, nil
@@ -262,11 +262,11 @@ func (m *Memory) tryAgain() {
 			f.exhausted, f.until = false, time.Time{}
 		}
 	}
-	for _, refusal := range m.plan.Refusals {
+	m.plan.EachRefusal(func(refusal *plan.Refusal) {
 		if m.retry.exhausted(refusal.Times) {
 			refusal.Until = time.Time{}
 		}
-	}
+	})
 }
 
 // forGood is as long as nothing changes.
@@ -274,11 +274,11 @@ const forGood = 10 * 365 * 24 * time.Hour
 
 // giveUpRefused holds back for good what was refused at the last attempt.
 func (m *Memory) giveUpRefused(now time.Time) {
-	for _, refusal := range m.plan.Refusals {
+	m.plan.EachRefusal(func(refusal *plan.Refusal) {
 		if m.retry.exhausted(refusal.Times) && refusal.Until.After(now) {
 			refusal.Until = now.Add(forGood)
 		}
-	}
+	})
 }
 
 // nextProbe is how long what was found outside of any watch is believed, 0 if

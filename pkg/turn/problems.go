@@ -51,7 +51,7 @@ func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem 
 	case refused(err):
 		problem := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: fmt.Sprintf("the API server refuses to %s %s: %s", verb, what, message)}
 		if verb == "patch" {
-			problem.Remedy = replace(at)
+			problem.Remedy = immutableRemedy(at)
 		}
 		return problem
 	}
@@ -144,17 +144,46 @@ func causeFields(status metav1.Status) []string {
 	return fields
 }
 
-// replace is the remedy for an immutable field. A shared object is not deleted for it: its
-// owner alone can say whether it may go.
-func replace(at cluster.Location) v1alpha1.Remedy {
-	if at.Shared {
-		return v1alpha1.Remedy{Text: "If the field cannot be changed any more, take it out of what is held: the object is another owner's"}
+// immutableRemedy returns what to do if the API server never changes a field. It deletes only
+// objects that the controller creates again without loss, and never a shared one: only its
+// owner can say whether it may be deleted.
+func immutableRemedy(at cluster.Location) v1alpha1.Remedy {
+	kind := at.ID.GroupKind()
+	isStatefulSet := kind == schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
+	switch {
+	case at.Shared:
+		return v1alpha1.Remedy{Text: "If the field is immutable, stop holding it: another client owns the object"}
+	case kind.Group == "" && (kind.Kind == "ConfigMap" || kind.Kind == "Secret"):
+		return v1alpha1.Remedy{Text: "If the field is immutable, set its old value in the manifest, or give the object a new name, also where other manifests name it"}
+	case !isStatefulSet && !slices.Contains(recreatable[kind.Group], kind.Kind):
+		return v1alpha1.Remedy{Text: "If the field is immutable, set its old value in the manifest. To use a new object, give it another name; " +
+			"to keep the data of the old one, first annotate it with " + v1alpha1.AnnotationDeletionPolicy + ": " + string(v1alpha1.DeletionOrphan)}
 	}
 	command := fmt.Sprintf("kubectl delete %s %s", at.Mapping.Resource.GroupResource(), at.ID.Name)
 	if at.Mapping.Namespaced {
 		command += " -n " + at.ID.Namespace
 	}
-	return v1alpha1.Remedy{Text: "If the field cannot be changed any more, delete the object: it is created again as desired, without what it has stored", Command: command}
+	if isStatefulSet {
+		return v1alpha1.Remedy{
+			Text:    "If the field is immutable, delete the StatefulSet, but not its Pods and claims: the controller creates it again as the manifest says",
+			Command: command + " --cascade=orphan",
+		}
+	}
+	return v1alpha1.Remedy{Text: "If the field is immutable, delete the object: the controller creates it again as the manifest says", Command: command}
+}
+
+// recreatable are the kinds, by group, that have immutable fields and hold no data.
+var recreatable = map[string][]string{
+	"":                          {"Pod", "ReplicationController", "Service"},
+	"apps":                      {"DaemonSet", "Deployment", "ReplicaSet"},
+	"batch":                     {"Job"},
+	"discovery.k8s.io":          {"EndpointSlice"},
+	"networking.k8s.io":         {"IngressClass"},
+	"node.k8s.io":               {"RuntimeClass"},
+	"policy":                    {"PodDisruptionBudget"},
+	"rbac.authorization.k8s.io": {"ClusterRoleBinding", "RoleBinding"},
+	"scheduling.k8s.io":         {"PriorityClass"},
+	"storage.k8s.io":            {"CSIDriver", "StorageClass", "VolumeAttributesClass"},
 }
 
 // grant is the command that gives a ServiceAccount the rights it lacks, and as

@@ -1,6 +1,7 @@
 package turn_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -39,11 +40,38 @@ func TestErrorsAboutSecretsAreNotRepeated(t *testing.T) {
 	assert.NotContains(t, said("Secret"), "canary")
 }
 
-// What a shared object is refused is no reason to delete it.
-func TestASharedObjectIsNotToBeDeleted(t *testing.T) {
-	err := apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "web", nil)
-	at := kubernetes.Location{ID: manifest.ID{Kind: "Service", Namespace: "shop", Name: "web"}}
-	assert.Contains(t, turn.ProblemOf(err, at, "patch", "user").Remedy.Command, "delete")
-	at.Shared = true
-	assert.Empty(t, turn.ProblemOf(err, at, "patch", "user").Remedy.Command)
+// A remedy deletes only what the controller creates again without loss.
+func TestRemediesKeepWhatHoldsData(t *testing.T) {
+	const newName, oldValue, recreate, orphan = "a new name", "set its old value", "kubectl delete", "--cascade=orphan"
+	for kind, want := range map[string]string{
+		"PersistentVolumeClaim": oldValue, "PersistentVolume": oldValue, "Namespace": oldValue, "ServiceAccount": oldValue,
+		"CustomResourceDefinition.apiextensions.k8s.io": oldValue, "VolumeSnapshot.snapshot.storage.k8s.io": oldValue,
+		"Mysql.databases.holdfast.dev": oldValue, "Deployment.example.com": oldValue, "Service.serving.knative.dev": oldValue,
+		"ControllerRevision.apps": oldValue, "VolumeAttachment.storage.k8s.io": oldValue,
+		"Secret": newName, "ConfigMap": newName,
+		"StatefulSet.apps": orphan,
+		"Service":          recreate, "Pod": recreate, "ReplicationController": recreate,
+		"Deployment.apps": recreate, "DaemonSet.apps": recreate, "ReplicaSet.apps": recreate, "Job.batch": recreate,
+		"RoleBinding.rbac.authorization.k8s.io": recreate, "ClusterRoleBinding.rbac.authorization.k8s.io": recreate,
+		"RuntimeClass.node.k8s.io": recreate, "StorageClass.storage.k8s.io": recreate, "IngressClass.networking.k8s.io": recreate,
+		"PriorityClass.scheduling.k8s.io": recreate, "EndpointSlice.discovery.k8s.io": recreate, "PodDisruptionBudget.policy": recreate,
+		"CSIDriver.storage.k8s.io": recreate, "VolumeAttributesClass.storage.k8s.io": recreate,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			gk := schema.ParseGroupKind(kind)
+			at := kubernetes.Location{
+				ID:      manifest.ID{Group: gk.Group, Kind: gk.Kind, Namespace: "shop", Name: "web"},
+				Mapping: kubernetes.Mapping{Resource: gk.WithVersion("v1").GroupVersion().WithResource(strings.ToLower(gk.Kind) + "s"), Namespaced: true},
+			}
+			err := apierrors.NewInvalid(gk, "web", nil)
+			remedy := turn.ProblemOf(err, at, "patch", "user").Remedy
+			assert.Contains(t, remedy.String(), want)
+			assert.Equal(t, want == recreate || want == orphan, remedy.Command != "", "a command is copied without reading")
+			if remedy.Command == "" {
+				assert.NotContains(t, strings.ToLower(remedy.Text), "delete ")
+			}
+			at.Shared = true
+			assert.Empty(t, turn.ProblemOf(err, at, "patch", "user").Remedy.Command, "its owner decides whether it may be deleted")
+		})
+	}
 }

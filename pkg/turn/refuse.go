@@ -2,49 +2,381 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// mostParts is how many leaves of a refused patch are tried one by one.
-const mostParts = 16
+// mostTries is how many dry runs find out, in one turn, what of an object is refused. What is
+// not known to be accepted by then is held back.
+const mostTries = 32
 
-// tryParts finds the leaves because of which an API server refused a patch, and
-// holds them back. Each is tried alone, as a dry run: the paths in an API
-// server's answer are not always those of the fields that were sent
-// (spec.clusterIPs[0] for spec.clusterIP). It returns how many leaves are
-// accepted, and the problem of the resource; nil if no leaf alone is to blame.
-func (a *action) tryParts(ctx context.Context, at cluster.Location, change plan.Change, whole *plan.Problem) (accepted int, problem *plan.Problem) {
-	parts := change.Parts()
-	if len(parts) == 1 {
-		return 0, a.hold(at, parts[0], whole)
-	}
-	if len(parts) > mostParts {
-		return 0, nil
-	}
-	for _, part := range parts {
-		if err := a.target.TryPatch(ctx, at, part.Ops); refused(err) && !guardFailed(err) {
-			problem = a.hold(at, part, whole) // what is said about all of it is the most precise
-			continue
-		}
-		accepted++
-	}
-	return accepted, problem
+// mostNear is how many fields beside refused ones are left out alone, the nearest first; more
+// only if the API server takes the change without all that are near.
+const mostNear = 2
+
+// search finds out why an API server refuses a patch.
+type search struct {
+	*action
+
+	at     cluster.Location
+	change plan.Change
+	units  []plan.Unit
+	// causes are the fields that the API server names. They are hints: it may name no more
+	// than the spec, or a field that was not sent (spec.clusterIPs[0] for spec.clusterIP).
+	causes  []string
+	problem *plan.Problem
+	// inTheWay are the fields that keep an object from being adopted.
+	inTheWay []plan.Sibling
+	// invalid is true if validation refuses the object: then a field beside one of ours may
+	// be why. A policy says no to what it likes.
+	invalid bool
 }
 
-// hold holds a leaf back, and names it where the API server names what is above it.
-func (a *action) hold(at cluster.Location, part plan.Part, problem *plan.Problem) *plan.Problem {
-	if !strings.Contains(problem.Message, part.Path) {
-		named := *problem
-		named.Message = fmt.Sprintf("%s (it refuses %s)", problem.Message, part.Path)
-		problem = &named
+// progress is what is known of one object whose patch was refused.
+type progress struct {
+	tries int
+	good  map[string]bool // units that are accepted together
+}
+
+// errElsewhere stops a search: a dry run has failed for another reason.
+var errElsewhere = errors.New("the object is not as it was")
+
+// refuse finds out what an API server refuses of a patch, and remembers it for the next
+// decision. It reports whether there is anything else to be sent; if not, the outcome has the
+// problem.
+// Source: docs/semantics.md, "What the API server refuses".
+func (a *action) refuse(ctx context.Context, at cluster.Location, change plan.Change, err error, problem *plan.Problem) (plan.Outcome, bool) {
+	outcome := plan.Outcome{Action: plan.Update, Problem: problem}
+	s := &search{action: a, at: at, change: change, units: change.Units(), causes: causesOf(err), problem: problem, invalid: code(err) == http.StatusUnprocessableEntity}
+	if change.Live() == nil || len(s.units) == 0 {
+		return outcome, false
+	}
+	if s.invalid && slices.ContainsFunc(s.units, change.HasSiblings) && !hasManagers(change.Live()) {
+		fresh, again := a.reread(ctx, at, change)
+		if !again || fresh.Object == nil {
+			return fresh, again
+		}
+		s.change = a.decideAgain(change.ID, fresh.Object)
+		if !reflect.DeepEqual(s.change.Patch, change.Patch) {
+			return fresh, true
+		}
+		s.units = s.change.Units()
+	}
+	found, err := s.find(ctx)
+	if err != nil {
+		return a.reread(ctx, at, change)
+	}
+	if len(found) == 0 {
+		problem := *s.named(s.refusedPaths(ctx)).problem
+		problem.Message += plan.InTheWay(s.inTheWay)
+		outcome.Problem = &problem
+		return outcome, false
 	}
 	a.mu.Lock()
+	a.refused[change.ID] = append(a.refused[change.ID], found...)
+	a.mu.Unlock()
+	return plan.Outcome{Object: s.change.Live()}, true
+}
+
+// find returns what the next decision has to know. It is empty if nothing of the change can be
+// written.
+func (s *search) find(ctx context.Context) ([]plan.Refused, error) {
+	if s.change.Alters() {
+		siblings, err := s.clearing(ctx, nil, s.units)
+		switch {
+		case err != nil || s.change.Adopts():
+			s.inTheWay = siblings
+			return nil, err
+		case len(siblings) > 0:
+			return s.cleared(siblings), nil
+		}
+		if rejected, ok := s.plan.Reject(s.change, s.named(s.refusedPaths(ctx)).problem); ok {
+			return []plan.Refused{rejected}, nil
+		}
+		return nil, nil
+	}
+	good, bad, err := s.firstRefused(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(bad) == 1 {
+		siblings, err := s.clearing(ctx, good, bad)
+		if err != nil || len(siblings) > 0 {
+			return s.cleared(siblings), err
+		}
+	}
+	var found []plan.Refused
+	for _, u := range bad {
+		found = append(found, s.hold(u.Path, u))
+		if around, ok := u.Around(s.causes); ok {
+			found = append(found, s.hold(around, u))
+		}
+	}
+	return found, nil
+}
+
+func (s *search) cleared(siblings []plan.Sibling) []plan.Refused {
+	if len(siblings) == 0 {
+		return nil
+	}
+	return []plan.Refused{s.plan.Clear(s.change.ID, siblings)}
+}
+
+// hold holds a unit back because of the fields of another, mostly the same, one.
+func (s *search) hold(path string, because plan.Unit) plan.Refused {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.plan.Refuse(plan.Leaf{ID: s.change.ID, Path: path}, s.named(pathsOf(because)).problem)
+}
+
+// firstRefused returns a unit that is refused, and those that are accepted together. It
+// searches for the longest run of units that is accepted, where those that the API server
+// names come last. Beyond mostTries, it returns all that are not known to be accepted.
+func (s *search) firstRefused(ctx context.Context) (good, bad []plan.Unit, err error) {
+	known := s.progressOf(s.change.ID)
+	rank := func(u plan.Unit) int {
+		switch {
+		case known.good[u.Path]:
+			return 0
+		case !slices.ContainsFunc(s.causes, u.IsNamed):
+			return 1
+		}
+		return 2
+	}
+	order := slices.Clone(s.units)
+	slices.SortStableFunc(order, func(a, b plan.Unit) int { return rank(a) - rank(b) })
+	count := func(most int) (n int) {
+		for _, u := range order {
+			if rank(u) <= most {
+				n++
+			}
+		}
+		return n
+	}
+	accepted, refused := count(0), len(order)
+	for next := count(1); accepted+1 < refused; next = (accepted + refused) / 2 {
+		if next <= accepted || next >= refused {
+			next = (accepted + refused) / 2
+		}
+		if known.tries >= mostTries {
+			break
+		}
+		ok, err := s.accepts(ctx, order[:next], nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok {
+			accepted = next
+		} else {
+			refused = next
+		}
+	}
+	for _, u := range order[:accepted] {
+		known.good[u.Path] = true
+	}
+	if accepted+1 < refused {
+		return order[:accepted], order[accepted:], nil
+	}
+	return order[:accepted], order[accepted:refused], nil
+}
+
+// clearing returns the fields beside refused ones without which the API server takes these,
+// and none that need not go: those that it names, or one alone, or, of drift, all.
+func (s *search) clearing(ctx context.Context, good, bad []plan.Unit) ([]plan.Sibling, error) {
+	if !s.invalid {
+		return nil, nil
+	}
+	var beside, named, near []plan.Sibling
+	for _, u := range bad {
+		beside = append(beside, s.plan.Siblings(s.change, u)...)
+	}
+	for _, sibling := range beside {
+		if slices.ContainsFunc(s.causes, sibling.IsNamed) {
+			named = append(named, sibling)
+		}
+		if s.distance(sibling) >= 0 {
+			near = append(near, sibling)
+		}
+	}
+	if len(near) == 0 {
+		near = beside
+	}
+	slices.SortStableFunc(near, func(a, b plan.Sibling) int { return s.distance(a) - s.distance(b) })
+	if len(near) > mostNear {
+		ok, err := s.accepts(ctx, slices.Concat(good, bad), near)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			near = near[:mostNear]
+		}
+	}
+	for _, siblings := range s.tries(beside, named, near) {
+		if ok, err := s.accepts(ctx, slices.Concat(good, bad), siblings); ok || err != nil {
+			return siblings, err
+		}
+	}
+	return nil, nil
+}
+
+// tries returns the fields to leave out, one set after the other.
+func (s *search) tries(beside, named, near []plan.Sibling) (tries [][]plan.Sibling) {
+	if len(named) > 0 {
+		tries = append(tries, named)
+	}
+	for _, sibling := range near {
+		if one := []plan.Sibling{sibling}; !reflect.DeepEqual(one, named) {
+			tries = append(tries, one)
+		}
+	}
+	if len(beside) > 1 && !s.change.Alters() && !reflect.DeepEqual(beside, named) {
+		tries = append(tries, beside)
+	}
+	return tries
+}
+
+// distance returns how near a field is to one that the API server names; negative if it is
+// not.
+func (s *search) distance(sibling plan.Sibling) int {
+	nearest := -1
+	for _, cause := range s.causes {
+		if d := sibling.Distance(cause); d >= 0 && (nearest < 0 || d < nearest) {
+			nearest = d
+		}
+	}
+	return nearest
+}
+
+// accepts reports whether the API server takes some units of the change, as a dry run. An
+// error is for what no search can go on with.
+func (s *search) accepts(ctx context.Context, units []plan.Unit, siblings []plan.Sibling) (bool, error) {
+	known := s.progressOf(s.change.ID)
+	if known.tries >= mostTries {
+		return false, nil
+	}
+	known.tries++
+	err := s.target.TryPatch(ctx, s.at, s.change.PatchOf(units, siblings))
+	switch {
+	case err == nil:
+		return true, nil
+	case (refused(err) || deniedByAdmission(err)) && !guardFailed(err):
+		return false, nil
+	}
+	return false, errElsewhere
+}
+
+func (a *action) progressOf(id manifest.ID) *progress {
+	a.mu.Lock()
 	defer a.mu.Unlock()
-	refused := a.plan.Refuse(plan.Leaf{ID: at.ID, Path: part.Path}, problem)
-	a.refused[at.ID] = append(a.refused[at.ID], refused)
-	return refused.Problem
+	if a.searched[id] == nil {
+		put(&a.searched, id, &progress{good: map[string]bool{}})
+	}
+	return a.searched[id]
+}
+
+// refusedPaths returns the paths because of which a whole change is refused: those that the
+// API server names, and, where it names no more than the spec, those that dry runs find.
+func (s *search) refusedPaths(ctx context.Context) (paths []string) {
+	fields := *s
+	fields.units = nil
+	for _, u := range s.units {
+		for _, d := range u.Fields {
+			field := plan.Unit{Path: d.Path, Fields: []delta.Difference{d}}
+			if slices.ContainsFunc(s.causes, field.IsNamed) {
+				paths = append(paths, d.Path)
+			} else {
+				fields.units = append(fields.units, field)
+			}
+		}
+	}
+	isVague := func(cause string) bool {
+		return !slices.ContainsFunc(s.units, func(u plan.Unit) bool { return u.IsNamed(cause) })
+	}
+	if len(paths) > 0 && !slices.ContainsFunc(s.causes, isVague) {
+		return paths
+	}
+	for n := 0; len(fields.units) > 0; n++ {
+		if n > 0 || len(paths) > 0 {
+			if ok, err := s.accepts(ctx, fields.units, nil); ok || err != nil {
+				break
+			}
+		}
+		_, bad, err := fields.firstRefused(ctx)
+		if err != nil || len(bad) != 1 {
+			break
+		}
+		paths = append(paths, bad[0].Path)
+		fields.units = slices.DeleteFunc(fields.units, func(u plan.Unit) bool { return u.Path == bad[0].Path })
+	}
+	return paths
+}
+
+func pathsOf(u plan.Unit) (paths []string) {
+	for _, d := range u.Fields {
+		paths = append(paths, d.Path)
+	}
+	return paths
+}
+
+// named returns the search with the fields in the problem, where the API server names what is
+// above them.
+func (s *search) named(paths []string) *search {
+	missing := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return strings.Contains(s.problem.Message, path) })
+	if len(missing) == 0 {
+		return s
+	}
+	named, problem := *s, *s.problem
+	problem.Message = fmt.Sprintf("%s (it refuses %s)", problem.Message, strings.Join(missing, ", "))
+	named.problem = &problem
+	return &named
+}
+
+// causesOf returns the fields that an API server names in an error.
+func causesOf(err error) (fields []string) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field != "" {
+			fields = append(fields, cause.Field)
+		}
+	}
+	return fields
+}
+
+// hasManagers reports whether an object says who wrote its fields: one of a watch may not.
+func hasManagers(object map[string]any) bool {
+	metadata, _ := object["metadata"].(map[string]any)
+	managers, _ := metadata["managedFields"].([]any)
+	return len(managers) > 0
+}
+
+// deniedByAdmission reports whether a 403 comes of an admission plugin and not of a missing
+// right: authorizers say which verb a user cannot use.
+func deniedByAdmission(err error) bool {
+	return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), " cannot patch resource ")
+}
+
+// clear has the other names of fields be removed with the next patch that the API server has
+// left as they were. It reports whether there are any.
+func (a *action) clear(change plan.Change, answer map[string]any) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	aliases := a.plan.Aliases(change, answer)
+	if len(aliases) > 0 {
+		a.refused[change.ID] = append(a.refused[change.ID], a.plan.Clear(change.ID, aliases))
+	}
+	return len(aliases) > 0
 }

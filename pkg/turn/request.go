@@ -150,7 +150,7 @@ func (a *action) update(ctx context.Context, at cluster.Location, change plan.Ch
 		a.wrote(at, object)
 		logWrite(ctx, "patch", change)
 		outcome.Object = object
-		return outcome, false
+		return outcome, a.clear(change, object)
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return a.reread(ctx, at, change)
 	case guardFailed(err):
@@ -166,27 +166,10 @@ func (a *action) update(ctx context.Context, at cluster.Location, change plan.Ch
 		a.mu.Unlock()
 	}
 	outcome.Problem = a.target.Problem(err, at, "patch")
-	if !refused(err) {
+	if !refused(err) && !deniedByAdmission(err) {
 		return outcome, false
 	}
-	accepted, problem := a.tryParts(ctx, at, change, outcome.Problem)
-	if problem == nil {
-		return outcome, false
-	}
-	if accepted == 0 && !a.hasAnotherWay(change.ID) {
-		outcome.Problem = problem
-		return outcome, false
-	}
-	return a.reread(ctx, at, change) // and the other leaves are corrected
-}
-
-// hasAnotherWay reports whether there is something else to be sent, now that leaves of an
-// object are refused: an element that cannot be added may have its key put back.
-func (a *action) hasAnotherWay(id manifest.ID) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	live := a.s.Input.Live[id]
-	return live != nil && a.plan.DecideAgain(id, live, a.refused[id]...).Writes()
+	return a.refuse(ctx, at, change, err, outcome.Problem)
 }
 
 func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {

@@ -33,21 +33,21 @@ func (s *Snapshot) ranges() cluster.Ranges {
 
 // rangesOf has one range for each namespace that an entry names, or one for all. What the API
 // server can select it does.
-func (s *Snapshot) rangesOf(entry plan.Selection) []cluster.Range {
-	r := cluster.Range{Labels: entry.Labels.String(), Name: entry.Name()}
+func (s *Snapshot) rangesOf(entry plan.Selection) []cluster.ObjectRange {
+	r := cluster.ObjectRange{Labels: entry.Labels.String(), Name: entry.Name()}
 	if r.Name == "" {
 		r.Names = strings.Join(entry.Names, ",")
 	}
 	if namespaced, known := s.kinds.Namespaced(entry.GroupKind()); known && !namespaced {
-		return []cluster.Range{r}
+		return []cluster.ObjectRange{r}
 	}
 	if entry.AllNamespaces() {
 		if !slices.Contains(entry.Namespaces, "*") {
 			r.Namespaces = strings.Join(entry.Namespaces, ",")
 		}
-		return []cluster.Range{r}
+		return []cluster.ObjectRange{r}
 	}
-	all := make([]cluster.Range, len(entry.Namespaces))
+	all := make([]cluster.ObjectRange, len(entry.Namespaces))
 	for i, namespace := range entry.Namespaces {
 		all[i] = r
 		all[i].Namespace = namespace
@@ -127,7 +127,7 @@ func (s *Snapshot) meant(ctx context.Context, r Request, entry plan.Selection) (
 	return found, nil, waiting
 }
 
-func listOf(kind *knownKind, part cluster.Range) cluster.Location {
+func listOf(kind *knownKind, part cluster.ObjectRange) cluster.Location {
 	return cluster.Location{ID: manifest.ID{Group: kind.gvk.Group, Kind: kind.gvk.Kind, Namespace: part.Namespace}, Mapping: kind.Mapping, Shared: true}
 }
 
@@ -137,7 +137,7 @@ const listedFor = time.Minute
 // listProblem is why nothing of a range may be told; nil if the ServiceAccount may read it all. A
 // watch has the rights of the controller. It is asked once for a version of the spec, and
 // again, but not more often than each minute, when there are objects that were not there before.
-func (s *Snapshot) listProblem(ctx context.Context, r Request, kind *knownKind, part cluster.Range, objects map[manifest.ID]map[string]any) *plan.Problem {
+func (s *Snapshot) listProblem(ctx context.Context, r Request, kind *knownKind, part cluster.ObjectRange, objects map[manifest.ID]map[string]any) *plan.Problem {
 	app, m := s.Input.Application, s.memory
 	if r.MayList == nil || app.DeletionTimestamp != nil {
 		return nil

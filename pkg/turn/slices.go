@@ -133,7 +133,7 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 		return h.Home.WriteStatus(ctx, app, status)
 	}
 	named := slices.Concat(app.RecordedIn, app.Status.RecordSlices, app.Status.HistorySlices)
-	stored, parts, err := slice.CutStatus(app, status, cmp.Or(h.t.MaxBytes, v1alpha1.MaxApplicationBytes))
+	stored, parts, err := slice.SplitStatus(app, status, cmp.Or(h.t.MaxBytes, v1alpha1.MaxApplicationBytes))
 	if err != nil {
 		return nil, err
 	}

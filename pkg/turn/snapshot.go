@@ -44,7 +44,7 @@ type Request struct {
 	// reads it.
 	Shared func(at cluster.Location) (map[string]any, error)
 	// MayList is that of a Target; nil where what is read is read with the rights of who asks.
-	MayList func(ctx context.Context, mapping cluster.Mapping, r cluster.Range) error
+	MayList func(ctx context.Context, mapping cluster.Mapping, r cluster.ObjectRange) error
 }
 
 // Snapshot is all that is known before anything is decided.
@@ -154,7 +154,7 @@ func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
 	s.Input = plan.Input{
 		Application: app, Kinds: s.kinds, Memory: &r.Memory.plan, Rules: r.Rules, Now: r.Now,
 		Live: map[manifest.ID]map[string]any{}, Written: map[manifest.ID]plan.Written{}, Ended: map[manifest.ID]map[string]any{}, Blocked: r.Memory.blocked(r.Now),
-		Source: r.Source, Hooks: r.Hooks, Callback: r.Callback,
+		Source: r.Source, Hooks: r.Hooks, Callback: r.Callback, Normalize: cluster.Normalize,
 	}
 	waiting := s.addMarked(ctx)
 	if waiting == nil && s.findUnmarked(r) {
@@ -163,6 +163,7 @@ func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
 	if err := cmp.Or(waiting, s.addNamed(ctx, r), s.addSelected(ctx, r), s.addProfiles(ctx)); err != nil {
 		return nil, err
 	}
+	s.addWritten()
 	s.addOlder(r)
 	s.addRemembered()
 	s.block()
@@ -219,10 +220,6 @@ func (s *Snapshot) addMarked(ctx context.Context) error {
 				s.Input.Unheard = append(s.Input.Unheard, watchProblem(kind.GroupKind(), kind.Resource, err))
 			}
 		}
-		for id, written := range s.view.Written(kind.GroupKind(), kind.Mapping, marked) {
-			s.Input.Written[id] = written
-			s.reads = append(s.reads, read{cluster.Location{ID: id, Mapping: kind.Mapping}, written})
-		}
 		maps.Copy(s.Input.Ended, s.view.Ended(kind.GroupKind(), kind.Mapping))
 		for id, object := range marked {
 			if version := s.desired[id]; s.Input.Live[id] == nil || version == kind.gvk {
@@ -231,6 +228,19 @@ func (s *Snapshot) addMarked(ctx context.Context) error {
 		}
 	}
 	return waiting
+}
+
+// addWritten adds who wrote the objects that are watched.
+func (s *Snapshot) addWritten() {
+	for _, kind := range s.kinds.all() {
+		if kind.problem != nil {
+			continue
+		}
+		for id, written := range s.view.Written(kind.GroupKind(), kind.Mapping, s.Input.Live) {
+			s.Input.Written[id] = written
+			s.reads = append(s.reads, read{cluster.Location{ID: id, Mapping: kind.Mapping}, written})
+		}
+	}
 }
 
 // addProfiles adds the wishes of the cluster's owner. Nobody wishes anything of what goes.

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
 // News is what has happened since the last turn of an Application.
@@ -27,12 +28,29 @@ type News struct {
 // Take brings one Application's objects to their desired state: gather, decide, act,
 // conclude. It returns when to do so again, 0 for when something changes.
 func (t *Turns) Take(ctx context.Context, app *v1alpha1.Application, m *Memory, news News) (time.Duration, error) {
-	after, err := t.take(ctx, app, m, news)
+	after, err := t.takeSafely(ctx, app, m, news)
+	left, collectErr := t.Collect(ctx, nameOf(app), m) // a slice that is being deleted may be what was in the way
 	if err != nil {
 		return 0, err
 	}
-	left, err := t.Collect(ctx, nameOf(app), m)
-	return Sooner(after, left), err
+	return Sooner(after, left), collectErr
+}
+
+// takeSafely is take whose panic is an error as any other: the status does not go on saying that
+// all is held.
+func (t *Turns) takeSafely(ctx context.Context, app *v1alpha1.Application, m *Memory, news News) (after time.Duration, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = worker.PanicError(ctx, r)
+			problem := &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error() + ": nothing of the Application is looked at before that is mended. " +
+				"The log of the controller says where it is: please report it"}
+			refused := plan.Refuse(plan.Input{Application: app, Memory: &m.plan, Unheard: []*plan.Problem{problem}}, problem)
+			if _, failed := t.report(ctx, app, m, refused, nil); failed != nil {
+				err = errors.Join(err, failed)
+			}
+		}
+	}()
+	return t.take(ctx, app, m, news)
 }
 
 func (t *Turns) take(ctx context.Context, app *v1alpha1.Application, m *Memory, news News) (time.Duration, error) {

@@ -1,4 +1,4 @@
-// Package worker is the loop of a controller: keys come from a queue, a few workers
-// handle them, and again when that is asked for. What fails is retried, each time later;
-// what panics stops nobody else.
+// Package worker is the work loop of a controller. Workers take keys from a queue, handle them, and handle
+// them again after the requested time. Failures are retried with backoff. A panic does not stop the other
+// workers.
 package worker

@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-func TestAHandlersPanicIsToldWithoutItsValue(t *testing.T) {
+func TestHandlerPanicLogOmitsValue(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		called any
@@ -25,7 +25,7 @@ func TestAHandlersPanicIsToldWithoutItsValue(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var text bytes.Buffer
 			ctx := klog.NewContext(context.Background(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&text))))
-			server := httptest.NewUnstartedServer(Recovering(ctx, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(row.called) })))
+			server := httptest.NewUnstartedServer(RecoverPanics(ctx, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(row.called) })))
 			server.Config.ErrorLog = log.New(&text, "", 0)
 			server.Start()
 

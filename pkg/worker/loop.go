@@ -14,41 +14,40 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Loop handles keys.
+// Loop handles keys from a queue.
 type Loop[K comparable] struct {
 	Queue workqueue.TypedRateLimitingInterface[K]
-	// Workers is how many keys are handled at the same time.
+	// Workers is the number of keys that are handled concurrently.
 	Workers int
-	// Handle returns when to handle the key again, 0 for when it is asked for. After
-	// an error that is the queue's business, and after ErrOutdated very soon.
+	// Handle handles a key. It returns the time after which to handle it again, or 0. After an error the
+	// queue determines the time; after ErrOutdated it is very short.
 	Handle func(ctx context.Context, key K) (after time.Duration, err error)
-	// Logger is the logger of one handling.
+	// Logger returns the logger for handling a key.
 	Logger func(ctx context.Context, key K) klog.Logger
-	// Handled is told how it went; nil for nobody.
-	Handled func(key K, err error, took time.Duration)
-	// Drain is how long what is being handled when the context ends may take to be done.
-	// If another process leads then (Abandon is the cause), it is 0.
+	// OnHandled is called after each key with its result. It can be nil.
+	OnHandled func(key K, err error, took time.Duration)
+	// Drain is the time that running work has to finish when the context ends. It is 0 if another process
+	// leads by then (the cause is Abandon).
 	Drain   time.Duration
 	Abandon error
 
 	once sync.Once
-	// soon is when to handle again what was outdated.
+	// soon is the rate limiter for outdated keys.
 	soon workqueue.TypedRateLimiter[K]
 }
 
-// ErrOutdated is that a key was handled as it is no longer: what it is now is on its way.
-// It is no failure. It is handled again after 10 ms, twice as long each time, up to 5 s:
-// what is on its way may be late, while a watch is away.
-var ErrOutdated = errors.New("it has changed meanwhile")
+// ErrOutdated is returned if the handled state was outdated and the current one has not arrived yet. It
+// does not count as a failure. The key is handled again after 10 ms, with exponential backoff up to 5 s,
+// because the watch can be interrupted.
+var ErrOutdated = errors.New("the object has changed in the meantime")
 
-// NewQueue is a queue that lets a key that failed be handled again after 50 ms, twice as
-// long each time, up to 5 minutes: per key only, where the default lets ten a second
-// through, all together.
+// NewQueue returns a queue that retries failed keys after 50 ms, with exponential backoff up to 5 minutes.
+// The limit is per key. The default rate limiter would also limit all keys together to ten per second.
 func NewQueue[K comparable](name string) workqueue.TypedRateLimitingInterface[K] {
 	return newQueue[K](name, nil)
 }
 
-// newQueue has metrics of a provider; nil for that of the process.
+// newQueue uses the given metrics provider, or that of the process if it is nil.
 func newQueue[K comparable](name string, metrics workqueue.MetricsProvider) workqueue.TypedRateLimitingInterface[K] {
 	keys := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Name: name, MetricsProvider: metrics})
 	retries := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Name: name, Queue: keys, MetricsProvider: metrics})
@@ -58,8 +57,8 @@ func newQueue[K comparable](name string, metrics workqueue.MetricsProvider) work
 	}
 }
 
-// queue is one whose retries are counted as such, and nothing else is: what is to be
-// handled later without an error waits in a place of its own, which has no name.
+// queue counts only errors as retries. Keys that are requeued without an error wait in a second queue
+// without a name, which has no metrics.
 type queue[K comparable] struct {
 	workqueue.TypedRateLimitingInterface[K]
 	later workqueue.TypedDelayingInterface[K]
@@ -81,18 +80,17 @@ func limiter[K comparable]() workqueue.TypedRateLimiter[K] {
 	return jittered[K]{workqueue.NewTypedItemExponentialFailureRateLimiter[K](50*time.Millisecond, 5*time.Minute)}
 }
 
-// jittered waits up to a tenth longer, so that not all come back at one moment.
+// jittered adds up to a tenth to each delay, so that keys that failed together are not retried together.
 type jittered[K comparable] struct{ workqueue.TypedRateLimiter[K] }
 
-func (j jittered[K]) When(key K) time.Duration { return Spread(j.TypedRateLimiter.When(key)) }
+func (j jittered[K]) When(key K) time.Duration { return Jitter(j.TypedRateLimiter.When(key)) }
 
-// Spread is up to a tenth longer, so that what begins at one moment does not come back at
-// one.
-func Spread(wait time.Duration) time.Duration {
+// Jitter adds up to a tenth to a delay, so that keys that start together are not repeated together.
+func Jitter(wait time.Duration) time.Duration {
 	return wait + time.Duration(rand.Int64N(int64(wait)/10+1))
 }
 
-// Run returns when the context has ended and what was being handled is done.
+// Run handles keys until the context ends, and returns when running work has finished.
 func (l *Loop[K]) Run(ctx context.Context) {
 	working, abandon := l.draining(ctx)
 	defer abandon()
@@ -107,8 +105,7 @@ func (l *Loop[K]) Run(ctx context.Context) {
 	workers.Wait()
 }
 
-// draining is the context of work that is finished though the other has ended, for a
-// while.
+// draining returns a context for running work, which ends Drain after the given one.
 func (l *Loop[K]) draining(ctx context.Context) (context.Context, context.CancelFunc) {
 	working, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -125,7 +122,7 @@ func (l *Loop[K]) draining(ctx context.Context) (context.Context, context.Cancel
 	}
 }
 
-// next handles one key. It is false when there is no more work.
+// next handles one key. It returns false when the queue is shut down.
 func (l *Loop[K]) next(ctx, working context.Context) bool {
 	key, shutdown := l.Queue.Get()
 	if shutdown {
@@ -133,14 +130,14 @@ func (l *Loop[K]) next(ctx, working context.Context) bool {
 	}
 	defer l.Queue.Done(key)
 	if ctx.Err() != nil {
-		return true // what is not begun is left to the next process
+		return true // the next process handles the remaining keys
 	}
 	logger := l.Logger(ctx, key)
 	begun := time.Now()
-	after, err := l.safely(klog.NewContext(working, logger), key)
+	after, err := l.handleSafely(klog.NewContext(working, logger), key)
 	after, err = l.outdated(key, after, err)
-	if l.Handled != nil {
-		l.Handled(key, err, time.Since(begun))
+	if l.OnHandled != nil {
+		l.OnHandled(key, err, time.Since(begun))
 	}
 	switch {
 	case err != nil && working.Err() != nil:
@@ -156,7 +153,7 @@ func (l *Loop[K]) next(ctx, working context.Context) bool {
 	return true
 }
 
-// outdated makes of ErrOutdated when to handle the key again.
+// outdated converts ErrOutdated to a delay.
 func (l *Loop[K]) outdated(key K, after time.Duration, err error) (time.Duration, error) {
 	l.once.Do(func() {
 		l.soon = workqueue.NewTypedItemExponentialFailureRateLimiter[K](10*time.Millisecond, 5*time.Second)
@@ -168,23 +165,23 @@ func (l *Loop[K]) outdated(key K, after time.Duration, err error) (time.Duration
 	return after, err
 }
 
-// safely turns a panic into an error: one key must not stop the others.
-func (l *Loop[K]) safely(ctx context.Context, key K) (after time.Duration, err error) {
+// handleSafely converts a panic to an error, so that one key cannot stop the others.
+func (l *Loop[K]) handleSafely(ctx context.Context, key K) (after time.Duration, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = Panicked(ctx, r)
+			err = PanicError(ctx, r)
 		}
 	}()
 	return l.Handle(ctx, key)
 }
 
-// ErrPanic is what a panic becomes.
+// ErrPanic is the error for a panic.
 var ErrPanic = errors.New("internal error")
 
-// Panicked logs where a panic came from and makes an error of it. What it was
-// called with may be a value of a Secret, so only an error of the runtime, which
-// has types and numbers, is told.
-func Panicked(ctx context.Context, r any) error {
+// PanicError logs the stack of a panic and returns an error. The value of a panic can contain a value of a
+// Secret, so the log contains only its type, except for runtime errors, which contain only types and
+// numbers.
+func PanicError(ctx context.Context, r any) error {
 	what := fmt.Sprintf("%T", r)
 	var known runtime.Error
 	if err, ok := r.(error); ok && errors.As(err, &known) {

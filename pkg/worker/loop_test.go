@@ -18,8 +18,8 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// What fails at one moment for many does not come back at one moment.
-func TestRetriesAreSpread(t *testing.T) {
+// Keys that fail at the same time are not retried at the same time.
+func TestRetriesHaveJitter(t *testing.T) {
 	const wait = 50 * time.Millisecond
 	queued, seen := limiter[string](), map[time.Duration]bool{}
 	for i := range 100 {
@@ -31,7 +31,7 @@ func TestRetriesAreSpread(t *testing.T) {
 	assert.Greater(t, len(seen), 50)
 }
 
-// noted writes down what becomes of a key.
+// noted records what happens to a key.
 type noted struct {
 	workqueue.TypedRateLimitingInterface[string]
 	said []string
@@ -43,7 +43,7 @@ func (n *noted) AddAfter(key string, after time.Duration) {
 	n.said = append(n.said, key+" comes after "+after.String())
 }
 
-func TestWhatBecomesOfAKey(t *testing.T) {
+func TestKeyIsRequeued(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		handle func(end func()) (time.Duration, error)
@@ -66,17 +66,17 @@ func TestWhatBecomesOfAKey(t *testing.T) {
 			queue.Add("a")
 			assert.True(t, loop.next(t.Context(), working))
 			assert.Equal(t, row.said, queue.said)
-			assert.Zero(t, queue.Len(), "nothing comes back at once")
+			assert.Zero(t, queue.Len(), "no key is handled again at once")
 		})
 	}
 }
 
-// A watch that is away for a while leaves all that is handled outdated.
-func TestWhatIsOutdatedIsNotHandledAllTheTime(t *testing.T) {
+// While a watch is interrupted, all keys are outdated.
+func TestOutdatedKeyBacksOff(t *testing.T) {
 	queue, outdated := &noted{TypedRateLimitingInterface: NewQueue[string]("")}, true
 	loop := Loop[string]{
 		Queue: queue, Logger: func(context.Context, string) klog.Logger { return klog.Logger{} },
-		Handled: func(_ string, err error, _ time.Duration) { assert.NoError(t, err, "it is no failure") },
+		OnHandled: func(_ string, err error, _ time.Duration) { assert.NoError(t, err, "it is no failure") },
 		Handle: func(context.Context, string) (time.Duration, error) {
 			if outdated {
 				return time.Minute, fmt.Errorf("writing: %w", ErrOutdated)
@@ -100,13 +100,13 @@ func TestWhatIsOutdatedIsNotHandledAllTheTime(t *testing.T) {
 	assert.Equal(t, []string{"a comes after 10ms"}, handle(1))
 }
 
-// What a panic is called with may be a value of a Secret.
-func TestAPanicIsToldWithoutItsValue(t *testing.T) {
+// The value of a panic can be a value of a Secret.
+func TestPanicLogOmitsValue(t *testing.T) {
 	recovered := func(f func()) (log string, err error) {
 		var text bytes.Buffer
 		ctx := klog.NewContext(context.Background(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&text))))
 		defer func() {
-			err = Panicked(ctx, recover())
+			err = PanicError(ctx, recover())
 			log = text.String()
 		}()
 		f()
@@ -125,7 +125,7 @@ func TestAPanicIsToldWithoutItsValue(t *testing.T) {
 	assert.Contains(t, log, "loop_test.go")
 }
 
-// counted counts the retries of queues, and nothing else.
+// counted counts the retries of queues.
 type counted struct {
 	workqueue.MetricsProvider
 	retries atomic.Int64
@@ -135,7 +135,7 @@ func (c *counted) Inc() { c.retries.Add(1) }
 
 func (c *counted) NewRetriesMetric(string) workqueue.CounterMetric { return c }
 
-func TestRetriesAloneAreCountedAsRetries(t *testing.T) {
+func TestOnlyErrorsCountAsRetries(t *testing.T) {
 	metrics := &counted{MetricsProvider: silent{}}
 	queue := newQueue[string]("test", metrics)
 	handled, fail := make(chan string), true
@@ -168,7 +168,7 @@ func TestRetriesAloneAreCountedAsRetries(t *testing.T) {
 	assert.Equal(t, int64(1), metrics.retries.Load(), "what is looked at later is no retry")
 }
 
-// silent counts nothing.
+// silent is a metric that counts nothing.
 type silent struct{}
 
 func (silent) Inc() {}

@@ -11,11 +11,10 @@ import (
 
 const objectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
-// extractor walks a typed schema and keeps the fields that lead to a list, or to a map
-// that is one value.
+// extractor walks a typed schema and keeps the fields that lead to a list or to an atomic map.
 type extractor struct {
 	schema *schema.Schema
-	// lists says for each named type whether a list can be reached from it.
+	// lists records for each named type whether a list can be reached from it.
 	lists map[string]bool
 }
 
@@ -28,7 +27,7 @@ func extract(typed *schema.Schema, scheme *runtime.Scheme) (*table, error) {
 	for kind := range scheme.AllKnownTypes() {
 		name, err := scheme.ToOpenAPIDefinitionName(kind)
 		if err != nil || kind.Version == runtime.APIVersionInternal {
-			continue // not a kind of its own, for example ListOptions in every group
+			continue // a helper type, for example ListOptions in every group
 		}
 		definition, ok := typed.FindNamedType(name)
 		if !ok || !hasMetadata(definition) {
@@ -54,8 +53,7 @@ func hasMetadata(definition schema.TypeDef) bool {
 	return ok && field.Type.NamedType != nil && *field.Type.NamedType == objectMeta
 }
 
-// findLists repeats until nothing is added, because types may refer to each
-// other in circles.
+// findLists iterates until there are no additions, because types can form cycles.
 func (e *extractor) findLists() {
 	for changed := true; changed; {
 		changed = false
@@ -76,18 +74,18 @@ func (e *extractor) leadsToList(atom schema.Atom) bool {
 		return false
 	}
 	if len(atom.Map.Fields) > 0 {
-		return true // a structure has names to keep
+		return true // a structure with named fields
 	}
 	return e.refLeadsToList(atom.Map.ElementType)
 }
 
-// isText reports whether a type is an atomic map of text, such as a node selector.
+// isText reports whether a type is an atomic map of strings, such as a node selector.
 func isText(atom schema.Atom) bool {
 	return isAtomic(atom) && len(atom.Map.Fields) == 0 &&
 		atom.Map.ElementType.Inlined.Scalar != nil && *atom.Map.ElementType.Inlined.Scalar == schema.String
 }
 
-// isLabelSelector reports whether a type is one. Other atomic structures are not one value:
+// isLabelSelector reports whether a type is a label selector. Other atomic structures do not count, because
 // the API server adds members to them.
 func isLabelSelector(atom schema.Atom) bool {
 	if !isAtomic(atom) {
@@ -109,7 +107,7 @@ func (e *extractor) refLeadsToList(ref schema.TypeRef) bool {
 	return e.leadsToList(ref.Inlined)
 }
 
-// add puts a named type and all that it refers to into the table.
+// add adds a named type, and all that it refers to, to the table.
 func (e *extractor) add(into *table, name string) error {
 	short := shortName(name)
 	if known, ok := into.Types[short]; ok {
@@ -129,7 +127,7 @@ func (e *extractor) add(into *table, name string) error {
 	}
 	for _, field := range definition.Map.Fields {
 		if !e.refLeadsToList(field.Type) {
-			this.fields[field.Name] = &node{} // of which the name is known
+			this.fields[field.Name] = &node{} // keeps only the name
 			continue
 		}
 		n, err := e.node(into, field.Type)
@@ -141,7 +139,7 @@ func (e *extractor) add(into *table, name string) error {
 	return nil
 }
 
-// node describes a type that leads to a list.
+// node returns a type that leads to a list.
 func (e *extractor) node(into *table, ref schema.TypeRef) (*node, error) {
 	if ref.NamedType != nil {
 		return &node{Type: shortName(*ref.NamedType)}, e.add(into, *ref.NamedType)
@@ -177,8 +175,8 @@ func (e *extractor) list(into *table, list *schema.List) (*node, error) {
 	return n, err
 }
 
-// keyDefaults leaves out empty defaults (0 and ""): they are the zero values of
-// Go's types, and no API server stores an element without such a key.
+// keyDefaults omits empty defaults (0 and ""): they are the zero values of Go types, and no API server
+// stores an element without such a key.
 func (e *extractor) keyDefaults(list *schema.List) map[string]any {
 	element, ok := e.schema.Resolve(list.ElementType)
 	if !ok || element.Map == nil {
@@ -208,7 +206,7 @@ func isZero(value any) bool {
 	return false
 }
 
-// shortName keeps group, version and kind of io.k8s.api.apps.v1.Deployment.
+// shortName returns the group, version and kind of a name such as io.k8s.api.apps.v1.Deployment.
 func shortName(name string) string {
 	parts := strings.Split(name, ".")
 	return strings.Join(parts[max(0, len(parts)-3):], ".")

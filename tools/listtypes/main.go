@@ -1,10 +1,8 @@
-// Command listtypes writes what pkg/kinds knows of the built-in kinds: for
-// every field that is a list, whether its elements have keys, are a set, or
-// have only a position.
+// Command listtypes writes the table of built-in kinds for pkg/kinds: for every list field, whether it is a
+// map, a set or atomic.
 //
-// The source is the typed schema that client-go carries for server-side apply.
-// Importing that into the product would cost 200 ms to parse at every start and
-// 34 MB of binary; the extract is read in about a millisecond.
+// The source is the typed schema for server-side apply in client-go. Importing it into the product would
+// cost 200 ms at every start and 34 MB of binary; the table is parsed in about a millisecond.
 //
 //	go -C tools run ./listtypes -o ../pkg/kinds/builtin.json
 package main
@@ -34,7 +32,7 @@ func run(output string) error {
 	if output == "" {
 		return fmt.Errorf("-o is required")
 	}
-	// The converter hides its schema, but every value that it makes carries it.
+	// The converter hides its schema, but every value that it creates refers to it.
 	probe, err := applyconfigurations.NewTypeConverter(scheme.Scheme).ObjectToTyped(&corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 	})
@@ -57,7 +55,7 @@ func run(output string) error {
 	return os.WriteFile(output, content, 0o644)
 }
 
-// moduleVersion tells which version of a module this program is built with.
+// moduleVersion returns the version of a module in this program.
 func moduleVersion(path string) (string, error) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -14,20 +14,20 @@ type table struct {
 	Comment string
 	// Kinds maps "apps/v1 Deployment" to the name of its type.
 	Kinds map[string]string
-	// Types holds each structure once; they refer to each other by name.
+	// Types contains each structure once. They refer to each other by name.
 	Types map[string]structure
-	// Values names the structures that are one value as a whole.
+	// Values lists the structures that are atomic.
 	Values []string
 }
 
-// structure is a named type: the fields of it that lead to a list or to one value.
+// structure is a named type with the fields that lead to a list or to an atomic map.
 type structure struct {
 	name   string // in full
 	fields map[string]*node
 }
 
-// node is the type of a field or an element. Exactly one of Type and the rest
-// is set; Elem without List is a map, and Value a map that is one value.
+// node is the type of a field or an element. Exactly one of Type and the rest is set. Elem without List is
+// a map, and Value an atomic map.
 type node struct {
 	Type     string         `json:"type,omitempty"`
 	List     string         `json:"list,omitempty"`
@@ -37,8 +37,8 @@ type node struct {
 	Value    bool           `json:"value,omitempty"`
 }
 
-// format puts every kind and every type on a line of its own, so that an
-// upgrade of client-go shows as a diff that a person can read.
+// format writes every kind and every type on a separate line, so that an upgrade of client-go gives a
+// readable diff.
 func (t *table) format() ([]byte, error) {
 	var out bytes.Buffer
 	comment, err := json.Marshal(t.Comment)

@@ -20,14 +20,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var update = flag.Bool("update", false, "write the golden file anew")
+var update = flag.Bool("update", false, "update the golden file")
 
 const (
 	deployed  = "../../deploy"
 	chartPath = deployed + "/helm/holdfast"
 )
 
-// objects are those of a rendering, by kind, namespace and name.
+// objects contains the objects of a rendering by kind, namespace and name.
 type objects map[string]map[string]any
 
 func read(t *testing.T, text string) objects {
@@ -35,7 +35,7 @@ func read(t *testing.T, text string) objects {
 	found := objects{}
 	for document := range strings.SplitSeq("\n"+text, "\n---") {
 		var object map[string]any
-		require.NoError(t, yaml.UnmarshalStrict([]byte(document), &object), "%s", document) // no key is there twice
+		require.NoError(t, yaml.UnmarshalStrict([]byte(document), &object), "%s", document) // rejects duplicate keys
 		if object == nil {
 			continue
 		}
@@ -57,7 +57,7 @@ func values(t *testing.T, path string) map[string]any {
 	return found
 }
 
-// render is what the chart makes of values in a namespace.
+// render renders the chart with values in a namespace.
 func render(t *testing.T, namespace string, given map[string]any) (string, error) {
 	t.Helper()
 	chart, err := loader.Load(chartPath)
@@ -79,14 +79,14 @@ func render(t *testing.T, namespace string, given map[string]any) (string, error
 	return text.String(), nil
 }
 
-// capable are the capabilities of a cluster that has the definitions.
+// capable returns the capabilities of a cluster with the definitions.
 func capable() *chartutil.Capabilities {
 	has := *chartutil.DefaultCapabilities
 	has.APIVersions = append(slices.Clone(has.APIVersions), "holdfast.dev/v1alpha1/HoldProfile")
 	return &has
 }
 
-// kustomized is what a directory of deploy stands for.
+// kustomized returns the objects of a directory of deploy.
 func kustomized(t *testing.T, directory string) objects {
 	t.Helper()
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(deployed, directory))
@@ -96,7 +96,7 @@ func kustomized(t *testing.T, directory string) objects {
 	return read(t, string(text))
 }
 
-func TestTheChartAndTheDirectoriesSayTheSame(t *testing.T) {
+func TestChartMatchesManifests(t *testing.T) {
 	for _, directory := range []string{"default", "ha", "shards", "namespaced"} {
 		t.Run(directory, func(t *testing.T) {
 			text, err := render(t, "holdfast-system", values(t, "testdata/values/"+directory+".yaml"))
@@ -113,7 +113,7 @@ func TestTheChartAndTheDirectoriesSayTheSame(t *testing.T) {
 	}
 }
 
-// unlabelled takes the labels of the chart away, which every object of it has.
+// unlabelled removes the labels that the chart adds to every object.
 func unlabelled(t *testing.T, key string, object map[string]any) {
 	t.Helper()
 	metadata, _ := object["metadata"].(map[string]any)
@@ -130,8 +130,7 @@ func unlabelled(t *testing.T, key string, object map[string]any) {
 	}
 }
 
-// alike takes away what the two are to differ in, and writes in one way what may be
-// written in several.
+// alike removes expected differences and normalizes equivalent notations.
 func alike(t *testing.T, object map[string]any) {
 	t.Helper()
 	metadata, _ := object["metadata"].(map[string]any)
@@ -156,7 +155,7 @@ func alike(t *testing.T, object map[string]any) {
 	}
 }
 
-func TestTheChartMayBeInAnyNamespace(t *testing.T) {
+func TestChartInAnyNamespace(t *testing.T) {
 	for _, path := range []string{"testdata/everything.yaml", "testdata/values/ha.yaml"} {
 		text, err := render(t, "elsewhere", values(t, path))
 		require.NoError(t, err)
@@ -164,12 +163,12 @@ func TestTheChartMayBeInAnyNamespace(t *testing.T) {
 	}
 }
 
-// The flags in it are given to the program in the tests of deploy.
+// The tests of deploy pass the rendered flags to the program.
 func TestEveryValueIsUsed(t *testing.T) {
 	const golden = "testdata/everything.golden.yaml"
 	text, err := render(t, "holdfast-system", values(t, "testdata/everything.yaml"))
 	require.NoError(t, err)
-	// The definitions are no matter of values.
+	// Definitions do not depend on values.
 	var kept strings.Builder
 	for document := range strings.SplitSeq(text, "\n---\n") {
 		if !strings.Contains(document, "\nkind: CustomResourceDefinition\n") {
@@ -188,13 +187,13 @@ func TestEveryValueIsUsed(t *testing.T) {
 	all, err := chartutil.ReadValuesFile(chartPath + "/values.yaml")
 	require.NoError(t, err)
 	for name := range all {
-		if name != "networkPolicy" && name != "admissionPolicy" { // off in the next test
+		if name != "networkPolicy" && name != "admissionPolicy" { // covered by the next test
 			assert.Contains(t, used, name, "testdata/everything.yaml")
 		}
 	}
 }
 
-func TestWhatIsSwitchedOffIsNotThere(t *testing.T) {
+func TestDisabledValuesRenderNothing(t *testing.T) {
 	for _, row := range []struct{ name, value, without string }{
 		{"definitions", "crds: {install: false}", "kind: CustomResourceDefinition"},
 		{"the policy", "admissionPolicy: {enabled: false}", "ValidatingAdmissionPolicy"},
@@ -218,7 +217,7 @@ func TestWhatIsSwitchedOffIsNotThere(t *testing.T) {
 	}
 }
 
-func TestTheProfilesOfTheChart(t *testing.T) {
+func TestChartProfiles(t *testing.T) {
 	profiles := func(objects objects) (names []string) {
 		for key := range objects {
 			if name, is := strings.CutPrefix(key, "HoldProfile /"); is {
@@ -249,7 +248,7 @@ func TestTheProfilesOfTheChart(t *testing.T) {
 	require.ErrorContains(t, err, "install without profiles, and then upgrade with them")
 }
 
-func TestWrongValuesAreRefused(t *testing.T) {
+func TestInvalidValuesAreRejected(t *testing.T) {
 	for _, row := range []struct{ name, value, message string }{
 		{"a typing error", "replica: 2", "additional properties 'replica' not allowed"},
 		{"a number that is text", `replicas: "2"`, "/replicas"},
@@ -258,7 +257,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		{"an interval without a unit", `resyncInterval: "10"`, "/resyncInterval"},
 		{"a digest that is none", "image: {digest: abc}", "/image/digest"},
 		{"a tag that is none", `image: {tag: "a b"}`, "/image/tag"},
-		{"a webhook that everybody may call", "auditWebhook: {enabled: true, tlsSecretName: a}", "/auditWebhook"},
+		{"a webhook without authentication", "auditWebhook: {enabled: true, tlsSecretName: a}", "/auditWebhook"},
 		{"a webhook without TLS", "auditWebhook: {enabled: true, tokenSecretName: a}", "/auditWebhook"},
 		{"no shard", "shards: 0", "/shards"},
 		{"shards and audit events", "{shards: 2, auditWebhook: {enabled: true, tlsSecretName: a, tokenSecretName: b}}", "/auditWebhook/enabled"},
@@ -277,13 +276,13 @@ func TestWrongValuesAreRefused(t *testing.T) {
 	}
 }
 
-func TestHelmHasNoObjections(t *testing.T) {
+func TestHelmLint(t *testing.T) {
 	for _, message := range lint.AllWithKubeVersion(chartPath, values(t, "testdata/values/default.yaml"), "holdfast-system", &chartutil.DefaultCapabilities.KubeVersion).Messages {
 		assert.Less(t, message.Severity, support.WarningSev, message)
 	}
 }
 
-func TestTheNotesSayWhereTheImageIs(t *testing.T) {
+func TestNotesNameImage(t *testing.T) {
 	notes := func(given map[string]any) string {
 		chart, err := loader.Load(chartPath)
 		require.NoError(t, err)

@@ -1,10 +1,8 @@
-// Package manifests tests what is below deploy, with the libraries that read it
-// where it is used: Helm and Prometheus. They are in a module of
-// their own because the product needs none of them. What a cluster says of the
-// manifests is tested beside them.
+// Package manifests tests the files below deploy with the libraries of their users: Helm and Prometheus. It
+// is a separate module because the product does not need these libraries. Tests in deploy check the
+// manifests with a cluster.
 //
-// The folder image makes the image of the controller. Two programs are built from this
-// module besides:
+// The directory image builds the image of the controller. The module also provides two programs:
 //
 //	go tool kustomize build ../../deploy/default   # deploy/install.yaml
 //	go tool cyclonedx-gomod bin …                  # make sbom

@@ -31,8 +31,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// bundle is what an upstream project has people apply. It is in the project's Go module,
-// which has a checksum.
+// bundle is a set of manifests that an upstream project publishes. The files come from the project's Go
+// module, whose checksum is verified.
 type bundle struct {
 	name, module, sum string
 	files             []string // patterns
@@ -48,7 +48,7 @@ const (
 
 const kubernetes, kubernetesSum = "k8s.io/kubernetes@v1.36.3", "h1:qDQdoMiluAE2Eab6Fa52YV+WjiGz9mZFFoagEA6cI+o="
 
-// bundles begins with the sample of `make test`.
+// The first bundles are the sample of `make test`.
 var bundles = []bundle{
 	{"cassandra", kubernetes, kubernetesSum, []string{"test/e2e/testing-manifests/statefulset/cassandra/*.yaml"}, byHelm},
 	{"etcd", kubernetes, kubernetesSum, []string{"test/e2e/testing-manifests/statefulset/etcd/*.yaml"}, byApply},
@@ -91,11 +91,11 @@ var bundles = []bundle{
 		[]string{"config/install-latest-testing.yaml"}, byServer},
 }
 
-// documents are those of the files, as one text.
+// documents returns the files as one text.
 func (b bundle) documents(t *testing.T) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", b.module)
-	command.Dir, command.Env = t.TempDir(), append(os.Environ(), "GOFLAGS=-mod=mod", "GONOSUMDB=*") // the sum is here
+	command.Dir, command.Env = t.TempDir(), append(os.Environ(), "GOFLAGS=-mod=mod", "GONOSUMDB=*") // bundles contains the checksum
 	output, err := command.Output()
 	require.NoError(t, err, "%s", output)
 	var downloaded struct{ Dir, Sum string }
@@ -118,14 +118,14 @@ func (b bundle) documents(t *testing.T) string {
 	return text.String()
 }
 
-// A running system, which is to be held as it is.
+// running is a cluster with installed bundles that Holdfast must hold without changes.
 type running struct {
 	*testing.T
 
 	cluster *testcluster.Cluster
 }
 
-func TestWhatRunsIsHeldAsItIs(t *testing.T) {
+func TestRunningObjectsAreHeldUnchanged(t *testing.T) {
 	c, err := testcluster.Start(t.Context(), testcluster.Options{ControllerManager: true})
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
@@ -148,7 +148,7 @@ func (r running) control() {
 	config.UserAgent = userAgent
 	client, err := cluster.NewClient(config)
 	require.NoError(r, err)
-	ctx, cancel := context.WithCancel(klog.NewContext(r.Context(), klog.New(nil))) // it says nothing
+	ctx, cancel := context.WithCancel(klog.NewContext(r.Context(), klog.New(nil))) // discards the log
 	ended := make(chan error, 1)
 	go func() { ended <- controller.New(client, controller.Options{}).Run(ctx) }()
 	r.Cleanup(func() {
@@ -184,7 +184,7 @@ func (r running) isHeldAsItIs(b bundle) {
 	r.holdsWhatPeopleSet(b, objects)
 }
 
-// holdfast returns what it prints.
+// holdfast returns the output of a command.
 func (r running) holdfast(args ...string) string {
 	r.Helper()
 	var out, messages bytes.Buffer
@@ -195,10 +195,10 @@ func (r running) holdfast(args ...string) string {
 	return out.String()
 }
 
-// put puts the objects into the cluster.
+// put installs the objects.
 func (r running) put(b bundle, documents string, objects []map[string]any) {
 	for _, namespace := range namespacesOf(objects) {
-		_, _ = r.cluster.Kubectl(r.Context(), "", "create", "namespace", namespace) // or it is there
+		_, _ = r.cluster.Kubectl(r.Context(), "", "create", "namespace", namespace) // it may exist
 	}
 	switch b.by {
 	case byApply:
@@ -224,7 +224,7 @@ func (r running) put(b bundle, documents string, objects []map[string]any) {
 	}
 }
 
-// namespacesOf are those that objects are in and that are not among them.
+// namespacesOf returns the namespaces of the objects that are not among the objects themselves.
 func namespacesOf(objects []map[string]any) []string {
 	namespaces := map[string]bool{}
 	for _, o := range objects {
@@ -242,8 +242,8 @@ func namespacesOf(objects []map[string]any) []string {
 	return slices.Sorted(maps.Keys(namespaces))
 }
 
-// contents are the objects of a file as they are, without our marks, without what counts
-// writes, and without their status.
+// contents returns the live objects of a file without tracking metadata, without write counters and without
+// status.
 func (r running) contents(file string) map[string]string {
 	var list struct{ Items []map[string]any }
 	require.NoError(r, json.Unmarshal([]byte(r.kubectl("", "get", "--filename="+file, "--output=json")), &list))
@@ -257,7 +257,7 @@ func (r running) contents(file string) map[string]string {
 		delete(o, "status")
 		metadata := o["metadata"].(map[string]any)
 		for _, counted := range []string{"resourceVersion", "managedFields", "generation"} {
-			delete(metadata, counted) // a Deployment's generation counts its annotations
+			delete(metadata, counted) // the generation of a Deployment counts changes of its annotations
 		}
 		for _, field := range []string{"labels", "annotations"} {
 			texts, _ := metadata[field].(map[string]any)
@@ -275,11 +275,11 @@ func (r running) contents(file string) map[string]string {
 	return contents
 }
 
-// others are what is held beyond what the projects' people wrote: a label of Helm, and
-// what a ReplicationController takes from its template.
+// others matches fields that are held although the projects' files do not contain them: a label of Helm,
+// and fields that a ReplicationController copies from its template.
 var others = regexp.MustCompile(`managed-by$|^\S+ \S+\.metadata\.labels$|^ReplicationController `)
 
-// holdsWhatPeopleSet compares what is held with what the project's people wrote.
+// holdsWhatPeopleSet compares the held fields with the fields in the project's files.
 func (r running) holdsWhatPeopleSet(b bundle, objects []map[string]any) {
 	printed := r.holdfast("get", b.name, "--output=json", "--show-secrets")
 	var app v1alpha1.Application
@@ -294,7 +294,7 @@ func (r running) holdsWhatPeopleSet(b bundle, objects []map[string]any) {
 		require.NoError(r, json.Unmarshal(item.Raw, &held))
 		for _, path := range beyond(keyOf(held), held, written[keyOf(held)]) {
 			if !others.MatchString(path) {
-				r.Errorf("nobody has set %s", path)
+				r.Errorf("no client has set %s", path)
 			}
 		}
 	}
@@ -314,7 +314,7 @@ func unique(objects []map[string]any) map[string]bool {
 	return keys
 }
 
-// beyond are the paths of leaves in a that b does not have.
+// beyond returns the paths of leaves in a that are not in b.
 func beyond(at string, a, b any) (paths []string) {
 	switch a := a.(type) {
 	case map[string]any:
@@ -360,7 +360,7 @@ func decoded(t *testing.T, text string) (objects []map[string]any) {
 	}
 }
 
-// rests waits until the controller has sent nothing for a while.
+// rests waits until the controller has sent no requests for a while.
 func (r running) rests() {
 	all, err := r.cluster.Requests(0)
 	require.NoError(r, err)

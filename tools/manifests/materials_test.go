@@ -14,8 +14,8 @@ import (
 
 const root = "../.."
 
-// What `make sbom` lists is what the program is linked from, neither more nor less.
-func TestTheBillOfMaterialsIsComplete(t *testing.T) {
+// The output of `make sbom` lists exactly the modules that the program is linked from.
+func TestBillOfMaterialsIsComplete(t *testing.T) {
 	checkout, err := filepath.Abs(root)
 	require.NoError(t, err)
 	program := filepath.Join(t.TempDir(), "holdfast-controller")

@@ -22,8 +22,8 @@ import (
 	"holdfast.dev/holdfast/internal/facts"
 )
 
-// documented are the metrics of docs/operations.md. That a running controller has
-// them is tested in deploy.
+// documented returns the metrics in docs/operations.md. Tests in deploy check that a running controller
+// exposes them.
 func documented(t *testing.T) []string {
 	t.Helper()
 	return facts.Metrics(t, "../../docs/operations.md")
@@ -31,7 +31,7 @@ func documented(t *testing.T) []string {
 
 var series = regexp.MustCompile(`_(bucket|sum|count)$`)
 
-// assertAsks checks that an expression is one, and asks for documented metrics only.
+// assertAsks checks that an expression is valid and uses only documented metrics.
 func assertAsks(t *testing.T, expression string) {
 	t.Helper()
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
@@ -64,7 +64,7 @@ func alerts(t *testing.T) map[string]rulefmt.Rule {
 	return found
 }
 
-func TestAlertsAskForWhatThereIs(t *testing.T) {
+func TestAlertsUseExistingMetrics(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operations.md")
 	require.NoError(t, err)
 	for name, rule := range alerts(t) {
@@ -72,11 +72,11 @@ func TestAlertsAskForWhatThereIs(t *testing.T) {
 		assert.NotEmpty(t, rule.Annotations["summary"], name)
 		assert.NotEmpty(t, rule.Annotations["description"], name)
 		assert.Contains(t, []string{"warning", "critical"}, rule.Labels["severity"], name)
-		assert.Contains(t, string(text), "\n| `"+name+"` |", "docs/operations.md says what to do")
+		assert.Contains(t, string(text), "\n| `"+name+"` |", "docs/operations.md has the remedy")
 	}
 }
 
-// Replicas of which one leads, and replicas that share.
+// Loads for replicas with leader election, and with shards.
 const (
 	leaders = `  leader_election_master_status{name="holdfast-controller", pod="a"} 1x60
   leader_election_master_status{name="holdfast-controller", pod="b"} 0x60
@@ -88,8 +88,8 @@ const (
 `
 )
 
-// Each alert with what fires it, and with what does not.
-func TestAlertsFireWhenTheyShould(t *testing.T) {
+// Each alert with a load that fires it and one that does not.
+func TestAlertsFire(t *testing.T) {
 	const quiet = `load 1m
   holdfast_contested_fields 0x60
   holdfast_stalled_applications 0x60
@@ -128,7 +128,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 	}
 }
 
-// samples is how many series an expression has after an hour.
+// samples returns the number of series of an expression after an hour of a load.
 func samples(t *testing.T, load, expression string) int {
 	t.Helper()
 	storage := promqltest.LoadedStorage(t, load)
@@ -158,7 +158,7 @@ type panel struct {
 	Targets     []struct{ RefID, Expr string }
 }
 
-func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
+func TestDashboardUsesExistingMetrics(t *testing.T) {
 	text, err := os.ReadFile(deployed + "/monitoring/dashboard.json")
 	require.NoError(t, err)
 	var d dashboard
@@ -194,14 +194,13 @@ func (p panel) overlaps(other panel) bool {
 	return a.X < b.X+b.W && b.X < a.X+a.W && a.Y < b.Y+b.H && b.Y < a.Y+a.H
 }
 
-// The dashboard is what Grafana's own types say that one is: no field is misspelt, or has a
-// value that means nothing.
-func TestTheDashboardIsOneOfGrafana(t *testing.T) {
+// The dashboard matches Grafana's types: it has no unknown field and no invalid value.
+func TestDashboardIsValid(t *testing.T) {
 	text, err := os.ReadFile("testdata/grafana/dashboard.schema.json")
 	require.NoError(t, err)
 	digests, err := os.ReadFile("testdata/grafana/README.md")
 	require.NoError(t, err)
-	require.Contains(t, string(digests), fmt.Sprintf("sha256:%x of", sha256.Sum256(text)), "what is vendored is what README.md says")
+	require.Contains(t, string(digests), fmt.Sprintf("sha256:%x of", sha256.Sum256(text)), "the vendored files match README.md")
 	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	require.NoError(t, err)
 	compiler := jsonschema.NewCompiler()

@@ -30,7 +30,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster/installed"
 )
 
-// monitor is what Prometheus consists of: it scrapes, stores and evaluates rules.
+// monitor contains the parts of Prometheus that scrape, store and evaluate rules.
 type monitor struct {
 	t       *testing.T
 	storage *teststorage.TestStorage
@@ -40,9 +40,8 @@ type monitor struct {
 
 var patience = regexp.MustCompile(`(?m)^ {4}for: \d+m$`)
 
-// watch scrapes an address and evaluates our alert rules, both every second or more often.
-// Alerts do not wait for minutes before they fire, but longer than for a scrape that a busy
-// machine misses.
+// watch scrapes an address and evaluates the alert rules, both at least every second. The delay of alerts
+// is shortened, but longer than a scrape interval, because a busy machine can miss a scrape.
 func watch(t *testing.T, address string) *monitor {
 	t.Helper()
 	m := &monitor{t: t, storage: teststorage.New(t), engine: promqltest.NewTestEngine(t, false, 0, 100_000)}
@@ -72,7 +71,7 @@ func watch(t *testing.T, address string) *monitor {
 	return m
 }
 
-// firing are the alerts that fire, by their names. Every rule can be evaluated.
+// firing returns the names of the firing alerts. It checks that every rule can be evaluated.
 func (m *monitor) firing() []string {
 	m.t.Helper()
 	var names []string
@@ -86,7 +85,7 @@ func (m *monitor) firing() []string {
 	return names
 }
 
-// says is the description of an alert that fires.
+// says returns the description of a firing alert.
 func (m *monitor) says(name string) string {
 	m.t.Helper()
 	for _, rule := range m.rules.AlertingRules() {
@@ -97,7 +96,7 @@ func (m *monitor) says(name string) string {
 	return ""
 }
 
-// series are how many an expression has now.
+// series returns the current number of series of an expression.
 func (m *monitor) series(expression string) int {
 	m.t.Helper()
 	vector, err := rules.EngineQueryFunc(m.engine, m.storage)(m.t.Context(), expression, time.Now())
@@ -105,7 +104,7 @@ func (m *monitor) series(expression string) int {
 	return len(vector)
 }
 
-// staysQuiet checks that no alert fires, for as long as each would need to.
+// staysQuiet checks that no alert fires for the longest delay of an alert.
 func (m *monitor) staysQuiet() {
 	m.t.Helper()
 	for end := time.Now().Add(6 * time.Second); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
@@ -113,9 +112,8 @@ func (m *monitor) staysQuiet() {
 	}
 }
 
-// A controller that runs, seen through Prometheus: nothing fires while all is well, and
-// what is wrong fires its alert, and no other.
-func TestPrometheusSeesWhatIsWrong(t *testing.T) {
+// While a running controller has no problems, no alert fires. Each problem fires its alert and no other.
+func TestPrometheusAlertsFire(t *testing.T) {
 	h := newHelm(t)
 	p := h.run(h.install(""), "")
 	namespace := h.cluster.Namespace(t)
@@ -146,7 +144,7 @@ func TestPrometheusSeesWhatIsWrong(t *testing.T) {
 			require.NoError(t, err)
 			for _, selectors := range parser.ExtractSelectors(parsed) {
 				if slices.ContainsFunc(selectors, func(m *labels.Matcher) bool { return strings.HasPrefix(m.Value, "holdfast_slots") }) {
-					continue // only replicas that share have it
+					continue // only with shards
 				}
 				var matchers []string
 				for _, matcher := range selectors {
@@ -174,7 +172,7 @@ func TestPrometheusSeesWhatIsWrong(t *testing.T) {
 	h.kubectl("", "delete", "hfapp/wrong", in)
 	awaitFiring()
 
-	// There are no nodes: no Pod of it will run.
+	// There are no nodes, so its Pods cannot run.
 	submit("slow", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: slow}, spec: {selector: {matchLabels: {a: b}},
 		template: {metadata: {labels: {a: b}}, spec: {containers: [{name: slow, image: slow}]}}}}`)
 	awaitFiring("HoldfastNotConverging")
@@ -182,7 +180,7 @@ func TestPrometheusSeesWhatIsWrong(t *testing.T) {
 	awaitFiring()
 
 	for i := 0; h.kubectl("", "get", "hfapp/app", "--output=jsonpath={.status.contested}", in) == ""; i++ {
-		require.Less(t, i, 100, "a fight that nobody notices")
+		require.Less(t, i, 100, "a contest without an alert")
 		h.kubectl("", "patch", "configmap/app", "--patch", fmt.Sprintf(`{"data": {"key": "theirs-%d"}}`, i), in)
 		h.eventually("an answer", func() bool {
 			return h.kubectl("", "get", "configmap/app", "--output=jsonpath={.data.key}", in) == "ours" ||
@@ -194,7 +192,7 @@ func TestPrometheusSeesWhatIsWrong(t *testing.T) {
 	h.kubectl("", "delete", "hfapp/app", in)
 	awaitFiring()
 
-	// A policy that lets no status be written.
+	// A policy that rejects status updates.
 	submit("probe", "")
 	h.kubectl(`
 apiVersion: admissionregistration.k8s.io/v1
@@ -212,7 +210,7 @@ spec: {policyName: no-status, validationActions: [Deny]}`, "create", "--filename
 		_, err := h.cluster.Kubectl(t.Context(), "", "patch", "hfapp/probe", "--subresource=status", "--type=merge", `--patch={"status": {"summary": "x"}}`, "--dry-run=server", in)
 		return err != nil
 	})
-	var many strings.Builder // their errors are to be more than all that went well before
+	var many strings.Builder // the errors must outnumber the earlier successes
 	for i := range 50 {
 		fmt.Fprintf(&many, "{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: mute-%d}, spec: {manifest: []}}\n---\n", i)
 	}

@@ -18,12 +18,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// system is where the release is, as the documents say.
+// system is the namespace of the release in the documentation.
 const system = "holdfast-system"
 
 func TestMain(m *testing.M) { testcluster.Main(m, testcluster.Options{}) }
 
-// helm is what the program of that name does, with a real control plane.
+// helm runs Helm actions with a real control plane.
 type helm struct {
 	t       *testing.T
 	cluster *testcluster.Cluster
@@ -31,7 +31,7 @@ type helm struct {
 	chart   *chart.Chart
 }
 
-// newHelm is for a control plane of the test's own.
+// newHelm uses a separate control plane.
 func newHelm(t *testing.T) *helm {
 	t.Helper()
 	c, err := testcluster.Start(t.Context(), testcluster.Options{ControllerManager: true})
@@ -47,8 +47,8 @@ func newHelm(t *testing.T) *helm {
 	return h
 }
 
-// install is `helm install holdfast CHART -n holdfast-system --create-namespace`. It
-// returns the manifests of the release.
+// install runs `helm install holdfast CHART -n holdfast-system --create-namespace`. It returns the
+// manifests of the release.
 func (h *helm) install(values string) string {
 	h.t.Helper()
 	install := action.NewInstall(h.action)
@@ -59,7 +59,7 @@ func (h *helm) install(values string) string {
 	return made.Manifest
 }
 
-// upgrade is `helm upgrade holdfast CHART -n holdfast-system --reset-then-reuse-values`.
+// upgrade runs `helm upgrade holdfast CHART -n holdfast-system --reset-then-reuse-values`.
 func (h *helm) upgrade(values string) string {
 	h.t.Helper()
 	upgrade := action.NewUpgrade(h.action)
@@ -69,8 +69,8 @@ func (h *helm) upgrade(values string) string {
 	return made.Manifest
 }
 
-// uninstall is `helm uninstall holdfast -n holdfast-system`. It returns what Helm says
-// that it keeps.
+// uninstall runs `helm uninstall holdfast -n holdfast-system`. It returns Helm's message about kept
+// objects.
 func (h *helm) uninstall() string {
 	h.t.Helper()
 	response, err := action.NewUninstall(h.action).Run("holdfast")
@@ -84,7 +84,7 @@ func valuesOf(t *testing.T, text string) (found map[string]any) {
 	return found
 }
 
-// kubectl runs it as the administrator.
+// kubectl runs kubectl as the administrator.
 func (h *helm) kubectl(stdin string, args ...string) string {
 	h.t.Helper()
 	output, err := h.cluster.Kubectl(h.t.Context(), stdin, args...)
@@ -97,7 +97,7 @@ func (h *helm) eventually(what string, holds func() bool) {
 	require.Eventually(h.t, holds, 2*time.Minute, 50*time.Millisecond, what)
 }
 
-// may reports whether the controller of the release may do something.
+// may reports whether the controller of the release has a permission.
 func (h *helm) may(verb, resource, namespace string) bool {
 	h.t.Helper()
 	has, err := h.cluster.Has(h.t.Context(), "system:serviceaccount:"+system+":holdfast-controller", testcluster.Right{Verb: verb, Resource: resource, Namespace: namespace})
@@ -105,8 +105,8 @@ func (h *helm) may(verb, resource, namespace string) bool {
 	return has
 }
 
-// run runs the controller of a release, when the cluster has put its rights together: in
-// all namespaces, or in one.
+// run runs the controller of a release after the cluster has aggregated its roles: for all namespaces, or
+// for one.
 func (h *helm) run(manifest, in string) *installed.Controller {
 	h.t.Helper()
 	h.kubectl("", "wait", "--for=condition=Established", "--timeout=120s", "crd/applications.holdfast.dev", "crd/applicationslices.holdfast.dev", "crd/holdprofiles.holdfast.dev", "crd/mysqls.fnjoin.com")
@@ -114,7 +114,7 @@ func (h *helm) run(manifest, in string) *installed.Controller {
 	return installed.Run(h.t, h.cluster, manifest)
 }
 
-// hold makes an Application of a ConfigMap of the same name.
+// hold creates an Application with a ConfigMap of the same name.
 func (h *helm) hold(namespace, name string) {
 	h.t.Helper()
 	h.kubectl(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: `+name+`},
@@ -126,8 +126,8 @@ func (h *helm) awaitReady(namespace, name string) {
 	h.kubectl("", "wait", "hfapp/"+name, "--for=condition=Ready", "--timeout=120s", "--namespace="+namespace)
 }
 
-// upgradesASchema checks what becomes of an observer schema in somebody's chart: Helm
-// drops its nulls when it upgrades, which is refused, and keeps the word.
+// upgradesASchema checks an observer schema in a user's chart: on upgrades Helm drops its nulls, which
+// Holdfast rejects, and keeps the word "observed".
 func (h *helm) upgradesASchema(namespace string) {
 	h.t.Helper()
 	configuration := *h.action
@@ -188,7 +188,7 @@ func (h *helm) isHeld(namespace, name string) {
 	h.kubectl("", "wait", "configmap/"+name, "--for=jsonpath={.data.key}=ours", "--timeout=120s", "--namespace="+namespace)
 }
 
-// leaves waits until of the objects of manifests these alone are in the cluster.
+// leaves waits until only the expected objects of the manifests exist.
 func (h *helm) leaves(manifest string, expected ...string) {
 	h.t.Helper()
 	var left []string
@@ -200,7 +200,7 @@ func (h *helm) leaves(manifest string, expected ...string) {
 	}
 }
 
-// left are the objects of manifests that are in the cluster.
+// left returns the objects of the manifests that exist.
 func (h *helm) left(manifest string) (found []string) {
 	h.t.Helper()
 	for key, object := range read(h.t, manifest) {
@@ -215,8 +215,8 @@ func (h *helm) left(manifest string) (found []string) {
 	return found
 }
 
-// The life of a release: an Application from its beginning is there at its end.
-func TestAReleaseIsInstalledUpgradedAndUninstalled(t *testing.T) {
+// The lifecycle of a release: an Application that is created at its start survives until its end.
+func TestHelmReleaseLifecycle(t *testing.T) {
 	h := newHelm(t)
 	for _, namespace := range []string{"shop", "blog"} {
 		h.kubectl("", "create", "namespace", namespace)
@@ -240,7 +240,7 @@ func TestAReleaseIsInstalledUpgradedAndUninstalled(t *testing.T) {
 	p.AssertNothingWasForbidden()
 	p.Stop()
 
-	// A chart with another definition, and other values: rights in one namespace, two
+	// An upgrade to a chart with another definition, and to other values: permissions in one namespace, two
 	// replicas, another default ServiceAccount.
 	for _, file := range h.chart.Files {
 		if file.Name == "files/crd/holdfast.dev_applications.yaml" {
@@ -257,12 +257,12 @@ func TestAReleaseIsInstalledUpgradedAndUninstalled(t *testing.T) {
 	h.hold("blog", "elsewhere")
 	h.isHeld("shop", "kept")
 	p.Life("shop")
-	assert.Equal(t, created, uid(), "what was there is not made anew")
+	assert.Equal(t, created, uid(), "existing objects are not created again")
 	assert.Equal(t, `{"observedGeneration":-1}`, h.kubectl("", "get", "hfapp/elsewhere", "--namespace=blog", "--output=jsonpath={.status}"))
 	p.AssertNothingWasForbidden()
 	p.Stop()
 
-	// Back to how it was.
+	// Roll back.
 	require.NoError(t, action.NewRollback(h.action).Run("holdfast"))
 	assert.Empty(t, newer())
 	p = h.run(first, "")
@@ -271,9 +271,8 @@ func TestAReleaseIsInstalledUpgradedAndUninstalled(t *testing.T) {
 	p.AssertNothingWasForbidden()
 	p.Stop()
 
-	// What is kept: the definitions, and so every Application with what it made; the role
-	// that Kubernetes fills, without anybody who has it; and what the controller itself
-	// had made in its namespace.
+	// These objects are kept: the definitions, and therefore every Application with its objects; the
+	// aggregated role, without a binding; and the objects that the controller has created in its namespace.
 	kept := []string{"ClusterRole /holdfast-kinds", "CustomResourceDefinition /applications.holdfast.dev", "CustomResourceDefinition /applicationslices.holdfast.dev",
 		"CustomResourceDefinition /holdprofiles.holdfast.dev", "CustomResourceDefinition /mysqls.fnjoin.com"}
 	says := h.uninstall()
@@ -287,13 +286,14 @@ func TestAReleaseIsInstalledUpgradedAndUninstalled(t *testing.T) {
 	assert.False(t, h.may("list", "configmaps", "shop"))
 	h.kubectl("", "patch", "configmap/kept", "--patch", `{"data": {"key": "theirs"}}`, "--namespace=shop")
 
-	// And again: the new release takes all this over, and corrects what has drifted.
+	// Install again: the new release adopts all kept objects, and corrects drift.
 	third := h.install("")
 	p = h.run(third, "")
 	h.kubectl("", "wait", "configmap/kept", "--for=jsonpath={.data.key}=ours", "--timeout=120s", "--namespace=shop")
 	assert.Equal(t, created, uid())
 
-	// For good, as docs/install.md says: Applications first, while somebody lets them go.
+	// Uninstall completely, as described in docs/install.md: delete the Applications first, while the
+	// controller can release them.
 	h.kubectl("", "delete", "mysqls,hfapp", "--all", "--all-namespaces", "--timeout=120s")
 	p.AssertNothingWasForbidden()
 	p.Stop()
@@ -303,14 +303,13 @@ func TestAReleaseIsInstalledUpgradedAndUninstalled(t *testing.T) {
 	assert.Empty(t, h.kubectl("", "get", "configmap/kept", "--namespace=shop", "--ignore-not-found"))
 }
 
-// As the README of the chart says.
-func TestHelmAndDefinitionsOfAnotherOwner(t *testing.T) {
+// As described in the README of the chart.
+func TestHelmAdoptsForeignDefinitions(t *testing.T) {
 	h := newHelm(t)
-	apply := func() { h.kubectl("", "apply", "--server-side", "--filename="+deployed+"/crd") }
 	uid := func() string {
 		return h.kubectl("", "get", "crd/applications.holdfast.dev", "--output=jsonpath={.metadata.uid}")
 	}
-	apply()
+	h.kubectl("", "apply", "--server-side", "--filename="+deployed+"/crd")
 	before := uid()
 	install := func(values string, takeOver bool) error {
 		install := action.NewInstall(h.action)
@@ -318,17 +317,13 @@ func TestHelmAndDefinitionsOfAnotherOwner(t *testing.T) {
 		_, err := install.RunWithContext(t.Context(), h.chart, valuesOf(t, values))
 		return err
 	}
-	require.ErrorContains(t, install("", false), "invalid ownership metadata")
-
-	require.NoError(t, install("", true))
-	assert.Equal(t, before, uid(), "nothing is made anew")
+	require.NoError(t, install("{crds: {install: false}}", false))
 	h.uninstall()
 	assert.Equal(t, before, uid())
 
-	h.kubectl("", "delete", "--filename="+deployed+"/crd", "--timeout=120s")
-	apply()
-	before = uid()
-	require.NoError(t, install("{crds: {install: false}}", false))
+	require.ErrorContains(t, install("", false), "invalid ownership metadata")
+	require.NoError(t, install("", true))
+	assert.Equal(t, before, uid(), "the definitions are adopted, not replaced")
 	h.uninstall()
 	assert.Equal(t, before, uid())
 }

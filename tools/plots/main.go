@@ -1,5 +1,5 @@
-// Command plots draws what `make bench-peers` has measured. Its one argument is the
-// directory of peers.json, in which it writes one SVG for each figure.
+// Command plots draws the results of `make bench-peers`. Its argument is the directory of peers.json, to
+// which it writes one SVG per figure.
 package main
 
 import (
@@ -51,7 +51,7 @@ func run(arguments []string) error {
 		if err != nil {
 			return fmt.Errorf("drawing %s: %w", file, err)
 		}
-		if of.powers { // there is a factor of a hundred between them
+		if of.powers { // the values differ by a factor of a hundred
 			drawing.Y.Min, drawing.Y.Max = 10, math.Pow(10, math.Ceil(math.Log10(drawing.Y.Max)))
 			drawing.Y.Scale, drawing.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 		}
@@ -62,14 +62,14 @@ func run(arguments []string) error {
 	return nil
 }
 
-// result is what internal/bench writes: a figure that was not measured is missing.
+// result is the output format of internal/bench. Figures that were not measured are missing.
 type result struct {
 	Subject string             `json:"subject"`
 	N       int                `json:"n"`
 	Figures map[string]float64 `json:"figures"`
 }
 
-// read returns the results by n, and for each n in the order in which they were measured.
+// read returns the results by n, and for each n in the order of measurement.
 func read(file string) ([]result, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -85,7 +85,7 @@ func read(file string) ([]result, error) {
 	return report.Results, nil
 }
 
-// draw draws a line over n for each subject, from zero up.
+// draw draws a line over n for each subject. The axes start at zero.
 func draw(results []result, figure, title string) (*plot.Plot, error) {
 	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
 	p := plot.New()
@@ -122,7 +122,7 @@ func draw(results []result, figure, title string) (*plot.Plot, error) {
 		p.Legend.Add(strings.ReplaceAll(subject, "`", ""), line, points)
 	}
 	if len(results) > 0 {
-		p.X.Min, p.X.Max = 0, 2.2*float64(results[len(results)-1].N) // the legend is beside the lines
+		p.X.Min, p.X.Max = 0, 2.2*float64(results[len(results)-1].N) // leaves room for the legend
 	}
 	p.Y.Max *= 1.05
 	return p, nil

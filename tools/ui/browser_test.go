@@ -30,7 +30,7 @@ var axePacked []byte
 
 const axeDigest = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"
 
-// patience is how long something on a page may take on a slow machine.
+// patience is the timeout for waiting on a page.
 const patience = time.Minute
 
 // tab is one page in a browser.
@@ -39,7 +39,7 @@ type tab struct {
 
 	ctx context.Context //nolint:containedctx // the life of the tab
 	mu  sync.Mutex
-	// problems are what the browser has complained about.
+	// problems contains the errors that the browser has reported.
 	problems []string
 }
 
@@ -68,11 +68,11 @@ func open(t *testing.T) *tab {
 	b := &tab{T: t, ctx: ctx}
 	chromedp.ListenTarget(ctx, b.hear)
 	b.do(log.Enable(), emulation.SetFocusEmulationEnabled(true))
-	b.look(1280, "light") // without motion: a click while the page scrolls smoothly hits what is not there any more
+	b.look(1280, "light") // disables smooth scrolling, during which clicks miss their targets
 	return b
 }
 
-// hear notes errors of scripts, and what the policy of the page forbids.
+// hear records script errors and violations of the content security policy.
 func (b *tab) hear(event any) {
 	text := ""
 	switch e := event.(type) {
@@ -95,7 +95,7 @@ func (b *tab) do(actions ...chromedp.Action) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	if b.ctx.Err() == nil && chromedp.FromContext(b.ctx).Target == nil {
-		ctx = b.ctx // the first one starts the browser, which must outlive it
+		ctx = b.ctx // the first action starts the browser, which must outlive its context
 	}
 	require.NoError(b, chromedp.Run(ctx, actions...))
 }
@@ -107,7 +107,7 @@ func eval[T any](b *tab, expression string) (value T) {
 	return value
 }
 
-// await waits until an expression is true. While a page goes away nothing can be asked.
+// await waits until an expression is true. It ignores errors during navigation.
 func (b *tab) await(expression string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -128,19 +128,19 @@ func (b *tab) visit(address string) {
 	b.do(chromedp.Navigate(address), chromedp.WaitVisible("h1", chromedp.ByQuery))
 }
 
-// click clicks on what a selector finds.
+// click clicks on the element that matches a selector.
 func (b *tab) click(selector string) {
 	b.Helper()
 	b.do(chromedp.Click(selector, chromedp.ByQuery, chromedp.NodeVisible))
 }
 
-// text is that of what a selector finds.
+// text returns the text of the element that matches a selector.
 func (b *tab) text(selector string) string {
 	b.Helper()
 	return eval[string](b, fmt.Sprintf("document.querySelector(%q).innerText", selector))
 }
 
-// look sets how wide the page is, and whether people prefer it dark.
+// look sets the page width and the preferred color scheme.
 func (b *tab) look(width int64, scheme string) {
 	b.Helper()
 	b.do(chromedp.EmulateViewport(width, 900), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
@@ -148,7 +148,7 @@ func (b *tab) look(width int64, scheme string) {
 	}))
 }
 
-// looks calls see for the page in each width and scheme.
+// looks calls see with the page in each width and color scheme.
 func (b *tab) looks(see func(look string)) {
 	for _, width := range []int64{1280, 390} {
 		for _, scheme := range []string{"light", "dark"} {
@@ -159,8 +159,8 @@ func (b *tab) looks(see func(look string)) {
 	b.look(1280, "light")
 }
 
-// isSound checks what holds for every page, in every look: axe-core finds nothing serious,
-// nothing is wider than the page, and the browser has no complaints.
+// isSound checks every page in every look: axe-core reports no serious violation, nothing is wider than the
+// page, and the browser reports no errors.
 func (b *tab) isSound(name string) {
 	b.Helper()
 	b.looks(func(look string) {
@@ -174,14 +174,14 @@ func (b *tab) isSound(name string) {
 	b.problems = nil
 }
 
-// violations are what axe-core finds of serious and critical faults.
+// violations returns the serious and critical violations that axe-core reports.
 func (b *tab) violations() (found []string) {
 	b.Helper()
 	unpacked, err := gzip.NewReader(bytes.NewReader(axePacked))
 	require.NoError(b, err)
 	axe, err := io.ReadAll(unpacked)
 	require.NoError(b, err)
-	require.Equal(b, axeDigest, fmt.Sprintf("%x", sha256.Sum256(axe)), "what is vendored is what README.md says")
+	require.Equal(b, axeDigest, fmt.Sprintf("%x", sha256.Sum256(axe)), "the vendored files match README.md")
 	b.do(chromedp.Evaluate(string(axe)+";0", nil))
 	result := eval[json.RawMessage](b, `axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.map(v => ({id: v.id, impact: v.impact,
 		nodes: v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary)})))`)
@@ -198,7 +198,7 @@ func (b *tab) violations() (found []string) {
 	return found
 }
 
-// picture writes what is seen into the directory that UI_PICTURES names, if it names one.
+// picture saves a screenshot to the directory in UI_PICTURES, if it is set.
 func (b *tab) picture(name string) {
 	b.Helper()
 	dir := os.Getenv("UI_PICTURES")

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { testcluster.Main(m, testcluster.Options{Node: true}) }
 
-// user is somebody with a cluster on which the controller runs.
+// user is a user with a cluster on which the controller runs.
 type user struct {
 	*testing.T
 
@@ -48,7 +48,7 @@ func (u user) kubectl(stdin string, args ...string) string {
 	return output
 }
 
-// namespace makes one in which Applications may write everything.
+// namespace creates a namespace in which Applications have all permissions.
 func (u user) namespace(name string) {
 	u.Helper()
 	u.kubectl("", "create", "namespace", name)
@@ -57,7 +57,7 @@ func (u user) namespace(name string) {
 	u.kubectl("", "wait", "--for=create", "serviceaccount/default", "-n", name, "--timeout=120s")
 }
 
-// serve runs `holdfast ui`, and returns the address that it prints.
+// serve runs `holdfast ui` and returns the address that it prints.
 func (u user) serve(args ...string) string {
 	u.Helper()
 	out, in := io.Pipe()

@@ -1,4 +1,4 @@
-// Package ui tests the pages of `holdfast ui` in a real browser, on a real control plane:
-// that they work, live and by keys, and that axe-core finds nothing serious. It is a module
-// of its own because the product needs no browser. `make test-ui` runs it.
+// Package ui tests the pages of `holdfast ui` in a real browser with a real control plane: live updates,
+// keyboard use, and accessibility with axe-core. It is a separate module because the product needs no
+// browser. `make test-ui` runs it.
 package ui

@@ -21,8 +21,8 @@ import (
 //go:embed testdata/scene.yaml
 var scene string
 
-// set plays the scene: cart is changed while it is suspended, and search is changed until
-// it is contested.
+// set prepares the cluster: cart is changed while it is suspended, and search is changed until it is
+// contested.
 func (u user) set() {
 	u.Helper()
 	u.namespace("shop")
@@ -47,7 +47,7 @@ func TestPages(t *testing.T) {
 	host, _, _ := strings.Cut(address, "?")
 	host = strings.TrimSuffix(host, "/")
 
-	t.Run("nobody without the token", func(t *testing.T) { refusesStrangers(t, host) })
+	t.Run("no access without the token", func(t *testing.T) { refusesStrangers(t, host) })
 	b.do(chromedp.Navigate(address))
 	b.await(`document.querySelector(".overview")`)
 	assert.Equal(t, host+"/", eval[string](b, "location.href"), "the token is not in the address any more")
@@ -147,7 +147,7 @@ func testObject(u user, b *tab, host string) {
 	b.isSound("object-contested")
 }
 
-// A colleague's change is found, with name and time, in three clicks.
+// A change by another user is found with name and time in three clicks.
 func testHistory(u user, b *tab, host string) {
 	b.visit(host + "/")
 	b.click(`[id="shop/web"] a`)
@@ -166,7 +166,7 @@ func testHistory(u user, b *tab, host string) {
 	b.await(`document.querySelector(".chosen h2").innerText === "data.boost"`)
 }
 
-// A colleague's change is found from the first page on, with name and time, in three clicks.
+// A change by another user is found from the first page with name and time in three clicks.
 func testWriters(u user, b *tab, host string) {
 	b.visit(host + "/")
 	b.click(`a[href="/history"]`)
@@ -271,7 +271,7 @@ func testNotThere(u user, b *tab, host string) {
 	}
 }
 
-// laidOut is how many pieces of a page are laid out: those in sight, and some around them.
+// laidOut counts the parts of a page that have a layout: those in the viewport and some around it.
 const laidOut = `[...document.querySelectorAll(".chunk")].filter(c => c.firstElementChild.checkVisibility({contentVisibilityAuto: true})).length`
 
 func testAThousand(u user, b *tab, host string) {
@@ -297,7 +297,7 @@ func testAThousand(u user, b *tab, host string) {
 	b.await(`document.querySelectorAll(".rows .row").length === 1`)
 }
 
-// A page of a file needs no server, and its own policy lets its script run.
+// A page in a file needs no server, and its content security policy allows its script.
 func TestAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page.html")
 	write(t, file, "status", "-f", "../../docs/quickstart/stored.yaml", "--live", "../../docs/quickstart/live.yaml", "-o", "html")
@@ -317,8 +317,8 @@ func TestAFile(t *testing.T) {
 	}
 }
 
-// An object of 5,000 lines: what is not in sight is not laid out, and still there to be
-// found and gone to.
+// In an object of 5,000 lines, parts outside of the viewport have no layout, but can be found and navigated
+// to.
 func TestALongObject(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("apiVersion: holdfast.dev/v1alpha1\nkind: Application\nmetadata: {name: long}\nspec:\n  manifest:\n  - apiVersion: v1\n    kind: ConfigMap\n    metadata: {name: long}\n    data:\n")
@@ -353,7 +353,7 @@ func TestALongObject(t *testing.T) {
 	})()`))
 }
 
-// write runs a command, and writes what it prints into a file.
+// write writes the output of a command to a file.
 func write(t *testing.T, file string, args ...string) {
 	t.Helper()
 	out, err := os.Create(file)

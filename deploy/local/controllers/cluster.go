@@ -32,8 +32,8 @@ func endpointSlices(ctx context.Context, m *manager) (run, error) {
 	return func(ctx context.Context) { c.Run(ctx, workers) }, nil
 }
 
-// volumes binds claims. It has no drivers: volumes are made and deleted by others, as
-// those of the node that is played.
+// volumes binds claims. It has no drivers: other programs create and delete volumes, for example the
+// simulated node.
 func volumes(ctx context.Context, m *manager) (run, error) {
 	core := m.informers.Core().V1()
 	c, err := persistentvolume.NewController(ctx, persistentvolume.ControllerParameters{
@@ -52,7 +52,7 @@ func volumes(ctx context.Context, m *manager) (run, error) {
 	return c.Run, nil
 }
 
-// claimsInUse takes the finalizer from claims that no Pod uses.
+// claimsInUse removes the finalizer from claims that no Pod uses.
 func claimsInUse(ctx context.Context, m *manager) (run, error) {
 	core := m.informers.Core().V1()
 	c, err := pvcprotection.NewPVCProtectionController(klog.FromContext(ctx), core.PersistentVolumeClaims(), core.Pods(),
@@ -60,14 +60,14 @@ func claimsInUse(ctx context.Context, m *manager) (run, error) {
 	return func(ctx context.Context) { c.Run(ctx, 1) }, err
 }
 
-// volumesInUse takes the finalizer from volumes that are not bound.
+// volumesInUse removes the finalizer from volumes that are not bound.
 func volumesInUse(ctx context.Context, m *manager) (run, error) {
 	c := pvprotection.NewPVProtectionController(klog.FromContext(ctx), m.informers.Core().V1().PersistentVolumes(),
 		m.client("pv-protection-controller"))
 	return func(ctx context.Context) { c.Run(ctx, 1) }, nil
 }
 
-// namespaces empties those that are deleted.
+// namespaces deletes the content of terminating namespaces.
 func namespaces(ctx context.Context, m *manager) (run, error) {
 	const name = "namespace-controller"
 	client := m.client(name)
@@ -80,7 +80,7 @@ func namespaces(ctx context.Context, m *manager) (run, error) {
 	return func(ctx context.Context) { c.Run(ctx, 2*workers) }, nil
 }
 
-// serviceAccounts makes the ServiceAccount default of each namespace.
+// serviceAccounts creates the ServiceAccount default of each namespace.
 func serviceAccounts(ctx context.Context, m *manager) (run, error) {
 	core := m.informers.Core().V1()
 	c, err := serviceaccount.NewServiceAccountsController(klog.FromContext(ctx), core.ServiceAccounts(), core.Namespaces(),
@@ -88,7 +88,7 @@ func serviceAccounts(ctx context.Context, m *manager) (run, error) {
 	return func(ctx context.Context) { c.Run(ctx, 1) }, err
 }
 
-// certificates makes the ConfigMap kube-root-ca.crt of each namespace.
+// certificates creates the ConfigMap kube-root-ca.crt of each namespace.
 func certificates(_ context.Context, m *manager) (run, error) {
 	core := m.informers.Core().V1()
 	c, err := rootcacertpublisher.NewPublisher(core.ConfigMaps(), core.Namespaces(), m.client("root-ca-cert-publisher"), m.rootCA)

@@ -18,7 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/quota/v1/install"
 )
 
-// quotas counts what ResourceQuotas bound.
+// quotas counts the resources that ResourceQuotas limit.
 func quotas(ctx context.Context, m *manager) (run, error) {
 	configuration, err := install.NewQuotaConfigurationForControllers(generic.ListerFuncForResourceFunc(m.informers.ForResource), m.informers)
 	if err != nil {
@@ -55,7 +55,7 @@ func admissionPolicies(_ context.Context, m *manager) (run, error) {
 	return func(ctx context.Context) { c.Run(ctx, workers) }, err
 }
 
-// garbage deletes what has lost its owners.
+// garbage deletes objects whose owners are deleted.
 func garbage(ctx context.Context, m *manager) (run, error) {
 	const name = "generic-garbage-collector"
 	client := m.client(name)

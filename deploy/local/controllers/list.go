@@ -2,12 +2,12 @@ package controllers
 
 import "context"
 
-// workers is how many objects a controller handles at the same time.
+// workers is the number of objects that a controller handles concurrently.
 const workers = 5
 
-// controllers are those that the tests and the demo need. Most are one to five packages
-// to compile. See what another would add before it is added here: that which deletes the
-// Pods of lost nodes has the kubelet with it, 154 packages.
+// controllers are the controllers that the tests and the demo need. Most add one to five packages to the
+// build. Check the number before adding another one: the controller that deletes the Pods of lost nodes
+// depends on the kubelet, 154 packages.
 var controllers = []struct {
 	of    string
 	build func(context.Context, *manager) (run, error)

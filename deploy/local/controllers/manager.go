@@ -19,19 +19,19 @@ import (
 
 const (
 	resync = 12 * time.Hour
-	// discover is how often it is asked which kinds there are.
+	// discover is the interval of discovery.
 	discover = 30 * time.Second
 )
 
-// manager is what controllers share.
+// manager contains the shared parts of the controllers.
 type manager struct {
 	config    *rest.Config
 	rootCA    []byte
 	informers informers.SharedInformerFactory
-	// all has the objects of kinds, too, that are not built into Kubernetes.
+	// all also has informers for custom kinds
 	all    informerfactory.InformerFactory
 	mapper *restmapper.DeferredDiscoveryRESTMapper
-	// started is closed when the informers are started.
+	// started is closed when the informers have been started.
 	started chan struct{}
 }
 
@@ -53,7 +53,7 @@ func newManager(ctx context.Context, config *rest.Config, rootCA []byte) (*manag
 	return m, nil
 }
 
-// withoutManagers drops what no controller reads, and what is most of an object.
+// withoutManagers drops the managedFields, which no controller reads and which are most of an object.
 func withoutManagers(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
@@ -61,15 +61,15 @@ func withoutManagers(object any) (any, error) {
 	return object, nil
 }
 
-// named is the configuration of one client. The API server takes what is before the slash
-// for the manager of the fields that it writes.
+// named returns a client configuration. The API server uses the part of the user agent before the slash as
+// the field manager.
 func (m *manager) named(name string) *rest.Config {
 	config := rest.CopyConfig(m.config)
 	config.UserAgent = "kube-controller-manager/" + name
 	return config
 }
 
-// client is that of one controller.
+// client returns the client of one controller.
 func (m *manager) client(name string) kubernetes.Interface {
 	return kubernetes.NewForConfigOrDie(m.named(name))
 }
@@ -89,7 +89,7 @@ func (m *manager) build(ctx context.Context) ([]run, error) {
 	return runs, nil
 }
 
-// start starts the controllers, and returns when they know what there is.
+// start starts the controllers and returns when their informers have synced.
 func (m *manager) start(ctx context.Context, runs []run) {
 	m.informers.Start(ctx.Done())
 	m.all.Start(ctx.Done())

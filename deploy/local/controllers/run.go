@@ -18,27 +18,27 @@ import (
 
 // Options are the flags of the command.
 type Options struct {
-	// Kubeconfig says how to reach the API server.
+	// Kubeconfig is the path of the kubeconfig for the API server.
 	Kubeconfig string
-	// RootCA is a file: the certificate authority of the API server, which each
-	// namespace gets in a ConfigMap.
+	// RootCA is the path of the API server's certificate authority, which each namespace gets in a
+	// ConfigMap.
 	RootCA string
-	// Healthz is where /healthz is served: it succeeds once all controllers run, and
-	// know what there is.
+	// Healthz is the address of /healthz. It succeeds once all controllers run and their informers have
+	// synced.
 	Healthz string
 }
 
-// Run starts the controllers, and returns when the context ends.
+// Run runs the controllers until the context ends.
 func Run(ctx context.Context, options Options) error {
 	config, err := clientcmd.BuildConfigFromFlags("", options.Kubeconfig)
 	if err != nil {
 		return err
 	}
-	// The upstream limit of 20 requests per second makes a test of a hundred objects wait.
+	// With the upstream limit of 20 requests per second, a test of a hundred objects would have to wait.
 	config.QPS = -1
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	config.WarningHandler = rest.NoWarnings{} // Endpoints are deprecated, and still written
+	config.WarningHandler = rest.NoWarnings{} // Endpoints are deprecated, but still written
 	rootCA, err := os.ReadFile(options.RootCA)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func Run(ctx context.Context, options Options) error {
 	return nil
 }
 
-// awaitServer waits for an API server that is being started again, as long as upstream.
+// awaitServer waits for an API server that is being restarted, as long as the upstream program.
 func awaitServer(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -45,7 +45,7 @@ func daemonSets(ctx context.Context, m *manager) (run, error) {
 }
 
 func jobs(ctx context.Context, m *manager) (run, error) {
-	// Without the informers of a feature that is off.
+	// Omits the informers of a disabled feature.
 	c, err := job.NewController(ctx, m.client("job-controller"), m.informers.Core().V1().Pods(), m.informers.Batch().V1().Jobs(), nil, nil)
 	return func(ctx context.Context) { c.Run(ctx, workers) }, err
 }
@@ -69,15 +69,14 @@ func disruptionBudgets(ctx context.Context, m *manager) (run, error) {
 	return c.Run, nil
 }
 
-// nodes takes the taint from a node that is ready. The rates are for clusters with more
-// than one.
+// nodes removes the taint from a ready node. The rates are meant for clusters with more than one node.
 func nodes(ctx context.Context, m *manager) (run, error) {
 	core := m.informers.Core().V1()
 	c, err := nodelifecycle.NewNodeLifecycleController(ctx, m.informers.Coordination().V1().Leases(), core.Pods(), core.Nodes(),
 		m.informers.Apps().V1().DaemonSets(), m.client("node-controller"),
-		5*time.Second,  // how often a node is looked at
-		60*time.Second, // how long one may take to start,
-		50*time.Second, // and may say nothing
+		5*time.Second,  // interval of checks
+		60*time.Second, // startup timeout
+		50*time.Second, // heartbeat timeout
 		0.1, 0.01, 50, 0.55)
 	return func(ctx context.Context) { c.Run(ctx) }, err
 }

@@ -1,5 +1,5 @@
-// Command run plants bugs and reports which of them no test notices. Its arguments are
-// names of bugs, or beginnings of them; without any, all are planted.
+// Command run plants bugs and reports those that no test notices. Its arguments are names of bugs, or
+// prefixes of names; without arguments it plants all bugs.
 package main
 
 import (
@@ -64,7 +64,7 @@ func run(ctx context.Context, names []string) error {
 
 var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 
-// killers are the tests that have failed.
+// killers returns the failed tests.
 func killers(output string) (names []string) {
 	for _, match := range failedTest.FindAllStringSubmatch(output, -1) {
 		names = append(names, match[1])

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// Ensure builds the local control plane if it is missing or out of date, and tells what
-// it does on the log; usually that is nothing, and takes a millisecond. It returns the
-// path of the program.
+// Ensure builds the local control plane if it is missing or out of date, and logs its progress. Usually
+// there is nothing to do, which takes a millisecond. It returns the path of the program.
 func Ensure(ctx context.Context, log io.Writer) (string, error) {
 	root, err := Root()
 	if err != nil {
@@ -28,7 +27,7 @@ func Ensure(ctx context.Context, log io.Writer) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	// Someone else may have built it while we waited.
+	// Another process may have built it in the meantime.
 	if current, err := isCurrent(binary, module(root)); current || err != nil {
 		return binary, err
 	}
@@ -38,7 +37,7 @@ func Ensure(ctx context.Context, log io.Writer) (string, error) {
 	return binary, nil
 }
 
-// lock keeps other processes from building until the returned function is called.
+// lock prevents other processes from building until the returned function is called.
 func lock(dir string, log io.Writer) (func(), error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -69,11 +68,11 @@ func buildControlPlane(ctx context.Context, root, binary string, log io.Writer) 
 	if err := compile(ctx, log, "bin/controlplane", module(root), "-ldflags=-s -w"+versions, "-o", next, "."); err != nil {
 		return err
 	}
-	// As old as the sources that it was made of: some may have changed meanwhile.
+	// The binary gets the time at which the build started, because sources may have changed since then.
 	if err := os.Chtimes(next, started, started); err != nil {
 		return err
 	}
-	// In one step, so that a running program keeps its file and no one finds half of one.
+	// Rename atomically, so that a running program keeps its file and no process sees a partial one.
 	return os.Rename(next, binary)
 }
 

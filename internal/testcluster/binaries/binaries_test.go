@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestABinaryIsCurrentUntilASourceIsNewer(t *testing.T) {
+func TestBinaryIsCurrentUntilSourceChanges(t *testing.T) {
 	root := t.TempDir()
 	now := time.Now()
 	write := func(name string, age time.Duration) {
@@ -41,7 +41,7 @@ func TestABinaryIsCurrentUntilASourceIsNewer(t *testing.T) {
 	require.False(t, current())
 }
 
-func TestVersionFlagsComeFromTheModuleFile(t *testing.T) {
+func TestVersionFlagsMatchModuleFile(t *testing.T) {
 	root, err := Root()
 	require.NoError(t, err)
 	flags, err := versionFlags(module(root))
@@ -49,7 +49,7 @@ func TestVersionFlagsComeFromTheModuleFile(t *testing.T) {
 	require.Regexp(t, `gitVersion=v1\.\d+\.\d+ .*gitMajor=1 .*gitMinor=\d+$`, flags)
 }
 
-func TestTheTimeThatIsLeftIsTold(t *testing.T) {
+func TestProgressReportsRemainingTime(t *testing.T) {
 	for _, row := range []struct {
 		compiled, total int64
 		elapsed         time.Duration
@@ -65,7 +65,7 @@ func TestTheTimeThatIsLeftIsTold(t *testing.T) {
 	}
 }
 
-func TestProgressCountsWhatIsNotInTheCache(t *testing.T) {
+func TestProgressCountsUncachedPackages(t *testing.T) {
 	p := &progress{left: work{"fmt": 30, "k8s.io/api/core/v1": 60, "os": 10}, total: 100, started: time.Now()}
 	for _, output := range []string{"fm", "t\nk8s.io/api/core/", "v1\n", "# a warning\nfmt\n"} {
 		n, err := p.Write([]byte(output))
@@ -76,9 +76,9 @@ func TestProgressCountsWhatIsNotInTheCache(t *testing.T) {
 	require.Contains(t, p.String(), "90 %")
 }
 
-// What is compiled for the product is not compiled again for the control plane, which
-// is half of it: a module in different versions is two modules to the build cache.
-func TestTheModulesShareTheirDependencies(t *testing.T) {
+// The build cache shares compiled packages between the product and the control plane only if both use the
+// same module versions. That is half of the control plane.
+func TestModulesShareDependencies(t *testing.T) {
 	root, err := Root()
 	require.NoError(t, err)
 	product, local := dependencies(t, root, "./cmd/...", "./deploy/demo"), dependencies(t, module(root), ".")
@@ -92,9 +92,9 @@ func TestTheModulesShareTheirDependencies(t *testing.T) {
 	require.Greater(t, shared, 30)
 }
 
-// A controller that imports the kubelet would have it compiled, and what it measures
-// containers with: 150 packages.
-func TestTheControlPlaneIsWithoutTheKubelet(t *testing.T) {
+// If the controller manager imported the kubelet, it would be compiled, too, including its container
+// metrics: 150 packages.
+func TestControlPlaneExcludesKubelet(t *testing.T) {
 	root, err := Root()
 	require.NoError(t, err)
 	local := dependencies(t, module(root), ".")
@@ -102,7 +102,7 @@ func TestTheControlPlaneIsWithoutTheKubelet(t *testing.T) {
 	require.Empty(t, local["github.com/google/cadvisor"], "go -C deploy/local mod why -m github.com/google/cadvisor")
 }
 
-// dependencies are the modules that packages are compiled from.
+// dependencies returns the modules of the packages and their dependencies.
 func dependencies(t *testing.T, directory string, packages ...string) map[string]string {
 	t.Helper()
 	const each = `{{with .Module}}{{with .Replace}}{{.Path}} {{.Version}}{{else}}{{.Path}} {{.Version}}{{end}}{{end}}`

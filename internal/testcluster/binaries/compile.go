@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// compile runs `go build` in a module, and says how it gets on if it takes long.
+// compile runs `go build` in a module, and reports the progress if it takes long.
 func compile(ctx context.Context, log io.Writer, what, module string, args ...string) error {
 	work, err := toCompile(ctx, module, args)
 	if err != nil {
@@ -28,14 +28,13 @@ func compile(ctx context.Context, log io.Writer, what, module string, args ...st
 	return nil
 }
 
-// work is what is to be compiled: for each package, about how much it is.
+// work maps each package to compile to its approximate amount of work.
 type work map[string]int64
 
-// atLeast is what a package takes that has no code to speak of.
+// atLeast is the amount of work of an almost empty package.
 const atLeast = 5000
 
-// toCompile asks which packages of a build are not in the build cache. It downloads
-// what is missing.
+// toCompile returns the packages of a build that are not in the build cache. It downloads missing modules.
 func toCompile(ctx context.Context, module string, args []string) (work, error) {
 	var packages []string
 	for _, arg := range args {
@@ -69,8 +68,8 @@ func toCompile(ctx context.Context, module string, args []string) (work, error) 
 
 func command(ctx context.Context, module string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"-C", module}, args...)...)
-	// The same program on every machine: with or without a C compiler, within a
-	// workspace or not.
+	// The result must be the same on every machine: with or without a C compiler, and inside or outside of
+	// a workspace.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	return cmd
 }

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// module is the directory of the local control plane in a checkout.
+// module returns the directory of the local control plane in a checkout.
 func module(root string) string { return filepath.Join(root, "deploy", "local") }
 
-// Root returns the directory of the checkout: the nearest one above the working
-// directory that holds the product's go.mod.
+// Root returns the directory of the checkout: the nearest one above the working directory that holds the
+// product's go.mod.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -32,8 +32,8 @@ func Root() (string, error) {
 
 var kubernetesVersion = regexp.MustCompile(`k8s\.io/kubernetes v(\d+)\.(\d+)\.\d+`)
 
-// versionFlags make the servers report the version that go.mod asks for; without
-// them they report v0.0.0, which clients take for very old.
+// versionFlags returns linker flags that make the servers report the version in go.mod. Without them they
+// report v0.0.0, which clients treat as very old.
 func versionFlags(module string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(module, "go.mod"))
 	if err != nil {
@@ -41,7 +41,7 @@ func versionFlags(module string) (string, error) {
 	}
 	found := kubernetesVersion.FindStringSubmatch(string(text))
 	if found == nil {
-		return "", fmt.Errorf("%s/go.mod does not say which version of Kubernetes it builds", module)
+		return "", fmt.Errorf("%s/go.mod does not require a version of Kubernetes", module)
 	}
 	version := strings.Fields(found[0])[1]
 	const set = " -X k8s.io/component-base/version."
@@ -61,8 +61,8 @@ func isCurrent(binary, module string) (bool, error) {
 	return !newest.After(info.ModTime()), err
 }
 
-// newestSource returns when a source file of the module was last changed. Modules
-// within the module are not part of it.
+// newestSource returns the latest modification time of a source file of the module. It ignores nested
+// modules.
 func newestSource(module string) (time.Time, error) {
 	var newest time.Time
 	err := filepath.WalkDir(module, func(path string, entry fs.DirEntry, err error) error {

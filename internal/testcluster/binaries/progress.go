@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// progress reads what `go build -v` prints, a line for each package when its turn has
-// come, and says every so often how much is left.
+// progress parses the output of `go build -v`, which prints a line for each package that it compiles, and
+// periodically reports the remaining work.
 type progress struct {
 	log     io.Writer
 	what    string
@@ -18,12 +18,12 @@ type progress struct {
 
 	mu   sync.Mutex
 	left work
-	// total and compiled are in the measure of work.
+	// total and compiled are in units of work
 	total, compiled int64
 	line            []byte
 }
 
-// patience is how long a build may take without a word.
+// patience is the time after which a build reports its progress.
 const patience = 5 * time.Second
 
 func startProgress(log io.Writer, what string, left work) *progress {
@@ -35,7 +35,7 @@ func startProgress(log io.Writer, what string, left work) *progress {
 	return p
 }
 
-// report says something if the build takes long, and then every so often.
+// report starts periodic reports for a build that takes long.
 func (p *progress) report(packages int) {
 	tick := time.NewTicker(patience)
 	defer tick.Stop()
@@ -58,14 +58,14 @@ func (p *progress) report(packages int) {
 	}
 }
 
-// String is how far the build is.
+// String returns the progress of the build.
 func (p *progress) String() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return remaining(p.compiled, p.total, time.Since(p.started))
 }
 
-// remaining says how long the rest takes, if it goes on as it began.
+// remaining returns the estimated remaining time at a constant speed.
 func remaining(compiled, total int64, elapsed time.Duration) string {
 	if total == 0 || compiled >= total {
 		return "linking"
@@ -81,7 +81,7 @@ func remaining(compiled, total int64, elapsed time.Duration) string {
 	return fmt.Sprintf("%s, about %d min left", percent, (left+30*time.Second)/time.Minute)
 }
 
-// Write takes output of the go command, in whatever pieces it comes.
+// Write handles output of the go command, in chunks of any size.
 func (p *progress) Write(output []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// name is that of the controller's objects.
+// name is the name of the controller's objects.
 const name = "holdfast-controller"
 
-// Find reads the object of a kind with a name, from documents, into a value.
+// Find decodes the object of a kind and name from documents into a value.
 func Find(t testing.TB, documents, kind, name string, into any) {
 	t.Helper()
 	for document := range strings.SplitSeq("\n"+documents, "\n---") {
@@ -32,7 +32,7 @@ func Find(t testing.TB, documents, kind, name string, into any) {
 	require.Fail(t, "no "+kind+" "+name)
 }
 
-// Deployment is that of the controller.
+// Deployment returns the Deployment of the controller.
 func Deployment(t testing.TB, documents string) *appsv1.Deployment {
 	t.Helper()
 	found := &appsv1.Deployment{}
@@ -40,7 +40,7 @@ func Deployment(t testing.TB, documents string) *appsv1.Deployment {
 	return found
 }
 
-// Arguments are those of the Deployment, with what the kubelet puts into them.
+// Arguments returns the arguments of the Deployment, with variables expanded as the kubelet does.
 func Arguments(t testing.TB, documents string) []string {
 	t.Helper()
 	deployment := Deployment(t, documents)
@@ -52,7 +52,7 @@ func Arguments(t testing.TB, documents string) []string {
 	return args
 }
 
-// mounted is the ConfigMap of the controller as the file that its Pod has.
+// mounted writes the ConfigMap of the controller to a file, as its Pod has it.
 func mounted(t testing.TB, documents string) string {
 	t.Helper()
 	var configuration corev1.ConfigMap

@@ -16,10 +16,9 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
-// RunImage starts the controller as a kubelet does: the command of its image, in the
-// directory that holds the files of the image, with the user, the arguments, the
-// environment and the mounted files that the documents give it. Nothing outside of
-// the directory is there for it. It returns when it serves.
+// RunImage starts the controller as a kubelet does: with the command of its image, in a directory with the
+// files of the image, and with the user, arguments, environment and mounted files of the documents. It has
+// no access to files outside of the directory. It returns when the controller serves.
 func RunImage(t testing.TB, c *testcluster.Cluster, documents, root string, command ...string) *Controller {
 	t.Helper()
 	p := &Controller{t: t, cluster: c, namespace: Deployment(t, documents).Namespace, mark: c.Mark()}
@@ -48,7 +47,7 @@ func RunImage(t testing.TB, c *testcluster.Cluster, documents, root string, comm
 	return p.start(cmd)
 }
 
-// environment is what the kubelet gives the container.
+// environment returns the environment variables that the kubelet sets in the container.
 func (p *Controller) environment(documents, server string) []string {
 	p.t.Helper()
 	at, err := url.Parse(server)
@@ -65,8 +64,8 @@ func (p *Controller) environment(documents, server string) []string {
 	return all
 }
 
-// confined has a process see nothing but a directory, as the user and group of the
-// Deployment. Who is not root may do that in a namespace of its own.
+// confined returns attributes that restrict a process to a directory and run it as the user and group of
+// the Deployment. Without root privileges it uses a user namespace.
 func confined(t testing.TB, documents, root string) *syscall.SysProcAttr {
 	t.Helper()
 	context := Deployment(t, documents).Spec.Template.Spec.SecurityContext

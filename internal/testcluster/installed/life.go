@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
-// In is the controller for a part of a test.
+// In returns the controller for a subtest.
 func (p *Controller) In(t testing.TB) *Controller {
 	t.Helper()
 	other := *p
@@ -26,7 +26,7 @@ func (p *Controller) In(t testing.TB) *Controller {
 	return &other
 }
 
-// Applier makes a ServiceAccount for a namespace's Applications, with the role edit.
+// Applier creates a ServiceAccount for a namespace's Applications, with the role edit.
 func Applier(t testing.TB, c *testcluster.Cluster, namespace, account string) {
 	t.Helper()
 	for _, args := range [][]string{
@@ -39,8 +39,8 @@ func Applier(t testing.TB, c *testcluster.Cluster, namespace, account string) {
 	c.AwaitRight(t, "system:serviceaccount:"+namespace+":"+account, testcluster.Right{Verb: "create", Resource: "configmaps", Namespace: namespace})
 }
 
-// Apply applies what is installed, strictly, and returns when the controller may watch:
-// in all namespaces, or in one.
+// Apply applies the documents with strict validation, and returns when the controller has the permission to
+// watch: in all namespaces, or in one.
 func Apply(t testing.TB, c *testcluster.Cluster, documents, in string) {
 	t.Helper()
 	for _, row := range []struct {
@@ -66,7 +66,7 @@ func Eventually(t testing.TB, c *testcluster.Cluster, args ...string) {
 	}, 2*time.Minute, 50*time.Millisecond, "%v: %v", args, &last)
 }
 
-// Exposition is the text of its metrics.
+// Exposition returns its metrics in text format.
 func (p *Controller) Exposition() string {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://"+p.Metrics+"/metrics", http.NoBody)
@@ -79,8 +79,8 @@ func (p *Controller) Exposition() string {
 	return string(text)
 }
 
-// CallBack has a caller without a token call, as a Pod would: by the name of the
-// Service, with the authority that the controller keeps in its Secret.
+// CallBack sends a call without a token, as a Pod would: to the name of the Service, verified with the
+// authority in the controller's Secret.
 func (p *Controller) CallBack() {
 	p.t.Helper()
 	p.kubectl("", "wait", "secret/holdfast-callback-ca", "--for=create", "--timeout=120s", "--namespace="+p.namespace)
@@ -103,7 +103,7 @@ func (p *Controller) CallBack() {
 	assert.GreaterOrEqual(p.t, response.StatusCode, http.StatusBadRequest)
 }
 
-// AssertNothingWasForbidden looks at what the controller asked with its own rights.
+// AssertNothingWasForbidden checks that no request with the controller's own permissions was forbidden.
 func (p *Controller) AssertNothingWasForbidden() {
 	p.t.Helper()
 	requests, err := p.cluster.Requests(p.mark)
@@ -116,8 +116,8 @@ func (p *Controller) AssertNothingWasForbidden() {
 	assert.Empty(p.t, own.Where(func(r testcluster.Request) bool { return r.Code == http.StatusForbidden }))
 }
 
-// Life has an Application created, its drift corrected, and only observed for a while, and
-// deleted.
+// Life creates an Application, waits for a correction of drift, sets observe-only mode for a while, and
+// deletes the Application.
 func (p *Controller) Life(namespace string) {
 	p.t.Helper()
 	in := "--namespace=" + namespace
@@ -125,7 +125,7 @@ func (p *Controller) Life(namespace string) {
 		p.t.Helper()
 		return p.kubectl(stdin, append(args, in)...)
 	}
-	do("", "wait", "configmap/kube-root-ca.crt", "--for=create", "--timeout=120s") // made by Kubernetes
+	do("", "wait", "configmap/kube-root-ca.crt", "--for=create", "--timeout=120s") // created by Kubernetes
 	before := do("", "get", "configmaps,secrets,services", "--output=name")
 	do(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: life}, spec: {manifest: [
 		{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}},

@@ -26,8 +26,8 @@ import (
 // building is held while a program is built.
 var building sync.Mutex
 
-// Program is one of the product, such as holdfast-controller, built as for the image: once
-// for all tests of a binary that has testcluster.Main.
+// Program builds a program of the product, such as holdfast-controller, with the flags of the image. It
+// builds it once for all tests of a binary that uses testcluster.Main.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	building.Lock()
@@ -46,29 +46,29 @@ func Program(t testing.TB, name string) string {
 	return path
 }
 
-// Depends looks at a directory that a program reads for us, so that a result from the
-// cache of the go command is not older than what is in it.
+// Depends reads a directory that a started program depends on, so that the go command does not use a cached
+// test result that is older than its files.
 func Depends(t testing.TB, directory string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(directory, func(_ string, _ fs.DirEntry, err error) error { return err }))
 }
 
-// Controller is a process of it.
+// Controller is a process of the controller.
 type Controller struct {
 	t         testing.TB
 	cluster   *testcluster.Cluster
 	namespace string
 	mark      testcluster.Mark
-	// Metrics and Callbacks are the addresses where it serves them.
+	// Metrics and Callbacks are the addresses of its servers.
 	Metrics, Callbacks string
 	// Configuration is the mounted file.
 	Configuration string
-	// Stop ends it, as the end of the test does.
+	// Stop ends the process. The end of the test does the same.
 	Stop func()
 }
 
-// Run starts the controller with the flags, the configuration and the rights that the
-// documents give it, and returns when it serves.
+// Run starts the controller with the flags, the configuration and the permissions in the documents. It
+// returns when the controller serves.
 func Run(t testing.TB, c *testcluster.Cluster, documents string) *Controller {
 	t.Helper()
 	p := &Controller{t: t, cluster: c, namespace: Deployment(t, documents).Namespace, mark: c.Mark(), Configuration: mounted(t, documents)}
@@ -80,10 +80,10 @@ func Run(t testing.TB, c *testcluster.Cluster, documents string) *Controller {
 	return p.start(exec.CommandContext(context.WithoutCancel(t.Context()), Program(t, name), append(args, anyPort...)...))
 }
 
-// anyPort are flags for ports that are not taken on this machine.
+// anyPort contains flags for ports that are free on this machine.
 var anyPort = []string{"--metrics-bind-address=127.0.0.1:0", "--callback-bind-address=127.0.0.1:0"}
 
-// start starts the program, and returns when it serves.
+// start starts the program and returns when it serves.
 func (p *Controller) start(cmd *exec.Cmd) *Controller {
 	t := p.t
 	t.Helper()
@@ -104,7 +104,8 @@ func (p *Controller) start(cmd *exec.Cmd) *Controller {
 	return p
 }
 
-// follow prints a log, and finds where metrics are served, and then callbacks. Every
+// follow prints a log, and finds the addresses of the metrics and then of the callbacks. Every line is
+// JSON, as configured in the Deployment.
 // line is JSON, as the Deployment asks.
 func follow(t testing.TB, log io.Reader, addresses chan<- string) {
 	t.Helper()
@@ -121,10 +122,10 @@ func follow(t testing.TB, log io.Reader, addresses chan<- string) {
 	}
 }
 
-// User is the name that the API server knows the controller by.
+// User returns the user name of the controller.
 func (p *Controller) User() string { return "system:serviceaccount:" + p.namespace + ":" + name }
 
-// kubeconfig has a token of the controller's ServiceAccount, and nothing else.
+// kubeconfig writes a kubeconfig with only a token of the controller's ServiceAccount.
 func (p *Controller) kubeconfig() string {
 	p.t.Helper()
 	admin := p.cluster.Config()
@@ -138,13 +139,13 @@ func (p *Controller) kubeconfig() string {
 	return path
 }
 
-// token is one of the controller's ServiceAccount.
+// token returns a token of the controller's ServiceAccount.
 func (p *Controller) token() string {
 	p.t.Helper()
 	return strings.TrimSpace(p.kubectl("", "create", "token", name, "--namespace="+p.namespace, "--duration=1h"))
 }
 
-// kubectl runs it as the administrator.
+// kubectl runs kubectl as the administrator.
 func (p *Controller) kubectl(stdin string, args ...string) string {
 	p.t.Helper()
 	output, err := p.cluster.Kubectl(p.t.Context(), stdin, args...)

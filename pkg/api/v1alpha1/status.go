@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"encoding/json"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -171,6 +173,11 @@ type ResourceStatus struct {
 	// +optional
 	// +listType=atomic
 	Unrecorded []string `json:"unrecorded,omitempty"`
+	// Waits are the fields of a shared object that are desired and not held yet: another
+	// Application holds them, or they could not be written.
+	// +optional
+	// +listType=atomic
+	Waits []string `json:"waits,omitempty"`
 	// Schema says whose observer schema holds it.
 	// +optional
 	Schema SchemaOrigin `json:"schema,omitempty"`
@@ -208,8 +215,9 @@ type ResourceStatus struct {
 type BaselineField struct {
 	// Path of the field.
 	Path string `json:"path"`
-	// Value is what it was; not set if there was no such field.
+	// Value is what it was, which may be null; not set if there was no such field.
 	// +optional
+	// +nullable
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	Value *runtime.RawExtension `json:"value,omitempty"`
@@ -221,16 +229,27 @@ type BaselineField struct {
 	Manager string `json:"manager,omitempty"`
 	// Time is when that was.
 	Time metav1.Time `json:"time"`
-	// HandedOnBy are the Applications, as namespace/name, that held the field before, one after
-	// the other: the last one has handed it on.
-	// +optional
-	// +listType=atomic
-	HandedOnBy []string `json:"handedOnBy,omitempty"`
 	// Held are digests of what it is while it is held: the value that is written, and
 	// what the API server makes of it. The field is restored only if it is one of these.
 	// +optional
 	// +listType=atomic
 	Held []string `json:"held,omitempty"`
+}
+
+// UnmarshalJSON reads a field: a null that it was is not the same as that it was not there.
+func (b *BaselineField) UnmarshalJSON(raw []byte) error {
+	type plain BaselineField
+	if err := json.Unmarshal(raw, (*plain)(b)); err != nil || b.Value != nil {
+		return err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return err
+	}
+	if _, isNull := fields["value"]; isNull {
+		b.Value = &runtime.RawExtension{Raw: []byte("null")}
+	}
+	return nil
 }
 
 // Remedy is what a person can do.
@@ -316,6 +335,10 @@ type AcceptedField struct {
 	// means a typing error.
 	// +optional
 	Dropped bool `json:"dropped,omitempty"`
+	// Kept is true if the manifest has the field no longer, and the API server still has
+	// the desired value after it was removed.
+	// +optional
+	Kept bool `json:"kept,omitempty"`
 }
 
 // WatchedField is a leaf that has drifted, and is not written: it is watched, or the

@@ -349,11 +349,6 @@ func (in *BaselineField) DeepCopyInto(out *BaselineField) {
 		(*in).DeepCopyInto(*out)
 	}
 	in.Time.DeepCopyInto(&out.Time)
-	if in.HandedOnBy != nil {
-		in, out := &in.HandedOnBy, &out.HandedOnBy
-		*out = make([]string, len(*in))
-		copy(*out, *in)
-	}
 	if in.Held != nil {
 		in, out := &in.Held, &out.Held
 		*out = make([]string, len(*in))
@@ -984,6 +979,11 @@ func (in *ResourceStatus) DeepCopyInto(out *ResourceStatus) {
 	}
 	if in.Unrecorded != nil {
 		in, out := &in.Unrecorded, &out.Unrecorded
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.Waits != nil {
+		in, out := &in.Waits, &out.Waits
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}

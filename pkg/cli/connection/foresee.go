@@ -58,7 +58,7 @@ func (c *Cluster) Ask(ctx context.Context, d *files.Decision) Answers {
 		}
 		asked[i] = true
 		requests.Go(func() error {
-			problems[i] = c.askOne(ctx, manager, change)
+			_, problems[i] = c.askOne(ctx, manager, change)
 			return nil
 		})
 	}
@@ -87,30 +87,53 @@ func (c *Cluster) Ask(ctx context.Context, d *files.Decision) Answers {
 	return answers
 }
 
-// askOne sends one object as a dry run.
-func (c *Cluster) askOne(ctx context.Context, manager string, change plan.Change) *plan.Problem {
+// settle has the API server tell, by one dry run for each object and in the name of the user,
+// which values are only spelled in another way. Where it does not, the doubt remains.
+func (c *Cluster) settle(ctx context.Context, d *files.Decision) {
+	manager := v1alpha1.FieldManagerOf(d.Application.Namespace, d.Application.Name)
+	var requests errgroup.Group
+	requests.SetLimit(turn.ReadsAtOnce)
+	for _, change := range d.Changes {
+		asked := change
+		if asked.Patch = d.Doubtful(change); asked.Patch == nil {
+			continue
+		}
+		asked.Action = plan.Update
+		requests.Go(func() error {
+			if answer, problem := c.askOne(ctx, manager, asked); problem == nil {
+				change.Settle(answer)
+			}
+			return nil
+		})
+	}
+	_ = requests.Wait() // no request returns an error
+}
+
+// askOne sends one object as a dry run, and returns the object that would be stored.
+func (c *Cluster) askOne(ctx context.Context, manager string, change plan.Change) (map[string]any, *plan.Problem) {
 	mapping, err := c.Kinds.Mapping(ctx, change.GVK())
 	if err != nil {
-		return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error()}
+		return nil, &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error()}
 	}
+	answer := &unstructured.Unstructured{}
 	verb, client := "create", c.Own.Resource(mapping.Resource).Namespace(change.ID.Namespace)
 	dryRun := []string{metav1.DryRunAll}
 	if change.Action == plan.Create {
-		_, err = client.Create(ctx, &unstructured.Unstructured{Object: change.Manifest},
+		answer, err = client.Create(ctx, &unstructured.Unstructured{Object: change.Manifest},
 			metav1.CreateOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
 	} else if patch, encodeErr := json.Marshal(change.Patch); encodeErr == nil {
 		verb = "patch"
-		_, err = client.Patch(ctx, change.ID.Name, types.JSONPatchType, patch,
+		answer, err = client.Patch(ctx, change.ID.Name, types.JSONPatchType, patch,
 			metav1.PatchOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
 	}
 	switch {
 	case err == nil:
-		return nil
+		return answer.Object, nil
 	case apierrors.IsNotFound(err) && verb == "create":
-		return &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s is not asked about: there is no namespace %s yet", change.ID, change.ID.Namespace)}
+		return nil, &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s is not asked about: there is no namespace %s yet", change.ID, change.ID.Namespace)}
 	case apierrors.IsAlreadyExists(err):
-		return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s exists by now", change.ID)}
+		return nil, &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s exists by now", change.ID)}
 	default:
-		return turn.ProblemOf(err, cluster.Location{ID: change.ID, Mapping: mapping}, verb, "")
+		return nil, turn.ProblemOf(err, cluster.Location{ID: change.ID, Mapping: mapping}, verb, "")
 	}
 }

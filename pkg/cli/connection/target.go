@@ -51,7 +51,9 @@ var ErrNameAndFile = errors.New("with -f the Application is in the file: leave t
 type Target struct {
 	files.Sources
 	InFiles    bool
-	Submitting bool                   // with files: what if they were submitted to the cluster?
+	Submitting bool // with files: what if they were submitted to the cluster?
+	// Settling is true if dry runs tell which values are only spelled in another way.
+	Settling   bool
 	Submitted  *files.SubmittedSource // that are to be submitted, if they are not Applications
 	Name       string
 	Connection Flags
@@ -128,9 +130,12 @@ func (t Target) DecideAll(ctx context.Context) ([]files.Decision, error) {
 	case t.InFiles:
 		return t.Decide(ctx, t.Now())
 	}
-	d, _, unreadable, err := t.decidedAndUnreadable(ctx)
+	d, c, unreadable, err := t.decidedAndUnreadable(ctx)
 	if err = errors.Join(err, unreadable); err != nil {
 		return nil, err
+	}
+	if t.Settling {
+		c.settle(ctx, &d)
 	}
 	return []files.Decision{d}, files.NotDecided(d)
 }
@@ -159,6 +164,9 @@ func (t Target) decideSubmitted(ctx context.Context) ([]files.Decision, error) {
 		d, unreadable := c.decide(ctx, app, t.Now())
 		if err := errors.Join(unreadable, files.NotDecided(d)); err != nil {
 			return nil, err
+		}
+		if t.Settling {
+			c.settle(ctx, &d)
 		}
 		all[i] = d
 	}

@@ -99,7 +99,7 @@ func (v *view) Need(_ map[schema.GroupVersionResource]bool, namespaces []string,
 const selectedAtOnce = 500
 
 // Range lists the objects of a range with the user's own rights.
-func (v *view) Range(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.Range) (map[manifest.ID]map[string]any, error) {
+func (v *view) Range(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.ObjectRange) (map[manifest.ID]map[string]any, error) {
 	client := dynamic.ResourceInterface(v.Own.Resource(mapping.Resource))
 	if r.Namespace != "" {
 		client = v.Own.Resource(mapping.Resource).Namespace(r.Namespace)

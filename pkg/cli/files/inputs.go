@@ -11,20 +11,35 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// InputFlags give values to the inputs of a template.
+// InputFlags give values to the inputs of a template, and options to its translation.
 type InputFlags struct {
 	pairs []string
 	file  string
+	// StrictConcat and IgnoreForeignNodes are as in a v1alpha1.Translation.
+	StrictConcat, IgnoreForeignNodes bool
 }
 
-// Add adds --input and --inputs.
+// Add adds the flags.
 func (f *InputFlags) Add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.pairs, "input", nil, "`NAME=VALUE` of an input of the template, read as the type of the input; may be given several times")
 	flags.StringVar(&f.file, "inputs", "", "`FILE` with a map of inputs; --input wins over it")
+	flags.BoolVar(&f.StrictConcat, "strict-concat", false, "put no space between a key and its value in concat")
+	flags.BoolVar(&f.IgnoreForeignNodes, "ignore-foreign-nodes", false, "leave out nodes that are no Kubernetes objects")
 }
 
 // Given reports whether any value is given.
 func (f InputFlags) Given() bool { return len(f.pairs) > 0 || f.file != "" }
+
+// checkUnused refuses the flags where there is no template.
+func (f InputFlags) checkUnused() error {
+	switch {
+	case f.Given():
+		return errors.New("--input and --inputs are for the inputs of a template: give them with --tosca or --csar")
+	case f.StrictConcat || f.IgnoreForeignNodes:
+		return errors.New("--ignore-foreign-nodes and --strict-concat are for a template: give them with --tosca or --csar")
+	}
+	return nil
+}
 
 // Texts are the values of --input by name, as they were typed. No message has one
 // of them: it may be secret.

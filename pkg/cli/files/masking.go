@@ -21,7 +21,7 @@ func MaskApplication(object map[string]any) (masked bool) {
 		list, _ := items.([]any)
 		for i, item := range list {
 			if content, ok := item.(map[string]any); ok {
-				list[i] = manifest.Shown(content)
+				list[i] = manifest.RedactNested(content)
 			}
 		}
 	}
@@ -29,7 +29,7 @@ func MaskApplication(object map[string]any) (masked bool) {
 	list, _ := items.([]any)
 	for i, item := range list {
 		if content, ok := item.(map[string]any); ok {
-			visible := manifest.Shown(content)
+			visible := manifest.RedactNested(content)
 			masked = masked || text(content, "kind") == "Secret" || !reflect.DeepEqual(visible, content)
 			list[i] = visible
 		}

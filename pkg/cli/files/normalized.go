@@ -39,7 +39,7 @@ func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
 	sound := make([]map[string]any, len(raw))
 	copy(sound, raw)
 	for _, fault := range terminal.Each(err) {
-		var of *manifest.Fault
+		var of *manifest.ValidationError
 		if errors.As(fault, &of) && of.Position < len(all) {
 			located := all[of.Position]
 			sound[of.Position] = nil

@@ -30,7 +30,7 @@ func refusal(document manifest.Document, problem *plan.Problem, faults []error) 
 
 // faultPath is the path, in an Application, of the field that a fault is in.
 func faultPath(fault error) manifest.Path {
-	var ofManifest *manifest.Fault
+	var ofManifest *manifest.ValidationError
 	if errors.As(fault, &ofManifest) {
 		if ofManifest.Field != nil {
 			return slices.Concat(ofManifest.Field, manifest.Path{ofManifest.Position}, ofManifest.Path)

@@ -88,7 +88,7 @@ func (s *Submission) Cut() (content map[string]any, parts []v1alpha1.Application
 		return s.Content, nil, err
 	}
 	spec, _ := s.Content["spec"].(map[string]any)
-	stored, parts, err := slice.CutSpec(s.Namespace, s.Name, spec, slice.FewBytes)
+	stored, parts, err := slice.SplitSpec(s.Namespace, s.Name, spec, slice.MinListBytes)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -269,7 +269,7 @@ func (s *Submission) SetNamespace(namespace, flag string) error {
 // what only the controller can translate it looks at the schema. The view says what is
 // known of kinds.
 func (s *Submission) Check(ctx context.Context, view View) (warnings []string, err error) {
-	if source.Used(s.App) && s.translation == nil {
+	if source.IsUsed(s.App) && s.translation == nil {
 		return nil, s.checkSchema()
 	}
 	app := s.App
@@ -363,7 +363,7 @@ func (s *Submission) refusal(problem *plan.Problem, faults []error) error {
 }
 
 func (s *Submission) located(fault error) error {
-	var ofManifest *manifest.Fault
+	var ofManifest *manifest.ValidationError
 	if errors.As(fault, &ofManifest) && ofManifest.Field == nil && ofManifest.Position < len(s.manifests) {
 		return FaultAt(s.manifests[ofManifest.Position], ofManifest.Path, fault.Error())
 	}

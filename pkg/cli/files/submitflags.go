@@ -112,8 +112,8 @@ func (f SubmittedFlags) checkSource(name string) error {
 		return errors.New("no name given: give NAME")
 	case f.schema.FromStdin() && (f.manifests.FromStdin() || f.template() == Stdin):
 		return errors.New("standard input can be read once: give a file to -O, or in place of the other -")
-	case f.inputs.Given() && f.template() == "":
-		return errors.New("--input and --inputs are for the inputs of a template: give them with --tosca or --csar")
+	case f.template() == "":
+		return f.inputs.checkUnused()
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (f SubmittedFlags) checkSource(name string) error {
 // checkLive says what does not go with live objects.
 func (f SubmittedFlags) checkLive(name string) error {
 	switch {
-	case f.tosca != "" || f.csar != "" || f.inputs.Given() || name == "":
+	case f.tosca != "" || f.csar != "" || f.inputs.checkUnused() != nil || name == "":
 		return errors.New("--from-live makes manifests, and an Application of them: give its NAME, and no template")
 	case f.schema.Given():
 		return errors.New("--from-live holds what people have set: `holdfast hold` and `holdfast free` change that later; leave -O out")

@@ -55,6 +55,12 @@ func (s SubmittedSource) setTemplate(ctx context.Context, sub *Submission, spec 
 	if len(inputs) > 0 {
 		source["inputs"] = inputs
 	}
+	if s.inputs.StrictConcat {
+		source["strictConcat"] = true
+	}
+	if s.inputs.IgnoreForeignNodes {
+		source["ignoreForeignNodes"] = true
+	}
 	spec[field] = source
 	return nil
 }

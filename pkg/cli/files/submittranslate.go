@@ -21,7 +21,7 @@ import (
 // can find that it is not looked at here. A reader is nil where there is no
 // cluster.
 func (s *Submission) Translate(ctx context.Context, reader source.Reader) (note string, err error) {
-	if !source.Used(s.App) {
+	if !source.IsUsed(s.App) {
 		return "", nil
 	}
 	if url := sourceURL(s.App); url != "" {
@@ -33,15 +33,14 @@ func (s *Submission) Translate(ctx context.Context, reader source.Reader) (note 
 		s.translation = source.Translate(ctx, material, noFetcher{}, nil)
 		problem = s.translation.Problem
 	}
-	switch {
-	case problem == nil:
-		return "", s.setInputs(ctx, material)
-	case problem.Disposition() == v1alpha1.DispositionEdit:
+	if problem != nil && problem.Disposition() == v1alpha1.DispositionEdit {
 		return "", s.mistakes(problem)
-	default:
-		s.translation = nil
-		return "the template is translated by the controller, and not checked here: " + problem.Error(), nil
 	}
+	if problem != nil {
+		s.translation = nil
+		note = "the template is translated by the controller, and not checked here: " + problem.Error()
+	}
+	return note, s.setInputs(ctx)
 }
 
 func sourceURL(app *v1alpha1.Application) string {
@@ -75,8 +74,8 @@ func (s *Submission) mistakes(problem *plan.Problem) error {
 	return errors.Join(all...)
 }
 
-// setInputs sends the values of --input as the types of their inputs read them.
-func (s *Submission) setInputs(ctx context.Context, m *source.Material) error {
+// setInputs sets the values of --input as the types of their inputs read them.
+func (s *Submission) setInputs(ctx context.Context) error {
 	if len(s.template.texts) == 0 {
 		return nil
 	}
@@ -84,15 +83,15 @@ func (s *Submission) setInputs(ctx context.Context, m *source.Material) error {
 	for name, text := range s.template.texts {
 		texts[name] = tosca.TextInput(text, true)
 	}
-	read, err := tosca.Validate(ctx, tosca.Source{Name: m.Name, Data: m.Data}, texts, tosca.Options{})
+	read, err := tosca.ReadInputs(ctx, tosca.Source{Name: s.template.name, Data: s.template.data}, texts)
 	if err != nil {
-		return err
+		return s.mistakes(&plan.Problem{Reason: v1alpha1.ReasonTranslationFailed, Message: err.Error()})
 	}
 	for _, field := range []string{"tosca", "csar"} {
 		value, _, _ := unstructured.NestedFieldNoCopy(s.Content, "spec", field, "inputs")
 		inputs, _ := value.(map[string]any)
 		for name := range inputs {
-			if typed, has := read.Inputs[name]; has {
+			if typed, has := read[name]; has {
 				inputs[name] = typed
 			}
 		}

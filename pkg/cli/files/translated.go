@@ -21,7 +21,7 @@ import (
 // that of the cluster, where the last good translation stays in force.
 func (app Subject) Translated(ctx context.Context, reader source.Reader, stored bool) (Subject, *plan.Source) {
 	onRecord := len(app.Status.LastAppliedManifest) > 0 && !app.NewSource
-	if !source.Used(app.Application) {
+	if !source.IsUsed(app.Application) {
 		return app, nil
 	}
 	translation := app.translate(ctx, reader)

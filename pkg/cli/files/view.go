@@ -37,7 +37,7 @@ func (v fileView) Kinds() plan.Kinds { return v.kinds }
 // Mapping does not say where a kind is served, only that it can be held: everything that
 // is not known to be no object of its own.
 func (fileView) Mapping(_ context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error) {
-	return cluster.Mapping{Watchable: !kinds.Fleeting(gvk.GroupKind())}, nil
+	return cluster.Mapping{Watchable: !kinds.IsEphemeral(gvk.GroupKind())}, nil
 }
 
 func (v fileView) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Mapping, error) {
@@ -47,7 +47,7 @@ func (v fileView) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.
 func (fileView) Need(map[schema.GroupVersionResource]bool, []string, cluster.Named, cluster.Ranges) {}
 
 // Range is nothing more: Marked has all objects.
-func (fileView) Range(context.Context, schema.GroupKind, cluster.Mapping, cluster.Range) (map[manifest.ID]map[string]any, error) {
+func (fileView) Range(context.Context, schema.GroupKind, cluster.Mapping, cluster.ObjectRange) (map[manifest.ID]map[string]any, error) {
 	return nil, nil
 }
 

@@ -74,7 +74,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, started func(
 
 	guarded, address := newGuard(listener.Addr(), s.routes())
 	server := &http.Server{
-		Handler: worker.Recovering(ctx, guarded), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler: worker.RecoverPanics(ctx, guarded), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -14,14 +15,18 @@ type count struct {
 	fields    int          // to correct
 	ours      map[verb]int // fields of shared objects, to hold or restore
 	held      int          // back: contested
+	same      int          // blocked, only observed, and as desired
 }
 
-func (c *count) add(did verb, change plan.Change) {
+func (c *count) add(did verb, change plan.Change, visible []delta.Difference) {
 	if c.resources == nil {
 		c.resources, c.ours = map[verb]int{}, map[verb]int{}
 	}
 	c.resources[did]++
-	for _, field := range change.Fields {
+	if did == blocked && len(visible) == 0 && change.IsOnlyCompared() {
+		c.same++
+	}
+	for _, field := range visible {
 		_, shown := shownOf(change, field)
 		switch {
 		case field.HeldBack:
@@ -38,6 +43,9 @@ func (c *count) add(did verb, change plan.Change) {
 // Differs reports whether anything is not as it is desired.
 func (c count) Differs() bool {
 	for did, n := range c.resources {
+		if did == blocked {
+			n -= c.same
+		}
 		if did != unchanged && n > 0 {
 			return true
 		}
@@ -67,7 +75,7 @@ func (c count) String() string {
 		}
 	}
 	if c.held > 0 {
-		parts = append(parts, terminal.Plural(c.held, "contested field"))
+		parts = append(parts, terminal.Plural(c.held, "deferred field"))
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "nothing to do")

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -34,7 +35,7 @@ func (t *Differences) Write() {
 	t.line(t.Palette.Paint(terminal.Bold, "Application "+t.Namespace+"/"+t.Name))
 	for _, change := range t.Changes {
 		did := t.verb(change)
-		t.Count.add(did, change)
+		t.Count.add(did, change, t.Visible(change))
 		if did == unchanged {
 			continue
 		}
@@ -45,7 +46,7 @@ func (t *Differences) Write() {
 			t.details(change)
 		}
 	}
-	if lines := slices.Concat(Handed(t.Decision), Watched(t.Decision), NotHeld(t.Decision)); len(lines) > 0 {
+	if lines := slices.Concat(Watched(t.Decision), NotHeld(t.Decision)); len(lines) > 0 {
 		t.line("")
 		for _, text := range lines {
 			mark := "  i "
@@ -74,7 +75,7 @@ func selectedText(entry plan.ViewSelected) string {
 
 func (t *Differences) details(change plan.Change) {
 	t.problem(change)
-	for _, field := range change.Fields {
+	for _, field := range t.Visible(change) {
 		if shown, is := shownOf(change, field); is {
 			t.field(change.ID, shown)
 		}
@@ -105,7 +106,7 @@ func body(change plan.Change) string {
 	if change.Manifest == nil {
 		return ""
 	}
-	return terminal.ObjectYAML(manifest.Shown(change.Manifest))
+	return terminal.ObjectYAML(manifest.RedactNested(change.Manifest))
 }
 
 func (t *Differences) header(did verb, change plan.Change) {
@@ -182,6 +183,9 @@ func (t *Differences) note(id manifest.ID, d delta.Difference) string {
 		why = "as it was before"
 	case delta.Changed, delta.Missing:
 		why = allowed(d.Rule)
+		if d.Spelling == observer.MaybeRespelled {
+			why = plan.MaybeRespelled
+		}
 	}
 	if d.HeldBack {
 		why = t.fight(plan.Leaf{ID: id, Path: d.Path})
@@ -189,7 +193,8 @@ func (t *Differences) note(id manifest.ID, d delta.Difference) string {
 	return terminal.Visible(why)
 }
 
-// fight says who keeps changing a contested leaf, and until when it waits.
+// fight returns why a field is deferred: who keeps changing it, and until when it waits, if it is
+// contested.
 func (t *Differences) fight(leaf plan.Leaf) string {
 	for _, f := range t.Status.Contested {
 		if files.LeafOf(f) != leaf {
@@ -201,7 +206,7 @@ func (t *Differences) fight(leaf plan.Leaf) string {
 		}
 		return "contested" + by + ", waits until " + f.NextCorrection.UTC().Format(time.RFC3339)
 	}
-	return "contested"
+	return "deferred"
 }
 
 // marked writes a line of a value, deeper below what has it.
@@ -236,6 +241,9 @@ const (
 )
 
 func (t *Differences) verb(change plan.Change) verb {
+	if change.Action == plan.Update && change.Problem == nil && len(change.Fields) > 0 && len(t.Visible(change)) == 0 {
+		return unchanged
+	}
 	if word := change.Verb(); word != string(change.Action) {
 		return verb(word)
 	}

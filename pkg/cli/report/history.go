@@ -154,7 +154,9 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 	case who != "":
 		text += " by " + who
 	case e.Manager == "" && e.Path != "":
-		text += " by whom is not known"
+		text += " by an unknown client"
+	case e.isDeletion():
+		text += ", deleted by an unknown client (only audit events name it)"
 	}
 	if e.Stood != "" {
 		text += ", stood " + e.Stood
@@ -163,6 +165,12 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 		text += fmt.Sprintf(" (%d times since %s)", e.Count, terminal.Ago(now, since))
 	}
 	return text
+}
+
+// isDeletion reports whether another client deleted the object, which was created again.
+func (e EntryView) isDeletion() bool {
+	outcome := v1alpha1.HistoryOutcome(e.Outcome)
+	return e.Path == "" && (outcome == v1alpha1.OutcomeRestored || outcome == v1alpha1.OutcomeContested)
 }
 
 // Writer is the field manager, and how it wrote; empty if that is not known.

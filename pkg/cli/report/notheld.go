@@ -26,17 +26,6 @@ func Watched(d files.Decision) (lines []string) {
 	return lines
 }
 
-// Handed says of each field that another Application waits for, and gets, that it does.
-func Handed(d files.Decision) (lines []string) {
-	for _, change := range d.Changes {
-		for _, h := range change.HandedOn() {
-			lines = append(lines, fmt.Sprintf("%s: %s is handed on to Application %s, which waits for it, with what it was before",
-				files.NameOf(change.ID, d.Namespace), h.Path, h.To))
-		}
-	}
-	return lines
-}
-
 // NotHeld says of each free field that differs from its manifest that it does, and how
 // to hold it.
 func NotHeld(d files.Decision) (lines []string) {

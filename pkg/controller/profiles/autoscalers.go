@@ -17,7 +17,7 @@ var autoscalerResource = autoscalingv2.SchemeGroupVersion.WithResource("horizont
 
 // autoscalers is what HorizontalPodAutoscalers target. The lock of the Profiles guards it.
 type autoscalers struct {
-	store   *cluster.Selected
+	store   *cluster.ApplicationStore
 	stop    context.CancelFunc
 	listed  bool
 	refused bool
@@ -53,7 +53,7 @@ func (p *Profiles) watchAutoscalers() {
 	}
 	watching, stop := context.WithCancel(p.ctx)
 	a := &autoscalers{stop: stop, named: map[manifest.ID]map[string]struct{}{}}
-	a.store = cluster.NewSelected(p.client, autoscalerResource, p.selection,
+	a.store = cluster.NewApplicationStore(p.client, autoscalerResource, p.selection,
 		func(before, after *cluster.Object) { p.targetChanged(a, before, after) },
 		func() { p.autoscalersSettled(a, false) })
 	a.store.Noted = func(err error) {

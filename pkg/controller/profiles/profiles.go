@@ -44,7 +44,7 @@ type Profiles struct {
 	// lookups is how often to look again whether the kind is served: it may take a moment
 	// after its definition has changed.
 	lookups int
-	store   *cluster.Selected
+	store   *cluster.ApplicationStore
 	stop    context.CancelFunc
 	// settled is true once it is known which profiles there are.
 	settled bool
@@ -151,7 +151,7 @@ func (p *Profiles) start() {
 	}
 	watching, stop := context.WithCancel(p.ctx)
 	p.stop = stop
-	p.store = cluster.NewSelected(p.client, v1alpha1.ProfileGroupVersionResource, cluster.Selection{}, p.changed, p.settle)
+	p.store = cluster.NewApplicationStore(p.client, v1alpha1.ProfileGroupVersionResource, cluster.Selection{}, p.changed, p.settle)
 	p.store.Noted = func(err error) {
 		if p.refused.last(err) {
 			klog.FromContext(watching).Info("HoldProfiles may not be listed: there are none as long as that is so", "reason", err.Error())

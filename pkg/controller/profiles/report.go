@@ -49,7 +49,7 @@ func (p *Profiles) report(ctx context.Context, name string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	written, err := p.client.WriteStatusOf(ctx, v1alpha1.ProfileGroupVersionResource, object, status, v1alpha1.FieldManager)
+	written, err := p.client.WriteObjectStatus(ctx, v1alpha1.ProfileGroupVersionResource, object, status, v1alpha1.FieldManager)
 	if err == nil {
 		store.Wrote(written)
 	}

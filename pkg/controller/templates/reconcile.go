@@ -53,7 +53,7 @@ func (t *Templates) reconcile(ctx context.Context, k key) (time.Duration, error)
 // objects of that. What is not known because a watch fails is left open.
 func (t *Templates) gather(ctx context.Context, app *v1alpha1.Application, seen *template.Seen) (waiting bool) {
 	seen.Live = template.Live{}
-	if app == nil || !template.Owns(seen.Object, app) {
+	if app == nil || !template.IsOwner(seen.Object, app) {
 		return false
 	}
 	seen.Application = app
@@ -145,31 +145,31 @@ func refuse(app *v1alpha1.Application, seen *template.Seen) bool {
 
 // inTheWay says why an Application of that name cannot become the resource's; nil if it
 // is that already, or may become it.
-func inTheWay(object map[string]any, app *v1alpha1.Application) *template.Fault {
+func inTheWay(object map[string]any, app *v1alpha1.Application) *template.ValidationError {
 	switch {
 	case app == nil:
 		return nil
 	case app.DeletionTimestamp != nil:
-		return &template.Fault{Reason: template.ReasonWaiting, Message: fmt.Sprintf("Application %s is still being deleted; it is made again when that is done", app.Name)}
-	case template.Owns(object, app):
+		return &template.ValidationError{Reason: template.ReasonWaiting, Message: fmt.Sprintf("Application %s is still being deleted; it is made again when that is done", app.Name)}
+	case template.IsOwner(object, app):
 		return nil
 	}
 	owner := metav1.GetControllerOf(app)
 	if owner == nil {
-		return &template.Fault{Reason: template.ReasonApplicationConflict, Message: fmt.Sprintf(
-			"there is an Application %s already, and nothing owns it: delete it (with spec.deletionPolicy Orphan to keep its objects), or choose another name", app.Name)}
+		return &template.ValidationError{Reason: template.ReasonApplicationConflict, Message: fmt.Sprintf(
+			"there is an Application %s already, and nothing owns it: choose another name", app.Name)}
 	}
 	kind, _ := object["kind"].(string)
 	if owner.Kind == kind && owner.Name == app.Name {
-		return &template.Fault{Reason: template.ReasonWaiting, Message: fmt.Sprintf(
+		return &template.ValidationError{Reason: template.ReasonWaiting, Message: fmt.Sprintf(
 			"Application %s is that of an earlier %s of this name; it is made again when the garbage collector has removed it", app.Name, kind)}
 	}
-	return &template.Fault{Reason: template.ReasonApplicationConflict, Message: fmt.Sprintf(
+	return &template.ValidationError{Reason: template.ReasonApplicationConflict, Message: fmt.Sprintf(
 		"Application %s belongs to %s %s: choose another name", app.Name, owner.Kind, owner.Name)}
 }
 
 // report writes the status of a custom resource, if it is news.
-func (t *Templates) report(ctx context.Context, kind *kind, store *cluster.Selected, object *cluster.Object, seen template.Seen) error {
+func (t *Templates) report(ctx context.Context, kind *kind, store *cluster.ApplicationStore, object *cluster.Object, seen template.Seen) error {
 	status, err := kind.Status(seen)
 	if err != nil {
 		return fmt.Errorf("the status of %s %s: %w", kind.Kind().Kind, object.Key, err)
@@ -182,7 +182,7 @@ func (t *Templates) report(ctx context.Context, kind *kind, store *cluster.Selec
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	written, err := t.client.WriteStatusOf(ctx, kind.Kind().GroupVersionResource(), object, status, template.FieldManager)
+	written, err := t.client.WriteObjectStatus(ctx, kind.Kind().GroupVersionResource(), object, status, template.FieldManager)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ type kind struct {
 	template.Template
 
 	mu    sync.Mutex
-	store *cluster.Selected
+	store *cluster.ApplicationStore
 	stop  context.CancelFunc
 	// lookups is how often to look again whether the kind is served: it may take a
 	// moment after its definition has changed.
@@ -178,7 +178,7 @@ func (k *kind) start(ctx context.Context, t *Templates) {
 	}
 	watching, stop := context.WithCancel(ctx)
 	k.stop = stop
-	k.store = cluster.NewSelected(t.client, k.Kind().GroupVersionResource(), t.c.Selected(), func(before, after *cluster.Object) {
+	k.store = cluster.NewApplicationStore(t.client, k.Kind().GroupVersionResource(), t.c.Selected(), func(before, after *cluster.Object) {
 		if after != nil {
 			before = after
 		}
@@ -187,7 +187,7 @@ func (k *kind) start(ctx context.Context, t *Templates) {
 	k.store.Run(watching)
 }
 
-func (k *kind) current() *cluster.Selected {
+func (k *kind) current() *cluster.ApplicationStore {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.store

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { testcluster.Main(m, testcluster.Options{}) }
 
-func TestTheTableAgreesWithTheServer(t *testing.T) {
+func TestTableMatchesServer(t *testing.T) {
 	client, err := discovery.NewDiscoveryClientForConfig(testcluster.Shared().Config())
 	require.NoError(t, err)
 	paths, err := client.OpenAPIV3().Paths()
@@ -50,7 +50,7 @@ func TestTheTableAgreesWithTheServer(t *testing.T) {
 	assert.Greater(t, compared, 50, "kinds that were compared")
 }
 
-// groupVersion reads api/v1 and apis/apps/v1. Other documents have no kinds.
+// groupVersion parses api/v1 and apis/apps/v1. Other documents contain no kinds.
 func groupVersion(path string) (schema.GroupVersion, bool) {
 	parts := strings.Split(path, "/")
 	switch {
@@ -62,8 +62,7 @@ func groupVersion(path string) (schema.GroupVersion, bool) {
 	return schema.GroupVersion{}, false
 }
 
-// comparison walks two nodes at once. Kinds may contain themselves, so it remembers
-// where it has been.
+// comparison walks two nodes in parallel. Kinds can contain themselves, so it records the visited nodes.
 type comparison struct {
 	seen        map[pair]bool
 	differences []string
@@ -96,7 +95,7 @@ func (c *comparison) compare(path string, offline, server *kinds.Node) {
 	c.compare(path+"[]", offline.Elem(), server.Elem())
 }
 
-// list is what a node says of itself.
+// list contains the list type and keys of a node.
 func list(node *kinds.Node) [3]any {
 	if node == nil || node.List == "" {
 		return [3]any{}

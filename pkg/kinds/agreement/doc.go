@@ -1,4 +1,3 @@
-// Package agreement has no code, only a test: what pkg/kinds knows offline of the
-// built-in kinds is what a real API server says of them. It fails when the table and
-// the API server are of different releases.
+// Package agreement contains only a test: it compares the built-in kinds of pkg/kinds with the schemas of a real API
+// server. It fails if the table and the API server belong to different releases.
 package agreement

@@ -2,6 +2,7 @@ package csar
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -10,7 +11,7 @@ import (
 // Kind is what bytes are.
 type Kind int
 
-// The kinds of content. Whatever is no archive is taken to be a template.
+// The kinds of content. Data that are no archive are taken for a template.
 const (
 	Template Kind = iota
 	Zip
@@ -70,9 +71,13 @@ type Archive struct {
 // content reads one file.
 type content func() ([]byte, *Error)
 
-// Open reads a zip, tar or gzipped tar. The error is an *Error.
-func Open(data []byte, limits Limits) (*Archive, error) {
-	files, fault := open(data, limits)
+// Open reads a zip, tar or gzipped tar. The error is an *Error, or the cause of the
+// end of ctx.
+func Open(ctx context.Context, data []byte, limits Limits) (*Archive, error) {
+	files, fault := open(ctx, data, limits)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if fault != nil {
 		return nil, fault
 	}
@@ -83,17 +88,17 @@ func Open(data []byte, limits Limits) (*Archive, error) {
 	return archive, nil
 }
 
-func open(data []byte, limits Limits) (map[string]content, *Error) {
+func open(ctx context.Context, data []byte, limits Limits) (map[string]content, *Error) {
 	if len(data) > limits.Archive {
 		return nil, fault(ArchiveTooLarge, "the archive is larger than %d bytes", limits.Archive)
 	}
 	switch Detect(data) {
 	case Zip:
-		return readZip(data, limits)
+		return readZip(ctx, data, limits)
 	case Gzip:
-		return readGzip(data, limits)
+		return readGzip(ctx, data, limits)
 	case Tar:
-		return readTar(data, len(data), limits)
+		return readTar(ctx, data, len(data), limits)
 	case Unsupported:
 		return nil, fault(InvalidArchive, "is %s: pack it as zip, tar or tar.gz", formOf(data))
 	default:
@@ -120,7 +125,7 @@ func (a *Archive) File(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Names are the paths of all files, sorted.
+// Names returns the paths of all files, sorted.
 func (a *Archive) Names() []string {
 	names := make([]string, 0, len(a.files))
 	for name := range a.files {
@@ -130,8 +135,8 @@ func (a *Archive) Names() []string {
 	return names
 }
 
-// rootTemplates are the YAML files that are in no directory. Hidden ones are of
-// tools: tar on macOS packs a ._main.yaml beside main.yaml.
+// rootTemplates returns the YAML files that are in no directory. Hidden ones are of
+// tools: tar on macOS packs a ._main.yaml with main.yaml.
 func (a *Archive) rootTemplates() []string {
 	return slices.DeleteFunc(a.Names(), func(name string) bool {
 		return strings.Contains(name, "/") || !isYAML(name) || strings.HasPrefix(name, ".")

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io/fs"
 	"runtime"
@@ -120,7 +121,7 @@ func TestEntry(t *testing.T) {
 			"tar.gz": func() []byte { return gzipOf(t, tarOf(t, row.entries...)) },
 		} {
 			t.Run(row.name+", "+kind, func(t *testing.T) {
-				archive, err := csar.Open(pack(), csar.DefaultLimits())
+				archive, err := csar.Open(t.Context(), pack(), csar.DefaultLimits())
 				require.NoError(t, err)
 				assert.Equal(t, row.entry, archive.Entry)
 				assert.Equal(t, row.version, archive.Version)
@@ -135,7 +136,7 @@ func TestEntry(t *testing.T) {
 
 func TestATarOfADirectoryAndOfACommit(t *testing.T) {
 	data := tarOf(t, entry{typeflag: tar.TypeXGlobalHeader}, entry{name: "./", typeflag: tar.TypeDir}, entry{name: "./d/", typeflag: tar.TypeDir}, entry{name: "./d/x.yaml", content: "1"}, entry{name: "./b.yaml", content: template})
-	archive, err := csar.Open(data, csar.DefaultLimits())
+	archive, err := csar.Open(t.Context(), data, csar.DefaultLimits())
 	require.NoError(t, err)
 	assert.Equal(t, "b.yaml", archive.Entry)
 	assert.Equal(t, []string{"b.yaml", "d/x.yaml"}, archive.Names())
@@ -179,6 +180,9 @@ func TestMistakes(t *testing.T) {
 		{"two entries of one name but for case", zipOf(t, with(files("B.yaml", "")...)...), csar.DuplicateEntry, `the archive has "b.yaml" twice (as "B.yaml"): which one is meant depends on who reads it`},
 		{"two entries of one name but for case, the other way", zipOf(t, append(files("b.yaml", ""), files("B.yaml", "")...)...), csar.DuplicateEntry, `the archive has "B.yaml" twice (as "b.yaml"): which one is meant depends on who reads it`},
 		{"a file that is a directory too", zipOf(t, with(files("b.yaml/c", "")...)...), csar.DuplicateEntry, `the archive has "b.yaml" as a file and as the directory of "b.yaml/c"`},
+		{"a name of 4,097 bytes", zipOf(t, with(files(strings.Repeat("a", 4097), "")...)...), csar.ArchiveTooLarge, `the name of the entry "` + strings.Repeat("a", 80) + `"… is longer than 4096 bytes: shorten it`},
+		{"a name of 160,000 bytes in a tar", gzipOf(t, tarOf(t, with(files(strings.Repeat("a/", 80_000)+"b", "")...)...)), csar.ArchiveTooLarge, `the name of the entry "` + strings.Repeat("a/", 40) + `"… is longer than 4096 bytes: shorten it`},
+		{"65 levels", tarOf(t, with(files(strings.Repeat("a/", 64)+"b", "")...)...), csar.ArchiveTooLarge, `the entry "` + strings.Repeat("a/", 40) + `"… is in directories nested deeper than 64 levels: move it up`},
 		{"10,000 entries", zipOf(t, many...), csar.ArchiveTooLarge, "the archive has more than 1000 entries"},
 		{"1,001 entries in a tar", tarOf(t, many[:1001]...), csar.ArchiveTooLarge, "the archive has more than 1000 entries"},
 		{"an archive that is too large", append(zipOf(t, ok...), make([]byte, 9<<20)...), csar.ArchiveTooLarge, "the archive is larger than 8388608 bytes"},
@@ -187,6 +191,7 @@ func TestMistakes(t *testing.T) {
 		{"a ratio of 1000", zipOf(t, with(files("a.bin", strings.Repeat("0", 1<<20))...)...), csar.ArchiveTooLarge, `the entry "a.bin" is packed more than 100 times: it unpacks to far more than it is`},
 		{"a gzip with a ratio of 1000", gzipOf(t, tarOf(t, files("a.bin", strings.Repeat("0", 1<<20), "b.bin", strings.Repeat("0", 1<<20), "b.yaml", template)...)), csar.ArchiveTooLarge, "the files of the archive are more than 100 times as large as the archive"},
 		{"a gzip of 64 MiB of zeros", gzipOf(t, make([]byte, 64<<20)), csar.ArchiveTooLarge, "the files of the archive are larger than 33554432 bytes together"},
+		{"a TOSCA.meta that is too large", tarOf(t, with(files(meta, "CSAR-Version: 1.1\n"+strings.Repeat(" \n", 1<<15))...)...), csar.ArchiveTooLarge, `"TOSCA-Metadata/TOSCA.meta" is larger than 65536 bytes`},
 		{"no TOSCA.meta and no template", zipOf(t, files("a.txt", "")...), csar.NoEntry, "the archive has no TOSCA-Metadata/TOSCA.meta, so it should have exactly one YAML file in its root, and has 0"},
 		{"no TOSCA.meta and two templates", zipOf(t, files("a.yaml", "", "b.yml", "")...), csar.NoEntry, "the archive has no TOSCA-Metadata/TOSCA.meta, so it should have exactly one YAML file in its root, and has 2"},
 		{"a packed directory", zipOf(t, files("shop/a.yaml", "", "shop/TOSCA-Metadata/TOSCA.meta", "")...), csar.NoEntry, `the archive has no TOSCA-Metadata/TOSCA.meta, so it should have exactly one YAML file in its root, and has 0; all is in the directory "shop": pack what is in it, and not the directory`},
@@ -201,7 +206,7 @@ func TestMistakes(t *testing.T) {
 		{"an unknown TOSCA-Meta-File-Version", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nTOSCA-Meta-File-Version: 7\nEntry-Definitions: b.yaml\n")...)...), csar.InvalidMeta, "TOSCA-Metadata/TOSCA.meta:2: TOSCA-Meta-File-Version is none of 1.0, 1.1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := csar.Open(row.data, csar.DefaultLimits())
+			_, err := csar.Open(t.Context(), row.data, csar.DefaultLimits())
 			require.EqualError(t, err, row.want)
 			var fault *csar.Error
 			require.ErrorAs(t, err, &fault)
@@ -219,10 +224,10 @@ func TestTheSumOfAllFilesIsBounded(t *testing.T) {
 	}
 	limits := csar.DefaultLimits()
 	limits.Ratio = 10_000 // not what is tested
-	_, err := csar.Open(tarOf(t, entries...)[:1<<23], limits)
+	_, err := csar.Open(t.Context(), tarOf(t, entries...)[:1<<23], limits)
 	require.Error(t, err, "it is cut off")
 	limits.Archive = 1 << 30
-	_, err = csar.Open(tarOf(t, entries...), limits)
+	_, err = csar.Open(t.Context(), tarOf(t, entries...), limits)
 	assert.EqualError(t, err, "the files of the archive are larger than 33554432 bytes together")
 }
 
@@ -230,17 +235,61 @@ func TestAFileThatLiesAboutItsSizeCannotBeUnpacked(t *testing.T) {
 	data := zipOf(t, files("b.yaml", strings.Repeat("x", 5000))...)
 	size := []byte{0x88, 0x13, 0, 0} // 5000
 	require.GreaterOrEqual(t, bytes.Count(data, size), 1)
-	archive, err := csar.Open(bytes.ReplaceAll(data, size, []byte{10, 0, 0, 0}), csar.DefaultLimits())
+	archive, err := csar.Open(t.Context(), bytes.ReplaceAll(data, size, []byte{10, 0, 0, 0}), csar.DefaultLimits())
 	require.NoError(t, err)
 	_, err = archive.File("b.yaml")
 	assert.EqualError(t, err, `"b.yaml" cannot be unpacked: its format is broken`)
+}
+
+// asked is a context that ends when it has been asked a number of times.
+type asked struct {
+	context.Context //nolint:containedctx // this is one
+
+	times, limit int
+}
+
+// Err implements context.Context.
+func (a *asked) Err() error {
+	if a.times++; a.times > a.limit {
+		return context.Canceled
+	}
+	return nil
+}
+
+// The context is asked for every entry, and for every part of what is unpacked.
+func TestTheEndOfTheContextEndsOpen(t *testing.T) {
+	entries := files("b.yaml", template)
+	for i := range 99 {
+		entries = append(entries, entry{name: fmt.Sprintf("f%d", i), content: fmt.Sprint(i)})
+	}
+	for _, row := range []struct {
+		name string
+		data []byte
+	}{
+		{"zip", zipOf(t, entries...)},
+		{"tar", tarOf(t, entries...)},
+		{"tar.gz", gzipOf(t, tarOf(t, entries...))},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			whole := &asked{Context: t.Context(), limit: 1 << 20}
+			_, err := csar.Open(whole, row.data, csar.DefaultLimits())
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, whole.times, 100)
+			for limit := range whole.times {
+				_, err := csar.Open(&asked{Context: t.Context(), limit: limit}, row.data, csar.DefaultLimits())
+				require.Error(t, err, "it is asked %d times", limit)
+				var fault *csar.Error
+				require.NotErrorAs(t, err, &fault)
+			}
+		})
+	}
 }
 
 // Readers that go by the directory and those that go from file to file must see
 // the same.
 func TestAZipThatSaysTwoThingsIsRefused(t *testing.T) {
 	good := zipOf(t, files("a.yaml", template, "b", "x")...)
-	_, err := csar.Open(good, csar.DefaultLimits())
+	_, err := csar.Open(t.Context(), good, csar.DefaultLimits())
 	require.NoError(t, err)
 	for _, row := range []struct {
 		name string
@@ -255,7 +304,7 @@ func TestAZipThatSaysTwoThingsIsRefused(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			bad := append([]byte(nil), good...)
 			copy(bad[row.at:], row.to)
-			_, err := csar.Open(bad, csar.DefaultLimits())
+			_, err := csar.Open(t.Context(), bad, csar.DefaultLimits())
 			require.EqualError(t, err, `the entry "a.yaml" is described differently before its data and in the directory: which one is meant depends on who reads it`)
 		})
 	}
@@ -269,7 +318,7 @@ func TestOtherArchivesAreNamed(t *testing.T) {
 		"#!/bin/sh\n" + string(zipOf(t, files("a.yaml", template)...)): "is a zip archive with something before it: pack it as zip, tar or tar.gz",
 	} {
 		assert.Equal(t, csar.Unsupported, csar.Detect([]byte(data)))
-		_, err := csar.Open([]byte(data), csar.DefaultLimits())
+		_, err := csar.Open(t.Context(), []byte(data), csar.DefaultLimits())
 		assert.EqualError(t, err, want)
 	}
 	assert.Equal(t, csar.Template, csar.Detect([]byte("BZh: 1\n")))
@@ -281,7 +330,7 @@ func TestAGzipBombTakesLittle(t *testing.T) {
 		bomb := gzipOf(t, append(tarOf(t, files("a.yaml", template)...), make([]byte, size)...))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _ = csar.Open(bomb, csar.DefaultLimits())
+		_, _ = csar.Open(t.Context(), bomb, csar.DefaultLimits())
 		runtime.ReadMemStats(&after)
 		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(50<<20))
 	}
@@ -289,7 +338,7 @@ func TestAGzipBombTakesLittle(t *testing.T) {
 
 func TestANestedArchiveIsJustAFile(t *testing.T) {
 	inner := zipOf(t, files("../../evil", "x")...)
-	archive, err := csar.Open(zipOf(t, files("b.yaml", template, "inner.csar", string(inner))...), csar.DefaultLimits())
+	archive, err := csar.Open(t.Context(), zipOf(t, files("b.yaml", template, "inner.csar", string(inner))...), csar.DefaultLimits())
 	require.NoError(t, err)
 	content, err := archive.File("inner.csar")
 	require.NoError(t, err)
@@ -304,9 +353,9 @@ func FuzzOpen(f *testing.F) {
 	f.Add(tarOf(f, all...))
 	f.Add(gzipOf(f, tarOf(f, all...)))
 	f.Add([]byte("PK\x03\x04"))
-	limits := csar.Limits{Archive: 1 << 16, Entries: 20, Sum: 1 << 16, File: 1 << 14, YAML: 1 << 13, Ratio: 100}
+	limits := csar.Limits{Archive: 1 << 16, Entries: 20, Name: 1 << 10, Levels: 16, Sum: 1 << 16, File: 1 << 14, YAML: 1 << 13, Ratio: 100}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		archive, err := csar.Open(data, limits)
+		archive, err := csar.Open(t.Context(), data, limits)
 		if err != nil {
 			var fault *csar.Error
 			require.ErrorAs(t, err, &fault)

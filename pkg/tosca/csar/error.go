@@ -12,7 +12,7 @@ const (
 	NoEntry         = "NoEntryDefinitions"
 )
 
-// Error is what is wrong with an archive. File and Line are set if it is in a
+// Error is a mistake in an archive. File and Line are set if it is in a
 // file of the archive.
 type Error struct {
 	File    string
@@ -32,6 +32,9 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
 	}
 }
+
+// ended is returned when the context has ended; Open returns its cause instead.
+var ended = &Error{Code: InvalidArchive, Message: "reading the archive was interrupted"}
 
 func fault(code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}

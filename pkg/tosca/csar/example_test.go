@@ -3,6 +3,7 @@ package csar_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"fmt"
 
 	"holdfast.dev/holdfast/pkg/tosca/csar"
@@ -15,7 +16,7 @@ func Example() {
 	fmt.Fprint(file, "tosca_definitions_version: tosca_2_0")
 	_ = writer.Close()
 
-	archive, err := csar.Open(data.Bytes(), csar.DefaultLimits())
+	archive, err := csar.Open(context.Background(), data.Bytes(), csar.DefaultLimits())
 	if err != nil {
 		fmt.Println(err)
 		return

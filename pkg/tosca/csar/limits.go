@@ -6,6 +6,9 @@ type Limits struct {
 	Archive int
 	// Entries is how many files and directories it may have.
 	Entries int
+	// Name is how long the name of an entry may be, Levels how many directories and
+	// files it may be made of.
+	Name, Levels int
 	// Sum is how large its files may be together, unpacked.
 	Sum int
 	// File is how large each may be, YAML how large each *.yaml and *.yml.
@@ -14,20 +17,26 @@ type Limits struct {
 	Ratio int
 }
 
-// DefaultLimits are the limits of docs/tosca.md.
+// DefaultLimits returns the limits of docs/tosca.md.
 func DefaultLimits() Limits {
-	return Limits{Archive: 8 << 20, Entries: 1000, Sum: 32 << 20, File: 1 << 20, YAML: 512 << 10, Ratio: 100}
+	return Limits{Archive: 8 << 20, Entries: 1000, Name: 4 << 10, Levels: 64, Sum: 32 << 20, File: 1 << 20, YAML: 512 << 10, Ratio: 100}
 }
 
 // ratioMatters is the size below which a file may be as dense as it likes: a
 // page of blanks is no attack.
 const ratioMatters = 128 << 10
 
+// metaLimit bounds TOSCA.meta, which is read line by line.
+const metaLimit = 64 << 10
+
 // admit checks the sizes that an archive declares for one file.
 func (l Limits) admit(name string, size int64) *Error {
 	limit := l.File
-	if isYAML(name) {
+	switch {
+	case isYAML(name):
 		limit = min(limit, l.YAML)
+	case name == metaInFolder || name == metaInRoot:
+		limit = min(limit, metaLimit)
 	}
 	if size < 0 || size > int64(limit) {
 		return fault(ArchiveTooLarge, "%s is larger than %d bytes", quote(name), limit)

@@ -25,7 +25,7 @@ type metaLine struct {
 	line  int
 }
 
-// findEntry says which file the archive is about: TOSCA.meta names it, or it is
+// findEntry finds the entry template of the archive: TOSCA.meta names it, or it is
 // the only YAML file in the root.
 func (a *Archive) findEntry() *Error {
 	inFolder, inRoot := a.Has(metaInFolder), a.Has(metaInRoot)
@@ -54,7 +54,7 @@ func (a *Archive) entryFromRoot(why string) *Error {
 	return fault(NoEntry, "%s should have exactly one YAML file in its root, and has %d%s", why, len(found), hint)
 }
 
-// onlyFolder is the directory that has everything in it, if one has.
+// onlyFolder returns the directory that has everything in it, if one has.
 func (a *Archive) onlyFolder() string {
 	only := ""
 	for name := range a.files {

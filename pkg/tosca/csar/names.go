@@ -12,7 +12,7 @@ import (
 var driveLetter = regexp.MustCompile(`^[A-Za-z]:`)
 
 // names are the entries that an archive has had so far. Every name is checked,
-// also those of directories and of files that nobody asks for: an archive with
+// also those of directories and of files that are not read: an archive with
 // one bad name was made to harm.
 type names struct {
 	limits  Limits
@@ -29,6 +29,12 @@ func newNames(limits Limits) *names {
 func (n *names) add(raw string, isDir bool) (string, *Error) {
 	if n.count++; n.count > n.limits.Entries {
 		return "", fault(ArchiveTooLarge, "the archive has more than %d entries", n.limits.Entries)
+	}
+	if len(raw) > n.limits.Name {
+		return "", fault(ArchiveTooLarge, "the name of the entry %s is longer than %d bytes: shorten it", quote(raw), n.limits.Name)
+	}
+	if strings.Count(raw, "/") >= n.limits.Levels {
+		return "", fault(ArchiveTooLarge, "the entry %s is in directories nested deeper than %d levels: move it up", quote(raw), n.limits.Levels)
 	}
 	name := strings.TrimSuffix(strings.TrimPrefix(raw, "./"), "/")
 	if isDir && (name == "" || name == ".") {
@@ -50,11 +56,12 @@ func (n *names) add(raw string, isDir bool) (string, *Error) {
 	return name, nil
 }
 
-// throughFile finds a file that is used as a directory: what is below it reads
-// differently wherever it is unpacked.
+// throughFile finds a file that is used as a directory: what is below it depends on the
+// program that unpacks it. Its cost is bounded by the limits of names.
 func (n *names) throughFile() *Error {
 	for key, name := range n.folded {
-		for dir := path.Dir(key); dir != "."; dir = path.Dir(dir) {
+		for i := strings.LastIndexByte(key, '/'); i > 0; i = strings.LastIndexByte(key[:i], '/') {
+			dir := key[:i]
 			if file, there := n.folded[dir]; there && !n.folders[dir] {
 				return fault(DuplicateEntry, "the archive has %s as a file and as the directory of %s", quote(file), quote(name))
 			}

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 )
@@ -13,23 +14,23 @@ import (
 const tarOverhead = 4 << 10
 
 // readGzip unpacks all of it: the index of a tar is the tar itself.
-func readGzip(data []byte, limits Limits) (map[string]content, *Error) {
+func readGzip(ctx context.Context, data []byte, limits Limits) (map[string]content, *Error) {
 	limit := int64(limits.Sum + limits.Entries*tarOverhead)
 	var size counter
-	if err := gunzip(&size, data, limit+1); err != nil {
+	if err := gunzip(ctx, &size, data, limit+1); err != nil {
 		return nil, fault(InvalidArchive, "is not a valid gzip file, or not all of one: %s", reason(err))
 	}
 	if int64(size) > limit {
 		return nil, limits.admitSum(int64(size), len(data))
 	}
 	unpacked := bytes.NewBuffer(make([]byte, 0, int(size)+bytes.MinRead))
-	if err := gunzip(unpacked, data, int64(size)); err != nil {
+	if err := gunzip(ctx, unpacked, data, int64(size)); err != nil {
 		return nil, fault(InvalidArchive, "is not a valid gzip file, or not all of one: %s", reason(err))
 	}
 	if Detect(unpacked.Bytes()) != Tar {
 		return nil, fault(InvalidArchive, "is gzipped, but not a tar archive")
 	}
-	return readTar(unpacked.Bytes(), len(data), limits)
+	return readTar(ctx, unpacked.Bytes(), len(data), limits)
 }
 
 // counter counts what is written to it: to unpack twice takes less memory than a
@@ -42,21 +43,38 @@ func (c *counter) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-func gunzip(to io.Writer, data []byte, limit int64) error {
+func gunzip(ctx context.Context, to io.Writer, data []byte, limit int64) error {
 	reader, err := gzip.NewReader(bytes.NewReader(data))
 	if err == nil {
-		_, err = io.Copy(to, io.LimitReader(reader, limit))
+		_, err = io.Copy(to, io.LimitReader(interruptible{ctx, reader}, limit))
 	}
 	return err
 }
 
-// readTar finds the files. Their contents are parts of data. size is that of the
-// archive as it came.
-func readTar(data []byte, size int, limits Limits) (map[string]content, *Error) {
+// interruptible is a reader that fails once its context has ended.
+type interruptible struct {
+	ctx context.Context //nolint:containedctx // it is that of one call
+	io.Reader
+}
+
+// Read implements io.Reader.
+func (r interruptible) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(p)
+}
+
+// readTar finds the files. Their contents are parts of data. size is the size of
+// the packed archive.
+func readTar(ctx context.Context, data []byte, size int, limits Limits) (map[string]content, *Error) {
 	at := bytes.NewReader(data)
 	reader := tar.NewReader(at)
 	seen, files, sum := newNames(limits), map[string]content{}, int64(0)
 	for {
+		if ctx.Err() != nil {
+			return nil, ended
+		}
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {
 			break

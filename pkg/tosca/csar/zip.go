@@ -3,6 +3,7 @@ package csar
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -11,7 +12,7 @@ import (
 
 const encrypted = 0x1
 
-func readZip(data []byte, limits Limits) (map[string]content, *Error) {
+func readZip(ctx context.Context, data []byte, limits Limits) (map[string]content, *Error) {
 	if fault := countZip(data, limits); fault != nil {
 		return nil, fault
 	}
@@ -22,6 +23,9 @@ func readZip(data []byte, limits Limits) (map[string]content, *Error) {
 	}
 	seen, files, sum := newNames(limits), map[string]content{}, int64(0)
 	for _, entry := range reader.File {
+		if ctx.Err() != nil {
+			return nil, ended
+		}
 		isDir := entry.FileInfo().IsDir()
 		name, bad := seen.add(entry.Name, isDir)
 		if bad == nil && !isDir {
@@ -83,8 +87,8 @@ func (r *lastRead) ReadAt(p []byte, at int64) (int, error) {
 	return r.ReaderAt.ReadAt(p, at)
 }
 
-// agrees reports whether the header before the data of an entry says what the
-// directory says. The library reads no more of it than how long it is. A header
+// agrees reports whether the header before the data of an entry equals its entry in the
+// directory. The library reads no more of it than how long it is. A header
 // may leave sizes and checksum to what follows the data.
 func (r *lastRead) agrees(data []byte, entry *zip.File) bool {
 	const size, inExtra, follows = 30, 1<<32 - 1, 0x8

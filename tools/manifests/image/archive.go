@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// writeArchive writes an image as an OCI archive: a layout with one entry, which has
-// the image for every platform. The name is for what loads it.
+// writeArchive writes an image as an OCI archive: a layout with one index entry for all platforms. The name
+// is for engines that load the archive.
 func writeArchive(path string, image v1.ImageIndex, version string) error {
 	directory, err := os.MkdirTemp("", "holdfast-image-")
 	if err != nil {
@@ -42,7 +42,7 @@ func writeArchive(path string, image v1.ImageIndex, version string) error {
 	return archive.Close()
 }
 
-// pack writes the files of a directory, in the order of their names.
+// pack writes the files of a directory in order of their names.
 func pack(archive *os.File, directory string) error {
 	w := tar.NewWriter(archive)
 	err := fs.WalkDir(os.DirFS(directory), ".", func(path string, entry fs.DirEntry, err error) error {

@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// program is where it is in the image, and what it is called.
+	// program is the path and the name of the program in the image.
 	program = "holdfast-controller"
-	// authorities is where programs written in Go, and most others, look for them.
+	// authorities is the path where Go programs, and most others, look for certificate authorities.
 	authorities = "etc/ssl/certs/ca-certificates.crt"
-	// user is nobody on any machine; the Deployment says the same.
+	// user is an unprivileged user ID. The Deployment uses the same one.
 	user = "65532:65532"
 )
 
-// architectures are those that the image is for.
+// architectures are the architectures of the image.
 var architectures = []string{"amd64", "arm64"}
 
-// build makes the image of the sources of a checkout, for all architectures.
+// build builds the image for all architectures from the sources of a checkout.
 func build(ctx context.Context, source, version string) (v1.ImageIndex, error) {
 	trusted, err := layer(file{authorities, 0o644, certificates()})
 	if err != nil {
@@ -57,8 +57,7 @@ func build(ctx context.Context, source, version string) (v1.ImageIndex, error) {
 	return mutate.Annotations(index, annotations(version)).(v1.ImageIndex), nil
 }
 
-// assemble makes the image for one platform. It has no times, so that it is the same
-// whenever it is made.
+// assemble returns the image for one platform. It contains no times, so that builds are reproducible.
 func assemble(platform v1.Platform, version string, layers ...v1.Layer) (v1.Image, error) {
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	image, err := mutate.AppendLayers(image, layers...)
@@ -86,7 +85,7 @@ func annotations(version string) map[string]string {
 	}
 }
 
-// compile builds the program for an architecture. Nothing of this machine gets into it.
+// compile builds the program for an architecture, independently of this machine.
 func compile(ctx context.Context, source, version, architecture string) ([]byte, error) {
 	directory, err := os.MkdirTemp("", "holdfast-image-")
 	if err != nil {
@@ -104,8 +103,8 @@ func compile(ctx context.Context, source, version, architecture string) ([]byte,
 	return os.ReadFile(path)
 }
 
-// certificates are the authorities that Mozilla trusts without a condition; a file
-// of certificates cannot say conditions.
+// certificates returns the authorities that Mozilla trusts unconditionally, because a certificate file
+// cannot express constraints.
 func certificates() []byte {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {
@@ -116,14 +115,14 @@ func certificates() []byte {
 	return text.Bytes()
 }
 
-// file is one of a layer.
+// file is a file of a layer.
 type file struct {
 	path    string
 	mode    int64
 	content []byte
 }
 
-// layer has a file, and the directories above it, as root's and without times.
+// layer returns a layer with a file and its parent directories, owned by root and without times.
 func layer(f file) (v1.Layer, error) {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
@@ -142,7 +141,7 @@ func layer(f file) (v1.Layer, error) {
 	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
 }
 
-// above are the directories of a relative path, the outermost first.
+// above returns the parent directories of a relative path, outermost first.
 func above(path string) (directories []string) {
 	for i, c := range path {
 		if c == '/' {

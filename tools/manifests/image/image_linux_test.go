@@ -35,10 +35,10 @@ const (
 	version  = "v1.2.3"
 )
 
-// archive is what `make image` writes, made once.
+// archive returns the output of `make image`, which is built once.
 var archive = sync.OnceValues(func() ([]byte, error) { return archived(checkout) })
 
-// archived is the image of a directory of sources.
+// archived builds the image from a directory of sources.
 func archived(source string) ([]byte, error) {
 	directory, err := os.MkdirTemp("", "holdfast-image-test-")
 	if err != nil {
@@ -67,7 +67,7 @@ func entries(t *testing.T, reader io.Reader, do func(*tar.Header, []byte)) {
 	}
 }
 
-// loaded are the images of the archive by architecture, as what loads it finds them.
+// loaded returns the images in the archive by architecture, as container engines find them.
 func loaded(t *testing.T) map[string]v1.Image {
 	t.Helper()
 	text, err := archive()
@@ -96,7 +96,7 @@ func loaded(t *testing.T) map[string]v1.Image {
 	return images
 }
 
-func TestTheImageHasNothingBesideTheProgram(t *testing.T) {
+func TestImageContainsOnlyProgram(t *testing.T) {
 	images := loaded(t)
 	require.Len(t, images, 2)
 	for architecture, image := range images {
@@ -128,8 +128,8 @@ func TestTheImageHasNothingBesideTheProgram(t *testing.T) {
 	}
 }
 
-// From the sources alone, in another place: the same bytes.
-func TestTheImageIsBuiltAgainTheSame(t *testing.T) {
+// A build from the same sources in another directory gives the same bytes.
+func TestImageBuildIsReproducible(t *testing.T) {
 	source := t.TempDir()
 	for _, part := range []string{"cmd/holdfast-controller", "internal", "pkg"} {
 		installed.Depends(t, filepath.Join(checkout, part))
@@ -147,9 +147,9 @@ func TestTheImageIsBuiltAgainTheSame(t *testing.T) {
 	assert.True(t, bytes.Equal(first, second), "not the same bytes")
 }
 
-// The image of this machine runs from its own files as the Deployment says: it holds
-// an Application, and is asked for nothing that it may not do.
-func TestTheImageRunsFromItsOwnFiles(t *testing.T) {
+// The image for this machine runs with only its own files, as configured in the Deployment. It holds an
+// Application and sends no forbidden request.
+func TestImageRuns(t *testing.T) {
 	image := loaded(t)[runtime.GOARCH]
 	require.NotNil(t, image, "there is none for %s", runtime.GOARCH)
 	root := t.TempDir()
@@ -179,7 +179,7 @@ func TestTheImageRunsFromItsOwnFiles(t *testing.T) {
 	controller.AssertNothingWasForbidden()
 }
 
-func TestTheImageIsPushed(t *testing.T) {
+func TestImageIsPushed(t *testing.T) {
 	server := httptest.NewServer(registry.New())
 	t.Cleanup(server.Close)
 	to, err := name.ParseReference(strings.TrimPrefix(server.URL, "http://") + "/holdfast-controller:" + version)

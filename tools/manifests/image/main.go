@@ -61,8 +61,8 @@ func (f flags) run(ctx context.Context) error {
 	return nil
 }
 
-// push sends an image to a registry, as who `docker login` or `podman login` has
-// logged in, and prints the reference that never means another image.
+// push pushes an image to a registry with the credentials of `docker login` or `podman login`, and prints
+// the reference with the digest.
 func push(ctx context.Context, to name.Reference, image v1.ImageIndex) error {
 	if err := remote.WriteIndex(to, image, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
 		return fmt.Errorf("pushing to %s: %w", to, err)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Names of the components, as they are in file names and commands.
+// Names of the components, as used in file names and commands.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
@@ -17,14 +17,14 @@ const (
 // component is one process to run.
 type component struct {
 	name string
-	// argv is the whole command line.
+	// argv is the entire command line.
 	argv []string
 	// probe returns nil once the component can be used.
 	probe func(context.Context) error
 }
 
-// stages lists the components in the order of their start; those of one stage do not
-// wait for each other.
+// stages returns the components in the order of their start. Components in the same stage start
+// concurrently.
 func (s *supervisor) stages() [][]component {
 	stages := [][]component{{s.etcd()}, {s.apiServer()}}
 	var rest []component
@@ -48,9 +48,9 @@ func (s *supervisor) etcd() component {
 			"--listen-peer-urls=" + peer,
 			"--initial-advertise-peer-urls=" + peer,
 			"--initial-cluster=default=" + peer,
-			// Tests kill processes, not machines: what was written to a file survives.
+			// Tests kill processes, not machines: data that was written to a file survives.
 			"--unsafe-no-fsync",
-			// One member has nobody to wait for before it elects itself.
+			// A single member need not wait for others before it elects itself.
 			"--heartbeat-interval=10",
 			"--election-timeout=100",
 		}, s.options.EtcdArgs...),
@@ -63,8 +63,8 @@ func (s *supervisor) apiServer() component {
 		"--etcd-servers=http://" + address(s.ports.Etcd),
 		"--bind-address=127.0.0.1",
 		fmt.Sprint("--secure-port=", s.ports.APIServer),
-		// Nothing reaches the API server through the Service "kubernetes": without this
-		// it looks for a network interface with a default route, and fails offline.
+		// No client uses the Service "kubernetes". Without this flag the API server looks for a network
+		// interface with a default route, and fails offline.
 		"--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none",
 		"--service-cluster-ip-range=10.0.0.0/16",
@@ -82,9 +82,9 @@ func (s *supervisor) apiServer() component {
 		argv = append(argv,
 			"--audit-policy-file="+s.dir.path("audit-policy.yaml"),
 			"--audit-log-path="+s.dir.path("audit.log"),
-			// Blocking: a response ends after its line is in the file.
+			// Blocking: a response ends after its line has been written to the file.
 			"--audit-log-mode=blocking",
-			// Never rotated within a run: readers remember offsets.
+			// Never rotated during a run, because readers remember offsets.
 			"--audit-log-maxsize=100000",
 		)
 	}
@@ -95,7 +95,7 @@ func (s *supervisor) apiServer() component {
 	}
 }
 
-// auditPolicy records every request once, when it is over; a watch therefore when it ends.
+// auditPolicy records every request once, when it is complete. Therefore a watch is recorded when it ends.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -106,7 +106,7 @@ rules:
 func (s *supervisor) controllerManager() component {
 	health := address(s.ports.ControllerManager)
 	running := s.probe.get("http://" + health + "/healthz")
-	// It works once it has made something.
+	// It is ready once it has created an object.
 	working := s.probe.get("https://" + address(s.ports.APIServer) + "/api/v1/namespaces/default/serviceaccounts/default")
 	return component{
 		name: ControllerManager,

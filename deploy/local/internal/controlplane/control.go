@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// control is where a running supervisor takes commands: a port on the loopback
-// interface, found through control.json, guarded by the token. Only the supervisor can
-// restart a component, because components end with the process that started them.
+// control is the server for commands to a running supervisor: a port on the loopback interface, published
+// in control.json and protected by the token. Only the supervisor can restart a component, because
+// components end with their parent process.
 type control struct {
 	server *http.Server
 	dir    directory
@@ -59,8 +59,7 @@ func guarded(token string, next http.Handler) http.Handler {
 	})
 }
 
-// Close stops listening, after the answers under way unless those take long, as a
-// restart may.
+// Close stops listening. It waits for running requests for a limited time, because a restart can take long.
 func (c *control) Close() {
 	_ = os.Remove(c.dir.path(controlFile))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -93,8 +92,8 @@ func (d directory) command(ctx context.Context, method, path string) error {
 	return statusError{url: path, code: response.StatusCode, body: string(text)}
 }
 
-// Down stops the control plane of the directory, and returns when it is gone. It
-// reports whether there was one.
+// Down stops the control plane of the directory and returns when it has ended. It reports whether there was
+// one.
 func Down(ctx context.Context, path string) (bool, error) {
 	dir := directory(path)
 	running, err := dir.running()
@@ -105,7 +104,7 @@ func Down(ctx context.Context, path string) (bool, error) {
 		if err := dir.command(ctx, http.MethodPost, "/stop"); err == nil {
 			return nil
 		}
-		// It may be about to write control.json, or about to end.
+		// The supervisor may be about to write control.json, or about to end.
 		if running, err := dir.running(); running || err != nil {
 			return errors.New("the supervisor does not answer")
 		}
@@ -122,8 +121,8 @@ func Down(ctx context.Context, path string) (bool, error) {
 	})
 }
 
-// Restart ends the component, if it still runs, and starts it again with the same
-// command line. It returns when the component is ready.
+// Restart kills the component if it is still running, and starts it again with the same command line. It
+// returns when the component is ready.
 func Restart(ctx context.Context, path, component string) error {
 	dir := directory(path)
 	running, err := dir.running()

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// background is an Up that runs beside the test.
+// background is an Up that runs concurrently with the test.
 type background struct {
 	dir directory
 	out safeBuffer
@@ -57,7 +57,7 @@ func (b *background) pid(t *testing.T, component string) int {
 	return pid
 }
 
-func TestUpIsReadyAndDownEndsIt(t *testing.T) {
+func TestUpAndDown(t *testing.T) {
 	b := upAndReady(t, Options{})
 	if want := "ready\n" + ExportLine(string(b.dir)) + "\n"; b.out.String() != want {
 		t.Errorf("printed %q, want %q", b.out.String(), want)
@@ -81,7 +81,7 @@ func TestUpIsReadyAndDownEndsIt(t *testing.T) {
 	}
 }
 
-func TestASecondUpPrintsTheExportLineAndReturns(t *testing.T) {
+func TestSecondUpPrintsExportLine(t *testing.T) {
 	b := upAndReady(t, Options{})
 	var out bytes.Buffer
 	check(t, Up(t.Context(), Options{Dir: string(b.dir)}, &out, io.Discard))
@@ -90,7 +90,7 @@ func TestASecondUpPrintsTheExportLineAndReturns(t *testing.T) {
 	}
 }
 
-func TestAKilledComponentStaysDown(t *testing.T) {
+func TestKilledComponentIsNotRestarted(t *testing.T) {
 	b := upAndReady(t, Options{})
 	var before, after ports
 	check(t, b.dir.readJSON("ports.json", &before))
@@ -114,7 +114,7 @@ func TestAKilledComponentStaysDown(t *testing.T) {
 	}
 }
 
-func TestRestartReplacesAPausedComponent(t *testing.T) {
+func TestRestartReplacesPausedComponent(t *testing.T) {
 	b := upAndReady(t, Options{})
 	paused := b.pid(t, Etcd)
 	check(t, syscall.Kill(paused, syscall.SIGSTOP))
@@ -124,7 +124,7 @@ func TestRestartReplacesAPausedComponent(t *testing.T) {
 	}
 }
 
-func TestAComponentThatDiesDuringTheStart(t *testing.T) {
+func TestComponentCrashDuringStart(t *testing.T) {
 	b := up(t, Options{EtcdArgs: []string{"--broken=true"}})
 	err := <-b.err
 	b.err <- err
@@ -133,7 +133,7 @@ func TestAComponentThatDiesDuringTheStart(t *testing.T) {
 	}
 }
 
-func TestPortsAndCredentialsOutliveARestart(t *testing.T) {
+func TestRestartKeepsPortsAndCredentials(t *testing.T) {
 	b := upAndReady(t, Options{})
 	before, err := os.ReadFile(b.dir.kubeconfig())
 	check(t, err)
@@ -148,7 +148,7 @@ func TestPortsAndCredentialsOutliveARestart(t *testing.T) {
 	}
 }
 
-func TestUpEndsWithItsParent(t *testing.T) {
+func TestUpEndsWithParent(t *testing.T) {
 	// The test process is not the child of this one, as if that had died.
 	other := exec.Command("sleep", "60")
 	check(t, other.Start())
@@ -162,7 +162,7 @@ func TestUpEndsWithItsParent(t *testing.T) {
 	}
 }
 
-func TestADirectoryWithSomethingInItIsNotRemoved(t *testing.T) {
+func TestForeignFilesAreNotRemoved(t *testing.T) {
 	dir := t.TempDir()
 	check(t, os.WriteFile(dir+"/thesis.tex", nil, 0o600))
 	if err := Up(t.Context(), Options{Dir: dir, Remove: true}, io.Discard, io.Discard); err == nil {
@@ -173,7 +173,7 @@ func TestADirectoryWithSomethingInItIsNotRemoved(t *testing.T) {
 	}
 }
 
-func TestExportLineCanBePastedIntoAShell(t *testing.T) {
+func TestExportLineIsShellSafe(t *testing.T) {
 	for dir, want := range map[string]string{
 		"/tmp/plain-1_2.3": "export KUBECONFIG=/tmp/plain-1_2.3/kubeconfig",
 		"/tmp/two words":   "export KUBECONFIG='/tmp/two words/kubeconfig'",

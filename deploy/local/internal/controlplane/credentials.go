@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// Certificates and keys are made here, although kube-apiserver would make its own:
-// elliptic curve keys take no time, the kubeconfig can be written before anything
-// runs, and there is a certificate authority for it to name.
+// Certificates and keys are created here, although kube-apiserver would create its own: elliptic curve keys
+// are fast, the kubeconfig can be written before any component runs, and it can contain a certificate
+// authority.
 
-// ensureCredentials writes what is missing of pki/ and returns the token.
+// ensureCredentials creates the missing files in pki/ and returns the token.
 func (d directory) ensureCredentials() (token string, err error) {
 	if err := os.MkdirAll(d.path("pki"), 0o700); err != nil {
 		return "", err
@@ -41,7 +41,7 @@ func (d directory) ensureCredentials() (token string, err error) {
 	if err := d.write("pki/users.csv", users); err != nil {
 		return "", err
 	}
-	// Last, because its presence means that the rest is there.
+	// The token is written last, because its presence means that the other files exist.
 	return token, d.write("pki/token", token)
 }
 
@@ -75,8 +75,7 @@ func certificate(name string) *x509.Certificate {
 	}
 }
 
-// writePair writes pki/<name>.crt and pki/<name>.key; without a signer the
-// certificate signs itself.
+// writePair writes pki/<name>.crt and pki/<name>.key. Without a signer, the certificate is self-signed.
 func (d directory) writePair(name string, template, issuer *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, error) {
 	key, err := d.writeKey(name)
 	if err != nil {
@@ -108,8 +107,8 @@ func encode(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// writeKubeconfig writes a kubeconfig for the administrator. It names the
-// certificate authority inline: the file may be copied.
+// writeKubeconfig writes a kubeconfig for the administrator. It embeds the certificate authority, so that
+// the file can be copied.
 func (d directory) writeKubeconfig(port int, token string) error {
 	authority, err := os.ReadFile(d.path("pki", "ca.crt"))
 	if err != nil {

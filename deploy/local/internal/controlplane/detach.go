@@ -11,9 +11,8 @@ import (
 	"syscall"
 )
 
-// Detach runs this program again with the given arguments, which are those of an Up on
-// the directory, in a session of its own, passes its output on until the control plane
-// is ready, and leaves it running.
+// Detach runs this program again in a new session with the given arguments of an Up on the
+// directory. It forwards the output until the control plane is ready, and then leaves it running.
 func Detach(ctx context.Context, path string, args []string, out io.Writer) error {
 	dir := directory(path)
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -38,7 +37,7 @@ func Detach(ctx context.Context, path string, args []string, out io.Writer) erro
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the supervisor: %w", err)
 	}
-	// An interrupt reaches us only, since the child has its own session.
+	// An interrupt reaches only this process, because the child has its own session.
 	undo := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
 	defer undo()
 	lines := bufio.NewScanner(stdout)

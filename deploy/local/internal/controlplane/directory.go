@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// directory names the files of one control plane.
+// directory contains the files of one control plane.
 type directory string
 
 func (d directory) path(elem ...string) string {
@@ -24,8 +24,7 @@ func (d directory) write(name, text string) error {
 	return os.WriteFile(d.path(name), []byte(text), 0o600)
 }
 
-// writeJSON replaces the file in one step: readers are other processes, which look
-// at any time.
+// writeJSON replaces the file atomically, because other processes can read it at any time.
 func (d directory) writeJSON(name string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -48,8 +47,8 @@ func (d directory) readJSON(name string, value any) error {
 	return nil
 }
 
-// clean removes what another run has left: a pid file, if its supervisor was killed,
-// would name some other process now, and old logs would mix with the new.
+// clean removes files of an earlier run: the pid file of a killed supervisor could name another process
+// now, and old logs would be mixed with new ones.
 func (d directory) clean() {
 	for _, name := range []string{Etcd, APIServer, ControllerManager, Scheduler, Node} {
 		_ = os.Remove(d.pid(name))
@@ -57,11 +56,11 @@ func (d directory) clean() {
 	}
 }
 
-// errLocked says that another supervisor has the directory.
+// errLocked is returned if another supervisor uses the directory.
 var errLocked = errors.New("the directory belongs to a running control plane")
 
-// lock takes the directory until the file is closed. The kernel closes it with the
-// process, so that, unlike a pid file, it never lies after a crash.
+// lock locks the directory until the file is closed. The kernel closes it with the process, so, unlike a
+// pid file, the lock is always correct after a crash.
 func (d directory) lock() (*os.File, error) {
 	file, err := os.OpenFile(d.path("lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -78,7 +77,7 @@ func (d directory) lock() (*os.File, error) {
 	return nil, fmt.Errorf("locking %s: %w", d.path("lock"), err)
 }
 
-// running reports whether a supervisor has the directory.
+// running reports whether a supervisor uses the directory.
 func (d directory) running() (bool, error) {
 	if _, err := os.Stat(d.path("lock")); errors.Is(err, os.ErrNotExist) {
 		return false, nil

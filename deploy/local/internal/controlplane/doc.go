@@ -1,14 +1,14 @@
-// Package controlplane runs the components of a Kubernetes control plane as
-// separate child processes of one supervisor, on the loopback interface.
+// Package controlplane runs the components of a Kubernetes control plane as separate child processes of one
+// supervisor, on the loopback interface.
 //
-// It knows processes, files, ports and HTTP probes, and nothing of Kubernetes
-// beyond command lines: it imports the standard library only, so that its tests
-// build in a second while the program around it takes minutes.
+// It handles processes, files, ports and HTTP probes. Apart from command lines it contains nothing specific
+// to Kubernetes, and it imports only the standard library, so that its tests build in a second although the
+// program takes minutes.
 //
-// The components are separate processes, not goroutines, because the fault tests
-// kill and pause them one by one.
+// The components are separate processes instead of goroutines, because the fault tests kill and pause them
+// one by one.
 //
-// A directory holds everything that belongs to one control plane:
+// A directory contains all files of one control plane:
 //
 //	kubeconfig         server, certificate authority and token, system:masters
 //	<component>.log    standard output and error of this run, restarts included

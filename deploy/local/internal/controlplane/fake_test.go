@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// The supervisor starts this test binary as its components: those serve nothing but
-// their probes.
+// The supervisor starts this test binary as its components, which serve only their probes.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {

@@ -7,30 +7,29 @@ import (
 	"time"
 )
 
-// Options say what to run and where.
+// Options configures a control plane.
 type Options struct {
-	// Dir is the directory of this control plane; it is made if it does not exist.
+	// Dir is the directory of this control plane. It is created if it does not exist.
 	Dir string
-	// ControllerManager starts kube-controller-manager: service accounts, garbage
-	// collection, Deployments, namespace deletion. Most tests do without.
+	// ControllerManager starts kube-controller-manager: service accounts, garbage collection, Deployments,
+	// namespace deletion. Most tests do not need it.
 	ControllerManager bool
-	// Node starts kube-scheduler and plays one node, on which Pods become ready and
-	// claims get volumes. Implies ControllerManager: Pods need a service account, and a
-	// node stays tainted, without it.
+	// Node starts kube-scheduler and a simulated node, on which Pods become ready and claims get volumes.
+	// It implies ControllerManager: without it, Pods have no service account, and the node remains tainted.
 	Node bool
 	// Audit writes Dir/audit.log.
 	Audit bool
-	// EtcdArgs and APIServerArgs come last on the command lines, and so win.
+	// EtcdArgs and APIServerArgs are added at the end of the command lines, and therefore have precedence.
 	EtcdArgs, APIServerArgs []string
-	// ParentPID, if not zero, is the process with which this one ends.
+	// ParentPID is the process with which this one ends, or zero.
 	ParentPID int
-	// Remove deletes Dir at the end, and therefore stops without ceremony.
+	// Remove deletes Dir at the end, and therefore kills the components without a grace period.
 	Remove bool
-	// Timeout bounds the start-up.
+	// Timeout limits the startup.
 	Timeout time.Duration
 }
 
-// complete returns the options with defaults filled in, or what is wrong with them.
+// complete returns the options with defaults, or a validation error.
 func (o Options) complete() (Options, error) {
 	if o.Dir == "" {
 		return o, errors.New("no directory given")

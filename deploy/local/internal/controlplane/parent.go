@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// parentVariable carries the supervisor's pid to the components.
+// parentVariable is the environment variable with the supervisor's pid.
 const parentVariable = "CONTROLPLANE_PARENT"
 
-// orphaned is closed when the process with this pid is no longer our parent. The pid
-// is given, not asked for: the parent may be gone before we get to ask.
+// orphaned returns a channel that is closed when the parent with this pid has ended. The pid is an
+// argument, because the parent can end before the process queries it.
 func orphaned(ctx context.Context, parent int) <-chan struct{} {
 	gone := make(chan struct{})
 	go func() {
@@ -29,8 +29,8 @@ func orphaned(ctx context.Context, parent int) <-chan struct{} {
 	return gone
 }
 
-// EndWithParent ends this process, a component, with the supervisor that started it,
-// if one did. On Linux the kernel does the same at once.
+// EndWithParent ends this process, a component, together with the supervisor that started it, if any. On
+// Linux the kernel does the same immediately.
 func EndWithParent() {
 	parent, err := strconv.Atoi(os.Getenv(parentVariable))
 	if err != nil {

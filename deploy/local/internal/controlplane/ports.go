@@ -19,21 +19,20 @@ func (p *ports) each() []*int {
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// Ports are taken below the range from which systems choose the source ports of
-// outgoing connections. Otherwise a client that dials a killed API server could be
-// given that very port, connect to itself, and keep the server from coming back.
+// Ports are chosen below the range of source ports for outgoing connections. Otherwise a client that dials
+// a killed API server could get the same port as its source port, connect to itself, and prevent the server
+// from restarting.
 const (
 	lowestPort  = 16000
 	highestPort = 30000
 	portBlock   = 8
 )
 
-// choosePorts returns the ports of the last run if all of them are free, so that a
-// kubeconfig stays valid over a restart, and new ones otherwise.
+// choosePorts returns the ports of the last run if all of them are free, so that a kubeconfig remains valid,
+// and new ones otherwise.
 //
-// The search starts at a place that depends on the process, so that control planes
-// that start at the same moment do not choose the same port before either of them
-// listens on it.
+// The search starts at a position that depends on the process, so that control planes that start at the
+// same time do not choose the same port before either of them listens on it.
 func (d directory) choosePorts() (ports, error) {
 	var p ports
 	if d.readJSON("ports.json", &p) == nil && p.free() {

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// prober asks the components over HTTP, as the administrator.
+// prober sends requests to the components as the administrator.
 type prober struct {
 	client *http.Client
 	token  string
 }
 
-// statusError is an answer that is not a success.
+// statusError is a response with an error status.
 type statusError struct {
 	url  string
 	code int
@@ -39,7 +39,7 @@ func newProber(authorityFile, token string) (prober, error) {
 		return prober{}, fmt.Errorf("no certificate in %s", authorityFile)
 	}
 	return prober{token: token, client: &http.Client{
-		// Long enough for a busy machine, short enough that a paused process is noticed.
+		// Long enough for a busy machine, short enough to notice a paused process.
 		Timeout: 5 * time.Second,
 		Transport: &http.Transport{
 			TLSClientConfig:     &tls.Config{RootCAs: pool},
@@ -49,7 +49,7 @@ func newProber(authorityFile, token string) (prober, error) {
 	}}, nil
 }
 
-// get returns a probe: nil for a success at the URL.
+// get returns a probe that requests the URL and returns nil on success.
 func (p prober) get(url string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := p.do(ctx, http.MethodGet, url, "")

@@ -12,19 +12,18 @@ import (
 	"time"
 )
 
-// process is a component that was started.
+// process is a started component.
 type process struct {
 	component
 	cmd *exec.Cmd
-	// done is closed when the process has ended and its pid file is gone.
+	// done is closed when the process has ended and its pid file is removed.
 	done chan struct{}
-	// expected is set before we end it ourselves.
+	// expected is set before the supervisor stops the process.
 	expected atomic.Bool
 }
 
-// launcher starts children, all from one thread that lives as long as this process:
-// on Linux the kernel ends a child when the thread that forked it ends, and the Go
-// runtime ends threads as it likes.
+// launcher starts children, all from one thread that lives as long as this process: on Linux, the kernel
+// kills a child when the thread that forked it ends, and the Go runtime can end threads at any time.
 type launcher chan func()
 
 func newLauncher() launcher {
@@ -44,7 +43,7 @@ func (l launcher) start(cmd *exec.Cmd) error {
 	return <-result
 }
 
-// launch starts the component and calls died if it ends without being told to.
+// launch starts the component. It calls died if the process ends unexpectedly.
 func (l launcher) launch(dir directory, c component, died func(*process)) (*process, error) {
 	log, err := os.OpenFile(dir.log(c.name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -76,8 +75,8 @@ func (l launcher) launch(dir directory, c component, died func(*process)) (*proc
 	return p, nil
 }
 
-// environment is ours without the variables that etcd reads as flags: it refuses to
-// start when one contradicts its command line.
+// environment returns the environment without the variables that etcd reads as flags: it fails to start if
+// one contradicts its command line.
 func environment() []string {
 	var kept []string
 	for _, variable := range os.Environ() {
@@ -85,14 +84,14 @@ func environment() []string {
 			kept = append(kept, variable)
 		}
 	}
-	// Lets the components on other systems notice that we are gone; see EndWithParent.
+	// Allows the components on other systems to notice the end of this process; see EndWithParent.
 	return append(kept, parentVariable+"="+strconv.Itoa(os.Getpid()))
 }
 
-// stop asks the process to end, and after the grace period makes it.
+// stop terminates the process, and kills it after the grace period.
 func (p *process) stop(grace time.Duration) {
 	p.expected.Store(true)
-	// A paused process does not see any signal but these two.
+	// A paused process handles only these two signals.
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	_ = p.cmd.Process.Signal(syscall.SIGCONT)
 	select {

@@ -22,12 +22,12 @@ type supervisor struct {
 	probe      prober
 	launcher   launcher
 	errOut     io.Writer
-	// ready is set when the start is over.
+	// ready is set at the end of the startup.
 	ready atomic.Bool
 
 	// changing serializes start, restart and stop.
 	changing sync.Mutex
-	// processes in the order of their start; a restarted one keeps its place.
+	// processes are in the order of their start. A restarted one keeps its position.
 	processes []*process
 }
 
@@ -50,8 +50,7 @@ func newSupervisor(o Options, errOut io.Writer) (*supervisor, error) {
 	return s, s.dir.writeKubeconfig(s.ports.APIServer, s.token)
 }
 
-// start starts every component and returns when all are ready, or as soon as one of
-// them has died.
+// start starts every component. It returns when all are ready, or as soon as one of them has died.
 func (s *supervisor) start(ctx context.Context) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -87,15 +86,15 @@ func (s *supervisor) startStage(ctx context.Context, stage []component, abort co
 	return nil
 }
 
-// death is the end of a component that nobody here asked for.
+// death is the unexpected end of a component.
 type death struct {
 	component, state, lastWords string
 }
 
 func (d death) Error() string { return d.component + " ended: " + d.state + "\n" + d.lastWords }
 
-// launch starts the component. If it dies, whoever waits for it is told; afterwards
-// its death is only reported, and it stays down until someone asks for a restart.
+// launch starts the component. If it dies while another goroutine waits for it, that wait is aborted. Later
+// its death is only reported, and the component stays down until a restart is requested.
 func (s *supervisor) launch(c component, abort context.CancelCauseFunc) (*process, error) {
 	return s.launcher.launch(s.dir, c, func(p *process) {
 		d := death{component: c.name, state: p.cmd.ProcessState.String(), lastWords: s.dir.tail(c.name, 10)}
@@ -127,8 +126,8 @@ func await(ctx context.Context, c component) error {
 	}
 }
 
-// restart ends the component if it still runs, without warning, and starts it again
-// on the same port and with the same data.
+// restart kills the component if it is still running, and starts it again on the same port and with the
+// same data.
 func (s *supervisor) restart(ctx context.Context, name string) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -147,7 +146,7 @@ func (s *supervisor) restart(ctx context.Context, name string) error {
 	return await(ctx, p.component)
 }
 
-// stop ends all components, the last started first.
+// stop ends all components in reverse order of their start.
 func (s *supervisor) stop() {
 	s.changing.Lock()
 	defer s.changing.Unlock()

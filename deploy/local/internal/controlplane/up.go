@@ -13,8 +13,8 @@ import (
 // Ready is the line that Up prints once the control plane can be used.
 const Ready = "ready"
 
-// Up runs a control plane until the context ends, Down is called on its directory, or
-// its parent dies. If one already runs in the directory, it says so and returns.
+// Up runs a control plane until the context ends, Down is called on its directory, or its parent dies. If
+// one is already running in the directory, Up prints its export line and returns.
 func Up(ctx context.Context, o Options, out, errOut io.Writer) (err error) {
 	o, err = o.complete()
 	if err != nil {
@@ -37,7 +37,7 @@ func Up(ctx context.Context, o Options, out, errOut io.Writer) (err error) {
 	return run(ctx, o, out, errOut)
 }
 
-// claim makes the directory. One that is to be removed must not have had anything in it.
+// claim creates the directory. A directory that will be removed must be empty.
 func (o Options) claim() error {
 	if o.Remove {
 		entries, err := os.ReadDir(o.Dir)
@@ -51,7 +51,7 @@ func (o Options) claim() error {
 	return os.MkdirAll(o.Dir, 0o700)
 }
 
-// run is Up for a directory that we hold.
+// run implements Up while the lock of the directory is held.
 func run(ctx context.Context, o Options, out, errOut io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -80,7 +80,7 @@ func run(ctx context.Context, o Options, out, errOut io.Writer) error {
 	return nil
 }
 
-// join waits until the control plane that has the directory is ready.
+// join waits until the running control plane of the directory is ready.
 func join(ctx context.Context, dir directory, timeout time.Duration, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -95,7 +95,7 @@ func announce(out io.Writer, how string, dir directory) {
 	fmt.Fprintf(out, "%s\n%s\n", how, ExportLine(string(dir)))
 }
 
-// ExportLine is the shell command that points kubectl to the control plane of the directory.
+// ExportLine returns the shell command that configures kubectl for the control plane of the directory.
 func ExportLine(dir string) string {
 	path := directory(dir).kubeconfig()
 	if strings.ContainsFunc(path, needsQuotes) {

@@ -1,9 +1,9 @@
-// Package node plays the node of a control plane: what a kubelet and a provisioner of
-// volumes tell the API server, and nothing of what they do. Pods become ready, those of
-// Jobs succeed, and what is deleted is gone at once.
+// Package node simulates the node of a control plane. It reports the same to the API server as a kubelet
+// and a volume provisioner, but runs nothing. Pods become ready, Pods of Jobs succeed, and deletions
+// complete at once.
 //
-// Claims of a StorageClass whose provisioner is Provisioner get a volume, which can
-// grow. There is nothing in it.
+// Claims of a StorageClass with the provisioner Provisioner get a volume, which can be expanded. It has no
+// storage.
 //
 //	err := node.Run(ctx, config) // until the context ends
 package node

@@ -22,18 +22,18 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Name is that of the Node.
+// Name is the name of the Node.
 const Name = "local"
 
-// workers is how many objects are handled at the same time.
+// workers is the number of objects that are handled concurrently.
 const workers = 8
 
-// player does what the node does.
+// player simulates the node.
 type player struct {
 	client kubernetes.Interface
 }
 
-// Run plays the node until the context ends.
+// Run simulates the node until the context ends.
 func Run(ctx context.Context, config *rest.Config) error {
 	config = rest.CopyConfig(config)
 	config.QPS, config.UserAgent = -1, "controlplane-node"
@@ -66,8 +66,8 @@ func Run(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// each has a function handle every object of an informer as it is now, and again when
-// it has changed, or the function has failed.
+// each calls a function for every object of an informer, and again when the object has changed or the
+// function has failed.
 func each[T any](ctx context.Context, running *sync.WaitGroup, informer cache.SharedIndexInformer, handle func(context.Context, T) error) error {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
 	add := func(object any) {
@@ -92,7 +92,7 @@ func each[T any](ctx context.Context, running *sync.WaitGroup, informer cache.Sh
 					err = handle(ctx, object.(T))
 				}
 				queue.Done(key)
-				// What has gone or changed meanwhile comes again by itself.
+				// Deleted and changed objects are delivered again.
 				if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 					klog.ErrorS(err, "Trying again", "object", key)
 					queue.AddRateLimited(key)
@@ -105,7 +105,7 @@ func each[T any](ctx context.Context, running *sync.WaitGroup, informer cache.Sh
 	return nil
 }
 
-// join makes the Node, as large as nobody needs, and says that it is ready.
+// join creates the Node with ample capacity and reports it as ready.
 func (p player) join(ctx context.Context) error {
 	nodes := p.client.CoreV1().Nodes()
 	labels := map[string]string{core.LabelHostname: Name, core.LabelOSStable: "linux"}
@@ -132,8 +132,8 @@ func (p player) join(ctx context.Context) error {
 	return err
 }
 
-// beat keeps the Node alive until the context ends: without a lease that is renewed,
-// kube-controller-manager soon calls it dead.
+// beat renews the Lease of the Node until the context ends. Otherwise kube-controller-manager would soon
+// mark the Node as unreachable.
 func (p player) beat(ctx context.Context) {
 	tick := time.NewTicker(10 * time.Second)
 	defer tick.Stop()

@@ -9,11 +9,11 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// address is that of the Node. Nothing listens there.
+// address is the address of the Node. No server listens there.
 const address = "10.255.255.1"
 
-// pod moves a Pod on: from pending to running and ready, to succeeded if it is one of a
-// Job, and away if it is deleted.
+// pod updates a Pod: from pending to running and ready, to succeeded if it belongs to a Job, and it
+// completes its deletion.
 func (p player) pod(ctx context.Context, pod *core.Pod) error {
 	pods := p.client.CoreV1().Pods(pod.Namespace)
 	if pod.DeletionTimestamp != nil {
@@ -33,13 +33,13 @@ func (p player) pod(ctx context.Context, pod *core.Pod) error {
 	return err
 }
 
-// isWork reports whether a Pod is one of a Job.
+// isWork reports whether a Pod belongs to a Job.
 func isWork(pod *core.Pod) bool {
 	owner := meta.GetControllerOf(pod)
 	return owner != nil && owner.Kind == "Job"
 }
 
-// run has the containers of a Pod run, and those that come before them have ended.
+// run sets the status of a Pod to running, with completed init containers.
 func run(pod *core.Pod) {
 	now := meta.Now()
 	status := &pod.Status
@@ -64,7 +64,7 @@ func run(pod *core.Pod) {
 	})
 }
 
-// succeed has the containers of a Pod that runs end well.
+// succeed sets the status of a running Pod to succeeded.
 func succeed(pod *core.Pod) {
 	pod.Status.Phase = core.PodSucceeded
 	for _, condition := range []core.PodConditionType{core.ContainersReady, core.PodReady} {
@@ -96,7 +96,7 @@ func setCondition(status *core.PodStatus, condition core.PodCondition) {
 	status.Conditions = append(status.Conditions, condition)
 }
 
-// addressOf is an address that no other Pod has, most likely.
+// addressOf returns an address that is unlikely to belong to another Pod.
 func addressOf(pod *core.Pod) string {
 	if pod.Spec.HostNetwork {
 		return address

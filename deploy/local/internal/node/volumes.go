@@ -10,17 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Provisioner is what a StorageClass names whose claims get volumes here.
+// Provisioner is the provisioner of StorageClasses whose claims get volumes here.
 const Provisioner = "holdfast.dev/nowhere"
 
-// Marks of Kubernetes: kube-controller-manager asks for a volume with the first, and
-// leaves volumes alone that have the second.
+// Annotations of Kubernetes: kube-controller-manager requests a volume with the first one, and ignores
+// volumes with the second one.
 const (
 	wantedFrom    = "volume.kubernetes.io/storage-provisioner"
 	provisionedBy = "pv.kubernetes.io/provisioned-by"
 )
 
-// claim makes a volume for a claim that waits for one, and has it grow with the claim.
+// claim creates a volume for a pending claim, and expands it with the claim.
 func (p player) claim(ctx context.Context, claim *core.PersistentVolumeClaim) error {
 	if claim.DeletionTimestamp != nil || claim.Annotations[wantedFrom] != Provisioner {
 		return nil
@@ -75,7 +75,7 @@ func (p player) provision(ctx context.Context, claim *core.PersistentVolumeClaim
 	return err
 }
 
-// volume deletes a volume of ours that its claim has left.
+// volume deletes a volume whose claim was deleted.
 func (p player) volume(ctx context.Context, volume *core.PersistentVolume) error {
 	if volume.Status.Phase != core.VolumeReleased || volume.Annotations[provisionedBy] != Provisioner ||
 		volume.Spec.PersistentVolumeReclaimPolicy != core.PersistentVolumeReclaimDelete || volume.DeletionTimestamp != nil {

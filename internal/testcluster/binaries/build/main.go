@@ -1,6 +1,6 @@
-// Build makes programs in bin/ current, and prints nothing if that takes no time:
-// controlplane, the local control plane, or product, the programs of the product and
-// of the demo, with flags for the linker.
+// Build updates programs in bin/, and prints nothing if there is nothing to do. Its argument is
+// controlplane, for the local control plane, or product, for the programs of the product and of the demo,
+// followed by linker flags.
 package main
 
 import (

@@ -1,0 +1,129 @@
+package architecture
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// maxCycle is the maximum number of lines in files of a package that use each other, directly or
+// through others. Such files can only be understood together.
+const maxCycle = 1500
+
+// largerCycles are the packages that exceed maxCycle, with the limit that they have until they are
+// divided. Limits only fall: one that is more than slack lines above the cycle fails the test, too.
+var largerCycles = map[string]int{
+	// Ownership, sharing, release and observation are separate paths through the same files.
+	"pkg/plan": 10300,
+	// Schema, fields, profiles and default are separate compilers that call each other.
+	"pkg/observer": 5150,
+	// Gathering, acting and reporting share one memory.
+	"pkg/turn": 3500,
+	// One parser for applications, manifests, schemas and the fields that commands edit.
+	"pkg/cli/files": 2800,
+	// One comparer has methods for maps, lists, rules and lengths.
+	"pkg/delta": 2300,
+	// Turns, state and reports refer to the controller.
+	"pkg/controller": 1650,
+	// Each row of the benchmark uses the fixture, and the command lists the rows.
+	"internal/bench": 2300,
+	// One client has methods for all commands.
+	"pkg/cli/connection": 1750,
+}
+
+const slack = 250
+
+func TestCyclesOfFiles(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range list(t) {
+		dir := local(p.ImportPath)
+		lines, members := largestCycle(t, p.Dir)
+		limit, larger := largerCycles[dir]
+		if seen[dir] = larger; !larger {
+			limit = maxCycle
+		}
+		assert.LessOrEqual(t, lines, limit, "%s: these files use each other: %s", dir, strings.Join(members, " "))
+		if larger {
+			t.Logf("%s: %d lines in %d files", dir, lines, len(members))
+			assert.Greater(t, lines, max(limit-slack, maxCycle), "%s: lower the limit", dir)
+		}
+	}
+	for dir := range largerCycles {
+		assert.True(t, seen[dir], "%s is no package", dir)
+	}
+}
+
+func TestCyclesAreFound(t *testing.T) {
+	uses := map[string]map[string]bool{
+		"a.go": {"b.go": true}, "b.go": {"c.go": true}, "c.go": {"a.go": true, "d.go": true}, "d.go": {"e.go": true}, "e.go": {"d.go": true}, "f.go": {"a.go": true},
+	}
+	var cycles []string
+	for _, members := range cyclesIn(uses) {
+		cycles = append(cycles, strings.Join(members, " "))
+	}
+	slices.Sort(cycles)
+	assert.Equal(t, []string{"a.go b.go c.go", "d.go e.go"}, cycles)
+}
+
+// largestCycle returns the lines and the names of the files of a package that use each other; zero if
+// there are none.
+func largestCycle(t *testing.T, dir string) (lines int, members []string) {
+	t.Helper()
+	for _, cycle := range cyclesIn(usesIn(t, dir)) {
+		n := 0
+		for _, name := range cycle {
+			raw, err := os.ReadFile(filepath.Join(dir, name))
+			require.NoError(t, err)
+			n += bytes.Count(raw, []byte("\n"))
+		}
+		if n > lines {
+			lines, members = n, cycle
+		}
+	}
+	return lines, members
+}
+
+// cyclesIn returns the strongly connected components of more than one file, in Tarjan's algorithm.
+func cyclesIn(uses map[string]map[string]bool) (cycles [][]string) {
+	index, low, onStack := map[string]int{}, map[string]int{}, map[string]bool{}
+	var stack []string
+	var visit func(file string)
+	visit = func(file string) {
+		index[file] = len(index) + 1
+		low[file] = index[file]
+		stack, onStack[file] = append(stack, file), true
+		for _, used := range slices.Sorted(maps.Keys(uses[file])) {
+			switch {
+			case index[used] == 0:
+				visit(used)
+				low[file] = min(low[file], low[used])
+			case onStack[used]:
+				low[file] = min(low[file], index[used])
+			}
+		}
+		if low[file] != index[file] {
+			return
+		}
+		at := slices.Index(stack, file)
+		cycle := slices.Sorted(slices.Values(stack[at:]))
+		for _, member := range cycle {
+			onStack[member] = false
+		}
+		if stack = stack[:at]; len(cycle) > 1 {
+			cycles = append(cycles, cycle)
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(uses)) {
+		if index[file] == 0 {
+			visit(file)
+		}
+	}
+	return cycles
+}

@@ -1,0 +1,109 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// ErrKindUnknown is returned if the API server certainly does not serve a kind. If the server cannot
+// answer, another error is returned.
+var ErrKindUnknown = errors.New("is not served by the API server")
+
+// KindUnknownError is an ErrKindUnknown for one kind.
+type KindUnknownError struct {
+	schema.GroupVersionKind
+	// Suggestion is empty or, for example, ": did you mean autoscaling/v2?".
+	Suggestion string
+	// RetryAfter is the time after which the API server is asked again, unless a definition changes before.
+	// It is 0 if no kind can have that name.
+	RetryAfter time.Duration
+}
+
+func (e *KindUnknownError) Error() string {
+	return fmt.Sprintf("%.63s: %.317s %v", e.Kind, e.GroupVersion(), ErrKindUnknown)
+}
+
+// Unwrap returns ErrKindUnknown.
+func (e *KindUnknownError) Unwrap() error { return ErrKindUnknown }
+
+// LookUpError is returned if a kind cannot be resolved now.
+type LookUpError struct {
+	Err error
+	// RetryAfter is the time after which a retry makes sense.
+	RetryAfter time.Duration
+}
+
+func (e *LookUpError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *LookUpError) Unwrap() error { return e.Err }
+
+// RetryAfter returns the time after which to retry a lookup that failed with the error. It returns 0 if no
+// kind can have that name.
+func RetryAfter(err error) time.Duration {
+	var unknown *KindUnknownError
+	var unclear *LookUpError
+	switch {
+	case errors.As(err, &unknown):
+		return unknown.RetryAfter
+	case errors.As(err, &unclear):
+		return unclear.RetryAfter
+	}
+	return 2 * time.Second
+}
+
+// IsKind reports whether a kind can have that name. Other names, which come from users, are never looked
+// up: they would become a URL path on the API server, and take cache memory of any size.
+func IsKind(gvk schema.GroupVersionKind) bool {
+	return IsGroup(gvk.Group) && isLabel(gvk.Version) && isLabel(strings.ToLower(gvk.Kind))
+}
+
+// IsGroup reports whether a group can have that name. The core group is "".
+func IsGroup(group string) bool {
+	short := len(group) <= validation.DNS1123SubdomainMaxLength // check the length before the characters
+	return group == "" || (short && len(validation.IsDNS1123Subdomain(group)) == 0)
+}
+
+func isLabel(text string) bool {
+	return len(text) <= validation.DNS1035LabelMaxLength && len(validation.IsDNS1035Label(text)) == 0
+}
+
+// The times for which a result is cached, unless a definition changes. They double each time.
+const (
+	// shortWait is the first delay for temporary results: the lookup has failed, or a definition has just
+	// changed.
+	shortWait = 500 * time.Millisecond
+	// unservedWait is the first delay for kinds that are not served. The watch of definitions is faster,
+	// but aggregated APIs have no definition, and the controller may not be allowed to watch definitions.
+	unservedWait = 30 * time.Second
+	maxWait      = 5 * time.Minute
+)
+
+// discoveryResult is the last result of a discovery request. The zero value means that there is none.
+type discoveryResult struct {
+	err   error
+	wait  time.Duration
+	again time.Time
+}
+
+// record stores a result. first is the time for which the first of several equal results is cached.
+func (a *discoveryResult) record(err error, first time.Duration, now time.Time) {
+	if err != nil {
+		first = shortWait
+	}
+	a.wait = min(max(2*a.wait, first), maxWait)
+	a.err, a.again = err, now.Add(a.wait)
+}
+
+// remaining returns for how long the result remains cached.
+func (a *discoveryResult) remaining(now time.Time) time.Duration {
+	if now.Before(a.again) {
+		return max(a.again.Sub(now), 10*time.Millisecond)
+	}
+	return 0
+}

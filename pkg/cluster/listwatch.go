@@ -1,0 +1,162 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// consistentListWatcher is the ListerWatcher of a reflector. Its lists are always consistent reads. A list
+// from the API server's cache could be older than the store, or from before a backup was restored, and the
+// store could not detect that.
+type consistentListWatcher struct {
+	list     func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watch    func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	selector string
+	// name restricts the requests to one object; empty for all
+	name  string
+	pulse *watchHealth
+	// asks is called before each list, noted after each request with its result. Both can be nil.
+	asks  func()
+	noted func(error)
+}
+
+func (f *consistentListWatcher) listerWatcher() cache.ListerWatcher {
+	return &cache.ListWatch{ListWithContextFunc: f.all, WatchFuncWithContext: f.open}
+}
+
+func (f *consistentListWatcher) all(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	f.restrict(&options)
+	if options.Continue == "" {
+		options.ResourceVersion, options.ResourceVersionMatch = "", ""
+		f.asksAll()
+	}
+	f.pulse.beginRequest()
+	f.pulse.recordConnection("") // the next watch can use any connection
+	list, err := f.list(ctx, options)
+	f.pulse.endRequest()
+	if err == nil {
+		f.pulse.recordActivity(false)
+	}
+	f.note(err)
+	return list, err
+}
+
+// restrict adds the selectors to the options of a request.
+func (f *consistentListWatcher) restrict(options *metav1.ListOptions) {
+	options.LabelSelector = f.selector
+	if f.name != "" {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, f.name).String()
+	}
+}
+
+func (f *consistentListWatcher) open(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	f.restrict(&options)
+	all := options.SendInitialEvents != nil && *options.SendInitialEvents
+	stale := f.pulse.takeStale()
+	if stale && !all {
+		return nil, apierrors.NewResourceExpired("the API server was away, or silent: everything is listed again")
+	}
+	if all {
+		options.ResourceVersion = ""
+		f.asksAll()
+	}
+	f.pulse.beginRequest()
+	way := &connection{}
+	stream, err := f.watch(way.noted(ctx), options)
+	if err != nil || !all { // otherwise the stream delivers the objects
+		f.pulse.endRequest()
+	}
+	var status apierrors.APIStatus
+	if refused := all && errors.As(err, &status); !refused { // otherwise the reflector lists
+		f.note(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if moved := f.pulse.recordConnection(way.String()); moved && !all {
+		stream.Stop()
+		return nil, apierrors.NewResourceExpired("the connection to the API server is another one: everything is listed again")
+	}
+	return f.pulse.monitor(stream), nil
+}
+
+func (f *consistentListWatcher) asksAll() {
+	if f.asks != nil {
+		f.asks()
+	}
+}
+
+func (f *consistentListWatcher) note(err error) {
+	f.pulse.recordResult(err)
+	if f.noted != nil {
+		f.noted(err)
+	}
+}
+
+// monitoredWatch is a watch that ends after a period without events.
+type monitoredWatch struct {
+	inner  watch.Interface
+	result chan watch.Event
+	stop   chan struct{}
+	once   sync.Once
+}
+
+// monitor wraps a watch and records its events as activity.
+func (p *watchHealth) monitor(stream watch.Interface) watch.Interface {
+	f := &monitoredWatch{inner: stream, result: make(chan watch.Event), stop: make(chan struct{})}
+	p.mu.Lock()
+	quiet := p.quiet
+	p.mu.Unlock()
+	go f.run(p, quiet)
+	return f
+}
+
+// ResultChan implements watch.Interface.
+func (f *monitoredWatch) ResultChan() <-chan watch.Event { return f.result }
+
+// Stop implements watch.Interface.
+func (f *monitoredWatch) Stop() { f.once.Do(func() { close(f.stop) }) }
+
+func (f *monitoredWatch) run(p *watchHealth, quiet time.Duration) {
+	defer close(f.result)
+	defer f.inner.Stop()
+	patience := time.NewTimer(quiet)
+	defer patience.Stop()
+	for {
+		select {
+		case event, open := <-f.inner.ResultChan():
+			if !open {
+				return
+			}
+			if event.Type != watch.Error {
+				patience.Reset(p.recordActivity(event.Type == watch.Bookmark && !endsList(event)))
+			}
+			select {
+			case f.result <- event:
+			case <-f.stop:
+				return
+			}
+		case <-patience.C:
+			p.recordTimeout()
+			return
+		case <-f.stop:
+			return
+		}
+	}
+}
+
+// endsList reports whether an event is the bookmark after the initial objects. API servers that send no
+// other bookmarks also send it.
+func endsList(event watch.Event) bool {
+	object, ok := event.Object.(metav1.Object)
+	return ok && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+}

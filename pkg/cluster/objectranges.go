@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// ObjectRange selects objects of one kind that a watch delivers regardless of the tracking label. The API
+// server filters by namespace, labels and name. It cannot filter by patterns, so the store filters objects
+// by these and drops the others.
+type ObjectRange struct {
+	// Namespace restricts the range to one namespace. If empty, all namespaces are selected.
+	Namespace string
+	// Labels is a label selector. If empty, all objects are selected.
+	Labels string
+	// Name restricts the range to one object.
+	Name string
+	// Namespaces and Names are comma-separated patterns; one of them has to match. If empty, everything
+	// matches.
+	Namespaces, Names string
+}
+
+// Ranges contains ranges by resource.
+type Ranges map[schema.GroupVersionResource][]ObjectRange
+
+// keeps reports whether an object of that name matches the patterns.
+func (r ObjectRange) keeps(key types.NamespacedName) bool {
+	return (r.Namespace == "" || r.Namespace == key.Namespace) && (r.Name == "" || r.Name == key.Name) &&
+		matches(r.Namespaces, key.Namespace) && matches(r.Names, key.Name)
+}
+
+func matches(patterns, text string) bool {
+	return patterns == "" || slices.ContainsFunc(strings.Split(patterns, ","), func(pattern string) bool { return observer.MatchesPattern(pattern, text) })
+}
+
+// isWhole reports whether the range contains all objects of its namespace, or the one object of its name.
+func (r ObjectRange) isWhole() bool { return r.Labels == "" && r.Namespaces == "" && r.Names == "" }
+
+// mayHave reports whether an object that the controller wrote can belong to the store. Its labels are not
+// checked: the watch delivers a deletion if they do not match.
+func (s sharedStore) mayHave(key types.NamespacedName) bool {
+	return s.keeps(key) && (s.Labels == "" || s.store.Get(key) != nil)
+}
+
+// addRanges adds the watches of ranges. The caller holds the lock.
+func (w *Watches) addRanges(needs map[watchScope]struct{}, ranges Ranges) {
+	for resource, all := range ranges {
+		for _, r := range all {
+			needs[watchScope{GroupVersionResource: resource, ObjectRange: r, shared: true}] = struct{}{}
+		}
+	}
+}
+
+// Range returns the objects of a range, in no particular order. ready is false before the first list of its
+// watch is complete, and err is the error of the watch.
+func (v *View) Range(r ObjectRange) (objects []*Object, ready bool, err error) {
+	for _, s := range v.shared {
+		if s.ObjectRange == r {
+			return s.store.all(), s.store.Ready(), s.err
+		}
+	}
+	return nil, false, nil
+}

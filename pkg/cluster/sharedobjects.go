@@ -1,0 +1,98 @@
+package cluster
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Named contains the names of shared objects. These need not have the tracking label, and need not exist.
+type Named map[schema.GroupVersionResource][]types.NamespacedName
+
+// maxSingleWatches is the number of objects of one kind in one namespace that have a watch each. If there
+// are more, one watch for all objects of the kind in the namespace is used.
+const maxSingleWatches = 20
+
+// sharedStore contains shared objects: a single one, all in a namespace, or those that match selectors.
+type sharedStore struct {
+	watchScope
+	store *Store
+	err   error // the error of its watch
+}
+
+// has reports whether the store would contain the object of that name if it exists.
+func (s sharedStore) has(key types.NamespacedName) bool { return s.isWhole() && s.keeps(key) }
+
+// addNamed adds the watches of shared objects. The caller holds the lock and has updated w.named.
+func (w *Watches) addNamed(needs map[watchScope]struct{}, named Named) {
+	for resource, keys := range named {
+		for _, key := range keys {
+			r := watchScope{GroupVersionResource: resource, ObjectRange: ObjectRange{Namespace: key.Namespace, Name: key.Name}, shared: true}
+			if w.namedIn(resource, key.Namespace) > maxSingleWatches {
+				r.Name = ""
+			}
+			needs[r] = struct{}{}
+		}
+	}
+}
+
+// namedIn returns the number of objects of a kind that Applications share in a namespace.
+func (w *Watches) namedIn(resource schema.GroupVersionResource, namespace string) int {
+	names := map[string]struct{}{}
+	for _, named := range w.named {
+		for _, key := range named[resource] {
+			if key.Namespace == namespace {
+				names[key.Name] = struct{}{}
+			}
+		}
+	}
+	return len(names)
+}
+
+// sharedChanged returns a function that notifies the Applications that share a changed object.
+func (w *Watches) sharedChanged(resource watchScope) func(before, after *Object) {
+	return func(before, after *Object) {
+		if after == nil {
+			after = before
+		}
+		w.notifySharers(resource, after.Key, "")
+	}
+}
+
+// notifySharers notifies all Applications but one that share an object and use a watch.
+func (w *Watches) notifySharers(resource watchScope, key types.NamespacedName, except types.UID) {
+	for _, application := range w.sharers(resource, key) {
+		if application != except {
+			w.handler.ObjectChanged(application)
+		}
+	}
+}
+
+// sharers returns the Applications that share an object and use a watch.
+func (w *Watches) sharers(resource watchScope, key types.NamespacedName) (sharers []types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.kinds[resource]
+	if k == nil {
+		return nil
+	}
+	for application := range k.users {
+		if slices.Contains(w.named[application][resource.GroupVersionResource], key) ||
+			slices.Contains(w.ranges[application][resource.GroupVersionResource], resource.ObjectRange) {
+			sharers = append(sharers, application)
+		}
+	}
+	return sharers
+}
+
+// Shared returns the shared object of that name, or nil. ready is false before the first list of its watch
+// is complete, and err is the error of the watch.
+func (v *View) Shared(key types.NamespacedName) (object *Object, ready bool, err error) {
+	for _, s := range v.shared {
+		if s.has(key) {
+			return s.store.Get(key), s.store.Ready(), s.err
+		}
+	}
+	return nil, false, nil
+}

@@ -1,0 +1,242 @@
+package cluster
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// ObservedWrites contains the writes of an object that a watch has delivered since an Application
+// that watches it last processed it or wrote it. managedFields are kept until then only.
+type ObservedWrites struct {
+	// Managed is the managedFields of the latest event, as JSON. It is nil if the object was deleted.
+	Managed []byte
+	// Events is the number of events. A list can stand for several ones.
+	Events int
+	// Moved contains the indexes of entries in Managed whose time has changed with the latest event.
+	Moved []int
+	// Since is the time of the first event. It is zero if the event was a list.
+	Since time.Time
+	// First is the sequence number of the first event.
+	First uint64
+	// ResourceVersion is the version in the latest event.
+	ResourceVersion string
+	// Writes is the number of events that were not only writes of the status subresource. Write is the
+	// version in the latest of them.
+	Writes int
+	Write  string
+
+	last time.Time
+}
+
+// managedFieldsStamp identifies an entry of managedFields by a digest of its manager, and its time. status
+// is true for the status subresource.
+type managedFieldsStamp struct {
+	who    uint64
+	when   int64
+	status bool
+}
+
+// managedFieldsOf returns the managedFields of an object.
+func managedFieldsOf(content map[string]any) []any {
+	metadata, _ := content["metadata"].(map[string]any)
+	entries, _ := metadata["managedFields"].([]any)
+	return entries
+}
+
+func stampsOf(managed []any) []managedFieldsStamp {
+	stamps := make([]managedFieldsStamp, 0, len(managed))
+	for _, item := range managed {
+		entry, _ := item.(map[string]any)
+		who := fnv.New64a()
+		for _, field := range []string{"manager", "operation", "subresource", "apiVersion"} {
+			text, _ := entry[field].(string)
+			who.Write([]byte(text))
+			who.Write([]byte{0})
+		}
+		text, _ := entry["time"].(string)
+		when, _ := time.Parse(time.RFC3339, text)
+		stamps = append(stamps, managedFieldsStamp{who.Sum64(), when.Unix(), entry["subresource"] == "status"})
+	}
+	return stamps
+}
+
+// moved returns the indexes of entries that are new or have another time.
+func moved(before, after []managedFieldsStamp) (entries []int) {
+	was := make(map[managedFieldsStamp]struct{}, len(before))
+	for _, s := range before {
+		was[s] = struct{}{}
+	}
+	for i, s := range after {
+		if _, same := was[s]; !same {
+			entries = append(entries, i)
+		}
+	}
+	return entries
+}
+
+// listedObject is an object of a list with its managedFields; see managedFieldsJSON.
+type listedObject struct {
+	*Object
+
+	managed []byte
+}
+
+// managedFieldsJSON returns the managedFields of a listed object as JSON. It returns nil if no other client
+// has written the object since the controller did.
+func managedFieldsJSON(managed []any) []byte {
+	if !writtenSince(managed) {
+		return nil
+	}
+	raw, _ := json.Marshal(managed) // cannot fail: the value was decoded from JSON
+	return raw
+}
+
+// Limits per kind: the number of tracked objects, and the size of the managedFields of one object. Beyond
+// the limits, drift is corrected without naming the writer.
+const (
+	maxTrackedObjects     = 4096
+	maxManagedFieldsBytes = 16 << 10
+)
+
+// writeTracker records, for each Application, the recent writes to objects of one kind. The lock of its
+// store protects it.
+type writeTracker struct {
+	byApp  map[types.UID]map[types.NamespacedName]*ObservedWrites
+	n      int
+	events uint64
+}
+
+// recordEvent records a watch event that changed an object from before to o, for the Applications
+// that watch it. managed is nil if the object was deleted.
+func (w *writeTracker) recordEvent(watchers []types.UID, before, o *Object, managed []any, now time.Time) {
+	var raw []byte
+	if managed != nil {
+		raw, _ = json.Marshal(managed) // cannot fail: the value was decoded from JSON
+	}
+	for _, application := range watchers {
+		one := w.count(application, o, raw, now)
+		if one == nil {
+			continue
+		}
+		one.Moved = moved(before.stamps, o.stamps)
+		if managed == nil || !onlyStatus(o.stamps, one.Moved) {
+			one.Writes, one.Write = one.Writes+1, o.ResourceVersion
+		}
+	}
+}
+
+// onlyStatus reports whether only the status subresource was written. A write changes only the time of its
+// own entry.
+func onlyStatus(stamps []managedFieldsStamp, moved []int) bool {
+	return len(moved) > 0 && !slices.ContainsFunc(moved, func(i int) bool { return !stamps[i].status })
+}
+
+// recordListed records an object of a list for the Applications that watch it. The number and the
+// times of its writes are unknown.
+func (w *writeTracker) recordListed(watchers []types.UID, o listedObject) {
+	if len(o.managed) == 0 {
+		return
+	}
+	for _, application := range watchers {
+		if one := w.count(application, o.Object, o.managed, time.Time{}); one != nil {
+			one.Events++
+			one.Moved, one.Writes = nil, one.Writes+2 // the number is unknown, so count two
+		}
+	}
+}
+
+// count counts an event and returns the writes to the object, or nil if the limit is reached.
+func (w *writeTracker) count(application types.UID, o *Object, managed []byte, now time.Time) *ObservedWrites {
+	w.events++
+	one := w.writesTo(application, o.Key)
+	if one == nil {
+		return nil
+	}
+	if one.Events++; one.Events == 1 {
+		one.Since, one.First = now, w.events
+	}
+	one.ResourceVersion, one.Managed, one.last = o.ResourceVersion, nil, now
+	if len(managed) <= maxManagedFieldsBytes {
+		one.Managed = managed
+	}
+	return one
+}
+
+// writesTo returns the writes to an object. It adds an entry if there is none, and returns nil if the limit
+// is reached.
+func (w *writeTracker) writesTo(application types.UID, key types.NamespacedName) *ObservedWrites {
+	if one := w.byApp[application][key]; one != nil {
+		return one
+	}
+	if w.n >= maxTrackedObjects {
+		return nil
+	}
+	if w.byApp == nil {
+		w.byApp = map[types.UID]map[types.NamespacedName]*ObservedWrites{}
+	}
+	if w.byApp[application] == nil {
+		w.byApp[application] = map[types.NamespacedName]*ObservedWrites{}
+	}
+	one := &ObservedWrites{}
+	w.byApp[application][key] = one
+	w.n++
+	return one
+}
+
+// processed removes the writes that an Application has processed, and keeps later ones.
+func (w *writeTracker) processed(application types.UID, key types.NamespacedName, at ObservedWrites) {
+	one := w.byApp[application][key]
+	if one == nil || one.First != at.First {
+		return
+	}
+	if one.Events -= at.Events; one.Events <= 0 {
+		w.forget(application, key)
+		return
+	}
+	one.Since, one.Writes = one.last, one.Writes-at.Writes
+	one.First += uint64(at.Events)
+}
+
+// forget removes the writes to an object after the controller's own write.
+func (w *writeTracker) forget(application types.UID, key types.NamespacedName) {
+	objects := w.byApp[application]
+	if objects[key] == nil {
+		return
+	}
+	delete(objects, key)
+	w.n--
+	if len(objects) == 0 {
+		delete(w.byApp, application)
+	}
+}
+
+// forgetAll removes all writes of an Application.
+func (w *writeTracker) forgetAll(application types.UID) {
+	w.n -= len(w.byApp[application])
+	delete(w.byApp, application)
+}
+
+// writtenSince reports whether another client has written an object, other than a subresource, at or after
+// the time of the controller's last write.
+func writtenSince(managed []any) bool {
+	ours, theirs := int64(-1), int64(-1)
+	for i, s := range stampsOf(managed) {
+		entry, _ := managed[i].(map[string]any)
+		manager, _ := entry["manager"].(string)
+		isOurs := v1alpha1.IsFieldManager(manager)
+		switch {
+		case isOurs && entry["operation"] == string(metav1.ManagedFieldsOperationUpdate):
+			ours = max(ours, s.when)
+		case entry["subresource"] != "status":
+			theirs = max(theirs, s.when)
+		}
+	}
+	return theirs >= ours && theirs >= 0
+}

@@ -1,0 +1,56 @@
+package delta
+
+import (
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Root is the unit of the fields that an object has at its top.
+const Root = "."
+
+// unitOf returns the path of what is corrected together with a field, so that an object never
+// has half of what was there before and half of what another client wrote. It is the
+// outermost element of a list without keys. Elsewhere it is the element with keys, or the map,
+// that has the field; the keys of a map with any keys are independent of each other.
+// Source: docs/semantics.md, "What the API server refuses".
+func unitOf(t *kinds.Node, path *observer.Path) string {
+	var around, parent *kinds.Node // the type of the map that has the field, and of what has that
+	for _, step := range path.Chain() {
+		around, parent = parent, t
+		if !step.IsElement() {
+			t = t.Field(step.Name())
+			continue
+		}
+		if isPosition(step.Label()) {
+			return step.String()
+		}
+		t = t.Elem()
+	}
+	up := path.Parent()
+	switch {
+	case up == nil:
+		return Root
+	case path.IsElement(), around.HasFreeKeys(up.Name()), isMetadata(path):
+		return path.String()
+	}
+	return up.String()
+}
+
+// isPosition reports whether a label names an element by its position.
+func isPosition(label string) bool {
+	label = strings.Trim(label, "[]")
+	for _, r := range label {
+		if r < '0' || r > '9' {
+			return false
+		}
+	}
+	return label != ""
+}
+
+// isMetadata reports whether a path is a field of the metadata of the object.
+func isMetadata(path *observer.Path) bool {
+	chain := path.Chain()
+	return len(chain) > 0 && chain[0].Name() == "metadata"
+}

@@ -1,0 +1,102 @@
+package manifest
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// HasManifests reports whether objects of the kind contain manifests, some of which can be Secrets.
+// Applications do.
+func HasManifests(gk schema.GroupKind) bool {
+	return gk == schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.Kind}
+}
+
+// RedactNested redacts an object for output. In Applications it also redacts the manifests, and in lists
+// the items, at any depth. The input is not modified; the result shares the parts that are not masked.
+func RedactNested(content map[string]any) map[string]any {
+	shown, _ := RedactNestedChange(content, nil)
+	return shown
+}
+
+// RedactNestedChange redacts two states of one object. See RedactChange.
+func RedactNestedChange(before, after map[string]any) (shownBefore, shownAfter map[string]any) {
+	return shown(before, after, changeMark(after, maskedBefore)), shown(after, before, changeMark(before, maskedAfter))
+}
+
+// changeMark returns the mark for values that differ from those of another state.
+func changeMark(other map[string]any, mark string) string {
+	if other == nil {
+		return Masked
+	}
+	return mark
+}
+
+func shown(content, other map[string]any, mark string) map[string]any {
+	if content == nil {
+		return nil
+	}
+	apiVersion, _ := content["apiVersion"].(string)
+	group, _, _ := strings.Cut(apiVersion, "/")
+	kind, _ := content["kind"].(string)
+	if items, is := content["items"].([]any); is && strings.HasSuffix(kind, "List") {
+		visible := maps.Clone(content)
+		others, _ := other["items"].([]any)
+		visible["items"] = shownList(items, others, mark)
+		if kind == "SecretList" { // items of a SecretList can omit their kind
+			visible["items"] = Masked
+		}
+		return visible
+	}
+	if !HasManifests(schema.GroupKind{Group: group, Kind: kind}) {
+		return redact(content, other, mark)
+	}
+	visible := maps.Clone(content)
+	if spec, is := content["spec"].(map[string]any); is {
+		spec = maps.Clone(spec)
+		if list, is := spec["manifest"].([]any); is {
+			otherSpec, _ := other["spec"].(map[string]any)
+			others, _ := otherSpec["manifest"].([]any)
+			spec["manifest"] = shownList(list, others, mark)
+		}
+		visible["spec"] = spec
+	}
+	if copied, is := annotationsOf(content)[lastApplied].(string); is {
+		annotations, metadata := maps.Clone(annotationsOf(content)), maps.Clone(content["metadata"].(map[string]any))
+		annotations[lastApplied] = shownCopy(copied)
+		metadata["annotations"], visible["metadata"] = annotations, metadata
+	}
+	return visible
+}
+
+func shownList(list, others []any, mark string) []any {
+	visible := make([]any, len(list))
+	for i, item := range list {
+		visible[i] = item
+		if content, is := item.(map[string]any); is {
+			var other map[string]any
+			if i < len(others) {
+				other, _ = others[i].(map[string]any)
+			}
+			visible[i] = shown(content, other, mark)
+		}
+	}
+	return visible
+}
+
+// shownCopy redacts the copy that kubectl apply keeps of an Application.
+func shownCopy(text string) string {
+	var applied map[string]any
+	if json.Unmarshal([]byte(text), &applied) != nil {
+		return Masked
+	}
+	raw, err := json.Marshal(RedactNested(applied))
+	if err != nil {
+		return Masked
+	}
+	return string(raw)
+}

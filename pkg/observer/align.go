@@ -1,0 +1,99 @@
+package observer
+
+import (
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+)
+
+// maxAligned limits the comparisons that align makes; beyond it, elements go by position.
+const maxAligned = 1_000_000
+
+// align pairs the elements of two lists without keys. A longest common subsequence of
+// elements that cover each other comes first, so that an element that another client has
+// put in front of ours is not taken for ours. What is left between two pairs goes by
+// position. It returns the index in live of each desired element, or -1, reports which of
+// these cover it, and marks those that are taken.
+func align(desired, live []any, taken []bool) (pairs []int, whole []bool) {
+	pairs, whole = make([]int, len(desired)), make([]bool, len(desired))
+	for i := range pairs {
+		pairs[i] = -1
+	}
+	take := func(i, k int) { pairs[i], whole[i], taken[k] = k, true, true }
+	first := 0
+	for first < min(len(desired), len(live)) && Completes(live[first], desired[first]) {
+		take(first, first)
+		first++
+	}
+	end, liveEnd := len(desired), len(live)
+	for end > first && liveEnd > first && Completes(live[liveEnd-1], desired[end-1]) {
+		end, liveEnd = end-1, liveEnd-1
+		take(end, liveEnd)
+	}
+	if (end-first)*(liveEnd-first) <= maxAligned {
+		for _, pair := range commonSubsequence(desired[first:end], live[first:liveEnd]) {
+			take(first+pair[0], first+pair[1])
+		}
+	}
+	alignRest(pairs, taken)
+	return pairs, whole
+}
+
+// heldIn returns the elements of a desired list without what is free in them; one that is
+// free as a whole is returned as it is.
+func (l *List) heldIn(t *kinds.Node, desired []any) []any {
+	held := slices.Clone(desired)
+	for i := range min(len(held), len(l.Elements)) {
+		if of, some := restrict(l.Elements[i], t.Elem(), held[i]); some {
+			held[i] = of
+		}
+	}
+	return held
+}
+
+// alignRest pairs, between two pairs, what is left in its order.
+func alignRest(pairs []int, taken []bool) {
+	next := 0
+	for i, k := range pairs {
+		if k >= 0 {
+			next = k + 1
+			continue
+		}
+		if next < len(taken) && !taken[next] {
+			pairs[i], taken[next] = next, true
+			next++
+		}
+	}
+}
+
+// commonSubsequence returns the pairs of indices of a longest common subsequence.
+func commonSubsequence(desired, live []any) (pairs [][2]int) {
+	if len(desired) == 0 || len(live) == 0 {
+		return nil
+	}
+	covers := make([][]bool, len(desired))
+	longest := make([][]int, len(desired)+1) // of what begins at two indices
+	longest[len(desired)] = make([]int, len(live)+1)
+	for i := len(desired) - 1; i >= 0; i-- {
+		covers[i], longest[i] = make([]bool, len(live)), make([]int, len(live)+1)
+		for k := len(live) - 1; k >= 0; k-- {
+			covers[i][k] = Completes(live[k], desired[i])
+			longest[i][k] = max(longest[i+1][k], longest[i][k+1])
+			if covers[i][k] {
+				longest[i][k] = max(longest[i][k], longest[i+1][k+1]+1)
+			}
+		}
+	}
+	for i, k := 0, 0; i < len(desired) && k < len(live); {
+		switch {
+		case covers[i][k] && longest[i][k] == longest[i+1][k+1]+1:
+			pairs = append(pairs, [2]int{i, k})
+			i, k = i+1, k+1
+		case longest[i+1][k] >= longest[i][k+1]:
+			i++
+		default:
+			k++
+		}
+	}
+	return pairs
+}

@@ -1,0 +1,102 @@
+package observer
+
+import (
+	"time"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+)
+
+// Spelling tells a value from another spelling of it.
+type Spelling int
+
+const (
+	// Different values are not spellings of one value.
+	Different Spelling = iota
+	// MaybeRespelled values may be: nothing is known of their types.
+	MaybeRespelled
+	// Respelled values are the same for the API server.
+	Respelled
+)
+
+// SpellingOf compares the stored form of a desired value with a live one. A list is the same
+// if each live element has all that the desired one has: the API server sets defaults in it.
+// isTyped is false if the stored form is not known: then want is as the manifest spells it.
+func SpellingOf(t *kinds.Node, isTyped bool, want, live any) Spelling {
+	return speller{isTyped}.compare(t, want, live, false)
+}
+
+type speller struct{ isTyped bool }
+
+func (s speller) compare(t *kinds.Node, want, live any, inList bool) Spelling {
+	switch want := want.(type) {
+	case map[string]any:
+		if live, ok := live.(map[string]any); ok {
+			return s.fields(t, want, live, inList)
+		}
+	case []any:
+		if live, ok := live.([]any); ok && len(live) == len(want) {
+			return s.elements(t, want, live)
+		}
+	}
+	switch {
+	case Equal(want, live):
+		return Respelled
+	case !s.isTyped && (Empty(want) && Empty(live) || isSameAmount(want, live)):
+		return MaybeRespelled
+	}
+	return Different
+}
+
+func (s speller) fields(t *kinds.Node, want, live map[string]any, inList bool) Spelling {
+	spelling := Respelled
+	for name, v := range want {
+		have, ok := live[name]
+		switch {
+		case ok:
+			spelling = min(spelling, s.compare(t.Field(name), v, have, inList))
+		case !s.isTyped && Empty(v):
+			spelling = min(spelling, MaybeRespelled)
+		default:
+			return Different
+		}
+	}
+	for name := range live {
+		// A selector and a map with any keys get no defaults.
+		if _, ok := want[name]; !ok && (!inList || t != nil && (t.IsOneValue() || !t.Names(name))) {
+			return Different
+		}
+	}
+	return spelling
+}
+
+func (s speller) elements(t *kinds.Node, want, live []any) Spelling {
+	spelling := Respelled
+	for i, k := range (&List{}).Identities(t, want, live) {
+		if k < 0 {
+			return Different
+		}
+		spelling = min(spelling, s.compare(t.Elem(), want[i], live[k], true))
+	}
+	return spelling
+}
+
+// isSameAmount reports whether two scalars are equal as quantities, durations or times.
+func isSameAmount(a, b any) bool {
+	if order, ok := compareAmounts(a, b); ok {
+		return order == 0
+	}
+	x, isText := a.(string)
+	y, bothText := b.(string)
+	if !isText || !bothText {
+		return false
+	}
+	if d, err := time.ParseDuration(x); err == nil {
+		e, err := time.ParseDuration(y)
+		return err == nil && d == e
+	}
+	if at, err := time.Parse(time.RFC3339, x); err == nil {
+		other, err := time.Parse(time.RFC3339, y)
+		return err == nil && at.Equal(other)
+	}
+	return false
+}

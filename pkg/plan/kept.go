@@ -1,0 +1,91 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Aliases returns the other names of fields that have not changed although they were written:
+// serviceAccount is one of serviceAccountName. The API server gives both the same value, so
+// they have to go together.
+func (p *Plan) Aliases(c Change, answer map[string]any) (aliases []Sibling) {
+	res := c.resource
+	if res == nil || res.shared || res.adopting {
+		return nil
+	}
+	for _, d := range c.Fields {
+		if !stays(d, answer) {
+			continue
+		}
+		own := strings.ToLower(d.LivePath().Name())
+		for _, s := range res.beside(Unit{Path: pathOf(d.LivePath().Parent()), Fields: []delta.Difference{d}}) {
+			name := strings.ToLower(s.path.Name())
+			now := valueIn(answer, s.path)
+			if (strings.Contains(name, own) || strings.Contains(own, name)) && now.Equal(d.Observed) {
+				aliases = append(aliases, Sibling{s.path, now.Any})
+			}
+		}
+	}
+	return aliases
+}
+
+// stays reports whether an answer has the same value as before a field was written or removed.
+func stays(d delta.Difference, answer map[string]any) bool {
+	at := d.LivePath()
+	if d.HeldBack || at == nil || at.IsElement() || !d.Observed.Set || d.Reason != delta.Removed && d.Reason != delta.Changed {
+		return false
+	}
+	return valueIn(answer, at).Equal(d.Observed)
+}
+
+// valueIn returns the value of a path in an answer, where elements may have moved.
+func valueIn(answer map[string]any, path *observer.Path) delta.Value {
+	value, is := observer.ValueAt(answer, path)
+	return delta.Value{Set: is, Any: value}
+}
+
+// kept says which fields the API server keeps although the manifest has them no longer.
+func (c *conclusion) kept(res *resource, o observation) {
+	id := res.object.ID
+	values := map[string]any{}
+	for _, a := range c.plan.in.Application.Status.Accepted {
+		if value, ok := decodeValue(&a.Desired); ok && a.Kept && IDOf(a.Resource) == id {
+			values[a.Path] = value
+		}
+	}
+	if o.wrote {
+		for _, d := range res.change.Fields {
+			if d.Reason == delta.Removed && stays(d, o.live) && !secretPath(id, d.Path) {
+				values[d.Path] = d.Observed.Any
+			}
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(values)) {
+		path, err := observer.ParsePath(text)
+		if err != nil {
+			continue
+		}
+		live, is := observer.ValueAt(o.live, path)
+		_, wanted := observer.ValueAt(res.desired, path)
+		if !is || wanted || !observer.Equal(live, values[text]) {
+			continue
+		}
+		c.result.Status.Accepted = append(c.result.Status.Accepted, v1alpha1.AcceptedField{
+			Resource: reference(id, res.object.APIVersion), Path: text, Desired: encode(values[text]), Kept: true,
+		})
+		c.plan.Warnings = append(c.plan.Warnings, fmt.Sprintf("%s: %s has left the manifest, and is kept by the API server", id, text))
+	}
+}
+
+func pathOf(path *observer.Path) string {
+	if path == nil {
+		return delta.Root
+	}
+	return path.String()
+}

@@ -1,0 +1,92 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/suggest"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// containerLists are the lists in which an element with a mistyped name runs another program in
+// the workload of another owner.
+var containerLists = []string{"containers", "initContainers", "ephemeralContainers"}
+
+// newElement is a list element that a shared object does not have, and would get.
+type newElement struct {
+	path *observer.Path
+	name string
+	// names are those of the elements that the list has; near suggests one of them.
+	names []string
+	near  string
+}
+
+// newElementOf returns the element that a difference would add; false for any other difference.
+func newElementOf(live map[string]any, d delta.Difference) (e newElement, is bool) {
+	e.path = d.LivePath()
+	if d.Reason != delta.Missing || !e.path.IsElement() || !strings.HasPrefix(e.path.Label(), "[name=") {
+		return e, false
+	}
+	element, _ := d.Desired.Any.(map[string]any)
+	elements, _ := e.path.Parent().Live(live).([]any)
+	for _, item := range elements {
+		other, _ := item.(map[string]any)
+		e.names = append(e.names, text(other, "name"))
+	}
+	e.name = text(element, "name")
+	e.near = suggest.DidYouMean(e.name, e.names)
+	return e, len(e.names) > 0
+}
+
+func (e newElement) isContainer() bool {
+	return slices.Contains(containerLists, e.path.Parent().Name())
+}
+
+// isDeferred reports whether the element waits until spec.fields names it: it is a container
+// whose name is near to that of another one.
+// Source: docs/semantics.md, "Elements that a shared object lacks".
+func (e newElement) isDeferred(res *resource) bool {
+	return res.shared && e.near != "" && e.isContainer() && !res.entry.NamesInFields(e.path.String())
+}
+
+// isDeferred reports whether a difference would add an element that is deferred.
+func (res *resource) isDeferred(live map[string]any, d delta.Difference) bool {
+	e, is := newElementOf(live, d)
+	return is && e.isDeferred(res)
+}
+
+func (e newElement) String() string {
+	if e.near != "" {
+		return fmt.Sprintf("%s has no element %s%s", e.path.Parent(), e.name, e.near)
+	}
+	return fmt.Sprintf("%s has no element %s, and gets it; it has %s", e.path.Parent(), e.name, some(e.names))
+}
+
+// warnOfNewElements warns of list elements that a shared object would get: containers, and those
+// with a name near to that of another one. The plan has the warning; a status has the Problem of
+// an element that is deferred, and none of one that was added.
+func (p *Plan) warnOfNewElements(res *resource) {
+	for _, d := range res.compared.Differences {
+		if e, is := newElementOf(res.live, d); is && (e.near != "" || e.isContainer()) {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: %s", res.object.ID, e))
+		}
+	}
+}
+
+// newElementProblem returns why a list element is not added to a shared object, or nil.
+func (res *resource) newElementProblem(live map[string]any, compared delta.Comparison) *Problem {
+	for _, d := range compared.Differences {
+		if e, is := newElementOf(live, d); is && e.isDeferred(res) {
+			return &Problem{
+				Reason: v1alpha1.ReasonWaiting, As: v1alpha1.DispositionEdit, Partial: true, Path: e.path, compared: true,
+				Message: fmt.Sprintf("%s: %s", res.object.ID, e),
+				Remedy: v1alpha1.Remedy{Text: fmt.Sprintf(
+					"Correct the name in the manifest. To add another container, name it in spec.fields: hold: [\"*\", %q]", e.path)},
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package source
+
+import (
+	"context"
+	"sync"
+)
+
+// Slots limits how much work runs at the same time: in total, and for one namespace. One
+// namespace can neither take all slots nor fill the queue for them, so it cannot delay the
+// others.
+type Slots struct {
+	total chan struct{}
+	each  int
+
+	mu         sync.Mutex
+	namespaces map[string]*namespaceSlots
+}
+
+// namespaceSlots are the slots of a namespace, and how many callers use or wait for them.
+type namespaceSlots struct {
+	taken   chan struct{}
+	callers int
+}
+
+// NewSlots returns slots of which a namespace can take some: each of total.
+func NewSlots(total, each int) *Slots {
+	return &Slots{total: make(chan struct{}, total), each: each, namespaces: map[string]*namespaceSlots{}}
+}
+
+// Acquire waits for a slot and returns the function that releases it. It returns the cause
+// if ctx ends first.
+//
+// A caller first waits for its own namespace. So no more than each callers of a namespace
+// are in the queue for the total, which channels serve in order.
+func (s *Slots) Acquire(ctx context.Context, namespace string) (release func(), err error) {
+	own := s.enter(namespace)
+	if err := acquire(ctx, own.taken); err != nil {
+		s.leave(namespace)
+		return nil, err
+	}
+	if err := acquire(ctx, s.total); err != nil {
+		<-own.taken
+		s.leave(namespace)
+		return nil, err
+	}
+	return func() {
+		<-s.total
+		<-own.taken
+		s.leave(namespace)
+	}, nil
+}
+
+func acquire(ctx context.Context, slots chan struct{}) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// enter returns the slots of a namespace, which leave drops after the last caller.
+func (s *Slots) enter(namespace string) *namespaceSlots {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.namespaces[namespace]
+	if own == nil {
+		own = &namespaceSlots{taken: make(chan struct{}, s.each)}
+		s.namespaces[namespace] = own
+	}
+	own.callers++
+	return own
+}
+
+func (s *Slots) leave(namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if own := s.namespaces[namespace]; own.callers > 1 {
+		own.callers--
+		return
+	}
+	delete(s.namespaces, namespace)
+}
