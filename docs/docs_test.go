@@ -43,7 +43,7 @@ func TestEveryConditionReasonIsExplained(t *testing.T) {
 func TestReasonsThatStallAreInBold(t *testing.T) {
 	table := facts.Table(t, read(t, "docs/semantics.md"), "| reason |")
 	for _, reason := range reasons(t) {
-		assert.Equal(t, v1alpha1.MeaningOf(reason).Disposition.Stalled(), strings.Contains(table, "| **`"+reason+"`** |"), reason)
+		assert.Equal(t, v1alpha1.InfoForReason(reason).Disposition.Stalled(), strings.Contains(table, "| **`"+reason+"`** |"), reason)
 	}
 }
 

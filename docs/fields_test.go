@@ -82,7 +82,7 @@ func TestTheRulesInFields(t *testing.T) {
 		require.NoError(t, yaml.UnmarshalStrict([]byte(strings.ReplaceAll(wished, `image: "`, `image: "registry.example.com/`)), &app.Spec.Manifest))
 		require.NoError(t, yaml.UnmarshalStrict([]byte("[{resource: {kind: "+kind+", name: web}, hold: [\"*\", "+item[1]+"]}]"), &app.Spec.Fields))
 		p := plan.Decide(plan.Input{Application: app, Kinds: plan.Offline()})
-		assert.Nil(t, p.Refused, item[1])
+		assert.Nil(t, p.Invalid, item[1])
 		assert.Contains(t, fmt.Sprint(p.View().Status.MangledObserverSchema), "observer_schema_", item[1])
 	}
 }
@@ -97,7 +97,7 @@ func correctedUnder(t *testing.T, wish string) (paths []string) {
 	require.NoError(t, yaml.UnmarshalStrict([]byte(wished), &app.Spec.Manifest))
 	in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}}
 	created := plan.Decide(in)
-	require.Nil(t, created.Refused)
+	require.Nil(t, created.Invalid)
 	outcomes := map[manifest.ID]plan.Outcome{}
 	for _, change := range created.Changes {
 		live := change.Manifest
@@ -108,12 +108,12 @@ func correctedUnder(t *testing.T, wish string) (paths []string) {
 		in.Live[change.ID] = live
 		outcomes[change.ID] = plan.Outcome{Action: plan.Create, Object: live}
 	}
-	app.Status = created.Conclude(outcomes, in.Now).Status
+	app.Status = created.Summarize(outcomes, in.Now).Status
 	for id, live := range in.Live {
 		in.Live[id] = changedByAll(live, "").(map[string]any)
 	}
 	decided := plan.Decide(in)
-	require.Nil(t, decided.Refused)
+	require.Nil(t, decided.Invalid)
 	for _, change := range decided.Changes {
 		if change.ID.Kind != app.Spec.Fields[0].Resource.Kind {
 			continue

@@ -58,7 +58,7 @@ func TestTheRecipesOfSharing(t *testing.T) {
 				}
 			}
 			p := plan.Decide(in)
-			require.Nil(t, p.Refused, text)
+			require.Nil(t, p.Invalid, text)
 			var paths []string
 			for _, c := range p.Changes {
 				if !c.Shared {

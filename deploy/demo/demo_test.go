@@ -29,7 +29,7 @@ func decideExample(t *testing.T, live map[manifest.ID]map[string]any) *plan.Plan
 
 func TestExampleMatchesDemo(t *testing.T) {
 	p := decideExample(t, nil)
-	require.Nil(t, p.Refused)
+	require.Nil(t, p.Invalid)
 	assert.Empty(t, p.Warnings)
 	require.Len(t, p.Changes, 2)
 	for _, change := range p.Changes {

@@ -15,7 +15,7 @@ import (
 // Code that decides about shared objects must not be able to create or delete them: no function that it can
 // call creates such a change.
 func TestSharedCodeNeitherCreatesNorDeletes(t *testing.T) {
-	const create, remove = "create", "judge"
+	const create, remove = "create", "decideCandidate"
 	set, files, _, info := checked(t, filepath.Join("..", "..", "pkg", "plan"))
 	uses, shared, makers := map[types.Object][]types.Object{}, []types.Object{}, []string{}
 	for _, file := range files {

@@ -47,7 +47,7 @@ func (s setUp) results(args ...string) (status int, results map[string]string) {
 	s.Helper()
 	status, stdout, stderr := s.holdfast(append([]string{"check", "-o", "json"}, args...)...)
 	require.Empty(s, stderr)
-	var printed struct{ Checks []cli.Checked }
+	var printed struct{ Checks []cli.CheckResult }
 	require.NoError(s, json.Unmarshal([]byte(stdout), &printed))
 	results = map[string]string{}
 	for _, c := range printed.Checks {

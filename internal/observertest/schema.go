@@ -47,7 +47,7 @@ type Options struct {
 }
 
 // Entry draws a schema that matches the spec of a manifest.
-func Entry(t *rapid.T, spec map[string]any, o Options) *observer.Entry {
+func Entry(t *rapid.T, spec map[string]any, o Options) *observer.Schema {
 	raw := map[string]any{
 		"apiVersion": GVK.GroupVersion().String(), "kind": GVK.Kind,
 		"metadata": map[string]any{"name": ID.Name},

@@ -56,8 +56,8 @@ func (o change) stored(ctx context.Context) (*connection.Cluster, files.Subject,
 	return c, app, err
 }
 
-// say prints what became of the Application.
-func (o change) say(what string) error {
+// printf prints what became of the Application.
+func (o change) printf(what string) error {
 	_, err := fmt.Fprintf(o.streams.Out, "application.%s/%s %s\n", v1alpha1.GroupVersion.Group, o.name, what)
 	return err
 }

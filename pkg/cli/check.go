@@ -50,8 +50,8 @@ const (
 	checkUnknown = "unknown"
 )
 
-// Checked is what came of a check, as `check -o json` prints it.
-type Checked struct {
+// CheckResult is what came of a check, as `check -o json` prints it.
+type CheckResult struct {
 	Check   string `json:"check" yaml:"check"`
 	Result  string `json:"result" yaml:"result"`
 	Message string `json:"message" yaml:"message"`
@@ -105,10 +105,10 @@ func (o checkOptions) run(ctx context.Context) error {
 	return nil
 }
 
-func (o checkOptions) show(findings []Checked) error {
+func (o checkOptions) show(findings []CheckResult) error {
 	if o.print != nil {
 		return o.print(o.streams.Out, struct {
-			Checks []Checked `json:"checks" yaml:"checks"`
+			Checks []CheckResult `json:"checks" yaml:"checks"`
 		}{findings})
 	}
 	rows := [][]string{{"CHECK", "RESULT", ""}}

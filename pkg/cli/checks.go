@@ -49,7 +49,7 @@ var (
 
 // all are the findings of all checks. An error is one that keeps everything from being
 // checked.
-func (c checker) all(ctx context.Context) ([]Checked, error) {
+func (c checker) all(ctx context.Context) ([]CheckResult, error) {
 	kubernetes, err := c.kubernetes()
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (c checker) all(ctx context.Context) ([]Checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	findings := []Checked{kubernetes}
+	findings := []CheckResult{kubernetes}
 	for _, check := range []struct {
 		name string
 		run  func(context.Context) (message, remedy string, err error)
@@ -73,28 +73,28 @@ func (c checker) all(ctx context.Context) ([]Checked, error) {
 		message, remedy, err := check.run(ctx)
 		switch {
 		case apierrors.IsForbidden(err):
-			findings = append(findings, Checked{check.name, checkUnknown, "you may not ask: " + err.Error(), ""})
+			findings = append(findings, CheckResult{check.name, checkUnknown, "you may not ask: " + err.Error(), ""})
 		case err != nil:
 			return nil, c.Explained(err, "check", check.name)
 		case remedy != "":
-			findings = append(findings, Checked{check.name, checkFailed, message, remedy})
+			findings = append(findings, CheckResult{check.name, checkFailed, message, remedy})
 		default:
-			findings = append(findings, Checked{check.name, checkOK, message, ""})
+			findings = append(findings, CheckResult{check.name, checkOK, message, ""})
 		}
 	}
 	return findings, nil
 }
 
-func (c checker) kubernetes() (Checked, error) {
+func (c checker) kubernetes() (CheckResult, error) {
 	info, err := c.Discovery.ServerVersion()
 	if err != nil {
-		return Checked{}, c.Explained(err, "get", "the version")
+		return CheckResult{}, c.Explained(err, "get", "the version")
 	}
 	found, err := version.ParseGeneric(info.GitVersion)
 	if err == nil && found.LessThan(version.MustParseGeneric(oldest)) {
-		return Checked{"Kubernetes", checkFailed, info.GitVersion, "Holdfast needs Kubernetes " + oldest + " or newer: upgrade the cluster"}, nil
+		return CheckResult{"Kubernetes", checkFailed, info.GitVersion, "Holdfast needs Kubernetes " + oldest + " or newer: upgrade the cluster"}, nil
 	}
-	return Checked{"Kubernetes", checkOK, info.GitVersion, ""}, nil
+	return CheckResult{"Kubernetes", checkOK, info.GitVersion, ""}, nil
 }
 
 // controllerNamespace is where the controller is installed, as far as the user may know.

@@ -88,7 +88,7 @@ func (o deleteOptions) run(ctx context.Context) error {
 	if plan.Orphans(meant) {
 		word = "deleted, its resources stay"
 	}
-	if err := o.say(word); err != nil || !o.wait.Wait {
+	if err := o.printf(word); err != nil || !o.wait.Wait {
 		return err
 	}
 	return o.gone(ctx, c, app.UID)
@@ -100,7 +100,7 @@ const mostTold = 20
 // confirm says what becomes of the resources where that is not the same for all, and
 // asks, where a person can answer.
 func (o deleteOptions) confirm(app *v1alpha1.Application) error {
-	stays := plan.Stays(app)
+	stays := plan.RetainedObjects(app)
 	told := becomes(app, stays)
 	for i, lines := range told {
 		if i == mostTold {

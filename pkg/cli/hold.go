@@ -153,7 +153,7 @@ func (f *editFlags) complete(ctx context.Context, streams Streams, args []string
 		return nil
 	}
 	d, _, err := target.Decided(ctx)
-	if err != nil || d.Refused != nil {
+	if err != nil || d.Invalid != nil {
 		return nil
 	}
 	if given < 2 {
@@ -182,8 +182,8 @@ func (o editOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if e.after.Refused != nil {
-		return fmt.Errorf("with that the Application would be refused: %w", e.after.Refused)
+	if e.after.Invalid != nil {
+		return fmt.Errorf("with that the Application would be refused: %w", e.after.Invalid)
 	}
 	var out bytes.Buffer
 	for _, note := range e.notes {

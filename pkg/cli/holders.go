@@ -106,7 +106,7 @@ func writeHolder(out *bytes.Buffer, h plan.Holder, gone bool) {
 	for _, path := range h.Fields {
 		fmt.Fprintln(out, terminal.Visible("      "+path))
 	}
-	for _, path := range h.Waits {
+	for _, path := range h.PendingClaims {
 		fmt.Fprintln(out, terminal.Visible("      "+path+"  # waits for it"))
 	}
 	if namespace, name, _ := strings.Cut(h.Application, "/"); h.Whole {

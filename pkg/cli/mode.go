@@ -62,5 +62,5 @@ func (o modeOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.say(word)
+	return o.printf(word)
 }

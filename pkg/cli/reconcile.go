@@ -46,7 +46,7 @@ func (o reconcileOptions) run(ctx context.Context) error {
 		return err
 	}
 	if !o.wait.Wait {
-		return o.say("reconcile requested")
+		return o.printf("reconcile requested")
 	}
 	return o.acknowledged(ctx, c, request)
 }
@@ -68,6 +68,6 @@ func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluste
 		if ready.Status != "True" {
 			state = "not ready: " + ready.Reason
 		}
-		return true, o.say("reconciled, " + state)
+		return true, o.printf("reconciled, " + state)
 	})
 }

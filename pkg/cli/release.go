@@ -124,8 +124,8 @@ func (o releaseOptions) run(ctx context.Context) error {
 			return err
 		}
 		e.notes = append(e.notes, notes...)
-		if e.after = d.WithFields(fields); e.after.Refused != nil {
-			return fmt.Errorf("with that the Application would be refused: %w", e.after.Refused)
+		if e.after = d.WithFields(fields); e.after.Invalid != nil {
+			return fmt.Errorf("with that the Application would be refused: %w", e.after.Invalid)
 		}
 	}
 	var out bytes.Buffer
@@ -143,7 +143,7 @@ func (o releaseOptions) run(ctx context.Context) error {
 	if err := terminal.Write(o.streams.Out, out.Bytes()); err != nil || !o.wait.Wait {
 		return err
 	}
-	return o.released(ctx, c, d, e.after.LetsGo())
+	return o.released(ctx, c, d, e.after.ReleasedFields())
 }
 
 // released waits until the controller has let go of the fields of which something is on record,

@@ -82,7 +82,7 @@ func (o *schemaDefaultOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	entries := make([]*observer.Entry, len(objects))
+	entries := make([]*observer.Schema, len(objects))
 	for i, object := range objects {
 		entries[i] = observer.DefaultEntry(object).Typed(kinds.Builtin(object.GVK()))
 	}
@@ -102,7 +102,7 @@ func (o *schemaDefaultOptions) run(ctx context.Context) error {
 }
 
 // closeMaps closes the maps at a path, or all with free keys.
-func closeMaps(entries []*observer.Entry, objects []manifest.Object, path string) error {
+func closeMaps(entries []*observer.Schema, objects []manifest.Object, path string) error {
 	at, err := observer.ParsePath(path)
 	if path != everyMap && err != nil {
 		return err

@@ -99,7 +99,7 @@ func (o *schemaValidateOptions) run(ctx context.Context) error {
 	entries, schemaErr := observer.ParseAll(raw)
 	assigned, unfit := observer.Assign(entries, objects)
 	for _, fault := range terminal.Each(unfit) {
-		if of := (*observer.Fault)(nil); err == nil || errors.As(fault, &of) && of.Path != "" {
+		if of := (*observer.ValidationError)(nil); err == nil || errors.As(fault, &of) && of.Path != "" {
 			schemaErr = errors.Join(schemaErr, fault) // of a broken manifest it is not known which it is
 		}
 	}
@@ -110,7 +110,7 @@ func (o *schemaValidateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	misspelt := inSchemas(schemas, errors.Join(plan.Misspelt(objects, assigned, known, nil)...))
+	misspelt := inSchemas(schemas, errors.Join(plan.UnknownFields(objects, assigned, known, nil)...))
 	if misspelt != nil && o.strict {
 		return misspelt
 	}
@@ -149,7 +149,7 @@ func inSchemas(documents []manifest.Document, err error) error {
 	slices.SortStableFunc(faults, func(a, b error) int { return cmp.Compare(entryIn(a), entryIn(b)) })
 	for i, fault := range faults {
 		if entry := entryIn(fault); entry >= 0 && entry < len(documents) {
-			var of *observer.Fault
+			var of *observer.ValidationError
 			_ = errors.As(fault, &of)
 			faults[i] = files.FaultAt(documents[entry], files.ParsePath(of.Path), fault.Error())
 		}
@@ -159,7 +159,7 @@ func inSchemas(documents []manifest.Document, err error) error {
 
 // entryIn is the entry that a mistake is in, -1 for one that is in none.
 func entryIn(err error) int {
-	var of *observer.Fault
+	var of *observer.ValidationError
 	if !errors.As(err, &of) {
 		return -1
 	}

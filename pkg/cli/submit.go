@@ -204,12 +204,12 @@ func (o submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *fi
 	if len(s.App.Spec.ObserverSchema)+len(s.App.Spec.Fields) == 0 && o.dryRun != "server" {
 		return nil, nil // every field is held
 	}
-	after, before, unreadable, err := c.Foresee(ctx, s, o.streams.Now())
+	after, before, unreadable, err := c.Preview(ctx, s, o.streams.Now())
 	if err != nil {
 		return nil, err
 	}
-	if after.Refused != nil && after.Refused.Disposition() == v1alpha1.DispositionEdit {
-		warn(o.streams.Err, []string{"the controller will refuse it: " + after.Refused.Error()})
+	if after.Invalid != nil && after.Invalid.Disposition() == v1alpha1.DispositionEdit {
+		warn(o.streams.Err, []string{"the controller will refuse it: " + after.Invalid.Error()})
 	}
 	if unreadable != nil {
 		warn(o.streams.Err, []string{"what the live objects have in free fields is not known: " + unreadable.Error()})
@@ -228,7 +228,7 @@ func (o submitOptions) ask(ctx context.Context, c *connection.Cluster, foreseen 
 	if err := files.NotDecided(*foreseen); err != nil {
 		return err
 	}
-	answers := c.Ask(ctx, foreseen)
+	answers := c.DryRun(ctx, foreseen)
 	for _, note := range answers.Notes {
 		fmt.Fprintln(o.streams.Err, "note: "+terminal.Visible(note))
 	}
@@ -330,7 +330,7 @@ func (o submitOptions) send(ctx context.Context, c *connection.Cluster, s *files
 	if err != nil {
 		return err
 	}
-	result := connection.Applied{Stored: s.Object(), Done: "created"}
+	result := connection.ApplyResult{Stored: s.Object(), Done: "created"}
 	if created && o.dryRun == "server" {
 		warn(o.streams.Err, []string{"the API server cannot check an Application whose namespace is not there yet: it was only checked here"})
 	} else if result, err = c.Apply(ctx, s, o.dryRun == "server", o.force); err != nil {

@@ -99,7 +99,7 @@ func (o submitOptions) take(ctx context.Context, c *connection.Cluster) (*files.
 
 // changesNothing refuses what would do more than to adopt, and shows what that is.
 func (o submitOptions) changesNothing(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
-	d, _, unreadable, err := c.Foresee(ctx, s, o.streams.Now())
+	d, _, unreadable, err := c.Preview(ctx, s, o.streams.Now())
 	if err == nil {
 		err = errors.Join(unreadable, files.NotDecided(*d))
 	}
@@ -108,7 +108,7 @@ func (o submitOptions) changesNothing(ctx context.Context, c *connection.Cluster
 	}
 	changed := 0
 	for _, change := range d.Changes {
-		if !change.OnlyMarks() {
+		if !change.IsTrackingOnly() {
 			changed++
 		}
 	}

@@ -58,7 +58,7 @@ func (o suspendOptions) run(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := o.say(word); err != nil || !o.wait.Wait {
+	if err := o.printf(word); err != nil || !o.wait.Wait {
 		return err
 	}
 	return o.wait.Ready(ctx, c, o.streams, c.Namespace, o.name)

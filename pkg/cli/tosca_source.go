@@ -92,27 +92,27 @@ func (o toscaOptions) validate(ctx context.Context, file string) ([]tosca.Warnin
 	return result.Warnings, err
 }
 
-// opened are options that hold a directory open.
-type opened struct {
+// openOptions are options that hold a directory open.
+type openOptions struct {
 	tosca.Options
 
 	beside beside
 }
 
-func (o opened) close() {
+func (o openOptions) close() {
 	if o.beside.root != nil {
 		_ = o.beside.root.Close() // it was only read from
 	}
 }
 
 // prepare reads the template and the inputs.
-func (o toscaOptions) prepare(ctx context.Context, file string) (tosca.Source, opened, map[string]tosca.Input, error) {
+func (o toscaOptions) prepare(ctx context.Context, file string) (tosca.Source, openOptions, map[string]tosca.Input, error) {
 	inputs, inputsErr := o.inputs(ctx)
 	source, err := o.source(ctx, file)
 	if err = errors.Join(err, inputsErr); err != nil {
-		return source, opened{}, nil, err
+		return source, openOptions{}, nil, err
 	}
-	with := opened{Options: o.options}
+	with := openOptions{Options: o.options}
 	if file != files.Stdin && source.URL == "" {
 		with.beside, err = o.openRoot(file)
 	}

@@ -12,14 +12,14 @@ import (
 // mostCalled is how many Applications are remembered for callbacks.
 const mostCalled = 1024
 
-// called remembers the Applications that were called back last, so that a call
+// callbackCache remembers the Applications that were called back last, so that a call
 // costs the same whether its Application is large, small or not there.
-type called struct {
+type callbackCache struct {
 	mu   sync.Mutex
 	apps map[types.NamespacedName]*v1alpha1.Application
 }
 
-func (s *called) of(object *cluster.Object) *v1alpha1.Application {
+func (s *callbackCache) of(object *cluster.Object) *v1alpha1.Application {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	app := s.apps[object.Key]

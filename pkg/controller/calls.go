@@ -31,8 +31,8 @@ const (
 	mostAnswer = 16 << 10
 )
 
-// calls has what came of the calls of workloads that are being shut down.
-type calls struct {
+// shutdownCaller has what came of the calls of workloads that are being shut down.
+type shutdownCaller struct {
 	dial dialer
 	// running are the calls that have no answer yet.
 	running sync.WaitGroup
@@ -44,11 +44,13 @@ type calls struct {
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
 // newCalls calls in the cluster's network, or as dial does.
-func newCalls(dial dialer) *calls { return &calls{dial: dial, last: map[types.UID]error{}} }
+func newCalls(dial dialer) *shutdownCaller {
+	return &shutdownCaller{dial: dial, last: map[types.UID]error{}}
+}
 
 // client calls a Service, and nothing else: it follows no redirect, uses no proxy, and
 // connects to no address that is not the Service's.
-func (s *calls) client(service map[string]any) *http.Client {
+func (s *shutdownCaller) client(service map[string]any) *http.Client {
 	dial := s.dial
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: callTimeout, Control: func(_, address string, _ syscall.RawConn) error {
@@ -97,7 +99,7 @@ func sameAddress(text any, ip netip.Addr) bool {
 
 // said is why the last call failed: as far as this process knows, or else as the
 // status does.
-func (s *calls) said(application types.UID, state *v1alpha1.ShutdownStatus) string {
+func (s *shutdownCaller) said(application types.UID, state *v1alpha1.ShutdownStatus) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err, known := s.last[application]
@@ -111,7 +113,7 @@ func (s *calls) said(application types.UID, state *v1alpha1.ShutdownStatus) stri
 }
 
 // begin forgets what came of the call before.
-func (s *calls) begin(application types.UID) {
+func (s *shutdownCaller) begin(application types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last[application] = nil
@@ -119,7 +121,7 @@ func (s *calls) begin(application types.UID) {
 
 // note remembers what came of a call, unless its Application is forgotten: it may
 // be gone before its workload has answered.
-func (s *calls) note(application types.UID, err error) {
+func (s *shutdownCaller) note(application types.UID, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.last[application]; known {
@@ -127,14 +129,14 @@ func (s *calls) note(application types.UID, err error) {
 	}
 }
 
-func (s *calls) forget(application types.UID) {
+func (s *shutdownCaller) forget(application types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.last, application)
 }
 
 // send is the request. The token is not in it: the workload has it already.
-func (s *calls) send(ctx context.Context, app *v1alpha1.Application, hook v1alpha1.ShutdownHook, service map[string]any) error {
+func (s *shutdownCaller) send(ctx context.Context, app *v1alpha1.Application, hook v1alpha1.ShutdownHook, service map[string]any) error {
 	if service == nil {
 		return fmt.Errorf("the Service %s is not among the resources", hook.Service)
 	}

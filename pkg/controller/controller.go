@@ -31,7 +31,7 @@ type Options struct {
 	// DefaultServiceAccount acts for Applications that name none.
 	DefaultServiceAccount string
 	// Rules say when a field is contested.
-	Rules plan.Rules
+	Rules plan.ContestPolicy
 	// Hooks are called beside the controller's own; nil for none.
 	Hooks *hooks.Hooks
 	// Callback tells how workloads reach this controller; nil if they cannot.
@@ -92,11 +92,11 @@ type Controller struct {
 	options Options
 	client  *cluster.Client
 	target  targetCluster
-	turns   *turn.Turns
+	turns   *turn.Reconciler
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	events  recorder
 	// notes are the texts of events that were sent lately.
-	notes        *notes
+	notes        *eventLimiter
 	objectEvents *objectEvents
 
 	slots        *slots
@@ -105,8 +105,8 @@ type Controller struct {
 	slices       *cluster.ApplicationStore
 	templates    *templates.Templates
 	profiles     *profiles.Profiles
-	calls        *calls
-	called       called
+	calls        *shutdownCaller
+	called       callbackCache
 	synced       chan struct{}
 	slicesSynced chan struct{}
 
@@ -140,8 +140,8 @@ func (o Options) withDefaults() Options {
 	if o.DefaultServiceAccount == "" {
 		o.DefaultServiceAccount = "holdfast-applier"
 	}
-	if o.Rules == (plan.Rules{}) {
-		o.Rules = plan.DefaultRules
+	if o.Rules == (plan.ContestPolicy{}) {
+		o.Rules = plan.DefaultContestPolicy
 	}
 	if o.Drain <= 0 {
 		o.Drain = 10 * time.Second

@@ -45,27 +45,27 @@ func (c *Controller) announce(app *v1alpha1.Application, event *plan.Event) {
 	if event == nil {
 		return
 	}
-	c.tell(app, event)
+	c.sendEvent(app, event)
 	if owner := metav1.GetControllerOf(app); owner != nil && c.templates.Make(owner.APIVersion, owner.Kind) {
-		c.tell(&corev1.ObjectReference{
+		c.sendEvent(&corev1.ObjectReference{
 			APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: app.Namespace, Name: owner.Name, UID: owner.UID,
 		}, event)
 	}
 }
 
-// tell sends an event. A series has the text of its first event: what says something else
+// sendEvent sends an event. A series has the text of its first event: what says something else
 // is one of its own, as long as there are not too many.
-func (c *Controller) tell(regarding runtime.Object, event *plan.Event) {
+func (c *Controller) sendEvent(regarding runtime.Object, event *plan.Event) {
 	kind := corev1.EventTypeNormal
 	if event.Warning {
 		kind = corev1.EventTypeWarning
 	}
 	action, note := "Reconcile", event.Note
-	if event.Plain != "" && event.Plain != event.Note {
+	if event.Redacted != "" && event.Redacted != event.Note {
 		if digest := digestOf(event.Note); c.notes.admit(digest) {
 			action = "Reconcile/" + digest
 		} else {
-			note = event.Plain
+			note = event.Redacted
 		}
 	}
 	c.events.Eventf(regarding, nil, kind, event.Reason, action, "%s", note)
@@ -73,7 +73,7 @@ func (c *Controller) tell(regarding runtime.Object, event *plan.Event) {
 
 // eventsRefused tells that there are no events on the objects of an Application.
 func (c *Controller) eventsRefused(app *v1alpha1.Application, user string) {
-	c.tell(app, &plan.Event{Reason: "EventsRefused", Note: user + " may not create events, so that nothing is told on the objects that it corrects; " +
+	c.sendEvent(app, &plan.Event{Reason: "EventsRefused", Note: user + " may not create events, so that nothing is told on the objects that it corrects; " +
 		"their history is here, in the status. The ClusterRole edit has that right"})
 }
 
@@ -88,17 +88,17 @@ const (
 	eventRate  = 10
 )
 
-// notes are texts of events that were sent lately. The event recorder keeps each of them
+// eventLimiter are texts of events that were sent lately. The event recorder keeps each of them
 // for as long, so that there must not be too many.
-type notes struct {
+type eventLimiter struct {
 	now   func() time.Time
 	limit *rate.Limiter
 	mu    sync.Mutex
 	sent  map[string]time.Time
 }
 
-func newNotes(now func() time.Time) *notes {
-	return &notes{now: now, limit: rate.NewLimiter(eventRate, eventBurst), sent: map[string]time.Time{}}
+func newNotes(now func() time.Time) *eventLimiter {
+	return &eventLimiter{now: now, limit: rate.NewLimiter(eventRate, eventBurst), sent: map[string]time.Time{}}
 }
 
 func digestOf(note string) string {
@@ -108,7 +108,7 @@ func digestOf(note string) string {
 }
 
 // admit notes a text, and reports whether it is to be sent: not if there are too many.
-func (n *notes) admit(digest string) bool {
+func (n *eventLimiter) admit(digest string) bool {
 	now := n.now()
 	n.mu.Lock()
 	defer n.mu.Unlock()

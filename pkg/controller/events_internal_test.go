@@ -41,7 +41,7 @@ func TestEventsOnObjectsInAStorm(t *testing.T) {
 	app := &v1alpha1.Application{Spec: v1alpha1.ApplicationSpec{Suspend: true}}
 	app.Namespace, app.Name, app.UID = "shop", "web", "1"
 	for i := range 2 * mostReportedObjects {
-		e.tell(app, "", []plan.Happening{{UID: types.UID(strconv.Itoa(i)), HistoryEntry: v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeRestored}}})
+		e.record(app, "", []plan.HistoryRecord{{UID: types.UID(strconv.Itoa(i)), HistoryEntry: v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeRestored}}})
 	}
 	assert.Len(t, e.objects, mostReportedObjects)
 	assert.Equal(t, types.NamespacedName{Namespace: "shop", Name: "web"}, e.objects["0"].app)

@@ -91,8 +91,8 @@ var hold = sync.OnceValue(func() *callbacks {
 	}
 	// Much of what is said of a contested field must be seen before its first pause is over,
 	// also on a machine that has much else to do.
-	rules := plan.DefaultRules
-	rules.Pause = 30 * time.Second
+	rules := plan.DefaultContestPolicy
+	rules.InitialBackoff = 30 * time.Second
 	i, err := startWithCallbacks(context.Background(), c, "holdfast-shared", "default", controller.Options{Rules: rules}, callback.DefaultLifetimes, time.Now)
 	if err != nil {
 		panic(err)

@@ -67,7 +67,7 @@ func (h home) Announce(app *v1alpha1.Application, event *plan.Event) { h.announc
 func (h home) Concluded(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result) {
 	h.observe(app, p, outcomes, result)
 	h.sharers.concluded(app, p)
-	h.objectEvents.tell(app, h.accountOf(app), result.Happened)
+	h.objectEvents.record(app, h.accountOf(app), result.NewHistory)
 }
 
 func (h home) Report(app *v1alpha1.Application) (done func()) { return h.mayReport(keyOf(app)) }
@@ -144,9 +144,9 @@ func (h templateHome) Wrote(app *v1alpha1.Application) error {
 }
 
 func (h templateHome) Announce(object map[string]any, event *plan.Event) {
-	h.tell(&unstructured.Unstructured{Object: object}, event)
+	h.sendEvent(&unstructured.Unstructured{Object: object}, event)
 }
 
-func (h templateHome) Mine(key types.NamespacedName) bool { return h.slots.mine(key) }
+func (h templateHome) Mine(key types.NamespacedName) bool { return h.slots.isAssigned(key) }
 
 func (h templateHome) Selected() cluster.Selection { return h.selected() }

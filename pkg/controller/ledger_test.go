@@ -41,11 +41,11 @@ func TestTheHistoryNamesWhoChangedWhat(t *testing.T) {
 	entry := f.AwaitHistory("app", "corrected", func(e v1alpha1.HistoryEntry) bool { return e.Outcome == v1alpha1.OutcomeCorrected })
 	assert.Equal(t, []string{"data.key", `"held"`, `"changed"`, "mallory", "Update"},
 		[]string{entry.Path, string(entry.From.Raw), string(entry.To.Raw), entry.Manager, string(entry.Operation)})
-	require.NotNil(t, entry.Stood)
+	require.NotNil(t, entry.Duration)
 	f.AwaitNote("app", `data.key was changed from "held" to "changed" by mallory`)
 
 	f.Delete(configMaps, "config")
-	f.AwaitHistory("app", "restored", func(e v1alpha1.HistoryEntry) bool { return e.Outcome == v1alpha1.OutcomeRestored && e.Stood != nil })
+	f.AwaitHistory("app", "restored", func(e v1alpha1.HistoryEntry) bool { return e.Outcome == v1alpha1.OutcomeRestored && e.Duration != nil })
 }
 
 // notesOn are the events on a held object.
@@ -161,7 +161,7 @@ func TestNotifications(t *testing.T) {
 	said("dev.holdfast.corrected", of, "ConfigMap "+f.namespace+"/config", `"manager":"mallory"`, `"from":"ours","to":"theirs"`)
 	f.Patch("mallory", secrets, "login", `{stringData: {password: canary-theirs}}`)
 	said("dev.holdfast.corrected", "Secret ", `"to":"***"`)
-	for range plan.DefaultRules.Limit {
+	for range plan.DefaultContestPolicy.Limit {
 		f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
 		f.eventually("an answer", func() bool {
 			return value(f.Get(configMaps, "config"), "data", "key") == "ours" || strings.Contains(n.all(), "contested")

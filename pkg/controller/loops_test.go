@@ -366,7 +366,7 @@ manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: field}, data: {con
 	assert.Equal(t, "data.contested", contested.Path)
 	assert.Equal(t, "mallory", contested.Manager)
 	assert.JSONEq(t, `"ours"`, string(contested.Desired.Raw))
-	assert.JSONEq(t, `"theirs"`, string(contested.Observed.Raw))
+	assert.JSONEq(t, `"theirs"`, string(contested.Live.Raw))
 	f.AwaitNote("app", "data.contested", "mallory", `"ours"`, `"theirs"`)
 
 	// And: the other leaf is held all the while, at once.

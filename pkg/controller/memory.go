@@ -14,18 +14,18 @@ import (
 // memory is what is remembered of one Application between two reconciles, beside what
 // its turns do. It may be lost.
 type memory struct {
-	turns *turn.Memory
+	turns *turn.State
 	// interval is how often to look again though nothing happens; 0: as often
 	// as at all Applications.
 	interval time.Duration
 	// translated is what was made of its template or archive.
-	translated *translated
+	translated *translation
 	// seen is what the metrics tell of the Application.
-	seen seen
+	seen metricsState
 }
 
-// seen is what the metrics tell of one Application.
-type seen struct {
+// metricsState is what the metrics tell of one Application.
+type metricsState struct {
 	ready     metav1.ConditionStatus
 	stalled   bool
 	suspended bool
@@ -36,8 +36,8 @@ type seen struct {
 	contestedFields []v1alpha1.ContestedField
 }
 
-// translated is what was made of the template or archive of an Application.
-type translated struct {
+// translation is what was made of the template or archive of an Application.
+type translation struct {
 	app     *v1alpha1.Application // that it was made for
 	request string
 	// material is what was translated last, well or not; nil if nothing was had.
@@ -49,5 +49,5 @@ type translated struct {
 	next time.Time
 	// coming brings what follows. The source is looked at beside the workers: a
 	// server that is slow must keep no Application from being held.
-	coming chan *translated
+	coming chan *translation
 }

@@ -156,12 +156,12 @@ func (m *Metrics) bounded(gk schema.GroupKind) schema.GroupKind {
 
 // happened observes how long what was corrected had been wrong, and counts what is only
 // observed.
-func (m *Metrics) happened(all []plan.Happening) {
+func (m *Metrics) happened(all []plan.HistoryRecord) {
 	for _, h := range all {
 		switch h.Outcome {
 		case v1alpha1.OutcomeCorrected, v1alpha1.OutcomeContested, v1alpha1.OutcomeAccepted, v1alpha1.OutcomeRestored:
-			if h.Stood != nil {
-				m.exposure.Observe(h.Stood.Seconds())
+			if h.Duration != nil {
+				m.exposure.Observe(h.Duration.Seconds())
 			}
 		case v1alpha1.OutcomeObserved:
 			gk := m.bounded(h.ID.GroupKind())

@@ -50,10 +50,10 @@ func TestCorrectionsAreCountedForSoManyKinds(t *testing.T) {
 // How long something was wrong is observed of what was put right, and of nothing else.
 func TestTheExposureIsHowLongItStood(t *testing.T) {
 	m := NewMetrics()
-	stood := func(outcome v1alpha1.HistoryOutcome, d time.Duration) plan.Happening {
-		return plan.Happening{HistoryEntry: v1alpha1.HistoryEntry{Outcome: outcome, Stood: &metav1.Duration{Duration: d}}}
+	stood := func(outcome v1alpha1.HistoryOutcome, d time.Duration) plan.HistoryRecord {
+		return plan.HistoryRecord{HistoryEntry: v1alpha1.HistoryEntry{Outcome: outcome, Duration: &metav1.Duration{Duration: d}}}
 	}
-	m.happened([]plan.Happening{
+	m.happened([]plan.HistoryRecord{
 		stood(v1alpha1.OutcomeCorrected, 8*time.Millisecond), stood(v1alpha1.OutcomeRestored, 2*time.Second), stood(v1alpha1.OutcomeContested, time.Second),
 		stood(v1alpha1.OutcomeAccepted, time.Second), stood(v1alpha1.OutcomeLearned, time.Hour), {HistoryEntry: v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeCorrected}},
 	})

@@ -56,7 +56,7 @@ func givenMixtures(t *testing.T) *mixtures {
 	f := givenAlone(t, testcluster.Options{})
 	f.Create("user", fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: %[1]s},
 		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, name: %[2]s, namespace: %[1]s}]}`, f.namespace, applier))
-	rules := plan.DefaultRules
+	rules := plan.DefaultContestPolicy
 	rules.Limit = 1_000_000 // a contest is another test
 	f.Run(controller.Options{Rules: rules})
 	seed := uint64(time.Now().UnixNano())

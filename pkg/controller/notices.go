@@ -29,7 +29,7 @@ func (c *Controller) applicationChanged(before, after *cluster.Object) {
 	if !c.slots.has(after.UID) {
 		return // who holds it sees the same
 	}
-	if before != nil && before.UID == after.UID && after.Newer(before) && sameWish(before, after) {
+	if before != nil && before.UID == after.UID && after.Newer(before) && sameDesiredSpec(before, after) {
 		return // a status; an older one is from a backup, and may lack what was done since
 	}
 	c.mu.Lock()
@@ -46,7 +46,7 @@ func (c *Controller) noteOrphan(o *cluster.Object) {
 	if !bytes.Contains(o.JSON(), []byte(`"`+metav1.FinalizerOrphanDependents+`"`)) {
 		return // most often: nothing needs to be decoded
 	}
-	if app, err := cluster.DecodeApplication(o.JSON()); err != nil || !plan.AsksToOrphan(app) {
+	if app, err := cluster.DecodeApplication(o.JSON()); err != nil || !plan.RequestsOrphan(app) {
 		return
 	}
 	c.mu.Lock()
@@ -54,10 +54,10 @@ func (c *Controller) noteOrphan(o *cluster.Object) {
 	c.orphans[o.UID] = struct{}{}
 }
 
-// sameWish reports whether two versions of an Application ask for the same: they
+// sameDesiredSpec reports whether two versions of an Application ask for the same: they
 // differ in their status, or in who manages what. A record that is in slices no more was
 // given up by another client.
-func sameWish(before, after *cluster.Object) bool {
+func sameDesiredSpec(before, after *cluster.Object) bool {
 	var a, b metav1.PartialObjectMetadata
 	recorded := []byte(`"recordSlices"`)
 	if before.Generation != after.Generation || bytes.Contains(before.JSON(), recorded) && !bytes.Contains(after.JSON(), recorded) ||
@@ -135,8 +135,8 @@ func (c *Controller) ObjectChanged(application types.UID) {
 	}
 }
 
-// userCame is called when the name of a user has come that an Application waits for.
-func (c *Controller) userCame(application types.UID) {
+// onUserResolved is called when the name of a user has come that an Application waits for.
+func (c *Controller) onUserResolved(application types.UID) {
 	c.mu.Lock()
 	key, known := c.names[application]
 	c.mu.Unlock()
@@ -148,12 +148,12 @@ func (c *Controller) userCame(application types.UID) {
 // profilesChanged is called when it has changed what profiles make of these Applications.
 func (c *Controller) profilesChanged(applications []types.UID) {
 	for _, application := range applications {
-		c.userCame(application)
+		c.onUserResolved(application)
 	}
 }
 
-// namespaceCame is called when a namespace is there that an Application waits for.
-func (c *Controller) namespaceCame(application types.UID) {
+// onNamespaceCreated is called when a namespace is there that an Application waits for.
+func (c *Controller) onNamespaceCreated(application types.UID) {
 	c.mu.Lock()
 	c.arrived[application] = struct{}{}
 	c.mu.Unlock()

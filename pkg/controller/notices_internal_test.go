@@ -29,7 +29,7 @@ func TestWhatIsAskedOfAnApplication(t *testing.T) {
 		{"a deletion", `"labels"`, `"deletionTimestamp": "2026-01-01T00:00:00Z", "labels"`, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			assert.Equal(t, row.same, sameWish(object(t, before), object(t, strings.Replace(before, row.old, row.new, 1))))
+			assert.Equal(t, row.same, sameDesiredSpec(object(t, before), object(t, strings.Replace(before, row.old, row.new, 1))))
 		})
 	}
 }

@@ -31,13 +31,13 @@ type conditionNote struct {
 }
 
 // notify tells what has happened to an Application that was as before says.
-func (c *Controller) notify(app *v1alpha1.Application, before seen, result plan.Result) {
+func (c *Controller) notify(app *v1alpha1.Application, before metricsState, result plan.Result) {
 	to := c.options.Notify
 	if to == nil || app.DeletionTimestamp != nil {
 		return
 	}
 	source := "/applications/" + app.Namespace + "/" + app.Name
-	for _, h := range result.Happened {
+	for _, h := range result.NewHistory {
 		kind := noteCorrected
 		switch h.Outcome {
 		case v1alpha1.OutcomeContested:
@@ -68,8 +68,8 @@ func (c *Controller) notify(app *v1alpha1.Application, before seen, result plan.
 }
 
 // seenIn is what a status says.
-func seenIn(status v1alpha1.ApplicationStatus) seen {
-	s := seen{ready: metav1.ConditionUnknown, contested: len(status.Contested), contestedFields: status.Contested}
+func seenIn(status v1alpha1.ApplicationStatus) metricsState {
+	s := metricsState{ready: metav1.ConditionUnknown, contested: len(status.Contested), contestedFields: status.Contested}
 	if ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		s.ready = ready.Status
 	}

@@ -90,10 +90,10 @@ func (e *objectEvents) run(ctx context.Context) {
 	}
 }
 
-// tell has what has happened to objects be told there.
-func (e *objectEvents) tell(app *v1alpha1.Application, account string, happened []plan.Happening) {
+// record has what has happened to objects be told there.
+func (e *objectEvents) record(app *v1alpha1.Application, account string, happened []plan.HistoryRecord) {
 	notes := map[types.UID][]string{}
-	objects := map[types.UID]plan.Happening{}
+	objects := map[types.UID]plan.HistoryRecord{}
 	for _, h := range happened {
 		if text := noteOn(app, h); text != "" && h.UID != "" {
 			notes[h.UID] = append(notes[h.UID], text)
@@ -113,7 +113,7 @@ func (e *objectEvents) tell(app *v1alpha1.Application, account string, happened 
 
 // noteOn is what is said on an object of something that has happened to it; empty if that is
 // nothing.
-func noteOn(app *v1alpha1.Application, h plan.Happening) string {
+func noteOn(app *v1alpha1.Application, h plan.HistoryRecord) string {
 	by := "the Application " + app.Namespace + "/" + app.Name + " holds it"
 	switch h.Outcome {
 	case v1alpha1.OutcomeCorrected:
@@ -137,7 +137,7 @@ func noteOn(app *v1alpha1.Application, h plan.Happening) string {
 	return ""
 }
 
-func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.Happening, text string) {
+func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.HistoryRecord, text string) {
 	now := e.now()
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -22,7 +22,7 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (t
 		return c.turns.Collect(ctx, key, nil)
 	}
 	m, news := c.memoryOf(app)
-	after, err := c.turns.Take(ctx, app, m.turns, news)
+	after, err := c.turns.Reconcile(ctx, app, m.turns, news)
 	if err != nil {
 		return 0, err
 	}

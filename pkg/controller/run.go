@@ -40,16 +40,16 @@ func New(client *cluster.Client, options Options) *Controller {
 	c.options.Hooks = c.standardHooks(options.Hooks)
 	c.target = targetCluster{
 		client, cluster.NewMapper(client), cluster.NewWatches(client.Own, c, options.Patience),
-		cluster.NewNamespaces(client.Metadata, options.Now, c.namespaceCame),
+		cluster.NewNamespaces(client.Metadata, options.Now, c.onNamespaceCreated),
 	}
 	c.target.watches.Manifests = c.manifests
-	c.turns = &turn.Turns{
+	c.turns = &turn.Reconciler{
 		Home: home{c}, Slices: slicesHome{c}, Target: c.targetOf, Source: c.source, BeforeDeletes: c.shutDown,
 		Hooks: c.options.Hooks, Callback: c.callback, Rules: options.Rules, Now: options.Now,
 	}
 	c.turns.Older = c.sharers.older
 	if users := options.Users; users != nil {
-		users.SetNotify(c.userCame)
+		users.SetNotify(c.onUserResolved)
 		c.turns.Users = func(app *v1alpha1.Application, wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User {
 			return users.Lookup(app.UID, wanted)
 		}

@@ -117,7 +117,7 @@ func (s *sharers) concluded(app *v1alpha1.Application, p *plan.Plan) {
 	if of == nil || of.app.Generation != app.Generation {
 		return
 	}
-	of.wantsNothing = p.Refused != nil || p.Suspended() || p.Observes()
+	of.wantsNothing = p.Invalid != nil || p.Suspended() || p.IsObserveOnly()
 	of.decided = map[manifest.ID]string{}
 	for _, change := range p.Changes {
 		version := change.ResourceVersion

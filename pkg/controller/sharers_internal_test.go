@@ -45,7 +45,7 @@ func TestTheIndexOfSharers(t *testing.T) {
 	decided := func(change plan.Change, uid types.UID) (*v1alpha1.Application, *plan.Plan) {
 		change.Shared, change.ID = true, theirs
 		app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{UID: uid, Generation: 1}}
-		p := plan.Refuse(plan.Input{Application: app}, nil)
+		p := plan.NewInvalid(plan.Input{Application: app}, nil)
 		p.Changes = []plan.Change{change}
 		return app, p
 	}
@@ -82,7 +82,7 @@ func TestTheIndexOfSharers(t *testing.T) {
 		s := newSharers()
 		s.sees(nil, storedSharer(t, "a", sharesOne, 1))
 		app, p := decided(plan.Change{}, "a")
-		p.Changes, p.Refused = nil, &plan.Problem{}
+		p.Changes, p.Invalid = nil, &plan.Problem{}
 		s.concluded(app, p)
 		assert.Empty(t, s.older(asking, theirs, "7"))
 	})

@@ -48,8 +48,8 @@ func (s *slots) of(key types.NamespacedName) int {
 	return shard.SlotForName(key.String(), s.n)
 }
 
-// mine reports whether an Application is this process' to handle.
-func (s *slots) mine(key types.NamespacedName) bool { return s.n <= 1 || s.holds(s.of(key)) }
+// isAssigned reports whether an Application is this process' to handle.
+func (s *slots) isAssigned(key types.NamespacedName) bool { return s.n <= 1 || s.holds(s.of(key)) }
 
 // has reports whether the Application with a UID is.
 func (s *slots) has(uid types.UID) bool {

@@ -35,7 +35,7 @@ func TestASlotEndsWhenItsTurnsHave(t *testing.T) {
 		_, _, mine := c.slots.enter(t.Context(), key)
 		require.False(t, mine, "the slot has not begun")
 		c.Begin(1, heldFor(nil))
-		require.False(t, c.slots.mine(key), "another has")
+		require.False(t, c.slots.isAssigned(key), "another has")
 		c.Begin(0, heldFor(nil))
 		turn, leave, mine := c.slots.enter(t.Context(), key)
 		require.True(t, mine)
@@ -45,7 +45,7 @@ func TestASlotEndsWhenItsTurnsHave(t *testing.T) {
 			defer close(ended)
 			c.End(0, lost)
 		}()
-		require.Eventually(t, func() bool { return !c.slots.mine(key) }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return !c.slots.isAssigned(key) }, time.Minute, time.Millisecond)
 		_, _, mine = c.slots.enter(t.Context(), key)
 		assert.False(t, mine, "no turn begins any more")
 		if lost {
@@ -63,7 +63,7 @@ func TestASlotEndsWhenItsTurnsHave(t *testing.T) {
 		<-turn.Done()
 		assert.Equal(t, 1, c.slots.number())
 		c.Begin(0, heldFor(nil))
-		assert.True(t, c.slots.mine(key))
+		assert.True(t, c.slots.isAssigned(key))
 	}
 }
 

@@ -57,7 +57,7 @@ func (c *Controller) source(ctx context.Context, app *v1alpha1.Application, targ
 }
 
 // renewed takes over what has come, and has the source looked at if it is time.
-func (c *Controller) renewed(ctx context.Context, app *v1alpha1.Application, t *translated, target turn.Target) *translated {
+func (c *Controller) renewed(ctx context.Context, app *v1alpha1.Application, t *translation, target turn.Target) *translation {
 	if t != nil && t.coming != nil {
 		select {
 		case t = <-t.coming:
@@ -68,10 +68,10 @@ func (c *Controller) renewed(ctx context.Context, app *v1alpha1.Application, t *
 	if t.fresh(app, c.options.Now()) {
 		return t
 	}
-	meanwhile := translated{coming: make(chan *translated, 1)}
+	meanwhile := translation{coming: make(chan *translation, 1)}
 	if t != nil {
 		meanwhile = *t
-		meanwhile.coming = make(chan *translated, 1)
+		meanwhile.coming = make(chan *translation, 1)
 	}
 	go func() {
 		meanwhile.coming <- c.renew(ctx, app, target, t)
@@ -82,26 +82,26 @@ func (c *Controller) renewed(ctx context.Context, app *v1alpha1.Application, t *
 
 // fresh reports whether a translation is still the one to use. After a problem,
 // any change of the Application may be the solution.
-func (t *translated) fresh(app *v1alpha1.Application, now time.Time) bool {
+func (t *translation) fresh(app *v1alpha1.Application, now time.Time) bool {
 	return t.usable(app) && (t.translation.Problem == nil || t.app.Generation == app.Generation) &&
 		(t.next.IsZero() || now.Before(t.next))
 }
 
 // usable reports whether a translation is that of the Application's source, looked
 // at no earlier than it was asked for.
-func (t *translated) usable(app *v1alpha1.Application) bool {
+func (t *translation) usable(app *v1alpha1.Application) bool {
 	return t.lasts(app) && t.request == app.Annotations[v1alpha1.AnnotationReconcile]
 }
 
 // lasts reports whether a translation, if it is good, stays in force: the source is the
 // same. One that was restored is of one version of the spec only.
-func (t *translated) lasts(app *v1alpha1.Application) bool {
+func (t *translation) lasts(app *v1alpha1.Application) bool {
 	return t != nil && t.translation != nil && source.IsSame(t.app, app) && (!t.translation.Restored || t.app.Generation == app.Generation)
 }
 
 // renew looks at the source, when it has its turn.
-func (c *Controller) renew(ctx context.Context, app *v1alpha1.Application, target turn.Target, before *translated) (t *translated) {
-	t = &translated{app: app, request: app.Annotations[v1alpha1.AnnotationReconcile]}
+func (c *Controller) renew(ctx context.Context, app *v1alpha1.Application, target turn.Target, before *translation) (t *translation) {
+	t = &translation{app: app, request: app.Annotations[v1alpha1.AnnotationReconcile]}
 	if before != nil {
 		t.material = before.material
 	}
@@ -118,7 +118,7 @@ func (c *Controller) renew(ctx context.Context, app *v1alpha1.Application, targe
 }
 
 // translate translates the source if it is another one than before.
-func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, target turn.Target, t, before *translated) *plan.Source {
+func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, target turn.Target, t, before *translation) *plan.Source {
 	material, problem := source.Gather(ctx, app, reader{target, app.Namespace}, c.options.Fetcher, t.material)
 	if problem != nil {
 		return &plan.Source{Problem: problem}
@@ -134,7 +134,7 @@ func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, t
 // settle decides what holds from now on, and when to look again. While a source
 // cannot be had or translated, the last good translation of it stays in force: that
 // which is remembered, or else what the status has of it.
-func (c *Controller) settle(t, before *translated, translation *plan.Source) {
+func (c *Controller) settle(t, before *translation, translation *plan.Source) {
 	t.translation = translation
 	if translation.Problem == nil {
 		if !t.material.IsStatic() {

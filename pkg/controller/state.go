@@ -19,7 +19,7 @@ func (m *Metrics) of(c *Controller) { m.registry.MustRegister(state{c}) }
 func (c *Controller) observe(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result) {
 	now := seenIn(result.Status)
 	now.suspended = p.Suspended() && app.DeletionTimestamp == nil
-	now.observing = p.Observes() && !p.Suspended() && app.DeletionTimestamp == nil
+	now.observing = p.IsObserveOnly() && !p.Suspended() && app.DeletionTimestamp == nil
 	before, metrics := seenIn(app.Status), c.options.Metrics
 	c.mu.Lock()
 	if m := c.memories[app.UID]; m != nil {
@@ -29,11 +29,11 @@ func (c *Controller) observe(app *v1alpha1.Application, p *plan.Plan, outcomes m
 		m.seen = now
 	}
 	c.mu.Unlock()
-	metrics.happened(result.Happened)
+	metrics.happened(result.NewHistory)
 	metrics.contested(before.contestedFields, now.contestedFields)
 	c.notify(app, before, result)
 	writers := map[manifest.ID]string{}
-	for _, h := range result.Happened {
+	for _, h := range result.NewHistory {
 		if _, known := writers[h.ID]; !known {
 			writers[h.ID] = plan.WriterClass(h.Manager, h.Operation)
 		}

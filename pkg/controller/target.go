@@ -120,19 +120,19 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.M
 	return marked, nil
 }
 
-func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping, marked map[manifest.ID]map[string]any) map[manifest.ID]plan.Written {
+func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping, marked map[manifest.ID]map[string]any) map[manifest.ID]plan.ObservedWrites {
 	store, _ := t.watches.Store(t.app, mapping.Resource)
 	if store == nil {
 		return nil
 	}
-	written := map[manifest.ID]plan.Written{}
+	written := map[manifest.ID]plan.ObservedWrites{}
 	for key, w := range store.Written(t.app) {
 		id := idOf(gk, key)
 		metadata, _ := marked[id]["metadata"].(map[string]any)
 		version, _ := metadata["resourceVersion"].(string)
 		if version == w.ResourceVersion || marked[id] == nil && w.Managed == nil {
-			written[id] = plan.Written{
-				Managed: w.Managed, Events: w.Events, Moved: w.Moved, Since: w.Since, First: w.First,
+			written[id] = plan.ObservedWrites{
+				ManagedFields: w.Managed, Events: w.Events, ChangedEntries: w.Moved, FirstSeen: w.Since, FirstEvent: w.First,
 				ResourceVersion: w.ResourceVersion, Writes: w.Writes, Write: w.Write,
 			}
 		}
@@ -140,9 +140,9 @@ func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping, marked map
 	return written
 }
 
-func (t target) Processed(at cluster.Location, w plan.Written) {
+func (t target) Processed(at cluster.Location, w plan.ObservedWrites) {
 	if store, _ := t.watches.Store(t.app, at.Mapping.Resource); store != nil {
-		store.Processed(t.app, types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, cluster.ObservedWrites{Events: w.Events, First: w.First, Writes: w.Writes})
+		store.Processed(t.app, types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, cluster.ObservedWrites{Events: w.Events, First: w.FirstEvent, Writes: w.Writes})
 	}
 }
 

@@ -53,7 +53,7 @@ func (c *Controller) handle(ctx context.Context, key types.NamespacedName) (time
 	defer leave()
 	after, err := c.reconcile(ctx, key)
 	if interval := c.resync(key); interval > 0 {
-		after = turn.Sooner(after, interval)
+		after = turn.MinWait(after, interval)
 	}
 	return after, err
 }

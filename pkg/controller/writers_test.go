@@ -287,7 +287,7 @@ func whoWrites(i int, s shape, value string) writer {
 // operation, path and values; and told the same wherever it is told.
 func TestTwoHundredChangesByName(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
-	rules := plan.DefaultRules
+	rules := plan.DefaultContestPolicy
 	rules.Limit = 1000 // nobody fights here
 	f.Run(controller.Options{Rules: rules})
 	f.Submit("app", shaped)

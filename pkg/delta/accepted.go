@@ -25,7 +25,7 @@ func (f Form) Dropped() bool { return !f.Accepted.Set && !observer.Empty(f.Desir
 
 // accepted reports whether the live value at path is the accepted form of want.
 func (c *comparer) accepted(path *observer.Path, t *kinds.Node, want, live Value) bool {
-	form, ok := c.relyOn(path, want)
+	form, ok := c.acceptedForm(path, want)
 	return ok && form.Accepted.Set == live.Set && (!live.Set || observer.Same(t, form.Accepted.Any, live.Any))
 }
 
@@ -72,8 +72,8 @@ func (c *comparer) spelling(s cursor, value any) observer.Spelling {
 	return observer.Different
 }
 
-// relyOn is the form on record for exactly this desired value.
-func (c *comparer) relyOn(path *observer.Path, want Value) (Form, bool) {
+// acceptedForm is the form on record for exactly this desired value.
+func (c *comparer) acceptedForm(path *observer.Path, want Value) (Form, bool) {
 	if len(c.in.Accepted) == 0 {
 		return Form{}, false
 	}
@@ -82,7 +82,7 @@ func (c *comparer) relyOn(path *observer.Path, want Value) (Form, bool) {
 	if !ok || !form.Desired.Equal(want) {
 		return Form{}, false
 	}
-	c.out.Relied[name] = true
+	c.out.AcceptedUsed[name] = true
 	return form, true
 }
 
@@ -92,7 +92,7 @@ func (c *comparer) keepForm(s cursor) {
 		return
 	}
 	if value, ok := observed(s); ok {
-		c.relyOn(s.path, Some(value))
+		c.acceptedForm(s.path, Some(value))
 	}
 }
 
@@ -111,7 +111,7 @@ func (c *comparer) keepHidden() {
 	for path := range c.in.Accepted {
 		for i, r := range path + "." { // each of its beginnings
 			if (r == '.' || r == '[') && drifted[path[:i]] {
-				c.out.Relied[path] = true
+				c.out.AcceptedUsed[path] = true
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func Accept(after Comparison, wrote func(Difference) bool) Accepted {
 	forms := Accepted{}
 	for _, d := range slices.Concat(after.Differences, after.Watched) {
 		if (d.Reason == Changed || d.Reason == Missing || d.Reason == ListLength) && wrote(d) {
-			forms[d.Path] = Form{Desired: d.Desired, Accepted: d.Observed}
+			forms[d.Path] = Form{Desired: d.Desired, Accepted: d.Live}
 		}
 	}
 	return forms

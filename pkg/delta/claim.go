@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// claim finds the live elements that are ours though they have other keys than desired:
+// matchRenamed finds the live elements that are ours though they have other keys than desired:
 //
 //	the accepted form of the keys                       the API server rewrites them
 //	the keys of our previous manifest                   the manifest changes them
@@ -15,7 +15,7 @@ import (
 //
 // Their keys are then corrected like any field, so all of them must be observed.
 // Source: docs/semantics.md, "Lists".
-func (c *comparer) claim(l *listCursor) {
+func (c *comparer) matchRenamed(l *listCursor) {
 	missing := l.missing()
 	if len(missing) == 0 || len(l.free) == 0 {
 		return
@@ -112,7 +112,7 @@ func (c *comparer) inForm(l *listCursor, i int, unclaimed map[int]bool) int {
 		if v, has := want[key]; has {
 			formed[key] = v
 		}
-		if form, ok := c.relyOn(path.Field(key), member(want, key)); ok && form.Accepted.Set {
+		if form, ok := c.acceptedForm(path.Field(key), member(want, key)); ok && form.Accepted.Set {
 			formed[key], known = form.Accepted.Any, true
 		}
 	}
@@ -158,7 +158,7 @@ func (l *listCursor) observesChange(i int, live any) bool {
 // element that is new in the manifest has no successor, and one that our previous manifest
 // had is none.
 func (c *comparer) successor(l *listCursor, i int, unclaimed map[int]bool) int {
-	if isList(l.before) && l.list.Identities(l.t, l.wantList[i:i+1], l.beforeList)[0] < 0 {
+	if isList(l.previous) && l.list.Identities(l.t, l.wantList[i:i+1], l.beforeList)[0] < 0 {
 		return -1
 	}
 	for _, k := range l.list.Identities(l.t, l.beforeList, l.liveList) {
@@ -208,7 +208,7 @@ func (c *comparer) agreement(l *listCursor, i, k int, keys bool) (same, other in
 			return
 		}
 		s, o := c.agree(cursor{
-			node: node, t: l.t.Elem().Field(name), path: path.Field(name), want: member(want, name), live: member(live, name),
+			node: node, t: l.t.Elem().Field(name), path: path.Field(name), desired: member(want, name), live: member(live, name),
 		})
 		same, other = same+s, other+o
 	}
@@ -224,34 +224,34 @@ func (c *comparer) agreement(l *listCursor, i, k int, keys bool) (same, other in
 }
 
 func (c *comparer) agree(s cursor) (same, other int) {
-	if !s.want.Set || !s.live.Set || s.node.Rule != nil {
+	if !s.desired.Set || !s.live.Set || s.node.Rule != nil {
 		return 0, 0 // inside a rule every value is as good
 	}
-	want, isMap := s.want.Any.(map[string]any)
+	want, isMap := s.desired.Any.(map[string]any)
 	live, alsoMap := s.live.Any.(map[string]any)
 	if s.node.Shape == observer.Map && isMap && alsoMap {
 		for _, f := range s.node.Fields {
 			a, b := c.agree(cursor{
-				node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name), want: member(want, f.Name), live: member(live, f.Name),
+				node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name), desired: member(want, f.Name), live: member(live, f.Name),
 			})
 			same, other = same+a, other+b
 		}
 		return same, other
 	}
-	wantList, isList := s.want.Any.([]any)
+	wantList, isList := s.desired.Any.([]any)
 	liveList, alsoList := s.live.Any.([]any)
 	if s.node.Shape == observer.Sequence && isList && alsoList {
 		pairing := s.node.List.Pair(s.t, wantList, liveList, len(wantList))
 		for i, node := range s.node.List.Elements {
 			a, b := c.agree(cursor{
 				node: node, t: s.t.Elem(), path: s.path.Element(pairing.Label(i), pairing.Live[i]),
-				want: item(wantList, i), live: item(liveList, pairing.Live[i]),
+				desired: item(wantList, i), live: item(liveList, pairing.Live[i]),
 			})
 			same, other = same+a, other+b
 		}
 		return same, other
 	}
-	if observer.Same(s.t, s.want.Any, s.live.Any) || c.isForm(s) {
+	if observer.Same(s.t, s.desired.Any, s.live.Any) || c.isForm(s) {
 		return 1, 0
 	}
 	return 0, 1
@@ -263,5 +263,5 @@ func (c *comparer) isForm(s cursor) bool {
 		return false
 	}
 	form, known := c.in.Accepted[s.path.String()]
-	return known && form.Desired.Equal(s.want) && form.Accepted.Equal(s.live)
+	return known && form.Desired.Equal(s.desired) && form.Accepted.Equal(s.live)
 }

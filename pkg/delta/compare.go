@@ -11,7 +11,7 @@ import (
 
 // Input is one resource to compare.
 type Input struct {
-	Entry *observer.Entry
+	Entry *observer.Schema
 	// Type is the typed schema of its kind; nil if nothing is known of it.
 	Type *kinds.Node
 	// Desired is the desired state; Manifest the part of it that is written
@@ -65,25 +65,25 @@ type Input struct {
 func Compare(in Input) Comparison { return Walk(in, nil) }
 
 type comparer struct {
-	in      Input
-	visit   func(Field) // nil: nobody wants to know
-	visited int         // how many fields were visited
-	around  *observer.Around
-	out     Comparison
+	in          Input
+	visit       func(Field) // nil: nobody wants to know
+	visited     int         // how many fields were visited
+	ruleContext *observer.RuleContext
+	out         Comparison
 }
 
 // cursor is one place of the walk: the same path in the schema, the desired
 // state, the manifest and the live object.
 type cursor struct {
-	node    *observer.Node
-	t       *kinds.Node
-	path    *observer.Path
-	want    Value
-	live    Value
-	written Value // in the manifest
-	before  any   // in the previous desired state
-	guards  []Op  // keys of the list elements on the way
-	watched bool  // below status
+	node     *observer.Node
+	t        *kinds.Node
+	path     *observer.Path
+	desired  Value
+	live     Value
+	written  Value // in the manifest
+	previous any   // in the previous desired state
+	guards   []Op  // keys of the list elements on the way
+	watched  bool  // below status
 	// loose is true below a list element that only its position identifies, exact below
 	// one whose keys another one has, too.
 	loose, exact bool
@@ -100,7 +100,7 @@ func (c *comparer) compare(s cursor) {
 		c.compareRule(s)
 		return
 	}
-	if !s.want.Set {
+	if !s.desired.Set {
 		c.unknown(s)
 		return
 	}
@@ -111,12 +111,12 @@ func (c *comparer) compare(s cursor) {
 	}
 	switch s.node.Shape {
 	case observer.Map:
-		if isMap(s.want.Any) && isMap(s.live.Any) {
+		if isMap(s.desired.Any) && isMap(s.live.Any) {
 			c.compareMap(s, false)
 			return
 		}
 	case observer.Sequence:
-		if isList(s.want.Any) && isList(s.live.Any) {
+		if isList(s.desired.Any) && isList(s.live.Any) {
 			c.compareList(s)
 			return
 		}
@@ -135,30 +135,30 @@ func (c *comparer) unknown(s cursor) {
 	case s.node.IsPlaceholder():
 		c.free(s)
 	default:
-		c.tell(s, s.state(), nil)
+		c.visitField(s, s.state(), nil)
 	}
 }
 
 func (c *comparer) compareMap(s cursor, root bool) {
-	want, _ := s.want.Any.(map[string]any)
+	want, _ := s.desired.Any.(map[string]any)
 	live, _ := s.live.Any.(map[string]any)
 	written, _ := s.written.Any.(map[string]any)
-	before, _ := s.before.(map[string]any)
+	before, _ := s.previous.(map[string]any)
 	if c.visit != nil && len(s.node.Fields)+len(live) == 0 {
-		c.tell(s, s.state(), nil) // that the map is there is all that can be said
+		c.visitField(s, s.state(), nil) // that the map is there is all that can be said
 	}
 	paths := s.path.Fields(s.node.Fields)
 	for i, f := range s.node.Fields {
 		at := cursor{
 			node: f.Node, t: s.t.Field(f.Name), path: &paths[i],
-			want: member(want, f.Name), live: member(live, f.Name), written: member(written, f.Name), before: before[f.Name],
+			desired: member(want, f.Name), live: member(live, f.Name), written: member(written, f.Name), previous: before[f.Name],
 			guards: s.guards, watched: s.watched, loose: s.loose, exact: s.exact, orphan: !isMap(s.live.Any), closed: s.closed,
 		}
 		if root && f.Name == "status" { // watched only
 			if c.visit == nil {
 				continue
 			}
-			at.want, at.written, at.watched = Value{}, Value{}, true
+			at.desired, at.written, at.watched = Value{}, Value{}, true
 		}
 		c.compare(at)
 	}
@@ -197,13 +197,13 @@ func (c *comparer) compareUnnamed(s cursor, name string, before, want map[string
 	case !at.live.Set:
 		c.free(at)
 	case isClosed && !c.claimed(at.path):
-		c.unwanted(at, Unwanted)
+		c.removeAbsent(at, Unwanted)
 	case slices.Contains(c.in.Conflicting, at.path.String()):
-		c.unwanted(at, Conflicting)
+		c.removeAbsent(at, Conflicting)
 	case !c.in.Prune || !was || still:
 		c.free(at)
 	default:
-		at.before = before[name]
+		at.previous = before[name]
 		c.remove(at)
 	}
 }
@@ -236,14 +236,14 @@ func unnamed(node *observer.Node, before, want map[string]any) (names []string) 
 // changed reports a value that differs, whole.
 func (c *comparer) changed(s cursor) {
 	if c.claimed(s.path) && !slices.Contains(c.in.Claimed, s.path.Pointer()) {
-		s.want.Any = c.withClaimed(s.t, s.path, s.want.Any, s.live.Any)
+		s.desired.Any = c.withClaimed(s.t, s.path, s.desired.Any, s.live.Any)
 	}
-	if observer.Same(s.t, s.want.Any, s.live.Any) {
+	if observer.Same(s.t, s.desired.Any, s.live.Any) {
 		c.inPlace(s, s.state())
 		return
 	}
 	value, ok := observed(s)
-	if l, wantsList := s.want.Any.([]any); wantsList && len(l) == 0 && s.live.Any != nil {
+	if l, wantsList := s.desired.Any.([]any); wantsList && len(l) == 0 && s.live.Any != nil {
 		ok = true // an empty list is free to be any list, and nothing else
 	}
 	if !ok {
@@ -261,7 +261,7 @@ func (c *comparer) changed(s cursor) {
 	}
 	d := replacement(s, value)
 	d.was, d.Spelling = wasOf(s), spelling
-	c.tell(s, s.state(), c.add(s.path, d))
+	c.visitField(s, s.state(), c.add(s.path, d))
 }
 
 // missing reports a field that is not there. What is written back is the
@@ -306,7 +306,7 @@ func addition(s cursor, value any) Difference {
 func replacement(s cursor, value any) Difference {
 	pointer := s.path.Pointer()
 	return Difference{
-		Reason: Changed, Desired: Some(value), Observed: s.live,
+		Reason: Changed, Desired: Some(value), Live: s.live,
 		ops:    []Op{{Op: "replace", Path: pointer, Value: value}},
 		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
 	}
@@ -314,15 +314,15 @@ func replacement(s cursor, value any) Difference {
 
 // wasOf is the value that our previous desired state has at a place.
 func wasOf(s cursor) *previous {
-	if s.before == nil {
+	if s.previous == nil {
 		return nil
 	}
-	return &previous{s.path, s.before}
+	return &previous{s.path, s.previous}
 }
 
 func (c *comparer) inPlace(s cursor, state State) {
 	c.held(s)
-	c.tell(s, state, nil)
+	c.visitField(s, state, nil)
 }
 
 func (c *comparer) held(s cursor) {
@@ -346,7 +346,7 @@ func observed(s cursor) (any, bool) {
 	if !s.restored() {
 		return nil, false
 	}
-	switch want := s.want.Any.(type) {
+	switch want := s.desired.Any.(type) {
 	case map[string]any:
 		if s.node.Shape == observer.Map {
 			return observedFields(s, want)
@@ -363,7 +363,7 @@ func observed(s cursor) (any, bool) {
 			return elements, len(elements) > 0
 		}
 	}
-	return s.want.Any, true
+	return s.desired.Any, true
 }
 
 // observedFields is the observed part of a map. A map of which everything is
@@ -373,7 +373,7 @@ func observedFields(s cursor, want map[string]any) (any, bool) {
 	out, seen := map[string]any{}, 0
 	for _, f := range s.node.Fields {
 		v, ok := want[f.Name]
-		at := cursor{node: f.Node, t: s.t.Field(f.Name), want: Some(v), written: member(written, f.Name), before: fieldOf(s.before, f.Name)}
+		at := cursor{node: f.Node, t: s.t.Field(f.Name), desired: Some(v), written: member(written, f.Name), previous: fieldOf(s.previous, f.Name)}
 		if !ok || !at.restored() {
 			continue
 		}
@@ -425,7 +425,7 @@ func completedElement(list *observer.List, i int, element any) any {
 // fillIn adds the bounds of what is not in a map.
 func fillIn(node *observer.Node, m map[string]any) {
 	for _, f := range node.Fields {
-		if least, ok := f.Node.Rule.Least(); ok {
+		if least, ok := f.Node.Rule.Fallback(); ok {
 			if _, has := m[f.Name]; !has {
 				m[f.Name] = least
 			}

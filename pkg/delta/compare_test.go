@@ -118,7 +118,7 @@ func TestFormsBelowWhatIsRemovedAreNotKept(t *testing.T) {
 	in.Foreign = func(*observer.Path) bool { return false }
 	form := delta.Form{Desired: delta.Some("y"), Accepted: delta.Some("x")}
 	in.Accepted = delta.Accepted{"m.a": form, "v.below": form}
-	assert.Equal(t, map[string]bool{"v.below": true}, delta.Compare(in).Relied)
+	assert.Equal(t, map[string]bool{"v.below": true}, delta.Compare(in).AcceptedUsed)
 }
 
 func TestGuards(t *testing.T) {
@@ -163,7 +163,7 @@ func TestAnAcceptedFormInALength(t *testing.T) {
 	c := delta.Compare(in)
 	assert.Empty(t, c.Differences)
 	assert.Empty(t, c.TooShort, "what the API server drops counts")
-	assert.Equal(t, map[string]bool{"l[1]": true}, c.Relied)
+	assert.Equal(t, map[string]bool{"l[1]": true}, c.AcceptedUsed)
 }
 
 func TestWhatIsDroppedSaysSomethingOrNot(t *testing.T) {

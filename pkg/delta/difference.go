@@ -48,9 +48,9 @@ type Difference struct {
 	Path string
 	// Unit is the path of what is corrected together with it where the API server refuses
 	// part of a patch: see unitOf.
-	Unit              string
-	Reason            Reason
-	Desired, Observed Value
+	Unit          string
+	Reason        Reason
+	Desired, Live Value
 	// HeldBack is true if the leaf is contested, or was refused, or does not fit in
 	// one patch with the others, and is not corrected now.
 	HeldBack bool
@@ -123,19 +123,19 @@ type Comparison struct {
 	Watched []Difference
 	// Held is the number of leaves that are in place.
 	Held int
-	// Relied has the paths whose accepted form still counts: it was given to
+	// AcceptedUsed has the paths whose accepted form still counts: it was given to
 	// exactly the value that is desired now.
-	Relied map[string]bool
+	AcceptedUsed map[string]bool
 	// Found has the accepted forms that were found without a write: see Input.Begins.
 	Found Accepted
-	// Unsure is true if something of unknown origin was taken for another client
+	// NeedsManagedFields is true if something of unknown origin was taken for another client
 	// else's, and left when the field around it was removed.
-	Unsure bool
+	NeedsManagedFields bool
 }
 
 // IsInPlace reports whether nothing differs, is in doubt, or is worth a word.
 func (c Comparison) IsInPlace() bool {
-	return len(c.Differences)+len(c.Warnings)+len(c.TooShort)+len(c.Outside)+len(c.Watched)+len(c.Relied)+len(c.Found) == 0 && !c.Unsure
+	return len(c.Differences)+len(c.Warnings)+len(c.TooShort)+len(c.Outside)+len(c.Watched)+len(c.AcceptedUsed)+len(c.Found) == 0 && !c.NeedsManagedFields
 }
 
 // Correctable reports whether anything is to be written now.
@@ -205,7 +205,7 @@ func (c Comparison) Kept(desired map[string]any) map[string]any {
 		if kept == nil {
 			kept = observer.CopyMap(desired)
 		}
-		d.was.path.Put(kept, observer.Copy(d.was.value))
+		d.was.path.Set(kept, observer.Copy(d.was.value))
 	}
 	return kept
 }
@@ -225,10 +225,10 @@ func (c Comparison) Unmade(desired map[string]any, attempted bool) map[string]an
 			applied, copied = observer.CopyMap(desired), true
 		}
 		if isUnknown {
-			d.livePath.Take(applied)
+			d.livePath.Delete(applied)
 			continue
 		}
-		d.was.path.Put(applied, observer.Copy(d.was.value))
+		d.was.path.Set(applied, observer.Copy(d.was.value))
 	}
 	return applied
 }
@@ -304,7 +304,7 @@ func lengthOf(v any) int {
 func Remove(path *observer.Path, value any) Difference {
 	pointer := path.Pointer()
 	return Difference{
-		Path: path.String(), Reason: Removed, Observed: Some(value), livePath: path,
+		Path: path.String(), Reason: Removed, Live: Some(value), livePath: path,
 		ops:    []Op{{Op: "remove", Path: pointer}},
 		guards: []Op{{Op: "test", Path: pointer, Value: value}},
 	}

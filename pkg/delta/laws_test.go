@@ -225,7 +225,7 @@ func TestElementsWithOneKeyKeepTheirOrder(t *testing.T) {
 			c := delta.Compare(d.in)
 			d.in.Live = corrected(t, d, c)
 			forms := delta.Accept(delta.Compare(d.in), func(d delta.Difference) bool {
-				return slices.ContainsFunc(c.Differences, func(sent delta.Difference) bool { return observer.Under(d.Path, sent.Path) })
+				return slices.ContainsFunc(c.Differences, func(sent delta.Difference) bool { return observer.IsUnder(d.Path, sent.Path) })
 			})
 			if len(forms) > 0 {
 				t.Fatalf("%v are no forms of an API server\n%s", forms, d)

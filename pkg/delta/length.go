@@ -8,36 +8,36 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// victim is a live element that is to go.
-type victim struct {
+// removal is a live element that is to go.
+type removal struct {
 	live   int
 	reason Reason
 }
 
-func isVictim(victims []victim, live int) bool {
-	_, found := slices.BinarySearchFunc(victims, live, func(v victim, live int) int { return cmp.Compare(live, v.live) })
+func isVictim(victims []removal, live int) bool {
+	_, found := slices.BinarySearchFunc(victims, live, func(v removal, live int) int { return cmp.Compare(live, v.live) })
 	return found
 }
 
-// victims returns the elements to remove, the last first, when the absent ones have been added:
+// excessElements returns the elements to remove, the last first, when the absent ones have been added:
 // those that our previous manifest had in place of one of these; those that a manifest under
 // the default schema has dropped, whatever others have added or removed; and then elements that
 // the schema does not name until the maximum holds: first those whose keys are there twice, then
 // those that our previous manifest had and this one has not, then from the end.
-func (c *comparer) victims(l *listCursor, absent []int) []victim {
-	var victims []victim
+func (c *comparer) excessElements(l *listCursor, absent []int) []removal {
+	var victims []removal
 	chosen := map[int]bool{}
 	choose := func(reason Reason, indices ...int) {
 		for _, k := range indices {
 			if !chosen[k] {
 				chosen[k] = true
-				victims = append(victims, victim{k, reason})
+				victims = append(victims, removal{k, reason})
 			}
 		}
 	}
 	choose(Removed, c.replaced(l)...)
 	if c.in.Prune && !l.pairing.ByPosition && !l.pairing.Aligned {
-		choose(Extra, c.abandoned(l)...)
+		choose(Extra, c.prunable(l)...)
 	}
 	if tooMany := len(l.liveList) - len(l.claimed) + len(absent) - len(victims) - l.list.Max; l.list.Max != 0 && tooMany > 0 {
 		tooMany += len(victims)
@@ -45,7 +45,7 @@ func (c *comparer) victims(l *listCursor, absent []int) []victim {
 		for _, s := range slices.Backward(l.pairing.Surplus) {
 			candidates = append(candidates, s.Live)
 		}
-		candidates = append(candidates, c.abandoned(l)...)
+		candidates = append(candidates, c.prunable(l)...)
 		for _, k := range slices.Backward(l.free) {
 			candidates = append(candidates, k)
 		}
@@ -55,7 +55,7 @@ func (c *comparer) victims(l *listCursor, absent []int) []victim {
 			}
 		}
 	}
-	slices.SortFunc(victims, func(a, b victim) int { return cmp.Compare(b.live, a.live) }) // indices stay valid
+	slices.SortFunc(victims, func(a, b removal) int { return cmp.Compare(b.live, a.live) }) // indices stay valid
 	return victims
 }
 
@@ -74,17 +74,17 @@ func (c *comparer) replaced(l *listCursor) []int {
 }
 
 // removeVictims removes elements from a list.
-func (c *comparer) removeVictims(l *listCursor, victims []victim) {
+func (c *comparer) removeVictims(l *listCursor, victims []removal) {
 	for _, v := range victims {
 		k := v.live
 		var was *previous // what the record is to keep should the removal have to wait
-		if v.reason == Extra && slices.Contains(c.abandoned(l), k) {
+		if v.reason == Extra && slices.Contains(c.prunable(l), k) {
 			was = &previous{l.path, l.beforeList}
 		}
 		at := cursor{path: l.path.Element(l.pairing.LiveLabel(k), k), live: Some(l.liveList[k])}
 		guards := l.keyGuards(at.path, k)
 		d := c.add(at.path, Difference{
-			Reason: v.reason, Observed: at.live, was: was,
+			Reason: v.reason, Live: at.live, was: was,
 			ops:    []Op{{Op: "remove", Path: at.path.Pointer()}},
 			guards: withGuard(l.guards, guards...),
 			// Without keys, or where others have the same, only the version proves that the
@@ -92,16 +92,16 @@ func (c *comparer) removeVictims(l *listCursor, victims []victim) {
 			// into the request.
 			structural: true, versioned: len(guards) == 0 || len(l.pairing.Surplus) > 0,
 		})
-		c.tell(at, StateRemoved, d)
+		c.visitField(at, StateRemoved, d)
 		if !d.HeldBack {
 			l.order = slices.Delete(l.inOrder(), k, k+1)
 		}
 	}
 }
 
-// abandoned are the free live elements that our previous manifest had and this
+// prunable are the free live elements that our previous manifest had and this
 // one has not, the surest first. Some may be named more than once.
-func (c *comparer) abandoned(l *listCursor) []int {
+func (c *comparer) prunable(l *listCursor) []int {
 	if !l.pairing.ByPosition && !l.pairing.Aligned {
 		liveIn := l.list.Identities(l.t, l.liveList, l.beforeList)
 		wantIn := l.list.Identities(l.t, l.beforeList, l.wantList)

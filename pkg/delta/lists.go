@@ -18,23 +18,23 @@ func (c *comparer) compareList(s cursor) {
 		c.out.Warnings = append(c.out.Warnings, fmt.Sprintf(
 			"%s: the maximum of the observer schema, %d, is raised to %d by what hooks add", s.path, l.list.Max-l.list.Raised, l.list.Max))
 	}
-	if c.in.Prune && s.want.Set && len(l.wantList) == 0 && l.list.Max == 0 {
+	if c.in.Prune && s.desired.Set && len(l.wantList) == 0 && l.list.Max == 0 {
 		c.emptied(s, l.beforeList, l.liveList)
 		return
 	}
 	absent := c.compareElements(l)
 	if s.watched {
-		c.freeRest(l, nil)
+		c.visitFree(l, nil)
 		return
 	}
-	victims := c.victims(l, absent)
+	victims := c.excessElements(l, absent)
 	c.compareSurplus(l, victims)
-	c.freeRest(l, victims)
+	c.visitFree(l, victims)
 	c.removeVictims(l, victims)
 	l.length = len(l.liveList) - len(victims)
 	c.addElements(l, absent, Missing)
 	c.tooShort(l, absent)
-	c.tellNotThere(l)
+	c.visitMissing(l)
 }
 
 type listCursor struct {
@@ -57,10 +57,10 @@ type listCursor struct {
 
 func (c *comparer) listCursor(s cursor) *listCursor {
 	l := &listCursor{cursor: s, list: s.node.List}
-	l.wantList, _ = s.want.Any.([]any)
+	l.wantList, _ = s.desired.Any.([]any)
 	l.liveList, _ = s.live.Any.([]any)
 	l.writtenList, _ = s.written.Any.([]any)
-	l.beforeList, _ = s.before.([]any)
+	l.beforeList, _ = s.previous.([]any)
 	l.pairing = l.list.Pair(s.t, l.wantList, l.liveList, len(l.writtenList))
 	l.at = l.pairing.Want
 	for _, k := range l.pairing.Free() {
@@ -71,7 +71,7 @@ func (c *comparer) listCursor(s cursor) *listCursor {
 		l.free = append(l.free, k)
 	}
 	if !l.pairing.ByPosition && !l.pairing.Aligned {
-		c.claim(l)
+		c.matchRenamed(l)
 	}
 	return l
 }
@@ -84,12 +84,12 @@ func (c *comparer) compareElements(l *listCursor) []int {
 	for i, node := range l.list.Elements {
 		at, k := l.elementAt(i)
 		if i < len(before) {
-			at.before = element(l.beforeList, before[i])
+			at.previous = element(l.beforeList, before[i])
 		}
 		switch {
 		case i >= len(l.wantList) && k < 0:
 			c.absent(at, nil) // not known yet
-		case k >= 0 && node.IsPlaceholder() && (!isMap(at.want.Any) || !isMap(at.live.Any)):
+		case k >= 0 && node.IsPlaceholder() && (!isMap(at.desired.Any) || !isMap(at.live.Any)):
 			c.free(at)
 		case k >= 0:
 			at.guards = withGuard(l.guards, l.keyGuards(at.path, k)...)
@@ -111,7 +111,7 @@ func (l *listCursor) elementAt(i int) (at cursor, k int) {
 	}
 	return cursor{
 		node: l.list.Elements[i], t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), k).Desired(i),
-		want: item(l.wantList, i), live: item(l.liveList, k), written: item(l.writtenList, i),
+		desired: item(l.wantList, i), live: item(l.liveList, k), written: item(l.writtenList, i),
 		guards: l.guards, watched: l.watched, loose: l.loose || l.pairing.ByPosition || l.pairing.Aligned, exact: l.exact || l.pairing.Repeats(i),
 	}, k
 }
@@ -124,7 +124,7 @@ func (c *comparer) mustBeThere(l *listCursor, i int, path *observer.Path) bool {
 
 // compareSurplus gives what is there once more than desired our values, as long as it
 // stays: where the last one prevails, as among variables, only that holds ours.
-func (c *comparer) compareSurplus(l *listCursor, victims []victim) {
+func (c *comparer) compareSurplus(l *listCursor, victims []removal) {
 	for _, s := range l.pairing.Surplus {
 		if c.in.Shared || isVictim(victims, s.Live) {
 			continue
@@ -132,14 +132,14 @@ func (c *comparer) compareSurplus(l *listCursor, victims []victim) {
 		path := l.path.Element(l.pairing.LiveLabel(s.Live), s.Live)
 		c.compare(cursor{
 			node: l.list.Elements[s.Of], t: l.t.Elem(), path: path,
-			want: Some(l.wantList[s.Of]), live: Some(l.liveList[s.Live]), written: item(l.writtenList, s.Of),
+			desired: Some(l.wantList[s.Of]), live: Some(l.liveList[s.Live]), written: item(l.writtenList, s.Of),
 			guards: withGuard(l.guards, l.keyGuards(path, s.Live)...), loose: l.loose, exact: true,
 		})
 	}
 }
 
-// freeRest tells of the live elements that no schema element speaks of, and stay.
-func (c *comparer) freeRest(l *listCursor, victims []victim) {
+// visitFree tells of the live elements that no schema element speaks of, and stay.
+func (c *comparer) visitFree(l *listCursor, victims []removal) {
 	if c.visit == nil {
 		return
 	}
@@ -159,9 +159,9 @@ func (c *comparer) freeRest(l *listCursor, victims []victim) {
 	}
 }
 
-// tellNotThere tells of the manifest's elements that nobody observes and that are not
+// visitMissing tells of the manifest's elements that nobody observes and that are not
 // there.
-func (c *comparer) tellNotThere(l *listCursor) {
+func (c *comparer) visitMissing(l *listCursor) {
 	if c.visit == nil {
 		return
 	}

@@ -74,7 +74,7 @@ func (c *comparer) addElements(l *listCursor, indices []int, reason Reason) {
 				d.ops = append(d.ops, l.insert(i, l.length, min(i, l.length)))
 				l.length++
 			}
-			c.tellAdded(l, i, c.add(path, d))
+			c.visitAdded(l, i, c.add(path, d))
 			continue
 		}
 		at := l.indexFor(i)
@@ -84,12 +84,12 @@ func (c *comparer) addElements(l *listCursor, indices []int, reason Reason) {
 		if !added.HeldBack {
 			l.order = slices.Insert(l.inOrder(), at, i)
 		}
-		c.tellAdded(l, i, added)
+		c.visitAdded(l, i, added)
 	}
 }
 
-// tellAdded tells of an element that is added.
-func (c *comparer) tellAdded(l *listCursor, i int, d *Difference) {
+// visitAdded tells of an element that is added.
+func (c *comparer) visitAdded(l *listCursor, i int, d *Difference) {
 	if c.visit == nil {
 		return
 	}
@@ -97,9 +97,9 @@ func (c *comparer) tellAdded(l *listCursor, i int, d *Difference) {
 		l.added = map[int]bool{}
 	}
 	l.added[i] = true
-	at := cursor{t: l.t.Elem(), path: d.livePath, want: item(l.wantList, i), written: item(l.writtenList, i)}
+	at := cursor{t: l.t.Elem(), path: d.livePath, desired: item(l.wantList, i), written: item(l.writtenList, i)}
 	if i >= len(l.list.Elements) {
-		c.tell(at, StateHeld, d)
+		c.visitField(at, StateHeld, d)
 		return
 	}
 	at.node, at.whole = l.list.Elements[i], true

@@ -11,13 +11,13 @@ import (
 // wrote inside it, or else only the parts that we wrote. What another one holds stays.
 func (c *comparer) remove(s cursor) {
 	claimed := c.claimed(s.path)
-	before, wasMap := s.before.(map[string]any)
+	before, wasMap := s.previous.(map[string]any)
 	live, isMap := s.live.Any.(map[string]any)
-	if wasMap && isMap && (claimed || c.foreign(s)) {
+	if wasMap && isMap && (claimed || c.hasOtherWriters(s)) {
 		for _, name := range slices.Sorted(maps.Keys(live)) {
 			at := s.freeField(name)
 			if was, ours := before[name]; ours {
-				at.before, at.guards = was, s.guards
+				at.previous, at.guards = was, s.guards
 				c.remove(at)
 			} else {
 				c.free(at)
@@ -25,9 +25,9 @@ func (c *comparer) remove(s cursor) {
 		}
 		return
 	}
-	beforeList, wasList := s.before.([]any)
+	beforeList, wasList := s.previous.([]any)
 	liveList, isList := s.live.Any.([]any)
-	if wasList && isList && (claimed || c.foreign(s)) {
+	if wasList && isList && (claimed || c.hasOtherWriters(s)) {
 		c.removeElements(s, beforeList, liveList)
 		return
 	}
@@ -37,11 +37,11 @@ func (c *comparer) remove(s cursor) {
 	}
 	pointer := s.path.Pointer()
 	d := c.add(s.path, Difference{
-		Reason: Removed, Observed: s.live, was: &previous{s.path, s.before},
+		Reason: Removed, Live: s.live, was: &previous{s.path, s.previous},
 		ops:    []Op{{Op: "remove", Path: pointer}},
 		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}),
 	})
-	c.tell(s, StateRemoved, d)
+	c.visitField(s, StateRemoved, d)
 }
 
 // emptied takes our elements out of a list that our manifest has no elements for
@@ -50,16 +50,16 @@ func (c *comparer) emptied(s cursor, before, live []any) {
 	switch {
 	case len(before) == 0 || len(live) == 0:
 		c.freeElements(s, live)
-	case c.claimed(s.path) || c.foreign(s):
+	case c.claimed(s.path) || c.hasOtherWriters(s):
 		c.removeElements(s, before, live)
 	default:
 		pointer := s.path.Pointer()
 		d := c.add(s.path, Difference{
-			Reason: Removed, Desired: Some([]any{}), Observed: s.live, was: &previous{s.path, s.before},
+			Reason: Removed, Desired: Some([]any{}), Live: s.live, was: &previous{s.path, s.previous},
 			ops:    []Op{{Op: "replace", Path: pointer, Value: []any{}}},
 			guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}),
 		})
-		c.tell(s, StateRemoved, d)
+		c.visitField(s, StateRemoved, d)
 	}
 }
 
@@ -73,11 +73,11 @@ func (c *comparer) removeElements(s cursor, before, live []any) {
 			continue
 		}
 		d := c.add(at.path, Difference{
-			Reason: Removed, Observed: at.live, was: &previous{s.path, s.before},
+			Reason: Removed, Live: at.live, was: &previous{s.path, s.previous},
 			ops:    []Op{{Op: "remove", Path: at.path.Pointer()}},
 			guards: s.guards, structural: true, versioned: true,
 		})
-		c.tell(at, StateRemoved, d)
+		c.visitField(at, StateRemoved, d)
 	}
 }
 
@@ -98,12 +98,12 @@ func ours(list *observer.List, s cursor, before, live []any) []bool {
 	return mine
 }
 
-// foreign reports whether the live value has parts that we did not write and
+// hasOtherWriters reports whether the live value has parts that we did not write and
 // another client did.
-func (c *comparer) foreign(s cursor) bool {
+func (c *comparer) hasOtherWriters(s cursor) bool {
 	switch live := s.live.Any.(type) {
 	case map[string]any:
-		before, _ := s.before.(map[string]any)
+		before, _ := s.previous.(map[string]any)
 		for name, now := range live {
 			was, had := before[name]
 			path := s.path.Field(name)
@@ -113,13 +113,13 @@ func (c *comparer) foreign(s cursor) bool {
 				}
 				continue
 			}
-			if c.foreign(cursor{t: s.t.Field(name), path: path, live: Some(now), before: was}) {
+			if c.hasOtherWriters(cursor{t: s.t.Field(name), path: path, live: Some(now), previous: was}) {
 				return true
 			}
 		}
 	case []any:
 		list := &observer.List{}
-		before, _ := s.before.([]any)
+		before, _ := s.previous.([]any)
 		labels := list.Labels(s.t, live)
 		for k, mine := range ours(list, s, before, live) {
 			if !mine && c.wroteAt(s.path.Element(labels[k], k)) {
@@ -132,7 +132,7 @@ func (c *comparer) foreign(s cursor) bool {
 
 func (c *comparer) wroteAt(path *observer.Path) bool {
 	if c.in.Foreign == nil {
-		c.out.Unsure = true
+		c.out.NeedsManagedFields = true
 		return true
 	}
 	return c.in.Foreign(path)

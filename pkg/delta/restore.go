@@ -62,7 +62,7 @@ func (p Location) Restore(value any) Difference {
 		}
 	}
 	return Difference{
-		Path: p.Path.String(), Reason: Restored, Desired: Some(value), Observed: p.Value, livePath: p.Path,
+		Path: p.Path.String(), Reason: Restored, Desired: Some(value), Live: p.Value, livePath: p.Path,
 		ops:    []Op{{Op: "replace", Path: pointer, Value: value}},
 		guards: withGuard(p.guards, Op{Op: "test", Path: pointer, Value: p.Value.Any}), versioned: p.versioned,
 	}
@@ -73,7 +73,7 @@ func (p Location) Restore(value any) Difference {
 // in no request, so that only the version proves that it is the same.
 func (p Location) Remove(ours []Location) Difference {
 	d := Difference{
-		Path: p.Path.String(), Reason: Restored, Observed: p.Value, livePath: p.Path,
+		Path: p.Path.String(), Reason: Restored, Live: p.Value, livePath: p.Path,
 		ops:        []Op{{Op: "remove", Path: p.Path.Pointer()}},
 		guards:     p.guards,
 		structural: p.Path.IsElement(), versioned: p.versioned || p.Path.IsElement(),

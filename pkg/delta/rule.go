@@ -24,15 +24,15 @@ func (c *comparer) compareRule(s cursor) {
 		c.out.Rules = map[string]*observer.Rule{}
 	}
 	c.out.Rules[s.path.String()] = rule
-	if s.want.Set {
-		c.relyOn(s.path, s.want)
+	if s.desired.Set {
+		c.acceptedForm(s.path, s.desired)
 	}
 	for _, bound := range rule.Bounds() {
-		c.relyOn(s.path, Some(bound))
+		c.acceptedForm(s.path, Some(bound))
 	}
 	switch rule.Mode {
 	case observer.ModeSeed:
-		c.tell(s, StateSeeded, nil)
+		c.visitField(s, StateSeeded, nil)
 	case observer.ModeWatch:
 		c.watch(s)
 	case observer.ModePush:
@@ -42,7 +42,7 @@ func (c *comparer) compareRule(s cursor) {
 			c.inPlace(s, StateAbsent)
 			return
 		}
-		c.unwanted(s, Unwanted)
+		c.removeAbsent(s, Unwanted)
 	default:
 		c.compareAllowed(s)
 	}
@@ -66,16 +66,16 @@ func stateOf(rule *observer.Rule) State {
 // compareAllowed looks at a leaf of which a rule says which values it may have.
 func (c *comparer) compareAllowed(s cursor) {
 	rule := s.node.Rule
-	if s.live.Set && rule.Allows(s.live.Any, c.around) {
+	if s.live.Set && rule.Allows(s.live.Any, c.ruleContext) {
 		c.inPlace(s, StateAllowed)
 		return
 	}
-	value, known := rule.Correction(s.live.Any, s.live.Set, s.want.Any, s.want.Set)
+	value, known := rule.Correction(s.live.Any, s.live.Set, s.desired.Any, s.desired.Set)
 	switch {
 	case known && c.accepted(s.path, s.t, Some(value), s.live):
 		c.inPlace(s, StateAccepted)
 	case known && !s.orphan && !Some(value).Equal(s.live):
-		c.correct(s, value, Difference{Bound: !Some(value).Equal(s.want)})
+		c.correct(s, value, Difference{Bound: !Some(value).Equal(s.desired)})
 	default:
 		c.outside(s)
 	}
@@ -83,55 +83,55 @@ func (c *comparer) compareAllowed(s cursor) {
 
 // outside tells of a value that is outside of its rule, where nothing says what to write.
 func (c *comparer) outside(s cursor) {
-	d := Difference{Reason: Changed, Observed: s.live, Rule: s.node.Rule, ReportOnly: true, Path: s.path.String(), livePath: s.path}
+	d := Difference{Reason: Changed, Live: s.live, Rule: s.node.Rule, ReportOnly: true, Path: s.path.String(), livePath: s.path}
 	is := "is"
 	if !s.live.Set {
 		d.Reason, is = Missing, "is not there,"
 	}
 	c.out.Outside = append(c.out.Outside, fmt.Sprintf("%s %s outside of its rule (%s)", d.Path, is, s.node.Rule))
-	c.tell(s, StateAllowed, &d)
+	c.visitField(s, StateAllowed, &d)
 }
 
 // push writes the manifest's value if it is another one than the one that was written last.
 func (c *comparer) push(s cursor) {
 	switch {
-	case !s.restored(), s.orphan, s.live.Set && observer.Same(s.t, s.want.Any, s.live.Any):
-		c.tell(s, StatePushed, nil)
-	case c.accepted(s.path, s.t, s.want, s.live):
-		c.tell(s, StateAccepted, nil)
+	case !s.restored(), s.orphan, s.live.Set && observer.Same(s.t, s.desired.Any, s.live.Any):
+		c.visitField(s, StatePushed, nil)
+	case c.accepted(s.path, s.t, s.desired, s.live):
+		c.visitField(s, StateAccepted, nil)
 	default:
-		c.correct(s, s.want.Any, Difference{was: wasOf(s), pushed: true})
+		c.correct(s, s.desired.Any, Difference{was: wasOf(s), pushed: true})
 	}
 }
 
 // watch tells of drift that nobody corrects.
 func (c *comparer) watch(s cursor) {
-	isSame := s.live.Set && observer.Same(s.t, s.want.Any, s.live.Any)
-	isSame = isSame || c.in.CompareOnly && s.want.Set && c.spelling(s, s.want.Any) == observer.Respelled
-	if !s.want.Set || isSame || c.accepted(s.path, s.t, s.want, s.live) {
-		c.tell(s, StateWatched, nil)
+	isSame := s.live.Set && observer.Same(s.t, s.desired.Any, s.live.Any)
+	isSame = isSame || c.in.CompareOnly && s.desired.Set && c.spelling(s, s.desired.Any) == observer.Respelled
+	if !s.desired.Set || isSame || c.accepted(s.path, s.t, s.desired, s.live) {
+		c.visitField(s, StateWatched, nil)
 		return
 	}
-	d := Difference{Reason: Changed, Desired: s.want, Observed: s.live, Rule: s.node.Rule, ReportOnly: true, Path: s.path.String(), livePath: s.path}
+	d := Difference{Reason: Changed, Desired: s.desired, Live: s.live, Rule: s.node.Rule, ReportOnly: true, Path: s.path.String(), livePath: s.path}
 	if !s.live.Set {
 		d.Reason = Missing
 	}
 	c.out.Watched = append(c.out.Watched, d)
-	c.tell(s, StateWatched, &d)
+	c.visitField(s, StateWatched, &d)
 }
 
-// unwanted removes what is not to be there.
-func (c *comparer) unwanted(s cursor, why Reason) {
+// removeAbsent removes what is not to be there.
+func (c *comparer) removeAbsent(s cursor, why Reason) {
 	pointer := s.path.Pointer()
 	d := Difference{
-		Reason: why, Observed: s.live,
+		Reason: why, Live: s.live,
 		ops:    []Op{{Op: "remove", Path: pointer}},
 		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
 	}
 	if s.node != nil {
 		d.Rule = s.node.Rule
 	}
-	c.tell(s, StateRemoved, c.add(s.path, d))
+	c.visitField(s, StateRemoved, c.add(s.path, d))
 }
 
 // correct writes a value in the place of what is there, or is not.
@@ -141,7 +141,7 @@ func (c *comparer) correct(s cursor, value any, as Difference) {
 		d = addition(s, value)
 	}
 	d.Rule, d.Bound, d.was, d.pushed = s.node.Rule, as.Bound, as.was, as.pushed
-	c.tell(s, s.state(), c.add(s.path, d))
+	c.visitField(s, s.state(), c.add(s.path, d))
 }
 
 // restored reports whether the desired value of a leaf is written where it is not there:
@@ -154,7 +154,7 @@ func (s cursor) restored() bool {
 	case observer.ModeSeed, observer.ModeWatch, observer.ModeAbsent:
 		return false
 	case observer.ModePush:
-		return s.want.Set && (s.before == nil || !observer.Same(s.t, s.want.Any, s.before))
+		return s.desired.Set && (s.previous == nil || !observer.Same(s.t, s.desired.Any, s.previous))
 	}
 	return true
 }

@@ -56,11 +56,11 @@ type Field struct {
 // in no particular order.
 func Walk(in Input, visit func(Field)) Comparison {
 	c := &comparer{in: in, visit: visit}
-	c.around = observer.AroundOf(func() map[string]any { return in.Entry.Object(in.Type, in.Desired, in.Live) })
-	c.out.Relied = map[string]bool{}
+	c.ruleContext = observer.NewRuleContext(func() map[string]any { return in.Entry.Object(in.Type, in.Desired, in.Live) })
+	c.out.AcceptedUsed = map[string]bool{}
 	c.compareMap(cursor{
 		node: in.Entry.Root, t: in.Type,
-		want: Some(in.Desired), live: Value{in.Live != nil, in.Live}, written: Some(in.Manifest), before: in.Previous,
+		desired: Some(in.Desired), live: Value{in.Live != nil, in.Live}, written: Some(in.Manifest), previous: in.Previous,
 	}, true)
 	c.keepHidden()
 	c.out.holdBackRest()
@@ -73,15 +73,15 @@ func WalkFree(t *kinds.Node, live map[string]any, visit func(Field)) {
 	c.free(cursor{t: t, live: Some(live)})
 }
 
-// tell visits a field.
-func (c *comparer) tell(s cursor, state State, d *Difference) {
+// visitField visits a field.
+func (c *comparer) visitField(s cursor, state State, d *Difference) {
 	if c.visit == nil || s.path == nil {
 		return
 	}
 	c.visited++
 	f := Field{Path: s.path, State: state, Live: s.live, Manifest: s.written, Difference: d}
 	if state != StateFree {
-		f.Desired = s.want
+		f.Desired = s.desired
 	}
 	if s.node != nil {
 		f.Rule = s.node.Rule
@@ -112,36 +112,36 @@ func (c *comparer) absent(s cursor, d *Difference) {
 		return
 	}
 	defer func(before int) {
-		if d != nil && s.want.Set && c.visited == before {
-			c.tell(s, s.state(), d) // nothing is in it
+		if d != nil && s.desired.Set && c.visited == before {
+			c.visitField(s, s.state(), d) // nothing is in it
 		}
 	}(c.visited)
 	switch s.node.Shape {
 	case observer.Map:
-		want, isMap := s.want.Any.(map[string]any)
-		if s.want.Set && !isMap {
+		want, isMap := s.desired.Any.(map[string]any)
+		if s.desired.Set && !isMap {
 			break
 		}
 		written, _ := s.written.Any.(map[string]any)
 		for _, f := range s.node.Fields {
 			c.absent(cursor{
 				node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name), watched: s.watched,
-				want: member(want, f.Name), written: member(written, f.Name), before: fieldOf(s.before, f.Name), whole: s.whole,
+				desired: member(want, f.Name), written: member(written, f.Name), previous: fieldOf(s.previous, f.Name), whole: s.whole,
 			}, d)
 		}
 		return
 	case observer.Sequence:
-		want, isList := s.want.Any.([]any)
-		if s.want.Set && !isList {
+		want, isList := s.desired.Any.([]any)
+		if s.desired.Set && !isList {
 			break
 		}
 		c.absentList(s, want, d)
 		return
 	}
-	if !s.want.Set || !s.whole && !s.restored() {
+	if !s.desired.Set || !s.whole && !s.restored() {
 		d = nil
 	}
-	c.tell(s, s.state(), d)
+	c.visitField(s, s.state(), d)
 }
 
 func (c *comparer) absentList(s cursor, want []any, d *Difference) {
@@ -158,15 +158,15 @@ func (c *comparer) absentList(s cursor, want []any, d *Difference) {
 		}
 		c.absent(cursor{
 			node: node, t: s.t.Elem(), path: s.path.Element(pairing.Label(i), -1).Desired(i), watched: s.watched,
-			want: item(want, i), written: item(written, i), whole: true,
+			desired: item(want, i), written: item(written, i), whole: true,
 		}, of)
 	}
 	for i := len(s.node.List.Elements); i < len(want); i++ {
-		at := cursor{path: s.path.Element(pairing.Label(i), -1).Desired(i), want: item(want, i), written: item(written, i)}
+		at := cursor{path: s.path.Element(pairing.Label(i), -1).Desired(i), desired: item(want, i), written: item(written, i)}
 		if added[i] {
-			c.tell(at, StateHeld, d)
+			c.visitField(at, StateHeld, d)
 		} else {
-			c.tell(at, StateFree, nil)
+			c.visitField(at, StateFree, nil)
 		}
 	}
 }
@@ -194,7 +194,7 @@ func (c *comparer) free(s cursor) {
 		}
 		return
 	}
-	c.tell(s, StateFree, nil)
+	c.visitField(s, StateFree, nil)
 }
 
 // freeField is a field of a map of which nothing is observed there.

@@ -85,7 +85,7 @@ func neverGenerated(id manifest.ID, keys []GeneratedKey, live map[string]any) (w
 	return warnings
 }
 
-func checkGenerate(o manifest.Object, keys []GeneratedKey, entry *observer.Entry) error {
+func checkGenerate(o manifest.Object, keys []GeneratedKey, entry *observer.Schema) error {
 	if !manifest.IsSecret(o.ID.GroupKind()) {
 		return fmt.Errorf("is for Secrets only, this is a %s", o.ID.Kind)
 	}

@@ -99,7 +99,7 @@ func TestCheckGenerateRejectsInvalidKeys(t *testing.T) {
 				object["data"] = map[string]any{row.data: "Y2FuYXJ5"}
 			}
 			o := manifest.Object{ID: id, APIVersion: "v1", Content: object}
-			m := &hooks.Mangling{Objects: []manifest.Object{o}, Entries: map[manifest.ID]*observer.Entry{id: observer.DefaultEntry(o)}}
+			m := &hooks.Mangling{Objects: []manifest.Object{o}, Entries: map[manifest.ID]*observer.Schema{id: observer.DefaultEntry(o)}}
 			if row.schema != "" {
 				raw := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s"}, "data": nil}
 				if row.schema != "whole" {

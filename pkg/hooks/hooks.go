@@ -95,7 +95,7 @@ type Mangling struct {
 	Objects     []manifest.Object
 	// Entries are the observer schemas of the objects before mangling, by identity. They must not be
 	// changed; changes of hooks are added to them.
-	Entries map[manifest.ID]*observer.Entry
+	Entries map[manifest.ID]*observer.Schema
 	// Live contains the existing objects.
 	Live     map[manifest.ID]map[string]any
 	Warnings []string
@@ -127,7 +127,7 @@ type CreateEvent struct {
 type ObjectEvent struct {
 	Application *v1alpha1.Application
 	ID          manifest.ID
-	Entry       *observer.Entry
+	Entry       *observer.Schema
 	// Type is the typed schema of its kind, or nil.
 	Type *kinds.Node
 	// Desired is the desired state, including learned values.

@@ -124,8 +124,8 @@ func assertAccepted(t *testing.T, app *v1alpha1.Application) {
 	if app.Namespace == "" {
 		app.Namespace = "default"
 	}
-	decided := plan.Decide(plan.Input{Application: app, Kinds: plan.Offline(), Rules: plan.DefaultRules, Now: time.Unix(0, 0)})
-	require.Nil(t, decided.Refused)
+	decided := plan.Decide(plan.Input{Application: app, Kinds: plan.Offline(), ContestPolicy: plan.DefaultContestPolicy, Now: time.Unix(0, 0)})
+	require.Nil(t, decided.Invalid)
 	assert.Len(t, decided.Changes, len(app.Spec.Manifest))
 	for _, change := range decided.Changes {
 		assert.Equal(t, plan.Create, change.Action, change.ID)

@@ -87,7 +87,7 @@ func readyConditions(verdict template.Verdict, usable bool, waiting string) []v1
 	switch {
 	case verdict.Ready && usable:
 		ready.Status, ready.Message = v1.True, "accepts connections"
-	case verdict.Ready, v1alpha1.MeaningOf(verdict.Reason).Progressing():
+	case verdict.Ready, v1alpha1.InfoForReason(verdict.Reason).Progressing():
 		ready.Reason, ready.Message = v1alpha1.ReasonProgressing, waiting
 	case verdict.Stalled:
 		return []v1.Condition{ready, {Type: v1.ConditionStalled, Status: v1.True, Reason: verdict.Reason, Message: verdict.Message}}

@@ -11,9 +11,9 @@ import (
 // leaf of its manifest is observed, every list has the manifest's length, keys
 // are copied as they are. A Service of type LoadBalancer is also watched for
 // its address.
-func DefaultEntry(object manifest.Object) *Entry {
+func DefaultEntry(object manifest.Object) *Schema {
 	root := &Node{Shape: Map, Fields: make([]Field, 0, len(object.Content))}
-	entry := &Entry{ID: object.ID, APIVersion: object.APIVersion, Root: root, Default: true}
+	entry := &Schema{ID: object.ID, APIVersion: object.APIVersion, Root: root, Default: true}
 	for _, name := range sortedKeys(object.Content) {
 		switch name {
 		case "apiVersion", "kind":
@@ -33,7 +33,7 @@ func DefaultEntry(object manifest.Object) *Entry {
 // value is one leaf: a selector, whatever keys the manifest gives it, and a list whose
 // elements have no keys. An entry that a user wrote is returned as it is.
 // Source: docs/semantics.md, "The default schema".
-func (e *Entry) Typed(t *kinds.Node) *Entry {
+func (e *Schema) Typed(t *kinds.Node) *Schema {
 	if !e.Default || e.fields != nil {
 		return e
 	}
@@ -94,7 +94,7 @@ func (n *Node) typedBelow(t *kinds.Node, root bool) *Node {
 }
 
 // Align has the elements of lists without keys be found as those of a default entry.
-func (e *Entry) Align() { e.Root = e.Root.aligned() }
+func (e *Schema) Align() { e.Root = e.Root.aligned() }
 
 func (n *Node) aligned() *Node {
 	c := *n

@@ -7,7 +7,7 @@ import "holdfast.dev/holdfast/pkg/kinds"
 // value that the previous desired state has. previous may be nil. Of a default entry it is
 // the manifest itself: that observes nothing that the manifest does not set, and never learns.
 // Source: docs/semantics.md, "Desired state".
-func (e *Entry) Desired(t *kinds.Node, content, previous map[string]any) map[string]any {
+func (e *Schema) Desired(t *kinds.Node, content, previous map[string]any) map[string]any {
 	if e.Default {
 		return content
 	}
@@ -84,7 +84,7 @@ func carryList(list *List, t *kinds.Node, want, previous []any) []any {
 // A known value is never overwritten. A default entry learns nothing, since all
 // its values are known. manifest is the part of desired that was not learned; nil, if
 // nobody knows which it is.
-func (e *Entry) Learn(t *kinds.Node, desired, manifest, live map[string]any) bool {
+func (e *Schema) Learn(t *kinds.Node, desired, manifest, live map[string]any) bool {
 	if e.Default {
 		return false
 	}

@@ -22,7 +22,7 @@ func EditEntry(raw map[string]any, f *Fields, object manifest.Object, in Context
 	root := entry.Root.copy()
 	for _, rule := range f.rules() {
 		c.rule, c.learns, c.named, c.why = rule, nil, nil, nil
-		c.at(&root, cursor{value: object.Content, set: true, t: in.Type, published: in.Published}, rule.path.steps)
+		c.applyAt(&root, cursor{value: object.Content, set: true, t: in.Type, published: in.Published}, rule.path.steps)
 		if root == nil {
 			root = &Node{Shape: Map}
 		}

@@ -22,7 +22,7 @@ func service(t *testing.T, spec string) manifest.Object {
 }
 
 // assigned is the entry with that spec, assigned to an object.
-func assigned(t *testing.T, schema string, object manifest.Object) *observer.Entry {
+func assigned(t *testing.T, schema string, object manifest.Object) *observer.Schema {
 	t.Helper()
 	entries, err := parseYAML(t, head+"spec: "+schema)
 	require.NoError(t, err)
@@ -58,9 +58,9 @@ func TestWhatHooksAddIsObserved(t *testing.T) {
 			before, after := service(t, row.before), service(t, row.after)
 			entry := assigned(t, row.schema, before)
 			raw := entry.Raw()
-			assert.Equal(t, observer.Spelled(map[string]any{"spec": row.spec})["spec"], entry.Mangled(before, after).Raw()["spec"])
+			assert.Equal(t, observer.Spelled(map[string]any{"spec": row.spec})["spec"], entry.WithHookChanges(before, after).Raw()["spec"])
 			assert.Equal(t, raw, entry.Raw(), "the entry itself is not changed")
-			_, err := observer.ParseAll([]map[string]any{entry.Mangled(before, after).Raw()})
+			_, err := observer.ParseAll([]map[string]any{entry.WithHookChanges(before, after).Raw()})
 			assert.NoError(t, err)
 		})
 	}

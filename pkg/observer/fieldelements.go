@@ -33,7 +33,7 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 			child = held
 		}
 		had := child != nil
-		c.at(&child, cursor{l[i], true, p.t.Elem(), p.published.Elem(), p.path.Element(labels[i], i)}, steps[1:])
+		c.applyAt(&child, cursor{l[i], true, p.t.Elem(), p.published.Elem(), p.path.Element(labels[i], i)}, steps[1:])
 		if child == nil {
 			child, opened = &Node{Shape: Map}, opened || had
 		}

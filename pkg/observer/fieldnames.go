@@ -8,7 +8,7 @@ func Named(object manifest.Object, path *FieldPath, in Context) ([]string, error
 	f := &Fields{Kind: object.ID.Kind, Name: object.ID.Name, OnlyHold: true, Hold: []*FieldPath{path}}
 	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, work: in.Work, rule: fieldRule{path: path}}
 	root := &Node{Shape: Map}
-	c.at(&root, cursor{value: object.Content, set: true, t: in.Type, published: in.Published}, path.steps)
+	c.applyAt(&root, cursor{value: object.Content, set: true, t: in.Type, published: in.Published}, path.steps)
 	if len(c.named) == 0 && c.why != nil {
 		return nil, c.why
 	}
@@ -19,6 +19,6 @@ func Named(object manifest.Object, path *FieldPath, in Context) ([]string, error
 func (p *FieldPath) HasWildcard() bool { return p.wildcards() > 0 }
 
 // SameAs reports whether two entries observe the same in the same way.
-func (e *Entry) SameAs(other *Entry) bool {
+func (e *Schema) SameAs(other *Schema) bool {
 	return e.Default == other.Default && Equal(e.Raw(), other.Raw())
 }

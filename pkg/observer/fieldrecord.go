@@ -8,13 +8,13 @@ import (
 )
 
 // FromFields reports whether the entry was made of spec.fields.
-func (e *Entry) FromFields() bool { return e.fields != nil }
+func (e *Schema) FromFields() bool { return e.fields != nil }
 
 // FieldsPosition is the index in spec.fields of what the entry was made of.
-func (e *Entry) FieldsPosition() int { return e.fields.Position }
+func (e *Schema) FieldsPosition() int { return e.fields.Position }
 
 // NamesInFields reports whether an item of spec.fields names a path, or something in it.
-func (e *Entry) NamesInFields(path string) bool {
+func (e *Schema) NamesInFields(path string) bool {
 	if e.fields == nil {
 		return false
 	}
@@ -23,12 +23,12 @@ func (e *Entry) NamesInFields(path string) bool {
 			return false
 		}
 		typed, err := ParsePath(held.text)
-		return err == nil && typed != nil && Under(typed.String(), path)
+		return err == nil && typed != nil && IsUnder(typed.String(), path)
 	})
 }
 
-// Of is a default entry for another content of its object, without what spec.fields frees.
-func (e *Entry) Of(object manifest.Object) *Entry {
+// ForManifest is a default entry for another content of its object, without what spec.fields frees.
+func (e *Schema) ForManifest(object manifest.Object) *Schema {
 	if e.fields == nil {
 		return DefaultEntry(object)
 	}
@@ -39,13 +39,13 @@ func (e *Entry) Of(object manifest.Object) *Entry {
 // one, a default entry, does not free: what of it the manifest has no longer is ours to
 // remove. A field that is free, or was, is nobody's, and so is one with a rule, but for
 // what is pushed: that is compared with what was written last.
-func (e *Entry) Recorded(t *kinds.Node, before *Entry, previous map[string]any) map[string]any {
+func (e *Schema) Recorded(t *kinds.Node, before *Schema, previous map[string]any) map[string]any {
 	if e.fields == nil && before.Root.observesAll(previous) {
 		return previous
 	}
 	now := &Node{Shape: Leaf}
 	if e.fields != nil {
-		now = e.Of(manifest.Object{ID: e.ID, APIVersion: e.APIVersion, Content: previous}).Root
+		now = e.ForManifest(manifest.Object{ID: e.ID, APIVersion: e.APIVersion, Content: previous}).Root
 	}
 	kept, _ := observedByBoth(before.Root, now, t, previous)
 	m, _ := kept.(map[string]any)

@@ -17,9 +17,9 @@ var ruleTexts = map[string]string{
 	"minimum": KeyMinimum, "maximum": KeyMaximum, "oneOf": KeyOneOf, "pattern": KeyPattern, "rule": KeyRule, "mode": KeyMode,
 }
 
-// Say gives a path of hold the rule that stands beside it, or what closes its map. It
+// AddRule gives a path of hold the rule that stands beside it, or what closes its map. It
 // returns what is wrong with that; the path is left out then.
-func (f *Fields) Say(item int, said map[string]any) []*FieldFault {
+func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
 	p, rule := &parser{secret: f.Kind == "Secret"}, &Rule{}
 	var node *Node
 	for _, name := range sortedKeys(said) {
@@ -54,9 +54,9 @@ func (f *Fields) Say(item int, said map[string]any) []*FieldFault {
 		return nil
 	}
 	f.Hold[item] = nil
-	var faults []*FieldFault
+	var faults []*FieldPathError
 	for _, err := range p.faults {
-		var fault *Fault
+		var fault *ValidationError
 		errors.As(err, &fault)
 		text := fault.Message
 		if fault.Path != "" {
@@ -67,8 +67,8 @@ func (f *Fields) Say(item int, said map[string]any) []*FieldFault {
 	return faults
 }
 
-// ruled is a field that has a rule.
-type ruled struct {
+// ruledField is a field that has a rule.
+type ruledField struct {
 	by   fieldRule
 	rule *Rule
 	p    cursor
@@ -86,7 +86,7 @@ func (c *fieldCompiler) endRuled(node **Node, p cursor) {
 		return
 	}
 	*node = &Node{Shape: Leaf, Rule: rule}
-	c.ruled = append(c.ruled, ruled{c.rule, rule, p})
+	c.ruled = append(c.ruled, ruledField{c.rule, rule, p})
 }
 
 // close closes the map that a path names, and leaves what is held of it.
@@ -139,8 +139,8 @@ func (c *fieldCompiler) freeKeys(m *Node, names []string, steps []pathStep) {
 }
 
 // judgeRules refuses a manifest that is outside of its own rules.
-func (c *fieldCompiler) judgeRules(entry *Entry) {
-	around := AroundOf(func() map[string]any { return entry.Object(nil, c.object.Content, c.object.Content) })
+func (c *fieldCompiler) judgeRules(entry *Schema) {
+	around := NewRuleContext(func() map[string]any { return entry.Object(nil, c.object.Content, c.object.Content) })
 	for _, r := range c.ruled {
 		if !r.p.set || !entry.has(r.p.path, r.rule) {
 			continue
@@ -152,7 +152,7 @@ func (c *fieldCompiler) judgeRules(entry *Entry) {
 }
 
 // has reports whether the entry has a rule at a path: a longer path may have freed it.
-func (e *Entry) has(path *Path, rule *Rule) bool {
+func (e *Schema) has(path *Path, rule *Rule) bool {
 	node := e.Root
 	for _, step := range path.Chain() {
 		switch {
@@ -168,7 +168,7 @@ func (e *Entry) has(path *Path, rule *Rule) bool {
 }
 
 // HasRules reports whether a leaf of the entry has a rule.
-func (e *Entry) HasRules() bool { return e.Root.hasRules() }
+func (e *Schema) HasRules() bool { return e.Root.hasRules() }
 
 func (n *Node) hasRules() bool {
 	switch n.Shape {

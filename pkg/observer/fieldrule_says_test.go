@@ -21,7 +21,7 @@ func TestFaultsOfHoldHaveItsWords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &observer.Fields{Hold: make([]*observer.FieldPath, 1)}
-			faults := f.Say(0, c.said)
+			faults := f.AddRule(0, c.said)
 			require.Len(t, faults, 1)
 			assert.Contains(t, faults[0].Error(), c.want)
 		})

@@ -30,8 +30,8 @@ type Fields struct {
 	said map[int]*Node
 }
 
-// FieldFault is one mistake in spec.fields.
-type FieldFault struct {
+// FieldPathError is one mistake in spec.fields.
+type FieldPathError struct {
 	// Entry is the position in spec.fields.
 	Entry int
 	// List is hold, free, leave or restore, and Item the position in it; List is empty for the entry as
@@ -44,7 +44,7 @@ type FieldFault struct {
 }
 
 // Error is "fields[0].hold[1] (Deployment web): …".
-func (f *FieldFault) Error() string {
+func (f *FieldPathError) Error() string {
 	text := fmt.Sprintf("fields[%d]", f.Entry)
 	if f.List != "" {
 		text += fmt.Sprintf(".%s[%d]", f.List, f.Item)
@@ -56,8 +56,8 @@ func (f *FieldFault) Error() string {
 const NoEntry = -1
 
 // Fault is a mistake in the entry, or in one path of it.
-func (f *Fields) Fault(list string, item int, format string, args ...any) *FieldFault {
-	return &FieldFault{Entry: f.Position, List: list, Item: item, Name: f.Kind + " " + f.Name, Message: fmt.Sprintf(format, args...)}
+func (f *Fields) Fault(list string, item int, format string, args ...any) *FieldPathError {
+	return &FieldPathError{Entry: f.Position, List: list, Item: item, Name: f.Kind + " " + f.Name, Message: fmt.Sprintf(format, args...)}
 }
 
 // fieldRule is one path of an entry.
@@ -100,11 +100,11 @@ func (f *Fields) rules() []fieldRule {
 			rules = append(rules, fieldRule{path: path, item: i, said: f.said[i]})
 		}
 	}
-	return append(f.profileRules(), inOrder(append(rules, f.freed()...))...)
+	return append(f.profileRules(), byPrecedence(append(rules, f.freed()...))...)
 }
 
-// inOrder has the rule that decides behind the others.
-func inOrder(rules []fieldRule) []fieldRule {
+// byPrecedence has the rule that decides behind the others.
+func byPrecedence(rules []fieldRule) []fieldRule {
 	slices.SortStableFunc(rules, func(a, b fieldRule) int {
 		return cmp.Or(cmp.Compare(len(a.path.steps), len(b.path.steps)), cmp.Compare(b.path.wildcards(), a.path.wildcards()), a.rank()-b.rank())
 	})
@@ -116,14 +116,14 @@ func (f *Fields) FollowsManifest() bool {
 	return !f.OnlyHold || slices.ContainsFunc(f.Hold, (*FieldPath).isAll)
 }
 
-// Compiled is what an entry of spec.fields makes of the schema of one resource.
-type Compiled struct {
-	Entry *Entry
+// CompileResult is what an entry of spec.fields makes of the schema of one resource.
+type CompileResult struct {
+	Entry *Schema
 	// Missing has what is wrong with each path that names nothing here; the message names
 	// the nearest one that exists.
-	Missing []*FieldFault
+	Missing []*FieldPathError
 	// Faults are mistakes whatever other resources there are.
-	Faults []*FieldFault
+	Faults []*FieldPathError
 	// Warnings are about paths that hold nothing, or what nobody has set.
 	Warnings []string
 }
@@ -149,7 +149,7 @@ const MostFieldWork = 1_000_000
 // Compile makes the schema of an object. What the entry holds alone it holds as an entry of the user; what is freed of all
 // that the manifest sets leaves a default entry.
 // Source: docs/semantics.md, "Fields in one line".
-func (f *Fields) Compile(object manifest.Object, in Context) Compiled {
+func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live}
 	root := &Node{Shape: Map}
 	switch {
@@ -169,7 +169,7 @@ func (f *Fields) Compile(object manifest.Object, in Context) Compiled {
 		if rule.by != nil {
 			c.work = in.ProfileWork
 		}
-		c.at(&root, cursor{value: object.Content, set: true, t: in.Type, published: in.Published}, rule.path.steps)
+		c.applyAt(&root, cursor{value: object.Content, set: true, t: in.Type, published: in.Published}, rule.path.steps)
 		if root == nil {
 			root = &Node{Shape: Map}
 		}
@@ -178,7 +178,7 @@ func (f *Fields) Compile(object manifest.Object, in Context) Compiled {
 	if !f.FollowsManifest() || !in.Shared { // lists of a shared object stay open
 		root.closeOver(object.Content)
 	}
-	c.out.Entry = &Entry{
+	c.out.Entry = &Schema{
 		ID: object.ID, APIVersion: object.APIVersion, Root: root, fields: f, kind: in.Type, profiled: c.profiled, released: c.released,
 		Default: f.FollowsManifest() && !c.more, Follows: f.FollowsManifest(),
 	}
@@ -192,14 +192,14 @@ type fieldCompiler struct {
 	object manifest.Object
 	t      *kinds.Node
 	live   map[string]any
-	out    Compiled
+	out    CompileResult
 	more   bool // something is held that the manifest does not set
 	work   *int
-	ruled  []ruled
+	ruled  []ruledField
 	// keepsLengths is true for an entry of the user, who has written its lengths.
 	keepsLengths bool
 	// profiled are the places that paths name, if there are profiles.
-	profiled []profiled
+	profiled []profileTarget
 	released []releasedPath
 
 	rule   fieldRule
@@ -216,7 +216,7 @@ func (c *fieldCompiler) judge() {
 		c.judgeProfile()
 		return
 	}
-	fault := func(err error) *FieldFault {
+	fault := func(err error) *FieldPathError {
 		return c.fields.Fault(c.rule.list(), c.rule.item, "%s: %s", shorten(c.rule.path.text), err)
 	}
 	var wrong wrongPath
@@ -275,14 +275,14 @@ func (p cursor) isList(next pathStep) bool {
 	return p.path != nil && next.isElement()
 }
 
-// at carries a path out on a node: it puts leaves there, or takes them out. The node is
+// applyAt carries a path out on a node: it puts leaves there, or takes them out. The node is
 // nil where nothing is held.
-func (c *fieldCompiler) at(node **Node, p cursor, steps []pathStep) {
-	if c.spend(1) {
+func (c *fieldCompiler) applyAt(node **Node, p cursor, steps []pathStep) {
+	if c.charge(1) {
 		return
 	}
 	if len(steps) == 0 {
-		c.end(node, p)
+		c.applyField(node, p)
 		return
 	}
 	if p.set && !isContainer(p.value) {
@@ -312,8 +312,8 @@ func (c *fieldCompiler) at(node **Node, p cursor, steps []pathStep) {
 	}
 }
 
-// spend counts the work, and reports whether it is more than is allowed.
-func (c *fieldCompiler) spend(n int) bool {
+// charge counts the work, and reports whether it is more than is allowed.
+func (c *fieldCompiler) charge(n int) bool {
 	if c.work == nil {
 		return false
 	}
@@ -327,8 +327,8 @@ func (c *fieldCompiler) spend(n int) bool {
 	return *c.work < 0
 }
 
-// end carries the path out at the place that it names.
-func (c *fieldCompiler) end(node **Node, p cursor) {
+// applyField carries the path out at the place that it names.
+func (c *fieldCompiler) applyField(node **Node, p cursor) {
 	c.named = append(c.named, p.path)
 	switch {
 	case c.rule.free:
@@ -362,13 +362,13 @@ func (c *fieldCompiler) keys(node **Node, p cursor, steps []pathStep) {
 	if *node != nil {
 		m.Fields, m.Keys = (*node).Fields, (*node).Keys
 	}
-	if c.spend(len(m.Fields)) {
+	if c.charge(len(m.Fields)) {
 		return
 	}
 	below := make(map[string]*Node, len(names))
 	for _, name := range names {
 		child := m.Field(name)
-		c.at(&child, p.field(name), steps[1:])
+		c.applyAt(&child, p.field(name), steps[1:])
 		below[name] = child
 	}
 	m.Fields = withChildren(m.Fields, below)
@@ -404,7 +404,7 @@ func (c *fieldCompiler) names(p cursor, step pathStep) ([]string, error) {
 	if !step.isPattern() {
 		return c.name(p, m, step.key())
 	}
-	if c.spend(len(m)) {
+	if c.charge(len(m)) {
 		return nil, nil
 	}
 	var names []string

@@ -45,7 +45,7 @@ func paths(t testing.TB, texts []string) []*observer.FieldPath {
 	return all
 }
 
-func compile(t testing.TB, text string, hold, free []string) observer.Compiled {
+func compile(t testing.TB, text string, hold, free []string) observer.CompileResult {
 	t.Helper()
 	documents, err := manifest.Read("manifest", []byte(text))
 	require.NoError(t, err)
@@ -103,7 +103,7 @@ func TestWhatFieldsCompileTo(t *testing.T) {
 }
 
 // assertEntry compares the fields of an entry, which must be one that can be written.
-func assertEntry(t *testing.T, want string, entry *observer.Entry) {
+func assertEntry(t *testing.T, want string, entry *observer.Schema) {
 	t.Helper()
 	raw := entry.Raw()
 	_, err := observer.ParseAll([]map[string]any{raw})
@@ -168,7 +168,7 @@ func contains(all []string, one string) bool {
 }
 
 // leaves are the paths of all leaves of an entry.
-func leaves(e *observer.Entry) (paths []string) {
+func leaves(e *observer.Schema) (paths []string) {
 	var walk func(n *observer.Node, path *observer.Path)
 	walk = func(n *observer.Node, path *observer.Path) {
 		switch n.Shape {
@@ -201,7 +201,7 @@ func TestPathsThatNameNothing(t *testing.T) {
 		{"an element of a list that the manifest has not", "spec.template.spec.tolerations[0].key", "there is no element [0]: spec.template.spec.tolerations of the manifest has 0"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			for list, c := range map[string]observer.Compiled{"hold": compile(t, fieldsManifest, []string{row.path}, nil), "free": compile(t, fieldsManifest, nil, []string{row.path})} {
+			for list, c := range map[string]observer.CompileResult{"hold": compile(t, fieldsManifest, []string{row.path}, nil), "free": compile(t, fieldsManifest, nil, []string{row.path})} {
 				require.Len(t, c.Missing, 1)
 				assert.EqualError(t, c.Missing[0], "fields[0]."+list+"[0] (Deployment web): "+row.path+": "+row.want)
 			}

@@ -29,7 +29,7 @@ func FuzzParseAll(f *testing.F) {
 		}
 		entries, err := observer.ParseAll([]map[string]any{raw, raw})
 		if err != nil {
-			var fault *observer.Fault
+			var fault *observer.ValidationError
 			if !errors.As(err, &fault) {
 				t.Fatalf("%v is no fault", err)
 			}

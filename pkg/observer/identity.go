@@ -6,9 +6,9 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// identifier reads the identity of a list element: the values of its keys, or
+// elementKeys reads the identity of a list element: the values of its keys, or
 // of a set's element the value itself.
-type identifier struct {
+type elementKeys struct {
 	keys     []string
 	defaults map[string]any
 	// observed are those of the keys that every observed element observes, if they are
@@ -17,8 +17,8 @@ type identifier struct {
 }
 
 // identifier is nil if position is all that identifies elements.
-func (l *List) identifier(t *kinds.Node) *identifier {
-	id := &identifier{keys: l.Keys}
+func (l *List) identifier(t *kinds.Node) *elementKeys {
+	id := &elementKeys{keys: l.Keys}
 	switch {
 	case l.ByValue:
 		return id
@@ -67,7 +67,7 @@ func (n *Node) Observes(name string) bool {
 
 // key is an identity to compare. What an element lacks, or what is no single value,
 // counts as a value of its own.
-func (d *identifier) key(element any, keys []string) string {
+func (d *elementKeys) key(element any, keys []string) string {
 	if len(d.keys) == 0 {
 		return textOf(element, true)
 	}
@@ -82,7 +82,7 @@ func (d *identifier) key(element any, keys []string) string {
 	return strings.Join(texts, "\x00")
 }
 
-func (d *identifier) keyOf(m map[string]any, name string) string {
+func (d *elementKeys) keyOf(m map[string]any, name string) string {
 	v, given := m[name]
 	if !given {
 		v, given = d.defaults[name]
@@ -99,7 +99,7 @@ func textOf(v any, given bool) string {
 }
 
 // whole reports whether an element has all its keys.
-func (d *identifier) whole(element any) bool {
+func (d *elementKeys) whole(element any) bool {
 	if len(d.keys) == 0 {
 		_, ok := keyText(element)
 		return ok
@@ -114,7 +114,7 @@ func (d *identifier) whole(element any) bool {
 }
 
 // label names an element in a path, the nth of those with its keys.
-func (d *identifier) label(element any, nth, position int) string {
+func (d *elementKeys) label(element any, nth, position int) string {
 	if !d.whole(element) {
 		return positionLabel(position)
 	}
@@ -134,8 +134,8 @@ func (d *identifier) label(element any, nth, position int) string {
 	return name.label()
 }
 
-// nths count, for each element, those that have had its keys so far: 1 for the first.
-func (d *identifier) nths(list []any) []int {
+// occurrences count, for each element, those that have had its keys so far: 1 for the first.
+func (d *elementKeys) occurrences(list []any) []int {
 	seen := make(map[string]int, len(list))
 	nths := make([]int, len(list))
 	for i, element := range list {
@@ -150,7 +150,7 @@ func (d *identifier) nths(list []any) []int {
 // identity, or -1: by all keys, the first with the first; and then by those that are
 // observed, where they tell the elements of want apart. Where want repeats keys and have has
 // more or fewer elements with them, these are aligned. It marks what it has taken.
-func (d *identifier) match(want, have []any, taken []bool) []int {
+func (d *elementKeys) match(want, have []any, taken []bool) []int {
 	pairs := make([]int, len(want))
 	for i := range pairs {
 		pairs[i] = -1
@@ -166,7 +166,7 @@ func (d *identifier) match(want, have []any, taken []bool) []int {
 }
 
 // matchBy pairs what has no partner yet, and returns how many are left without one.
-func (d *identifier) matchBy(keys []string, want, have []any, pairs []int, taken []bool) (left int) {
+func (d *elementKeys) matchBy(keys []string, want, have []any, pairs []int, taken []bool) (left int) {
 	first := make(map[string]int, len(have))
 	next := make([]int, len(have)) // the next one with the same keys
 	for k := len(have) - 1; k >= 0; k-- {
@@ -196,7 +196,7 @@ func (d *identifier) matchBy(keys []string, want, have []any, pairs []int, taken
 
 // alignRepeated pairs the elements with repeated keys again: the equal ones first, so that
 // one that is gone is missing in its own place. The others keep their order.
-func (d *identifier) alignRepeated(want, have []any, pairs []int, taken []bool) {
+func (d *elementKeys) alignRepeated(want, have []any, pairs []int, taken []bool) {
 	places := func(list []any) map[string][]int {
 		found := make(map[string][]int, len(list))
 		for i, element := range list {
@@ -234,7 +234,7 @@ func (d *identifier) alignRepeated(want, have []any, pairs []int, taken []bool) 
 }
 
 // distinct reports whether some keys tell all elements apart.
-func (d *identifier) distinct(list []any, keys []string) bool {
+func (d *elementKeys) distinct(list []any, keys []string) bool {
 	seen := make(map[string]bool, len(list))
 	for _, element := range list {
 		key := d.key(element, keys)

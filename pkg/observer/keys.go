@@ -171,10 +171,10 @@ func (n *Node) closeOver(value any) {
 	}
 }
 
-// KeepAnswer leaves what the answer to our own write has added to closed maps. added
+// KeepServerKeys leaves what the answer to our own write has added to closed maps. added
 // reports whether it is the answer that has added what is at a path. It reports whether
 // anything was.
-func (e *Entry) KeepAnswer(t *kinds.Node, desired, answer map[string]any, added func(*Path) bool) bool {
+func (e *Schema) KeepServerKeys(t *kinds.Node, desired, answer map[string]any, added func(*Path) bool) bool {
 	return keepAnswer(e.Root, t, nil, desired, answer, added)
 }
 
@@ -208,7 +208,7 @@ func keepAnswer(n *Node, t *kinds.Node, path *Path, desired, answer any, added f
 
 // KeepKeys takes over what an entry on record has kept. desired and previous are the states
 // that the two entries belong to.
-func (e *Entry) KeepKeys(t *kinds.Node, desired map[string]any, before *Entry, previous map[string]any) {
+func (e *Schema) KeepKeys(t *kinds.Node, desired map[string]any, before *Schema, previous map[string]any) {
 	if before != nil {
 		keepKeys(e.Root, before.Root, t, desired, previous)
 	}
@@ -244,7 +244,7 @@ func keepKeys(n, before *Node, t *kinds.Node, desired, previous any) {
 }
 
 // Closed is an entry in which every map with free keys is closed, but labels and annotations.
-func (e *Entry) Closed(t *kinds.Node) *Entry {
+func (e *Schema) Closed(t *kinds.Node) *Schema {
 	closed := e.Copy()
 	closed.Root.closeFree(t)
 	return closed
@@ -252,7 +252,7 @@ func (e *Entry) Closed(t *kinds.Node) *Entry {
 
 // ClosedAt is an entry in which the map at a path is closed, in all elements of the lists on
 // the way; false if there is none.
-func (e *Entry) ClosedAt(path *Path) (*Entry, bool) {
+func (e *Schema) ClosedAt(path *Path) (*Schema, bool) {
 	closed := e.Copy()
 	found := closed.Root.closeAt(nil, withoutElements(path))
 	return closed, found

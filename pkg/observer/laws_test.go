@@ -16,7 +16,7 @@ var thing = observertest.Type()
 func TestParsingWhatAnEntryLooksLikeGivesTheEntry(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := observertest.Spec(t)
-		for _, entry := range []*observer.Entry{
+		for _, entry := range []*observer.Schema{
 			observertest.Entry(t, spec, observertest.Options{Bounded: true, Rules: true}),
 			observer.DefaultEntry(observertest.Manifest(spec)),
 		} {

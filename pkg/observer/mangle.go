@@ -6,13 +6,13 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Mangled is the entry after hooks have made after out of before: what they
+// WithHookChanges is the entry after hooks have made after out of before: what they
 // added or changed is observed too. A default entry follows the whole object, but for
 // what spec.fields frees; a user's entry grows by exactly the difference.
 // Source: docs/semantics.md, "Desired state".
-func (e *Entry) Mangled(before, after manifest.Object) *Entry {
+func (e *Schema) WithHookChanges(before, after manifest.Object) *Schema {
 	if e.Default || e.Follows {
-		return e.Of(after)
+		return e.ForManifest(after)
 	}
 	grown := e.Copy()
 	extendMap(grown.Root, before.Content, after.Content, true)

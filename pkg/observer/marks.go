@@ -2,10 +2,10 @@ package observer
 
 import "maps"
 
-// Marked is the entry with more leaves in metadata: by field (labels,
+// WithMetadata is the entry with more leaves in metadata: by field (labels,
 // annotations) and key. The entry is not changed, and what is not on the way is
 // shared with it.
-func (e *Entry) Marked(marks map[string]map[string]string) *Entry {
+func (e *Schema) WithMetadata(marks map[string]map[string]string) *Schema {
 	marked := *e
 	marked.Root = e.Root.shallow()
 	metadata := marked.Root.Field("metadata").shallow()
@@ -26,7 +26,7 @@ func (e *Entry) Marked(marks map[string]map[string]string) *Entry {
 
 // HasRoomForMarks reports whether Marked adds leaves to the entry, and nothing that the entry
 // holds becomes another.
-func (e *Entry) HasRoomForMarks() bool {
+func (e *Schema) HasRoomForMarks() bool {
 	metadata := e.Root.Field("metadata")
 	if metadata == nil || metadata.Shape != Map {
 		return metadata == nil
@@ -69,7 +69,7 @@ func MarkedObject(object map[string]any, marks map[string]map[string]string) map
 
 // SameFields reports whether two entries observe the same fields, whatever their
 // lists' lengths are.
-func (e *Entry) SameFields(other *Entry) bool { return sameFields(e.Root, other.Root) }
+func (e *Schema) SameFields(other *Schema) bool { return sameFields(e.Root, other.Root) }
 
 func sameFields(a, b *Node) bool {
 	if a.Shape != b.Shape || len(a.Fields) != len(b.Fields) || !a.Rule.same(b.Rule) || (a.Keys == nil) != (b.Keys == nil) {

@@ -13,8 +13,8 @@ import (
 // object that has an entry already, and for every field of an entry that
 // contradicts its manifest. An entry without an identity, which ParseAll has
 // refused, is left out.
-func Assign(entries []*Entry, objects []manifest.Object) ([]*Entry, error) {
-	assigned := make([]*Entry, len(objects))
+func Assign(entries []*Schema, objects []manifest.Object) ([]*Schema, error) {
+	assigned := make([]*Schema, len(objects))
 	from := make([]int, len(objects))
 	var faults []error
 	for i, entry := range entries {
@@ -39,7 +39,7 @@ func Assign(entries []*Entry, objects []manifest.Object) ([]*Entry, error) {
 			}
 			assigned[k], from[k] = own, i
 			own.Root.closeOver(objects[k].Content)
-			c.manifest = AroundOf(func() map[string]any { return own.Object(nil, objects[k].Content, objects[k].Content) })
+			c.manifest = NewRuleContext(func() map[string]any { return own.Object(nil, objects[k].Content, objects[k].Content) })
 			c.fields(nil, own.Root, objects[k].Content)
 		}
 		faults = append(faults, c.faults...)
@@ -53,7 +53,7 @@ func Assign(entries []*Entry, objects []manifest.Object) ([]*Entry, error) {
 }
 
 // mismatch says why an entry matches none of the objects.
-func (e *Entry) mismatch(objects []manifest.Object) string {
+func (e *Schema) mismatch(objects []manifest.Object) string {
 	for _, o := range objects {
 		if o.ID.Group == e.ID.Group && o.ID.Kind == e.ID.Kind && o.ID.Name == e.ID.Name {
 			return fmt.Sprintf("is for the namespace %s, and the manifest of %s is in %s: write `namespace: %[3]s` in its metadata, or leave the namespace out",
@@ -64,7 +64,7 @@ func (e *Entry) mismatch(objects []manifest.Object) string {
 }
 
 // matches returns the indices of the objects that the entry may speak of.
-func (e *Entry) matches(objects []manifest.Object) []int {
+func (e *Schema) matches(objects []manifest.Object) []int {
 	var found []int
 	for k, o := range objects {
 		if o.ID.Group != e.ID.Group || o.ID.Kind != e.ID.Kind || o.ID.Name != e.ID.Name {
@@ -83,11 +83,11 @@ type checker struct {
 	position int
 	name     string
 	faults   []error
-	manifest *Around
+	manifest *RuleContext
 }
 
-func (c *checker) fault(path *Path, format string, args ...any) *Fault {
-	f := &Fault{Entry: c.position, Name: c.name, Path: path.String(), Message: fmt.Sprintf(format, args...)}
+func (c *checker) fault(path *Path, format string, args ...any) *ValidationError {
+	f := &ValidationError{Entry: c.position, Name: c.name, Path: path.String(), Message: fmt.Sprintf(format, args...)}
 	c.faults = append(c.faults, f)
 	return f
 }

@@ -29,12 +29,12 @@ const FreeText = "free"
 // and that each is found by itself, wherever it stands.
 const ByValueText = "value"
 
-// Shape says what a schema node speaks of.
-type Shape int
+// NodeType says what a schema node speaks of.
+type NodeType int
 
 const (
 	// Leaf observes a whole value.
-	Leaf Shape = iota
+	Leaf NodeType = iota
 	// Map observes some keys of a map.
 	Map
 	// Sequence observes some elements of a list, and its length.
@@ -43,7 +43,7 @@ const (
 
 // Node is one node of an observer schema.
 type Node struct {
-	Shape  Shape
+	Shape  NodeType
 	Fields []Field // of a Map, sorted by name
 	List   *List   // of a Sequence
 	Rule   *Rule   // of a Leaf; nil if it is held to one value
@@ -175,8 +175,8 @@ func (n *Node) copy() *Node {
 	return c
 }
 
-// Entry is the observer schema of one resource.
-type Entry struct {
+// Schema is the observer schema of one resource.
+type Schema struct {
 	// ID of the resource; Namespace is empty in a parsed entry that gives none.
 	ID         manifest.ID
 	APIVersion string
@@ -199,13 +199,13 @@ type Entry struct {
 	kind   *kinds.Node
 	// profiled are the places that its paths name, if there are profiles, in the order in
 	// which they decide.
-	profiled []profiled
+	profiled []profileTarget
 	// released are the places that it frees.
 	released []releasedPath
 }
 
 // Raw is the entry as a JSON object, as it stands in status and files.
-func (e *Entry) Raw() map[string]any {
+func (e *Schema) Raw() map[string]any {
 	raw, _ := e.Root.raw().(map[string]any)
 	raw["apiVersion"] = e.APIVersion
 	raw["kind"] = e.ID.Kind
@@ -223,7 +223,7 @@ func (e *Entry) Raw() map[string]any {
 
 // At returns the node and the desired value at a path; nil if the entry has no such node.
 // desired is the state that the entry belongs to.
-func (e *Entry) At(t *kinds.Node, desired map[string]any, path *Path) (node *Node, value any) {
+func (e *Schema) At(t *kinds.Node, desired map[string]any, path *Path) (node *Node, value any) {
 	node, value = e.Root, desired
 	for _, step := range path.Chain() {
 		switch {
@@ -247,7 +247,7 @@ func (e *Entry) At(t *kinds.Node, desired map[string]any, path *Path) (node *Nod
 }
 
 // Copy is a deep copy.
-func (e *Entry) Copy() *Entry {
+func (e *Schema) Copy() *Schema {
 	c := *e
 	c.Root = e.Root.copy()
 	return &c
@@ -256,7 +256,7 @@ func (e *Entry) Copy() *Entry {
 // Raisable is a copy in which the lists and the closed maps may take in what
 // the API server makes of them. All else is shared with the entry; it is the entry itself if
 // it has neither.
-func (e *Entry) Raisable() *Entry {
+func (e *Schema) Raisable() *Schema {
 	root := e.Root.raisable()
 	if root == e.Root {
 		return e

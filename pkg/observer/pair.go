@@ -27,7 +27,7 @@ type Pairing struct {
 	Warning string
 
 	whole         []bool // see IsWhole
-	id            *identifier
+	id            *elementKeys
 	desired, live []any
 	wantNth       []int // see nths
 	liveNth       []int
@@ -143,7 +143,7 @@ func (p *Pairing) Label(i int) string {
 		return positionLabel(i)
 	case i < len(p.desired):
 		if p.wantNth == nil {
-			p.wantNth = p.id.nths(p.desired)
+			p.wantNth = p.id.occurrences(p.desired)
 		}
 		return p.id.label(p.desired[i], p.wantNth[i], i)
 	case i < len(p.Live) && p.Live[i] >= 0:
@@ -159,7 +159,7 @@ func (p *Pairing) LiveLabel(k int) string {
 		return positionLabel(k)
 	}
 	if p.liveNth == nil {
-		p.liveNth = p.id.nths(p.live)
+		p.liveNth = p.id.occurrences(p.live)
 	}
 	return p.id.label(p.live[k], p.liveNth[k], k)
 }
@@ -172,7 +172,7 @@ func (p *Pairing) Repeats(i int) bool {
 	}
 	if p.repeated == nil {
 		p.repeated = map[string]bool{}
-		for k, nth := range p.id.nths(p.desired) {
+		for k, nth := range p.id.occurrences(p.desired) {
 			if nth > 1 {
 				p.repeated[p.id.key(p.desired[k], p.id.keys)] = true
 			}
@@ -270,7 +270,7 @@ func Same(t *kinds.Node, a, b any) bool {
 
 // surplus finds what is left of the live elements that have the keys of an observed one,
 // and warns of those.
-func (d *identifier) surplus(l *List, p *Pairing, taken []bool) []Surplus {
+func (d *elementKeys) surplus(l *List, p *Pairing, taken []bool) []Surplus {
 	if !d.repeats(p.live, taken) {
 		return nil
 	}
@@ -297,7 +297,7 @@ func (d *identifier) surplus(l *List, p *Pairing, taken []bool) []Surplus {
 }
 
 // repeats reports whether an element that is left has the keys of another one.
-func (d *identifier) repeats(live []any, taken []bool) bool {
+func (d *elementKeys) repeats(live []any, taken []bool) bool {
 	if !slices.Contains(taken, false) {
 		return false
 	}

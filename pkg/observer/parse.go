@@ -14,8 +14,8 @@ import (
 // maxDepth bounds the nesting of a schema. No Kubernetes kind comes near it.
 const maxDepth = 500
 
-// Fault is one mistake in an observer schema.
-type Fault struct {
+// ValidationError is one mistake in an observer schema.
+type ValidationError struct {
 	// Entry is the position in spec.observerSchema.
 	Entry int
 	// Name says whose entry it is, as far as it is known ("Service echo-demo").
@@ -29,7 +29,7 @@ type Fault struct {
 }
 
 // Error is "observerSchema[0] (Service echo-demo): spec.ports: …".
-func (f *Fault) Error() string {
+func (f *ValidationError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "observerSchema[%d]", f.Entry)
 	if f.Name != "" {
@@ -55,8 +55,8 @@ func shorten(s string) string {
 // ParseAll reads all entries of a schema. The error joins one *Fault for every
 // mistake in any of them. The entries are then what could be read: Assign finds
 // further mistakes in them, and nothing else may be done with them.
-func ParseAll(raw []map[string]any) ([]*Entry, error) {
-	entries := make([]*Entry, len(raw))
+func ParseAll(raw []map[string]any) ([]*Schema, error) {
+	entries := make([]*Schema, len(raw))
 	var faults []error
 	for i, r := range raw {
 		entry, errs := parseEntry(i, r)
@@ -67,7 +67,7 @@ func ParseAll(raw []map[string]any) ([]*Entry, error) {
 }
 
 // parseEntry reads one entry.
-func parseEntry(position int, raw map[string]any) (*Entry, []error) {
+func parseEntry(position int, raw map[string]any) (*Schema, []error) {
 	p := &parser{position: position, name: nameOf(raw), secret: raw["kind"] == "Secret"}
 	entry := p.identity(raw)
 	if len(p.faults) > 0 {
@@ -116,14 +116,14 @@ type parser struct {
 }
 
 func (p *parser) fault(path *Path, format string, args ...any) {
-	p.faults = append(p.faults, &Fault{
+	p.faults = append(p.faults, &ValidationError{
 		Entry: p.position, Name: p.name, Path: path.String(), Message: fmt.Sprintf(format, args...),
 	})
 }
 
 // identity reads what says which resource the entry speaks of.
-func (p *parser) identity(raw map[string]any) *Entry {
-	entry := &Entry{}
+func (p *parser) identity(raw map[string]any) *Schema {
+	entry := &Schema{}
 	entry.APIVersion = p.text(nil, raw, "apiVersion")
 	entry.ID.Kind = p.text(nil, raw, "kind")
 	gv, err := schema.ParseGroupVersion(entry.APIVersion)

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-func parseYAML(t *testing.T, texts ...string) ([]*observer.Entry, error) {
+func parseYAML(t *testing.T, texts ...string) ([]*observer.Schema, error) {
 	t.Helper()
 	raw := make([]map[string]any, len(texts))
 	for i, text := range texts {

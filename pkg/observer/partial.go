@@ -14,8 +14,8 @@ import (
 // which nobody's element is ever cut. An element is found by its keys, a single value by
 // itself. A map or list that has nothing in it says nothing.
 // Source: docs/semantics.md, "Shared objects".
-func PartialEntry(object manifest.Object, t *kinds.Node) *Entry {
-	entry := &Entry{ID: object.ID, APIVersion: object.APIVersion, Root: &Node{Shape: Map}, Default: true}
+func PartialEntry(object manifest.Object, t *kinds.Node) *Schema {
+	entry := &Schema{ID: object.ID, APIVersion: object.APIVersion, Root: &Node{Shape: Map}, Default: true}
 	for _, name := range sortedKeys(object.Content) {
 		if name == "apiVersion" || name == "kind" {
 			continue
@@ -69,7 +69,7 @@ func partialNode(t *kinds.Node, v any) *Node {
 
 // FindByAllKeys has the elements of all lists be found by all their keys, as those of a
 // shared object are: another element is another owner's.
-func (e *Entry) FindByAllKeys() { e.Root.findByAllKeys() }
+func (e *Schema) FindByAllKeys() { e.Root.findByAllKeys() }
 
 func (n *Node) findByAllKeys() {
 	for _, f := range n.Fields {
@@ -93,9 +93,9 @@ type Nameless struct {
 	Keys []string
 }
 
-// Nameless returns the lists of which the schema observes elements that nothing but their
+// UnkeyedLists returns the lists of which the schema observes elements that nothing but their
 // position identifies.
-func (e *Entry) Nameless(t *kinds.Node, content map[string]any) []Nameless {
+func (e *Schema) UnkeyedLists(t *kinds.Node, content map[string]any) []Nameless {
 	return e.Root.nameless(nil, t, content)
 }
 
@@ -142,9 +142,9 @@ func (l *List) nameless(path *Path, t *kinds.Node, elements []any) (found []Name
 	return found
 }
 
-// Cuts are the places of an entry that would cut what is another owner's of a shared
+// TruncatedLists are the places of an entry that would cut what is another owner's of a shared
 // object: lists with bounds, and leaves over all labels, all annotations or all metadata.
-func (e *Entry) Cuts() []string { return texts(e.Root.cuts(nil)) }
+func (e *Schema) TruncatedLists() []string { return texts(e.Root.cuts(nil)) }
 
 func (n *Node) cuts(path *Path) (found []*Path) {
 	switch n.Shape {
@@ -189,7 +189,7 @@ func (p *Path) In(t *kinds.Node, list []any) (index int, keys []string) {
 	case len(name.keys) == 0:
 		return name.position, nil
 	}
-	id := &identifier{}
+	id := &elementKeys{}
 	if t != nil {
 		id.defaults = t.Defaults
 	}
@@ -210,7 +210,7 @@ func (p *Path) In(t *kinds.Node, list []any) (index int, keys []string) {
 }
 
 // names reports whether an element has the keys, or is the value.
-func (n elementName) names(id *identifier, element any) bool {
+func (n elementName) names(id *elementKeys, element any) bool {
 	m, _ := element.(map[string]any)
 	for _, key := range n.keys {
 		is := textOf(element, true)
@@ -225,7 +225,7 @@ func (n elementName) names(id *identifier, element any) bool {
 }
 
 // Leaves are the paths of all that an entry holds of a desired state.
-func (e *Entry) Leaves(t *kinds.Node, desired map[string]any) []string {
+func (e *Schema) Leaves(t *kinds.Node, desired map[string]any) []string {
 	var leaves []*Path
 	for _, f := range e.Root.Fields {
 		if v, set := desired[f.Name]; (set || f.Node.claims()) && !watched(f.Name) {
@@ -237,7 +237,7 @@ func (e *Entry) Leaves(t *kinds.Node, desired map[string]any) []string {
 
 // Empty are the paths of the maps and lists of a desired state that an entry has be there, with
 // nothing but such in them.
-func (e *Entry) Empty(t *kinds.Node, desired map[string]any) []string {
+func (e *Schema) Empty(t *kinds.Node, desired map[string]any) []string {
 	var found []*Path
 	for _, f := range e.Root.Fields {
 		if v, set := desired[f.Name]; set && !watched(f.Name) {
@@ -248,7 +248,7 @@ func (e *Entry) Empty(t *kinds.Node, desired map[string]any) []string {
 }
 
 func (n *Node) empty(found []*Path, path *Path, t *kinds.Node, desired any) []*Path {
-	if n.Shape != Leaf && isHollow(desired) {
+	if n.Shape != Leaf && isEmptyTree(desired) {
 		found = append(found, path)
 	}
 	m, _ := desired.(map[string]any)
@@ -270,18 +270,18 @@ func (n *Node) empty(found []*Path, path *Path, t *kinds.Node, desired any) []*P
 	return found
 }
 
-// isHollow reports whether a value is a map or a list with nothing but such in it.
-func isHollow(v any) bool {
+// isEmptyTree reports whether a value is a map or a list with nothing but such in it.
+func isEmptyTree(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, child := range v {
-			if !isHollow(child) {
+			if !isEmptyTree(child) {
 				return false
 			}
 		}
 		return true
 	case []any:
-		return !slices.ContainsFunc(v, func(child any) bool { return !isHollow(child) })
+		return !slices.ContainsFunc(v, func(child any) bool { return !isEmptyTree(child) })
 	}
 	return false
 }

@@ -46,19 +46,19 @@ func (p *Path) Desired(nth int) *Path {
 	return p
 }
 
-// Nth is which element of the desired list the last step leads to, or -1.
-func (p *Path) Nth() int { return p.nth }
+// DesiredIndex is which element of the desired list the last step leads to, or -1.
+func (p *Path) DesiredIndex() int { return p.nth }
 
-// Put sets the value of a field in a desired state, with the maps on the way to it
+// Set sets the value of a field in a desired state, with the maps on the way to it
 // that are not there. Elements on the way must be.
-func (p *Path) Put(desired map[string]any, value any) {
+func (p *Path) Set(desired map[string]any, value any) {
 	if m, ok := p.parent.in(desired).(map[string]any); ok {
 		m[p.field] = value
 	}
 }
 
-// Take takes the value of a field out of a desired state, if it is there.
-func (p *Path) Take(desired map[string]any) {
+// Delete takes the value of a field out of a desired state, if it is there.
+func (p *Path) Delete(desired map[string]any) {
 	if m, ok := p.parent.in(desired).(map[string]any); ok {
 		delete(m, p.field)
 	}
@@ -172,9 +172,9 @@ var fieldEscaper = strings.NewReplacer(`\`, `\\`, "'", `\'`)
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Under reports whether path is prefix or lies below it, both as String gives
+// IsUnder reports whether path is prefix or lies below it, both as String gives
 // them.
-func Under(path, prefix string) bool {
+func IsUnder(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

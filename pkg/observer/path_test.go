@@ -52,7 +52,7 @@ func TestUnder(t *testing.T) {
 		{"a map is not under its field", "spec", "spec.a", false},
 	}
 	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) { assert.Equal(t, row.want, observer.Under(row.path, row.prefix)) })
+		t.Run(row.name, func(t *testing.T) { assert.Equal(t, row.want, observer.IsUnder(row.path, row.prefix)) })
 	}
 }
 

@@ -16,8 +16,8 @@ type ProfilePath struct {
 	Profile, Because string
 }
 
-// profiled is a place that a path names: one of a profile, or with by nil of the user.
-type profiled struct {
+// profileTarget is a place that a path names: one of a profile, or with by nil of the user.
+type profileTarget struct {
 	path string
 	free bool
 	by   *ProfilePath
@@ -34,7 +34,7 @@ func (f *Fields) profileRules() []fieldRule {
 	for i := range f.Profiles {
 		rules[i] = fieldRule{path: f.Profiles[i].Path, free: f.Profiles[i].Free, item: i, by: &f.Profiles[i]}
 	}
-	return inOrder(rules)
+	return byPrecedence(rules)
 }
 
 // trace remembers who has spoken of which place, for those who ask whose wish it is.
@@ -43,7 +43,7 @@ func (c *fieldCompiler) trace() {
 		return
 	}
 	for _, path := range c.named {
-		c.profiled = append(c.profiled, profiled{path.String(), c.rule.free, c.rule.by})
+		c.profiled = append(c.profiled, profileTarget{path.String(), c.rule.free, c.rule.by})
 	}
 }
 
@@ -64,7 +64,7 @@ func (c *fieldCompiler) judgeProfile() {
 	}
 	for _, path := range c.named {
 		text := path.String()
-		other := slices.IndexFunc(c.profiled, func(p profiled) bool { return p.path == text && !p.free && p.by.Profile != by.Profile })
+		other := slices.IndexFunc(c.profiled, func(p profileTarget) bool { return p.path == text && !p.free && p.by.Profile != by.Profile })
 		if other >= 0 {
 			c.warnOf(by, fmt.Sprintf("%s is free, though HoldProfile %s holds it: free prevails", shorten(text), c.profiled[other].by.Profile))
 		}
@@ -77,9 +77,9 @@ func (c *fieldCompiler) warnOf(by *ProfilePath, text string) {
 
 // ProfileOf is the profile's path that decides about a field, nil if none does: then it is
 // as the manifest, or the user, has it.
-func (e *Entry) ProfileOf(path string) *ProfilePath {
+func (e *Schema) ProfileOf(path string) *ProfilePath {
 	for _, p := range slices.Backward(e.profiled) {
-		if Under(path, p.path) {
+		if IsUnder(path, p.path) {
 			return p.by
 		}
 	}
@@ -87,7 +87,7 @@ func (e *Entry) ProfileOf(path string) *ProfilePath {
 }
 
 // Profiles are the names of the profiles that decide about any field, in order.
-func (e *Entry) Profiles() (names []string) {
+func (e *Schema) Profiles() (names []string) {
 	for _, p := range e.profiled {
 		if by := e.ProfileOf(p.path); by != nil && by == p.by {
 			names = append(names, by.Profile)

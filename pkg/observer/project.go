@@ -10,7 +10,7 @@ import "holdfast.dev/holdfast/pkg/kinds"
 //
 // Project never returns a field that is not in the live object, and projecting
 // a projection changes nothing.
-func (e *Entry) Project(t *kinds.Node, desired, live map[string]any) map[string]any {
+func (e *Schema) Project(t *kinds.Node, desired, live map[string]any) map[string]any {
 	projected, _ := projector{}.project(e.Root, t, desired, live).(map[string]any)
 	metadata, ok := projected["metadata"].(map[string]any)
 	if !ok {
@@ -28,7 +28,7 @@ func (e *Entry) Project(t *kinds.Node, desired, live map[string]any) map[string]
 
 // Object is the observed part of an object as a rule sees it: with the fields that have
 // rules, lists without their lengths, and its metadata: name, namespace, labels, annotations.
-func (e *Entry) Object(t *kinds.Node, desired, live map[string]any) map[string]any {
+func (e *Schema) Object(t *kinds.Node, desired, live map[string]any) map[string]any {
 	object, _ := projector{whole: true}.project(e.Root, t, desired, live).(map[string]any)
 	object["apiVersion"], object["kind"] = e.APIVersion, e.ID.Kind
 	metadata, ok := object["metadata"].(map[string]any)

@@ -6,7 +6,7 @@ import "holdfast.dev/holdfast/pkg/manifest"
 // entry has more than a default one has. An entry on record is as a rule what the manifest has
 // by default, and to compare the text is a small part of the work to read it. The fields are
 // shared with the entry.
-func (e *Entry) ReadBack(raw []byte) *Entry {
+func (e *Schema) ReadBack(raw []byte) *Schema {
 	metadata := e.Root.Field("metadata")
 	if metadata == nil || !metadata.isOpenMap() || e.Root.Keys != nil || e.namespace != "" {
 		return nil
@@ -28,7 +28,7 @@ func (e *Entry) ReadBack(raw []byte) *Entry {
 		return nil
 	}
 	id := manifest.ID{Group: e.ID.Group, Kind: e.ID.Kind, Name: e.ID.Name}
-	return &Entry{ID: id, APIVersion: e.APIVersion, Root: e.Root}
+	return &Schema{ID: id, APIVersion: e.APIVersion, Root: e.Root}
 }
 
 // isOpenMap reports whether a node is a map to which everybody may add keys.

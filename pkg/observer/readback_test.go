@@ -65,13 +65,13 @@ func TestAnEntryIsReadBackWithoutGarbage(t *testing.T) {
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { entry.ReadBack(text) }), 4.0)
 }
 
-func textOf(t require.TestingT, e *observer.Entry) []byte {
+func textOf(t require.TestingT, e *observer.Schema) []byte {
 	text, err := json.Marshal(e.Raw())
 	require.NoError(t, err)
 	return text
 }
 
-func parsed(t require.TestingT, text []byte) *observer.Entry {
+func parsed(t require.TestingT, text []byte) *observer.Schema {
 	raw, err := manifest.DecodeJSON(text)
 	require.NoError(t, err)
 	entries, err := observer.ParseAll([]map[string]any{raw})

@@ -48,12 +48,12 @@ func (c *fieldCompiler) release() {
 
 // Released says in which list a field that the entry does not hold is freed; empty if in
 // none. Of several paths the one that decides is the last.
-func (e *Entry) Released(path string) Released {
+func (e *Schema) Released(path string) Released {
 	if e == nil {
 		return ""
 	}
 	for _, r := range slices.Backward(e.released) {
-		if Under(path, r.path) {
+		if IsUnder(path, r.path) {
 			return r.as
 		}
 	}

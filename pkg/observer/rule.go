@@ -53,21 +53,21 @@ type Rule struct {
 	Mode Mode
 }
 
-// Around is what a rule in CEL may look at beside the value, and what the rules of one
+// RuleContext is what a rule in CEL may look at beside the value, and what the rules of one
 // object may still cost.
-type Around struct {
+type RuleContext struct {
 	// Object is made when a rule asks for it.
 	Object func() map[string]any
 	Budget int64
 	object map[string]any
 }
 
-// AroundOf has what is known of an object: see Entry.Object.
-func AroundOf(object func() map[string]any) *Around {
-	return &Around{Object: object, Budget: expression.Budget}
+// NewRuleContext has what is known of an object: see Entry.Object.
+func NewRuleContext(object func() map[string]any) *RuleContext {
+	return &RuleContext{Object: object, Budget: expression.Budget}
 }
 
-func (a *Around) holds(rule string, self any) (bool, error) {
+func (a *RuleContext) holds(rule string, self any) (bool, error) {
 	if a.object == nil {
 		a.object = a.Object()
 	}
@@ -76,7 +76,7 @@ func (a *Around) holds(rule string, self any) (bool, error) {
 
 // Allows reports whether a live value is inside the rule. What cannot be compared is
 // outside, and a mode allows every value.
-func (r *Rule) Allows(value any, around *Around) bool {
+func (r *Rule) Allows(value any, around *RuleContext) bool {
 	switch {
 	case r.Expression != "":
 		holds, err := around.holds(r.Expression, value)
@@ -126,12 +126,12 @@ func (r *Rule) Correction(live any, isLive bool, written any, isWritten bool) (a
 	if isWritten {
 		return written, true
 	}
-	return r.Least()
+	return r.Fallback()
 }
 
-// Least is what is written where there is no value at all, in the manifest or live; false if
+// Fallback is what is written where there is no value at all, in the manifest or live; false if
 // the rule does not say.
-func (r *Rule) Least() (any, bool) {
+func (r *Rule) Fallback() (any, bool) {
 	if r == nil || len(r.Bounds()) == 0 {
 		return nil, false
 	}
@@ -202,7 +202,7 @@ func (r *Rule) same(other *Rule) bool {
 }
 
 // misses says why a manifest's value is outside of its own rule; empty if it is not.
-func (r *Rule) misses(value any, manifest *Around) string {
+func (r *Rule) misses(value any, manifest *RuleContext) string {
 	if r.Expression != "" {
 		_, err := manifest.holds(r.Expression, value)
 		switch {

@@ -7,18 +7,18 @@ import "holdfast.dev/holdfast/pkg/kinds"
 // admission plugin added a volume, a toleration, a sidecar), so that is not
 // drift. It reports whether it raised any. A user's entry is never relaxed.
 // Source: docs/semantics.md, "Lists".
-func (e *Entry) RaiseSurplus(t *kinds.Node, desired, live map[string]any) bool {
+func (e *Schema) RaiseSurplus(t *kinds.Node, desired, live map[string]any) bool {
 	return e.raises() && raiser{}.raise(e.Root, t, desired, live)
 }
 
 // FindSurplus is RaiseSurplus for an object that may have lost elements of ours
 // since: those are not taken for the API server's.
-func (e *Entry) FindSurplus(t *kinds.Node, desired, live map[string]any) bool {
+func (e *Schema) FindSurplus(t *kinds.Node, desired, live map[string]any) bool {
 	return e.raises() && raiser{later: true}.raise(e.Root, t, desired, live)
 }
 
 // raises reports whether the maxima of the entry are those of the manifest's own lists.
-func (e *Entry) raises() bool { return e.Default || e.Follows }
+func (e *Schema) raises() bool { return e.Default || e.Follows }
 
 type raiser struct{ later bool }
 
@@ -57,7 +57,7 @@ func (r raiser) raise(node *Node, t *kinds.Node, desired, live any) bool {
 // KeepSurplus takes the surplus of the previous default entry over, so that
 // what the API server added stays when the manifest's own list changes.
 // desired and previous are the states that the two entries belong to.
-func (e *Entry) KeepSurplus(t *kinds.Node, desired map[string]any, before *Entry, previous map[string]any) {
+func (e *Schema) KeepSurplus(t *kinds.Node, desired map[string]any, before *Schema, previous map[string]any) {
 	if e.raises() && before != nil && before.raises() {
 		keep(e.Root, before.Root, t, desired, previous)
 	}

@@ -12,10 +12,10 @@ type written struct {
 }
 
 // Nulls are the paths of the leaves that are written as null.
-func (e *Entry) Nulls() []string { return texts(e.written.nulls) }
+func (e *Schema) Nulls() []string { return texts(e.written.nulls) }
 
 // Freed are the paths of the fields that are released by name.
-func (e *Entry) Freed() []string { return texts(e.written.free) }
+func (e *Schema) Freed() []string { return texts(e.written.free) }
 
 func texts(paths []*Path) []string {
 	var all []string
@@ -30,7 +30,7 @@ func texts(paths []*Path) []string {
 // out leaves one of them, releases one by name, or takes out the entry; a client that
 // drops nulls drops them all.
 // Source: docs/semantics.md, "`observed`, null and what clients make of it".
-func (e *Entry) Lost(nulls []string) []string {
+func (e *Schema) Lost(nulls []string) []string {
 	if len(nulls) == 0 {
 		return nil
 	}

@@ -94,7 +94,7 @@ func TestAnAcceptedFormOutlivesItsField(t *testing.T) {
 	}
 	w.round()
 	delete(podContainer(w.only()), "resources")
-	w.store(w.decide().Conclude(nil, w.now))
+	w.store(w.decide().Summarize(nil, w.now))
 	require.Len(t, w.app.Status.Accepted, 1)
 	w.round()
 	w.quiet()

@@ -14,7 +14,7 @@ import (
 )
 
 func (w *world) retire() *plan.Plan {
-	return plan.Retire(plan.Input{Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now})
+	return plan.PlanDeletion(plan.Input{Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now})
 }
 
 func TestWhatWasAdoptedIsLeft(t *testing.T) {
@@ -98,7 +98,7 @@ func TestWhoeverDeletesMayLeaveTheObjects(t *testing.T) {
 			say(w.app)
 			assert.Equal(t, plan.Update, w.retire().Changes[0].Action)
 			assert.True(t, plan.Orphans(w.app))
-			assert.Equal(t, len(w.app.Finalizers) > 0, plan.AsksToOrphan(w.app))
+			assert.Equal(t, len(w.app.Finalizers) > 0, plan.RequestsOrphan(w.app))
 		})
 	}
 }

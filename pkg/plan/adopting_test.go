@@ -33,11 +33,11 @@ func TestAnObjectThatCouldNotBeAdopted(t *testing.T) {
 				Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now,
 				Blocked: map[manifest.ID]*plan.Problem{settingsID: rejected},
 			})
-			w.store(p.Conclude(nil, w.now))
+			w.store(p.Summarize(nil, w.now))
 		},
 		"the Application is suspended": func(w *world) {
 			w.app.Spec.Suspend = true
-			w.store(w.decide().Conclude(nil, w.now))
+			w.store(w.decide().Summarize(nil, w.now))
 		},
 		"another client deletes it": func(w *world) {
 			set(w.only(), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
@@ -115,7 +115,7 @@ func TestAnObjectThatIsTakenBackIsContested(t *testing.T) {
 			return
 		}
 		assert.Equal(t, "app-2", get(w.only(), "metadata", "labels", v1alpha1.LabelApplicationUID))
-		assert.LessOrEqual(t, result.RetryAfter, plan.DefaultRules.Pause)
+		assert.LessOrEqual(t, result.RetryAfter, plan.DefaultContestPolicy.InitialBackoff)
 		_, reason, message := w.condition(v1alpha1.ConditionReady)
 		assert.Equal(t, v1alpha1.ReasonContested, reason)
 		assert.Contains(t, message, "default/other")
@@ -123,10 +123,10 @@ func TestAnObjectThatIsTakenBackIsContested(t *testing.T) {
 	for range 20 {
 		takeBack()
 	}
-	assert.LessOrEqual(t, writes, plan.DefaultRules.Limit)
+	assert.LessOrEqual(t, writes, plan.DefaultContestPolicy.Limit)
 
-	w.now = w.now.Add(plan.DefaultRules.Pause)
+	w.now = w.now.Add(plan.DefaultContestPolicy.InitialBackoff)
 	takeBack()
-	assert.LessOrEqual(t, writes, plan.DefaultRules.Limit+1)
+	assert.LessOrEqual(t, writes, plan.DefaultContestPolicy.Limit+1)
 	w.quiet()
 }

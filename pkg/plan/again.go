@@ -7,13 +7,13 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// DecideAgain decides one resource again, given the live object that was found while
+// Replan decides one resource again, given the live object that was found while
 // the plan was being executed: a create met an object of that name, or a guard
 // failed because another client was faster. live is nil if there is none. refused are
 // the leaves of it that the API server has refused meanwhile: see Refuse.
 //
 // The plan stays as it was: the Outcome of the resource carries the change.
-func (p *Plan) DecideAgain(id manifest.ID, live map[string]any, refused ...Refused) Change {
+func (p *Plan) Replan(id manifest.ID, live map[string]any, refused ...RejectedLeaf) Change {
 	now := *p
 	now.in.Memory = p.in.Memory.with(refused)
 	for _, res := range p.resources {
@@ -22,14 +22,14 @@ func (p *Plan) DecideAgain(id manifest.ID, live map[string]any, refused ...Refus
 		}
 		again := res.fresh()
 		now.decide(again, live)
-		again.leaveOut(res.unrecorded)
+		again.dropBaselines(res.unrecorded)
 		again.recordFirst(res, p.statuses[id])
 		return again.change
 	}
 	for _, old := range p.pruned {
 		if old.id == id {
-			old = &pruned{id: old.id, status: old.status, previous: old.previous, shared: old.shared}
-			now.judge(old, live)
+			old = &pruneCandidate{id: old.id, status: old.status, previous: old.previous, shared: old.shared}
+			now.decideCandidate(old, live)
 			return old.change
 		}
 	}
@@ -39,9 +39,9 @@ func (p *Plan) DecideAgain(id manifest.ID, live map[string]any, refused ...Refus
 // recordFirst has an object wait whose fields are not any more what was written down before
 // this plan was executed: that comes first.
 func (res *resource) recordFirst(planned *resource, status *v1alpha1.ResourceStatus) {
-	known := recordOf(status, res.live)
+	known := recordedBaseline(status, res.live)
 	if planned.change.UID == res.change.UID {
-		known = slices.Concat(known, planned.baseline, planned.letting.was)
+		known = slices.Concat(known, planned.baseline, planned.letting.baseline)
 	}
 	if !res.change.Writes() || isKnown(known, res.baseline) {
 		return

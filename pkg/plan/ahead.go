@@ -12,25 +12,25 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Ahead is the status to write before the plan is executed, or nil if there is no
+// WriteAheadStatus is the status to write before the plan is executed, or nil if there is no
 // need: a request is about to write fields that are not on record. Should we die
 // before the status says so, the next spec may not have them any more, and nobody
 // would know that they are ours to remove. It is about what is on record; see
 // Creating for what is not, but for names of which there are too many.
-func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
+func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 	ahead := map[manifest.ID]*record{}
 	for _, res := range p.resources {
-		if r := res.ahead(); r != nil && !p.unrecorded(r.status) {
+		if r := res.writeAheadRecord(); r != nil && !p.unrecorded(r.status) {
 			ahead[res.object.ID] = r
 		}
 	}
-	unnamed, shared := p.unnamed(), p.rowsAhead()
+	unnamed, shared := p.unnamed(), p.writeAheadInventory()
 	if len(ahead) == 0 && len(unnamed) == 0 && len(shared) == 0 {
 		return nil
 	}
 	app := p.in.Application
 	status := app.Status.DeepCopy()
-	status.Resources = withRows(status.Resources, shared)
+	status.Resources = upsertInventory(status.Resources, shared)
 	for _, res := range unnamed {
 		status.Resources = append(status.Resources, v1alpha1.ResourceStatus{
 			ResourceReference: reference(res.object.ID, res.object.APIVersion), Health: healthNotFound,
@@ -56,9 +56,9 @@ func (p *Plan) Ahead() *v1alpha1.ApplicationStatus {
 	return status
 }
 
-// ahead is the record of a resource with the fields that it is about to get; nil if
+// writeAheadRecord is the record of a resource with the fields that it is about to get; nil if
 // they are all on record, or none is ever removed.
-func (res *resource) ahead() *record {
+func (res *resource) writeAheadRecord() *record {
 	r := res.previous
 	if !res.change.Writes() || res.shared || res.adopting || !res.entry.Default || r == nil || r.entry == nil {
 		return nil
@@ -66,24 +66,24 @@ func (res *resource) ahead() *record {
 	if !r.entry.Default { // the user's entry is given up: what is held from now on is ours to remove
 		return &record{id: r.id, desired: res.stored(), entry: res.entry, status: r.status}
 	}
-	desired, more := united(res.kind, r.desired, res.stored())
+	desired, more := mergeStates(res.kind, r.desired, res.stored())
 	if !more {
 		return nil
 	}
 	grown := *r
 	grown.desired = desired.(map[string]any)
-	grown.entry = res.entry.Of(manifest.Object{ID: r.id, APIVersion: text(grown.desired, "apiVersion"), Content: grown.desired}).Typed(res.kind)
+	grown.entry = res.entry.ForManifest(manifest.Object{ID: r.id, APIVersion: text(grown.desired, "apiVersion"), Content: grown.desired}).Typed(res.kind)
 	grown.entry.KeepSurplus(res.kind, grown.desired, r.entry, r.desired)
 	return &grown
 }
 
-// united is a state with all fields and elements that another has and it has not,
+// mergeStates is a state with all fields and elements that another has and it has not,
 // and whether there are any.
-func united(t *kinds.Node, before, after any) (union any, more bool) {
+func mergeStates(t *kinds.Node, before, after any) (union any, more bool) {
 	switch is := after.(type) {
 	case map[string]any:
 		if was, ok := before.(map[string]any); ok {
-			return unitedFields(t, was, is)
+			return mergeFields(t, was, is)
 		}
 		return after, true
 	case []any:
@@ -92,13 +92,13 @@ func united(t *kinds.Node, before, after any) (union any, more bool) {
 		case !ok, len(was) == 0 && len(is) > 0:
 			return after, true
 		case new(observer.List).ByIdentity(t):
-			return unitedElements(t, was, is)
+			return mergeElements(t, was, is)
 		}
 	}
 	return before, false // one value: only what was written for certain counts
 }
 
-func unitedFields(t *kinds.Node, before, after map[string]any) (map[string]any, bool) {
+func mergeFields(t *kinds.Node, before, after map[string]any) (map[string]any, bool) {
 	union, more := maps.Clone(before), false
 	for name, is := range after {
 		was, had := before[name]
@@ -107,14 +107,14 @@ func unitedFields(t *kinds.Node, before, after map[string]any) (map[string]any, 
 			continue
 		}
 		var added bool
-		union[name], added = united(t.Field(name), was, is)
+		union[name], added = mergeStates(t.Field(name), was, is)
 		more = more || added
 	}
 	return union, more
 }
 
-// unitedElements are in the order of after; what only before has comes last.
-func unitedElements(t *kinds.Node, before, after []any) ([]any, bool) {
+// mergeElements are in the order of after; what only before has comes last.
+func mergeElements(t *kinds.Node, before, after []any) ([]any, bool) {
 	union, more := make([]any, 0, len(after)), false
 	kept := make([]bool, len(before))
 	for i, k := range new(observer.List).Identities(t, after, before) {
@@ -122,7 +122,7 @@ func unitedElements(t *kinds.Node, before, after []any) ([]any, bool) {
 			union, more = append(union, after[i]), true
 			continue
 		}
-		element, added := united(t.Elem(), before[k], after[i])
+		element, added := mergeStates(t.Elem(), before[k], after[i])
 		union, more, kept[k] = append(union, element), more || added, true
 	}
 	for k, element := range before {
@@ -133,11 +133,11 @@ func unitedElements(t *kinds.Node, before, after []any) ([]any, bool) {
 	return union, more
 }
 
-// rowsAhead are the rows of the inventory that have to be written before the plan is
+// writeAheadInventory are the rows of the inventory that have to be written before the plan is
 // executed: those of shared objects of which nothing is on record, and what fields were that
 // are about to be written for the first time, or with another value. An object that is about
 // to be adopted is not ours yet: its UID stands apart.
-func (p *Plan) rowsAhead() (rows []v1alpha1.ResourceStatus) {
+func (p *Plan) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 	for _, res := range p.resources {
 		if !res.change.Writes() || !res.shared && len(res.baseline)+len(res.unrecorded) == 0 {
 			continue
@@ -156,7 +156,7 @@ func (p *Plan) rowsAhead() (rows []v1alpha1.ResourceStatus) {
 		case res.adopting:
 			row.BaselineUID = uid
 		}
-		row.Baseline, row.Unrecorded = slices.Concat(res.baseline, res.letting.was), slices.Concat(res.unrecorded, res.letting.unrecorded)
+		row.Baseline, row.Unrecorded = slices.Concat(res.baseline, res.letting.baseline), slices.Concat(res.unrecorded, res.letting.unrecorded)
 		isOther := before == nil || before.Ownership != row.Ownership || before.UID != row.UID || before.BaselineUID != row.BaselineUID
 		if isOther || !isKnown(before.Baseline, row.Baseline) || !isSubset(row.Unrecorded, before.Unrecorded) {
 			rows = append(rows, row)
@@ -174,15 +174,15 @@ func isSubset(some, all []string) bool {
 func isKnown(before, now []v1alpha1.BaselineField) bool {
 	return !slices.ContainsFunc(now, func(b v1alpha1.BaselineField) bool {
 		return !slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool {
-			return was.Path == b.Path && was.From == b.From && valueBefore(was).Equal(valueBefore(b)) &&
+			return was.Path == b.Path && was.From == b.From && baselineValue(was).Equal(baselineValue(b)) &&
 				!slices.ContainsFunc(b.Held, func(held string) bool { return !slices.Contains(was.Held, held) })
 		})
 	})
 }
 
-// withRows is an inventory with rows in the place of those of the same objects, or at its
+// upsertInventory is an inventory with rows in the place of those of the same objects, or at its
 // end.
-func withRows(inventory, rows []v1alpha1.ResourceStatus) []v1alpha1.ResourceStatus {
+func upsertInventory(inventory, rows []v1alpha1.ResourceStatus) []v1alpha1.ResourceStatus {
 	for _, row := range rows {
 		id := IDOf(row.ResourceReference)
 		k := slices.IndexFunc(inventory, func(r v1alpha1.ResourceStatus) bool { return IDOf(r.ResourceReference) == id })

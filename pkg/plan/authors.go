@@ -11,19 +11,19 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Written is what the watch has shown of who wrote a live object, since the Application
+// ObservedWrites is what the watch has shown of who wrote a live object, since the Application
 // processed it, or wrote it.
-type Written struct {
-	// Managed are its managedFields, as JSON; nil if the object is gone.
-	Managed []byte
+type ObservedWrites struct {
+	// ManagedFields are its managedFields, as JSON; nil if the object is gone.
+	ManagedFields []byte
 	// Events is how many events there were; those before a list count as several.
 	Events int
-	// Moved are the entries of Managed whose time has moved with the last event.
-	Moved []int
-	// Since is when the first of the events came; zero if that is not known.
-	Since time.Time
-	// First is the number of that event.
-	First uint64
+	// ChangedEntries are the entries of Managed whose time has moved with the last event.
+	ChangedEntries []int
+	// FirstSeen is when the first of the events came; zero if that is not known.
+	FirstSeen time.Time
+	// FirstEvent is the number of that event.
+	FirstEvent uint64
 	// ResourceVersion is that of the newest event.
 	ResourceVersion string
 	// Writes is how many of the events may be more than a write of the subresource status,
@@ -32,59 +32,59 @@ type Written struct {
 	Write  string
 }
 
-// authors are the field managers of one live object. They answer, for every target and every
+// writerIndex are the field managers of one live object. They answer, for every target and every
 // report, who wrote a field.
-type authors struct {
+type writerIndex struct {
 	app     *v1alpha1.Application // its own writes name no author; nil to name them, too
 	live    map[string]any
 	entries []managerEntry
-	// sole is the only one who can have removed something; nil if that is not known.
-	sole *managerEntry
+	// onlyCandidate is the only one who can have removed something; nil if that is not known.
+	onlyCandidate *managerEntry
 }
 
-// authorsOf returns the authors of a live object. Its own managedFields are newer than what
+// writersOf returns the authors of a live object. Its own managedFields are newer than what
 // the watch has shown.
-func (in *Input) authorsOf(id manifest.ID, live map[string]any) *authors {
-	a := &authors{app: in.Application, live: live, entries: managersOf(live)}
-	written := in.Written[id]
-	if len(a.entries) > 0 || len(written.Managed) == 0 {
+func (in *Input) authorsOf(id manifest.ID, live map[string]any) *writerIndex {
+	a := &writerIndex{app: in.Application, live: live, entries: managersOf(live)}
+	written := in.ObservedWrites[id]
+	if len(a.entries) > 0 || len(written.ManagedFields) == 0 {
 		return a
 	}
-	a.entries = managersIn(written.Managed)
-	if written.Events != 1 || len(written.Moved) != 1 {
+	a.entries = managersIn(written.ManagedFields)
+	if written.Events != 1 || len(written.ChangedEntries) != 1 {
 		return a
 	}
-	if i := slices.IndexFunc(a.entries, func(e managerEntry) bool { return e.nth == written.Moved[0] }); i >= 0 {
-		a.sole = &a.entries[i]
+	if i := slices.IndexFunc(a.entries, func(e managerEntry) bool { return e.nth == written.ChangedEntries[0] }); i >= 0 {
+		a.onlyCandidate = &a.entries[i]
 	}
 	return a
 }
 
-// of is who made a leaf what it is; the zero Writer if that is not known, which is better
+// writerOf is who made a leaf what it is; the zero Writer if that is not known, which is better
 // than a wrong name. Of what was removed managedFields have nothing: but if the time of one
 // entry alone has moved with the one event that there was, it is its manager's doing.
-func (a *authors) of(d delta.Difference) Writer {
-	if at := written(d.LivePath(), d.Desired, d.Observed); at != nil {
-		if w, owned := a.owner(at); owned {
+func (a *writerIndex) writerOf(d delta.Difference) Writer {
+	if at := written(d.LivePath(), d.Desired, d.Live); at != nil {
+		if w, owned := a.managerOfValue(at); owned {
 			return w
 		}
 	}
-	if a.sole == nil || isManager(a.app, a.sole.Manager) {
+	if a.onlyCandidate == nil || isManager(a.app, a.onlyCandidate.Manager) {
 		return Writer{}
 	}
-	return a.sole.Writer
+	return a.onlyCandidate.Writer
 }
 
-// owner returns the field manager that owns a value. A manager that sets a value owns it, and
+// managerOfValue returns the field manager that owns a value. A manager that sets a value owns it, and
 // takes it from all others. It may own it as a part of something that it owns whole; but an
 // empty map that another client wrote looks the same, so the nearest owner counts, and of
 // several the last one. The Writer is zero on a tie: times have seconds only.
-func (a *authors) owner(at *observer.Path) (last Writer, owned bool) {
+func (a *writerIndex) managerOfValue(at *observer.Path) (last Writer, owned bool) {
 	steps := at.Steps(a.live)
-	owners, nearest := []managerEntry{}, apart
+	owners, nearest := []managerEntry{}, reachNone
 	for _, e := range a.entries {
 		switch reach := reachOf(e.leaves, steps); {
-		case reach == apart || reach < nearest:
+		case reach == reachNone || reach < nearest:
 		case reach > nearest:
 			owners, nearest = []managerEntry{e}, reach
 		default:
@@ -99,7 +99,7 @@ func (a *authors) owner(at *observer.Path) (last Writer, owned bool) {
 	slices.SortStableFunc(owners, func(x, y managerEntry) int { return y.At.Compare(x.At) })
 	tied := slices.DeleteFunc(slices.Clone(owners), func(e managerEntry) bool { return !e.At.Equal(owners[0].At) })
 	for _, e := range tied {
-		if len(tied) == 1 || a.sole != nil && a.sole.nth == e.nth {
+		if len(tied) == 1 || a.onlyCandidate != nil && a.onlyCandidate.nth == e.nth {
 			return e.Writer, owned
 		}
 	}
@@ -145,8 +145,8 @@ func written(path *observer.Path, desired, observed delta.Value) *observer.Path 
 	return path
 }
 
-// by names who wrote something, if that is known.
-func by(manager string) string {
+// bySuffix names who wrote something, if that is known.
+func bySuffix(manager string) string {
 	if manager == "" {
 		return ""
 	}

@@ -117,10 +117,10 @@ func TestAuthors(t *testing.T) {
 			if !row.absent {
 				data["key"] = row.observed
 			}
-			in := Input{Application: app, Written: map[manifest.ID]Written{id: {Managed: managedJSON(t, row.managed), Events: row.events, Moved: row.moved}}}
+			in := Input{Application: app, ObservedWrites: map[manifest.ID]ObservedWrites{id: {ManagedFields: managedJSON(t, row.managed), Events: row.events, ChangedEntries: row.moved}}}
 			path := (*observer.Path)(nil).Field("data").Field(row.path)
 			d := differenceAt(t, path, delta.Some(row.desired), delta.Value{Set: !row.absent, Any: row.observed})
-			assert.Equal(t, row.want, in.authorsOf(id, map[string]any{"data": data}).of(d).Manager)
+			assert.Equal(t, row.want, in.authorsOf(id, map[string]any{"data": data}).writerOf(d).Manager)
 		})
 	}
 }

@@ -14,11 +14,11 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// maxBaseline is how long the records of what fields were before may be, of one Application.
-const maxBaseline = 64 * 1024
+// maxBaselineBytes is how long the records of what fields were before may be, of one Application.
+const maxBaselineBytes = 64 * 1024
 
-// moreBaseline is how much longer they may be for each object that spec.select means.
-const moreBaseline = 512
+// baselineBytesPerSelectedObject is how much longer they may be for each object that spec.select means.
+const baselineBytesPerSelectedObject = 512
 
 // restores reports whether fields of shared objects, or of owned ones, get back what they had
 // when they are held no longer.
@@ -29,42 +29,42 @@ func restores(app *v1alpha1.Application, shared bool) bool {
 	return app.Spec.OnRelease == v1alpha1.ReleaseRestore
 }
 
-// recordOf is what is on record of a live object from before us.
-func recordOf(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.BaselineField {
-	if !isBefore(status, live) {
+// recordedBaseline is what is on record of a live object from before us.
+func recordedBaseline(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.BaselineField {
+	if !isBaselineOf(status, live) {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(status.Baseline), func(b v1alpha1.BaselineField) bool {
-		return !isLeaf(b.Path) || b.From != "" && (!isLeaf(b.From) || !observer.Under(b.Path, b.From))
+		return !isLeaf(b.Path) || b.From != "" && (!isLeaf(b.From) || !observer.IsUnder(b.Path, b.From))
 	})
 }
 
-// unrecordedOf are the fields of a live object that were written first when there was no room
+// unrecordedPaths are the fields of a live object that were written first when there was no room
 // to record what they were.
-func unrecordedOf(status *v1alpha1.ResourceStatus, live map[string]any) []string {
-	if !isBefore(status, live) {
+func unrecordedPaths(status *v1alpha1.ResourceStatus, live map[string]any) []string {
+	if !isBaselineOf(status, live) {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(status.Unrecorded), func(path string) bool { return !isLeaf(path) })
 }
 
-// recordedOf are the fields of a live object that were held, or are about to be: something is
+// baselinePaths are the fields of a live object that were held, or are about to be: something is
 // on record of them, or there was no room.
-func recordedOf(status *v1alpha1.ResourceStatus, live map[string]any) []string {
-	paths := slices.Clone(unrecordedOf(status, live))
-	for _, b := range recordOf(status, live) {
+func baselinePaths(status *v1alpha1.ResourceStatus, live map[string]any) []string {
+	paths := slices.Clone(unrecordedPaths(status, live))
+	for _, b := range recordedBaseline(status, live) {
 		paths = append(paths, b.Path)
 	}
 	return paths
 }
 
-// isBefore reports whether what is on record is about this object, and not about another one
+// isBaselineOf reports whether what is on record is about this object, and not about another one
 // of its name.
-func isBefore(status *v1alpha1.ResourceStatus, live map[string]any) bool {
+func isBaselineOf(status *v1alpha1.ResourceStatus, live map[string]any) bool {
 	return status != nil && string(cmp.Or(status.BaselineUID, status.UID)) == text(live, "metadata", "uid")
 }
 
-// rememberBefore puts together what the held fields of an object were before us: what is on
+// recordBaselines puts together what the held fields of an object were before us: what is on
 // record, and what this change is about to overwrite for the first time. Of a shared object:
 //
 //	the field   on record   it was held, as the status says   then
@@ -76,27 +76,27 @@ func isBefore(status *v1alpha1.ResourceStatus, live map[string]any) bool {
 //	in place    -                                             nothing is overwritten
 //
 // It does so under spec.onRelease Leave, too: that may change. Of an owned one see remembers
-// and isFirst.
-func (p *Plan) rememberBefore(res *resource) {
+// and isFirstWrite.
+func (p *Plan) recordBaselines(res *resource) {
 	before := p.statuses[res.object.ID]
-	for _, b := range recordOf(before, res.live) {
+	for _, b := range recordedBaseline(before, res.live) {
 		if p.keepsBaseline(res, b.Path) {
-			res.baseline = append(res.baseline, res.withHeld(b))
+			res.baseline = append(res.baseline, res.withHeldDigests(b))
 		}
 	}
-	for _, path := range unrecordedOf(before, res.live) {
+	for _, path := range unrecordedPaths(before, res.live) {
 		if p.keepsBaseline(res, path) {
 			res.unrecorded = append(res.unrecorded, path)
 		}
 	}
 	for _, d := range res.compared.Differences {
-		if d.HeldBack || !res.isAt(d) {
+		if d.HeldBack || !res.matchesLocation(d) {
 			continue
 		}
-		for _, b := range res.before(d, p.in) {
-			isSet := d.Rule != nil || res.isWritten(b.Path)
-			if isSet && !res.isCovered(b.Path) && isToRemember(res, b) && p.hadHeld(res, &b) {
-				res.baseline = append(res.baseline, res.withHeld(res.withCreatedParent(p.in.Application, b, d)))
+		for _, b := range res.originalFields(d, p.in) {
+			isSet := d.Rule != nil || res.isInManifest(b.Path)
+			if isSet && !res.hasBaseline(b.Path) && needsBaseline(res, b) && p.hadHeld(res, &b) {
+				res.baseline = append(res.baseline, res.withHeldDigests(res.withCreatedParent(p.in.Application, b, d)))
 			}
 		}
 	}
@@ -113,21 +113,21 @@ func (p *Plan) keepsBaseline(res *resource, path string) bool {
 	case !res.writes(path):
 		return true
 	}
-	mine, isHolder := holdersOf(res.live).of(p.in.Application)
-	return p.wasHeld(res, path) || isHolder && (mine.Leaves == nil || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.Under(leaf, path) }))
+	mine, isHolder := holdersOf(res.live).get(p.in.Application)
+	return p.wasHeld(res, path) || isHolder && (mine.Leaves == nil || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.IsUnder(leaf, path) }))
 }
 
-// isCovered reports whether it is on record what a path was, or that there was no room for it.
-func (res *resource) isCovered(path string) bool {
-	return slices.ContainsFunc(res.unrecorded, func(known string) bool { return observer.Under(path, known) }) ||
-		slices.ContainsFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return observer.Under(path, b.Path) })
+// hasBaseline reports whether it is on record what a path was, or that there was no room for it.
+func (res *resource) hasBaseline(path string) bool {
+	return slices.ContainsFunc(res.unrecorded, func(known string) bool { return observer.IsUnder(path, known) }) ||
+		slices.ContainsFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return observer.IsUnder(path, b.Path) })
 }
 
-// isToRemember reports whether a field goes on record: it is written for the first time, is no
+// needsBaseline reports whether a field goes on record: it is written for the first time, is no
 // Secret's, and would not just be removed.
-func isToRemember(res *resource, b v1alpha1.BaselineField) bool {
+func needsBaseline(res *resource, b v1alpha1.BaselineField) bool {
 	isPruned := res.prunes() && b.Value == nil
-	return !isPruned && res.isFirst(b.Path) && !secretPath(res.object.ID, b.Path)
+	return !isPruned && res.isFirstWrite(b.Path) && !secretPath(res.object.ID, b.Path)
 }
 
 // wasHeld reports whether the status says that a field of this shared object was held. Only it
@@ -137,8 +137,8 @@ func (p *Plan) wasHeld(res *resource, path string) bool {
 	if status == nil || !p.wasShared(res) || status.UID == "" || string(status.UID) != text(res.live, "metadata", "uid") {
 		return false
 	}
-	same := func(other string) bool { return sameWayDown(other, path) }
-	held, _ := res.heldBefore()
+	same := func(other string) bool { return pathsOverlap(other, path) }
+	held, _ := res.previousLeaves()
 	return slices.ContainsFunc(held, same) && !slices.ContainsFunc(status.Waits, same)
 }
 
@@ -169,13 +169,13 @@ func (res *resource) isNewlyAdopted(status *v1alpha1.ResourceStatus) bool {
 	return res.isFirstAdoption() || res.adopted && status != nil && string(status.UID) != res.change.UID
 }
 
-// remembers reports whether it goes on record what fields of an owned object were before they
+// recordsOwnedBaselines reports whether it goes on record what fields of an owned object were before they
 // were held.
-func (p *Plan) remembers(res *resource) bool {
+func (p *Plan) recordsOwnedBaselines(res *resource) bool {
 	if res.shared {
 		return false
 	}
-	return restores(p.in.Application, false) || len(recordOf(p.statuses[res.object.ID], res.live)) > 0
+	return restores(p.in.Application, false) || len(recordedBaseline(p.statuses[res.object.ID], res.live)) > 0
 }
 
 // HasRecord reports whether it is on record what fields of an object were before they were held.
@@ -189,7 +189,7 @@ func (res *resource) prunes() bool { return !res.shared && !res.adopted && res.e
 
 // isFirstAdoption reports whether an object is about to be adopted that was never ours: all of it was
 // there before.
-func (res *resource) isFirstAdoption() bool { return res.adopting && !res.returns }
+func (res *resource) isFirstAdoption() bool { return res.adopting && !res.reclaimed }
 
 // wasShared reports whether fields of an object were held before it is owned.
 func (p *Plan) wasShared(res *resource) bool {
@@ -197,25 +197,25 @@ func (p *Plan) wasShared(res *resource) bool {
 	return status != nil && status.Ownership == v1alpha1.OwnershipShare
 }
 
-// isFirst reports whether a leaf is about to be written for the first time, if it differs: it is
+// isFirstWrite reports whether a leaf is about to be written for the first time, if it differs: it is
 // that of an object which is shared or taken over, or it was not held by what is on record.
-func (res *resource) isFirst(path string) bool {
+func (res *resource) isFirstWrite(path string) bool {
 	if res.shared || res.isFirstAdoption() {
 		return true
 	}
-	held, known := res.heldBefore()
-	return known && !slices.ContainsFunc(held, func(leaf string) bool { return sameWayDown(leaf, path) })
+	held, known := res.previousLeaves()
+	return known && !slices.ContainsFunc(held, func(leaf string) bool { return pathsOverlap(leaf, path) })
 }
 
-// isAt reports whether the path of a difference leads to it, and to nothing else: a position
+// matchesLocation reports whether the path of a difference leads to it, and to nothing else: a position
 // may lead to another element, in a list whose others have keys.
-func (res *resource) isAt(d delta.Difference) bool {
+func (res *resource) matchesLocation(d delta.Difference) bool {
 	at, ok := delta.Locate(res.kind, res.live, d.Path)
-	return !ok || !at.Value.Set || d.Observed.Set && at.Path.Pointer() == d.LivePath().Pointer()
+	return !ok || !at.Value.Set || d.Live.Set && at.Path.Pointer() == d.LivePath().Pointer()
 }
 
-// heldBefore are the leaves that were held by what is on record, if anything is.
-func (res *resource) heldBefore() (leaves []string, known bool) {
+// previousLeaves are the leaves that were held by what is on record, if anything is.
+func (res *resource) previousLeaves() (leaves []string, known bool) {
 	r := res.previous
 	if r == nil || r.entry == nil {
 		return nil, false
@@ -225,41 +225,41 @@ func (res *resource) heldBefore() (leaves []string, known bool) {
 
 // holdsIn reports whether a leaf at or below a path is held.
 func (res *resource) holdsIn(path string) bool {
-	return slices.ContainsFunc(res.allHeld(), func(leaf string) bool { return observer.Under(leaf, path) })
+	return slices.ContainsFunc(res.heldPaths(), func(leaf string) bool { return observer.IsUnder(leaf, path) })
 }
 
-// allHeld are the paths of all that is held.
-func (res *resource) allHeld() []string { return slices.Concat(res.leaves, res.empty) }
+// heldPaths are the paths of all that is held.
+func (res *resource) heldPaths() []string { return slices.Concat(res.leaves, res.empty) }
 
 // writes reports whether the change is about something at, above or below a path.
 func (res *resource) writes(path string) bool {
-	return slices.ContainsFunc(res.compared.Differences, func(d delta.Difference) bool { return !d.HeldBack && sameWayDown(d.Path, path) })
+	return slices.ContainsFunc(res.compared.Differences, func(d delta.Difference) bool { return !d.HeldBack && pathsOverlap(d.Path, path) })
 }
 
-// isWritten reports whether the manifest itself sets something at a path: what was learned is
+// isInManifest reports whether the manifest itself sets something at a path: what was learned is
 // what was there.
-func (res *resource) isWritten(path string) bool {
+func (res *resource) isInManifest(path string) bool {
 	at, ok := delta.Locate(res.kind, res.object.Content, path)
 	return ok && at.Value.Set
 }
 
-// before are the fields that a difference is about, as they are now: the one that has another
+// originalFields are the fields that a difference is about, as they are now: the one that has another
 // value, or those that are not there.
-func (res *resource) before(d delta.Difference, in Input) (fields []v1alpha1.BaselineField) {
+func (res *resource) originalFields(d delta.Difference, in Input) (fields []v1alpha1.BaselineField) {
 	b := v1alpha1.BaselineField{Path: d.Path, Time: metav1.NewTime(in.Now.UTC()).Rfc3339Copy()}
 	switch {
 	case (d.Reason == delta.Changed || d.Reason == delta.Unwanted) && res.holdsIn(d.Path):
-		value := encode(d.Observed.Any)
+		value := encode(d.Live.Any)
 		b.Value = &value
-		writer, _ := in.authorsOf(res.object.ID, res.live).owner(d.LivePath())
+		writer, _ := in.authorsOf(res.object.ID, res.live).managerOfValue(d.LivePath())
 		b.Manager = writer.Manager
 		if d.Reason == delta.Unwanted {
 			b.From = res.emptied(d)
 		}
 		return []v1alpha1.BaselineField{b}
 	case d.Reason == delta.Missing:
-		for _, leaf := range res.allHeld() {
-			if observer.Under(leaf, d.Path) {
+		for _, leaf := range res.heldPaths() {
+			if observer.IsUnder(leaf, d.Path) {
 				if b.Path, b.From = leaf, ""; leaf != d.Path {
 					b.From = d.Path
 				}
@@ -277,20 +277,20 @@ func (res *resource) withCreatedParent(app *v1alpha1.Application, b v1alpha1.Bas
 		return b
 	}
 	for _, other := range res.baseline {
-		if root := other.From; other.Value == nil && root != "" && !isMetadataMap(root) && observer.Under(b.Path, root) {
+		if root := other.From; other.Value == nil && root != "" && !isMetadataMap(root) && observer.IsUnder(b.Path, root) {
 			b.Value, b.Manager, b.From = nil, "", root
 		}
 	}
 	return b
 }
 
-// fitBaselines leaves out what there is no room for. It is held all the same, and not
+// limitBaselines leaves out what there is no room for. It is held all the same, and not
 // restored, and that is said for as long as it is held.
-func (p *Plan) fitBaselines() {
-	room := maxBaseline
+func (p *Plan) limitBaselines() {
+	room := maxBaselineBytes
 	for _, res := range p.resources {
 		if isSelected(res.object) {
-			room += moreBaseline
+			room += baselineBytesPerSelectedObject
 		}
 	}
 	most := room
@@ -301,7 +301,7 @@ func (p *Plan) fitBaselines() {
 	}
 	for _, res := range p.resources {
 		known := map[string]bool{}
-		for _, b := range recordOf(p.statuses[res.object.ID], res.live) {
+		for _, b := range recordedBaseline(p.statuses[res.object.ID], res.live) {
 			known[b.Path] = true
 		}
 		res.baseline = slices.DeleteFunc(res.baseline, func(b v1alpha1.BaselineField) bool {
@@ -322,8 +322,8 @@ func (p *Plan) fitBaselines() {
 	}
 }
 
-// leaveOut leaves out of the baselines of a resource what its plan had no room for.
-func (res *resource) leaveOut(unrecorded []string) {
+// dropBaselines leaves out of the baselines of a resource what its plan had no room for.
+func (res *resource) dropBaselines(unrecorded []string) {
 	res.baseline = slices.DeleteFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return slices.Contains(unrecorded, b.Path) })
 	for _, path := range unrecorded {
 		if !slices.Contains(res.unrecorded, path) && res.holdsIn(path) {
@@ -332,8 +332,8 @@ func (res *resource) leaveOut(unrecorded []string) {
 	}
 }
 
-// valueBefore is what a field was, which may be absent.
-func valueBefore(b v1alpha1.BaselineField) delta.Value {
+// baselineValue is what a field was, which may be absent.
+func baselineValue(b v1alpha1.BaselineField) delta.Value {
 	if b.Value == nil {
 		return delta.Value{}
 	}
@@ -341,9 +341,9 @@ func valueBefore(b v1alpha1.BaselineField) delta.Value {
 	return delta.Value{Set: ok, Any: value}
 }
 
-// warnOfLosses warns of what is about to be removed from objects that get back what they had.
+// warnUnrestorable warns of what is about to be removed from objects that get back what they had.
 // The plan says so; afterwards there is nothing to say.
-func (p *Plan) warnOfLosses() {
+func (p *Plan) warnUnrestorable() {
 	for _, res := range p.resources {
 		if !restores(p.in.Application, res.shared) || !res.shared && !res.isFirstAdoption() && !res.adopted {
 			continue
@@ -351,7 +351,7 @@ func (p *Plan) warnOfLosses() {
 		var lost []string
 		for _, d := range res.compared.Differences {
 			isRemoved := d.Reason == delta.Unwanted || d.Reason == delta.Extra
-			if !d.HeldBack && isRemoved && !res.isCovered(d.Path) {
+			if !d.HeldBack && isRemoved && !res.hasBaseline(d.Path) {
 				lost = append(lost, d.Path)
 			}
 		}

@@ -61,8 +61,8 @@ func BenchmarkDecide(b *testing.B) {
 			in := atRest(b, row.manifest, row.n)
 			b.ReportAllocs()
 			for b.Loop() {
-				if p := plan.Decide(in); p.HasWork() || p.Refused != nil {
-					b.Fatal("not at rest", p.Refused)
+				if p := plan.Decide(in); p.HasWork() || p.Invalid != nil {
+					b.Fatal("not at rest", p.Invalid)
 				}
 			}
 		})
@@ -99,7 +99,7 @@ func BenchmarkConclude(b *testing.B) {
 	p := plan.Decide(in)
 	b.ReportAllocs()
 	for b.Loop() {
-		p.Conclude(nil, in.Now)
+		p.Summarize(nil, in.Now)
 	}
 }
 
@@ -123,10 +123,10 @@ func restOf(b testing.TB, manifests []runtime.RawExtension) plan.Input {
 	app := &v1alpha1.Application{}
 	app.Namespace, app.Name, app.UID = "default", "shop", "app-1"
 	app.Spec.Manifest = manifests
-	in := plan.Input{Application: app, Kinds: plan.Offline(), Memory: &plan.Memory{}, Live: map[manifest.ID]map[string]any{}}
+	in := plan.Input{Application: app, Kinds: plan.Offline(), Memory: &plan.State{}, Live: map[manifest.ID]map[string]any{}}
 	p := plan.Decide(in)
-	if p.Refused != nil {
-		b.Fatal(p.Refused)
+	if p.Invalid != nil {
+		b.Fatal(p.Invalid)
 	}
 	outcomes := map[manifest.ID]plan.Outcome{}
 	for i, c := range p.Changes {
@@ -136,6 +136,6 @@ func restOf(b testing.TB, manifests []runtime.RawExtension) plan.Input {
 		in.Live[c.ID] = live
 		outcomes[c.ID] = plan.Outcome{Action: plan.Create, Object: live}
 	}
-	app.Status = p.Conclude(outcomes, in.Now).Status
+	app.Status = p.Summarize(outcomes, in.Now).Status
 	return in
 }

@@ -7,30 +7,30 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// branch is a place on the way to what is ours.
-type branch struct {
+// ownedTree is a place on the way to what is ours.
+type ownedTree struct {
 	path     *observer.Path
-	ours     *delta.Location
-	branches []*branch
+	owned    *delta.Location
+	branches []*ownedTree
 }
 
-func (b *branch) add(chain []*observer.Path, at *delta.Location) {
+func (b *ownedTree) add(chain []*observer.Path, at *delta.Location) {
 	if len(chain) == 0 {
-		b.ours = at
+		b.owned = at
 		return
 	}
 	pointer := chain[0].Pointer()
-	k := slices.IndexFunc(b.branches, func(child *branch) bool { return child.path.Pointer() == pointer })
+	k := slices.IndexFunc(b.branches, func(child *ownedTree) bool { return child.path.Pointer() == pointer })
 	if k < 0 {
-		b.branches, k = append(b.branches, &branch{path: chain[0]}), len(b.branches)
+		b.branches, k = append(b.branches, &ownedTree{path: chain[0]}), len(b.branches)
 	}
 	b.branches[k].add(chain[1:], at)
 }
 
 // locations are all that is ours at and below a branch.
-func (b *branch) locations() (all []delta.Location) {
-	if b.ours != nil {
-		return []delta.Location{*b.ours}
+func (b *ownedTree) locations() (all []delta.Location) {
+	if b.owned != nil {
+		return []delta.Location{*b.owned}
 	}
 	for _, child := range b.branches {
 		all = append(all, child.locations()...)
@@ -39,15 +39,15 @@ func (b *branch) locations() (all []delta.Location) {
 }
 
 // isAll reports whether a value has nothing but what is ours.
-func (b *branch) isAll(value any) bool {
-	if b.ours != nil {
+func (b *ownedTree) isAll(value any) bool {
+	if b.owned != nil {
 		return true
 	}
 	switch value := value.(type) {
 	case map[string]any:
-		return len(value) == len(b.branches) && !slices.ContainsFunc(b.branches, func(c *branch) bool { return !c.isAll(value[c.path.Name()]) })
+		return len(value) == len(b.branches) && !slices.ContainsFunc(b.branches, func(c *ownedTree) bool { return !c.isAll(value[c.path.Name()]) })
 	case []any:
-		return len(value) == len(b.branches) && !slices.ContainsFunc(b.branches, func(c *branch) bool { return !c.isAll(value[c.path.Index()]) })
+		return len(value) == len(b.branches) && !slices.ContainsFunc(b.branches, func(c *ownedTree) bool { return !c.isAll(value[c.path.Index()]) })
 	}
 	return false
 }
@@ -55,7 +55,7 @@ func (b *branch) isAll(value any) bool {
 // emptied is the topmost map around a field that is about to be removed in which nothing is but
 // what is removed with it: API servers drop empty maps. It is empty if there is none.
 func (res *resource) emptied(d delta.Difference) (root string) {
-	tree := &branch{}
+	tree := &ownedTree{}
 	for _, other := range res.compared.Differences {
 		if other.Reason == delta.Unwanted && !other.HeldBack {
 			tree.add(other.LivePath().Chain(), &delta.Location{Path: other.LivePath()})
@@ -63,7 +63,7 @@ func (res *resource) emptied(d delta.Difference) (root string) {
 	}
 	at := any(res.live)
 	for _, step := range d.LivePath().Parent().Chain() {
-		k := slices.IndexFunc(tree.branches, func(b *branch) bool { return b.path.Pointer() == step.Pointer() })
+		k := slices.IndexFunc(tree.branches, func(b *ownedTree) bool { return b.path.Pointer() == step.Pointer() })
 		switch tree = tree.branches[k]; parent := at.(type) {
 		case map[string]any:
 			at = parent[step.Name()]

@@ -121,7 +121,7 @@ func TestGoldenPlansChain(t *testing.T) {
 			}
 			next := in.Application.DeepCopy()
 			next.Status = printed(t, first)
-			in.Application, in.Memory = next, &plan.Memory{}
+			in.Application, in.Memory = next, &plan.State{}
 			for _, change := range plan.Decide(in).Changes {
 				assert.Equal(t, plan.Unchanged, change.Action, "%s", change.ID)
 			}

@@ -23,7 +23,7 @@ func claimsOf(app *v1alpha1.Application, live map[string]any) []claim {
 // or one the whole object, the older one goes before the other.
 func claimsAndKeysOf(app *v1alpha1.Application, live map[string]any) (claims []claim) {
 	all := holdersOf(live)
-	own, isHolder := all.of(app)
+	own, isHolder := all.get(app)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		other, ok := all.entry(name)
 		if !ok || name == holderName(app) {
@@ -45,7 +45,7 @@ func claimsAndKeysOf(app *v1alpha1.Application, live map[string]any) (claims []c
 	return claims
 }
 
-// leave takes what others hold out of the leaves of a resource:
+// excludeClaimed takes what others hold out of the leaves of a resource:
 //
 //	the object says that it is held by    then it is
 //	nobody                                ours, with the patch that says so
@@ -57,27 +57,27 @@ func claimsAndKeysOf(app *v1alpha1.Application, live map[string]any) (claims []c
 // holds: then he is asked. What nobody holds is left to an older one that has not looked yet,
 // unless it was ours, as recorded says, and our marks were taken off. An owner holds what lies
 // around the claims of others.
-func (res *resource) leave(app *v1alpha1.Application, leaves, recorded []string) {
+func (res *resource) excludeClaimed(app *v1alpha1.Application, leaves, recorded []string) {
 	all := holdersOf(res.live)
-	own, isHolder := all.of(app)
+	own, isHolder := all.get(app)
 	named := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) }
-	claims, owner := claimsAndKeysOf(app, res.live), silentOwner(app, res.object.ID, res.live, all)
-	res.leaves, res.claimed, res.wants, res.asks = nil, nil, nil, owner
+	claims, owner := claimsAndKeysOf(app, res.live), ownerWithoutClaims(app, res.object.ID, res.live, all)
+	res.leaves, res.claimed, res.pendingClaims, res.awaitedOwner = nil, nil, nil, owner
 	yields := ""
 	for _, leaf := range leaves {
-		i := slices.IndexFunc(claims, func(c claim) bool { return c.takes(leaf, named(leaf), res.shared) })
+		i := slices.IndexFunc(claims, func(c claim) bool { return c.conflictsWith(leaf, named(leaf), res.shared) })
 		switch {
 		case i >= 0:
-			res.claimed, res.wants = append(res.claimed, claim{leaf, claims[i].by}), append(res.wants, leaf)
+			res.claimed, res.pendingClaims = append(res.claimed, claim{leaf, claims[i].holder}), append(res.pendingClaims, leaf)
 		case owner != "" && !named(leaf):
 			res.claimed = append(res.claimed, claim{leaf, owner})
-		case res.yields != "" && !named(leaf) && !slices.Contains(recorded, leaf):
-			res.claimed, yields = append(res.claimed, claim{leaf, res.yields}), res.yields
+		case res.deferredTo != "" && !named(leaf) && !slices.Contains(recorded, leaf):
+			res.claimed, yields = append(res.claimed, claim{leaf, res.deferredTo}), res.deferredTo
 		default:
 			res.leaves = append(res.leaves, leaf)
 		}
 	}
-	res.yields = yields
+	res.deferredTo = yields
 }
 
 // firstUnnamed is the first of some Applications that a live object does not name among its
@@ -92,26 +92,26 @@ func firstUnnamed(applications []string, live map[string]any) string {
 	return ""
 }
 
-// yieldsFor is when to look again whether an older Application has looked at an object.
-const yieldsFor = 100 * time.Millisecond
+// precedenceRecheckInterval is when to look again whether an older Application has looked at an object.
+const precedenceRecheckInterval = 100 * time.Millisecond
 
-// takes reports whether a claim of another one keeps us from holding a leaf. The key of an
+// conflictsWith reports whether a claim of another one keeps us from holding a leaf. The key of an
 // element may be held by several; what lies above it may not.
-func (c claim) takes(leaf string, named, shared bool) bool {
+func (c claim) conflictsWith(leaf string, named, shared bool) bool {
 	switch {
 	case c.path == "":
 		return !named && !observer.IsKey(leaf)
 	case c.path == leaf:
 		return !observer.IsKey(leaf)
-	case observer.Under(leaf, c.path), isUnlike(leaf, c.path):
+	case observer.IsUnder(leaf, c.path), isIncompatible(leaf, c.path):
 		return !named
 	}
-	return shared && observer.Under(c.path, leaf)
+	return shared && observer.IsUnder(c.path, leaf)
 }
 
-// isUnlike reports whether two leaves cannot be in one object: where one leads through a list,
+// isIncompatible reports whether two leaves cannot be in one object: where one leads through a list,
 // the other does through a map.
-func isUnlike(leaf, other string) bool {
+func isIncompatible(leaf, other string) bool {
 	a, err := observer.ParsePath(leaf)
 	b, problem := observer.ParsePath(other)
 	if err != nil || problem != nil {
@@ -129,19 +129,19 @@ func isUnlike(leaf, other string) bool {
 	return false
 }
 
-// silentOwner is the Application that owns an object, if it is another one and has not yet
+// ownerWithoutClaims is the Application that owns an object, if it is another one and has not yet
 // said what it holds; empty for none. It does so as soon as the object has holders.
-func silentOwner(app *v1alpha1.Application, id manifest.ID, live map[string]any, all holders) string {
-	owner := ownerIn(live, id)
+func ownerWithoutClaims(app *v1alpha1.Application, id manifest.ID, live map[string]any, all holders) string {
+	owner := ownerApplication(live, id)
 	if _, said := all[owner]; said || owner == holderName(app) || app.UID == "" {
 		return ""
 	}
 	return owner
 }
 
-// ownerIn is the Application that owns a live object, as its marks say; empty for none. A copy
+// ownerApplication is the Application that owns a live object, as its marks say; empty for none. A copy
 // of another object says nothing.
-func ownerIn(live map[string]any, id manifest.ID) string {
+func ownerApplication(live map[string]any, id manifest.ID) string {
 	owner, identity, _ := strings.Cut(text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
 	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == "" || identity != identityOf(id) {
 		return ""
@@ -175,20 +175,20 @@ func (res *resource) claimProblem() *Problem {
 	if len(res.claimed) == 0 {
 		return nil
 	}
-	if res.asks != "" {
-		problem := problemf(v1alpha1.ReasonWaiting, "%s is owned by Application %s, which has not said yet what it holds of it", res.object.ID, res.asks)
+	if res.awaitedOwner != "" {
+		problem := problemf(v1alpha1.ReasonWaiting, "%s is owned by Application %s, which has not said yet what it holds of it", res.object.ID, res.awaitedOwner)
 		problem.Remedy.Text = "Look whether that Application is suspended, or does not exist any more: then take its marks off the object"
 		problem.compared = true
 		return problem
 	}
-	if res.yields != "" {
-		problem := problemf(v1alpha1.ReasonWaiting, "%s is wanted by Application %s, too, which is older and has not looked at it yet", res.object.ID, res.yields)
-		problem.RetryAfter, problem.compared = yieldsFor, true
+	if res.deferredTo != "" {
+		problem := problemf(v1alpha1.ReasonWaiting, "%s is wanted by Application %s, too, which is older and has not looked at it yet", res.object.ID, res.deferredTo)
+		problem.RetryAfter, problem.compared = precedenceRecheckInterval, true
 		return problem
 	}
 	var told []string
 	for _, c := range res.claimed {
-		told = append(told, c.path+" is held by Application "+c.by)
+		told = append(told, c.path+" is held by Application "+c.holder)
 	}
 	problem := problemf(v1alpha1.ReasonFieldClaimed, "%s: %s", res.object.ID, some(told))
 	problem.Remedy = v1alpha1.Remedy{
@@ -219,7 +219,7 @@ func (res *resource) withoutClaimed(c delta.Comparison) delta.Comparison {
 	}
 	c.Held -= len(res.claimed)
 	c.Differences = slices.DeleteFunc(slices.Clone(c.Differences), func(d delta.Difference) bool {
-		return slices.ContainsFunc(res.claimed, func(c claim) bool { return c.on(d.Path) })
+		return slices.ContainsFunc(res.claimed, func(c claim) bool { return c.overlaps(d.Path) })
 	})
 	return c
 }

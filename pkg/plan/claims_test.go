@@ -166,7 +166,7 @@ func TestTheOlderComesFirst(t *testing.T) {
 		two.older = waits
 		p, result := c.turn(two)
 		assert.False(t, p.HasWork())
-		assert.Nil(t, p.Ahead())
+		assert.Nil(t, p.WriteAheadStatus())
 		assert.Equal(t, c.before, c.live)
 		assert.Positive(t, result.RetryAfter)
 		_, reason, message := two.condition(v1alpha1.ConditionHeld)
@@ -216,8 +216,8 @@ func TestNothingIsForgottenWhileSuspended(t *testing.T) {
 	two.edit(spec + "\nsuspend: true\nfields: [{resource: {kind: ConfigMap, name: config}, leave: ['*']}]")
 	two.live[config] = observer.CopyMap(c.live)
 	p := two.decide()
-	require.True(t, p.Idle())
-	two.store(p.Conclude(nil, two.now))
+	require.True(t, p.IsNoOp())
+	two.store(p.Summarize(nil, two.now))
 	assert.Equal(t, recorded, two.app.Status.Resources[0].Baseline)
 	two.edit(spec)
 	c.turn(two)
@@ -436,7 +436,7 @@ func TestWhatCannotBeBesideAClaim(t *testing.T) {
 			for _, w := range c.worlds {
 				w.live[id] = observer.CopyMap(live)
 				p, _ := w.round()
-				require.Nil(t, p.Refused)
+				require.Nil(t, p.Invalid)
 				require.False(t, p.Changes[0].Writes(), "%s: %v", w.app.Name, p.Changes[0].Fields)
 			}
 			_, reason, _ := c.worlds[0].condition(v1alpha1.ConditionStalled)

@@ -8,19 +8,19 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Observes reports whether the Application asks that nothing be written, and all that differs
+// IsObserveOnly reports whether the Application asks that nothing be written, and all that differs
 // be told. One that is being deleted is deleted as any other.
-func (p *Plan) Observes() bool {
+func (p *Plan) IsObserveOnly() bool {
 	return p.in.Application.Spec.Mode == v1alpha1.ModeObserve && !p.retiring
 }
 
-// Idle reports whether nothing of the plan is to be executed.
-func (p *Plan) Idle() bool { return p.Suspended() || p.Observes() }
+// IsNoOp reports whether nothing of the plan is to be executed.
+func (p *Plan) IsNoOp() bool { return p.Suspended() || p.IsObserveOnly() }
 
 // compareOnly compares an object with what is desired of it, our marks left out. An object that
 // is not ours is compared, too: the Application's ServiceAccount has read it.
 func (p *Plan) compareOnly(res *resource, live map[string]any) {
-	if !p.Observes() || res.live == nil && !res.foreign || text(live, "metadata", "deletionTimestamp") != "" {
+	if !p.IsObserveOnly() || res.live == nil && !res.foreign || text(live, "metadata", "deletionTimestamp") != "" {
 		return
 	}
 	if res.foreign {
@@ -57,7 +57,7 @@ const MaybeRespelled = "perhaps only another spelling"
 // none of them, and neither is the tracking metadata of an Application that only observes.
 func (p *Plan) Visible(c Change) []delta.Difference {
 	var visible, compared []delta.Difference
-	observes := p.Observes() && c.resource != nil && !c.Prune
+	observes := p.IsObserveOnly() && c.resource != nil && !c.Prune
 	if observes {
 		compared = slices.Concat(c.resource.observed, c.resource.doubtful)
 	}

@@ -15,29 +15,29 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Conclude says what the status is after the changes of a plan were executed.
+// Summarize says what the status is after the changes of a plan were executed.
 // outcomes has those that were attempted. Without any, the status is the one
 // that follows from the live objects alone.
 //
 // The Application's status moves on only as far as the cluster did: a resource
 // whose change was not made keeps its record, so that what is still to be
 // removed is not forgotten. The same arguments have the same result.
-func (p *Plan) Conclude(outcomes map[manifest.ID]Outcome, now time.Time) Result {
-	return p.conclude(&conclusion{now: metav1.NewTime(now.UTC().Truncate(time.Second)), at: now, outcomes: outcomes})
+func (p *Plan) Summarize(outcomes map[manifest.ID]Outcome, now time.Time) Result {
+	return p.conclude(&summarizer{now: metav1.NewTime(now.UTC().Truncate(time.Second)), at: now, outcomes: outcomes})
 }
 
-func (p *Plan) conclude(c *conclusion) Result {
+func (p *Plan) conclude(c *summarizer) Result {
 	own := *p
 	own.in.Memory = p.in.Memory.clone()
 	for _, outcome := range c.outcomes {
-		own.in.Memory = own.in.Memory.with(outcome.Refused)
+		own.in.Memory = own.in.Memory.with(outcome.Rejected)
 	}
 	own.Warnings = slices.Clone(p.given)
-	c.plan, c.formed, c.standing = &own, map[Leaf]delta.Value{}, map[Leaf]Standing{}
+	c.plan, c.acceptedForms, c.pendingDrift = &own, map[Leaf]delta.Value{}, map[Leaf]PendingDrift{}
 	c.result.Status = *p.in.Application.Status.DeepCopy()
 	c.result.Status.ObservedGeneration = p.in.Application.Generation
 	c.result.Status.ReconcileRequest = p.in.Application.Annotations[v1alpha1.AnnotationReconcile]
-	if p.Refused == nil {
+	if p.Invalid == nil {
 		c.status()
 		c.source()
 		c.reconciled()
@@ -52,19 +52,19 @@ func (p *Plan) conclude(c *conclusion) Result {
 	c.result.Memory = *own.in.Memory
 	c.result.Memory.conflicts = nil
 	if !c.preview {
-		c.result.Status = worthWriting(p.in.Application.Status, c.result.Status)
+		c.result.Status = withoutRespelling(p.in.Application.Status, c.result.Status)
 	}
 	return c.result
 }
 
-func (c *conclusion) status() {
+func (c *summarizer) status() {
 	s := &c.result.Status
 	s.Resources, s.Accepted, s.Contested, s.Watched, s.Services = nil, nil, nil, nil, nil
 	s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest = nil, nil, nil
 	c.drifted = map[Leaf]bool{}
 	before := statusByID(c.plan.in.Application.Status.Resources)
 	for _, res := range c.plan.resources {
-		c.resource(c.own(res), before[res.object.ID])
+		c.resource(c.mutableCopy(res), before[res.object.ID])
 	}
 	c.selected()
 	for _, old := range c.plan.pruned {
@@ -75,18 +75,18 @@ func (c *conclusion) status() {
 	}
 	for _, old := range c.plan.gone {
 		if outcome := c.outcomes[old.id]; outcome.Problem != nil {
-			c.keep(old, nil, outcome.Problem)
+			c.keepInInventory(old, nil, outcome.Problem)
 		}
 	}
 	c.unrestored = append(c.unrestored, c.plan.unrestored...)
 	c.remember()
 	c.hooks()
-	c.plan.in.Memory.Standing = c.standing
+	c.plan.in.Memory.PendingDrift = c.pendingDrift
 	if app := c.plan.in.Application; app.Generation != app.Status.ObservedGeneration {
-		c.plan.in.Memory.forgive(c.drifted)
+		c.plan.in.Memory.resetInSync(c.drifted)
 	}
 	c.plan.in.Memory.accepts(c.drifted)
-	c.result.RetryAfter = c.plan.in.Memory.settle(c.drifted, c.plan.in.Now, c.now.Time, c.plan.in.Rules)
+	c.result.RetryAfter = c.plan.in.Memory.expireContests(c.drifted, c.plan.in.Now, c.now.Time, c.plan.in.ContestPolicy)
 	for _, res := range c.plan.resources {
 		c.contested(res)
 	}
@@ -99,7 +99,7 @@ func (c *conclusion) status() {
 }
 
 // ready counts the desired resources that are as they should be.
-func (c *conclusion) ready() int {
+func (c *summarizer) ready() int {
 	n := 0
 	for _, r := range c.result.Status.Resources {
 		if isReady(r) {
@@ -109,9 +109,9 @@ func (c *conclusion) ready() int {
 	return n
 }
 
-// own is a resource as it was decided last, in a copy that the conclusion may change.
+// mutableCopy is a resource as it was decided last, in a copy that the conclusion may change.
 // What the copy points to is shared: see responded.
-func (c *conclusion) own(res *resource) *resource {
+func (c *summarizer) mutableCopy(res *resource) *resource {
 	if again := c.outcomes[res.object.ID].Change.resource; again != nil {
 		res = again
 	}
@@ -121,7 +121,7 @@ func (c *conclusion) own(res *resource) *resource {
 }
 
 // resource adds what is to be known of one desired resource.
-func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
+func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	drifted, known := c.plan.drifted(res), res.previous
 	o := c.observe(res, before)
 	c.rejected(res, o)
@@ -132,7 +132,7 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	c.record(res, o)
 	c.inventory(res, before, o)
 	if o.live != nil {
-		c.seen(res, o.live)
+		c.recordHookResults(res, o.live)
 	}
 	c.accepted(res, o.compared)
 	c.kept(res, o)
@@ -144,7 +144,7 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	if o.live == nil && !res.done {
 		c.drifted[res.leaf()] = true
 	}
-	c.stand(res, before, o)
+	c.recordPendingDrift(res, before, o)
 	marks := c.plan.marks()
 	if res.adopted && marks > 0 {
 		marks++
@@ -152,8 +152,8 @@ func (c *conclusion) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	c.held += max(o.compared.Held-marks, 0)
 }
 
-// seen adds what the hooks made of a live object.
-func (c *conclusion) seen(res *resource, live map[string]any) {
+// recordHookResults adds what the hooks made of a live object.
+func (c *summarizer) recordHookResults(res *resource, live map[string]any) {
 	s := res.seen
 	if s == nil || s.Observed == nil { // a hook has failed before its turn, or nobody has looked
 		s = &hooks.ObjectEvent{Entry: res.entry, Type: res.kind, Desired: res.desired, Live: live}
@@ -172,7 +172,7 @@ func (c *conclusion) seen(res *resource, live map[string]any) {
 
 // nameOf is the name of an object, with its namespace if that is not the
 // Application's.
-func (c *conclusion) nameOf(id manifest.ID) string {
+func (c *summarizer) nameOf(id manifest.ID) string {
 	if id.Namespace == c.plan.in.Application.Namespace {
 		return id.Name
 	}
@@ -180,7 +180,7 @@ func (c *conclusion) nameOf(id manifest.ID) string {
 }
 
 // hooks writes the state of the hooks.
-func (c *conclusion) hooks() {
+func (c *summarizer) hooks() {
 	app, state := c.plan.in.Application, v1alpha1.HooksStatus{}
 	if app.Status.Hooks != nil {
 		state = *app.Status.Hooks
@@ -196,7 +196,7 @@ func (c *conclusion) hooks() {
 }
 
 // source writes what the manifests were translated from, and into.
-func (c *conclusion) source() {
+func (c *summarizer) source() {
 	s, source := &c.result.Status, c.plan.in.Source
 	if !translated(c.plan.in.Application) || source == nil || c.plan.retiring {
 		s.SourceDigest, s.ManifestDigest, s.Outputs = "", "", nil
@@ -213,7 +213,7 @@ func (c *conclusion) source() {
 }
 
 // reconciled runs the hooks that come last.
-func (c *conclusion) reconciled() {
+func (c *summarizer) reconciled() {
 	if c.plan.retiring || c.preview {
 		return
 	}
@@ -223,33 +223,33 @@ func (c *conclusion) reconciled() {
 	}
 }
 
-// hasLeft reports whether an object was found to be gone, or not ours any more; or will be,
+// isGoneOrReleased reports whether an object was found to be gone, or not ours any more; or will be,
 // once all is done.
-func (c *conclusion) hasLeft(old *pruned, outcome Outcome) bool {
+func (c *summarizer) isGoneOrReleased(old *pruneCandidate, outcome Outcome) bool {
 	if old.change.Problem != nil {
 		return false
 	}
 	left := old.change.Action == Unchanged && outcome.Problem == nil && !outcome.Gone
-	return left || (c.preview && old.change.Writes() && !c.plan.Idle())
+	return left || (c.preview && old.change.Writes() && !c.plan.IsNoOp())
 }
 
 // pruned keeps a resource in the inventory until it is gone.
-func (c *conclusion) pruned(old *pruned) {
+func (c *summarizer) pruned(old *pruneCandidate) {
 	outcome, attempted := c.outcomes[old.id]
-	if c.hasLeft(old, outcome) {
+	if c.isGoneOrReleased(old, outcome) {
 		return
 	}
 	if attempted && outcome.Action == Update && outcome.Problem == nil {
-		c.unrestored = append(c.unrestored, old.letting.stays...)
+		c.unrestored = append(c.unrestored, old.letting.kept...)
 		c.done = append(c.done, doneChange{action: release, id: old.id}) // our marks are off
-		c.left(old, v1alpha1.OutcomeReleased)
+		c.recordRelease(old, v1alpha1.OutcomeReleased)
 		return
 	}
 	if outcome.Gone {
 		c.done = append(c.done, doneChange{action: Delete, id: old.id})
-		c.left(old, v1alpha1.OutcomeDeleted)
+		c.recordRelease(old, v1alpha1.OutcomeDeleted)
 		if outcome.Problem != nil {
-			c.keep(old, nil, outcome.Problem)
+			c.keepInInventory(old, nil, outcome.Problem)
 		}
 		return
 	}
@@ -263,31 +263,31 @@ func (c *conclusion) pruned(old *pruned) {
 		if problem == nil {
 			problem = c.plan.terminatingProblem(old.id, live)
 			c.done = append(c.done, doneChange{action: Delete, id: old.id})
-			c.left(old, v1alpha1.OutcomeDeleted)
+			c.recordRelease(old, v1alpha1.OutcomeDeleted)
 		}
 	} else if problem == nil {
 		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: old.id.String() + " is to be deleted when all else is in place"}
 		switch {
-		case c.plan.Observes():
+		case c.plan.IsObserveOnly():
 			problem.Message = old.previewText()
 		case old.shared:
 			problem.Message = old.id.String() + " is to be released"
 		}
 	}
-	c.keep(old, live, problem)
+	c.keepInInventory(old, live, problem)
 }
 
-// keep keeps a resource that is no longer desired in the inventory; and, as long as its
+// keepInInventory keeps a resource that is no longer desired in the inventory; and, as long as its
 // deletion has not begun, on record: should it be desired again, what it was given
 // before and is not given any more is to be removed.
-func (c *conclusion) keep(old *pruned, live map[string]any, problem *Problem) {
+func (c *summarizer) keepInInventory(old *pruneCandidate, live map[string]any, problem *Problem) {
 	if r := old.previous; r != nil && r.entry != nil && text(live, "metadata", "deletionTimestamp") == "" {
 		c.extra = append(c.extra, extra{math.MaxInt, r})
 	}
 	status := old.status
 	status.Reason, status.Message, status.Remedy = v1alpha1.ReasonDeleting, problem.Message, problem.Remedy.OrNil()
 	status.Health, _ = healthOf(live)
-	if Marked(c.plan.in.Application, old.id, live) {
+	if IsTrackedBy(c.plan.in.Application, old.id, live) {
 		status.UID = types.UID(text(live, "metadata", "uid"))
 	}
 	if !c.plan.isUnselected(problem) {

@@ -104,7 +104,7 @@ func TestACreateWithoutLearnedValuesLearnsAgain(t *testing.T) {
 	change.Manifest = change.Fallback
 	outcome := w.execute(change)
 	outcome.WithoutLearned = true
-	w.store(p.Conclude(map[manifest.ID]plan.Outcome{songID: outcome}, w.now))
+	w.store(p.Summarize(map[manifest.ID]plan.Outcome{songID: outcome}, w.now))
 	assert.Equal(t, "another", get(w.stored(w.app.Status.LastAppliedManifest), "spec", "key3"))
 	w.quiet()
 }
@@ -124,14 +124,14 @@ func TestARemovedFieldIsRememberedUntilItIsGone(t *testing.T) {
 			w.round()
 			w.refuse = nil
 		}},
-		{"the patch is not attempted", func(w *world) { w.store(w.decide().Conclude(nil, w.now)) }},
+		{"the patch is not attempted", func(w *world) { w.store(w.decide().Summarize(nil, w.now)) }},
 		{"the Application is suspended", func(w *world) {
 			w.app.Spec.Suspend = true
-			w.store(w.decide().Conclude(nil, w.now))
+			w.store(w.decide().Summarize(nil, w.now))
 			w.app.Spec.Suspend = false
 		}},
 		{"the object turned out to have it still", func(w *world) {
-			w.store(w.decide().Conclude(map[manifest.ID]plan.Outcome{
+			w.store(w.decide().Summarize(map[manifest.ID]plan.Outcome{
 				settingsID: {Action: plan.Unchanged, Object: w.only()},
 			}, w.now))
 		}},
@@ -140,7 +140,7 @@ func TestARemovedFieldIsRememberedUntilItIsGone(t *testing.T) {
 				Application: w.app, Kinds: plan.Offline(), Memory: w.mem, Now: w.now,
 				Blocked: map[manifest.ID]*plan.Problem{settingsID: {Reason: v1alpha1.ReasonRetrying, Message: "down"}},
 			})
-			w.store(p.Conclude(nil, w.now))
+			w.store(p.Summarize(nil, w.now))
 		}},
 	}
 	for _, row := range rows {
@@ -206,7 +206,7 @@ func TestAForeignObjectIsInNoInventory(t *testing.T) {
 		"metadata": map[string]any{"name": "settings", "namespace": "default", "uid": "theirs"},
 	}
 	for _, action := range []plan.Action{plan.Create, plan.Unchanged} {
-		w.store(w.decide().Conclude(map[manifest.ID]plan.Outcome{
+		w.store(w.decide().Summarize(map[manifest.ID]plan.Outcome{
 			settingsID: {Action: action, Object: foreign, Problem: &plan.Problem{Reason: v1alpha1.ReasonResourceConflict, Message: "exists"}},
 		}, w.now))
 		require.Len(t, w.app.Status.Resources, 1)
@@ -226,7 +226,7 @@ func TestOurOwnObjectFromBeforeACrashIsTakenUp(t *testing.T) {
 	p = w.decide()
 	assert.Equal(t, plan.Unchanged, p.Changes[0].Action)
 	created.Action = plan.Unchanged
-	w.store(p.Conclude(map[manifest.ID]plan.Outcome{settingsID: created}, w.now))
+	w.store(p.Summarize(map[manifest.ID]plan.Outcome{settingsID: created}, w.now))
 	assert.NotEmpty(t, w.app.Status.Resources[0].UID)
 	w.quiet()
 }
@@ -303,7 +303,7 @@ func TestDeletion(t *testing.T) {
 	require.Equal(t, plan.Delete, p.Changes[0].Action)
 	assert.Equal(t, "u-1", p.Changes[0].UID)
 	set(remaining, "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
-	w.store(p.Conclude(map[manifest.ID]plan.Outcome{settingsID: {Action: plan.Delete, Object: remaining}}, w.now))
+	w.store(p.Summarize(map[manifest.ID]plan.Outcome{settingsID: {Action: plan.Delete, Object: remaining}}, w.now))
 	require.Len(t, w.app.Status.Resources, 1, "kept until it is gone")
 	assert.Contains(t, w.app.Status.Resources[0].Message, "example.com/slow")
 	w.quiet()
@@ -330,10 +330,10 @@ func TestAnObjectInPlaceOfWhatLeavesIsLetGo(t *testing.T) {
 			}
 			w.live[settingsID] = foreign
 
-			found := p.DecideAgain(settingsID, foreign)
+			found := p.Replan(settingsID, foreign)
 
 			require.Equal(t, plan.Unchanged, found.Action)
-			w.store(p.Conclude(map[manifest.ID]plan.Outcome{settingsID: {Change: found, Action: found.Action, Object: foreign, Problem: problem}}, w.now))
+			w.store(p.Summarize(map[manifest.ID]plan.Outcome{settingsID: {Change: found, Action: found.Action, Object: foreign, Problem: problem}}, w.now))
 			if problem == nil {
 				assert.Empty(t, w.app.Status.Resources)
 			}
@@ -372,10 +372,10 @@ func TestAReportDoesNotKeepItsPlan(t *testing.T) {
 		app := w.app.DeepCopy()
 		goruntime.AddCleanup(app, func(gone chan struct{}) { close(gone) }, freed)
 		p := plan.Decide(plan.Input{Application: app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now})
-		result := p.Conclude(map[manifest.ID]plan.Outcome{p.Changes[0].ID: w.execute(p.Changes[0])}, w.now)
+		result := p.Summarize(map[manifest.ID]plan.Outcome{p.Changes[0].ID: w.execute(p.Changes[0])}, w.now)
 		require.NotNil(t, result.Status.Resources[0].LastCorrection)
 		require.NotEmpty(t, result.Status.History)
-		kept = []any{result.Status, result.Memory, result.Event, result.Happened}
+		kept = []any{result.Status, result.Memory, result.Event, result.NewHistory}
 	}()
 	goruntime.GC()
 	select {

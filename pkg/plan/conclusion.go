@@ -12,11 +12,11 @@ import (
 
 // Outcome is how the execution of one change went.
 type Outcome struct {
-	// Change is the change as DecideAgain decided it last, before it was executed; the zero
+	// Change is the change as Replan decided it last, before it was executed; the zero
 	// Change stands for that of the plan.
 	Change Change
-	// Refused are the leaves that the API server has refused to change: see Plan.Refuse.
-	Refused []Refused
+	// Rejected are the leaves that the API server has refused to change: see Plan.Refuse.
+	Rejected []RejectedLeaf
 	// Object is the API server's response to our own write, or what it turned
 	// out to have; nil if the object is gone or the write did not happen.
 	Object map[string]any
@@ -37,11 +37,11 @@ type Result struct {
 	Status v1alpha1.ApplicationStatus
 	// Memory is for the next plan. It never leaves the process: accepted forms of Secret
 	// values are in it.
-	Memory Memory `json:"-"`
+	Memory State `json:"-"`
 	// Event is one for all that was done; nil if nothing was.
 	Event *Event
-	// Happened is what the history has got more, the oldest first.
-	Happened []Happening
+	// NewHistory is what the history has got more, the oldest first.
+	NewHistory []HistoryRecord
 	// RetryAfter asks to decide again at that time; 0 if only a change does.
 	RetryAfter time.Duration
 	// Again asks to decide again at once: a response showed drift that was not
@@ -56,11 +56,11 @@ type Event struct {
 	// of them, NotRestored, or a condition reason.
 	Reason string
 	Note   string
-	// Plain is the same without the values of fields, and without who wrote them.
-	Plain string
+	// Redacted is the same without the values of fields, and without who wrote them.
+	Redacted string
 }
 
-type conclusion struct {
+type summarizer struct {
 	// plan is a copy, with the memory and the warnings as they will be.
 	plan     *Plan
 	now      metav1.Time // without what is below a second
@@ -85,11 +85,11 @@ type conclusion struct {
 	unrestored     []Unrestored
 	done           []doneChange
 	drifted        map[Leaf]bool
-	standing       map[Leaf]Standing
-	// formed has what the API server has made of what was written, where that is accepted
+	pendingDrift   map[Leaf]PendingDrift
+	// acceptedForms has what the API server has made of what was written, where that is accepted
 	// from now on.
-	formed map[Leaf]delta.Value
-	extra  []extra
+	acceptedForms map[Leaf]delta.Value
+	extra         []extra
 }
 
 type resourceProblem struct {
@@ -97,8 +97,8 @@ type resourceProblem struct {
 	*Problem
 }
 
-// observation is what is known of a desired resource after its change.
-type observation struct {
+// resourceResult is what is known of a desired resource after its change.
+type resourceResult struct {
 	live     map[string]any // nil if there is none of ours
 	compared delta.Comparison
 	problem  *Problem

@@ -29,7 +29,7 @@ func no(reason, message string, stalled bool) verdict {
 
 // conditions sets the conditions that follow from what was found, by this
 // order of precedence for Ready: refused, observing, suspended, not held, not healthy.
-func (c *conclusion) conditions() {
+func (c *summarizer) conditions() {
 	if c.plan.retiring {
 		c.deleting()
 		return
@@ -40,7 +40,7 @@ func (c *conclusion) conditions() {
 	switch {
 	case rendered.status != metav1.ConditionTrue:
 		ready = rendered
-	case c.plan.Observes():
+	case c.plan.IsObserveOnly():
 		ready = c.observing()
 	case c.plan.Suspended():
 		message := "suspended: nothing is corrected until spec.suspend is unset"
@@ -56,20 +56,20 @@ func (c *conclusion) conditions() {
 	c.set(v1alpha1.ConditionReady, ready)
 	c.set(v1alpha1.ConditionRendered, rendered)
 	switch {
-	case c.plan.Refused == nil:
+	case c.plan.Invalid == nil:
 		c.set(v1alpha1.ConditionHeld, held)
 		c.set(v1alpha1.ConditionHealthy, healthy)
-	case len(c.plan.in.Unheard) > 0: // else what is on record is held as it was
-		c.set(v1alpha1.ConditionHeld, unheard(c.plan.in.Unheard))
+	case len(c.plan.in.StaleKinds) > 0: // else what is on record is held as it was
+		c.set(v1alpha1.ConditionHeld, staleVerdict(c.plan.in.StaleKinds))
 	}
-	working := ready.status != metav1.ConditionTrue && !c.plan.Idle()
+	working := ready.status != metav1.ConditionTrue && !c.plan.IsNoOp()
 	stuck := rendered.stalled || held.stalled
 	c.setWhile(v1alpha1.ConditionReconciling, working && !stuck, ready)
 	c.setWhile(v1alpha1.ConditionStalled, working && stuck, ready)
 }
 
 // completed says that the workload has said that its work is done.
-func (c *conclusion) completed() {
+func (c *summarizer) completed() {
 	app := c.plan.in.Application
 	at, said := app.Annotations[v1alpha1.AnnotationCompleted]
 	if !said || app.Spec.Hooks == nil || app.Spec.Hooks.Complete == nil {
@@ -84,7 +84,7 @@ func (c *conclusion) completed() {
 }
 
 // deleting says how far the deletion of the Application is.
-func (c *conclusion) deleting() {
+func (c *summarizer) deleting() {
 	ready := no(v1alpha1.ReasonDeleting, "being deleted", false)
 	if len(c.problems) > 0 {
 		ready = c.heldVerdict()
@@ -95,8 +95,8 @@ func (c *conclusion) deleting() {
 	c.setWhile(v1alpha1.ConditionStalled, ready.stalled, ready)
 }
 
-func (c *conclusion) rendered() verdict {
-	if p := c.plan.Refused; p != nil {
+func (c *summarizer) rendered() verdict {
+	if p := c.plan.Invalid; p != nil {
 		return no(p.Reason, p.Error(), p.Stalled())
 	}
 	if source := c.plan.in.Source; source != nil && source.Problem != nil {
@@ -110,8 +110,8 @@ func (c *conclusion) rendered() verdict {
 	return yes(v1alpha1.ReasonRendered, shorten(message, 4096))
 }
 
-// unheard is the verdict while nobody can tell what is in the cluster.
-func unheard(why []*Problem) verdict {
+// staleVerdict is the verdict while nobody can tell what is in the cluster.
+func staleVerdict(why []*Problem) verdict {
 	messages := make([]string, len(why))
 	for i, p := range why {
 		messages[i] = p.Error()
@@ -136,7 +136,7 @@ func contestedVerdict(contested []v1alpha1.ContestedField) verdict {
 	return no(v1alpha1.ReasonContested, shorten(list(messages), 4096), false)
 }
 
-func (c *conclusion) heldVerdict() verdict {
+func (c *summarizer) heldVerdict() verdict {
 	if len(c.problems) > 0 {
 		worst := c.problems[0]
 		messages, remedies := make([]string, len(c.problems)), []string(nil)
@@ -152,13 +152,13 @@ func (c *conclusion) heldVerdict() verdict {
 		message := strings.Join(append([]string{list(slices.Concat(messages, c.observedWaits()))}, remedies...), ". ")
 		return no(worst.Reason, shorten(message, 4096), worst.Stalled())
 	}
-	if len(c.plan.in.Unheard) > 0 {
-		return unheard(c.plan.in.Unheard)
+	if len(c.plan.in.StaleKinds) > 0 {
+		return staleVerdict(c.plan.in.StaleKinds)
 	}
 	if contested := c.result.Status.Contested; len(contested) > 0 {
 		return contestedVerdict(contested)
 	}
-	if c.plan.Observes() {
+	if c.plan.IsObserveOnly() {
 		return c.differing()
 	}
 	if c.plan.Suspended() && c.plan.HasWork() {
@@ -171,7 +171,7 @@ func (c *conclusion) heldVerdict() verdict {
 	return yes(v1alpha1.ReasonHeld, count(c.held, "field")+" in place")
 }
 
-func (c *conclusion) healthy() verdict {
+func (c *summarizer) healthy() verdict {
 	if len(c.unhealthy) == 0 {
 		return yes(v1alpha1.ReasonHealthy, count(len(c.plan.resources), "resource")+" current")
 	}
@@ -186,7 +186,7 @@ func (c *conclusion) healthy() verdict {
 	return no(worst.Reason, shorten(list(messages), 4096), false)
 }
 
-func (c *conclusion) set(kind string, v verdict) {
+func (c *summarizer) set(kind string, v verdict) {
 	apimeta.SetStatusCondition(&c.result.Status.Conditions, metav1.Condition{
 		Type: kind, Status: v.status, Reason: v.reason, Message: v.message,
 		ObservedGeneration: c.plan.in.Application.Generation, LastTransitionTime: c.now,
@@ -194,7 +194,7 @@ func (c *conclusion) set(kind string, v verdict) {
 }
 
 // setWhile has a condition that is there only while it is true.
-func (c *conclusion) setWhile(kind string, holds bool, v verdict) {
+func (c *summarizer) setWhile(kind string, holds bool, v verdict) {
 	if !holds {
 		apimeta.RemoveStatusCondition(&c.result.Status.Conditions, kind)
 		return

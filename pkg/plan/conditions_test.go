@@ -33,7 +33,7 @@ func TestConditions(t *testing.T) {
 	}{
 		{"everything is in place", func(w *world) { w.round() },
 			[4]string{"True Ready", "True Rendered", "True Held", "True Healthy"}, "", ""},
-		{"nothing has been done yet", func(w *world) { w.store(w.decide().Conclude(nil, w.now)) },
+		{"nothing has been done yet", func(w *world) { w.store(w.decide().Summarize(nil, w.now)) },
 			[4]string{"False Waiting", "True Rendered", "False Waiting", "True Healthy"}, "True", ""},
 		{"the manifest is refused", func(w *world) { w.edit("manifest: [{kind: X}]"); w.round() },
 			[4]string{"False ManifestInvalid", "False ManifestInvalid", " ", " "}, "", "True"},
@@ -58,12 +58,12 @@ func TestConditions(t *testing.T) {
 			w.round()
 			w.set("other", "data", "mode")
 			w.app.Spec.Suspend = true
-			w.store(w.decide().Conclude(nil, w.now))
+			w.store(w.decide().Summarize(nil, w.now))
 		}, [4]string{"False Suspended", "True Rendered", "False Suspended", "True Healthy"}, "", ""},
 		{"it is suspended without drift", func(w *world) {
 			w.round()
 			w.app.Spec.Suspend = true
-			w.store(w.decide().Conclude(nil, w.now))
+			w.store(w.decide().Summarize(nil, w.now))
 		}, [4]string{"False Suspended", "True Rendered", "True Held", "True Healthy"}, "", ""},
 		{"a resource is still on its way", func(w *world) {
 			w.edit("manifest: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 1}}]")
@@ -143,14 +143,14 @@ func TestAnEventTellsWhatWasDone(t *testing.T) {
 	w := newWorld(t, many)
 	_, result := w.round()
 	created := "created ConfigMap default/c0, ConfigMap default/c1, ConfigMap default/c2, 2 more"
-	assert.Equal(t, &plan.Event{Reason: "Created", Note: created, Plain: created}, result.Event)
+	assert.Equal(t, &plan.Event{Reason: "Created", Note: created, Redacted: created}, result.Event)
 
 	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "c0"}
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
 		set(w.live[id], "x", "data", key)
 	}
 	_, result = w.round()
-	assert.Equal(t, &plan.Event{Reason: "Corrected", Plain: "corrected ConfigMap default/c0 (data.a, data.b, data.c and 2 more)",
+	assert.Equal(t, &plan.Event{Reason: "Corrected", Redacted: "corrected ConfigMap default/c0 (data.a, data.b, data.c and 2 more)",
 		Note: `corrected ConfigMap default/c0 (data.a was changed from "a" to "x", data.b was changed from "b" to "x", data.c was changed from "c" to "x" and 2 more)`}, result.Event)
 
 	set(w.live[id], "x", "data", "a")
@@ -170,14 +170,14 @@ func TestASuspendedApplicationTellsItsDrift(t *testing.T) {
 `)
 	w.round()
 	w.app.Spec.Suspend = true
-	w.store(w.decide().Conclude(nil, w.now))
+	w.store(w.decide().Summarize(nil, w.now))
 	_, _, message := w.condition("Ready")
 	assert.Equal(t, "suspended: nothing is corrected until spec.suspend is unset", message)
 	assert.Equal(t, "3/3", w.app.Status.Summary)
 
 	set(w.live[settingsID], "theirs", "data", "mode")
 	delete(w.live, manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "gone"})
-	w.store(w.decide().Conclude(nil, w.now))
+	w.store(w.decide().Summarize(nil, w.now))
 	_, _, message = w.condition("Ready")
 	assert.Equal(t, "suspended: nothing is corrected until spec.suspend is unset; 2 of 3 resources differ from what is desired", message)
 	_, _, message = w.condition("Held")

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Creating is what the annotation holdfast.dev/creating of the Application has to
+// PendingCreates is what the annotation holdfast.dev/creating of the Application has to
 // be before the plan is executed, and whether it has to be written: the identities of
 // what is about to be created or adopted, and its desired states. Should we die before
 // that is in the status, whatever has our marks and is not named here is not known to be
@@ -25,12 +25,12 @@ import (
 // those with a default schema are in it, since nothing else is ever removed. keep leaves
 // what is named already: of what a process before us was about to create when it died,
 // nothing may be seen yet; and a status that could not be stored is none.
-func (p *Plan) Creating(keep bool) (value string, changed bool) {
+func (p *Plan) PendingCreates(keep bool) (value string, changed bool) {
 	before := p.in.Application.Annotations[v1alpha1.AnnotationCreating]
 	said := unpack(before)
-	says, needed := p.announces()
+	says, needed := p.newPendingCreates()
 	if keep {
-		says = p.keeping(said, says)
+		says = p.mergePendingCreates(said, says)
 	}
 	if !needed || slices.Equal(says.Objects, said.Objects) && observer.Equal(says.States, said.States) {
 		return before, false
@@ -39,9 +39,9 @@ func (p *Plan) Creating(keep bool) (value string, changed bool) {
 	return value, value != before
 }
 
-// keeping is what an announcement says, and what one before it said of other objects: one
+// mergePendingCreates is what an announcement says, and what one before it said of other objects: one
 // that comes back is in its state when it was about to be created.
-func (p *Plan) keeping(said, says announcement) announcement {
+func (p *Plan) mergePendingCreates(said, says pendingCreates) pendingCreates {
 	there := sets.New(says.Objects...)
 	for _, name := range said.Objects {
 		if !there.Has(name) {
@@ -58,9 +58,9 @@ func (p *Plan) keeping(said, says announcement) announcement {
 	return says
 }
 
-// announces is what the annotation says of this plan, and whether anything of that is
+// newPendingCreates is what the annotation says of this plan, and whether anything of that is
 // about to be written.
-func (p *Plan) announces() (says announcement, needed bool) {
+func (p *Plan) newPendingCreates() (says pendingCreates, needed bool) {
 	for _, res := range p.resources {
 		if res.shared || !p.unrecorded(p.statuses[res.object.ID]) {
 			continue
@@ -85,12 +85,12 @@ func (p *Plan) announces() (says announcement, needed bool) {
 // unnamed are the objects that are about to be written, are in no inventory, and are
 // too many for the annotation.
 func (p *Plan) unnamed() (unnamed []*resource) {
-	says, needed := p.announces()
+	says, needed := p.newPendingCreates()
 	length := 0
 	for _, name := range says.Objects {
 		length += len(name) + len(`"",`)
 	}
-	if !needed || base64.StdEncoding.EncodedLen(length+1024) <= p.room() || (announcement{Objects: says.Objects}).pack(p.room()) != "" {
+	if !needed || base64.StdEncoding.EncodedLen(length+1024) <= p.room() || (pendingCreates{Objects: says.Objects}).pack(p.room()) != "" {
 		return nil
 	}
 	for _, res := range p.resources {
@@ -127,7 +127,7 @@ func (res *resource) creating() map[string]any {
 	case !res.entry.Default || res.adopting:
 		return nil
 	case res.previous != nil && res.previous.created:
-		union, _ := unitedFields(res.kind, res.previous.desired, res.stored()) // the object may be there though no watch has it yet
+		union, _ := mergeFields(res.kind, res.previous.desired, res.stored()) // the object may be there though no watch has it yet
 		return union
 	case res.change.Action == Create, res.live != nil:
 		return res.stored()
@@ -140,7 +140,7 @@ var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 // pack is an announcement as text: JSON, compressed. The last states are left out as long
 // as it is too long for the room; without any state left, it is all or nothing.
-func (a announcement) pack(room int) string {
+func (a pendingCreates) pack(room int) string {
 	for {
 		raw, err := json.Marshal(a)
 		if err != nil {

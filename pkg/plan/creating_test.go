@@ -24,7 +24,7 @@ const twoConfigs = `manifest:
 
 func TestWhatIsAboutToBeCreatedIsWrittenDownOnce(t *testing.T) {
 	w := newWorld(t, twoConfigs)
-	creating := func() (string, bool) { return w.decide().Creating(false) }
+	creating := func() (string, bool) { return w.decide().PendingCreates(false) }
 	first, changed := creating()
 	require.True(t, changed)
 	again, changed := creating()
@@ -76,7 +76,7 @@ func TestWhatIsNotSeenYetIsKept(t *testing.T) {
 	w := newWorld(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: three}}]`)
 	w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: before}
 	says := func(keep bool) string {
-		value, changed := w.decide().Creating(keep)
+		value, changed := w.decide().PendingCreates(keep)
 		assert.True(t, changed)
 		return observertest.Unpacked(t, value)
 	}
@@ -88,7 +88,7 @@ func TestWhatIsNotSeenYetIsKept(t *testing.T) {
 }
 
 func valueOf(w *world) string {
-	value, _ := w.decide().Creating(false)
+	value, _ := w.decide().PendingCreates(false)
 	return value
 }
 
@@ -102,14 +102,14 @@ func TestTheAnnotationKeepsToItsRoom(t *testing.T) {
 		fmt.Fprintf(&spec, "- {apiVersion: v1, kind: ConfigMap, metadata: {name: c%d}, data: {gone: %s}}\n", i, base64.StdEncoding.EncodeToString(noise))
 	}
 	w := newWorld(t, spec.String())
-	value, changed := w.decide().Creating(false)
+	value, changed := w.decide().PendingCreates(false)
 	require.True(t, changed)
 	assert.Less(t, len(value), 32*1024)
 	assert.Greater(t, len(value), 16*1024)
 
 	// Given annotations of others that leave no room,
 	w.app.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("x", 250*1024)}
-	value, changed = w.decide().Creating(false)
+	value, changed = w.decide().PendingCreates(false)
 	assert.Empty(t, value)
 	assert.False(t, changed)
 	// then everything works without.
@@ -124,7 +124,7 @@ func TestAnAnnotationThatIsNoneOfOursSaysNothing(t *testing.T) {
 		w.die(true)
 		w.app.Annotations[v1alpha1.AnnotationCreating] = text
 		assert.Empty(t, paths(w.decide()), text)
-		assert.Empty(t, plan.Retire(plan.Input{Application: w.app, Kinds: plan.Offline()}).Changes)
+		assert.Empty(t, plan.PlanDeletion(plan.Input{Application: w.app, Kinds: plan.Offline()}).Changes)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestOnlyWhatIsNamedIsDeletedWithoutARecord(t *testing.T) {
 		w.live[id] = object
 		p := w.retire()
 		assert.Empty(t, p.Changes)
-		assert.Contains(t, p.Conclude(nil, w.now).Event.Note, "kube-system/forged")
+		assert.Contains(t, p.Summarize(nil, w.now).Event.Note, "kube-system/forged")
 	})
 	t.Run("what has an entry of the user's is named", func(t *testing.T) {
 		w := newWorld(t, songs)
@@ -239,7 +239,7 @@ func TestOnlyWhatIsNamedIsDeletedWithoutARecord(t *testing.T) {
 		w.app.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("x", 250*1024)}
 		w.die(true)
 		require.Len(t, w.app.Status.Resources, 1)
-		assert.Nil(t, w.decide().Ahead(), "once is enough")
+		assert.Nil(t, w.decide().WriteAheadStatus(), "once is enough")
 		w.edit("manifest: []")
 		p, _ := w.round()
 		assert.Equal(t, plan.Delete, p.Changes[0].Action)

@@ -27,19 +27,19 @@ import (
 // Decide writes nothing and changes nothing of its input.
 func Decide(in Input) *Plan {
 	p := newPlan(in)
-	if p.Refused = incompleteProblem(in.Application); p.Refused != nil {
+	if p.Invalid = incompleteProblem(in.Application); p.Invalid != nil {
 		return p
 	}
 	p.unmask()
 	r, problem := p.render()
 	if problem != nil {
-		p.Refused = problem
+		p.Invalid = problem
 		return p
 	}
 	p.given, p.Warnings = r.warnings, slices.Clip(r.warnings)
 	resources := p.rendered(r)
 	records, inventory := recordsOf(in, resources)
-	if p.Refused = nullsLost(r, records); p.Refused != nil {
+	if p.Invalid = nullsLost(r, records); p.Invalid != nil {
 		return p
 	}
 	accepted := acceptedOf(in)
@@ -56,9 +56,9 @@ func Decide(in Input) *Plan {
 		p.resources = append(p.resources, res)
 		p.Warnings = append(p.Warnings, res.warnings...)
 	}
-	p.fitBaselines()
-	p.warnOfLosses()
-	if p.Refused = sizeProblem(p); p.Refused != nil {
+	p.limitBaselines()
+	p.warnUnrestorable()
+	if p.Invalid = sizeProblem(p); p.Invalid != nil {
 		p.resources = nil
 		return p
 	}
@@ -70,7 +70,7 @@ func Decide(in Input) *Plan {
 }
 
 // rendered are the desired resources, before anything is known of them.
-func (p *Plan) rendered(r rendered) []*resource {
+func (p *Plan) rendered(r renderedInput) []*resource {
 	resources := make([]*resource, len(r.objects))
 	for i, object := range r.objects {
 		res := &resource{
@@ -87,10 +87,10 @@ func (p *Plan) rendered(r rendered) []*resource {
 
 // newPlan has the input as it is now: the memory may go on after it.
 func newPlan(in Input) *Plan {
-	if in.Rules == (Rules{}) {
-		in.Rules = DefaultRules
+	if in.ContestPolicy == (ContestPolicy{}) {
+		in.ContestPolicy = DefaultContestPolicy
 	}
-	var memory Memory
+	var memory State
 	if in.Memory != nil {
 		memory = *in.Memory
 	}
@@ -108,11 +108,11 @@ func (p *Plan) mayHaveCreated(objects []manifest.Object) bool {
 	return slices.ContainsFunc(objects, func(o manifest.Object) bool { return p.unrecorded(p.statuses[o.ID]) })
 }
 
-// Refuse is the plan for an Application about which nothing can be decided. Of the
+// NewInvalid is the plan for an Application about which nothing can be decided. Of the
 // input it needs the Application and the memory.
-func Refuse(in Input, problem *Problem) *Plan {
+func NewInvalid(in Input, problem *Problem) *Plan {
 	p := newPlan(in)
-	p.Refused = problem
+	p.Invalid = problem
 	return p
 }
 

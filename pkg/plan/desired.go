@@ -16,10 +16,10 @@ import (
 func (p *Plan) decide(res *resource, live map[string]any) {
 	id := res.object.ID
 	if res.shared {
-		p.hold(res, live)
+		p.decideShared(res, live)
 		return
 	}
-	if p.in.Memory.Rejections[id] != nil && live != nil {
+	if p.in.Memory.RejectedChanges[id] != nil && live != nil {
 		p.keepLast(res, live)
 	}
 	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion, resource: res}
@@ -57,8 +57,8 @@ func (p *Plan) decideLive(res *resource) {
 	case res.isNewlyAdopted(status):
 		res.entry.FindSurplus(res.kind, res.desired, live) // to adopt is to cut nothing
 	case p.unrecorded(status), res.previous == nil && !res.adopting:
-		res.takeSurplus(live)
-	case p.letsGo(res):
+		res.recordServerElements(live)
+	case p.releasesFields(res):
 		res.entry.FindSurplus(res.kind, res.desired, live) // and so is to let go of what was adopted
 	}
 	res.judged = true
@@ -72,25 +72,25 @@ func (p *Plan) decideLive(res *resource) {
 // claim finds out whose a live object is, and so what is desired of it.
 func (p *Plan) claim(res *resource, live map[string]any) {
 	id, status := res.object.ID, p.statuses[res.object.ID]
-	ours := live != nil && mine(p.in.Application, id, status, live)
-	res.returns = live != nil && !ours && isReturning(p.in.Application, id, live)
-	res.desire(ours || res.returns)
+	ours := live != nil && isOwned(p.in.Application, id, status, live)
+	res.reclaimed = live != nil && !ours && isFromRestoredCluster(p.in.Application, id, live)
+	res.computeDesired(ours || res.reclaimed)
 	switch {
 	case live == nil:
 		res.problem = p.in.Blocked[id]
 	case !ours:
 		res.problem = adoptionProblem(p.in.Application, id, live)
-		res.adopting, res.foreign = res.problem == nil, res.problem != nil && p.Observes()
-		res.adopted = res.adopting && (!res.returns || isMarkedAdopted(live))
+		res.adopting, res.foreign = res.problem == nil, res.problem != nil && p.IsObserveOnly()
+		res.adopted = res.adopting && (!res.reclaimed || isMarkedAdopted(live))
 	default:
 		res.adopted = wasAdopted(p.in.Application, status, live)
 	}
 }
 
-// takeSurplus takes what the API server has added to the lists of an object for its
+// recordServerElements takes what the API server has added to the lists of an object for its
 // response to our create: to what we wrote then, as far as that is known. What was added to
 // closed maps is not: a store does not say who did, and the answer to its removal does.
-func (res *resource) takeSurplus(live map[string]any) {
+func (res *resource) recordServerElements(live map[string]any) {
 	r := res.previous
 	res.unanswered = true
 	if r == nil || !r.created {
@@ -102,19 +102,19 @@ func (res *resource) takeSurplus(live map[string]any) {
 	res.entry.KeepSurplus(res.kind, res.desired, before, r.desired)
 }
 
-// keepAnswer leaves what the answer to our own write has added to closed maps: what nobody
+// keepServerKeys leaves what the answer to our own write has added to closed maps: what nobody
 // else has written, and was not left there because its removal waits.
-func (res *resource) keepAnswer(app *v1alpha1.Application, answer map[string]any) {
+func (res *resource) keepServerKeys(app *v1alpha1.Application, answer map[string]any) {
 	foreign := foreignTo(app, answer)
-	res.entry.KeepAnswer(res.kind, res.desired, answer, func(path *observer.Path) bool {
+	res.entry.KeepServerKeys(res.kind, res.desired, answer, func(path *observer.Path) bool {
 		isHeldBack := slices.ContainsFunc(res.change.Fields, func(d delta.Difference) bool { return d.HeldBack && d.Path == path.String() })
 		return !isHeldBack && (foreign == nil || !foreign(path))
 	})
 }
 
-// desire computes the desired state from the manifest and the record. What was written
+// computeDesired computes the desired state from the manifest and the record. What was written
 // down before an object was created counts only if that object is there.
-func (res *resource) desire(exists bool) {
+func (res *resource) computeDesired(exists bool) {
 	var previous map[string]any
 	res.entry = res.rendered.Raisable()
 	if r := res.previous; r != nil && (exists || !r.created) {
@@ -128,15 +128,15 @@ func (res *resource) desire(exists bool) {
 func (p *Plan) create(res *resource) {
 	app := p.in.Application
 	res.change.Action = Create
-	_, res.change.Manifest = withMarks(app, res.entry, res.desired)
+	_, res.change.Manifest = withTracking(app, res.entry, res.desired)
 	if !sameContent(res.desired, res.object.Content) && !observer.Equal(res.desired, res.object.Content) {
-		_, res.change.Fallback = withMarks(app, res.entry, res.object.Content)
+		_, res.change.Fallback = withTracking(app, res.entry, res.object.Content)
 	}
 }
 
 func (p *Plan) correct(res *resource) {
 	if isHeldByOthers(p.in.Application, res.live) {
-		res.leave(p.in.Application, res.entry.Leaves(res.kind, res.desired), nil)
+		res.excludeClaimed(p.in.Application, res.entry.Leaves(res.kind, res.desired), nil)
 	}
 	withdrawn := delta.Comparison{Differences: p.withdrawn(res)}
 	restored := delta.Comparison{Differences: p.restoredFields(res, withdrawn.Correctable())}
@@ -144,10 +144,10 @@ func (p *Plan) correct(res *resource) {
 	if withdrawn.Correctable() || restored.Correctable() && !res.prunes() {
 		res.compared.Differences = nil // the others are for the next patch
 	}
-	if p.remembers(res) {
-		p.rememberBefore(res)
+	if p.recordsOwnedBaselines(res) {
+		p.recordBaselines(res)
 	}
-	res.baseline = append(res.baseline, res.later...)
+	res.baseline = append(res.baseline, res.releasesNext...)
 	res.compared.Differences = slices.Concat(restored.Differences, res.compared.Differences, withdrawn.Differences, formerShare(p.in.Application, res.live))
 	for _, w := range res.compared.Warnings {
 		if w = res.object.ID.String() + ": " + w; !slices.Contains(res.warnings, w) {
@@ -156,10 +156,10 @@ func (p *Plan) correct(res *resource) {
 	}
 	res.change.Fields = res.compared.Differences
 	res.problem = cmp.Or(res.claimProblem(), p.rejected(res, res.compared), p.leftOverProblem(res.object.ID, res.compared))
-	unsure := res.compared.Unsure || res.letting.unsure && foreignTo(p.in.Application, res.live) == nil
+	unsure := res.compared.NeedsManagedFields || res.letting.needsManagedFields && foreignTo(p.in.Application, res.live) == nil
 	res.change.ReadFirst = unsure
 	if res.adopting {
-		if waits, problem := p.marksWait(res); waits {
+		if waits, problem := p.deferTracking(res); waits {
 			res.problem = cmp.Or(res.problem, problem)
 			return
 		}
@@ -168,36 +168,36 @@ func (p *Plan) correct(res *resource) {
 		res.change.Action = Update
 		res.change.Guards, res.change.Patch = res.compared.Patch(res.change.UID, res.change.ResourceVersion)
 		res.change.Guards = append(res.change.Guards, p.ownership(res)...)
-		res.change.ReadFirst = unsure || p.namesFighter(res)
+		res.change.ReadFirst = unsure || p.needsContender(res)
 	}
 }
 
-// namesFighter reports whether a leaf is, or is about to be, contested, and the object has to
+// needsContender reports whether a leaf is, or is about to be, contested, and the object has to
 // be read to name its writer.
-func (p *Plan) namesFighter(res *resource) bool {
-	if _, known := p.in.Written[res.object.ID]; known || foreignTo(p.in.Application, res.live) != nil {
+func (p *Plan) needsContender(res *resource) bool {
+	if _, known := p.in.ObservedWrites[res.object.ID]; known || foreignTo(p.in.Application, res.live) != nil {
 		return false
 	}
 	return slices.ContainsFunc(res.compared.Differences, func(d delta.Difference) bool {
-		return !d.HeldBack && p.in.Memory.nearlyContested(Leaf{res.object.ID, d.Path}, p.in.Rules)
+		return !d.HeldBack && p.in.Memory.nearlyContested(Leaf{res.object.ID, d.Path}, p.in.ContestPolicy)
 	})
 }
 
 // compare compares the desired state, our marks included, with an object.
 func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
-	if compared, is := p.inPlace(res, live); is {
+	if compared, is := p.isInSync(res, live); is {
 		return compared
 	}
 	return res.withoutClaimed(delta.Compare(p.comparison(res, live)))
 }
 
-// inPlace is compare where the object has our marks and nothing differs, as nearly always: to
+// isInSync is compare where the object has our marks and nothing differs, as nearly always: to
 // put the marks into the entry and the desired state takes more than all the rest. It is false
 // where that is not so, or the marks matter for anything else.
-func (p *Plan) inPlace(res *resource, live map[string]any) (compared delta.Comparison, is bool) {
+func (p *Plan) isInSync(res *resource, live map[string]any) (compared delta.Comparison, is bool) {
 	app := p.in.Application
 	if app.UID == "" || res.shared || res.adopted || len(res.accepted)+len(res.claimed) > 0 || !res.entry.HasRoomForMarks() ||
-		holdersOf(live) != nil || !Marked(app, res.object.ID, live) {
+		holdersOf(live) != nil || !IsTrackedBy(app, res.object.ID, live) {
 		return compared, false
 	}
 	compared = delta.Compare(p.comparisonOf(res, live, res.entry, res.desired))
@@ -211,7 +211,7 @@ func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 	return p.comparisonOf(res, live, entry, desired)
 }
 
-func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.Entry, desired map[string]any) delta.Input {
+func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.Schema, desired map[string]any) delta.Input {
 	in := delta.Input{
 		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
 		Accepted: res.accepted,
@@ -224,7 +224,7 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 		},
 		Conflicting: p.in.Memory.conflicts[res.object.ID],
 		Refused:     func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
-		Foreign:     foreignTo(p.in.Application, live), Shared: res.shared, Claimed: append(res.claimedPointers(p.in.Application, live), res.pointersLetGo(live)...),
+		Foreign:     foreignTo(p.in.Application, live), Shared: res.shared, Claimed: append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
 	}
 	in.Normal = p.normal(res, desired)
 	if res.entry.Default || res.entry.Follows {
@@ -238,7 +238,7 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 	}
 	if r := res.previous; r != nil {
 		in.Previous = r.desired
-		in.Prune = !res.shared && !p.givesBack(res) && res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
+		in.Prune = !res.shared && !p.restoresRemovedFields(res) && res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
 		if in.Prune {
 			in.Previous = res.entry.Recorded(res.kind, r.entry, r.desired)
 		}
@@ -249,7 +249,7 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 // normal returns what finds out the normal form of the desired state, once. It is nil where the
 // API server has answered with its form of it.
 func (p *Plan) normal(res *resource, desired map[string]any) func() map[string]any {
-	if !p.Observes() && res.previous != nil {
+	if !p.IsObserveOnly() && res.previous != nil {
 		return nil
 	}
 	return sync.OnceValue(func() map[string]any {
@@ -297,7 +297,7 @@ func (p *Plan) wasApplied(res *resource) bool {
 		return true
 	}
 	r := res.previous
-	return (!res.adopting || res.returns) && (r.created || r.status != nil && r.status.UID != "")
+	return (!res.adopting || res.reclaimed) && (r.created || r.status != nil && r.status.UID != "")
 }
 
 // leftOverProblem is why a comparison leaves something uncorrected, or nil.

@@ -52,7 +52,7 @@ func (p *Plan) EditFields(id manifest.ID, edit Edit) (fields []v1alpha1.Resource
 		e.entry = *e.inherited.DeepCopy()
 	}
 	for _, path := range edit.Paths {
-		note, err := e.say(path)
+		note, err := e.apply(path)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -60,7 +60,7 @@ func (p *Plan) EditFields(id manifest.ID, edit Edit) (fields []v1alpha1.Resource
 			notes = append(notes, note)
 		}
 	}
-	return e.put(fields), notes, nil
+	return e.store(fields), notes, nil
 }
 
 // manifestOf is the manifest of a resource whose schema spec.fields may say.
@@ -108,8 +108,8 @@ type fieldsEditor struct {
 	profiles []observer.ProfilePath
 }
 
-// say has a path held, or free, and returns a note if it is that already.
-func (e *fieldsEditor) say(typed string) (note string, err error) {
+// apply has a path held, or free, and returns a note if it is that already.
+func (e *fieldsEditor) apply(typed string) (note string, err error) {
 	path, err := observer.ParseFieldPath(typed)
 	if err != nil {
 		return "", err
@@ -124,7 +124,7 @@ func (e *fieldsEditor) say(typed string) (note string, err error) {
 	}
 	less := e.without(text)
 	more := e.with(less, text)
-	var made [3]*observer.Entry
+	var made [3]*observer.Schema
 	for i, entry := range []v1alpha1.ResourceFields{e.entry, less, more} {
 		if made[i], err = e.compiled(entry); err != nil {
 			return "", err
@@ -134,13 +134,13 @@ func (e *fieldsEditor) say(typed string) (note string, err error) {
 	isSaid := e.edit.OnRelease == "" || made[1].Released(text) == made[2].Released(text)
 	switch {
 	case made[0].SameAs(made[2]) && made[0].Released(text) == made[2].Released(text):
-		return already(text, e.edit.Free), nil
+		return noChangeNote(text, e.edit.Free), nil
 	case !made[1].SameAs(made[2]) || !isSaid:
 		e.entry = more
 	case !made[0].SameAs(made[1]):
 		e.entry = less
 	default:
-		return already(text, e.edit.Free), nil
+		return noChangeNote(text, e.edit.Free), nil
 	}
 	return "", nil
 }
@@ -154,7 +154,7 @@ func (e *fieldsEditor) context() observer.Context {
 }
 
 // compiled is the schema that an entry makes.
-func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Entry, error) {
+func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Schema, error) {
 	if entry.Hold == nil && !entry.Frees() {
 		entry.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}}
 	}
@@ -180,11 +180,11 @@ func (e *fieldsEditor) without(text string) v1alpha1.ResourceFields {
 			if e.edit.Free && list == e.listOf(&less) {
 				continue
 			}
-			*list = slices.DeleteFunc(*list, func(path string) bool { return e.means(path, text) })
+			*list = slices.DeleteFunc(*list, func(path string) bool { return e.matches(path, text) })
 		}
 	}
 	less.Hold = slices.DeleteFunc(less.Hold, func(f v1alpha1.HeldField) bool {
-		return e.means(f.Path, text) && (e.edit.Free || !sameRule(f, e.edit.Rule))
+		return e.matches(f.Path, text) && (e.edit.Free || !sameRule(f, e.edit.Rule))
 	})
 	return less
 }
@@ -195,13 +195,13 @@ func sameRule(a, b v1alpha1.HeldField) bool {
 	return apiequality.Semantic.DeepEqual(a, b)
 }
 
-// means reports whether a path of an entry is one, written as it may be.
-func (e *fieldsEditor) means(written, text string) bool {
-	return written == text || e.plainly(written) == text
+// matches reports whether a path of an entry is one, written as it may be.
+func (e *fieldsEditor) matches(written, text string) bool {
+	return written == text || e.normalizePath(written) == text
 }
 
-// plainly is a path that means one field as it is printed, and any other as it is written.
-func (e *fieldsEditor) plainly(written string) string {
+// normalizePath is a path that means one field as it is printed, and any other as it is written.
+func (e *fieldsEditor) normalizePath(written string) string {
 	path, err := observer.ParseFieldPath(written)
 	if err != nil || path.HasWildcard() {
 		return written
@@ -240,9 +240,9 @@ func (e *fieldsEditor) listOf(entry *v1alpha1.ResourceFields) *[]string {
 	return &entry.Free
 }
 
-// put writes the entry among the others. One that says no more than there is without it
+// store writes the entry among the others. One that says no more than there is without it
 // goes.
-func (e *fieldsEditor) put(fields []v1alpha1.ResourceFields) []v1alpha1.ResourceFields {
+func (e *fieldsEditor) store(fields []v1alpha1.ResourceFields) []v1alpha1.ResourceFields {
 	if len(e.entry.Hold) == 1 && e.entry.Hold[0].Path == observer.AllFields {
 		e.entry.Hold = nil
 	}
@@ -268,13 +268,13 @@ func (e *fieldsEditor) put(fields []v1alpha1.ResourceFields) []v1alpha1.Resource
 func (e *fieldsEditor) sameItems(a, b v1alpha1.ResourceFields) bool {
 	sorted := func(f v1alpha1.ResourceFields) (all []string) {
 		for _, held := range f.Hold {
-			held.Path = e.plainly(held.Path)
+			held.Path = e.normalizePath(held.Path)
 			raw, _ := json.Marshal(held) // what was read can be written
 			all = append(all, "hold "+string(raw))
 		}
 		for list, paths := range map[string][]string{"free ": f.Free, "leave ": f.Leave, "restore ": f.Restore} {
 			for _, path := range paths {
-				all = append(all, list+e.plainly(path))
+				all = append(all, list+e.normalizePath(path))
 			}
 		}
 		slices.Sort(all)
@@ -328,7 +328,7 @@ func (p *Plan) EditSchema(id manifest.ID, edit Edit) (schema []runtime.RawExtens
 			return nil, nil, err
 		}
 		if observer.Equal(entry, edited) {
-			notes = append(notes, already(path, edit.Free))
+			notes = append(notes, noChangeNote(path, edit.Free))
 		}
 		entry = edited
 	}
@@ -369,8 +369,8 @@ func (p *Plan) entryOf(id manifest.ID) (manifest.Object, int, error) {
 	return manifest.Object{}, 0, fmt.Errorf("%s has no entry in spec.observerSchema", id)
 }
 
-// already says that there is nothing to change.
-func already(path string, free bool) string {
+// noChangeNote says that there is nothing to change.
+func noChangeNote(path string, free bool) string {
 	if free {
 		return path + " is free already"
 	}

@@ -26,7 +26,7 @@ func TestHoldThenFreeLeavesAnEntry(t *testing.T) {
 		w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
 		w.app.Spec.ObserverSchema = raws(observertest.Entry(r, spec, observertest.Options{Walked: true, Bounded: rapid.Bool().Draw(r, "bounded")}).Raw())
 		before := w.decide()
-		if before.Refused != nil {
+		if before.Invalid != nil {
 			return
 		}
 		path, free := drawnPath(r, spec), rapid.Bool().Draw(r, "free")
@@ -40,7 +40,7 @@ func TestHoldThenFreeLeavesAnEntry(t *testing.T) {
 			return // a list that goes as a whole comes back with the manifest's length
 		}
 		after := before.WithSchema(once)
-		require.Nil(r, after.Refused)
+		require.Nil(r, after.Invalid)
 		_, notes, err = after.EditSchema(observertest.ID, edit)
 		require.NoError(r, err)
 		require.Len(r, notes, 1, "twice is once")
@@ -114,7 +114,7 @@ func TestAnEntryIsEditedInPlace(t *testing.T) {
 			w := newWorld(t, manifestText)
 			w.app.Spec.ObserverSchema = []runtime.RawExtension{{Raw: []byte(head + row.before)}}
 			p := w.decide()
-			require.Nil(t, p.Refused)
+			require.Nil(t, p.Invalid)
 			row.edit.Paths = []string{row.path}
 			id := manifest.ID{Kind: "Service", Namespace: "default", Name: "web"}
 			schema, notes, err := p.EditSchema(id, row.edit)
@@ -125,7 +125,7 @@ func TestAnEntryIsEditedInPlace(t *testing.T) {
 				return
 			}
 			assert.JSONEq(t, head+row.after, string(schema[0].Raw))
-			assert.Nil(t, p.WithSchema(schema).Refused)
+			assert.Nil(t, p.WithSchema(schema).Invalid)
 		})
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 // event tells in one event what was done, and why nothing more can be done from
 // now on.
-func (c *conclusion) event() {
+func (c *summarizer) event() {
 	stuck := c.newlyStalled()
 	if len(c.done)+len(c.unrestored) == 0 && len(c.warnings) == 0 && len(c.notes) == 0 && stuck == nil {
 		return
@@ -32,7 +32,7 @@ func (c *conclusion) event() {
 	if c.newlyContested {
 		reason = v1alpha1.ReasonContested
 	}
-	more := slices.Concat(c.leftAsTheyAre(), c.notes, c.warnings)
+	more := slices.Concat(c.notRestoredEvent(), c.notes, c.warnings)
 	if len(c.unrestored) > 0 {
 		reason = NotRestored
 	}
@@ -41,12 +41,12 @@ func (c *conclusion) event() {
 	}
 	note := func(parts []string) string { return shorten(strings.Join(slices.Concat(parts, more), "; "), 1024) }
 	c.result.Event = &Event{
-		Warning: len(c.warnings)+len(c.unrestored) > 0 || stuck != nil, Reason: reason, Note: note(parts), Plain: note(plain),
+		Warning: len(c.warnings)+len(c.unrestored) > 0 || stuck != nil, Reason: reason, Note: note(parts), Redacted: note(plain),
 	}
 }
 
 // described is what was done, with values and writers or without.
-func (c *conclusion) described(whole bool) (parts []string) {
+func (c *summarizer) described(whole bool) (parts []string) {
 	for _, kind := range []struct {
 		action Action
 		word   string
@@ -62,8 +62,8 @@ func (c *conclusion) described(whole bool) (parts []string) {
 // though it is held no longer, and why.
 const NotRestored = "NotRestored"
 
-// leftAsTheyAre says which fields of shared objects are let go and not restored; nil for none.
-func (c *conclusion) leftAsTheyAre() []string {
+// notRestoredEvent says which fields of shared objects are let go and not restored; nil for none.
+func (c *summarizer) notRestoredEvent() []string {
 	if len(c.unrestored) == 0 {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (c *conclusion) leftAsTheyAre() []string {
 
 // newlyStalled is the condition that says that only a user can help, if it was
 // not there before, or said something else.
-func (c *conclusion) newlyStalled() *metav1.Condition {
+func (c *summarizer) newlyStalled() *metav1.Condition {
 	now := apimeta.FindStatusCondition(c.result.Status.Conditions, v1alpha1.ConditionStalled)
 	before := apimeta.FindStatusCondition(c.plan.in.Application.Status.Conditions, v1alpha1.ConditionStalled)
 	if now == nil || before != nil && before.Reason == now.Reason && before.Message == now.Message {
@@ -126,15 +126,15 @@ func shorten(s string, limit int) string {
 }
 
 // warnContested tells, once, that a leaf backs off from now on.
-func (c *conclusion) warnContested(leaf Leaf) {
+func (c *summarizer) warnContested(leaf Leaf) {
 	c.newlyContested = true
-	f := c.plan.in.Memory.Fights[leaf]
+	f := c.plan.in.Memory.Contests[leaf]
 	if leaf.Path == "" {
 		c.warnings = append(c.warnings, leaf.ID.String()+" is contested: it is deleted again and again")
 		return
 	}
 	if isSharedMark(leaf.Path) {
-		c.warnings = append(c.warnings, leaf.ID.String()+": another client removes the tracking metadata again and again"+by(f.Manager))
+		c.warnings = append(c.warnings, leaf.ID.String()+": another client removes the tracking metadata again and again"+bySuffix(f.Manager))
 		return
 	}
 	desired, observed := maskedPair(leaf.ID, leaf.Path, f.Desired, f.Observed)
@@ -157,16 +157,16 @@ func inline(v delta.Value) string {
 	return shorten(string(raw), 80)
 }
 
-// And is one event for two that would follow each other at once. Either may be
+// Merge is one event for two that would follow each other at once. Either may be
 // nil.
-func (e *Event) And(other *Event) *Event {
+func (e *Event) Merge(other *Event) *Event {
 	switch {
 	case e == nil:
 		return other
 	case other == nil:
 		return e
 	}
-	both := Event{Warning: e.Warning || other.Warning, Reason: e.Reason, Note: e.Note, Plain: e.Plain}
+	both := Event{Warning: e.Warning || other.Warning, Reason: e.Reason, Note: e.Note, Redacted: e.Redacted}
 	switch {
 	case e.Reason == other.Reason, e.Warning:
 	case other.Warning:
@@ -177,8 +177,8 @@ func (e *Event) And(other *Event) *Event {
 	if !strings.Contains(e.Note, other.Note) {
 		both.Note = shorten(e.Note+"; "+other.Note, 1024)
 	}
-	if !strings.Contains(e.Plain, other.Plain) {
-		both.Plain = shorten(e.Plain+"; "+other.Plain, 1024)
+	if !strings.Contains(e.Redacted, other.Redacted) {
+		both.Redacted = shorten(e.Redacted+"; "+other.Redacted, 1024)
 	}
 	return &both
 }

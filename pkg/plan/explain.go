@@ -91,7 +91,7 @@ type Field struct {
 }
 
 // IsStatus reports whether it is of the object's status, and free.
-func (f Field) IsStatus() bool { return f.State == FieldFree && observer.Under(f.Path, "status") }
+func (f Field) IsStatus() bool { return f.State == FieldFree && observer.IsUnder(f.Path, "status") }
 
 // LivePath is the path as it leads through the live object.
 func (f Field) LivePath() *observer.Path { return f.livePath }
@@ -139,24 +139,24 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 		explained.Desired = true
 		return explained // nothing of it is held any more
 	}
-	e.authors = &authors{live: e.live, entries: managersOf(e.live)}
+	e.authors = &writerIndex{live: e.live, entries: managersOf(e.live)}
 	if res := change.resource; res != nil {
 		explained.Desired, explained.Default, explained.Source = true, res.entry.Default, sourceOf(res.entry)
 		explained.Profiles = res.entry.Profiles()
 		e.res, e.removals, e.claims = res, p.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
-		e.baseline, e.unrecorded = recordOf(p.statuses[id], e.live), unrecordedOf(p.statuses[id], e.live)
+		e.baseline, e.unrecorded = recordedBaseline(p.statuses[id], e.live), unrecordedPaths(p.statuses[id], e.live)
 		if res.shared && res.holdsNothing() { // and what goes with the last field that was
 			e.removals = append(e.removals, slices.DeleteFunc(slices.Clone(change.Fields), func(d delta.Difference) bool { return d.Desired.Set })...)
 		}
-		e.removals = append(e.removals, res.letting.fields...) // and what fields get back
+		e.removals = append(e.removals, res.letting.restored...) // and what fields get back
 		in := p.comparison(res, e.live)
-		in.CompareOnly = p.Observes()
+		in.CompareOnly = p.IsObserveOnly()
 		delta.Walk(in, e.field)
 	} else {
 		e.removals = change.Fields // our marks, which are taken off
 		delta.WalkFree(p.in.Kinds.Type(gvkOf(id, change.APIVersion)), e.live, e.field)
 	}
-	e.broughtBack()
+	e.addRestored()
 	explained.Fields = inOrder(e.fields)
 	return explained
 }

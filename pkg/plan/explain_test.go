@@ -63,7 +63,7 @@ func agrees(t *testing.T, change plan.Change, e plan.Explanation) {
 	for _, d := range change.Fields {
 		found := false
 		for _, f := range e.Fields {
-			found = found || observer.Under(f.Path, d.Path) && f.Drift == d.Reason
+			found = found || observer.IsUnder(f.Path, d.Path) && f.Drift == d.Reason
 		}
 		assert.True(t, found, "the drift of %s is explained", d.Path)
 	}
@@ -79,10 +79,10 @@ func agrees(t *testing.T, change plan.Change, e plan.Explanation) {
 		seen[field{f.Path, f.Live.Set}] = true
 		assert.NotEmpty(t, f.Why, f.Path)
 		if f.State == plan.FieldRemoved || f.State == plan.FieldRestored {
-			isIn := slices.ContainsFunc(change.Fields, func(d delta.Difference) bool { return observer.Under(f.Path, d.Path) })
+			isIn := slices.ContainsFunc(change.Fields, func(d delta.Difference) bool { return observer.IsUnder(f.Path, d.Path) })
 			assert.True(t, isIn, "%s is %s by the plan", f.Path, f.State)
 		}
-		assert.True(t, observer.Under(f.Path, f.Parent) || f.Parent == "", "%s is in %s", f.Path, f.Parent)
+		assert.True(t, observer.IsUnder(f.Path, f.Parent) || f.Parent == "", "%s is in %s", f.Path, f.Parent)
 		if change.Action == plan.Unchanged && change.Problem == nil && f.State != plan.FieldWatched {
 			assert.Empty(t, f.Drift, "%s of a resource to which nothing is done", f.Path)
 		}
@@ -319,8 +319,8 @@ observerSchema:
 	w.set([]any{port(1), port(2)}, "spec", "ports")
 	p := w.decide()
 	require.Equal(t, []string{"spec.ports[port=8080,protocol=TCP] missing"}, paths(p))
-	refused := p.Refuse(plan.Leaf{ID: p.Changes[0].ID, Path: "spec.ports[port=8080,protocol=TCP]"}, &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "no"})
-	w.refuse = map[plan.Action]plan.Outcome{plan.Update: {Action: plan.Update, Object: w.only(), Problem: refused.Problem, Refused: []plan.Refused{refused}}}
+	refused := p.RecordRejection(plan.Leaf{ID: p.Changes[0].ID, Path: "spec.ports[port=8080,protocol=TCP]"}, &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "no"})
+	w.refuse = map[plan.Action]plan.Outcome{plan.Update: {Action: plan.Update, Object: w.only(), Problem: refused.Problem, Rejected: []plan.RejectedLeaf{refused}}}
 	w.round()
 	w.now = w.now.Add(time.Hour)
 	assert.Equal(t, []string{
@@ -331,7 +331,7 @@ observerSchema:
 	w.round()
 	w.quiet()
 	assert.Equal(t, []any{map[string]any{"port": int64(8080), "protocol": "TCP", "targetPort": int64(8080)}, port(2)}, get(w.only(), "spec", "ports"))
-	assert.Empty(t, w.mem.Refusals)
+	assert.Empty(t, w.mem.Rejections)
 }
 
 func TestNothingIsCorrectedWhileSuspended(t *testing.T) {
@@ -357,7 +357,7 @@ func TestAnObjectThatIsNotThereIsExplained(t *testing.T) {
 func TestAContestedFieldNamesWhoFights(t *testing.T) {
 	in := given(t, fmt.Sprintf(explainedApplication, false), explainedLive)
 	next := in.Now.Add(time.Minute)
-	in.Memory = &plan.Memory{Fights: map[plan.Leaf]*plan.Fight{
+	in.Memory = &plan.State{Contests: map[plan.Leaf]*plan.Contest{
 		{ID: webID, Path: "spec.template.spec.containers[name=web].image"}: {Corrections: 7, Next: next, Manager: "kubectl-set"},
 	}}
 	e, _ := plan.Decide(in).Explain(webID, false)

@@ -49,10 +49,10 @@ func (e *explainer) field(from delta.Field) {
 	e.fields = append(e.fields, f)
 }
 
-// broughtBack explains fields that are not there and get back what they had.
-func (e *explainer) broughtBack() {
+// addRestored explains fields that are not there and get back what they had.
+func (e *explainer) addRestored() {
 	for _, d := range e.removals {
-		if d.Desired.Set && !d.Observed.Set {
+		if d.Desired.Set && !d.Live.Set {
 			e.field(delta.Field{Path: d.LivePath(), State: delta.StateFree})
 		}
 	}
@@ -84,14 +84,14 @@ func (e *explainer) settle(f *Field, from delta.Field) {
 			f.Desired = from.Difference.Desired
 			return
 		}
-		f.left(from)
+		f.markFree(from)
 	case FieldFree, FieldSeeded, FieldWatched:
-		f.left(from)
+		f.markFree(from)
 	}
 }
 
-// left is a field that is left as it is, whatever the manifest has.
-func (f *Field) left(from delta.Field) {
+// markFree is a field that is left as it is, whatever the manifest has.
+func (f *Field) markFree(from delta.Field) {
 	f.Desired = delta.Value{}
 	if from.Manifest.Set && !isAlike(from.Manifest, from.Live) {
 		f.Manifest = from.Manifest
@@ -112,7 +112,7 @@ func (e *explainer) stateOf(f Field) FieldState {
 // isMark reports whether a field is one of our own marks.
 func isMark(path string) bool {
 	return isSharedMark(path) && !isMetadataMap(path) ||
-		slices.ContainsFunc(markKeys, func(mark markKey) bool { return path == mark.path() })
+		slices.ContainsFunc(trackingKeys, func(mark markKey) bool { return path == mark.path() })
 }
 
 // isAlike reports whether a free live value may be what the API server made of the
@@ -145,17 +145,17 @@ func (f *Field) mask(id manifest.ID) {
 	}
 }
 
-func (e *explainer) fight(path string) *Fight {
+func (e *explainer) fight(path string) *Contest {
 	if e.plan.in.Memory == nil {
 		return nil
 	}
-	return e.plan.in.Memory.Fights[Leaf{e.id, path}]
+	return e.plan.in.Memory.Contests[Leaf{e.id, path}]
 }
 
 // writer returns who wrote a live field, the Application itself included.
 func (e *explainer) writer(of delta.Field) (writer Writer) {
 	if of.Live.Set {
-		writer, _ = e.authors.owner(of.Path)
+		writer, _ = e.authors.managerOfValue(of.Path)
 	}
 	return writer
 }
@@ -175,13 +175,13 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 	case f.State == FieldFree:
 		return "free: the observer schema does not name it, so it is never written again"
 	case d == nil && f.State == FieldContested:
-		return "in place now; it was changed back again and again" + by(e.fight(f.Path).Manager)
+		return "in place now; it was changed back again and again" + bySuffix(e.fight(f.Path).Manager)
 	case d == nil:
 		return inPlaceWhy(f, "release it with `holdfast free`")
 	case d.HeldBack:
-		return "drift, and its correction waits: it is changed back again and again" + by(e.fight(f.Path).managerOf())
+		return "drift, and its correction waits: it is changed back again and again" + bySuffix(e.fight(f.Path).managerOf())
 	case f.IsDoubtful:
-		return e.would("corrected", "the live value is "+MaybeRespelled)
+		return e.driftAction("corrected", "the live value is "+MaybeRespelled)
 	default:
 		return e.driftWhy(f)
 	}
@@ -231,36 +231,36 @@ func inPlaceWhy(f Field, release string) string {
 func (e *explainer) driftWhy(f Field) string {
 	switch {
 	case e.live == nil && e.change.Problem == nil:
-		return e.would("created", "the object is not there")
+		return e.driftAction("created", "the object is not there")
 	case f.Drift == delta.Unwanted:
-		return e.would("removed", "it is not to be there")
+		return e.driftAction("removed", "it is not to be there")
 	case f.State == FieldPushed:
-		return e.would("written", "the manifest has another value than the one written last")
+		return e.driftAction("written", "the manifest has another value than the one written last")
 	case f.Rule != nil && f.Drift == delta.Changed:
-		return e.would("corrected", "it is outside of its rule")
+		return e.driftAction("corrected", "it is outside of its rule")
 	case f.Drift == delta.Missing:
-		return e.would("added", "it is not there")
+		return e.driftAction("added", "it is not there")
 	case f.State == FieldRestored:
-		return e.would("restored", "it is held no longer")
+		return e.driftAction("restored", "it is held no longer")
 	case f.Drift == delta.Restored:
-		return e.would("removed", "it is held no longer, and was not there before")
+		return e.driftAction("removed", "it is held no longer, and was not there before")
 	case f.Drift == delta.ListLength:
-		return e.would("added", "the list is shorter than the observer schema asks for")
+		return e.driftAction("added", "the list is shorter than the observer schema asks for")
 	case f.Drift == delta.Extra:
-		return e.would("removed", "the list is longer than the observer schema allows")
+		return e.driftAction("removed", "the list is longer than the observer schema allows")
 	case f.Drift == delta.Removed && e.res == nil:
-		return e.would("removed", "Holdfast lets the object go")
+		return e.driftAction("removed", "Holdfast lets the object go")
 	case f.Drift == delta.Removed:
-		return e.would("removed", "the manifest had it and no longer has it")
+		return e.driftAction("removed", "the manifest had it and no longer has it")
 	default:
-		return e.would("corrected", "the live value is not the desired one")
+		return e.driftAction("corrected", "the live value is not the desired one")
 	}
 }
 
-// would says what is done about drift, or why nothing is.
-func (e *explainer) would(done, because string) string {
+// driftAction says what is done about drift, or why nothing is.
+func (e *explainer) driftAction(done, because string) string {
 	switch {
-	case e.plan.Observes():
+	case e.plan.IsObserveOnly():
 		return "drift: " + because + "; it would be " + done + ", and is not: the Application only observes"
 	case e.plan.Suspended() && e.stopped():
 		return "drift: " + because + "; not " + done + " while the Application is suspended"
@@ -273,11 +273,11 @@ func (e *explainer) would(done, because string) string {
 
 // stopped reports whether nothing of the resource is written, and why would say.
 func (e *explainer) stopped() bool {
-	return e.plan.Idle() && !e.plan.retiring || e.change.Problem != nil && e.change.Action == Unchanged
+	return e.plan.IsNoOp() && !e.plan.retiring || e.change.Problem != nil && e.change.Action == Unchanged
 }
 
 // managerOf is who fights, as far as that is known.
-func (f *Fight) managerOf() string {
+func (f *Contest) managerOf() string {
 	if f == nil {
 		return ""
 	}

@@ -60,12 +60,12 @@ func TestFreeFieldsInRandomCases(t *testing.T) {
 			freeIsUntouched(r, in)
 			for _, change := range plan.Decide(in).Changes {
 				for _, d := range change.Fields { // and held back
-					w.mem.Fights = map[plan.Leaf]*plan.Fight{{ID: change.ID, Path: d.Path}: {Corrections: 5, Next: w.now.Add(1)}}
+					w.mem.Contests = map[plan.Leaf]*plan.Contest{{ID: change.ID, Path: d.Path}: {Corrections: 5, Next: w.now.Add(1)}}
 				}
 			}
 			in.Memory = w.mem
 			freeIsUntouched(r, in)
-			w.mem = &plan.Memory{}
+			w.mem = &plan.State{}
 			w.round()
 		}
 	})
@@ -97,13 +97,13 @@ func freeIsUntouched(t require.TestingT, in plan.Input) int {
 				require.False(t, within(at, pointer) || within(pointer, at), "%s is called free, and the patch touches %s: %v", f.Path, at, change.Patch)
 			}
 			for _, d := range change.Fields {
-				require.False(t, observer.Under(d.Path, f.Path), "%s is called free, and %s has drifted", f.Path, d.Path)
+				require.False(t, observer.IsUnder(d.Path, f.Path), "%s is called free, and %s has drifted", f.Path, d.Path)
 			}
 			if f.Live.Set || isOfNewElement(f) {
 				continue
 			}
 			for _, path := range added() {
-				require.False(t, observer.Under(path, f.Path), "%s is called free, and the patch adds it: %v", f.Path, change.Patch)
+				require.False(t, observer.IsUnder(path, f.Path), "%s is called free, and the patch adds it: %v", f.Path, change.Patch)
 			}
 		}
 		for at := range touched {

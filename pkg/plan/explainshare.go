@@ -16,7 +16,7 @@ func claimsAt(app *v1alpha1.Application, kind *kinds.Node, live map[string]any) 
 	claims := map[string]string{}
 	for _, c := range claimsOf(app, live) {
 		if at, ok := delta.Locate(kind, live, c.path); ok && c.path != "" {
-			claims[at.Path.Pointer()] = c.by
+			claims[at.Path.Pointer()] = c.holder
 		}
 	}
 	return claims
@@ -28,10 +28,10 @@ func (e *explainer) claim(f *Field) {
 	if e.res == nil {
 		return
 	}
-	i := slices.IndexFunc(e.res.claimed, func(c claim) bool { return observer.Under(f.Path, c.path) })
+	i := slices.IndexFunc(e.res.claimed, func(c claim) bool { return observer.IsUnder(f.Path, c.path) })
 	switch {
 	case i >= 0:
-		f.Holder = e.res.claimed[i].by
+		f.Holder = e.res.claimed[i].holder
 	case f.State == FieldFree:
 		pointer := f.livePath.Pointer()
 		for at, holder := range e.claims {
@@ -48,17 +48,17 @@ func (e *explainer) claim(f *Field) {
 // onRelease says what becomes of a held field when it is let go, and the object stays; and why
 // it cannot be restored then.
 func (e *explainer) onRelease(f Field) (text, unrestorable string) {
-	if e.res == nil || !e.res.shared && !e.plan.remembers(e.res) || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.Under(f.Path, leaf) }) {
+	if e.res == nil || !e.res.shared && !e.plan.recordsOwnedBaselines(e.res) || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.IsUnder(f.Path, leaf) }) {
 		return "", ""
 	}
 	const stays = "when it is let go, it stays: "
-	i := slices.IndexFunc(e.baseline, func(b v1alpha1.BaselineField) bool { return observer.Under(f.Path, b.Path) })
+	i := slices.IndexFunc(e.baseline, func(b v1alpha1.BaselineField) bool { return observer.IsUnder(f.Path, b.Path) })
 	switch {
 	case !restores(e.plan.in.Application, e.res.shared):
 		return stays + "spec.onRelease is Leave", ""
 	case secretPath(e.id, f.Path):
 		unrestorable = "values of Secrets are never recorded"
-	case slices.ContainsFunc(e.unrecorded, func(path string) bool { return observer.Under(f.Path, path) }):
+	case slices.ContainsFunc(e.unrecorded, func(path string) bool { return observer.IsUnder(f.Path, path) }):
 		unrestorable = "there was no room to record what it was"
 	case i < 0 && f.Drift != "":
 		return "", "" // what it is now goes on record with its first correction
@@ -67,7 +67,7 @@ func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 	case e.baseline[i].Value == nil:
 		return "when it is let go, it is removed: it was not there before", ""
 	default:
-		return "when it is let go, it becomes " + valueText(valueBefore(e.baseline[i]).Any) + " again" + writtenBy(e.baseline[i].Manager), ""
+		return "when it is let go, it becomes " + valueText(baselineValue(e.baseline[i]).Any) + " again" + writtenBy(e.baseline[i].Manager), ""
 	}
 	return stays + unrestorable, unrestorable
 }

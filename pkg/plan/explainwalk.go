@@ -20,7 +20,7 @@ type explainer struct {
 	live        map[string]any
 	change      Change
 	removals    []delta.Difference // what goes beside what the walk knows of
-	authors     *authors
+	authors     *writerIndex
 	claims      map[string]string // who else holds what, by its pointer
 	baseline    []v1alpha1.BaselineField
 	unrecorded  []string
@@ -87,7 +87,7 @@ func inOrder(fields []Field) []Field {
 func compareSteps(a, b Field, x, y []*observer.Path, root bool) int {
 	switch {
 	case x[0].IsElement() && y[0].IsElement():
-		return cmp.Or(cmp.Compare(uint(x[0].Nth()), uint(y[0].Nth())), cmp.Compare(x[0].Index(), y[0].Index()), cmp.Compare(x[0].Label(), y[0].Label()))
+		return cmp.Or(cmp.Compare(uint(x[0].DesiredIndex()), uint(y[0].DesiredIndex())), cmp.Compare(x[0].Index(), y[0].Index()), cmp.Compare(x[0].Label(), y[0].Label()))
 	case x[0].Name() == y[0].Name():
 		return 0
 	case root && rank(x[0].Name()) != rank(y[0].Name()):

@@ -31,20 +31,20 @@ func Faults(in Input) []error {
 		return append(unjoin(err), e.unread...)
 	}
 	e.assign(in, objects)
-	faults, _ := e.judged(in.Application)
+	faults, _ := e.validate(in.Application)
 	return faults
 }
 
-// judged are the mistakes of a schema, in its order, and the warnings that those become
+// validate are the mistakes of a schema, in its order, and the warnings that those become
 // that earlier versions let pass.
-func (e entries) judged(app *v1alpha1.Application) (faults []error, late []string) {
+func (e entries) validate(app *v1alpha1.Application) (faults []error, late []string) {
 	faults = slices.Concat(e.unread, e.unfit)
 	slices.SortStableFunc(faults, func(a, b error) int { return cmp.Compare(entryIn(a), entryIn(b)) })
 	if !isAccepted(app) {
 		return faults, nil
 	}
 	faults = slices.DeleteFunc(faults, func(err error) bool {
-		var fault *observer.Fault
+		var fault *observer.ValidationError
 		if !errors.As(err, &fault) || !fault.Late {
 			return false
 		}
@@ -56,10 +56,10 @@ func (e entries) judged(app *v1alpha1.Application) (faults []error, late []strin
 
 // entryIn is the entry that a fault is in; -1 for one of the schema as a whole.
 func entryIn(err error) int {
-	if fault := (*observer.Fault)(nil); errors.As(err, &fault) {
+	if fault := (*observer.ValidationError)(nil); errors.As(err, &fault) {
 		return fault.Entry
 	}
-	if fault := (*observer.FieldFault)(nil); errors.As(err, &fault) {
+	if fault := (*observer.FieldPathError)(nil); errors.As(err, &fault) {
 		return math.MaxInt // spec.fields comes after spec.observerSchema
 	}
 	return -1

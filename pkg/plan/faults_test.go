@@ -26,12 +26,12 @@ func TestFaults(t *testing.T) {
 			"of the manifest and of the schema, all at once", `{"apiVersion":"v1","metadata":{"name":"web"}}`, `{"apiVersion":"v1","kind":"Service","metadata":{}}`,
 			[]error{
 				&manifest.ValidationError{Path: manifest.Path{"kind"}},
-				&observer.Fault{Name: "Service", Path: "metadata.name"},
+				&observer.ValidationError{Name: "Service", Path: "metadata.name"},
 			},
 		},
 		{
 			"of how they fit together", service, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web"},"spec":{"ports":{}}}`,
-			[]error{&observer.Fault{Name: "Service web", Path: "spec.ports"}},
+			[]error{&observer.ValidationError{Name: "Service web", Path: "spec.ports"}},
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -41,10 +41,10 @@ func TestFaults(t *testing.T) {
 			app.Spec.ObserverSchema = []runtime.RawExtension{{Raw: []byte(row.schema)}}
 			in := plan.Input{Application: app, Kinds: plan.Offline()}
 			faults := plan.Faults(in)
-			assert.Equal(t, plan.Decide(in).Refused != nil, len(faults) > 0)
+			assert.Equal(t, plan.Decide(in).Invalid != nil, len(faults) > 0)
 			for _, fault := range faults { // the messages are their packages' own
 				var ofManifest *manifest.ValidationError
-				var ofSchema *observer.Fault
+				var ofSchema *observer.ValidationError
 				if errors.As(fault, &ofManifest) {
 					ofManifest.Message = ""
 				}

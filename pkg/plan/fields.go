@@ -17,9 +17,9 @@ import (
 // entries are what spec.observerSchema and spec.fields make of the schemas of all
 // objects.
 type entries struct {
-	written  []*observer.Entry // those of spec.observerSchema
+	written  []*observer.Schema // those of spec.observerSchema
 	fields   []*observer.Fields
-	assigned []*observer.Entry // for each object
+	assigned []*observer.Schema // for each object
 	// unread are the mistakes that are found without the objects, unfit the others.
 	unread, unfit []error
 	warnings      []string
@@ -84,26 +84,26 @@ func fieldsOf(app *v1alpha1.Application) (entries []*observer.Fields, faults []e
 }
 
 // ruleOf gives a path the rule that stands beside it.
-func ruleOf(f *observer.Fields, item int, held v1alpha1.HeldField) []*observer.FieldFault {
+func ruleOf(f *observer.Fields, item int, held v1alpha1.HeldField) []*observer.FieldPathError {
 	if !held.HasRule() {
 		return nil
 	}
 	raw, err := json.Marshal(held)
 	if err != nil {
-		return []*observer.FieldFault{f.Fault("hold", item, "%s", err)}
+		return []*observer.FieldPathError{f.Fault("hold", item, "%s", err)}
 	}
 	said, err := manifest.DecodeJSON(raw)
 	if err != nil {
-		return []*observer.FieldFault{f.Fault("hold", item, "%s", err)}
+		return []*observer.FieldPathError{f.Fault("hold", item, "%s", err)}
 	}
 	delete(said, "path")
-	return f.Say(item, said)
+	return f.AddRule(item, said)
 }
 
 // compile gives each object that an entry of spec.fields or a profile means the schema that
 // this makes of it. A path of an entry is a mistake if it names nothing in any of them.
 func (e *entries) compile(in Input, objects []manifest.Object) {
-	missing := make([]map[string]*observer.FieldFault, len(e.fields))
+	missing := make([]map[string]*observer.FieldPathError, len(e.fields))
 	used, work, profiles := make([]int, len(e.fields)), observer.MostFieldWork, profilerOf(in, objects)
 	for k, object := range objects {
 		f, fault := fieldsFor(e.fields, object)
@@ -140,7 +140,7 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 }
 
 // judgeUse refuses entries that mean no resource, and paths that name nothing in any.
-func (e *entries) judgeUse(app *v1alpha1.Application, objects []manifest.Object, used []int, missing []map[string]*observer.FieldFault) {
+func (e *entries) judgeUse(app *v1alpha1.Application, objects []manifest.Object, used []int, missing []map[string]*observer.FieldPathError) {
 	for i, f := range e.fields {
 		if used[i] == 0 && !isShadowed(f, objects) && !mayBeSelected(f, app) {
 			e.unfit = append(e.unfit, f.Fault("", 0, "matches no resource of the Application by kind and name%s", nearestName(f, objects)))
@@ -169,8 +169,8 @@ func under(f *observer.Fields, paths []observer.ProfilePath) *observer.Fields {
 }
 
 // inAll are the paths that name nothing in any of the resources so far.
-func inAll(before map[string]*observer.FieldFault, now []*observer.FieldFault, first bool) map[string]*observer.FieldFault {
-	both := map[string]*observer.FieldFault{}
+func inAll(before map[string]*observer.FieldPathError, now []*observer.FieldPathError, first bool) map[string]*observer.FieldPathError {
+	both := map[string]*observer.FieldPathError{}
 	for _, fault := range now {
 		key := fmt.Sprint(fault.List, fault.Item)
 		if _, had := before[key]; had || first {
@@ -182,7 +182,7 @@ func inAll(before map[string]*observer.FieldFault, now []*observer.FieldFault, f
 
 // fieldsFor is the entry of spec.fields that means an object: a name without wildcards
 // prevails. That two of one rank do is a mistake.
-func fieldsFor(fields []*observer.Fields, object manifest.Object) (best *observer.Fields, fault *observer.FieldFault) {
+func fieldsFor(fields []*observer.Fields, object manifest.Object) (best *observer.Fields, fault *observer.FieldPathError) {
 	for _, f := range fields {
 		switch {
 		case !means(f, object):
@@ -261,7 +261,7 @@ func (s SchemaSource) String() string {
 }
 
 // sourceOf is where the schema of a resource is written.
-func sourceOf(entry *observer.Entry) SchemaSource {
+func sourceOf(entry *observer.Schema) SchemaSource {
 	switch {
 	case entry.FromFields() && entry.FieldsPosition() >= 0:
 		return SchemaSource{Fields: true, Position: entry.FieldsPosition()}
@@ -282,7 +282,7 @@ func (p *Plan) SchemaSource(id manifest.ID) SchemaSource {
 }
 
 // schemaOf decodes spec.observerSchema.
-func schemaOf(app *v1alpha1.Application) ([]*observer.Entry, error) {
+func schemaOf(app *v1alpha1.Application) ([]*observer.Schema, error) {
 	raw := make([]map[string]any, len(app.Spec.ObserverSchema))
 	var faults []error
 	for i, item := range app.Spec.ObserverSchema {

@@ -28,8 +28,8 @@ func TestFieldsAreTheSchemaThatTheyCompileTo(t *testing.T) {
 		}
 		short.app.Spec.Fields = []v1alpha1.ResourceFields{drawnFields(r, spec)}
 		p := short.decide()
-		if p.Refused != nil {
-			require.Regexp(r, "lies within|outside of its own rule|is to be absent|is no map|cannot tell|takes no mode", p.Refused.Message)
+		if p.Invalid != nil {
+			require.Regexp(r, "lies within|outside of its own rule|is to be absent|is no map|cannot tell|takes no mode", p.Invalid.Message)
 			return
 		}
 		for _, entry := range p.View().Status.MangledObserverSchema {
@@ -55,7 +55,7 @@ func TestFieldsAreTheSchemaThatTheyCompileTo(t *testing.T) {
 
 // changes are what a plan does, and the schema that it does it by.
 func changes(t require.TestingT, p *plan.Plan) string {
-	require.Nil(t, p.Refused)
+	require.Nil(t, p.Invalid)
 	v := p.View()
 	raw, err := json.MarshalIndent([]any{v.Changes, v.Status.MangledObserverSchema, v.Status.LastAppliedManifest}, "", " ")
 	require.NoError(t, err)
@@ -226,11 +226,11 @@ func TestHoldsThatAreNoPaths(t *testing.T) {
 	w := newWorld(t, freed)
 	require.NoError(t, json.Unmarshal([]byte(`[{"resource": {"kind": "Deployment", "name": "web"}, "hold": [5, {"path": "spec.replicas"}, {"path": 5}, "spec.paused", {"path": "spec.replicas", "minium": 1}]}]`), &w.app.Spec.Fields))
 	p := w.decide()
-	require.NotNil(t, p.Refused)
-	assert.Equal(t, v1alpha1.ReasonObserverSchemaInvalid, p.Refused.Reason)
+	require.NotNil(t, p.Invalid)
+	assert.Equal(t, v1alpha1.ReasonObserverSchemaInvalid, p.Invalid.Reason)
 	assert.Equal(t, "fields[0].hold[0] (Deployment web): must be a path, as text, or an object with a path and a rule, not a number\n"+
 		"fields[0].hold[2] (Deployment web): path cannot be a number\n"+
-		"fields[0].hold[4] (Deployment web): unknown field \"minium\"", p.Refused.Message)
+		"fields[0].hold[4] (Deployment web): unknown field \"minium\"", p.Invalid.Message)
 	raw, err := json.Marshal(w.app.Spec.Fields[0].Hold[1])
 	require.NoError(t, err)
 	assert.Equal(t, `"spec.replicas"`, string(raw))
@@ -261,7 +261,7 @@ func TestHoldThenFreeIsAsBefore(t *testing.T) {
 			}
 		}
 		before := w.decide()
-		if before.Refused != nil || saysTooMuch(r, before, w.app.Spec.Fields) {
+		if before.Invalid != nil || saysTooMuch(r, before, w.app.Spec.Fields) {
 			return
 		}
 		free := rapid.Bool().Draw(r, "free")
@@ -279,10 +279,10 @@ func TestHoldThenFreeIsAsBefore(t *testing.T) {
 			return
 		}
 		after := before.WithFields(once)
-		if edit.Rule.HasRule() && after.Refused != nil {
+		if edit.Rule.HasRule() && after.Invalid != nil {
 			return // the manifest is outside of it
 		}
-		require.Nil(r, after.Refused)
+		require.Nil(r, after.Invalid)
 		again, notes, err := after.EditFields(observertest.ID, edit)
 		require.NoError(r, err)
 		require.Len(r, notes, 1, "twice is once")
@@ -308,7 +308,7 @@ func saysTooMuch(t require.TestingT, p *plan.Plan, fields []v1alpha1.ResourceFie
 			} else {
 				less[i].Free = slices.Delete(less[i].Free, k-len(f.Hold), k-len(f.Hold)+1)
 			}
-			if q := p.WithFields(less); q.Refused == nil && unnamed(t, q) == unnamed(t, p) {
+			if q := p.WithFields(less); q.Invalid == nil && unnamed(t, q) == unnamed(t, p) {
 				return true
 			}
 		}

@@ -49,7 +49,7 @@ func TestALeafIsContestedAfterFiveCorrections(t *testing.T) {
 	assert.Equal(t, "data.mode", contested.Path)
 	assert.Equal(t, "their-operator", contested.Manager)
 	assert.Equal(t, `"live"`, string(contested.Desired.Raw))
-	assert.Equal(t, `"theirs"`, string(contested.Observed.Raw))
+	assert.Equal(t, `"theirs"`, string(contested.Live.Raw))
 	assert.Equal(t, int32(5), contested.Corrections)
 	assert.Equal(t, w.now.Add(10*time.Second), contested.NextCorrection.UTC())
 
@@ -86,7 +86,7 @@ func TestCorrectionsThatAreFarApartAreNoFight(t *testing.T) {
 	assert.Empty(t, w.app.Status.Contested)
 	w.now = w.now.Add(time.Hour)
 	w.round()
-	assert.Empty(t, w.mem.Fights)
+	assert.Empty(t, w.mem.Contests)
 }
 
 func TestTheCorrectionsOfAContestedLeafBackOff(t *testing.T) {
@@ -162,14 +162,14 @@ func TestAFightOverASecretShowsNoValue(t *testing.T) {
 		`data.a of Secret default/keys is contested: desired "*** (desired)", observed "*** (observed)"`, notes[4])
 	require.Len(t, w.app.Status.Contested, 1)
 	assert.Nil(t, w.app.Status.Contested[0].Desired)
-	assert.Nil(t, w.app.Status.Contested[0].Observed)
+	assert.Nil(t, w.app.Status.Contested[0].Live)
 }
 
 func TestLosingTheMemoryCostsOneCorrectionOnly(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
 	fight(w, 5)
-	w.mem = &plan.Memory{}
+	w.mem = &plan.State{}
 	w.set("theirs", "data", "mode")
 	p, _ := w.round()
 	assert.True(t, p.HasWork())

@@ -44,7 +44,7 @@ func FuzzDecide(f *testing.F) {
 		if json.Unmarshal(application, app) != nil {
 			return
 		}
-		in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Memory: &plan.Memory{}}
+		in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Memory: &plan.State{}}
 		if object, err := manifest.DecodeJSON(live); err == nil {
 			if id, ok := plan.Identify(object, app.Namespace, in.Kinds); ok {
 				in.Live[id] = object
@@ -61,7 +61,7 @@ func FuzzDecide(f *testing.F) {
 			}
 			seen[c.ID] = true
 		}
-		result := p.Conclude(nil, time.Unix(0, 0))
+		result := p.Summarize(nil, time.Unix(0, 0))
 		if _, err := json.Marshal(result.Status); err != nil {
 			t.Fatal(err)
 		}
@@ -103,12 +103,12 @@ func FuzzShared(f *testing.F) {
 		status.ResourceReference = v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "config"}
 		status.Ownership = v1alpha1.OwnershipShare
 		app.Status.Resources = []v1alpha1.ResourceStatus{status}
-		in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{config: live}, Memory: &plan.Memory{}}
-		for _, p := range []*plan.Plan{plan.Decide(in), plan.Retire(in)} {
+		in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{config: live}, Memory: &plan.State{}}
+		for _, p := range []*plan.Plan{plan.Decide(in), plan.PlanDeletion(in)} {
 			for _, c := range p.Changes {
 				for _, d := range c.Fields {
 					isRecorded := slices.ContainsFunc(status.Baseline, func(b v1alpha1.BaselineField) bool {
-						return observer.Under(b.Path, d.Path) || observer.Under(d.Path, b.Path)
+						return observer.IsUnder(b.Path, d.Path) || observer.IsUnder(d.Path, b.Path)
 					})
 					if d.Path != "data.a" && !strings.HasPrefix(d.Path, "metadata.") && !isRecorded {
 						t.Fatalf("%s is written: %v", d.Path, d.Desired)
@@ -116,7 +116,7 @@ func FuzzShared(f *testing.F) {
 				}
 				p.ExplainChange(c, false)
 			}
-			result := p.Conclude(nil, time.Unix(0, 0))
+			result := p.Summarize(nil, time.Unix(0, 0))
 			if _, err := json.Marshal(result.Status); err != nil {
 				t.Fatal(err)
 			}

@@ -109,7 +109,7 @@ func readCase(t *testing.T, dir string) plan.Input {
 	if raw, err = os.ReadFile(filepath.Join(dir, "before.yaml")); err == nil {
 		before := plan.Input{Application: &v1alpha1.Application{}, Kinds: in.Kinds}
 		require.NoError(t, yaml.UnmarshalStrict(raw, before.Application))
-		creating, changed := plan.Decide(before).Creating(false)
+		creating, changed := plan.Decide(before).PendingCreates(false)
 		require.True(t, changed)
 		in.Application.Annotations = map[string]string{v1alpha1.AnnotationCreating: creating}
 	}

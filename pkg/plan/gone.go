@@ -20,13 +20,13 @@ func (p *Plan) isDone(res *resource) bool {
 	if status == nil || !isJob(res.object.ID) || app.Annotations[v1alpha1.AnnotationReconcile] != app.Status.ReconcileRequest {
 		return false
 	}
-	ended := p.in.Ended[res.object.ID]
-	finished := status.Job != nil && status.Job.Finished || hasFinished(ended) && mine(app, res.object.ID, status, ended)
+	ended := p.in.FinishedJobs[res.object.ID]
+	finished := status.Job != nil && status.Job.Finished || hasFinished(ended) && isOwned(app, res.object.ID, status, ended)
 	return finished && (status.Job == nil || status.Job.Manifest == res.digest())
 }
 
 // run is what the inventory says of a Job after its change.
-func (res *resource) run(before *v1alpha1.ResourceStatus, o observation) *v1alpha1.JobRun {
+func (res *resource) run(before *v1alpha1.ResourceStatus, o resourceResult) *v1alpha1.JobRun {
 	var known *v1alpha1.JobRun
 	if before != nil {
 		known = before.Job
@@ -49,7 +49,7 @@ func healthOfDone(before *v1alpha1.ResourceStatus, ended map[string]any) (string
 		unstructured.RemoveNestedField(ended, "metadata", "deletionTimestamp")
 		return healthOf(ended)
 	}
-	if m := v1alpha1.MeaningOf(before.Reason); m.Health && !m.Progressing() {
+	if m := v1alpha1.InfoForReason(before.Reason); m.Health && !m.Progressing() {
 		return before.Health, &Problem{Reason: before.Reason, Message: before.Message}
 	}
 	return healthCurrent, nil
@@ -96,6 +96,6 @@ func (p *Plan) recreationProblem(res *resource) *Problem {
 		Reason:  v1alpha1.ReasonContested,
 		Message: res.object.ID.String() + " is deleted again and again: it is created again when its time comes (status.contested)",
 		// Positive: it is held back.
-		RetryAfter: max(p.in.Memory.Fights[res.leaf()].Next.Sub(p.in.Now), time.Millisecond),
+		RetryAfter: max(p.in.Memory.Contests[res.leaf()].Next.Sub(p.in.Now), time.Millisecond),
 	}
 }

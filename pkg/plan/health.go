@@ -28,7 +28,7 @@ func Health(live map[string]any) (health, message string) {
 	}
 	message = result.Message
 	if result.Status == status.InProgressStatus || result.Status == status.FailedStatus {
-		message = cmp.Or(ownWords(live), message)
+		message = cmp.Or(nativeMessage(live), message)
 	}
 	return string(result.Status), shorten(message, 1024)
 }
@@ -58,9 +58,9 @@ var (
 	pod        = schema.GroupKind{Kind: "Pod"}
 )
 
-// ownWords are what a built-in object that is not current says of itself, where kstatus
+// nativeMessage are what a built-in object that is not current says of itself, where kstatus
 // says less: why no Pod is made, is placed, or begins. Empty if it says nothing.
-func ownWords(live map[string]any) string {
+func nativeMessage(live map[string]any) string {
 	said := func(kind, when string) string {
 		if c := conditionOf(live, kind); text(c, "status") == when {
 			return text(c, "reason") + ": " + text(c, "message")

@@ -19,16 +19,16 @@ func holdsAbsent(b v1alpha1.BaselineField) bool {
 			return true
 		}
 	}
-	return slices.Contains(b.Held, heldAbsent)
+	return slices.Contains(b.Held, absentDigest)
 }
 
-// heldAbsent stands among the digests of a field for that it is not there.
-const heldAbsent = "absent"
+// absentDigest stands among the digests of a field for that it is not there.
+const absentDigest = "absent"
 
-// withHeld adds to a baseline the values that its field may have while it is held: those known
+// withHeldDigests adds to a baseline the values that its field may have while it is held: those known
 // before, because the live object may be old; the live value, if it is in place; and the desired
 // one. Inside a rule any client may set the value, so only the value that we write counts.
-func (res *resource) withHeld(b v1alpha1.BaselineField) v1alpha1.BaselineField {
+func (res *resource) withHeldDigests(b v1alpha1.BaselineField) v1alpha1.BaselineField {
 	held := slices.Clone(b.Held)
 	add := func(d string) {
 		held = append(slices.DeleteFunc(held, func(known string) bool { return known == d }), d)
@@ -36,12 +36,12 @@ func (res *resource) withHeld(b v1alpha1.BaselineField) v1alpha1.BaselineField {
 	live, _ := delta.Locate(res.kind, res.live, b.Path)
 	desired, _ := delta.Locate(res.kind, res.desired, b.Path)
 	rule := res.compared.Rules[b.Path]
-	if rule == nil && live.Value.Set && !res.differs(b.Path) && !slices.Contains(held, digest(live.Value.Any)) {
+	if rule == nil && live.Value.Set && !res.hasDriftAt(b.Path) && !slices.Contains(held, digest(live.Value.Any)) {
 		add(digest(live.Value.Any))
 	}
 	switch {
 	case rule != nil && rule.Mode == observer.ModeAbsent:
-		add(heldAbsent)
+		add(absentDigest)
 	case rule != nil && rule.Mode == "":
 		for _, d := range res.compared.Differences {
 			if d.Path == b.Path && d.Desired.Set {
@@ -51,24 +51,24 @@ func (res *resource) withHeld(b v1alpha1.BaselineField) v1alpha1.BaselineField {
 	case desired.Value.Set:
 		add(digest(desired.Value.Any))
 	}
-	b.Held = held[max(0, len(held)-mostHeld):]
+	b.Held = held[max(0, len(held)-maxHeldDigests):]
 	return b
 }
 
-// mostHeld is how many digests of a field are kept. An answer to a write of ours leaves two.
-const mostHeld = 4
+// maxHeldDigests is how many digests of a field are kept. An answer to a write of ours leaves two.
+const maxHeldDigests = 4
 
-// differs reports whether anything at, above or below a path has drifted.
-func (res *resource) differs(path string) bool {
-	return slices.ContainsFunc(res.drift, func(d delta.Difference) bool { return sameWayDown(d.Path, path) })
+// hasDriftAt reports whether anything at, above or below a path has drifted.
+func (res *resource) hasDriftAt(path string) bool {
+	return slices.ContainsFunc(res.drift, func(d delta.Difference) bool { return pathsOverlap(d.Path, path) })
 }
 
-// seenHeld adds to the baselines of the fields that we have just written the values that the API
+// recordAcceptedDigests adds to the baselines of the fields that we have just written the values that the API
 // server stored.
-func (res *resource) seenHeld(live map[string]any, after delta.Comparison) {
+func (res *resource) recordAcceptedDigests(live map[string]any, after delta.Comparison) {
 	baseline := slices.Clone(res.baseline)
 	for i, b := range baseline {
-		drifted := slices.ContainsFunc(after.Differences, func(d delta.Difference) bool { return sameWayDown(d.Path, b.Path) })
+		drifted := slices.ContainsFunc(after.Differences, func(d delta.Difference) bool { return pathsOverlap(d.Path, b.Path) })
 		at, ok := delta.Locate(res.kind, live, b.Path)
 		if drifted || !ok || !at.Value.Set || len(b.Held) == 0 {
 			continue

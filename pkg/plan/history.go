@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Happening is an entry of the history when it is made.
-type Happening struct {
+// HistoryRecord is an entry of the history when it is made.
+type HistoryRecord struct {
 	v1alpha1.HistoryEntry
 	ID manifest.ID
 	// UID of the object, if there is one.
@@ -34,23 +34,23 @@ type drift struct {
 	writer Writer
 	// since is when it was there first; zero if that is not known.
 	since time.Time
-	Author
+	WriteOrigin
 }
 
 // drift finds out whose a difference is that a resource has.
-func (c *conclusion) drift(res *resource, d delta.Difference, by func() *authors) drift {
-	standing, stood := c.plan.in.Memory.Standing[Leaf{res.object.ID, d.Path}]
-	if stood && standing.Observed.Equal(d.Observed) {
-		of := drift{d, standing.Writer, standing.Since, standing.Author}
+func (c *summarizer) drift(res *resource, d delta.Difference, by func() *writerIndex) drift {
+	standing, stood := c.plan.in.Memory.PendingDrift[Leaf{res.object.ID, d.Path}]
+	if stood && standing.Observed.Equal(d.Live) {
+		of := drift{d, standing.Writer, standing.Since, standing.WriteOrigin}
 		if of.User == (User{}) {
-			of.Author = c.plan.author(of.Version)
+			of.WriteOrigin = c.plan.author(of.Version)
 		}
 		return of
 	}
-	from, written := by(), c.plan.in.Written[res.object.ID]
-	of := drift{d, from.of(d), written.Since, c.plan.author(c.plan.in.versionOf(res.object.ID, from.live))}
-	if written.Events > written.Writes && (observer.Under(d.Path, "metadata") || observer.Under(d.Path, "status")) {
-		of.Author = Author{} // it may be a write of the status that has changed it
+	from, written := by(), c.plan.in.ObservedWrites[res.object.ID]
+	of := drift{d, from.writerOf(d), written.FirstSeen, c.plan.author(c.plan.in.versionOf(res.object.ID, from.live))}
+	if written.Events > written.Writes && (observer.IsUnder(d.Path, "metadata") || observer.IsUnder(d.Path, "status")) {
+		of.WriteOrigin = WriteOrigin{} // it may be a write of the status that has changed it
 	}
 	if of.since.IsZero() {
 		of.since = of.writer.At
@@ -58,20 +58,20 @@ func (c *conclusion) drift(res *resource, d delta.Difference, by func() *authors
 	return of
 }
 
-// stand remembers what is not corrected yet, and whose it is: when it is, the watch may
+// recordPendingDrift remembers what is not corrected yet, and whose it is: when it is, the watch may
 // have told of others.
-func (c *conclusion) stand(res *resource, before *v1alpha1.ResourceStatus, o observation) {
-	by := func() *authors { return c.plan.in.authorsOf(res.object.ID, o.live) }
+func (c *summarizer) recordPendingDrift(res *resource, before *v1alpha1.ResourceStatus, o resourceResult) {
+	by := func() *writerIndex { return c.plan.in.authorsOf(res.object.ID, o.live) }
 	if o.live == nil && !res.done {
-		since := c.plan.in.Written[res.object.ID].Since
-		if standing, stood := c.plan.in.Memory.Standing[res.leaf()]; stood {
+		since := c.plan.in.ObservedWrites[res.object.ID].FirstSeen
+		if standing, stood := c.plan.in.Memory.PendingDrift[res.leaf()]; stood {
 			since = standing.Since
 		}
-		c.standing[res.leaf()] = Standing{Since: since, Author: c.plan.deleter(res, before)}
+		c.pendingDrift[res.leaf()] = PendingDrift{Since: since, WriteOrigin: c.plan.deleter(res, before)}
 	}
 	for _, d := range o.compared.Differences {
 		of := c.drift(res, d, by)
-		c.standing[Leaf{res.object.ID, d.Path}] = Standing{of.since, of.writer, d.Observed, of.Author}
+		c.pendingDrift[Leaf{res.object.ID, d.Path}] = PendingDrift{of.since, of.writer, d.Live, of.WriteOrigin}
 	}
 }
 
@@ -88,8 +88,8 @@ func (p *Plan) drifted(res *resource) map[string]bool {
 			continue
 		}
 		was, form := d.Was(), res.accepted[d.Path]
-		accepted := form.Desired.Set && form.Desired.Equal(was) && form.Accepted.Equal(d.Observed)
-		drifted[d.Path] = p.isSameSpec() || was.Set && !was.Equal(d.Observed) && !accepted
+		accepted := form.Desired.Set && form.Desired.Equal(was) && form.Accepted.Equal(d.Live)
+		drifted[d.Path] = p.isSameSpec() || was.Set && !was.Equal(d.Live) && !accepted
 	}
 	return drifted
 }
@@ -102,7 +102,7 @@ func (p *Plan) isSameSpec() bool {
 
 // learned adds to the history what was learned of an object that was known before. What is
 // learned of a new one is the API server's own defaults.
-func (c *conclusion) learned(res *resource, known *record, o observation) {
+func (c *summarizer) learned(res *resource, known *record, o resourceResult) {
 	if known == nil || known.created || known.status == nil || known.status.UID == "" || known.entry == nil ||
 		o.live == nil || o.action == Create || !c.plan.isSameSpec() || observer.Equal(known.desired, res.stored()) {
 		return
@@ -120,66 +120,66 @@ func (c *conclusion) learned(res *resource, known *record, o observation) {
 	delta.Walk(in, visit(func(f delta.Field) { before[f.Path.String()] = true }))
 	by, author := c.plan.in.authorsOf(res.object.ID, o.live), c.plan.author(c.plan.in.versionOf(res.object.ID, o.live))
 	delta.Walk(c.plan.comparison(res, o.live), visit(func(f delta.Field) {
-		if path := f.Path.String(); !before[path] && !holdsMark(path) {
-			d := delta.Difference{Path: path, Observed: f.Desired}
-			writer, _ := by.owner(f.Path)
-			c.happened(res, v1alpha1.OutcomeLearned, drift{Difference: d, writer: writer, Author: author})
+		if path := f.Path.String(); !before[path] && !isTrackingPath(path) {
+			d := delta.Difference{Path: path, Live: f.Desired}
+			writer, _ := by.managerOfValue(f.Path)
+			c.addHistory(res, v1alpha1.OutcomeLearned, drift{Difference: d, writer: writer, WriteOrigin: author})
 		}
 	}))
 }
 
-// outcomeOf is what became of a drift that was corrected. If another value than the desired
+// correctionResult is what became of a drift that was corrected. If another value than the desired
 // one came of that, and is accepted, it is the one to tell.
-func (c *conclusion) outcomeOf(leaf Leaf, of *drift) v1alpha1.HistoryOutcome {
-	if form, accepted := c.formed[leaf]; accepted {
-		of.Observed = form
+func (c *summarizer) correctionResult(leaf Leaf, of *drift) v1alpha1.HistoryOutcome {
+	if form, accepted := c.acceptedForms[leaf]; accepted {
+		of.Live = form
 		return v1alpha1.OutcomeAccepted
 	}
-	if c.plan.in.Memory.Fights[leaf].Contested() {
+	if c.plan.in.Memory.Contests[leaf].Contested() {
 		return v1alpha1.OutcomeContested
 	}
 	return v1alpha1.OutcomeCorrected
 }
 
-// happened adds to the history what has happened to a resource, or to a leaf of it.
-func (c *conclusion) happened(res *resource, outcome v1alpha1.HistoryOutcome, of drift) v1alpha1.HistoryEntry {
+// addHistory adds to the history what has happened to a resource, or to a leaf of it.
+func (c *summarizer) addHistory(res *resource, outcome v1alpha1.HistoryOutcome, of drift) v1alpha1.HistoryEntry {
 	entry := v1alpha1.HistoryEntry{
 		Time: c.now, Outcome: outcome, Resource: reference(res.object.ID, res.object.APIVersion), Path: of.Path,
 		Manager: of.writer.Manager, Operation: of.writer.Operation, Subresource: of.writer.Subresource,
-		From: recordedValue(res.object.ID, of.Path, of.Desired), To: recordedValue(res.object.ID, of.Path, of.Observed),
+		From: recordedValue(res.object.ID, of.Path, of.Desired), To: recordedValue(res.object.ID, of.Path, of.Live),
 	}
 	if of.Rule != nil && outcome != v1alpha1.OutcomeObserved && of.Rule.Mode != observer.ModeAbsent {
 		entry.From, entry.CorrectedTo = nil, entry.From
 	}
 	if !of.since.IsZero() && !c.at.Before(of.since) && outcome != v1alpha1.OutcomeObserved {
-		entry.Stood = &metav1.Duration{Duration: c.at.Sub(of.since).Round(time.Millisecond)}
+		entry.Duration = &metav1.Duration{Duration: c.at.Sub(of.since).Round(time.Millisecond)}
 	}
-	c.plan.sign(&entry, of.Author)
+	c.plan.attribute(&entry, of.WriteOrigin)
 	live := c.outcomes[res.object.ID].Object
 	if live == nil {
 		live = res.live
 	}
-	c.result.Happened = append(c.result.Happened, Happening{entry, res.object.ID, types.UID(text(live, "metadata", "uid")), describe(entry)})
+	c.result.NewHistory = append(c.result.NewHistory, HistoryRecord{entry, res.object.ID, types.UID(text(live, "metadata", "uid")), describe(entry)})
 	return entry
 }
 
-// left adds to the history that an object is no longer the Application's.
-func (c *conclusion) left(old *pruned, outcome v1alpha1.HistoryOutcome) {
+// recordRelease adds to the history that an object is no longer the Application's.
+func (c *summarizer) recordRelease(old *pruneCandidate, outcome v1alpha1.HistoryOutcome) {
 	entry := v1alpha1.HistoryEntry{Time: c.now, Outcome: outcome, Resource: old.status.ResourceReference}
-	c.result.Happened = append(c.result.Happened, Happening{entry, old.id, old.status.UID, ""})
+	c.result.NewHistory = append(c.result.NewHistory, HistoryRecord{entry, old.id, old.status.UID, ""})
 }
 
 // history writes what has happened. An Application that goes has none.
-func (c *conclusion) history() {
+func (c *summarizer) history() {
 	if c.preview || c.plan.retiring {
-		c.result.Happened = nil
+		c.result.NewHistory = nil
 	}
 	status, memory := &c.result.Status, c.plan.in.Memory
 	var more []v1alpha1.HistoryEntry
-	for _, h := range c.result.Happened {
+	for _, h := range c.result.NewHistory {
 		more = append(more, h.HistoryEntry)
 	}
-	status.History, memory.Older = c.plan.signed(status.History, len(more) > 0), c.plan.signed(memory.Older, len(more) > 0)
+	status.History, memory.Older = c.plan.attributeHistory(status.History, len(more) > 0), c.plan.attributeHistory(memory.Older, len(more) > 0)
 	kept, left := withEntries(status.History, more)
 	status.History = kept
 	if len(left) > 0 {
@@ -188,9 +188,9 @@ func (c *conclusion) history() {
 	}
 }
 
-// signed is a history with the names that have come since it was written. If there are any,
+// attributeHistory is a history with the names that have come since it was written. If there are any,
 // or it is written anyway, those that come no more are no longer waited for.
-func (p *Plan) signed(history []v1alpha1.HistoryEntry, written bool) []v1alpha1.HistoryEntry {
+func (p *Plan) attributeHistory(history []v1alpha1.HistoryEntry, written bool) []v1alpha1.HistoryEntry {
 	waits := func(e v1alpha1.HistoryEntry) bool { return e.Unnamed != nil }
 	comes := func(e v1alpha1.HistoryEntry) bool { return waits(e) && p.in.Users[*e.Unnamed] != User{} }
 	if !slices.ContainsFunc(history, comes) && (!written || !slices.ContainsFunc(history, waits)) {
@@ -201,7 +201,7 @@ func (p *Plan) signed(history []v1alpha1.HistoryEntry, written bool) []v1alpha1.
 		e := &signed[i]
 		switch {
 		case comes(*e):
-			p.sign(e, p.author(*e.Unnamed))
+			p.attribute(e, p.author(*e.Unnamed))
 		case waits(*e) && p.in.Now.Sub(e.Time.Time) >= nameWait:
 			e.Unnamed = nil
 		}
@@ -282,7 +282,7 @@ func occurrenceOf(e v1alpha1.HistoryEntry) occurrence {
 	if e.Unnamed != nil {
 		o.unnamed = *e.Unnamed
 	}
-	o.Time, o.Stood, o.Count, o.Since = metav1.Time{}, nil, 0, nil
+	o.Time, o.Duration, o.Count, o.Since = metav1.Time{}, nil, 0, nil
 	o.From, o.To, o.CorrectedTo, o.Unnamed = nil, nil, nil, nil
 	return o
 }
@@ -343,7 +343,7 @@ func describe(e v1alpha1.HistoryEntry) string {
 	case e.CorrectedTo != nil && e.To == nil:
 		return text + " was not there, and was corrected to " + shorten(string(e.CorrectedTo.Raw), 80)
 	case e.CorrectedTo != nil:
-		text += " was set to " + shorten(string(e.To.Raw), 80) + by(e.Manager)
+		text += " was set to " + shorten(string(e.To.Raw), 80) + bySuffix(e.Manager)
 		return text + ", which its rule does not allow, and was corrected to " + shorten(string(e.CorrectedTo.Raw), 80)
 	case e.To == nil:
 		text += " was removed"
@@ -352,5 +352,5 @@ func describe(e v1alpha1.HistoryEntry) string {
 	default:
 		text += " was changed from " + shorten(string(e.From.Raw), 80) + " to " + shorten(string(e.To.Raw), 80)
 	}
-	return text + by(e.Manager)
+	return text + bySuffix(e.Manager)
 }

@@ -37,8 +37,8 @@ func (w *world) told() (lines []string) {
 		if e.Manager != "" {
 			line += " by " + e.Manager + " " + string(e.Operation)
 		}
-		if e.Stood != nil {
-			line += " stood " + e.Stood.Duration.String()
+		if e.Duration != nil {
+			line += " stood " + e.Duration.Duration.String()
 		}
 		if e.Count > 0 {
 			line += fmt.Sprintf(" %d times since %s", e.Count, e.Since.UTC().Format(time.TimeOnly))
@@ -49,13 +49,13 @@ func (w *world) told() (lines []string) {
 }
 
 // wrote is what the watch tells of the only object, whose managedFields are given as YAML.
-func (w *world) wrote(managed string, written plan.Written) {
+func (w *world) wrote(managed string, written plan.ObservedWrites) {
 	w.t.Helper()
 	var fields any
 	require.NoError(w.t, yaml.Unmarshal([]byte(managed), &fields))
-	written.Managed = rawJSON(w.t, fields)
+	written.ManagedFields = rawJSON(w.t, fields)
 	for id := range w.live {
-		w.written = map[manifest.ID]plan.Written{id: written}
+		w.written = map[manifest.ID]plan.ObservedWrites{id: written}
 	}
 }
 
@@ -82,7 +82,7 @@ observerSchema: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50
 func TestHistory(t *testing.T) {
 	const created = "Created ConfigMap/settings"
 	change := func(w *world) {
-		w.wrote(byEdit, plan.Written{Events: 1, Since: w.now})
+		w.wrote(byEdit, plan.ObservedWrites{Events: 1, FirstSeen: w.now})
 		w.set("theirs", "data", "mode")
 	}
 	corrected := func(stood string) string {
@@ -101,16 +101,16 @@ func TestHistory(t *testing.T) {
 		}, []string{corrected("8ms"), created}},
 		{"the writer's own time, where no event has shown when", func(w *world) {
 			change(w)
-			w.wrote(byEdit, plan.Written{Events: 2})
+			w.wrote(byEdit, plan.ObservedWrites{Events: 2})
 			w.round()
 		}, []string{corrected("2s"), created}},
 		{"a field that is removed, and nobody's name", func(w *world) {
-			w.wrote(byNone, plan.Written{Events: 2, Moved: []int{0}, Since: w.now})
+			w.wrote(byNone, plan.ObservedWrites{Events: 2, ChangedEntries: []int{0}, FirstSeen: w.now})
 			delete(w.only()["data"].(map[string]any), "mode")
 			w.round()
 		}, []string{`Corrected ConfigMap/settings data.mode from "live" stood 0s`, created}},
 		{"a field that is removed by the only one who wrote", func(w *world) {
-			w.wrote(byNone, plan.Written{Events: 1, Moved: []int{0}, Since: w.now})
+			w.wrote(byNone, plan.ObservedWrites{Events: 1, ChangedEntries: []int{0}, FirstSeen: w.now})
 			delete(w.only()["data"].(map[string]any), "mode")
 			w.round()
 		}, []string{`Corrected ConfigMap/settings data.mode from "live" by kubectl-edit Update stood 0s`, created}},
@@ -125,13 +125,13 @@ func TestHistory(t *testing.T) {
 			corrected("0s") + ` 4 times since 00:00:11`, created,
 		}},
 		{"how long it stood while the Application was suspended, and who did it first", func(w *world) {
-			look := func() { w.store(w.decide().Conclude(nil, w.now)) }
+			look := func() { w.store(w.decide().Summarize(nil, w.now)) }
 			w.edit(replace(settings, "\nmanifest:", "\nsuspend: true\nmanifest:"))
 			look()
 			change(w)
 			look()
 			w.now = w.now.Add(time.Hour)
-			w.wrote(byNone, plan.Written{Events: 1, Moved: []int{0}, Since: w.now})
+			w.wrote(byNone, plan.ObservedWrites{Events: 1, ChangedEntries: []int{0}, FirstSeen: w.now})
 			look()
 			w.written = nil
 			w.edit(settings)
@@ -151,7 +151,7 @@ func TestHistory(t *testing.T) {
 			w.round()
 		}, []string{created}},
 		{"an object that another client deletes", func(w *world) {
-			w.written = map[manifest.ID]plan.Written{settingsID: {Events: 1, Since: w.now}}
+			w.written = map[manifest.ID]plan.ObservedWrites{settingsID: {Events: 1, FirstSeen: w.now}}
 			delete(w.live, settingsID)
 			w.now = w.now.Add(time.Second)
 			w.round()
@@ -166,7 +166,7 @@ func TestHistory(t *testing.T) {
 			w.round()
 		}, []string{`Accepted ConfigMap/settings data.mode from "live" to "LIVE" by kubectl-edit Update stood 0s`, created}},
 		{"nothing of what is free", func(w *world) {
-			w.wrote(byNone, plan.Written{Events: 1, Moved: []int{0}, Since: w.now})
+			w.wrote(byNone, plan.ObservedWrites{Events: 1, ChangedEntries: []int{0}, FirstSeen: w.now})
 			w.set("free", "data", "another")
 			w.round()
 		}, []string{created}},
@@ -187,7 +187,7 @@ func TestHistory(t *testing.T) {
 	t.Run("a value that is learned of an object that is known", func(t *testing.T) {
 		w := newWorld(t, songs)
 		w.round()
-		w.wrote(`[{manager: kubectl, operation: Update, time: '2025-12-31T23:59:58Z', fieldsV1: {'f:spec': {'f:key3': {}}}}]`, plan.Written{Events: 1})
+		w.wrote(`[{manager: kubectl, operation: Update, time: '2025-12-31T23:59:58Z', fieldsV1: {'f:spec': {'f:key3': {}}}}]`, plan.ObservedWrites{Events: 1})
 		w.set("later", "spec", "key3")
 		w.round()
 		assert.Equal(t, []string{`Learned Song/top50 spec.key3 to "later" by kubectl Update`, "Created Song/top50"}, w.told())
@@ -198,7 +198,7 @@ func TestHistory(t *testing.T) {
 		w.round()
 		w.set(int64(4), "spec", "volume")
 		w.round()
-		w.wrote(`[{manager: tuner, operation: Update, time: '2025-12-31T23:59:58Z', fieldsV1: {'f:spec': {'f:volume': {}}}}]`, plan.Written{Events: 1})
+		w.wrote(`[{manager: tuner, operation: Update, time: '2025-12-31T23:59:58Z', fieldsV1: {'f:spec': {'f:volume': {}}}}]`, plan.ObservedWrites{Events: 1})
 		w.set(int64(9), "spec", "volume")
 		_, result := w.round()
 		assert.Equal(t, []string{"Corrected Song/top50 spec.volume to 9 corrected to 5 by tuner Update stood 2s", "Created Song/top50"}, w.told())
@@ -274,7 +274,7 @@ func TestTheOlderHistoryWaits(t *testing.T) {
 	w.round()
 	change := func(to string) {
 		w.now = w.now.Add(time.Hour)
-		w.wrote(byEdit, plan.Written{Events: 1, Since: w.now})
+		w.wrote(byEdit, plan.ObservedWrites{Events: 1, FirstSeen: w.now})
 		w.set(to, "data", "mode")
 		w.round()
 	}
@@ -334,7 +334,7 @@ func TestAThousandEntriesAtOnce(t *testing.T) {
 		for _, change := range p.Changes {
 			outcomes[change.ID] = w.execute(change)
 		}
-		return testing.AllocsPerRun(1, func() { p.Conclude(outcomes, w.now) }) / float64(n)
+		return testing.AllocsPerRun(1, func() { p.Summarize(outcomes, w.now) }) / float64(n)
 	}
 	few, many := cost(v1alpha1.MaxHistoryEntries), cost(1000)
 	assert.Less(t, many, 1.2*few, "allocations for each of them")

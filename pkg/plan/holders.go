@@ -27,8 +27,8 @@ type holder struct {
 	Created string `json:"created,omitempty"`
 	// Leaves are the paths of what it holds; null stands for all that no other one names.
 	Leaves []string `json:"leaves"`
-	// Wants are those that it waits for: others hold them.
-	Wants []string `json:"wants,omitempty"`
+	// PendingClaims are those that it waits for: others hold them.
+	PendingClaims []string `json:"wants,omitempty"`
 }
 
 // holders are those of an object, by namespace/name of the Application. What others have
@@ -59,7 +59,7 @@ func (h holders) entry(name string) (entry holder, ok bool) {
 	if json.Unmarshal(h[name], &entry) != nil || entry.UID == "" {
 		return holder{}, false
 	}
-	for _, path := range slices.Concat(entry.Leaves, entry.Wants) {
+	for _, path := range slices.Concat(entry.Leaves, entry.PendingClaims) {
 		if !isLeaf(path) {
 			return holder{}, false
 		}
@@ -73,8 +73,8 @@ func isLeaf(path string) bool {
 	return err == nil && parsed != nil && parsed.String() == path
 }
 
-// of is what an Application holds, if it is there, in this life of it.
-func (h holders) of(app *v1alpha1.Application) (holder, bool) {
+// get is what an Application holds, if it is there, in this life of it.
+func (h holders) get(app *v1alpha1.Application) (holder, bool) {
 	own, ok := h.entry(holderName(app))
 	return own, ok && own.UID == string(app.UID)
 }
@@ -84,12 +84,12 @@ func holderName(app *v1alpha1.Application) string { return app.Namespace + "/" +
 // isNamed reports whether a shared object names the Application among its holders, holds
 // whether it says that the Application holds leaves of it.
 func isNamed(app *v1alpha1.Application, live map[string]any) bool {
-	_, named := holdersOf(live).of(app)
+	_, named := holdersOf(live).get(app)
 	return named
 }
 
 func holds(app *v1alpha1.Application, live map[string]any) bool {
-	own, named := holdersOf(live).of(app)
+	own, named := holdersOf(live).get(app)
 	return named && (own.Leaves == nil || len(own.Leaves) > 0)
 }
 
@@ -103,9 +103,9 @@ func isHeldByOthers(app *v1alpha1.Application, live map[string]any) bool {
 	return false
 }
 
-// with is the annotation with what an Application holds, and waits for.
-func (h holders) with(app *v1alpha1.Application, leaves, wants []string) string {
-	own := holder{UID: string(app.UID), Created: createdAt(app), Leaves: append([]string{}, leaves...), Wants: wants}
+// withApplication is the annotation with what an Application holds, and waits for.
+func (h holders) withApplication(app *v1alpha1.Application, leaves, wants []string) string {
+	own := holder{UID: string(app.UID), Created: createdAt(app), Leaves: append([]string{}, leaves...), PendingClaims: wants}
 	slices.Sort(own.Leaves)
 	if h == nil {
 		h = holders{}
@@ -123,7 +123,7 @@ func (h holders) with(app *v1alpha1.Application, leaves, wants []string) string 
 			break
 		}
 		entry, _ := h.entry(longest)
-		entry.Leaves, entry.Wants = nil, nil
+		entry.Leaves, entry.PendingClaims = nil, nil
 		h[longest] = marshal(entry)
 		value = marshal(h)
 	}
@@ -157,20 +157,20 @@ func marshal(v any) []byte {
 func (res *resource) sharedMarks(app *v1alpha1.Application) map[string]map[string]string {
 	return map[string]map[string]string{
 		"labels":      {v1alpha1.LabelHeld: "true"},
-		"annotations": {v1alpha1.AnnotationHolders: holdersOf(res.live).with(app, res.leaves, res.wants)},
+		"annotations": {v1alpha1.AnnotationHolders: holdersOf(res.live).withApplication(app, res.leaves, res.pendingClaims)},
 	}
 }
 
 // marked is the resource with our marks on it.
-func (res *resource) marked(app *v1alpha1.Application) (*observer.Entry, map[string]any) {
+func (res *resource) marked(app *v1alpha1.Application) (*observer.Schema, map[string]any) {
 	if res.shared {
-		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.wants) == 0 && res.asks == "" && !isNamed(app, res.live) {
+		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && !isNamed(app, res.live) {
 			return res.entry, res.desired // an older one goes first, or it is free
 		}
 		marks := res.sharedMarks(app)
-		return res.entry.Marked(marks), observer.MarkedObject(res.desired, marks)
+		return res.entry.WithMetadata(marks), observer.MarkedObject(res.desired, marks)
 	}
-	entry, desired := withMarks(app, res.entry, res.desired)
+	entry, desired := withTracking(app, res.entry, res.desired)
 	if app.UID == "" {
 		return entry, desired
 	}
@@ -179,22 +179,22 @@ func (res *resource) marked(app *v1alpha1.Application) (*observer.Entry, map[str
 		more[v1alpha1.AnnotationAdopted] = "true"
 	}
 	if isHeldByOthers(app, res.live) {
-		more[v1alpha1.AnnotationHolders] = holdersOf(res.live).with(app, res.leaves, res.wants)
+		more[v1alpha1.AnnotationHolders] = holdersOf(res.live).withApplication(app, res.leaves, res.pendingClaims)
 	}
 	if len(more) == 0 {
 		return entry, desired
 	}
 	marks := map[string]map[string]string{"annotations": more}
-	return entry.Marked(marks), observer.MarkedObject(desired, marks)
+	return entry.WithMetadata(marks), observer.MarkedObject(desired, marks)
 }
 
-// unheld takes an Application off the marks of a shared object: its name out of the holders,
+// withoutApplication takes an Application off the marks of a shared object: its name out of the holders,
 // and the marks with the last of them that is not the owner. gone has the marks that go.
-func unheld(app *v1alpha1.Application, id manifest.ID, live map[string]any) (fields []delta.Difference, gone []delta.Location) {
+func withoutApplication(app *v1alpha1.Application, id manifest.ID, live map[string]any) (fields []delta.Difference, gone []delta.Location) {
 	h := holdersOf(live)
 	_, named := h[holderName(app)]
 	delete(h, holderName(app))
-	if _, says := h[ownerIn(live, id)]; says && len(h) == 1 {
+	if _, says := h[ownerApplication(live, id)]; says && len(h) == 1 {
 		h = nil
 	}
 	for _, mark := range sharedMarkKeys {
@@ -210,18 +210,18 @@ func unheld(app *v1alpha1.Application, id manifest.ID, live map[string]any) (fie
 	return fields, gone
 }
 
-// tells reports whether a difference is worth an event. The claims on a shared object are not.
-func (res *resource) tells(d delta.Difference) bool {
+// isReportable reports whether a difference is worth an event. The claims on a shared object are not.
+func (res *resource) isReportable(d delta.Difference) bool {
 	if res.shared {
-		_, isShown := Shown(d)
+		_, isShown := WithoutTracking(d)
 		return isShown
 	}
 	return !isSharedMark(d.Path) || isMetadataMap(d.Path)
 }
 
-// Shown is a field of a shared object as people are shown it: without our marks, of which
+// WithoutTracking is a field of a shared object as people are shown it: without our marks, of which
 // nothing is to be known. It is false if nothing is left.
-func Shown(d delta.Difference) (delta.Difference, bool) {
+func WithoutTracking(d delta.Difference) (delta.Difference, bool) {
 	for _, mark := range sharedMarkKeys {
 		switch d.Path {
 		case mark.path():
@@ -229,8 +229,8 @@ func Shown(d delta.Difference) (delta.Difference, bool) {
 		case "metadata." + mark.field:
 			var left bool
 			d.Desired, left = withoutKey(d.Desired, mark.key)
-			d.Observed, _ = withoutKey(d.Observed, mark.key)
-			if !left && !d.Observed.Set {
+			d.Live, _ = withoutKey(d.Live, mark.key)
+			if !left && !d.Live.Set {
 				return d, false
 			}
 		}
@@ -268,19 +268,19 @@ type Holder struct {
 	Whole bool `json:"whole,omitempty" yaml:"whole,omitempty"`
 	// Fields are those that it holds.
 	Fields []string `json:"fields,omitempty" yaml:"fields,omitempty"`
-	// Waits are the fields that it waits for: others hold them.
-	Waits []string `json:"waits,omitempty" yaml:"waits,omitempty"`
+	// PendingClaims are the fields that it waits for: others hold them.
+	PendingClaims []string `json:"waits,omitempty" yaml:"waits,omitempty"`
 }
 
 // HoldersOf are the Applications that hold fields of a live object, its owner first.
 func HoldersOf(id manifest.ID, live map[string]any) (found []Holder) {
-	all, owner := holdersOf(live), ownerIn(live, id)
+	all, owner := holdersOf(live), ownerApplication(live, id)
 	if _, says := all[owner]; owner != "" && !says {
 		found = append(found, Holder{Application: owner, Owns: true, Whole: true})
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if h, ok := all.entry(name); ok {
-			found = append(found, Holder{name, name == owner, h.Leaves == nil, h.Leaves, h.Wants})
+			found = append(found, Holder{name, name == owner, h.Leaves == nil, h.Leaves, h.PendingClaims})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Holder) int {

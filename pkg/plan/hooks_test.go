@@ -81,7 +81,7 @@ func TestTheSecretStaysAsLongAsAWorkloadNeedsIt(t *testing.T) {
 	p := w.decide()
 	require.Equal(t, plan.Update, p.Changes[0].Action)
 	require.Equal(t, plan.Delete, p.Changes[1].Action, "the last of all, and only if all else succeeds")
-	w.store(p.Conclude(map[manifest.ID]plan.Outcome{p.Changes[0].ID: w.refuse[plan.Update]}, w.now))
+	w.store(p.Summarize(map[manifest.ID]plan.Outcome{p.Changes[0].ID: w.refuse[plan.Update]}, w.now))
 	w.refuse = nil
 	w.rounds(2)
 	w.quiet()

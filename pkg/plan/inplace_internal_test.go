@@ -37,7 +37,7 @@ func TestWhatIsInPlaceIsCompared(t *testing.T) {
 				}
 				want := res.withoutClaimed(delta.Compare(p.comparison(res, live)))
 				require.Equal(t, want, p.compare(res, live), "%s: %s", name, res.object.ID)
-				if _, is := p.inPlace(res, live); is {
+				if _, is := p.isInSync(res, live); is {
 					short++
 				} else {
 					whole++

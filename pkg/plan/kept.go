@@ -27,7 +27,7 @@ func (p *Plan) Aliases(c Change, answer map[string]any) (aliases []Sibling) {
 		for _, s := range res.beside(Unit{Path: pathOf(d.LivePath().Parent()), Fields: []delta.Difference{d}}) {
 			name := strings.ToLower(s.path.Name())
 			now := valueIn(answer, s.path)
-			if (strings.Contains(name, own) || strings.Contains(own, name)) && now.Equal(d.Observed) {
+			if (strings.Contains(name, own) || strings.Contains(own, name)) && now.Equal(d.Live) {
 				aliases = append(aliases, Sibling{s.path, now.Any})
 			}
 		}
@@ -38,10 +38,10 @@ func (p *Plan) Aliases(c Change, answer map[string]any) (aliases []Sibling) {
 // stays reports whether an answer has the same value as before a field was written or removed.
 func stays(d delta.Difference, answer map[string]any) bool {
 	at := d.LivePath()
-	if d.HeldBack || at == nil || at.IsElement() || !d.Observed.Set || d.Reason != delta.Removed && d.Reason != delta.Changed {
+	if d.HeldBack || at == nil || at.IsElement() || !d.Live.Set || d.Reason != delta.Removed && d.Reason != delta.Changed {
 		return false
 	}
-	return valueIn(answer, at).Equal(d.Observed)
+	return valueIn(answer, at).Equal(d.Live)
 }
 
 // valueIn returns the value of a path in an answer, where elements may have moved.
@@ -51,7 +51,7 @@ func valueIn(answer map[string]any, path *observer.Path) delta.Value {
 }
 
 // kept says which fields the API server keeps although the manifest has them no longer.
-func (c *conclusion) kept(res *resource, o observation) {
+func (c *summarizer) kept(res *resource, o resourceResult) {
 	id := res.object.ID
 	values := map[string]any{}
 	for _, a := range c.plan.in.Application.Status.Accepted {
@@ -62,7 +62,7 @@ func (c *conclusion) kept(res *resource, o observation) {
 	if o.wrote {
 		for _, d := range res.change.Fields {
 			if d.Reason == delta.Removed && stays(d, o.live) && !secretPath(id, d.Path) {
-				values[d.Path] = d.Observed.Any
+				values[d.Path] = d.Live.Any
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func TestNothingThatIsWrongBreaksDecide(t *testing.T) {
 		if json.Unmarshal(raw, app) != nil {
 			return // the API server would not take it
 		}
-		in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Memory: &plan.Memory{}}
+		in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Memory: &plan.State{}}
 		for _, object := range readObjects(t, filepath.Join(dir, "live.yaml")) {
 			if id, ok := plan.Identify(object, app.Namespace, in.Kinds); ok {
 				in.Live[id] = object
@@ -55,7 +55,7 @@ func TestNothingThatIsWrongBreaksDecide(t *testing.T) {
 		p := plan.Decide(in)
 		_, err = p.View().YAML()
 		require.NoError(r, err)
-		p.Conclude(nil, time.Unix(0, 0))
+		p.Summarize(nil, time.Unix(0, 0))
 	})
 }
 

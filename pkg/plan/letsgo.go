@@ -7,12 +7,12 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// LetsGo are the fields of desired resources that a plan lets go of, and of which something is
+// ReleasedFields are the fields of desired resources that a plan lets go of, and of which something is
 // on record.
-func (p *Plan) LetsGo() map[manifest.ID][]string {
+func (p *Plan) ReleasedFields() map[manifest.ID][]string {
 	fields := map[manifest.ID][]string{}
 	for _, res := range p.resources {
-		for _, b := range res.letting.was {
+		for _, b := range res.letting.baseline {
 			fields[res.object.ID] = append(fields[res.object.ID], b.Path)
 		}
 	}

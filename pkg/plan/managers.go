@@ -85,27 +85,27 @@ func managersIn(raw []byte) []managerEntry {
 	return entries
 }
 
-// reach is where a field manager owns something, seen from a place in the object.
-type reach int
+// ownershipReach is where a field manager owns something, seen from a place in the object.
+type ownershipReach int
 
 const (
-	apart reach = iota
+	reachNone ownershipReach = iota
 	// above: what it lies in, and so all of it (an atomic list or map).
-	above
+	reachAncestor
 	// here, or below.
-	here
+	reachSelf
 )
 
 // reachOf is how near to a place a set has a leaf.
-func reachOf(leaves *fieldpath.Set, steps []observer.Step) reach {
-	nearest := apart
+func reachOf(leaves *fieldpath.Set, steps []observer.Step) ownershipReach {
+	nearest := reachNone
 	leaves.Iterate(func(p fieldpath.Path) {
 		switch {
-		case nearest == here || !sameWay(p, steps):
+		case nearest == reachSelf || !sameWay(p, steps):
 		case len(p) >= len(steps):
-			nearest = here
+			nearest = reachSelf
 		default:
-			nearest = above
+			nearest = reachAncestor
 		}
 	})
 	return nearest
@@ -114,7 +114,7 @@ func reachOf(leaves *fieldpath.Set, steps []observer.Step) reach {
 // touches reports whether a set has a leaf at or below a place, or one above it
 // that holds all of it.
 func touches(leaves *fieldpath.Set, steps []observer.Step) bool {
-	return reachOf(leaves, steps) != apart
+	return reachOf(leaves, steps) != reachNone
 }
 
 // sameWay reports whether one of the two paths is the beginning of the other.

@@ -53,7 +53,7 @@ spec:
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			writer, _ := (&authors{live: live, entries: managersOf(live)}).owner(row.path)
+			writer, _ := (&writerIndex{live: live, entries: managersOf(live)}).managerOfValue(row.path)
 			assert.Equal(t, row.manager, writer.Manager)
 		})
 	}

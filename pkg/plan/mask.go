@@ -111,7 +111,7 @@ func withoutSecrets(object map[string]any) map[string]any {
 // MaskedValues are the two values of a difference as they may be shown: of a
 // Secret only that they differ.
 func MaskedValues(id manifest.ID, d delta.Difference) (desired, observed delta.Value) {
-	return maskedPair(id, d.Path, d.Desired, d.Observed)
+	return maskedPair(id, d.Path, d.Desired, d.Live)
 }
 
 func maskedPair(id manifest.ID, path string, desired, observed delta.Value) (maskedDesired, maskedObserved delta.Value) {

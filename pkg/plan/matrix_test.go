@@ -169,7 +169,7 @@ func (c *cellWorld) settle() {
 	c.t.Helper()
 	for range 8 {
 		p, _ := c.round()
-		if p.Idle() || !slices.ContainsFunc(p.Changes, plan.Change.Writes) {
+		if p.IsNoOp() || !slices.ContainsFunc(p.Changes, plan.Change.Writes) {
 			return
 		}
 	}
@@ -203,7 +203,7 @@ func (c *cellWorld) change(value any, fields ...string) {
 	}})
 	require.NoError(c.t, err)
 	version, _ := get(object, "metadata", "resourceVersion").(string)
-	c.written = map[manifest.ID]plan.Written{c.id: {Managed: managed, Events: 1, Moved: []int{0}, Since: c.now, ResourceVersion: version, Writes: 1, Write: version}}
+	c.written = map[manifest.ID]plan.ObservedWrites{c.id: {ManagedFields: managed, Events: 1, ChangedEntries: []int{0}, FirstSeen: c.now, ResourceVersion: version, Writes: 1, Write: version}}
 }
 
 func (c *cellWorld) value(fields ...string) any { return get(c.live[c.id], fields...) }
@@ -232,7 +232,7 @@ func (c *cellWorld) corrected(want, drifted any, fields ...string) string {
 func (c *cellWorld) reported(fields ...string) string {
 	path := strings.Join(fields, ".")
 	for _, w := range c.app.Status.Watched {
-		if observer.Under(w.Path, path) || observer.Under(path, w.Path) {
+		if observer.IsUnder(w.Path, path) || observer.IsUnder(path, w.Path) {
 			return ""
 		}
 	}
@@ -455,7 +455,7 @@ var features = []feature{
 	{name: "a drift that comes again and again is contested", none: map[relation]string{observed: "nothing is corrected"}, run: func(c *cellWorld) string {
 		c.given(foreign)
 		c.hold("spec: {replicas: 2, minReadySeconds: 1}", "")
-		for range plan.DefaultRules.Limit {
+		for range plan.DefaultContestPolicy.Limit {
 			c.drift(int64(9), "spec", "replicas")
 		}
 		if len(c.app.Status.Contested) != 1 {

@@ -10,36 +10,36 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Memory is what is remembered of an Application between two plans and is not,
+// State is what is remembered of an Application between two plans and is not,
 // or not only, in its status. Losing it costs a repeated correction, nothing
 // else. The zero value remembers nothing.
-type Memory struct {
-	// Fights has the leaves that were corrected lately.
-	Fights map[Leaf]*Fight
-	// Refusals has the leaves that the API server refuses to change.
-	Refusals map[Leaf]*Refusal
-	// Rejections has the resources of which the API server refuses a whole change.
-	Rejections map[manifest.ID]*Rejection
+type State struct {
+	// Contests has the leaves that were corrected lately.
+	Contests map[Leaf]*Contest
+	// Rejections has the leaves that the API server refuses to change.
+	Rejections map[Leaf]*Rejection
+	// RejectedChanges has the resources of which the API server refuses a whole change.
+	RejectedChanges map[manifest.ID]*RejectedChange
 	// conflicts are fields that are removed beside refused ones, while one plan is executed.
 	conflicts map[manifest.ID][]string
 	// Secrets has the accepted forms of Secret values, which never leave the
 	// process.
 	Secrets map[manifest.ID]delta.Accepted
-	// Standing has the leaves that were found to have drifted, and could not be corrected
+	// PendingDrift has the leaves that were found to have drifted, and could not be corrected
 	// yet. It is replaced, and never changed.
-	Standing map[Leaf]Standing
+	PendingDrift map[Leaf]PendingDrift
 	// Older are the entries, the newest first, for which the status's history has no room
 	// any more, and which are in no slice yet. It is replaced, and never changed.
 	Older []v1alpha1.HistoryEntry
 }
 
-// Standing is a drift that is not corrected yet.
-type Standing struct {
+// PendingDrift is a drift that is not corrected yet.
+type PendingDrift struct {
 	// Since is when it was there first, and Writer whose it is.
 	Since    time.Time
 	Writer   Writer
 	Observed delta.Value
-	Author
+	WriteOrigin
 }
 
 // User is who wrote something, as the audit events of the API server say.
@@ -51,8 +51,8 @@ type User struct {
 	Address string
 }
 
-// Author is the write that something comes of, and its user, each as far as it is known.
-type Author struct {
+// WriteOrigin is the write that something comes of, and its user, each as far as it is known.
+type WriteOrigin struct {
 	Version v1alpha1.ObjectVersion
 	User    User
 }
@@ -63,22 +63,22 @@ type Leaf struct {
 	Path string
 }
 
-// Rules say when a leaf is contested.
+// ContestPolicy say when a leaf is contested.
 // Source: docs/semantics.md, "Fights".
-type Rules struct {
+type ContestPolicy struct {
 	// Limit corrections within Window make a leaf contested.
 	Limit  int
 	Window time.Duration
 	// Its corrections then wait for Pause, twice as long each time, up to
-	// MaxPause.
-	Pause, MaxPause time.Duration
+	// MaxBackoff.
+	InitialBackoff, MaxBackoff time.Duration
 }
 
-// DefaultRules are those of the controller.
-var DefaultRules = Rules{Limit: 5, Window: 10 * time.Minute, Pause: 10 * time.Second, MaxPause: 30 * time.Minute}
+// DefaultContestPolicy are those of the controller.
+var DefaultContestPolicy = ContestPolicy{Limit: 5, Window: 10 * time.Minute, InitialBackoff: 10 * time.Second, MaxBackoff: 30 * time.Minute}
 
-// Fight is the history of one leaf that is being corrected.
-type Fight struct {
+// Contest is the history of one leaf that is being corrected.
+type Contest struct {
 	// Times are the corrections within the window, as long as the leaf is not
 	// contested.
 	Times []time.Time
@@ -93,26 +93,26 @@ type Fight struct {
 }
 
 // Contested reports whether the leaf backs off.
-func (f *Fight) Contested() bool { return f != nil && f.Corrections > 0 }
+func (f *Contest) Contested() bool { return f != nil && f.Corrections > 0 }
 
 // HeldBack reports whether the leaf must not be corrected yet: it was refused, or is
 // contested.
-func (m *Memory) HeldBack(leaf Leaf, now time.Time) bool {
+func (m *State) HeldBack(leaf Leaf, now time.Time) bool {
 	if m == nil {
 		return false
 	}
-	f := m.Fights[leaf]
+	f := m.Contests[leaf]
 	return m.refused(leaf, now) || f.Contested() && now.Before(f.Next)
 }
 
 // refused reports whether an API server has refused to change the leaf just now.
-func (m *Memory) refused(leaf Leaf, now time.Time) bool {
-	return m != nil && m.Refusals[leaf].holds(now)
+func (m *State) refused(leaf Leaf, now time.Time) bool {
+	return m != nil && m.Rejections[leaf].holds(now)
 }
 
-// Refusal is what the API server refuses to change: a field is immutable, or a value is not
+// Rejection is what the API server refuses to change: a field is immutable, or a value is not
 // valid. It is held back for a while, with its unit; the rest of its resource stays held.
-type Refusal struct {
+type Rejection struct {
 	Problem *Problem
 	// Times is how often it was refused.
 	Times int
@@ -120,39 +120,39 @@ type Refusal struct {
 	Until time.Time
 }
 
-// Rejection is a refused change of what is desired of a resource.
-type Rejection struct {
-	Refusal
+// RejectedChange is a refused change of what is desired of a resource.
+type RejectedChange struct {
+	Rejection
 
 	of string // the intent that was refused: see resource.intent
 }
 
 // holds reports whether what was refused has to wait.
-func (r *Refusal) holds(now time.Time) bool { return r != nil && now.Before(r.Until) }
+func (r *Rejection) holds(now time.Time) bool { return r != nil && now.Before(r.Until) }
 
 // Retry has every contested leaf corrected again now.
-func (m *Memory) Retry() {
+func (m *State) Retry() {
 	*m = *m.clone()
-	for _, f := range m.Fights {
+	for _, f := range m.Contests {
 		f.Next = time.Time{}
 	}
 }
 
 // clone is a copy that can be changed: what was decided with a memory keeps its own.
-func (m *Memory) clone() *Memory {
-	c := &Memory{Fights: maps.Clone(m.Fights), Refusals: maps.Clone(m.Refusals), Rejections: maps.Clone(m.Rejections), Secrets: maps.Clone(m.Secrets), Standing: m.Standing, Older: m.Older}
-	for leaf, f := range c.Fights {
+func (m *State) clone() *State {
+	c := &State{Contests: maps.Clone(m.Contests), Rejections: maps.Clone(m.Rejections), RejectedChanges: maps.Clone(m.RejectedChanges), Secrets: maps.Clone(m.Secrets), PendingDrift: m.PendingDrift, Older: m.Older}
+	for leaf, f := range c.Contests {
 		own := *f
 		own.Times = slices.Clone(f.Times)
-		c.Fights[leaf] = &own
+		c.Contests[leaf] = &own
 	}
-	for leaf, r := range c.Refusals {
+	for leaf, r := range c.Rejections {
 		own := *r
-		c.Refusals[leaf] = &own
+		c.Rejections[leaf] = &own
 	}
-	for id, r := range c.Rejections {
+	for id, r := range c.RejectedChanges {
 		own := *r
-		c.Rejections[id] = &own
+		c.RejectedChanges[id] = &own
 	}
 	for id, forms := range c.Secrets {
 		c.Secrets[id] = maps.Clone(forms)
@@ -162,73 +162,73 @@ func (m *Memory) clone() *Memory {
 
 // nearlyContested reports whether a leaf is contested, or will be with its next
 // correction.
-func (m *Memory) nearlyContested(leaf Leaf, rules Rules) bool {
-	if m == nil || m.Fights[leaf] == nil {
+func (m *State) nearlyContested(leaf Leaf, rules ContestPolicy) bool {
+	if m == nil || m.Contests[leaf] == nil {
 		return false
 	}
-	f := m.Fights[leaf]
+	f := m.Contests[leaf]
 	return f.Contested() || len(f.Times) >= rules.Limit-1
 }
 
 // recordCorrection records a correction of what manager wrote. It reports whether the
 // leaf is contested from now on.
-func (m *Memory) recordCorrection(leaf Leaf, d delta.Difference, manager string, now time.Time, rules Rules) bool {
-	f := m.fight(leaf)
-	f.Desired, f.Observed, f.Manager = d.Desired, d.Observed, manager
+func (m *State) recordCorrection(leaf Leaf, d delta.Difference, manager string, now time.Time, rules ContestPolicy) bool {
+	f := m.contestFor(leaf)
+	f.Desired, f.Observed, f.Manager = d.Desired, d.Live, manager
 	if f.Contested() {
 		f.Corrections++
-		f.Next = now.Add(rules.pause(f.Corrections - rules.Limit))
+		f.Next = now.Add(rules.backoff(f.Corrections - rules.Limit))
 		return false
 	}
 	f.Times = append(within(f.Times, now, rules.Window), now)
-	return len(f.Times) >= rules.Limit && m.contest(leaf, d, now, rules)
+	return len(f.Times) >= rules.Limit && m.markContested(leaf, d, now, rules)
 }
 
-// contest makes a leaf contested at once. It reports whether it was not before.
-func (m *Memory) contest(leaf Leaf, d delta.Difference, now time.Time, rules Rules) bool {
-	f := m.fight(leaf)
+// markContested makes a leaf contested at once. It reports whether it was not before.
+func (m *State) markContested(leaf Leaf, d delta.Difference, now time.Time, rules ContestPolicy) bool {
+	f := m.contestFor(leaf)
 	isNew := !f.Contested()
-	f.Desired, f.Observed = d.Desired, d.Observed
+	f.Desired, f.Observed = d.Desired, d.Live
 	f.Corrections = max(f.Corrections, rules.Limit)
 	f.Times = nil
-	f.Next = now.Add(rules.pause(f.Corrections - rules.Limit))
+	f.Next = now.Add(rules.backoff(f.Corrections - rules.Limit))
 	return isNew
 }
 
-// forgive forgets the leaves of a resource that are in place: its user has
+// resetInSync forgets the leaves of a resource that are in place: its user has
 // changed what is wanted, and the fight may be over.
-func (m *Memory) forgive(drifted map[Leaf]bool) {
-	for leaf := range m.Fights {
+func (m *State) resetInSync(drifted map[Leaf]bool) {
+	for leaf := range m.Contests {
 		if !drifted[leaf] {
-			delete(m.Fights, leaf)
+			delete(m.Contests, leaf)
 		}
 	}
 }
 
-func (m *Memory) fight(leaf Leaf) *Fight {
-	if m.Fights == nil {
-		m.Fights = map[Leaf]*Fight{}
+func (m *State) contestFor(leaf Leaf) *Contest {
+	if m.Contests == nil {
+		m.Contests = map[Leaf]*Contest{}
 	}
-	f := m.Fights[leaf]
+	f := m.Contests[leaf]
 	if f == nil {
-		f = &Fight{}
-		m.Fights[leaf] = f
+		f = &Contest{}
+		m.Contests[leaf] = f
 	}
 	return f
 }
 
-// settle forgets what is over: leaves that are in place and have been left
+// expireContests forgets what is over: leaves that are in place and have been left
 // alone for a window. It returns when to look again, 0 if there is no need. What was
 // due at the time of the decision and has drifted still is no need: it was not
 // corrected for another reason, which says itself when to look again. To ask for it
 // at once would be to ask for ever.
-func (m *Memory) settle(drifted map[Leaf]bool, decided, now time.Time, rules Rules) time.Duration {
+func (m *State) expireContests(drifted map[Leaf]bool, decided, now time.Time, rules ContestPolicy) time.Duration {
 	var next time.Duration
-	for leaf, f := range m.Fights {
+	for leaf, f := range m.Contests {
 		if !f.Contested() {
 			f.Times = within(f.Times, now, rules.Window)
 			if len(f.Times) == 0 {
-				delete(m.Fights, leaf)
+				delete(m.Contests, leaf)
 			}
 			continue
 		}
@@ -236,7 +236,7 @@ func (m *Memory) settle(drifted map[Leaf]bool, decided, now time.Time, rules Rul
 		if !drifted[leaf] {
 			due = f.Next.Add(rules.Window)
 			if !now.Before(due) {
-				delete(m.Fights, leaf)
+				delete(m.Contests, leaf)
 				continue
 			}
 		} else if !decided.Before(due) {
@@ -249,11 +249,11 @@ func (m *Memory) settle(drifted map[Leaf]bool, decided, now time.Time, rules Rul
 	return next
 }
 
-func (r Rules) pause(doublings int) time.Duration {
-	pause := r.Pause
+func (r ContestPolicy) backoff(doublings int) time.Duration {
+	pause := r.InitialBackoff
 	for range max(doublings, 0) {
-		if pause *= 2; pause >= r.MaxPause {
-			return r.MaxPause
+		if pause *= 2; pause >= r.MaxBackoff {
+			return r.MaxBackoff
 		}
 	}
 	return pause

@@ -31,11 +31,11 @@ func published(known Kinds, gvk schema.GroupVersionKind) *kinds.Node {
 	return known.Type(gvk)
 }
 
-// Misspelt are the fields, of manifests and of the entries that a user wrote for them,
+// UnknownFields are the fields, of manifests and of the entries that a user wrote for them,
 // that their kinds do not have: a *manifest.Fault or an *observer.Fault each. A field
 // that the live object has is known to its API server, which may be newer than what is
 // known here.
-func Misspelt(objects []manifest.Object, entries []*observer.Entry, known Kinds, live map[manifest.ID]map[string]any) []error {
+func UnknownFields(objects []manifest.Object, entries []*observer.Schema, known Kinds, live map[manifest.ID]map[string]any) []error {
 	var faults []error
 	looked := map[int]bool{} // entries of spec.select, which say the same of each object
 	for i, o := range objects {
@@ -45,7 +45,7 @@ func Misspelt(objects []manifest.Object, entries []*observer.Entry, known Kinds,
 			}
 			looked[o.Position] = true
 		}
-		m := &misspelt{object: o, entry: entries[i], kind: published(known, o.GVK())}
+		m := &unknownFieldFinder{object: o, entry: entries[i], kind: published(known, o.GVK())}
 		if m.kind == nil {
 			continue
 		}
@@ -64,15 +64,15 @@ func Misspelt(objects []manifest.Object, entries []*observer.Entry, known Kinds,
 	return faults
 }
 
-// MisspeltIn are those of an input that is not refused.
-func MisspeltIn(in Input) []error {
+// UnknownFieldsIn are those of an input that is not refused.
+func UnknownFieldsIn(in Input) []error {
 	objects, _, err := objectsOf(in)
 	e := readEntries(in)
 	if err != nil || len(e.unread) > 0 {
 		return nil
 	}
 	e.assign(in, objects)
-	return Misspelt(objects, e.assigned, in.Kinds, in.Live)
+	return UnknownFields(objects, e.assigned, in.Kinds, in.Live)
 }
 
 // hasUnknown reports whether a manifest has any field that its kind does not have: most
@@ -95,15 +95,15 @@ func hasUnknown(value any, kind *kinds.Node) bool {
 	return false
 }
 
-type misspelt struct {
+type unknownFieldFinder struct {
 	object manifest.Object
-	entry  *observer.Entry
+	entry  *observer.Schema
 	kind   *kinds.Node
 	faults []error
 }
 
 // inManifest is a mistake in a manifest, or in what spec.select holds.
-func (m *misspelt) inManifest(at manifest.Path, message string) error {
+func (m *unknownFieldFinder) inManifest(at manifest.Path, message string) error {
 	if isSelected(m.object) {
 		return selectFault(m.object.Position, message, append([]any{"hold"}, at...)...)
 	}
@@ -111,7 +111,7 @@ func (m *misspelt) inManifest(at manifest.Path, message string) error {
 }
 
 // manifest walks a manifest. there are the live values that may be of the same field.
-func (m *misspelt) manifest(path manifest.Path, value any, kind *kinds.Node, there []any) {
+func (m *unknownFieldFinder) manifest(path manifest.Path, value any, kind *kinds.Node, there []any) {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
@@ -130,14 +130,14 @@ func (m *misspelt) manifest(path manifest.Path, value any, kind *kinds.Node, the
 }
 
 // schema walks the user's entry.
-func (m *misspelt) schema(path *observer.Path, node *observer.Node, kind *kinds.Node, there []any) {
+func (m *unknownFieldFinder) schema(path *observer.Path, node *observer.Node, kind *kinds.Node, there []any) {
 	switch node.Shape {
 	case observer.Leaf:
 	case observer.Map:
 		for _, f := range node.Fields {
 			below, at := children(there, f.Name), path.Field(f.Name)
 			if kind.Forbids(f.Name) && len(below) == 0 {
-				m.faults = append(m.faults, &observer.Fault{
+				m.faults = append(m.faults, &observer.ValidationError{
 					Entry: m.entry.Position, Name: m.object.ID.Kind + " " + m.object.ID.Name, Path: at.String(), Message: m.message(f.Name, kind),
 				})
 				continue
@@ -151,7 +151,7 @@ func (m *misspelt) schema(path *observer.Path, node *observer.Node, kind *kinds.
 	}
 }
 
-func (m *misspelt) message(name string, kind *kinds.Node) string {
+func (m *unknownFieldFinder) message(name string, kind *kinds.Node) string {
 	text := m.object.APIVersion + " " + m.object.ID.Kind + " has no such field"
 	if strings.ContainsAny(name, ".[") {
 		return text + ": a path is no key, each step of it is a map of its own"

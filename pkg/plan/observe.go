@@ -13,7 +13,7 @@ import (
 
 // previewText says what would be done to a resource of an Application that observes; empty if that
 // is nothing but to write our marks.
-func (c *conclusion) previewText(res *resource) string {
+func (c *summarizer) previewText(res *resource) string {
 	differs := res.differences()
 	switch {
 	case res.change.Action == Create:
@@ -22,11 +22,11 @@ func (c *conclusion) previewText(res *resource) string {
 		return ""
 	case res.problem != nil && res.change.Action == Unchanged:
 		return "differs: " + differs
-	case res.returns:
+	case res.reclaimed:
 		return "is there, and would be taken back and corrected: " + differs
 	case res.adopting:
 		return "is there, and would be adopted and corrected: " + differs
-	case res.begins:
+	case res.firstHold:
 		return "differs, and would be held: " + differs
 	}
 	return "differs, and would be corrected: " + differs
@@ -65,7 +65,7 @@ func pathsOf(differences []delta.Difference) []string {
 }
 
 // previewText says what would become of an object that is no longer desired.
-func (old *pruned) previewText() string {
+func (old *pruneCandidate) previewText() string {
 	verb := map[Action]string{Delete: "deleted", Update: "released"}[old.change.Action]
 	return old.id.String() + " is no longer desired, and would be " + cmp.Or(verb, "left alone")
 }
@@ -116,8 +116,8 @@ func (c Change) previewVerb() string {
 
 // observedWaits is what would be done, beside what is in the way, by an Application that
 // observes.
-func (c *conclusion) observedWaits() []string {
-	if !c.plan.Observes() {
+func (c *summarizer) observedWaits() []string {
+	if !c.plan.IsObserveOnly() {
 		return nil
 	}
 	return c.waits
@@ -128,8 +128,8 @@ const mostObserved = 200
 
 // observed writes what of a resource differs and is not corrected. What was not there before is
 // in the history from now on.
-func (c *conclusion) observed(res *resource, before *v1alpha1.ResourceStatus) {
-	if !c.plan.Observes() || c.preview {
+func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
+	if !c.plan.IsObserveOnly() || c.preview {
 		return
 	}
 	differs := res.observed
@@ -137,11 +137,11 @@ func (c *conclusion) observed(res *resource, before *v1alpha1.ResourceStatus) {
 		differs = []delta.Difference{{}} // the object itself
 	}
 	done := doneChange{action: onlyObserve, id: res.object.ID}
-	by := sync.OnceValue(func() *authors { return c.plan.in.authorsOf(res.object.ID, res.live) })
+	by := sync.OnceValue(func() *writerIndex { return c.plan.in.authorsOf(res.object.ID, res.live) })
 	for _, d := range differs {
-		field := v1alpha1.WatchedField{
+		field := v1alpha1.ReportedField{
 			Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path,
-			Desired: recordedValue(res.object.ID, d.Path, d.Desired), Observed: recordedValue(res.object.ID, d.Path, d.Observed),
+			Desired: recordedValue(res.object.ID, d.Path, d.Desired), Observed: recordedValue(res.object.ID, d.Path, d.Live),
 		}
 		if secretPath(res.object.ID, d.Path) {
 			field.Desired, field.Observed = nil, nil
@@ -155,11 +155,11 @@ func (c *conclusion) observed(res *resource, before *v1alpha1.ResourceStatus) {
 		}
 		of := drift{}
 		if d.Path == "" {
-			of.Author = c.plan.deleter(res, before)
+			of.WriteOrigin = c.plan.deleter(res, before)
 		} else {
 			of = c.drift(res, d, by)
 		}
-		entry := c.happened(res, v1alpha1.OutcomeObserved, of)
+		entry := c.addHistory(res, v1alpha1.OutcomeObserved, of)
 		done.paths, done.told = append(done.paths, cmp.Or(d.Path, "not there")), append(done.told, cmp.Or(describe(entry), "not there"))
 	}
 	if len(done.paths) > 0 {
@@ -169,9 +169,9 @@ func (c *conclusion) observed(res *resource, before *v1alpha1.ResourceStatus) {
 
 // isKnown reports whether the status before reported a field with this very value. Values of
 // Secrets are not compared: no status has them.
-func (c *conclusion) isKnown(field v1alpha1.WatchedField) bool {
+func (c *summarizer) isKnown(field v1alpha1.ReportedField) bool {
 	app := c.plan.in.Application
-	return app.Status.ObservedGeneration >= 0 && slices.ContainsFunc(app.Status.Watched, func(was v1alpha1.WatchedField) bool {
+	return app.Status.ObservedGeneration >= 0 && slices.ContainsFunc(app.Status.Watched, func(was v1alpha1.ReportedField) bool {
 		return was.Resource == field.Resource && was.Path == field.Path && spelled(was.Observed) == spelled(field.Observed)
 	})
 }
@@ -185,19 +185,19 @@ func observedText(e v1alpha1.HistoryEntry) string {
 	if e.From != nil {
 		desired = shorten(string(e.From.Raw), 80)
 	}
-	return " is " + is + by(e.Manager) + ", and " + desired + " is desired"
+	return " is " + is + bySuffix(e.Manager) + ", and " + desired + " is desired"
 }
 
 // idleReason is why nothing is done.
-func (c *conclusion) idleReason() string {
-	if c.plan.Observes() {
+func (c *summarizer) idleReason() string {
+	if c.plan.IsObserveOnly() {
 		return v1alpha1.ReasonObserving
 	}
 	return v1alpha1.ReasonSuspended
 }
 
 // observing is the verdict on whether an Application that observes is ready: it is not.
-func (c *conclusion) observing() verdict {
+func (c *summarizer) observing() verdict {
 	message := "observed only: nothing is written until spec.mode is Hold, " + c.plan.enablePreview()
 	if c.plan.Suspended() {
 		message += "; spec.suspend is set, too"
@@ -206,7 +206,7 @@ func (c *conclusion) observing() verdict {
 }
 
 // differing is the verdict on whether all is in place of what is observed.
-func (c *conclusion) differing() verdict {
+func (c *summarizer) differing() verdict {
 	if len(c.waits) > 0 {
 		return no(v1alpha1.ReasonObserving, shorten(list(c.waits), 4096), false)
 	}

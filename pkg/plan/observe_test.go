@@ -65,7 +65,7 @@ func TestWhatIsOnlyObservedIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := readCase(t, filepath.Join(goldenRoot, name))
-			result := plan.Decide(in).Conclude(nil, lookedAt)
+			result := plan.Decide(in).Summarize(nil, lookedAt)
 			status := result.Status
 			ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 			require.NotNil(t, ready)
@@ -93,17 +93,17 @@ func TestWhatIsOnlyObservedIsTold(t *testing.T) {
 			assert.Zero(t, result.RetryAfter)
 			assert.False(t, result.Again)
 			if live := in.Live[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}]; live != nil && status.Resources[0].Ownership == "" {
-				isOurs := plan.Marked(in.Application, manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}, live)
+				isOurs := plan.IsTrackedBy(in.Application, manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}, live)
 				assert.Equal(t, isOurs, status.Resources[0].UID != "", "only what is ours is on record with its UID")
 				assert.Equal(t, "Current", status.Resources[0].Health)
 			}
 
 			// What stands is told once: whoever looks again, after a restart too, has nothing to say.
 			in.Application.Status = status
-			again := plan.Decide(in).Conclude(nil, lookedAt.Add(time.Hour))
+			again := plan.Decide(in).Summarize(nil, lookedAt.Add(time.Hour))
 			assert.Equal(t, observertest.JSON(status), observertest.JSON(again.Status))
 			assert.Nil(t, again.Event)
-			assert.Empty(t, again.Happened)
+			assert.Empty(t, again.NewHistory)
 		})
 	}
 }
@@ -116,7 +116,7 @@ func TestAnObservedFieldThatComesAndGoes(t *testing.T) {
 	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}
 	look := func(mode string) plan.Result {
 		observertest.Set(in.Live[id], mode, "data", "mode")
-		result := plan.Decide(in).Conclude(nil, lookedAt)
+		result := plan.Decide(in).Summarize(nil, lookedAt)
 		in.Application.Status = result.Status
 		return result
 	}
@@ -152,7 +152,7 @@ func TestAnObservedSecretIsMasked(t *testing.T) {
 		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "keys", "namespace": "default", "uid": "u-9", "resourceVersion": "7"},
 		"data": map[string]any{"password": "Y2FuYXJ5LTI="},
 	}}
-	result := plan.Decide(in).Conclude(nil, lookedAt)
+	result := plan.Decide(in).Summarize(nil, lookedAt)
 	told := observertest.JSON(result)
 	assert.Contains(t, told, "data.password")
 	assert.NotContains(t, told, "canary")
@@ -163,16 +163,16 @@ func TestAnObservedSecretIsMasked(t *testing.T) {
 // what it has not alone.
 func TestDeletedWhileItObserves(t *testing.T) {
 	held := readCase(t, filepath.Join(goldenRoot, "what-was-held-is-only-observed"))
-	changes := plan.Retire(held).Changes
+	changes := plan.PlanDeletion(held).Changes
 	require.Len(t, changes, 1)
 	assert.Equal(t, plan.Delete, changes[0].Action)
 	held.Application.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
-	assert.Equal(t, plan.Update, plan.Retire(held).Changes[0].Action)
+	assert.Equal(t, plan.Update, plan.PlanDeletion(held).Changes[0].Action)
 
 	for _, name := range []string{"a-drifted-object-without-our-marks-is-only-observed", "an-object-that-would-be-adopted-is-only-observed", "a-shared-object-is-only-observed"} {
 		never := readCase(t, filepath.Join(goldenRoot, name))
-		never.Application.Status = plan.Decide(never).Conclude(nil, lookedAt).Status
-		assert.Empty(t, plan.Retire(never).Changes, name)
+		never.Application.Status = plan.Decide(never).Summarize(nil, lookedAt).Status
+		assert.Empty(t, plan.PlanDeletion(never).Changes, name)
 	}
 }
 
@@ -186,13 +186,13 @@ func raw(v *runtime.RawExtension) string {
 // Where types are known, only drift is reported; where they are not, a doubt is no drift.
 func TestAnotherSpellingIsNoDrift(t *testing.T) {
 	in := readCase(t, filepath.Join(goldenRoot, "another-spelling-is-no-drift-where-nothing-is-written"))
-	status := plan.Decide(in).Conclude(nil, lookedAt).Status
+	status := plan.Decide(in).Summarize(nil, lookedAt).Status
 	require.Len(t, status.Watched, 1, "false is a value where the API server stores it")
 	assert.Equal(t, "spec.template.spec.automountServiceAccountToken", status.Watched[0].Path)
 
 	in = readCase(t, filepath.Join(goldenRoot, "what-may-be-another-spelling-is-no-sure-drift"))
 	p := plan.Decide(in)
-	status = p.Conclude(nil, lookedAt).Status
+	status = p.Summarize(nil, lookedAt).Status
 	assert.Empty(t, status.Watched)
 	assert.Empty(t, status.History)
 	assert.Equal(t, "perhaps only another spelling: spec.memory; spec.timeout; spec.title", status.Resources[0].Message)

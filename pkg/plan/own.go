@@ -25,18 +25,18 @@ func identityOf(id manifest.ID) string {
 	return id.Group + "/" + id.Kind + ":" + id.Namespace + "/" + id.Name
 }
 
-// Marked reports whether a live object carries the marks of the Application, for
+// IsTrackedBy reports whether a live object carries the marks of the Application, for
 // this very identity.
-func Marked(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
+func IsTrackedBy(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
 	return text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID) &&
 		text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
 }
 
-// mine reports whether a live object is the Application's: it carries the marks,
+// isOwned reports whether a live object is the Application's: it carries the marks,
 // or it is on record with its UID and has lost them. An Application without a
 // UID exists only in a file, and the live objects given with it are its own.
-func mine(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceStatus, live map[string]any) bool {
-	if app.UID == "" || Marked(app, id, live) {
+func isOwned(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceStatus, live map[string]any) bool {
+	if app.UID == "" || IsTrackedBy(app, id, live) {
 		return true
 	}
 	if status == nil || status.Ownership == v1alpha1.OwnershipShare || status.UID == "" || string(status.UID) != text(live, "metadata", "uid") {
@@ -46,10 +46,10 @@ func mine(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceSt
 	return other == "" || other == string(app.UID) // or else another client has adopted it
 }
 
-// isReturning reports whether an object that is not ours was that of an Application with
+// isFromRestoredCluster reports whether an object that is not ours was that of an Application with
 // this namespace and name: in a restored cluster everything has another UID. It is taken
 // back, which needs nobody's leave.
-func isReturning(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
+func isFromRestoredCluster(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
 	return text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
 }
 
@@ -89,7 +89,7 @@ func adoptionProblem(app *v1alpha1.Application, id manifest.ID, live map[string]
 			"%s exists already, and spec.hooks needs that name for its tokens: rename the Application", id)
 	}
 	switch {
-	case app.Spec.Adoption == v1alpha1.AdoptAlways, isReturning(app, id, live):
+	case app.Spec.Adoption == v1alpha1.AdoptAlways, isFromRestoredCluster(app, id, live):
 		return nil
 	case app.Spec.Adoption == v1alpha1.AdoptIfUnowned && owner == "":
 		return nil
@@ -164,15 +164,15 @@ func (p *Plan) ownership(res *resource) []delta.Op {
 	return []delta.Op{{Op: "test", Path: path.Pointer(), Value: string(uid)}}
 }
 
-// marksWait reports whether one of our marks must wait, on an object that is to be
+// deferTracking reports whether one of our marks must wait, on an object that is to be
 // adopted: it was refused, or another client keeps taking the object back, which is a
 // problem of its own. To adopt is to write the marks, so nothing else is written before.
-func (p *Plan) marksWait(res *resource) (waits bool, problem *Problem) {
+func (p *Plan) deferTracking(res *resource) (waits bool, problem *Problem) {
 	for _, d := range res.compared.Differences {
-		if !d.HeldBack || !holdsMark(d.Path) {
+		if !d.HeldBack || !isTrackingPath(d.Path) {
 			continue
 		}
-		if f := p.in.Memory.Fights[Leaf{res.object.ID, d.Path}]; f != nil {
+		if f := p.in.Memory.Contests[Leaf{res.object.ID, d.Path}]; f != nil {
 			problem = &Problem{
 				Reason:     v1alpha1.ReasonContested,
 				Message:    fmt.Sprintf("%s is taken back again and again: it belongs to %s", res.object.ID, ownerOf(p.in.Application, res.live)),
@@ -184,22 +184,22 @@ func (p *Plan) marksWait(res *resource) (waits bool, problem *Problem) {
 	return false, nil
 }
 
-// holdsMark reports whether a path is that of one of our marks, or of all labels or all
+// isTrackingPath reports whether a path is that of one of our marks, or of all labels or all
 // annotations.
-func holdsMark(path string) bool {
+func isTrackingPath(path string) bool {
 	if isSharedMark(path) {
 		return true
 	}
-	for _, mark := range markKeys {
-		if observer.Under(mark.path(), path) {
+	for _, mark := range trackingKeys {
+		if observer.IsUnder(mark.path(), path) {
 			return true
 		}
 	}
 	return false
 }
 
-// markKeys are the fields of metadata that have our marks, and their keys.
-var markKeys = []markKey{
+// trackingKeys are the fields of metadata that have our marks, and their keys.
+var trackingKeys = []markKey{
 	{"labels", v1alpha1.LabelApplicationUID},
 	{"annotations", v1alpha1.AnnotationTrackingID},
 	{"annotations", v1alpha1.AnnotationAdopted},
@@ -217,7 +217,7 @@ var sharedMarkKeys = []markKey{
 // isSharedMark reports whether a path is that of a mark of shared objects, or of all labels
 // or all annotations.
 func isSharedMark(path string) bool {
-	return slices.ContainsFunc(sharedMarkKeys, func(mark markKey) bool { return observer.Under(mark.path(), path) })
+	return slices.ContainsFunc(sharedMarkKeys, func(mark markKey) bool { return observer.IsUnder(mark.path(), path) })
 }
 
 // isMetadataMap reports whether a path is that of the labels or annotations, which have our
@@ -232,12 +232,12 @@ func formerMarks(app *v1alpha1.Application, live map[string]any) (fields []delta
 	if app.UID == "" || text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(app.UID) {
 		return nil
 	}
-	return marksOff(live)
+	return trackingRemovals(live)
 }
 
-// marksOff are the removals of an owner's marks.
-func marksOff(live map[string]any) (fields []delta.Difference) {
-	return removals(live, markKeys)
+// trackingRemovals are the removals of an owner's marks.
+func trackingRemovals(live map[string]any) (fields []delta.Difference) {
+	return removals(live, trackingKeys)
 }
 
 func removals(live map[string]any, marks []markKey) (fields []delta.Difference) {
@@ -258,10 +258,10 @@ func (p *Plan) marks() int {
 	return 2
 }
 
-// withMarks adds our marks to a desired state and observes them, so that they
+// withTracking adds our marks to a desired state and observes them, so that they
 // are created, compared and corrected like any held field. Neither argument is
 // changed.
-func withMarks(app *v1alpha1.Application, entry *observer.Entry, desired map[string]any) (*observer.Entry, map[string]any) {
+func withTracking(app *v1alpha1.Application, entry *observer.Schema, desired map[string]any) (*observer.Schema, map[string]any) {
 	if app.UID == "" {
 		return entry, desired
 	}
@@ -269,7 +269,7 @@ func withMarks(app *v1alpha1.Application, entry *observer.Entry, desired map[str
 		"labels":      {v1alpha1.LabelApplicationUID: string(app.UID)},
 		"annotations": {v1alpha1.AnnotationTrackingID: TrackingID(app, entry.ID)},
 	}
-	return entry.Marked(marks), observer.MarkedObject(desired, marks)
+	return entry.WithMetadata(marks), observer.MarkedObject(desired, marks)
 }
 
 // terminatingProblem is the Problem of an object that another client deletes.
@@ -282,7 +282,7 @@ func (p *Plan) terminatingProblem(id manifest.ID, live map[string]any) *Problem 
 		message += NamespaceRemains(live)
 	}
 	problem := &Problem{Reason: v1alpha1.ReasonWaiting, Message: message}
-	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) && !p.Observes() {
+	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) && !p.IsObserveOnly() {
 		problem.RetryAfter = recheckAfter // no watch tells that it is gone
 	}
 	return problem

@@ -32,20 +32,20 @@ type Input struct {
 	// Blocked has the resources that cannot be acted on now, and why: the kind
 	// is unknown, cannot be watched, may not be read.
 	Blocked map[manifest.ID]*Problem
-	// Unselected says, by its position, why it is not known what an entry of spec.select
+	// UnresolvedSelections says, by its position, why it is not known what an entry of spec.select
 	// means: what is on record of it stays as it is.
-	Unselected map[int]*Problem
-	// Older has, of shared objects, the older Applications that name them and may not have
+	UnresolvedSelections map[int]*Problem
+	// Precedence has, of shared objects, the older Applications that name them and may not have
 	// looked at them yet: what nobody holds is theirs to take first.
-	Older map[manifest.ID][]string
-	// Unheard is why nothing was heard of some objects for too long: they may not be as
+	Precedence map[manifest.ID][]string
+	// StaleKinds is why nothing was heard of some objects for too long: they may not be as
 	// Live has them.
-	Unheard []*Problem
-	// Ended has objects that are gone, in their last state, as far as a watch has shown
+	StaleKinds []*Problem
+	// FinishedJobs has objects that are gone, in their last state, as far as a watch has shown
 	// it. Only Jobs are of interest.
-	Ended map[manifest.ID]map[string]any
-	// Written has who wrote objects of Live, as far as Live does not say so itself.
-	Written map[manifest.ID]Written
+	FinishedJobs map[manifest.ID]map[string]any
+	// ObservedWrites has who wrote objects of Live, as far as Live does not say so itself.
+	ObservedWrites map[manifest.ID]ObservedWrites
 	// Users are who wrote the versions of objects that Unnamed wants to know of, as far as
 	// audit events have told; nil if there are none.
 	Users map[v1alpha1.ObjectVersion]User
@@ -57,9 +57,9 @@ type Input struct {
 	// Hooks are called beside the engine's own steps; nil for none.
 	Hooks *hooks.Hooks
 	// Callback is how workloads reach the controller, if that is known.
-	Callback hooks.Callback
-	Memory   *Memory
-	Rules    Rules
+	Callback      hooks.Callback
+	Memory        *State
+	ContestPolicy ContestPolicy
 	// Normalize returns an object in the normal form of the API server, or nil if the kind is
 	// not built in. If it is nil, no kind is.
 	Normalize func(gvk schema.GroupVersionKind, object map[string]any) map[string]any
@@ -99,7 +99,7 @@ type Change struct {
 	// Done is true for a Job that has finished and is gone: it is not created again.
 	Done bool
 	// ReadFirst asks to read the whole object, managedFields included, and to
-	// decide again with it (see Plan.DecideAgain) before anything is sent: who wrote what
+	// decide again with it (see Plan.Replan) before anything is sent: who wrote what
 	// matters here. It may turn an unchanged resource into an update.
 	ReadFirst bool
 	// Problem says why the resource cannot be brought to its desired state.
@@ -107,7 +107,7 @@ type Change struct {
 
 	// One of the two is what was decided: Conclude is told with the Outcome.
 	resource *resource
-	pruned   *pruned
+	pruned   *pruneCandidate
 }
 
 // GVK is the kind in the version that the manifest uses.
@@ -123,9 +123,9 @@ func (c Change) GVK() schema.GroupVersionKind {
 func (c Change) Unrestored() []Unrestored {
 	switch {
 	case c.resource != nil:
-		return c.resource.letting.stays
+		return c.resource.letting.kept
 	case c.pruned != nil:
-		return c.pruned.letting.stays
+		return c.pruned.letting.kept
 	}
 	return nil
 }
@@ -139,23 +139,23 @@ func (c Change) Watched() []delta.Difference {
 }
 
 // Plan is what to do, and all that Conclude needs to say afterwards how it
-// went. It is never changed: DecideAgain and Conclude return new values.
+// went. It is never changed: Replan and Conclude return new values.
 type Plan struct {
 	// Changes has every resource of the Application, in the order of execution:
 	// creates and updates by stage, then deletes in reverse.
 	Changes []Change
 	// Warnings are about the input; none of them stops anything.
 	Warnings []string
-	// Refused says why the input cannot be used at all; Changes is then empty
+	// Invalid says why the input cannot be used at all; Changes is then empty
 	// and nothing may be deleted.
-	Refused *Problem
+	Invalid *Problem
 
 	in        Input // Rules and Memory are set
 	hooks     *hooks.Hooks
 	given     []string // warnings about the input alone
 	resources []*resource
-	pruned    []*pruned
-	gone      []*pruned
+	pruned    []*pruneCandidate
+	gone      []*pruneCandidate
 	statuses  map[manifest.ID]*v1alpha1.ResourceStatus
 	unknown   []manifest.ID // Secrets whose values only the source has
 	retiring  bool          // the Application is being deleted
@@ -182,10 +182,10 @@ func (c Change) Writes() bool { return c.Action != Unchanged }
 // resource is one desired resource, decided with one live object. It is not changed any
 // more once it is part of a plan: see fresh and own.
 type resource struct {
-	object   manifest.Object // the manifest, mangled
-	written  map[string]any  // the manifest before hooks; nil if a hook has added the object
-	rendered *observer.Entry // as its spec has it
-	entry    *observer.Entry // with what is known of lists that the API server lengthens
+	object   manifest.Object  // the manifest, mangled
+	written  map[string]any   // the manifest before hooks; nil if a hook has added the object
+	rendered *observer.Schema // as its spec has it
+	entry    *observer.Schema // with what is known of lists that the API server lengthens
 	kind     *kinds.Node
 	desired  map[string]any
 	live     map[string]any // nil if there is none of ours
@@ -198,25 +198,25 @@ type resource struct {
 	adopting bool
 	// unanswered is true if no controller saw the answer to the write that made the object.
 	unanswered bool
-	returns    bool // it was ours before, and is taken back
+	reclaimed  bool // it was ours before, and is taken back
 	adopted    bool // it was there before the Application took it over, or is taken over now
 	done       bool // a Job that has finished, is gone and is not to run again
 	// Of a shared object: begins is true if we do not hold it yet, drift is all that differs.
 	// Of one whose fields get back what they had: leaves are the paths that we hold, baseline
 	// is what they were before us, and letting what becomes of those that we hold no longer.
 	// judged is true once the live object has been compared.
-	shared, begins, judged bool
-	drift                  []delta.Difference
-	leaves                 []string
-	claimed                []claim  // and what of it other Applications hold
-	wants                  []string // that is, the leaves that we wait for
-	asks                   string   // the Application that owns it, if it has not said yet what it holds
-	yields                 string   // an older Application that may want what nobody holds, and has not looked yet
-	baseline               []v1alpha1.BaselineField
-	unrecorded             []string                 // leaves of which there was no room for a baseline
-	empty                  []string                 // maps and lists of which nothing is held but that they are there
-	later                  []v1alpha1.BaselineField // and those that are let go with the next patch
-	letting                letting
+	shared, firstHold, judged bool
+	drift                     []delta.Difference
+	leaves                    []string
+	claimed                   []claim  // and what of it other Applications hold
+	pendingClaims             []string // that is, the leaves that we wait for
+	awaitedOwner              string   // the Application that owns it, if it has not said yet what it holds
+	deferredTo                string   // an older Application that may want what nobody holds, and has not looked yet
+	baseline                  []v1alpha1.BaselineField
+	unrecorded                []string                 // leaves of which there was no room for a baseline
+	empty                     []string                 // maps and lists of which nothing is held but that they are there
+	releasesNext              []v1alpha1.BaselineField // and those that are let go with the next patch
+	letting                   fieldRelease
 	// Of an Application that observes: foreign is true if the object is another owner's and would
 	// not be taken over, observed is all that differs, but for our marks.
 	// doubtful is what may have only another spelling.
@@ -224,7 +224,7 @@ type resource struct {
 	observed, doubtful []delta.Difference
 	// rejected is the refusal of the change that this resource waits with: what is decided here
 	// is the desired state on record. It is nil if there is none.
-	rejected *Rejection
+	rejected *RejectedChange
 	aside    *resource // the same resource as it was before that
 	warnings []string
 	change   Change
@@ -240,8 +240,8 @@ func (res *resource) fresh() *resource {
 	}
 }
 
-// pruned is a resource on record that is no longer desired.
-type pruned struct {
+// pruneCandidate is a resource on record that is no longer desired.
+type pruneCandidate struct {
 	id     manifest.ID
 	status v1alpha1.ResourceStatus
 	// previous is what is on record; nil if nothing is.
@@ -250,14 +250,14 @@ type pruned struct {
 	change   Change
 	// shared is true for an object that is another owner's, letting what becomes of its fields.
 	shared  bool
-	letting letting
+	letting fieldRelease
 }
 
 // record is what the status remembers of one resource.
 type record struct {
 	id      manifest.ID
 	desired map[string]any
-	entry   *observer.Entry
+	entry   *observer.Schema
 	status  *v1alpha1.ResourceStatus // nil if it was never created
 	// created tells that this is no record of the status, but what was written down
 	// before the object was created.
@@ -267,20 +267,20 @@ type record struct {
 // stored is the desired state as the status shows it.
 func (res *resource) stored() map[string]any { return manifest.RedactNested(res.desired) }
 
-// letting is what becomes of fields that are held no longer.
-type letting struct {
-	// fields are those that are restored.
-	fields []delta.Difference
-	// stays are the others.
-	stays []Unrestored
-	// marks are the changes of our marks that say that nothing is held any more.
-	marks []delta.Difference
-	// was is what is on record of all of them.
-	was []v1alpha1.BaselineField
+// fieldRelease is what becomes of fields that are held no longer.
+type fieldRelease struct {
+	// restored are those that are restored.
+	restored []delta.Difference
+	// kept are the others.
+	kept []Unrestored
+	// metadata are the changes of our marks that say that nothing is held any more.
+	metadata []delta.Difference
+	// baseline is what is on record of all of them.
+	baseline []v1alpha1.BaselineField
 	// unrecorded are those of which nothing is on record, for want of room.
 	unrecorded []string
-	// unsure is true if it matters who wrote what, and the object does not say it.
-	unsure bool
+	// needsManagedFields is true if it matters who wrote what, and the object does not say it.
+	needsManagedFields bool
 }
 
 // warn adds a warning while the plan is made.
@@ -291,12 +291,12 @@ func (p *Plan) warn(text string) {
 
 // claim is a leaf of a shared object that another Application holds, as the object says.
 type claim struct {
-	path string // empty for the whole object
-	by   string // namespace/name
+	path   string // empty for the whole object
+	holder string // namespace/name
 }
 
-// on reports whether a claim is about something at, above or below a path.
-func (c claim) on(path string) bool { return c.path == "" || sameWayDown(c.path, path) }
+// overlaps reports whether a claim is about something at, above or below a path.
+func (c claim) overlaps(path string) bool { return c.path == "" || pathsOverlap(c.path, path) }
 
-// sameWayDown reports whether two leaves are the same, or one lies above the other.
-func sameWayDown(a, b string) bool { return observer.Under(a, b) || observer.Under(b, a) }
+// pathsOverlap reports whether two leaves are the same, or one lies above the other.
+func pathsOverlap(a, b string) bool { return observer.IsUnder(a, b) || observer.IsUnder(b, a) }

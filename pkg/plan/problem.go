@@ -45,7 +45,7 @@ const DispositionUnread v1alpha1.Disposition = "Unread"
 
 // Disposition is what the problem asks for.
 func (p *Problem) Disposition() v1alpha1.Disposition {
-	return cmp.Or(p.As, v1alpha1.MeaningOf(p.Reason).Disposition)
+	return cmp.Or(p.As, v1alpha1.InfoForReason(p.Reason).Disposition)
 }
 
 // Compared reports whether it follows from the comparison with the live object alone, and no

@@ -53,13 +53,13 @@ func drawnProfile(r *rapid.T, spec map[string]any) ([]*plan.Profile, []string) {
 // overlaps reports whether one of the paths is above or below a path.
 func overlaps(path string, paths []string) bool {
 	return slices.ContainsFunc(paths, func(other string) bool {
-		return other != path && (observer.Under(path, other) || observer.Under(other, path) || strings.Contains(path+other, "[*]"))
+		return other != path && (observer.IsUnder(path, other) || observer.IsUnder(other, path) || strings.Contains(path+other, "[*]"))
 	})
 }
 
 // unnamed is what a plan does, whoever asks for it.
 func unnamed(t require.TestingT, p *plan.Plan) string {
-	require.Nil(t, p.Refused)
+	require.Nil(t, p.Invalid)
 	v := p.View()
 	for i := range v.Changes {
 		v.Changes[i].Profiles = nil
@@ -94,7 +94,7 @@ func TestAProfileIsWhatItsFieldsWouldBe(t *testing.T) {
 			w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
 		}
 		fields.app.Spec.Fields = []v1alpha1.ResourceFields{entry}
-		if fields.decide().Refused != nil {
+		if fields.decide().Invalid != nil {
 			return // a profile leaves such a path out
 		}
 		p := &v1alpha1.HoldProfile{}
@@ -173,7 +173,7 @@ func TestThePathsOfTheUserPrevail(t *testing.T) {
 			Hold:     []v1alpha1.HeldField{{Path: "*"}, {Path: path}},
 		}}
 		without := w.decide()
-		if without.Refused != nil {
+		if without.Invalid != nil {
 			return
 		}
 		w.profiles.All = []*plan.Profile{profileOf(r, "one", `{kinds: [{kind: "*"}], free: ["`+path+`"]}`)}
@@ -245,7 +245,7 @@ func TestAProfileNeverBreaksAnApplication(t *testing.T) {
 	require.Empty(t, mistakes)
 	w.profiles.All = []*plan.Profile{read}
 	decided := w.decide()
-	require.Nil(t, decided.Refused)
+	require.Nil(t, decided.Invalid)
 	assert.Len(t, decided.Changes, 1)
 	require.NotEmpty(t, decided.Warnings)
 	assert.Contains(t, decided.Warnings[0], "HoldProfile greedy: data[*none*] the paths of the profiles mean too many fields")

@@ -23,7 +23,7 @@ func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 	}
 	others := map[manifest.ID]map[string]any{}
 	for id, live := range p.in.Live {
-		if !desired[id] && !seen[id] && p.in.Application.UID != "" && Marked(p.in.Application, id, live) {
+		if !desired[id] && !seen[id] && p.in.Application.UID != "" && IsTrackedBy(p.in.Application, id, live) {
 			others[id] = live
 		}
 	}
@@ -41,10 +41,10 @@ func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 }
 
 func (p *Plan) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record) {
-	old := &pruned{id: id, status: status, previous: r, shared: p.isShared(id, status)}
-	p.judge(old, p.in.Live[id])
+	old := &pruneCandidate{id: id, status: status, previous: r, shared: p.isShared(id, status)}
+	p.decideCandidate(old, p.in.Live[id])
 	if !p.retiring {
-		for _, stays := range old.letting.stays {
+		for _, stays := range old.letting.kept {
 			p.warn(stays.String())
 		}
 	}
@@ -52,7 +52,7 @@ func (p *Plan) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *recor
 	case old.change.Writes() || old.change.Problem != nil:
 		p.pruned = append(p.pruned, old)
 	case old.shared:
-		p.unrestored = append(p.unrestored, old.letting.stays...)
+		p.unrestored = append(p.unrestored, old.letting.kept...)
 	case old.live == nil && status.UID != "":
 		p.gone = append(p.gone, old)
 	}
@@ -69,22 +69,22 @@ func (p *Plan) Gone() []manifest.ID {
 	return ids
 }
 
-// judge decides what becomes of a resource that is no longer desired. Without a
+// decideCandidate decides what becomes of a resource that is no longer desired. Without a
 // change and without a problem it is forgotten: it is gone, or not ours, or left
 // without our marks.
-func (p *Plan) judge(old *pruned, live map[string]any) {
+func (p *Plan) decideCandidate(old *pruneCandidate, live map[string]any) {
 	old.live = live
 	old.change = Change{Action: Unchanged, ID: old.id, APIVersion: old.status.APIVersion, Prune: true, Shared: old.shared, pruned: old}
 	blocked := p.in.Blocked[old.id]
 	switch {
 	case blocked != nil && blocked.Disposition() == v1alpha1.DispositionInstall:
 		// the kind is gone, and its objects with it
-	case blocked != nil && old.neverWas(blocked):
+	case blocked != nil && old.neverExisted(blocked):
 	case blocked != nil:
 		old.change.Problem = blocked
 	case old.shared && old.live != nil:
-		p.release(old)
-	case old.live == nil || !mine(p.in.Application, old.id, &old.status, old.live):
+		p.releaseShared(old)
+	case old.live == nil || !isOwned(p.in.Application, old.id, &old.status, old.live):
 	case p.orphaned(old):
 		p.orphan(old)
 	case text(old.live, "metadata", "deletionTimestamp") != "":
@@ -96,20 +96,20 @@ func (p *Plan) judge(old *pruned, live map[string]any) {
 	}
 }
 
-// release decides what becomes of a shared object that is no longer desired: its fields are
+// releaseShared decides what becomes of a shared object that is no longer desired: its fields are
 // restored, and our marks are taken off. It is never deleted.
-func (p *Plan) release(old *pruned) {
+func (p *Plan) releaseShared(old *pruneCandidate) {
 	if text(old.live, "metadata", "deletionTimestamp") != "" {
 		return // it goes with all that is in it
 	}
-	old.letting = p.letGo(releaser{
-		shared: true, unmarks: true, id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, lost: unrecordedOf(&old.status, old.live),
-	}, recordOf(&old.status, old.live))
-	h := holding{
-		uid: text(old.live, "metadata", "uid"), version: text(old.live, "metadata", "resourceVersion"),
-		compared: delta.Comparison{Differences: slices.Concat(old.letting.fields, old.letting.marks, formerMarks(p.in.Application, old.live))},
+	old.letting = p.releaseFields(fieldReleaser{
+		shared: true, removesTracking: true, id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, unrecordedLeaves: unrecordedPaths(&old.status, old.live),
+	}, recordedBaseline(&old.status, old.live))
+	h := sharedDecision{
+		uid: text(old.live, "metadata", "uid"), resourceVersion: text(old.live, "metadata", "resourceVersion"),
+		compared: delta.Comparison{Differences: slices.Concat(old.letting.restored, old.letting.metadata, formerMarks(p.in.Application, old.live))},
 	}
-	h.readFirst = old.letting.unsure && foreignTo(p.in.Application, old.live) == nil && h.compared.Correctable()
+	h.readFirst = old.letting.needsManagedFields && foreignTo(p.in.Application, old.live) == nil && h.compared.Correctable()
 	change := h.change(old.id, old.status.APIVersion)
 	change.Prune, change.pruned = true, old
 	old.change = change
@@ -118,12 +118,12 @@ func (p *Plan) release(old *pruned) {
 // MayExist reports whether a resource on record may be in the cluster, as far as the
 // record says: it has been seen there, or perhaps nobody has seen the answer to its create.
 func MayExist(status v1alpha1.ResourceStatus) bool {
-	return status.UID != "" || v1alpha1.MeaningOf(status.Reason).Uncertain
+	return status.UID != "" || v1alpha1.InfoForReason(status.Reason).Uncertain
 }
 
-// neverWas reports whether nothing can be there of a resource that cannot be acted on: it
+// neverExisted reports whether nothing can be there of a resource that cannot be acted on: it
 // could not be created, for a reason that is not only of that moment.
-func (old *pruned) neverWas(blocked *Problem) bool {
+func (old *pruneCandidate) neverExisted(blocked *Problem) bool {
 	if old.live != nil || !blocked.Stalled() || blocked.Disposition() == v1alpha1.DispositionGiveUp {
 		return false
 	}
@@ -143,10 +143,10 @@ func (p *Plan) order() {
 
 // reversed is the order in which resources are deleted. The inventory keeps its
 // own, or it would be turned round with each status.
-func reversed(resources []*pruned) []*pruned {
+func reversed(resources []*pruneCandidate) []*pruneCandidate {
 	ordered := slices.Clone(resources)
 	slices.Reverse(ordered)
-	slices.SortStableFunc(ordered, func(a, b *pruned) int {
+	slices.SortStableFunc(ordered, func(a, b *pruneCandidate) int {
 		return manifest.Stage(b.id.GroupKind()) - manifest.Stage(a.id.GroupKind())
 	})
 	return ordered
@@ -161,7 +161,7 @@ func sortedIDs[V any](all map[manifest.ID]V) []manifest.ID {
 // orphaned reports whether an object that is no longer desired stays: its manifest
 // said so, or whoever deleted the Application did; or else spec.deletionPolicy does; or else
 // it was there before us, and spec.adoptedDeletionPolicy does not say otherwise.
-func (p *Plan) orphaned(old *pruned) bool {
+func (p *Plan) orphaned(old *pruneCandidate) bool {
 	if p.retiring && isCascadeOrphan(p.in.Application) {
 		return true
 	}
@@ -182,21 +182,21 @@ func (p *Plan) orphaned(old *pruned) bool {
 
 // orphan plans the removal of our marks, and what the fields get back. What another client
 // deletes is left to that.
-func (p *Plan) orphan(old *pruned) {
+func (p *Plan) orphan(old *pruneCandidate) {
 	if text(old.live, "metadata", "deletionTimestamp") != "" {
 		return
 	}
-	old.letting = p.letGo(releaser{
-		unmarks: isHeldByOthers(p.in.Application, old.live),
-		id:      old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, lost: unrecordedOf(&old.status, old.live),
-	}, recordOf(&old.status, old.live))
-	fields := slices.Concat(old.letting.fields, marksOff(old.live), old.letting.marks)
+	old.letting = p.releaseFields(fieldReleaser{
+		removesTracking: isHeldByOthers(p.in.Application, old.live),
+		id:              old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, unrecordedLeaves: unrecordedPaths(&old.status, old.live),
+	}, recordedBaseline(&old.status, old.live))
+	fields := slices.Concat(old.letting.restored, trackingRemovals(old.live), old.letting.metadata)
 	if len(fields) == 0 {
 		return
 	}
 	old.change.Action = Update
 	old.change.Fields = fields
-	old.change.ReadFirst = old.letting.unsure && foreignTo(p.in.Application, old.live) == nil
+	old.change.ReadFirst = old.letting.needsManagedFields && foreignTo(p.in.Application, old.live) == nil
 	old.change.UID = text(old.live, "metadata", "uid")
 	old.change.ResourceVersion = text(old.live, "metadata", "resourceVersion")
 	old.change.Guards, old.change.Patch = delta.Comparison{Differences: fields}.Patch(old.change.UID, old.change.ResourceVersion)

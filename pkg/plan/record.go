@@ -65,7 +65,7 @@ func (res *resource) stateIn(item runtime.RawExtension) (map[string]any, error) 
 }
 
 // entryIn reads an entry on record, which may well be that of the resource. res may be nil.
-func (res *resource) entryIn(item runtime.RawExtension, id manifest.ID) (entry *observer.Entry) {
+func (res *resource) entryIn(item runtime.RawExtension, id manifest.ID) (entry *observer.Schema) {
 	if res != nil {
 		entry = res.rendered.ReadBack(item.Raw)
 	}
@@ -204,8 +204,8 @@ func addCreated(records map[manifest.ID]*record, in Input) {
 	}
 }
 
-// announcement is what the annotation holdfast.dev/creating says.
-type announcement struct {
+// pendingCreates is what the annotation holdfast.dev/creating says.
+type pendingCreates struct {
 	// Objects are the identities of objects: group/kind/namespace/name.
 	Objects []string `json:"objects"`
 	// States are the desired states of some of them.
@@ -229,27 +229,27 @@ func (p *Plan) isNamed(id manifest.ID) bool {
 }
 
 // unpack reads an announcement; there is nothing in what is none.
-func unpack(text string) (says announcement) {
+func unpack(text string) (says pendingCreates) {
 	compressed, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(compressed) == 0 {
-		return announcement{}
+		return pendingCreates{}
 	}
 	r, err := gzip.NewReader(bytes.NewReader(compressed))
 	if err != nil {
-		return announcement{}
+		return pendingCreates{}
 	}
 	raw, err := io.ReadAll(io.LimitReader(r, 2*maxApplicationBytes))
 	if err != nil {
-		return announcement{}
+		return pendingCreates{}
 	}
 	if utiljson.Unmarshal(raw, &says.States) == nil {
 		return says // of a version that knew no names
 	}
 	var tree map[string]any // whole numbers are int64 in it
 	if utiljson.Unmarshal(raw, &tree) != nil {
-		return announcement{}
+		return pendingCreates{}
 	}
-	says = announcement{}
+	says = pendingCreates{}
 	says.States, _ = tree["states"].([]any)
 	objects, _ := tree["objects"].([]any)
 	for _, name := range objects {

@@ -33,7 +33,7 @@ func TestWhatARequestWithoutAnAnswerHasAdded(t *testing.T) {
 	w.execute(p.Changes[0])
 	after := w.only()
 	w.live[settingsID] = before // the watch lags
-	w.store(p.Conclude(outcomesOf(plan.Outcome{Action: plan.Update, Problem: lost}), w.now))
+	w.store(p.Summarize(outcomesOf(plan.Outcome{Action: plan.Update, Problem: lost}), w.now))
 	w.edit(settingsOf + "{a: x}")
 	w.live[settingsID] = after
 	w.round()
@@ -46,7 +46,7 @@ func TestWhatWasWantedWhileSuspended(t *testing.T) {
 	w := newWorld(t, settingsOf+"{a: x}")
 	w.round()
 	w.edit("suspend: true\n" + settingsOf + "{a: x, more: x}")
-	w.store(w.decide().Conclude(nil, w.now))
+	w.store(w.decide().Summarize(nil, w.now))
 	w.set("theirs", "data", "more")
 	w.edit(settingsOf + "{a: x}")
 	w.round()
@@ -88,8 +88,8 @@ func TestTheStatusFitsThoughEverythingIsReplaced(t *testing.T) {
 			}
 			for range 2 {
 				p := w.decide()
-				require.Nil(t, p.Refused)
-				if ahead := p.Ahead(); ahead != nil {
+				require.Nil(t, p.Invalid)
+				if ahead := p.WriteAheadStatus(); ahead != nil {
 					app := w.app.DeepCopy()
 					app.Status = *ahead
 					assert.Less(t, stored(t, app), 1536*1024)
@@ -124,7 +124,7 @@ func TestACreateWithoutAnAnswerLearnsAgain(t *testing.T) {
 	change.Manifest = change.Fallback
 	w.respond = func(o map[string]any) { set(o, "another", "spec", "key3") }
 	w.execute(change)
-	w.store(p.Conclude(map[manifest.ID]plan.Outcome{songID: {Action: plan.Create, WithoutLearned: true, Problem: lost}}, w.now))
+	w.store(p.Summarize(map[manifest.ID]plan.Outcome{songID: {Action: plan.Create, WithoutLearned: true, Problem: lost}}, w.now))
 	p, _ = w.round()
 	assert.Empty(t, paths(p))
 	assert.Equal(t, "another", get(w.stored(w.app.Status.LastAppliedManifest), "spec", "key3"))
@@ -162,24 +162,24 @@ func TestWhatCouldNotBeCreatedIsForgotten(t *testing.T) {
 		})
 	}
 	w := newWorld(t, songs)
-	w.store(blocked(w, unsupported).Conclude(nil, w.now))
+	w.store(blocked(w, unsupported).Summarize(nil, w.now))
 	w.edit("manifest: []")
-	w.store(blocked(w, unsupported).Conclude(nil, w.now))
+	w.store(blocked(w, unsupported).Summarize(nil, w.now))
 	assert.Empty(t, w.app.Status.Resources)
 
 	// Unless what keeps it from being looked for may pass: it may be there.
 	w = newWorld(t, songs)
-	w.store(blocked(w, unsupported).Conclude(nil, w.now))
+	w.store(blocked(w, unsupported).Summarize(nil, w.now))
 	w.edit("manifest: []")
-	w.store(blocked(w, lost).Conclude(nil, w.now))
+	w.store(blocked(w, lost).Summarize(nil, w.now))
 	assert.Len(t, w.app.Status.Resources, 1)
 
 	// Unless a create had no answer.
 	w = newWorld(t, songs)
-	w.store(blocked(w, lost).Conclude(nil, w.now))
+	w.store(blocked(w, lost).Summarize(nil, w.now))
 	w.edit("manifest: []")
 	for range 2 {
-		w.store(blocked(w, unsupported).Conclude(nil, w.now))
+		w.store(blocked(w, unsupported).Summarize(nil, w.now))
 		assert.Len(t, w.app.Status.Resources, 1)
 	}
 }
@@ -193,7 +193,7 @@ func TestTheEndOfAnObjectWithoutItsLabelIsAskedFor(t *testing.T) {
 	p := w.decide()
 	require.Equal(t, plan.Delete, p.Changes[0].Action)
 	set(w.only(), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
-	result := w.store(p.Conclude(outcomesOf(plan.Outcome{Action: plan.Delete, Object: w.only()}), w.now))
+	result := w.store(p.Summarize(outcomesOf(plan.Outcome{Action: plan.Delete, Object: w.only()}), w.now))
 	assert.Positive(t, result.RetryAfter)
 	_, result = w.round()
 	assert.Positive(t, result.RetryAfter)
@@ -227,7 +227,7 @@ func TestAValueThatWasNeverWritten(t *testing.T) {
 			w.refused(w.decide(), "spec.key3", rejected)
 			require.Equal(t, "one", get(w.only(), "spec", "key1"))
 		},
-		"suspended": func(w *world) { w.store(w.decide().Conclude(nil, w.now)) },
+		"suspended": func(w *world) { w.store(w.decide().Summarize(nil, w.now)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, songs)
@@ -237,7 +237,7 @@ func TestAValueThatWasNeverWritten(t *testing.T) {
 			w.edit(strings.Replace(songs, "key2: two", "key2: two, key3: bad", 1))
 			attempt(w)
 			require.Equal(t, "three", get(w.only(), "spec", "key3"))
-			w.mem.Refusals = nil
+			w.mem.Rejections = nil
 			w.edit(songs)
 			p, _ := w.round()
 			assert.Empty(t, paths(p))

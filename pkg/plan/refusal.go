@@ -28,57 +28,57 @@ func (c Change) Alters() bool {
 		return false
 	}
 	r := res.previous
-	return res.adopting || res.begins || r == nil || r.entry == nil || !res.entry.SameFields(r.entry) || !observer.Equal(res.stored(), r.desired)
+	return res.adopting || res.firstHold || r == nil || r.entry == nil || !res.entry.SameFields(r.entry) || !observer.Equal(res.stored(), r.desired)
 }
 
-// Refused is what has been found out about the patch that an API server has refused:
-// DecideAgain is given it, and the Outcome of its resource.
-type Refused struct {
+// RejectedLeaf is what has been found out about the patch that an API server has refused:
+// Replan is given it, and the Outcome of its resource.
+type RejectedLeaf struct {
 	// Leaf is what is held back: a leaf, a unit, or, if the whole change is refused, nothing.
 	Leaf Leaf
 	// Problem is that of the resource from now on.
 	Problem *Problem
 
-	refusal   Refusal
-	rejection *Rejection
+	refusal   Rejection
+	rejection *RejectedChange
 	conflicts []string
 }
 
-// Refuse is a leaf, or a unit, that the API server has refused to change: it is held back for
-// a while. The other leaves of its resource can be decided again with DecideAgain.
-func (p *Plan) Refuse(leaf Leaf, problem *Problem) Refused {
-	refusal := Refusal{}
-	if before := p.in.Memory.Refusals[leaf]; before != nil {
+// RecordRejection is a leaf, or a unit, that the API server has refused to change: it is held back for
+// a while. The other leaves of its resource can be decided again with Replan.
+func (p *Plan) RecordRejection(leaf Leaf, problem *Problem) RejectedLeaf {
+	refusal := Rejection{}
+	if before := p.in.Memory.Rejections[leaf]; before != nil {
 		refusal = *before
 	}
 	located := *problem
 	located.Path, _ = observer.ParsePath(leaf.Path) // nil for what is no path
 	refusal.again(&located, p.in.Now)
-	return Refused{Leaf: leaf, Problem: refusal.problem(p.in.Now), refusal: refusal}
+	return RejectedLeaf{Leaf: leaf, Problem: refusal.problem(p.in.Now), refusal: refusal}
 }
 
 // again notes one more refusal.
-func (r *Refusal) again(problem *Problem, now time.Time) {
+func (r *Rejection) again(problem *Problem, now time.Time) {
 	r.Until = now.Add(min(firstRefusal<<min(r.Times, 8), longestRefusal))
 	r.Problem, r.Times = problem, r.Times+1
 }
 
 // with is the memory with what an API server has refused since. The receiver is not
 // changed.
-func (m *Memory) with(refused []Refused) *Memory {
+func (m *State) with(refused []RejectedLeaf) *State {
 	if len(refused) == 0 {
 		return m
 	}
 	more := *m
-	more.Refusals, more.Rejections, more.conflicts = maps.Clone(m.Refusals), maps.Clone(m.Rejections), maps.Clone(m.conflicts)
+	more.Rejections, more.RejectedChanges, more.conflicts = maps.Clone(m.Rejections), maps.Clone(m.RejectedChanges), maps.Clone(m.conflicts)
 	for _, r := range refused {
 		switch {
 		case r.rejection != nil:
-			put(&more.Rejections, r.Leaf.ID, r.rejection)
+			put(&more.RejectedChanges, r.Leaf.ID, r.rejection)
 		case r.conflicts != nil:
 			put(&more.conflicts, r.Leaf.ID, slices.Concat(more.conflicts[r.Leaf.ID], r.conflicts))
 		default:
-			put(&more.Refusals, r.Leaf, &r.refusal)
+			put(&more.Rejections, r.Leaf, &r.refusal)
 		}
 	}
 	return &more
@@ -94,7 +94,7 @@ func put[K comparable, V any](to *map[K]V, key K, value V) {
 
 // problem is that of the resource, with the time until the leaf is tried again; 0 if
 // it only waits for another reason to be tried.
-func (r *Refusal) problem(now time.Time) *Problem {
+func (r *Rejection) problem(now time.Time) *Problem {
 	problem := *r.Problem
 	problem.Partial, problem.RetryAfter = true, max(r.Until.Sub(now), 0)
 	return &problem
@@ -121,29 +121,29 @@ func (p *Plan) refusal(id manifest.ID, compared delta.Comparison) (problem *Prob
 }
 
 // refusalOf returns the refusal of a leaf or of its unit, or nil.
-func (m *Memory) refusalOf(id manifest.ID, d delta.Difference) *Refusal {
-	if r := m.Refusals[Leaf{id, d.Path}]; r != nil || d.Unit == "" {
+func (m *State) refusalOf(id manifest.ID, d delta.Difference) *Rejection {
+	if r := m.Rejections[Leaf{id, d.Path}]; r != nil || d.Unit == "" {
 		return r
 	}
-	return m.Refusals[Leaf{id, d.Unit}]
+	return m.Rejections[Leaf{id, d.Unit}]
 }
 
 // hasRefused reports whether an API server has refused to change a leaf that is still not
 // in place, however long ago.
-func (m *Memory) hasRefused(leaf Leaf) bool { return m != nil && m.Refusals[leaf] != nil }
+func (m *State) hasRefused(leaf Leaf) bool { return m != nil && m.Rejections[leaf] != nil }
 
 // accepts forgets the refusals of leaves that are in place, and have no drift below them.
-func (m *Memory) accepts(drifted map[Leaf]bool) {
-	for leaf := range m.Refusals {
+func (m *State) accepts(drifted map[Leaf]bool) {
+	for leaf := range m.Rejections {
 		if !drifted[leaf] && !hasDriftBelow(leaf, drifted) {
-			delete(m.Refusals, leaf)
+			delete(m.Rejections, leaf)
 		}
 	}
 }
 
 func hasDriftBelow(leaf Leaf, drifted map[Leaf]bool) bool {
 	for d := range drifted {
-		if d.ID == leaf.ID && (leaf.Path == delta.Root || observer.Under(d.Path, leaf.Path)) {
+		if d.ID == leaf.ID && (leaf.Path == delta.Root || observer.IsUnder(d.Path, leaf.Path)) {
 			return true
 		}
 	}
@@ -151,12 +151,12 @@ func hasDriftBelow(leaf Leaf, drifted map[Leaf]bool) bool {
 }
 
 // EachRefusal calls a function with everything that the API server has refused.
-func (m *Memory) EachRefusal(do func(*Refusal)) {
-	for _, r := range m.Refusals {
+func (m *State) EachRefusal(do func(*Rejection)) {
+	for _, r := range m.Rejections {
 		do(r)
 	}
-	for _, r := range m.Rejections {
-		do(&r.Refusal)
+	for _, r := range m.RejectedChanges {
+		do(&r.Rejection)
 	}
 }
 

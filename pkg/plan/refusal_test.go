@@ -26,7 +26,7 @@ func TestARefusedLeafIsHeldBackAlone(t *testing.T) {
 
 	id := p.Changes[0].ID
 	immutable := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "b is immutable"}
-	problem := p.Refuse(plan.Leaf{ID: id, Path: "data.b"}, immutable).Problem
+	problem := p.RecordRejection(plan.Leaf{ID: id, Path: "data.b"}, immutable).Problem
 	assert.True(t, problem.Partial)
 	assert.Equal(t, 2*time.Minute, problem.RetryAfter)
 	change, result := w.refused(p, "data.b", immutable)
@@ -51,7 +51,7 @@ func TestARefusedLeafIsHeldBackAlone(t *testing.T) {
 		w.round()
 		status, _, _ := w.condition(v1alpha1.ConditionHeld)
 		assert.Equal(t, "True", status)
-		assert.Empty(t, w.mem.Refusals)
+		assert.Empty(t, w.mem.Rejections)
 	})
 }
 
@@ -77,6 +77,6 @@ func TestARefusedRemovalIsHeldBackAlone(t *testing.T) {
 		w.round()
 		assert.NotContains(t, w.only(), "immutable")
 		w.quiet()
-		assert.Empty(t, w.mem.Refusals)
+		assert.Empty(t, w.mem.Rejections)
 	})
 }

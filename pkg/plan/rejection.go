@@ -11,25 +11,25 @@ import (
 
 // Reject holds back a whole change that the API server has refused: the desired state on
 // record stays in force for a while. It is false if there is none.
-func (p *Plan) Reject(c Change, problem *Problem) (Refused, bool) {
+func (p *Plan) Reject(c Change, problem *Problem) (RejectedLeaf, bool) {
 	res := c.resource
-	if res == nil || !res.hasLast(p.in.Memory.Rejections[c.ID] != nil) {
-		return Refused{}, false
+	if res == nil || !res.hasLast(p.in.Memory.RejectedChanges[c.ID] != nil) {
+		return RejectedLeaf{}, false
 	}
-	rejection := Rejection{of: res.intent()}
-	if before := p.in.Memory.Rejections[c.ID]; before != nil && before.of == rejection.of {
+	rejection := RejectedChange{of: res.intent()}
+	if before := p.in.Memory.RejectedChanges[c.ID]; before != nil && before.of == rejection.of {
 		rejection = *before
 	}
 	rejection.again(problem, p.in.Now)
-	return Refused{Leaf: Leaf{ID: c.ID}, Problem: rejection.problem(p.in.Now), rejection: &rejection}, true
+	return RejectedLeaf{Leaf: Leaf{ID: c.ID}, Problem: rejection.problem(p.in.Now), rejection: &rejection}, true
 }
 
 // keepLast has a resource be decided by the desired state on record, as long as the API server
 // refuses the change of it.
 // Source: docs/semantics.md, "What the API server refuses".
 func (p *Plan) keepLast(res *resource, live map[string]any) {
-	r := p.in.Memory.Rejections[res.object.ID]
-	if !r.holds(p.in.Now) || r.of != res.intent() || !res.hasLast(true) || !mine(p.in.Application, res.object.ID, p.statuses[res.object.ID], live) {
+	r := p.in.Memory.RejectedChanges[res.object.ID]
+	if !r.holds(p.in.Now) || r.of != res.intent() || !res.hasLast(true) || !isOwned(p.in.Application, res.object.ID, p.statuses[res.object.ID], live) {
 		return
 	}
 	last := res.previous
@@ -82,13 +82,13 @@ func (p *Plan) rejected(res *resource, compared delta.Comparison) *Problem {
 // rejected forgets a refused change that is made now, or is not wanted any more. Once drift
 // from the desired state on record is corrected, it is tried again at once: the drift may have
 // been why it was refused.
-func (c *conclusion) rejected(res *resource, o observation) {
+func (c *summarizer) rejected(res *resource, o resourceResult) {
 	memory := c.plan.in.Memory
-	r := memory.Rejections[res.object.ID]
+	r := memory.RejectedChanges[res.object.ID]
 	switch {
 	case r == nil:
 	case res.rejected == nil && !c.preview:
-		delete(memory.Rejections, res.object.ID)
+		delete(memory.RejectedChanges, res.object.ID)
 	case o.wrote:
 		r.Until, c.result.Again = c.now.Time, true
 	}

@@ -17,7 +17,7 @@ import (
 
 // record writes the schema and the desired state, or keeps those on record as
 // long as what they say is not yet done.
-func (c *conclusion) record(res *resource, o observation) {
+func (c *summarizer) record(res *resource, o resourceResult) {
 	s := &c.result.Status
 	entry, desired := res.entry.Raw(), res.stored()
 	if !c.preview && (!res.entry.Default || res.entry.HasRules()) {
@@ -29,7 +29,7 @@ func (c *conclusion) record(res *resource, o observation) {
 	} else if c.isStillOnRecord(res, o) {
 		entry, desired = res.previous.entry.Raw(), res.previous.desired
 		if _, attempted := c.outcomes[res.object.ID]; attempted {
-			if r := res.ahead(); r != nil {
+			if r := res.writeAheadRecord(); r != nil {
 				c.extra = append(c.extra, extra{len(s.LastAppliedManifest), r})
 			}
 		}
@@ -40,7 +40,7 @@ func (c *conclusion) record(res *resource, o observation) {
 
 // remember writes the records for which there is room: what a request that has not
 // succeeded may have added all the same, and what is to be deleted and is not yet.
-func (c *conclusion) remember() {
+func (c *summarizer) remember() {
 	if len(c.extra) == 0 {
 		return
 	}
@@ -52,7 +52,7 @@ func (c *conclusion) remember() {
 
 // isStillOnRecord reports whether what was on record stays there, since what the manifest
 // says is not yet done.
-func (c *conclusion) isStillOnRecord(res *resource, o observation) bool {
+func (c *summarizer) isStillOnRecord(res *resource, o resourceResult) bool {
 	if res.shared {
 		return false // what is to be let go is in its baseline
 	}
@@ -69,12 +69,12 @@ func (res *resource) isUnwritten() bool {
 
 // isPending reports whether the record is still needed: it says what we wrote and
 // is to go, and that is still there, or nothing is known of the live object.
-func (res *resource) isPending(o observation) bool {
+func (res *resource) isPending(o resourceResult) bool {
 	r := res.previous
 	if r == nil || r.entry == nil || r.entry.Default != res.entry.Default {
 		return false
 	}
-	if o.problem != nil && o.compared.Relied == nil || o.compared.Unsure {
+	if o.problem != nil && o.compared.AcceptedUsed == nil || o.compared.NeedsManagedFields {
 		return true
 	}
 	return o.compared.Kept(res.stored()) != nil || slices.ContainsFunc(o.compared.Differences, func(d delta.Difference) bool {
@@ -82,7 +82,7 @@ func (res *resource) isPending(o observation) bool {
 	})
 }
 
-func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o observation) {
+func (c *summarizer) inventory(res *resource, before *v1alpha1.ResourceStatus, o resourceResult) {
 	status := v1alpha1.ResourceStatus{
 		ResourceReference: reference(res.object.ID, res.object.APIVersion),
 		Schema:            v1alpha1.SchemaUser,
@@ -108,7 +108,7 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 		}
 	}
 	c.ownership(res, before, o, &status)
-	c.before(res, before, o, &status)
+	c.baselineStatus(res, before, o, &status)
 	if res.isCorrected(o) {
 		now := c.now // a report may wait, and must not keep what it was made of
 		status.LastCorrection = &now
@@ -121,20 +121,20 @@ func (c *conclusion) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 }
 
 // report says how a resource is, and why it is not as it should be.
-func (c *conclusion) report(res *resource, before *v1alpha1.ResourceStatus, o observation, status *v1alpha1.ResourceStatus) {
+func (c *summarizer) report(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
 	health, unhealthy := healthOf(o.live)
-	if c.plan.Observes() {
+	if c.plan.IsObserveOnly() {
 		health, unhealthy = healthOf(res.live) // whoever's it is
 	}
 	if res.done {
-		health, unhealthy = healthOfDone(before, c.plan.in.Ended[res.object.ID])
+		health, unhealthy = healthOfDone(before, c.plan.in.FinishedJobs[res.object.ID])
 	}
 	status.Health, status.Job = health, res.run(before, o)
 	if unhealthy != nil {
 		status.Reason, status.Message = unhealthy.Reason, unhealthy.Message
 		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, unhealthy})
 	}
-	if drift := c.notDone(res); drift != "" {
+	if drift := c.pendingWork(res); drift != "" {
 		status.Reason, status.Message = c.idleReason(), drift
 		c.waits = append(c.waits, res.object.ID.String()+" "+drift)
 	} else if doubt := res.doubt(); doubt != "" && !c.preview {
@@ -147,12 +147,12 @@ func (c *conclusion) report(res *resource, before *v1alpha1.ResourceStatus, o ob
 }
 
 // isCorrected reports whether what was held before was put right.
-func (res *resource) isCorrected(o observation) bool {
-	return o.wrote && o.action == Update && !res.adopting && !res.begins && slices.ContainsFunc(res.change.Fields, res.tells)
+func (res *resource) isCorrected(o resourceResult) bool {
+	return o.wrote && o.action == Update && !res.adopting && !res.firstHold && slices.ContainsFunc(res.change.Fields, res.isReportable)
 }
 
 // ownership says whose an object is.
-func (c *conclusion) ownership(res *resource, before *v1alpha1.ResourceStatus, o observation, status *v1alpha1.ResourceStatus) {
+func (c *summarizer) ownership(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
 	if res.shared {
 		status.Ownership, status.Origin = v1alpha1.OwnershipShare, ""
 		return
@@ -165,9 +165,9 @@ func (c *conclusion) ownership(res *resource, before *v1alpha1.ResourceStatus, o
 	}
 }
 
-// before says what of an object is on record from before us: of what is held, and of what was
+// baselineStatus says what of an object is on record from before us: of what is held, and of what was
 // to be let go and is not yet.
-func (c *conclusion) before(res *resource, before *v1alpha1.ResourceStatus, o observation, status *v1alpha1.ResourceStatus) {
+func (c *summarizer) baselineStatus(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
 	_, attempted := c.outcomes[res.object.ID]
 	if o.live == nil || res.live != nil && !res.judged {
 		c.stillBefore(res, before, o.live == nil && attempted, status)
@@ -178,39 +178,39 @@ func (c *conclusion) before(res *resource, before *v1alpha1.ResourceStatus, o ob
 	}
 	status.Baseline, status.Unrecorded = res.baseline, res.unrecorded
 	if !attempted && !c.preview {
-		status.Baseline = res.onRecord(recordOf(before, o.live))
-		known := unrecordedOf(before, o.live)
+		status.Baseline = res.onRecord(recordedBaseline(before, o.live))
+		known := unrecordedPaths(before, o.live)
 		status.Unrecorded = slices.DeleteFunc(slices.Clone(res.unrecorded), func(path string) bool { return !slices.Contains(known, path) })
 	}
-	if (len(res.letting.fields) > 0 || c.plan.Idle()) && !o.wrote && !c.preview {
-		status.Baseline = slices.Concat(status.Baseline, res.letting.was)
+	if (len(res.letting.restored) > 0 || c.plan.IsNoOp()) && !o.wrote && !c.preview {
+		status.Baseline = slices.Concat(status.Baseline, res.letting.baseline)
 		status.Unrecorded = slices.Concat(status.Unrecorded, res.letting.unrecorded)
 		return
 	}
-	c.unrestored = append(c.unrestored, res.letting.stays...)
+	c.unrestored = append(c.unrestored, res.letting.kept...)
 }
 
 // stillBefore is before for an object that was not seen, or not compared since a hook has failed.
-func (c *conclusion) stillBefore(res *resource, before *v1alpha1.ResourceStatus, attempted bool, status *v1alpha1.ResourceStatus) {
+func (c *summarizer) stillBefore(res *resource, before *v1alpha1.ResourceStatus, attempted bool, status *v1alpha1.ResourceStatus) {
 	switch {
 	case attempted && res.isFirstAdoption(): // it may be ours, whatever the answer was
 		if status.Baseline, status.Unrecorded = res.baseline, res.unrecorded; len(res.baseline)+len(res.unrecorded) > 0 {
 			status.BaselineUID = types.UID(res.change.UID)
 		}
-	case before != nil && (res.shared || res.live != nil || c.plan.remembers(res)):
+	case before != nil && (res.shared || res.live != nil || c.plan.recordsOwnedBaselines(res)):
 		status.Baseline, status.Unrecorded, status.BaselineUID, status.Waits = before.Baseline, before.Unrecorded, before.BaselineUID, before.Waits
 	}
 }
 
 // waitsOf returns the fields of a shared object that are not held: those of other Applications,
 // and those that were not held before and were not written.
-func (c *conclusion) waitsOf(res *resource, o observation) (paths []string) {
+func (c *summarizer) waitsOf(res *resource, o resourceResult) (paths []string) {
 	for _, claimed := range res.claimed {
 		paths = append(paths, claimed.path)
 	}
 	for _, d := range res.drift {
 		isWritten := o.wrote && slices.ContainsFunc(res.change.Fields, func(written delta.Difference) bool { return written.Path == d.Path && !written.HeldBack })
-		if _, isShown := Shown(d); isShown && !isWritten && !c.plan.wasHeld(res, d.Path) {
+		if _, isShown := WithoutTracking(d); isShown && !isWritten && !c.plan.wasHeld(res, d.Path) {
 			paths = append(paths, d.Path)
 		}
 	}
@@ -226,13 +226,13 @@ func (res *resource) onRecord(before []v1alpha1.BaselineField) []v1alpha1.Baseli
 	})
 }
 
-// notDone says what is not done to a resource because the Application is suspended, or
+// pendingWork says what is not done to a resource because the Application is suspended, or
 // only observes; empty if that is nothing.
-func (c *conclusion) notDone(res *resource) string {
+func (c *summarizer) pendingWork(res *resource) string {
 	switch {
-	case !c.plan.Idle() || c.preview:
+	case !c.plan.IsNoOp() || c.preview:
 		return ""
-	case c.plan.Observes():
+	case c.plan.IsObserveOnly():
 		return c.previewText(res)
 	case res.change.Action == Create:
 		return "is not there, and is not created while suspended"
@@ -250,13 +250,13 @@ func (c *conclusion) notDone(res *resource) string {
 
 // accepted writes the accepted forms that still count: those whose desired
 // value the last comparison still asked for, or all if there was none.
-func (c *conclusion) accepted(res *resource, compared delta.Comparison) {
+func (c *summarizer) accepted(res *resource, compared delta.Comparison) {
 	id := res.object.ID
 	delete(c.plan.in.Memory.Secrets, id)
 	res.accepted = withForms(res.accepted, compared.Found)
 	for _, path := range sortedPaths(res.accepted) {
 		form := res.accepted[path]
-		if _, found := compared.Found[path]; !found && compared.Relied != nil && !compared.Relied[path] {
+		if _, found := compared.Found[path]; !found && compared.AcceptedUsed != nil && !compared.AcceptedUsed[path] {
 			continue
 		}
 		if secretPath(id, path) {
@@ -287,11 +287,11 @@ func withForms(forms, more delta.Accepted) delta.Accepted {
 }
 
 // watched writes the drift that nobody corrects.
-func (c *conclusion) watched(res *resource, compared delta.Comparison) {
+func (c *summarizer) watched(res *resource, compared delta.Comparison) {
 	for _, d := range compared.Watched {
-		field := v1alpha1.WatchedField{Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path}
+		field := v1alpha1.ReportedField{Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path}
 		if !secretPath(res.object.ID, d.Path) {
-			field.Desired, field.Observed = optional(d.Desired), optional(d.Observed)
+			field.Desired, field.Observed = optional(d.Desired), optional(d.Live)
 		}
 		c.result.Status.Watched = append(c.result.Status.Watched, field)
 	}
@@ -299,7 +299,7 @@ func (c *conclusion) watched(res *resource, compared delta.Comparison) {
 
 func sortedPaths(forms delta.Accepted) []string { return slices.Sorted(maps.Keys(forms)) }
 
-func (m *Memory) acceptSecret(id manifest.ID, path string, form delta.Form) {
+func (m *State) acceptSecret(id manifest.ID, path string, form delta.Form) {
 	if m.Secrets == nil {
 		m.Secrets = map[manifest.ID]delta.Accepted{}
 	}
@@ -310,10 +310,10 @@ func (m *Memory) acceptSecret(id manifest.ID, path string, form delta.Form) {
 }
 
 // contested writes the leaves that back off.
-func (c *conclusion) contested(res *resource) {
+func (c *summarizer) contested(res *resource) {
 	id := res.object.ID
 	for _, leaf := range c.plan.in.Memory.leaves(id) {
-		f := c.plan.in.Memory.Fights[leaf]
+		f := c.plan.in.Memory.Contests[leaf]
 		if !f.Contested() {
 			continue
 		}
@@ -322,7 +322,7 @@ func (c *conclusion) contested(res *resource) {
 			Corrections: int32(f.Corrections), NextCorrection: metav1.NewTime(f.Next.UTC().Truncate(time.Second)),
 		}
 		if isLong := res.shared && isSharedMark(leaf.Path); !secretPath(id, leaf.Path) && !isLong {
-			field.Desired, field.Observed = optional(f.Desired), optional(f.Observed)
+			field.Desired, field.Live = optional(f.Desired), optional(f.Observed)
 		}
 		c.result.Status.Contested = append(c.result.Status.Contested, field)
 	}
@@ -338,9 +338,9 @@ func optional(v delta.Value) *runtime.RawExtension {
 }
 
 // leaves are the leaves of a resource that have a history, in order.
-func (m *Memory) leaves(id manifest.ID) []Leaf {
+func (m *State) leaves(id manifest.ID) []Leaf {
 	var leaves []Leaf
-	for leaf := range m.Fights {
+	for leaf := range m.Contests {
 		if leaf.ID == id {
 			leaves = append(leaves, leaf)
 		}

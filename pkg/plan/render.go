@@ -16,11 +16,11 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// rendered is the input, understood: the objects after hooks, the objects
+// renderedInput is the input, understood: the objects after hooks, the objects
 // before them, and the entry of each.
-type rendered struct {
+type renderedInput struct {
 	objects  []manifest.Object
-	entries  []*observer.Entry
+	entries  []*observer.Schema
 	written  []map[string]any // the manifests before hooks
 	warnings []string
 }
@@ -28,36 +28,36 @@ type rendered struct {
 // render turns the source and the schema of an Application into objects and
 // their entries. It is all or nothing: one fault refuses the whole input, so
 // that nothing is applied by halves and nothing is deleted by mistake.
-func (p *Plan) render() (rendered, *Problem) {
+func (p *Plan) render() (renderedInput, *Problem) {
 	app := p.in.Application
 	if problem := nullsDropped(app); problem != nil {
-		return rendered{}, problem
+		return renderedInput{}, problem
 	}
 	objects, warnings, err := objectsOf(p.in)
 	var problem *Problem
 	if errors.As(err, &problem) {
-		return rendered{}, problem
+		return renderedInput{}, problem
 	}
 	e := readEntries(p.in)
 	if err != nil {
-		return rendered{}, problemf(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(append([]error{err}, e.unread...)...)))
+		return renderedInput{}, problemf(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(append([]error{err}, e.unread...)...)))
 	}
 	e.assign(p.in, objects)
-	faults, late := e.judged(app)
+	faults, late := e.validate(app)
 	if len(faults) > 0 {
-		return rendered{}, problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
+		return renderedInput{}, problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
 	}
-	r := rendered{objects: objects, entries: e.assigned, warnings: slices.Concat(warnings, late, freed(e.written), e.warnings)}
+	r := renderedInput{objects: objects, entries: e.assigned, warnings: slices.Concat(warnings, late, freed(e.written), e.warnings)}
 	if faults := p.shareEntries(&r); len(faults) > 0 {
-		return rendered{}, problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
+		return renderedInput{}, problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
 	}
-	for _, fault := range Misspelt(objects, e.assigned, p.in.Kinds, p.in.Live) {
+	for _, fault := range UnknownFields(objects, e.assigned, p.in.Kinds, p.in.Live) {
 		r.warnings = append(r.warnings, fault.Error())
 	}
 	if err := p.mangle(&r); err != nil {
 		problem := problemf(v1alpha1.ReasonHookFailed, "%s", Summary(err))
 		problem.As = v1alpha1.DispositionStall
-		return rendered{}, problem
+		return renderedInput{}, problem
 	}
 	return r, nil
 }
@@ -65,7 +65,7 @@ func (p *Plan) render() (rendered, *Problem) {
 // shareEntries gives the shared objects their entries: one without an entry of the user is
 // held in what its manifest sets. It returns what is wrong with those of the user, and with
 // the manifests.
-func (p *Plan) shareEntries(r *rendered) (faults []error) {
+func (p *Plan) shareEntries(r *renderedInput) (faults []error) {
 	for i, o := range r.objects {
 		if !IsShared(p.in.Application, o.Ownership) {
 			continue
@@ -75,11 +75,11 @@ func (p *Plan) shareEntries(r *rendered) (faults []error) {
 			r.entries[i] = observer.PartialEntry(o, kind)
 		}
 		r.entries[i].FindByAllKeys()
-		if cuts := r.entries[i].Cuts(); len(cuts) > 0 {
+		if cuts := r.entries[i].TruncatedLists(); len(cuts) > 0 {
 			faults = append(faults, fmt.Errorf("%s is shared, and the observer schema would cut what is another owner's of %s: "+
 				"give lists the minimum 0 and the maximum 0, and name labels and annotations one by one", o.ID, some(cuts)))
 		}
-		faults = append(faults, namelessFaults(o.ID, r.entries[i].Nameless(kind, o.Content))...)
+		faults = append(faults, namelessFaults(o.ID, r.entries[i].UnkeyedLists(kind, o.Content))...)
 	}
 	return faults
 }
@@ -104,10 +104,10 @@ func namelessFaults(id manifest.ID, nameless []observer.Nameless) (faults []erro
 
 // mangle runs the hooks. What they add is observed, too; an object that they add
 // is held by default. Shared objects are not theirs to change.
-func (p *Plan) mangle(r *rendered) error {
+func (p *Plan) mangle(r *renderedInput) error {
 	m := &hooks.Mangling{
 		Application: p.in.Application, Live: p.in.Live,
-		Objects: make([]manifest.Object, 0, len(r.objects)), Entries: make(map[manifest.ID]*observer.Entry, len(r.objects)),
+		Objects: make([]manifest.Object, 0, len(r.objects)), Entries: make(map[manifest.ID]*observer.Schema, len(r.objects)),
 	}
 	var shared []manifest.Object
 	for i, o := range r.objects {
@@ -122,7 +122,7 @@ func (p *Plan) mangle(r *rendered) error {
 		return err
 	}
 	m.Objects = append(slices.Clip(m.Objects), shared...)
-	entries, written := make([]*observer.Entry, len(m.Objects)), make([]map[string]any, len(m.Objects))
+	entries, written := make([]*observer.Schema, len(m.Objects)), make([]map[string]any, len(m.Objects))
 	before := positions{objects: r.objects}
 	for i, o := range m.Objects {
 		k, had := before.of(o.ID, i)
@@ -136,7 +136,7 @@ func (p *Plan) mangle(r *rendered) error {
 		case sameContent(r.objects[k].Content, o.Content):
 			entries[i] = r.entries[k]
 		default:
-			entries[i] = r.entries[k].Mangled(r.objects[k], o)
+			entries[i] = r.entries[k].WithHookChanges(r.objects[k], o)
 		}
 	}
 	r.objects, r.entries, r.written, r.warnings = m.Objects, entries, written, append(r.warnings, m.Warnings...)
@@ -190,7 +190,7 @@ func nullsDropped(app *v1alpha1.Application) *Problem {
 // nullsLost refuses a schema of which one entry has no leaf any more that was written
 // as null: that is what a client makes of it that drops nulls, and what hardly anybody
 // means.
-func nullsLost(r rendered, records map[manifest.ID]*record) *Problem {
+func nullsLost(r renderedInput, records map[manifest.ID]*record) *Problem {
 	var lost []string
 	for i, object := range r.objects {
 		before := records[object.ID]
@@ -211,7 +211,7 @@ func nullsLost(r rendered, records map[manifest.ID]*record) *Problem {
 }
 
 // freed warns about leaves that have done their work.
-func freed(entries []*observer.Entry) (warnings []string) {
+func freed(entries []*observer.Schema) (warnings []string) {
 	for i, entry := range entries {
 		if paths := entry.Freed(); len(paths) > 0 {
 			warnings = append(warnings, fmt.Sprintf("observerSchema[%d] (%s %s): %q has released %s: take it out when you change the schema next",

@@ -14,8 +14,8 @@ import (
 )
 
 // observe puts together what the plan knew and what came of its change.
-func (c *conclusion) observe(res *resource, before *v1alpha1.ResourceStatus) observation {
-	o := observation{live: res.live, compared: res.compared, problem: res.problem}
+func (c *summarizer) observe(res *resource, before *v1alpha1.ResourceStatus) resourceResult {
+	o := resourceResult{live: res.live, compared: res.compared, problem: res.problem}
 	outcome, attempted := c.outcomes[res.object.ID]
 	switch {
 	case !attempted:
@@ -37,7 +37,7 @@ func (c *conclusion) observe(res *resource, before *v1alpha1.ResourceStatus) obs
 	if res.adopting && !o.wrote && !c.preview || res.foreign {
 		// It is another owner's still: nothing of it goes on record.
 		o.live, o.compared.Held = nil, 0
-		res.desire(false)
+		res.computeDesired(false)
 	}
 	if res.foreign {
 		o.compared = delta.Comparison{Differences: o.compared.Differences, Watched: o.compared.Watched}
@@ -50,12 +50,12 @@ func (c *conclusion) observe(res *resource, before *v1alpha1.ResourceStatus) obs
 }
 
 // waitProblem is why a resource is not yet as it should be although nothing failed.
-func (c *conclusion) waitProblem(res *resource) *Problem {
-	if res.problem != nil || c.preview || c.plan.Idle() || !res.change.Writes() {
+func (c *summarizer) waitProblem(res *resource) *Problem {
+	if res.problem != nil || c.preview || c.plan.IsNoOp() || !res.change.Writes() {
 		return res.problem
 	}
 	verb := map[Action]string{Create: "created", Update: "corrected"}[res.change.Action]
-	if res.begins {
+	if res.firstHold {
 		verb = "held"
 	}
 	return &Problem{Reason: v1alpha1.ReasonWaiting, Message: res.object.ID.String() + " is still to be " + verb}
@@ -64,20 +64,20 @@ func (c *conclusion) waitProblem(res *resource) *Problem {
 // isOurs reports whether the object of an outcome may be taken for the resource.
 // What answers our own write is; what was found in its place is checked, since
 // an object that gets into the inventory will be deleted one day.
-func (c *conclusion) isOurs(res *resource, outcome Outcome, before *v1alpha1.ResourceStatus) bool {
+func (c *summarizer) isOurs(res *resource, outcome Outcome, before *v1alpha1.ResourceStatus) bool {
 	if outcome.Object == nil {
 		return false
 	}
 	if outcome.Problem == nil && outcome.Action != Unchanged || res.shared {
 		return true
 	}
-	return mine(c.plan.in.Application, res.object.ID, before, outcome.Object)
+	return isOwned(c.plan.in.Application, res.object.ID, before, outcome.Object)
 }
 
 // responded takes in an API server's response: what it lengthened, what it
 // accepted in another form, and what is to be learned from it.
 // It returns the comparison with the response.
-func (c *conclusion) responded(res *resource, outcome Outcome, o *observation) delta.Comparison {
+func (c *summarizer) responded(res *resource, outcome Outcome, o *resourceResult) delta.Comparison {
 	live, point := outcome.Object, &c.plan.hooks.ResourceObserved
 	res.entry, res.desired, res.accepted = res.entry.Copy(), observer.CopyMap(res.desired), maps.Clone(res.accepted)
 	if o.wrote {
@@ -88,7 +88,7 @@ func (c *conclusion) responded(res *resource, outcome Outcome, o *observation) d
 		if !res.leftExtra() {
 			res.entry.RaiseSurplus(res.kind, res.desired, live)
 		}
-		res.keepAnswer(c.plan.in.Application, live)
+		res.keepServerKeys(c.plan.in.Application, live)
 		res.keepRefused(c.plan.in.Application, live)
 	}
 	var problem *Problem
@@ -100,7 +100,7 @@ func (c *conclusion) responded(res *resource, outcome Outcome, o *observation) d
 	}
 	after := c.plan.compare(res, live)
 	if o.wrote && len(res.baseline) > 0 {
-		res.seenHeld(live, after)
+		res.recordAcceptedDigests(live, after)
 	}
 	c.result.Again = c.result.Again || outcome.Problem == nil && after.Correctable()
 	return after
@@ -113,7 +113,7 @@ func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any)
 	switch {
 	case !res.entry.Default:
 		return // nothing is removed, but what was held before is known
-	case kept == nil && res.compared.Unsure && foreignTo(app, live) != nil:
+	case kept == nil && res.compared.NeedsManagedFields && foreignTo(app, live) != nil:
 		return // the response tells who wrote what: there may be more to remove
 	case kept == nil:
 		res.previous = nil
@@ -121,7 +121,7 @@ func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any)
 	}
 	previous := *res.previous
 	previous.desired = kept
-	previous.entry = res.entry.Of(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept}).Typed(res.kind)
+	previous.entry = res.entry.ForManifest(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept}).Typed(res.kind)
 	if before := res.previous.entry; before != nil {
 		previous.entry.KeepSurplus(res.kind, kept, before, res.previous.desired)
 	}
@@ -140,30 +140,30 @@ func (res *resource) leftExtra() bool {
 }
 
 // accept records what the API server made of our write.
-func (c *conclusion) accept(res *resource, live map[string]any, action Action) {
+func (c *summarizer) accept(res *resource, live map[string]any, action Action) {
 	after := c.plan.compare(res, live)
 	forms := delta.Accept(after, func(d delta.Difference) bool { return res.wroteValue(d, action) })
-	maps.DeleteFunc(forms, losesMark)
+	maps.DeleteFunc(forms, losesTracking)
 	for _, path := range sortedPaths(forms) {
 		if res.accepted == nil {
 			res.accepted = delta.Accepted{}
 		}
 		res.accepted[path] = forms[path]
-		c.formed[Leaf{res.object.ID, path}] = forms[path].Accepted
+		c.acceptedForms[Leaf{res.object.ID, path}] = forms[path].Accepted
 		if forms[path].Dropped() {
 			c.warnings = append(c.warnings, fmt.Sprintf("%s: the API server dropped %s: is it a typing error?", res.object.ID, path))
 		}
 	}
 	for _, d := range after.Differences {
 		if d.Reason == delta.Unwanted && !d.HeldBack && action == Update && res.wrote(d.Path, action) {
-			c.plan.in.Memory = c.plan.in.Memory.with([]Refused{c.plan.Refuse(Leaf{res.object.ID, d.Path}, filledIn(res.object.ID, d.Path))})
+			c.plan.in.Memory = c.plan.in.Memory.with([]RejectedLeaf{c.plan.RecordRejection(Leaf{res.object.ID, d.Path}, filledIn(res.object.ID, d.Path))})
 		}
 		if d.Reason == delta.Extra && !d.HeldBack && res.wrote(d.Path, action) {
 			// Another client on the way to the API server adds it to whatever we write.
 			leaf := Leaf{res.object.ID, d.Path}
-			if c.plan.in.Memory.contest(leaf, d, c.now.Time, c.plan.in.Rules) {
+			if c.plan.in.Memory.markContested(leaf, d, c.now.Time, c.plan.in.ContestPolicy) {
 				c.warnContested(leaf)
-				c.happened(res, v1alpha1.OutcomeContested, drift{Difference: d})
+				c.addHistory(res, v1alpha1.OutcomeContested, drift{Difference: d})
 			}
 		}
 	}
@@ -193,17 +193,17 @@ func (res *resource) wrote(path string, action Action) bool {
 		return true
 	}
 	for _, d := range res.change.Fields {
-		if !d.HeldBack && observer.Under(path, d.Path) {
+		if !d.HeldBack && observer.IsUnder(path, d.Path) {
 			return true
 		}
 	}
 	return false
 }
 
-// losesMark reports whether a form lacks one of our own marks, or changes it.
+// losesTracking reports whether a form lacks one of our own marks, or changes it.
 // Without them the object would not be known as ours: that is never accepted.
-func losesMark(path string, form delta.Form) bool {
-	for _, mark := range markKeys {
+func losesTracking(path string, form delta.Form) bool {
+	for _, mark := range trackingKeys {
 		if path == mark.path() {
 			return true
 		}
@@ -216,15 +216,15 @@ func losesMark(path string, form delta.Form) bool {
 	return false
 }
 
-// takes reports whether a correction takes an object from another Application.
-func takes(d delta.Difference) bool { return holdsMark(d.Path) && d.Observed.Set }
+// adoptsFromOther reports whether a correction takes an object from another Application.
+func adoptsFromOther(d delta.Difference) bool { return isTrackingPath(d.Path) && d.Live.Set }
 
 // updated is what an update of a resource is in an event.
 func (res *resource) updated() Action {
 	switch {
 	case res.adopting:
 		return adopt
-	case res.begins:
+	case res.firstHold:
 		return hold
 	}
 	return Update
@@ -233,23 +233,23 @@ func (res *resource) updated() Action {
 // corrects reports whether a change of a leaf may be one of a fight: what is given up, or
 // held for the first time, is none.
 func (res *resource) corrects(d delta.Difference) bool {
-	return d.Reason != delta.Removed && d.Reason != delta.Restored && !res.begins && (!res.adopting || takes(d))
+	return d.Reason != delta.Removed && d.Reason != delta.Restored && !res.firstHold && (!res.adopting || adoptsFromOther(d))
 }
 
 // corrected remembers the corrections that were made, for fights and, of what has drifted,
 // for the history. To create an object again that was there is one, too.
-func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, drifted map[string]bool) {
+func (c *summarizer) corrected(res *resource, before *v1alpha1.ResourceStatus, drifted map[string]bool) {
 	done := doneChange{action: res.updated(), id: res.object.ID}
 	if res.change.Action == Create {
 		done.action = Create
 		c.created(res, before)
 	}
 	if res.adopting {
-		c.happened(res, v1alpha1.OutcomeAdopted, drift{})
+		c.addHistory(res, v1alpha1.OutcomeAdopted, drift{})
 	}
-	by := sync.OnceValue(func() *authors { return c.plan.in.authorsOf(res.object.ID, res.live) })
+	by := sync.OnceValue(func() *writerIndex { return c.plan.in.authorsOf(res.object.ID, res.live) })
 	for _, d := range res.change.Fields {
-		tells := !d.HeldBack && res.tells(d)
+		tells := !d.HeldBack && res.isReportable(d)
 		if tells {
 			done.paths, done.told = append(done.paths, d.Path), append(done.told, d.Path)
 		}
@@ -257,11 +257,11 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 			continue
 		}
 		leaf, of := Leaf{res.object.ID, d.Path}, c.drift(res, d, by)
-		if c.plan.in.Memory.recordCorrection(leaf, d, of.writer.Manager, c.now.Time, c.plan.in.Rules) {
+		if c.plan.in.Memory.recordCorrection(leaf, d, of.writer.Manager, c.now.Time, c.plan.in.ContestPolicy) {
 			c.warnContested(leaf)
 		}
 		if tells && drifted[d.Path] {
-			done.told[len(done.told)-1] = describe(c.happened(res, c.outcomeOf(leaf, &of), of))
+			done.told[len(done.told)-1] = describe(c.addHistory(res, c.correctionResult(leaf, &of), of))
 		}
 	}
 	if len(done.paths) > 0 || done.action != Update {
@@ -270,21 +270,21 @@ func (c *conclusion) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 }
 
 // created remembers that an object was created, or created again.
-func (c *conclusion) created(res *resource, before *v1alpha1.ResourceStatus) {
+func (c *summarizer) created(res *resource, before *v1alpha1.ResourceStatus) {
 	if before == nil || before.UID == "" {
-		c.happened(res, v1alpha1.OutcomeCreated, drift{})
+		c.addHistory(res, v1alpha1.OutcomeCreated, drift{})
 		return
 	}
 	outcome := v1alpha1.OutcomeRestored
-	if c.plan.in.Memory.recordCorrection(res.leaf(), delta.Difference{}, "", c.now.Time, c.plan.in.Rules) {
+	if c.plan.in.Memory.recordCorrection(res.leaf(), delta.Difference{}, "", c.now.Time, c.plan.in.ContestPolicy) {
 		c.warnContested(res.leaf())
 	}
-	if c.plan.in.Memory.Fights[res.leaf()].Contested() {
+	if c.plan.in.Memory.Contests[res.leaf()].Contested() {
 		outcome = v1alpha1.OutcomeContested
 	}
-	since := c.plan.in.Written[res.object.ID].Since
-	if standing, stood := c.plan.in.Memory.Standing[res.leaf()]; stood {
+	since := c.plan.in.ObservedWrites[res.object.ID].FirstSeen
+	if standing, stood := c.plan.in.Memory.PendingDrift[res.leaf()]; stood {
 		since = standing.Since
 	}
-	c.happened(res, outcome, drift{since: since, Author: c.plan.deleter(res, before)})
+	c.addHistory(res, outcome, drift{since: since, WriteOrigin: c.plan.deleter(res, before)})
 }

@@ -28,14 +28,14 @@ func TestNothingSpins(t *testing.T) {
 		near := func(name string) time.Time {
 			return w.now.Add(time.Duration(rapid.IntRange(-100, 100).Draw(r, name)) * 100 * time.Millisecond)
 		}
-		w.mem.Fights, w.mem.Refusals = map[plan.Leaf]*plan.Fight{}, map[plan.Leaf]*plan.Refusal{}
+		w.mem.Contests, w.mem.Rejections = map[plan.Leaf]*plan.Contest{}, map[plan.Leaf]*plan.Rejection{}
 		for _, path := range []string{"data.mode", "data.level", ""} {
 			leaf := plan.Leaf{ID: settingsID, Path: path}
 			if rapid.Bool().Draw(r, "contested") {
-				w.mem.Fights[leaf] = &plan.Fight{Corrections: rapid.IntRange(5, 20).Draw(r, "corrections"), Next: near("next")}
+				w.mem.Contests[leaf] = &plan.Contest{Corrections: rapid.IntRange(5, 20).Draw(r, "corrections"), Next: near("next")}
 			}
 			if path != "" && rapid.Bool().Draw(r, "refused") {
-				w.mem.Refusals[leaf] = &plan.Refusal{Problem: rejected, Times: 1, Until: near("until")}
+				w.mem.Rejections[leaf] = &plan.Rejection{Problem: rejected, Times: 1, Until: near("until")}
 			}
 		}
 		w.app.Spec.Suspend = rapid.Bool().Draw(r, "suspended")
@@ -69,7 +69,7 @@ func (w *world) turn(refuses bool) time.Duration {
 		}
 	}
 	w.now = w.now.Add(500 * time.Millisecond)
-	result := w.store(p.Conclude(outcomes, w.now))
+	result := w.store(p.Summarize(outcomes, w.now))
 	if result.Again {
 		return time.Millisecond
 	}

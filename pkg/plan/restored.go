@@ -55,7 +55,7 @@ func (p *Plan) unmask() {
 			continue
 		}
 		live := p.in.Live[id]
-		if live != nil && !mine(app, id, statuses[id], live) {
+		if live != nil && !isOwned(app, id, statuses[id], live) {
 			live = nil
 		}
 		whole, known := unmasked(content, live)

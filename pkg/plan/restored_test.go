@@ -77,7 +77,7 @@ observerSchema:
 				outcomes[c.ID] = w.execute(c)
 			}
 		}
-		w.store(p.Conclude(outcomes, w.now))
+		w.store(p.Summarize(outcomes, w.now))
 		return p
 	}
 	translation := &plan.Source{Objects: []map[string]any{object}, Digest: "digest"}
@@ -108,7 +108,7 @@ observerSchema:
 	in := plan.Input{Application: w.app, Live: w.live, Kinds: plan.Offline(), Memory: w.mem, Now: w.now}
 	in.Source = &plan.Source{Objects: []map[string]any{object, second}, Digest: "later"}
 	later := plan.Decide(in)
-	creating, _ := later.Creating(true)
+	creating, _ := later.PendingCreates(true)
 	w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: creating}
 	require.Equal(t, plan.Create, later.Changes[1].Action)
 	w.execute(later.Changes[1])

@@ -134,7 +134,7 @@ func TestAPush(t *testing.T) {
 		w := start(t)
 		for _, n := range []string{"3", "2"} {
 			w.edit("suspend: true" + scaled(n, push))
-			w.store(w.decide().Conclude(nil, w.now))
+			w.store(w.decide().Summarize(nil, w.now))
 		}
 		w.edit(scaled("2", push))
 		w.round()

@@ -93,7 +93,7 @@ func TestNoValueOfANestedSecretIsShown(t *testing.T) {
 				hidesCanaries(t, result)
 				hidesCanaries(t, w.app.Status)
 			}
-			require.Nil(t, w.decide().Refused)
+			require.Nil(t, w.decide().Invalid)
 			look(w.round())
 			w.quiet()
 			assert.Equal(t, "canary-1", get(secret(), "stringData", "a"))
@@ -149,12 +149,12 @@ func TestAnApplicationThatWouldNotFitIsRefused(t *testing.T) {
 			w := newWorld(t, "manifest: ["+row.manifests+"]")
 			p := w.decide()
 			if row.message == "" {
-				assert.Nil(t, p.Refused)
+				assert.Nil(t, p.Invalid)
 				return
 			}
-			require.NotNil(t, p.Refused)
-			assert.Regexp(t, row.message, p.Refused.Message)
-			assert.True(t, p.Refused.Stalled())
+			require.NotNil(t, p.Invalid)
+			assert.Regexp(t, row.message, p.Invalid.Message)
+			assert.True(t, p.Invalid.Stalled())
 			assert.Empty(t, p.Changes)
 		})
 	}
@@ -174,6 +174,6 @@ func TestARecordThatWouldNotBeReadIsRefused(t *testing.T) {
 	w.round()
 	w.set(strings.Repeat("x", 33<<20), "data", "a")
 	p := w.decide()
-	require.NotNil(t, p.Refused)
-	assert.Equal(t, v1alpha1.ReasonManifestTooLarge, p.Refused.Reason)
+	require.NotNil(t, p.Invalid)
+	assert.Equal(t, v1alpha1.ReasonManifestTooLarge, p.Invalid.Reason)
 }

@@ -19,7 +19,7 @@ import (
 func selectedObjects(in Input, options manifest.Options) (objects []manifest.Object, warnings []string, err error) {
 	app := in.Application
 	entries, faults := Selections(app)
-	warnings, checked := probe(entries, options)
+	warnings, checked := validateSelection(entries, options)
 	if faults = append(faults, checked...); len(faults) > 0 {
 		return nil, nil, errors.Join(faults...)
 	}
@@ -31,7 +31,7 @@ func selectedObjects(in Input, options manifest.Options) (objects []manifest.Obj
 	raw := make([]map[string]any, len(ids))
 	for i, id := range ids {
 		var overlaps []error
-		raw[i], overlaps = heldOf(id, in.Live[id], selected[id], in.Kinds)
+		raw[i], overlaps = mergeSelections(id, in.Live[id], selected[id], in.Kinds)
 		faults = append(faults, overlaps...)
 	}
 	if len(faults) > 0 {
@@ -49,9 +49,9 @@ func selectedObjects(in Input, options manifest.Options) (objects []manifest.Obj
 // that of the first entry that does.
 func isSelected(o manifest.Object) bool { return len(o.Field) > 1 && o.Field[1] == "select" }
 
-// probe finds what is wrong with what is held, and what is dropped of it, whether or not
+// validateSelection finds what is wrong with what is held, and what is dropped of it, whether or not
 // there is an object.
-func probe(entries []Selection, options manifest.Options) (warnings []string, faults []error) {
+func validateSelection(entries []Selection, options manifest.Options) (warnings []string, faults []error) {
 	for _, s := range entries {
 		raw := s.manifestOf(manifest.ID{Group: s.Group, Kind: s.Kind, Name: "name"}, map[string]any{"metadata": map[string]any{"name": "name", "namespace": "name", "uid": "uid"}})
 		options.Field = manifest.Path{"spec", "select", s.Position, "hold"}
@@ -95,7 +95,7 @@ func tooMany(app *v1alpha1.Application, entries []Selection, selected map[manife
 
 // selected says how many objects each entry means, and why of some that is not known. It
 // comes after the resources.
-func (c *conclusion) selected() {
+func (c *summarizer) selected() {
 	entries := c.plan.in.Application.Spec.Select
 	c.result.Status.Selected = nil
 	if len(entries) == 0 {
@@ -104,7 +104,7 @@ func (c *conclusion) selected() {
 	counts := make([]v1alpha1.SelectedObjects, len(entries))
 	for i := range entries {
 		counts[i].APIVersion, counts[i].Kind = entries[i].APIVersion, entries[i].Kind
-		if problem := c.plan.in.Unselected[i]; problem != nil {
+		if problem := c.plan.in.UnresolvedSelections[i]; problem != nil {
 			c.problems = append(c.problems, resourceProblem{Problem: problem})
 		}
 	}
@@ -126,8 +126,8 @@ func (c *conclusion) selected() {
 
 // Selected says how many objects each entry of spec.select means, and which these are. That of
 // one that is refused is told by the refusal.
-func (p *Plan) Selected() (views []ViewSelected, ids map[manifest.ID]bool) {
-	if p.in.Application == nil || p.retiring || p.Refused != nil {
+func (p *Plan) Selected() (views []ViewSelection, ids map[manifest.ID]bool) {
+	if p.in.Application == nil || p.retiring || p.Invalid != nil {
 		return nil, nil
 	}
 	entries, _ := Selections(p.in.Application)
@@ -146,7 +146,7 @@ func (p *Plan) Selected() (views []ViewSelected, ids map[manifest.ID]bool) {
 		}
 	}
 	for _, s := range entries {
-		views = append(views, ViewSelected{
+		views = append(views, ViewSelection{
 			Entry: manifest.Path{"spec", "select", s.Position}.String(), Kind: s.Kind, Objects: counts[s.Position], Changes: changes[s.Position],
 		})
 	}
@@ -159,7 +159,7 @@ func isReady(r v1alpha1.ResourceStatus) bool { return r.Reason == "" && r.Health
 // isUnselected reports whether a problem is that of an entry of spec.select, which is told
 // once.
 func (p *Plan) isUnselected(problem *Problem) bool {
-	for _, known := range p.in.Unselected {
+	for _, known := range p.in.UnresolvedSelections {
 		if known == problem {
 			return true
 		}
@@ -195,8 +195,8 @@ func (s Selection) manifestOf(id manifest.ID, live map[string]any) map[string]an
 	return content
 }
 
-// heldOf is what several entries hold of one object.
-func heldOf(id manifest.ID, live map[string]any, by []Selection, known Kinds) (content map[string]any, faults []error) {
+// mergeSelections is what several entries hold of one object.
+func mergeSelections(id manifest.ID, live map[string]any, by []Selection, known Kinds) (content map[string]any, faults []error) {
 	content = by[0].manifestOf(id, live)
 	for i, s := range by[1:] {
 		more := s.manifestOf(id, live)

@@ -64,7 +64,7 @@ func Selections(app *v1alpha1.Application) (all []Selection, faults []error) {
 		}
 		all = append(all, s)
 	}
-	return all, append(faults, restless(all)...)
+	return all, append(faults, unstableSelections(all)...)
 }
 
 func selectFault(position int, message string, path ...any) error {
@@ -115,10 +115,10 @@ func readSelection(position int, item *v1alpha1.ObjectSelection) (s Selection, f
 	return s, faults
 }
 
-// restless are the entries that would never rest: what they hold makes objects leave an
+// unstableSelections are the entries that would never rest: what they hold makes objects leave an
 // entry, this one or another, which are then let go and have again what they had, and are
 // selected again.
-func restless(all []Selection) (faults []error) {
+func unstableSelections(all []Selection) (faults []error) {
 	for _, s := range all {
 		metadata, _ := s.hold["metadata"].(map[string]any)
 		set, _ := metadata["labels"].(map[string]any)
@@ -168,7 +168,7 @@ func Selected(in Input, entries []Selection) map[manifest.ID][]Selection {
 		}
 	}
 	for id, live := range in.Live {
-		owned := app.UID != "" && Marked(app, id, live)
+		owned := app.UID != "" && IsTrackedBy(app, id, live)
 		if named[id] || owned || text(live, "metadata", "deletionTimestamp") != "" {
 			continue
 		}

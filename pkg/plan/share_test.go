@@ -161,9 +161,9 @@ func TestABaselineThatHasNoRoom(t *testing.T) {
 
 	first := w.decide()
 	w.protect(first)
-	again := first.DecideAgain(id, w.live[id])
+	again := first.Replan(id, w.live[id])
 	assert.True(t, again.Writes(), "what was left out is no reason to wait: %v", again.Problem)
-	result := w.store(first.Conclude(map[manifest.ID]plan.Outcome{id: {Change: again, Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying}}}, w.now))
+	result := w.store(first.Summarize(map[manifest.ID]plan.Outcome{id: {Change: again, Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying}}}, w.now))
 	assert.Len(t, result.Status.Resources[0].Baseline, 2, "nor is it on record then")
 
 	for range 3 { // it is said for as long as it is true

@@ -34,7 +34,7 @@ func TestARecordIsShort(t *testing.T) {
 	for _, file := range cases {
 		in := readCase(t, filepath.Dir(file))
 		p := plan.Decide(in)
-		for _, status := range []v1alpha1.ApplicationStatus{in.Application.Status, p.Conclude(nil, time.Unix(0, 0)).Status, previewOf(t, p)} {
+		for _, status := range []v1alpha1.ApplicationStatus{in.Application.Status, p.Summarize(nil, time.Unix(0, 0)).Status, previewOf(t, p)} {
 			rest, record, err := status.Cut()
 			require.NoError(t, err)
 			whole, err := rest.Join(record)
@@ -72,7 +72,7 @@ func shortOnes(t *testing.T, file string, in plan.Input, status v1alpha1.Applica
 		}
 		object := manifest.Object{ID: id, APIVersion: content["apiVersion"].(string), Content: content}
 		plain := observer.DefaultEntry(object)
-		for _, standard := range []*observer.Entry{plain, plain.Typed(in.Kinds.Type(object.GVK()))} {
+		for _, standard := range []*observer.Schema{plain, plain.Typed(in.Kinds.Type(object.GVK()))} {
 			if observertest.JSON(standard.Raw()) == string(status.MangledObserverSchema[i].Raw) && standard.Root.Field("status") == nil {
 				assert.NotEqual(t, byte('{'), entry[0], "%s: %s", file, entry)
 			}
@@ -186,7 +186,7 @@ func TestADrawnRecordIsReadAsItWas(t *testing.T) {
 		live := observertest.Object(observertest.Mutate(r, spec))
 		kind := observertest.Type()
 		status := v1alpha1.ApplicationStatus{}
-		entries := []*observer.Entry{observer.DefaultEntry(desired).Typed(kind), observertest.Entry(r, spec, observertest.Options{}), observer.DefaultEntry(desired)}
+		entries := []*observer.Schema{observer.DefaultEntry(desired).Typed(kind), observertest.Entry(r, spec, observertest.Options{}), observer.DefaultEntry(desired)}
 		entries[2].RaiseSurplus(kind, desired.Content, live)
 		for _, entry := range entries {
 			status.MangledObserverSchema = append(status.MangledObserverSchema, raws(entry.Raw())...)

@@ -16,7 +16,7 @@ import (
 // would be made again.
 func ShuttingDown(app *v1alpha1.Application, step hooks.ShutdownStep, lastError string, now time.Time) Result {
 	at := metav1.NewTime(now.UTC().Truncate(time.Second))
-	c := &conclusion{plan: &Plan{in: Input{Application: app}, retiring: true}, now: at}
+	c := &summarizer{plan: &Plan{in: Input{Application: app}, retiring: true}, now: at}
 	c.result.Status = *app.Status.DeepCopy()
 	c.result.Status.ObservedGeneration = app.Generation
 	c.result.Status.ReconcileRequest = app.Annotations[v1alpha1.AnnotationReconcile]

@@ -81,7 +81,7 @@ func (res *resource) beside(u Unit) (siblings []Sibling) {
 		if d.LivePath() == nil {
 			continue
 		}
-		for at := d.LivePath().Parent(); at != nil && observer.Under(at.String(), u.Path); at = at.Parent() {
+		for at := d.LivePath().Parent(); at != nil && observer.IsUnder(at.String(), u.Path); at = at.Parent() {
 			node, _ := res.entry.At(res.kind, res.desired, at)
 			live, _ := valueAt(res.live, at).(map[string]any)
 			if node == nil || node.Shape != observer.Map {
@@ -91,7 +91,7 @@ func (res *resource) beside(u Unit) (siblings []Sibling) {
 			manifest, _ := written.(map[string]any)
 			for _, name := range slices.Sorted(maps.Keys(live)) {
 				path := at.Field(name)
-				isCorrected := slices.ContainsFunc(res.change.Fields, func(d delta.Difference) bool { return observer.Under(d.Path, path.String()) })
+				isCorrected := slices.ContainsFunc(res.change.Fields, func(d delta.Difference) bool { return observer.IsUnder(d.Path, path.String()) })
 				if _, wanted := manifest[name]; wanted || isCorrected || node.Field(name) != nil || seen[path.String()] || res.entry.Released(path.String()) != "" {
 					continue
 				}
@@ -151,8 +151,8 @@ func (c Change) PatchOf(units []Unit, siblings []Sibling) []delta.Op {
 }
 
 // Clear removes fields beside those that the API server refuses.
-func (p *Plan) Clear(id manifest.ID, siblings []Sibling) Refused {
-	cleared := Refused{Leaf: Leaf{ID: id}, conflicts: []string{}}
+func (p *Plan) Clear(id manifest.ID, siblings []Sibling) RejectedLeaf {
+	cleared := RejectedLeaf{Leaf: Leaf{ID: id}, conflicts: []string{}}
 	for _, s := range siblings {
 		cleared.conflicts = append(cleared.conflicts, s.path.String())
 	}

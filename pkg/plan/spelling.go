@@ -11,10 +11,10 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// worthWriting is the next status; or the one before, if they differ in nothing but in
+// withoutRespelling is the next status; or the one before, if they differ in nothing but in
 // how leaves are written. Earlier versions wrote them as null: an upgrade writes no
 // status for that alone.
-func worthWriting(before, next v1alpha1.ApplicationStatus) v1alpha1.ApplicationStatus {
+func withoutRespelling(before, next v1alpha1.ApplicationStatus) v1alpha1.ApplicationStatus {
 	if !slices.ContainsFunc(before.MangledObserverSchema, hasNulls) {
 		return next
 	}

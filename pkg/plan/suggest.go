@@ -66,7 +66,7 @@ func Suggest(live map[string]any, kind *kinds.Node) Suggestion {
 		case "metadata":
 			take(name, s.metadata(live[name], member(applied, name)), true)
 		default:
-			p, ok := s.node(suggested{
+			p, ok := s.node(suggestionNode{
 				live: live[name], applied: member(applied, name), t: kind.Field(name), path: (*observer.Path)(nil).Field(name), siblings: live,
 			})
 			take(name, p, ok)
@@ -82,9 +82,9 @@ type suggester struct {
 	suggestion Suggestion
 }
 
-// suggested is one place of the walk: in the live object, in what kubectl apply
+// suggestionNode is one place of the walk: in the live object, in what kubectl apply
 // was given, in the schema of the kind.
-type suggested struct {
+type suggestionNode struct {
 	live    any
 	applied delta.Value
 	t       *kinds.Node
@@ -121,7 +121,7 @@ func (s *suggester) metadata(value any, written delta.Value) proposal {
 	}
 	path := (*observer.Path)(nil).Field("metadata")
 	for _, name := range []string{"labels", "annotations"} {
-		child, ok := s.node(suggested{live: metadata[name], applied: member(applied, name), path: path.Field(name), parent: "metadata", siblings: metadata})
+		child, ok := s.node(suggestionNode{live: metadata[name], applied: member(applied, name), path: path.Field(name), parent: "metadata", siblings: metadata})
 		if ok && metadata[name] != nil {
 			schema[name], values[name] = child.schema, child.value
 		}
@@ -130,7 +130,7 @@ func (s *suggester) metadata(value any, written delta.Value) proposal {
 }
 
 // node is what is proposed of a value; false if nothing of it is.
-func (s *suggester) node(at suggested) (proposal, bool) {
+func (s *suggester) node(at suggestionNode) (proposal, bool) {
 	switch v := at.live.(type) {
 	case map[string]any:
 		if len(v) == 0 {
@@ -146,7 +146,7 @@ func (s *suggester) node(at suggested) (proposal, bool) {
 
 // fields proposes those fields of a map that hold something. What is one value, such as a
 // selector, is in the manifest as a whole.
-func (s *suggester) fields(m map[string]any, at suggested) (proposal, bool) {
+func (s *suggester) fields(m map[string]any, at suggestionNode) (proposal, bool) {
 	applied, _ := at.applied.Any.(map[string]any)
 	schema, values := map[string]any{}, map[string]any{}
 	parent := at.path.Name()
@@ -154,7 +154,7 @@ func (s *suggester) fields(m map[string]any, at suggested) (proposal, bool) {
 		parent = at.parent
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		below := suggested{m[name], member(applied, name), at.t.Field(name), at.path.Field(name), parent, m}
+		below := suggestionNode{m[name], member(applied, name), at.t.Field(name), at.path.Field(name), parent, m}
 		if isOurs(below.path) {
 			continue
 		}
@@ -174,7 +174,7 @@ func (s *suggester) fields(m map[string]any, at suggested) (proposal, bool) {
 // list proposes the elements that hold something, and no upper limit, so that
 // others may add theirs. A list of which only positions tell elements apart is
 // proposed up to the last element that holds something; what keeps a place there is free.
-func (s *suggester) list(elements []any, at suggested) (proposal, bool) {
+func (s *suggester) list(elements []any, at suggestionNode) (proposal, bool) {
 	list := &observer.List{}
 	byIdentity, labels := list.ByIdentity(at.t), list.Labels(at.t, elements)
 	applied, _ := at.applied.Any.([]any)
@@ -183,7 +183,7 @@ func (s *suggester) list(elements []any, at suggested) (proposal, bool) {
 	var placeholders []string // that only keep a position, since the last element that holds something
 	kept := 0
 	for i, element := range elements {
-		below := suggested{element, item(applied, sameAs[i]), at.t.Elem(), at.path.Element(labels[i], i), at.path.Name(), at.siblings}
+		below := suggestionNode{element, item(applied, sameAs[i]), at.t.Elem(), at.path.Element(labels[i], i), at.path.Name(), at.siblings}
 		child, ok := s.node(below)
 		switch {
 		case ok:
@@ -220,7 +220,7 @@ func withKeys(value, element any, t *kinds.Node) any {
 }
 
 // take reports whether a field is one to hold, and notes one that is left out.
-func (s *suggester) take(at suggested) bool {
+func (s *suggester) take(at suggestionNode) bool {
 	writer := s.writer(at.path)
 	applied := at.applied.Set || s.hasApplied(writer, at.path)
 	switch {
@@ -240,7 +240,7 @@ func (s *suggester) take(at suggested) bool {
 
 // writer returns who wrote a field.
 func (s *suggester) writer(path *observer.Path) Writer {
-	writer, _ := (&authors{live: s.live, entries: s.writers}).owner(path)
+	writer, _ := (&writerIndex{live: s.live, entries: s.writers}).managerOfValue(path)
 	return writer
 }
 
@@ -251,7 +251,7 @@ func (s *suggester) hasApplied(writer Writer, path *observer.Path) bool {
 		return false
 	}
 	steps := path.Steps(s.live)
-	return slices.ContainsFunc(s.writers, func(m managerEntry) bool { return m.Writer == writer && reachOf(m.leaves, steps) == here })
+	return slices.ContainsFunc(s.writers, func(m managerEntry) bool { return m.Writer == writer && reachOf(m.leaves, steps) == reachSelf })
 }
 
 // isOurs leaves out the marks of Holdfast, and what tools and API servers write of themselves.

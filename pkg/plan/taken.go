@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
-// OnlyMarks reports whether a change leaves an object as it is, but for our marks.
-func (c Change) OnlyMarks() bool {
+// IsTrackingOnly reports whether a change leaves an object as it is, but for our marks.
+func (c Change) IsTrackingOnly() bool {
 	if c.Problem != nil || c.Action != Update && c.Action != Unchanged {
 		return false
 	}
@@ -24,7 +24,7 @@ func (c Change) OnlyMarks() bool {
 // where there is none yet.
 func isOnlyMarks(d delta.Difference) bool {
 	if d.Path != "metadata.labels" && d.Path != "metadata.annotations" {
-		return holdsMark(d.Path)
+		return isTrackingPath(d.Path)
 	}
 	marks, _ := d.Desired.Any.(map[string]any)
 	for key := range marks {
@@ -32,5 +32,5 @@ func isOnlyMarks(d delta.Difference) bool {
 			return false
 		}
 	}
-	return d.Observed.Any == nil && len(marks) > 0
+	return d.Live.Any == nil && len(marks) > 0
 }

@@ -44,8 +44,8 @@ func TestOnlyMarks(t *testing.T) {
 			app.Name, app.Namespace, app.UID, app.Spec.Adoption = "app", "default", "u-1", row.adoption
 			app.Spec.Manifest = []runtime.RawExtension{{Raw: []byte(`{"apiVersion": "v1", "kind": "ConfigMap", ` + row.manifest + `}`)}}
 			p := plan.Decide(plan.Input{Application: app, Live: live, Kinds: plan.Offline()})
-			assert.Nil(t, p.Refused)
-			assert.Equal(t, row.only, p.Changes[0].OnlyMarks(), "%v", p.Changes[0].Fields)
+			assert.Nil(t, p.Invalid)
+			assert.Equal(t, row.only, p.Changes[0].IsTrackingOnly(), "%v", p.Changes[0].Fields)
 		})
 	}
 }

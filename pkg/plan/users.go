@@ -15,8 +15,8 @@ import (
 // audit events every 30 seconds, and tries again for a minute or two.
 const nameWait = 5 * time.Minute
 
-// Unnamed are the writes of which a plan wants to know the users.
-func Unnamed(in Input) []v1alpha1.ObjectVersion {
+// UnattributedWrites are the writes of which a plan wants to know the users.
+func UnattributedWrites(in Input) []v1alpha1.ObjectVersion {
 	wanted := map[v1alpha1.ObjectVersion]bool{}
 	for id, live := range in.Live {
 		wanted[in.versionOf(id, live)] = true
@@ -27,7 +27,7 @@ func Unnamed(in Input) []v1alpha1.ObjectVersion {
 		}
 	}
 	if in.Memory != nil {
-		for _, standing := range in.Memory.Standing {
+		for _, standing := range in.Memory.PendingDrift {
 			if standing.User == (User{}) {
 				wanted[standing.Version] = true
 			}
@@ -54,7 +54,7 @@ func (in Input) history() []v1alpha1.HistoryEntry {
 // was looked at. Of several, nobody knows which has changed what. Whoever writes Secrets is
 // never asked for.
 func (in Input) versionOf(id manifest.ID, live map[string]any) (v v1alpha1.ObjectVersion) {
-	w := in.Written[id]
+	w := in.ObservedWrites[id]
 	if live == nil || w.Writes != 1 || manifest.IsSecret(id.GroupKind()) || text(live, "metadata", "resourceVersion") != w.ResourceVersion {
 		return v
 	}
@@ -62,21 +62,21 @@ func (in Input) versionOf(id manifest.ID, live map[string]any) (v v1alpha1.Objec
 }
 
 // author is who made a version, as far as that is known now.
-func (p *Plan) author(v v1alpha1.ObjectVersion) Author { return Author{v, p.in.Users[v]} }
+func (p *Plan) author(v v1alpha1.ObjectVersion) WriteOrigin { return WriteOrigin{v, p.in.Users[v]} }
 
 // deleter is who deleted the object that a resource had, if it is gone.
-func (p *Plan) deleter(res *resource, before *v1alpha1.ResourceStatus) Author {
-	if standing, stood := p.in.Memory.Standing[res.leaf()]; stood && standing.User != (User{}) {
-		return standing.Author
+func (p *Plan) deleter(res *resource, before *v1alpha1.ResourceStatus) WriteOrigin {
+	if standing, stood := p.in.Memory.PendingDrift[res.leaf()]; stood && standing.User != (User{}) {
+		return standing.WriteOrigin
 	}
 	if before == nil || before.UID == "" || manifest.IsSecret(res.object.ID.GroupKind()) {
-		return Author{}
+		return WriteOrigin{}
 	}
 	return p.author(v1alpha1.ObjectVersion{UID: before.UID})
 }
 
-// sign adds the user to an entry of the history, or that the name may still come.
-func (p *Plan) sign(entry *v1alpha1.HistoryEntry, by Author) {
+// attribute adds the user to an entry of the history, or that the name may still come.
+func (p *Plan) attribute(entry *v1alpha1.HistoryEntry, by WriteOrigin) {
 	switch {
 	case by.User != (User{}):
 		entry.User, entry.Impersonator, entry.SourceIP, entry.Unnamed = by.User.Name, by.User.Impersonator, by.User.Address, nil

@@ -20,7 +20,7 @@ import (
 )
 
 // TestValuesInValuesOut is the law that whoever calls this package relies on: what is
-// given to Decide, Retire, DecideAgain and Conclude is the same afterwards, a plan included,
+// given to Decide, Retire, Replan and Conclude is the same afterwards, a plan included,
 // and what is asked twice is answered twice in the same way.
 func TestValuesInValuesOut(t *testing.T) {
 	t.Run("golden cases", func(t *testing.T) {
@@ -81,14 +81,14 @@ func edit(r *rapid.T, w *world) {
 // isPure checks the law for an Application, or for one that goes: t is told what is wrong, and
 // r what to draw.
 func isPure(t require.TestingT, r *rapid.T, in plan.Input) {
-	decide := rapid.SampledFrom([]func(plan.Input) *plan.Plan{plan.Decide, plan.Decide, plan.Retire}).Draw(r, "decide")
+	decide := rapid.SampledFrom([]func(plan.Input) *plan.Plan{plan.Decide, plan.Decide, plan.PlanDeletion}).Draw(r, "decide")
 	in = drawMore(r, decide(in), in)
 	before := copyInput(in)
 	p, other := decide(in), decide(in)
 	sameInput(t, before, in)
 
 	now, known := in.Now.Add(time.Second), in
-	view, untouched, asked := viewOf(t, p), p.Conclude(nil, now), answers(p, known, now)
+	view, untouched, asked := viewOf(t, p), p.Summarize(nil, now), answers(p, known, now)
 	outcomes, objects := map[manifest.ID]plan.Outcome{}, map[manifest.ID]map[string]any{}
 	for _, change := range p.Changes {
 		askOther(p, change, known)
@@ -97,37 +97,37 @@ func isPure(t require.TestingT, r *rapid.T, in plan.Input) {
 			objects[change.ID] = observer.CopyMap(outcome.Object)
 		}
 	}
-	result := p.Conclude(outcomes, now)
-	require.Equal(t, result, p.Conclude(outcomes, now), "concluding twice is concluding once")
-	require.Equal(t, result, other.Conclude(outcomes, now), "nothing is remembered in a plan")
-	require.Equal(t, untouched, p.Conclude(nil, now), "nor is what was found")
+	result := p.Summarize(outcomes, now)
+	require.Equal(t, result, p.Summarize(outcomes, now), "concluding twice is concluding once")
+	require.Equal(t, result, other.Summarize(outcomes, now), "nothing is remembered in a plan")
+	require.Equal(t, untouched, p.Summarize(nil, now), "nor is what was found")
 	require.Equal(t, view, viewOf(t, p), "a plan is never changed")
 	require.Equal(t, asked, answers(p, known, now), "what is found is decided as it was")
 	for _, change := range p.Changes {
 		askOther(p, change, known)
 		require.Equal(t, objects[change.ID], observer.CopyMap(outcomes[change.ID].Object))
 	}
-	require.Equal(t, result, p.Conclude(outcomes, now), "whatever else is found")
+	require.Equal(t, result, p.Summarize(outcomes, now), "whatever else is found")
 	sameInput(t, before, in)
 }
 
-// answers are what DecideAgain says of the live objects, and what follows from that.
+// answers are what Replan says of the live objects, and what follows from that.
 func answers(p *plan.Plan, in plan.Input, now time.Time) (all []any) {
 	for _, change := range p.Changes {
-		c := p.DecideAgain(change.ID, in.Live[change.ID])
+		c := p.Replan(change.ID, in.Live[change.ID])
 		outcome := plan.Outcome{Change: c, Action: plan.Unchanged, Object: in.Live[change.ID], Problem: c.Problem}
-		all = append(all, contentOf(c), p.Conclude(map[manifest.ID]plan.Outcome{change.ID: outcome}, now))
+		all = append(all, contentOf(c), p.Summarize(map[manifest.ID]plan.Outcome{change.ID: outcome}, now))
 	}
 	return all
 }
 
 // askOther asks about objects that are not there: none, and one with longer lists.
 func askOther(p *plan.Plan, change plan.Change, in plan.Input) {
-	p.DecideAgain(change.ID, nil)
+	p.Replan(change.ID, nil)
 	if longer := observer.CopyMap(in.Live[change.ID]); longer != nil {
 		lengthen(longer["spec"])
 		lengthen(longer["spec"])
-		p.DecideAgain(change.ID, longer)
+		p.Replan(change.ID, longer)
 	}
 }
 
@@ -139,35 +139,35 @@ func contentOf(c plan.Change) []any {
 // drawMore draws what is known beside the objects, of what a plan is about.
 func drawMore(r *rapid.T, p *plan.Plan, in plan.Input) plan.Input {
 	in.Memory = drawMemory(r, p, in.Now)
-	in.Blocked, in.Older = map[manifest.ID]*plan.Problem{}, map[manifest.ID][]string{}
-	in.Ended = map[manifest.ID]map[string]any{}
+	in.Blocked, in.Precedence = map[manifest.ID]*plan.Problem{}, map[manifest.ID][]string{}
+	in.FinishedJobs = map[manifest.ID]map[string]any{}
 	for _, change := range p.Changes {
 		switch rapid.IntRange(0, 7).Draw(r, "known") {
 		case 0:
 			blocked := *rejected
 			in.Blocked[change.ID] = &blocked
 		case 1:
-			in.Older[change.ID] = []string{"other/older", "other/oldest"}
+			in.Precedence[change.ID] = []string{"other/older", "other/oldest"}
 		case 2:
-			in.Ended[change.ID] = observer.CopyMap(in.Live[change.ID])
+			in.FinishedJobs[change.ID] = observer.CopyMap(in.Live[change.ID])
 		}
 	}
 	return in
 }
 
 // drawMemory has a history of some of the leaves that have drifted.
-func drawMemory(r *rapid.T, p *plan.Plan, now time.Time) *plan.Memory {
-	m := &plan.Memory{Fights: map[plan.Leaf]*plan.Fight{}, Refusals: map[plan.Leaf]*plan.Refusal{}, Secrets: map[manifest.ID]delta.Accepted{}}
+func drawMemory(r *rapid.T, p *plan.Plan, now time.Time) *plan.State {
+	m := &plan.State{Contests: map[plan.Leaf]*plan.Contest{}, Rejections: map[plan.Leaf]*plan.Rejection{}, Secrets: map[manifest.ID]delta.Accepted{}}
 	for _, change := range p.Changes {
 		for _, d := range change.Fields {
 			leaf, at := plan.Leaf{ID: change.ID, Path: d.Path}, now.Add(time.Duration(rapid.IntRange(-30, 30).Draw(r, "s"))*time.Second)
 			switch rapid.IntRange(0, 4).Draw(r, "history") {
 			case 0:
-				m.Fights[leaf] = &plan.Fight{Times: slices.Repeat([]time.Time{at}, rapid.IntRange(1, 4).Draw(r, "times"))}
+				m.Contests[leaf] = &plan.Contest{Times: slices.Repeat([]time.Time{at}, rapid.IntRange(1, 4).Draw(r, "times"))}
 			case 1:
-				m.Fights[leaf] = &plan.Fight{Corrections: 6, Next: at, Desired: d.Desired, Observed: d.Observed}
+				m.Contests[leaf] = &plan.Contest{Corrections: 6, Next: at, Desired: d.Desired, Observed: d.Live}
 			case 2:
-				m.Refusals[leaf] = &plan.Refusal{Problem: rejected, Times: 1, Until: at}
+				m.Rejections[leaf] = &plan.Rejection{Problem: rejected, Times: 1, Until: at}
 			}
 		}
 		if manifest.IsSecret(change.ID.GroupKind()) {
@@ -190,13 +190,13 @@ func drawOutcome(t require.TestingT, r *rapid.T, p *plan.Plan, change plan.Chang
 		} else {
 			live["spec"] = map[string]any{"found": true}
 		}
-		outcome.Change = p.DecideAgain(change.ID, live)
+		outcome.Change = p.Replan(change.ID, live)
 		in.Live = map[manifest.ID]map[string]any{change.ID: live}
 	case 2: // a unit is refused
 		if units := change.Units(); len(units) > 0 {
-			refused := p.Refuse(plan.Leaf{ID: change.ID, Path: units[0].Path}, rejected)
-			outcome.Refused = append(outcome.Refused, refused)
-			if outcome.Change = p.DecideAgain(change.ID, in.Live[change.ID], refused); !outcome.Change.Writes() {
+			refused := p.RecordRejection(plan.Leaf{ID: change.ID, Path: units[0].Path}, rejected)
+			outcome.Rejected = append(outcome.Rejected, refused)
+			if outcome.Change = p.Replan(change.ID, in.Live[change.ID], refused); !outcome.Change.Writes() {
 				outcome.Problem = refused.Problem
 			}
 		}
@@ -261,25 +261,25 @@ func viewOf(t require.TestingT, p *plan.Plan) string {
 
 func copyInput(in plan.Input) plan.Input {
 	in.Application = in.Application.DeepCopy()
-	in.Live, in.Ended = copyObjects(in.Live), copyObjects(in.Ended)
-	in.Older = maps.Clone(in.Older)
-	for id, names := range in.Older {
-		in.Older[id] = slices.Clone(names)
+	in.Live, in.FinishedJobs = copyObjects(in.Live), copyObjects(in.FinishedJobs)
+	in.Precedence = maps.Clone(in.Precedence)
+	for id, names := range in.Precedence {
+		in.Precedence[id] = slices.Clone(names)
 	}
 	in.Blocked = maps.Clone(in.Blocked)
 	for id, problem := range in.Blocked {
 		own := *problem
 		in.Blocked[id] = &own
 	}
-	memory := plan.Memory{Fights: map[plan.Leaf]*plan.Fight{}, Refusals: map[plan.Leaf]*plan.Refusal{}, Secrets: map[manifest.ID]delta.Accepted{}}
-	for leaf, f := range in.Memory.Fights {
+	memory := plan.State{Contests: map[plan.Leaf]*plan.Contest{}, Rejections: map[plan.Leaf]*plan.Rejection{}, Secrets: map[manifest.ID]delta.Accepted{}}
+	for leaf, f := range in.Memory.Contests {
 		own := *f
 		own.Times = slices.Clone(f.Times)
-		memory.Fights[leaf] = &own
+		memory.Contests[leaf] = &own
 	}
-	for leaf, r := range in.Memory.Refusals {
+	for leaf, r := range in.Memory.Rejections {
 		own := *r
-		memory.Refusals[leaf] = &own
+		memory.Rejections[leaf] = &own
 	}
 	for id, forms := range in.Memory.Secrets {
 		memory.Secrets[id] = maps.Clone(forms)
@@ -301,6 +301,6 @@ func sameInput(t require.TestingT, before, in plan.Input) {
 	require.Equal(t, before.Live, in.Live)
 	require.Equal(t, before.Memory, in.Memory)
 	require.Equal(t, before.Blocked, in.Blocked)
-	require.Equal(t, before.Older, in.Older)
-	require.Equal(t, before.Ended, in.Ended)
+	require.Equal(t, before.Precedence, in.Precedence)
+	require.Equal(t, before.FinishedJobs, in.FinishedJobs)
 }

@@ -23,10 +23,10 @@ type View struct {
 	Application ViewOwner    `json:"application" yaml:"application"`
 	Refused     *ViewProblem `json:"refused,omitempty" yaml:"refused,omitempty"`
 	// Selected says how many objects each entry of spec.select means.
-	Selected []ViewSelected `json:"selected,omitempty" yaml:"selected,omitempty"`
-	Changes  []ViewChange   `json:"changes" yaml:"changes"`
-	Warnings []string       `json:"warnings" yaml:"warnings"`
-	Status   ViewStatus     `json:"status" yaml:"status"`
+	Selected []ViewSelection `json:"selected,omitempty" yaml:"selected,omitempty"`
+	Changes  []ViewChange    `json:"changes" yaml:"changes"`
+	Warnings []string        `json:"warnings" yaml:"warnings"`
+	Status   ViewStatus      `json:"status" yaml:"status"`
 }
 
 // ViewOwner names the Application.
@@ -37,8 +37,8 @@ type ViewOwner struct {
 	Mode v1alpha1.Mode `json:"mode,omitempty" yaml:"mode,omitempty"`
 }
 
-// ViewSelected is what an entry of spec.select means.
-type ViewSelected struct {
+// ViewSelection is what an entry of spec.select means.
+type ViewSelection struct {
 	// Entry is spec.select[0].
 	Entry string `json:"entry" yaml:"entry"`
 	Kind  string `json:"kind" yaml:"kind"`
@@ -158,12 +158,12 @@ func (p *Plan) View() View {
 	v := View{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Plan",
 		Application: ViewOwner{Namespace: app.Namespace, Name: app.Name},
-		Refused:     viewProblem(p.Refused),
+		Refused:     viewProblem(p.Invalid),
 		Changes:     make([]ViewChange, 0, len(p.Changes)),
 		Warnings:    append([]string{}, p.Warnings...),
 	}
 	v.Selected, _ = p.Selected()
-	if p.Observes() {
+	if p.IsObserveOnly() {
 		v.Application.Mode = v1alpha1.ModeObserve
 	}
 	for _, c := range p.Changes {
@@ -171,7 +171,7 @@ func (p *Plan) View() View {
 		if c.resource != nil {
 			change.Profiles = c.resource.entry.Profiles()
 		}
-		for _, n := range p.NotHeld(c) {
+		for _, n := range p.FreeDifferences(c) {
 			change.NotHeld = append(change.NotHeld, ViewNotHeld{n.Path, viewValue(n.Manifest), viewValue(n.Live), n.Profile})
 		}
 		v.Changes = append(v.Changes, change)
@@ -188,7 +188,7 @@ func (p *Plan) View() View {
 
 // preview is the status that the plan leads to.
 func (p *Plan) preview() v1alpha1.ApplicationStatus {
-	return p.conclude(&conclusion{preview: true}).Status
+	return p.conclude(&summarizer{preview: true}).Status
 }
 
 // YAML is the view as YAML, keys of the plan in reading order.

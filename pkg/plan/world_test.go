@@ -25,7 +25,7 @@ type world struct {
 	t    *testing.T
 	app  *v1alpha1.Application
 	live map[manifest.ID]map[string]any
-	mem  *plan.Memory
+	mem  *plan.State
 	now  time.Time
 	// respond changes what is written on its way into the cluster.
 	respond func(object map[string]any)
@@ -36,7 +36,7 @@ type world struct {
 	// ended has objects that are gone, as the watch has shown them last.
 	ended map[manifest.ID]map[string]any
 	// written is who wrote live objects, as the watch has told.
-	written map[manifest.ID]plan.Written
+	written map[manifest.ID]plan.ObservedWrites
 	// users are who wrote versions of objects, as audit events have told; nil: there are none.
 	users map[v1alpha1.ObjectVersion]plan.User
 	uids  int
@@ -53,7 +53,7 @@ type world struct {
 func newWorld(t *testing.T, spec string) *world {
 	t.Helper()
 	w := &world{
-		t: t, live: map[manifest.ID]map[string]any{}, mem: &plan.Memory{}, kinds: plan.Offline(),
+		t: t, live: map[manifest.ID]map[string]any{}, mem: &plan.State{}, kinds: plan.Offline(),
 		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		app: &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: "app-1"}},
 	}
@@ -72,17 +72,17 @@ func (w *world) edit(spec string) {
 
 func (w *world) decide() *plan.Plan {
 	return plan.Decide(plan.Input{
-		Application: w.app, Live: w.live, Written: w.written, Users: w.users, Ended: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, Unheard: w.unheard, Profiles: w.profiles, Older: w.older, Hooks: w.hooks,
+		Application: w.app, Live: w.live, ObservedWrites: w.written, Users: w.users, FinishedJobs: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, StaleKinds: w.unheard, Profiles: w.profiles, Precedence: w.older, Hooks: w.hooks,
 	})
 }
 
 // protect writes down what must be known before anything is executed.
 func (w *world) protect(p *plan.Plan) {
 	w.t.Helper()
-	if value, changed := p.Creating(true); changed {
+	if value, changed := p.PendingCreates(true); changed {
 		w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: value}
 	}
-	if status := p.Ahead(); status != nil {
+	if status := p.WriteAheadStatus(); status != nil {
 		w.store(plan.Result{Status: *status, Memory: *w.mem})
 	}
 }
@@ -97,7 +97,7 @@ func (w *world) die(executed bool) *plan.Plan {
 			w.execute(c)
 		}
 	}
-	w.mem = &plan.Memory{}
+	w.mem = &plan.State{}
 	return p
 }
 
@@ -108,7 +108,7 @@ func (w *world) round() (*plan.Plan, plan.Result) {
 	w.protect(p)
 	outcomes := map[manifest.ID]plan.Outcome{}
 	for _, c := range p.Changes {
-		if !c.Writes() || p.Idle() {
+		if !c.Writes() || p.IsNoOp() {
 			continue
 		}
 		outcome, refused := w.refuse[c.Action]
@@ -117,7 +117,7 @@ func (w *world) round() (*plan.Plan, plan.Result) {
 		}
 		outcomes[c.ID] = outcome
 	}
-	return p, w.store(p.Conclude(outcomes, w.now))
+	return p, w.store(p.Summarize(outcomes, w.now))
 }
 
 // quiet decides and concludes without anything to do, and fails if there is.
@@ -150,14 +150,14 @@ func (w *world) store(r plan.Result) plan.Result {
 func (w *world) refused(p *plan.Plan, path string, problem *plan.Problem) (plan.Change, plan.Result) {
 	w.t.Helper()
 	id := p.Changes[0].ID
-	refused := p.Refuse(plan.Leaf{ID: id, Path: path}, problem)
-	change := p.DecideAgain(id, w.live[id], refused)
+	refused := p.RecordRejection(plan.Leaf{ID: id, Path: path}, problem)
+	change := p.Replan(id, w.live[id], refused)
 	outcome := plan.Outcome{Object: w.live[id], Problem: refused.Problem}
 	if change.Writes() {
 		outcome = w.execute(change)
 	}
-	outcome.Change, outcome.Refused = change, []plan.Refused{refused}
-	return change, w.store(p.Conclude(map[manifest.ID]plan.Outcome{id: outcome}, w.now))
+	outcome.Change, outcome.Rejected = change, []plan.RejectedLeaf{refused}
+	return change, w.store(p.Summarize(map[manifest.ID]plan.Outcome{id: outcome}, w.now))
 }
 
 func (w *world) execute(c plan.Change) plan.Outcome {

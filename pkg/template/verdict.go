@@ -36,7 +36,7 @@ func (s Seen) Verdict() Verdict {
 		return Verdict{Reason: v1alpha1.ReasonDeleting, Message: "is being deleted"}
 	case s.Refusal != nil:
 		reason, message := explain(s.Refusal)
-		return Verdict{Stalled: v1alpha1.MeaningOf(reason).Disposition != v1alpha1.DispositionWait, Reason: reason, Message: message}
+		return Verdict{Stalled: v1alpha1.InfoForReason(reason).Disposition != v1alpha1.DispositionWait, Reason: reason, Message: message}
 	case app == nil:
 		return Verdict{Reason: v1alpha1.ReasonProgressing, Message: "its Application does not exist yet"}
 	case app.Status.ObservedGeneration != app.Generation:

@@ -18,8 +18,8 @@ import (
 // act executes a plan, stage by stage, several requests at a time inside a
 // stage, begun in manifest order. Deletes come last, and only if all else
 // succeeded. A failing resource does not stop the others.
-func (t *Turns) act(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) *action {
-	a := &action{turns: t, target: target, s: s, plan: p, now: t.now(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.Refused{}, doors: map[string]*door{}}
+func (t *Reconciler) act(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) *executor {
+	a := &executor{turns: t, target: target, s: s, plan: p, now: t.now(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.RejectedLeaf{}, doors: map[string]*namespaceGate{}}
 	var stage, deletes []plan.Change
 	for _, change := range p.Changes {
 		if change.Prune && change.Action != plan.Update {
@@ -33,7 +33,7 @@ func (t *Turns) act(ctx context.Context, target Target, s *Snapshot, p *plan.Pla
 		stage = append(stage, change)
 	}
 	a.runStage(ctx, stage)
-	if a.tokensErr == nil && !a.troubled() {
+	if a.tokensErr == nil && !a.hasFailures() {
 		a.runDeletes(ctx, deletes)
 	}
 	for _, id := range p.Gone() {
@@ -42,9 +42,9 @@ func (t *Turns) act(ctx context.Context, target Target, s *Snapshot, p *plan.Pla
 	return a
 }
 
-// troubled reports whether anything that should exist does not, or is not as it
+// hasFailures reports whether anything that should exist does not, or is not as it
 // should be.
-func (a *action) troubled() bool {
+func (a *executor) hasFailures() bool {
 	for _, change := range a.plan.Changes {
 		if change.Problem != nil && !change.Prune {
 			return true
@@ -60,7 +60,7 @@ func (a *action) troubled() bool {
 
 // runDeletes deletes stage by stage, and stops before a stage as long as one
 // before it still has objects: those that wait for something else among them.
-func (a *action) runDeletes(ctx context.Context, changes []plan.Change) {
+func (a *executor) runDeletes(ctx context.Context, changes []plan.Change) {
 	for len(changes) > 0 {
 		n := 1
 		for n < len(changes) && manifest.Stage(changes[n].ID.GroupKind()) == manifest.Stage(changes[0].ID.GroupKind()) {
@@ -80,7 +80,7 @@ func (a *action) runDeletes(ctx context.Context, changes []plan.Change) {
 
 // runStage runs a stage of creates and updates. Before the first one that may have
 // workloads, the tokens that these get go on record.
-func (a *action) runStage(ctx context.Context, changes []plan.Change) {
+func (a *executor) runStage(ctx context.Context, changes []plan.Change) {
 	if len(changes) > 0 && manifest.Stage(changes[0].ID.GroupKind()) > manifest.StageConfiguration &&
 		a.tokensErr == nil && slices.ContainsFunc(changes, plan.Change.Writes) {
 		a.tokensErr = a.recordTokens(ctx)
@@ -90,11 +90,11 @@ func (a *action) runStage(ctx context.Context, changes []plan.Change) {
 	}
 }
 
-func (a *action) run(ctx context.Context, changes []plan.Change) {
+func (a *executor) run(ctx context.Context, changes []plan.Change) {
 	var group errgroup.Group
 	group.SetLimit(a.turns.inFlight())
 	for _, change := range changes {
-		change.ReadFirst = change.ReadFirst || !change.Prune && a.isUnsure(change.ID)
+		change.ReadFirst = change.ReadFirst || !change.Prune && a.hasUnansweredPatch(change.ID)
 		if !change.Writes() && !change.ReadFirst {
 			continue
 		}
@@ -111,7 +111,7 @@ func (a *action) run(ctx context.Context, changes []plan.Change) {
 }
 
 // execute executes one change and records how it went.
-func (a *action) execute(ctx context.Context, change plan.Change) {
+func (a *executor) execute(ctx context.Context, change plan.Change) {
 	defer a.recovered(ctx, change.ID)
 	if ctx.Err() != nil {
 		a.record(change, plan.Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the controller is stopping"}})
@@ -137,7 +137,7 @@ func (a *action) execute(ctx context.Context, change plan.Change) {
 				return
 			}
 		}
-		outcome, again := a.try(ctx, at, change)
+		outcome, again := a.send(ctx, at, change)
 		if !again {
 			a.record(change, outcome)
 			return
@@ -158,7 +158,7 @@ func (a *action) execute(ctx context.Context, change plan.Change) {
 
 // recovered turns a panic into the failure of one resource: it happens on a
 // goroutine of its own, where nobody else would catch it.
-func (a *action) recovered(ctx context.Context, id manifest.ID) {
+func (a *executor) recovered(ctx context.Context, id manifest.ID) {
 	if r := recover(); r != nil {
 		a.record(plan.Change{ID: id}, plan.Outcome{Problem: &plan.Problem{
 			Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: %v", id, worker.PanicError(ctx, r)),
@@ -167,18 +167,18 @@ func (a *action) recovered(ctx context.Context, id manifest.ID) {
 }
 
 // readFirst reads the whole object, managedFields included.
-func (a *action) readFirst(ctx context.Context, at cluster.Location) (map[string]any, *plan.Problem) {
+func (a *executor) readFirst(ctx context.Context, at cluster.Location) (map[string]any, *plan.Problem) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	object, err := a.target.Get(ctx, at)
 	if err != nil {
 		return nil, a.target.Problem(err, at, "get")
 	}
-	a.saw(at, object)
+	a.recordRead(at, object)
 	return object, nil
 }
 
-func (a *action) locate(change plan.Change) (cluster.Location, *plan.Problem) {
+func (a *executor) locate(change plan.Change) (cluster.Location, *plan.Problem) {
 	kind := a.s.kinds.of(change.GVK())
 	if kind == nil {
 		return cluster.Location{}, &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the kind of " + change.ID.String() + " is not known yet"}

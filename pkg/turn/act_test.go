@@ -43,7 +43,7 @@ type desk struct {
 	// conflict is a version of the Application that another process has written meanwhile.
 	conflict *v1alpha1.Application
 	statuses int // that were to be written
-	memory   *turn.Memory
+	memory   *turn.State
 	now      time.Time
 	late     map[string]any // what a read shows before the watch does
 	log      bytes.Buffer
@@ -94,13 +94,13 @@ func (d *desk) take(t *testing.T, news ...turn.News) []string {
 		d.memory = turn.NewMemory(d.app, d.now).Steady()
 	}
 	d.written = nil
-	turns := turn.Turns{
-		Home: d, Target: func(*v1alpha1.Application) (turn.Target, error) { return d, nil }, Hooks: hooks.New(), Rules: plan.DefaultRules,
+	turns := turn.Reconciler{
+		Home: d, Target: func(*v1alpha1.Application) (turn.Target, error) { return d, nil }, Hooks: hooks.New(), Rules: plan.DefaultContestPolicy,
 		Now: func() time.Time { return d.now }, Sleep: func(context.Context, time.Duration) error { return nil }, InFlight: 1,
 	}
 	d.log.Reset()
 	ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&d.log))))
-	if _, err := turns.Take(ctx, d.app.DeepCopy(), d.memory, append(news, turn.News{})[0]); err != nil && !errors.Is(err, worker.ErrOutdated) {
+	if _, err := turns.Reconcile(ctx, d.app.DeepCopy(), d.memory, append(news, turn.News{})[0]); err != nil && !errors.Is(err, worker.ErrOutdated) {
 		require.NotEmpty(t, d.fails)
 	}
 	return d.written
@@ -350,11 +350,11 @@ func (d *desk) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mappi
 
 func (d *desk) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }
 
-func (d *desk) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.Written {
+func (d *desk) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.ObservedWrites {
 	return nil
 }
 
-func (d *desk) Processed(kubernetes.Location, plan.Written) {}
+func (d *desk) Processed(kubernetes.Location, plan.ObservedWrites) {}
 
 func (d *desk) Silent(kubernetes.Mapping) error { return nil }
 

@@ -24,9 +24,9 @@ const (
 	recheckConflict = 5 * time.Minute
 )
 
-// action executes the changes of one plan.
-type action struct {
-	turns  *Turns
+// executor executes the changes of one plan.
+type executor struct {
+	turns  *Reconciler
 	target Target
 	s      *Snapshot
 	plan   *plan.Plan
@@ -40,20 +40,20 @@ type action struct {
 	mu     sync.Mutex // guards what follows, and the memory
 	result map[manifest.ID]plan.Outcome
 	// refused has the leaves that the API server has refused.
-	refused map[manifest.ID][]plan.Refused
+	refused map[manifest.ID][]plan.RejectedLeaf
 	// searched is what is known of objects whose patches were refused.
 	searched map[manifest.ID]*progress
 	// doors are those of the namespaces in which something is to be created.
-	doors map[string]*door
+	doors map[string]*namespaceGate
 }
 
 // decideAgain decides a resource anew.
-func (a *action) decideAgain(id manifest.ID, object map[string]any) plan.Change {
+func (a *executor) decideAgain(id manifest.ID, object map[string]any) plan.Change {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	change := a.plan.DecideAgain(id, object, a.refused[id]...)
+	change := a.plan.Replan(id, object, a.refused[id]...)
 	if object != nil {
-		put(&a.s.memory.unwatched, id, unwatched{object: object, until: a.now.Add(recheckConflict)})
+		put(&a.s.memory.unwatched, id, unwatchedObject{object: object, until: a.now.Add(recheckConflict)})
 	} else {
 		delete(a.s.memory.unwatched, id)
 	}
@@ -61,17 +61,17 @@ func (a *action) decideAgain(id manifest.ID, object map[string]any) plan.Change 
 }
 
 // known is how much has been found out about an object whose patch was refused.
-func (a *action) known(id manifest.ID) int {
+func (a *executor) known(id manifest.ID) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.refused[id])
 }
 
-func (a *action) record(change plan.Change, outcome plan.Outcome) {
+func (a *executor) record(change plan.Change, outcome plan.Outcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	id := change.ID
-	outcome.Change, outcome.Refused = change, a.refused[id]
+	outcome.Change, outcome.Rejected = change, a.refused[id]
 	a.result[id] = outcome
 	if outcome.Problem == nil {
 		delete(a.s.memory.failures, id)
@@ -97,8 +97,8 @@ func (a *action) record(change plan.Change, outcome plan.Outcome) {
 	a.result[id] = outcome
 }
 
-// wrote has the store know our own write before the watch does.
-func (a *action) wrote(at cluster.Location, object map[string]any) {
+// recordWrite has the store know our own write before the watch does.
+func (a *executor) recordWrite(at cluster.Location, object map[string]any) {
 	a.target.Wrote(at, object)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -107,8 +107,8 @@ func (a *action) wrote(at cluster.Location, object map[string]any) {
 	delete(a.s.memory.unsure, at.ID)
 }
 
-// saw has the store know an object of ours that was read before the watch has shown it.
-func (a *action) saw(at cluster.Location, object map[string]any) {
+// recordRead has the store know an object of ours that was read before the watch has shown it.
+func (a *executor) recordRead(at cluster.Location, object map[string]any) {
 	u := unstructured.Unstructured{Object: object}
 	if u.GetLabels()[v1alpha1.LabelApplicationUID] == string(a.s.Input.Application.UID) || a.s.shared[at.ID] {
 		a.target.Wrote(at, observer.CopyMap(object)) // a store keeps no managedFields, and who reads needs them
@@ -118,17 +118,17 @@ func (a *action) saw(at cluster.Location, object map[string]any) {
 	delete(a.s.memory.unsure, at.ID)
 }
 
-// isUnsure reports whether an object may have what a request without an answer gave it, and
+// hasUnansweredPatch reports whether an object may have what a request without an answer gave it, and
 // another spec than this one asked for.
-func (a *action) isUnsure(id manifest.ID) bool {
+func (a *executor) hasUnansweredPatch(id manifest.ID) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	generation, unsure := a.s.memory.unsure[id]
 	return unsure && generation != a.s.Input.Application.Generation
 }
 
-// gone has the store know that an object is no more.
-func (a *action) gone(at cluster.Location, uid string) {
+// recordDeletion has the store know that an object is no more.
+func (a *executor) recordDeletion(at cluster.Location, uid string) {
 	if uid == "" {
 		return
 	}

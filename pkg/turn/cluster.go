@@ -13,9 +13,9 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// View is a cluster as one Application's turn reads it. An error of a request is that
+// Reader is a cluster as one Application's turn reads it. An error of a request is that
 // of the API server (see k8s.io/apimachinery/pkg/api/errors).
-type View interface {
+type Reader interface {
 	// Kinds is what is known of kinds before the cluster is asked.
 	Kinds() plan.Kinds
 	// Mapping finds where a kind is served. cluster.ErrKindUnknown is certain. A
@@ -34,7 +34,7 @@ type View interface {
 	Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error)
 	// Written is who wrote objects lately that are, or are not, among the marked ones, as
 	// far as the watch has told. It is of those very versions.
-	Written(gk schema.GroupKind, mapping cluster.Mapping, marked map[manifest.ID]map[string]any) map[manifest.ID]plan.Written
+	Written(gk schema.GroupKind, mapping cluster.Mapping, marked map[manifest.ID]map[string]any) map[manifest.ID]plan.ObservedWrites
 	// Ended are objects of a kind that are gone, in their last state, as far as a watch has
 	// shown it; only Jobs are of interest.
 	Ended(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]map[string]any
@@ -56,7 +56,7 @@ var ErrNotSeen = errors.New("the first list is not complete")
 
 // Target is a cluster whose objects a turn holds.
 type Target interface {
-	View
+	Reader
 	// Shared is a shared object as a watch shows it, whoever marks it; nil if there is
 	// none. ErrNotSeen says that the first list is not complete.
 	Shared(at cluster.Location) (map[string]any, error)
@@ -70,7 +70,7 @@ type Target interface {
 	// TryPatch asks whether a patch would be accepted, and changes nothing.
 	TryPatch(ctx context.Context, at cluster.Location, ops any) error
 	// Processed is told that an object was looked at, of which Written had that much.
-	Processed(at cluster.Location, written plan.Written)
+	Processed(at cluster.Location, written plan.ObservedWrites)
 	// Wrote and Gone have the stores know our own write before the watch does.
 	Wrote(at cluster.Location, object map[string]any)
 	Gone(at cluster.Location, uid types.UID)
@@ -81,8 +81,8 @@ type Target interface {
 	NamespaceEnds(ctx context.Context, name string) bool
 }
 
-// Home is the API server that has the Applications.
-type Home interface {
+// ApplicationClient is the API server that has the Applications.
+type ApplicationClient interface {
 	// Latest is the version of an Application that the watch, or our own last write,
 	// has shown; the given one if there is none. Without a UID, it is any of that name.
 	Latest(app *v1alpha1.Application) *v1alpha1.Application

@@ -59,9 +59,9 @@ func TestASecondCreate(t *testing.T) {
 			})
 			id := manifest.ID{Kind: "Service", Name: "web"}
 			target := &refusing{errs: slices.Concat(slices.Repeat([]error{refused}, 1+len(freeing)), row.last)}
-			a := &action{
-				turns:  &Turns{Hooks: h, Sleep: func(context.Context, time.Duration) error { return nil }},
-				target: target, s: &Snapshot{memory: &Memory{}},
+			a := &executor{
+				turns:  &Reconciler{Hooks: h, Sleep: func(context.Context, time.Duration) error { return nil }},
+				target: target, s: &Snapshot{memory: &State{}},
 			}
 			outcome, again := a.create(t.Context(), cluster.Location{ID: id}, plan.Change{
 				Action: plan.Create, ID: id, Manifest: map[string]any{"spec": "10.0.0.1"}, Fallback: map[string]any{},

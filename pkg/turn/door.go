@@ -14,10 +14,10 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// door lets creates into a namespace. While nobody knows whether the namespace is there,
+// namespaceGate lets creates into a namespace. While nobody knows whether the namespace is there,
 // they go one at a time; when an answer says that it is not, that is the answer to all
 // that follow, without a request.
-type door struct {
+type namespaceGate struct {
 	mu      sync.Mutex
 	open    bool
 	missing error
@@ -25,11 +25,11 @@ type door struct {
 
 // createIn creates an object in a namespace, or without one, or returns why nothing can be
 // created there.
-func (a *action) createIn(namespace string, send func() (map[string]any, error)) (map[string]any, error) {
+func (a *executor) createIn(namespace string, send func() (map[string]any, error)) (map[string]any, error) {
 	if namespace == "" {
 		return send()
 	}
-	d := a.door(namespace)
+	d := a.namespaceGate(namespace)
 	d.mu.Lock()
 	switch {
 	case d.missing != nil:
@@ -38,20 +38,20 @@ func (a *action) createIn(namespace string, send func() (map[string]any, error))
 	case !d.open:
 		defer d.mu.Unlock()
 		object, err := send()
-		d.note(namespace, err)
+		d.record(namespace, err)
 		return object, err
 	}
 	d.mu.Unlock()
 	object, err := send()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.note(namespace, err)
+	d.record(namespace, err)
 	return object, err
 }
 
-// note learns from an answer. One about rights, or about a body that cannot be read, says
+// record learns from an answer. One about rights, or about a body that cannot be read, says
 // nothing of the namespace: it comes before anybody looks for that.
-func (d *door) note(namespace string, err error) {
+func (d *namespaceGate) record(namespace string, err error) {
 	switch status := code(err); {
 	case isMissingNamespace(err, namespace), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		d.missing = err
@@ -60,12 +60,12 @@ func (d *door) note(namespace string, err error) {
 	}
 }
 
-func (a *action) door(namespace string) *door {
+func (a *executor) namespaceGate(namespace string) *namespaceGate {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	d := a.doors[namespace]
 	if d == nil {
-		d = &door{open: a.knows(namespace)}
+		d = &namespaceGate{open: a.knows(namespace)}
 		a.doors[namespace] = d
 	}
 	return d
@@ -73,7 +73,7 @@ func (a *action) door(namespace string) *door {
 
 // knows reports whether a namespace was there a moment ago: it is that of the Application,
 // has objects, or is itself an object that is held. The lock is held.
-func (a *action) knows(namespace string) bool {
+func (a *executor) knows(namespace string) bool {
 	if namespace == a.s.Input.Application.Namespace {
 		return true
 	}
@@ -91,7 +91,7 @@ func (a *action) knows(namespace string) bool {
 
 // awaited are the missing namespaces of what is desired, be it due now or at
 // the next try; others are forgotten. If it is the Application's own, nobody waits.
-func (m *Memory) awaited(own string, p *plan.Plan) []string {
+func (m *State) awaited(own string, p *plan.Plan) []string {
 	needed := map[string]bool{}
 	for _, change := range p.Changes {
 		needed[change.ID.Namespace] = needed[change.ID.Namespace] || !change.Prune

@@ -18,7 +18,7 @@ import (
 // finalize deletes what an Application has made, in reverse order, and lets it
 // go when everything is gone. With deletionPolicy Orphan it takes our marks off
 // instead.
-func (t *Turns) finalize(ctx context.Context, app *v1alpha1.Application, m *Memory, target Target) (time.Duration, error) {
+func (t *Reconciler) finalize(ctx context.Context, app *v1alpha1.Application, m *State, target Target) (time.Duration, error) {
 	if !slices.Contains(app.Finalizers, v1alpha1.Finalizer) {
 		return 0, nil
 	}
@@ -41,7 +41,7 @@ func (t *Turns) finalize(ctx context.Context, app *v1alpha1.Application, m *Memo
 	a := t.act(ctx, target, s, p)
 	if forbidden(p, a.result) && target.NamespaceEnds(ctx, app.Namespace) {
 		s.leaveToNamespace(app.Namespace)
-		p = plan.Retire(s.Input)
+		p = plan.PlanDeletion(s.Input)
 		a = t.act(ctx, target, s, p)
 	}
 	if !released(p, a.result) {
@@ -55,14 +55,14 @@ func (t *Turns) finalize(ctx context.Context, app *v1alpha1.Application, m *Memo
 	if err != nil {
 		return Again(err)
 	}
-	t.home().Announce(app, p.Conclude(a.result, t.now()).Event)
+	t.home().Announce(app, p.Summarize(a.result, t.now()).Event)
 	t.deleted(ctx, app)
 	return 0, t.home().LetGo(written)
 }
 
 // deleted runs the hooks that come last of all. Nothing can be said about their
 // errors in a status.
-func (t *Turns) deleted(ctx context.Context, app *v1alpha1.Application) {
+func (t *Reconciler) deleted(ctx context.Context, app *v1alpha1.Application) {
 	if err := t.Hooks.ApplicationPostDelete.Run(&hooks.Lifecycle{Application: app}); err != nil {
 		klog.FromContext(ctx).Error(err, "A hook has failed after the deletion")
 	}

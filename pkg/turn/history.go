@@ -27,7 +27,7 @@ const (
 
 // logHistory logs what the history has of drift, and of who has caused it. What comes and
 // goes for the spec is a write of our own, which is logged as such.
-func logHistory(ctx context.Context, happened []plan.Happening) {
+func logHistory(ctx context.Context, happened []plan.HistoryRecord) {
 	for _, h := range happened {
 		switch h.Outcome {
 		case v1alpha1.OutcomeCreated, v1alpha1.OutcomeAdopted, v1alpha1.OutcomeReleased, v1alpha1.OutcomeDeleted:
@@ -47,25 +47,25 @@ func logHistory(ctx context.Context, happened []plan.Happening) {
 			value *runtime.RawExtension
 		}{{"from", h.From}, {"to", h.To}, {"correctedTo", h.CorrectedTo}} {
 			if part.value != nil {
-				values = append(values, part.name, logged{part.value.Raw})
+				values = append(values, part.name, logValue{part.value.Raw})
 			}
 		}
-		if h.Stood != nil {
-			values = append(values, "stood", h.Stood.Duration.String())
+		if h.Duration != nil {
+			values = append(values, "stood", h.Duration.Duration.String())
 		}
 		klog.FromContext(ctx).Info(string(h.Outcome), values...)
 	}
 }
 
-// logged is a JSON value that a log has as it is, whether its lines are text or JSON.
-type logged struct{ json.RawMessage }
+// logValue is a JSON value that a log has as it is, whether its lines are text or JSON.
+type logValue struct{ json.RawMessage }
 
 // WriteText is how a line of text has it.
-func (v logged) WriteText(b *bytes.Buffer) { b.Write(v.RawMessage) }
+func (v logValue) WriteText(b *bytes.Buffer) { b.Write(v.RawMessage) }
 
 // historyIn is how long older entries still wait to be written, 0 for not at all; false if
 // there are none.
-func (m *Memory) historyIn(now time.Time) (wait time.Duration, waits bool) {
+func (m *State) historyIn(now time.Time) (wait time.Duration, waits bool) {
 	if len(m.plan.Older) == 0 {
 		m.olderSince = time.Time{}
 		return 0, false
@@ -85,7 +85,7 @@ func (m *Memory) historyIn(now time.Time) (wait time.Duration, waits bool) {
 
 // withHistory is a status that names slices with the older entries, too, which are written
 // now. It is not worth a failure: they wait then, and the status is written without.
-func (t *Turns) withHistory(ctx context.Context, app *v1alpha1.Application, m *Memory, status v1alpha1.ApplicationStatus) (named v1alpha1.ApplicationStatus, done func()) {
+func (t *Reconciler) withHistory(ctx context.Context, app *v1alpha1.Application, m *State, status v1alpha1.ApplicationStatus) (named v1alpha1.ApplicationStatus, done func()) {
 	m.olderWritten = t.now()
 	names, err := t.writeHistory(ctx, app, m.plan.Older)
 	if err != nil {
@@ -98,7 +98,7 @@ func (t *Turns) withHistory(ctx context.Context, app *v1alpha1.Application, m *M
 
 // writeHistory writes slices that have more entries than those which the Application names.
 // What these had is forgotten if it cannot be had any more.
-func (t *Turns) writeHistory(ctx context.Context, app *v1alpha1.Application, more []v1alpha1.HistoryEntry) (names []string, err error) {
+func (t *Reconciler) writeHistory(ctx context.Context, app *v1alpha1.Application, more []v1alpha1.HistoryEntry) (names []string, err error) {
 	older, err := slice.OlderHistory(app, t.getSlice(ctx, app.Namespace))
 	var unavailable *slice.Unavailable
 	if err != nil && !errors.As(err, &unavailable) {

@@ -23,11 +23,11 @@ func TestEachDriftIsALineOfTheLog(t *testing.T) {
 	web := manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	raw := func(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(text)} }
 	var log bytes.Buffer
-	logHistory(klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))), []plan.Happening{
+	logHistory(klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))), []plan.HistoryRecord{
 		{ID: web, HistoryEntry: v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeCreated}},
 		{ID: web, HistoryEntry: v1alpha1.HistoryEntry{
 			Outcome: v1alpha1.OutcomeCorrected, Path: "spec.replicas", From: raw("2"), To: raw("5"),
-			Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale", User: "alice", Stood: &metav1.Duration{Duration: 8 * time.Millisecond},
+			Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "scale", User: "alice", Duration: &metav1.Duration{Duration: 8 * time.Millisecond},
 		}},
 		{ID: web, HistoryEntry: v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeContested, Path: "metadata.labels", To: raw(`{"a":"b\nE1122 \"c\""}`)}},
 		{ID: web, HistoryEntry: v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeRestored}},
@@ -49,7 +49,7 @@ func TestEachDriftIsALineOfTheLog(t *testing.T) {
 // However often something drifts, few slices are written; and what has waited long is.
 func TestWhenTheOlderHistoryIsWritten(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	m := &Memory{}
+	m := &State{}
 	in := func(after time.Duration, entries int) time.Duration {
 		m.plan.Older = make([]v1alpha1.HistoryEntry, entries)
 		wait, waits := m.historyIn(begin.Add(after))

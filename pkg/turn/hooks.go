@@ -15,7 +15,7 @@ import (
 
 // preCreate is the body of a create: a copy with the namespace that its URL will
 // have, and what hooks make of it.
-func (a *action) preCreate(at cluster.Location, manifest map[string]any) (map[string]any, error) {
+func (a *executor) preCreate(at cluster.Location, manifest map[string]any) (map[string]any, error) {
 	body := observer.CopyMap(manifest)
 	if metadata, ok := body["metadata"].(map[string]any); ok && at.Mapping.Namespaced {
 		metadata["namespace"] = at.ID.Namespace
@@ -29,7 +29,7 @@ func (a *action) preCreate(at cluster.Location, manifest map[string]any) (map[st
 // recordTokens has the status know the tokens in the cluster before any workload
 // does: one that is quick must not call in vain because something else of its
 // Application takes its time.
-func (a *action) recordTokens(ctx context.Context) error {
+func (a *executor) recordTokens(ctx context.Context) error {
 	app := a.turns.home().Latest(a.s.Input.Application)
 	if len(hooks.Purposes(app)) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (a *action) recordTokens(ctx context.Context) error {
 
 // tokens are the digests of the tokens that are in the cluster, in the order of
 // their Secrets.
-func (a *action) tokens() (digests []string) {
+func (a *executor) tokens() (digests []string) {
 	for _, change := range a.plan.Changes {
 		s := hooks.ObjectEvent{Application: a.s.Input.Application, ID: change.ID, Live: a.s.Input.Live[change.ID]}
 		if outcome, attempted := a.result[change.ID]; attempted {
@@ -72,13 +72,13 @@ func (a *action) tokens() (digests []string) {
 
 // postDelete runs the hooks of a resource that is gone. If one fails, the resource
 // stays on record, and they are run again.
-func (a *action) postDelete(id manifest.ID) *plan.Problem {
+func (a *executor) postDelete(id manifest.ID) *plan.Problem {
 	if err := a.turns.Hooks.ResourcePostDelete.Run(a.changing(id)); err != nil {
 		return plan.HookProblem(err)
 	}
 	return nil
 }
 
-func (a *action) changing(id manifest.ID) *hooks.ChangeEvent {
+func (a *executor) changing(id manifest.ID) *hooks.ChangeEvent {
 	return &hooks.ChangeEvent{Application: a.s.Input.Application, ID: id}
 }

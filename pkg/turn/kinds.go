@@ -95,7 +95,7 @@ func (k *knownKinds) resources() map[schema.GroupVersionResource]bool {
 // lookUp finds the kinds of the manifests, of the inventory, of the write-ahead
 // annotation, and more. The first version of a kind is that of all its objects, but
 // for those whose manifests name another one.
-func lookUp(ctx context.Context, v View, app *v1alpha1.Application, manifests []map[string]any, more []schema.GroupVersionKind) *knownKinds {
+func lookUp(ctx context.Context, v Reader, app *v1alpha1.Application, manifests []map[string]any, more []schema.GroupVersionKind) *knownKinds {
 	k := &knownKinds{Kinds: v.Kinds(), first: map[schema.GroupKind]*knownKind{}, others: map[schema.GroupVersionKind]*knownKind{}}
 	desired := append(kindsOf(manifests), kindsSelected(app)...)
 	for i, gvk := range slices.Concat(desired, kindsOnRecord(app), more) {
@@ -111,7 +111,7 @@ func lookUp(ctx context.Context, v View, app *v1alpha1.Application, manifests []
 
 // lookUpOne finds one kind. In a version that is not served nothing of it can be
 // held, but what there is of it can still be found and deleted in another.
-func lookUpOne(ctx context.Context, v View, gvk schema.GroupVersionKind) *knownKind {
+func lookUpOne(ctx context.Context, v Reader, gvk schema.GroupVersionKind) *knownKind {
 	kind := &knownKind{gvk: gvk}
 	var err error
 	kind.Mapping, err = v.Mapping(ctx, gvk)

@@ -38,7 +38,7 @@ func (c *cluster) judge(verb string, id manifest.ID, before, after map[string]an
 	onRecord := func(r v1alpha1.ResourceStatus) bool {
 		return plan.IDOf(r.ResourceReference) == id && string(r.UID) == uidOf(before)
 	}
-	known := plan.Marked(c.app, id, before) || slices.ContainsFunc(c.basis.Resources, onRecord)
+	known := plan.IsTrackedBy(c.app, id, before) || slices.ContainsFunc(c.basis.Resources, onRecord)
 	switch {
 	case !adopts && (d == nil || known), adopts && known && c.isOurs(id, before):
 	case get(before, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == plan.TrackingID(c.app, id),
@@ -115,7 +115,7 @@ func (d *desire) entryOrNil() any {
 
 // isOurs reports whether an object carries our marks, or has lost them to nobody.
 func (c *cluster) isOurs(id manifest.ID, object map[string]any) bool {
-	return plan.Marked(c.app, id, object) || c.ours[uidOf(object)] && (labelOf(object) == "" || labelOf(object) == string(c.app.UID))
+	return plan.IsTrackedBy(c.app, id, object) || c.ours[uidOf(object)] && (labelOf(object) == "" || labelOf(object) == string(c.app.UID))
 }
 
 func (c *cluster) mayAdopt(object map[string]any) bool {

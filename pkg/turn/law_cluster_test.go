@@ -26,7 +26,7 @@ import (
 
 // process is what a controller knows, and loses when it dies.
 type process struct {
-	memory *turn.Memory
+	memory *turn.State
 	store  map[manifest.ID]map[string]any // what the watches have shown
 	shared map[manifest.ID]map[string]any // and those of objects by their names
 	// changed is true when something was news since the last turn.
@@ -51,7 +51,7 @@ func (c *cluster) reconcile() (again bool) {
 	c.sync()
 	app := c.app.DeepCopy()
 	c.decided, c.basis = c.wanted, c.status()
-	if postponed := c.memory.Postponed(); postponed != nil {
+	if postponed := c.memory.PendingStatus(); postponed != nil {
 		c.basis = *postponed
 	}
 	if c.deleted {
@@ -61,7 +61,7 @@ func (c *cluster) reconcile() (again bool) {
 	turns := c.turns()
 	changed := c.changed
 	c.changed = false
-	after, err := turns.Take(c.t.Context(), app, c.memory, turn.News{Changed: changed})
+	after, err := turns.Reconcile(c.t.Context(), app, c.memory, turn.News{Changed: changed})
 	c.rethrow()
 	if errors.Is(err, worker.ErrPanic) {
 		c.fail("%v", err)
@@ -74,10 +74,10 @@ func (c *cluster) reconcile() (again bool) {
 }
 
 // turns are the product's.
-func (c *cluster) turns() *turn.Turns {
-	return &turn.Turns{
+func (c *cluster) turns() *turn.Reconciler {
+	return &turn.Reconciler{
 		Home: home{c}, Slices: slicesHome{c}, MaxBytes: c.maxBytes, Target: func(*v1alpha1.Application) (turn.Target, error) { return target{c}, nil },
-		Hooks: hooks.New(), Rules: plan.DefaultRules, InFlight: 1,
+		Hooks: hooks.New(), Rules: plan.DefaultContestPolicy, InFlight: 1,
 		Now:   func() time.Time { return c.now },
 		Sleep: func(context.Context, time.Duration) error { return nil },
 	}
@@ -168,11 +168,11 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapp
 
 func (target) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }
 
-func (target) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.Written {
+func (target) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.ObservedWrites {
 	return nil
 }
 
-func (target) Processed(kubernetes.Location, plan.Written) {}
+func (target) Processed(kubernetes.Location, plan.ObservedWrites) {}
 
 func (target) Silent(kubernetes.Mapping) error { return nil }
 

@@ -60,7 +60,7 @@ func (o *oneObject) attempt() bool {
 	changed := o.changed
 	o.changed = false
 	quiet := klog.NewContext(o.t.Context(), klog.Logger{})
-	after, err := turns.Take(quiet, o.app.DeepCopy(), o.memory, turn.News{Changed: changed})
+	after, err := turns.Reconcile(quiet, o.app.DeepCopy(), o.memory, turn.News{Changed: changed})
 	o.rethrow()
 	return err != nil || (after > 0 && after <= time.Second)
 }

@@ -25,10 +25,10 @@ func (c *cluster) checkAtRest() {
 		if d == nil {
 			continue
 		}
-		if uid, has := listed[id]; !has || live == nil || uid != uidOf(live) && plan.Marked(c.app, id, live) {
+		if uid, has := listed[id]; !has || live == nil || uid != uidOf(live) && plan.IsTrackedBy(c.app, id, live) {
 			c.fail("%s should be there and in the inventory: %s", id, jsonOf(live))
 		}
-		if plan.Marked(c.app, id, live) {
+		if plan.IsTrackedBy(c.app, id, live) {
 			c.checkHeld(id, d, live)
 			continue
 		}
@@ -43,7 +43,7 @@ func (c *cluster) checkAtRest() {
 	for _, id := range c.names {
 		live := c.server.objects[id]
 		_, has := listed[id]
-		marked := live != nil && plan.Marked(c.app, id, live)
+		marked := live != nil && plan.IsTrackedBy(c.app, id, live)
 		if c.wanted.resources[id] == nil && (marked && !has || held && has) { // deletes wait until all else is in place
 			c.fail("nobody wants %s (inventory: %t): %s", id, has, jsonOf(live))
 		}
@@ -175,7 +175,7 @@ func (c *cluster) checkGone() {
 		c.fail("the Application is not gone: %s", jsonOf(c.app.Status.Conditions))
 	}
 	for _, id := range c.server.ids() {
-		if object := c.server.objects[id]; plan.Marked(c.app, id, object) {
+		if object := c.server.objects[id]; plan.IsTrackedBy(c.app, id, object) {
 			c.fail("%s is left: %s", id, jsonOf(object))
 		}
 	}

@@ -377,7 +377,7 @@ func (s *sharing) checkHeld() {
 	for _, row := range s.app.Status.Resources {
 		there := maps.Clone(s.server.objects)
 		id := manifest.ID{Group: "example.com", Kind: row.Kind, Namespace: row.Namespace, Name: row.Name}
-		if there[id] != nil && row.Reason != "" && !v1alpha1.MeaningOf(row.Reason).Health {
+		if there[id] != nil && row.Reason != "" && !v1alpha1.InfoForReason(row.Reason).Health {
 			s.fail("%s is not held: %s", id, row.Message)
 		}
 	}

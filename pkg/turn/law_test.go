@@ -253,7 +253,7 @@ func (c *cluster) lag(id manifest.ID) {
 // admitted notes whose an object is, and what excuses it from being as if it were made
 // today: it was under a user's schema.
 func (c *cluster) admitted(id manifest.ID, object map[string]any) {
-	if plan.Marked(c.app, id, object) {
+	if plan.IsTrackedBy(c.app, id, object) {
 		c.ours[uidOf(object)] = true
 	}
 	usersOnRecord := slices.ContainsFunc(c.status().Resources, func(r v1alpha1.ResourceStatus) bool {

@@ -18,12 +18,12 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// Memory is what is remembered of one Application between two turns. Only the turn
+// State is what is remembered of one Application between two turns. Only the turn
 // that has the Application touches it. It may be lost.
-type Memory struct {
+type State struct {
 	// since is when this process first looked at the Application.
 	since      time.Time
-	plan       plan.Memory
+	plan       plan.State
 	generation int64
 	// request is the value of the annotation that asks for a reconcile now.
 	request string
@@ -40,22 +40,22 @@ type Memory struct {
 	missing map[string]time.Time
 	// unwatched has objects that exist and are in no watch, because they do not
 	// carry our label.
-	unwatched map[manifest.ID]unwatched
+	unwatched map[manifest.ID]unwatchedObject
 	// unanswered has the objects that may have been created though no answer came.
 	unanswered map[manifest.ID]bool
 	// unsure has the objects whose last patch had no answer, and the generation of the
 	// Application that it was for: the watch may not show yet what it has done.
 	unsure map[manifest.ID]int64
 	// permits has the objects watched by their names that the ServiceAccount may read.
-	permits map[manifest.ID]permit
+	permits map[manifest.ID]readPermission
 	// lists are the ranges of spec.select that the ServiceAccount may list.
-	lists map[listing]listed
+	lists map[listKey]listPermission
 	// selected are the objects that spec.select meant at the last turn, comings those that
 	// have gone since they were meant first.
 	selected map[manifest.ID]struct{}
-	comings  map[manifest.ID]coming
+	churn    map[manifest.ID]selectionChurn
 	// yields has the shared objects of which older Applications may want fields.
-	yields map[manifest.ID]yield
+	yields map[manifest.ID]precedenceWait
 	// unmarked has the objects that are watched by their names because the Application
 	// observes, and they do not carry our marks.
 	unmarked map[manifest.ID]bool
@@ -64,30 +64,30 @@ type Memory struct {
 	// slices are those that the Application names or has named, as long as they are there.
 	slices []string
 	// postponed is the report that is not written yet, if there is one.
-	postponed *postponed
+	postponed *pendingReport
 	// olderSince is since when older entries of the history wait to be written, and
 	// olderWritten when such were written last, or should have been.
 	olderSince, olderWritten time.Time
 }
 
-// permit says that the Application's ServiceAccount may read such an object, as it was asked
+// readPermission says that the Application's ServiceAccount may read such an object, as it was asked
 // for this spec.
-type permit struct {
+type readPermission struct {
 	generation int64
 	account    string
 	uid        string // of the object that was read; empty for none
 }
 
-// yield is how long fields of one object, in this life of it, were left to older Applications.
-type yield struct {
+// precedenceWait is how long fields of one object, in this life of it, were left to older Applications.
+type precedenceWait struct {
 	generation int64
 	uid        string
 	since      time.Time
 }
 
-// listed says that the Application's ServiceAccount may list what is in a range, as it was
+// listPermission says that the Application's ServiceAccount may list what is in a range, as it was
 // asked for this spec.
-type listed struct {
+type listPermission struct {
 	generation int64
 	account    string
 	at         time.Time
@@ -95,15 +95,15 @@ type listed struct {
 	uids map[string]struct{}
 }
 
-// listing is what a right to list is for.
-type listing struct {
+// listKey is what a right to list is for.
+type listKey struct {
 	schema.GroupKind
 
 	namespace, name string
 }
 
-// coming is an object that spec.select has meant, and has not meant since.
-type coming struct {
+// selectionChurn is an object that spec.select has meant, and has not meant since.
+type selectionChurn struct {
 	times int
 	left  time.Time
 }
@@ -117,15 +117,15 @@ type failure struct {
 	exhausted bool
 }
 
-// unwatched is an object that was read and is in no watch; it is believed for a while.
-type unwatched struct {
+// unwatchedObject is an object that was read and is in no watch; it is believed for a while.
+type unwatchedObject struct {
 	object map[string]any
 	until  time.Time
 }
 
 // NewMemory is the memory of a process that has not handled the Application yet.
-func NewMemory(app *v1alpha1.Application, now time.Time) *Memory {
-	return &Memory{
+func NewMemory(app *v1alpha1.Application, now time.Time) *State {
+	return &State{
 		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, jitter: worker.Jitter,
 		plan: remembered(app), recalled: len(app.Status.RecordSlices) == 0,
 	}
@@ -140,10 +140,10 @@ func put[K comparable, V any](to *map[K]V, key K, value V) {
 	(*to)[key] = value
 }
 
-// begin prepares a turn. A new generation of the Application, or a request to reconcile
+// startReconcile prepares a turn. A new generation of the Application, or a request to reconcile
 // now, is a new try for everything; a change of anything is one for what was given up, and
 // a namespace that has come for what waits for namespaces.
-func (m *Memory) begin(app *v1alpha1.Application, news News, now time.Time) {
+func (m *State) startReconcile(app *v1alpha1.Application, news News, now time.Time) {
 	m.retry = retryOf(app.Spec.Retry)
 	request := app.Annotations[v1alpha1.AnnotationReconcile]
 	if request != m.request {
@@ -152,10 +152,10 @@ func (m *Memory) begin(app *v1alpha1.Application, news News, now time.Time) {
 	if m.generation != app.Generation || m.request != request {
 		m.generation, m.request = app.Generation, request
 		m.failures, m.missing = map[manifest.ID]*failure{}, map[string]time.Time{}
-		m.plan.Refusals, m.plan.Rejections = nil, nil
-		m.unwatched = map[manifest.ID]unwatched{}
+		m.plan.Rejections, m.plan.RejectedChanges = nil, nil
+		m.unwatched = map[manifest.ID]unwatchedObject{}
 		m.gone = map[types.UID]bool{}
-		m.selected, m.comings = nil, nil
+		m.selected, m.churn = nil, nil
 	}
 	if news.Namespace {
 		maps.DeleteFunc(m.failures, func(_ manifest.ID, f *failure) bool { return f.problem.Namespace != "" })
@@ -167,8 +167,8 @@ func (m *Memory) begin(app *v1alpha1.Application, news News, now time.Time) {
 	m.giveUpRefused(now)
 }
 
-// recall takes over, once, what the status of an Application that is whole has of fights.
-func (m *Memory) recall(app *v1alpha1.Application) {
+// restoreContests takes over, once, what the status of an Application that is whole has of fights.
+func (m *State) restoreContests(app *v1alpha1.Application) {
 	if m.recalled {
 		return
 	}
@@ -178,8 +178,8 @@ func (m *Memory) recall(app *v1alpha1.Application) {
 	}
 }
 
-// Postponed is the status of a report that is not written yet, or nil.
-func (m *Memory) Postponed() *v1alpha1.ApplicationStatus {
+// PendingStatus is the status of a report that is not written yet, or nil.
+func (m *State) PendingStatus() *v1alpha1.ApplicationStatus {
 	if m.postponed == nil {
 		return nil
 	}
@@ -187,16 +187,16 @@ func (m *Memory) Postponed() *v1alpha1.ApplicationStatus {
 }
 
 // knows reports whether a kind that hooks add is looked up.
-func (m *Memory) knows(gvk schema.GroupVersionKind) bool { return slices.Contains(m.kinds, gvk) }
+func (m *State) knows(gvk schema.GroupVersionKind) bool { return slices.Contains(m.kinds, gvk) }
 
 // remembered is the memory of fights that the status kept over a restart.
-func remembered(app *v1alpha1.Application) plan.Memory {
-	m := plan.Memory{Fights: map[plan.Leaf]*plan.Fight{}}
+func remembered(app *v1alpha1.Application) plan.State {
+	m := plan.State{Contests: map[plan.Leaf]*plan.Contest{}}
 	for _, f := range app.Status.Contested {
 		leaf := plan.Leaf{ID: plan.IDOf(f.Resource), Path: f.Path}
-		m.Fights[leaf] = &plan.Fight{
+		m.Contests[leaf] = &plan.Contest{
 			Corrections: int(f.Corrections), Next: f.NextCorrection.Time, Manager: f.Manager,
-			Desired: valueOf(f.Desired), Observed: valueOf(f.Observed),
+			Desired: valueOf(f.Desired), Observed: valueOf(f.Live),
 		}
 	}
 	return m
@@ -214,7 +214,7 @@ func valueOf(raw *runtime.RawExtension) delta.Value {
 // failed remembers that a resource cannot be brought to its desired state now.
 // It returns the problem with the time to try again, later each time; without
 // one, and stalled, after the last attempt.
-func (m *Memory) failed(id manifest.ID, problem *plan.Problem, now time.Time) *plan.Problem {
+func (m *State) failed(id manifest.ID, problem *plan.Problem, now time.Time) *plan.Problem {
 	f := m.failures[id]
 	if f == nil {
 		f = &failure{}
@@ -240,7 +240,7 @@ func (m *Memory) failed(id manifest.ID, problem *plan.Problem, now time.Time) *p
 }
 
 // blocked returns what must not be tried yet.
-func (m *Memory) blocked(now time.Time) map[manifest.ID]*plan.Problem {
+func (m *State) blocked(now time.Time) map[manifest.ID]*plan.Problem {
 	blocked := map[manifest.ID]*plan.Problem{}
 	for id, f := range m.failures {
 		if !f.exhausted && !now.Before(f.until) {
@@ -256,13 +256,13 @@ func (m *Memory) blocked(now time.Time) map[manifest.ID]*plan.Problem {
 }
 
 // tryAgain lets what was given up be tried once more: something has changed.
-func (m *Memory) tryAgain() {
+func (m *State) tryAgain() {
 	for _, f := range m.failures {
 		if f.exhausted {
 			f.exhausted, f.until = false, time.Time{}
 		}
 	}
-	m.plan.EachRefusal(func(refusal *plan.Refusal) {
+	m.plan.EachRefusal(func(refusal *plan.Rejection) {
 		if m.retry.exhausted(refusal.Times) {
 			refusal.Until = time.Time{}
 		}
@@ -273,8 +273,8 @@ func (m *Memory) tryAgain() {
 const forGood = 10 * 365 * 24 * time.Hour
 
 // giveUpRefused holds back for good what was refused at the last attempt.
-func (m *Memory) giveUpRefused(now time.Time) {
-	m.plan.EachRefusal(func(refusal *plan.Refusal) {
+func (m *State) giveUpRefused(now time.Time) {
+	m.plan.EachRefusal(func(refusal *plan.Rejection) {
 		if m.retry.exhausted(refusal.Times) && refusal.Until.After(now) {
 			refusal.Until = now.Add(forGood)
 		}
@@ -283,10 +283,10 @@ func (m *Memory) giveUpRefused(now time.Time) {
 
 // nextProbe is how long what was found outside of any watch is believed, 0 if
 // there is no such thing. Nobody tells us when it goes.
-func (m *Memory) nextProbe(now time.Time) time.Duration {
+func (m *State) nextProbe(now time.Time) time.Duration {
 	var next time.Duration
 	for _, f := range m.unwatched {
-		next = Sooner(next, max(f.until.Sub(now), time.Second))
+		next = MinWait(next, max(f.until.Sub(now), time.Second))
 	}
 	return next
 }
@@ -296,10 +296,10 @@ func sortedIDs[V any](ids map[manifest.ID]V) []manifest.ID {
 }
 
 // postpone adds a result to the report that is not written yet.
-func (m *Memory) postpone(result plan.Result, now time.Time) {
+func (m *State) postpone(result plan.Result, now time.Time) {
 	if m.postponed == nil {
-		m.postponed = &postponed{since: now}
+		m.postponed = &pendingReport{since: now}
 	}
 	m.postponed.status, m.postponed.content = result.Status, nil
-	m.postponed.event = m.postponed.event.And(result.Event)
+	m.postponed.event = m.postponed.event.Merge(result.Event)
 }

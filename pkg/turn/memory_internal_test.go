@@ -25,9 +25,9 @@ func TestAContestedFieldIsRememberedWithItsValues(t *testing.T) {
 		Path:     "data.key", Manager: "mallory", Corrections: 5, NextCorrection: next,
 		Desired: &runtime.RawExtension{Raw: []byte(`{"n":1}`)},
 	}}
-	fight := remembered(app).Fights[plan.Leaf{ID: manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "config"}, Path: "data.key"}]
+	fight := remembered(app).Contests[plan.Leaf{ID: manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "config"}, Path: "data.key"}]
 	require.NotNil(t, fight)
-	assert.Equal(t, &plan.Fight{
+	assert.Equal(t, &plan.Contest{
 		Corrections: 5, Next: next.Time, Manager: "mallory", Desired: delta.Some(map[string]any{"n": int64(1)}),
 	}, fight)
 }

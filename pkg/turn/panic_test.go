@@ -26,7 +26,7 @@ func TestAPanicIsReported(t *testing.T) {
 		turns.Target = func(*v1alpha1.Application) (turn.Target, error) {
 			panic("a mistake")
 		}
-		_, err := turns.Take(t.Context(), c.app.DeepCopy(), c.memory, turn.News{Changed: true})
+		_, err := turns.Reconcile(t.Context(), c.app.DeepCopy(), c.memory, turn.News{Changed: true})
 		require.ErrorIs(r, err, worker.ErrPanic)
 		for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionHeld} {
 			condition := apimeta.FindStatusCondition(c.app.Status.Conditions, kind)

@@ -11,9 +11,9 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// postponed is a report that is not written yet. In a storm each Application has one, for
+// pendingReport is a report that is not written yet. In a storm each Application has one, for
 // seconds: between two turns its lists, which are nearly all of it, are packed.
-type postponed struct {
+type pendingReport struct {
 	status v1alpha1.ApplicationStatus
 	event  *plan.Event
 	since  time.Time
@@ -31,11 +31,11 @@ type inventory struct {
 }
 
 // lists are those of the status that are packed.
-func (p *postponed) lists() [3]*[]runtime.RawExtension {
+func (p *pendingReport) lists() [3]*[]runtime.RawExtension {
 	return [...]*[]runtime.RawExtension{&p.status.MangledObserverSchema, &p.status.LastAppliedManifest, &p.status.LastObservedManifest}
 }
 
-func (p *postponed) pack() {
+func (p *pendingReport) pack() {
 	if p.content != nil {
 		return
 	}
@@ -55,7 +55,7 @@ func (p *postponed) pack() {
 	p.content = cluster.Pack(text)
 }
 
-func (p *postponed) whole() *v1alpha1.ApplicationStatus {
+func (p *pendingReport) whole() *v1alpha1.ApplicationStatus {
 	if p.content == nil {
 		return &p.status
 	}

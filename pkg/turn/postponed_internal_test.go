@@ -27,17 +27,17 @@ func TestAReportThatWaitsIsWhole(t *testing.T) {
 			Summary: "1/1", Resources: []v1alpha1.ResourceStatus{{Health: rapid.StringMatching(`[a-z]{0,9}`).Draw(t, "health")}},
 			History: make([]v1alpha1.HistoryEntry, rapid.IntRange(0, 2).Draw(t, "entries")), MangledObserverSchema: list("schema"), LastAppliedManifest: list("applied"), LastObservedManifest: list("observed"),
 		}
-		var m Memory
+		var m State
 		m.postpone(plan.Result{Status: status}, time.Time{})
 		for range rapid.IntRange(0, 3).Draw(t, "times") {
 			m.postponed.pack()
 		}
-		require.True(t, same(status, *m.Postponed()))
+		require.True(t, statusEqual(status, *m.PendingStatus()))
 		m.postponed.pack()
-		require.True(t, same(status, *m.Postponed()), "the second time as well")
+		require.True(t, statusEqual(status, *m.PendingStatus()), "the second time as well")
 		m.postponed.pack()
 		m.postpone(plan.Result{Status: v1alpha1.ApplicationStatus{Summary: "later"}}, time.Time{})
-		require.Equal(t, v1alpha1.ApplicationStatus{Summary: "later"}, *m.Postponed())
+		require.Equal(t, v1alpha1.ApplicationStatus{Summary: "later"}, *m.PendingStatus())
 	})
 }
 
@@ -47,7 +47,7 @@ func TestAReportThatWaitsIsSmall(t *testing.T) {
 		raw := runtime.RawExtension{Raw: fmt.Appendf(nil, `{"name":"%d","data":"%s"}`, i, strings.Repeat("text ", 200))}
 		status.LastAppliedManifest = append(status.LastAppliedManifest, raw)
 	}
-	var m Memory
+	var m State
 	m.postpone(plan.Result{Status: status}, time.Time{})
 	m.postponed.pack()
 	assert.Less(t, len(m.postponed.content), 10_000, "of 100,000")

@@ -27,7 +27,7 @@ const mostNear = 2
 
 // search finds out why an API server refuses a patch.
 type search struct {
-	*action
+	*executor
 
 	at     cluster.Location
 	change plan.Change
@@ -56,9 +56,9 @@ var errElsewhere = errors.New("the object is not as it was")
 // decision. It reports whether there is anything else to be sent; if not, the outcome has the
 // problem.
 // Source: docs/semantics.md, "What the API server refuses".
-func (a *action) refuse(ctx context.Context, at cluster.Location, change plan.Change, err error, problem *plan.Problem) (plan.Outcome, bool) {
+func (a *executor) refuse(ctx context.Context, at cluster.Location, change plan.Change, err error, problem *plan.Problem) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Update, Problem: problem}
-	s := &search{action: a, at: at, change: change, units: change.Units(), causes: causesOf(err), problem: problem, invalid: code(err) == http.StatusUnprocessableEntity}
+	s := &search{executor: a, at: at, change: change, units: change.Units(), causes: causesOf(err), problem: problem, invalid: code(err) == http.StatusUnprocessableEntity}
 	if change.Live() == nil || len(s.units) == 0 {
 		return outcome, false
 	}
@@ -91,7 +91,7 @@ func (a *action) refuse(ctx context.Context, at cluster.Location, change plan.Ch
 
 // find returns what the next decision has to know. It is empty if nothing of the change can be
 // written.
-func (s *search) find(ctx context.Context) ([]plan.Refused, error) {
+func (s *search) find(ctx context.Context) ([]plan.RejectedLeaf, error) {
 	if s.change.Alters() {
 		siblings, err := s.clearing(ctx, nil, s.units)
 		switch {
@@ -102,7 +102,7 @@ func (s *search) find(ctx context.Context) ([]plan.Refused, error) {
 			return s.cleared(siblings), nil
 		}
 		if rejected, ok := s.plan.Reject(s.change, s.named(s.refusedPaths(ctx)).problem); ok {
-			return []plan.Refused{rejected}, nil
+			return []plan.RejectedLeaf{rejected}, nil
 		}
 		return nil, nil
 	}
@@ -116,7 +116,7 @@ func (s *search) find(ctx context.Context) ([]plan.Refused, error) {
 			return s.cleared(siblings), err
 		}
 	}
-	var found []plan.Refused
+	var found []plan.RejectedLeaf
 	for _, u := range bad {
 		found = append(found, s.hold(u.Path, u))
 		if around, ok := u.Around(s.causes); ok {
@@ -126,18 +126,18 @@ func (s *search) find(ctx context.Context) ([]plan.Refused, error) {
 	return found, nil
 }
 
-func (s *search) cleared(siblings []plan.Sibling) []plan.Refused {
+func (s *search) cleared(siblings []plan.Sibling) []plan.RejectedLeaf {
 	if len(siblings) == 0 {
 		return nil
 	}
-	return []plan.Refused{s.plan.Clear(s.change.ID, siblings)}
+	return []plan.RejectedLeaf{s.plan.Clear(s.change.ID, siblings)}
 }
 
 // hold holds a unit back because of the fields of another, mostly the same, one.
-func (s *search) hold(path string, because plan.Unit) plan.Refused {
+func (s *search) hold(path string, because plan.Unit) plan.RejectedLeaf {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.plan.Refuse(plan.Leaf{ID: s.change.ID, Path: path}, s.named(pathsOf(because)).problem)
+	return s.plan.RecordRejection(plan.Leaf{ID: s.change.ID, Path: path}, s.named(pathsOf(because)).problem)
 }
 
 // firstRefused returns a unit that is refused, and those that are accepted together. It
@@ -276,7 +276,7 @@ func (s *search) accepts(ctx context.Context, units []plan.Unit, siblings []plan
 	return false, errElsewhere
 }
 
-func (a *action) progressOf(id manifest.ID) *progress {
+func (a *executor) progressOf(id manifest.ID) *progress {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.searched[id] == nil {
@@ -371,7 +371,7 @@ func deniedByAdmission(err error) bool {
 
 // clear has the other names of fields be removed with the next patch that the API server has
 // left as they were. It reports whether there are any.
-func (a *action) clear(change plan.Change, answer map[string]any) bool {
+func (a *executor) clear(change plan.Change, answer map[string]any) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	aliases := a.plan.Aliases(change, answer)

@@ -18,15 +18,15 @@ import (
 
 // report writes the status, if it changed, and one event, if something was
 // done. It is the only place that turns outcomes into either.
-func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) (time.Duration, error) {
+func (t *Reconciler) report(ctx context.Context, app *v1alpha1.Application, m *State, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) (time.Duration, error) {
 	now := t.now()
-	result := p.Conclude(outcomes, now)
+	result := p.Summarize(outcomes, now)
 	m.plan = result.Memory
-	logHistory(ctx, result.Happened)
+	logHistory(ctx, result.NewHistory)
 	t.home().Concluded(app, p, outcomes, result)
 	after := result.RetryAfter
 	if probe := m.nextProbe(now); probe > 0 {
-		after = Sooner(after, probe)
+		after = MinWait(after, probe)
 	}
 	if result.Again {
 		after = time.Millisecond
@@ -35,9 +35,9 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 		m.plan.Older = nil // nobody can keep it, or asks
 	}
 	wait, older := m.historyIn(now)
-	after = Sooner(after, wait)
+	after = MinWait(after, wait)
 	older = older && wait == 0
-	if m.postponed == nil && result.Event == nil && !older && same(app.Status, result.Status) {
+	if m.postponed == nil && result.Event == nil && !older && statusEqual(app.Status, result.Status) {
 		return after, nil
 	}
 	m.postpone(result, now)
@@ -45,7 +45,7 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 		wait, done := t.reportIn(app, m.postponed, delay, now)
 		if wait > 0 {
 			m.postponed.pack()
-			return Sooner(after, wait), nil
+			return MinWait(after, wait), nil
 		}
 		defer done()
 	}
@@ -65,8 +65,8 @@ func (t *Turns) report(ctx context.Context, app *v1alpha1.Application, m *Memory
 
 // Flush writes what still waits of an Application that has no turn any more: its report, and
 // the older history.
-func (t *Turns) Flush(ctx context.Context, app *v1alpha1.Application, m *Memory) error {
-	status := m.Postponed()
+func (t *Reconciler) Flush(ctx context.Context, app *v1alpha1.Application, m *State) error {
+	status := m.PendingStatus()
 	if status == nil && len(m.plan.Older) == 0 || app.DeletionTimestamp != nil {
 		return nil
 	}
@@ -82,8 +82,8 @@ func (t *Turns) Flush(ctx context.Context, app *v1alpha1.Application, m *Memory)
 
 // hookFailed reports that a hook keeps an Application from being handled, and has
 // it tried again.
-func (t *Turns) hookFailed(ctx context.Context, app *v1alpha1.Application, m *Memory, cause error) (time.Duration, error) {
-	p := plan.Refuse(plan.Input{Application: app, Memory: &m.plan}, plan.HookProblem(cause))
+func (t *Reconciler) hookFailed(ctx context.Context, app *v1alpha1.Application, m *State, cause error) (time.Duration, error) {
+	p := plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, plan.HookProblem(cause))
 	if _, err := t.report(ctx, app, m, p, nil); err != nil {
 		return 0, err
 	}
@@ -101,7 +101,7 @@ const (
 // reportIn is how long a postponed report still waits. While other Applications have
 // news there is one such report at a time: corrections come before reports. done is to
 // be called when a report that waits no longer is written.
-func (t *Turns) reportIn(app *v1alpha1.Application, report *postponed, delay time.Duration, now time.Time) (wait time.Duration, done func()) {
+func (t *Reconciler) reportIn(app *v1alpha1.Application, report *pendingReport, delay time.Duration, now time.Time) (wait time.Duration, done func()) {
 	if wait := report.since.Add(delay).Sub(now); wait > 0 {
 		return wait, nil
 	}
@@ -118,11 +118,11 @@ func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 	if len(before.Resources) != len(after.Resources) {
 		return 0
 	}
-	if !same(after, before) && same(asFarAs(before, after), before) {
+	if !statusEqual(after, before) && statusEqual(withProgressMessages(before, after), before) {
 		return progressDelay
 	}
 	ready := apimeta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
-	inProgress := ready != nil && v1alpha1.MeaningOf(ready.Reason).Progressing()
+	inProgress := ready != nil && v1alpha1.InfoForReason(ready.Reason).Progressing()
 	after.Resources = slices.Clone(after.Resources)
 	for i, was := range before.Resources {
 		r := &after.Resources[i]
@@ -135,22 +135,22 @@ func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 		after.Conditions, after.Summary = before.Conditions, before.Summary
 	}
 	after.LastObservedManifest, after.Watched, after.History = before.LastObservedManifest, before.Watched, before.History
-	if same(before, after) {
+	if statusEqual(before, after) {
 		return reportDelay
 	}
 	return 0
 }
 
-// asFarAs is a status with the messages of another one about resources in progress.
-func asFarAs(messages, status v1alpha1.ApplicationStatus) v1alpha1.ApplicationStatus {
+// withProgressMessages is a status with the messages of another one about resources in progress.
+func withProgressMessages(messages, status v1alpha1.ApplicationStatus) v1alpha1.ApplicationStatus {
 	status.Resources, status.Conditions = slices.Clone(status.Resources), slices.Clone(status.Conditions)
 	for i, r := range status.Resources {
-		if v1alpha1.MeaningOf(r.Reason).Progressing() {
+		if v1alpha1.InfoForReason(r.Reason).Progressing() {
 			status.Resources[i].Message = messages.Resources[i].Message
 		}
 	}
 	for i, c := range status.Conditions {
-		if said := apimeta.FindStatusCondition(messages.Conditions, c.Type); said != nil && v1alpha1.MeaningOf(c.Reason).Progressing() {
+		if said := apimeta.FindStatusCondition(messages.Conditions, c.Type); said != nil && v1alpha1.InfoForReason(c.Reason).Progressing() {
 			status.Conditions[i].Message = said.Message
 		}
 	}
@@ -160,8 +160,8 @@ func asFarAs(messages, status v1alpha1.ApplicationStatus) v1alpha1.ApplicationSt
 // WriteStatus replaces the status unless it is the same. If another client has written
 // the Application meanwhile, but not its status, the status still holds: it says
 // which generation it is about.
-func (t *Turns) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {
-	if same(app.Status, status) {
+func (t *Reconciler) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {
+	if statusEqual(app.Status, status) {
 		return nil
 	}
 	_, err := t.home().WriteStatus(ctx, app, status)
@@ -172,7 +172,7 @@ func (t *Turns) WriteStatus(ctx context.Context, app *v1alpha1.Application, stat
 	if readErr != nil {
 		return readErr
 	}
-	if fresh.UID != app.UID || !same(app.Status, fresh.Status) {
+	if fresh.UID != app.UID || !statusEqual(app.Status, fresh.Status) {
 		return err
 	}
 	_, err = t.home().WriteStatus(ctx, fresh, status)
@@ -182,10 +182,10 @@ func (t *Turns) WriteStatus(ctx context.Context, app *v1alpha1.Application, stat
 	return err
 }
 
-// same compares statuses as the API server keeps them: raw parts as JSON values, whatever
+// statusEqual compares statuses as the API server keeps them: raw parts as JSON values, whatever
 // the order of their keys, times by the second. It is asked three times for each report, of
 // statuses that differ: nothing is encoded for it.
-func same(a, b v1alpha1.ApplicationStatus) bool { return statuses.DeepEqual(a, b) }
+func statusEqual(a, b v1alpha1.ApplicationStatus) bool { return statuses.DeepEqual(a, b) }
 
 var statuses = conversion.EqualitiesOrDie(
 	func(a, b runtime.RawExtension) bool { return manifest.SameJSON(a.Raw, b.Raw) },

@@ -60,8 +60,8 @@ func TestAStatusIsTheSameInAnyOrderOfKeys(t *testing.T) {
 			status := func(raw string) v1alpha1.ApplicationStatus {
 				return v1alpha1.ApplicationStatus{LastAppliedManifest: []runtime.RawExtension{{Raw: []byte(raw)}}}
 			}
-			assert.True(t, same(status(`{"a":"`+text+`","b":1}`), status(`{"b":1,"a":"`+text+`"}`)))
-			assert.False(t, same(status(`{"a":"`+text+`","b":1}`), status(`{"a":"`+text+`","b":2}`)))
+			assert.True(t, statusEqual(status(`{"a":"`+text+`","b":1}`), status(`{"b":1,"a":"`+text+`"}`)))
+			assert.False(t, statusEqual(status(`{"a":"`+text+`","b":1}`), status(`{"a":"`+text+`","b":2}`)))
 		})
 	}
 }
@@ -95,7 +95,7 @@ func TestTheSameStatusIsTheSameJSON(t *testing.T) {
 		field := int(i) % reflect.TypeFor[v1alpha1.ApplicationStatus]().NumField()
 		reflect.ValueOf(other).Elem().Field(field).Set(reflect.ValueOf(changed).Field(field))
 		wanted := reflect.DeepEqual(kept(one), kept(*other))
-		require.Equal(t, wanted, same(one, *other), "seed %d, %+v and %+v", i, reflect.ValueOf(one).Field(field), reflect.ValueOf(changed).Field(field))
+		require.Equal(t, wanted, statusEqual(one, *other), "seed %d, %+v and %+v", i, reflect.ValueOf(one).Field(field), reflect.ValueOf(changed).Field(field))
 		if wanted {
 			equal++
 		}
@@ -110,7 +110,7 @@ func TestTheSameStatusIsTheSameJSON(t *testing.T) {
 		var next v1alpha1.ApplicationStatus
 		if json.Unmarshal(raw, &next) == nil { // and it is no text where something is written in another way
 			decoded++
-			require.Equal(t, reflect.DeepEqual(kept(one), kept(next)), same(one, next), "seed %d, %s", i, raw)
+			require.Equal(t, reflect.DeepEqual(kept(one), kept(next)), statusEqual(one, next), "seed %d, %s", i, raw)
 		}
 	}
 	assert.Greater(t, equal, 20)

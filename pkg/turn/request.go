@@ -23,9 +23,9 @@ import (
 // server tells everybody that a Service is gone a moment before it frees its address.
 var freeing = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 450 * time.Millisecond}
 
-// try sends the request of a change. again asks to decide anew with the object
+// send sends the request of a change. again asks to decide anew with the object
 // of the outcome, which is what the cluster really has; nil if it has none.
-func (a *action) try(ctx context.Context, at cluster.Location, change plan.Change) (outcome plan.Outcome, again bool) {
+func (a *executor) send(ctx context.Context, at cluster.Location, change plan.Change) (outcome plan.Outcome, again bool) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if change.Shared { // whatever has been decided
@@ -41,7 +41,7 @@ func (a *action) try(ctx context.Context, at cluster.Location, change plan.Chang
 	}
 }
 
-func (a *action) create(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+func (a *executor) create(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Create}
 	body, err := a.preCreate(at, change.Manifest)
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 	}
 	switch {
 	case err == nil:
-		a.wrote(at, object)
+		a.recordWrite(at, object)
 		logWrite(ctx, "create", change)
 		outcome.Object = object
 		return outcome, false
@@ -90,7 +90,7 @@ func (a *action) create(ctx context.Context, at cluster.Location, change plan.Ch
 
 // namespaceRemains is what a namespace that is being deleted says of that, once for all
 // that is to be created in it; nothing, if the ServiceAccount may not read it.
-func (a *action) namespaceRemains(ctx context.Context, name string) string {
+func (a *executor) namespaceRemains(ctx context.Context, name string) string {
 	read, _ := a.ending.LoadOrStore(name, sync.OnceValue(func() string {
 		namespaces := cluster.Mapping{Resource: corev1.SchemeGroupVersion.WithResource("namespaces")}
 		live, err := a.target.Get(ctx, cluster.Location{ID: manifest.ID{Kind: "Namespace", Name: name}, Mapping: namespaces})
@@ -120,7 +120,7 @@ func logWrite(ctx context.Context, verb string, change plan.Change) {
 
 // noteUnanswered remembers an object that may have been created all the same, and reports
 // whether it may: the answer was lost, or is that of a server that stumbled.
-func (a *action) noteUnanswered(id manifest.ID, err error) bool {
+func (a *executor) noteUnanswered(id manifest.ID, err error) bool {
 	if !isLost(err) {
 		return false
 	}
@@ -137,7 +137,7 @@ func isLost(err error) bool {
 	return status == 0 || status >= http.StatusInternalServerError
 }
 
-func (a *action) update(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+func (a *executor) update(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Update}
 	if err := a.turns.Hooks.ResourcePreUpdate.Run(a.changing(at.ID)); err != nil {
 		outcome.Problem = plan.HookProblem(err)
@@ -147,7 +147,7 @@ func (a *action) update(ctx context.Context, at cluster.Location, change plan.Ch
 	object, err := a.target.Patch(ctx, at, ops)
 	switch {
 	case err == nil:
-		a.wrote(at, object)
+		a.recordWrite(at, object)
 		logWrite(ctx, "patch", change)
 		outcome.Object = object
 		return outcome, a.clear(change, object)
@@ -172,7 +172,7 @@ func (a *action) update(ctx context.Context, at cluster.Location, change plan.Ch
 	return a.refuse(ctx, at, change, err, outcome.Problem)
 }
 
-func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+func (a *executor) delete(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Delete}
 	if err := a.turns.Hooks.ResourcePreDelete.Run(a.changing(at.ID)); err != nil {
 		outcome.Problem = plan.HookProblem(err)
@@ -184,11 +184,11 @@ func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Ch
 	}
 	switch {
 	case err == nil && remaining == nil:
-		a.gone(at, change.UID)
+		a.recordDeletion(at, change.UID)
 		outcome.Gone, outcome.Problem = true, a.postDelete(at.ID)
 		return outcome, false
 	case err == nil:
-		a.wrote(at, remaining)
+		a.recordWrite(at, remaining)
 		outcome.Object = remaining
 		return outcome, false
 	case apierrors.IsConflict(err):
@@ -204,14 +204,14 @@ func (a *action) delete(ctx context.Context, at cluster.Location, change plan.Ch
 }
 
 // reread reads what the cluster really has.
-func (a *action) reread(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+func (a *executor) reread(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	object, err := a.target.Get(ctx, at)
 	switch {
 	case err == nil:
-		a.saw(at, object)
+		a.recordRead(at, object)
 		return plan.Outcome{Object: object}, true
 	case apierrors.IsNotFound(err):
-		a.gone(at, change.UID)
+		a.recordDeletion(at, change.UID)
 		return plan.Outcome{}, true
 	}
 	return plan.Outcome{Action: change.Action, Problem: a.target.Problem(err, at, "get")}, false

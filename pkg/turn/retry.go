@@ -86,8 +86,8 @@ func givenUp(last *plan.Problem, attempts int) *plan.Problem {
 	return &problem
 }
 
-// Sooner is the smaller of two waits, where 0 is no wait at all.
-func Sooner(a, b time.Duration) time.Duration {
+// MinWait is the smaller of two waits, where 0 is no wait at all.
+func MinWait(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}

@@ -62,14 +62,14 @@ func (s *Snapshot) addSelected(ctx context.Context, r Request) error {
 		return nil
 	}
 	var waiting error
-	s.Input.Unselected = map[int]*plan.Problem{}
+	s.Input.UnresolvedSelections = map[int]*plan.Problem{}
 	for _, entry := range s.selections {
-		found, problem, err := s.meant(ctx, r, entry)
+		found, problem, err := s.matchingObjects(ctx, r, entry)
 		if err != nil {
 			waiting = err
 		}
 		if problem != nil {
-			s.Input.Unselected[entry.Position] = problem
+			s.Input.UnresolvedSelections[entry.Position] = problem
 			continue
 		}
 		for id, object := range found {
@@ -88,16 +88,16 @@ func (s *Snapshot) addSelected(ctx context.Context, r Request) error {
 	for id, by := range selected {
 		s.desired[id] = by[0].GroupVersionKind
 	}
-	s.keepUnselected(selected)
-	if len(s.Input.Unselected) == 0 {
-		s.slowDown(selected)
+	s.retainUnresolved(selected)
+	if len(s.Input.UnresolvedSelections) == 0 {
+		s.delayChurn(selected)
 	}
 	return nil
 }
 
-// meant are the objects that an entry may mean, or why they are not known. The error is
+// matchingObjects are the objects that an entry may mean, or why they are not known. The error is
 // ErrNotSeen.
-func (s *Snapshot) meant(ctx context.Context, r Request, entry plan.Selection) (found map[manifest.ID]map[string]any, problem *plan.Problem, waiting error) {
+func (s *Snapshot) matchingObjects(ctx context.Context, r Request, entry plan.Selection) (found map[manifest.ID]map[string]any, problem *plan.Problem, waiting error) {
 	kind := s.kinds.of(entry.GroupVersionKind)
 	if kind == nil {
 		return nil, nil, nil
@@ -142,7 +142,7 @@ func (s *Snapshot) listProblem(ctx context.Context, r Request, kind *knownKind, 
 	if r.MayList == nil || app.DeletionTimestamp != nil {
 		return nil
 	}
-	key := listing{kind.GroupKind(), part.Namespace, part.Name}
+	key := listKey{kind.GroupKind(), part.Namespace, part.Name}
 	known, has := m.lists[key]
 	uids, news := make(map[string]struct{}, len(objects)), false
 	for _, object := range objects {
@@ -150,7 +150,7 @@ func (s *Snapshot) listProblem(ctx context.Context, r Request, kind *knownKind, 
 		_, shown := known.uids[uid]
 		uids[uid], news = struct{}{}, news || !shown
 	}
-	now := listed{generation: app.Generation, account: app.Spec.ServiceAccountName, at: known.at, uids: uids}
+	now := listPermission{generation: app.Generation, account: app.Spec.ServiceAccountName, at: known.at, uids: uids}
 	if !has || known.generation != now.generation || known.account != now.account || news && s.Input.Now.Sub(known.at) > listedFor {
 		at := listOf(kind, part)
 		if blocked := s.Input.Blocked[at.ID]; blocked != nil {
@@ -169,11 +169,11 @@ func (s *Snapshot) listProblem(ctx context.Context, r Request, kind *knownKind, 
 	return nil
 }
 
-// keepUnselected has what is on record of entries stay as it is of which it is not known what
+// retainUnresolved has what is on record of entries stay as it is of which it is not known what
 // they mean.
-func (s *Snapshot) keepUnselected(selected map[manifest.ID][]plan.Selection) {
+func (s *Snapshot) retainUnresolved(selected map[manifest.ID][]plan.Selection) {
 	for _, entry := range s.selections {
-		problem := s.Input.Unselected[entry.Position]
+		problem := s.Input.UnresolvedSelections[entry.Position]
 		if problem == nil {
 			continue
 		}
@@ -196,29 +196,29 @@ const (
 	forgetComing = 2 * longestComing
 )
 
-func (c coming) wait() time.Duration {
+func (c selectionChurn) wait() time.Duration {
 	if c.times <= freeComings {
 		return 0
 	}
 	return min(time.Second<<min(c.times-freeComings, 10), longestComing)
 }
 
-// slowDown holds objects that come and go later each time. They may do so because of us: one
+// delayChurn holds objects that come and go later each time. They may do so because of us: one
 // Application selects by a label that another one holds on what that selects.
-func (s *Snapshot) slowDown(selected map[manifest.ID][]plan.Selection) {
+func (s *Snapshot) delayChurn(selected map[manifest.ID][]plan.Selection) {
 	m, now := s.memory, s.Input.Now
 	for id := range m.selected {
 		if selected[id] == nil {
-			put(&m.comings, id, coming{m.comings[id].times + 1, now})
+			put(&m.churn, id, selectionChurn{m.churn[id].times + 1, now})
 		}
 	}
 	m.selected = nil
 	for id := range selected {
 		put(&m.selected, id, struct{}{})
 	}
-	for id, c := range m.comings {
+	for id, c := range m.churn {
 		if now.Sub(c.left) > forgetComing {
-			delete(m.comings, id)
+			delete(m.churn, id)
 			continue
 		}
 		if wait := c.left.Add(c.wait()).Sub(now); wait > 0 && selected[id] != nil {

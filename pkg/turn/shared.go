@@ -28,7 +28,7 @@ func (s *Snapshot) findUnmarked(r Request) bool {
 	if observes(r.Application) && r.Shared != nil {
 		s.unmarked = map[manifest.ID]bool{}
 		for id := range s.desired {
-			if !s.shared[id] && !plan.Marked(r.Application, id, s.Input.Live[id]) {
+			if !s.shared[id] && !plan.IsTrackedBy(r.Application, id, s.Input.Live[id]) {
 				s.unmarked[id] = true
 			}
 		}
@@ -112,7 +112,7 @@ func (s *Snapshot) locationOf(r Request, id manifest.ID) cluster.Location {
 // not.
 func (s *Snapshot) permitted(ctx context.Context, at cluster.Location, object map[string]any) map[string]any {
 	app := s.Input.Application
-	asked := permit{generation: app.Generation, account: app.Spec.ServiceAccountName, uid: uidOf(object)}
+	asked := readPermission{generation: app.Generation, account: app.Spec.ServiceAccountName, uid: uidOf(object)}
 	known, has := s.memory.permits[at.ID]
 	sameSpec := has && known.generation == asked.generation && known.account == asked.account
 	if sameSpec && (object == nil || known.uid == asked.uid) {
@@ -172,15 +172,15 @@ func (s *Snapshot) addOlder(r Request) {
 		if len(older) == 0 {
 			continue
 		}
-		now := yield{s.Input.Application.Generation, uidOf(s.Input.Live[id]), s.Input.Now}
+		now := precedenceWait{s.Input.Application.Generation, uidOf(s.Input.Live[id]), s.Input.Now}
 		if was, did := before[id]; did && was.generation == now.generation && was.uid == now.uid {
 			now.since = was.since
 		}
 		if s.memory.yields == nil {
-			s.memory.yields, s.Input.Older = map[manifest.ID]yield{}, map[manifest.ID][]string{}
+			s.memory.yields, s.Input.Precedence = map[manifest.ID]precedenceWait{}, map[manifest.ID][]string{}
 		}
 		if s.memory.yields[id] = now; s.Input.Now.Sub(now.since) < longestYield {
-			s.Input.Older[id] = older
+			s.Input.Precedence[id] = older
 		}
 	}
 }

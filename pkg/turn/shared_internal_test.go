@@ -14,7 +14,7 @@ import (
 func TestToYieldHasAnEnd(t *testing.T) {
 	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "theirs"}
 	app := &v1alpha1.Application{}
-	m, now, others := &Memory{}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), []string{"default/older"}
+	m, now, others := &State{}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), []string{"default/older"}
 	yields := func(after time.Duration, uid string) bool {
 		now = now.Add(after)
 		s := &Snapshot{memory: m, shared: map[manifest.ID]bool{id: true}}
@@ -25,7 +25,7 @@ func TestToYieldHasAnEnd(t *testing.T) {
 			assert.Equal(t, "7", version)
 			return others
 		}})
-		return len(s.Input.Older[id]) > 0
+		return len(s.Input.Precedence[id]) > 0
 	}
 	assert.True(t, yields(0, "u-1"))
 	assert.True(t, yields(longestYield-1, "u-1"))

@@ -58,7 +58,7 @@ type Slice struct {
 const SliceGrace = 10 * time.Minute
 
 // home is the Home whose Applications are whole.
-func (t *Turns) home() Home {
+func (t *Reconciler) home() ApplicationClient {
 	if t.Slices == nil {
 		return t.Home
 	}
@@ -67,7 +67,7 @@ func (t *Turns) home() Home {
 
 // join puts an Application together. It is joined as far as could be done; the error is a
 // *plan.Problem if that is not far enough to go on.
-func (t *Turns) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
+func (t *Reconciler) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
 	if t.Slices == nil {
 		return app, nil
 	}
@@ -84,7 +84,7 @@ func (t *Turns) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.
 }
 
 // getSlice reads slices of a namespace.
-func (t *Turns) getSlice(ctx context.Context, namespace string) slice.Get {
+func (t *Reconciler) getSlice(ctx context.Context, namespace string) slice.Get {
 	return func(name string) ([]byte, error) {
 		data, err := t.Slices.Read(ctx, types.NamespacedName{Namespace: namespace, Name: name})
 		if apierrors.IsNotFound(err) {
@@ -96,14 +96,14 @@ func (t *Turns) getSlice(ctx context.Context, namespace string) slice.Get {
 
 // wholeHome keeps in slices what is too large for an Application.
 type wholeHome struct {
-	Home
+	ApplicationClient
 
-	t *Turns
+	t *Reconciler
 }
 
 // Latest is the given Application if that can be had no later.
 func (h wholeHome) Latest(app *v1alpha1.Application) *v1alpha1.Application {
-	whole, err := h.t.join(context.Background(), h.Home.Latest(app)) //nolint:forbidigo // what it names we wrote, or have read
+	whole, err := h.t.join(context.Background(), h.ApplicationClient.Latest(app)) //nolint:forbidigo // what it names we wrote, or have read
 	if err != nil {
 		return app
 	}
@@ -111,7 +111,7 @@ func (h wholeHome) Latest(app *v1alpha1.Application) *v1alpha1.Application {
 }
 
 func (h wholeHome) Read(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
-	read, err := h.Home.Read(ctx, app)
+	read, err := h.ApplicationClient.Read(ctx, app)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (h wholeHome) Read(ctx context.Context, app *v1alpha1.Application) (*v1alph
 }
 
 func (h wholeHome) WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
-	written, err := h.Home.WriteMetadata(ctx, app, finalizers, annotations)
+	written, err := h.ApplicationClient.WriteMetadata(ctx, app, finalizers, annotations)
 	if err == nil { // all else is what it was in that version
 		written.Spec, written.Status, written.RecordedIn = app.Spec, app.Status, app.RecordedIn
 	}
@@ -130,7 +130,7 @@ func (h wholeHome) WriteMetadata(ctx context.Context, app *v1alpha1.Application,
 // before it. One that could not be joined has slices still, and is written as it is.
 func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
 	if len(status.RecordSlices) > 0 {
-		return h.Home.WriteStatus(ctx, app, status)
+		return h.ApplicationClient.WriteStatus(ctx, app, status)
 	}
 	named := slices.Concat(app.RecordedIn, app.Status.RecordSlices, app.Status.HistorySlices)
 	stored, parts, err := slice.SplitStatus(app, status, cmp.Or(h.t.MaxBytes, v1alpha1.MaxApplicationBytes))
@@ -145,7 +145,7 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 			return nil, err
 		}
 	}
-	written, err := h.Home.WriteStatus(ctx, app, stored)
+	written, err := h.ApplicationClient.WriteStatus(ctx, app, stored)
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +163,8 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 
 // LetGo deletes the slices of an Application, too, once it is gone.
 func (h wholeHome) LetGo(app *v1alpha1.Application) error {
-	named := slice.Names(h.Home.Latest(app))
-	if err := h.Home.LetGo(app); err != nil || len(app.Finalizers) > 0 {
+	named := slice.Names(h.ApplicationClient.Latest(app))
+	if err := h.ApplicationClient.LetGo(app); err != nil || len(app.Finalizers) > 0 {
 		return err
 	}
 	for _, s := range h.t.Slices.Of(nameOf(app)) {
@@ -176,7 +176,7 @@ func (h wholeHome) LetGo(app *v1alpha1.Application) error {
 }
 
 // drop deletes a slice. What goes wrong is left to Collect.
-func (t *Turns) drop(ctx context.Context, s Slice) {
+func (t *Reconciler) drop(ctx context.Context, s Slice) {
 	if err := t.Slices.Delete(ctx, s); err != nil {
 		klog.FromContext(ctx).V(1).Info("A slice is left for later", "slice", s.NamespacedName, "reason", err.Error())
 	}
@@ -185,7 +185,7 @@ func (t *Turns) drop(ctx context.Context, s Slice) {
 // Collect deletes the slices of an Application that it does not name, or that is not
 // there. m is nil for one that is not. It returns when to do so again, 0 for when
 // something changes. Without such slices it asks nobody anything.
-func (t *Turns) Collect(ctx context.Context, application types.NamespacedName, m *Memory) (time.Duration, error) {
+func (t *Reconciler) Collect(ctx context.Context, application types.NamespacedName, m *State) (time.Duration, error) {
 	if t.Slices == nil {
 		return 0, nil
 	}
@@ -209,7 +209,7 @@ func (t *Turns) Collect(ctx context.Context, application types.NamespacedName, m
 		if s.Deleting || left <= 0 || slices.Contains(formerly, s.Name) {
 			return false
 		}
-		after = Sooner(after, left)
+		after = MinWait(after, left)
 		return true
 	})
 	if len(seen) == 0 {

@@ -26,10 +26,10 @@ type Request struct {
 	// Source is what spec.tosca or spec.csar was translated into; nil for spec.manifest.
 	Source *plan.Source
 	// Memory is what is known of the turns before.
-	Memory   *Memory
+	Memory   *State
 	Hooks    *hooks.Hooks
 	Callback hooks.Callback
-	Rules    plan.Rules
+	Rules    plan.ContestPolicy
 	Now      time.Time
 	// Kinds are looked at beside those that the Application names.
 	Kinds []schema.GroupVersionKind
@@ -50,8 +50,8 @@ type Request struct {
 // Snapshot is all that is known before anything is decided.
 type Snapshot struct {
 	Input  plan.Input
-	view   View
-	memory *Memory
+	view   Reader
+	memory *State
 	kinds  *knownKinds
 	// manifests are those of the Application, as far as they can be read.
 	manifests []map[string]any
@@ -72,11 +72,11 @@ type Snapshot struct {
 // read is an object that is looked at, and who wrote it, as far as that is known.
 type read struct {
 	at      cluster.Location
-	written plan.Written
+	written plan.ObservedWrites
 }
 
-// processed tells what was looked at: what is to be known of it for longer is remembered.
-func (s *Snapshot) processed(target Target) {
+// markProcessed tells what was looked at: what is to be known of it for longer is remembered.
+func (s *Snapshot) markProcessed(target Target) {
 	for _, l := range s.reads {
 		target.Processed(l.at, l.written)
 	}
@@ -85,14 +85,14 @@ func (s *Snapshot) processed(target Target) {
 // Decide gathers and decides, and once more if hooks have added objects of kinds that
 // nobody has looked for yet. The error is ErrNotSeen as long as a watch has no first
 // list.
-func Decide(ctx context.Context, v View, r Request) (*Snapshot, *plan.Plan, error) {
+func Decide(ctx context.Context, v Reader, r Request) (*Snapshot, *plan.Plan, error) {
 	for {
 		s, err := Gather(ctx, v, r)
 		if err != nil {
 			return nil, nil, err
 		}
 		p := s.decide()
-		if !s.learnKinds(p) {
+		if !s.addHookKinds(p) {
 			return s, p, nil
 		}
 	}
@@ -100,19 +100,19 @@ func Decide(ctx context.Context, v View, r Request) (*Snapshot, *plan.Plan, erro
 
 func (s *Snapshot) decide() *plan.Plan {
 	if s.Input.Application.DeletionTimestamp != nil {
-		return plan.Retire(s.Input)
+		return plan.PlanDeletion(s.Input)
 	}
-	input := s.asReported()
+	input := s.inputWithPendingStatus()
 	if s.users != nil {
-		input.Users = s.users(plan.Unnamed(input))
+		input.Users = s.users(plan.UnattributedWrites(input))
 	}
 	return plan.Decide(input)
 }
 
-// asReported is the input with the status as it will be when the postponed report is
+// inputWithPendingStatus is the input with the status as it will be when the postponed report is
 // written.
-func (s *Snapshot) asReported() plan.Input {
-	status := s.memory.Postponed()
+func (s *Snapshot) inputWithPendingStatus() plan.Input {
+	status := s.memory.PendingStatus()
 	if status == nil {
 		return s.Input
 	}
@@ -122,9 +122,9 @@ func (s *Snapshot) asReported() plan.Input {
 	return input
 }
 
-// learnKinds has the kinds of a plan's changes that were not looked up be looked up
+// addHookKinds has the kinds of a plan's changes that were not looked up be looked up
 // from now on, and reports whether there are any.
-func (s *Snapshot) learnKinds(p *plan.Plan) bool {
+func (s *Snapshot) addHookKinds(p *plan.Plan) bool {
 	learned := false
 	for _, change := range p.Changes {
 		gvk := change.GVK()
@@ -138,7 +138,7 @@ func (s *Snapshot) learnKinds(p *plan.Plan) bool {
 
 // Gather finds the kinds of an Application, has them watched, and collects the live
 // objects. It sends no request for kinds that are known and watched.
-func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
+func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	app := r.Application
 	s := &Snapshot{view: v, memory: r.Memory, manifests: manifestsOf(app, r.Source), users: r.Users}
 	s.kinds = lookUp(ctx, v, app, s.manifests, slices.Concat(r.Memory.kinds, r.Kinds))
@@ -152,8 +152,8 @@ func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
 	}
 	v.Need(s.kinds.resources(), namespacesOf(app, s.manifests), s.named(), s.ranges())
 	s.Input = plan.Input{
-		Application: app, Kinds: s.kinds, Memory: &r.Memory.plan, Rules: r.Rules, Now: r.Now,
-		Live: map[manifest.ID]map[string]any{}, Written: map[manifest.ID]plan.Written{}, Ended: map[manifest.ID]map[string]any{}, Blocked: r.Memory.blocked(r.Now),
+		Application: app, Kinds: s.kinds, Memory: &r.Memory.plan, ContestPolicy: r.Rules, Now: r.Now,
+		Live: map[manifest.ID]map[string]any{}, ObservedWrites: map[manifest.ID]plan.ObservedWrites{}, FinishedJobs: map[manifest.ID]map[string]any{}, Blocked: r.Memory.blocked(r.Now),
 		Source: r.Source, Hooks: r.Hooks, Callback: r.Callback, Normalize: cluster.Normalize,
 	}
 	waiting := s.addMarked(ctx)
@@ -165,8 +165,8 @@ func Gather(ctx context.Context, v View, r Request) (*Snapshot, error) {
 	}
 	s.addWritten()
 	s.addOlder(r)
-	s.addRemembered()
-	s.block()
+	s.addUnwatchedCache()
+	s.addKindProblems()
 	if r.ReadDesired {
 		s.addDesired(ctx)
 	}
@@ -217,10 +217,10 @@ func (s *Snapshot) addMarked(ctx context.Context) error {
 			kind.problem = watchProblem(kind.GroupKind(), kind.Resource, err)
 		default:
 			if err := s.view.Silent(kind.Mapping); err != nil {
-				s.Input.Unheard = append(s.Input.Unheard, watchProblem(kind.GroupKind(), kind.Resource, err))
+				s.Input.StaleKinds = append(s.Input.StaleKinds, watchProblem(kind.GroupKind(), kind.Resource, err))
 			}
 		}
-		maps.Copy(s.Input.Ended, s.view.Ended(kind.GroupKind(), kind.Mapping))
+		maps.Copy(s.Input.FinishedJobs, s.view.Ended(kind.GroupKind(), kind.Mapping))
 		for id, object := range marked {
 			if version := s.desired[id]; s.Input.Live[id] == nil || version == kind.gvk {
 				s.Input.Live[id] = object
@@ -237,7 +237,7 @@ func (s *Snapshot) addWritten() {
 			continue
 		}
 		for id, written := range s.view.Written(kind.GroupKind(), kind.Mapping, s.Input.Live) {
-			s.Input.Written[id] = written
+			s.Input.ObservedWrites[id] = written
 			s.reads = append(s.reads, read{cluster.Location{ID: id, Mapping: kind.Mapping}, written})
 		}
 	}
@@ -252,8 +252,8 @@ func (s *Snapshot) addProfiles(ctx context.Context) (err error) {
 	return err
 }
 
-// addRemembered adds the objects that were read, and are in no watch.
-func (s *Snapshot) addRemembered() {
+// addUnwatchedCache adds the objects that were read, and are in no watch.
+func (s *Snapshot) addUnwatchedCache() {
 	for id, f := range s.memory.unwatched {
 		if _, watched := s.Input.Live[id]; watched || !s.Input.Now.Before(f.until) {
 			delete(s.memory.unwatched, id)
@@ -263,8 +263,8 @@ func (s *Snapshot) addRemembered() {
 	}
 }
 
-// block adds the problems of kinds to all their resources.
-func (s *Snapshot) block() {
+// addKindProblems adds the problems of kinds to all their resources.
+func (s *Snapshot) addKindProblems() {
 	for id, gvk := range s.desired {
 		if kind := s.kinds.of(gvk); kind != nil && kind.cause() != nil {
 			s.Input.Blocked[id] = kind.cause()

@@ -25,26 +25,26 @@ type News struct {
 	Orphan bool
 }
 
-// Take brings one Application's objects to their desired state: gather, decide, act,
+// Reconcile brings one Application's objects to their desired state: gather, decide, act,
 // conclude. It returns when to do so again, 0 for when something changes.
-func (t *Turns) Take(ctx context.Context, app *v1alpha1.Application, m *Memory, news News) (time.Duration, error) {
+func (t *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application, m *State, news News) (time.Duration, error) {
 	after, err := t.takeSafely(ctx, app, m, news)
 	left, collectErr := t.Collect(ctx, nameOf(app), m) // a slice that is being deleted may be what was in the way
 	if err != nil {
 		return 0, err
 	}
-	return Sooner(after, left), collectErr
+	return MinWait(after, left), collectErr
 }
 
 // takeSafely is take whose panic is an error as any other: the status does not go on saying that
 // all is held.
-func (t *Turns) takeSafely(ctx context.Context, app *v1alpha1.Application, m *Memory, news News) (after time.Duration, err error) {
+func (t *Reconciler) takeSafely(ctx context.Context, app *v1alpha1.Application, m *State, news News) (after time.Duration, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = worker.PanicError(ctx, r)
 			problem := &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error() + ": nothing of the Application is looked at before that is mended. " +
 				"The log of the controller says where it is: please report it"}
-			refused := plan.Refuse(plan.Input{Application: app, Memory: &m.plan, Unheard: []*plan.Problem{problem}}, problem)
+			refused := plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan, StaleKinds: []*plan.Problem{problem}}, problem)
 			if _, failed := t.report(ctx, app, m, refused, nil); failed != nil {
 				err = errors.Join(err, failed)
 			}
@@ -53,8 +53,8 @@ func (t *Turns) takeSafely(ctx context.Context, app *v1alpha1.Application, m *Me
 	return t.take(ctx, app, m, news)
 }
 
-func (t *Turns) take(ctx context.Context, app *v1alpha1.Application, m *Memory, news News) (time.Duration, error) {
-	m.begin(app, news, t.now())
+func (t *Reconciler) take(ctx context.Context, app *v1alpha1.Application, m *State, news News) (time.Duration, error) {
+	m.startReconcile(app, news, t.now())
 	app, err := t.rememberOrphan(ctx, app, news)
 	if err != nil {
 		return Again(err)
@@ -62,16 +62,16 @@ func (t *Turns) take(ctx context.Context, app *v1alpha1.Application, m *Memory, 
 	app, err = t.join(ctx, app)
 	var incomplete *plan.Problem
 	if errors.As(err, &incomplete) {
-		return t.report(ctx, app, m, plan.Refuse(plan.Input{Application: app, Memory: &m.plan}, incomplete), nil)
+		return t.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, incomplete), nil)
 	}
 	if err != nil {
 		return Again(err)
 	}
-	m.recall(app)
+	m.restoreContests(app)
 	target, err := t.Target(app)
 	if err != nil { // nobody can act as that ServiceAccount
 		problem := &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "spec.serviceAccountName: " + err.Error()}
-		return t.report(ctx, app, m, plan.Refuse(plan.Input{Application: app, Memory: &m.plan}, problem), nil)
+		return t.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, problem), nil)
 	}
 	if app.DeletionTimestamp != nil {
 		target.AwaitNamespaces(nil)
@@ -96,20 +96,20 @@ func (t *Turns) take(ctx context.Context, app *v1alpha1.Application, m *Memory, 
 		return 0, err
 	}
 	if !source.Poll.IsZero() {
-		after = Sooner(after, max(source.Poll.Sub(t.now()), time.Millisecond))
+		after = MinWait(after, max(source.Poll.Sub(t.now()), time.Millisecond))
 	}
 	if problem := s.unannounced(); problem != nil && problem.RetryAfter > 0 {
-		after = Sooner(after, problem.RetryAfter)
+		after = MinWait(after, problem.RetryAfter)
 	}
 	return after, nil
 }
 
 // execute acts on a plan and reports.
-func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) (time.Duration, error) {
+func (t *Reconciler) execute(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) (time.Duration, error) {
 	app, m := s.Input.Application, s.memory
-	if p.Idle() || p.Refused != nil {
+	if p.IsNoOp() || p.Invalid != nil {
 		target.AwaitNamespaces(nil)
-		s.processed(target)
+		s.markProcessed(target)
 		return t.report(ctx, app, m, p, nil)
 	}
 	app, err := t.recordPostponed(ctx, app, m)
@@ -127,7 +127,7 @@ func (t *Turns) execute(ctx context.Context, target Target, s *Snapshot, p *plan
 	if a.tokensRecorded {
 		app = t.home().Latest(app)
 	}
-	s.processed(target)
+	s.markProcessed(target)
 	after, err := t.report(ctx, app, m, p, a.result)
 	if err == nil && a.tokensErr != nil {
 		return Again(a.tokensErr)
@@ -145,7 +145,7 @@ const longestUnseen = time.Minute + 80*time.Second
 // status is written. An Application may have arrived with all of that. A kind that is
 // named already stays for a while: of what a process before us was about to create when
 // it died, nothing may be seen yet.
-func (t *Turns) protect(ctx context.Context, app *v1alpha1.Application, p *plan.Plan, s *Snapshot) (*v1alpha1.Application, error) {
+func (t *Reconciler) protect(ctx context.Context, app *v1alpha1.Application, p *plan.Plan, s *Snapshot) (*v1alpha1.Application, error) {
 	if !p.HasWork() {
 		return app, nil
 	}
@@ -165,7 +165,7 @@ func (t *Turns) protect(ctx context.Context, app *v1alpha1.Application, p *plan.
 // so that nothing is left to write before its first objects are created. There are none
 // if the plan creates nothing.
 func Ahead(p *plan.Plan, app *v1alpha1.Application) map[string]string {
-	if p.Refused != nil || !p.HasWork() {
+	if p.Invalid != nil || !p.HasWork() {
 		return nil
 	}
 	return ahead(app, p, true, true)
@@ -194,7 +194,7 @@ func ahead(app *v1alpha1.Application, p *plan.Plan, early, keep bool) map[string
 	if namespaces := namespacesAnnotation(app, p, early); namespaces != app.Annotations[v1alpha1.AnnotationNamespaces] {
 		marks[v1alpha1.AnnotationNamespaces] = namespaces
 	}
-	if creating, changed := p.Creating(keep); changed {
+	if creating, changed := p.PendingCreates(keep); changed {
 		marks[v1alpha1.AnnotationCreating] = creating
 	}
 	return marks
@@ -202,8 +202,8 @@ func ahead(app *v1alpha1.Application, p *plan.Plan, early, keep bool) map[string
 
 // recordPostponed writes the status that could not be written before, unless it can wait:
 // what it has on record is known to nobody else, and the work that follows builds on it.
-func (t *Turns) recordPostponed(ctx context.Context, app *v1alpha1.Application, m *Memory) (*v1alpha1.Application, error) {
-	status := m.Postponed()
+func (t *Reconciler) recordPostponed(ctx context.Context, app *v1alpha1.Application, m *State) (*v1alpha1.Application, error) {
+	status := m.PendingStatus()
 	if status == nil || delayOf(app.Status, *status) > 0 {
 		return app, nil
 	}
@@ -217,8 +217,8 @@ func (t *Turns) recordPostponed(ctx context.Context, app *v1alpha1.Application, 
 
 // recordAhead writes down what is about to be written, where nobody would know of
 // it should we die in between.
-func (t *Turns) recordAhead(ctx context.Context, app *v1alpha1.Application, p *plan.Plan) (*v1alpha1.Application, error) {
-	status := p.Ahead()
+func (t *Reconciler) recordAhead(ctx context.Context, app *v1alpha1.Application, p *plan.Plan) (*v1alpha1.Application, error) {
+	status := p.WriteAheadStatus()
 	if status == nil {
 		return app, nil
 	}
@@ -230,8 +230,8 @@ func (t *Turns) recordAhead(ctx context.Context, app *v1alpha1.Application, p *p
 
 // rememberOrphan writes down, before anything else, that the objects of an Application
 // that is being deleted are to stay: the garbage collector takes away what says so.
-func (t *Turns) rememberOrphan(ctx context.Context, app *v1alpha1.Application, news News) (*v1alpha1.Application, error) {
-	if _, known := app.Annotations[v1alpha1.AnnotationOrphan]; known || !news.Orphan && !plan.AsksToOrphan(app) || !slices.Contains(app.Finalizers, v1alpha1.Finalizer) {
+func (t *Reconciler) rememberOrphan(ctx context.Context, app *v1alpha1.Application, news News) (*v1alpha1.Application, error) {
+	if _, known := app.Annotations[v1alpha1.AnnotationOrphan]; known || !news.Orphan && !plan.RequestsOrphan(app) || !slices.Contains(app.Finalizers, v1alpha1.Finalizer) {
 		return app, nil
 	}
 	return t.home().WriteMetadata(ctx, app, app.Finalizers, map[string]string{v1alpha1.AnnotationOrphan: "true"})

@@ -13,9 +13,9 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// Turns take turns of Applications.
-type Turns struct {
-	Home Home
+// Reconciler take turns of Applications.
+type Reconciler struct {
+	Home ApplicationClient
 	// Slices have what is too large for an Application; nil: nothing is.
 	Slices Slices
 	// MaxBytes is how large an Application may be before its record is put into slices; 0:
@@ -33,7 +33,7 @@ type Turns struct {
 	BeforeDeletes func(ctx context.Context, app *v1alpha1.Application, target Target, live map[manifest.ID]map[string]any) (over bool, after time.Duration, err error)
 	Hooks         *hooks.Hooks
 	Callback      func() hooks.Callback
-	Rules         plan.Rules
+	Rules         plan.ContestPolicy
 	// Users are who wrote versions of objects, as far as audit events have told. When they
 	// tell more, the Application is to be handled again. nil: there are none.
 	Users func(app *v1alpha1.Application, wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
@@ -59,14 +59,14 @@ type Source struct {
 	Waiting bool
 }
 
-func (t *Turns) source(ctx context.Context, app *v1alpha1.Application, target Target) Source {
+func (t *Reconciler) source(ctx context.Context, app *v1alpha1.Application, target Target) Source {
 	if t.Source == nil {
 		return Source{}
 	}
 	return t.Source(ctx, app, target)
 }
 
-func (t *Turns) request(app *v1alpha1.Application, m *Memory, target Target, source *plan.Source) Request {
+func (t *Reconciler) request(app *v1alpha1.Application, m *State, target Target, source *plan.Source) Request {
 	r := Request{Application: app, Source: source, Memory: m, Hooks: t.Hooks, Rules: t.Rules, Now: t.now(), Shared: target.Shared, MayList: target.MayList}
 	if t.Callback != nil {
 		r.Callback = t.Callback()
@@ -82,10 +82,10 @@ func (t *Turns) request(app *v1alpha1.Application, m *Memory, target Target, sou
 	return r
 }
 
-func (t *Turns) now() time.Time { return t.Now() }
+func (t *Reconciler) now() time.Time { return t.Now() }
 
 // inFlight is how many requests are sent at a time for one Application.
-func (t *Turns) inFlight() int {
+func (t *Reconciler) inFlight() int {
 	if t.InFlight > 0 {
 		return t.InFlight
 	}
@@ -93,7 +93,7 @@ func (t *Turns) inFlight() int {
 }
 
 // sleep waits, or returns why it stopped waiting.
-func (t *Turns) sleep(ctx context.Context, d time.Duration) error {
+func (t *Reconciler) sleep(ctx context.Context, d time.Duration) error {
 	if t.Sleep != nil {
 		return t.Sleep(ctx, d)
 	}

@@ -113,7 +113,7 @@ type entryForm struct {
 // follow is what follows from a JSON text without spaces: an entry, or what is observed. It
 // is false for any other text.
 func follow(desired []byte, entry *entryForm) (whole []byte, ok bool) {
-	f := follower{from: desired, to: make([]byte, 0, len(desired)+len(desired)/4), entry: entry}
+	f := recordDeriver{from: desired, to: make([]byte, 0, len(desired)+len(desired)/4), entry: entry}
 	ok = f.value(inRoot) && len(f.from) == 0
 	return f.to, ok
 }
@@ -138,13 +138,13 @@ func (s scope) of(name []byte) scope {
 	return elsewhere
 }
 
-// follower reads one text and writes another one.
-type follower struct {
+// recordDeriver reads one text and writes another one.
+type recordDeriver struct {
 	from, to []byte
 	entry    *entryForm
 }
 
-func (f *follower) value(at scope) bool {
+func (f *recordDeriver) value(at scope) bool {
 	c := f.next()
 	if c != '{' && c != '[' {
 		return f.scalar(at)
@@ -161,7 +161,7 @@ func (f *follower) value(at scope) bool {
 	return f.list()
 }
 
-func (f *follower) object(at scope) bool {
+func (f *recordDeriver) object(at scope) bool {
 	f.copy('{')
 	for first := true; f.next() != '}'; first = false {
 		if !first && !f.copy(',') {
@@ -175,7 +175,7 @@ func (f *follower) object(at scope) bool {
 	return f.copy('}')
 }
 
-func (f *follower) list() bool {
+func (f *recordDeriver) list() bool {
 	f.copy('[')
 	n := int64(0)
 	for ; f.next() != ']'; n++ {
@@ -196,7 +196,7 @@ func (f *follower) list() bool {
 }
 
 // scalar is a leaf of an entry, unless it identifies the object.
-func (f *follower) scalar(at scope) bool {
+func (f *recordDeriver) scalar(at scope) bool {
 	text := f.text()
 	if text == nil {
 		n := bytes.IndexAny(f.from, ",]}")
@@ -213,7 +213,7 @@ func (f *follower) scalar(at scope) bool {
 }
 
 // next is the next byte, or 0 at the end.
-func (f *follower) next() byte {
+func (f *recordDeriver) next() byte {
 	if len(f.from) == 0 {
 		return 0
 	}
@@ -221,7 +221,7 @@ func (f *follower) next() byte {
 }
 
 // copy copies a byte, if it is the next one.
-func (f *follower) copy(c byte) bool {
+func (f *recordDeriver) copy(c byte) bool {
 	if f.next() != c {
 		return false
 	}
@@ -230,7 +230,7 @@ func (f *follower) copy(c byte) bool {
 }
 
 // text goes behind a string, and has it with its quotes; nil if none is next.
-func (f *follower) text() []byte {
+func (f *recordDeriver) text() []byte {
 	if f.next() != '"' {
 		return nil
 	}
@@ -248,7 +248,7 @@ func (f *follower) text() []byte {
 }
 
 // skip goes behind a map or a list.
-func (f *follower) skip() bool {
+func (f *recordDeriver) skip() bool {
 	for depth := 0; len(f.from) > 0; {
 		if f.from[0] == '"' {
 			if f.text() == nil {

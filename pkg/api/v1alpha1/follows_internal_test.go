@@ -121,11 +121,11 @@ func TestWhatDoesNotFollowIsItself(t *testing.T) {
 func TestAShortRecordIsNoBomb(t *testing.T) {
 	many := slices.Repeat([]runtime.RawExtension{{Raw: []byte(`[` + strings.Repeat(`[],`, 100_000) + `[]]`)}}, 20)
 	short := slices.Repeat([]runtime.RawExtension{{Raw: asDesired}}, 20)
-	_, err := (ApplicationStatus{}).Join(packedText(t, packed{short, many, nil}))
+	_, err := (ApplicationStatus{}).Join(packedText(t, compressedFields{short, many, nil}))
 	require.ErrorContains(t, err, "more than 72 MiB")
 }
 
-func packedText(t *testing.T, all packed) []byte {
+func packedText(t *testing.T, all compressedFields) []byte {
 	t.Helper()
 	record, err := pack(all)
 	require.NoError(t, err)

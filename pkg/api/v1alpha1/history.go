@@ -67,9 +67,9 @@ type HistoryEntry struct {
 	// Unnamed is the write, as long as the audit event may still come that says who User is.
 	// +optional
 	Unnamed *ObjectVersion `json:"unnamed,omitempty"`
-	// Stood is how long it was so before it was dealt with, as far as that is known.
+	// Duration is how long it was so before it was dealt with, as far as that is known.
 	// +optional
-	Stood *metav1.Duration `json:"stood,omitempty"`
+	Duration *metav1.Duration `json:"stood,omitempty"`
 	// Count is how often just this has happened, and Since when first; not set for once.
 	// +optional
 	Count int32 `json:"count,omitempty"`

@@ -32,9 +32,9 @@ const maxRead = MaxUnpacked + 8<<20
 // +kubebuilder:object:generate=false
 type WholeStatus ApplicationStatus
 
-// packed are the fields that are packed together. What of entries and observed objects
+// compressedFields are the fields that are packed together. What of entries and observed objects
 // follows from what is desired is not in it: see follows.go.
-type packed struct {
+type compressedFields struct {
 	MangledObserverSchema []runtime.RawExtension `json:"mangledObserverSchema,omitempty"`
 	LastAppliedManifest   []runtime.RawExtension `json:"lastAppliedManifest,omitempty"`
 	LastObservedManifest  []runtime.RawExtension `json:"lastObservedManifest,omitempty"`
@@ -68,7 +68,7 @@ func (s *ApplicationStatus) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, &whole); err != nil {
 		return err
 	}
-	var all packed
+	var all compressedFields
 	if len(whole.Record) > 0 && Unpack(whole.Record, &all) == nil {
 		_ = all.unpackInto(&whole) // what is too large to be read is as none, too
 	}
@@ -77,15 +77,15 @@ func (s *ApplicationStatus) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// sliced is what slices have of a status.
-type sliced struct {
-	packed
+// slicedFields is what slices have of a status.
+type slicedFields struct {
+	compressedFields
 	Resources []ResourceStatus      `json:"resources,omitempty"`
 	Services  map[string]string     `json:"services,omitempty"`
 	Outputs   *runtime.RawExtension `json:"outputs,omitempty"`
 	Accepted  []AcceptedField       `json:"accepted,omitempty"`
 	Contested []ContestedField      `json:"contested,omitempty"`
-	Watched   []WatchedField        `json:"watched,omitempty"`
+	Watched   []ReportedField       `json:"watched,omitempty"`
 }
 
 // Cut takes out of a status what slices can have of it, as gzipped JSON.
@@ -93,13 +93,13 @@ func (s ApplicationStatus) Cut() (rest ApplicationStatus, record []byte, err err
 	rest = s
 	rest.MangledObserverSchema, rest.LastAppliedManifest, rest.LastObservedManifest = nil, nil, nil
 	rest.Resources, rest.Services, rest.Outputs, rest.Accepted, rest.Contested, rest.Watched = nil, nil, nil, nil, nil, nil
-	record, err = pack(sliced{packOf(&s), s.Resources, s.Services, s.Outputs, s.Accepted, s.Contested, s.Watched})
+	record, err = pack(slicedFields{packOf(&s), s.Resources, s.Services, s.Outputs, s.Accepted, s.Contested, s.Watched})
 	return rest, record, err
 }
 
 // Join puts what was cut out of a status into its place.
 func (s ApplicationStatus) Join(record []byte) (ApplicationStatus, error) {
-	var all sliced
+	var all slicedFields
 	if err := Unpack(record, &all); err != nil {
 		return s, err
 	}
@@ -112,8 +112,8 @@ func (s ApplicationStatus) Join(record []byte) (ApplicationStatus, error) {
 	return ApplicationStatus(whole), nil
 }
 
-func packOf(s *ApplicationStatus) packed {
-	all := packed{slices.Clone(s.MangledObserverSchema), s.LastAppliedManifest, slices.Clone(s.LastObservedManifest)}
+func packOf(s *ApplicationStatus) compressedFields {
+	all := compressedFields{slices.Clone(s.MangledObserverSchema), s.LastAppliedManifest, slices.Clone(s.LastObservedManifest)}
 	for i := range all.LastAppliedManifest {
 		desired := all.LastAppliedManifest[i].Raw
 		if i < len(all.MangledObserverSchema) {
@@ -126,7 +126,7 @@ func packOf(s *ApplicationStatus) packed {
 	return all
 }
 
-func (p packed) unpackInto(s *WholeStatus) error {
+func (p compressedFields) unpackInto(s *WholeStatus) error {
 	n := 0
 	for i := range p.LastAppliedManifest {
 		desired := p.LastAppliedManifest[i].Raw

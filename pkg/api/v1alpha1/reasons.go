@@ -74,11 +74,11 @@ func (d Disposition) Stalled() bool {
 	}
 }
 
-// Meaning is what follows from a reason, for whoever has nothing but its word: a status
+// ReasonInfo is what follows from a reason, for whoever has nothing but its word: a status
 // does.
 //
 // +kubebuilder:object:generate=false
-type Meaning struct {
+type ReasonInfo struct {
 	Disposition Disposition
 	// Health: it is about the health of objects that are held.
 	Health bool
@@ -91,9 +91,9 @@ type Meaning struct {
 }
 
 // Progressing reports whether objects are held, and on their way to be healthy.
-func (m Meaning) Progressing() bool { return m.Health && m.Disposition == DispositionWait }
+func (m ReasonInfo) Progressing() bool { return m.Health && m.Disposition == DispositionWait }
 
-var meanings = map[string]Meaning{
+var meanings = map[string]ReasonInfo{
 	ReasonReady:                      {},
 	ReasonRendered:                   {},
 	ReasonHeld:                       {},
@@ -131,5 +131,5 @@ var meanings = map[string]Meaning{
 	ReasonSliceUnavailable:           {Disposition: DispositionStall},
 }
 
-// MeaningOf is what follows from a reason; of one that is not known, nothing does.
-func MeaningOf(reason string) Meaning { return meanings[reason] }
+// InfoForReason is what follows from a reason; of one that is not known, nothing does.
+func InfoForReason(reason string) ReasonInfo { return meanings[reason] }

@@ -84,7 +84,7 @@ type ApplicationStatus struct {
 	// have another value than is desired. They are not written.
 	// +optional
 	// +listType=atomic
-	Watched []WatchedField `json:"watched,omitempty"`
+	Watched []ReportedField `json:"watched,omitempty"`
 
 	// History has what happened to held fields and objects last, the newest first: who
 	// changed what, and what became of it. It has at most 20 entries, and 8 KiB.
@@ -341,9 +341,9 @@ type AcceptedField struct {
 	Kept bool `json:"kept,omitempty"`
 }
 
-// WatchedField is a leaf that has drifted, and is not written: it is watched, or the
+// ReportedField is a leaf that has drifted, and is not written: it is watched, or the
 // Application only observes.
-type WatchedField struct {
+type ReportedField struct {
 	Resource ResourceReference `json:"resource"`
 	// Path of the field; empty for the object itself, which is not there.
 	Path string `json:"path"`
@@ -372,7 +372,7 @@ type ContestedField struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
-	Observed *runtime.RawExtension `json:"observed,omitempty"`
+	Live *runtime.RawExtension `json:"observed,omitempty"`
 	// Manager is the field manager that wrote the leaf last.
 	// +optional
 	Manager string `json:"manager,omitempty"`

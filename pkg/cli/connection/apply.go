@@ -23,21 +23,21 @@ const fieldManager = "holdfast-cli"
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// Applied is what came of a submission.
-type Applied struct {
+// ApplyResult is what came of a submission.
+type ApplyResult struct {
 	Stored *unstructured.Unstructured
 	Done   string // created, configured or unchanged
 }
 
 // Apply sends a submission, and the ConfigMap with its archive before it.
-func (c *Cluster) Apply(ctx context.Context, s *files.Submission, dryRun, force bool) (Applied, error) {
+func (c *Cluster) Apply(ctx context.Context, s *files.Submission, dryRun, force bool) (ApplyResult, error) {
 	if err := c.applyArchive(ctx, s, dryRun, nil); err != nil {
-		return Applied{}, err
+		return ApplyResult{}, err
 	}
 	client := c.Own.Resource(Applications).Namespace(s.Namespace)
 	before, err := client.Get(ctx, s.Name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return Applied{}, c.Explained(err, "get", "Application "+s.Namespace+"/"+s.Name)
+		return ApplyResult{}, c.Explained(err, "get", "Application "+s.Namespace+"/"+s.Name)
 	}
 	created := err != nil
 	content, parts, err := s.Cut()
@@ -45,9 +45,9 @@ func (c *Cluster) Apply(ctx context.Context, s *files.Submission, dryRun, force 
 		err = c.putSlices(ctx, parts, before)
 	}
 	if err != nil {
-		return Applied{}, err
+		return ApplyResult{}, err
 	}
-	result, err := c.store(ctx, client, s, content, before, storing{created, dryRun, force})
+	result, err := c.store(ctx, client, s, content, before, storePlan{created, dryRun, force})
 	if err != nil || dryRun || s.Archive == nil {
 		return result, err
 	}
@@ -57,11 +57,11 @@ func (c *Cluster) Apply(ctx context.Context, s *files.Submission, dryRun, force 
 	return result, c.dropArchive(ctx, s, before)
 }
 
-// storing is how an Application is stored.
-type storing struct{ create, dryRun, force bool }
+// storePlan is how an Application is stored.
+type storePlan struct{ create, dryRun, force bool }
 
 // store creates an Application, or applies it to the one that is there.
-func (c *Cluster) store(ctx context.Context, client dynamic.ResourceInterface, s *files.Submission, content map[string]any, before *unstructured.Unstructured, how storing) (result Applied, err error) {
+func (c *Cluster) store(ctx context.Context, client dynamic.ResourceInterface, s *files.Submission, content map[string]any, before *unstructured.Unstructured, how storePlan) (result ApplyResult, err error) {
 	result.Done = "created"
 	if how.create && !how.dryRun {
 		result.Stored, err = c.create(ctx, client, s, content)

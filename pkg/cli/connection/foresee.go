@@ -20,10 +20,10 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// Foresee decides as the controller would if an Application were submitted. before is
+// Preview decides as the controller would if an Application were submitted. before is
 // what it decides about the version that is stored; nil if there is none, or if nothing can
 // be decided. unreadable are the objects that the user may not read.
-func (c *Cluster) Foresee(ctx context.Context, s *files.Submission, now time.Time) (after, before *files.Decision, unreadable, err error) {
+func (c *Cluster) Preview(ctx context.Context, s *files.Submission, now time.Time) (after, before *files.Decision, unreadable, err error) {
 	subject, stored, err := c.submitted(ctx, files.Subject{Application: s.App})
 	if err != nil {
 		return nil, nil, nil, err
@@ -35,8 +35,8 @@ func (c *Cluster) Foresee(ctx context.Context, s *files.Submission, now time.Tim
 	return &d, before, unreadable, nil
 }
 
-// Answers are what an API server says of the objects of an Application.
-type Answers struct {
+// DryRunResults are what an API server says of the objects of an Application.
+type DryRunResults struct {
 	Asked, Fine int
 	// Notes are about what could not be asked, and what others may do or change: nothing is
 	// wrong with the objects. Refused are the objects that the API server does not take.
@@ -44,9 +44,9 @@ type Answers struct {
 	Refused error
 }
 
-// Ask has the API server judge, in the name of the user, each object that would be created
+// DryRun has the API server judge, in the name of the user, each object that would be created
 // or changed, as it would be, with all its fields. Nothing is stored.
-func (c *Cluster) Ask(ctx context.Context, d *files.Decision) Answers {
+func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
 	manager := v1alpha1.FieldManagerOf(d.Application.Namespace, d.Application.Name)
 	problems := make([]*plan.Problem, len(d.Changes))
 	asked := make([]bool, len(d.Changes))
@@ -63,7 +63,7 @@ func (c *Cluster) Ask(ctx context.Context, d *files.Decision) Answers {
 		})
 	}
 	_ = requests.Wait() // the problems are the errors
-	var answers Answers
+	var answers DryRunResults
 	var refused []error
 	for i, problem := range problems {
 		if asked[i] {

@@ -93,7 +93,7 @@ func stateOf(r v1alpha1.ResourceStatus) (word, why string) {
 // fails reports whether a resource is in a state in which something is wrong.
 func fails(word string) bool {
 	return word != "Current" && word != "InProgress" && word != "Terminating" && word != "" &&
-		v1alpha1.MeaningOf(word).Disposition != v1alpha1.DispositionWait
+		v1alpha1.InfoForReason(word).Disposition != v1alpha1.DispositionWait
 }
 
 // countsOf says how many resources are in which state.

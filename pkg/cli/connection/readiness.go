@@ -58,8 +58,8 @@ func NoController(does string) string {
 	return "no controller " + does + ": none runs, or none selects its namespace and its labels"
 }
 
-// InVain says what it is that no controller has done about an Application that is pending.
-func InVain(app *v1alpha1.Application) string {
+// MissingStep says what it is that no controller has done about an Application that is pending.
+func MissingStep(app *v1alpha1.Application) string {
 	switch {
 	case app.DeletionTimestamp != nil:
 		return NoController("takes its finalizer off")

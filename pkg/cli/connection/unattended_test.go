@@ -42,7 +42,7 @@ func TestWhenNoControllerLooks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, row.unattended, connection.IsUnattended(&row.app, now))
-			assert.Equal(t, row.says, connection.InVain(&row.app))
+			assert.Equal(t, row.says, connection.MissingStep(&row.app))
 		})
 	}
 }

@@ -83,7 +83,7 @@ func (v *view) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Map
 func (*view) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
 
 // Written is nothing: the objects say it themselves.
-func (*view) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.Written {
+func (*view) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.ObservedWrites {
 	return nil
 }
 

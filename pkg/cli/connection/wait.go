@@ -165,7 +165,7 @@ func (w *readyWait) visit(app *v1alpha1.Application) (done bool, err error) {
 		return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s was deleted while it was waited for", w.namespace, w.name)}
 	}
 	if w.last = ReadyIn(app); w.last.Pending {
-		w.last.Message = InVain(app)
+		w.last.Message = MissingStep(app)
 	}
 	if app.Status.ObservedGeneration != app.Generation {
 		return false, nil // what is on record of an older version says nothing

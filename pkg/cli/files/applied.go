@@ -53,7 +53,7 @@ func isDefault(resources []v1alpha1.ResourceStatus, content map[string]any, name
 func isPruned(status v1alpha1.ApplicationStatus, content map[string]any, namespace string) bool {
 	id, _ := plan.Identify(content, namespace, plan.Offline())
 	if !slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool {
-		return v1alpha1.MeaningOf(r.Reason).Pruned && sameName(plan.IDOf(r.ResourceReference), id)
+		return v1alpha1.InfoForReason(r.Reason).Pruned && sameName(plan.IDOf(r.ResourceReference), id)
 	}) {
 		return false
 	}

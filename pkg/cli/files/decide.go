@@ -68,8 +68,8 @@ func (app Subject) decide(ctx context.Context, documents []manifest.Document, pr
 		return Decision{}, err
 	}
 	d.Live, d.mistyped = live, MistypedKinds(app.With(translation).Application)
-	if d.Refused != nil {
-		return d, refusal(app.Document, d.Refused, d.Faults)
+	if d.Invalid != nil {
+		return d, refusal(app.Document, d.Invalid, d.Faults)
 	}
 	return d, nil
 }
@@ -82,10 +82,10 @@ func (app Subject) DecideIn(ctx context.Context, view View, translation *plan.So
 		Application: app.Application, Source: translation, Memory: turn.NewMemory(app.Application, now), Now: now, Kinds: more, ReadDesired: true,
 	})
 	if err != nil {
-		return Decision{Subject: app, Plan: plan.Refuse(plan.Input{Application: app.Application}, Unread(err))}, err
+		return Decision{Subject: app, Plan: plan.NewInvalid(plan.Input{Application: app.Application}, Unread(err))}, err
 	}
 	d := Decision{Subject: app, Plan: p, Live: s.Input.Live, Kinds: s.Input.Kinds, gathered: s.Input}
-	if p.Refused != nil {
+	if p.Invalid != nil {
 		d.Faults = slices.Concat(plan.Faults(s.Input), app.SourceFaults(translation))
 	}
 	return d, nil
@@ -113,7 +113,7 @@ func LeafOf(f v1alpha1.ContestedField) plan.Leaf {
 // Notes are what is to be known of a decision and is not in the plan itself.
 func (d Decision) Notes() (notes []string) {
 	name := d.Namespace + "/" + d.Name
-	if d.Observes() {
+	if d.IsObserveOnly() {
 		notes = append(notes, "Application "+name+" only observes: nothing of this is done until spec.mode is Hold")
 	}
 	if d.Suspended() {
@@ -163,14 +163,14 @@ func Unread(err error) *plan.Problem {
 // NotDecided is why nothing could be decided, or nil.
 func NotDecided(d Decision) error {
 	switch {
-	case d.Refused == nil:
+	case d.Invalid == nil:
 		return nil
 	case d.Document.Value == nil: // it is in no file
-		if c := d.unrendered(); c != nil && d.Refused.Disposition() == v1alpha1.DispositionRetry { // who fetches it knows better
+		if c := d.unrendered(); c != nil && d.Invalid.Disposition() == v1alpha1.DispositionRetry { // who fetches it knows better
 			return fmt.Errorf("the Application %s/%s has no manifests: %s: %s", d.Namespace, d.Name, c.Reason, c.Message)
 		}
-		return fmt.Errorf("the Application %s/%s is refused: %s: %w", d.Namespace, d.Name, d.Refused.Reason, d.Refused)
+		return fmt.Errorf("the Application %s/%s is refused: %s: %w", d.Namespace, d.Name, d.Invalid.Reason, d.Invalid)
 	default:
-		return refusal(d.Document, d.Refused, d.Faults)
+		return refusal(d.Document, d.Invalid, d.Faults)
 	}
 }

@@ -13,7 +13,7 @@ func (s *Submission) Misspelt() error {
 	if app.Namespace == "" {
 		app.Namespace = "default"
 	}
-	faults := plan.MisspeltIn(plan.Input{Application: app, Kinds: s.kinds, Source: s.translation})
+	faults := plan.UnknownFieldsIn(plan.Input{Application: app, Kinds: s.kinds, Source: s.translation})
 	all := make([]error, len(faults))
 	for i, fault := range faults {
 		all[i] = s.located(fault)

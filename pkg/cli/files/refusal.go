@@ -37,11 +37,11 @@ func faultPath(fault error) manifest.Path {
 		}
 		return append(manifest.Path{"spec", "manifest", ofManifest.Position}, ofManifest.Path...)
 	}
-	var ofSchema *observer.Fault
+	var ofSchema *observer.ValidationError
 	if errors.As(fault, &ofSchema) {
 		return append(manifest.Path{"spec", "observerSchema", ofSchema.Entry}, ParsePath(ofSchema.Path)...)
 	}
-	var ofFields *observer.FieldFault
+	var ofFields *observer.FieldPathError
 	if errors.As(fault, &ofFields) {
 		path := manifest.Path{"spec", "fields", ofFields.Entry}
 		if ofFields.List != "" {

@@ -281,8 +281,8 @@ func (s *Submission) Check(ctx context.Context, view View) (warnings []string, e
 	if err != nil {
 		return nil, err
 	}
-	if s.kinds = snapshot.Input.Kinds; p.Refused != nil {
-		return nil, s.refusal(p.Refused, plan.Faults(snapshot.Input))
+	if s.kinds = snapshot.Input.Kinds; p.Invalid != nil {
+		return nil, s.refusal(p.Invalid, plan.Faults(snapshot.Input))
 	}
 	s.input = &snapshot.Input
 	s.dropServerFields()
@@ -367,7 +367,7 @@ func (s *Submission) located(fault error) error {
 	if errors.As(fault, &ofManifest) && ofManifest.Field == nil && ofManifest.Position < len(s.manifests) {
 		return FaultAt(s.manifests[ofManifest.Position], ofManifest.Path, fault.Error())
 	}
-	var ofSchema *observer.Fault
+	var ofSchema *observer.ValidationError
 	if errors.As(fault, &ofSchema) && ofSchema.Entry < len(s.entries) {
 		return FaultAt(s.entries[ofSchema.Entry], ParsePath(ofSchema.Path), fault.Error())
 	}

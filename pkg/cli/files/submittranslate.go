@@ -27,10 +27,10 @@ func (s *Submission) Translate(ctx context.Context, reader source.Reader) (note 
 	if url := sourceURL(s.App); url != "" {
 		return url + " is fetched and translated by the controller: nothing of it is checked here", nil
 	}
-	material, problem := source.Gather(ctx, s.App, submittedReader{s, reader}, noFetcher{}, nil)
+	material, problem := source.Gather(ctx, s.App, submittedReader{s, reader}, disabledFetcher{}, nil)
 	if problem == nil {
 		s.template.describe(material)
-		s.translation = source.Translate(ctx, material, noFetcher{}, nil)
+		s.translation = source.Translate(ctx, material, disabledFetcher{}, nil)
 		problem = s.translation.Problem
 	}
 	if problem != nil && problem.Disposition() == v1alpha1.DispositionEdit {

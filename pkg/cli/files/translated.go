@@ -32,11 +32,11 @@ func (app Subject) Translated(ctx context.Context, reader source.Reader, stored 
 }
 
 func (app Subject) translate(ctx context.Context, reader source.Reader) *plan.Source {
-	material, problem := source.Gather(ctx, app.Application, reader, noFetcher{}, nil)
+	material, problem := source.Gather(ctx, app.Application, reader, disabledFetcher{}, nil)
 	if problem != nil {
 		return &plan.Source{Problem: problem}
 	}
-	return source.Translate(ctx, material, noFetcher{}, nil)
+	return source.Translate(ctx, material, disabledFetcher{}, nil)
 }
 
 // sourceFault is a mistake in a template or archive, and the field that it is in or
@@ -73,13 +73,13 @@ func (app Subject) With(translation *plan.Source) Subject {
 	return known
 }
 
-// noFetcher fetches nothing: what the controller may fetch, this program does not
+// disabledFetcher fetches nothing: what the controller may fetch, this program does not
 // know.
-type noFetcher struct{}
+type disabledFetcher struct{}
 
 var errNotFetched = errors.New("only the controller fetches the URLs of Applications: see what is there with `holdfast translate URL`")
 
-func (noFetcher) Get(context.Context, string, remote.Page) (remote.Page, error) {
+func (disabledFetcher) Get(context.Context, string, remote.Page) (remote.Page, error) {
 	return remote.Page{}, errNotFetched
 }
 

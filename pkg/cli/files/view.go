@@ -17,7 +17,7 @@ import (
 )
 
 // View is a cluster, or files in its place, for the turn of one Application.
-type View = turn.View
+type View = turn.Reader
 
 // fileView has the live objects of files. It implements turn.View.
 type fileView struct {
@@ -63,7 +63,7 @@ func (v fileView) Marked(_ context.Context, gk schema.GroupKind, _ cluster.Mappi
 func (fileView) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
 
 // Written is nothing: the objects say it themselves.
-func (fileView) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.Written {
+func (fileView) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.ObservedWrites {
 	return nil
 }
 

@@ -36,7 +36,7 @@ type Application struct {
 	Plan    []PlanLine
 	Count   string
 	// History is what happened last.
-	History []Happening
+	History []HistoryItem
 }
 
 // Event is one.

@@ -66,7 +66,7 @@ func readyBadge(status, reason string, suspended, observing bool) Badge {
 		return Badge{Class: "observing", Sign: "◎", Word: "Observing"}
 	case status == "True":
 		return Badge{Class: "ready", Sign: "✓", Word: "Ready"}
-	case status != "False", v1alpha1.MeaningOf(reason).Disposition == v1alpha1.DispositionWait, v1alpha1.MeaningOf(reason).Progressing():
+	case status != "False", v1alpha1.InfoForReason(reason).Disposition == v1alpha1.DispositionWait, v1alpha1.InfoForReason(reason).Progressing():
 		return Badge{Class: "waiting", Sign: "…", Word: "In progress"}
 	default:
 		return Badge{Class: "failed", Sign: "!", Word: "Not ready"}

@@ -23,7 +23,7 @@ type block struct {
 // is desired and not there has its lines, too. unset are observed fields without any value.
 func blocks(object map[string]any, fields []plan.Field) (all []block, unset []*plan.Field) {
 	at := map[string]*plan.Field{}
-	shown := drawing{root: runtime.DeepCopyJSON(object), added: map[string]int{}}
+	shown := missingFields{root: runtime.DeepCopyJSON(object), added: map[string]int{}}
 	for i := range fields {
 		f := &fields[i]
 		pointer := f.LivePath().Pointer()
@@ -69,8 +69,8 @@ func fieldAt(at map[string]*plan.Field, pointer string) *plan.Field {
 	return nil
 }
 
-// drawing is an object to which values are added that it lacks.
-type drawing struct {
+// missingFields is an object to which values are added that it lacks.
+type missingFields struct {
 	root map[string]any
 	// added says where list elements were added, by the pointer of the list and the label
 	// of the element.
@@ -79,7 +79,7 @@ type drawing struct {
 
 // add adds a value, with all that is missing on the way to it, and returns its pointer.
 // Where the object has something of another shape there, it is shown in its place.
-func (d *drawing) add(chain []*observer.Path, value any) (pointer string) {
+func (d *missingFields) add(chain []*observer.Path, value any) (pointer string) {
 	var in any = d.root
 	put := func(any) {}
 	for i, step := range chain {
@@ -112,7 +112,7 @@ func (d *drawing) add(chain []*observer.Path, value any) (pointer string) {
 }
 
 // place is where an element of a list is, or is added.
-func (d *drawing) place(list string, step *observer.Path, end int) int {
+func (d *missingFields) place(list string, step *observer.Path, end int) int {
 	if step.Index() >= 0 {
 		return step.Index()
 	}

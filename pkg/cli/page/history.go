@@ -19,20 +19,20 @@ import (
 // History is what happened to an Application, the newest first, as pictures and as a table.
 type History struct {
 	Namespace, Name string
-	Happenings      []Happening
+	Happenings      []HistoryItem
 	Pictures        []Picture
 	// Note is why older entries are not there; "" if all are.
 	Note string
 }
 
 // Chunks are the entries in pieces which a browser lays out only when they are in sight.
-func (h History) Chunks() [][]Happening { return slices.Collect(slices.Chunk(h.Happenings, 50)) }
+func (h History) Chunks() [][]HistoryItem { return slices.Collect(slices.Chunk(h.Happenings, 50)) }
 
 // Pictured are those that the pictures have.
-func (h History) Pictured() []Happening { return h.Happenings[:min(len(h.Happenings), pictured)] }
+func (h History) Pictured() []HistoryItem { return h.Happenings[:min(len(h.Happenings), pictured)] }
 
-// Happening is one entry of the history.
-type Happening struct {
+// HistoryItem is one entry of the history.
+type HistoryItem struct {
 	Badge    Badge
 	At       time.Time
 	Resource string
@@ -82,7 +82,7 @@ type Lane struct {
 // Mark is a happening in the picture; From is where it began, if it took some time.
 type Mark struct {
 	X, From string
-	Happening
+	HistoryItem
 }
 
 // outcomes say how what became of something is shown.
@@ -108,11 +108,11 @@ func historyOf(d files.Decision, older []v1alpha1.HistoryEntry) History {
 	if len(h.Happenings) == 0 {
 		return h
 	}
-	h.Pictures = []Picture{pictureOf("By field", h.Pictured(), Happening.what), pictureOf("By writer", h.Pictured(), Happening.who)}
+	h.Pictures = []Picture{pictureOf("By field", h.Pictured(), HistoryItem.what), pictureOf("By writer", h.Pictured(), HistoryItem.who)}
 	return h
 }
 
-func happeningOf(d files.Decision, e report.EntryView) Happening {
+func happeningOf(d files.Decision, e report.EntryView) HistoryItem {
 	one := plainHappening(e, d.Namespace)
 	if id := idOf(e.Resource); slices.ContainsFunc(d.Changes, func(c plan.Change) bool { return c.ID == id }) {
 		one.Ref = RefOf(id)
@@ -121,9 +121,9 @@ func happeningOf(d files.Decision, e report.EntryView) Happening {
 }
 
 // plainHappening is an entry, as it is told within a namespace.
-func plainHappening(e report.EntryView, namespace string) Happening {
+func plainHappening(e report.EntryView, namespace string) HistoryItem {
 	id := idOf(e.Resource)
-	one := Happening{
+	one := HistoryItem{
 		Badge: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, namespace), Path: e.Path, Count: max(e.Count, 1),
 		From: viewText(id, e.From), To: viewText(id, e.To), By: e.Writer(), User: e.Who(), Since: timeOf(e.Since),
 	}
@@ -163,7 +163,7 @@ func shortSpan(d time.Duration) string {
 }
 
 // what names the field, or the object, that something happened to.
-func (h Happening) what() string {
+func (h HistoryItem) what() string {
 	if h.Path == "" {
 		return h.Resource
 	}
@@ -171,7 +171,7 @@ func (h Happening) what() string {
 }
 
 // who names the writer: of what Holdfast does for a new spec, that is nobody else.
-func (h Happening) who() string {
+func (h HistoryItem) who() string {
 	if slices.Contains([]string{"created", "adopted", "released", "deleted"}, h.Badge.Word) {
 		return "Holdfast, for the spec"
 	}
@@ -185,7 +185,7 @@ const (
 )
 
 // pictureOf draws a lane for each name.
-func pictureOf(title string, all []Happening, name func(Happening) string) Picture {
+func pictureOf(title string, all []HistoryItem, name func(HistoryItem) string) Picture {
 	p := Picture{Title: title, Newest: all[0].At}
 	x, ticks := axisOf(all)
 	p.Ticks = ticks
@@ -197,7 +197,7 @@ func pictureOf(title string, all []Happening, name func(Happening) string) Pictu
 			at[name(one)] = lane
 			p.Lanes = append(p.Lanes, Lane{Name: name(one)})
 		}
-		m := Mark{X: x(one.At), Happening: one}
+		m := Mark{X: x(one.At), HistoryItem: one}
 		if !one.Since.IsZero() {
 			m.From = x(one.Since)
 		}
@@ -214,7 +214,7 @@ func pictureOf(title string, all []Happening, name func(Happening) string) Pictu
 // axisOf says where a time is on the axis, which ends with the newest. The nearer to that a
 // time is, the more room it has: a burst is told apart, and what was days before is there
 // too.
-func axisOf(all []Happening) (x func(time.Time) string, ticks []Tick) {
+func axisOf(all []HistoryItem) (x func(time.Time) string, ticks []Tick) {
 	newest, oldest := all[0].At, all[0].At
 	for _, one := range all {
 		for _, at := range []time.Time{one.At, one.Since} {

@@ -99,7 +99,7 @@ type Detail struct {
 // objectOf is a resource of a decision.
 func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID][]EntryLine, now time.Time) Object {
 	e, _ := d.Explain(id, false)
-	foreign := e.Change.Problem != nil && v1alpha1.MeaningOf(e.Change.Problem.Reason).Foreign
+	foreign := e.Change.Problem != nil && v1alpha1.InfoForReason(e.Change.Problem.Reason).Foreign
 	o := Object{
 		Ref: RefOf(id), Name: files.NameOf(id, d.Namespace), APIVersion: e.Change.APIVersion, Schema: report.SchemaText(e),
 		Remarks: remarks(e), Target: d.Name + " " + files.ArgumentOf(id, false), Details: map[string]Detail{}, Health: healthOf(d, id),
@@ -200,7 +200,7 @@ func maskNested(id manifest.ID, fields []plan.Field) {
 	}
 	for i := range fields {
 		f := &fields[i]
-		if !observer.Under(f.Path, "spec.manifest") && !observer.Under(f.Path, "metadata.annotations") {
+		if !observer.IsUnder(f.Path, "spec.manifest") && !observer.IsUnder(f.Path, "metadata.annotations") {
 			continue
 		}
 		for _, v := range []*delta.Value{&f.Desired, &f.Live, &f.Manifest} {
@@ -341,7 +341,7 @@ func entryLine(entry map[string]int, f plan.Field) (number int) {
 	pointer := ""
 	for _, step := range f.LivePath().Chain() {
 		if step.IsElement() {
-			pointer += "/" + strconv.Itoa(step.Nth())
+			pointer += "/" + strconv.Itoa(step.DesiredIndex())
 		} else {
 			pointer += "/" + escaped.Replace(step.Name())
 		}

@@ -269,7 +269,7 @@ func TestNoPageHasAValueOfASecret(t *testing.T) {
 	d := decide(t, app, "{apiVersion: v1, kind: Secret, "+lastApplied+", data: "+data(12)+", stringdata: "+canary()+"}",
 		strings.Replace(fmt.Sprintf(nested, data(10), data(10)), "namespace: default", "namespace: default, annotations: {kubectl.kubernetes.io/last-applied-configuration: '"+
 			`{"spec":{"manifest":[{"kind":"Secret","apiVersion":"v1","data":{"a":"`+canary()+`"}}]}}`+"'}", 1))
-	require.Nil(t, d.Refused)
+	require.Nil(t, d.Invalid)
 	require.GreaterOrEqual(t, canaries, 70)
 	text, err := StatusFile(d, report.StatusOf(d), "holdfast", now)
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ type Writers struct {
 	IsOne bool
 	Sums  []WriterSum
 	// Changes are those of one writer, the newest first.
-	Changes  []Happening
+	Changes  []HistoryItem
 	Pictures []Picture
 	// Only is the namespace that the list is of, if that is one.
 	Only string
@@ -55,9 +55,9 @@ func writersOf(all []Summary, query url.Values) Writers {
 		w.Changes = append(w.Changes, w.happening(e))
 	}
 	if last := w.Changes[:min(len(w.Changes), pictured)]; len(last) > 0 {
-		of := pictureOf("By Application", last, func(h Happening) string { return h.Namespace + "/" + h.Application })
+		of := pictureOf("By Application", last, func(h HistoryItem) string { return h.Namespace + "/" + h.Application })
 		if !w.IsOne {
-			of = pictureOf("By writer", last, Happening.who)
+			of = pictureOf("By writer", last, HistoryItem.who)
 		}
 		w.Pictures = []Picture{of}
 	}
@@ -75,7 +75,7 @@ func (w *Writers) sum(entries []report.EntryView) {
 	}
 }
 
-func (w Writers) happening(e report.EntryView) Happening {
+func (w Writers) happening(e report.EntryView) HistoryItem {
 	h := plainHappening(e, e.Application.Namespace)
 	h.Namespace, h.Application, h.Ref = e.Application.Namespace, e.Application.Name, RefOf(idOf(e.Resource))
 	return h
@@ -94,7 +94,7 @@ func (w Writers) with(by string) string {
 func (w Writers) Name() string { return cmp.Or(w.By, "whoever is not known") }
 
 // Chunks are the changes in pieces which a browser lays out only when they are in sight.
-func (w Writers) Chunks() [][]Happening { return slices.Collect(slices.Chunk(w.Changes, 50)) }
+func (w Writers) Chunks() [][]HistoryItem { return slices.Collect(slices.Chunk(w.Changes, 50)) }
 
 // SumsChunks are the sums in such pieces.
 func (w Writers) SumsChunks() [][]WriterSum { return slices.Collect(slices.Chunk(w.Sums, 50)) }

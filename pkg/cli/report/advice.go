@@ -15,9 +15,9 @@ type Advice struct {
 	Command string `json:"command,omitempty" yaml:"command,omitempty"`
 }
 
-// adviser knows how commands are written for one Application. program is how
+// advisor knows how commands are written for one Application. program is how
 // this program is called.
-type adviser struct {
+type advisor struct {
 	files.Decision
 	view    StatusView
 	program string
@@ -26,7 +26,7 @@ type adviser struct {
 // Advise is what a person can do about an Application that is not as it should
 // be, the most pressing first. It is empty if nothing is wrong.
 func Advise(d files.Decision, v StatusView, program string) []Advice {
-	a := adviser{d, v, program}
+	a := advisor{d, v, program}
 	var next []Advice
 	switch {
 	case v.notSubmitted:
@@ -41,7 +41,7 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 		}
 	case d.Spec.Suspend:
 		next = append(next, Advice{"nothing is corrected until it is resumed", a.command("resume")})
-	case d.DeletionTimestamp != nil && !v1alpha1.MeaningOf(v.Reason).Disposition.Stalled():
+	case d.DeletionTimestamp != nil && !v1alpha1.InfoForReason(v.Reason).Disposition.Stalled():
 		next = append(next, Advice{"it is being deleted; wait until it is gone", a.command("delete", "--yes", "--wait")})
 	case v.pending:
 		next = append(next, Advice{"if this lasts, the controller does not run. Look for its Pods", "kubectl get pods -n holdfast-system"})
@@ -55,7 +55,7 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 }
 
 // command is one of this program, about the Application.
-func (a adviser) command(verb string, args ...string) string {
+func (a advisor) command(verb string, args ...string) string {
 	words := append([]string{a.program, verb, a.Name}, args...)
 	if a.Namespace != "default" {
 		words = append(words, "-n", a.Namespace)
@@ -65,7 +65,7 @@ func (a adviser) command(verb string, args ...string) string {
 
 // forReason is what the reason of the condition Ready asks for. Messages name
 // their own remedies; what is here is where to look.
-func (a adviser) forReason() []Advice {
+func (a advisor) forReason() []Advice {
 	advice, known := map[string]Advice{
 		v1alpha1.ReasonManifestInvalid:            a.mistakes(),
 		v1alpha1.ReasonObserverSchemaInvalid:      a.mistakes(),
@@ -92,7 +92,7 @@ func (a adviser) forReason() []Advice {
 		v1alpha1.ReasonSourceNotAllowed:           {"have the controller allow the URL (--allow-url-prefix), or submit the template from a file", a.program + " submit " + a.Name + " --tosca FILE"},
 	}[a.view.Reason]
 	hasRemedy := func(r ResourceView) bool { return r.remedy != nil }
-	if v1alpha1.MeaningOf(a.view.Reason).Disposition == v1alpha1.DispositionGrant && slices.ContainsFunc(a.view.Resources, hasRemedy) {
+	if v1alpha1.InfoForReason(a.view.Reason).Disposition == v1alpha1.DispositionGrant && slices.ContainsFunc(a.view.Resources, hasRemedy) {
 		return nil // the resources say which right
 	}
 	if !known {
@@ -101,14 +101,14 @@ func (a adviser) forReason() []Advice {
 	return []Advice{advice}
 }
 
-func (a adviser) smaller() Advice {
+func (a advisor) smaller() Advice {
 	if len(a.Spec.Manifest) == 1 {
 		return Advice{"make the object smaller, or observe less of it, and submit it again", ""}
 	}
 	return Advice{"split it into several Applications", ""}
 }
 
-func (a adviser) mistakes() Advice {
+func (a advisor) mistakes() Advice {
 	return Advice{
 		"correct it and submit it again. Mistakes are found with their lines, and without a cluster, by",
 		a.program + " schema validate -f SCHEMA -m MANIFESTS",
@@ -116,12 +116,12 @@ func (a adviser) mistakes() Advice {
 }
 
 // forResource is what one resource asks for.
-func (a adviser) forResource(r ResourceView) []Advice {
+func (a advisor) forResource(r ResourceView) []Advice {
 	if r.unread {
 		return []Advice{{"you may not see all of it: ask for the right to get what is marked", ""}}
 	}
 	var next []Advice
-	said := v1alpha1.MeaningOf(r.Reason)
+	said := v1alpha1.InfoForReason(r.Reason)
 	switch {
 	case r.remedy == nil:
 	case said.Disposition == v1alpha1.DispositionGrant:
@@ -151,7 +151,7 @@ func (a adviser) forResource(r ResourceView) []Advice {
 
 // forField is what one field asks for, or empty. isExplained is true if the status says
 // why its drift stays.
-func (a adviser) forField(f plan.Field, isExplained bool) string {
+func (a advisor) forField(f plan.Field, isExplained bool) string {
 	switch {
 	case f.State == plan.FieldContested:
 		return "let " + orWriter(f.Writer.Manager) + " leave " + f.Path + " alone, or free it"

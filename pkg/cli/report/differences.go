@@ -65,7 +65,7 @@ func (t *Differences) Write() {
 }
 
 // selectedText says how many objects an entry of spec.select means.
-func selectedText(entry plan.ViewSelected) string {
+func selectedText(entry plan.ViewSelection) string {
 	text := fmt.Sprintf("%s: %s of kind %s", entry.Entry, terminal.Plural(entry.Objects, "object"), terminal.Visible(entry.Kind))
 	if entry.Changes > 0 {
 		text += fmt.Sprintf(", %d to be written", entry.Changes)
@@ -90,7 +90,7 @@ func shownOf(change plan.Change, field delta.Difference) (delta.Difference, bool
 	if !change.Shared {
 		return field, true
 	}
-	return plan.Shown(field)
+	return plan.WithoutTracking(field)
 }
 
 // space keeps resources apart, but not those of one line each.

@@ -69,7 +69,7 @@ func letGo(after *plan.Plan, id manifest.ID, was plan.Field) string {
 		}
 		for _, d := range change.Fields {
 			switch {
-			case d.Reason != delta.Restored || !observer.Under(was.Path, d.Path):
+			case d.Reason != delta.Restored || !observer.IsUnder(was.Path, d.Path):
 			case !d.Desired.Set:
 				return "restored: " + terminal.Visible(live) + " is removed"
 			default:
@@ -92,7 +92,7 @@ func letGo(after *plan.Plan, id manifest.ID, was plan.Field) string {
 // isAmong reports whether a path, or one below it, is among others.
 func isAmong(paths map[string]bool, path string) bool {
 	for other := range paths {
-		if observer.Under(other, path) {
+		if observer.IsUnder(other, path) {
 			return true
 		}
 	}

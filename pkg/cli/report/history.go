@@ -64,8 +64,8 @@ func HistoryOf(app *v1alpha1.Application) []EntryView {
 			User: e.User, Impersonator: e.Impersonator, SourceIP: e.SourceIP,
 			id: plan.IDOf(e.Resource), at: e.Time.Time,
 		}
-		if e.Stood != nil {
-			v.stood, v.Stood = e.Stood.Duration, e.Stood.Duration.String()
+		if e.Duration != nil {
+			v.stood, v.Stood = e.Duration.Duration, e.Duration.Duration.String()
 		}
 		if e.Since != nil {
 			v.Since = timeText(*e.Since)

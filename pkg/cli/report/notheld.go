@@ -30,7 +30,7 @@ func Watched(d files.Decision) (lines []string) {
 // to hold it.
 func NotHeld(d files.Decision) (lines []string) {
 	for _, change := range d.Changes {
-		for _, n := range d.NotHeld(change) {
+		for _, n := range d.FreeDifferences(change) {
 			wanted, _ := terminal.Inline(n.Manifest)
 			live := "the live object has none"
 			if n.Live.Set {

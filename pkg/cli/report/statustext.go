@@ -97,7 +97,7 @@ func (t *StatusText) headline() {
 		sign, style, word = "=", terminal.Green, "ready"
 	case t.Application.Mode == v1alpha1.ModeObserve && !t.pending:
 		sign, style, word = "~", terminal.Yellow, "only observes"
-	case t.Ready != "False" || v1alpha1.MeaningOf(t.Reason).Disposition == v1alpha1.DispositionWait:
+	case t.Ready != "False" || v1alpha1.InfoForReason(t.Reason).Disposition == v1alpha1.DispositionWait:
 		sign, style = "~", terminal.Yellow
 	}
 	t.line(t.Palette.Paint(terminal.Bold, "Application "+t.Application.Namespace+"/"+t.Application.Name) + "  " +

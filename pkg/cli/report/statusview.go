@@ -32,8 +32,8 @@ type StatusView struct {
 	Warnings []string `json:"warnings,omitempty" yaml:"warnings,omitempty"`
 	NotHeld  []string `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
 	// Selected says how many objects each entry of spec.select means.
-	Selected  []plan.ViewSelected `json:"selected,omitempty" yaml:"selected,omitempty"`
-	Resources []ResourceView      `json:"resources" yaml:"resources"`
+	Selected  []plan.ViewSelection `json:"selected,omitempty" yaml:"selected,omitempty"`
+	Resources []ResourceView       `json:"resources" yaml:"resources"`
 	// History has the last three entries; `history` has all.
 	History []EntryView `json:"history,omitempty" yaml:"history,omitempty"`
 	Events  []EventView `json:"events,omitempty" yaml:"events,omitempty"`
@@ -130,7 +130,7 @@ func StatusOf(d files.Decision) StatusView {
 // Attend says of a stored Application that is pending for long that no controller looks at it.
 func (v *StatusView) Attend(app *v1alpha1.Application, now time.Time) {
 	if connection.IsUnattended(app, now) {
-		v.unattended, v.Message = true, connection.InVain(app)
+		v.unattended, v.Message = true, connection.MissingStep(app)
 	}
 }
 
@@ -166,7 +166,7 @@ func (r *ResourceView) addLive(e plan.Explanation, live map[string]any) {
 		u := unstructured.Unstructured{Object: live}
 		r.Created = timeText(u.GetCreationTimestamp())
 		health, message := plan.Health(live)
-		if r.Health = health; health != "Current" && (r.Message == "" || v1alpha1.MeaningOf(r.Reason).Progressing()) {
+		if r.Health = health; health != "Current" && (r.Message == "" || v1alpha1.InfoForReason(r.Reason).Progressing()) {
 			r.Message = message
 		}
 	case e.Change.Problem != nil && e.Change.Problem.Disposition() == plan.DispositionUnread:
@@ -196,7 +196,7 @@ func (r *ResourceView) count(e plan.Explanation) {
 	if e.Missing {
 		r.fields = nil // that the object is not there says it all
 	}
-	if problem := e.Change.Problem; problem != nil && v1alpha1.MeaningOf(problem.Reason).Foreign {
+	if problem := e.Change.Problem; problem != nil && v1alpha1.InfoForReason(problem.Reason).Foreign {
 		r.fields = nil // nothing of it is held: it is not ours
 		return
 	}

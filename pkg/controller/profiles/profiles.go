@@ -49,23 +49,23 @@ type Profiles struct {
 	// settled is true once it is known which profiles there are.
 	settled bool
 	refused refusals
-	known   map[string]understood
+	known   map[string]parsedProfile
 	// autoscalers are watched while a profile asks for them.
 	autoscalers *autoscalers
 	// wanted is what each Application has objects of.
-	wanted map[types.UID]wanted
+	wanted map[types.UID]interest
 	ctx    context.Context //nolint:containedctx // the life of the watches, not of a call
 }
 
-// wanted are the kinds of an Application's objects; and these themselves, if autoscalers were
+// interest are the kinds of an Application's objects; and these themselves, if autoscalers were
 // watched when it was handled last: whoever watches them has those handled whom that concerns.
-type wanted struct {
+type interest struct {
 	kinds   []schema.GroupKind
 	objects []manifest.ID
 }
 
-// understood is a profile, or what is wrong with it.
-type understood struct {
+// parsedProfile is a profile, or what is wrong with it.
+type parsedProfile struct {
 	profile *plan.Profile // nil if it cannot be read
 	err     error
 }
@@ -77,7 +77,7 @@ const theKind = ""
 func New(client *cluster.Client, mapper *cluster.Mapper, now func() time.Time, wake func([]types.UID)) *Profiles {
 	return &Profiles{
 		client: client, mapper: mapper, now: now, wake: wake, queue: worker.NewQueue[string]("profiles"),
-		known: map[string]understood{}, wanted: map[types.UID]wanted{},
+		known: map[string]parsedProfile{}, wanted: map[types.UID]interest{},
 	}
 }
 
@@ -168,7 +168,7 @@ func (p *Profiles) end() {
 	}
 	p.store, p.stop, p.refused = nil, nil, refusals{}
 	were := p.known
-	p.known = map[string]understood{}
+	p.known = map[string]parsedProfile{}
 	if first := !p.settled; first {
 		p.settled = true
 		p.wake(slices.Collect(maps.Keys(p.wanted)))
@@ -208,7 +208,7 @@ func (p *Profiles) changed(before, after *cluster.Object) {
 		p.wake(p.concerned(was.profile))
 		return
 	}
-	name, now := after.Key.Name, understood{}
+	name, now := after.Key.Name, parsedProfile{}
 	if from, err := cluster.DecodeProfile(after.JSON()); err != nil {
 		now.err = err
 	} else if profile, mistakes := plan.ReadProfile(from); mistakes == nil {
@@ -279,7 +279,7 @@ func (p *Profiles) For(application types.UID, objects []manifest.ID) (of plan.Pr
 }
 
 // wants is what is to be known of the objects of an Application. The lock is held.
-func (p *Profiles) wants(objects []manifest.ID) (of wanted) {
+func (p *Profiles) wants(objects []manifest.ID) (of interest) {
 	for _, id := range objects {
 		if kind := id.GroupKind(); !slices.Contains(of.kinds, kind) {
 			of.kinds = append(of.kinds, kind)

@@ -25,5 +25,5 @@ func TestObjectsAreKeptForAutoscalersOnly(t *testing.T) {
 	assert.Equal(t, objects, p.wanted["app"].objects)
 
 	p.Forget("app")
-	assert.Equal(t, map[types.UID]wanted{}, p.wanted)
+	assert.Equal(t, map[types.UID]interest{}, p.wanted)
 }
