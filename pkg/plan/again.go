@@ -28,7 +28,7 @@ func (p *Plan) Replan(id manifest.ID, live map[string]any, refused ...RejectedLe
 	}
 	for _, old := range p.pruned {
 		if old.id == id {
-			old = &pruneCandidate{id: old.id, status: old.status, previous: old.previous, shared: old.shared}
+			old = &pruneCandidate{id: old.id, status: old.status, previous: old.previous, policy: old.policy}
 			now.decideCandidate(old, live)
 			return old.change
 		}

@@ -60,7 +60,7 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 // they are all on record, or none is ever removed.
 func (res *resource) writeAheadRecord() *record {
 	r := res.previous
-	if !res.change.Writes() || res.shared || res.adopting || !res.entry.Default || r == nil || r.entry == nil {
+	if !res.change.Writes() || !res.policy.mayRemove() || !res.entry.Default || r == nil || r.entry == nil {
 		return nil
 	}
 	if !r.entry.Default { // the user's entry is given up: what is held from now on is ours to remove
@@ -139,7 +139,7 @@ func mergeElements(t *kinds.Node, before, after []any) ([]any, bool) {
 // to be adopted is not ours yet: its UID stands apart.
 func (p *Plan) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 	for _, res := range p.resources {
-		if !res.change.Writes() || !res.shared && len(res.baseline)+len(res.unrecorded) == 0 {
+		if !res.change.Writes() || !res.policy.claims && len(res.baseline)+len(res.unrecorded) == 0 {
 			continue
 		}
 		row := v1alpha1.ResourceStatus{ResourceReference: reference(res.object.ID, res.object.APIVersion)}
@@ -148,12 +148,12 @@ func (p *Plan) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 			row = *before
 		}
 		switch uid := types.UID(res.change.UID); {
-		case res.shared:
+		case res.policy.claims:
 			row.Ownership, row.Origin = v1alpha1.OwnershipShare, ""
 			if row.UID != uid { // it is not held before it is written
 				row.BaselineUID = uid
 			}
-		case res.adopting:
+		case res.policy.adopts():
 			row.BaselineUID = uid
 		}
 		row.Baseline, row.Unrecorded = slices.Concat(res.baseline, res.letting.baseline), slices.Concat(res.unrecorded, res.letting.unrecorded)

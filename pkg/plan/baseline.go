@@ -20,15 +20,6 @@ const maxBaselineBytes = 64 * 1024
 // baselineBytesPerSelectedObject is how much longer they may be for each object that spec.select means.
 const baselineBytesPerSelectedObject = 512
 
-// restores reports whether fields of shared objects, or of owned ones, get back what they had
-// when they are held no longer.
-func restores(app *v1alpha1.Application, shared bool) bool {
-	if shared {
-		return app.Spec.OnRelease != v1alpha1.ReleaseLeave
-	}
-	return app.Spec.OnRelease == v1alpha1.ReleaseRestore
-}
-
 // recordedBaseline is what is on record of a live object from before us.
 func recordedBaseline(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.BaselineField {
 	if !isBaselineOf(status, live) {
@@ -108,7 +99,7 @@ func (p *Plan) keepsBaseline(res *resource, path string) bool {
 	switch {
 	case !res.holdsIn(path):
 		return false
-	case !res.shared:
+	case !res.policy.claims:
 		return !res.isFirstAdoption() || p.wasShared(res) && !res.writes(path)
 	case !res.writes(path):
 		return true
@@ -146,7 +137,7 @@ func (p *Plan) wasHeld(res *resource, path string) bool {
 // in place when it was first held had the value that we held then: it stays so as long as that
 // is desired, and goes on record with the next value. Drift is nothing from before.
 func (p *Plan) hadHeld(res *resource, b *v1alpha1.BaselineField) bool {
-	if !res.shared || !p.wasHeld(res, b.Path) {
+	if !res.policy.claims || !p.wasHeld(res, b.Path) {
 		return true
 	}
 	before, _ := delta.Locate(res.kind, res.previous.desired, b.Path)
@@ -166,16 +157,12 @@ func (p *Plan) hadHeld(res *resource, b *v1alpha1.BaselineField) bool {
 // isNewlyAdopted reports whether an object is about to be adopted, or was, and what is on record
 // is of the one before.
 func (res *resource) isNewlyAdopted(status *v1alpha1.ResourceStatus) bool {
-	return res.isFirstAdoption() || res.adopted && status != nil && string(status.UID) != res.change.UID
+	return res.isFirstAdoption() || res.policy.existed && status != nil && string(status.UID) != res.change.UID
 }
 
-// recordsOwnedBaselines reports whether it goes on record what fields of an owned object were before they
-// were held.
-func (p *Plan) recordsOwnedBaselines(res *resource) bool {
-	if res.shared {
-		return false
-	}
-	return restores(p.in.Application, false) || len(recordedBaseline(p.statuses[res.object.ID], res.live)) > 0
+// recordsBaselines reports whether the status records the original values of held fields.
+func (p *Plan) recordsBaselines(res *resource) bool {
+	return res.policy.claims || res.policy.restores || len(recordedBaseline(p.statuses[res.object.ID], res.live)) > 0
 }
 
 // HasRecord reports whether it is on record what fields of an object were before they were held.
@@ -185,11 +172,11 @@ func (p *Plan) HasRecord(id manifest.ID) bool {
 
 // prunes reports whether what leaves the manifest of an object is removed: we have made it, and
 // nothing was there before.
-func (res *resource) prunes() bool { return !res.shared && !res.adopted && res.entry.Default }
+func (res *resource) prunes() bool { return !res.policy.existed && res.entry.Default }
 
 // isFirstAdoption reports whether an object is about to be adopted that was never ours: all of it was
 // there before.
-func (res *resource) isFirstAdoption() bool { return res.adopting && !res.reclaimed }
+func (res *resource) isFirstAdoption() bool { return res.policy.adopts() && !res.policy.reclaimed }
 
 // wasShared reports whether fields of an object were held before it is owned.
 func (p *Plan) wasShared(res *resource) bool {
@@ -200,7 +187,7 @@ func (p *Plan) wasShared(res *resource) bool {
 // isFirstWrite reports whether a leaf is about to be written for the first time, if it differs: it is
 // that of an object which is shared or taken over, or it was not held by what is on record.
 func (res *resource) isFirstWrite(path string) bool {
-	if res.shared || res.isFirstAdoption() {
+	if res.policy.claims || res.isFirstAdoption() {
 		return true
 	}
 	held, known := res.previousLeaves()
@@ -345,7 +332,7 @@ func baselineValue(b v1alpha1.BaselineField) delta.Value {
 // The plan says so; afterwards there is nothing to say.
 func (p *Plan) warnUnrestorable() {
 	for _, res := range p.resources {
-		if !restores(p.in.Application, res.shared) || !res.shared && !res.isFirstAdoption() && !res.adopted {
+		if !res.policy.restores || !res.policy.existed {
 			continue
 		}
 		var lost []string

@@ -65,7 +65,7 @@ func (res *resource) excludeClaimed(app *v1alpha1.Application, leaves, recorded 
 	res.leaves, res.claimed, res.pendingClaims, res.awaitedOwner = nil, nil, nil, owner
 	yields := ""
 	for _, leaf := range leaves {
-		i := slices.IndexFunc(claims, func(c claim) bool { return c.conflictsWith(leaf, named(leaf), res.shared) })
+		i := slices.IndexFunc(claims, func(c claim) bool { return c.conflictsWith(leaf, named(leaf), res.policy.claims) })
 		switch {
 		case i >= 0:
 			res.claimed, res.pendingClaims = append(res.claimed, claim{leaf, claims[i].holder}), append(res.pendingClaims, leaf)
@@ -152,7 +152,7 @@ func ownerApplication(live map[string]any, id manifest.ID) string {
 // claimedPointers are the pointers of all that others hold of a live object, and of the marks
 // that say so.
 func (res *resource) claimedPointers(app *v1alpha1.Application, live map[string]any) (pointers []string) {
-	if res.shared || !isHeldByOthers(app, live) {
+	if res.policy.claims || !isHeldByOthers(app, live) {
 		return nil
 	}
 	paths := []string{}

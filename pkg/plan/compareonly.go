@@ -20,10 +20,10 @@ func (p *Plan) IsNoOp() bool { return p.Suspended() || p.IsObserveOnly() }
 // compareOnly compares an object with what is desired of it, our marks left out. An object that
 // is not ours is compared, too: the Application's ServiceAccount has read it.
 func (p *Plan) compareOnly(res *resource, live map[string]any) {
-	if !p.IsObserveOnly() || res.live == nil && !res.foreign || text(live, "metadata", "deletionTimestamp") != "" {
+	if !p.IsObserveOnly() || res.live == nil && res.policy.writes || text(live, "metadata", "deletionTimestamp") != "" {
 		return
 	}
-	if res.foreign {
+	if !res.policy.writes {
 		res.live = live
 		res.entry.FindSurplus(res.kind, res.desired, live)
 	}
@@ -40,7 +40,7 @@ func (p *Plan) compareOnly(res *resource, live map[string]any) {
 		}
 		res.observed = append(res.observed, d)
 	}
-	if res.foreign {
+	if !res.policy.writes {
 		res.compared, res.change.Fields = compared, compared.Differences
 		res.change.UID, res.change.ResourceVersion = text(live, "metadata", "uid"), text(live, "metadata", "resourceVersion")
 	}
@@ -48,7 +48,7 @@ func (p *Plan) compareOnly(res *resource, live map[string]any) {
 
 // IsOnlyCompared reports whether the object of a change is another owner's, and this Application
 // observes it.
-func (c Change) IsOnlyCompared() bool { return c.resource != nil && c.resource.foreign }
+func (c Change) IsOnlyCompared() bool { return c.resource != nil && !c.resource.policy.writes }
 
 // MaybeRespelled is the note on a live value that may be the desired one.
 const MaybeRespelled = "perhaps only another spelling"

@@ -146,7 +146,7 @@ func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	}
 	c.recordPendingDrift(res, before, o)
 	marks := c.plan.marks()
-	if res.adopted && marks > 0 {
+	if res.policy.existed && marks > 0 {
 		marks++
 	}
 	c.held += max(o.compared.Held-marks, 0)
@@ -261,7 +261,7 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 		}
 		problem = outcome.Problem
 		if problem == nil {
-			problem = c.plan.terminatingProblem(old.id, live)
+			problem = c.plan.terminatingProblem(old.policy, old.id, live)
 			c.done = append(c.done, doneChange{action: Delete, id: old.id})
 			c.recordRelease(old, v1alpha1.OutcomeDeleted)
 		}
@@ -270,7 +270,7 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 		switch {
 		case c.plan.IsObserveOnly():
 			problem.Message = old.previewText()
-		case old.shared:
+		case old.policy.claims:
 			problem.Message = old.id.String() + " is to be released"
 		}
 	}

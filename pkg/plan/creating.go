@@ -62,7 +62,7 @@ func (p *Plan) mergePendingCreates(said, says pendingCreates) pendingCreates {
 // about to be written.
 func (p *Plan) newPendingCreates() (says pendingCreates, needed bool) {
 	for _, res := range p.resources {
-		if res.shared || !p.unrecorded(p.statuses[res.object.ID]) {
+		if !res.policy.creates || !p.unrecorded(p.statuses[res.object.ID]) {
 			continue
 		}
 		needed = needed || res.change.Writes()
@@ -72,7 +72,7 @@ func (p *Plan) newPendingCreates() (says pendingCreates, needed bool) {
 		}
 	}
 	for _, old := range p.pruned {
-		if old.status.UID == "" && !old.shared {
+		if old.status.UID == "" && old.policy.creates {
 			says.Objects = append(says.Objects, nameOf(old.id))
 		}
 		if r := old.previous; r != nil && r.created {
@@ -124,7 +124,7 @@ func (p *Plan) room() int {
 // was given before; nil if nothing of it is ours.
 func (res *resource) creating() map[string]any {
 	switch {
-	case !res.entry.Default || res.adopting:
+	case !res.entry.Default || res.policy.adopts():
 		return nil
 	case res.previous != nil && res.previous.created:
 		union, _ := mergeFields(res.kind, res.previous.desired, res.stored()) // the object may be there though no watch has it yet

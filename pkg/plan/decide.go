@@ -75,9 +75,9 @@ func (p *Plan) rendered(r renderedInput) []*resource {
 	for i, object := range r.objects {
 		res := &resource{
 			object: object, written: r.written[i], rendered: r.entries[i], kind: p.in.Kinds.Type(object.GVK()),
-			shared: IsShared(p.in.Application, object.Ownership),
+			policy: policyOf(p.in.Application, object),
 		}
-		if !res.shared { // what is shared is held by key: nothing of it is one value
+		if res.policy.creates { // fields of shared objects are held by key: no list is one value
 			res.rendered = res.rendered.Typed(res.kind)
 		}
 		resources[i] = res

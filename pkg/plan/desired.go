@@ -12,21 +12,23 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// decide fills in one desired resource, given its live object.
+// decide decides what is done to one desired resource, given its live object.
 func (p *Plan) decide(res *resource, live map[string]any) {
 	id := res.object.ID
-	if res.shared {
-		p.decideShared(res, live)
-		return
-	}
 	if p.in.Memory.RejectedChanges[id] != nil && live != nil {
 		p.keepLast(res, live)
 	}
-	res.change = Change{Action: Unchanged, ID: id, APIVersion: res.object.APIVersion, resource: res}
-	p.claim(res, live)
+	res.policy, res.problem = p.withLive(policyOf(p.in.Application, res.object), id, live)
+	res.change = Change{Action: Unchanged, Shared: res.policy.claims, ID: id, APIVersion: res.object.APIVersion, resource: res}
+	res.computeDesired(res.policy.claims || live != nil && res.policy.writes && (!res.policy.adopts() || res.policy.reclaimed))
+	if live == nil {
+		res.problem = p.in.Blocked[id]
+	}
 	res.problem = cmp.Or(res.problem, p.sourceProblem(id))
 	switch {
 	case res.problem != nil:
+	case live == nil && !res.policy.creates:
+		res.problem = absentProblem(id)
 	case live == nil && p.isDone(res):
 		res.done, res.change.Done = true, true
 	case live == nil && p.in.Memory.HeldBack(res.leaf(), p.in.Now):
@@ -35,7 +37,7 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 		p.create(res)
 	case text(live, "metadata", "deletionTimestamp") != "":
 		res.live = live
-		res.problem = p.terminatingProblem(id, live)
+		res.problem = p.terminatingProblem(res.policy, id, live)
 	default:
 		res.live = live
 		p.decideLive(res)
@@ -44,23 +46,20 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 	res.change.Problem = res.problem
 }
 
-// decideLive decides what is written on an object that is there.
+// absentProblem returns the Problem of a shared object that does not exist.
+func absentProblem(id manifest.ID) *Problem {
+	return problemf(v1alpha1.ReasonWaiting, "%s does not exist; it is shared, and not created", id)
+}
+
+// decideLive decides what is written to an object that is there.
 func (p *Plan) decideLive(res *resource) {
 	id, live := res.object.ID, res.live
-	status := p.statuses[id]
 	res.change.UID = text(live, "metadata", "uid")
 	res.change.ResourceVersion = text(live, "metadata", "resourceVersion")
 	if res.seen, res.problem = p.see(&p.hooks.ResourceObserved, res, live); res.problem != nil {
 		return
 	}
-	switch {
-	case res.isNewlyAdopted(status):
-		res.entry.FindSurplus(res.kind, res.desired, live) // to adopt is to cut nothing
-	case p.unrecorded(status), res.previous == nil && !res.adopting:
-		res.recordServerElements(live)
-	case p.releasesFields(res):
-		res.entry.FindSurplus(res.kind, res.desired, live) // and so is to let go of what was adopted
-	}
+	p.findServerElements(res)
 	res.judged = true
 	p.correct(res)
 	if blocked := p.in.Blocked[id]; blocked != nil {
@@ -69,21 +68,19 @@ func (p *Plan) decideLive(res *resource) {
 	}
 }
 
-// claim finds out whose a live object is, and so what is desired of it.
-func (p *Plan) claim(res *resource, live map[string]any) {
-	id, status := res.object.ID, p.statuses[res.object.ID]
-	ours := live != nil && isOwned(p.in.Application, id, status, live)
-	res.reclaimed = live != nil && !ours && isFromRestoredCluster(p.in.Application, id, live)
-	res.computeDesired(ours || res.reclaimed)
+// findServerElements finds the elements and keys of the live object that are kept although the
+// manifest has them not: those that the API server added, and all that were there when the object
+// is adopted or fields of it are released.
+func (p *Plan) findServerElements(res *resource) {
+	status := p.statuses[res.object.ID]
 	switch {
-	case live == nil:
-		res.problem = p.in.Blocked[id]
-	case !ours:
-		res.problem = adoptionProblem(p.in.Application, id, live)
-		res.adopting, res.foreign = res.problem == nil, res.problem != nil && p.IsObserveOnly()
-		res.adopted = res.adopting && (!res.reclaimed || isMarkedAdopted(live))
-	default:
-		res.adopted = wasAdopted(p.in.Application, status, live)
+	case !res.policy.removes:
+	case res.isNewlyAdopted(status):
+		res.entry.FindSurplus(res.kind, res.desired, res.live)
+	case p.unrecorded(status), res.previous == nil && !res.policy.adopts():
+		res.recordServerElements(res.live)
+	case p.releasesFields(res):
+		res.entry.FindSurplus(res.kind, res.desired, res.live)
 	}
 }
 
@@ -119,8 +116,10 @@ func (res *resource) computeDesired(exists bool) {
 	res.entry = res.rendered.Raisable()
 	if r := res.previous; r != nil && (exists || !r.created) {
 		previous = r.desired
-		res.entry.KeepSurplus(res.kind, res.object.Content, r.entry, previous)
-		res.entry.KeepKeys(res.kind, res.object.Content, r.entry, previous)
+		if res.policy.creates {
+			res.entry.KeepSurplus(res.kind, res.object.Content, r.entry, previous)
+			res.entry.KeepKeys(res.kind, res.object.Content, r.entry, previous)
+		}
 	}
 	res.desired = res.entry.Desired(res.kind, res.object.Content, visibleOf(res.object.ID, previous))
 }
@@ -134,31 +133,39 @@ func (p *Plan) create(res *resource) {
 	}
 }
 
+// correct decides what is written to the live object: what released fields get back, then drift.
 func (p *Plan) correct(res *resource) {
-	if isHeldByOthers(p.in.Application, res.live) {
-		res.excludeClaimed(p.in.Application, res.entry.Leaves(res.kind, res.desired), nil)
-	}
+	app, id := p.in.Application, res.object.ID
+	p.assignFields(res)
 	withdrawn := delta.Comparison{Differences: p.withdrawn(res)}
-	restored := delta.Comparison{Differences: p.restoredFields(res, withdrawn.Correctable())}
+	released := delta.Comparison{Differences: p.release(res, withdrawn.Correctable())}
 	res.compared = p.compare(res, res.live)
-	if withdrawn.Correctable() || restored.Correctable() && !res.prunes() {
+	res.drift = res.compared.Differences
+	if !res.policy.creates {
+		p.warnOfNewElements(res)
+	}
+	if withdrawn.Correctable() || released.Correctable() && !res.prunes() {
 		res.compared.Differences = nil // the others are for the next patch
 	}
-	if p.recordsOwnedBaselines(res) {
+	if p.recordsBaselines(res) {
 		p.recordBaselines(res)
-	}
-	res.baseline = append(res.baseline, res.releasesNext...)
-	res.compared.Differences = slices.Concat(restored.Differences, res.compared.Differences, withdrawn.Differences, formerShare(p.in.Application, res.live))
-	for _, w := range res.compared.Warnings {
-		if w = res.object.ID.String() + ": " + w; !slices.Contains(res.warnings, w) {
-			res.warnings = append(res.warnings, w)
+		for _, left := range res.letting.baseline {
+			res.keepParentBaseline(left, res.entry.Released(left.Path) == observer.ReleasedLeave)
 		}
 	}
+	res.baseline = append(res.baseline, res.releasesNext...)
+	res.compared.Differences = slices.Concat(released.Differences, res.compared.Differences, withdrawn.Differences, formerTracking(app, res.policy, res.live))
+	for _, w := range res.compared.Warnings {
+		res.warn(w)
+	}
+	if res.policy.claims && res.policy.restores && slices.ContainsFunc(res.leaves, func(leaf string) bool { return secretPath(id, leaf) }) {
+		res.warn("values of Secrets are never recorded, so they stay as they are when they are let go")
+	}
 	res.change.Fields = res.compared.Differences
-	res.problem = cmp.Or(res.claimProblem(), p.rejected(res, res.compared), p.leftOverProblem(res.object.ID, res.compared))
-	unsure := res.compared.NeedsManagedFields || res.letting.needsManagedFields && foreignTo(p.in.Application, res.live) == nil
-	res.change.ReadFirst = unsure
-	if res.adopting {
+	res.problem = cmp.Or(res.claimProblem(), p.rejected(res, res.compared), p.leftOverProblem(id, res.compared), res.newElementProblem(res.live, res.compared))
+	unsure := res.compared.NeedsManagedFields || res.letting.needsManagedFields && foreignTo(app, res.live) == nil
+	res.change.ReadFirst = unsure && res.policy.removes
+	if res.policy.adopts() {
 		if waits, problem := p.deferTracking(res); waits {
 			res.problem = cmp.Or(res.problem, problem)
 			return
@@ -167,8 +174,31 @@ func (p *Plan) correct(res *resource) {
 	if res.compared.Correctable() {
 		res.change.Action = Update
 		res.change.Guards, res.change.Patch = res.compared.Patch(res.change.UID, res.change.ResourceVersion)
-		res.change.Guards = append(res.change.Guards, p.ownership(res)...)
+		if !res.policy.claims {
+			res.change.Guards = append(res.change.Guards, p.ownership(res)...)
+		}
 		res.change.ReadFirst = unsure || p.needsContender(res)
+	}
+}
+
+// assignFields decides which fields the Application holds: another Application may have claimed
+// some of them.
+func (p *Plan) assignFields(res *resource) {
+	app, id := p.in.Application, res.object.ID
+	switch {
+	case res.policy.claims:
+		res.deferredTo = firstUnnamed(p.in.Precedence[id], res.live)
+		res.excludeClaimed(app, res.entry.Leaves(res.kind, res.desired), baselinePaths(p.statuses[id], res.live))
+		res.policy.begins = !holds(app, res.live) && !slices.ContainsFunc(res.leaves, func(path string) bool { return p.wasHeld(res, path) })
+	case isHeldByOthers(app, res.live):
+		res.excludeClaimed(app, res.entry.Leaves(res.kind, res.desired), nil)
+	}
+}
+
+// warn adds a warning about the resource, once.
+func (res *resource) warn(text string) {
+	if text = res.object.ID.String() + ": " + text; !slices.Contains(res.warnings, text) {
+		res.warnings = append(res.warnings, text)
 	}
 }
 
@@ -196,7 +226,7 @@ func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
 // where that is not so, or the marks matter for anything else.
 func (p *Plan) isInSync(res *resource, live map[string]any) (compared delta.Comparison, is bool) {
 	app := p.in.Application
-	if app.UID == "" || res.shared || res.adopted || len(res.accepted)+len(res.claimed) > 0 || !res.entry.HasRoomForMarks() ||
+	if app.UID == "" || res.policy.existed || len(res.accepted)+len(res.claimed) > 0 || !res.entry.HasRoomForMarks() ||
 		holdersOf(live) != nil || !IsTrackedBy(app, res.object.ID, live) {
 		return compared, false
 	}
@@ -224,7 +254,7 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 		},
 		Conflicting: p.in.Memory.conflicts[res.object.ID],
 		Refused:     func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
-		Foreign:     foreignTo(p.in.Application, live), Shared: res.shared, Claimed: append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
+		Foreign:     foreignTo(p.in.Application, live), Shared: !res.policy.creates, Claimed: append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
 	}
 	in.Normal = p.normal(res, desired)
 	if res.entry.Default || res.entry.Follows {
@@ -238,7 +268,7 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 	}
 	if r := res.previous; r != nil {
 		in.Previous = r.desired
-		in.Prune = !res.shared && !p.restoresRemovedFields(res) && res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
+		in.Prune = res.policy.removes && !p.restoresRemovedFields(res) && res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
 		if in.Prune {
 			in.Previous = res.entry.Recorded(res.kind, r.entry, r.desired)
 		}
@@ -267,7 +297,7 @@ func (p *Plan) normal(res *resource, desired map[string]any) func() map[string]a
 func (res *resource) beginsAt(path *observer.Path) func(live, want any) bool {
 	r := res.previous
 	switch {
-	case res.adopting, res.foreign, r == nil && res.adopted:
+	case res.policy.adopts(), !res.policy.writes, r == nil && res.policy.existed && res.policy.removes:
 		return observer.Completes
 	case r == nil && res.unanswered:
 		return observer.Covers
@@ -297,7 +327,7 @@ func (p *Plan) wasApplied(res *resource) bool {
 		return true
 	}
 	r := res.previous
-	return (!res.adopting || res.reclaimed) && (r.created || r.status != nil && r.status.UID != "")
+	return (!res.policy.adopts() || res.policy.reclaimed) && (r.created || r.status != nil && r.status.UID != "")
 }
 
 // leftOverProblem is why a comparison leaves something uncorrected, or nil.

@@ -29,16 +29,13 @@
 //	             has happened, observe.go what would be done by an Application that
 //	             only observes; conclusion.go has its values. shutdown.go is a
 //	             status without a plan
-//	the plan     decide.go an Application, retire.go one that goes: desired.go
-//	             decides one resource, gone.go one that is not there though it was,
-//	             prune.go one that is no longer desired; share.go one that is
-//	             another owner's, release.go (branch.go) what becomes of that when it is let go,
-//	             owned.go what one of ours gives back then, letsgo.go which fields those are,
-//	             unrestored.go which of them stay as they are; newelement.go which elements
-//	             a shared object lacks;
-//	             compareonly.go compares what is only observed;
-//	             again.go either of them again; ahead.go and creating.go say what
-//	             is written down before requests are sent
+//	the plan     policy.go has the table of what may be done with an object; decide.go decides
+//	             an Application, retire.go one that is deleted: desired.go one resource,
+//	             gone.go one whose object is gone, prune.go one that is no longer desired,
+//	             release.go (branch.go) what released fields get back; newelement.go finds
+//	             elements that a shared object lacks; compareonly.go compares what is only
+//	             observed; again.go decides a resource again; ahead.go and creating.go say
+//	             what is written down before requests are sent
 //	what it      render.go makes objects (objects.go, selected.go those that
 //	             selection.go says are meant) and schema entries of the
 //	             spec, fields.go those of its paths, profiles.go what the cluster's
@@ -46,8 +43,8 @@
 //	reads        of the status, if a template cannot be had; listeners.go has the
 //	             engine's own steps among the hooks; record.go reads what the status
 //	             remembers, baseline.go what fields were before us, heldvalue.go
-//	             what they are while they are held, own.go whose an
-//	             object is, ownership.go which are another owner's, holders.go who
+//	             what they are while they are held, own.go the tracking
+//	             metadata, holders.go who
 //	             holds fields of it, claims.go what of it others hold, managers.go who
 //	             wrote which field of it, authors.go who has changed one, users.go who
 //	             that is; size.go says whether the status will fit, incomplete.go

@@ -145,7 +145,7 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 		explained.Profiles = res.entry.Profiles()
 		e.res, e.removals, e.claims = res, p.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
 		e.baseline, e.unrecorded = recordedBaseline(p.statuses[id], e.live), unrecordedPaths(p.statuses[id], e.live)
-		if res.shared && res.holdsNothing() { // and what goes with the last field that was
+		if res.policy.claims && res.holdsNothing() { // and what goes with the last field that was
 			e.removals = append(e.removals, slices.DeleteFunc(slices.Clone(change.Fields), func(d delta.Difference) bool { return d.Desired.Set })...)
 		}
 		e.removals = append(e.removals, res.letting.restored...) // and what fields get back

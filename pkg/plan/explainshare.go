@@ -48,13 +48,13 @@ func (e *explainer) claim(f *Field) {
 // onRelease says what becomes of a held field when it is let go, and the object stays; and why
 // it cannot be restored then.
 func (e *explainer) onRelease(f Field) (text, unrestorable string) {
-	if e.res == nil || !e.res.shared && !e.plan.recordsOwnedBaselines(e.res) || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.IsUnder(f.Path, leaf) }) {
+	if e.res == nil || !e.plan.recordsBaselines(e.res) || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.IsUnder(f.Path, leaf) }) {
 		return "", ""
 	}
 	const stays = "when it is let go, it stays: "
 	i := slices.IndexFunc(e.baseline, func(b v1alpha1.BaselineField) bool { return observer.IsUnder(f.Path, b.Path) })
 	switch {
-	case !restores(e.plan.in.Application, e.res.shared):
+	case !e.res.policy.restores:
 		return stays + "spec.onRelease is Leave", ""
 	case secretPath(e.id, f.Path):
 		unrestorable = "values of Secrets are never recorded"

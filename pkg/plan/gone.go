@@ -33,7 +33,7 @@ func (res *resource) run(before *v1alpha1.ResourceStatus, o resourceResult) *v1a
 	}
 	created := o.live != nil && (o.action == Create || known == nil || string(before.UID) != text(o.live, "metadata", "uid"))
 	switch {
-	case res.shared, !isJob(res.object.ID), o.live == nil && known == nil && !res.done:
+	case !res.policy.creates, !isJob(res.object.ID), o.live == nil && known == nil && !res.done:
 		return nil
 	case created, known == nil:
 		return &v1alpha1.JobRun{Manifest: res.digest(), Finished: res.done || hasFinished(o.live)}

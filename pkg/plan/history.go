@@ -79,7 +79,7 @@ func (c *summarizer) recordPendingDrift(res *resource, before *v1alpha1.Resource
 // of a spec that is new: the live value is not the one that was desired before. What is
 // pushed others may write; only a manifest that is new has it written.
 func (p *Plan) drifted(res *resource) map[string]bool {
-	if res.adopting || res.previous == nil || res.previous.created {
+	if res.policy.adopts() || res.previous == nil || res.previous.created {
 		return nil
 	}
 	drifted := map[string]bool{}

@@ -163,7 +163,7 @@ func (res *resource) sharedMarks(app *v1alpha1.Application) map[string]map[strin
 
 // marked is the resource with our marks on it.
 func (res *resource) marked(app *v1alpha1.Application) (*observer.Schema, map[string]any) {
-	if res.shared {
+	if res.policy.claims {
 		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && !isNamed(app, res.live) {
 			return res.entry, res.desired // an older one goes first, or it is free
 		}
@@ -175,7 +175,7 @@ func (res *resource) marked(app *v1alpha1.Application) (*observer.Schema, map[st
 		return entry, desired
 	}
 	more := map[string]string{}
-	if res.adopted {
+	if res.policy.existed {
 		more[v1alpha1.AnnotationAdopted] = "true"
 	}
 	if isHeldByOthers(app, res.live) {
@@ -212,7 +212,7 @@ func withoutApplication(app *v1alpha1.Application, id manifest.ID, live map[stri
 
 // isReportable reports whether a difference is worth an event. The claims on a shared object are not.
 func (res *resource) isReportable(d delta.Difference) bool {
-	if res.shared {
+	if res.policy.claims {
 		_, isShown := WithoutTracking(d)
 		return isShown
 	}
@@ -247,15 +247,6 @@ func withoutKey(v delta.Value, key string) (without delta.Value, left bool) {
 	m = maps.Clone(m)
 	delete(m, key)
 	return delta.Value{Set: len(m) > 0, Any: m}, len(m) > 0
-}
-
-// formerShare are the removals of the marks of an object that we have shared, own from now on,
-// and nobody else shares; or that nobody shares any more.
-func formerShare(app *v1alpha1.Application, live map[string]any) []delta.Difference {
-	if !isNamed(app, live) || isHeldByOthers(app, live) {
-		return nil
-	}
-	return removals(live, sharedMarkKeys)
 }
 
 // Holder is one Application that holds fields of an object, as the object says.

@@ -42,7 +42,9 @@ func TestWhatIsInPlaceIsCompared(t *testing.T) {
 				} else {
 					whole++
 				}
-				_, live = res.marked(in.Application)
+				if _, live = withTracking(in.Application, res.entry, res.desired); res.policy.claims {
+					_, live = res.marked(in.Application)
+				}
 				in.Live[res.object.ID] = live
 			}
 		}

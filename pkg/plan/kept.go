@@ -16,7 +16,7 @@ import (
 // they have to go together.
 func (p *Plan) Aliases(c Change, answer map[string]any) (aliases []Sibling) {
 	res := c.resource
-	if res == nil || res.shared || res.adopting {
+	if res == nil || !res.policy.mayRemove() {
 		return nil
 	}
 	for _, d := range c.Fields {

@@ -49,7 +49,7 @@ func (e newElement) isContainer() bool {
 // whose name is near to that of another one.
 // Source: docs/semantics.md, "Elements that a shared object lacks".
 func (e newElement) isDeferred(res *resource) bool {
-	return res.shared && e.near != "" && e.isContainer() && !res.entry.NamesInFields(e.path.String())
+	return !res.policy.creates && e.near != "" && e.isContainer() && !res.entry.NamesInFields(e.path.String())
 }
 
 // isDeferred reports whether a difference would add an element that is deferred.

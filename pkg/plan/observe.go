@@ -22,11 +22,11 @@ func (c *summarizer) previewText(res *resource) string {
 		return ""
 	case res.problem != nil && res.change.Action == Unchanged:
 		return "differs: " + differs
-	case res.reclaimed:
+	case res.policy.reclaimed:
 		return "is there, and would be taken back and corrected: " + differs
-	case res.adopting:
+	case res.policy.adopts():
 		return "is there, and would be adopted and corrected: " + differs
-	case res.firstHold:
+	case res.policy.begins:
 		return "differs, and would be held: " + differs
 	}
 	return "differs, and would be corrected: " + differs
@@ -104,7 +104,7 @@ func (c Change) previewVerb() string {
 		return "leave"
 	case !c.Writes():
 		return ""
-	case res != nil && res.adopting:
+	case res != nil && res.policy.adopts():
 		return "adopt"
 	case c.Prune && c.Action == Update && verb == string(Update):
 		return "release"

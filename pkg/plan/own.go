@@ -32,46 +32,6 @@ func IsTrackedBy(app *v1alpha1.Application, id manifest.ID, live map[string]any)
 		text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
 }
 
-// isOwned reports whether a live object is the Application's: it carries the marks,
-// or it is on record with its UID and has lost them. An Application without a
-// UID exists only in a file, and the live objects given with it are its own.
-func isOwned(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceStatus, live map[string]any) bool {
-	if app.UID == "" || IsTrackedBy(app, id, live) {
-		return true
-	}
-	if status == nil || status.Ownership == v1alpha1.OwnershipShare || status.UID == "" || string(status.UID) != text(live, "metadata", "uid") {
-		return false
-	}
-	other := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
-	return other == "" || other == string(app.UID) // or else another client has adopted it
-}
-
-// isFromRestoredCluster reports whether an object that is not ours was that of an Application with
-// this namespace and name: in a restored cluster everything has another UID. It is taken
-// back, which needs nobody's leave.
-func isFromRestoredCluster(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
-	return text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
-}
-
-// isMarkedAdopted reports whether an object says of itself that it was adopted.
-func isMarkedAdopted(live map[string]any) bool {
-	return text(live, "metadata", "annotations", v1alpha1.AnnotationAdopted) != ""
-}
-
-// wasAdopted reports whether an object of ours was there before us: it says so itself, or
-// the inventory does. An inventory that says nothing is of a version that did not know
-// the difference; what is older than the Application was adopted then.
-func wasAdopted(app *v1alpha1.Application, status *v1alpha1.ResourceStatus, live map[string]any) bool {
-	if isMarkedAdopted(live) {
-		return true
-	}
-	if status != nil && status.Origin != "" && string(status.UID) == text(live, "metadata", "uid") {
-		return status.Origin == v1alpha1.OriginAdopted
-	}
-	created, err := time.Parse(time.RFC3339, text(live, "metadata", "creationTimestamp"))
-	return err == nil && created.Before(app.CreationTimestamp.Time)
-}
-
 // isCascadeOrphan reports whether whoever deleted an Application asked to leave its
 // objects, in this version of it or in one before.
 func isCascadeOrphan(app *v1alpha1.Application) bool {
@@ -226,18 +186,16 @@ func isMetadataMap(path string) bool {
 	return path == "metadata" || path == "metadata.labels" || path == "metadata.annotations"
 }
 
-// formerMarks are the removals of the marks of an owner from an object that we have owned,
-// and share from now on.
-func formerMarks(app *v1alpha1.Application, live map[string]any) (fields []delta.Difference) {
-	if app.UID == "" || text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(app.UID) {
-		return nil
+// formerTracking returns the removals of tracking metadata that does not fit the policy any more: the
+// object was owned and is shared now, or was shared and is owned, and no other Application shares it.
+func formerTracking(app *v1alpha1.Application, of policy, live map[string]any) []delta.Difference {
+	switch {
+	case !of.claims && isNamed(app, live) && !isHeldByOthers(app, live):
+		return removals(live, sharedMarkKeys)
+	case of.claims && app.UID != "" && text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID):
+		return removals(live, trackingKeys)
 	}
-	return trackingRemovals(live)
-}
-
-// trackingRemovals are the removals of an owner's marks.
-func trackingRemovals(live map[string]any) (fields []delta.Difference) {
-	return removals(live, trackingKeys)
+	return nil
 }
 
 func removals(live map[string]any, marks []markKey) (fields []delta.Difference) {
@@ -273,7 +231,7 @@ func withTracking(app *v1alpha1.Application, entry *observer.Schema, desired map
 }
 
 // terminatingProblem is the Problem of an object that another client deletes.
-func (p *Plan) terminatingProblem(id manifest.ID, live map[string]any) *Problem {
+func (p *Plan) terminatingProblem(of policy, id manifest.ID, live map[string]any) *Problem {
 	message := id.String() + " is being deleted"
 	if finalizers := finalizersOf(live); len(finalizers) > 0 {
 		message += ", held by the finalizers " + strings.Join(finalizers, ", ")
@@ -282,7 +240,7 @@ func (p *Plan) terminatingProblem(id manifest.ID, live map[string]any) *Problem 
 		message += NamespaceRemains(live)
 	}
 	problem := &Problem{Reason: v1alpha1.ReasonWaiting, Message: message}
-	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) && !p.IsObserveOnly() {
+	if !of.claims && text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) && !p.IsObserveOnly() {
 		problem.RetryAfter = recheckAfter // no watch tells that it is gone
 	}
 	return problem

@@ -194,33 +194,28 @@ type resource struct {
 	compared delta.Comparison
 	problem  *Problem
 	// seen is what the hooks made of the live object.
-	seen     *hooks.ObjectEvent
-	adopting bool
+	seen   *hooks.ObjectEvent
+	policy policy
 	// unanswered is true if no controller saw the answer to the write that made the object.
 	unanswered bool
-	reclaimed  bool // it was ours before, and is taken back
-	adopted    bool // it was there before the Application took it over, or is taken over now
 	done       bool // a Job that has finished, is gone and is not to run again
-	// Of a shared object: begins is true if we do not hold it yet, drift is all that differs.
-	// Of one whose fields get back what they had: leaves are the paths that we hold, baseline
+	// drift is all that differs. Of an object whose fields get back what they had: leaves are the paths that we hold, baseline
 	// is what they were before us, and letting what becomes of those that we hold no longer.
 	// judged is true once the live object has been compared.
-	shared, firstHold, judged bool
-	drift                     []delta.Difference
-	leaves                    []string
-	claimed                   []claim  // and what of it other Applications hold
-	pendingClaims             []string // that is, the leaves that we wait for
-	awaitedOwner              string   // the Application that owns it, if it has not said yet what it holds
-	deferredTo                string   // an older Application that may want what nobody holds, and has not looked yet
-	baseline                  []v1alpha1.BaselineField
-	unrecorded                []string                 // leaves of which there was no room for a baseline
-	empty                     []string                 // maps and lists of which nothing is held but that they are there
-	releasesNext              []v1alpha1.BaselineField // and those that are let go with the next patch
-	letting                   fieldRelease
-	// Of an Application that observes: foreign is true if the object is another owner's and would
-	// not be taken over, observed is all that differs, but for our marks.
+	judged        bool
+	drift         []delta.Difference
+	leaves        []string
+	claimed       []claim  // and what of it other Applications hold
+	pendingClaims []string // that is, the leaves that we wait for
+	awaitedOwner  string   // the Application that owns it, if it has not said yet what it holds
+	deferredTo    string   // an older Application that may want what nobody holds, and has not looked yet
+	baseline      []v1alpha1.BaselineField
+	unrecorded    []string                 // leaves of which there was no room for a baseline
+	empty         []string                 // maps and lists of which nothing is held but that they are there
+	releasesNext  []v1alpha1.BaselineField // and those that are let go with the next patch
+	letting       fieldRelease
+	// Of an Application that observes: observed is all that differs, but for our marks,
 	// doubtful is what may have only another spelling.
-	foreign            bool
 	observed, doubtful []delta.Difference
 	// rejected is the refusal of the change that this resource waits with: what is decided here
 	// is the desired state on record. It is nil if there is none.
@@ -236,7 +231,7 @@ func (res *resource) fresh() *resource {
 		res = res.aside
 	}
 	return &resource{
-		object: res.object, shared: res.shared, written: res.written, rendered: res.rendered, kind: res.kind, previous: res.previous, accepted: res.accepted,
+		object: res.object, policy: res.policy, written: res.written, rendered: res.rendered, kind: res.kind, previous: res.previous, accepted: res.accepted,
 	}
 }
 
@@ -248,9 +243,8 @@ type pruneCandidate struct {
 	previous *record
 	live     map[string]any
 	change   Change
-	// shared is true for an object that is another owner's, letting what becomes of its fields.
-	shared  bool
-	letting fieldRelease
+	policy   policy
+	letting  fieldRelease // what becomes of its fields
 }
 
 // record is what the status remembers of one resource.

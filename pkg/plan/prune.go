@@ -41,7 +41,7 @@ func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 }
 
 func (p *Plan) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record) {
-	old := &pruneCandidate{id: id, status: status, previous: r, shared: p.isShared(id, status)}
+	old := &pruneCandidate{id: id, status: status, previous: r, policy: p.policyOnRecord(id, status)}
 	p.decideCandidate(old, p.in.Live[id])
 	if !p.retiring {
 		for _, stays := range old.letting.kept {
@@ -51,7 +51,7 @@ func (p *Plan) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *recor
 	switch {
 	case old.change.Writes() || old.change.Problem != nil:
 		p.pruned = append(p.pruned, old)
-	case old.shared:
+	case old.policy.claims:
 		p.unrestored = append(p.unrestored, old.letting.kept...)
 	case old.live == nil && status.UID != "":
 		p.gone = append(p.gone, old)
@@ -74,7 +74,7 @@ func (p *Plan) Gone() []manifest.ID {
 // without our marks.
 func (p *Plan) decideCandidate(old *pruneCandidate, live map[string]any) {
 	old.live = live
-	old.change = Change{Action: Unchanged, ID: old.id, APIVersion: old.status.APIVersion, Prune: true, Shared: old.shared, pruned: old}
+	old.change = Change{Action: Unchanged, ID: old.id, APIVersion: old.status.APIVersion, Prune: true, Shared: old.policy.claims, pruned: old}
 	blocked := p.in.Blocked[old.id]
 	switch {
 	case blocked != nil && blocked.Disposition() == v1alpha1.DispositionInstall:
@@ -82,37 +82,16 @@ func (p *Plan) decideCandidate(old *pruneCandidate, live map[string]any) {
 	case blocked != nil && old.neverExisted(blocked):
 	case blocked != nil:
 		old.change.Problem = blocked
-	case old.shared && old.live != nil:
-		p.releaseShared(old)
-	case old.live == nil || !isOwned(p.in.Application, old.id, &old.status, old.live):
-	case p.orphaned(old):
-		p.orphan(old)
+	case old.live == nil || !old.policy.claims && !isOwned(p.in.Application, old.id, &old.status, old.live):
+	case old.policy.claims || p.orphaned(old):
+		p.releaseObject(old)
 	case text(old.live, "metadata", "deletionTimestamp") != "":
-		old.change.Problem = p.terminatingProblem(old.id, old.live)
+		old.change.Problem = p.terminatingProblem(old.policy, old.id, old.live)
 	default:
 		old.change.Action = Delete
 		old.change.UID = text(old.live, "metadata", "uid")
 		old.change.ResourceVersion = text(old.live, "metadata", "resourceVersion")
 	}
-}
-
-// releaseShared decides what becomes of a shared object that is no longer desired: its fields are
-// restored, and our marks are taken off. It is never deleted.
-func (p *Plan) releaseShared(old *pruneCandidate) {
-	if text(old.live, "metadata", "deletionTimestamp") != "" {
-		return // it goes with all that is in it
-	}
-	old.letting = p.releaseFields(fieldReleaser{
-		shared: true, removesTracking: true, id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, unrecordedLeaves: unrecordedPaths(&old.status, old.live),
-	}, recordedBaseline(&old.status, old.live))
-	h := sharedDecision{
-		uid: text(old.live, "metadata", "uid"), resourceVersion: text(old.live, "metadata", "resourceVersion"),
-		compared: delta.Comparison{Differences: slices.Concat(old.letting.restored, old.letting.metadata, formerMarks(p.in.Application, old.live))},
-	}
-	h.readFirst = old.letting.needsManagedFields && foreignTo(p.in.Application, old.live) == nil && h.compared.Correctable()
-	change := h.change(old.id, old.status.APIVersion)
-	change.Prune, change.pruned = true, old
-	old.change = change
 }
 
 // MayExist reports whether a resource on record may be in the cluster, as far as the
@@ -180,24 +159,27 @@ func (p *Plan) orphaned(old *pruneCandidate) bool {
 	return policy == string(v1alpha1.DeletionOrphan)
 }
 
-// orphan plans the removal of our marks, and what the fields get back. What another client
-// deletes is left to that.
-func (p *Plan) orphan(old *pruneCandidate) {
-	if text(old.live, "metadata", "deletionTimestamp") != "" {
+// releaseObject plans the removal of the tracking metadata, and what released fields get back. An
+// object that is being deleted is left to that.
+func (p *Plan) releaseObject(old *pruneCandidate) {
+	app, live := p.in.Application, old.live
+	if text(live, "metadata", "deletionTimestamp") != "" {
 		return
 	}
 	old.letting = p.releaseFields(fieldReleaser{
-		removesTracking: isHeldByOthers(p.in.Application, old.live),
-		id:              old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: old.live, unrecordedLeaves: unrecordedPaths(&old.status, old.live),
-	}, recordedBaseline(&old.status, old.live))
-	fields := slices.Concat(old.letting.restored, trackingRemovals(old.live), old.letting.metadata)
+		policy: old.policy, removesTracking: old.policy.claims || isHeldByOthers(app, live),
+		id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: live, unrecordedLeaves: unrecordedPaths(&old.status, live),
+	}, recordedBaseline(&old.status, live))
+	tracking := removals(live, trackingKeys)
+	if old.policy.claims {
+		tracking = formerTracking(app, old.policy, live)
+	}
+	fields := slices.Concat(old.letting.restored, tracking, old.letting.metadata)
 	if len(fields) == 0 {
 		return
 	}
-	old.change.Action = Update
-	old.change.Fields = fields
-	old.change.ReadFirst = old.letting.needsManagedFields && foreignTo(p.in.Application, old.live) == nil
-	old.change.UID = text(old.live, "metadata", "uid")
-	old.change.ResourceVersion = text(old.live, "metadata", "resourceVersion")
+	old.change.Action, old.change.Fields = Update, fields
+	old.change.ReadFirst = old.letting.needsManagedFields && foreignTo(app, live) == nil
+	old.change.UID, old.change.ResourceVersion = text(live, "metadata", "uid"), text(live, "metadata", "resourceVersion")
 	old.change.Guards, old.change.Patch = delta.Comparison{Differences: fields}.Patch(old.change.UID, old.change.ResourceVersion)
 }

@@ -28,7 +28,7 @@ func (c Change) Alters() bool {
 		return false
 	}
 	r := res.previous
-	return res.adopting || res.firstHold || r == nil || r.entry == nil || !res.entry.SameFields(r.entry) || !observer.Equal(res.stored(), r.desired)
+	return res.policy.begins || r == nil || r.entry == nil || !res.entry.SameFields(r.entry) || !observer.Equal(res.stored(), r.desired)
 }
 
 // RejectedLeaf is what has been found out about the patch that an API server has refused:

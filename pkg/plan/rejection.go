@@ -51,7 +51,7 @@ func (res *resource) hasLast(waits bool) bool {
 	if r == nil || r.status == nil || !waits && r.entry != nil && !r.entry.Default && r.status.Reason != "" {
 		return false
 	}
-	return !manifest.HasManifests(res.object.ID.GroupKind()) && r.entry != nil && !r.created && !res.shared && r.entry.APIVersion == res.object.APIVersion && r.status.UID != ""
+	return !manifest.HasManifests(res.object.ID.GroupKind()) && r.entry != nil && !r.created && res.policy.creates && r.entry.APIVersion == res.object.APIVersion && r.status.UID != ""
 }
 
 // intent identifies what is desired of a resource: its manifest and its entry.

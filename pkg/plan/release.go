@@ -18,7 +18,7 @@ type fieldReleaser struct {
 	fieldRelease
 
 	app              *v1alpha1.Application
-	shared           bool
+	policy           policy
 	entry            *observer.Schema // nil if the object is not among the manifests any more
 	id               manifest.ID
 	kind             *kinds.Node
@@ -109,7 +109,7 @@ func (r *fieldReleaser) restores(path string) bool {
 	case observer.ReleasedRestore:
 		return true
 	}
-	return restores(r.app, r.shared)
+	return r.policy.restores
 }
 
 // judgeField decides about one leaf.
@@ -322,4 +322,129 @@ func keysOf(element *observer.Path, live map[string]any) []string {
 	steps := element.Steps(live)
 	_, keys := element.In(nil, []any{steps[len(steps)-1].Element})
 	return keys
+}
+
+// restoresRemovedFields reports whether fields that leave the manifest get back their original values,
+// and are not removed for that: the object existed before the Application.
+func (p *Plan) restoresRemovedFields(res *resource) bool {
+	return res.policy.existed && p.recordsBaselines(res)
+}
+
+// releasesFields reports whether fields are released that get back their original values.
+func (p *Plan) releasesFields(res *resource) bool {
+	if !p.restoresRemovedFields(res) {
+		return false
+	}
+	held, _ := res.previousLeaves()
+	now := slices.Concat(res.entry.Leaves(res.kind, res.desired), res.entry.Empty(res.kind, res.desired))
+	return slices.ContainsFunc(held, func(leaf string) bool { return !slices.Contains(now, leaf) })
+}
+
+// releasedPointers returns the JSON pointers of the released fields of an owned object: they get back
+// their original values, and nothing else is done about them.
+func (res *resource) releasedPointers(live map[string]any) (pointers []string) {
+	if !res.policy.removes {
+		return nil
+	}
+	for _, b := range res.letting.baseline {
+		if at, ok := delta.Locate(res.kind, live, b.Path); ok {
+			pointers = append(pointers, at.Path.Pointer())
+		}
+	}
+	return pointers
+}
+
+// release decides what becomes of the fields that are on record and no longer held. If that waits for
+// the next patch, it stays on record.
+func (p *Plan) release(res *resource, waits bool) []delta.Difference {
+	id, status := res.object.ID, p.statuses[res.object.ID]
+	was, lost := recordedBaseline(status, res.live), unrecordedPaths(status, res.live)
+	if !p.recordsBaselines(res) && len(was)+len(lost) == 0 {
+		return nil
+	}
+	if !res.policy.claims {
+		if !isHeldByOthers(p.in.Application, res.live) {
+			res.leaves = res.entry.Leaves(res.kind, res.desired)
+		}
+		res.empty = res.entry.Empty(res.kind, res.desired)
+	}
+	if res.isFirstAdoption() && !p.wasShared(res) {
+		return nil // there is nothing to release
+	}
+	letting := p.releaseFields(fieldReleaser{
+		policy: res.policy, removesTracking: res.policy.claims && res.holdsNothing(),
+		entry: res.entry, id: id, kind: res.kind, live: res.live, held: res.heldPaths(), unrecordedLeaves: lost,
+	}, was)
+	if waits {
+		res.releasesNext = letting.baseline
+		return nil
+	}
+	res.letting = letting
+	for _, stays := range letting.kept {
+		res.warnings = append(res.warnings, stays.String())
+	}
+	return slices.Concat(letting.restored, letting.metadata)
+}
+
+// holdsNothing reports whether nothing of a shared object is to be held: all of it is free.
+func (res *resource) holdsNothing() bool { return len(res.leaves)+len(res.claimed) == 0 }
+
+// keepParentBaseline hands on, of a leaf that is let go, the topmost place that we made for it, to what
+// is still held in there: it goes with the last of them. A leaf that is left as it is keeps
+// the place that it is in.
+func (res *resource) keepParentBaseline(left v1alpha1.BaselineField, stays bool) {
+	root := left.From
+	for i, b := range res.baseline {
+		if stays && b.Value == nil && b.From != "" && observer.IsUnder(left.Path, b.From) {
+			res.baseline[i].From = ""
+		}
+	}
+	if stays {
+		return
+	}
+	if left.Value != nil || root == "" {
+		return
+	}
+	for i, b := range res.baseline {
+		if b.Value == nil && b.Path != root && observer.IsUnder(b.Path, root) && len(cmp.Or(b.From, b.Path)) > len(root) {
+			res.baseline[i].From = root
+		}
+	}
+}
+
+// Unrestored is a released field that keeps its live value although it should get back its original
+// one.
+type Unrestored struct {
+	ID        manifest.ID
+	Path, Why string
+}
+
+func (u Unrestored) String() string { return "not restored: " + u.about() }
+
+func (u Unrestored) about() string { return fmt.Sprintf("%s of %s: %s", u.Path, u.ID, u.Why) }
+
+// ReleasedFields returns the fields of desired resources that a plan releases and whose original values
+// are on record.
+func (p *Plan) ReleasedFields() map[manifest.ID][]string {
+	fields := map[manifest.ID][]string{}
+	for _, res := range p.resources {
+		for _, b := range res.letting.baseline {
+			fields[res.object.ID] = append(fields[res.object.ID], b.Path)
+		}
+	}
+	return fields
+}
+
+// StillHeld returns the first of these fields that is still on record, and why its resource has not
+// released it; empty if there is none.
+func StillHeld(app *v1alpha1.Application, fields map[manifest.ID][]string) (field, why string) {
+	for _, r := range app.Status.Resources {
+		id := IDOf(r.ResourceReference)
+		for _, b := range r.Baseline {
+			if slices.Contains(fields[id], b.Path) {
+				return id.String() + ": " + b.Path, r.Message
+			}
+		}
+	}
+	return "", ""
 }

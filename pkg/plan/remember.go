@@ -53,7 +53,7 @@ func (c *summarizer) remember() {
 // isStillOnRecord reports whether what was on record stays there, since what the manifest
 // says is not yet done.
 func (c *summarizer) isStillOnRecord(res *resource, o resourceResult) bool {
-	if res.shared {
+	if res.policy.claims {
 		return false // what is to be let go is in its baseline
 	}
 	outcome := c.outcomes[res.object.ID]
@@ -103,7 +103,7 @@ func (c *summarizer) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 	}
 	if o.live != nil {
 		status.UID, status.Origin = types.UID(text(o.live, "metadata", "uid")), v1alpha1.OriginCreated
-		if res.adopted {
+		if res.policy.existed {
 			status.Origin = v1alpha1.OriginAdopted
 		}
 	}
@@ -148,12 +148,12 @@ func (c *summarizer) report(res *resource, before *v1alpha1.ResourceStatus, o re
 
 // isCorrected reports whether what was held before was put right.
 func (res *resource) isCorrected(o resourceResult) bool {
-	return o.wrote && o.action == Update && !res.adopting && !res.firstHold && slices.ContainsFunc(res.change.Fields, res.isReportable)
+	return o.wrote && o.action == Update && !res.policy.begins && slices.ContainsFunc(res.change.Fields, res.isReportable)
 }
 
 // ownership says whose an object is.
 func (c *summarizer) ownership(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
-	if res.shared {
+	if res.policy.claims {
 		status.Ownership, status.Origin = v1alpha1.OwnershipShare, ""
 		return
 	}
@@ -173,7 +173,7 @@ func (c *summarizer) baselineStatus(res *resource, before *v1alpha1.ResourceStat
 		c.stillBefore(res, before, o.live == nil && attempted, status)
 		return
 	}
-	if res.shared {
+	if res.policy.claims {
 		status.Waits = c.waitsOf(res, o)
 	}
 	status.Baseline, status.Unrecorded = res.baseline, res.unrecorded
@@ -197,7 +197,7 @@ func (c *summarizer) stillBefore(res *resource, before *v1alpha1.ResourceStatus,
 		if status.Baseline, status.Unrecorded = res.baseline, res.unrecorded; len(res.baseline)+len(res.unrecorded) > 0 {
 			status.BaselineUID = types.UID(res.change.UID)
 		}
-	case before != nil && (res.shared || res.live != nil || c.plan.recordsOwnedBaselines(res)):
+	case before != nil && (res.live != nil || c.plan.recordsBaselines(res)):
 		status.Baseline, status.Unrecorded, status.BaselineUID, status.Waits = before.Baseline, before.Unrecorded, before.BaselineUID, before.Waits
 	}
 }
@@ -236,7 +236,7 @@ func (c *summarizer) pendingWork(res *resource) string {
 		return c.previewText(res)
 	case res.change.Action == Create:
 		return "is not there, and is not created while suspended"
-	case res.adopting:
+	case res.policy.adopts():
 		return "is not adopted while suspended"
 	case len(res.change.Fields) == 0:
 		return ""
@@ -321,7 +321,7 @@ func (c *summarizer) contested(res *resource) {
 			Resource: reference(id, res.object.APIVersion), Path: leaf.Path, Manager: f.Manager,
 			Corrections: int32(f.Corrections), NextCorrection: metav1.NewTime(f.Next.UTC().Truncate(time.Second)),
 		}
-		if isLong := res.shared && isSharedMark(leaf.Path); !secretPath(id, leaf.Path) && !isLong {
+		if isLong := res.policy.claims && isSharedMark(leaf.Path); !secretPath(id, leaf.Path) && !isLong {
 			field.Desired, field.Live = optional(f.Desired), optional(f.Observed)
 		}
 		c.result.Status.Contested = append(c.result.Status.Contested, field)

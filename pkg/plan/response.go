@@ -34,12 +34,12 @@ func (c *summarizer) observe(res *resource, before *v1alpha1.ResourceStatus) res
 			o.compared = c.responded(res, outcome, &o)
 		}
 	}
-	if res.adopting && !o.wrote && !c.preview || res.foreign {
+	if res.policy.adopts() && !o.wrote && !c.preview || !res.policy.writes {
 		// It is another owner's still: nothing of it goes on record.
 		o.live, o.compared.Held = nil, 0
 		res.computeDesired(false)
 	}
-	if res.foreign {
+	if !res.policy.writes {
 		o.compared = delta.Comparison{Differences: o.compared.Differences, Watched: o.compared.Watched}
 	}
 	if o.problem == nil || o.problem.compared {
@@ -55,7 +55,7 @@ func (c *summarizer) waitProblem(res *resource) *Problem {
 		return res.problem
 	}
 	verb := map[Action]string{Create: "created", Update: "corrected"}[res.change.Action]
-	if res.firstHold {
+	if res.policy.claims && res.policy.begins {
 		verb = "held"
 	}
 	return &Problem{Reason: v1alpha1.ReasonWaiting, Message: res.object.ID.String() + " is still to be " + verb}
@@ -68,7 +68,7 @@ func (c *summarizer) isOurs(res *resource, outcome Outcome, before *v1alpha1.Res
 	if outcome.Object == nil {
 		return false
 	}
-	if outcome.Problem == nil && outcome.Action != Unchanged || res.shared {
+	if outcome.Problem == nil && outcome.Action != Unchanged || res.policy.claims {
 		return true
 	}
 	return isOwned(c.plan.in.Application, res.object.ID, before, outcome.Object)
@@ -222,9 +222,9 @@ func adoptsFromOther(d delta.Difference) bool { return isTrackingPath(d.Path) &&
 // updated is what an update of a resource is in an event.
 func (res *resource) updated() Action {
 	switch {
-	case res.adopting:
+	case res.policy.adopts():
 		return adopt
-	case res.firstHold:
+	case res.policy.begins:
 		return hold
 	}
 	return Update
@@ -233,7 +233,7 @@ func (res *resource) updated() Action {
 // corrects reports whether a change of a leaf may be one of a fight: what is given up, or
 // held for the first time, is none.
 func (res *resource) corrects(d delta.Difference) bool {
-	return d.Reason != delta.Removed && d.Reason != delta.Restored && !res.firstHold && (!res.adopting || adoptsFromOther(d))
+	return d.Reason != delta.Removed && d.Reason != delta.Restored && (!res.policy.begins || res.policy.adopts() && adoptsFromOther(d))
 }
 
 // corrected remembers the corrections that were made, for fights and, of what has drifted,
@@ -244,7 +244,7 @@ func (c *summarizer) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 		done.action = Create
 		c.created(res, before)
 	}
-	if res.adopting {
+	if res.policy.adopts() {
 		c.addHistory(res, v1alpha1.OutcomeAdopted, drift{})
 	}
 	by := sync.OnceValue(func() *writerIndex { return c.plan.in.authorsOf(res.object.ID, res.live) })

@@ -30,9 +30,9 @@ func (s Sibling) Path() string { return s.path.String() }
 func (p *Plan) Siblings(c Change, u Unit) []Sibling {
 	res := c.resource
 	switch {
-	case res == nil || res.shared:
+	case res == nil || !res.policy.removes:
 		return nil
-	case res.adopting:
+	case res.policy.adopts():
 		return res.beside(u)
 	}
 	foreign := foreignTo(p.in.Application, res.live)
@@ -43,7 +43,7 @@ func (p *Plan) Siblings(c Change, u Unit) []Sibling {
 		switch theirs := foreign(s.path); {
 		case !c.Alters():
 			return !theirs
-		case res.adopted:
+		case res.policy.existed:
 			return theirs
 		}
 		return false
@@ -52,12 +52,12 @@ func (p *Plan) Siblings(c Change, u Unit) []Sibling {
 
 // HasSiblings reports whether anything at all is beside the fields of a unit.
 func (c Change) HasSiblings(u Unit) bool {
-	return c.resource != nil && !c.resource.shared && len(c.resource.beside(u)) > 0
+	return c.resource != nil && c.resource.policy.removes && len(c.resource.beside(u)) > 0
 }
 
 // Adopts reports whether the change takes over an object that was there before: nothing of it
 // is removed.
-func (c Change) Adopts() bool { return c.resource != nil && c.resource.adopting }
+func (c Change) Adopts() bool { return c.resource != nil && c.resource.policy.adopts() }
 
 // InTheWay returns what a message says about the fields without which the API server would
 // take a refused adoption. It is empty if there are none.
