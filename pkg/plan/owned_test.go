@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -117,6 +118,25 @@ manifest:
 	w.edit("adoption: IfUnowned\nonRelease: Restore\nmanifest: []")
 	w.round()
 	assert.Equal(t, theirs(), without(w.live[node]))
+}
+
+// The parent that was created for a field is removed with the last field in it, whichever is released first.
+func TestTheLastReleasedFieldRemovesItsParent(t *testing.T) {
+	const spec = "%s\nonRelease: Restore\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: web}, data: {%s}}]"
+	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "web"}
+	for _, relation := range []string{"adoption: IfUnowned", "ownership: Share"} {
+		w := newWorld(t, fmt.Sprintf(spec, relation, "a: x"))
+		w.live[id] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "web", "namespace": "default", "uid": "theirs"}}
+		for _, data := range []string{"a: x", "a: x, b: x", "b: x"} {
+			w.edit(fmt.Sprintf(spec, relation, data))
+			w.round()
+			w.round()
+		}
+		require.Equal(t, map[string]any{"b": "x"}, w.live[id]["data"], relation)
+		w.edit(relation + "\nonRelease: Restore\nmanifest: []")
+		w.round()
+		assert.NotContains(t, w.live[id], "data", relation)
+	}
 }
 
 // A field of an object that we have made gets back what it had if a schema has it held later.
