@@ -80,11 +80,14 @@ func (p *Plan) recordBaselines(res *resource) {
 			res.unrecorded = append(res.unrecorded, path)
 		}
 	}
+	created := p.createdByHolders(res)
+	p.recordSharedParents(res, created)
 	for _, d := range res.compared.Differences {
 		if d.HeldBack || !res.matchesLocation(d) {
 			continue
 		}
 		for _, b := range res.originalFields(d, p.in) {
+			b.From = topmost(b, created)
 			isSet := d.Rule != nil || res.isInManifest(b.Path)
 			if isSet && !res.hasBaseline(b.Path) && needsBaseline(res, b) && p.hadHeld(res, &b) {
 				res.baseline = append(res.baseline, res.withHeldDigests(res.withCreatedParent(p.in.Application, b, d)))

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -222,4 +225,86 @@ func (res *resource) withoutClaimed(c delta.Comparison) delta.Comparison {
 		return slices.ContainsFunc(res.claimed, func(c claim) bool { return c.overlaps(d.Path) })
 	})
 	return c
+}
+
+// OtherHolders returns the UIDs of the other Applications that a live object names as holders of its
+// fields, by namespace/name. Applications of other namespaces are left out: their status counts for nothing.
+func OtherHolders(app *v1alpha1.Application, live map[string]any) map[string]types.UID {
+	var others map[string]types.UID
+	all := holdersOf(live)
+	for name := range all {
+		if namespace, _, _ := strings.Cut(name, "/"); namespace == app.Namespace && name != holderName(app) {
+			entry, _ := all.entry(name)
+			if others == nil {
+				others = map[string]types.UID{}
+			}
+			others[name] = types.UID(entry.UID)
+		}
+	}
+	return others
+}
+
+// unknownHolder returns the name of a holder of the live object whose status was not looked up; empty if
+// there is none.
+func (p *Plan) unknownHolder(live map[string]any) string {
+	if p.in.Holders == nil {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(OtherHolders(p.in.Application, live))) {
+		if _, known := p.in.Holders[name]; !known {
+			return name
+		}
+	}
+	return ""
+}
+
+// createdByHolders returns the topmost maps and list elements of the live object that other holders
+// created for their fields. Only their statuses count, never the object.
+func (p *Plan) createdByHolders(res *resource) (roots []string) {
+	if len(p.in.Holders) == 0 {
+		return nil
+	}
+	for name, uid := range OtherHolders(p.in.Application, res.live) {
+		other := p.in.Holders[name]
+		if other == nil || other.UID != uid {
+			continue
+		}
+		for i := range other.Status.Resources {
+			status := &other.Status.Resources[i]
+			if IDOf(status.ResourceReference) != res.object.ID {
+				continue
+			}
+			for _, b := range recordedBaseline(status, res.live) {
+				if b.Value == nil && b.From != "" && !isMetadataMap(b.From) {
+					roots = append(roots, b.From)
+				}
+			}
+		}
+	}
+	return roots
+}
+
+// recordSharedParents records that a field which is in sync did not exist before: it lies in a map or
+// element that another holder created.
+func (p *Plan) recordSharedParents(res *resource, created []string) {
+	for _, leaf := range res.leaves {
+		b := v1alpha1.BaselineField{Path: leaf, Time: metav1.NewTime(p.in.Now.UTC()).Rfc3339Copy()}
+		b.From = topmost(b, created)
+		if b.From == "" || res.hasBaseline(leaf) || res.writes(leaf) || p.wasHeld(res, leaf) {
+			continue
+		}
+		res.baseline = append(res.baseline, res.withHeldDigests(b))
+	}
+}
+
+// topmost returns the topmost of some parents around a field that did not exist before, or From, if that
+// lies above them.
+func topmost(b v1alpha1.BaselineField, parents []string) string {
+	from := b.From
+	for _, root := range parents {
+		if b.Value == nil && observer.IsUnder(b.Path, root) && (from == "" || len(root) < len(from)) {
+			from = root
+		}
+	}
+	return from
 }

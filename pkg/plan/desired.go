@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -170,6 +171,10 @@ func (p *Plan) correct(res *resource) {
 			res.problem = cmp.Or(res.problem, problem)
 			return
 		}
+	}
+	if holder := p.unknownHolder(res.live); holder != "" && res.policy.claims && res.compared.Correctable() {
+		res.problem = &Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: Application %s has begun to hold fields of it", id, holder)}
+		return
 	}
 	if res.compared.Correctable() {
 		res.change.Action = Update

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +31,14 @@ func foreignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Pa
 		}
 		return false
 	}
+}
+
+// onlyApplicationsWrote reports whether all field managers at a path are those of Applications.
+func onlyApplicationsWrote(live map[string]any, path *observer.Path) bool {
+	steps := path.Steps(live)
+	return !slices.ContainsFunc(managersOf(live), func(e managerEntry) bool {
+		return !v1alpha1.IsFieldManager(e.Manager) && touches(e.leaves, steps)
+	})
 }
 
 func isManager(app *v1alpha1.Application, manager string) bool {

@@ -38,6 +38,10 @@ type Input struct {
 	// Precedence has, of shared objects, the older Applications that name them and may not have
 	// looked at them yet: what nobody holds is theirs to take first.
 	Precedence map[manifest.ID][]string
+	// Holders has the other Applications that objects name as holders of their fields, by
+	// namespace/name; nil for one that does not exist. A shared object whose holders are not
+	// all known has to wait. If the map is nil, no other Application can be asked.
+	Holders map[string]*v1alpha1.Application
 	// StaleKinds is why nothing was heard of some objects for too long: they may not be as
 	// Live has them.
 	StaleKinds []*Problem

@@ -63,6 +63,8 @@ func (p *Plan) releaseFields(res fieldReleaser, baseline []v1alpha1.BaselineFiel
 		r.baseline = append(r.baseline, b)
 		i := slices.IndexFunc(r.others, func(c claim) bool { return !observer.IsKey(c.path) && c.overlaps(b.Path) })
 		switch {
+		case slices.ContainsFunc(r.others, func(c claim) bool { return c.path == b.Path && observer.IsKey(b.Path) }):
+			r.keptPaths = append(r.keptPaths, b.Path) // the key of an element that another one holds fields of
 		case !r.restores(b.Path):
 			r.keptPaths = append(r.keptPaths, b.Path)
 		case i >= 0:
@@ -280,7 +282,7 @@ func (r *fieldReleaser) isForeign(path *observer.Path, value any, mine map[strin
 		r.needsManagedFields = true
 		return true
 	}
-	return foreign(path)
+	return foreign(path) && !(observer.IsKey(path.String()) && onlyApplicationsWrote(r.live, path))
 }
 
 // removeParts removes what is ours below a place, with the maps and lists that would be

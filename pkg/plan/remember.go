@@ -202,11 +202,18 @@ func (c *summarizer) stillBefore(res *resource, before *v1alpha1.ResourceStatus,
 	}
 }
 
-// waitsOf returns the fields of a shared object that are not held: those of other Applications,
-// and those that were not held before and were not written.
+// waitsOf returns the fields of a shared object that are not held: those of other Applications, and
+// those that were not held before and were neither written nor claimed.
 func (c *summarizer) waitsOf(res *resource, o resourceResult) (paths []string) {
 	for _, claimed := range res.claimed {
 		paths = append(paths, claimed.path)
+	}
+	if !o.wrote && !c.preview && !c.plan.IsNoOp() && slices.ContainsFunc(res.drift, func(d delta.Difference) bool { return isSharedMark(d.Path) }) {
+		for _, leaf := range res.leaves {
+			if !c.plan.wasHeld(res, leaf) {
+				paths = append(paths, leaf)
+			}
+		}
 	}
 	for _, d := range res.drift {
 		isWritten := o.wrote && slices.ContainsFunc(res.change.Fields, func(written delta.Difference) bool { return written.Path == d.Path && !written.HeldBack })

@@ -31,6 +31,8 @@ type process struct {
 	shared map[manifest.ID]map[string]any // and those of objects by their names
 	// changed is true when something was news since the last turn.
 	changed bool
+	// peer is the Application beside it, as the cache has it.
+	peer *v1alpha1.Application
 	// dead is true from the moment in which it dies: what it still sends arrives nowhere.
 	dead bool
 }
@@ -85,6 +87,9 @@ func (c *cluster) turns() *turn.Reconciler {
 
 // sync has the store know what there is, where the watch does not lag.
 func (c *cluster) sync() {
+	if c.otherApp != nil && (c.peer == nil || !c.storm || !c.chance("the cache lags", 2)) {
+		c.peer = c.otherApp.app.DeepCopy()
+	}
 	for _, id := range c.names {
 		if c.lagging[id] {
 			continue
@@ -250,16 +255,26 @@ func (target) NamespaceEnds(context.Context, string) bool { return false }
 type home struct{ *cluster }
 
 func (h home) Latest(app *v1alpha1.Application) *v1alpha1.Application {
-	if h.over {
+	switch {
+	case h.over, app.Name != h.app.Name && (h.otherApp == nil || h.otherApp.over):
 		return app
+	case app.Name != h.app.Name:
+		return h.peer
 	}
 	return h.app.DeepCopy()
 }
 
-func (h home) Read(context.Context, *v1alpha1.Application) (*v1alpha1.Application, error) {
+func (h home) Read(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
 	switch {
 	case h.dead:
 		return nil, errDead
+	case app.Name != h.app.Name && h.otherApp == nil:
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "applications"}, app.Name)
+	case app.Name != h.app.Name:
+		if h.storm && h.chance("read fails", 8) {
+			return nil, errServer()
+		}
+		return home{h.otherApp}.Read(ctx, h.otherApp.app)
 	case h.over:
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "applications"}, h.app.Name)
 	}

@@ -67,7 +67,7 @@ func (s *sharing) beside(name, uid string) *sharing {
 	other := &sharing{newCluster(s.t, s.r, s.server.Server, s.names), s.were, false, rapid.Bool().Draw(s.r, "selecting, too"), false, s.cut, false, true}
 	other.cluster.share, other.server = other, s.server
 	other.app.Name, other.app.UID, other.app.Spec.Ownership = name, types.UID(uid), v1alpha1.OwnershipShare
-	s.two = true
+	s.two, s.otherApp, other.otherApp = true, other.cluster, s.cluster
 	s.app.CreationTimestamp = metav1.NewTime(s.now)
 	other.app.CreationTimestamp = metav1.NewTime(s.now.Add(time.Duration(rapid.IntRange(-1, 1).Draw(s.r, "age")) * time.Second))
 	other.log = s.log

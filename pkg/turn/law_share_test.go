@@ -309,7 +309,7 @@ func (s *sharing) holdable(v any) any {
 			l, isList := child.([]any)
 			m, isMap := v[name].(map[string]any)
 			isEmpty := isMap && len(m) == 0 || isList && len(l) == 0
-			if child == nil || isList && !s.distinct(name, l) || s.two && (isEmpty || isList && name[0] == 'k') {
+			if child == nil || isList && !s.distinct(name, l) || s.two && isEmpty {
 				delete(v, name)
 			}
 		}

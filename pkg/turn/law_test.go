@@ -75,6 +75,8 @@ type cluster struct {
 	app    *v1alpha1.Application
 	now    time.Time
 	names  []manifest.ID
+	// otherApp is the cluster as another Application sees it; nil for none.
+	otherApp *cluster
 	// storm is true while things go wrong.
 	storm, deleted, over bool
 	// refusedOnce are the objects of which a patch was refused: what they had last may be

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -136,6 +137,34 @@ func (s *Snapshot) permitted(ctx context.Context, at cluster.Location, object ma
 	asked.uid = uidOf(read)
 	put(&s.memory.permits, at.ID, asked)
 	return read
+}
+
+// addHolders adds the other Applications that hold fields of the same objects. The cache may not have what one
+// of them has just created, so it is read where the Application begins to hold fields.
+func (s *Snapshot) addHolders(ctx context.Context, r Request) {
+	app := s.Input.Application
+	if r.Holder == nil || r.Application.DeletionTimestamp != nil {
+		return
+	}
+	s.Input.Holders = map[string]*v1alpha1.Application{}
+	begins := map[string]bool{}
+	for id, live := range s.Input.Live {
+		for name := range plan.OtherHolders(app, live) {
+			begins[name] = begins[name] || app.Generation != app.Status.ObservedGeneration || !isHeld(app, id, uidOf(live))
+		}
+	}
+	for name, read := range begins {
+		if holder, err := r.Holder(ctx, name, read); err == nil {
+			s.Input.Holders[name] = holder
+		}
+	}
+}
+
+// isHeld reports whether the status of an Application has an object, with its UID.
+func isHeld(app *v1alpha1.Application, id manifest.ID, uid string) bool {
+	return slices.ContainsFunc(app.Status.Resources, func(row v1alpha1.ResourceStatus) bool {
+		return plan.IDOf(row.ResourceReference) == id && string(row.UID) == uid
+	})
 }
 
 func uidOf(object map[string]any) string {

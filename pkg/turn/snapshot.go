@@ -37,6 +37,9 @@ type Request struct {
 	Users func([]v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
 	// Older is that of Turns; nil: there are none.
 	Older func(id manifest.ID, version string) []string
+	// Holder returns another Application by its namespace/name, from the cache or read from the
+	// API server; nil if there is none. If it is nil, no other Application can be asked.
+	Holder func(ctx context.Context, name string, read bool) (*v1alpha1.Application, error)
 	// ReadDesired reads whatever is desired and in no watch. Without it, a create finds
 	// out.
 	ReadDesired bool
@@ -165,6 +168,7 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	}
 	s.addWritten()
 	s.addOlder(r)
+	s.addHolders(ctx, r)
 	s.addUnwatchedCache()
 	s.addKindProblems()
 	if r.ReadDesired {

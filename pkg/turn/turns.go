@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -74,12 +75,30 @@ func (t *Reconciler) request(app *v1alpha1.Application, m *State, target Target,
 	if t.Older != nil {
 		r.Older = func(id manifest.ID, version string) []string { return t.Older(app, id, version) }
 	}
+	r.Holder = t.holder
 	if t.Users != nil {
 		r.Users = func(wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User {
 			return t.Users(app, wanted)
 		}
 	}
 	return r
+}
+
+// holder returns another Application by its namespace/name; nil if there is none.
+func (t *Reconciler) holder(ctx context.Context, name string, read bool) (*v1alpha1.Application, error) {
+	stub := &v1alpha1.Application{}
+	stub.Namespace, stub.Name, _ = strings.Cut(name, "/")
+	if !read {
+		if latest := t.Home.Latest(stub); latest.UID != "" {
+			return latest, nil
+		}
+		return nil, nil
+	}
+	holder, err := t.Home.Read(ctx, stub)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return holder, err
 }
 
 func (t *Reconciler) now() time.Time { return t.Now() }
