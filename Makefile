@@ -14,14 +14,23 @@ export GOWORK := off
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS := -s -w -X holdfast.dev/holdfast/internal/version.number=$(VERSION)
 
-# The modules of this repository. Only the first is the product. Those of tools/peers are
-# left out: to check them means to download all that other programs are made of.
+# The modules of this repository. Only the first is the product. tools/peers and
+# tools/cosign are left out: to check them means to download all that other programs are
+# made of.
 MODULES := . tools tools/lint tools/manifests tools/plots tools/ui deploy/local
 # What go vet and the linters look at. The main packages of deploy/local are left out:
 # checking them means to load all of Kubernetes, for minutes.
 CHECKED := . tools tools/manifests tools/plots tools/ui deploy/local/internal
 
+# The commit of the sources, if git knows it: a label of the image.
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
+
 IMAGE ?=
+# Of a release: the controller's image without a tag, where the files will be, and the
+# private key of cosign. Empty: deploy.Image, https://holdfast.dev/releases/VERSION, unsigned.
+REPOSITORY ?=
+DOWNLOADS ?=
+SIGNING_KEY ?=
 TIMEOUT ?= 20m
 FUZZTIME ?= 20s
 
@@ -67,25 +76,39 @@ generate: bin/controller-gen ## Write deepcopy, CRDs, install.yaml, the chart, d
 
 .PHONY: image
 image: sbom ## Build the controller's image: bin/holdfast-controller.tar, an OCI archive
-	@go -C tools/manifests run ./image -version '$(VERSION)' -o '$(CURDIR)/bin/holdfast-controller.tar'
+	@go -C tools/manifests run ./image -version '$(VERSION)' -revision '$(REVISION)' -o '$(CURDIR)/bin/holdfast-controller.tar'
 
 .PHONY: push
-push: ## Build the image, and push it as IMAGE
+push: ## Build the image, push it as IMAGE, and sign it with SIGNING_KEY
 	@[[ -n '$(IMAGE)' ]] || { echo 'make push needs to know where to: make push IMAGE=registry.example.com/holdfast-controller:1' >&2; exit 1; }
 	@$(MAKE) image
-	@go -C tools/manifests run ./image -version '$(VERSION)' -push '$(IMAGE)'
+	@go -C tools/manifests run ./image -version '$(VERSION)' -revision '$(REVISION)' -push '$(IMAGE)' > bin/pushed
+	@cat bin/pushed
+	@[[ -z '$(SIGNING_KEY)' ]] || { $(MAKE) bin/cosign; bin/cosign sign --yes $(SIGNING) "$$(< bin/pushed)"; }
 
 .PHONY: sbom
 sbom: ## Write bin/holdfast-controller.cdx.json: modules and licenses
 	@temporary=$$(mktemp -d); trap 'rm -rf "$$temporary"' EXIT; mkdir -p bin; \
 	GOOS=linux GOARCH=amd64 go build -trimpath -ldflags '$(LDFLAGS)' -o "$$temporary" ./cmd/holdfast-controller; \
-	go -C tools/manifests tool cyclonedx-gomod bin -json -licenses -std -version '$(VERSION)' \
-		-output '$(CURDIR)/bin/holdfast-controller.cdx.json' "$$temporary/holdfast-controller" \
-		2> >(grep -vE 'module=\S*(holdfast\.dev/holdfast|std)@' >&2 || true)
+	go -C tools/manifests run ./sbom -version '$(VERSION)' -o '$(CURDIR)/bin/holdfast-controller.cdx.json' "$$temporary/holdfast-controller"
+
+# Signs with a key, and asks no transparency log, authority or clock.
+SIGNING = --key '$(SIGNING_KEY)' --signing-config tools/cosign/signing-config.json
+
+.PHONY: release
+release: ## Write a release to dist/ (VERSION=v1.2.3 SIGNING_KEY=cosign.key)
+	@rm -rf dist
+	@go -C tools/manifests run ./release -version '$(VERSION)' -o '$(CURDIR)/dist' \
+		$(if $(REPOSITORY),-repository '$(REPOSITORY)') $(if $(DOWNLOADS),-downloads '$(DOWNLOADS)')
+	@if [[ -z '$(SIGNING_KEY)' ]]; then echo 'dist is not signed: give SIGNING_KEY=cosign.key'; exit; fi; \
+	$(MAKE) bin/cosign; \
+	for file in SHA256SUMS provenance.intoto.json; do \
+		bin/cosign sign-blob --yes $(SIGNING) --bundle "dist/$$file.sigstore.json" "dist/$$file"; \
+	done
 
 .PHONY: clean
 clean: ## Remove what was built (the control plane too)
-	rm -rf bin
+	rm -rf bin dist
 
 ##@ Test
 
@@ -248,6 +271,11 @@ lint: bin/golangci-lint ## Run the linters of .golangci.yml
 bin/controller-gen: tools/go.mod tools/go.sum
 	@echo 'building $@ (once)'
 	@go -C tools build -trimpath -o '$(CURDIR)/$@' sigs.k8s.io/controller-tools/cmd/controller-gen
+	@touch $@
+
+bin/cosign: tools/cosign/go.mod tools/cosign/go.sum
+	@echo 'building $@ (once, minutes)'
+	@go -C tools/cosign build -trimpath -ldflags '-s -w' -o '$(CURDIR)/$@' github.com/sigstore/cosign/v3/cmd/cosign
 	@touch $@
 
 bin/golangci-lint: tools/lint/go.mod tools/lint/go.sum

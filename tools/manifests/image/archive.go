@@ -7,14 +7,15 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// writeArchive writes an image as an OCI archive: a layout with one index entry for all platforms. The name
-// is for engines that load the archive.
-func writeArchive(path string, image v1.ImageIndex, version string) error {
+// writeArchive writes an image as an OCI archive: a layout with one index entry for all platforms. Engines
+// that load the archive give the image the name.
+func writeArchive(path string, image v1.ImageIndex, tag name.Tag) error {
 	directory, err := os.MkdirTemp("", "holdfast-image-")
 	if err != nil {
 		return err
@@ -25,8 +26,8 @@ func writeArchive(path string, image v1.ImageIndex, version string) error {
 		return fmt.Errorf("writing the layout: %w", err)
 	}
 	named := layout.WithAnnotations(map[string]string{
-		"org.opencontainers.image.ref.name": version,
-		"io.containerd.image.name":          "holdfast.dev/" + program + ":" + version,
+		"org.opencontainers.image.ref.name": tag.TagStr(),
+		"io.containerd.image.name":          tag.Name(),
 	})
 	if err := made.AppendIndex(image, named); err != nil {
 		return fmt.Errorf("writing the layout: %w", err)

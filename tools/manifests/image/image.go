@@ -5,10 +5,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/pem"
-	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -17,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
+	"holdfast.dev/holdfast/tools/manifests/internal/product"
 )
 
 const (
@@ -31,34 +30,34 @@ const (
 // architectures are the architectures of the image.
 var architectures = []string{"amd64", "arm64"}
 
-// build builds the image for all architectures from the sources of a checkout.
-func build(ctx context.Context, source, version string) (v1.ImageIndex, error) {
+// build builds the image for all architectures.
+func (f flags) build(ctx context.Context) (v1.ImageIndex, error) {
 	trusted, err := layer(file{authorities, 0o644, certificates()})
 	if err != nil {
 		return nil, err
 	}
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, architecture := range architectures {
-		binary, err := compile(ctx, source, version, architecture)
+		binary, err := f.compile(ctx, architecture)
 		if err != nil {
-			return nil, fmt.Errorf("building for %s: %w", architecture, err)
+			return nil, err
 		}
 		executable, err := layer(file{program, 0o755, binary})
 		if err != nil {
 			return nil, err
 		}
 		platform := v1.Platform{OS: "linux", Architecture: architecture}
-		image, err := assemble(platform, version, trusted, executable)
+		image, err := f.assemble(platform, trusted, executable)
 		if err != nil {
 			return nil, err
 		}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &platform}})
 	}
-	return mutate.Annotations(index, annotations(version)).(v1.ImageIndex), nil
+	return mutate.Annotations(index, f.labels()).(v1.ImageIndex), nil
 }
 
 // assemble returns the image for one platform. It contains no times, so that builds are reproducible.
-func assemble(platform v1.Platform, version string, layers ...v1.Layer) (v1.Image, error) {
+func (f flags) assemble(platform v1.Platform, layers ...v1.Layer) (v1.Image, error) {
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	image, err := mutate.AppendLayers(image, layers...)
 	if err != nil {
@@ -71,34 +70,37 @@ func assemble(platform v1.Platform, version string, layers ...v1.Layer) (v1.Imag
 	config = config.DeepCopy()
 	config.OS, config.Architecture = platform.OS, platform.Architecture
 	config.Config = v1.Config{
-		User: user, Entrypoint: []string{"/" + program}, WorkingDir: "/", Labels: annotations(version),
+		User: user, Entrypoint: []string{"/" + program}, WorkingDir: "/", Labels: f.labels(),
 		ExposedPorts: map[string]struct{}{"8080/tcp": {}, "8443/tcp": {}},
 	}
 	return mutate.ConfigFile(image, config)
 }
 
-func annotations(version string) map[string]string {
-	return map[string]string{
-		"org.opencontainers.image.title":    program,
-		"org.opencontainers.image.version":  version,
-		"org.opencontainers.image.licenses": "Apache-2.0",
+// labels returns the labels of the image, and the annotations of its index.
+func (f flags) labels() map[string]string {
+	labels := map[string]string{
+		"org.opencontainers.image.title":       program,
+		"org.opencontainers.image.description": "The controller of Holdfast",
+		"org.opencontainers.image.version":     f.version,
+		"org.opencontainers.image.licenses":    "Apache-2.0",
 	}
+	if f.revision != "" {
+		labels["org.opencontainers.image.revision"] = f.revision
+	}
+	return labels
 }
 
-// compile builds the program for an architecture, independently of this machine.
-func compile(ctx context.Context, source, version, architecture string) ([]byte, error) {
+// compile returns the program for an architecture.
+func (f flags) compile(ctx context.Context, architecture string) ([]byte, error) {
 	directory, err := os.MkdirTemp("", "holdfast-image-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(directory) }()
 	path := filepath.Join(directory, program)
-	cmd := exec.CommandContext(ctx, "go", "-C", source, "build", "-trimpath", "-buildvcs=false",
-		"-ldflags=-s -w -buildid= -X holdfast.dev/holdfast/internal/version.number="+version, "-o", path, "./cmd/"+program)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=", "GOOS=linux", "GOARCH="+architecture,
-		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("go build: %w\n%s", err, output)
+	built := product.Program{Name: program, OS: "linux", Architecture: architecture}
+	if err := (product.Build{Source: f.source, Version: f.version, Image: f.name}).Write(ctx, built, path); err != nil {
+		return nil, err
 	}
 	return os.ReadFile(path)
 }

@@ -46,7 +46,7 @@ func archived(source string) ([]byte, error) {
 	}
 	defer os.RemoveAll(directory)
 	path := filepath.Join(directory, "image.tar")
-	if err := (flags{source: source, version: version, archive: path}).run(context.Background()); err != nil {
+	if err := (flags{source: source, version: version, revision: "c0ffee", name: deploy.Image(), archive: path}).run(context.Background()); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)
@@ -83,7 +83,8 @@ func loaded(t *testing.T) map[string]v1.Image {
 	manifest, err := outer.IndexManifest()
 	require.NoError(t, err)
 	require.Len(t, manifest.Manifests, 1, "loaders want one")
-	assert.Equal(t, version, manifest.Manifests[0].Annotations["org.opencontainers.image.ref.name"])
+	assert.Equal(t, "holdfast.dev/holdfast-controller:devel", manifest.Manifests[0].Annotations["io.containerd.image.name"], "the name in the manifests")
+	assert.Equal(t, "devel", manifest.Manifests[0].Annotations["org.opencontainers.image.ref.name"])
 	index, err := outer.ImageIndex(manifest.Manifests[0].Digest)
 	require.NoError(t, err)
 	manifest, err = index.IndexManifest()
@@ -106,6 +107,8 @@ func TestImageContainsOnlyProgram(t *testing.T) {
 			assert.Equal(t, "linux/"+architecture, config.Platform().String())
 			assert.Equal(t, []string{"/holdfast-controller"}, config.Config.Entrypoint)
 			assert.Equal(t, "65532:65532", config.Config.User)
+			assert.Equal(t, version, config.Config.Labels["org.opencontainers.image.version"])
+			assert.Equal(t, "c0ffee", config.Config.Labels["org.opencontainers.image.revision"])
 			assert.True(t, config.Created.IsZero(), "the same whenever it is made")
 
 			files := map[string]string{}
@@ -184,7 +187,7 @@ func TestImageIsPushed(t *testing.T) {
 	t.Cleanup(server.Close)
 	to, err := name.ParseReference(strings.TrimPrefix(server.URL, "http://") + "/holdfast-controller:" + version)
 	require.NoError(t, err)
-	require.NoError(t, flags{source: checkout, version: version, push: to.String()}.run(t.Context()))
+	require.NoError(t, flags{source: checkout, version: version, revision: "c0ffee", name: deploy.Image(), push: to.String()}.run(t.Context()))
 	pushed, err := remote.Index(to)
 	require.NoError(t, err)
 	manifest, err := pushed.IndexManifest()

@@ -12,16 +12,19 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"holdfast.dev/holdfast/deploy"
 )
 
 type flags struct {
-	source, version, archive, push string
+	source, version, revision, name, archive, push string
 }
 
 func main() {
 	var f flags
 	flag.StringVar(&f.source, "source", "../..", "`DIRECTORY` of the checkout")
 	flag.StringVar(&f.version, "version", "devel", "`VERSION` that the program has")
+	flag.StringVar(&f.revision, "revision", "", "`COMMIT` of the sources, for a label")
+	flag.StringVar(&f.name, "name", deploy.Image(), "`NAME:TAG` of the image in the archive; the manifests use the default")
 	flag.StringVar(&f.archive, "o", "", "`FILE` to write the image to, an OCI archive")
 	flag.StringVar(&f.push, "push", "", "`REFERENCE` to push the image to, such as registry.example.com/holdfast-controller:v1")
 	flag.Parse()
@@ -45,12 +48,16 @@ func (f flags) run(ctx context.Context) error {
 			return fmt.Errorf("-push: %w", err)
 		}
 	}
-	image, err := build(ctx, f.source, f.version)
+	tag, err := name.NewTag(f.name, name.StrictValidation)
+	if err != nil {
+		return fmt.Errorf("-name: %w", err)
+	}
+	image, err := f.build(ctx)
 	if err != nil {
 		return err
 	}
 	if f.archive != "" {
-		if err := writeArchive(f.archive, image, f.version); err != nil {
+		if err := writeArchive(f.archive, image, tag); err != nil {
 			return err
 		}
 		fmt.Println(f.archive)

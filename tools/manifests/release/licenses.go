@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/tools/manifests/internal/product"
+)
+
+// licenses returns the files of an archive that licenses require: LICENSE, and the texts of all modules that
+// the program is linked from.
+func (r release) licenses(ctx context.Context, p product.Program) ([]file, error) {
+	own, err := os.ReadFile(filepath.Join(r.source, "LICENSE"))
+	if err != nil {
+		return nil, err
+	}
+	modules, err := linked(ctx, r.source, p)
+	if err != nil {
+		return nil, err
+	}
+	var notices strings.Builder
+	fmt.Fprintf(&notices, "%s contains the following modules.\n", p.Name)
+	for _, m := range modules {
+		texts, err := m.texts()
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&notices, "\n%s\n%s %s\n\n%s\n", strings.Repeat("=", 80), m.path, m.version, strings.Join(texts, "\n\n"))
+	}
+	return []file{{"LICENSE", 0o644, own}, {"THIRD-PARTY-NOTICES", 0o644, []byte(notices.String())}}, nil
+}
+
+// module is a module that a program is linked from, or the standard library.
+type module struct{ path, version, directory string }
+
+// linked returns the modules of a program except for its own, in order of their paths, and the standard
+// library first.
+func linked(ctx context.Context, source string, p product.Program) ([]module, error) {
+	list := func(args ...string) ([]string, error) {
+		cmd := exec.CommandContext(ctx, "go", args...)
+		cmd.Dir = source
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=", "GOOS="+p.OS, "GOARCH="+p.Architecture)
+		output, err := cmd.Output()
+		if err != nil {
+			return nil, fmt.Errorf("listing the modules of %s for %s: %w", p.Name, p.Platform(), err)
+		}
+		return strings.Split(strings.TrimSpace(string(output)), "\n"), nil
+	}
+	environment, err := list("env", "GOVERSION", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	lines, err := list("list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/"+p.Name)
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(lines)
+	modules := []module{{"Go", environment[0], environment[1]}}
+	for _, line := range slices.Compact(lines) {
+		if parts := strings.Split(line, "\t"); len(parts) == 3 {
+			modules = append(modules, module{parts[0], parts[1], parts[2]})
+		}
+	}
+	return modules, nil
+}
+
+// legal matches the names of files with licenses and notices.
+var legal = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].*)?$`)
+
+// texts returns the licenses and notices of a module, in order of their files.
+func (m module) texts() (texts []string, err error) {
+	directory := m.directory
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		if entry.IsDir() || !legal.MatchString(entry.Name()) || strings.HasSuffix(entry.Name(), ".go") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(directory, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, strings.TrimSpace(string(text)))
+	}
+	if len(texts) == 0 {
+		return nil, errors.New(m.path + " " + m.version + " has no license: do not link it")
+	}
+	return texts, nil
+}
