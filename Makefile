@@ -93,7 +93,7 @@ sbom: ## Write bin/holdfast-controller.cdx.json: modules and licenses
 	go -C tools/manifests run ./sbom -version '$(VERSION)' -o '$(CURDIR)/bin/holdfast-controller.cdx.json' "$$temporary/holdfast-controller"
 
 # Signs with a key, and asks no transparency log, authority or clock.
-SIGNING = --key '$(SIGNING_KEY)' --signing-config tools/cosign/signing-config.json
+SIGNING = --key '$(SIGNING_KEY)' --signing-config tools/cosign/signing-config.json --trusted-root tools/cosign/trusted-root.json
 
 .PHONY: release
 release: ## Write a release to dist/ (VERSION=v1.2.3 SIGNING_KEY=cosign.key)

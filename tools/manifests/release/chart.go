@@ -11,7 +11,7 @@ import (
 
 // chart writes the Helm chart as a package, with the version and the image of the release.
 func (r release) chart(context.Context) error {
-	root := filepath.Join(r.source, "deploy/helm/holdfast")
+	root := filepath.Join(r.source, "deploy", "helm", "holdfast")
 	var files []file
 	err := fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

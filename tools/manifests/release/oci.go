@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
+
 	"holdfast.dev/holdfast/tools/manifests/internal/bill"
 	"holdfast.dev/holdfast/tools/manifests/internal/product"
 )

@@ -50,6 +50,8 @@ spec:
 `))
 
 // recipe is the formula for Homebrew.
+//
+//nolint:dupword // Ruby ends blocks with "end"
 var recipe = template.Must(template.New("").Parse(`class Holdfast < Formula
   desc "{{.Summary}}"
   homepage "{{.Homepage}}"
