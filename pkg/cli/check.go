@@ -13,8 +13,9 @@ import (
 
 const checkLong = `Say whether a cluster, and a namespace of it, is ready for Applications: the version
 of Kubernetes, the definitions of the kinds, the controller and when it was last
-seen, its rights, the admission policy, your own rights, and the ServiceAccount
-whose rights are used.
+seen, its rights, the admission policy, your own rights, and the ServiceAccounts
+whose rights are used. A remedy names the command of the way that Holdfast is
+installed in: holdfast install, kubectl or Helm.
 
 Everything is read with your rights, and nothing is changed. What you may not
 read is unknown, and no failure.
@@ -90,7 +91,7 @@ func (o checkOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	findings, err := checker{c, o.streams.Now()}.all(ctx)
+	findings, err := checker{Cluster: c, now: o.streams.Now()}.all(ctx)
 	if err != nil {
 		return err
 	}

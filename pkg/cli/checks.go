@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -25,16 +24,13 @@ import (
 type checker struct {
 	*connection.Cluster
 
-	now time.Time
+	now   time.Time
+	found installation
 }
 
 // oldest is the version of Kubernetes that Holdfast needs: the first one with
 // ValidatingAdmissionPolicy v1.
 const oldest = "1.30"
-
-// applierName is the ServiceAccount of Applications that name none, unless the
-// controller has been told otherwise.
-const applierName = connection.ApplierName
 
 var (
 	definitions      = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -54,8 +50,7 @@ func (c checker) all(ctx context.Context) ([]CheckResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := c.controllerNamespace(ctx)
-	if err != nil {
+	if c.found, err = findInstallation(ctx, c.Cluster, ""); err != nil {
 		return nil, err
 	}
 	findings := []CheckResult{kubernetes}
@@ -64,8 +59,8 @@ func (c checker) all(ctx context.Context) ([]CheckResult, error) {
 		run  func(context.Context) (message, remedy string, err error)
 	}{
 		{"definitions", c.definitions},
-		{"controller", func(ctx context.Context) (string, string, error) { return c.controller(ctx, at) }},
-		{"its rights", func(ctx context.Context) (string, string, error) { return c.controllerRights(ctx, at) }},
+		{"controller", c.controller},
+		{"its rights", c.controllerRights},
 		{"admission policy", c.admission},
 		{"your rights", c.ownRights},
 		{"ServiceAccount", c.applier},
@@ -97,20 +92,11 @@ func (c checker) kubernetes() (CheckResult, error) {
 	return CheckResult{"Kubernetes", checkOK, info.GitVersion, ""}, nil
 }
 
-// controllerNamespace is where the controller is installed, as far as the user may know.
-func (c checker) controllerNamespace(ctx context.Context) (string, error) {
-	binding, err := c.Own.Resource(clusterRoleBindings).Get(ctx, controllerName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		return deploy.Namespace, nil
-	}
-	if err != nil {
-		return "", c.Explained(err, "get", "ClusterRoleBinding "+controllerName)
-	}
-	return cmp.Or(subjectNamespace(binding), deploy.Namespace), nil
-}
-
-// subjectNamespace is the namespace of the first subject of a binding that has one.
+// subjectNamespace returns the namespace of the first subject of a binding that has one.
 func subjectNamespace(binding *unstructured.Unstructured) string {
+	if binding == nil {
+		return ""
+	}
 	subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
 	for _, item := range subjects {
 		subject, _ := item.(map[string]any)
@@ -123,7 +109,7 @@ func subjectNamespace(binding *unstructured.Unstructured) string {
 
 // definitions compares the definitions of the kinds with those that this program has.
 func (c checker) definitions(ctx context.Context) (message, remedy string, err error) {
-	const install = "`holdfast install` installs and upgrades it, as `kubectl apply --server-side -f deploy/crd` and Helm do"
+	install := "To install it, run: `" + c.found.upgrade() + "`"
 	objects, err := installed(deploy.Namespace)
 	if err != nil {
 		return "", "", err
@@ -135,12 +121,14 @@ func (c checker) definitions(ctx context.Context) (message, remedy string, err e
 		}
 		found, err := c.Own.Resource(definitions).Get(ctx, built.GetName(), metav1.GetOptions{})
 		switch {
+		case apierrors.IsNotFound(err) && isOptional(built):
+			continue
 		case apierrors.IsNotFound(err):
 			return built.GetName() + " is not there", install, nil
 		case err != nil:
 			return "", "", err
 		case !sameSchemas(built, found):
-			return built.GetName() + " is not the one of this program: one of the two is older", install + ", if it is the cluster's", nil
+			return built.GetName() + " is not the one of this program: one of the two is older", "If it is the cluster's, run: `" + c.found.upgrade() + "`", nil
 		}
 		names = append(names, built.GetName())
 	}
@@ -164,32 +152,56 @@ func schemasOf(definition *unstructured.Unstructured) map[string]any {
 	return all
 }
 
-// controller says when a controller has led last.
-func (c checker) controller(ctx context.Context, at string) (message, remedy string, err error) {
-	name := "Lease " + at + "/" + controllerName
-	lease, err := c.Own.Resource(leases).Namespace(at).Get(ctx, controllerName, metav1.GetOptions{})
-	start := fmt.Sprintf("look at `kubectl get deploy,pods -n %s`, and at the log of the controller. One that runs with --leader-elect=false has no lease", at)
-	switch {
-	case apierrors.IsNotFound(err):
-		return "none has been seen: there is no " + name, start, nil
-	case err != nil:
-		return "", "", err
+// controller returns when the controller was last active. With shards, the Lease of each slot must be held.
+func (c checker) controller(ctx context.Context) (message, remedy string, err error) {
+	at, names := c.found.namespace, c.found.leases()
+	start := fmt.Sprintf("look at `kubectl get deploy,pods,leases -n %s`, and at the log of the controller. One that runs with --leader-elect=false has no lease", at)
+	var holders []string
+	for _, name := range names {
+		lease, err := c.Own.Resource(leases).Namespace(at).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return "none has been seen: there is no Lease " + at + "/" + name, start, nil
+		}
+		if err != nil {
+			return "", "", err
+		}
+		holder, trouble := c.holderOf(lease)
+		if trouble != "" {
+			return trouble, start, nil
+		}
+		holders = append(holders, holder)
 	}
+	if len(names) == 1 {
+		return holders[0], "", nil
+	}
+	slices.Sort(holders)
+	return fmt.Sprintf("all %d slots are held: %s", len(names), strings.Join(slices.Compact(holders), "; ")), "", nil
+}
+
+// holderOf describes the holder of a Lease, or the reason why there is none.
+func (c checker) holderOf(lease *unstructured.Unstructured) (holder, trouble string) {
+	name := "Lease " + lease.GetNamespace() + "/" + lease.GetName()
 	renewed, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
-	holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
+	identity, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
 	seconds, _, _ := unstructured.NestedInt64(lease.Object, "spec", "leaseDurationSeconds")
 	last, err := time.Parse(time.RFC3339, renewed)
 	if err != nil {
-		return name + " was never renewed", start, nil //nolint:nilerr // which is what that means
+		return "", name + " was never renewed"
 	}
 	ago := max(c.now.Sub(last), 0).Round(time.Second)
 	switch {
-	case holder == "":
-		return fmt.Sprintf("the last one has ended, %s ago", ago), start, nil
+	case identity == "" && c.found.slots() > 1:
+		return "", fmt.Sprintf("no replica has the %s: it was released %s ago", name, ago)
+	case identity == "":
+		return "", fmt.Sprintf("the last one has ended, %s ago", ago)
+	case ago > time.Duration(seconds)*time.Second && c.found.slots() > 1:
+		return "", fmt.Sprintf("no replica has the %s: %s was last seen %s ago", name, identity, ago)
 	case ago > time.Duration(seconds)*time.Second:
-		return fmt.Sprintf("%s was last seen %s ago, and leads no more", holder, ago), start, nil
+		return "", fmt.Sprintf("%s was last seen %s ago, and leads no more", identity, ago)
+	case c.found.slots() > 1:
+		return identity, ""
 	}
-	return fmt.Sprintf("%s leads, seen %s ago", holder, ago), "", nil
+	return fmt.Sprintf("%s leads, seen %s ago", identity, ago), ""
 }
 
 // access is something that a user may do.
@@ -204,11 +216,11 @@ func (a access) String() string {
 }
 
 // controllerRights asks whether the controller may do in the namespace what it has to.
-func (c checker) controllerRights(ctx context.Context, at string) (message, remedy string, err error) {
-	user := "system:serviceaccount:" + at + ":" + controllerName
+func (c checker) controllerRights(ctx context.Context) (message, remedy string, err error) {
+	user := "system:serviceaccount:" + c.found.namespace + ":" + controllerName
 	for _, needed := range []access{
 		{"watch", "holdfast.dev", "applications", "", ""}, {"patch", "holdfast.dev", "applications", "status", ""},
-		{"impersonate", "", "serviceaccounts", "", applierName}, {"watch", "apps", "deployments", "", ""},
+		{"impersonate", "", "serviceaccounts", "", c.found.applier()}, {"watch", "apps", "deployments", "", ""},
 	} {
 		allowed, err := c.allowed(ctx, user, needed)
 		if err != nil {
@@ -216,14 +228,14 @@ func (c checker) controllerRights(ctx context.Context, at string) (message, reme
 		}
 		if !allowed {
 			return fmt.Sprintf("%s may not %s in the namespace %s", user, needed, c.Namespace),
-				"install what gives it the rights: `holdfast install`, or list the namespace in what you have installed (docs/operations.md)", nil
+				"list the namespace in what you have installed (docs/operations.md), or run: `" + c.found.upgrade() + "`", nil
 		}
 	}
 	return user + " may watch and write what it has to in the namespace " + c.Namespace, "", nil
 }
 
-// allowed asks the API server whether a user may do something in the namespace; the
-// user himself, if nobody is named.
+// allowed asks the API server whether a user may do something in the namespace: the caller, if the user is
+// empty.
 func (c checker) allowed(ctx context.Context, user string, a access) (bool, error) {
 	attributes := &authorizationv1.ResourceAttributes{
 		Namespace: c.Namespace, Verb: a.verb, Group: a.group, Resource: a.resource, Subresource: a.subresource, Name: a.name,
@@ -256,8 +268,8 @@ func (c checker) admission(ctx context.Context) (message, remedy string, err err
 	for _, resource := range []schema.GroupVersionResource{policies, policyBindings} {
 		_, err := c.Own.Resource(resource).Get(ctx, admissionObjects, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return resource.Resource + "/" + admissionObjects + " is not there: who may write Applications acts as any ServiceAccount of his namespace",
-				"`kubectl apply --server-side -k deploy/admission`, or `holdfast install`. See docs/security.md", nil
+			return resource.Resource + "/" + admissionObjects + " is not there: who may write Applications acts as any ServiceAccount of the namespace",
+				"run: `" + c.found.upgrade() + "`. See docs/security.md", nil
 		}
 		if err != nil {
 			return "", "", err
@@ -268,7 +280,7 @@ func (c checker) admission(ctx context.Context) (message, remedy string, err err
 
 // ownRights asks whether the user may submit Applications to the namespace.
 func (c checker) ownRights(ctx context.Context) (message, remedy string, err error) {
-	for _, needed := range []access{{"create", "holdfast.dev", "applications", "", ""}, {"impersonate", "", "serviceaccounts", "", applierName}} {
+	for _, needed := range []access{{"create", "holdfast.dev", "applications", "", ""}, {"impersonate", "", "serviceaccounts", "", c.found.applier()}} {
 		allowed, err := c.allowed(ctx, "", needed)
 		if err != nil {
 			return "", "", err
@@ -278,48 +290,4 @@ func (c checker) ownRights(ctx context.Context) (message, remedy string, err err
 		}
 	}
 	return "you may submit Applications to the namespace " + c.Namespace, "", nil
-}
-
-// allNameOne reports whether there are Applications in the namespace, and all of them name a
-// ServiceAccount.
-func (c checker) allNameOne(ctx context.Context) (bool, error) {
-	list, err := c.Own.Resource(connection.Applications).Namespace(c.Namespace).List(ctx, metav1.ListOptions{})
-	switch {
-	case apierrors.IsNotFound(err): // the definitions are not there, which is another finding
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	return len(list.Items) > 0 && !slices.ContainsFunc(list.Items, func(u unstructured.Unstructured) bool {
-		account, _, _ := unstructured.NestedString(u.Object, "spec", "serviceAccountName")
-		return account == ""
-	}), nil
-}
-
-// applier looks at the ServiceAccount that Applications of the namespace use by default.
-func (c checker) applier(ctx context.Context) (message, remedy string, err error) {
-	grant := fmt.Sprintf("`kubectl create serviceaccount %[2]s -n %[1]s` and `kubectl create rolebinding %[2]s -n %[1]s --clusterrole=edit --serviceaccount=%[1]s:%[2]s`, "+
-		"unless the Applications name another one in spec.serviceAccountName", c.Namespace, applierName)
-	_, err = c.Own.Resource(serviceAccounts).Namespace(c.Namespace).Get(ctx, applierName, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		named, err := c.allNameOne(ctx)
-		switch {
-		case err != nil:
-			return "", "", err
-		case named:
-			return c.Namespace + "/" + applierName + " is not there, and all Applications of the namespace name another one", "", nil
-		}
-		return c.Namespace + "/" + applierName + " is not there", grant, nil
-	case err != nil:
-		return "", "", err
-	}
-	allowed, err := c.allowed(ctx, "system:serviceaccount:"+c.Namespace+":"+applierName, access{verb: "create", resource: "configmaps"})
-	if err != nil {
-		return "", "", err
-	}
-	if !allowed {
-		return c.Namespace + "/" + applierName + " may not create configmaps", grant, nil
-	}
-	return c.Namespace + "/" + applierName + " is there, and may write", "", nil
 }

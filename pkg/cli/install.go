@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -23,6 +24,10 @@ import (
 const installLong = `Install Holdfast into a cluster, or update it: the definitions of its kinds, its
 namespace, and what its controller needs. The objects are built into this program.
 It is a server-side apply, so what you have set beside is left alone.
+
+If Holdfast is installed in another way, such as Helm or a kustomization, or in
+another version, or other clients have changed what is installed, it changes nothing
+and names the command that upgrades it. --force replaces it.
 
 With --export they are printed instead, and no cluster is asked. With --wait it ends
 when the controller is ready, and says what its Pods wait for if that takes too long.
@@ -47,6 +52,8 @@ type installFlags struct {
 	connection connection.Flags
 	wait       connection.WaitFlags
 	export     bool
+	force      bool
+	noMysql    bool
 	image      string
 }
 
@@ -69,6 +76,8 @@ func newInstallCommand(name string, streams Streams) *cobra.Command {
 func (f *installFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.export, "export", false, "print the objects, and install nothing")
 	flags.StringVar(&f.image, "image", "", "`IMAGE` of the controller; without it, the one of the built-in objects")
+	flags.BoolVar(&f.force, "force", false, "replace what is installed in another way or version")
+	flags.BoolVar(&f.noMysql, "without-mysql", false, "leave out the definition of the kind Mysql")
 	f.wait.Add(flags, "until the controller is ready")
 	f.connection.Add(flags)
 	flags.Lookup("namespace").Usage = "`NAMESPACE` to install into; without it, " + deploy.Namespace
@@ -92,6 +101,9 @@ func (o installOptions) run(ctx context.Context) error {
 	objects, err := installed(cmp.Or(*o.connection.Namespace, deploy.Namespace))
 	if err != nil {
 		return err
+	}
+	if o.noMysql {
+		objects = slices.DeleteFunc(objects, isOptional)
 	}
 	if o.image != "" {
 		for _, object := range objects {
@@ -178,7 +190,14 @@ func imageOf(objects []*unstructured.Unstructured) string {
 }
 
 func (o installOptions) install(ctx context.Context, c *connection.Cluster, objects []*unstructured.Unstructured) error {
-	if err := o.elsewhere(ctx, c); err != nil {
+	found, err := findInstallation(ctx, c, "")
+	if err != nil {
+		return err
+	}
+	if err := o.elsewhere(found); err != nil {
+		return err
+	}
+	if err := o.refuseToReplace(ctx, c, found, objects); err != nil {
 		return err
 	}
 	for _, u := range objects {
@@ -200,7 +219,7 @@ func (o installOptions) install(ctx context.Context, c *connection.Cluster, obje
 	if err := c.AwaitServed(ctx); err != nil {
 		return err
 	}
-	if o.image == "" {
+	if o.image == "" && strings.HasPrefix(imageOf(objects), "holdfast.dev/") {
 		warn(o.streams.Err, []string{"the image of the controller, " + imageOf(objects) + ", is in no public registry: unless your nodes have it, name yours with --image"})
 	}
 	if o.wait.Wait {
@@ -214,26 +233,25 @@ func (o installOptions) install(ctx context.Context, c *connection.Cluster, obje
 
 // elsewhere refuses a second controller in another namespace: the two would work
 // against each other.
-func (o installOptions) elsewhere(ctx context.Context, c *connection.Cluster) error {
-	binding, err := c.Own.Resource(clusterRoleBindings).Get(ctx, controllerName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		return nil // whoever may not read it may not install either, and is told
-	}
-	if err != nil {
-		return c.Explained(err, "get", "ClusterRoleBinding "+controllerName)
-	}
+func (o installOptions) elsewhere(found installation) error {
 	wanted := cmp.Or(*o.connection.Namespace, deploy.Namespace)
-	if found := subjectNamespace(binding); found != "" && found != wanted {
-		return fmt.Errorf("the namespace %[1]s has a controller, and a second one in %[2]s would work against it: "+
-			"`holdfast install -n %[1]s` updates it; to move it, `kubectl delete namespace %[1]s` and `kubectl delete clusterrolebinding %[3]s` first", found, wanted, controllerName)
+	if !found.bound || found.namespace == wanted {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("the namespace %[1]s has a controller, and a second one in %[2]s would work against it: "+
+		"`%[3]s` updates it; to move it, `kubectl delete namespace %[1]s` and `kubectl delete clusterrolebinding %[4]s %[5]s` first",
+		found.namespace, wanted, found.upgrade(), controllerName, definitionsName)
 }
 
-// controllerName is the name that the built-in objects of the controller have.
-const controllerName = "holdfast-controller"
+// isOptional reports whether an object is a definition that the controller works without.
+func isOptional(object *unstructured.Unstructured) bool {
+	return object.GetLabels()["holdfast.dev/optional"] != ""
+}
 
-var clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
+var (
+	clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
+	roleBindings        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
+)
 
 // afterInstall is what to do next: without it no Application can write.
 const afterInstall = `

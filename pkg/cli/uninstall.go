@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"holdfast.dev/holdfast/deploy"
 	mysqlv1 "holdfast.dev/holdfast/pkg/api/mysql/v1"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
@@ -23,8 +21,9 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
-const uninstallLong = `Take Holdfast out of a cluster: everything that "install" has put there, the
-namespace of the controller and the definitions of the kinds included.
+const uninstallLong = `Take Holdfast out of a cluster: everything that "install" or a directory below deploy
+has put there, the namespace of the controller and the definitions of the kinds
+included.
 
 It refuses while there are Applications, in any namespace: with the definition all of
 them would go, and nobody would be left to let go of what they made. Delete them, with
@@ -85,10 +84,14 @@ func (o uninstallOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at, err := o.installedIn(ctx, c)
+	found, err := findInstallation(ctx, c, *o.connection.Namespace)
 	if err != nil {
 		return err
 	}
+	if found.release != "" {
+		return fmt.Errorf("it is a release of Helm: `helm uninstall %s -n %s`", found.release, found.releasedIn)
+	}
+	at := found.namespace
 	applications, err := existing(ctx, c, connection.Applications)
 	if err != nil {
 		return err
@@ -140,21 +143,6 @@ func (o uninstallOptions) confirm(at string, applications int) error {
 		return fmt.Errorf("this takes Holdfast out of the cluster, deletes %s: give --yes if that is meant", what)
 	}
 	return ask(o.streams, "This takes Holdfast out of the cluster, deletes "+what+". Go on?", "nothing was uninstalled")
-}
-
-// installedIn is the namespace of what is installed. What Helm has installed is Helm's.
-func (o uninstallOptions) installedIn(ctx context.Context, c *connection.Cluster) (string, error) {
-	binding, err := c.Own.Resource(clusterRoleBindings).Get(ctx, controllerName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return cmp.Or(*o.connection.Namespace, deploy.Namespace), nil
-	}
-	if err != nil {
-		return "", c.Explained(err, "get", "ClusterRoleBinding "+controllerName)
-	}
-	if marks := binding.GetAnnotations(); marks["meta.helm.sh/release-name"] != "" {
-		return "", fmt.Errorf("it is a release of Helm: `helm uninstall %s -n %s`", marks["meta.helm.sh/release-name"], marks["meta.helm.sh/release-namespace"])
-	}
-	return cmp.Or(*o.connection.Namespace, subjectNamespace(binding), deploy.Namespace), nil
 }
 
 // existing are the objects of a kind in all namespaces, as NAMESPACE/NAME; none, if the
@@ -230,43 +218,78 @@ func release(ctx context.Context, c *connection.Cluster, app unstructured.Unstru
 	return c.Explained(err, "delete", "Application "+c.Namespace+"/"+app.GetName())
 }
 
-// remove deletes what is installed, the definitions first: while they go, the
-// controller is still there.
+// remove deletes what is installed in any of the ways below deploy, the definitions first: the controller
+// still runs while their objects are deleted.
 func (o uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at string) error {
 	objects, err := installed(at)
 	if err != nil {
 		return err
 	}
+	bindings, err := namespacedBindings(ctx, c, at)
+	if err != nil {
+		return err
+	}
+	objects = append(append(objects, priority()), bindings...)
 	slices.Reverse(objects)
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return removalOrder(a) - removalOrder(b) })
 	for _, object := range objects {
-		name := object.GetKind() + " " + object.GetName()
-		client, err := c.ClientFor(ctx, object)
-		if err != nil {
-			return c.Explained(err, "find", name)
-		}
-		err = client.Delete(ctx, object.GetName(), metav1.DeleteOptions{})
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return c.Explained(err, "delete", name)
-		}
-		if _, err := fmt.Fprintln(o.streams.Out, name+" deleted"); err != nil {
+		if err := o.removeOne(ctx, c, object); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// removalOrder has the definitions go first and the namespace last.
+func (o uninstallOptions) removeOne(ctx context.Context, c *connection.Cluster, object *unstructured.Unstructured) error {
+	name := object.GetKind() + " " + object.GetName()
+	client, err := c.ClientFor(ctx, object)
+	if err != nil {
+		return c.Explained(err, "find", name)
+	}
+	err = client.Delete(ctx, object.GetName(), metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return c.Explained(err, "delete", name)
+	}
+	_, err = fmt.Fprintln(o.streams.Out, name+" deleted")
+	return err
+}
+
+// priority returns the PriorityClass of deploy/ha and deploy/shards. What else they add is in the namespace.
+func priority() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion("scheduling.k8s.io/v1")
+	object.SetKind("PriorityClass")
+	object.SetName(controllerName)
+	return object
+}
+
+// namespacedBindings returns the RoleBindings in other namespaces that deploy/namespaced consists of.
+func namespacedBindings(ctx context.Context, c *connection.Cluster, at string) (found []*unstructured.Unstructured, err error) {
+	all, err := existing(ctx, c, roleBindings)
+	for i := range all {
+		binding := &all[i]
+		ours := binding.GetName() == controllerName || binding.GetName() == aggregatedName
+		if ours && binding.GetNamespace() != at && subjectNamespace(binding) == at {
+			found = append(found, binding)
+		}
+	}
+	return found, err
+}
+
+// removalOrder has the definitions go first and the namespace last. The aggregated role goes before its
+// parts: Kubernetes writes it again when one of them is deleted.
 func removalOrder(object *unstructured.Unstructured) int {
-	switch object.GetKind() {
-	case "CustomResourceDefinition":
+	switch {
+	case object.GetKind() == "CustomResourceDefinition":
 		return 0
-	case "Namespace":
-		return 2
-	default:
+	case object.GetKind() == "ClusterRole" && object.GetName() == aggregatedName:
 		return 1
+	case object.GetKind() == "Namespace":
+		return 3
+	default:
+		return 2
 	}
 }

@@ -196,6 +196,7 @@ func TestEveryValueIsUsed(t *testing.T) {
 func TestDisabledValuesRenderNothing(t *testing.T) {
 	for _, row := range []struct{ name, value, without string }{
 		{"definitions", "crds: {install: false}", "kind: CustomResourceDefinition"},
+		{"the definition of Mysql", "crds: {mysql: false}", "name: mysqls.fnjoin.com"},
 		{"the policy", "admissionPolicy: {enabled: false}", "ValidatingAdmissionPolicy"},
 		{"the network policy", "networkPolicy: {enabled: false}", "kind: NetworkPolicy"},
 		{"the right to read Secrets", "rights: {secrets: false}", "holdfast-kinds-secrets\n"},

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -118,6 +119,13 @@ func (c *Cluster) ApplyOne(ctx context.Context, client dynamic.ResourceInterface
 		options.DryRun = []string{metav1.DryRunAll}
 	}
 	return client.Patch(ctx, name, types.ApplyPatchType, body, options)
+}
+
+// Wrote reports whether the command line has applied an object. It accepts nil.
+func Wrote(object *unstructured.Unstructured) bool {
+	return object != nil && slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply
+	})
 }
 
 // notApplied says why an Application was not stored, and what to do.

@@ -44,7 +44,7 @@ func section(changelog, number string) (string, error) {
 // manifests writes install.yaml with the image of the version.
 func (r release) manifests(context.Context) error {
 	text := string(deploy.WithImage(r.image()))
-	if r.repository != repository { // the comment says that the image is in no registry
+	if r.repository != repository { // then the comment about registries is wrong
 		_, objects, _ := strings.Cut(text, "\napiVersion:")
 		text = "# Holdfast " + r.version + ", with the image " + r.image() + "\napiVersion:" + objects
 	}

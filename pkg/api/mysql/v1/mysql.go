@@ -10,6 +10,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:metadata:labels="holdfast.dev/optional=mysql"
 // +kubebuilder:resource:path=mysqls,scope=Namespaced,singular=mysql,categories=holdfast
 // +kubebuilder:printcolumn:name="storage",type=string,JSONPath=`.spec.storage`,description="Storage capacity allocated"
 // +kubebuilder:printcolumn:name="memory",type=string,JSONPath=`.spec.memory`,description="Memory allocated"

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"holdfast.dev/holdfast/pkg/cli/connection"
+)
+
+// accounts returns the ServiceAccounts that the Applications of the namespace name, and whether the default
+// one is needed: by an Application, or because there is no Application yet.
+func (c checker) accounts(ctx context.Context) (named []string, needsDefault bool, err error) {
+	list, err := c.Own.Resource(connection.Applications).Namespace(c.Namespace).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) { // the definitions are not there, which is another finding
+		return nil, true, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	for _, app := range list.Items {
+		if account, _, _ := unstructured.NestedString(app.Object, "spec", "serviceAccountName"); account != "" {
+			named = append(named, account)
+			continue
+		}
+		needsDefault = true
+	}
+	slices.Sort(named)
+	return slices.Compact(named), needsDefault || len(list.Items) == 0, nil
+}
+
+// applier looks at the ServiceAccounts that Applications of the namespace use. Which rights they need depends
+// on the Applications: it asks only whether the default one may write at all.
+func (c checker) applier(ctx context.Context) (message, remedy string, err error) {
+	named, needsDefault, err := c.accounts(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	used := named
+	if needsDefault && !slices.Contains(used, c.found.applier()) {
+		used = append([]string{c.found.applier()}, used...)
+	}
+	for _, account := range used {
+		if message, remedy, err = c.account(ctx, account, account == c.found.applier()); err != nil || remedy != "" {
+			return message, remedy, err
+		}
+	}
+	for i, account := range used {
+		used[i] = c.Namespace + "/" + account
+	}
+	if needsDefault {
+		return strings.Join(used, ", ") + ": there, and may write", "", nil
+	}
+	return strings.Join(used, ", ") + ": there. The Applications of the namespace name them", "", nil
+}
+
+// account looks at one ServiceAccount.
+func (c checker) account(ctx context.Context, name string, isDefault bool) (message, remedy string, err error) {
+	at := c.Namespace + "/" + name
+	grant := fmt.Sprintf("`kubectl create serviceaccount %[2]s -n %[1]s` and `kubectl create rolebinding %[2]s -n %[1]s --clusterrole=edit --serviceaccount=%[1]s:%[2]s`", c.Namespace, name)
+	if isDefault {
+		grant += ", unless the Applications name another one in spec.serviceAccountName"
+	}
+	_, err = c.Own.Resource(serviceAccounts).Namespace(c.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) && isDefault:
+		return at + " is not there", grant, nil
+	case apierrors.IsNotFound(err):
+		return at + ", which an Application names, is not there", grant, nil
+	case err != nil || !isDefault:
+		return "", "", err
+	}
+	allowed, err := c.allowed(ctx, "system:serviceaccount:"+c.Namespace+":"+name, access{verb: "create", resource: "configmaps"})
+	if err != nil || allowed {
+		return "", "", err
+	}
+	return at + " may not create configmaps", grant, nil
+}

@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"holdfast.dev/holdfast/deploy"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+)
+
+// The names that the objects of the controller have in every way to install.
+const (
+	controllerName  = "holdfast-controller"
+	definitionsName = "holdfast-definitions"
+	aggregatedName  = "holdfast-kinds"
+)
+
+// installation describes what is installed in a cluster, and how. Objects that the user may not read count
+// as missing.
+type installation struct {
+	namespace  string                     // of the controller
+	bound      bool                       // a binding names the namespace
+	deployment *unstructured.Unstructured // of the controller; nil: there is none
+	release    string                     // of Helm; empty: without Helm
+	releasedIn string                     // the namespace of the release
+	variant    string                     // directory below deploy
+	ours       bool                       // `holdfast install` has applied the Deployment
+}
+
+// findInstallation looks for an installation, in a namespace if one is given.
+func findInstallation(ctx context.Context, c *connection.Cluster, namespace string) (installation, error) {
+	bindings := c.Own.Resource(clusterRoleBindings)
+	definitions, err := readable(ctx, bindings, definitionsName)
+	if err != nil {
+		return installation{}, c.Explained(err, "get", "ClusterRoleBinding "+definitionsName)
+	}
+	everywhere, err := readable(ctx, bindings, controllerName)
+	if err != nil {
+		return installation{}, c.Explained(err, "get", "ClusterRoleBinding "+controllerName)
+	}
+	found := installation{namespace: cmp.Or(namespace, subjectNamespace(definitions), deploy.Namespace), bound: subjectNamespace(definitions) != ""}
+	found.deployment, err = readable(ctx, c.Own.Resource(deployments).Namespace(found.namespace), controllerName)
+	if err != nil {
+		return installation{}, c.Explained(err, "get", "Deployment "+found.namespace+"/"+controllerName)
+	}
+	found.variant = found.variantOf(everywhere != nil || !found.bound)
+	for _, object := range []*unstructured.Unstructured{definitions, found.deployment} {
+		if object != nil {
+			found.release = cmp.Or(found.release, object.GetAnnotations()["meta.helm.sh/release-name"])
+			found.releasedIn = cmp.Or(found.releasedIn, object.GetAnnotations()["meta.helm.sh/release-namespace"])
+		}
+	}
+	found.ours = connection.Wrote(found.deployment)
+	return found, nil
+}
+
+// readable returns an object, or nil if there is none that the user may read.
+func readable(ctx context.Context, client dynamic.ResourceInterface, name string) (*unstructured.Unstructured, error) {
+	object, err := client.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return object, err
+}
+
+// variantOf returns the directory below deploy that the Deployment looks like.
+func (i installation) variantOf(everywhere bool) string {
+	if i.deployment == nil {
+		return "default"
+	}
+	priority, _, _ := unstructured.NestedString(i.deployment.Object, "spec", "template", "spec", "priorityClassName")
+	switch {
+	case i.slots() > 1:
+		return "shards"
+	case priority != "":
+		return "ha"
+	case !everywhere:
+		return "namespaced"
+	}
+	return "default"
+}
+
+// argument returns the value of a flag of the controller, or "" if it is not set.
+func (i installation) argument(flag string) string {
+	if i.deployment == nil {
+		return ""
+	}
+	for _, container := range containersOf(i.deployment.Object) {
+		arguments, _, _ := unstructured.NestedStringSlice(container, "args")
+		for _, argument := range arguments {
+			if value, is := strings.CutPrefix(argument, "--"+flag+"="); is {
+				return value
+			}
+		}
+	}
+	return ""
+}
+
+// slots returns the number of slots that the replicas share; 1 without shards.
+func (i installation) slots() int {
+	n, err := strconv.Atoi(i.argument("shards"))
+	if err != nil {
+		return 1
+	}
+	return n
+}
+
+// leases returns the names of the Leases of which each must be held.
+func (i installation) leases() (names []string) {
+	name := cmp.Or(i.argument("leader-elect-resource-name"), controllerName)
+	if i.slots() == 1 {
+		return []string{name}
+	}
+	for slot := range i.slots() {
+		names = append(names, fmt.Sprintf("%s-slot-%d-of-%d", name, slot, i.slots()))
+	}
+	return names
+}
+
+// applier returns the ServiceAccount of Applications that name none.
+func (i installation) applier() string {
+	return cmp.Or(i.argument("default-service-account"), connection.ApplierName)
+}
+
+// upgrade returns the command that upgrades the installation in its own way. Without an installation it
+// installs one.
+func (i installation) upgrade() string {
+	switch {
+	case i.release != "":
+		return fmt.Sprintf("helm upgrade %s deploy/helm/holdfast -n %s --reset-then-reuse-values", i.release, i.releasedIn)
+	case i.variant != "default":
+		return "kubectl apply --server-side -k deploy/" + i.variant
+	case i.deployment != nil && !i.ours:
+		return "kubectl apply --server-side -f deploy/install.yaml"
+	}
+	command := "holdfast install"
+	if i.namespace != deploy.Namespace {
+		command += " -n " + i.namespace
+	}
+	if i.deployment != nil {
+		command += " --force"
+	}
+	return command
+}
+
+// refuseToReplace returns an error if the objects would replace what was installed in another way, what
+// another client has set since, or another version. It writes nothing.
+func (o installOptions) refuseToReplace(ctx context.Context, c *connection.Cluster, found installation, objects []*unstructured.Unstructured) error {
+	if o.force || found.deployment == nil {
+		return nil
+	}
+	why, err := o.replaced(ctx, c, found, objects)
+	if err != nil || why == "" {
+		return err
+	}
+	return fmt.Errorf("nothing was installed: %s. To upgrade it, run: %s. To replace it with what this program contains, add --force to this command", why, found.upgrade())
+}
+
+// replaced returns the first thing that the objects would replace, or "".
+func (o installOptions) replaced(ctx context.Context, c *connection.Cluster, found installation, objects []*unstructured.Unstructured) (string, error) {
+	switch {
+	case found.release != "":
+		return "the release " + found.release + " of Helm is installed in the namespace " + found.releasedIn, nil
+	case found.variant != "default":
+		return "deploy/" + found.variant + " is installed in the namespace " + found.namespace, nil
+	}
+	for _, object := range objects {
+		client, err := c.ClientFor(ctx, object)
+		if err != nil {
+			return "", c.Explained(err, "find", object.GetKind()+" "+object.GetName())
+		}
+		why, err := conflict(ctx, c, client, object)
+		if err != nil || why != "" {
+			return why, err
+		}
+	}
+	if image := imageOf([]*unstructured.Unstructured{found.deployment}); o.image == "" && image != imageOf(objects) {
+		return "the controller has the image " + image + ", and this program would replace it with " + imageOf(objects) + ": to keep it, give --image " + image, nil
+	}
+	return "", nil
+}
+
+// conflict returns what an apply of an object would replace: fields of other clients, or the definition of
+// another version.
+func conflict(ctx context.Context, c *connection.Cluster, client dynamic.ResourceInterface, object *unstructured.Unstructured) (string, error) {
+	name := object.GetKind() + " " + object.GetName()
+	live, err := client.Get(ctx, object.GetName(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", c.Explained(err, "get", name)
+	case object.GetKind() == "CustomResourceDefinition" && !sameSchemas(object, live):
+		return "the " + name + " is of another version than this program", nil
+	}
+	_, err = c.ApplyOne(ctx, client, object.GetName(), object.Object, true, false)
+	if apierrors.IsConflict(err) {
+		return "other clients have changed the " + name + ": " + strings.Join(conflicts(err), ", "), nil
+	}
+	return "", c.Explained(err, "patch", name)
+}
+
+// conflicts returns the fields that another field manager has, from an error of a server-side apply.
+func conflicts(err error) (fields []string) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Type == metav1.CauseTypeFieldManagerConflict {
+			fields = append(fields, cause.Field)
+		}
+	}
+	return fields
+}
