@@ -76,54 +76,109 @@ func TestAlertsUseExistingMetrics(t *testing.T) {
 	}
 }
 
-// Loads for replicas with leader election, and with shards.
-const (
-	leaders = `  leader_election_master_status{name="holdfast-controller", pod="a"} 1x60
-  leader_election_master_status{name="holdfast-controller", pod="b"} 0x60
-`
-	shared = `  holdfast_slots{pod="a"} 4x60
-  holdfast_slots{pod="b"} 4x60
-  holdfast_slots_held{pod="a"} 2x60
-  holdfast_slots_held{pod="b"} 2x60
-`
-)
+// modes contains the series of all ways to run the controller, by which HoldfastNotLeading tells them apart.
+// Other controllers have leaders, too.
+var modes = map[string]string{
+	"leader election": `holdfast_build_info{instance="a"} 1x60
+holdfast_build_info{instance="b"} 1x60
+leader_election_master_status{name="holdfast-controller", instance="a"} 1x60
+leader_election_master_status{name="holdfast-controller", instance="b"} 0x60
+leader_election_master_status{name="other", instance="c"} 0x60`,
+	"shards": `holdfast_build_info{instance="a"} 1x60
+holdfast_build_info{instance="b"} 1x60
+holdfast_slots{instance="a"} 4x60
+holdfast_slots{instance="b"} 4x60
+holdfast_slots_held{instance="a"} 2x60
+holdfast_slots_held{instance="b"} 2x60
+leader_election_master_status{name="other", instance="c"} 0x60`,
+	"no leader election": `holdfast_build_info{instance="a"} 1x60
+leader_election_master_status{name="other", instance="c"} 0x60`,
+}
 
-// Each alert with a load that fires it and one that does not.
+// quiet contains the other series of a controller without problems. It has Applications of every mode.
+const quiet = `holdfast_contested_fields 0x60
+holdfast_stalled_applications 0x60
+holdfast_suspended_applications 1x60
+holdfast_observing_applications 2x60
+holdfast_dead_watches 0x60
+holdfast_applications{ready="True"} 5x60
+holdfast_applications{ready="False"} 3x60
+holdfast_reconciles_total{result="success"} 0+10x60
+holdfast_reconciles_total{result="error"} 0+1x60
+holdfast_reconciles_total{result="panic"} 0x60
+workqueue_queue_duration_seconds_bucket{name="applications", le="10"} 0+10x60
+workqueue_queue_duration_seconds_bucket{name="applications", le="100"} 0+10x60
+workqueue_queue_duration_seconds_bucket{name="applications", le="+Inf"} 0+10x60`
+
+// load returns a load for samples: the base, in which the changes replace the series with the same name and
+// labels.
+func load(base, changes string) string {
+	replaced := map[string]bool{}
+	for change := range strings.SplitSeq(changes, "\n") {
+		replaced[seriesOf(change)] = true
+	}
+	lines := slices.DeleteFunc(strings.Split(base, "\n"), func(line string) bool { return replaced[seriesOf(line)] })
+	return "load 1m\n  " + strings.Join(append(lines, strings.Split(changes, "\n")...), "\n  ") + "\n"
+}
+
+// seriesOf returns the name and the labels of a line of a load.
+func seriesOf(line string) string {
+	name, _, _ := strings.Cut(line, " ")
+	if before, _, labelled := strings.Cut(line, "} "); labelled {
+		return before
+	}
+	return name
+}
+
+// Each alert fires for its problem, however the controller runs.
 func TestAlertsFire(t *testing.T) {
-	const quiet = `load 1m
-  holdfast_contested_fields 0x60
-  holdfast_stalled_applications 0x60
-  holdfast_suspended_applications 1x60
-  holdfast_dead_watches 0x60
-  holdfast_applications{ready="True"} 5x60
-  holdfast_applications{ready="False"} 1x60
-  holdfast_reconciles_total{result="success"} 0+10x60
-  holdfast_reconciles_total{result="error"} 0+1x60
-  holdfast_reconciles_total{result="panic"} 0x60
-` + leaders + `  workqueue_queue_duration_seconds_bucket{name="applications", le="10"} 0+10x60
-  workqueue_queue_duration_seconds_bucket{name="applications", le="100"} 0+10x60
-  workqueue_queue_duration_seconds_bucket{name="applications", le="+Inf"} 0+10x60
-`
-	for _, row := range []struct{ alert, load string }{
+	type row struct{ alert, changes string }
+	problems := []row{
 		{"HoldfastContested", "holdfast_contested_fields 2x60"},
 		{"HoldfastStalled", "holdfast_stalled_applications 1x60"},
-		{"HoldfastNotConverging", "holdfast_applications{ready=\"False\"} 1x60\n  holdfast_stalled_applications 0x60\n  holdfast_suspended_applications 0x60"},
+		{"HoldfastNotConverging", `holdfast_applications{ready="False"} 4x60`},
+		{"HoldfastNotConverging", `holdfast_applications{ready="Unknown"} 1x60`},
 		{"HoldfastBlind", "holdfast_dead_watches 1x60"},
-		{"HoldfastErrors", `holdfast_reconciles_total{result="success"} 0+1x60` + "\n  " + `holdfast_reconciles_total{result="error"} 0+3x60`},
+		{"HoldfastErrors", "holdfast_reconciles_total{result=\"success\"} 0+1x60\nholdfast_reconciles_total{result=\"error\"} 0+3x60"},
 		{"HoldfastPanics", `holdfast_reconciles_total{result="panic"} 0x50 1x10`},
-		{"HoldfastNotLeading", `leader_election_master_status{name="holdfast-controller", pod="a"} 0x60`},
-		{"HoldfastNotLeading", `up 1x60`},
-		{"HoldfastNotLeading", "holdfast_slots{pod=\"a\"} 4x60\n  holdfast_slots{pod=\"b\"} 4x60\n  holdfast_slots_held{pod=\"a\"} 2x60\n  holdfast_slots_held{pod=\"b\"} 1x60"},
-		{"HoldfastBehind", `workqueue_queue_duration_seconds_bucket{name="applications", le="10"} 0x60` + "\n  " +
-			`workqueue_queue_duration_seconds_bucket{name="applications", le="100"} 0+10x60` + "\n  " +
-			`workqueue_queue_duration_seconds_bucket{name="applications", le="+Inf"} 0+10x60`},
-	} {
-		t.Run(row.alert, func(t *testing.T) {
-			rule, ok := alerts(t)[row.alert]
-			require.True(t, ok)
-			assert.Equal(t, 1, samples(t, "load 1m\n  "+row.load+"\n", rule.Expr))
-			assert.Zero(t, samples(t, quiet, rule.Expr))
-			assert.Zero(t, samples(t, strings.ReplaceAll(quiet, leaders, shared), rule.Expr))
+		{"HoldfastBehind", `workqueue_queue_duration_seconds_bucket{name="applications", le="10"} 0x60`},
+	}
+	leaderless := map[string]string{
+		"leader election": `leader_election_master_status{name="holdfast-controller", instance="a"} 0x60`,
+		"shards":          `holdfast_slots_held{instance="b"} 1x60`,
+	}
+	for mode, series := range modes {
+		rows := problems
+		if changes := leaderless[mode]; changes != "" {
+			rows = append(slices.Clone(rows), row{"HoldfastNotLeading", changes})
+		}
+		for _, row := range rows {
+			t.Run(mode+" "+row.alert, func(t *testing.T) {
+				var firing []string
+				for name, rule := range alerts(t) {
+					if samples(t, load(quiet+"\n"+series, row.changes), rule.Expr) > 0 {
+						firing = append(firing, name)
+					}
+				}
+				assert.Equal(t, []string{row.alert}, firing)
+			})
+		}
+	}
+	t.Run("no controller", func(t *testing.T) {
+		assert.Equal(t, 1, samples(t, load(`leader_election_master_status{name="other", instance="c"} 1x60`, "up 0x60"), alerts(t)["HoldfastNotLeading"].Expr))
+	})
+}
+
+// No alert fires without a problem. Applications that are suspended, observe-only or stalled are not ready,
+// and do not count as not converging.
+func TestAlertsDoNotFire(t *testing.T) {
+	for mode, series := range modes {
+		t.Run(mode, func(t *testing.T) {
+			for name, rule := range alerts(t) {
+				assert.Zero(t, samples(t, load(quiet+"\n"+series, "up 1x60"), rule.Expr), name)
+			}
+			stalled := load(quiet+"\n"+series, "holdfast_stalled_applications 1x60\nholdfast_applications{ready=\"False\"} 4x60")
+			assert.Zero(t, samples(t, stalled, alerts(t)["HoldfastNotConverging"].Expr))
 		})
 	}
 }
