@@ -264,6 +264,11 @@ verify: bin/controller-gen ## Check generated files, formatting and go.mod files
 .PHONY: lint
 lint: bin/golangci-lint ## Run the linters of .golangci.yml
 	@for module in $(CHECKED); do echo "golangci-lint in $$module"; (cd $$module && "$(CURDIR)/bin/golangci-lint" run ./...); done
+	@go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
+.PHONY: vulnerabilities
+vulnerabilities: ## Look for known vulnerabilities in what the programs call (asks vuln.go.dev)
+	@go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./cmd/...
 
 # Tools are programs of modules of their own, so that the product does not depend on
 # what they depend on. They are built again when their versions change.
