@@ -14,7 +14,7 @@ import (
 )
 
 func (w *world) retire() *plan.Plan {
-	return plan.PlanDeletion(plan.Input{Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now})
+	return plan.DecideDeletion(plan.Input{Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now})
 }
 
 func TestWhatWasAdoptedIsLeft(t *testing.T) {

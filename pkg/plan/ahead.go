@@ -1,15 +1,12 @@
 package plan
 
 import (
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // WriteAheadStatus is the status to write before the plan is executed, or nil if there is no
@@ -75,62 +72,6 @@ func (res *resource) writeAheadRecord() *record {
 	grown.entry = res.entry.ForManifest(manifest.Object{ID: r.id, APIVersion: text(grown.desired, "apiVersion"), Content: grown.desired}).Typed(res.kind)
 	grown.entry.KeepSurplus(res.kind, grown.desired, r.entry, r.desired)
 	return &grown
-}
-
-// mergeStates is a state with all fields and elements that another has and it has not,
-// and whether there are any.
-func mergeStates(t *kinds.Node, before, after any) (union any, more bool) {
-	switch is := after.(type) {
-	case map[string]any:
-		if was, ok := before.(map[string]any); ok {
-			return mergeFields(t, was, is)
-		}
-		return after, true
-	case []any:
-		was, ok := before.([]any)
-		switch {
-		case !ok, len(was) == 0 && len(is) > 0:
-			return after, true
-		case new(observer.List).ByIdentity(t):
-			return mergeElements(t, was, is)
-		}
-	}
-	return before, false // one value: only what was written for certain counts
-}
-
-func mergeFields(t *kinds.Node, before, after map[string]any) (map[string]any, bool) {
-	union, more := maps.Clone(before), false
-	for name, is := range after {
-		was, had := before[name]
-		if !had {
-			union[name], more = is, true
-			continue
-		}
-		var added bool
-		union[name], added = mergeStates(t.Field(name), was, is)
-		more = more || added
-	}
-	return union, more
-}
-
-// mergeElements are in the order of after; what only before has comes last.
-func mergeElements(t *kinds.Node, before, after []any) ([]any, bool) {
-	union, more := make([]any, 0, len(after)), false
-	kept := make([]bool, len(before))
-	for i, k := range new(observer.List).Identities(t, after, before) {
-		if k < 0 {
-			union, more = append(union, after[i]), true
-			continue
-		}
-		element, added := mergeStates(t.Elem(), before[k], after[i])
-		union, more, kept[k] = append(union, element), more || added, true
-	}
-	for k, element := range before {
-		if !kept[k] {
-			union = append(union, element)
-		}
-	}
-	return union, more
 }
 
 // writeAheadInventory are the rows of the inventory that have to be written before the plan is

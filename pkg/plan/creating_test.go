@@ -124,7 +124,7 @@ func TestAnAnnotationThatIsNoneOfOursSaysNothing(t *testing.T) {
 		w.die(true)
 		w.app.Annotations[v1alpha1.AnnotationCreating] = text
 		assert.Empty(t, paths(w.decide()), text)
-		assert.Empty(t, plan.PlanDeletion(plan.Input{Application: w.app, Kinds: plan.Offline()}).Changes)
+		assert.Empty(t, plan.DecideDeletion(plan.Input{Application: w.app, Kinds: plan.Offline()}).Changes)
 	}
 }
 

@@ -22,20 +22,11 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 	res.policy, res.problem = p.withLive(policyOf(p.in.Application, res.object), id, live)
 	res.change = Change{Action: Unchanged, Shared: res.policy.claims, ID: id, APIVersion: res.object.APIVersion, resource: res}
 	res.computeDesired(res.policy.claims || live != nil && res.policy.writes && (!res.policy.adopts() || res.policy.reclaimed))
-	if live == nil {
-		res.problem = p.in.Blocked[id]
-	}
 	res.problem = cmp.Or(res.problem, p.sourceProblem(id))
 	switch {
-	case res.problem != nil:
-	case live == nil && !res.policy.creates:
-		res.problem = absentProblem(id)
-	case live == nil && p.isDone(res):
-		res.done, res.change.Done = true, true
-	case live == nil && p.in.Memory.HeldBack(res.leaf(), p.in.Now):
-		res.problem = p.recreationProblem(res)
 	case live == nil:
-		p.create(res)
+		p.decideAbsent(res)
+	case res.problem != nil:
 	case text(live, "metadata", "deletionTimestamp") != "":
 		res.live = live
 		res.problem = p.terminatingProblem(res.policy, id, live)
@@ -45,6 +36,23 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 	}
 	p.compareOnly(res, live)
 	res.change.Problem = res.problem
+}
+
+// decideAbsent decides about a resource whose object does not exist.
+func (p *Plan) decideAbsent(res *resource) {
+	id := res.object.ID
+	res.problem = cmp.Or(p.in.Blocked[id], res.problem)
+	switch {
+	case res.problem != nil:
+	case !res.policy.creates:
+		res.problem = absentProblem(id)
+	case p.isDone(res):
+		res.done, res.change.Done = true, true
+	case p.in.Memory.HeldBack(res.leaf(), p.in.Now):
+		res.problem = p.recreationProblem(res)
+	default:
+		p.create(res)
+	}
 }
 
 // absentProblem returns the Problem of a shared object that does not exist.
@@ -156,14 +164,15 @@ func (p *Plan) correct(res *resource) {
 	}
 	res.baseline = append(res.baseline, res.releasesNext...)
 	res.compared.Differences = slices.Concat(released.Differences, res.compared.Differences, withdrawn.Differences, formerTracking(app, res.policy, res.live))
-	for _, w := range res.compared.Warnings {
-		res.warn(w)
-	}
-	if res.policy.claims && res.policy.restores && slices.ContainsFunc(res.leaves, func(leaf string) bool { return secretPath(id, leaf) }) {
-		res.warn("values of Secrets are never recorded, so they stay as they are when they are let go")
-	}
+	res.warnOfComparison()
 	res.change.Fields = res.compared.Differences
 	res.problem = cmp.Or(res.claimProblem(), p.rejected(res, res.compared), p.leftOverProblem(id, res.compared), res.newElementProblem(res.live, res.compared))
+	p.decidePatch(res)
+}
+
+// decidePatch decides which patch corrects the differences of a resource, and whether it is sent now.
+func (p *Plan) decidePatch(res *resource) {
+	app, id := p.in.Application, res.object.ID
 	unsure := res.compared.NeedsManagedFields || res.letting.needsManagedFields && foreignTo(app, res.live) == nil
 	res.change.ReadFirst = unsure && res.policy.removes
 	if res.policy.adopts() {
@@ -172,17 +181,28 @@ func (p *Plan) correct(res *resource) {
 			return
 		}
 	}
-	if holder := p.unknownHolder(res.live); holder != "" && res.policy.claims && res.compared.Correctable() {
+	if !res.compared.Correctable() {
+		return
+	}
+	if holder := p.unknownHolder(res.live); holder != "" && res.policy.claims {
 		res.problem = &Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: Application %s has begun to hold fields of it", id, holder)}
 		return
 	}
-	if res.compared.Correctable() {
-		res.change.Action = Update
-		res.change.Guards, res.change.Patch = res.compared.Patch(res.change.UID, res.change.ResourceVersion)
-		if !res.policy.claims {
-			res.change.Guards = append(res.change.Guards, p.ownership(res)...)
-		}
-		res.change.ReadFirst = unsure || p.needsContender(res)
+	res.change.Action = Update
+	res.change.Guards, res.change.Patch = res.compared.Patch(res.change.UID, res.change.ResourceVersion)
+	if !res.policy.claims {
+		res.change.Guards = append(res.change.Guards, p.ownership(res)...)
+	}
+	res.change.ReadFirst = unsure || p.needsContender(res)
+}
+
+// warnOfComparison adds the warnings of the comparison to those of the resource.
+func (res *resource) warnOfComparison() {
+	for _, w := range res.compared.Warnings {
+		res.warn(w)
+	}
+	if res.policy.claims && res.policy.restores && slices.ContainsFunc(res.leaves, func(leaf string) bool { return secretPath(res.object.ID, leaf) }) {
+		res.warn("values of Secrets are never recorded, so they stay as they are when they are let go")
 	}
 }
 

@@ -32,7 +32,7 @@
 //	the plan     policy.go has the table of what may be done with an object; decide.go decides
 //	             an Application, retire.go one that is deleted: desired.go one resource,
 //	             gone.go one whose object is gone, prune.go one that is no longer desired,
-//	             release.go (branch.go) what released fields get back; newelement.go finds
+//	             release.go (branch.go, merge.go) what released fields get back; newelement.go finds
 //	             elements that a shared object lacks; compareonly.go compares what is only
 //	             observed; again.go decides a resource again; ahead.go and creating.go say
 //	             what is written down before requests are sent

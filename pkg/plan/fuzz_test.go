@@ -104,7 +104,7 @@ func FuzzShared(f *testing.F) {
 		status.Ownership = v1alpha1.OwnershipShare
 		app.Status.Resources = []v1alpha1.ResourceStatus{status}
 		in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{config: live}, Memory: &plan.State{}}
-		for _, p := range []*plan.Plan{plan.Decide(in), plan.PlanDeletion(in)} {
+		for _, p := range []*plan.Plan{plan.Decide(in), plan.DecideDeletion(in)} {
 			for _, c := range p.Changes {
 				for _, d := range c.Fields {
 					isRecorded := slices.ContainsFunc(status.Baseline, func(b v1alpha1.BaselineField) bool {

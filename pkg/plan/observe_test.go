@@ -163,16 +163,16 @@ func TestAnObservedSecretIsMasked(t *testing.T) {
 // what it has not alone.
 func TestDeletedWhileItObserves(t *testing.T) {
 	held := readCase(t, filepath.Join(goldenRoot, "what-was-held-is-only-observed"))
-	changes := plan.PlanDeletion(held).Changes
+	changes := plan.DecideDeletion(held).Changes
 	require.Len(t, changes, 1)
 	assert.Equal(t, plan.Delete, changes[0].Action)
 	held.Application.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
-	assert.Equal(t, plan.Update, plan.PlanDeletion(held).Changes[0].Action)
+	assert.Equal(t, plan.Update, plan.DecideDeletion(held).Changes[0].Action)
 
 	for _, name := range []string{"a-drifted-object-without-our-marks-is-only-observed", "an-object-that-would-be-adopted-is-only-observed", "a-shared-object-is-only-observed"} {
 		never := readCase(t, filepath.Join(goldenRoot, name))
 		never.Application.Status = plan.Decide(never).Summarize(nil, lookedAt).Status
-		assert.Empty(t, plan.PlanDeletion(never).Changes, name)
+		assert.Empty(t, plan.DecideDeletion(never).Changes, name)
 	}
 }
 

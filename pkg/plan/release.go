@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -169,23 +168,6 @@ func (r *fieldReleaser) restoreRemoved(b v1alpha1.BaselineField, before delta.Va
 	r.restored[i] = at.Restore(merged(r.restored[i].Desired.Any, value))
 }
 
-// merged is a value with what another one has beside it.
-func merged(a, b any) any {
-	into, isMap := a.(map[string]any)
-	from, areMaps := b.(map[string]any)
-	if !isMap || !areMaps {
-		return b
-	}
-	for name, value := range from {
-		if into[name] == nil {
-			into[name] = value
-			continue
-		}
-		into[name] = merged(into[name], value)
-	}
-	return into
-}
-
 func (r *fieldReleaser) keep(path, why string) {
 	r.kept = append(r.kept, Unrestored{r.id, path, why})
 	r.keptPaths = append(r.keptPaths, path)
@@ -220,19 +202,6 @@ func (r *fieldReleaser) remove() {
 	slices.SortStableFunc(r.restored, func(a, b delta.Difference) int { // the last elements of a list first: indices stay valid
 		return cmp.Compare(sortable(b.LivePath()), sortable(a.LivePath()))
 	})
-}
-
-// sortable is a path as text in which later elements come later.
-func sortable(path *observer.Path) string {
-	var b strings.Builder
-	for _, step := range path.Chain() {
-		if step.IsElement() {
-			fmt.Fprintf(&b, "/%09d", step.Index())
-			continue
-		}
-		b.WriteString("/" + step.Name())
-	}
-	return b.String()
 }
 
 // isExclusive reports whether a place that we made can go whole: nothing in it is held, or
@@ -282,7 +251,7 @@ func (r *fieldReleaser) isForeign(path *observer.Path, value any, mine map[strin
 		r.needsManagedFields = true
 		return true
 	}
-	return foreign(path) && !(observer.IsKey(path.String()) && onlyApplicationsWrote(r.live, path))
+	return foreign(path) && (!observer.IsKey(path.String()) || !onlyApplicationsWrote(r.live, path))
 }
 
 // removeParts removes what is ours below a place, with the maps and lists that would be

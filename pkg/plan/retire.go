@@ -9,10 +9,10 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// PlanDeletion says what to do about the resources of an Application that is being
+// DecideDeletion says what to do about the resources of an Application that is being
 // deleted: delete them all in reverse order, or, where they are to stay, take our marks
 // off and leave them.
-func PlanDeletion(in Input) *Plan {
+func DecideDeletion(in Input) *Plan {
 	p := newPlan(in)
 	p.retiring = true
 	records, inventory := recordsOf(in, nil)

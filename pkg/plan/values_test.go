@@ -81,7 +81,7 @@ func edit(r *rapid.T, w *world) {
 // isPure checks the law for an Application, or for one that goes: t is told what is wrong, and
 // r what to draw.
 func isPure(t require.TestingT, r *rapid.T, in plan.Input) {
-	decide := rapid.SampledFrom([]func(plan.Input) *plan.Plan{plan.Decide, plan.Decide, plan.PlanDeletion}).Draw(r, "decide")
+	decide := rapid.SampledFrom([]func(plan.Input) *plan.Plan{plan.Decide, plan.Decide, plan.DecideDeletion}).Draw(r, "decide")
 	in = drawMore(r, decide(in), in)
 	before := copyInput(in)
 	p, other := decide(in), decide(in)

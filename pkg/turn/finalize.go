@@ -41,7 +41,7 @@ func (t *Reconciler) finalize(ctx context.Context, app *v1alpha1.Application, m 
 	a := t.act(ctx, target, s, p)
 	if forbidden(p, a.result) && target.NamespaceEnds(ctx, app.Namespace) {
 		s.leaveToNamespace(app.Namespace)
-		p = plan.PlanDeletion(s.Input)
+		p = plan.DecideDeletion(s.Input)
 		a = t.act(ctx, target, s, p)
 	}
 	if !released(p, a.result) {

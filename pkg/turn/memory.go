@@ -3,7 +3,6 @@ package turn
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -289,10 +288,6 @@ func (m *State) nextProbe(now time.Time) time.Duration {
 		next = MinWait(next, max(f.until.Sub(now), time.Second))
 	}
 	return next
-}
-
-func sortedIDs[V any](ids map[manifest.ID]V) []manifest.ID {
-	return slices.SortedFunc(maps.Keys(ids), func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // postpone adds a result to the report that is not written yet.

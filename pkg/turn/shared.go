@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -158,19 +157,6 @@ func (s *Snapshot) addHolders(ctx context.Context, r Request) {
 			s.Input.Holders[name] = holder
 		}
 	}
-}
-
-// isHeld reports whether the status of an Application has an object, with its UID.
-func isHeld(app *v1alpha1.Application, id manifest.ID, uid string) bool {
-	return slices.ContainsFunc(app.Status.Resources, func(row v1alpha1.ResourceStatus) bool {
-		return plan.IDOf(row.ResourceReference) == id && string(row.UID) == uid
-	})
-}
-
-func uidOf(object map[string]any) string {
-	metadata, _ := object["metadata"].(map[string]any)
-	uid, _ := metadata["uid"].(string)
-	return uid
 }
 
 // longestYield is how long, at most, what nobody holds is left to an older Application. It

@@ -103,7 +103,7 @@ func Decide(ctx context.Context, v Reader, r Request) (*Snapshot, *plan.Plan, er
 
 func (s *Snapshot) decide() *plan.Plan {
 	if s.Input.Application.DeletionTimestamp != nil {
-		return plan.PlanDeletion(s.Input)
+		return plan.DecideDeletion(s.Input)
 	}
 	input := s.inputWithPendingStatus()
 	if s.users != nil {

@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// mergeStates is a state with all fields and elements that another has and it has not,
+// and whether there are any.
+func mergeStates(t *kinds.Node, before, after any) (union any, more bool) {
+	switch is := after.(type) {
+	case map[string]any:
+		if was, ok := before.(map[string]any); ok {
+			return mergeFields(t, was, is)
+		}
+		return after, true
+	case []any:
+		was, ok := before.([]any)
+		switch {
+		case !ok, len(was) == 0 && len(is) > 0:
+			return after, true
+		case new(observer.List).ByIdentity(t):
+			return mergeElements(t, was, is)
+		}
+	}
+	return before, false // one value: only what was written for certain counts
+}
+
+func mergeFields(t *kinds.Node, before, after map[string]any) (map[string]any, bool) {
+	union, more := maps.Clone(before), false
+	for name, is := range after {
+		was, had := before[name]
+		if !had {
+			union[name], more = is, true
+			continue
+		}
+		var added bool
+		union[name], added = mergeStates(t.Field(name), was, is)
+		more = more || added
+	}
+	return union, more
+}
+
+// mergeElements are in the order of after; what only before has comes last.
+func mergeElements(t *kinds.Node, before, after []any) ([]any, bool) {
+	union, more := make([]any, 0, len(after)), false
+	kept := make([]bool, len(before))
+	for i, k := range new(observer.List).Identities(t, after, before) {
+		if k < 0 {
+			union, more = append(union, after[i]), true
+			continue
+		}
+		element, added := mergeStates(t.Elem(), before[k], after[i])
+		union, more, kept[k] = append(union, element), more || added, true
+	}
+	for k, element := range before {
+		if !kept[k] {
+			union = append(union, element)
+		}
+	}
+	return union, more
+}
+
+// merged is a value with what another one has beside it.
+func merged(a, b any) any {
+	into, isMap := a.(map[string]any)
+	from, areMaps := b.(map[string]any)
+	if !isMap || !areMaps {
+		return b
+	}
+	for name, value := range from {
+		if into[name] == nil {
+			into[name] = value
+			continue
+		}
+		into[name] = merged(into[name], value)
+	}
+	return into
+}
+
+// sortable is a path as text in which later elements come later.
+func sortable(path *observer.Path) string {
+	var b strings.Builder
+	for _, step := range path.Chain() {
+		if step.IsElement() {
+			fmt.Fprintf(&b, "/%09d", step.Index())
+			continue
+		}
+		b.WriteString("/" + step.Name())
+	}
+	return b.String()
+}
