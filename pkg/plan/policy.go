@@ -23,7 +23,6 @@ const (
 )
 
 // policy is what an Application may do with an object. No other code asks how the two are related.
-// Source: docs/design.md, "Policy".
 type policy struct {
 	target target
 	// creates is true if the manifest describes the whole object, so that it can be created.
