@@ -102,12 +102,12 @@ var fence = regexp.MustCompile("(?ms)^```.*?\n```$")
 
 func withoutCode(text string) string { return fence.ReplaceAllString(text, "") }
 
-// anchors are those that the headings of a document get.
+// anchors returns the anchors of a document: those of its headings, and the explicit ones.
 func anchors(text string) []string {
 	var found []string
-	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(withoutCode(text), -1) {
+	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$|<a id="([a-z-]+)"></a>`).FindAllStringSubmatch(withoutCode(text), -1) {
 		name := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(match[1]), "")
-		found = append(found, strings.ReplaceAll(name, " ", "-"))
+		found = append(found, strings.ReplaceAll(name, " ", "-"), match[2])
 	}
 	return found
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,8 +22,8 @@ var reads = regexp.MustCompile(`^(kubectl (get|describe|wait)|holdfast (get|stat
 // fileName is the first line of a block that is a file of the reader.
 var fileName = regexp.MustCompile(`^# ([a-z-]+\.yaml)\n`)
 
-// TestPagesOnPlayground types the commands of the pages into the playground, and compares their output with the
-// page. The pages share the playground and use different namespaces.
+// TestPagesOnPlayground creates the objects that a page is about, types its commands into the playground, and compares
+// their output with the page. The pages share the playground and use different objects.
 func TestPagesOnPlayground(t *testing.T) {
 	c := elsewhere(t)
 	terminal := &terminal{out: new(bytes.Buffer)}
@@ -30,8 +31,20 @@ func TestPagesOnPlayground(t *testing.T) {
 	require.NoError(t, up(t.Context(), c, terminal))
 	cluster, err := c.connect(c.playground())
 	require.NoError(t, err)
-	for _, page := range []string{"tutorial"} {
-		t.Run(page, func(t *testing.T) { follow(t, cluster, page) })
+	const own = "kubectl apply --server-side -f examples/own.yaml && kubectl wait hfapp/own --for=condition=Ready --timeout=60s"
+	for _, page := range []struct{ name, given string }{
+		{"tutorial", ""},
+		{"observe", "kubectl create namespace team && kubectl create serviceaccount web -n team && kubectl create deployment web -n team --image=web:1"},
+		{"from-live", "kubectl create deployment shop --image=registry.k8s.io/echoserver:1.4 && kubectl rollout status deployment/shop"},
+		{"history", own},
+		{"profiles", own},
+		{"mysql", "cp examples/mysql.yaml ."},
+	} {
+		t.Run(page.name, func(t *testing.T) {
+			output, err := cluster.shell(t.Context(), page.given)
+			require.NoError(t, err, output)
+			follow(t, cluster, page.name)
+		})
 	}
 }
 
@@ -48,6 +61,9 @@ func follow(t *testing.T, c *cluster, page string) {
 	examples := facts.Examples(string(raw))
 	require.NotEmpty(t, examples)
 	for _, example := range examples {
+		if strings.HasPrefix(example.Command, "bin/") {
+			continue // needs no cluster, and has its own test
+		}
 		if !reads.MatchString(example.Command) {
 			typed(t, t, c, example)
 			continue
