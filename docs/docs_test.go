@@ -19,8 +19,18 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-// documents are those of this directory and the README, by their paths from the root.
-var documents = []string{"README.md", "docs/semantics.md", "docs/benchmarks.md", "docs/install.md", "docs/design.md", "docs/mysql.md", "docs/templates.md", "docs/tosca.md", "docs/hooks.md", "docs/large.md", "docs/operations.md", "docs/shards.md", "docs/security.md", "docs/history.md", "docs/fields.md", "docs/ui.md"}
+// documents returns the paths of all documents, relative to the root.
+func documents(t *testing.T) []string {
+	t.Helper()
+	pages, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, pages)
+	found := []string{"README.md", "CONTRIBUTING.md"}
+	for _, page := range pages {
+		found = append(found, "docs/"+page)
+	}
+	return found
+}
 
 func read(t *testing.T, path string) string {
 	t.Helper()
@@ -70,7 +80,7 @@ func reasons(t *testing.T) []string {
 
 func TestLinksLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	for _, document := range documents {
+	for _, document := range documents(t) {
 		for _, match := range link.FindAllStringSubmatch(withoutCode(read(t, document)), -1) {
 			if strings.Contains(match[1], "://") {
 				continue
@@ -92,75 +102,46 @@ var fence = regexp.MustCompile("(?ms)^```.*?\n```$")
 
 func withoutCode(text string) string { return fence.ReplaceAllString(text, "") }
 
-// anchors are those that the headings of a document get.
+// anchors returns the anchors of a document: those of its headings, and the explicit ones.
 func anchors(text string) []string {
 	var found []string
-	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(withoutCode(text), -1) {
+	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$|<a id="([a-z-]+)"></a>`).FindAllStringSubmatch(withoutCode(text), -1) {
 		name := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(match[1]), "")
-		found = append(found, strings.ReplaceAll(name, " ", "-"))
+		found = append(found, strings.ReplaceAll(name, " ", "-"), match[2])
 	}
 	return found
 }
 
 func TestWhatTheReadmeShowsIsPrinted(t *testing.T) { printsWhatItShows(t, "README.md") }
 
-// printsWhatItShows runs each command of a page that needs no cluster, and compares
-// what it prints with what the page shows.
+// printsWhatItShows runs each command of a page that needs no cluster, and compares its output with the page.
 func printsWhatItShows(t *testing.T, path string) {
 	t.Helper()
 	page := read(t, path)
 	t.Chdir("..")
 	shown := 0
-	for _, block := range blocks(page, "console") {
-		for _, example := range strings.Split("\n"+block, "\n$ ")[1:] {
-			command, expected, _ := strings.Cut(example, "\n")
-			program, isOurs := strings.CutPrefix(command, "bin/holdfast ")
-			if !isOurs {
-				continue // needs a cluster
-			}
-			shown++
-			var out, problems bytes.Buffer
-			status := cli.Main(t.Context(), append([]string{"holdfast"}, strings.Fields(program)...), cli.Streams{
-				In: strings.NewReader(""), Out: &out, Err: &problems,
-				Getenv: func(string) string { return "" }, Now: func() time.Time { return time.Date(2026, 11, 21, 5, 4, 0, 0, time.UTC) }, // minutes after the files were made
-			})
-			assert.Less(t, status, 2, command)
-			assert.Empty(t, problems.String(), command)
-			assertShows(t, expected, out.String())
+	for _, example := range facts.Examples(page) {
+		program, offline := strings.CutPrefix(example.Command, "bin/holdfast ")
+		if !offline {
+			continue // needs a cluster
 		}
+		shown++
+		var out, problems bytes.Buffer
+		status := cli.Main(t.Context(), append([]string{"holdfast"}, strings.Fields(program)...), cli.Streams{
+			In: strings.NewReader(""), Out: &out, Err: &problems,
+			Getenv: func(string) string { return "" }, Now: func() time.Time { return time.Date(2026, 11, 21, 5, 4, 0, 0, time.UTC) }, // minutes after the files were made
+		})
+		assert.Less(t, status, 2, example.Command)
+		assert.Empty(t, problems.String(), example.Command)
+		facts.AssertShows(t, example.Output, out.String())
 	}
 	assert.Positive(t, shown)
 }
 
-// assertShows checks that a text is what was printed, but for what a line "…" leaves
-// out.
-func assertShows(t *testing.T, shown, printed string) {
-	t.Helper()
-	rest := printed
-	for i, part := range strings.Split("\n"+strings.TrimRight(shown, "\n")+"\n", "\n…\n") {
-		part = strings.TrimPrefix(part, "\n")
-		at := strings.Index(rest, part)
-		if !assert.GreaterOrEqual(t, at, 0, "%q is not printed in:\n%s", part, printed) || i == 0 && !assert.Zero(t, at, "%q is not how it begins", part) {
-			return
-		}
-		rest = rest[at+len(part):]
-	}
-	if !strings.HasSuffix(strings.TrimRight(shown, "\n"), "…") {
-		assert.Empty(t, rest, "more is printed")
-	}
-}
-
-// blocks are the fenced blocks of a language.
-func blocks(text, language string) []string {
-	var found []string
-	for _, match := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```").FindAllStringSubmatch(text, -1) {
-		found = append(found, match[1])
-	}
-	return found
-}
-
 func TestTheReadmeShowsTheQuickstart(t *testing.T) {
-	assert.Contains(t, blocks(read(t, "README.md"), "yaml"), read(t, "docs/quickstart/application.yaml"))
+	for _, file := range []string{"application.yaml", "guard.yaml"} {
+		assert.Contains(t, facts.Blocks(read(t, "README.md"), "yaml"), read(t, "docs/quickstart/"+file))
+	}
 }
 
 func TestDocumentsStayShort(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"holdfast.dev/holdfast/internal/facts"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -39,7 +40,7 @@ const wished = `
 // Each wish of docs/fields.md is run: of what another client changes, which paths are corrected,
 // and which are left.
 func TestTheCommonestWishes(t *testing.T) {
-	wishes := blocks(read(t, "docs/fields.md"), "yaml")
+	wishes := facts.Blocks(read(t, "docs/fields.md"), "yaml")
 	const image, side = "spec.template.spec.containers[name=web].image", "spec.template.spec.containers[name=side].image"
 	const cpu, caBundle = "spec.template.spec.containers[name=web].resources.limits.cpu", "webhooks[name=web.example.com].clientConfig.caBundle"
 	const tool, level = "metadata.annotations['field.cattle.io/description']", "data['log-level.properties']"
@@ -87,19 +88,30 @@ func TestTheRulesInFields(t *testing.T) {
 	}
 }
 
-// correctedUnder are the paths of the resource of a wish that are corrected after another client
-// has changed everything.
-func correctedUnder(t *testing.T, wish string) (paths []string) {
+// correctedUnder returns the corrected paths of the resource that a wish selects, after another client has changed
+// every field.
+func correctedUnder(t *testing.T, wish string) []string {
 	t.Helper()
 	app := &v1alpha1.Application{}
-	app.Namespace, app.Name, app.UID = "default", "shop", "app-uid"
+	app.Namespace, app.Name = "default", "shop"
 	require.NoError(t, yaml.UnmarshalStrict([]byte(wish), &app.Spec.Fields))
 	require.NoError(t, yaml.UnmarshalStrict([]byte(wished), &app.Spec.Manifest))
+	return corrected(t, app)[app.Spec.Fields[0].Resource.Kind]
+}
+
+// corrected returns the corrected paths of an Application by kind, after its objects were created and another client
+// has changed every field.
+func corrected(t *testing.T, app *v1alpha1.Application) map[string][]string {
+	t.Helper()
+	app.UID = "app-uid"
 	in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}}
 	created := plan.Decide(in)
 	require.Nil(t, created.Invalid)
 	outcomes := map[manifest.ID]plan.Outcome{}
 	for _, change := range created.Changes {
+		if change.Shared {
+			continue // another client creates it
+		}
 		live := change.Manifest
 		live["metadata"].(map[string]any)["uid"] = "uid"
 		if spec, ok := live["spec"].(map[string]any); ok && change.ID.Kind == "Service" {
@@ -114,22 +126,24 @@ func correctedUnder(t *testing.T, wish string) (paths []string) {
 	}
 	decided := plan.Decide(in)
 	require.Nil(t, decided.Invalid)
+	paths := map[string][]string{}
 	for _, change := range decided.Changes {
-		if change.ID.Kind != app.Spec.Fields[0].Resource.Kind {
-			continue
-		}
 		for _, f := range change.Fields {
-			paths = append(paths, f.Path)
+			paths[change.ID.Kind] = append(paths[change.ID.Kind], f.Path)
 		}
 	}
 	return paths
 }
 
-// changedByAll is a value with everything in it changed that is no key and no mark.
+// changedByAll returns a value with every field changed, except keys and tracking metadata, and with one more key in
+// data.
 func changedByAll(v any, name string) any {
 	switch v := v.(type) {
 	case map[string]any:
 		changed := map[string]any{}
+		if name == "data" {
+			changed["added"] = "by another client"
+		}
 		for key, child := range v {
 			changed[key] = child
 			if key != "name" && key != "uid" && key != "kind" && key != "apiVersion" && key != "port" && !strings.HasPrefix(key, "holdfast.dev/") {

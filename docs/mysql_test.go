@@ -6,10 +6,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/internal/facts"
 )
 
 func TestThePageOfMysqlShowsTheSample(t *testing.T) {
-	assert.Contains(t, blocks(read(t, "docs/mysql.md"), "yaml"), read(t, "testdata/mysql/the-sample/mysql.yaml"))
+	assert.Contains(t, facts.Blocks(read(t, "docs/mysql.md"), "yaml"), read(t, "testdata/mysql/the-sample/mysql.yaml"))
 }
 
 func TestWhatThePageOfMysqlShowsIsPrinted(t *testing.T) { printsWhatItShows(t, "docs/mysql.md") }
@@ -32,7 +34,7 @@ func TestThePageOfMysqlNamesEveryFieldOfTheSpec(t *testing.T) {
 }
 
 func TestTheTemplateThatIsShownIsTested(t *testing.T) {
-	shown := blocks(read(t, "docs/templates.md"), "go")
+	shown := facts.Blocks(read(t, "docs/templates.md"), "go")
 	require.Len(t, shown, 1)
 	assert.Contains(t, read(t, "pkg/controller/greeting_test.go"), shown[0])
 }

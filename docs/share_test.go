@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"holdfast.dev/holdfast/internal/facts"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -37,7 +38,7 @@ func TestTheRecipesOfSharing(t *testing.T) {
 		"replicas":  "spec.replicas",
 	}
 	seen := map[string]bool{}
-	for _, block := range blocks(read(t, "docs/share.md"), "yaml") {
+	for _, block := range facts.Blocks(read(t, "docs/share.md"), "yaml") {
 		if !strings.HasPrefix(block, "apiVersion") {
 			continue // a part of one
 		}

@@ -81,7 +81,7 @@ func printed(t *testing.T, args []string) string {
 func TestThePageOnToscaShowsItsFiles(t *testing.T) {
 	text := read(t, toscaPage)
 	for _, file := range []string{"shop.yaml", "site.yaml", "site-types.yaml", "application.yaml", "csar/definitions/main.yaml", "csar/definitions/page.yaml"} {
-		assert.Contains(t, blocks(text, "yaml"), read(t, "docs/tosca/"+file), file)
+		assert.Contains(t, facts.Blocks(text, "yaml"), read(t, "docs/tosca/"+file), file)
 	}
 	assert.Contains(t, text, "```\n"+read(t, "docs/tosca/csar/TOSCA-Metadata/TOSCA.meta")+"```\n")
 }

@@ -68,14 +68,6 @@ func TestPlaygroundTextWorks(t *testing.T) {
 	}
 	run("holdfast resume echo-demo --wait")
 
-	// The commands of docs/mysql.md.
-	run(`echo '{apiVersion: fnjoin.com/v1, kind: Mysql, metadata: {name: db-1}, spec: {storage: 256Mi, memory: 128Mi, cpu: 250m}}' | kubectl apply -f -`)
-	run("kubectl wait --for=condition=Ready mysql/db-1 --timeout=120s")
-	run(`kubectl patch mysql db-1 --type=merge -p '{"spec": {"storage": "1Gi"}}'`)
-	run("kubectl wait pvc/db-1-data --for=jsonpath={.status.capacity.storage}=1Gi --timeout=120s")
-	run("kubectl delete mysql/db-1 --timeout=120s")
-	run("kubectl get pvc/db-1-data secret/db-1")
-
 	run(`kubectl patch hfapp echo-demo --type=merge -p '{"spec": {"hooks": {"complete": {"action": "Keep"}}}}'`)
 	run("kubectl wait secret/echo-demo-hooks --for=create --timeout=120s")
 	run("kubectl wait secret/echo-demo-hooks --for=jsonpath={.data.complete-token} --timeout=120s")

@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,12 +22,13 @@ never alone, and not where ` + "`NO_COLOR`" + ` is set. Values of Secrets are ma
 
 `
 
-// Reference is docs/cli.md: every command with its help.
+// Reference returns docs/cli.md: every command with its help. Flags that several commands have are described once.
 func Reference() []byte {
 	root := NewCommand("holdfast", Streams{})
 	var b bytes.Buffer
 	b.WriteString(referenceIntro)
 	commandTable(&b, root)
+	common := commonFlags(root)
 	for _, cmd := range commandsBelow(root) {
 		if cmd.HasSubCommands() {
 			continue
@@ -33,7 +36,11 @@ func Reference() []byte {
 		fmt.Fprintf(&b, "\n## %s\n\n", cmd.CommandPath())
 		fmt.Fprintf(&b, "```text\n%s\n```\n", strings.TrimSpace(cmd.Long))
 		fmt.Fprintf(&b, "\n```sh\n%s\n```\n\n", strings.TrimSpace(undented(usageLines(cmd))))
-		flagTable(&b, cmd)
+		flagTable(&b, cmd, common)
+	}
+	b.WriteString("\n## Common flags\n\n| flag | |\n|---|---|\n")
+	for _, row := range slices.Sorted(maps.Keys(common)) {
+		b.WriteString(row)
 	}
 	b.WriteString("\nkubectl's other flags for the connection (`--server`, `--token`, `--user`, `--as-group`, …) work with every command that asks a cluster.\n")
 	return b.Bytes()
@@ -90,25 +97,61 @@ func commandsBelow(cmd *cobra.Command) []*cobra.Command {
 	return all
 }
 
-func flagTable(b *bytes.Buffer, cmd *cobra.Command) {
-	b.WriteString("| flag | |\n|---|---|\n")
+// commonFlags returns the rows of the flags that at least three commands have, with the names of the flags.
+func commonFlags(root *cobra.Command) map[string]string {
+	commands, common := map[string]int{}, map[string]string{}
+	for _, cmd := range commandsBelow(root) {
+		shownFlags(cmd, func(flag *pflag.Flag) {
+			row := flagRow(flag)
+			if commands[row]++; commands[row] == 3 {
+				common[row] = "`--" + flag.Name + "`"
+			}
+		})
+	}
+	return common
+}
+
+// shownFlags calls a function for each flag that the help of a command shows.
+func shownFlags(cmd *cobra.Command, each func(*pflag.Flag)) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		if flag.Hidden || flag.Name == "help" {
-			return
+		if !flag.Hidden && flag.Name != "help" {
+			each(flag)
 		}
-		value, usage := pflag.UnquoteUsage(flag)
-		name := "`--" + flag.Name
-		if flag.Shorthand != "" {
-			name = "`-" + flag.Shorthand + "`, " + name
-		}
-		if value != "" {
-			name += " " + strings.ReplaceAll(value, "|", "\\|")
-		}
-		if isShown(flag.DefValue) {
-			usage += " (default " + flag.DefValue + ")"
-		}
-		fmt.Fprintf(b, "| %s` | %s |\n", name, strings.ReplaceAll(usage, "|", "\\|"))
 	})
+}
+
+// flagTable writes the flags of a command. It only names the common ones.
+func flagTable(b *bytes.Buffer, cmd *cobra.Command, common map[string]string) {
+	var rows, names []string
+	shownFlags(cmd, func(flag *pflag.Flag) {
+		if name, is := common[flagRow(flag)]; is {
+			names = append(names, name)
+		} else {
+			rows = append(rows, flagRow(flag))
+		}
+	})
+	if len(rows) > 0 {
+		b.WriteString("| flag | |\n|---|---|\n" + strings.Join(rows, "") + "\n")
+	}
+	if len(names) > 0 {
+		b.WriteString("[Common flags](#common-flags): " + strings.Join(names, ", ") + "\n")
+	}
+}
+
+// flagRow returns the row of a flag in a table.
+func flagRow(flag *pflag.Flag) string {
+	value, usage := pflag.UnquoteUsage(flag)
+	name := "`--" + flag.Name
+	if flag.Shorthand != "" {
+		name = "`-" + flag.Shorthand + "`, " + name
+	}
+	if value != "" {
+		name += " " + strings.ReplaceAll(value, "|", "\\|")
+	}
+	if isShown(flag.DefValue) {
+		usage += " (default " + flag.DefValue + ")"
+	}
+	return fmt.Sprintf("| %s` | %s |\n", name, strings.ReplaceAll(usage, "|", "\\|"))
 }
 
 // isShown reports whether a default says something.

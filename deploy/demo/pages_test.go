@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/internal/facts"
+)
+
+// reads matches the commands whose output changes until the controller has processed an earlier command.
+var reads = regexp.MustCompile(`^(kubectl (get|describe|wait)|holdfast (get|status|explain|history|diff|plan)) `)
+
+// fileName is the first line of a block that is a file of the reader.
+var fileName = regexp.MustCompile(`^# ([a-z-]+\.yaml)\n`)
+
+// TestPagesOnPlayground creates the objects that a page is about, types its commands into the playground, and compares
+// their output with the page. The pages share the playground and use different objects.
+func TestPagesOnPlayground(t *testing.T) {
+	c := elsewhere(t)
+	terminal := &terminal{out: new(bytes.Buffer)}
+	t.Cleanup(func() { assert.NoError(t, down(context.WithoutCancel(t.Context()), c, terminal)) })
+	require.NoError(t, up(t.Context(), c, terminal))
+	cluster, err := c.connect(c.playground())
+	require.NoError(t, err)
+	const own = "kubectl apply --server-side -f examples/own.yaml && kubectl wait hfapp/own --for=condition=Ready --timeout=60s"
+	for _, page := range []struct{ name, given string }{
+		{"tutorial", ""},
+		{"observe", "kubectl create namespace team && kubectl create serviceaccount web -n team && kubectl create deployment web -n team --image=web:1"},
+		{"from-live", "kubectl create deployment shop --image=registry.k8s.io/echoserver:1.4 && kubectl rollout status deployment/shop"},
+		{"history", own},
+		{"profiles", own},
+		{"mysql", "cp examples/mysql.yaml ."},
+	} {
+		t.Run(page.name, func(t *testing.T) {
+			output, err := cluster.shell(t.Context(), page.given)
+			require.NoError(t, err, output)
+			follow(t, cluster, page.name)
+		})
+	}
+}
+
+// follow writes the files and types the commands of a page.
+func follow(t *testing.T, c *cluster, page string) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("../../docs", page+".md"))
+	require.NoError(t, err)
+	for _, block := range facts.Blocks(string(raw), "yaml") {
+		if name := fileName.FindStringSubmatch(block); name != nil {
+			require.NoError(t, os.WriteFile(filepath.Join(c.root, name[1]), []byte(block), 0o600))
+		}
+	}
+	examples := facts.Examples(string(raw))
+	require.NotEmpty(t, examples)
+	for _, example := range examples {
+		if strings.HasPrefix(example.Command, "bin/") {
+			continue // needs no cluster, and has its own test
+		}
+		if !reads.MatchString(example.Command) {
+			typed(t, t, c, example)
+			continue
+		}
+		require.EventuallyWithT(t, func(collect *assert.CollectT) { typed(t, collect, c, example) }, time.Minute, 200*time.Millisecond, example.Command)
+	}
+}
+
+// typed runs a command. It must succeed, or print the error that the page shows.
+func typed(t *testing.T, result assert.TestingT, c *cluster, example facts.Example) {
+	t.Helper()
+	output, err := c.shell(t.Context(), example.Command)
+	if example.Output == "" {
+		assert.NoError(result, err, "%s\n%s", example.Command, output)
+		return
+	}
+	facts.AssertShows(result, facts.WithoutAges(example.Output), facts.WithoutAges(output+"\n"))
+}
