@@ -51,7 +51,7 @@ func TestPagesOnPlayground(t *testing.T) {
 // follow writes the files and types the commands of a page.
 func follow(t *testing.T, c *cluster, page string) {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("../../docs", page+".md"))
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", page+".md"))
 	require.NoError(t, err)
 	for _, block := range facts.Blocks(string(raw), "yaml") {
 		if name := fileName.FindStringSubmatch(block); name != nil {
