@@ -86,15 +86,15 @@ func (t *Reconciler) request(app *v1alpha1.Application, m *State, target Target,
 
 // holder returns another Application by its namespace/name; nil if there is none.
 func (t *Reconciler) holder(ctx context.Context, name string, read bool) (*v1alpha1.Application, error) {
-	stub := &v1alpha1.Application{}
-	stub.Namespace, stub.Name, _ = strings.Cut(name, "/")
+	key := &v1alpha1.Application{}
+	key.Namespace, key.Name, _ = strings.Cut(name, "/")
 	if !read {
-		if latest := t.Home.Latest(stub); latest.UID != "" {
+		if latest := t.Home.Latest(key); latest.UID != "" {
 			return latest, nil
 		}
 		return nil, nil
 	}
-	holder, err := t.Home.Read(ctx, stub)
+	holder, err := t.Home.Read(ctx, key)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
