@@ -23,7 +23,7 @@ func TestKubeconfigHasOnlyRightsOfController(t *testing.T) {
 	require.NoError(t, err)
 	text, err := os.ReadFile("../docs/install.md")
 	require.NoError(t, err)
-	_, section, found := strings.Cut(string(text), "\n## Beside a cluster\n")
+	_, section, found := strings.Cut(string(text), "\n## Outside the cluster\n")
 	require.True(t, found)
 	_, block, _ := strings.Cut(section, "```sh\n")
 	block, _, _ = strings.Cut(block, "```")
