@@ -73,7 +73,7 @@ func (a advisor) forReason() []Advice {
 		v1alpha1.ReasonTooManyObjects:             {"select fewer objects, or raise spec.maxObjects, and submit it again. What it means", a.command("plan")},
 		v1alpha1.ReasonObserverSchemaNullsDropped: {"write observed for each null, or submit it with a client that does", a.program + " submit -f FILE --force-conflicts"},
 		v1alpha1.ReasonSourceNotSupported:         {"submit its manifests", a.program + " submit " + a.Name + " -f MANIFESTS"},
-		v1alpha1.ReasonResourceConflict:           {"choose one of the ways that the message names. What would change if the object were taken over", a.command("diff")},
+		v1alpha1.ReasonResourceConflict:           {"choose one of the ways that the message names", ""},
 		v1alpha1.ReasonRejected:                   {"correct what the API server refuses, and submit it again. What would be written", a.command("diff")},
 		v1alpha1.ReasonForbidden:                  {"have the controller, a quota or a policy allow it, as the message says; it is tried again by itself", ""},
 		v1alpha1.ReasonKindUnknown:                {"install what defines the kind, or correct its name; the resources are created then", "kubectl api-resources"},
