@@ -552,3 +552,58 @@ func TestDriftIsNothingFromBefore(t *testing.T) {
 		})
 	}
 }
+
+// The status of the Application that created a parent lends it to the others, which remove it in the end. Nothing
+// that the object says does.
+func TestASharedParentIsRemovedByTheLastHolder(t *testing.T) {
+	for name, test := range map[string]struct {
+		lend   func(*v1alpha1.Application) map[string]*v1alpha1.Application
+		stays  bool
+		before string // the namespace of the first holder
+	}{
+		"the status of the holder records it": {lend: func(one *v1alpha1.Application) map[string]*v1alpha1.Application {
+			return map[string]*v1alpha1.Application{"default/one": one}
+		}},
+		"the holder has another UID": {stays: true, lend: func(one *v1alpha1.Application) map[string]*v1alpha1.Application {
+			one.UID = "another"
+			return map[string]*v1alpha1.Application{"default/one": one}
+		}},
+		"the holder does not exist": {stays: true, lend: func(*v1alpha1.Application) map[string]*v1alpha1.Application {
+			return map[string]*v1alpha1.Application{"default/one": nil}
+		}},
+		"its status has nothing of it": {stays: true, lend: func(one *v1alpha1.Application) map[string]*v1alpha1.Application {
+			one.Status.Resources = nil
+			return map[string]*v1alpha1.Application{"default/one": one}
+		}},
+		"it is in another namespace": {stays: true, before: "far", lend: func(one *v1alpha1.Application) map[string]*v1alpha1.Application {
+			return map[string]*v1alpha1.Application{"far/one": one}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClaimants(t, "one", "two")
+			delete(c.live, "data")
+			one, two := c.worlds[0], c.worlds[1]
+			object := "ownership: Share\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, namespace: default}, data: {%s: x}}]"
+			if test.before != "" {
+				one.app.Namespace = test.before
+			}
+			one.edit(fmt.Sprintf(object, "a"))
+			c.turn(one)
+			two.holders = test.lend(one.app.DeepCopy())
+			two.edit(fmt.Sprintf(object, "b"))
+			c.turn(two)
+			require.Equal(t, map[string]any{"a": "x", "b": "x"}, c.live["data"])
+
+			one.edit("ownership: Share\nmanifest: []")
+			c.turn(one)
+			require.Equal(t, map[string]any{"b": "x"}, c.live["data"])
+			two.edit("ownership: Share\nmanifest: []")
+			c.turn(two)
+			if test.stays {
+				assert.Equal(t, map[string]any{}, c.live["data"])
+			} else {
+				assert.NotContains(t, c.live, "data")
+			}
+		})
+	}
+}

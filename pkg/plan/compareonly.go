@@ -48,7 +48,9 @@ func (p *Plan) compareOnly(res *resource, live map[string]any) {
 
 // IsOnlyCompared reports whether the object of a change is another owner's, and this Application
 // observes it.
-func (c Change) IsOnlyCompared() bool { return c.resource != nil && !c.resource.policy.writes && c.resource.live != nil }
+func (c Change) IsOnlyCompared() bool {
+	return c.resource != nil && !c.resource.policy.writes && c.resource.live != nil
+}
 
 // MaybeRespelled is the note on a live value that may be the desired one.
 const MaybeRespelled = "perhaps only another spelling"

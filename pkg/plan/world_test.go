@@ -47,6 +47,8 @@ type world struct {
 	profiles plan.Profiles
 	// hooks are called beside the engine's own steps; nil for none.
 	hooks *hooks.Hooks
+	// holders are the other Applications whose status may be read; nil if none is looked up.
+	holders map[string]*v1alpha1.Application
 }
 
 // newWorld has an Application with that spec, as YAML.
@@ -72,7 +74,7 @@ func (w *world) edit(spec string) {
 
 func (w *world) decide() *plan.Plan {
 	return plan.Decide(plan.Input{
-		Application: w.app, Live: w.live, ObservedWrites: w.written, Users: w.users, FinishedJobs: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, StaleKinds: w.unheard, Profiles: w.profiles, Precedence: w.older, Hooks: w.hooks,
+		Application: w.app, Live: w.live, ObservedWrites: w.written, Users: w.users, FinishedJobs: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, StaleKinds: w.unheard, Profiles: w.profiles, Precedence: w.older, Hooks: w.hooks, Holders: w.holders,
 	})
 }
 
