@@ -31,15 +31,15 @@ type process struct {
 	shared map[manifest.ID]map[string]any // and those of objects by their names
 	// changed is true when something was news since the last turn.
 	changed bool
-	// peer is the Application beside it, as the cache has it.
-	peer *v1alpha1.Application
+	// peers are the other Applications, as the cache has them, by name.
+	peers map[string]*v1alpha1.Application
 	// dead is true from the moment in which it dies: what it still sends arrives nowhere.
 	dead bool
 }
 
 // start is a new process. Its watches begin with what there is.
 func (c *cluster) start() {
-	c.process = &process{memory: turn.NewMemory(c.app, c.now).Steady(), store: map[manifest.ID]map[string]any{}, shared: map[manifest.ID]map[string]any{}, changed: true}
+	c.process = &process{memory: turn.NewMemory(c.app, c.now).Steady(), store: map[manifest.ID]map[string]any{}, shared: map[manifest.ID]map[string]any{}, changed: true, peers: map[string]*v1alpha1.Application{}}
 	c.lagging = map[manifest.ID]bool{}
 	c.seen = map[manifest.ID]map[string]any{}
 	for _, s := range c.slices {
@@ -87,8 +87,10 @@ func (c *cluster) turns() *turn.Reconciler {
 
 // sync has the store know what there is, where the watch does not lag.
 func (c *cluster) sync() {
-	if c.otherApp != nil && (c.peer == nil || !c.storm || !c.chance("the cache lags", 2)) {
-		c.peer = c.otherApp.app.DeepCopy()
+	for _, name := range slices.Sorted(maps.Keys(c.others)) {
+		if c.peers[name] == nil || !c.storm || !c.chance("the cache lags", 2) {
+			c.peers[name] = c.others[name].app.DeepCopy()
+		}
 	}
 	for _, id := range c.names {
 		if c.lagging[id] {
@@ -255,26 +257,28 @@ func (target) NamespaceEnds(context.Context, string) bool { return false }
 type home struct{ *cluster }
 
 func (h home) Latest(app *v1alpha1.Application) *v1alpha1.Application {
+	other := h.others[app.Name]
 	switch {
-	case h.over, app.Name != h.app.Name && (h.otherApp == nil || h.otherApp.over):
+	case h.over, app.Name != h.app.Name && (other == nil || other.over):
 		return app
-	case app.Name != h.app.Name:
-		return h.peer
+	case other != nil:
+		return h.peers[app.Name]
 	}
 	return h.app.DeepCopy()
 }
 
 func (h home) Read(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
+	other := h.others[app.Name]
 	switch {
 	case h.dead:
 		return nil, errDead
-	case app.Name != h.app.Name && h.otherApp == nil:
+	case app.Name != h.app.Name && other == nil:
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "applications"}, app.Name)
-	case app.Name != h.app.Name:
+	case other != nil:
 		if h.storm && h.chance("read fails", 8) {
 			return nil, errServer()
 		}
-		return home{h.otherApp}.Read(ctx, h.otherApp.app)
+		return home{other}.Read(ctx, other.app)
 	case h.over:
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "applications"}, h.app.Name)
 	}

@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,23 +14,25 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// TestTwoHoldThenReleaseWhateverHappens has two Applications want random, overlapping parts of
-// the same objects while requests fail, answers are lost, both controllers die and watches lag.
-// No field is held by two. The first lets go: the other one then holds all that it wants. When
-// it lets go, too, the objects are what they were before both.
-func TestTwoHoldThenReleaseWhateverHappens(t *testing.T) {
+// TestSeveralHoldThenReleaseWhateverHappens has two or three Applications want random, overlapping parts of
+// the same objects while requests fail, answers are lost, the controllers die and watches lag. No field is
+// held by two. They release one after the other, and each time the others then hold all that they want. After
+// the last one the objects are what they were before all of them.
+func TestSeveralHoldThenReleaseWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		one := newSharing(t, r, false)
-		two := one.beside("other", "app-2")
-		both := []*sharing{one, two}
+		all := []*sharing{one}
+		for i := range rapid.IntRange(1, 2).Draw(r, "others") {
+			all = append(all, one.beside(all, fmt.Sprint("other-", i), fmt.Sprint("app-", i+2)))
+		}
 		for _, id := range one.names {
 			one.make(id)
 		}
-		for _, s := range both {
+		for _, s := range all {
 			s.edit()
 			s.settled, s.storm = true, true
 		}
-		pick := func() *sharing { return rapid.SampledFrom(both).Draw(r, "who") }
+		pick := func() *sharing { return rapid.SampledFrom(all).Draw(r, "who") }
 		name := func(s *sharing) { s.lag(rapid.SampledFrom(s.names).Draw(r, "name")) }
 		r.Repeat(map[string]func(*rapid.T){
 			"a process dies":     func(*rapid.T) { pick().die() },
@@ -39,23 +42,20 @@ func TestTwoHoldThenReleaseWhateverHappens(t *testing.T) {
 			"a death, a round":   func(*rapid.T) { s := pick(); s.die(); s.round() },
 			"":                   func(*rapid.T) { one.checkClaims() },
 		})
-		restBoth(both...)
+		restAll(all...)
 		one.checkClaims()
 
-		first := pick()
-		last := both[0]
-		if first == last {
-			last = both[1]
-		}
-		for _, s := range []*sharing{first, last} {
-			s.letGoOfAll()
+		left := rapid.Permutation(all).Draw(r, "order")
+		for len(left) > 0 {
+			left[0].letGoOfAll()
+			left = left[1:]
 			for range rapid.IntRange(0, 4).Draw(r, "rounds") {
 				pick().round()
 				one.checkClaims()
 			}
-			restBoth(both...)
-			if s == first {
-				last.checkHeld()
+			restAll(all...)
+			if len(left) == 1 {
+				left[0].checkHeld()
 			}
 		}
 		one.checkAsBefore()
@@ -63,11 +63,13 @@ func TestTwoHoldThenReleaseWhateverHappens(t *testing.T) {
 }
 
 // beside is another Application, with a controller of its own, that shares the same objects.
-func (s *sharing) beside(name, uid string) *sharing {
-	other := &sharing{newCluster(s.t, s.r, s.server.Server, s.names), s.were, false, rapid.Bool().Draw(s.r, "selecting, too"), false, s.cut, false, true}
+func (s *sharing) beside(all []*sharing, name, uid string) *sharing {
+	other := &sharing{newCluster(s.t, s.r, s.server.Server, s.names), s.were, false, rapid.Bool().Draw(s.r, "selecting, too"), false, s.cut, false}
 	other.cluster.share, other.server = other, s.server
 	other.app.Name, other.app.UID, other.app.Spec.Ownership = name, types.UID(uid), v1alpha1.OwnershipShare
-	s.two, s.otherApp, other.otherApp = true, other.cluster, s.cluster
+	for _, known := range all {
+		known.others[name], other.others[known.app.Name] = other.cluster, known.cluster
+	}
 	s.app.CreationTimestamp = metav1.NewTime(s.now)
 	other.app.CreationTimestamp = metav1.NewTime(s.now.Add(time.Duration(rapid.IntRange(-1, 1).Draw(s.r, "age")) * time.Second))
 	other.log = s.log
@@ -86,8 +88,8 @@ func (s *sharing) letGoOfAll() {
 	s.remove()
 }
 
-// restBoth goes on until none of some Applications does anything any more.
-func restBoth(all ...*sharing) {
+// restAll goes on until none of some Applications does anything any more.
+func restAll(all ...*sharing) {
 	for _, s := range all {
 		s.calm()
 	}

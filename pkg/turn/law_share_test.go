@@ -32,10 +32,6 @@ type sharing struct {
 	cut map[manifest.ID]bool
 	// letsGo is true when nothing is to be held any more.
 	letsGo bool
-	// two is true if another Application shares the objects, too. What one of them makes for
-	// both is left out then, empty maps, and elements of lists: nothing that may be trusted
-	// tells the other one that it was not there.
-	two bool
 }
 
 // TestHoldThenReleaseWhateverHappens holds random parts of random objects while requests
@@ -55,7 +51,7 @@ func TestAdoptThenReleaseWhateverHappens(t *testing.T) {
 func newSharing(t *testing.T, r *rapid.T, owns bool) *sharing {
 	t.Helper()
 	names := slices.DeleteFunc(drawNames(r), func(id manifest.ID) bool { return id.Kind == "Secret" })
-	s := &sharing{newCluster(t, r, observertest.Server{Typed: rapid.Bool().Draw(r, "typed")}, names), map[manifest.ID]map[string]any{}, false, !owns && rapid.Bool().Draw(r, "selecting"), owns, map[manifest.ID]bool{}, false, false}
+	s := &sharing{newCluster(t, r, observertest.Server{Typed: rapid.Bool().Draw(r, "typed")}, names), map[manifest.ID]map[string]any{}, false, !owns && rapid.Bool().Draw(r, "selecting"), owns, map[manifest.ID]bool{}, false}
 	s.cluster.share = s
 	s.server.admitted = func(manifest.ID, map[string]any) {}
 	s.server.judge = func(verb string, id manifest.ID, before, after map[string]any) {
@@ -180,28 +176,10 @@ func (s *sharing) checkAsBefore() {
 	s.r.Helper()
 	for _, id := range s.names {
 		is, was := settled(s.server.objects[id]), s.were[id]
-		if s.two {
-			is, was = withoutEmptyMaps(is), withoutEmptyMaps(was)
-		}
 		if !s.cut[id] && jsonOf(is) != jsonOf(was) {
 			s.fail("%s is not what it was:\n%s\n%s", id, jsonOf(was), jsonOf(is))
 		}
 	}
-}
-
-// withoutEmptyMaps is an object as most API servers store it.
-func withoutEmptyMaps(object map[string]any) map[string]any {
-	full := map[string]any{}
-	for name, child := range object {
-		if m, isMap := child.(map[string]any); isMap {
-			if m = withoutEmptyMaps(m); len(m) > 0 {
-				full[name] = m
-			}
-			continue
-		}
-		full[name] = child
-	}
-	return full
 }
 
 // isCut reports whether a list has fewer elements than before.
@@ -307,9 +285,7 @@ func (s *sharing) holdable(v any) any {
 		for name, child := range v {
 			v[name] = s.holdable(child)
 			l, isList := child.([]any)
-			m, isMap := v[name].(map[string]any)
-			isEmpty := isMap && len(m) == 0 || isList && len(l) == 0
-			if child == nil || isList && !s.distinct(name, l) || s.two && isEmpty {
+			if child == nil || isList && !s.distinct(name, l) {
 				delete(v, name)
 			}
 		}

@@ -75,8 +75,8 @@ type cluster struct {
 	app    *v1alpha1.Application
 	now    time.Time
 	names  []manifest.ID
-	// otherApp is the cluster as another Application sees it; nil for none.
-	otherApp *cluster
+	// others are the clusters as other Applications see them, by name.
+	others map[string]*cluster
 	// storm is true while things go wrong.
 	storm, deleted, over bool
 	// refusedOnce are the objects of which a patch was refused: what they had last may be
@@ -139,6 +139,7 @@ func newCluster(t *testing.T, r *rapid.T, s observertest.Server, names []manifes
 		special:     map[string]string{},
 		refusedOnce: map[manifest.ID]bool{},
 		relearned:   map[manifest.ID]bool{},
+		others:      map[string]*cluster{},
 		slices:      map[string]*turn.Slice{},
 		data:        map[string][]byte{},
 		log:         &[]string{},
