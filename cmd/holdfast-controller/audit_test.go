@@ -177,7 +177,7 @@ func TestUserNameInHistory(t *testing.T) {
 	e := newest("mallory's name", named("mallory"))
 	assert.Equal(t, []string{"Corrected", "data.key", "kubectl-patch", "127.0.0.1"}, []string{string(e.Outcome), e.Path, e.Manager, e.SourceIP})
 	assert.NotEmpty(t, e.Impersonator, "who really did it")
-	assert.Nil(t, e.Unnamed)
+	assert.Nil(t, e.PendingUser)
 
 	// A dry run, and a request that changes nothing, are not reported as changes.
 	as("bob", "patch", "configmap", "app", "--type=merge", "--dry-run=server", `--patch={"data":{"key":"one"}}`)
@@ -193,18 +193,18 @@ func TestUserNameInHistory(t *testing.T) {
 	newest("alice's name", named("alice"))
 	for _, e := range history(t, c, namespace, "secret") {
 		assert.Empty(t, e.User)
-		assert.Nil(t, e.Unnamed)
+		assert.Nil(t, e.PendingUser)
 	}
 
 	// If the name arrives late, there is one status update for the correction, and one for the name.
 	g.lead("")
 	mark := c.Mark()
 	change("carol", "three")
-	e = newest("an entry without a name", func(e v1alpha1.HistoryEntry) bool { return e.Unnamed != nil })
+	e = newest("an entry without a name", func(e v1alpha1.HistoryEntry) bool { return e.PendingUser != nil })
 	assert.Empty(t, e.User)
 	g.lead(p.Address("Taking audit events"))
 	e = newest("carol's name", named("carol"))
-	assert.Nil(t, e.Unnamed)
+	assert.Nil(t, e.PendingUser)
 	assert.Len(t, history(t, c, namespace, "app"), 5, "and it is the same entry")
 	isWrite := func(resource, subresource string) func(testcluster.Request) bool {
 		return func(r testcluster.Request) bool { return r.Resource == resource && r.Subresource == subresource }
@@ -258,7 +258,7 @@ func TestUserNameInHistory(t *testing.T) {
 	// If the process ends between a change and the name, the next process looks it up.
 	g.lead("")
 	change("dave", "four")
-	newest("an entry without a name", func(e v1alpha1.HistoryEntry) bool { return e.Unnamed != nil })
+	newest("an entry without a name", func(e v1alpha1.HistoryEntry) bool { return e.PendingUser != nil })
 	p.Signal(syscall.SIGTERM)
 	p.Ends()
 	p = again()

@@ -23,7 +23,7 @@ import (
 
 const releaseLong = `Let go of what an Application holds of shared objects: of all of them, of KIND/NAME, or
 of single fields of that. --restore gives the fields back what they had before they were
-held, --keep leaves them as they are; spec.onRelease is not asked. What another client
+held, --leave leaves them as they are; spec.onRelease is not asked. What another client
 has changed, and what nothing is on record of, stays, and this says so.
 
 PATH is what explain prints. It is written into spec.fields of the Application, under
@@ -46,25 +46,29 @@ type releaseOptions struct {
 
 func newReleaseCommand(name string, streams Streams) *cobra.Command {
 	f := &editFlags{free: true, target: connection.NewTargetFlags()}
-	var keep, restore bool
+	var leave, restore bool
 	wait := &connection.WaitFlags{}
 	return command{
 		use: "release (NAME | -f FILE) [KIND/NAME [PATH...]]", short: "Let go of shared objects, or of their fields",
 		long: releaseLong,
 		example: "  # Give the replicas back what they had\n  PROGRAM release web deployment/web spec.replicas --restore\n\n" +
-			"  # Let a whole object go, and leave it as it is\n  PROGRAM release web deployment/web --keep\n\n" +
+			"  # Let a whole object go, and leave it as it is\n  PROGRAM release web deployment/web --leave\n\n" +
 			"  # What would become of all shared objects\n  PROGRAM release web --restore --dry-run",
 		flags: func(flags *pflag.FlagSet) {
 			f.target.Add(flags)
-			flags.BoolVar(&keep, "keep", false, "leave the fields as they are")
+			flags.BoolVar(&leave, "leave", false, "leave the fields as they are")
+			flags.BoolVar(&leave, "keep", false, "leave the fields as they are")
+			if err := flags.MarkDeprecated("keep", "use --leave"); err != nil {
+				panic(err) // there is no such flag
+			}
 			flags.BoolVar(&restore, "restore", false, "give the fields back what they had before they were held")
 			flags.BoolVar(&f.dryRun, "dry-run", false, "only print what would be written, and what that would do")
 			wait.Add(flags, "until the controller has let go")
 		},
 		args: func(*cobra.Command, []string) error { return nil },
 		options: func(args []string) (runner, error) {
-			if keep == restore {
-				return nil, errors.New("say what becomes of the fields: give one of --keep and --restore")
+			if leave == restore {
+				return nil, errors.New("say what becomes of the fields: give one of --leave and --restore")
 			}
 			o, err := f.releasing(streams, args)
 			o.wait = *wait

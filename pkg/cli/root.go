@@ -174,9 +174,9 @@ func addCommands(root *cobra.Command, name string, streams Streams) {
 		id, title string
 		commands  []newCommand
 	}{
-		{"see", "See what is", []newCommand{newGetCommand, newStatusCommand, newExplainCommand, newHistoryCommand, newTreeCommand, newUICommand}},
-		{"foresee", "See what would be", []newCommand{newPlanCommand, newDiffCommand, newSchemaCommand, newRenderCommand, newTranslateCommand, newToscaCommand}},
-		{"change", "Change it", []newCommand{
+		{"see", "Inspect", []newCommand{newGetCommand, newStatusCommand, newExplainCommand, newHistoryCommand, newTreeCommand, newUICommand}},
+		{"foresee", "Preview", []newCommand{newPlanCommand, newDiffCommand, newSchemaCommand, newRenderCommand, newTranslateCommand, newToscaCommand}},
+		{"change", "Change", []newCommand{
 			newSubmitCommand, newHoldCommand, newFreeCommand, newReleaseCommand, newObserveCommand, newSuspendCommand, newResumeCommand,
 			newReconcileCommand, newDeleteCommand,
 		}},

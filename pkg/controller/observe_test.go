@@ -37,7 +37,7 @@ func (f *fixture) awaitObserved(value string) *v1alpha1.Application {
 	f.t.Helper()
 	return f.AwaitApplication("app", "data.key is "+value, func(app *v1alpha1.Application) bool {
 		for _, w := range app.Status.Watched {
-			if w.Resource.Name == "theirs" && w.Path == "data.key" && w.Observed != nil && string(w.Observed.Raw) == `"`+value+`"` {
+			if w.Resource.Name == "theirs" && w.Path == "data.key" && w.Live != nil && string(w.Live.Raw) == `"`+value+`"` {
 				return true
 			}
 		}

@@ -607,3 +607,14 @@ func TestASharedParentIsRemovedByTheLastHolder(t *testing.T) {
 		})
 	}
 }
+
+func TestThePreviousKeyOfPendingClaimsIsRead(t *testing.T) {
+	for _, key := range []string{"pending", "wants"} {
+		live := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+			v1alpha1.AnnotationHolders: `{"default/one":{"uid":"u","leaves":[],"` + key + `":["data.a"]}}`,
+		}}}
+		holders := plan.HoldersOf(config, live)
+		require.Len(t, holders, 1)
+		assert.Equal(t, []string{"data.a"}, holders[0].PendingClaims, key)
+	}
+}

@@ -191,8 +191,8 @@ func (c *summarizer) history() {
 // attributeHistory is a history with the names that have come since it was written. If there are any,
 // or it is written anyway, those that come no more are no longer waited for.
 func (p *Plan) attributeHistory(history []v1alpha1.HistoryEntry, written bool) []v1alpha1.HistoryEntry {
-	waits := func(e v1alpha1.HistoryEntry) bool { return e.Unnamed != nil }
-	comes := func(e v1alpha1.HistoryEntry) bool { return waits(e) && p.in.Users[*e.Unnamed] != User{} }
+	waits := func(e v1alpha1.HistoryEntry) bool { return e.PendingUser != nil }
+	comes := func(e v1alpha1.HistoryEntry) bool { return waits(e) && p.in.Users[*e.PendingUser] != User{} }
 	if !slices.ContainsFunc(history, comes) && (!written || !slices.ContainsFunc(history, waits)) {
 		return history
 	}
@@ -201,9 +201,9 @@ func (p *Plan) attributeHistory(history []v1alpha1.HistoryEntry, written bool) [
 		e := &signed[i]
 		switch {
 		case comes(*e):
-			p.attribute(e, p.author(*e.Unnamed))
+			p.attribute(e, p.author(*e.PendingUser))
 		case waits(*e) && p.in.Now.Sub(e.Time.Time) >= nameWait:
-			e.Unnamed = nil
+			e.PendingUser = nil
 		}
 	}
 	return counted(signed) // what is the same now is counted
@@ -279,11 +279,11 @@ type occurrence struct {
 
 func occurrenceOf(e v1alpha1.HistoryEntry) occurrence {
 	o := occurrence{HistoryEntry: e, from: spelled(e.From), to: spelled(e.To), correctedTo: spelled(e.CorrectedTo)}
-	if e.Unnamed != nil {
-		o.unnamed = *e.Unnamed
+	if e.PendingUser != nil {
+		o.unnamed = *e.PendingUser
 	}
 	o.Time, o.Duration, o.Count, o.Since = metav1.Time{}, nil, 0, nil
-	o.From, o.To, o.CorrectedTo, o.Unnamed = nil, nil, nil, nil
+	o.From, o.To, o.CorrectedTo, o.PendingUser = nil, nil, nil, nil
 	return o
 }
 

@@ -27,8 +27,10 @@ type holder struct {
 	Created string `json:"created,omitempty"`
 	// Leaves are the paths of what it holds; null stands for all that no other one names.
 	Leaves []string `json:"leaves"`
-	// PendingClaims are those that it waits for: others hold them.
-	PendingClaims []string `json:"wants,omitempty"`
+	// PendingClaims are the paths that it waits for, since other Applications hold them.
+	PendingClaims []string `json:"pending,omitempty"`
+	// Wants is the key of PendingClaims before v0.1.0. It is read for one version.
+	Wants []string `json:"wants,omitempty"`
 }
 
 // holders are those of an object, by namespace/name of the Application. What others have
@@ -59,6 +61,10 @@ func (h holders) entry(name string) (entry holder, ok bool) {
 	if json.Unmarshal(h[name], &entry) != nil || entry.UID == "" {
 		return holder{}, false
 	}
+	if entry.PendingClaims == nil {
+		entry.PendingClaims = entry.Wants
+	}
+	entry.Wants = nil
 	for _, path := range slices.Concat(entry.Leaves, entry.PendingClaims) {
 		if !isLeaf(path) {
 			return holder{}, false

@@ -141,10 +141,10 @@ func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 	for _, d := range differs {
 		field := v1alpha1.ReportedField{
 			Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path,
-			Desired: recordedValue(res.object.ID, d.Path, d.Desired), Observed: recordedValue(res.object.ID, d.Path, d.Live),
+			Desired: recordedValue(res.object.ID, d.Path, d.Desired), Live: recordedValue(res.object.ID, d.Path, d.Live),
 		}
 		if secretPath(res.object.ID, d.Path) {
-			field.Desired, field.Observed = nil, nil
+			field.Desired, field.Live = nil, nil
 		}
 		if c.observes++; c.observes > mostObserved {
 			break
@@ -172,7 +172,7 @@ func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 func (c *summarizer) isKnown(field v1alpha1.ReportedField) bool {
 	app := c.plan.in.Application
 	return app.Status.ObservedGeneration >= 0 && slices.ContainsFunc(app.Status.Watched, func(was v1alpha1.ReportedField) bool {
-		return was.Resource == field.Resource && was.Path == field.Path && spelled(was.Observed) == spelled(field.Observed)
+		return was.Resource == field.Resource && was.Path == field.Path && spelled(was.Live) == spelled(field.Live)
 	})
 }
 

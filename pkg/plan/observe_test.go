@@ -80,7 +80,7 @@ func TestWhatIsOnlyObservedIsTold(t *testing.T) {
 			watched := ""
 			if len(status.Watched) > 0 {
 				w := status.Watched[0]
-				watched = w.Path + " " + raw(w.Desired) + " " + raw(w.Observed)
+				watched = w.Path + " " + raw(w.Desired) + " " + raw(w.Live)
 			}
 			assert.Equal(t, want.watched, watched)
 			note := ""
@@ -132,7 +132,7 @@ func TestAnObservedFieldThatComesAndGoes(t *testing.T) {
 	assert.NotNil(t, look("theirs").Event)
 	other := look("others")
 	assert.NotNil(t, other.Event, "it has drifted further")
-	assert.JSONEq(t, `"others"`, raw(other.Status.Watched[0].Observed))
+	assert.JSONEq(t, `"others"`, raw(other.Status.Watched[0].Live))
 	assert.Nil(t, look("others").Event, "the same value is reported once")
 	assert.Empty(t, look("live").Status.Watched)
 	again := look("theirs")

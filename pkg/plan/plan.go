@@ -50,7 +50,7 @@ type Input struct {
 	FinishedJobs map[manifest.ID]map[string]any
 	// ObservedWrites has who wrote objects of Live, as far as Live does not say so itself.
 	ObservedWrites map[manifest.ID]ObservedWrites
-	// Users are who wrote the versions of objects that Unnamed wants to know of, as far as
+	// Users are who wrote the versions of objects that PendingUser wants to know of, as far as
 	// audit events have told; nil if there are none.
 	Users map[v1alpha1.ObjectVersion]User
 	Kinds Kinds

@@ -298,7 +298,7 @@ func (c *summarizer) watched(res *resource, compared delta.Comparison) {
 	for _, d := range compared.Watched {
 		field := v1alpha1.ReportedField{Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path}
 		if !secretPath(res.object.ID, d.Path) {
-			field.Desired, field.Observed = optional(d.Desired), optional(d.Live)
+			field.Desired, field.Live = optional(d.Desired), optional(d.Live)
 		}
 		c.result.Status.Watched = append(c.result.Status.Watched, field)
 	}

@@ -176,7 +176,7 @@ func TestWhatIsWatchedIsInTheStatus(t *testing.T) {
 	require.Len(t, w.app.Status.Watched, 1)
 	assert.Equal(t, "spec.replicas", w.app.Status.Watched[0].Path)
 	assert.JSONEq(t, "2", string(w.app.Status.Watched[0].Desired.Raw))
-	assert.JSONEq(t, "7", string(w.app.Status.Watched[0].Observed.Raw))
+	assert.JSONEq(t, "7", string(w.app.Status.Watched[0].Live.Raw))
 	status, _, _ := w.condition("Held")
 	assert.Equal(t, "True", status)
 	w.quiet()

@@ -34,8 +34,8 @@ func UnattributedWrites(in Input) []v1alpha1.ObjectVersion {
 		}
 	}
 	for _, e := range in.history() {
-		if e.Unnamed != nil && in.Now.Sub(e.Time.Time) < nameWait {
-			wanted[*e.Unnamed] = true
+		if e.PendingUser != nil && in.Now.Sub(e.Time.Time) < nameWait {
+			wanted[*e.PendingUser] = true
 		}
 	}
 	delete(wanted, v1alpha1.ObjectVersion{})
@@ -79,8 +79,8 @@ func (p *Plan) deleter(res *resource, before *v1alpha1.ResourceStatus) WriteOrig
 func (p *Plan) attribute(entry *v1alpha1.HistoryEntry, by WriteOrigin) {
 	switch {
 	case by.User != (User{}):
-		entry.User, entry.Impersonator, entry.SourceIP, entry.Unnamed = by.User.Name, by.User.Impersonator, by.User.Address, nil
+		entry.User, entry.Impersonator, entry.SourceIP, entry.PendingUser = by.User.Name, by.User.Impersonator, by.User.Address, nil
 	case p.in.Users != nil && by.Version != (v1alpha1.ObjectVersion{}):
-		entry.Unnamed = &by.Version
+		entry.PendingUser = &by.Version
 	}
 }

@@ -18,8 +18,8 @@ import (
 func (w *world) signed() (lines []string) {
 	for _, e := range w.app.Status.History {
 		line := fmt.Sprint(e.Outcome, " by ", strings.Join([]string{e.User, e.Impersonator, e.SourceIP}, ","))
-		if e.Unnamed != nil {
-			line += fmt.Sprintf(" waits for %s@%s", e.Unnamed.UID, e.Unnamed.ResourceVersion)
+		if e.PendingUser != nil {
+			line += fmt.Sprintf(" waits for %s@%s", e.PendingUser.UID, e.PendingUser.ResourceVersion)
 		}
 		if e.Count > 0 {
 			line += fmt.Sprintf(" %d times since %s", e.Count, e.Since.UTC().Format(time.TimeOnly))

@@ -64,12 +64,12 @@ type HistoryEntry struct {
 	// before it, if there is one.
 	// +optional
 	SourceIP string `json:"sourceIP,omitempty"`
-	// Unnamed is the write, as long as the audit event may still come that says who User is.
+	// PendingUser is the write whose User is not known yet: its audit event may still arrive.
 	// +optional
-	Unnamed *ObjectVersion `json:"unnamed,omitempty"`
-	// Duration is how long it was so before it was dealt with, as far as that is known.
+	PendingUser *ObjectVersion `json:"pendingUser,omitempty"`
+	// Duration is the time from the change to the correction, if it is known.
 	// +optional
-	Duration *metav1.Duration `json:"stood,omitempty"`
+	Duration *metav1.Duration `json:"duration,omitempty"`
 	// Count is how often just this has happened, and Since when first; not set for once.
 	// +optional
 	Count int32 `json:"count,omitempty"`

@@ -347,8 +347,8 @@ type ReportedField struct {
 	Resource ResourceReference `json:"resource"`
 	// Path of the field; empty for the object itself, which is not there.
 	Path string `json:"path"`
-	// Desired is the value of the manifest, Observed the live one; not set where there is
-	// none, and for values of Secrets.
+	// Desired is the value of the manifest, Live the live value. Neither is set where there is
+	// none, nor for values of Secrets.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
@@ -356,7 +356,7 @@ type ReportedField struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
-	Observed *runtime.RawExtension `json:"observed,omitempty"`
+	Live *runtime.RawExtension `json:"live,omitempty"`
 }
 
 // ContestedField is a leaf that another client keeps changing back.
@@ -364,7 +364,7 @@ type ContestedField struct {
 	Resource ResourceReference `json:"resource"`
 	// Path of the field; empty for the object itself, which is deleted again and again.
 	Path string `json:"path"`
-	// Desired and Observed are the two values; not set for values of Secrets.
+	// Desired and Live are the two values. They are not set for values of Secrets.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
@@ -372,7 +372,7 @@ type ContestedField struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
-	Live *runtime.RawExtension `json:"observed,omitempty"`
+	Live *runtime.RawExtension `json:"live,omitempty"`
 	// Manager is the field manager that wrote the leaf last.
 	// +optional
 	Manager string `json:"manager,omitempty"`

@@ -516,8 +516,8 @@ func (in *HistoryEntry) DeepCopyInto(out *HistoryEntry) {
 		*out = new(runtime.RawExtension)
 		(*in).DeepCopyInto(*out)
 	}
-	if in.Unnamed != nil {
-		in, out := &in.Unnamed, &out.Unnamed
+	if in.PendingUser != nil {
+		in, out := &in.PendingUser, &out.PendingUser
 		*out = new(ObjectVersion)
 		**out = **in
 	}
@@ -907,8 +907,8 @@ func (in *ReportedField) DeepCopyInto(out *ReportedField) {
 		*out = new(runtime.RawExtension)
 		(*in).DeepCopyInto(*out)
 	}
-	if in.Observed != nil {
-		in, out := &in.Observed, &out.Observed
+	if in.Live != nil {
+		in, out := &in.Live, &out.Live
 		*out = new(runtime.RawExtension)
 		(*in).DeepCopyInto(*out)
 	}

@@ -318,7 +318,7 @@ status:
   observedGeneration: 1
   history:
   - {time: '2026-01-01T00:09:00Z', outcome: Corrected, resource: {apiVersion: apps/v1, kind: Deployment, namespace: default, name: web}, path: spec.x, from: 'web:1',
-    to: 'web:2', manager: kubectl-set, operation: Update, stood: 8ms, count: 3, since: '2026-01-01T00:05:00Z', user: '<script>mallory', impersonator: admin, sourceIP: 10.0.0.7}
+    to: 'web:2', manager: kubectl-set, operation: Update, duration: 8ms, count: 3, since: '2026-01-01T00:05:00Z', user: '<script>mallory', impersonator: admin, sourceIP: 10.0.0.7}
   - {time: '2025-12-31T00:00:00Z', outcome: Restored, resource: {apiVersion: apps/v1, kind: Deployment, namespace: default, name: web}}
   - {time: '2025-12-30T00:00:00Z', outcome: Corrected, resource: {apiVersion: holdfast.dev/v1alpha1, kind: Application, name: inner}, path: 'spec.manifest[0].data.a', from: canary}
 `

@@ -43,7 +43,7 @@ type EntryView struct {
 	User         string `json:"user,omitempty" yaml:"user,omitempty"`
 	Impersonator string `json:"impersonator,omitempty" yaml:"impersonator,omitempty"`
 	SourceIP     string `json:"sourceIP,omitempty" yaml:"sourceIP,omitempty"`
-	Stood        string `json:"stood,omitempty" yaml:"stood,omitempty"`
+	Stood        string `json:"duration,omitempty" yaml:"duration,omitempty"`
 	Count        int32  `json:"count,omitempty" yaml:"count,omitempty"`
 	Since        string `json:"since,omitempty" yaml:"since,omitempty"`
 
