@@ -37,7 +37,8 @@ func Examples(page string) []Example {
 	return found
 }
 
-// AssertShows checks that a page shows exactly what was printed, except for what a line "…" leaves out.
+// AssertShows checks that a page shows exactly the printed text, except for the parts that a line "…"
+// replaces.
 func AssertShows(t assert.TestingT, shown, printed string) bool {
 	shown = strings.TrimRight(shown, "\n")
 	rest := printed

@@ -42,8 +42,8 @@ type Store struct {
 	keeps func(types.NamespacedName) bool
 	// manifests returns the manifests of the Application with that UID. It can be nil.
 	manifests func(types.UID) *Manifests
-	// watchers are the Applications that watch an object whoever owns it; nil where an
-	// Application watches its own objects alone. It is called without the lock.
+	// watchers returns the Applications that watch an object regardless of its owner. It is nil if each
+	// Application watches only its own objects. It is called without the lock.
 	watchers func(types.NamespacedName) []types.UID
 	// written tracks the recent writers of objects.
 	written writeTracker
@@ -178,7 +178,7 @@ func (s *Store) Deleted(key types.NamespacedName, uid types.UID) {
 	}
 }
 
-// sharing returns the Applications that watch an object whoever owns it.
+// sharing returns the Applications that watch an object regardless of its owner.
 func (s *Store) sharing(key types.NamespacedName) []types.UID {
 	if s.watchers == nil {
 		return nil

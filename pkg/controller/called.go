@@ -9,11 +9,11 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 )
 
-// mostCalled is how many Applications are remembered for callbacks.
+// mostCalled limits the number of Applications in a callbackCache.
 const mostCalled = 1024
 
-// callbackCache remembers the Applications that were called back last, so that a call
-// costs the same whether its Application is large, small or not there.
+// callbackCache has the Applications of recent callbacks, so that a callback costs the same whether its
+// Application is large, small or missing.
 type callbackCache struct {
 	mu   sync.Mutex
 	apps map[types.NamespacedName]*v1alpha1.Application

@@ -25,16 +25,16 @@ import (
 )
 
 const (
-	// callTimeout bounds one call of a workload.
+	// callTimeout limits one call of a workload.
 	callTimeout = 10 * time.Second
-	// mostAnswer is how many bytes of its answer's header are read.
+	// mostAnswer limits the header of the response, in bytes.
 	mostAnswer = 16 << 10
 )
 
-// shutdownCaller has what came of the calls of workloads that are being shut down.
+// shutdownCaller calls workloads that are being shut down, and keeps the results.
 type shutdownCaller struct {
 	dial dialer
-	// running are the calls that have no answer yet.
+	// running counts the calls without a response so far.
 	running sync.WaitGroup
 
 	mu   sync.Mutex
@@ -43,12 +43,12 @@ type shutdownCaller struct {
 
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// newCalls calls in the cluster's network, or as dial does.
+// newCalls returns a caller that connects with dial, or in the cluster's network if dial is nil.
 func newCalls(dial dialer) *shutdownCaller {
 	return &shutdownCaller{dial: dial, last: map[types.UID]error{}}
 }
 
-// client calls a Service, and nothing else: it follows no redirect, uses no proxy, and
+// client returns an HTTP client that calls only one Service: it follows no redirect, uses no proxy, and
 // connects to no address that is not the Service's.
 func (s *shutdownCaller) client(service map[string]any) *http.Client {
 	dial := s.dial
@@ -66,10 +66,10 @@ func (s *shutdownCaller) client(service map[string]any) *http.Client {
 	}
 }
 
-// leadsTo refuses an address that the name of a Service has led to, if it is not that
-// Service's: it may be another one by now, or an ExternalName. It is called after
-// resolution. The addresses of a headless Service are those of its Pods, which are
-// never on the controller's own host or link.
+// leadsTo returns an error if the name of a Service was resolved to an address that is not the Service's.
+// The name may belong to another Service by now, or to an ExternalName. The addresses of a headless Service
+// are its Pods', which are never on the controller's own host or link. leadsTo is called after the name
+// resolution.
 func leadsTo(service map[string]any, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -97,8 +97,7 @@ func sameAddress(text any, ip netip.Addr) bool {
 	return err == nil && parsed == ip
 }
 
-// said is why the last call failed: as far as this process knows, or else as the
-// status does.
+// said returns the error of the last call: the one that this process knows, or else the one in the status.
 func (s *shutdownCaller) said(application types.UID, state *v1alpha1.ShutdownStatus) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,15 +111,15 @@ func (s *shutdownCaller) said(application types.UID, state *v1alpha1.ShutdownSta
 	return state.LastError
 }
 
-// begin forgets what came of the call before.
+// begin drops the result of the previous call.
 func (s *shutdownCaller) begin(application types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last[application] = nil
 }
 
-// note remembers what came of a call, unless its Application is forgotten: it may
-// be gone before its workload has answered.
+// note records the result of a call, unless the Application was forgotten: it can be deleted before its
+// workload responds.
 func (s *shutdownCaller) note(application types.UID, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +134,7 @@ func (s *shutdownCaller) forget(application types.UID) {
 	delete(s.last, application)
 }
 
-// send is the request. The token is not in it: the workload has it already.
+// send calls the Service. The request does not contain the token, because the workload already has it.
 func (s *shutdownCaller) send(ctx context.Context, app *v1alpha1.Application, hook v1alpha1.ShutdownHook, service map[string]any) error {
 	if service == nil {
 		return fmt.Errorf("the Service %s is not among the resources", hook.Service)
@@ -164,9 +163,9 @@ func (s *shutdownCaller) send(ctx context.Context, app *v1alpha1.Application, ho
 	return nil
 }
 
-// whyNoAnswer is why a call got no answer, without its URL, and without anything
-// that was answered: who may have a Service called must not read through us what
-// its port says.
+// whyNoAnswer returns why a call got no valid response, without the URL and without any content of the
+// response. A user who configures a call must not be able to read through the controller what the port of
+// the Service returns.
 func whyNoAnswer(err error) error {
 	var connection *net.OpError
 	var certificate *tls.CertificateVerificationError

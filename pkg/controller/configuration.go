@@ -13,14 +13,14 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 )
 
-// configuration is a file that says what is selected:
+// configuration is a file that configures the selection:
 //
 //	apiVersion: holdfast.dev/v1alpha1
 //	kind: ControllerConfiguration
 //	watchNamespaces: [shop, blog]
 //	selector: team=web
 //
-// It is no object of an API server: it is mounted, and read again when it changes.
+// It is not an object in an API server. It is mounted as a file, and read again when it changes.
 type configuration struct {
 	APIVersion      string    `json:"apiVersion"`
 	Kind            string    `json:"kind"`
@@ -31,9 +31,8 @@ type configuration struct {
 // ConfigurationKind is the kind of a configuration file.
 const ConfigurationKind = "ControllerConfiguration"
 
-// ParseConfiguration reads a ControllerConfiguration in YAML or JSON. What it
-// does not say is as in flags. An error names what is wrong and not where the
-// text is from.
+// ParseConfiguration parses a ControllerConfiguration in YAML or JSON. For fields that are not set, it uses
+// flags. An error describes the problem, but does not name the file.
 func ParseConfiguration(text []byte, flags cluster.Selection) (cluster.Selection, error) {
 	var c configuration
 	if err := yaml.UnmarshalStrict(text, &c); err != nil {
@@ -59,8 +58,8 @@ func ParseConfiguration(text []byte, flags cluster.Selection) (cluster.Selection
 	return selection, nil
 }
 
-// NewSelection is the Selection of namespaces, none for all, and a label selector
-// as kubectl takes it, empty for any.
+// NewSelection returns a Selection. Without namespaces, it selects all namespaces. selector is a label
+// selector in the syntax of kubectl; if empty, it matches all labels.
 func NewSelection(namespaces []string, selector string) (cluster.Selection, error) {
 	named, err := namespacesNamed(namespaces)
 	if err != nil {
@@ -70,7 +69,7 @@ func NewSelection(namespaces []string, selector string) (cluster.Selection, erro
 	return cluster.Selection{Namespaces: named, Labels: parsed}, err
 }
 
-// namespacesNamed checks the names of namespaces, and takes each once.
+// namespacesNamed validates the names of namespaces, and returns them sorted and without duplicates.
 func namespacesNamed(names []string) ([]string, error) {
 	var errs []error
 	for _, name := range names {

@@ -26,63 +26,61 @@ import (
 
 // Options of the controller.
 type Options struct {
-	// Concurrency is how many Applications are handled at the same time.
+	// Concurrency is how many Applications are reconciled at the same time.
 	Concurrency int
-	// DefaultServiceAccount acts for Applications that name none.
+	// DefaultServiceAccount acts for Applications without spec.serviceAccountName.
 	DefaultServiceAccount string
-	// Rules say when a field is contested.
+	// Rules define when a field is contested.
 	Rules plan.ContestPolicy
-	// Hooks are called beside the controller's own; nil for none.
+	// Hooks are called after the controller's own hooks. It can be nil.
 	Hooks *hooks.Hooks
-	// Callback tells how workloads reach this controller; nil if they cannot.
+	// Callback returns how workloads reach this controller. It is nil if they cannot.
 	Callback func() hooks.Callback
-	// Dial connects to the Services that are asked to shut down; nil for the
-	// cluster's network.
+	// Dial connects to the Services that are called for a shutdown. If nil, it uses the cluster's network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Fetcher fetches templates and archives; nil: none is.
+	// Fetcher fetches templates and archives. If nil, none can be fetched.
 	Fetcher source.Fetcher
-	// SourceInterval is how often they are asked for changes; 0: 5 min. The
-	// spec.interval of an Application comes first.
+	// SourceInterval is the time between two polls of a template or archive; 0 means 5 min. spec.interval
+	// takes precedence.
 	SourceInterval time.Duration
-	// Templates make Applications of custom resources.
+	// Templates create Applications from custom resources.
 	Templates []template.Template
-	// Selection is which Applications are looked at; Select changes it.
+	// Selection defines which Applications the controller handles; Select changes it.
 	Selection cluster.Selection
-	// ResyncInterval is how often an Application is looked at though nothing has
-	// happened, at most; 0: never. Its spec.interval comes first.
+	// ResyncInterval is the longest time between two reconciles of an Application; 0 means no periodic
+	// reconcile. spec.interval takes precedence.
 	ResyncInterval time.Duration
-	// Slots is how many the Applications are shared in: those are handled whose slot has
-	// begun and not ended (Begin, End). At most one: all are.
+	// Slots is the number of slots that the Applications are divided into. The controller handles the
+	// Applications of the slots that have begun and not ended (Begin, End). If Slots is at most 1, it
+	// handles all Applications.
 	Slots int
-	// Held is an error while another process may do this one's work: nothing is written
-	// then. nil: never.
+	// Held returns an error while another process may do the work of this one. Nothing is written then. If
+	// nil, this never happens.
 	Held func() error
-	// Leading is closed when this process may work. Until then it watches
-	// Applications, and neither their objects nor does it write. nil: at once.
+	// Leading is closed when this process may work. Before that, it watches only Applications, not their
+	// objects, and writes nothing. If nil, it works immediately.
 	Leading <-chan struct{}
-	// Drain is how long Applications that are being handled when the context ends
-	// may take to be done; 0: 10 s.
+	// Drain is how long running reconciles may continue after the context has ended; 0 means 10 s.
 	Drain time.Duration
-	// Metrics count what happens; nil for nobody.
+	// Metrics are the metrics to update. If nil, they are not exposed.
 	Metrics *Metrics
-	// Users knows who wrote versions of objects, from audit events; nil: nobody says so.
+	// Users returns the users who wrote object versions, from audit events. If nil, no user is known.
 	Users *audit.Users
-	// Notify tells another system what happens; nil for none.
+	// Notify sends notifications to another system. It can be nil.
 	Notify Notifier
-	// AtRest is called when nothing was handled for half a minute, after the last that was;
-	// nil for nobody.
+	// AtRest is called half a minute after the last reconcile. It can be nil.
 	AtRest func()
-	// Patience is for how long watches of objects may say nothing.
+	// Patience defines how long watches of objects may receive nothing.
 	Patience cluster.StallTimeouts
-	// Now is the clock; nil for the real one.
+	// Now is the clock; nil means the real one.
 	Now func() time.Time
 }
 
-// ErrNotLeading is the cause of the end of the context that Run is given, if
-// another process leads: what is being done is then abandoned at once.
+// ErrNotLeading is the cause with which the context of Run ends if another process leads. Running
+// reconciles are then abandoned immediately.
 var ErrNotLeading = errors.New("this process does not lead any more")
 
-// recorder is what is used of an event recorder.
+// recorder is the part of an event recorder that the controller uses.
 type recorder interface {
 	Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any)
 }
@@ -95,7 +93,7 @@ type Controller struct {
 	turns   *turn.Reconciler
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	events  recorder
-	// notes are the texts of events that were sent lately.
+	// notes are the texts of recent events.
 	notes        *eventLimiter
 	objectEvents *objectEvents
 
@@ -111,24 +109,23 @@ type Controller struct {
 	slicesSynced chan struct{}
 
 	mu sync.Mutex
-	// slicesOf are the slices of each Application, and sliceOwners the other way round.
+	// slicesOf are the slices of each Application. sliceOwners maps each slice to its Application.
 	slicesOf    map[types.NamespacedName]map[types.NamespacedName]turn.Slice
 	sliceOwners map[types.NamespacedName]types.NamespacedName
-	// selection is what is selected now.
+	// selection is the current selection.
 	selection cluster.Selection
-	// names finds the Application of an object's label.
+	// names has the Applications by UID, which is the value of the tracking label of their objects.
 	names map[types.UID]types.NamespacedName
-	// memories has what is remembered of each Application between reconciles.
+	// memories has the state of each Application between reconciles.
 	memories map[types.UID]*memory
-	// waiting has the Applications that wait for kinds of a group to appear.
+	// waiting has the Applications that wait for kinds of an API group.
 	waiting map[string]map[types.NamespacedName]struct{}
-	// changed has the Applications about which something has changed since they
-	// were last handled: what was given up is tried again.
+	// changed has the Applications that have changed, or whose objects have changed, since the last
+	// reconcile. The next one retries operations that were given up.
 	changed map[types.UID]struct{}
-	// arrived are the Applications that waited for a namespace which has come.
+	// arrived has the Applications that waited for a namespace which exists now.
 	arrived map[types.UID]struct{}
-	// orphans are the Applications of which a version has shown that their objects are to
-	// stay when they go.
+	// orphans has the Applications of which a version showed that their deletion must orphan their objects.
 	orphans map[types.UID]struct{}
 	reports reports
 }
@@ -150,7 +147,7 @@ func (o Options) withDefaults() Options {
 		o.SourceInterval = 5 * time.Minute
 	}
 	if o.Fetcher == nil {
-		o.Fetcher, _ = fetch.New(fetch.Options{}) // without prefixes, which is no error
+		o.Fetcher, _ = fetch.New(fetch.Options{}) // no error is possible without prefixes
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
@@ -185,7 +182,7 @@ func (c *Controller) selected() cluster.Selection {
 	return c.selection
 }
 
-// application reads an Application from the watch; nil if it is gone.
+// application returns an Application from the store, or nil if it does not exist.
 func (c *Controller) application(key types.NamespacedName) (*v1alpha1.Application, error) {
 	object := c.applications.Get(key)
 	if object == nil {
@@ -194,7 +191,8 @@ func (c *Controller) application(key types.NamespacedName) (*v1alpha1.Applicatio
 	return cluster.DecodeApplication(object.JSON())
 }
 
-// manifests are those of an Application as its store has them; nil if that does not.
+// manifests returns the manifests of an Application from its store, or nil if the store does not contain
+// it.
 func (c *Controller) manifests(uid types.UID) *cluster.Manifests {
 	c.mu.Lock()
 	key, known := c.names[uid]
@@ -212,8 +210,8 @@ func keyOf(app *v1alpha1.Application) types.NamespacedName {
 	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 }
 
-// mayReport lets a report that can wait be written, if this is the time; done is to be
-// called when it is written. nil means later: its Application is queued then.
+// mayReport permits a reconcile to write a report that can wait. The caller must call done after the write.
+// A nil done means that the report must wait; mayReport queues the Application later.
 func (c *Controller) mayReport(key types.NamespacedName) (done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,8 +239,8 @@ func (c *Controller) mayReport(key types.NamespacedName) (done func()) {
 	}
 }
 
-// taken takes in that what has changed about an Application is being handled, or is nobody's
-// to handle any more. After the last such change all reports may be written. The lock is held.
+// taken records that the change of an Application is being handled, or no longer needs to be. After the
+// last such change, it queues all Applications whose reports wait. The caller holds the lock.
 func (c *Controller) taken(uid types.UID) {
 	delete(c.changed, uid)
 	for len(c.changed) == 0 {

@@ -1,9 +1,8 @@
-// Package controller holds Applications: it watches them and their objects, has
-// package plan decide, executes what it decided, and reports.
+// Package controller holds Applications: it watches them and their objects, calls package plan to decide,
+// executes the plan, and reports the outcome.
 //
-// It decides nothing itself but when to try again. One worker handles one
-// Application at a time; everything it needs to know survives a restart in the
-// Application's status and in the marks on the objects.
+// The package itself decides only when to retry. One worker reconciles one Application at a time. All state
+// that it needs after a restart is in the Application's status and in the tracking metadata of the objects.
 //
 //	c := controller.New(client, controller.Options{Concurrency: 16})
 //	err := c.Run(ctx)

@@ -20,8 +20,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// startEvents starts sending events. They are sent beside the work, several of
-// one kind as a series.
+// startEvents starts to send events. A separate goroutine sends them, and combines repeated events into a
+// series.
 func (c *Controller) startEvents(ctx context.Context) (stop func(), err error) {
 	client, err := eventsv1.NewForConfig(c.client.Config)
 	if err != nil {
@@ -39,8 +39,8 @@ func (c *Controller) startEvents(ctx context.Context) (stop func(), err error) {
 	return broadcaster.Shutdown, nil
 }
 
-// announce tells people what was done, those who look at the custom resource that the
-// Application was made of, too.
+// announce emits an event about an Application, and about the custom resource from which the Application
+// was created.
 func (c *Controller) announce(app *v1alpha1.Application, event *plan.Event) {
 	if event == nil {
 		return
@@ -53,8 +53,8 @@ func (c *Controller) announce(app *v1alpha1.Application, event *plan.Event) {
 	}
 }
 
-// sendEvent sends an event. A series has the text of its first event: what says something else
-// is one of its own, as long as there are not too many.
+// sendEvent emits an event. A series has the text of its first event, so an event with another text starts
+// its own series as long as there are not too many.
 func (c *Controller) sendEvent(regarding runtime.Object, event *plan.Event) {
 	kind := corev1.EventTypeNormal
 	if event.Warning {
@@ -71,25 +71,24 @@ func (c *Controller) sendEvent(regarding runtime.Object, event *plan.Event) {
 	c.events.Eventf(regarding, nil, kind, event.Reason, action, "%s", note)
 }
 
-// eventsRefused tells that there are no events on the objects of an Application.
+// eventsRefused emits an event which reports that there are no events on the objects of an Application.
 func (c *Controller) eventsRefused(app *v1alpha1.Application, user string) {
 	c.sendEvent(app, &plan.Event{Reason: "EventsRefused", Note: user + " may not create events, so that nothing is told on the objects that it corrects; " +
 		"their history is here, in the status. The ClusterRole edit has that right"})
 }
 
-// mostNotes is of how many texts of events it is remembered that they were sent, for as long
-// as one is counted and not sent again.
+// mostNotes limits the number of texts in an eventLimiter. Each text is kept for eventSeries.
 const mostNotes = 2048
 
-// Events that tell what has happened to one field, on Applications and on objects each: as
-// many at once, and then a second. A storm of drift needs the API server for corrections.
+// Limits of events about single fields, for Applications and for objects separately: the burst, and the events
+// per second after it. During a storm of drift, the API server is needed for corrections.
 const (
 	eventBurst = 100
 	eventRate  = 10
 )
 
-// eventLimiter are texts of events that were sent lately. The event recorder keeps each of them
-// for as long, so that there must not be too many.
+// eventLimiter has the texts of recent events. The event recorder keeps each of them for the same time, so
+// their number must be limited.
 type eventLimiter struct {
 	now   func() time.Time
 	limit *rate.Limiter
@@ -107,7 +106,7 @@ func digestOf(note string) string {
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 
-// admit notes a text, and reports whether it is to be sent: not if there are too many.
+// admit adds a text, and reports whether it may be sent. It returns false if there are too many texts.
 func (n *eventLimiter) admit(digest string) bool {
 	now := n.now()
 	n.mu.Lock()

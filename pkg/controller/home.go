@@ -17,8 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// home is the API server that has the Applications, as turns use it: it implements
-// turn.Home.
+// home is a client of the API server for the Applications. It implements turn.ApplicationClient.
 type home struct{ *Controller }
 
 func (h home) Latest(app *v1alpha1.Application) *v1alpha1.Application {
@@ -51,9 +50,9 @@ func (h home) WriteStatus(ctx context.Context, app *v1alpha1.Application, status
 
 func (h home) Again(app *v1alpha1.Application) { h.ObjectChanged(app.UID) }
 
-// LetGo has the store know, before the watch does, that the Application is gone
-// or that only finalizers of others hold it: what the watches still have to say about
-// its objects is of no interest.
+// LetGo drops the state of an Application without Holdfast's finalizer, because later events of its objects
+// do not matter. If no other finalizer remains, it also removes the Application from the store, before the
+// watch does.
 func (h home) LetGo(app *v1alpha1.Application) error {
 	h.forget(app.UID)
 	if len(app.Finalizers) == 0 {
@@ -72,8 +71,8 @@ func (h home) Concluded(app *v1alpha1.Application, p *plan.Plan, outcomes map[ma
 
 func (h home) Report(app *v1alpha1.Application) (done func()) { return h.mayReport(keyOf(app)) }
 
-// wroteApplication has the store know our own write before the watch does, so
-// that it starts nothing.
+// wroteApplication adds a written Application to the store before the watch delivers it, so that the watch
+// event starts no reconcile.
 func (c *Controller) wroteApplication(app *v1alpha1.Application) error {
 	raw, err := json.Marshal(app)
 	if err != nil {
@@ -87,12 +86,11 @@ func (c *Controller) wroteApplication(app *v1alpha1.Application) error {
 	return nil
 }
 
-// flushTime bounds flush.
+// flushTime limits flush.
 const flushTime = 5 * time.Second
 
-// flush writes the reports of Applications that are still postponed when no turn of them is
-// taken any more. What does not get through in time costs nothing but the time of a
-// correction.
+// flush writes the reports that are still postponed after the last reconcile of their Applications. If a
+// report is not written in time, only the time of a correction is lost.
 func (c *Controller) flush(ctx context.Context, memories map[types.UID]*memory) {
 	c.mu.Lock()
 	names := maps.Clone(c.names)
@@ -110,14 +108,15 @@ func (c *Controller) flush(ctx context.Context, memories map[types.UID]*memory) 
 	}
 }
 
-// templateHome is the controller as the templates use it.
+// templateHome implements templates.Controller.
 type templateHome struct{ *Controller }
 
 func (h templateHome) Application(key types.NamespacedName) (*v1alpha1.Application, error) {
 	return h.application(key)
 }
 
-// Live leaves out what nothing is held of, because its kind is not served or watchable.
+// Live returns the live objects of an Application. It omits kinds that are not served or not watchable,
+// because no object of them is held.
 func (h templateHome) Live(ctx context.Context, app *v1alpha1.Application) (live template.Live, ready bool) {
 	live = template.Live{}
 	view := h.viewOf(app)

@@ -10,8 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-// standardHooks are the controller's own listeners, with those of its options
-// after them.
+// standardHooks returns the controller's own listeners, followed by those of its options.
 func (c *Controller) standardHooks(more *hooks.Hooks) *hooks.Hooks {
 	own := hooks.New()
 	own.ApplicationMangling.Listen("callback", c.needCallback)
@@ -19,7 +18,7 @@ func (c *Controller) standardHooks(more *hooks.Hooks) *hooks.Hooks {
 	return own.And(more)
 }
 
-// callback is how workloads reach this controller.
+// callback returns how workloads reach this controller. It is empty if they cannot.
 func (c *Controller) callback() hooks.Callback {
 	if c.options.Callback == nil {
 		return hooks.Callback{}
@@ -27,9 +26,8 @@ func (c *Controller) callback() hooks.Callback {
 	return c.options.Callback()
 }
 
-// Application is what callbacks have to know of an Application that this
-// controller holds, as its watch has it: metadata and hooks, and no more. nil if
-// there is none.
+// Application returns an Application from the store for a callback, with only its metadata and hooks. It
+// returns nil if there is none.
 func (c *Controller) Application(namespace, name string) *v1alpha1.Application {
 	object := c.applications.Get(types.NamespacedName{Namespace: namespace, Name: name})
 	if object == nil {
@@ -38,8 +36,8 @@ func (c *Controller) Application(namespace, name string) *v1alpha1.Application {
 	return c.called.of(object)
 }
 
-// CallbackChanged has the Applications with hooks told how to reach this
-// controller now.
+// CallbackChanged queues the Applications with hooks after the address of the callback server, or its
+// certificate, has changed.
 func (c *Controller) CallbackChanged() {
 	c.mu.Lock()
 	names := slices.Collect(maps.Values(c.names))
@@ -51,9 +49,8 @@ func (c *Controller) CallbackChanged() {
 	}
 }
 
-// needCallback is a listener of ApplicationMangling. It refuses hooks for which
-// there is nobody to call back, but not where workloads know an address from before:
-// those stay held with it.
+// needCallback listens to ApplicationMangling. It rejects hooks for which no address of a callback server
+// is known. If the workloads have an earlier address, they keep it, and needCallback adds a warning.
 func (c *Controller) needCallback(m *hooks.Mangling) error {
 	if err := hooks.NeedAddresses(m); err != nil {
 		return err

@@ -11,20 +11,19 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// memory is what is remembered of one Application between two reconciles, beside what
-// its turns do. It may be lost.
+// memory is the state of one Application that is kept between two reconciles, in addition to its
+// turn.State. It may be lost.
 type memory struct {
 	turns *turn.State
-	// interval is how often to look again though nothing happens; 0: as often
-	// as at all Applications.
+	// interval is spec.interval, or 0 for the interval of all Applications.
 	interval time.Duration
-	// translated is what was made of its template or archive.
+	// translated is the translation of the template or archive; nil if there is none.
 	translated *translation
-	// seen is what the metrics tell of the Application.
+	// seen is the state that the metrics report.
 	seen metricsState
 }
 
-// metricsState is what the metrics tell of one Application.
+// metricsState is the state of one Application that the metrics report.
 type metricsState struct {
 	ready     metav1.ConditionStatus
 	stalled   bool
@@ -32,22 +31,22 @@ type metricsState struct {
 	observing bool
 	drifted   bool
 	contested int
-	// contestedFields are those of the last status.
+	// contestedFields are the contested fields of the last status.
 	contestedFields []v1alpha1.ContestedField
 }
 
-// translation is what was made of the template or archive of an Application.
+// translation is a translation of the template or archive of an Application.
 type translation struct {
-	app     *v1alpha1.Application // that it was made for
+	app     *v1alpha1.Application // the version that was translated
 	request string
-	// material is what was translated last, well or not; nil if nothing was had.
+	// material is the input that was gathered last, even if its translation failed; nil if there was none.
 	material *source.Material
-	// translation is nil while the source is looked at for the first time.
+	// translation is nil until the source has been read for the first time.
 	translation *plan.Source
 	failures    int
-	// next is when to look at the source again; zero: never.
+	// next is the time of the next poll of the source; zero means never.
 	next time.Time
-	// coming brings what follows. The source is looked at beside the workers: a
-	// server that is slow must keep no Application from being held.
+	// coming delivers the next translation. A separate goroutine reads the source, so that a slow server
+	// does not block the workers.
 	coming chan *translation
 }

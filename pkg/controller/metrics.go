@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// Metrics are the holdfast_* metrics of one process. No label has a value that a
-// user can choose without end.
+// Metrics are the holdfast_* metrics of one process. A user cannot add an unlimited number of values to any
+// label.
 type Metrics struct {
 	registry    *prometheus.Registry
 	reconciles  *prometheus.CounterVec
@@ -32,10 +32,10 @@ type Metrics struct {
 	notifications, audit counts
 
 	mu    sync.Mutex
-	kinds map[schema.GroupKind]struct{} // with corrections, or drifts that are observed
+	kinds map[schema.GroupKind]struct{} // with corrections, or with drift in observe-only mode
 }
 
-// NewMetrics makes metrics with a registry of their own.
+// NewMetrics returns metrics in their own registry.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		kinds:    map[schema.GroupKind]struct{}{},
@@ -76,25 +76,25 @@ func NewMetrics() *Metrics {
 		Name: "holdfast_audit_events_total", Help: "Audit events that were received, that have named who changed something that is held, and that were dropped: they cannot.",
 	}, "received", "joined", "dropped")
 	for _, result := range []string{resultSuccess, resultError, resultPanic} {
-		m.reconciles.WithLabelValues(result) // so that a rate has a beginning
+		m.reconciles.WithLabelValues(result) // so that a rate has a first sample
 	}
 	return m
 }
 
-// Gatherer has all that is counted.
+// Gatherer returns the registry of the metrics.
 func (m *Metrics) Gatherer() prometheus.Gatherer { return m.registry }
 
-// Callback counts a request to the callback server. The results are few, and
-// none is text of the request.
+// Callback counts a request to the callback server. There are only a few results, and none contains text of
+// the request.
 func (m *Metrics) Callback(result string) { m.callbacks.WithLabelValues(result).Inc() }
 
-// Notifications has it told what counts of notifications there are.
+// Notifications sets the function that returns the counts of notifications.
 func (m *Metrics) Notifications(of func() (sent, dropped, failed int64)) { m.notifications.Store(&of) }
 
-// Audit has it told what counts of audit events there are.
+// Audit sets the function that returns the counts of audit events.
 func (m *Metrics) Audit(of func() (received, joined, dropped int64)) { m.audit.Store(&of) }
 
-// counts are three counts that are kept elsewhere: zeros, as long as nobody does.
+// counts are three counters that another component keeps. They are 0 until their function is set.
 type counts struct {
 	atomic.Pointer[func() (a, b, c int64)]
 }
@@ -132,8 +132,8 @@ func (m *Metrics) reconciled(err error, took time.Duration) {
 	m.duration.Observe(took.Seconds())
 }
 
-// mostKinds is how many kinds have their corrections counted apart. Those beyond
-// are counted as one: whoever may define kinds cannot fill the memory.
+// mostKinds limits the number of kinds whose corrections are counted separately. All other kinds are
+// counted together, so that a user who may define kinds cannot fill the memory.
 const mostKinds = 200
 
 func (m *Metrics) corrected(gk schema.GroupKind, writer string) {
@@ -141,7 +141,7 @@ func (m *Metrics) corrected(gk schema.GroupKind, writer string) {
 	m.corrections.WithLabelValues(gk.Group, gk.Kind, writer).Inc()
 }
 
-// bounded is a kind, as far as it is counted apart.
+// bounded returns the kind, or the kind "other" if too many kinds are counted separately.
 func (m *Metrics) bounded(gk schema.GroupKind) schema.GroupKind {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,8 +154,7 @@ func (m *Metrics) bounded(gk schema.GroupKind) schema.GroupKind {
 	return gk
 }
 
-// happened observes how long what was corrected had been wrong, and counts what is only
-// observed.
+// happened measures how long drift existed before it was corrected, and counts drift in observe-only mode.
 func (m *Metrics) happened(all []plan.HistoryRecord) {
 	for _, h := range all {
 		switch h.Outcome {
@@ -170,7 +169,7 @@ func (m *Metrics) happened(all []plan.HistoryRecord) {
 	}
 }
 
-// contested counts the fields that are contested now and were not before.
+// contested counts the fields that were not contested before.
 func (m *Metrics) contested(before, now []v1alpha1.ContestedField) {
 	for _, f := range now {
 		if !slices.ContainsFunc(before, func(b v1alpha1.ContestedField) bool { return b.Resource == f.Resource && b.Path == f.Path }) {

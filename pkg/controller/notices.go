@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// applicationChanged is called by the watch of Applications.
+// applicationChanged handles an event of the watch of Applications.
 func (c *Controller) applicationChanged(before, after *cluster.Object) {
 	if before != nil && (after == nil || before.UID != after.UID) {
 		c.forget(before.UID)
@@ -27,24 +27,24 @@ func (c *Controller) applicationChanged(before, after *cluster.Object) {
 	c.noteOrphan(after)
 	c.sharers.sees(before, after)
 	if !c.slots.has(after.UID) {
-		return // who holds it sees the same
+		return // the process that holds the slot receives the same event
 	}
 	if before != nil && before.UID == after.UID && after.Newer(before) && sameDesiredSpec(before, after) {
-		return // a status; an older one is from a backup, and may lack what was done since
+		return // only the status has changed; an older version is from a backup, and may lack later changes
 	}
 	c.mu.Lock()
 	c.names[after.UID] = after.Key
 	c.changed[after.UID] = struct{}{}
-	c.stopWaiting(after.Key) // for what the new one does not have; the rest is awaited again
+	c.stopWaiting(after.Key) // the next reconcile waits again for the kinds that the new version still needs
 	c.mu.Unlock()
 	c.queue.Add(after.Key)
 }
 
-// noteOrphan remembers that the objects of an Application are to stay: the garbage
-// collector may take its finalizer off before anybody looks.
+// noteOrphan records an Application whose deletion must orphan its objects, because the garbage collector
+// may remove its finalizer before the next reconcile.
 func (c *Controller) noteOrphan(o *cluster.Object) {
 	if !bytes.Contains(o.JSON(), []byte(`"`+metav1.FinalizerOrphanDependents+`"`)) {
-		return // most often: nothing needs to be decoded
+		return // the usual case, without decoding
 	}
 	if app, err := cluster.DecodeApplication(o.JSON()); err != nil || !plan.RequestsOrphan(app) {
 		return
@@ -54,9 +54,9 @@ func (c *Controller) noteOrphan(o *cluster.Object) {
 	c.orphans[o.UID] = struct{}{}
 }
 
-// sameDesiredSpec reports whether two versions of an Application ask for the same: they
-// differ in their status, or in who manages what. A record that is in slices no more was
-// given up by another client.
+// sameDesiredSpec reports whether two versions of an Application request the same: they differ only in
+// their status or their managedFields. It returns false if after names no slices any more, because another
+// client removed the names.
 func sameDesiredSpec(before, after *cluster.Object) bool {
 	var a, b metav1.PartialObjectMetadata
 	recorded := []byte(`"recordSlices"`)
@@ -68,7 +68,7 @@ func sameDesiredSpec(before, after *cluster.Object) bool {
 		slices.Equal(a.Finalizers, b.Finalizers) && a.DeletionTimestamp.Equal(b.DeletionTimestamp)
 }
 
-// forget drops what is known of an Application that is gone, or is not looked at any more.
+// forget drops all state of an Application that was deleted or is no longer selected.
 func (c *Controller) forget(uid types.UID) {
 	c.sharers.forget(uid)
 	c.drop(uid)
@@ -77,7 +77,7 @@ func (c *Controller) forget(uid types.UID) {
 	delete(c.orphans, uid)
 }
 
-// drop drops what is remembered of the work on an Application.
+// drop drops the state that is needed to reconcile an Application.
 func (c *Controller) drop(uid types.UID) {
 	c.target.drop(uid)
 	c.calls.forget(uid)
@@ -92,8 +92,8 @@ func (c *Controller) drop(uid types.UID) {
 	c.stopWaiting(key)
 }
 
-// stopWaiting ends the waits of an Application for kinds. Of groups for which nobody
-// waits any more nothing is remembered. The lock is held.
+// stopWaiting ends the waits of an Application for kinds. It also drops the cached results of groups for
+// which no Application waits any more. The caller holds the lock.
 func (c *Controller) stopWaiting(key types.NamespacedName) {
 	for group, keys := range c.waiting {
 		if delete(keys, key); len(keys) == 0 {
@@ -103,8 +103,8 @@ func (c *Controller) stopWaiting(key types.NamespacedName) {
 	}
 }
 
-// forgetMissing forgets an Application that went while it was being handled, and
-// so was remembered again.
+// forgetMissing drops the state of an Application that was deleted during its reconcile, because the
+// reconcile added state again.
 func (c *Controller) forgetMissing(key types.NamespacedName) {
 	if c.applications.Get(key) != nil {
 		return
@@ -122,7 +122,7 @@ func (c *Controller) forgetMissing(key types.NamespacedName) {
 	}
 }
 
-// ObjectChanged is called when an object has changed by another client.
+// ObjectChanged queues an Application after another client has changed one of its objects.
 func (c *Controller) ObjectChanged(application types.UID) {
 	c.mu.Lock()
 	key, known := c.names[application]
@@ -135,7 +135,7 @@ func (c *Controller) ObjectChanged(application types.UID) {
 	}
 }
 
-// onUserResolved is called when the name of a user has come that an Application waits for.
+// onUserResolved queues an Application that waited for the name of a user.
 func (c *Controller) onUserResolved(application types.UID) {
 	c.mu.Lock()
 	key, known := c.names[application]
@@ -145,14 +145,14 @@ func (c *Controller) onUserResolved(application types.UID) {
 	}
 }
 
-// profilesChanged is called when it has changed what profiles make of these Applications.
+// profilesChanged queues Applications after the effect of profiles on them has changed.
 func (c *Controller) profilesChanged(applications []types.UID) {
 	for _, application := range applications {
 		c.onUserResolved(application)
 	}
 }
 
-// onNamespaceCreated is called when a namespace is there that an Application waits for.
+// onNamespaceCreated queues an Application that waited for a namespace which exists now.
 func (c *Controller) onNamespaceCreated(application types.UID) {
 	c.mu.Lock()
 	c.arrived[application] = struct{}{}
@@ -160,21 +160,22 @@ func (c *Controller) onNamespaceCreated(application types.UID) {
 	c.ObjectChanged(application)
 }
 
-// WatchChanged is called when a kind's watch has its first list, fails, or
-// works again.
+// WatchChanged queues Applications after the watch of a kind has received its first list, failed or
+// recovered.
 func (c *Controller) WatchChanged(applications []types.UID) {
 	for _, uid := range applications {
 		c.ObjectChanged(uid)
 	}
 }
 
-// KindGone is called when the API server no longer serves a kind.
+// KindGone drops the cached results of the group of a kind that the API server no longer serves.
 func (c *Controller) KindGone(resource schema.GroupVersionResource) {
 	c.target.mapper.Forget(resource.Group)
 }
 
-// definitionChanged is called when a custom kind has come, changed or gone. Who
-// uses it looks again: its watch may not notice for minutes.
+// definitionChanged handles the creation, change or deletion of a CustomResourceDefinition. It queues the
+// Applications that use the group or wait for it, because their watches may not notice the change for
+// minutes.
 func (c *Controller) definitionChanged(group string) {
 	users := c.target.changed(group)
 	c.templates.DefinitionChanged(group)
@@ -193,13 +194,13 @@ func (c *Controller) definitionChanged(group string) {
 	}
 	c.mu.Unlock()
 	for key := range keys {
-		// Served, and not served any more, a moment after its definition says so.
+		// The API server starts or stops serving the kind a moment after the definition has changed.
 		c.queue.AddAfter(key, 100*time.Millisecond)
 	}
 }
 
-// awaitKind has an Application handled again when a kind of the group changes. It does
-// not wait for what can be no group.
+// awaitKind queues an Application when a kind of the group changes. It ignores names that cannot be a
+// group.
 func (c *Controller) awaitKind(group string, key types.NamespacedName) {
 	if !cluster.IsGroup(group) {
 		return

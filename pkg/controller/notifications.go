@@ -8,8 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Notifier tells another system what happens. It must not block. Data are JSON values
-// without secrets.
+// Notifier sends notifications to another system. It must not block. data is a JSON value without secrets.
 type Notifier interface {
 	Send(kind, source, subject string, data any)
 }
@@ -24,13 +23,14 @@ const (
 	noteReady     = "dev.holdfast.ready"
 )
 
-// conditionNote is what is said of an Application as a whole.
+// conditionNote is the data of a notification about a condition of an Application.
 type conditionNote struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// notify tells what has happened to an Application that was as before says.
+// notify sends a notification for each correction, contest and release in a result, and for each change of
+// a condition. before is the previous state.
 func (c *Controller) notify(app *v1alpha1.Application, before metricsState, result plan.Result) {
 	to := c.options.Notify
 	if to == nil || app.DeletionTimestamp != nil {
@@ -56,7 +56,7 @@ func (c *Controller) notify(app *v1alpha1.Application, before metricsState, resu
 		}
 	}
 	now := seenIn(result.Status)
-	if now.drifted && !before.drifted { // and it is not corrected at once
+	if now.drifted && !before.drifted { // and the drift was not corrected in this reconcile
 		tell(noteDrifted, v1alpha1.ConditionHeld)
 	}
 	switch {
@@ -67,7 +67,7 @@ func (c *Controller) notify(app *v1alpha1.Application, before metricsState, resu
 	}
 }
 
-// seenIn is what a status says.
+// seenIn returns the state that the metrics report for a status.
 func seenIn(status v1alpha1.ApplicationStatus) metricsState {
 	s := metricsState{ready: metav1.ConditionUnknown, contested: len(status.Contested), contestedFields: status.Contested}
 	if ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {

@@ -23,22 +23,22 @@ import (
 )
 
 const (
-	// eventInterval is how far apart the events on one object are.
+	// eventInterval is the shortest time between two events on one object.
 	eventInterval = 10 * time.Second
-	// eventSeries is for how long the same event is counted, and not sent again.
+	// eventSeries is how long a repeated event is counted instead of sent again.
 	eventSeries = 6 * time.Minute
-	// mostReportedObjects is of how many objects it is remembered what was told. There are no
-	// events on those beyond.
+	// mostReportedObjects limits the number of objects whose events are cached. Other objects get no
+	// events.
 	mostReportedObjects = 4096
 )
 
-// objectEvents are events on held objects, with the rights of the ServiceAccount that acts:
-// whoever has changed one finds there why the change is gone. They are sent beside the work,
-// one after the other.
+// objectEvents sends events about held objects, with the permissions of the Application's ServiceAccount. A
+// user who has changed an object finds in its events why the change was corrected. A separate goroutine
+// sends one event at a time.
 type objectEvents struct {
 	as  func(namespace, account string) (*cluster.Writer, error)
 	now func() time.Time
-	// refused is told, once for each ServiceAccount, that it has no right to send them.
+	// refused is called once for each ServiceAccount that has no permission to create events.
 	refused func(app *v1alpha1.Application, user string)
 	queue   workqueue.TypedDelayingInterface[types.UID]
 	limit   *rate.Limiter
@@ -48,21 +48,21 @@ type objectEvents struct {
 	denied  map[string]struct{} // users
 }
 
-// objectEvent is what is to be told, and was told, of one object.
+// objectEvent is the next event and the last event of one object.
 type objectEvent struct {
 	app     types.NamespacedName
 	appUID  types.UID
 	account string
 	object  corev1.ObjectReference
-	// next is what is not sent yet; nil for nothing.
+	// next is the event that is not sent yet; nil if there is none.
 	next *objectNote
 	last objectNote
-	// name is that of the last event, and sent when it was sent.
+	// name is the name of the last event. sent is the time when it was sent.
 	name string
 	sent time.Time
 }
 
-// objectNote is what an event says, and how often that has happened.
+// objectNote is the content of an event, and how often it has happened.
 type objectNote struct {
 	reason, text string
 	count        int32
@@ -90,7 +90,7 @@ func (e *objectEvents) run(ctx context.Context) {
 	}
 }
 
-// record has what has happened to objects be told there.
+// record queues events for the objects of history records.
 func (e *objectEvents) record(app *v1alpha1.Application, account string, happened []plan.HistoryRecord) {
 	notes := map[types.UID][]string{}
 	objects := map[types.UID]plan.HistoryRecord{}
@@ -111,13 +111,12 @@ func (e *objectEvents) record(app *v1alpha1.Application, account string, happene
 	}
 }
 
-// noteOn is what is said on an object of something that has happened to it; empty if that is
-// nothing.
+// noteOn returns the text of the event for a history record, or "" if there is no event.
 func noteOn(app *v1alpha1.Application, h plan.HistoryRecord) string {
 	by := "the Application " + app.Namespace + "/" + app.Name + " holds it"
 	switch h.Outcome {
 	case v1alpha1.OutcomeCorrected:
-		if h.CorrectedTo != nil { // nobody knows what it was before
+		if h.CorrectedTo != nil { // the previous value is not known
 			return h.Text + ": " + by
 		}
 		return h.Text + " and was changed back: " + by
@@ -160,7 +159,7 @@ func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.His
 	e.queue.AddAfter(h.UID, o.sent.Add(eventInterval).Sub(now))
 }
 
-// forget makes room. The lock is held.
+// forget removes objects without recent events if there are too many. The caller holds the lock.
 func (e *objectEvents) forget(now time.Time) {
 	if len(e.objects) < mostReportedObjects {
 		return
@@ -172,7 +171,7 @@ func (e *objectEvents) forget(now time.Time) {
 	}
 }
 
-// send sends what is to be told of an object.
+// send sends the next event of an object.
 func (e *objectEvents) send(ctx context.Context, uid types.UID) {
 	now := e.now()
 	e.mu.Lock()
@@ -210,7 +209,7 @@ func (e *objectEvents) send(ctx context.Context, uid types.UID) {
 		e.denied[writer.User()] = struct{}{}
 	}
 	e.mu.Unlock()
-	if forbidden { // there is one worker: this is the first time
+	if forbidden { // there is only one worker, so this is the first time
 		klog.FromContext(ctx).Info("No events on held objects", "user", writer.User(), "reason", "it has no right to create events")
 		e.refused(&v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name, UID: appUID}}, writer.User())
 	}
@@ -223,7 +222,7 @@ func (e *objectEvents) isDenied(user string) bool {
 	return denied
 }
 
-// eventNamespace is where the events on an object are.
+// eventNamespace returns the namespace of the events on an object.
 func eventNamespace(object corev1.ObjectReference) string {
 	if object.Namespace == "" {
 		return metav1.NamespaceDefault
@@ -231,7 +230,8 @@ func eventNamespace(object corev1.ObjectReference) string {
 	return object.Namespace
 }
 
-// eventAt is an event of the core group: who may edit a namespace may write those.
+// eventAt returns the location of an event in the core group, because a user who may edit a namespace may
+// create those.
 func eventAt(object corev1.ObjectReference, name string) cluster.Location {
 	return cluster.Location{
 		ID:      manifest.ID{Kind: "Event", Namespace: eventNamespace(object), Name: name},
@@ -258,7 +258,7 @@ func createEvent(ctx context.Context, w *cluster.Writer, object corev1.ObjectRef
 	return name, err
 }
 
-// countEvent makes an event that was sent one of a series.
+// countEvent adds to the count of an event that was sent, which makes it a series.
 func countEvent(ctx context.Context, w *cluster.Writer, object corev1.ObjectReference, name string, note objectNote, now time.Time) error {
 	_, err := w.Patch(ctx, eventAt(object, name), []delta.Op{
 		{Op: "replace", Path: "/count", Value: int64(note.count)},

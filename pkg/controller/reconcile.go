@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// reconcile takes one turn of an Application. It returns when to do so again, 0 for
-// when something changes.
+// reconcile reconciles an Application once. It returns the time until the next reconcile; 0 means when
+// something changes.
 func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 	app, err := c.application(key)
 	if err != nil {
@@ -26,14 +26,13 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (t
 	if err != nil {
 		return 0, err
 	}
-	if hook := app.Spec.Hooks; hook == nil || hook.Complete == nil { // nothing is decoded again for most
+	if hook := app.Spec.Hooks; hook == nil || hook.Complete == nil { // most Applications need not be decoded again
 		return after, nil
 	}
 	return after, c.finishCompleted(ctx, key)
 }
 
-// memoryOf returns the memory of an Application, and what has happened since this was last
-// asked.
+// memoryOf returns the memory of an Application, and its changes since the last call.
 func (c *Controller) memoryOf(app *v1alpha1.Application) (m *memory, news turn.News) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,9 +54,9 @@ func (c *Controller) memoryOf(app *v1alpha1.Application) (m *memory, news turn.N
 	return m, news
 }
 
-// finishCompleted deletes an Application whose workload has said that its work is
-// done, if that is what it wants and it does not only observe, once its status says so, too: there has been an
-// event then.
+// finishCompleted deletes an Application whose workload has reported completion, if the hook requests the
+// deletion and the Application is not observe-only. It waits until the status reports the completion,
+// because by then an event has been emitted.
 func (c *Controller) finishCompleted(ctx context.Context, key types.NamespacedName) error {
 	app, err := c.application(key)
 	if app == nil || app.DeletionTimestamp != nil || app.Spec.Mode == v1alpha1.ModeObserve {

@@ -2,19 +2,18 @@ package controller
 
 import "k8s.io/apimachinery/pkg/types"
 
-// reports has who writes a report that can wait, and whose waits: while anything has changed
-// there is one such report at a time, since corrections come first. Who waits has no turn
-// before there is something to do in it: a turn to ask again would cost as much as a
-// correction.
+// reports schedules the reports that can wait. While any Application has an unhandled change, only one such
+// report is written at a time, because corrections have priority. A waiting Application is not queued
+// before its report may be written, because a reconcile that only asks again costs as much as a correction.
 type reports struct {
 	writing int
-	// waiting are the Applications whose reports wait; order has them as they came, and
-	// others that wait no more.
+	// waiting has the Applications whose reports wait. order has them in the order of arrival, and can also
+	// contain others that no longer wait.
 	waiting map[types.NamespacedName]struct{}
 	order   []types.NamespacedName
 }
 
-// next is whose report has waited longest, and now waits for its turn only.
+// next removes the Application whose report has waited longest, and returns it.
 func (r *reports) next() (key types.NamespacedName, ok bool) {
 	for len(r.order) > 0 && !ok {
 		key = r.order[0]

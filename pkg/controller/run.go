@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// New makes a controller; Run starts it.
+// New returns a controller; Run starts it.
 func New(client *cluster.Client, options Options) *Controller {
 	options = options.withDefaults()
 	c := &Controller{
@@ -66,9 +66,9 @@ func New(client *cluster.Client, options Options) *Controller {
 	return c
 }
 
-// Run watches, and works as soon as it leads, until the context ends. It returns
-// when the Applications that were being handled are done. It fails if the first
-// list of Applications cannot be had within a minute.
+// Run starts the watches, and reconciles Applications as soon as this process leads, until the context
+// ends. It returns after the running reconciles have ended. It fails if the first list of Applications is
+// not complete within a minute.
 func (c *Controller) Run(ctx context.Context) error {
 	defer c.queue.ShutDown()
 	ctx = cluster.WithFence(ctx, c.options.Held)
@@ -101,7 +101,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// sync waits for the first list of Applications, and until this process leads.
+// sync waits until the first lists are complete and this process leads. It returns true if Run must return
+// instead of starting to work.
 func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
 	late := time.After(time.Minute)
 	for _, synced := range []chan struct{}{c.synced, c.slicesSynced} {
@@ -129,8 +130,8 @@ func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
 	}
 }
 
-// Select changes which Applications are looked at, while all others are left as
-// they are: nothing of what is selected no more is deleted or released.
+// Select changes which Applications the controller handles. It does not delete or release anything of
+// Applications that are no longer selected.
 func (c *Controller) Select(selection cluster.Selection) {
 	c.mu.Lock()
 	c.selection = selection
@@ -142,7 +143,8 @@ func (c *Controller) Select(selection cluster.Selection) {
 	c.profiles.Select(selection)
 }
 
-// slicesIn selects the slices of all Applications in the namespaces: they have no labels.
+// slicesIn returns a selection of all slices in the same namespaces. Slices have no labels to select them
+// by.
 func slicesIn(selection cluster.Selection) cluster.Selection {
 	return cluster.Selection{Namespaces: selection.Namespaces}
 }

@@ -17,28 +17,30 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// sharers are the Applications that share objects, by what they name. It is an index of what
-// the Applications say, so that the older of two that want a field comes first, and may be
-// lost. Who holds what is written on the objects.
+// sharers is an index of the Applications that share objects, by the objects that they name. It determines
+// the precedence of Applications that claim the same field. It may be lost, because the claims are recorded
+// on the objects.
 type sharers struct {
 	mu sync.Mutex
 	of map[types.UID]*sharer
-	// naming has them by the objects that they name, selecting those with spec.select.
+	// naming has the Applications by the objects that they name. selecting has those with spec.select.
 	naming    map[sharedName]map[types.UID]*sharer
 	selecting map[types.UID]*sharer
 }
 
-// sharedName is an object, but for its namespace: whether it has one only its kind says.
+// sharedName identifies an object without its namespace, because only the kind determines whether it has
+// one.
 type sharedName struct{ group, kind, name string }
 
-// sharer is one Application in its present generation.
+// sharer is an Application in its current generation.
 type sharer struct {
-	app        *v1alpha1.Application // its metadata alone
+	app        *v1alpha1.Application // only its metadata
 	names      map[sharedName][]string
 	selections []plan.Selection
-	// wantsNothing is true if its last turn could not want anything.
+	// wantsNothing is true if the last reconcile could claim no field, for example of a suspended
+	// Application.
 	wantsNothing bool
-	// decided has the versions of objects that its last turn was about.
+	// decided has the versions of the shared objects in the last plan.
 	decided map[manifest.ID]string
 }
 
@@ -46,7 +48,8 @@ func newSharers() *sharers {
 	return &sharers{of: map[types.UID]*sharer{}, naming: map[sharedName]map[types.UID]*sharer{}, selecting: map[types.UID]*sharer{}}
 }
 
-// sees takes in what an Application shares. Nearly all share nothing, and are not decoded.
+// sees updates the index after a change of an Application. Most Applications share nothing and are not
+// decoded.
 func (s *sharers) sees(before, after *cluster.Object) {
 	if before != nil && before.UID == after.UID && before.Generation == after.Generation {
 		return
@@ -77,8 +80,8 @@ func (s *sharers) sees(before, after *cluster.Object) {
 	}
 }
 
-// sharedBy are the objects that the manifests of an Application share, with the namespaces
-// that they are in, if their kinds have any.
+// sharedBy returns the objects that the manifests of an Application share. The values are the namespaces of
+// the objects, if their kinds are namespaced.
 func sharedBy(app *v1alpha1.Application) map[sharedName][]string {
 	names := map[sharedName][]string{}
 	for _, item := range app.Spec.Manifest {
@@ -109,7 +112,7 @@ func (s *sharers) forget(uid types.UID) {
 	}
 }
 
-// concluded is told what a turn of an Application was about.
+// concluded records the versions of the shared objects in the plan of a finished reconcile.
 func (s *sharers) concluded(app *v1alpha1.Application, p *plan.Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,11 +133,11 @@ func (s *sharers) concluded(app *v1alpha1.Application, p *plan.Plan) {
 	}
 }
 
-// unreadable stands for any version of an object that an Application cannot look at.
+// unreadable represents any version of an object that an Application cannot read.
 const unreadable = "*"
 
-// older are the Applications that are older than one, share an object too, and have decided
-// about no such version of it yet, by namespace/name and in order.
+// older returns the older Applications that share the object too, and have not decided about this version
+// of it yet. The result is a sorted list of namespace/name.
 func (s *sharers) older(app *v1alpha1.Application, id manifest.ID, version string) (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +156,8 @@ func (s *sharers) older(app *v1alpha1.Application, id manifest.ID, version strin
 	return slices.Compact(names)
 }
 
-// mayWant reports whether an Application names an object, and has not decided about such a
-// version of it.
+// mayWant reports whether an Application names or selects an object, and has not decided about this version
+// of it.
 func (s *sharer) mayWant(id manifest.ID, version string) bool {
 	namespaces, named := s.names[sharedName{id.Group, id.Kind, id.Name}]
 	named = named && (id.Namespace == "" || slices.Contains(namespaces, id.Namespace))
@@ -169,7 +172,7 @@ func (s *sharer) mayWant(id manifest.ID, version string) bool {
 	return decided == "" || err == nil && order < 0
 }
 
-// isOlder is the order in which Applications come where nobody holds a field yet.
+// isOlder reports whether a takes precedence over b for a field that no Application holds yet.
 func isOlder(a, b *v1alpha1.Application) bool {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(string(a.UID), string(b.UID))) < 0
 }

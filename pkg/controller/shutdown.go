@@ -13,20 +13,19 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// shutDown has the workload of an Application finish before its resources are
-// deleted. over is true if they may be deleted now; or else it returns when to
-// look again, 0 for when something changes. How far it is stands in the status,
-// which is written before the workload is called, so that a restart never repeats
-// an attempt.
+// shutDown calls the workload of an Application, so that it can finish before the resources are deleted.
+// over reports whether the resources can be deleted now. If not, after is the time until the next check; 0
+// means when something changes. Each attempt is recorded in the status before the workload is called, so
+// that a restart never repeats an attempt.
 func (c *Controller) shutDown(ctx context.Context, app *v1alpha1.Application, target turn.Target, live map[manifest.ID]map[string]any) (over bool, after time.Duration, err error) {
 	if app.Spec.Hooks == nil || app.Spec.Hooks.Shutdown == nil || len(app.Status.Resources) == 0 ||
-		plan.Orphans(app) { // nothing ends that could finish before
+		plan.Orphans(app) { // no workload ends with the Application
 		return true, 0, nil
 	}
 	hook, now := *app.Spec.Hooks.Shutdown, c.options.Now()
 	service := serviceOf(live, app, hook)
 	if service == nil && target.NamespaceEnds(ctx, app.Namespace) {
-		return true, 0, nil // everything goes, with us or without: nobody is left to be asked
+		return true, 0, nil // the namespace and everything in it is being deleted, and there is no Service to call
 	}
 	app = startedAgain(app)
 	var state *v1alpha1.ShutdownStatus
@@ -51,8 +50,8 @@ func (c *Controller) shutDown(ctx context.Context, app *v1alpha1.Application, ta
 	return false, wait, nil
 }
 
-// startedAgain forgets the attempts of an Application whose user asks to try
-// again.
+// startedAgain returns the Application without its recorded shutdown attempts if the user requested another
+// reconcile.
 func startedAgain(app *v1alpha1.Application) *v1alpha1.Application {
 	if app.Status.Hooks == nil || app.Annotations[v1alpha1.AnnotationReconcile] == app.Status.ReconcileRequest {
 		return app
@@ -62,14 +61,13 @@ func startedAgain(app *v1alpha1.Application) *v1alpha1.Application {
 	return app
 }
 
-// serviceOf is the Service that is to be called: a resource of the Application
-// that leads to Pods, and to no other host.
+// serviceOf returns the Service to call, or nil if it is not among the live resources of the Application.
+// send makes sure that the call reaches no other host.
 func serviceOf(live map[manifest.ID]map[string]any, app *v1alpha1.Application, hook v1alpha1.ShutdownHook) map[string]any {
 	return live[manifest.ID{Kind: "Service", Namespace: app.Namespace, Name: hook.Service}]
 }
 
-// call calls a workload beside the work, and has its Application handled again
-// when it has answered.
+// call calls a workload in a separate goroutine, and queues its Application after the response.
 func (c *Controller) call(ctx context.Context, app *v1alpha1.Application, hook v1alpha1.ShutdownHook, service map[string]any) {
 	key := types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 	c.calls.begin(app.UID)

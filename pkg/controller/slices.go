@@ -16,8 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// slicesHome is the API server that has the slices, as turns use it: it implements
-// turn.Slices.
+// slicesHome is a client of the API server for the slices. It implements turn.Slices.
 type slicesHome struct{ *Controller }
 
 func (h slicesHome) Of(application types.NamespacedName) []turn.Slice {
@@ -63,7 +62,8 @@ func (h slicesHome) Delete(ctx context.Context, s turn.Slice) error {
 	return nil
 }
 
-// wrote has the store know a slice before the watch does, so that it starts nothing.
+// wrote adds a written slice to the store before the watch delivers it, so that the watch event starts no
+// reconcile.
 func (h slicesHome) wrote(s *v1alpha1.ApplicationSlice) error {
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -80,12 +80,12 @@ func (h slicesHome) wrote(s *v1alpha1.ApplicationSlice) error {
 	return nil
 }
 
-// sliceChanged is called by the watch of slices: an Application may have waited for one,
-// or name it no longer.
+// sliceChanged handles an event of the watch of slices. It queues the Application, because it may have
+// waited for the slice, or may no longer name it.
 func (c *Controller) sliceChanged(before, after *cluster.Object) {
 	var s *v1alpha1.ApplicationSlice
 	if after != nil {
-		s, _ = cluster.DecodeSlice(after.JSON()) // it was encoded by us
+		s, _ = cluster.DecodeSlice(after.JSON()) // the store encoded it, so it can be decoded
 	}
 	c.mu.Lock()
 	application, known := c.sliceOwners[keyOfSlice(before, after)]
@@ -108,8 +108,7 @@ func keyOfSlice(before, after *cluster.Object) types.NamespacedName {
 	return before.Key
 }
 
-// noteSlice remembers a slice, and since when it is known in this version. The lock is
-// held.
+// noteSlice records a slice, and when this version of it was first seen. The caller holds the lock.
 func (c *Controller) noteSlice(s *v1alpha1.ApplicationSlice) (application types.NamespacedName) {
 	key := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 	application = types.NamespacedName{Namespace: s.Namespace, Name: s.Application}
@@ -127,7 +126,7 @@ func (c *Controller) noteSlice(s *v1alpha1.ApplicationSlice) (application types.
 	return application
 }
 
-// forgetSlice forgets one that is gone. The lock is held.
+// forgetSlice removes a deleted slice. The caller holds the lock.
 func (c *Controller) forgetSlice(key types.NamespacedName) {
 	application := c.sliceOwners[key]
 	delete(c.sliceOwners, key)

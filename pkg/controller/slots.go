@@ -11,24 +11,24 @@ import (
 	"holdfast.dev/holdfast/pkg/shard"
 )
 
-// slots are those of which this process takes turns, where several processes share the
+// slots are the slots whose Applications this process reconciles, if several processes share the
 // Applications (docs/shards.md).
 type slots struct {
 	applications *cluster.ApplicationStore
-	n            int // at most one: there are none, and all Applications are ours
+	n            int // if at most 1, there are no slots and this process handles all Applications
 
-	// begun is closed when the first has.
+	// begun is closed when the first slot has begun.
 	begun chan struct{}
 
 	mu   sync.Mutex
 	held map[int]*slot
 }
 
-// slot is one that is held.
+// slot is a slot that this process holds.
 type slot struct {
-	// held is an error as soon as another process may have it.
+	// held returns an error as soon as another process may hold the slot.
 	held func() error
-	// ctx ends with the slot, and abandon ends it.
+	// ctx ends with the slot; abandon cancels it.
 	ctx     context.Context //nolint:containedctx // the life of the slot, not of a call
 	abandon context.CancelCauseFunc
 	ending  bool
@@ -39,8 +39,8 @@ func newSlots(applications *cluster.ApplicationStore, n int) *slots {
 	return &slots{applications: applications, n: n, begun: make(chan struct{}), held: map[int]*slot{}}
 }
 
-// of is the slot of an Application. One that is not there has one, too: what it has left
-// behind is to be deleted, or it is to be made of a custom resource.
+// of returns the slot of an Application. A missing Application has a slot, too, because its slices must be
+// deleted, or because it must be created from a custom resource.
 func (s *slots) of(key types.NamespacedName) int {
 	if object := s.applications.Get(key); object != nil {
 		return shard.SlotForUID(string(object.UID), s.n)
@@ -48,10 +48,10 @@ func (s *slots) of(key types.NamespacedName) int {
 	return shard.SlotForName(key.String(), s.n)
 }
 
-// isAssigned reports whether an Application is this process' to handle.
+// isAssigned reports whether this process handles an Application.
 func (s *slots) isAssigned(key types.NamespacedName) bool { return s.n <= 1 || s.holds(s.of(key)) }
 
-// has reports whether the Application with a UID is.
+// has reports whether this process handles the Application with a UID.
 func (s *slots) has(uid types.UID) bool {
 	return s.n <= 1 || s.holds(shard.SlotForUID(string(uid), s.n))
 }
@@ -62,8 +62,8 @@ func (s *slots) holds(number int) bool {
 	return s.held[number] != nil && !s.held[number].ending
 }
 
-// enter begins a turn of an Application, if it is this process' to handle. The context that
-// it returns ends with the slot, not with the turn: some of the work goes on.
+// enter begins a reconcile of an Application, if this process handles it. The returned context ends with
+// the slot, not with the reconcile, because some of the work continues afterwards.
 func (s *slots) enter(ctx context.Context, key types.NamespacedName) (turn context.Context, leave func(), mine bool) {
 	if s.n <= 1 {
 		return ctx, func() {}, true
@@ -79,7 +79,7 @@ func (s *slots) enter(ctx context.Context, key types.NamespacedName) (turn conte
 	return cluster.WithFence(turnContext{ctx, h.ctx}, h.held), h.turns.Done, true
 }
 
-// turnContext has the values of a turn, and the life of its slot.
+// turnContext is a context with the values of a reconcile and the lifetime of its slot.
 type turnContext struct {
 	context.Context //nolint:containedctx // this is one
 
@@ -90,7 +90,7 @@ func (t turnContext) Deadline() (time.Time, bool) { return t.slot.Deadline() }
 func (t turnContext) Done() <-chan struct{}       { return t.slot.Done() }
 func (t turnContext) Err() error                  { return t.slot.Err() }
 
-// Begin has the Applications of a slot be handled, as long as held says nothing.
+// Begin starts to handle the Applications of a slot. It writes only while held returns no error.
 func (c *Controller) Begin(number int, held func() error) {
 	//nolint:forbidigo // it lives as long as the slot
 	ctx, abandon := context.WithCancelCause(context.Background())
@@ -114,16 +114,16 @@ func (c *Controller) Begin(number int, held func() error) {
 		c.queue.Add(object.Key)
 	}
 	c.mu.Lock()
-	for key := range c.slicesOf { // those of Applications that are gone, above all
+	for key := range c.slicesOf { // mainly for the slices of deleted Applications
 		c.queue.Add(key)
 	}
 	c.mu.Unlock()
 	c.templates.Again()
 }
 
-// End returns when no turn of a slot is taken any more, and nothing is remembered of its
-// Applications. If it is lost, another process may take them already: what is being done is
-// abandoned.
+// End stops handling the Applications of a slot. It returns after their reconciles have ended and their
+// state is dropped. If the slot is lost, it abandons the running reconciles, because another process may
+// handle the Applications already.
 func (c *Controller) End(number int, lost bool) {
 	s := c.slots
 	s.mu.Lock()
@@ -158,7 +158,7 @@ func (c *Controller) End(number int, lost bool) {
 	}
 }
 
-// remembered are those Applications of which something is remembered.
+// remembered returns the memory of the Applications that which selects.
 func (c *Controller) remembered(which func(types.UID) bool) map[types.UID]*memory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +171,7 @@ func (c *Controller) remembered(which func(types.UID) bool) map[types.UID]*memor
 	return found
 }
 
-// abandonAll ends what is being done for all slots.
+// abandonAll cancels the running reconciles of all slots.
 func (s *slots) abandonAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +180,7 @@ func (s *slots) abandonAll() {
 	}
 }
 
-// number is how many slots are held.
+// number returns the number of slots that this process holds.
 func (s *slots) number() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,21 +18,21 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// firstFetchRetry is how long to wait after a fetch has failed once; the wait
-// doubles, up to the interval.
+// firstFetchRetry is the wait after the first failed fetch. The wait doubles with each failure, up to the
+// interval.
 const firstFetchRetry = 5 * time.Second
 
-// renewals bounds how many sources are fetched and translated at the same time.
+// renewals limits how many sources are fetched and translated at the same time.
 var renewals = source.NewSlots(16, 4)
 
-// source finds what the template or archive of an Application was translated into; there
-// is none for its own manifests, and while nothing is known yet that may be acted on.
+// source returns the translation of an Application's template or archive. It returns none for
+// spec.manifest, or as long as there is no translation that the controller may act on.
 func (c *Controller) source(ctx context.Context, app *v1alpha1.Application, target turn.Target) turn.Source {
 	c.mu.Lock()
 	m := c.memories[app.UID]
 	c.mu.Unlock()
 	if m == nil {
-		return turn.Source{Waiting: true} // the Application has gone
+		return turn.Source{Waiting: true} // the Application was deleted
 	}
 	if !source.IsUsed(app) {
 		m.translated = nil
@@ -56,7 +56,7 @@ func (c *Controller) source(ctx context.Context, app *v1alpha1.Application, targ
 	return result
 }
 
-// renewed takes over what has come, and has the source looked at if it is time.
+// renewed returns the newest translation, and starts to renew it in another goroutine if that is due.
 func (c *Controller) renewed(ctx context.Context, app *v1alpha1.Application, t *translation, target turn.Target) *translation {
 	if t != nil && t.coming != nil {
 		select {
@@ -80,26 +80,26 @@ func (c *Controller) renewed(ctx context.Context, app *v1alpha1.Application, t *
 	return &meanwhile
 }
 
-// fresh reports whether a translation is still the one to use. After a problem,
-// any change of the Application may be the solution.
+// fresh reports whether a translation does not need to be renewed yet. After a problem, every change of the
+// spec requires a renewal, because it may be the solution.
 func (t *translation) fresh(app *v1alpha1.Application, now time.Time) bool {
 	return t.usable(app) && (t.translation.Problem == nil || t.app.Generation == app.Generation) &&
 		(t.next.IsZero() || now.Before(t.next))
 }
 
-// usable reports whether a translation is that of the Application's source, looked
-// at no earlier than it was asked for.
+// usable reports whether a translation is of the Application's current source, and no older than the last
+// reconcile request.
 func (t *translation) usable(app *v1alpha1.Application) bool {
 	return t.lasts(app) && t.request == app.Annotations[v1alpha1.AnnotationReconcile]
 }
 
-// lasts reports whether a translation, if it is good, stays in force: the source is the
-// same. One that was restored is of one version of the spec only.
+// lasts reports whether a translation is of the Application's current source, so that it remains valid if
+// it is good. A translation that was restored from the status is valid for only one generation of the spec.
 func (t *translation) lasts(app *v1alpha1.Application) bool {
 	return t != nil && t.translation != nil && source.IsSame(t.app, app) && (!t.translation.Restored || t.app.Generation == app.Generation)
 }
 
-// renew looks at the source, when it has its turn.
+// renew waits for a free slot, and then reads and translates the source.
 func (c *Controller) renew(ctx context.Context, app *v1alpha1.Application, target turn.Target, before *translation) (t *translation) {
 	t = &translation{app: app, request: app.Annotations[v1alpha1.AnnotationReconcile]}
 	if before != nil {
@@ -117,7 +117,7 @@ func (c *Controller) renew(ctx context.Context, app *v1alpha1.Application, targe
 	return t
 }
 
-// translate translates the source if it is another one than before.
+// translate gathers the source, and translates it unless it is unchanged.
 func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, target turn.Target, t, before *translation) *plan.Source {
 	material, problem := source.Gather(ctx, app, reader{target, app.Namespace}, c.options.Fetcher, t.material)
 	if problem != nil {
@@ -131,9 +131,9 @@ func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, t
 	return source.Translate(ctx, material, c.options.Fetcher, c.options.Hooks)
 }
 
-// settle decides what holds from now on, and when to look again. While a source
-// cannot be had or translated, the last good translation of it stays in force: that
-// which is remembered, or else what the status has of it.
+// settle sets the translation that is in effect from now on, and the time of the next poll. While a source
+// cannot be fetched or translated, its last good translation stays in effect: the cached one, or else the
+// one in the status.
 func (c *Controller) settle(t, before *translation, translation *plan.Source) {
 	t.translation = translation
 	if translation.Problem == nil {
@@ -157,13 +157,13 @@ func (c *Controller) settle(t, before *translation, translation *plan.Source) {
 		problem.Message += "\nUntil then nothing is created, corrected or deleted"
 	}
 	if problem.Disposition() == v1alpha1.DispositionEdit && t.material != nil && t.material.IsStatic() {
-		return // it would fail again
+		return // another attempt would fail, too
 	}
 	t.next = c.nextPoll(t.app, t.failures)
 }
 
-// nextPoll is when to look at a source again: after the interval, or earlier if
-// it has failed; and not at all of them at the same moment.
+// nextPoll returns the time of the next poll of a source: after the interval, or earlier after a failure.
+// The time is up to 10% earlier at random, so that not all sources are polled at the same moment.
 func (c *Controller) nextPoll(app *v1alpha1.Application, failures int) time.Time {
 	wait := c.options.SourceInterval
 	if app.Spec.Interval != nil {
@@ -176,7 +176,7 @@ func (c *Controller) nextPoll(app *v1alpha1.Application, failures int) time.Time
 	return c.options.Now().Add(wait)
 }
 
-// reader reads with the rights of an Application's ServiceAccount.
+// reader reads with the permissions of an Application's ServiceAccount.
 type reader struct {
 	target    turn.Target
 	namespace string
@@ -202,5 +202,5 @@ func (r reader) Read(ctx context.Context, kind, name string) (map[string]any, *p
 	return object, nil
 }
 
-// requestTimeout bounds one request.
+// requestTimeout limits one request.
 const requestTimeout = 30 * time.Second

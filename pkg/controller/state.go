@@ -11,11 +11,11 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// of has the state of a controller told with the metrics.
+// of registers the metrics of the state of a controller.
 func (m *Metrics) of(c *Controller) { m.registry.MustRegister(state{c}) }
 
-// observe counts the corrections of a plan, keeps what the metrics tell of its
-// Application, and notifies of what has happened.
+// observe counts the corrections of a plan, updates the state of the Application that the metrics report,
+// and sends notifications.
 func (c *Controller) observe(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result) {
 	now := seenIn(result.Status)
 	now.suspended = p.Suspended() && app.DeletionTimestamp == nil
@@ -40,14 +40,14 @@ func (c *Controller) observe(app *v1alpha1.Application, p *plan.Plan, outcomes m
 	}
 	for _, change := range p.Changes {
 		outcome := outcomes[change.ID]
-		// Without fields, it is our marks that were taken off.
+		// An update without fields only restored the tracking metadata.
 		if outcome.Action == plan.Update && outcome.Object != nil && outcome.Problem == nil && len(change.Fields) > 0 && app.DeletionTimestamp == nil {
 			metrics.corrected(change.ID.GroupKind(), cmp.Or(writers[change.ID], "spec"))
 		}
 	}
 }
 
-// state collects the metrics that are states and not counts.
+// state is a collector of the metrics that are states and not counters.
 type state struct{ *Controller }
 
 var (
@@ -64,14 +64,14 @@ var (
 	watchesDesc      = prometheus.NewDesc("holdfast_watches", "Watches of kinds that Applications have objects of.", nil, nil)
 )
 
-// Describe tells of all metrics.
+// Describe sends the descriptions of all metrics.
 func (s state) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{applicationsDesc, stalledDesc, suspendedDesc, observingDesc, driftedDesc, contestedDesc, objectsDesc, watchesDesc, deadDesc, slotsDesc, slotsHeldDesc} {
 		to <- desc
 	}
 }
 
-// Collect tells how things are now.
+// Collect sends the current values of all metrics.
 func (s state) Collect(to chan<- prometheus.Metric) {
 	ready := map[metav1.ConditionStatus]int{metav1.ConditionTrue: 0, metav1.ConditionFalse: 0, metav1.ConditionUnknown: 0}
 	stalled, suspended, observing, drifted, contested := 0, 0, 0, 0, 0
@@ -83,7 +83,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	s.mu.Lock()
 	for _, m := range s.memories {
 		if m.seen.ready == "" {
-			continue // it is being handled for the first time
+			continue // its first reconcile has not finished
 		}
 		ready[m.seen.ready]++
 		contested += m.seen.contested

@@ -15,9 +15,8 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// target is the cluster as the turns of one Application use it: stores of watches to
-// read from, and a writer with the rights of the Application's ServiceAccount. It
-// implements turn.Target.
+// target is the cluster as the reconciles of one Application use it. It reads from the stores of watches,
+// and writes with the permissions of the Application's ServiceAccount. It implements turn.Target.
 type target struct {
 	*targetCluster
 	*cluster.Writer
@@ -27,7 +26,7 @@ type target struct {
 	of    *profiles.Profiles
 }
 
-// targetOf is the cluster that an Application's objects are in.
+// targetOf returns the cluster with an Application's objects.
 func (c *Controller) targetOf(app *v1alpha1.Application) (turn.Target, error) {
 	writer, err := c.target.client.WriterFor(app.Namespace, c.accountOf(app))
 	if err != nil {
@@ -37,12 +36,12 @@ func (c *Controller) targetOf(app *v1alpha1.Application) (turn.Target, error) {
 	return target{&c.target, writer, app.UID, c.options.Now, func(group string) { c.awaitKind(group, keyOf(app)) }, c.profiles}, nil
 }
 
-// viewOf is that cluster for one who reads what is known and writes nothing.
+// viewOf returns the same cluster for reading from the stores, without a writer.
 func (c *Controller) viewOf(app *v1alpha1.Application) target {
 	return target{targetCluster: &c.target, app: app.UID, await: func(string) {}}
 }
 
-// accountOf is the ServiceAccount that acts for an Application.
+// accountOf returns the ServiceAccount that acts for an Application.
 func (c *Controller) accountOf(app *v1alpha1.Application) string {
 	if account := app.Spec.ServiceAccountName; account != "" {
 		return account
@@ -52,7 +51,8 @@ func (c *Controller) accountOf(app *v1alpha1.Application) string {
 
 func (target) Kinds() plan.Kinds { return plan.Offline() }
 
-// Mapping has the Application handled again when a kind comes that is not there.
+// Mapping resolves a kind. If the kind cannot be watched, the Application is reconciled again when a kind
+// of the group changes.
 func (t target) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error) {
 	mapping, err := t.mapper.Mapping(ctx, gvk)
 	if err != nil || !mapping.Watchable {

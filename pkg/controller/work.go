@@ -14,17 +14,18 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// restAfter is how long nothing is handled before the controller is at rest.
+// restAfter is the time without reconciles after which the controller is at rest.
 const restAfter = 30 * time.Second
 
-// rests calls a function once, when busy was not called for long enough, and again after
-// the next time that it was. Nothing is called after stop.
+// rests starts a timer that calls atRest after restAfter. Each call of busy restarts the timer. After a
+// call of stop, atRest is not called.
 func rests(atRest func()) (busy, stop func()) {
 	timer := time.AfterFunc(restAfter, atRest)
 	return func() { timer.Reset(restAfter) }, func() { timer.Stop() }
 }
 
-// work handles Applications until the context ends and what is being done is done.
+// work reconciles Applications until the context ends, and returns after the running reconciles and calls
+// have ended.
 func (c *Controller) work(ctx context.Context) {
 	busy, stop := rests(c.options.AtRest)
 	defer stop()
@@ -43,7 +44,7 @@ func (c *Controller) work(ctx context.Context) {
 	c.calls.running.Wait()
 }
 
-// handle is reconcile, and again before the interval of the Application is over.
+// handle reconciles an Application that this process handles, and requeues it before its interval is over.
 func (c *Controller) handle(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 	ctx, leave, mine := c.slots.enter(ctx, key)
 	if !mine {
@@ -58,8 +59,7 @@ func (c *Controller) handle(ctx context.Context, key types.NamespacedName) (time
 	return after, err
 }
 
-// unchanged forgets that something has changed about an Application that is another
-// process' to handle.
+// unchanged drops the recorded change of an Application that another process handles.
 func (c *Controller) unchanged(key types.NamespacedName) {
 	if object := c.applications.Get(key); object != nil {
 		c.mu.Lock()
@@ -68,8 +68,8 @@ func (c *Controller) unchanged(key types.NamespacedName) {
 	}
 }
 
-// loggerFor is the logger of one reconcile: every line of it tells which version
-// of which Application it is about, and which reconcile.
+// loggerFor returns the logger of one reconcile. Each of its lines identifies the reconcile, and the
+// version of the Application.
 func (c *Controller) loggerFor(ctx context.Context, key types.NamespacedName) klog.Logger {
 	values := []any{
 		"reconcileID", string(uuid.NewUUID()),
@@ -83,8 +83,8 @@ func (c *Controller) loggerFor(ctx context.Context, key types.NamespacedName) kl
 	return klog.LoggerWithValues(klog.FromContext(ctx), values...)
 }
 
-// resync is when to look at an Application again though nothing happens: a little
-// before its interval is over, so that not all come at one moment; 0 for never.
+// resync returns the time until the next reconcile if nothing changes, or 0 for never. It is up to 10%
+// shorter than the interval, so that not all Applications are reconciled at the same moment.
 func (c *Controller) resync(key types.NamespacedName) time.Duration {
 	object := c.applications.Get(key)
 	if object == nil {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// basis is what values of a schema are made of at last.
+// basis is the type that the values of a schema are finally made of.
 type basis struct {
 	name  string
-	scale *scale // nil: not a number with a unit
+	scale *scale // nil if it is not a number with a unit
 }
 
 // constraint is one clause: an operator and its argument.
@@ -20,22 +20,21 @@ type constraint struct {
 
 // file is one template or file of types.
 type file struct {
-	// name is what messages call it.
+	// name is the name of the file in messages.
 	name string
 	at   location
-	// sealed files are not quoted: they were fetched, or are sensitive.
+	// sealed files are not quoted in messages, because they were fetched or are sensitive.
 	sealed  bool
 	depth   int
 	root    fileNode
 	version version
 	imports []edge
 	types   [kinds]map[string]*definition
-	// minimal is set if the file has an import of well-known types of which only the
-	// names are known.
+	// minimal is set if the file imports well-known types of which only the names are known.
 	minimal bool
-	// profile tells that it is built in.
+	// profile is set if the file is built in.
 	profile bool
-	// doubles are the keys that are there twice, by the node template that they are in.
+	// doubles are the duplicate keys, by the node template that contains them.
 	doubles map[string][]*Error
 }
 
@@ -47,17 +46,16 @@ type edge struct {
 
 // scale is a type of numbers with units, such as 4 GB.
 type scale struct {
-	// units are how many of the smallest or canonical unit each is.
+	// units are the multiples of the smallest or canonical unit, by the name of the unit.
 	units map[string]float64
-	// folded units are named in lower case: TOSCA 1.x does not tell kB from KB.
+	// folded is set if names of units are in lower case: TOSCA 1.x does not distinguish kB and KB.
 	folded bool
-	// number is the type of the number: integer, float, or one derived from them;
-	// nil for any number.
+	// number is the type of the number: integer, float, or a type derived from them. It is nil for any
+	// number.
 	number *schema
 }
 
-// schema describes the values of an input, of a property, or of the entries of a list or
-// map.
+// schema describes the values of an input, a property, or the entries of a list or map.
 type schema struct {
 	at          fileNode
 	typeName    string
@@ -98,7 +96,7 @@ func (s *schema) refining(inherited *schema) *schema {
 
 const specKey = "spec"
 
-// kind is which section of a file a type is declared in.
+// kind is the section of a file in which a type is declared.
 type kind int
 
 const (
@@ -113,7 +111,7 @@ const (
 	kinds
 )
 
-// String returns what messages call a type of the kind.
+// String returns the name of a type of the kind in messages.
 func (k kind) String() string {
 	return [...]string{"node", "data", "capability", "relationship", "artifact", "interface", "policy", "group"}[k] + " type"
 }
@@ -137,20 +135,20 @@ type definition struct {
 	kind   kind
 	at     fileNode
 	parent string
-	// properties are own ones only.
+	// properties are the own properties of the type, without inherited ones.
 	properties  map[string]*schema
 	constraints *[]constraint
-	// scale is set for a type derived from scalar, once it is known.
+	// scale is set for a type derived from scalar, after it has been determined.
 	scale *scale
-	// opaque types are known by name only, and take any property.
+	// opaque is set if only the name of the type is known. Such a type accepts any property.
 	opaque bool
 	// kubernetes is set for the types of manifests.
 	kubernetes bool
-	// mistakes of the definition. They count if a manifest needs the type.
+	// mistakes are the errors in the definition. They are reported only if a manifest needs the type.
 	mistakes []*Error
 }
 
-// pattern is a compiled regular expression and about how many instructions it has.
+// pattern is a compiled regular expression with its approximate number of instructions.
 type pattern struct {
 	form *regexp.Regexp
 	cost int

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// location is where a file is: in the archive, behind a URL, or next to the
-// template.
+// location is the address of a file: a path in the archive, a URL, or a path next to the template.
 type location struct {
 	inArchive bool
-	url       *url.URL // nil: path
+	url       *url.URL // nil for a path
 	path      string
 }
 
@@ -21,7 +20,7 @@ func (l location) String() string {
 	return l.path
 }
 
-// shown returns what messages say: a URL without its query, which may have a token.
+// shown returns the location for messages: a URL without its query, which can contain a token.
 func (l location) shown() string {
 	if l.url == nil {
 		return l.path
@@ -31,8 +30,7 @@ func (l location) shown() string {
 	return u.Redacted()
 }
 
-// resolve returns where a reference in the file at l leads. problem says why it
-// leads nowhere.
+// resolve returns the target of a reference in the file at l. problem is the reason if there is no target.
 func (l location) resolve(reference string) (to location, code Code, problem string) {
 	if strings.Contains(reference, "://") || strings.HasPrefix(reference, "file:") {
 		return absolute(reference)

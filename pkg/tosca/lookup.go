@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// lookup finds a type by the name that it has in f: declared there, imported, or
-// implied.
+// lookup returns the type with a name in f: declared in f, imported, or implied.
 func (f *file) lookup(kind kind, name string) *definition {
 	if found := f.declared(kind, name, map[lookup]bool{}); found != nil {
 		return found
@@ -17,7 +16,7 @@ func (f *file) lookup(kind kind, name string) *definition {
 	return builtIn().own(kind, name)
 }
 
-// own returns a type that a file declares. Names of a profile may lack their namespace.
+// own returns a type that the file declares. In a profile, the namespace of the name can be missing.
 func (f *file) own(kind kind, name string) *definition {
 	found := f.types[kind][name]
 	if found != nil || !f.profile {
@@ -32,7 +31,7 @@ func (f *file) own(kind kind, name string) *definition {
 	return nil
 }
 
-// shortNames are the namespaces that the grammar lets one leave out.
+// shortNames are the namespaces that a template may omit.
 var shortNames = map[kind][]string{
 	nodeTypes:         {"tosca.nodes.", "tosca.nodes.network."},
 	dataTypes:         {"tosca.datatypes.", "tosca.datatypes.network."},
@@ -44,7 +43,7 @@ var shortNames = map[kind][]string{
 	groupTypes:        {"tosca.groups."},
 }
 
-// lookup is a name that was looked for in a file: files import each other in
+// lookup is a search for a name in a file. Searches are recorded, because files can import each other in
 // loops, and under several prefixes.
 type lookup struct {
 	file *file
@@ -69,8 +68,8 @@ func (f *file) declared(kind kind, name string, seen map[lookup]bool) *definitio
 	return nil
 }
 
-// strip takes the namespace of an import off a name: prefix:Type, or prefix.Type
-// as tosca-parser writes it.
+// strip removes the namespace of an import from a name: prefix:Type, or prefix.Type as tosca-parser writes
+// it.
 func (e edge) strip(name string) (string, bool) {
 	if e.prefix == "" {
 		return name, true
@@ -81,8 +80,8 @@ func (e edge) strip(name string) (string, bool) {
 	return strings.CutPrefix(name, e.prefix+".")
 }
 
-// minimalAnywhere reports whether f, or a file it imports, has an import of which only the
-// names of types are known.
+// minimalAnywhere reports whether only the names of types are known of an import of f, or of a file that f
+// imports.
 func (f *file) minimalAnywhere(seen map[*file]bool) bool {
 	if f.minimal || seen[f] {
 		return f.minimal

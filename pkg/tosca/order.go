@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// inOrder sorts the node templates: what a node requires comes before it. Among
-// those that could be next, the first one of the template is.
+// inOrder sorts the node templates, so that each follows the nodes that it requires, and otherwise in the
+// order of the template.
 func (t *model) inOrder() []*template {
 	waits := make([]int, len(t.order))
 	dependents := make([][]int, len(t.order))
@@ -42,8 +42,8 @@ func (t *model) inOrder() []*template {
 	return sorted
 }
 
-// tellLoop follows the requirements of a node that still waits, until one comes
-// again.
+// tellLoop follows the requirements of a waiting node until it reaches a node for the second time. It
+// reports this loop.
 func (t *model) tellLoop(waits []int) {
 	n := t.order[slices.IndexFunc(waits, func(count int) bool { return count > 0 })]
 	var walked []*template
@@ -64,7 +64,7 @@ func waitingFor(n *template, waits []int) requirement {
 			return r
 		}
 	}
-	return requirement{to: n} // cannot be: a waiting node has something to wait for
+	return requirement{to: n} // impossible, because a waiting node has an unmet requirement
 }
 
 func cutLoop(names []string) string {

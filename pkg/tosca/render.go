@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// render makes the manifests of all Kubernetes nodes.
+// render returns the manifests of all Kubernetes nodes.
 func (e *evaluator) render() Result {
 	r := renderer{evaluator: e}
 	for _, n := range e.inOrder() {
@@ -59,8 +59,7 @@ func (r *renderer) artifacts(n *template) {
 	}
 }
 
-// renderSpec makes manifests of an evaluated spec: text with documents, a map, or a
-// renderList of maps.
+// renderSpec adds the manifests of an evaluated spec: a string with documents, a map, or a list of maps.
 func (r *renderer) renderSpec(n *template, at fileNode, v value) {
 	if r.size += v.size; r.size > r.limits.Manifests {
 		r.halt(fmt.Sprintf("the manifests are larger than %d bytes together", r.limits.Manifests))
@@ -107,7 +106,7 @@ func (r *renderer) renderList(at fileNode, content []any) {
 	r.renderObjects(at, documents, "element")
 }
 
-// renderText reads the documents of a spec.
+// renderText adds the documents of a spec that is a string.
 func (r *renderer) renderText(at fileNode, text string, secret bool) {
 	if len(text) > r.limits.Manifest {
 		r.faults.add(at, LimitExceeded, "the spec is larger than %d bytes", r.limits.Manifest)
@@ -125,8 +124,8 @@ func (r *renderer) renderText(at fileNode, text string, secret bool) {
 	r.renderObjects(at, documents, "line")
 }
 
-// unreadable tells where the manifest is broken. The text of a message may have a
-// key that came out of a sensitive input; then it is left out.
+// unreadable reports where the manifest is invalid. If secret is set, it omits the messages, because they
+// can contain a key that was computed from a sensitive input.
 func (r *renderer) unreadable(at fileNode, err error, secret bool) {
 	for _, fault := range manifestErrors(err) {
 		message := fault.Message
@@ -140,8 +139,8 @@ func (r *renderer) unreadable(at fileNode, err error, secret bool) {
 	}
 }
 
-// renderObjects checks that documents are objects, and adds them. unit is how
-// messages distinguish them: by line, by element, or not at all.
+// renderObjects checks that documents are objects, and adds them. unit is "line" or "element", if messages
+// identify a document by it, or "".
 func (r *renderer) renderObjects(at fileNode, documents []manifest.Document, unit string) {
 	expanded, err := manifest.Expand(documents)
 	if err != nil {
@@ -170,7 +169,7 @@ func (r *renderer) renderObjects(at fileNode, documents []manifest.Document, uni
 	}
 }
 
-// problemsOf returns the parts of every object that this one lacks.
+// problemsOf returns the problems with the fields that every object must have.
 func problemsOf(object map[string]any) (problems []string) {
 	for _, key := range []string{"apiVersion", "kind"} {
 		if problem := textProblem(key, object[key]); problem != "" {

@@ -8,7 +8,7 @@ import (
 
 var quantityForm = regexp.MustCompile(`^\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([^\s0-9.,+-]\S*)\s*$`)
 
-// parts returns the number and the unit of a value; multiple is that of the unit.
+// parts returns the number of a value, and the multiple of its unit.
 func (s *scale) parts(content any) (number string, multiple float64, ok bool) {
 	text, _ := content.(string)
 	parts := quantityForm.FindStringSubmatch(text)
@@ -23,7 +23,7 @@ func (s *scale) parts(content any) (number string, multiple float64, ok bool) {
 	return parts[1], multiple, ok
 }
 
-// measure returns a value as a multiple of the unit that counts one.
+// measure returns a value in the unit with the multiple 1.
 func (s *scale) measure(content any) (float64, bool) {
 	number, multiple, ok := s.parts(content)
 	amount, err := strconv.ParseFloat(number, 64)

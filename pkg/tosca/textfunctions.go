@@ -32,10 +32,9 @@ func matching(e *evaluator, args fileNode, s scope) value {
 	return value{any: problem == "", size: 16, secret: text.secret || pattern.secret}
 }
 
-// concat joins texts. Where one part ends in a key of YAML and the next is the
-// value of a function, it puts a space between them: without it the value would
-// be part of the key, which is never meant. An input that is text is kept as text there:
-// 1.10 is put in quotes (docs/tosca.md, "The space in concat").
+// concat joins strings. If a part ends with a YAML key and the next part is the value of a function, it
+// adds a space between them, because the value would otherwise become part of the key. An input of type
+// string remains a string: 1.10 is quoted (docs/tosca.md, "The space in concat").
 func concat(e *evaluator, args fileNode, s scope) value {
 	parts, ok := e.texts(args, s, "concat")
 	if !ok {
@@ -119,8 +118,7 @@ func token(e *evaluator, args fileNode, s scope) value {
 	return value{any: tokens[i], size: sizeOf(tokens[i]), secret: text.secret || index.secret || separators.secret}
 }
 
-// splitAny splits at each of several characters. Nothing between two of them is
-// an empty token.
+// splitAny splits at each of several characters. Between two adjacent ones there is an empty token.
 func splitAny(text, separators string) (tokens []string) {
 	for {
 		at := strings.IndexAny(text, separators)
@@ -135,14 +133,14 @@ func splitAny(text, separators string) (tokens []string) {
 // textPart is one part of a text.
 type textPart struct {
 	text string
-	// evaluated tells that a function made it.
+	// evaluated is set if the part is the result of a function.
 	evaluated bool
-	// fromInput tells that it is an input, and text.
+	// fromInput is set if the part is an input of type string.
 	fromInput bool
 	secret    bool
 }
 
-// staysText reports whether a manifest that has a text without quotes reads text.
+// staysText reports whether YAML reads a string without quotes as a string.
 func staysText(text string) bool {
 	plain := yaml.Node{Kind: yaml.ScalarNode, Value: text}
 	content, err := manifest.Scalar(&plain, true)
@@ -179,7 +177,7 @@ func (e *evaluator) partsOf(at fileNode, v value, name string) ([]textPart, bool
 	return parts, true
 }
 
-// textOf evaluates one part. A scalar is as it is written: 1.10 stays 1.10.
+// textOf evaluates one part. It does not change how a scalar is written: 1.10 does not become 1.1.
 func (e *evaluator) textOf(p fileNode, s scope) (textPart, bool) {
 	if p.isScalar() && !p.isNull() {
 		e.step(e.ctx)
@@ -220,9 +218,8 @@ func (b *builder) value() value {
 	return value{any: text, size: sizeOf(text), secret: b.secret}
 }
 
-// keyAtEnd is a line that is a key, or dashes of a list, and nothing more. A key
-// in it has no colon and no blank of its own: in http://host: the author means a
-// port, in "echo result:" a text.
+// keyAtEnd matches a line that contains only a key, or only the dashes of a list. The key contains no colon
+// or blank: in http://host: the author means a port, in "echo result:" a string.
 var keyAtEnd = regexp.MustCompile("^ *(- +)*(-|[^\\s:\"'#{}\\[\\],&*!|>%@`-][^\\s:\"']*:|\"[^\"\\\\]*\":|'[^']*':)$")
 
 // lastLine returns the last line, or empty if it is too long for a key.

@@ -4,19 +4,18 @@ import (
 	"context"
 )
 
-// Translate makes manifests of a template or archive. It depends only on its
-// arguments and on the files that options.Resolver returns.
+// Translate translates a template or archive to manifests. It depends only on its arguments, and on the
+// files that options.Resolver returns.
 //
-// The error joins one *Error for each mistake, sorted by place: those of one
-// stage (reading files, checking definitions, evaluating). Then the Result has
-// warnings only. If ctx ends, the error is its cause.
+// The error joins one *Error for each error of one stage (reading files, checking definitions, evaluating),
+// sorted by position. The Result then has only warnings. If ctx ends, the error is its cause.
 func Translate(ctx context.Context, source Source, inputs map[string]Input, options Options) (Result, error) {
 	return translate(ctx, source, inputs, options, false)
 }
 
-// Validate reports what Translate would report, before all inputs are known: a required
-// input without a value is no mistake, and what is made of it is not checked. It reports
-// the mistakes of all stages. The Result has warnings and the digest.
+// Validate reports the errors that Translate would report, before all inputs are known. A required input
+// without a value is no error, and values that depend on it are not checked. Validate reports the errors of
+// all stages. The Result has warnings and the digest.
 func Validate(ctx context.Context, source Source, inputs map[string]Input, options Options) (Result, error) {
 	result, err := translate(ctx, source, inputs, options, true)
 	return Result{Warnings: result.Warnings, Digest: result.Digest, Metadata: result.Metadata, Steps: result.Steps}, err
@@ -36,9 +35,8 @@ func translate(ctx context.Context, source Source, inputs map[string]Input, opti
 	return result, err
 }
 
-// ReadInputs returns given values as the template reads them. It finds mistakes in the
-// values only, and reads no imports: a value is read as YAML if the type of its input is
-// not known.
+// ReadInputs returns the given values as the template reads them. It reports only errors in the values, and
+// reads no imports: if the type of an input is unknown, its value is read as YAML.
 func ReadInputs(ctx context.Context, source Source, given map[string]Input) (read map[string]any, err error) {
 	s := newSession(ctx, source, Options{})
 	err = s.protect(func() error {
@@ -59,8 +57,8 @@ func ReadInputs(ctx context.Context, source Source, given map[string]Input) (rea
 	return read, err
 }
 
-// run calls the phases in their order: each uses the result of the one before. A
-// translation ends before the evaluation if the definitions have mistakes.
+// run calls the phases in order: each uses the result of the previous one. A translation ends before the
+// evaluation if the definitions have errors.
 func run(s *session, source Source, inputs map[string]Input) (Result, error) {
 	s.step(s.ctx)
 	sources := newLoader(s)

@@ -26,8 +26,8 @@ import (
 // building is held while a program is built.
 var building sync.Mutex
 
-// Program builds a program of the product, such as holdfast-controller, with the flags of the image. It
-// builds it once for all tests of a binary that uses testcluster.Main.
+// Program builds a program of the product, such as holdfast-controller, with the flags of the image. All
+// tests of a binary that uses testcluster.Main share the result.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	building.Lock()

@@ -15,21 +15,21 @@ import (
 
 var autoscalerResource = autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers")
 
-// autoscalers is what HorizontalPodAutoscalers target. The lock of the Profiles guards it.
+// autoscalers has the targets of HorizontalPodAutoscalers. The lock of the Profiles guards it.
 type autoscalers struct {
 	store   *cluster.ApplicationStore
 	stop    context.CancelFunc
 	listed  bool
 	refused bool
 	refusals
-	// named are those that target an object.
+	// named has the names of the autoscalers that target each object.
 	named map[manifest.ID]map[string]struct{}
 }
 
-// settled reports whether it is known what is targeted, or that this cannot be known.
+// settled reports whether the targets are known, or cannot be known.
 func (a *autoscalers) settled() bool { return a.listed || a.refused }
 
-// nameFor is the first autoscaler that targets an object.
+// nameFor returns the first autoscaler, by name, that targets an object.
 func (a *autoscalers) nameFor(id manifest.ID) (name string, targeted bool) {
 	for one := range a.named[id] {
 		if !targeted || one < name {
@@ -39,8 +39,8 @@ func (a *autoscalers) nameFor(id manifest.ID) (name string, targeted bool) {
 	return name, targeted
 }
 
-// watchAutoscalers starts the watch if a profile asks for it, and stops it if none does. The
-// lock is held.
+// watchAutoscalers starts the watch if a profile depends on autoscalers, and stops it if none does. The
+// caller holds the lock.
 func (p *Profiles) watchAutoscalers() {
 	asked := slices.ContainsFunc(p.all(), (*plan.Profile).AsksForAutoscalers)
 	switch {
@@ -57,7 +57,7 @@ func (p *Profiles) watchAutoscalers() {
 		func(before, after *cluster.Object) { p.targetChanged(a, before, after) },
 		func() { p.autoscalersSettled(a, false) })
 	a.store.Noted = func(err error) {
-		if a.last(err) { // what was listed before stays as it was
+		if a.last(err) { // the targets from an earlier list are kept
 			klog.FromContext(watching).Info("HorizontalPodAutoscalers may not be listed: what they target is not known", "reason", err.Error())
 			p.autoscalersSettled(a, true)
 		}
@@ -66,7 +66,8 @@ func (p *Profiles) watchAutoscalers() {
 	a.store.Run(watching)
 }
 
-// autoscalersSettled is called when it is known what is targeted, or that it cannot be.
+// autoscalersSettled queues the affected Applications when the targets are known, or when it is certain
+// that they cannot be known.
 func (p *Profiles) autoscalersSettled(a *autoscalers, refused bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +83,8 @@ func (p *Profiles) autoscalersSettled(a *autoscalers, refused bool) {
 	}
 }
 
-// targetChanged is called by the watch. Most of what changes in an autoscaler is its status.
+// targetChanged handles an event of the watch. Most events only change the status of an autoscaler, and are
+// ignored.
 func (p *Profiles) targetChanged(a *autoscalers, before, after *cluster.Object) {
 	was, had := targetOf(before)
 	is, has := targetOf(after)

@@ -1,9 +1,10 @@
-// Package profiles follows the HoldProfiles of a cluster and, only while one of them asks
-// for it, what its autoscalers target. It tells which Applications that concerns, and each
-// profile whether it is in effect. Profiles are read with the controller's own rights: they
-// are the wish of the cluster's owner, whoever an Application acts as.
+// Package profiles watches the HoldProfiles of a cluster. While a profile has rules that depend on
+// autoscalers, it also watches the targets of HorizontalPodAutoscalers. It queues the affected
+// Applications, and reports in the status of each profile whether it is in effect. It reads profiles with
+// the controller's own permissions, because they are the policy of the cluster administrator, independent
+// of the ServiceAccount of an Application.
 //
-// It decides about no field: that is plan.Decide.
+// It does not decide about any field; plan.Decide does.
 package profiles
 
 import (
@@ -34,46 +35,47 @@ type Profiles struct {
 	client *cluster.Client
 	mapper *cluster.Mapper
 	now    func() time.Time
-	// wake has Applications be handled.
+	// wake queues Applications.
 	wake  func(applications []types.UID)
 	queue workqueue.TypedRateLimitingInterface[string]
 
 	mu sync.Mutex
-	// selection is which Applications are looked at, and so where autoscalers matter.
+	// selection has the selected namespaces, in which autoscalers are watched.
 	selection cluster.Selection
-	// lookups is how often to look again whether the kind is served: it may take a moment
-	// after its definition has changed.
+	// lookups is how often to check again whether the kind is served, because that can take a moment after
+	// its definition has changed.
 	lookups int
 	store   *cluster.ApplicationStore
 	stop    context.CancelFunc
-	// settled is true once it is known which profiles there are.
+	// settled is true once the profiles are known.
 	settled bool
 	refused refusals
 	known   map[string]parsedProfile
-	// autoscalers are watched while a profile asks for them.
+	// autoscalers is nil while no profile depends on them.
 	autoscalers *autoscalers
-	// wanted is what each Application has objects of.
+	// wanted has the kinds and objects of each Application.
 	wanted map[types.UID]interest
 	ctx    context.Context //nolint:containedctx // the life of the watches, not of a call
 }
 
-// interest are the kinds of an Application's objects; and these themselves, if autoscalers were
-// watched when it was handled last: whoever watches them has those handled whom that concerns.
+// interest has the kinds of an Application's objects. If autoscalers were watched during its last
+// reconcile, interest also has the objects, so that a change of an autoscaler queues the affected
+// Applications.
 type interest struct {
 	kinds   []schema.GroupKind
 	objects []manifest.ID
 }
 
-// parsedProfile is a profile, or what is wrong with it.
+// parsedProfile is a profile, or the validation errors in it.
 type parsedProfile struct {
-	profile *plan.Profile // nil if it cannot be read
+	profile *plan.Profile // nil if it is invalid
 	err     error
 }
 
-// theKind is the key of the question whether the kind is served: no profile has it.
+// theKind is the queue key of the check whether the kind is served. No profile has this name.
 const theKind = ""
 
-// New makes the loop; Run starts it. wake must not block.
+// New returns the loop; Run starts it. wake must not block.
 func New(client *cluster.Client, mapper *cluster.Mapper, now func() time.Time, wake func([]types.UID)) *Profiles {
 	return &Profiles{
 		client: client, mapper: mapper, now: now, wake: wake, queue: worker.NewQueue[string]("profiles"),
@@ -81,7 +83,7 @@ func New(client *cluster.Client, mapper *cluster.Mapper, now func() time.Time, w
 	}
 }
 
-// Run works until the context ends.
+// Run watches profiles and reports until the context ends.
 func (p *Profiles) Run(ctx context.Context) {
 	p.mu.Lock()
 	p.ctx = ctx
@@ -103,7 +105,7 @@ func (p *Profiles) handle(ctx context.Context, name string) (time.Duration, erro
 	return turn.Again(p.report(ctx, name))
 }
 
-// Select changes which Applications are looked at.
+// Select changes which Applications the controller handles.
 func (p *Profiles) Select(selection cluster.Selection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +115,7 @@ func (p *Profiles) Select(selection cluster.Selection) {
 	}
 }
 
-// DefinitionChanged has it be looked whether the kind is served now.
+// DefinitionChanged checks again whether the kind is served, after a definition of the group has changed.
 func (p *Profiles) DefinitionChanged(group string) {
 	if group != v1alpha1.GroupVersion.Group {
 		return
@@ -124,8 +126,8 @@ func (p *Profiles) DefinitionChanged(group string) {
 	p.queue.AddAfter(theKind, 100*time.Millisecond)
 }
 
-// lookUp starts the watch if the kind is served, and stops it if not: an installation may
-// be older than the kind.
+// lookUp starts the watch if the kind is served, and stops it if not. An installation may be older than the
+// kind.
 func (p *Profiles) lookUp(ctx context.Context) (time.Duration, error) {
 	_, err := p.mapper.Mapping(ctx, v1alpha1.GroupVersion.WithKind(v1alpha1.ProfileKind))
 	p.mu.Lock()
@@ -144,7 +146,7 @@ func (p *Profiles) lookUp(ctx context.Context) (time.Duration, error) {
 	return 0, nil
 }
 
-// start watches, if that is not done already. The lock is held.
+// start starts the watch, unless it runs already. The caller holds the lock.
 func (p *Profiles) start() {
 	if p.store != nil {
 		return
@@ -161,7 +163,7 @@ func (p *Profiles) start() {
 	p.store.Run(watching)
 }
 
-// end forgets all profiles, if there were any. The lock is held.
+// end stops the watch and drops all profiles. The caller holds the lock.
 func (p *Profiles) end() {
 	if p.stop != nil {
 		p.stop()
@@ -180,7 +182,7 @@ func (p *Profiles) end() {
 	p.watchAutoscalers()
 }
 
-// settle is called when it is known which profiles there are.
+// settle queues all Applications when the profiles are known for the first time.
 func (p *Profiles) settle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,16 +192,17 @@ func (p *Profiles) settle() {
 	}
 }
 
-// changed is called by the watch, and has all be handled whom a profile concerns, or did.
+// changed handles an event of the watch. It queues the Applications that the profile affects or has
+// affected.
 func (p *Profiles) changed(before, after *cluster.Object) {
 	if before != nil && after != nil && before.UID == after.UID && before.Generation == after.Generation {
-		p.queue.Add(after.Key.Name) // it says something else of itself
+		p.queue.Add(after.Key.Name) // its spec has not changed
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.store == nil {
-		return // the kind is gone
+		return // the kind is no longer served
 	}
 	if after == nil {
 		was := p.known[before.Key.Name]
@@ -225,7 +228,8 @@ func (p *Profiles) changed(before, after *cluster.Object) {
 	p.queue.Add(name)
 }
 
-// concerned are the Applications with objects of which profiles may speak. The lock is held.
+// concerned returns the Applications with objects of kinds that profiles may affect. The caller holds the
+// lock.
 func (p *Profiles) concerned(profiles ...*plan.Profile) (applications []types.UID) {
 	for application, of := range p.wanted {
 		if slices.ContainsFunc(of.kinds, func(kind schema.GroupKind) bool {
@@ -237,7 +241,7 @@ func (p *Profiles) concerned(profiles ...*plan.Profile) (applications []types.UI
 	return applications
 }
 
-// all are the profiles that are in effect, in the order of their names. The lock is held.
+// all returns the valid profiles, sorted by name. The caller holds the lock.
 func (p *Profiles) all() (all []*plan.Profile) {
 	for _, one := range p.known {
 		if one.profile != nil {
@@ -248,8 +252,8 @@ func (p *Profiles) all() (all []*plan.Profile) {
 	return all
 }
 
-// For are the profiles, and what autoscalers target of the objects of an Application, which
-// is handled again when that changes. The error is turn.ErrNotSeen before that is known.
+// For returns the profiles, and the autoscalers that target the objects of an Application. When they change
+// later, the Application is queued. For returns turn.ErrNotSeen while they are not known yet.
 func (p *Profiles) For(application types.UID, objects []manifest.ID) (of plan.Profiles, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -278,7 +282,7 @@ func (p *Profiles) For(application types.UID, objects []manifest.ID) (of plan.Pr
 	return of, nil
 }
 
-// wants is what is to be known of the objects of an Application. The lock is held.
+// wants returns the interest of an Application with these objects. The caller holds the lock.
 func (p *Profiles) wants(objects []manifest.ID) (of interest) {
 	for _, id := range objects {
 		if kind := id.GroupKind(); !slices.Contains(of.kinds, kind) {
@@ -291,20 +295,20 @@ func (p *Profiles) wants(objects []manifest.ID) (of interest) {
 	return of
 }
 
-// asksFor reports whether it matters if an autoscaler targets an object.
+// asksFor reports whether a profile has a rule that depends on an autoscaler of the object.
 func asksFor(profiles []*plan.Profile, id manifest.ID) bool {
 	return slices.ContainsFunc(profiles, func(one *plan.Profile) bool { return one.AsksForAutoscalersOf(id.GroupKind()) })
 }
 
-// Forget takes in that an Application is gone.
+// Forget drops the state of a deleted Application.
 func (p *Profiles) Forget(application types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.wanted, application)
 }
 
-// refusals counts answers that something may not be read. An API server that has just
-// started says so for a moment of what may be read.
+// refusals counts forbidden requests. An API server that has just started forbids permitted requests for a
+// moment.
 type refusals struct {
 	mu sync.Mutex
 	n  int
@@ -312,7 +316,7 @@ type refusals struct {
 
 const mostRefusals = 4
 
-// last reports whether it is now certain that it may not be read.
+// last counts the result of a request. It returns true once, when the requests are certainly not permitted.
 func (r *refusals) last(err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

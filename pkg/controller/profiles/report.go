@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// report writes the status of a profile, if it is news.
+// report writes the status of a profile if it has changed.
 func (p *Profiles) report(ctx context.Context, name string) error {
 	p.mu.Lock()
 	store, condition, known := p.store, p.condition(name), p.isKnown(name)
@@ -61,7 +61,7 @@ func (p *Profiles) isKnown(name string) bool {
 	return known
 }
 
-// condition is whether a profile is in effect. The lock is held.
+// condition returns the condition Ready of a profile. The caller holds the lock.
 func (p *Profiles) condition(name string) metav1.Condition {
 	one := p.known[name]
 	switch {
@@ -77,5 +77,5 @@ func (p *Profiles) condition(name string) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1alpha1.ProfileInEffect, Message: "In effect"}
 }
 
-// requestTimeout bounds one request.
+// requestTimeout limits one request.
 const requestTimeout = 30 * time.Second

@@ -21,13 +21,13 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// reconcile has the Application of one custom resource be what it asks for, and
-// then its status be what is true. After a write of the Application the status
-// waits: the Application is handled at once, and then there is more to say.
+// reconcile writes the Application of a custom resource, or else the status of the custom resource. After a
+// write of the Application, the status waits: the Application is reconciled immediately, and then there is
+// more to report.
 func (t *Templates) reconcile(ctx context.Context, k key) (time.Duration, error) {
 	store := k.kind.current()
 	if store == nil {
-		return 0, nil // the kind is gone
+		return 0, nil // the kind is no longer served
 	}
 	object := store.Get(k.NamespacedName)
 	if object == nil || !t.c.Mine(k.NamespacedName) {
@@ -40,7 +40,7 @@ func (t *Templates) reconcile(ctx context.Context, k key) (time.Duration, error)
 	seen := template.Seen{Object: object.Content(), Now: metav1.NewTime(t.now())}
 	waiting := t.gather(ctx, app, &seen)
 	if waiting {
-		return 0, nil // for the first list of a watch; the Application is handled then
+		return 0, nil // for the first list of a watch; the Application is reconciled then
 	}
 	wrote, err := t.hold(ctx, k.kind, app, &seen)
 	if err != nil || wrote {
@@ -49,8 +49,9 @@ func (t *Templates) reconcile(ctx context.Context, k key) (time.Duration, error)
 	return turn.Again(t.report(ctx, k.kind, store, object, seen))
 }
 
-// gather collects what there is of a custom resource: its Application and the live
-// objects of that. What is not known because a watch fails is left open.
+// gather adds the Application of a custom resource, and its live objects, to seen. It reports whether it
+// has to wait for the first list of a watch. If the Application is stalled, it does not wait, and the live
+// objects remain unknown.
 func (t *Templates) gather(ctx context.Context, app *v1alpha1.Application, seen *template.Seen) (waiting bool) {
 	seen.Live = template.Live{}
 	if app == nil || !template.IsOwner(seen.Object, app) {
@@ -66,8 +67,8 @@ func (t *Templates) gather(ctx context.Context, app *v1alpha1.Application, seen 
 	return false
 }
 
-// hold makes the Application what the custom resource asks for, or says why not.
-// It reports whether it wrote.
+// hold writes the Application that the custom resource requests, or records in seen why it cannot. It
+// reports whether it wrote.
 func (t *Templates) hold(ctx context.Context, kind *kind, app *v1alpha1.Application, seen *template.Seen) (wrote bool, err error) {
 	desired := desiredOf(kind, app, seen)
 	if desired == nil {
@@ -83,8 +84,8 @@ func (t *Templates) hold(ctx context.Context, kind *kind, app *v1alpha1.Applicat
 	return true, t.c.Wrote(written)
 }
 
-// takeExisting takes an Application that exists although the watch does not have it: it
-// lags behind, or does not select it. It is nil if it is not the resource's.
+// takeExisting updates an Application that exists but is not in the store, because the watch lags behind or
+// does not select it. It returns nil if the Application does not belong to the custom resource.
 func (t *Templates) takeExisting(ctx context.Context, desired *v1alpha1.Application, seen *template.Seen) (*v1alpha1.Application, error) {
 	app, err := t.client.GetApplication(ctx, keyOf(desired))
 	if err != nil {
@@ -99,9 +100,9 @@ func (t *Templates) takeExisting(ctx context.Context, desired *v1alpha1.Applicat
 	return app, nil
 }
 
-// desiredOf is the Application that a custom resource asks for; nil if it must not
-// be written: then seen has the refusal, or the resource is going, or there may be
-// live objects that are not known now.
+// desiredOf returns the Application that a custom resource requests, or nil if it must not be written. This
+// is the case if there is a refusal, which desiredOf records in seen, if the custom resource is being
+// deleted, or if its live objects are unknown.
 func desiredOf(kind template.Template, app *v1alpha1.Application, seen *template.Seen) *v1alpha1.Application {
 	object := unstructured.Unstructured{Object: seen.Object}
 	if object.GetDeletionTimestamp() != nil {
@@ -119,7 +120,7 @@ func desiredOf(kind template.Template, app *v1alpha1.Application, seen *template
 	return desired
 }
 
-// write creates or updates an Application; nil if it is as it should be.
+// write creates or updates an Application. It returns nil if there is nothing to change.
 func (t *Templates) write(ctx context.Context, app, desired *v1alpha1.Application) (*v1alpha1.Application, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -133,8 +134,8 @@ func (t *Templates) write(ctx context.Context, app, desired *v1alpha1.Applicatio
 	return t.client.PatchApplication(ctx, keyOf(app), ops, template.FieldManager)
 }
 
-// refuse records in seen why the Application of that name cannot become the custom
-// resource's, and reports whether that is so.
+// refuse reports whether the existing Application cannot belong to the custom resource. It records the
+// reason in seen.
 func refuse(app *v1alpha1.Application, seen *template.Seen) bool {
 	fault := inTheWay(seen.Object, app)
 	if fault != nil {
@@ -143,8 +144,8 @@ func refuse(app *v1alpha1.Application, seen *template.Seen) bool {
 	return fault != nil
 }
 
-// inTheWay says why an Application of that name cannot become the resource's; nil if it
-// is that already, or may become it.
+// inTheWay returns why the existing Application cannot belong to the custom resource. It returns nil if it
+// already does, or if there is none.
 func inTheWay(object map[string]any, app *v1alpha1.Application) *template.ValidationError {
 	switch {
 	case app == nil:
@@ -168,7 +169,7 @@ func inTheWay(object map[string]any, app *v1alpha1.Application) *template.Valida
 		"Application %s belongs to %s %s: choose another name", app.Name, owner.Kind, owner.Name)}
 }
 
-// report writes the status of a custom resource, if it is news.
+// report writes the status of a custom resource if it has changed.
 func (t *Templates) report(ctx context.Context, kind *kind, store *cluster.ApplicationStore, object *cluster.Object, seen template.Seen) error {
 	status, err := kind.Status(seen)
 	if err != nil {
@@ -193,7 +194,7 @@ func (t *Templates) report(ctx context.Context, kind *kind, store *cluster.Appli
 	return nil
 }
 
-// decoded is a value as it is when it comes back from the API server.
+// decoded returns a value in the form in which the API server returns it.
 func decoded(value map[string]any) (map[string]any, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -206,5 +207,5 @@ func keyOf(app *v1alpha1.Application) types.NamespacedName {
 	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 }
 
-// requestTimeout bounds one request.
+// requestTimeout limits one request.
 const requestTimeout = 30 * time.Second

@@ -1,6 +1,6 @@
-// Package templates makes Applications of custom resources, and tells their status. It
-// writes no object but these two; everything else the Application's own loop does,
-// which tells it whenever it has handled an Application.
+// Package templates creates Applications from custom resources, and reports the status of the custom
+// resources. It writes no other object. The Application's own loop does everything else, and calls Handled
+// after each reconcile.
 package templates
 
 import (
@@ -22,24 +22,24 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// Controller is what holds the Applications.
+// Controller is the controller that holds the Applications.
 type Controller interface {
-	// Application is what the watch has; nil if there is none.
+	// Application returns an Application from the store, or nil if there is none.
 	Application(key types.NamespacedName) (*v1alpha1.Application, error)
-	// Live are the live objects of an Application. ready is false while a watch has no
-	// first list.
+	// Live returns the live objects of an Application. ready is false until the first lists of all watches
+	// are complete.
 	Live(ctx context.Context, app *v1alpha1.Application) (live template.Live, ready bool)
-	// Wrote is told that an Application was written.
+	// Wrote records that an Application was written.
 	Wrote(app *v1alpha1.Application) error
-	// Announce sends an event about a custom resource.
+	// Announce emits an event about a custom resource.
 	Announce(object map[string]any, event *plan.Event)
-	// Mine reports whether the Application of a name is this process' to handle.
+	// Mine reports whether this process handles the Application.
 	Mine(key types.NamespacedName) bool
-	// Selected is which Applications are looked at.
+	// Selected returns which Applications the controller handles.
 	Selected() cluster.Selection
 }
 
-// Templates is the loop of all custom kinds.
+// Templates is the loop of the custom resources of all templates.
 type Templates struct {
 	c      Controller
 	client *cluster.Client
@@ -49,29 +49,29 @@ type Templates struct {
 	queue  workqueue.TypedRateLimitingInterface[key]
 }
 
-// kind is the watch of one custom kind, while it is served.
+// kind is a custom kind, with a watch while the kind is served.
 type kind struct {
 	template.Template
 
 	mu    sync.Mutex
 	store *cluster.ApplicationStore
 	stop  context.CancelFunc
-	// lookups is how often to look again whether the kind is served: it may take a
-	// moment after its definition has changed.
+	// lookups is how often to check again whether the kind is served, because that can take a moment after
+	// its definition has changed.
 	lookups int
 }
 
-// key is a custom resource or, without a name, the question whether its
-// kind is served.
+// key is a custom resource. Without a name, it is the check whether the kind is served.
 type key struct {
 	kind *kind
 	types.NamespacedName
 }
 
-// workers handle custom resources. Each waits for one request at a time.
+// workers limits how many custom resources are handled at the same time. Each worker waits for one request
+// at a time.
 const workers = 4
 
-// New makes the loop; Run starts it.
+// New returns the loop; Run starts it.
 func New(c Controller, client *cluster.Client, mapper *cluster.Mapper, now func() time.Time, all []template.Template) *Templates {
 	t := &Templates{c: c, client: client, mapper: mapper, now: now, queue: worker.NewQueue[key]("templates")}
 	for _, one := range all {
@@ -80,7 +80,7 @@ func New(c Controller, client *cluster.Client, mapper *cluster.Mapper, now func(
 	return t
 }
 
-// Run works until the context ends.
+// Run handles custom resources until the context ends.
 func (t *Templates) Run(ctx context.Context) {
 	for _, kind := range t.kinds {
 		t.queue.Add(key{kind: kind})
@@ -101,7 +101,8 @@ func (t *Templates) handle(ctx context.Context, k key) (time.Duration, error) {
 	return t.reconcile(ctx, k)
 }
 
-// DefinitionChanged has the templates of a group looked for again.
+// DefinitionChanged checks again which kinds of a group are served, after a definition of the group has
+// changed.
 func (t *Templates) DefinitionChanged(group string) {
 	for _, kind := range t.kinds {
 		if kind.Kind().Group != group {
@@ -114,7 +115,7 @@ func (t *Templates) DefinitionChanged(group string) {
 	}
 }
 
-// Handled has the custom resource of an Application looked at: it has its name.
+// Handled queues the custom resource with the name of an Application.
 func (t *Templates) Handled(application types.NamespacedName) {
 	for _, kind := range t.kinds {
 		if store := kind.current(); store != nil && store.Get(application) != nil {
@@ -123,7 +124,7 @@ func (t *Templates) Handled(application types.NamespacedName) {
 	}
 }
 
-// Again has all custom resources be looked at: it has changed which are this process'.
+// Again queues all custom resources after the assignment of Applications to this process has changed.
 func (t *Templates) Again() {
 	for _, kind := range t.kinds {
 		if store := kind.current(); store != nil {
@@ -134,14 +135,14 @@ func (t *Templates) Again() {
 	}
 }
 
-// Make reports whether Applications are made of custom resources of a kind.
+// Make reports whether a template creates Applications from custom resources of a kind.
 func (t *Templates) Make(apiVersion, of string) bool {
 	gvk := schema.FromAPIVersionAndKind(apiVersion, of)
 	return slices.ContainsFunc(t.kinds, func(k *kind) bool { return k.Kind().GroupVersionKind == gvk })
 }
 
-// Select changes which custom resources are looked at: those that the
-// Applications would be.
+// Select changes which custom resources are handled. The selection applies to them as it applies to
+// Applications.
 func (t *Templates) Select(selection cluster.Selection) {
 	for _, kind := range t.kinds {
 		if store := kind.current(); store != nil {
@@ -150,8 +151,7 @@ func (t *Templates) Select(selection cluster.Selection) {
 	}
 }
 
-// lookUp starts the watch of a kind that is served, and stops that of one that is
-// not.
+// lookUp starts the watch of a kind if it is served, and stops it if not.
 func (t *Templates) lookUp(ctx context.Context, kind *kind) (time.Duration, error) {
 	_, err := t.mapper.Mapping(ctx, kind.Kind().GroupVersionKind)
 	kind.mu.Lock()
@@ -171,7 +171,7 @@ func (t *Templates) lookUp(ctx context.Context, kind *kind) (time.Duration, erro
 	return 0, nil
 }
 
-// start watches a kind, if that is not done already. The lock is held.
+// start starts the watch of a kind, unless it runs already. The caller holds the lock.
 func (k *kind) start(ctx context.Context, t *Templates) {
 	if k.store != nil {
 		return

@@ -23,7 +23,7 @@ type Build struct {
 	Image string
 }
 
-// Program is a program for one platform. Its name is that of its directory below cmd.
+// Program is a program for one platform. Its directory below cmd has the same name.
 type Program struct{ Name, OS, Architecture string }
 
 // Platform returns the platform as in linux/amd64.
