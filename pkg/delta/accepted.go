@@ -7,20 +7,20 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Accepted has the accepted form of each leaf, by path: what the API server
-// made of the value that we wrote there.
+// Accepted maps the path of a leaf to the accepted form of its value: the form that the API server gave to
+// the written value.
 type Accepted map[string]Form
 
-// Form is one accepted form. It counts only while the desired value is exactly
-// the one it was recorded for.
+// Form is one accepted form. It applies only while the desired value is exactly the value for which it was
+// recorded.
 type Form struct {
 	Desired Value
 	// Accepted is not set if the API server dropped the field.
 	Accepted Value
 }
 
-// Dropped reports whether a value was lost that says something: an API server
-// leaves out zeros and empties that it was sent, and that is no typing error.
+// Dropped reports whether the API server dropped a value that is not empty. API servers omit zero and empty
+// values, so dropping one of those does not indicate a typing error.
 func (f Form) Dropped() bool { return !f.Accepted.Set && !observer.Empty(f.Desired.Any) }
 
 // accepted reports whether the live value at path is the accepted form of want.
@@ -29,8 +29,8 @@ func (c *comparer) accepted(path *observer.Path, t *kinds.Node, want, live Value
 	return ok && form.Accepted.Set == live.Set && (!live.Set || observer.Same(t, form.Accepted.Any, live.Any))
 }
 
-// completed reports whether the live value is a list without keys that is held from now on
-// and has all that is desired: then it is the accepted form.
+// completed reports whether the live value is a list without keys that the Application begins to hold and
+// that contains all desired elements. It then records the live list as the accepted form.
 func (c *comparer) completed(s cursor, value any) bool {
 	want, wantsList := value.([]any)
 	if _, isList := s.live.Any.([]any); !isList || !wantsList || len(want) == 0 || c.in.Begins == nil {
@@ -46,7 +46,7 @@ func (c *comparer) completed(s cursor, value any) bool {
 	return true
 }
 
-// spelling tells whether the live value is another spelling of the desired one.
+// spelling reports whether the live value is equivalent to the desired value.
 func (c *comparer) spelling(s cursor, value any) observer.Spelling {
 	if c.in.Normal == nil {
 		return observer.Different
@@ -72,7 +72,7 @@ func (c *comparer) spelling(s cursor, value any) observer.Spelling {
 	return observer.Different
 }
 
-// acceptedForm is the form on record for exactly this desired value.
+// acceptedForm returns the form that is recorded for exactly this desired value, and marks it as used.
 func (c *comparer) acceptedForm(path *observer.Path, want Value) (Form, bool) {
 	if len(c.in.Accepted) == 0 {
 		return Form{}, false
@@ -86,7 +86,7 @@ func (c *comparer) acceptedForm(path *observer.Path, want Value) (Form, bool) {
 	return form, true
 }
 
-// keepForm keeps the form of a value that may be in place as it was written.
+// keepForm keeps the accepted form of a value, even while the live value equals the value as written.
 func (c *comparer) keepForm(s cursor) {
 	if len(c.in.Accepted) == 0 {
 		return
@@ -96,8 +96,8 @@ func (c *comparer) keepForm(s cursor) {
 	}
 }
 
-// keepHidden keeps the forms of what lies below a difference: nothing can be
-// said of them before it is corrected.
+// keepHidden keeps the accepted forms of values below a difference, because they cannot be compared before it
+// is corrected.
 func (c *comparer) keepHidden() {
 	if len(c.in.Accepted) == 0 || len(c.out.Differences) == 0 {
 		return
@@ -109,7 +109,7 @@ func (c *comparer) keepHidden() {
 		}
 	}
 	for path := range c.in.Accepted {
-		for i, r := range path + "." { // each of its beginnings
+		for i, r := range path + "." { // each prefix of the path
 			if (r == '.' || r == '[') && drifted[path[:i]] {
 				c.out.AcceptedUsed[path] = true
 			}
@@ -117,9 +117,9 @@ func (c *comparer) keepHidden() {
 	}
 }
 
-// Accept returns the forms that the API server gave to what we wrote. after is
-// the comparison of its response with the desired state that was written;
-// wrote reports whether the desired value of a difference was part of the request.
+// Accept returns the accepted forms of the values that were written. after is the comparison of the API
+// server's response with the desired state that was written. wrote reports whether the request included the
+// desired value of a difference.
 // Source: docs/semantics.md, "Comparing".
 func Accept(after Comparison, wrote func(Difference) bool) Accepted {
 	forms := Accepted{}

@@ -6,14 +6,14 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// matchRenamed finds the live elements that are ours though they have other keys than desired:
+// matchRenamed matches missing elements to live elements that have other keys than desired. It looks for:
 //
-//	the accepted form of the keys                       the API server rewrites them
-//	the keys of our previous manifest                   the manifest changes them
-//	others, and it alone is otherwise as ours           another client has changed them
-//	others, and it stands where ours was to be added    the API server refuses a second one
+//	the accepted form of the keys                              the API server rewrites them
+//	the keys of the previous manifest                          the manifest changes them
+//	other keys, in the only element that is equal otherwise    another client has changed them
+//	other keys, at the position of the missing element         the API server rejects the addition
 //
-// Their keys are then corrected like any field, so all of them must be observed.
+// The keys are then corrected like any field, so the schema must observe all keys that differ.
 // Source: docs/semantics.md, "Lists".
 func (c *comparer) matchRenamed(l *listCursor) {
 	missing := l.missing()
@@ -51,7 +51,7 @@ func (c *comparer) matchRenamed(l *listCursor) {
 	}
 }
 
-// missing are the manifest's observed elements that are not found by their keys.
+// missing returns the manifest's observed elements that no live element matches by its keys.
 func (l *listCursor) missing() []int {
 	var missing []int
 	for i, k := range l.at {
@@ -62,7 +62,7 @@ func (l *listCursor) missing() []int {
 	return missing
 }
 
-// unclaimed are the live elements that no element of the desired list has.
+// unclaimed returns the free live elements that are not matched to an element of the desired list.
 func (l *listCursor) unclaimed() map[int]bool {
 	unclaimed := make(map[int]bool, len(l.free))
 	for _, k := range l.free {
@@ -74,8 +74,8 @@ func (l *listCursor) unclaimed() map[int]bool {
 	return unclaimed
 }
 
-// take makes live element k element i of the desired list. It reports whether there is one,
-// in the order of the elements with the same keys.
+// take matches live element k to element i of the desired list. It returns false if k is -1, or if the match
+// would change the order of the elements with the same keys.
 func (l *listCursor) take(i, k int, unclaimed map[int]bool) bool {
 	if k < 0 || l.isOutOfOrder(i, k) {
 		return false
@@ -86,8 +86,8 @@ func (l *listCursor) take(i, k int, unclaimed map[int]bool) bool {
 	return true
 }
 
-// isOutOfOrder reports whether live element k is on the wrong side of an element that has the
-// keys of element i, too.
+// isOutOfOrder reports whether live element k is on the wrong side of another element that has the keys of
+// element i.
 func (l *listCursor) isOutOfOrder(i, k int) bool {
 	if !l.pairing.Repeats(i) {
 		return false
@@ -100,8 +100,7 @@ func (l *listCursor) isOutOfOrder(i, k int) bool {
 	return false
 }
 
-// inForm is the live element that has the keys of element i in the form that the API server
-// has accepted, or -1.
+// inForm returns the live element whose keys are the accepted form of the keys of element i, or -1.
 func (c *comparer) inForm(l *listCursor, i int, unclaimed map[int]bool) int {
 	want, isMap := l.wantList[i].(map[string]any)
 	if len(c.in.Accepted) == 0 || !isMap {
@@ -127,8 +126,8 @@ func (c *comparer) inForm(l *listCursor, i int, unclaimed map[int]bool) int {
 	return -1
 }
 
-// previousOf are, for the missing elements, the live ones with the keys that each had in
-// our previous manifest, where none has them in this one.
+// previousOf maps missing elements to the live elements that have their previous keys: those at the same
+// index of the previous desired state. It omits keys that an element of the desired list still has.
 func (l *listCursor) previousOf(missing []int) map[int]int {
 	if len(missing) == 0 || len(l.beforeList) == 0 {
 		return nil
@@ -144,19 +143,19 @@ func (l *listCursor) previousOf(missing []int) map[int]int {
 	return was
 }
 
-// observesChange reports whether the schema observes every key of element i that a live
-// element has another one of, so that it can be written.
+// observesChange reports whether the schema observes every key in which element i and a live element differ,
+// so that the keys can be written.
 func (l *listCursor) observesChange(i int, live any) bool {
 	node := l.list.Elements[i]
 	return (len(l.pairing.Keys) > 0 || node.Shape == observer.Leaf) &&
 		!slices.ContainsFunc(l.pairing.Differing(l.wantList[i], live), func(key string) bool { return !node.Observes(key) })
 }
 
-// successor is the one live element that has taken the place of element i, or -1: it alone
-// agrees with ours in all other observed fields that both have; or it stands at our position
-// in a list of the same length and agrees in one. If there is one of each, nobody knows. An
-// element that is new in the manifest has no successor, and one that our previous manifest
-// had is none.
+// successor returns the live element that replaced element i, or -1. It is the only live element that agrees
+// with element i in all other observed fields that both have. Or it is the element at the same position of a
+// list of the same length, if it agrees in at least one field. If these are two elements, the match is
+// ambiguous, and the result is -1. An element that is new in the manifest has no successor. A live element
+// that matches one of the previous manifest is never a successor.
 func (c *comparer) successor(l *listCursor, i int, unclaimed map[int]bool) int {
 	if isList(l.previous) && l.list.Identities(l.t, l.wantList[i:i+1], l.beforeList)[0] < 0 {
 		return -1
@@ -180,8 +179,8 @@ func (c *comparer) successor(l *listCursor, i int, unclaimed map[int]bool) int {
 	return alike
 }
 
-// alike are the unclaimed live elements that agree with element i in all other observed
-// fields that both have: the last of them, and how many there are.
+// alike returns the last of the unclaimed live elements that agree with element i in all other observed
+// fields that both have, and the number of these elements.
 func (c *comparer) alike(l *listCursor, i int, unclaimed map[int]bool) (last, candidates int) {
 	last = -1
 	for _, k := range l.free {
@@ -196,8 +195,8 @@ func (c *comparer) alike(l *listCursor, i int, unclaimed map[int]bool) (last, ca
 	return last, candidates
 }
 
-// agreement counts the observed fields that element i of the desired list and live element k
-// both have, and have alike or not; the keys among them or not.
+// agreement counts the observed fields that element i of the desired list and live element k both have: those
+// with the same value, and the others. It includes the keys of the elements only if keys is true.
 func (c *comparer) agreement(l *listCursor, i, k int, keys bool) (same, other int) {
 	node := l.list.Elements[i]
 	want, _ := l.wantList[i].(map[string]any)
@@ -225,7 +224,7 @@ func (c *comparer) agreement(l *listCursor, i, k int, keys bool) (same, other in
 
 func (c *comparer) agree(s cursor) (same, other int) {
 	if !s.desired.Set || !s.live.Set || s.node.Rule != nil {
-		return 0, 0 // inside a rule every value is as good
+		return 0, 0 // a rule may allow any of the values
 	}
 	want, isMap := s.desired.Any.(map[string]any)
 	live, alsoMap := s.live.Any.(map[string]any)

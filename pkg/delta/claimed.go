@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// claimed reports whether another holds something at or below a place of the live object.
+// claimed reports whether a claimed field (see Input.Claimed) is at or below a path of the live object.
 func (c *comparer) claimed(path *observer.Path) bool {
 	if len(c.in.Claimed) == 0 {
 		return false
@@ -20,7 +20,7 @@ func (c *comparer) claimed(path *observer.Path) bool {
 	})
 }
 
-// withClaimed is a desired value, whole, in which is what others hold of the live one.
+// withClaimed returns a desired value that includes the claimed fields of the live value.
 func (c *comparer) withClaimed(t *kinds.Node, path *observer.Path, want, live any) any {
 	if slices.Contains(c.in.Claimed, path.Pointer()) {
 		return live
@@ -49,7 +49,7 @@ func (c *comparer) withClaimed(t *kinds.Node, path *observer.Path, want, live an
 		for k, i := range list.Identities(t, live, l) {
 			switch at := path.Element(labels[k], k); {
 			case !c.claimed(at):
-			case i < 0: // with its keys
+			case i < 0: // the element is added with its keys
 				merged = append(merged, live[k])
 			default:
 				merged[i] = c.withClaimed(t.Elem(), at, l[i], live[k])

@@ -12,52 +12,54 @@ import (
 // Input is one resource to compare.
 type Input struct {
 	Entry *observer.Schema
-	// Type is the typed schema of its kind; nil if nothing is known of it.
+	// Type is the typed schema of the kind; nil if it is unknown.
 	Type *kinds.Node
-	// Desired is the desired state; Manifest the part of it that is written
-	// down (the manifest and what hooks made of it), without learned values.
+	// Desired is the desired state. Manifest is the part of it that the manifest and hooks set, without
+	// learned values.
 	Desired, Manifest map[string]any
 	Live              map[string]any
-	// Previous is the last desired state on record, or nil.
+	// Previous is the last-applied state, or nil.
 	Previous map[string]any
-	// Prune removes what Previous has and Desired has not: it is true where
-	// both belong to default entries, so that all of Previous was written by us.
+	// Prune removes fields that are in Previous and not in Desired. It is true if both states have default
+	// schemas, because the Application then wrote all of Previous.
 	Prune bool
-	// Shared is true for an object that is another owner's: an element is found by its keys
-	// alone, or by their accepted form, and nobody's is taken for one of ours.
+	// Shared is true for a shared object. Its list elements are matched only by their keys, or by the
+	// accepted form of the keys, so that no element of another client is taken for a desired element.
 	Shared   bool
 	Accepted Accepted
-	// Begins returns, for a list that is held as one value from now on, so that its accepted
-	// form is not known yet, what decides whether a live list is that form. It returns nil
-	// for every other list.
+	// Begins returns a function that decides whether a live list is the accepted form of a desired list. It
+	// returns a function only for a list that the Application begins to hold as one value, because the
+	// accepted form of that list is not known yet. For every other list it returns nil.
 	Begins func(path *observer.Path) func(live, want any) bool
-	// Normal returns the desired state in the normal form of the API server, or nil if that is
-	// not known. If there is no Normal, spellings are not looked at.
+	// Normal returns the desired state in the normalized form of the API server, or nil if that form is
+	// unknown. If the function is nil, values are not checked for equivalence.
 	Normal func() map[string]any
-	// CompareOnly is true if nothing is written: then another spelling of a value is in place.
+	// CompareOnly is true if nothing is written. A value that is equivalent to the desired value is then in
+	// sync.
 	CompareOnly bool
-	// HeldBack reports whether the leaf at a path must wait: it is contested, or the
-	// API server has refused this change of it.
+	// HeldBack reports whether the correction of a leaf is deferred: the leaf is contested, or the API server
+	// has rejected this change.
 	HeldBack func(d Difference) bool
-	// Conflicting are the paths of fields that the schema does not name, and that have to go
-	// so that the API server takes a held field beside them.
+	// Conflicting lists the paths of fields that the schema does not name, and that must be removed so that
+	// the API server accepts a held field next to them.
 	Conflicting []string
-	// Claimed are the pointers of what others hold of the live object: an element or a key
-	// that has one of them in it is not surplus, counts for no length, and is never removed.
+	// Claimed lists the JSON pointers of live fields that other Applications hold, or that the Application
+	// releases. A list element or key that contains such a field is never removed, and does not count toward
+	// the length of its list.
 	Claimed []string
-	// Refused reports whether the API server has refused to add what is missing at a path.
+	// Refused reports whether the API server has rejected the addition of a missing value at a path.
 	Refused func(path string) bool
-	// Foreign reports whether another client wrote at or below a path of the live
-	// object. nil: taken to be so whenever something of unknown origin is there.
+	// Foreign reports whether another client wrote at or below a path of the live object. If it is nil, every
+	// value of unknown origin is assumed to be written by another client.
 	Foreign func(path *observer.Path) bool
 }
 
-// Compare finds the drift of a resource, by the table of docs/semantics.md:
+// Compare finds the drift of a resource according to this table from docs/semantics.md:
 //
 //	desired   live                 accepted form   result
-//	absent    any                                  nothing (see observer.Learn)
-//	present   equal                                in place
-//	present   different or absent  the live value  in place
+//	absent    any                                  nothing (see observer.Schema.Learn)
+//	present   equal                                in sync
+//	present   different or absent  the live value  in sync
 //	present   absent               none            Missing
 //	present   different            none, another   Changed
 //
@@ -66,14 +68,14 @@ func Compare(in Input) Comparison { return Walk(in, nil) }
 
 type comparer struct {
 	in          Input
-	visit       func(Field) // nil: nobody wants to know
-	visited     int         // how many fields were visited
+	visit       func(Field) // nil for Compare
+	visited     int         // number of visited fields
 	ruleContext *observer.RuleContext
 	out         Comparison
 }
 
-// cursor is one place of the walk: the same path in the schema, the desired
-// state, the manifest and the live object.
+// cursor is one position of the walk: the same path in the schema, the desired state, the manifest and the
+// live object.
 type cursor struct {
 	node     *observer.Node
 	t        *kinds.Node
@@ -82,16 +84,16 @@ type cursor struct {
 	live     Value
 	written  Value // in the manifest
 	previous any   // in the previous desired state
-	guards   []Op  // keys of the list elements on the way
+	guards   []Op  // tests of the keys of the list elements in the path
 	watched  bool  // below status
-	// loose is true below a list element that only its position identifies, exact below
-	// one whose keys another one has, too.
+	// loose is true below a list element that only its position identifies. exact is true below a list
+	// element that shares its keys with another element.
 	loose, exact bool
-	// orphan says that the map around it is not there, whole that it comes or goes with the
-	// element that it is in, free fields included.
+	// orphan is true if the map that contains the field is missing. whole is true if the field is added or
+	// removed together with the list element that contains it, free fields included.
 	orphan, whole bool
-	// closed is true in an element without keys that is not as we wrote it: fields that
-	// another client added make it another element, so they are removed.
+	// closed is true in an element without keys that differs from the written element. Fields that another
+	// client added make it a different element, so they are removed.
 	closed bool
 }
 
@@ -124,8 +126,8 @@ func (c *comparer) compare(s cursor) {
 	c.changed(s)
 }
 
-// unknown looks at what nobody desires anything of: below it are lists, perhaps, whose
-// lengths hold all the same.
+// unknown compares a node without a desired value. The lists below it may have length bounds, which still
+// apply.
 func (c *comparer) unknown(s cursor) {
 	switch {
 	case s.node.Shape == observer.Map && (isMap(s.live.Any) || !s.live.Set) && !s.node.IsPlaceholder():
@@ -145,7 +147,7 @@ func (c *comparer) compareMap(s cursor, root bool) {
 	written, _ := s.written.Any.(map[string]any)
 	before, _ := s.previous.(map[string]any)
 	if c.visit != nil && len(s.node.Fields)+len(live) == 0 {
-		c.visitField(s, s.state(), nil) // that the map is there is all that can be said
+		c.visitField(s, s.state(), nil) // the map itself, because it has no fields
 	}
 	paths := s.path.Fields(s.node.Fields)
 	for i, f := range s.node.Fields {
@@ -154,7 +156,7 @@ func (c *comparer) compareMap(s cursor, root bool) {
 			desired: member(want, f.Name), live: member(live, f.Name), written: member(written, f.Name), previous: before[f.Name],
 			guards: s.guards, watched: s.watched, loose: s.loose, exact: s.exact, orphan: !isMap(s.live.Any), closed: s.closed,
 		}
-		if root && f.Name == "status" { // watched only
+		if root && f.Name == "status" { // only recorded
 			if c.visit == nil {
 				continue
 			}
@@ -165,8 +167,8 @@ func (c *comparer) compareMap(s cursor, root bool) {
 	c.compareRest(s, before, want, live, written)
 }
 
-// compareRest looks at the fields that the schema does not name: what a closed map may not
-// have, and what the previous manifest had, is removed, all else is free.
+// compareRest compares the fields that the schema does not name. It removes the fields that a closed map does
+// not allow, conflicting fields, and, with Prune, those of the previous manifest. All others are free.
 func (c *comparer) compareRest(s cursor, before, want, live, written map[string]any) {
 	var names []string
 	switch {
@@ -184,11 +186,11 @@ func (c *comparer) compareRest(s cursor, before, want, live, written map[string]
 	}
 }
 
-// compareUnnamed is compareRest for one field.
+// compareUnnamed compares one field that the schema does not name.
 func (c *comparer) compareUnnamed(s cursor, name string, before, want map[string]any) {
 	_, was := before[name]
 	_, still := want[name]
-	// The namespace is part of the identity, written down or not.
+	// The namespace is part of the identity, even if the manifest does not set it.
 	still = still || name == "namespace" && s.path.String() == "metadata"
 	at := s.freeField(name)
 	at.guards, at.exact = s.guards, s.exact
@@ -208,18 +210,18 @@ func (c *comparer) compareUnnamed(s cursor, name string, before, want map[string
 	}
 }
 
-// isAddition reports whether a field of a closed element is in no manifest, and not freed.
+// isAddition reports whether a field of a closed element is neither set in the manifest nor released.
 func (c *comparer) isAddition(at cursor) bool {
 	return !at.written.Set && c.in.Entry.Released(at.path.String()) == ""
 }
 
-// isSame reports whether two maps are one, not only equal.
+// isSame reports whether two maps are the same map, not only equal maps.
 func isSame(a, b map[string]any) bool {
 	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
 }
 
-// unnamed are the fields of what was desired before that a schema does not name: as a rule there
-// are none, and none that matters if the very same is desired now.
+// unnamed returns the previously desired fields that the schema does not name. Usually there are none. If the
+// desired state is the same map as before, none of its fields are removed, and the result is nil.
 func unnamed(node *observer.Node, before, want map[string]any) (names []string) {
 	if isSame(before, want) {
 		return nil
@@ -233,7 +235,7 @@ func unnamed(node *observer.Node, before, want map[string]any) (names []string) 
 	return names
 }
 
-// changed reports a value that differs, whole.
+// changed compares a value as one unit, and adds a difference if the value has drifted.
 func (c *comparer) changed(s cursor) {
 	if c.claimed(s.path) && !slices.Contains(c.in.Claimed, s.path.Pointer()) {
 		s.desired.Any = c.withClaimed(s.t, s.path, s.desired.Any, s.live.Any)
@@ -244,7 +246,7 @@ func (c *comparer) changed(s cursor) {
 	}
 	value, ok := observed(s)
 	if l, wantsList := s.desired.Any.([]any); wantsList && len(l) == 0 && s.live.Any != nil {
-		ok = true // an empty list is free to be any list, and nothing else
+		ok = true // an empty list allows any list, but no other value
 	}
 	if !ok {
 		c.inPlace(s, s.state())
@@ -264,8 +266,8 @@ func (c *comparer) changed(s cursor) {
 	c.visitField(s, s.state(), c.add(s.path, d))
 }
 
-// missing reports a field that is not there. What is written back is the
-// observed part only: what is free beside it is the API server's to default.
+// missing adds a difference for a field that is missing. The correction writes only the observed part of the
+// value, because the API server may set defaults for the free fields.
 func (c *comparer) missing(s cursor) {
 	value, ok := observed(s)
 	switch {
@@ -289,20 +291,21 @@ func (c *comparer) missing(s cursor) {
 	c.absent(s, c.add(s.path, d))
 }
 
-// addition adds a value that is not there.
+// addition returns the difference that adds a missing value.
 func addition(s cursor, value any) Difference {
 	pointer := s.path.Pointer()
 	return Difference{
 		Reason: Missing, Desired: Some(value),
 		ops: []Op{{Op: "add", Path: pointer, Value: value}},
-		// A test for null holds where nothing is: nobody's value is overwritten.
+		// A test for null succeeds only while the field is missing, so that no value of another client is
+		// overwritten.
 		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: nil}),
-		// It holds in any element that lacks the field, too.
+		// The test also succeeds in every other element that lacks the field.
 		versioned: s.loose || s.exact,
 	}
 }
 
-// replacement puts a value in the place of another one.
+// replacement returns the difference that replaces the live value.
 func replacement(s cursor, value any) Difference {
 	pointer := s.path.Pointer()
 	return Difference{
@@ -312,7 +315,7 @@ func replacement(s cursor, value any) Difference {
 	}
 }
 
-// wasOf is the value that our previous desired state has at a place.
+// wasOf returns the value of the previous desired state at the same path, or nil.
 func wasOf(s cursor) *previous {
 	if s.previous == nil {
 		return nil
@@ -339,9 +342,9 @@ func (c *comparer) add(path *observer.Path, d Difference) *Difference {
 	return &d
 }
 
-// observed is the part of a desired value that the schema observes, list
-// elements whole (an element is created as a resource is: free fields
-// included). It is false if nothing of it is to be there, or nobody puts it back.
+// observed returns the part of a desired value that the schema observes. List elements include their free
+// fields, because an element is created like a resource. It returns false if no part of the value must exist,
+// or if a missing value is not restored.
 func observed(s cursor) (any, bool) {
 	if !s.restored() {
 		return nil, false
@@ -366,8 +369,8 @@ func observed(s cursor) (any, bool) {
 	return s.desired.Any, true
 }
 
-// observedFields is the observed part of a map. A map of which everything is
-// observed is held as being there, though it be empty or have empty lists only.
+// observedFields returns the observed part of a map. A map whose fields are all observed must exist, even if
+// it is empty or has only empty lists.
 func observedFields(s cursor, want map[string]any) (any, bool) {
 	written, _ := s.written.Any.(map[string]any)
 	out, seen := map[string]any{}, 0
@@ -389,8 +392,8 @@ func observedFields(s cursor, want map[string]any) (any, bool) {
 	return out, true
 }
 
-// completed is a value that is about to be written, with what the rules of its entry ask for
-// where it has nothing: it would be added next.
+// completed returns a value that is about to be written, together with the bounds that its rules set for
+// missing fields. Without them, the next comparison would add them.
 func completed(node *observer.Node, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -422,7 +425,7 @@ func completedElement(list *observer.List, i int, element any) any {
 	return completed(list.Elements[i], element)
 }
 
-// fillIn adds the bounds of what is not in a map.
+// fillIn adds the bounds that rules set for fields that are missing in a map.
 func fillIn(node *observer.Node, m map[string]any) {
 	for _, f := range node.Fields {
 		if least, ok := f.Node.Rule.Fallback(); ok {

@@ -6,76 +6,76 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Reason says in one word what is wrong with a held field.
+// Reason is the cause of a difference, as one word.
 type Reason string
 
 const (
-	// Changed: the live value is neither the desired one nor its accepted form.
+	// Changed: the live value is neither the desired value nor its accepted form.
 	Changed Reason = "changed"
-	// Missing: the field, or the observed list element, is not there.
+	// Missing: the field, or the observed list element, is missing.
 	Missing Reason = "missing"
-	// Extra: the list is longer than the schema allows, and this element goes.
+	// Extra: the list is longer than the schema allows, and this element is removed.
 	Extra Reason = "extra"
-	// ListLength: the list is shorter than the schema asks for.
+	// ListLength: the list is shorter than the minimum of the schema.
 	ListLength Reason = "list-length"
-	// Removed: the manifest no longer has a field that we wrote.
+	// Removed: the manifest no longer has a field that the Application wrote.
 	Removed Reason = "removed"
-	// Unwanted: the observer schema says that the field is not to be there.
+	// Unwanted: the observer schema does not allow the field.
 	Unwanted Reason = "unwanted"
-	// Conflicting: the API server refuses a held field as long as this one is beside it.
+	// Conflicting: the API server rejects a held field while this field exists next to it.
 	Conflicting Reason = "conflicting"
-	// Restored: a field of a shared object is let go, and gets back what it had before us.
+	// Restored: a released field gets its original value, or is removed if it had none.
 	Restored Reason = "restored"
 )
 
-// Value is a JSON value that may be absent, which is not the same as null.
+// Value is a JSON value that may be absent. An absent value is not the same as null.
 type Value struct {
 	Set bool
 	Any any
 }
 
-// Some is a value that is there.
+// Some returns a Value that is set.
 func Some(v any) Value { return Value{Set: true, Any: v} }
 
-// Equal reports whether both are absent, or both there and equal.
+// Equal reports whether both values are absent, or both are set and equal.
 func (v Value) Equal(w Value) bool {
 	return v.Set == w.Set && (!v.Set || observer.Equal(v.Any, w.Any))
 }
 
-// Difference is one drifted leaf.
+// Difference is one leaf that has drifted.
 type Difference struct {
-	// Path as people read it, with keys in place of indices.
+	// Path is the path of the leaf as users read it, with keys in place of indices.
 	Path string
-	// Unit is the path of what is corrected together with it where the API server refuses
-	// part of a patch: see unitOf.
+	// Unit is the path of the unit that is corrected as a whole if the API server rejects part of a patch:
+	// see unitOf.
 	Unit          string
 	Reason        Reason
 	Desired, Live Value
-	// HeldBack is true if the leaf is contested, or was refused, or does not fit in
-	// one patch with the others, and is not corrected now.
+	// HeldBack is true if the correction is deferred. The leaf is contested, its change was rejected, or it
+	// does not fit in one patch with the others.
 	HeldBack bool
-	// Spelling tells whether the live value is, or may be, another spelling of the desired one.
+	// Spelling is set if the live value is, or may be, equivalent to the desired value.
 	Spelling observer.Spelling
-	// Rule is that of the leaf; nil if it has none. ReportOnly says that nothing is ever written
-	// about it: it is watched, or nothing says what to write.
+	// Rule is the rule of the leaf; nil if it has none. ReportOnly is true if nothing is ever written: the
+	// field is report-only, or the value to write is unknown.
 	Rule       *observer.Rule
 	ReportOnly bool
-	// Bound says that what is written is a bound of the rule, and not the desired value.
+	// Bound is true if the value to write is a bound of the rule instead of the desired value.
 	Bound bool
 
 	livePath   *observer.Path
-	was        *previous // what our previous desired state had, if anything
-	pushed     bool      // is written once for each value of the manifest
+	was        *previous // the value of the previous desired state, or nil
+	pushed     bool      // written once for each value of the manifest
 	ops        []Op
 	guards     []Op
 	structural bool // changes the indices of a list
-	versioned  bool // is safe only on exactly the compared resourceVersion
+	versioned  bool // safe only for exactly the compared resourceVersion
 }
 
-// LivePath is the path as it leads through the live object.
+// LivePath returns the path of the leaf in the live object.
 func (d Difference) LivePath() *observer.Path { return d.livePath }
 
-// Was is what our previous desired state had in this place.
+// Was returns the value of the previous desired state at the same path, if there is one.
 func (d Difference) Was() Value {
 	if d.was == nil {
 		return Value{}
@@ -90,7 +90,7 @@ type Op struct {
 	Value any
 }
 
-// MarshalJSON writes the value of every operation that has one, null included.
+// MarshalJSON includes the value of every operation that has one, even if it is null.
 func (o Op) MarshalJSON() ([]byte, error) {
 	if o.Op == "remove" {
 		return json.Marshal(struct {
@@ -105,40 +105,40 @@ func (o Op) MarshalJSON() ([]byte, error) {
 	}{o.Op, o.Path, o.Value})
 }
 
-// Comparison is what Compare found.
+// Comparison is the result of Compare.
 type Comparison struct {
-	// Differences in the order in which they are corrected.
+	// Differences are in the order of their correction.
 	Differences []Difference
-	// Warnings are about lists whose elements could not be told apart.
+	// Warnings are about lists whose elements cannot be distinguished, and about list maximums that hooks
+	// raise.
 	Warnings []string
-	// TooShort are the paths of lists that are shorter than their schema asks
-	// for and for which no further element is known.
+	// TooShort has a message for each list that is shorter than the minimum of its schema, if no further
+	// element is known.
 	TooShort []string
-	// Rules are those of the leaves that have one, by path.
+	// Rules maps paths to the rules of their leaves.
 	Rules map[string]*observer.Rule
-	// Outside are the fields that are outside of their rules, and why nothing is written
-	// about it.
+	// Outside has a message for each field that is out of bounds, if the value to write is unknown.
 	Outside []string
-	// Watched is the drift of fields that are watched: it is never corrected.
+	// Watched is the drift of report-only fields. It is never corrected.
 	Watched []Difference
-	// Held is the number of leaves that are in place.
+	// Held is the number of leaves that are in sync.
 	Held int
-	// AcceptedUsed has the paths whose accepted form still counts: it was given to
-	// exactly the value that is desired now.
+	// AcceptedUsed has the paths whose accepted form still applies, because it was recorded for exactly the
+	// current desired value.
 	AcceptedUsed map[string]bool
 	// Found has the accepted forms that were found without a write: see Input.Begins.
 	Found Accepted
-	// NeedsManagedFields is true if something of unknown origin was taken for another client
-	// else's, and left when the field around it was removed.
+	// NeedsManagedFields is true if a value of unknown origin was attributed to another client, and was kept
+	// when the field around it was removed.
 	NeedsManagedFields bool
 }
 
-// IsInPlace reports whether nothing differs, is in doubt, or is worth a word.
+// IsInPlace reports whether there is nothing to correct, to report or to record.
 func (c Comparison) IsInPlace() bool {
 	return len(c.Differences)+len(c.Warnings)+len(c.TooShort)+len(c.Outside)+len(c.Watched)+len(c.AcceptedUsed)+len(c.Found) == 0 && !c.NeedsManagedFields
 }
 
-// Correctable reports whether anything is to be written now.
+// Correctable reports whether any difference is not deferred.
 func (c Comparison) Correctable() bool {
 	for _, d := range c.Differences {
 		if !d.HeldBack {
@@ -149,18 +149,18 @@ func (c Comparison) Correctable() bool {
 }
 
 const (
-	// mostOps is how many operations are sent in one patch. An API server takes 10,000; the
-	// rest is for guards and for our marks.
+	// mostOps is the maximum number of operations in one patch. An API server accepts 10,000; the rest is
+	// reserved for guards and tracking metadata.
 	mostOps = 9_900
-	// mostGuarded is how many operations, and longestGuards how many bytes of values, a patch
-	// has with a guard for each difference. Beyond that, one test of the resourceVersion
-	// replaces the guards: the API server reads no more than 3 MiB.
+	// mostGuarded is the maximum number of operations, and longestGuards the maximum bytes of guard values,
+	// of a patch that has a guard for each difference. Beyond these limits, one test of the resourceVersion
+	// replaces the guards, because the API server reads at most 3 MiB.
 	mostGuarded   = 5_000
 	longestGuards = 64 << 10
 )
 
-// holdBackRest holds back what is too much for one patch: the next comparison finds it again.
-// The marks of an object go first, and a list is changed in the order of Patch.
+// holdBackRest defers the differences that do not fit in one patch. The next comparison finds them again. The
+// differences of metadata have priority, and changes of list indices are last, in the order of Patch.
 func (c *Comparison) holdBackRest() {
 	left, some := mostOps, false
 	for _, rank := range []int{0, 1, 2} {
@@ -176,8 +176,8 @@ func (c *Comparison) holdBackRest() {
 	}
 }
 
-// rank returns in which place a difference is sent: with the metadata, the fields, or the
-// elements that change the indices of a list.
+// rank returns the priority of a difference: 0 for metadata, 1 for fields, 2 for elements that change the
+// indices of a list.
 func (d *Difference) rank() int {
 	switch {
 	case d.structural:
@@ -194,8 +194,8 @@ type previous struct {
 	value any
 }
 
-// Kept is a desired state with what is to be removed and is held back: it will be
-// the previous one when that is tried again. It is nil if there is no such thing.
+// Kept returns the desired state with the values whose removal is deferred. It becomes the previous state of
+// the next attempt. It is nil if no removal is deferred.
 func (c Comparison) Kept(desired map[string]any) map[string]any {
 	var kept map[string]any
 	for _, d := range c.Differences {
@@ -210,9 +210,9 @@ func (c Comparison) Kept(desired map[string]any) map[string]any {
 	return kept
 }
 
-// Unmade is a desired state in which the fields that are not in place have the values that
-// they had before, where there were others: it is what was applied. What is pushed and was
-// attempted may have been written or not: nothing says then which value was the last.
+// Unmade returns the applied state: the desired state with the previous values of fields that are not in
+// sync, if these values differ. It omits pushed fields that were attempted, because it is unknown which of
+// their values was written last.
 func (c Comparison) Unmade(desired map[string]any, attempted bool) map[string]any {
 	applied, copied := desired, false
 	for _, d := range c.Differences {
@@ -233,11 +233,10 @@ func (c Comparison) Unmade(desired map[string]any, attempted bool) map[string]an
 	return applied
 }
 
-// Patch returns the operations that correct every difference that is not held
-// back, and the guards that must stand before them: a test of the UID, of the
-// keys and old values of what is touched, and of the resourceVersion where
-// nothing less is safe. A guard that fails means that another client was faster; the
-// comparison has to be made again.
+// Patch returns the operations that correct every difference that is not deferred, and the guards that must
+// precede them. The guards test the UID, the keys and old values of the changed fields, and the
+// resourceVersion if no weaker guard is safe. If a guard fails, another client was faster, and the caller
+// must compare again.
 func (c Comparison) Patch(uid, resourceVersion string) (guards, ops []Op) {
 	guards = []Op{{Op: "test", Path: "/metadata/uid", Value: uid}}
 	seen := map[string]bool{}
@@ -267,7 +266,7 @@ func (c Comparison) Patch(uid, resourceVersion string) (guards, ops []Op) {
 	return guards, ops
 }
 
-// areLong reports whether guards have more than longestGuards of values.
+// areLong reports whether the values of guards exceed longestGuards.
 func areLong(guards []Op) bool {
 	left := longestGuards
 	for _, g := range guards {
@@ -278,7 +277,7 @@ func areLong(guards []Op) bool {
 	return false
 }
 
-// lengthOf returns how long a value is, without the punctuation of JSON.
+// lengthOf returns the length of the names and strings in a value. Every other scalar counts as 1.
 func lengthOf(v any) int {
 	switch v := v.(type) {
 	case map[string]any:
@@ -299,8 +298,8 @@ func lengthOf(v any) int {
 	return 1
 }
 
-// Remove is the removal of one value that is known to be there. Of several
-// elements of one list the last comes first: their indices stay valid.
+// Remove returns the difference that removes one value that exists. Remove the last of several elements of
+// one list first, so that the other indices remain valid.
 func Remove(path *observer.Path, value any) Difference {
 	pointer := path.Pointer()
 	return Difference{

@@ -1,8 +1,8 @@
-// Package delta compares the desired state of a resource with the live object
-// and says what must be written to bring the held fields back.
+// Package delta compares the desired state of a resource with the live object and returns the patch
+// operations that correct the held fields.
 //
-// It looks at one resource at a time, decides about observed fields only, and
-// knows no cluster: what becomes of its answer is for package plan to say.
+// It compares one resource at a time, decides only about observed fields, and has no access to a cluster.
+// Package plan decides how the result is used.
 //
 //	c := delta.Compare(delta.Input{Entry: entry, Desired: manifest, Manifest: manifest, Live: live})
 //	for _, d := range c.Differences {

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// removal is a live element that is to go.
+// removal is a live element to remove.
 type removal struct {
 	live   int
 	reason Reason
@@ -19,11 +19,13 @@ func isVictim(victims []removal, live int) bool {
 	return found
 }
 
-// excessElements returns the elements to remove, the last first, when the absent ones have been added:
-// those that our previous manifest had in place of one of these; those that a manifest under
-// the default schema has dropped, whatever others have added or removed; and then elements that
-// the schema does not name until the maximum holds: first those whose keys are there twice, then
-// those that our previous manifest had and this one has not, then from the end.
+// excessElements returns the elements to remove, the last one first, given that the absent elements are
+// added. It chooses:
+//
+//  1. elements that the manifest replaced
+//  2. with Prune, elements that the manifest no longer has, even if other clients added or removed elements
+//  3. until the maximum holds, elements that the schema does not name: first those with duplicate keys, then
+//     those that the previous manifest had and the manifest does not have, then from the end of the list
 func (c *comparer) excessElements(l *listCursor, absent []int) []removal {
 	var victims []removal
 	chosen := map[int]bool{}
@@ -55,12 +57,12 @@ func (c *comparer) excessElements(l *listCursor, absent []int) []removal {
 			}
 		}
 	}
-	slices.SortFunc(victims, func(a, b removal) int { return cmp.Compare(b.live, a.live) }) // indices stay valid
+	slices.SortFunc(victims, func(a, b removal) int { return cmp.Compare(b.live, a.live) }) // so that indices remain valid
 	return victims
 }
 
-// replaced are the live elements that the manifest has another one for now: we put them
-// there, unless another client did.
+// replaced returns the live elements that the manifest replaced. It omits elements whose keys another client
+// wrote.
 func (c *comparer) replaced(l *listCursor) []int {
 	return slices.DeleteFunc(l.replaced, func(k int) bool {
 		path := l.path.Element(l.pairing.LiveLabel(k), k)
@@ -73,11 +75,11 @@ func (c *comparer) replaced(l *listCursor) []int {
 	})
 }
 
-// removeVictims removes elements from a list.
+// removeVictims adds a difference for each element to remove.
 func (c *comparer) removeVictims(l *listCursor, victims []removal) {
 	for _, v := range victims {
 		k := v.live
-		var was *previous // what the record is to keep should the removal have to wait
+		var was *previous // what the last-applied state keeps if the removal is deferred
 		if v.reason == Extra && slices.Contains(c.prunable(l), k) {
 			was = &previous{l.path, l.beforeList}
 		}
@@ -87,9 +89,8 @@ func (c *comparer) removeVictims(l *listCursor, victims []removal) {
 			Reason: v.reason, Live: at.live, was: was,
 			ops:    []Op{{Op: "remove", Path: at.path.Pointer()}},
 			guards: withGuard(l.guards, guards...),
-			// Without keys, or where others have the same, only the version proves that the
-			// index still means this element: a test of its value would put a free value
-			// into the request.
+			// Without keys, or if other elements have the same keys, only the version proves that the index
+			// still identifies this element. A test of its value would put a free value into the request.
 			structural: true, versioned: len(guards) == 0 || len(l.pairing.Surplus) > 0,
 		})
 		c.visitField(at, StateRemoved, d)
@@ -99,16 +100,16 @@ func (c *comparer) removeVictims(l *listCursor, victims []removal) {
 	}
 }
 
-// prunable are the free live elements that our previous manifest had and this
-// one has not, the surest first. Some may be named more than once.
+// prunable returns the free live elements that the previous manifest had and the manifest does not have, the
+// most certain first. An element can be listed more than once.
 func (c *comparer) prunable(l *listCursor) []int {
 	if !l.pairing.ByPosition && !l.pairing.Aligned {
 		liveIn := l.list.Identities(l.t, l.liveList, l.beforeList)
 		wantIn := l.list.Identities(l.t, l.beforeList, l.wantList)
 		return l.freeIf(func(k int) bool { return liveIn[k] >= 0 && wantIn[liveIn[k]] < 0 })
 	}
-	// A list that got shorter has moved up: what is left behind its end is ours,
-	// though the same may stand further up now.
+	// When a list gets shorter, its elements move up. The elements left beyond its end are the Application's,
+	// even if an equal element is now further up.
 	isLeft := func(k int) bool { return k >= len(l.wantList) && k < len(l.beforeList) }
 	isLike := func(k int) func(any) bool {
 		return func(element any) bool { return observer.Covers(l.liveList[k], element) }
@@ -122,7 +123,7 @@ func (c *comparer) prunable(l *listCursor) []int {
 	)
 }
 
-// freeIf are the free live elements of which something is true.
+// freeIf returns the free live elements that satisfy a condition.
 func (l *listCursor) freeIf(is func(k int) bool) []int {
 	var found []int
 	for _, k := range l.free {
@@ -133,8 +134,8 @@ func (l *listCursor) freeIf(is func(k int) bool) []int {
 	return found
 }
 
-// tooShort adds known elements that need not be there but for the minimum:
-// learned ones, and those of the manifest that are not observed.
+// tooShort adds known elements that only the minimum length requires: learned elements, and elements of the
+// manifest that are not observed.
 func (c *comparer) tooShort(l *listCursor, absent []int) {
 	length := l.length - len(l.claimed)
 	if length >= l.list.Min {
@@ -149,7 +150,7 @@ func (c *comparer) tooShort(l *listCursor, absent []int) {
 			continue
 		}
 		if c.accepted(l.path.Element(l.pairing.Label(i), -1), l.t.Elem(), Some(l.wantList[i]), Value{}) {
-			length++ // it counts: the API server would drop it again
+			length++ // it counts, because the API server would drop it again
 			continue
 		}
 		more = append(more, i)
@@ -161,8 +162,8 @@ func (c *comparer) tooShort(l *listCursor, absent []int) {
 	}
 }
 
-// present tells which elements of the desired list are in the live one, be it by
-// their position only, or have just been added.
+// present reports which elements of the desired list are in the live list or were just added. Without
+// identities, an element is present if its position exists.
 func (l *listCursor) present(absent []int) []bool {
 	present := make([]bool, len(l.wantList))
 	for _, i := range absent {

@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// compareList compares the elements that the schema speaks of, and then the
-// length. Source: docs/semantics.md, "Lists".
+// compareList compares the elements that the schema names, and then the length of the list.
+// Source: docs/semantics.md, "Lists".
 func (c *comparer) compareList(s cursor) {
 	l := c.listCursor(s)
 	if l.pairing.Warning != "" {
@@ -44,13 +44,13 @@ type listCursor struct {
 	wantList, liveList []any
 	writtenList        []any
 	beforeList         []any
-	// at has the live index of each element of the desired list, or -1: what the
-	// pairing says, and then what has taken the place of one.
+	// at has the live index of each element of the desired list, or -1. It starts as the pairing;
+	// matchRenamed adds to it.
 	at       []int
-	free     []int // live elements that no schema element speaks of
-	claimed  []int // those of them that others hold
-	replaced []int // of those, what our previous manifest had in place of one that is missing
-	length   int   // of the live list while it is being corrected
+	free     []int // live elements that match no schema element
+	claimed  []int // like free, but with claimed fields: see Input.Claimed
+	replaced []int // free elements that have the previous keys of a missing element
+	length   int   // of the live list during the correction
 	order    []int // see inOrder
 	added    map[int]bool
 }
@@ -76,8 +76,8 @@ func (c *comparer) listCursor(s cursor) *listCursor {
 	return l
 }
 
-// compareElements compares element by element and returns the indices of those
-// that must be there and are not. A learned element may come and go.
+// compareElements compares the elements, and returns the indices of required elements that are missing.
+// Learned elements are not required.
 func (c *comparer) compareElements(l *listCursor) []int {
 	var absent []int
 	before := l.list.Identities(l.t, l.wantList, l.beforeList)
@@ -88,7 +88,7 @@ func (c *comparer) compareElements(l *listCursor) []int {
 		}
 		switch {
 		case i >= len(l.wantList) && k < 0:
-			c.absent(at, nil) // not known yet
+			c.absent(at, nil) // not learned yet
 		case k >= 0 && node.IsPlaceholder() && (!isMap(at.desired.Any) || !isMap(at.live.Any)):
 			c.free(at)
 		case k >= 0:
@@ -116,14 +116,14 @@ func (l *listCursor) elementAt(i int) (at cursor, k int) {
 	}, k
 }
 
-// mustBeThere reports whether element i has to be there: it is required, and the API server
-// does not drop it.
+// mustBeThere reports whether element i must exist: it is required, and the API server does not drop it.
 func (c *comparer) mustBeThere(l *listCursor, i int, path *observer.Path) bool {
 	return required(l.list, i, l.writtenList) && !c.accepted(path, l.t.Elem(), item(l.wantList, i), Value{})
 }
 
-// compareSurplus gives what is there once more than desired our values, as long as it
-// stays: where the last one prevails, as among variables, only that holds ours.
+// compareSurplus corrects the duplicates of desired elements, as long as they exist. In some lists, such as
+// environment variables, the last duplicate prevails, so that only this correction enforces the desired
+// value.
 func (c *comparer) compareSurplus(l *listCursor, victims []removal) {
 	for _, s := range l.pairing.Surplus {
 		if c.in.Shared || isVictim(victims, s.Live) {
@@ -138,7 +138,7 @@ func (c *comparer) compareSurplus(l *listCursor, victims []removal) {
 	}
 }
 
-// visitFree tells of the live elements that no schema element speaks of, and stay.
+// visitFree visits the live elements that match no schema element and are not removed.
 func (c *comparer) visitFree(l *listCursor, victims []removal) {
 	if c.visit == nil {
 		return
@@ -159,8 +159,7 @@ func (c *comparer) visitFree(l *listCursor, victims []removal) {
 	}
 }
 
-// visitMissing tells of the manifest's elements that nobody observes and that are not
-// there.
+// visitMissing visits the manifest's elements that are neither observed nor live.
 func (c *comparer) visitMissing(l *listCursor) {
 	if c.visit == nil {
 		return
@@ -172,9 +171,8 @@ func (c *comparer) visitMissing(l *listCursor) {
 	}
 }
 
-// required reports whether an element of the desired list must be there: the
-// schema observes something of it, and it is written down. A learned element
-// may come and go.
+// required reports whether an element of the desired list must exist: the schema observes part of it, and it
+// is not learned.
 func required(list *observer.List, i int, written []any) bool {
 	if i >= len(list.Elements) || i >= len(written) {
 		return false
@@ -182,9 +180,8 @@ func required(list *observer.List, i int, written []any) bool {
 	return !list.Elements[i].IsPlaceholder()
 }
 
-// absentElements are what a list gets that is not there at all: the elements
-// that must be there, those that stand before them if only position identifies
-// them, and more until the minimum holds.
+// absentElements returns the elements to write to a list that is missing: the required elements, the elements
+// before them if only position identifies elements, and more elements until the minimum holds.
 func absentElements(s cursor, want []any) map[int]bool {
 	list := s.node.List
 	written, _ := s.written.Any.([]any)
@@ -203,7 +200,7 @@ func absentElements(s cursor, want []any) map[int]bool {
 	return take
 }
 
-// keyGuards test that the element at a live index is still the same one.
+// keyGuards returns tests that the element at a live index is still the same element.
 func (l *listCursor) keyGuards(path *observer.Path, k int) []Op {
 	m, _ := l.liveList[k].(map[string]any)
 	var guards []Op

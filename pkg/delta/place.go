@@ -5,9 +5,8 @@ import (
 	"strconv"
 )
 
-// inOrder has, for each element of the live list while it is being corrected, the
-// index in the desired list of the one that it is, or -1. Most lists need no
-// correction, and nobody asks.
+// inOrder returns the desired index, or -1, of each element of the live list during its correction. It
+// computes them on the first call, because most lists need no correction.
 func (l *listCursor) inOrder() []int {
 	if l.order == nil {
 		l.order = make([]int, len(l.liveList), len(l.liveList)+1)
@@ -23,11 +22,10 @@ func (l *listCursor) inOrder() []int {
 	return l.order
 }
 
-// indexFor is where element i of the desired list belongs in a list with
-// identities: behind the last one that stands before it in the desired list, or
-// else before the first of the others, or else at the end. The order of init
-// containers and of variables that use each other means something. Elements with
-// the same keys are always in the order of the desired list.
+// indexFor returns the index at which element i of the desired list is inserted into a list with identities:
+// behind the nearest of its predecessors in the desired list, else before the first of its successors, else
+// at the end. The order is significant for init containers and for variables that refer to each other.
+// Elements with the same keys are always in the order of the desired list.
 func (l *listCursor) indexFor(i int) int {
 	order, at := l.inOrder(), l.indexAmong(i)
 	if !l.pairing.Repeats(i) {
@@ -45,7 +43,7 @@ func (l *listCursor) indexFor(i int) int {
 	return at
 }
 
-// indexAmong is indexFor for an element whose keys no other one has.
+// indexAmong is like indexFor, for an element that shares its keys with no other element.
 func (l *listCursor) indexAmong(i int) int {
 	order := l.inOrder()
 	before, at := -1, len(order)
@@ -63,8 +61,8 @@ func (l *listCursor) indexAmong(i int) int {
 	return at
 }
 
-// addElements adds elements of the desired list, whole, where they belong. Lists
-// without identity get them at their position, with what stands before them.
+// addElements adds elements of the desired list with all their fields, at the indices where they belong. In a
+// list without identities, it adds an element at its position, together with the missing elements before it.
 func (c *comparer) addElements(l *listCursor, indices []int, reason Reason) {
 	for _, i := range indices {
 		path := l.path.Element(l.pairing.Label(i), -1).Desired(i)
@@ -88,7 +86,7 @@ func (c *comparer) addElements(l *listCursor, indices []int, reason Reason) {
 	}
 }
 
-// visitAdded tells of an element that is added.
+// visitAdded visits an element that is added.
 func (c *comparer) visitAdded(l *listCursor, i int, d *Difference) {
 	if c.visit == nil {
 		return
@@ -106,7 +104,8 @@ func (c *comparer) visitAdded(l *listCursor, i int, d *Difference) {
 	c.absent(at, d)
 }
 
-// insert puts element i of the desired list at an index of a list of that length.
+// insert returns the operation that inserts element i of the desired list at an index of a list of that
+// length.
 func (l *listCursor) insert(at, length, i int) Op {
 	index := "-"
 	if at < length {

@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// remove takes away what we wrote at a place: the whole value if nobody else
-// wrote inside it, or else only the parts that we wrote. What another one holds stays.
+// remove removes the value that the Application wrote at a path. If another client wrote inside the value, it
+// removes only the parts that the Application wrote. It keeps claimed fields.
 func (c *comparer) remove(s cursor) {
 	claimed := c.claimed(s.path)
 	before, wasMap := s.previous.(map[string]any)
@@ -44,8 +44,9 @@ func (c *comparer) remove(s cursor) {
 	c.visitField(s, StateRemoved, d)
 }
 
-// emptied takes our elements out of a list that our manifest has no elements for
-// any more: all of them, if nobody else wrote in it. An empty list is free.
+// emptied removes the Application's elements from a list for which the manifest has no elements any more. If
+// no other client wrote in the list, it removes all elements. If the list was empty before, its elements are
+// free.
 func (c *comparer) emptied(s cursor, before, live []any) {
 	switch {
 	case len(before) == 0 || len(live) == 0:
@@ -66,7 +67,7 @@ func (c *comparer) emptied(s cursor, before, live []any) {
 func (c *comparer) removeElements(s cursor, before, live []any) {
 	list := &observer.List{}
 	mine, labels := ours(list, s, before, live), list.Labels(s.t, live)
-	for k, element := range slices.Backward(live) { // the last first: indices stay valid
+	for k, element := range slices.Backward(live) { // the last one first, so that indices remain valid
 		at := cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: Some(element)}
 		if !mine[k] || c.claimed(at.path) {
 			c.free(at)
@@ -81,14 +82,14 @@ func (c *comparer) removeElements(s cursor, before, live []any) {
 	}
 }
 
-// freeElements tells of the elements of a list that is free to have any.
+// freeElements visits the elements of a free list.
 func (c *comparer) freeElements(s cursor, live []any) {
 	if len(live) > 0 {
 		c.free(cursor{t: s.t, path: s.path, live: Some(live)})
 	}
 }
 
-// ours tells which live elements our previous manifest had.
+// ours reports for each live element whether the previous manifest had it.
 func ours(list *observer.List, s cursor, before, live []any) []bool {
 	mine := make([]bool, len(live))
 	byIdentity := list.ByIdentity(s.t)
@@ -98,8 +99,8 @@ func ours(list *observer.List, s cursor, before, live []any) []bool {
 	return mine
 }
 
-// hasOtherWriters reports whether the live value has parts that we did not write and
-// another client did.
+// hasOtherWriters reports whether the live value has parts that another client wrote and the Application did
+// not.
 func (c *comparer) hasOtherWriters(s cursor) bool {
 	switch live := s.live.Any.(type) {
 	case map[string]any:

@@ -5,18 +5,18 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Location is where a path leads to in a live object.
+// Location is the position of a path in a live object.
 type Location struct {
 	Path *observer.Path
-	// Value is not set if there is nothing.
+	// Value is not set if the field is missing.
 	Value Value
 
 	guards    []Op
 	versioned bool
 }
 
-// Locate finds the place of a path, as Difference.Path has it, in a live object. It is
-// false if what the path leads through is not there.
+// Locate finds a path, in the format of Difference.Path, in a live object. It returns false if the path is
+// invalid, or if a parent of the field is missing.
 func Locate(t *kinds.Node, live map[string]any, text string) (Location, bool) {
 	typed, err := observer.ParsePath(text)
 	if err != nil || typed == nil {
@@ -52,7 +52,7 @@ func Locate(t *kinds.Node, live map[string]any, text string) (Location, bool) {
 	return at, true
 }
 
-// Restore gives a place the value that it had before us.
+// Restore returns the difference that sets a field to its original value.
 func (p Location) Restore(value any) Difference {
 	pointer := p.Path.Pointer()
 	if !p.Value.Set {
@@ -68,9 +68,10 @@ func (p Location) Restore(value any) Difference {
 	}
 }
 
-// Remove takes away what was not there before us. ours are the places at and below it that
-// are known to be ours: what else is in it, such as what the API server has filled in, is
-// in no request, so that only the version proves that it is the same.
+// Remove returns the difference that removes a field that did not exist before the first hold. ours has the
+// locations, at and below the field, that the Application is known to hold. The request contains no other
+// values below the field, such as defaults of the API server, so that only the version proves that they are
+// unchanged.
 func (p Location) Remove(ours []Location) Difference {
 	d := Difference{
 		Path: p.Path.String(), Reason: Restored, Live: p.Value, livePath: p.Path,

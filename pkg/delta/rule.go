@@ -6,17 +6,17 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// compareRule looks at a leaf with a rule:
+// compareRule compares a leaf that has a rule:
 //
-//	rule                       in place                           else written
-//	minimum, maximum           within                             the nearest bound
-//	one of, pattern, rule      if it says so                      the manifest's value
-//	push                       until the manifest's value is      the manifest's value
-//	                           another than the one written last
+//	rule                       in sync                            else written
+//	minimum, maximum           within the bounds                  the nearest bound
+//	one of, pattern, rule      if the rule allows the value       the manifest's value
+//	push                       while the manifest's value is      the manifest's value
+//	                           the value written last
 //	watch, seed                always
-//	absent                     not there                          nothing: it is removed
+//	absent                     if the field is missing            nothing: it is removed
 //
-// What is outside, and nothing says what to write, is told.
+// If the value is out of bounds and the value to write is unknown, it is only reported.
 // Source: docs/semantics.md, "Rules for values".
 func (c *comparer) compareRule(s cursor) {
 	rule := s.node.Rule
@@ -48,7 +48,7 @@ func (c *comparer) compareRule(s cursor) {
 	}
 }
 
-// stateOf is the state of a leaf with a rule, as long as it has not drifted.
+// stateOf returns the state of a leaf that has a rule and has not drifted.
 func stateOf(rule *observer.Rule) State {
 	switch rule.Mode {
 	case observer.ModeSeed:
@@ -63,7 +63,7 @@ func stateOf(rule *observer.Rule) State {
 	return StateAllowed
 }
 
-// compareAllowed looks at a leaf of which a rule says which values it may have.
+// compareAllowed compares a leaf whose rule limits the allowed values.
 func (c *comparer) compareAllowed(s cursor) {
 	rule := s.node.Rule
 	if s.live.Set && rule.Allows(s.live.Any, c.ruleContext) {
@@ -81,7 +81,7 @@ func (c *comparer) compareAllowed(s cursor) {
 	}
 }
 
-// outside tells of a value that is outside of its rule, where nothing says what to write.
+// outside reports a value that is out of bounds, if the value to write is unknown.
 func (c *comparer) outside(s cursor) {
 	d := Difference{Reason: Changed, Live: s.live, Rule: s.node.Rule, ReportOnly: true, Path: s.path.String(), livePath: s.path}
 	is := "is"
@@ -92,7 +92,7 @@ func (c *comparer) outside(s cursor) {
 	c.visitField(s, StateAllowed, &d)
 }
 
-// push writes the manifest's value if it is another one than the one that was written last.
+// push writes the manifest's value if it differs from the value that was written last.
 func (c *comparer) push(s cursor) {
 	switch {
 	case !s.restored(), s.orphan, s.live.Set && observer.Same(s.t, s.desired.Any, s.live.Any):
@@ -104,7 +104,7 @@ func (c *comparer) push(s cursor) {
 	}
 }
 
-// watch tells of drift that nobody corrects.
+// watch reports the drift of a report-only field.
 func (c *comparer) watch(s cursor) {
 	isSame := s.live.Set && observer.Same(s.t, s.desired.Any, s.live.Any)
 	isSame = isSame || c.in.CompareOnly && s.desired.Set && c.spelling(s, s.desired.Any) == observer.Respelled
@@ -120,7 +120,7 @@ func (c *comparer) watch(s cursor) {
 	c.visitField(s, StateWatched, &d)
 }
 
-// removeAbsent removes what is not to be there.
+// removeAbsent removes a field that is not allowed.
 func (c *comparer) removeAbsent(s cursor, why Reason) {
 	pointer := s.path.Pointer()
 	d := Difference{
@@ -134,7 +134,7 @@ func (c *comparer) removeAbsent(s cursor, why Reason) {
 	c.visitField(s, StateRemoved, c.add(s.path, d))
 }
 
-// correct writes a value in the place of what is there, or is not.
+// correct writes a value, whether the field exists or is missing.
 func (c *comparer) correct(s cursor, value any, as Difference) {
 	d := replacement(s, value)
 	if !s.live.Set {
@@ -144,8 +144,7 @@ func (c *comparer) correct(s cursor, value any, as Difference) {
 	c.visitField(s, s.state(), c.add(s.path, d))
 }
 
-// restored reports whether the desired value of a leaf is written where it is not there:
-// some rules write it once only.
+// restored reports whether a missing leaf gets its desired value. Some rules never write it, or only once.
 func (s cursor) restored() bool {
 	if s.node == nil || s.node.Rule == nil {
 		return true
@@ -159,7 +158,7 @@ func (s cursor) restored() bool {
 	return true
 }
 
-// fieldOf is a field of what may be a map, or nil.
+// fieldOf returns a field of a value, or nil if the value is not a map.
 func fieldOf(v any, name string) any {
 	m, _ := v.(map[string]any)
 	return m[name]

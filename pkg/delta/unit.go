@@ -7,16 +7,16 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Root is the unit of the fields that an object has at its top.
+// Root is the unit of the top-level fields of an object.
 const Root = "."
 
-// unitOf returns the path of what is corrected together with a field, so that an object never
-// has half of what was there before and half of what another client wrote. It is the
-// outermost element of a list without keys. Elsewhere it is the element with keys, or the map,
-// that has the field; the keys of a map with any keys are independent of each other.
+// unitOf returns the path of the unit that is corrected together with a field, so that an object never has
+// half of the previous values and half of the values of another client. The unit is the outermost element of
+// a list without keys. Otherwise it is the element with keys, or the map, that contains the field. The keys
+// of a map with arbitrary keys are independent units.
 // Source: docs/semantics.md, "What the API server refuses".
 func unitOf(t *kinds.Node, path *observer.Path) string {
-	var around, parent *kinds.Node // the type of the map that has the field, and of what has that
+	var around, parent *kinds.Node // the types of the map that contains the field, and of its parent
 	for _, step := range path.Chain() {
 		around, parent = parent, t
 		if !step.IsElement() {
@@ -38,7 +38,7 @@ func unitOf(t *kinds.Node, path *observer.Path) string {
 	return up.String()
 }
 
-// isPosition reports whether a label names an element by its position.
+// isPosition reports whether a label identifies an element by its position.
 func isPosition(label string) bool {
 	label = strings.Trim(label, "[]")
 	for _, r := range label {

@@ -8,52 +8,51 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// State says what a field is.
+// State is the state of a field.
 // Source: docs/semantics.md, "Words".
 type State string
 
 const (
-	// StateHeld: the manifest sets it, and drift is corrected.
+	// StateHeld: the manifest sets the field, and drift is corrected.
 	StateHeld State = "held"
-	// StateLearned: observed, and not in the manifest.
+	// StateLearned: the field is observed, and not set in the manifest.
 	StateLearned State = "learned"
-	// StateAccepted: held in the form that the API server made of it.
+	// StateAccepted: the field is held in its accepted form.
 	StateAccepted State = "accepted"
-	// StateWatched: recorded, and never compared or written.
+	// StateWatched: the field is recorded or report-only, and never corrected.
 	StateWatched State = "watched"
-	// StateFree: not observed.
+	// StateFree: the field is not observed.
 	StateFree State = "free"
-	// StateAllowed: a rule says which values it may have, and any of them is left.
+	// StateAllowed: a rule limits the allowed values, and any of them is kept.
 	StateAllowed State = "allowed"
-	// StateSeeded: written when the object was created, and never again.
+	// StateSeeded: the field is written when the object is created, and never again.
 	StateSeeded State = "seeded"
-	// StatePushed: written when the manifest's value changes.
+	// StatePushed: the field is written when the manifest's value changes.
 	StatePushed State = "pushed"
-	// StateAbsent: it is not to be there, and is not.
+	// StateAbsent: the field must be missing, and is missing.
 	StateAbsent State = "absent"
-	// StateRemoved: it is to be removed, since the manifest has it no longer or a list is
-	// longer than the schema allows.
+	// StateRemoved: the field is removed, because the manifest no longer has it, the schema does not allow
+	// it, or its list is too long.
 	StateRemoved State = "removed"
 )
 
-// Field is one field that a walk has come to: a leaf of the schema, or a value that is
-// free down to its single values.
+// Field is one field that a walk visits: a leaf of the schema, or a single value that is free.
 type Field struct {
 	Path  *observer.Path
 	State State
-	// Desired is the desired value of an observed field, Live the live one, Manifest what
-	// the manifest has there.
+	// Desired is the desired value of an observed field, Live the live value, and Manifest the value in the
+	// manifest.
 	Desired, Live, Manifest Value
-	// Difference is the drift of the field, or of what it lies in, with the operations
-	// that correct it; nil if it is in place.
+	// Difference is the drift of the field, or of a value that contains it, with the operations that correct
+	// it. It is nil if the field is in sync.
 	Difference *Difference
-	// Rule is that of the leaf; nil if it has none.
+	// Rule is the rule of the leaf; nil if it has none.
 	Rule *observer.Rule
 }
 
-// Walk is Compare, and calls visit for every field: every one that Compare looks at, and
-// those that are free. What Compare says and what visit is told cannot differ. Fields come
-// in no particular order.
+// Walk compares like Compare, and calls visit for every field: each field that Compare examines, and each
+// field that is free. Compare calls Walk, so their results cannot differ. The order of the fields is not
+// specified.
 func Walk(in Input, visit func(Field)) Comparison {
 	c := &comparer{in: in, visit: visit}
 	c.ruleContext = observer.NewRuleContext(func() map[string]any { return in.Entry.Object(in.Type, in.Desired, in.Live) })
@@ -67,13 +66,12 @@ func Walk(in Input, visit func(Field)) Comparison {
 	return c.out
 }
 
-// WalkFree visits every field of an object of which nothing is observed.
+// WalkFree visits every field of an object that has no observed fields.
 func WalkFree(t *kinds.Node, live map[string]any, visit func(Field)) {
 	c := &comparer{visit: visit}
 	c.free(cursor{t: t, live: Some(live)})
 }
 
-// visitField visits a field.
 func (c *comparer) visitField(s cursor, state State, d *Difference) {
 	if c.visit == nil || s.path == nil {
 		return
@@ -89,7 +87,7 @@ func (c *comparer) visitField(s cursor, state State, d *Difference) {
 	c.visit(f)
 }
 
-// state is that of an observed leaf.
+// state returns the state of an observed leaf.
 func (s cursor) state() State {
 	switch {
 	case s.watched:
@@ -105,15 +103,14 @@ func (s cursor) state() State {
 	}
 }
 
-// absent tells of what the schema observes of a value that is not there, each leaf with
-// the drift that it is part of.
+// absent visits the observed fields of a missing value, each with the drift that it is part of.
 func (c *comparer) absent(s cursor, d *Difference) {
 	if c.visit == nil {
 		return
 	}
 	defer func(before int) {
 		if d != nil && s.desired.Set && c.visited == before {
-			c.visitField(s, s.state(), d) // nothing is in it
+			c.visitField(s, s.state(), d) // the value is empty
 		}
 	}(c.visited)
 	switch s.node.Shape {
@@ -171,7 +168,7 @@ func (c *comparer) absentList(s cursor, want []any, d *Difference) {
 	}
 }
 
-// free tells of what nobody observes, down to its single values.
+// free visits the single values of a field that is not observed.
 func (c *comparer) free(s cursor) {
 	if c.visit == nil || !s.live.Set && !s.written.Set {
 		return
@@ -197,14 +194,14 @@ func (c *comparer) free(s cursor) {
 	c.visitField(s, StateFree, nil)
 }
 
-// freeField is a field of a map of which nothing is observed there.
+// freeField returns the cursor of a field that the schema of the map does not name.
 func (s cursor) freeField(name string) cursor {
 	live, _ := s.live.Any.(map[string]any)
 	written, _ := s.written.Any.(map[string]any)
 	return cursor{t: s.t.Field(name), path: s.path.Field(name), live: member(live, name), written: member(written, name)}
 }
 
-// hasChildren reports whether anything is below a value.
+// hasChildren reports whether a value is a map or a list that is not empty.
 func hasChildren(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -15,9 +15,9 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// act executes a plan, stage by stage, several requests at a time inside a
-// stage, begun in manifest order. Deletes come last, and only if all else
-// succeeded. A failing resource does not stop the others.
+// act executes a plan stage by stage. Within a stage, it sends several requests at a time, and starts them in
+// manifest order. Deletes are last, and run only if everything else succeeded. A failing resource does not
+// stop the others.
 func (t *Reconciler) act(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) *executor {
 	a := &executor{turns: t, target: target, s: s, plan: p, now: t.now(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.RejectedLeaf{}, doors: map[string]*namespaceGate{}}
 	var stage, deletes []plan.Change
@@ -42,8 +42,7 @@ func (t *Reconciler) act(ctx context.Context, target Target, s *Snapshot, p *pla
 	return a
 }
 
-// hasFailures reports whether anything that should exist does not, or is not as it
-// should be.
+// hasFailures reports whether a change of a desired object has a problem, or an executed change has failed.
 func (a *executor) hasFailures() bool {
 	for _, change := range a.plan.Changes {
 		if change.Problem != nil && !change.Prune {
@@ -58,8 +57,8 @@ func (a *executor) hasFailures() bool {
 	return false
 }
 
-// runDeletes deletes stage by stage, and stops before a stage as long as one
-// before it still has objects: those that wait for something else among them.
+// runDeletes deletes stage by stage. It stops after a stage that still has objects, including those that wait
+// for something.
 func (a *executor) runDeletes(ctx context.Context, changes []plan.Change) {
 	for len(changes) > 0 {
 		n := 1
@@ -78,8 +77,8 @@ func (a *executor) runDeletes(ctx context.Context, changes []plan.Change) {
 	}
 }
 
-// runStage runs a stage of creates and updates. Before the first one that may have
-// workloads, the tokens that these get go on record.
+// runStage executes the creates and updates of a stage. Before the first stage that may have workloads, it
+// records the tokens of these workloads.
 func (a *executor) runStage(ctx context.Context, changes []plan.Change) {
 	if len(changes) > 0 && manifest.Stage(changes[0].ID.GroupKind()) > manifest.StageConfiguration &&
 		a.tokensErr == nil && slices.ContainsFunc(changes, plan.Change.Writes) {
@@ -110,7 +109,7 @@ func (a *executor) run(ctx context.Context, changes []plan.Change) {
 	_ = group.Wait()
 }
 
-// execute executes one change and records how it went.
+// execute executes one change and records its outcome.
 func (a *executor) execute(ctx context.Context, change plan.Change) {
 	defer a.recovered(ctx, change.ID)
 	if ctx.Err() != nil {
@@ -130,7 +129,7 @@ func (a *executor) execute(ctx context.Context, change plan.Change) {
 			if object != nil {
 				if fresh := a.decideAgain(change.ID, object); fresh.Action == change.Action || !change.Writes() {
 					change = fresh
-				} // or else its guards will see that another client was faster
+				} // otherwise its guards detect that another client was faster
 			}
 			if read = true; !change.Writes() {
 				a.record(change, plan.Outcome{Action: change.Action, Object: object, Problem: cmp.Or(problem, change.Problem)})
@@ -156,8 +155,8 @@ func (a *executor) execute(ctx context.Context, change plan.Change) {
 	}})
 }
 
-// recovered turns a panic into the failure of one resource: it happens on a
-// goroutine of its own, where nobody else would catch it.
+// recovered records a panic as the failure of one resource. The panic happens on a separate goroutine, where
+// no other function recovers it.
 func (a *executor) recovered(ctx context.Context, id manifest.ID) {
 	if r := recover(); r != nil {
 		a.record(plan.Change{ID: id}, plan.Outcome{Problem: &plan.Problem{
@@ -166,7 +165,7 @@ func (a *executor) recovered(ctx context.Context, id manifest.ID) {
 	}
 }
 
-// readFirst reads the whole object, managedFields included.
+// readFirst reads the object, including managedFields.
 func (a *executor) readFirst(ctx context.Context, at cluster.Location) (map[string]any, *plan.Problem) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

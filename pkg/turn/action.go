@@ -15,12 +15,11 @@ import (
 )
 
 const (
-	// attempts is how often a change is decided again at once, because another client
-	// was faster.
+	// attempts is how often a change is decided again immediately because another client was faster.
 	attempts = 4
-	// requestTimeout bounds one request.
+	// requestTimeout is the timeout of one request.
 	requestTimeout = 30 * time.Second
-	// recheckConflict is how long an object that is in the way is not read again.
+	// recheckConflict is how long a conflicting object is used before it is read again.
 	recheckConflict = 5 * time.Minute
 )
 
@@ -31,23 +30,23 @@ type executor struct {
 	s      *Snapshot
 	plan   *plan.Plan
 	now    time.Time
-	// tokensRecorded is true when the status was written before the work was done,
-	// tokensErr is why that was not possible.
+	// tokensRecorded is true if the status was written during the execution of the plan. tokensErr is the
+	// error of this write.
 	tokensRecorded bool
 	tokensErr      error
-	// ending has what namespaces that are being deleted say of that.
+	// ending caches, for each namespace that is being deleted, the message about its deletion.
 	ending sync.Map
-	mu     sync.Mutex // guards what follows, and the memory
+	mu     sync.Mutex // guards the fields below, and the State
 	result map[manifest.ID]plan.Outcome
-	// refused has the leaves that the API server has refused.
+	// refused has the leaves that the API server rejected.
 	refused map[manifest.ID][]plan.RejectedLeaf
-	// searched is what is known of objects whose patches were refused.
+	// searched has the progress of the search for each object whose patch was rejected.
 	searched map[manifest.ID]*progress
-	// doors are those of the namespaces in which something is to be created.
+	// doors has the gates of the namespaces in which objects are created.
 	doors map[string]*namespaceGate
 }
 
-// decideAgain decides a resource anew.
+// decideAgain decides the change of a resource again, for its current object.
 func (a *executor) decideAgain(id manifest.ID, object map[string]any) plan.Change {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -60,7 +59,7 @@ func (a *executor) decideAgain(id manifest.ID, object map[string]any) plan.Chang
 	return change
 }
 
-// known is how much has been found out about an object whose patch was refused.
+// known returns the number of rejected leaves that are known for an object.
 func (a *executor) known(id manifest.ID) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,18 +85,18 @@ func (a *executor) record(change plan.Change, outcome plan.Outcome) {
 	waits := outcome.Problem.RetryAfter == 0 && outcome.Problem.Disposition() == v1alpha1.DispositionWait
 	if change.Shared && (waits || outcome.Problem.Compared()) {
 		delete(a.s.memory.failures, id)
-		return // no attempt has failed: the object itself tells when another lets go
+		return // no attempt has failed: the object changes when another Application releases the field
 	}
 	problem := a.s.memory.failed(id, outcome.Problem, a.now)
 	if f, ok := a.s.memory.unwatched[id]; ok {
-		f.until = a.now.Add(problem.RetryAfter) // what is in the way is read again then
+		f.until = a.now.Add(problem.RetryAfter) // the conflicting object is read again then
 		put(&a.s.memory.unwatched, id, f)
 	}
 	outcome.Problem = problem
 	a.result[id] = outcome
 }
 
-// recordWrite has the store know our own write before the watch does.
+// recordWrite adds the response of a write to the store, before the watch delivers it.
 func (a *executor) recordWrite(at cluster.Location, object map[string]any) {
 	a.target.Wrote(at, object)
 	a.mu.Lock()
@@ -107,19 +106,19 @@ func (a *executor) recordWrite(at cluster.Location, object map[string]any) {
 	delete(a.s.memory.unsure, at.ID)
 }
 
-// recordRead has the store know an object of ours that was read before the watch has shown it.
+// recordRead adds an object of the Application that was read to the store, before the watch delivers it.
 func (a *executor) recordRead(at cluster.Location, object map[string]any) {
 	u := unstructured.Unstructured{Object: object}
 	if u.GetLabels()[v1alpha1.LabelApplicationUID] == string(a.s.Input.Application.UID) || a.s.shared[at.ID] {
-		a.target.Wrote(at, observer.CopyMap(object)) // a store keeps no managedFields, and who reads needs them
+		a.target.Wrote(at, observer.CopyMap(object)) // a copy, because the store drops managedFields and the caller needs them
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.s.memory.unsure, at.ID)
 }
 
-// hasUnansweredPatch reports whether an object may have what a request without an answer gave it, and
-// another spec than this one asked for.
+// hasUnansweredPatch reports whether the last patch of an object had no response, and was for another
+// generation of the spec.
 func (a *executor) hasUnansweredPatch(id manifest.ID) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -127,7 +126,7 @@ func (a *executor) hasUnansweredPatch(id manifest.ID) bool {
 	return unsure && generation != a.s.Input.Application.Generation
 }
 
-// recordDeletion has the store know that an object is no more.
+// recordDeletion removes a deleted object from the store.
 func (a *executor) recordDeletion(at cluster.Location, uid string) {
 	if uid == "" {
 		return

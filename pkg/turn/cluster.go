@@ -13,94 +13,94 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Reader is a cluster as one Application's turn reads it. An error of a request is that
-// of the API server (see k8s.io/apimachinery/pkg/api/errors).
+// Reader is a cluster with read access for one Application. Errors of requests are those of the API server
+// (see k8s.io/apimachinery/pkg/api/errors).
 type Reader interface {
-	// Kinds is what is known of kinds before the cluster is asked.
+	// Kinds returns the kinds that are known without a request to the cluster.
 	Kinds() plan.Kinds
-	// Mapping finds where a kind is served. cluster.ErrKindUnknown is certain. A
-	// mapping without a resource says nothing: what Kinds says counts.
+	// Mapping resolves a kind to its resource. cluster.ErrKindUnknown means that the kind is certainly not
+	// served. If the mapping has no resource, the result of Kinds applies.
 	Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error)
-	// AnyVersion is Mapping for whichever version is served.
+	// AnyVersion is like Mapping, for any version that is served.
 	AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Mapping, error)
-	// Need has the objects of these resources, namespaced or not, shared ones by their
-	// names, and all that are in ranges be seen from now on, and no others.
+	// Need sets the objects to watch from now on, and no others: the objects of resources (true if
+	// namespaced) in namespaces, the objects that are watched by name, and all objects in ranges.
 	Need(resources map[schema.GroupVersionResource]bool, namespaces []string, named cluster.Named, ranges cluster.Ranges)
-	// Range are the objects of a kind that are in a range, whoever marks them. ErrNotSeen
-	// says that the first list is not complete.
+	// Range returns the objects of a kind that are in a range, regardless of their tracking label. It returns
+	// ErrNotSeen while the first list is not complete.
 	Range(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.ObjectRange) (map[manifest.ID]map[string]any, error)
-	// Marked are the objects of a kind that carry the Application's label. ErrNotSeen
-	// says that their first list is not complete.
+	// Marked returns the objects of a kind that have the Application's tracking label. It returns ErrNotSeen
+	// while the first list is not complete.
 	Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error)
-	// Written is who wrote objects lately that are, or are not, among the marked ones, as
-	// far as the watch has told. It is of those very versions.
+	// Written returns the recent writes to the marked objects, and to objects that are not among them, as far
+	// as the watch delivered them. They belong to exactly the versions of the marked objects.
 	Written(gk schema.GroupKind, mapping cluster.Mapping, marked map[manifest.ID]map[string]any) map[manifest.ID]plan.ObservedWrites
-	// Ended are objects of a kind that are gone, in their last state, as far as a watch has
-	// shown it; only Jobs are of interest.
+	// Ended returns the last state of deleted objects of a kind, as far as a watch delivered it. Only Jobs
+	// are needed.
 	Ended(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]map[string]any
-	// Silent is why the objects of a kind may not be any more as Marked has them: nothing
-	// was heard of them for too long. nil if that is not so.
+	// Silent returns why the result of Marked may be outdated: the watch has stalled. It returns nil if the
+	// watch is active.
 	Silent(mapping cluster.Mapping) error
-	// Profiles are the HoldProfiles, and what autoscalers target of these objects as far as a
-	// profile asks for it. ErrNotSeen says that a first list is not complete.
+	// Profiles returns the HoldProfiles, and which of the objects are targets of autoscalers if a profile
+	// needs this. It returns ErrNotSeen while a first list is not complete.
 	Profiles(ctx context.Context, objects []manifest.ID) (plan.Profiles, error)
-	// Get reads one object, managedFields included.
+	// Get reads one object, including managedFields.
 	Get(ctx context.Context, at cluster.Location) (map[string]any, error)
-	// Problem is what the error of a request means for a resource.
+	// Problem converts the error of a request to the problem of a resource.
 	Problem(err error, at cluster.Location, verb string) *plan.Problem
 }
 
-// ErrNotSeen says that a watch has no first list yet: what it does not show may exist
-// all the same.
+// ErrNotSeen means that the first list of a watch is not complete. Objects may exist that the watch does not
+// show yet.
 var ErrNotSeen = errors.New("the first list is not complete")
 
-// Target is a cluster whose objects a turn holds.
+// Target is a cluster with read and write access for the objects of one Application.
 type Target interface {
 	Reader
-	// Shared is a shared object as a watch shows it, whoever marks it; nil if there is
-	// none. ErrNotSeen says that the first list is not complete.
+	// Shared returns a shared object from its watch, regardless of its tracking label; nil if it does not
+	// exist. It returns ErrNotSeen while the first list is not complete.
 	Shared(at cluster.Location) (map[string]any, error)
-	// MayList asks whether the Application's ServiceAccount may list what is in a range.
+	// MayList returns an error if the Application's ServiceAccount may not list the objects in a range.
 	MayList(ctx context.Context, mapping cluster.Mapping, r cluster.ObjectRange) error
-	// Create, Patch and Delete return the object as the API server has it then; Delete
-	// nil if nothing is left.
+	// Create, Patch and Delete return the object from the response of the API server. Delete returns nil if
+	// the object is gone.
 	Create(ctx context.Context, at cluster.Location, body map[string]any) (map[string]any, error)
 	Patch(ctx context.Context, at cluster.Location, ops any) (map[string]any, error)
 	Delete(ctx context.Context, at cluster.Location, uid, resourceVersion string) (map[string]any, error)
-	// TryPatch asks whether a patch would be accepted, and changes nothing.
+	// TryPatch sends a patch as a dry run, and returns an error if it would not be accepted.
 	TryPatch(ctx context.Context, at cluster.Location, ops any) error
-	// Processed is told that an object was looked at, of which Written had that much.
+	// Processed marks the writes to an object as processed, up to the given result of Written.
 	Processed(at cluster.Location, written plan.ObservedWrites)
-	// Wrote and Gone have the stores know our own write before the watch does.
+	// Wrote and Gone add the result of a write to the store, before the watch delivers it.
 	Wrote(at cluster.Location, object map[string]any)
 	Gone(at cluster.Location, uid types.UID)
-	// AwaitNamespaces has the Application handled again when one of these namespaces
-	// comes, and none of those before.
+	// AwaitNamespaces requeues the Application when one of these namespaces is created. It replaces the names
+	// of the previous call.
 	AwaitNamespaces(names []string)
 	// NamespaceEnds reports whether a namespace is known to be in deletion.
 	NamespaceEnds(ctx context.Context, name string) bool
 }
 
-// ApplicationClient is the API server that has the Applications.
+// ApplicationClient is a client for the API server that stores the Applications.
 type ApplicationClient interface {
-	// Latest is the version of an Application that the watch, or our own last write,
-	// has shown; the given one if there is none. Without a UID, it is any of that name.
+	// Latest returns the version of an Application that the watch or the last write returned; the given one
+	// if there is none. If app has no UID, any Application of that name matches.
 	Latest(app *v1alpha1.Application) *v1alpha1.Application
-	// Read asks the API server for it.
+	// Read reads the Application from the API server.
 	Read(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error)
-	// WriteMetadata replaces finalizers and merges annotations, and WriteStatus replaces
-	// the status, if it is still this version of the Application.
+	// WriteMetadata replaces finalizers and merges annotations. WriteStatus replaces the status. Both write
+	// only if app is the current version of the Application.
 	WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error)
 	WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error)
-	// Again has the Application handled again.
+	// Again requeues the Application.
 	Again(app *v1alpha1.Application)
-	// LetGo is told that our finalizer is off.
+	// LetGo records that the controller's finalizer was removed.
 	LetGo(app *v1alpha1.Application) error
-	// Announce sends an event; nil is none.
+	// Announce emits an event, unless it is nil.
 	Announce(app *v1alpha1.Application, event *plan.Event)
-	// Concluded is told what came of a plan.
+	// Concluded receives the outcomes of a plan, and their summary.
 	Concluded(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result)
-	// Report asks to write a report that can wait. done is to be called when it is
-	// written; nil means later: there is a turn for it then.
+	// Report requests permission to write a report that can wait. The caller must call done when the report
+	// is written. If done is nil, the Application is requeued when its report can be written.
 	Report(app *v1alpha1.Application) (done func())
 }

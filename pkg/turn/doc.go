@@ -1,17 +1,17 @@
-// Package turn is one turn of an Application: gather, decide, act, conclude.
+// Package turn reconciles one Application: it gathers, decides, acts and reports.
 //
-//	Turns.Take    the table of contents
-//	Decide        gather and decide, and nothing more: what `plan` and `diff` do
-//	Gather        what is known before anything is decided, a Snapshot
-//	act           execute the plan, request by request
-//	report        what came of it: status, event, and when to look again
-//	finalize      the same for an Application that is being deleted
+//	Reconciler.Reconcile    all steps of one reconciliation
+//	Decide                  gathers and decides, and changes nothing: for `plan` and `diff`
+//	Gather                  collects the input of the decision, a Snapshot
+//	act                     executes the plan, request by request
+//	report                  writes the status and an event, and returns when to reconcile again
+//	finalize                the same for an Application that is being deleted
 //
-// It reaches a cluster through View (reads) and Target (reads and writes), and the
-// API server that has the Applications through Home. The controller implements them
-// with stores and a writer, the command line with reads that have the user's rights,
-// or with files; the law of this package's tests with a model of an API server in
-// memory. So whatever decides, or executes, is written here, once.
+// The package accesses a cluster through Reader (reads) and Target (reads and writes), and the API server
+// that stores the Applications through ApplicationClient. The controller implements these interfaces with
+// stores and a writer. The command line implements them with the user's rights, or with files. The tests of
+// this package implement them with a model of an API server in memory. So all of them share the code that
+// decides and executes.
 //
-// What to do is decided in package plan, and nowhere else.
+// Package plan alone decides what to write.
 package turn

@@ -14,17 +14,17 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// namespaceGate lets creates into a namespace. While nobody knows whether the namespace is there,
-// they go one at a time; when an answer says that it is not, that is the answer to all
-// that follow, without a request.
+// namespaceGate limits the creates in a namespace. While it is unknown whether the namespace exists, creates
+// are sent one at a time. If a response reports that the namespace is missing, all later creates fail with
+// this error, without a request.
 type namespaceGate struct {
 	mu      sync.Mutex
 	open    bool
 	missing error
 }
 
-// createIn creates an object in a namespace, or without one, or returns why nothing can be
-// created there.
+// createIn creates an object in a namespace, or a cluster-scoped object if namespace is empty. It returns an
+// error if no object can be created in the namespace.
 func (a *executor) createIn(namespace string, send func() (map[string]any, error)) (map[string]any, error) {
 	if namespace == "" {
 		return send()
@@ -49,8 +49,8 @@ func (a *executor) createIn(namespace string, send func() (map[string]any, error
 	return object, err
 }
 
-// record learns from an answer. One about rights, or about a body that cannot be read, says
-// nothing of the namespace: it comes before anybody looks for that.
+// record updates the gate from a response. A response about rights, or about an invalid body, has no effect,
+// because the API server checks these before it looks for the namespace.
 func (d *namespaceGate) record(namespace string, err error) {
 	switch status := code(err); {
 	case isMissingNamespace(err, namespace), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -71,8 +71,8 @@ func (a *executor) namespaceGate(namespace string) *namespaceGate {
 	return d
 }
 
-// knows reports whether a namespace was there a moment ago: it is that of the Application,
-// has objects, or is itself an object that is held. The lock is held.
+// knows reports whether a namespace existed a moment ago: it is the Application's namespace, it has objects,
+// or it is itself a held object. The caller must hold the lock.
 func (a *executor) knows(namespace string) bool {
 	if namespace == a.s.Input.Application.Namespace {
 		return true
@@ -89,8 +89,8 @@ func (a *executor) knows(namespace string) bool {
 	return false
 }
 
-// awaited are the missing namespaces of what is desired, be it due now or at
-// the next try; others are forgotten. If it is the Application's own, nobody waits.
+// awaited returns the missing namespaces of desired objects, whether these are due now or at the next retry.
+// It forgets other namespaces. It omits the Application's own namespace.
 func (m *State) awaited(own string, p *plan.Plan) []string {
 	needed := map[string]bool{}
 	for _, change := range p.Changes {

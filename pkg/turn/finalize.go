@@ -15,9 +15,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// finalize deletes what an Application has made, in reverse order, and lets it
-// go when everything is gone. With deletionPolicy Orphan it takes our marks off
-// instead.
+// finalize deletes the objects of an Application in reverse order, and removes the finalizer when all of them
+// are gone. With deletionPolicy Orphan, it removes the tracking metadata instead.
 func (t *Reconciler) finalize(ctx context.Context, app *v1alpha1.Application, m *State, target Target) (time.Duration, error) {
 	if !slices.Contains(app.Finalizers, v1alpha1.Finalizer) {
 		return 0, nil
@@ -60,15 +59,15 @@ func (t *Reconciler) finalize(ctx context.Context, app *v1alpha1.Application, m 
 	return 0, t.home().LetGo(written)
 }
 
-// deleted runs the hooks that come last of all. Nothing can be said about their
-// errors in a status.
+// deleted runs the hooks after the deletion. It only logs their errors, because no status is left to report
+// them.
 func (t *Reconciler) deleted(ctx context.Context, app *v1alpha1.Application) {
 	if err := t.Hooks.ApplicationPostDelete.Run(&hooks.Lifecycle{Application: app}); err != nil {
 		klog.FromContext(ctx).Error(err, "A hook has failed after the deletion")
 	}
 }
 
-// forbidden reports whether the rights are missing to go on.
+// forbidden reports whether a change has failed because rights are missing.
 func forbidden(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
 	for _, change := range p.Changes {
 		problem := change.Problem
@@ -82,16 +81,15 @@ func forbidden(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
 	return false
 }
 
-// leaveToNamespace leaves what is in a namespace that is being deleted to whoever deletes
-// it. The rights to do so ourselves are often gone before the objects.
+// leaveToNamespace drops the objects in a namespace that is being deleted, because they are deleted with the
+// namespace. The controller's rights to delete them are often removed before the objects.
 func (s *Snapshot) leaveToNamespace(namespace string) {
 	there := func(id manifest.ID) bool { return id.Namespace == namespace }
 	maps.DeleteFunc(s.Input.Live, func(id manifest.ID, _ map[string]any) bool { return there(id) })
 	maps.DeleteFunc(s.Input.Blocked, func(id manifest.ID, _ *plan.Problem) bool { return there(id) })
 }
 
-// released reports whether nothing of the Application is left, or all of it was
-// let go.
+// released reports whether all objects of the Application are deleted or released.
 func released(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
 	for _, id := range p.Gone() {
 		if outcomes[id].Problem != nil {

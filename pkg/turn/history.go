@@ -16,17 +16,18 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// What a status has no room for of its history goes into slices: many entries at once, and
-// before a status that is written. However often something drifts, an Application writes
-// no more than one history in historyPause; what comes meanwhile waits in the memory.
+// History entries that do not fit in the status are written to slices, many entries at once, and before the
+// status that names the slices. However often a field drifts, an Application writes its history at most once
+// per historyPause. Later entries wait in the State.
 const (
-	historyBatch = 20               // so many entries do not wait for others
-	historyDelay = 10 * time.Minute // nor does one that has waited for so long
+	historyBatch = 20               // number of entries that do not wait for more
+	historyDelay = 10 * time.Minute // maximum time that an entry waits for more
 	historyPause = time.Minute
 )
 
-// logHistory logs what the history has of drift, and of who has caused it. What comes and
-// goes for the spec is a write of our own, which is logged as such.
+// logHistory logs drift from the history, and the client that caused it. It skips objects that are created,
+// adopted, released or deleted because of the spec, because these are the controller's own writes, which are
+// logged as such.
 func logHistory(ctx context.Context, happened []plan.HistoryRecord) {
 	for _, h := range happened {
 		switch h.Outcome {
@@ -57,13 +58,13 @@ func logHistory(ctx context.Context, happened []plan.HistoryRecord) {
 	}
 }
 
-// logValue is a JSON value that a log has as it is, whether its lines are text or JSON.
+// logValue is a JSON value that is logged unchanged, in text and in JSON.
 type logValue struct{ json.RawMessage }
 
-// WriteText is how a line of text has it.
+// WriteText writes the value to a line of text.
 func (v logValue) WriteText(b *bytes.Buffer) { b.Write(v.RawMessage) }
 
-// historyIn is how long older entries still wait to be written, 0 for not at all; false if
+// historyIn returns how long older history entries wait until they are written, or 0. It returns false if
 // there are none.
 func (m *State) historyIn(now time.Time) (wait time.Duration, waits bool) {
 	if len(m.plan.Older) == 0 {
@@ -83,8 +84,9 @@ func (m *State) historyIn(now time.Time) (wait time.Duration, waits bool) {
 	return max(due.Sub(now), 0), true
 }
 
-// withHistory is a status that names slices with the older entries, too, which are written
-// now. It is not worth a failure: they wait then, and the status is written without.
+// withHistory writes the older entries to slices, and returns the status that names these slices. If this
+// fails, it returns the status unchanged and the entries wait, because the history is not worth a failure.
+// done drops the entries that were written.
 func (t *Reconciler) withHistory(ctx context.Context, app *v1alpha1.Application, m *State, status v1alpha1.ApplicationStatus) (named v1alpha1.ApplicationStatus, done func()) {
 	m.olderWritten = t.now()
 	names, err := t.writeHistory(ctx, app, m.plan.Older)
@@ -96,8 +98,8 @@ func (t *Reconciler) withHistory(ctx context.Context, app *v1alpha1.Application,
 	return status, func() { m.plan.Older, m.olderSince = nil, time.Time{} }
 }
 
-// writeHistory writes slices that have more entries than those which the Application names.
-// What these had is forgotten if it cannot be had any more.
+// writeHistory writes slices with more entries than those that the Application names. It omits the entries of
+// slices that are no longer available.
 func (t *Reconciler) writeHistory(ctx context.Context, app *v1alpha1.Application, more []v1alpha1.HistoryEntry) (names []string, err error) {
 	older, err := slice.OlderHistory(app, t.getSlice(ctx, app.Namespace))
 	var unavailable *slice.Unavailable

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// preCreate is the body of a create: a copy with the namespace that its URL will
-// have, and what hooks make of it.
+// preCreate returns the body of a create: a copy of the manifest with the namespace of the URL, as hooks
+// changed it.
 func (a *executor) preCreate(at cluster.Location, manifest map[string]any) (map[string]any, error) {
 	body := observer.CopyMap(manifest)
 	if metadata, ok := body["metadata"].(map[string]any); ok && at.Mapping.Namespaced {
@@ -26,9 +26,8 @@ func (a *executor) preCreate(at cluster.Location, manifest map[string]any) (map[
 	return body, err
 }
 
-// recordTokens has the status know the tokens in the cluster before any workload
-// does: one that is quick must not call in vain because something else of its
-// Application takes its time.
+// recordTokens writes the tokens in the cluster to the status, before any workload uses them. Otherwise, a
+// quick workload could call back in vain while the rest of its Application is not finished.
 func (a *executor) recordTokens(ctx context.Context) error {
 	app := a.turns.home().Latest(a.s.Input.Application)
 	if len(hooks.Purposes(app)) == 0 {
@@ -51,8 +50,7 @@ func (a *executor) recordTokens(ctx context.Context) error {
 	return a.turns.WriteStatus(ctx, app, status)
 }
 
-// tokens are the digests of the tokens that are in the cluster, in the order of
-// their Secrets.
+// tokens returns the digests of the tokens that are in the cluster, in the order of their Secrets.
 func (a *executor) tokens() (digests []string) {
 	for _, change := range a.plan.Changes {
 		s := hooks.ObjectEvent{Application: a.s.Input.Application, ID: change.ID, Live: a.s.Input.Live[change.ID]}
@@ -63,15 +61,15 @@ func (a *executor) tokens() (digests []string) {
 			}
 		}
 		if s.Live != nil && change.Problem == nil {
-			_ = hooks.Tokens(&s) // it finds what there is
+			_ = hooks.Tokens(&s) // tokens that it finds are used despite an error
 		}
 		digests = append(digests, s.Tokens...)
 	}
 	return digests
 }
 
-// postDelete runs the hooks of a resource that is gone. If one fails, the resource
-// stays on record, and they are run again.
+// postDelete runs the hooks of a resource that is gone. If one fails, the resource remains in the inventory,
+// and they run again.
 func (a *executor) postDelete(id manifest.ID) *plan.Problem {
 	if err := a.turns.Hooks.ResourcePostDelete.Run(a.changing(id)); err != nil {
 		return plan.HookProblem(err)

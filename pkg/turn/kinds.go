@@ -17,46 +17,45 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// knownKinds is what is known of the kinds that an Application names. It is the
-// plan.Kinds of its plan.
+// knownKinds is the set of kinds that an Application names. It implements plan.Kinds.
 type knownKinds struct {
 	plan.Kinds
-	// first has each kind in the first version that is named.
+	// first has the first version of each kind that is named.
 	first map[schema.GroupKind]*knownKind
-	// others has the kinds that manifests name in one more version.
+	// others has the kinds that manifests name in another version, too.
 	others map[schema.GroupVersionKind]*knownKind
 }
 
 type knownKind struct {
 	cluster.Mapping
 	gvk schema.GroupVersionKind
-	// problem is why nothing can be done with the kind.
+	// problem is why the kind cannot be used, or nil.
 	problem *plan.Problem
-	// unserved is why nothing of it can be held: the manifest's version of it is
-	// not served. The mapping is that of another version then.
+	// unserved is why no object of the kind can be held: the API server does not serve the manifest's
+	// version. The mapping then has another version.
 	unserved *plan.Problem
 }
 
-// cause is why nothing of a kind can be held now, or nil.
+// cause returns why no object of the kind can be held now, or nil.
 func (k *knownKind) cause() *plan.Problem { return cmp.Or(k.problem, k.unserved) }
 
 func (k *knownKind) GroupKind() schema.GroupKind { return k.gvk.GroupKind() }
 
-// of is a kind in that version if manifests name it, or else in the first one; nil if
-// nobody has named it.
+// of returns the kind in the given version if manifests name it, else in its first version. It returns nil if
+// the kind is not named.
 func (k *knownKinds) of(gvk schema.GroupVersionKind) *knownKind {
 	return cmp.Or(k.others[gvk], k.first[gvk.GroupKind()])
 }
 
-// all are the kinds in all versions, in order.
+// all returns the kinds in all versions, sorted.
 func (k *knownKinds) all() []*knownKind {
 	all := slices.AppendSeq(slices.Collect(maps.Values(k.first)), maps.Values(k.others))
 	slices.SortFunc(all, func(a, b *knownKind) int { return strings.Compare(a.gvk.String(), b.gvk.String()) })
 	return all
 }
 
-// Namespaced is what the API server says of a kind, or what is known of built-in ones
-// while it has not said anything.
+// Namespaced reports whether a kind is namespaced, according to the API server, or to the built-in kinds
+// while the API server has not responded.
 func (k *knownKinds) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
 	if kind, ok := k.first[gk]; ok && kind.Resource.Resource != "" {
 		return kind.Mapping.Namespaced, true
@@ -64,7 +63,7 @@ func (k *knownKinds) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
 	return k.Kinds.Namespaced(gk)
 }
 
-// Type is the typed schema of a kind, or nil.
+// Type returns the typed schema of a kind, or nil.
 func (k *knownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
 	if kind := k.of(gvk); kind != nil && kind.Resource.Resource != "" && kind.Resource.Version == gvk.Version {
 		return kind.Mapping.Type
@@ -72,8 +71,8 @@ func (k *knownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
 	return k.Kinds.Type(gvk)
 }
 
-// Published is the schema that the API server publishes of a kind, if the view asks for
-// that; else nil. It makes this a plan.Publisher.
+// Published returns the schema that the API server publishes for a kind; nil if the Reader does not request
+// it. It implements plan.Publisher.
 func (k *knownKinds) Published(gvk schema.GroupVersionKind) *kinds.Node {
 	if kind := k.of(gvk); kind != nil && kind.Resource.Version == gvk.Version {
 		return kind.Mapping.Published
@@ -81,7 +80,7 @@ func (k *knownKinds) Published(gvk schema.GroupVersionKind) *kinds.Node {
 	return nil
 }
 
-// resources are the kinds to watch, and whether each is namespaced.
+// resources returns the resources to watch, and whether each is namespaced.
 func (k *knownKinds) resources() map[schema.GroupVersionResource]bool {
 	resources := map[schema.GroupVersionResource]bool{}
 	for _, kind := range k.all() {
@@ -92,9 +91,9 @@ func (k *knownKinds) resources() map[schema.GroupVersionResource]bool {
 	return resources
 }
 
-// lookUp finds the kinds of the manifests, of the inventory, of the write-ahead
-// annotation, and more. The first version of a kind is that of all its objects, but
-// for those whose manifests name another one.
+// lookUp resolves the kinds of the manifests, of spec.select, of the inventory, of the write-ahead
+// annotation, and more. The first version of a kind applies to all its objects, except those whose manifests
+// name another version.
 func lookUp(ctx context.Context, v Reader, app *v1alpha1.Application, manifests []map[string]any, more []schema.GroupVersionKind) *knownKinds {
 	k := &knownKinds{Kinds: v.Kinds(), first: map[schema.GroupKind]*knownKind{}, others: map[schema.GroupVersionKind]*knownKind{}}
 	desired := append(kindsOf(manifests), kindsSelected(app)...)
@@ -109,8 +108,8 @@ func lookUp(ctx context.Context, v Reader, app *v1alpha1.Application, manifests 
 	return k
 }
 
-// lookUpOne finds one kind. In a version that is not served nothing of it can be
-// held, but what there is of it can still be found and deleted in another.
+// lookUpOne resolves one kind. If the version is not served, no object of the kind can be held, but existing
+// objects can still be found and deleted in another version.
 func lookUpOne(ctx context.Context, v Reader, gvk schema.GroupVersionKind) *knownKind {
 	kind := &knownKind{gvk: gvk}
 	var err error
@@ -152,7 +151,7 @@ func unknownKind(gvk schema.GroupVersionKind, err error) *plan.Problem {
 	return problem
 }
 
-// kindsOf are the kinds of manifests, in the versions that they use.
+// kindsOf returns the kinds of manifests, in the versions that they use.
 func kindsOf(manifests []map[string]any) (gvks []schema.GroupVersionKind) {
 	for _, content := range manifests {
 		apiVersion, _ := content["apiVersion"].(string)
@@ -165,7 +164,7 @@ func kindsOf(manifests []map[string]any) (gvks []schema.GroupVersionKind) {
 	return gvks
 }
 
-// kindsSelected are the kinds of spec.select.
+// kindsSelected returns the kinds of spec.select.
 func kindsSelected(app *v1alpha1.Application) (gvks []schema.GroupVersionKind) {
 	for _, item := range app.Spec.Select {
 		gvks = append(gvks, schema.FromAPIVersionAndKind(item.APIVersion, item.Kind))
@@ -173,7 +172,7 @@ func kindsSelected(app *v1alpha1.Application) (gvks []schema.GroupVersionKind) {
 	return gvks
 }
 
-// kindsOnRecord are the kinds of the inventory and of the write-ahead annotation.
+// kindsOnRecord returns the kinds of the inventory and of the write-ahead annotation.
 func kindsOnRecord(app *v1alpha1.Application) (gvks []schema.GroupVersionKind) {
 	for _, r := range app.Status.Resources {
 		gvks = append(gvks, schema.FromAPIVersionAndKind(r.APIVersion, r.Kind))
@@ -181,18 +180,18 @@ func kindsOnRecord(app *v1alpha1.Application) (gvks []schema.GroupVersionKind) {
 	return append(gvks, announced(app)...)
 }
 
-// KindsIn are the kinds of spec.manifest and spec.select.
+// KindsIn returns the kinds of spec.manifest and spec.select.
 func KindsIn(app *v1alpha1.Application) []schema.GroupVersionKind {
 	return append(kindsOf(manifestsOf(app, nil)), kindsSelected(app)...)
 }
 
-// KindsOf are the kinds that an Application with spec.manifest may have objects of: of
-// its manifests first, in the versions that they use.
+// KindsOf returns the kinds of which an Application with spec.manifest may have objects. It starts with the
+// kinds of the manifests, in the versions that they use.
 func KindsOf(app *v1alpha1.Application) []schema.GroupVersionKind {
 	return append(KindsIn(app), kindsOnRecord(app)...)
 }
 
-// announced is the write-ahead inventory of kinds.
+// announced returns the kinds of the write-ahead annotation.
 func announced(app *v1alpha1.Application) []schema.GroupVersionKind {
 	var gvks []schema.GroupVersionKind
 	for _, text := range strings.Split(app.Annotations[v1alpha1.AnnotationKinds], ",") {
@@ -203,7 +202,7 @@ func announced(app *v1alpha1.Application) []schema.GroupVersionKind {
 	return gvks
 }
 
-// kindsAnnotation is the write-ahead inventory of a set of kinds.
+// kindsAnnotation returns the write-ahead annotation for a set of kinds.
 func kindsAnnotation(gvks map[schema.GroupVersionKind]struct{}) string {
 	texts := make([]string, 0, len(gvks))
 	for gvk := range maps.Keys(gvks) {

@@ -17,97 +17,96 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// State is what is remembered of one Application between two turns. Only the turn
-// that has the Application touches it. It may be lost.
+// State is the in-memory state of one Application between two reconciliations. Only the current
+// reconciliation of the Application accesses it. It may be lost.
 type State struct {
-	// since is when this process first looked at the Application.
+	// since is when this process first reconciled the Application.
 	since      time.Time
 	plan       plan.State
 	generation int64
-	// request is the value of the annotation that asks for a reconcile now.
+	// request is the value of the annotation that requests a reconciliation.
 	request string
-	// recalled is true once it has what the status kept of fights over a restart.
+	// recalled is true after the contests in the status were restored following a restart.
 	recalled bool
 	retry    retry
 	jitter   func(time.Duration) time.Duration
-	// kinds are those of objects that hooks add.
+	// kinds has the kinds of objects that hooks add.
 	kinds []schema.GroupVersionKind
-	// failures has the resources that must not be tried again yet.
+	// failures has the resources that must not be retried yet.
 	failures map[manifest.ID]*failure
-	// missing has the namespaces that are not there, and when they are tried again: once
-	// for all that is to be created in one.
+	// missing maps missing namespaces to the time of their next retry, which is the same for all objects in
+	// the namespace.
 	missing map[string]time.Time
-	// unwatched has objects that exist and are in no watch, because they do not
-	// carry our label.
+	// unwatched has objects that exist and are in no watch, because they do not have the tracking label.
 	unwatched map[manifest.ID]unwatchedObject
-	// unanswered has the objects that may have been created though no answer came.
+	// unanswered has the objects that may have been created, although the create had no response.
 	unanswered map[manifest.ID]bool
-	// unsure has the objects whose last patch had no answer, and the generation of the
-	// Application that it was for: the watch may not show yet what it has done.
+	// unsure has the objects whose last patch had no response, and the generation of the Application that
+	// sent it. The watch may not show the effect of the patch yet.
 	unsure map[manifest.ID]int64
-	// permits has the objects watched by their names that the ServiceAccount may read.
+	// permits has the objects watched by name that the ServiceAccount may read.
 	permits map[manifest.ID]readPermission
-	// lists are the ranges of spec.select that the ServiceAccount may list.
+	// lists has the ranges of spec.select that the ServiceAccount may list.
 	lists map[listKey]listPermission
-	// selected are the objects that spec.select meant at the last turn, comings those that
-	// have gone since they were meant first.
+	// selected has the objects that spec.select matched at the last reconciliation. churn has the objects
+	// that it has stopped matching at least once.
 	selected map[manifest.ID]struct{}
 	churn    map[manifest.ID]selectionChurn
-	// yields has the shared objects of which older Applications may want fields.
+	// yields has the shared objects of which older Applications may claim fields.
 	yields map[manifest.ID]precedenceWait
-	// unmarked has the objects that are watched by their names because the Application
-	// observes, and they do not carry our marks.
+	// unmarked has the objects that are watched by name because the Application is in observe-only mode and
+	// they do not have its tracking metadata.
 	unmarked map[manifest.ID]bool
-	// gone has the objects that we deleted and know to be gone.
+	// gone has the UIDs of objects that are known to be deleted.
 	gone map[types.UID]bool
-	// slices are those that the Application names or has named, as long as they are there.
+	// slices has the existing slices that the Application names or has named.
 	slices []string
-	// postponed is the report that is not written yet, if there is one.
+	// postponed is the report that is not written yet, or nil.
 	postponed *pendingReport
-	// olderSince is since when older entries of the history wait to be written, and
-	// olderWritten when such were written last, or should have been.
+	// olderSince is since when older history entries wait to be written. olderWritten is the time of the last
+	// attempt to write them.
 	olderSince, olderWritten time.Time
 }
 
-// readPermission says that the Application's ServiceAccount may read such an object, as it was asked
-// for this spec.
+// readPermission records that the Application's ServiceAccount may read an object, checked for one generation
+// of the spec.
 type readPermission struct {
 	generation int64
 	account    string
 	uid        string // of the object that was read; empty for none
 }
 
-// precedenceWait is how long fields of one object, in this life of it, were left to older Applications.
+// precedenceWait records since when fields of an object with this UID are left to older Applications.
 type precedenceWait struct {
 	generation int64
 	uid        string
 	since      time.Time
 }
 
-// listPermission says that the Application's ServiceAccount may list what is in a range, as it was
-// asked for this spec.
+// listPermission records that the Application's ServiceAccount may list the objects in a range, checked for
+// one generation of the spec.
 type listPermission struct {
 	generation int64
 	account    string
 	at         time.Time
-	// uids are the objects that were shown since.
+	// uids has the objects that were last in the range.
 	uids map[string]struct{}
 }
 
-// listKey is what a right to list is for.
+// listKey identifies a range that the ServiceAccount may list.
 type listKey struct {
 	schema.GroupKind
 
 	namespace, name string
 }
 
-// selectionChurn is an object that spec.select has meant, and has not meant since.
+// selectionChurn records how often, and when last, spec.select has stopped matching an object.
 type selectionChurn struct {
 	times int
 	left  time.Time
 }
 
-// failure is a resource that could not be brought to its desired state.
+// failure is a resource whose desired state could not be applied.
 type failure struct {
 	problem  *plan.Problem
 	attempts int
@@ -116,13 +115,13 @@ type failure struct {
 	exhausted bool
 }
 
-// unwatchedObject is an object that was read and is in no watch; it is believed for a while.
+// unwatchedObject is an object that was read and is in no watch. It is used until a given time.
 type unwatchedObject struct {
 	object map[string]any
 	until  time.Time
 }
 
-// NewMemory is the memory of a process that has not handled the Application yet.
+// NewMemory returns the state of an Application that this process has not reconciled yet.
 func NewMemory(app *v1alpha1.Application, now time.Time) *State {
 	return &State{
 		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, jitter: worker.Jitter,
@@ -130,8 +129,8 @@ func NewMemory(app *v1alpha1.Application, now time.Time) *State {
 	}
 }
 
-// put makes a map when the first is put into it: of most Applications none of a Memory's is
-// ever needed.
+// put sets a key of a map, and creates the map if it is nil. Most Applications need none of the maps of a
+// State.
 func put[K comparable, V any](to *map[K]V, key K, value V) {
 	if *to == nil {
 		*to = map[K]V{}
@@ -139,9 +138,9 @@ func put[K comparable, V any](to *map[K]V, key K, value V) {
 	(*to)[key] = value
 }
 
-// startReconcile prepares a turn. A new generation of the Application, or a request to reconcile
-// now, is a new try for everything; a change of anything is one for what was given up, and
-// a namespace that has come for what waits for namespaces.
+// startReconcile prepares a reconciliation. A new generation of the Application, or a request to reconcile,
+// retries everything. Any change retries the resources that were given up. A new namespace retries the
+// resources that wait for namespaces.
 func (m *State) startReconcile(app *v1alpha1.Application, news News, now time.Time) {
 	m.retry = retryOf(app.Spec.Retry)
 	request := app.Annotations[v1alpha1.AnnotationReconcile]
@@ -166,7 +165,8 @@ func (m *State) startReconcile(app *v1alpha1.Application, news News, now time.Ti
 	m.giveUpRefused(now)
 }
 
-// restoreContests takes over, once, what the status of an Application that is whole has of fights.
+// restoreContests restores, once, the contests in the status of an Application that is joined with its
+// slices.
 func (m *State) restoreContests(app *v1alpha1.Application) {
 	if m.recalled {
 		return
@@ -177,7 +177,7 @@ func (m *State) restoreContests(app *v1alpha1.Application) {
 	}
 }
 
-// PendingStatus is the status of a report that is not written yet, or nil.
+// PendingStatus returns the status of the postponed report, or nil.
 func (m *State) PendingStatus() *v1alpha1.ApplicationStatus {
 	if m.postponed == nil {
 		return nil
@@ -185,10 +185,10 @@ func (m *State) PendingStatus() *v1alpha1.ApplicationStatus {
 	return m.postponed.whole()
 }
 
-// knows reports whether a kind that hooks add is looked up.
+// knows reports whether a kind that hooks add is already resolved.
 func (m *State) knows(gvk schema.GroupVersionKind) bool { return slices.Contains(m.kinds, gvk) }
 
-// remembered is the memory of fights that the status kept over a restart.
+// remembered returns the contests that the status preserved over a restart.
 func remembered(app *v1alpha1.Application) plan.State {
 	m := plan.State{Contests: map[plan.Leaf]*plan.Contest{}}
 	for _, f := range app.Status.Contested {
@@ -201,7 +201,7 @@ func remembered(app *v1alpha1.Application) plan.State {
 	return m
 }
 
-// valueOf is a value as the status has it, which may be absent.
+// valueOf decodes a value in the status, which may be absent.
 func valueOf(raw *runtime.RawExtension) delta.Value {
 	var value any
 	if raw == nil || utiljson.Unmarshal(raw.Raw, &value) != nil {
@@ -210,9 +210,8 @@ func valueOf(raw *runtime.RawExtension) delta.Value {
 	return delta.Some(value)
 }
 
-// failed remembers that a resource cannot be brought to its desired state now.
-// It returns the problem with the time to try again, later each time; without
-// one, and stalled, after the last attempt.
+// failed records that the desired state of a resource cannot be applied now. It returns the problem with the
+// time to the next retry, which increases. After the last attempt, it returns the problem without a retry.
 func (m *State) failed(id manifest.ID, problem *plan.Problem, now time.Time) *plan.Problem {
 	f := m.failures[id]
 	if f == nil {
@@ -228,7 +227,7 @@ func (m *State) failed(id manifest.ID, problem *plan.Problem, now time.Time) *pl
 		put(&m.missing, namespace, until)
 	}
 	if f.exhausted = m.retry.exhausted(f.attempts); f.exhausted {
-		f.attempts = m.retry.attempts // what is tried because something changed is no further attempt
+		f.attempts = m.retry.attempts // a retry because of a change does not count as an attempt
 		f.problem = givenUp(problem, f.attempts)
 		return f.problem
 	}
@@ -238,7 +237,7 @@ func (m *State) failed(id manifest.ID, problem *plan.Problem, now time.Time) *pl
 	return &again
 }
 
-// blocked returns what must not be tried yet.
+// blocked returns the problems of the resources that must not be retried yet.
 func (m *State) blocked(now time.Time) map[manifest.ID]*plan.Problem {
 	blocked := map[manifest.ID]*plan.Problem{}
 	for id, f := range m.failures {
@@ -254,7 +253,7 @@ func (m *State) blocked(now time.Time) map[manifest.ID]*plan.Problem {
 	return blocked
 }
 
-// tryAgain lets what was given up be tried once more: something has changed.
+// tryAgain allows one more attempt for the resources that were given up, because something has changed.
 func (m *State) tryAgain() {
 	for _, f := range m.failures {
 		if f.exhausted {
@@ -268,10 +267,10 @@ func (m *State) tryAgain() {
 	})
 }
 
-// forGood is as long as nothing changes.
+// forGood is a wait that ends only when something changes.
 const forGood = 10 * 365 * 24 * time.Hour
 
-// giveUpRefused holds back for good what was refused at the last attempt.
+// giveUpRefused defers changes that were rejected at the last attempt, until something changes.
 func (m *State) giveUpRefused(now time.Time) {
 	m.plan.EachRefusal(func(refusal *plan.Rejection) {
 		if m.retry.exhausted(refusal.Times) && refusal.Until.After(now) {
@@ -280,8 +279,8 @@ func (m *State) giveUpRefused(now time.Time) {
 	})
 }
 
-// nextProbe is how long what was found outside of any watch is believed, 0 if
-// there is no such thing. Nobody tells us when it goes.
+// nextProbe returns the time until an object that is in no watch must be read again, 0 if there is no such
+// object. No watch reports its deletion.
 func (m *State) nextProbe(now time.Time) time.Duration {
 	var next time.Duration
 	for _, f := range m.unwatched {
@@ -290,7 +289,7 @@ func (m *State) nextProbe(now time.Time) time.Duration {
 	return next
 }
 
-// postpone adds a result to the report that is not written yet.
+// postpone adds a result to the postponed report.
 func (m *State) postpone(result plan.Result, now time.Time) {
 	if m.postponed == nil {
 		m.postponed = &pendingReport{since: now}

@@ -9,9 +9,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// namespacesOf are the namespaces in which an Application may have objects: its
-// own, those of its manifests and of its inventory, and those that were written
-// down before anything was created there.
+// namespacesOf returns the namespaces in which an Application may have objects: its own, those of its
+// manifests and its inventory, and those of the write-ahead annotation.
 func namespacesOf(app *v1alpha1.Application, manifests []map[string]any) []string {
 	namespaces := map[string]struct{}{app.Namespace: {}}
 	for _, content := range manifests {
@@ -33,8 +32,8 @@ func namespacesOf(app *v1alpha1.Application, manifests []map[string]any) []strin
 	return slices.Sorted(maps.Keys(namespaces))
 }
 
-// namespacesAnnotation is the write-ahead inventory of namespaces beside the
-// Application's own; empty if there are none. early keeps those that it has already.
+// namespacesAnnotation returns the write-ahead annotation for namespaces, without the Application's own;
+// empty if there are none. early keeps the namespaces that the annotation already names.
 func namespacesAnnotation(app *v1alpha1.Application, p *plan.Plan, early bool) string {
 	namespaces := map[string]struct{}{}
 	if early {

@@ -11,26 +11,26 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// pendingReport is a report that is not written yet. In a storm each Application has one, for
-// seconds: between two turns its lists, which are nearly all of it, are packed.
+// pendingReport is a report that is not written yet. If many Applications drift at once, each has a report
+// for seconds. Its lists, which are most of its size, are packed between two reconciliations.
 type pendingReport struct {
 	status v1alpha1.ApplicationStatus
 	event  *plan.Event
 	since  time.Time
-	// content is what was packed, and ends where each part of the lists ends; nil while the
-	// status is whole. Before them is the inventory, up to begin.
+	// content is the packed data: first the inventory, up to begin, then the lists. ends has the end of each
+	// part of the lists. content is nil while the status is not packed.
 	content cluster.Packed
 	begin   int
 	ends    [3][]int
 }
 
-// inventory is what is packed as the API server would have it.
+// inventory is the part of the status that is packed in the format of the API server.
 type inventory struct {
 	Resources []v1alpha1.ResourceStatus
 	History   []v1alpha1.HistoryEntry
 }
 
-// lists are those of the status that are packed.
+// lists returns the lists of the status that are packed.
 func (p *pendingReport) lists() [3]*[]runtime.RawExtension {
 	return [...]*[]runtime.RawExtension{&p.status.MangledObserverSchema, &p.status.LastAppliedManifest, &p.status.LastObservedManifest}
 }
@@ -41,7 +41,7 @@ func (p *pendingReport) pack() {
 	}
 	text, err := json.Marshal(inventory{p.status.Resources, p.status.History})
 	if err != nil {
-		return // a part that is no JSON: writing the report will say so
+		return // a part is invalid JSON: writing the report returns the error
 	}
 	p.begin, p.status.Resources, p.status.History = len(text), nil, nil
 	for i, list := range p.lists() {
@@ -61,7 +61,7 @@ func (p *pendingReport) whole() *v1alpha1.ApplicationStatus {
 	}
 	text, begin := p.content.JSON(), p.begin
 	var known inventory
-	_ = json.Unmarshal(text[:begin], &known) // it was encoded by us
+	_ = json.Unmarshal(text[:begin], &known) // pack encoded it
 	p.status.Resources, p.status.History = known.Resources, known.History
 	for i, list := range p.lists() {
 		for _, end := range p.ends[i] {

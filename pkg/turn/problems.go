@@ -19,14 +19,14 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// ProblemOf says what an API server's error means for a resource: by the
-// status it has, never by its text.
+// ProblemOf converts an API server's error to the problem of a resource. It uses the status of the error,
+// never its text.
 //
 //	status                         meaning
 //	403, namespace terminating     wait
 //	403                            grant: rights, a quota or a policy
 //	404                            wait: the namespace is missing
-//	400, 405, 413, 422             stall: the object is refused
+//	400, 405, 413, 422             stall: the API server rejects the object
 //	everything else                retry
 func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem {
 	id, what := at.ID, whatOf(at)
@@ -62,7 +62,7 @@ func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem 
 	return problem
 }
 
-// whatOf is the object at a location, or, without a name, all of its kind there.
+// whatOf returns the name of the object at a location, or, without a name, of all objects of its kind there.
 func whatOf(at cluster.Location) string {
 	switch {
 	case at.ID.Name != "":
@@ -75,8 +75,7 @@ func whatOf(at cluster.Location) string {
 	return at.Mapping.Resource.GroupResource().String()
 }
 
-// isMissingNamespace reports whether an API server has answered that a namespace is not
-// there.
+// isMissingNamespace reports whether an API server's error means that the namespace does not exist.
 func isMissingNamespace(err error, namespace string) bool {
 	var status apierrors.APIStatus
 	if namespace == "" || !errors.As(err, &status) || !apierrors.IsNotFound(err) {
@@ -103,8 +102,8 @@ func code(err error) int32 {
 	return 0
 }
 
-// guardFailed reports whether a 422 may come from a test in our own patch: it
-// then has no causes, which a validation always has.
+// guardFailed reports whether a 422 may be the result of a test in the patch. The error then has no causes,
+// whereas a validation error always has causes.
 func guardFailed(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity {
@@ -114,8 +113,8 @@ func guardFailed(err error) bool {
 	return details == nil || len(details.Causes) == 0
 }
 
-// errorText is what may be told of an error. An API server repeats values in its
-// messages, so of a Secret only the fields are named.
+// errorText returns the text of an error. An API server repeats values in its messages, so the text for a
+// Secret has only the reason and the names of fields.
 func errorText(err error, id manifest.ID) string {
 	if !manifest.IsSecret(id.GroupKind()) {
 		return Trimmed(err.Error())
@@ -144,9 +143,9 @@ func causeFields(status metav1.Status) []string {
 	return fields
 }
 
-// immutableRemedy returns what to do if the API server never changes a field. It deletes only
-// objects that the controller creates again without loss, and never a shared one: only its
-// owner can say whether it may be deleted.
+// immutableRemedy returns the remedy for a field that the API server never changes. It deletes only objects
+// that the controller creates again without loss, and never a shared object, because only its owner can
+// decide whether it may be deleted.
 func immutableRemedy(at cluster.Location) v1alpha1.Remedy {
 	kind := at.ID.GroupKind()
 	isStatefulSet := kind == schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
@@ -186,8 +185,7 @@ var recreatable = map[string][]string{
 	"storage.k8s.io":            {"CSIDriver", "StorageClass", "VolumeAttributesClass"},
 }
 
-// grant is the command that gives a ServiceAccount the rights it lacks, and as
-// few as can be more.
+// grant returns the command that grants a ServiceAccount the missing rights, and as few others as possible.
 func grant(at cluster.Location, user string) string {
 	account := strings.TrimPrefix(user, "system:serviceaccount:")
 	_, name, _ := strings.Cut(account, ":")
@@ -211,10 +209,10 @@ func grant(at cluster.Location, user string) string {
 		"kubectl create %[1]sbinding %[2]s%[3]s --%[1]s=%[2]s --serviceaccount=%[5]s", kind, role, where, resource, account, verbs)
 }
 
-// editable are the groups whose namespaced kinds the ClusterRole edit is about.
+// editable has the groups whose namespaced kinds the ClusterRole edit covers.
 var editable = []string{"", "apps", "autoscaling", "batch", "networking.k8s.io", "policy"}
 
-// watchProblem is why a kind cannot be watched.
+// watchProblem returns why a kind cannot be watched.
 func watchProblem(gk schema.GroupKind, resource schema.GroupVersionResource, err error) *plan.Problem {
 	if apierrors.IsForbidden(err) {
 		return &plan.Problem{
@@ -227,7 +225,7 @@ func watchProblem(gk schema.GroupKind, resource schema.GroupVersionResource, err
 	return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot watch %s now: %s", gk, Trimmed(err.Error()))}
 }
 
-// Trimmed is a text of an API server, or of a workload, as it may be repeated.
+// Trimmed returns a message of an API server or of a workload, truncated to 1 KiB.
 func Trimmed(text string) string {
 	const limit = 1024
 	if len(text) > limit {

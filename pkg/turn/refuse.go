@@ -17,15 +17,15 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// mostTries is how many dry runs find out, in one turn, what of an object is refused. What is
-// not known to be accepted by then is held back.
+// mostTries is the maximum number of dry runs, for one object in one reconciliation, that search for rejected
+// fields. Fields that are not known to be accepted by then are deferred.
 const mostTries = 32
 
-// mostNear is how many fields beside refused ones are left out alone, the nearest first; more
-// only if the API server takes the change without all that are near.
+// mostNear is the maximum number of sibling fields whose removal is tried one by one, the nearest first. More
+// are tried only if the API server accepts the change without all near siblings.
 const mostNear = 2
 
-// search finds out why an API server refuses a patch.
+// search finds out why an API server rejects a patch.
 type search struct {
 	*executor
 
@@ -36,25 +36,24 @@ type search struct {
 	// than the spec, or a field that was not sent (spec.clusterIPs[0] for spec.clusterIP).
 	causes  []string
 	problem *plan.Problem
-	// inTheWay are the fields that keep an object from being adopted.
+	// inTheWay has the fields that prevent the adoption of an object.
 	inTheWay []plan.Sibling
-	// invalid is true if validation refuses the object: then a field beside one of ours may
-	// be why. A policy says no to what it likes.
+	// invalid is true if validation rejects the object, so that a sibling field may be the cause. A policy
+	// can deny for any reason.
 	invalid bool
 }
 
-// progress is what is known of one object whose patch was refused.
+// progress is the state of the search for one object whose patch was rejected.
 type progress struct {
 	tries int
 	good  map[string]bool // units that are accepted together
 }
 
-// errElsewhere stops a search: a dry run has failed for another reason.
+// errElsewhere stops a search because a dry run has failed for another reason.
 var errElsewhere = errors.New("the object is not as it was")
 
-// refuse finds out what an API server refuses of a patch, and remembers it for the next
-// decision. It reports whether there is anything else to be sent; if not, the outcome has the
-// problem.
+// refuse finds out which fields of a patch the API server rejects, and records them for the next decision. It
+// reports whether another request must be sent. If not, the outcome has the problem.
 // Source: docs/semantics.md, "What the API server refuses".
 func (a *executor) refuse(ctx context.Context, at cluster.Location, change plan.Change, err error, problem *plan.Problem) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Update, Problem: problem}
@@ -89,7 +88,7 @@ func (a *executor) refuse(ctx context.Context, at cluster.Location, change plan.
 	return plan.Outcome{Object: s.change.Live()}, true
 }
 
-// find returns what the next decision has to know. It is empty if nothing of the change can be
+// find returns the rejected leaves for the next decision. It returns none if no part of the change can be
 // written.
 func (s *search) find(ctx context.Context) ([]plan.RejectedLeaf, error) {
 	if s.change.Alters() {
@@ -133,16 +132,16 @@ func (s *search) cleared(siblings []plan.Sibling) []plan.RejectedLeaf {
 	return []plan.RejectedLeaf{s.plan.Clear(s.change.ID, siblings)}
 }
 
-// hold holds a unit back because of the fields of another, mostly the same, one.
+// hold defers a unit because of the fields of a unit, which is usually the same.
 func (s *search) hold(path string, because plan.Unit) plan.RejectedLeaf {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.plan.RecordRejection(plan.Leaf{ID: s.change.ID, Path: path}, s.named(pathsOf(because)).problem)
 }
 
-// firstRefused returns a unit that is refused, and those that are accepted together. It
-// searches for the longest run of units that is accepted, where those that the API server
-// names come last. Beyond mostTries, it returns all that are not known to be accepted.
+// firstRefused returns a rejected unit, and the units that are accepted together. It searches for the longest
+// run of accepted units, in an order that ends with the units that the API server names. Beyond mostTries, it
+// returns all units that are not known to be accepted.
 func (s *search) firstRefused(ctx context.Context) (good, bad []plan.Unit, err error) {
 	known := s.progressOf(s.change.ID)
 	rank := func(u plan.Unit) int {
@@ -191,8 +190,9 @@ func (s *search) firstRefused(ctx context.Context) (good, bad []plan.Unit, err e
 	return order[:accepted], order[accepted:refused], nil
 }
 
-// clearing returns the fields beside refused ones without which the API server takes these,
-// and none that need not go: those that it names, or one alone, or, of drift, all.
+// clearing returns the sibling fields to remove so that the API server accepts the rejected units. It returns
+// only fields that must be removed: those that the API server names, or a single field, or, for drift, all
+// siblings.
 func (s *search) clearing(ctx context.Context, good, bad []plan.Unit) ([]plan.Sibling, error) {
 	if !s.invalid {
 		return nil, nil
@@ -230,7 +230,7 @@ func (s *search) clearing(ctx context.Context, good, bad []plan.Unit) ([]plan.Si
 	return nil, nil
 }
 
-// tries returns the fields to leave out, one set after the other.
+// tries returns the sets of sibling fields to remove, in the order in which they are tried.
 func (s *search) tries(beside, named, near []plan.Sibling) (tries [][]plan.Sibling) {
 	if len(named) > 0 {
 		tries = append(tries, named)
@@ -246,8 +246,7 @@ func (s *search) tries(beside, named, near []plan.Sibling) (tries [][]plan.Sibli
 	return tries
 }
 
-// distance returns how near a field is to one that the API server names; negative if it is
-// not.
+// distance returns how near a field is to a field that the API server names; negative if it is not near.
 func (s *search) distance(sibling plan.Sibling) int {
 	nearest := -1
 	for _, cause := range s.causes {
@@ -258,8 +257,8 @@ func (s *search) distance(sibling plan.Sibling) int {
 	return nearest
 }
 
-// accepts reports whether the API server takes some units of the change, as a dry run. An
-// error is for what no search can go on with.
+// accepts reports whether the API server accepts some units of the change in a dry run. It returns an error
+// if the search cannot continue.
 func (s *search) accepts(ctx context.Context, units []plan.Unit, siblings []plan.Sibling) (bool, error) {
 	known := s.progressOf(s.change.ID)
 	if known.tries >= mostTries {
@@ -285,8 +284,8 @@ func (a *executor) progressOf(id manifest.ID) *progress {
 	return a.searched[id]
 }
 
-// refusedPaths returns the paths because of which a whole change is refused: those that the
-// API server names, and, where it names no more than the spec, those that dry runs find.
+// refusedPaths returns the paths because of which a whole change is rejected: those that the API server
+// names, and, if it names only a parent such as the spec, those that dry runs find.
 func (s *search) refusedPaths(ctx context.Context) (paths []string) {
 	fields := *s
 	fields.units = nil
@@ -329,8 +328,8 @@ func pathsOf(u plan.Unit) (paths []string) {
 	return paths
 }
 
-// named returns the search with the fields in the problem, where the API server names what is
-// above them.
+// named returns the search with the paths added to the message of the problem, if the API server names only
+// their parents.
 func (s *search) named(paths []string) *search {
 	missing := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return strings.Contains(s.problem.Message, path) })
 	if len(missing) == 0 {
@@ -356,21 +355,21 @@ func causesOf(err error) (fields []string) {
 	return fields
 }
 
-// hasManagers reports whether an object says who wrote its fields: one of a watch may not.
+// hasManagers reports whether an object has managedFields, which an object from a watch may lack.
 func hasManagers(object map[string]any) bool {
 	metadata, _ := object["metadata"].(map[string]any)
 	managers, _ := metadata["managedFields"].([]any)
 	return len(managers) > 0
 }
 
-// deniedByAdmission reports whether a 403 comes of an admission plugin and not of a missing
-// right: authorizers say which verb a user cannot use.
+// deniedByAdmission reports whether a 403 is the response of an admission plugin, and does not mean that a
+// right is missing. The message of an authorizer names the verb that the user cannot use.
 func deniedByAdmission(err error) bool {
 	return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), " cannot patch resource ")
 }
 
-// clear has the other names of fields be removed with the next patch that the API server has
-// left as they were. It reports whether there are any.
+// clear records the aliases of written fields that the API server left unchanged, so that the next patch
+// removes them. It reports whether there are any.
 func (a *executor) clear(change plan.Change, answer map[string]any) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

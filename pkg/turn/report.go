@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// report writes the status, if it changed, and one event, if something was
-// done. It is the only place that turns outcomes into either.
+// report writes the status if it changed, and emits one event if something was done. It is the only function
+// that converts outcomes to a status or an event.
 func (t *Reconciler) report(ctx context.Context, app *v1alpha1.Application, m *State, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) (time.Duration, error) {
 	now := t.now()
 	result := p.Summarize(outcomes, now)
@@ -32,7 +32,7 @@ func (t *Reconciler) report(ctx context.Context, app *v1alpha1.Application, m *S
 		after = time.Millisecond
 	}
 	if t.Slices == nil || app.DeletionTimestamp != nil {
-		m.plan.Older = nil // nobody can keep it, or asks
+		m.plan.Older = nil // it cannot be stored, or is no longer needed
 	}
 	wait, older := m.historyIn(now)
 	after = MinWait(after, wait)
@@ -63,8 +63,7 @@ func (t *Reconciler) report(ctx context.Context, app *v1alpha1.Application, m *S
 	return after, nil
 }
 
-// Flush writes what still waits of an Application that has no turn any more: its report, and
-// the older history.
+// Flush writes the postponed report and the older history of an Application that is no longer reconciled.
 func (t *Reconciler) Flush(ctx context.Context, app *v1alpha1.Application, m *State) error {
 	status := m.PendingStatus()
 	if status == nil && len(m.plan.Older) == 0 || app.DeletionTimestamp != nil {
@@ -80,8 +79,8 @@ func (t *Reconciler) Flush(ctx context.Context, app *v1alpha1.Application, m *St
 	return t.WriteStatus(ctx, app, last)
 }
 
-// hookFailed reports that a hook keeps an Application from being handled, and has
-// it tried again.
+// hookFailed reports that a hook prevents the reconciliation of an Application, and returns the error for a
+// retry.
 func (t *Reconciler) hookFailed(ctx context.Context, app *v1alpha1.Application, m *State, cause error) (time.Duration, error) {
 	p := plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, plan.HookProblem(cause))
 	if _, err := t.report(ctx, app, m, p, nil); err != nil {
@@ -90,30 +89,30 @@ func (t *Reconciler) hookFailed(ctx context.Context, app *v1alpha1.Application, 
 	return 0, cause
 }
 
-// Several reports of one Application become one: that of a correction, and of a resource
-// that begins to be in progress or ends to be, waits for reportDelay, and that of nothing
-// but how far the progress is, which may count something, for progressDelay.
+// Several reports of one Application are merged into one. The report of a correction, or of a resource that
+// starts or stops to be in progress, waits for reportDelay. A report that changes only messages about
+// progress waits for progressDelay, because such a message may count something.
 const (
 	reportDelay   = 500 * time.Millisecond
 	progressDelay = 30 * time.Second
 )
 
-// reportIn is how long a postponed report still waits. While other Applications have
-// news there is one such report at a time: corrections come before reports. done is to
-// be called when a report that waits no longer is written.
+// reportIn returns how long a postponed report still waits. While other Applications have changes to process,
+// one such report is written at a time, because corrections have priority over reports. If the report waits
+// no longer, the caller must call done when it is written.
 func (t *Reconciler) reportIn(app *v1alpha1.Application, report *pendingReport, delay time.Duration, now time.Time) (wait time.Duration, done func()) {
 	if wait := report.since.Add(delay).Sub(now); wait > 0 {
 		return wait, nil
 	}
 	if done = t.home().Report(app); done == nil {
-		return progressDelay, nil // there is a turn for it before that
+		return progressDelay, nil // the Application is requeued before that
 	}
 	return 0, done
 }
 
-// delayOf is for how long a status may wait. One that says nothing new but when something
-// was last corrected, what was seen, what has happened, and that resources are in progress, as they are for a
-// moment after most corrections, may: all that must survive a crash is the same.
+// delayOf returns how long a status may wait. It may wait if it changes only the times of corrections, the
+// observed values, the history, and resources that are in progress, as most are for a moment after a
+// correction. Everything that must survive a crash is then unchanged.
 func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 	if len(before.Resources) != len(after.Resources) {
 		return 0
@@ -141,7 +140,7 @@ func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 	return 0
 }
 
-// withProgressMessages is a status with the messages of another one about resources in progress.
+// withProgressMessages returns a status with the messages of another status about resources in progress.
 func withProgressMessages(messages, status v1alpha1.ApplicationStatus) v1alpha1.ApplicationStatus {
 	status.Resources, status.Conditions = slices.Clone(status.Resources), slices.Clone(status.Conditions)
 	for i, r := range status.Resources {
@@ -157,9 +156,8 @@ func withProgressMessages(messages, status v1alpha1.ApplicationStatus) v1alpha1.
 	return status
 }
 
-// WriteStatus replaces the status unless it is the same. If another client has written
-// the Application meanwhile, but not its status, the status still holds: it says
-// which generation it is about.
+// WriteStatus replaces the status unless it is unchanged. If another client has changed the Application but
+// not its status, the new status is still valid, because it names the generation that it describes.
 func (t *Reconciler) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {
 	if statusEqual(app.Status, status) {
 		return nil
@@ -176,15 +174,15 @@ func (t *Reconciler) WriteStatus(ctx context.Context, app *v1alpha1.Application,
 		return err
 	}
 	_, err = t.home().WriteStatus(ctx, fresh, status)
-	// The store will know what another client wrote from this answer, and take the
-	// watch's word for old: nobody else will have it looked at.
+	// The response adds the other client's write to the store, which then drops the watch event as outdated.
+	// So only this call requeues the Application.
 	t.home().Again(app)
 	return err
 }
 
-// statusEqual compares statuses as the API server keeps them: raw parts as JSON values, whatever
-// the order of their keys, times by the second. It is asked three times for each report, of
-// statuses that differ: nothing is encoded for it.
+// statusEqual compares statuses as the API server stores them: raw parts as JSON values with any order of
+// keys, and times in seconds. It is called three times for each report, mostly for different statuses, so it
+// encodes nothing.
 func statusEqual(a, b v1alpha1.ApplicationStatus) bool { return statuses.DeepEqual(a, b) }
 
 var statuses = conversion.EqualitiesOrDie(

@@ -19,16 +19,16 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// freeing are the waits between tries to create an object with what was learned. An API
-// server tells everybody that a Service is gone a moment before it frees its address.
+// freeing has the waits between the attempts to create an object with learned values. An API server reports
+// the deletion of a Service a moment before it frees the address of the Service.
 var freeing = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 450 * time.Millisecond}
 
-// send sends the request of a change. again asks to decide anew with the object
-// of the outcome, which is what the cluster really has; nil if it has none.
+// send sends the request of a change. If again is true, the caller must decide again with the object of the
+// outcome, which is the current object; nil if it does not exist.
 func (a *executor) send(ctx context.Context, at cluster.Location, change plan.Change) (outcome plan.Outcome, again bool) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if change.Shared { // whatever has been decided
+	if change.Shared { // for every action
 		return a.update(ctx, at, change)
 	}
 	switch change.Action {
@@ -57,7 +57,7 @@ func (a *executor) create(ctx context.Context, at cluster.Location, change plan.
 		object, err = a.target.Create(ctx, at, body)
 	}
 	if refusesLearned() {
-		// Another client has the address: without it, then.
+		// Another object has the address, so this one is created without it.
 		if body, err = a.preCreate(at, change.Fallback); err != nil {
 			outcome.Problem = plan.HookProblem(err)
 			return outcome, false
@@ -74,8 +74,8 @@ func (a *executor) create(ctx context.Context, at cluster.Location, change plan.
 	case apierrors.IsAlreadyExists(err):
 		return a.reread(ctx, at, change)
 	case refused(err), apierrors.IsForbidden(err):
-		// An API server judges a body, and rights, before it looks whether the name is
-		// taken: a part of a manifest may be all that is wanted of an object that exists.
+		// An API server checks a body, and rights, before it checks whether the name exists. A partial
+		// manifest may be sufficient for an object that exists.
 		if fresh, read := a.reread(ctx, at, change); read && fresh.Object != nil {
 			return fresh, true
 		}
@@ -88,8 +88,8 @@ func (a *executor) create(ctx context.Context, at cluster.Location, change plan.
 	return outcome, false
 }
 
-// namespaceRemains is what a namespace that is being deleted says of that, once for all
-// that is to be created in it; nothing, if the ServiceAccount may not read it.
+// namespaceRemains returns why a namespace is still being deleted, or "" if the ServiceAccount may not read
+// it. It reads the namespace only once per plan.
 func (a *executor) namespaceRemains(ctx context.Context, name string) string {
 	read, _ := a.ending.LoadOrStore(name, sync.OnceValue(func() string {
 		namespaces := cluster.Mapping{Resource: corev1.SchemeGroupVersion.WithResource("namespaces")}
@@ -102,8 +102,8 @@ func (a *executor) namespaceRemains(ctx context.Context, name string) string {
 	return read.(func() string)()
 }
 
-// logWrite logs a write that was done: of what is held, the paths. What has failed is in the
-// status; who has changed what, and to what, logHistory tells.
+// logWrite logs a successful write, with the paths of the held fields. Errors are in the status. logHistory
+// logs which client changed which values.
 func logWrite(ctx context.Context, verb string, change plan.Change) {
 	values := []any{"verb", verb, "object", change.ID.String()}
 	if verb == "patch" {
@@ -113,13 +113,13 @@ func logWrite(ctx context.Context, verb string, change plan.Change) {
 				fields = append(fields, d.Path)
 			}
 		}
-		values = append(values, "fields", fields) // none: only our marks
+		values = append(values, "fields", fields) // empty if only tracking metadata was written
 	}
 	klog.FromContext(ctx).Info("Wrote", values...)
 }
 
-// noteUnanswered remembers an object that may have been created all the same, and reports
-// whether it may: the answer was lost, or is that of a server that stumbled.
+// noteUnanswered records an object that may have been created despite an error, and reports whether that is
+// possible: the response was lost, or the server failed.
 func (a *executor) noteUnanswered(id manifest.ID, err error) bool {
 	if !isLost(err) {
 		return false
@@ -130,8 +130,7 @@ func (a *executor) noteUnanswered(id manifest.ID, err error) bool {
 	return true
 }
 
-// isLost reports whether what was asked for may have been done, though the answer is an
-// error.
+// isLost reports whether a request may have succeeded although it returned an error.
 func isLost(err error) bool {
 	status := code(err)
 	return status == 0 || status >= http.StatusInternalServerError
@@ -156,7 +155,7 @@ func (a *executor) update(ctx context.Context, at cluster.Location, change plan.
 	case guardFailed(err):
 		fresh, again := a.reread(ctx, at, change)
 		if again && fresh.Object != nil && applies(ops, fresh.Object) {
-			break // the guards hold: it is the change itself that is refused
+			break // the guards hold, so the API server rejects the change itself
 		}
 		return fresh, again
 	}
@@ -203,7 +202,7 @@ func (a *executor) delete(ctx context.Context, at cluster.Location, change plan.
 	return outcome, false
 }
 
-// reread reads what the cluster really has.
+// reread reads the current object from the cluster.
 func (a *executor) reread(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	object, err := a.target.Get(ctx, at)
 	switch {
@@ -217,7 +216,7 @@ func (a *executor) reread(ctx context.Context, at cluster.Location, change plan.
 	return plan.Outcome{Action: change.Action, Problem: a.target.Problem(err, at, "get")}, false
 }
 
-// applies reports whether a patch, guards included, fits an object.
+// applies reports whether a patch, including its guards, can be applied to an object.
 func applies(ops []delta.Op, object map[string]any) bool {
 	raw, err := json.Marshal(ops)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// retry says when a resource is tried again: the waits of spec.retry, where they
-// are set, and those of the kind of problem where they are not.
+// retry is the retry policy of an Application: the waits of spec.retry, and, where these are not set, waits
+// by the kind of problem.
 //
 //	problem                      first wait   longest
-//	may pass by itself           250 ms       5 min
+//	may resolve automatically    250 ms       5 min
 //	rights are missing           10 s         5 min
 //	only a user can help         2 min        16 min
 //
@@ -21,11 +21,11 @@ import (
 type retry struct {
 	initial, longest time.Duration // 0: by the kind of problem
 	multiplier       float64
-	attempts         int // 0: without limit
+	attempts         int // 0: no limit
 }
 
-// shortestWait is the shortest that spec.retry can ask for: what can never succeed is
-// tried so often for ever. The schema says so, too, to whoever writes a new one.
+// shortestWait is the shortest wait that spec.retry can set, because a request that can never succeed is
+// retried this often forever. The schema of the CRD also enforces it for new Applications.
 const shortestWait = time.Second
 
 func retryOf(policy *v1alpha1.RetryPolicy) retry {
@@ -46,13 +46,13 @@ func retryOf(policy *v1alpha1.RetryPolicy) retry {
 	return r
 }
 
-// wait is how long to wait after a number of attempts, at least one, that did
-// not succeed. An API server that asks for more gets more.
+// wait returns how long to wait after a number of failed attempts, which is at least one. If the API server
+// requests a longer wait, it returns that.
 func (r retry) wait(problem *plan.Problem, attempts int) time.Duration {
 	first, longest := 250*time.Millisecond, 5*time.Minute
 	switch {
 	case problem.Disposition() == v1alpha1.DispositionGrant:
-		first = 10 * time.Second // a person runs the command that the message gives, and waits
+		first = 10 * time.Second // a user runs the command in the message, and waits for the result
 	case problem.Stalled():
 		first, longest = 2*time.Minute, 16*time.Minute
 	}
@@ -72,10 +72,10 @@ func (r retry) wait(problem *plan.Problem, attempts int) time.Duration {
 	return max(time.Duration(min(wait, float64(longest))), problem.RetryAfter)
 }
 
-// exhausted reports whether a number of attempts were all that there are.
+// exhausted reports whether no attempts are left after a number of attempts.
 func (r retry) exhausted(attempts int) bool { return r.attempts > 0 && attempts >= r.attempts }
 
-// givenUp is the problem of a resource after its last attempt.
+// givenUp returns the problem of a resource after its last attempt.
 func givenUp(last *plan.Problem, attempts int) *plan.Problem {
 	problem := *last
 	if !problem.Stalled() {
@@ -86,7 +86,7 @@ func givenUp(last *plan.Problem, attempts int) *plan.Problem {
 	return &problem
 }
 
-// MinWait is the smaller of two waits, where 0 is no wait at all.
+// MinWait returns the shorter of two waits, where 0 is no wait.
 func MinWait(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// ranges are the parts of kinds that spec.select means, to be watched.
+// ranges returns the ranges of objects to watch for spec.select.
 func (s *Snapshot) ranges() cluster.Ranges {
 	ranges := cluster.Ranges{}
 	for _, entry := range s.selections {
@@ -31,8 +31,8 @@ func (s *Snapshot) ranges() cluster.Ranges {
 	return ranges
 }
 
-// rangesOf has one range for each namespace that an entry names, or one for all. What the API
-// server can select it does.
+// rangesOf returns one range for each namespace that a spec.select item names, or one range for all
+// namespaces. The ranges contain all conditions that the API server can evaluate.
 func (s *Snapshot) rangesOf(entry plan.Selection) []cluster.ObjectRange {
 	r := cluster.ObjectRange{Labels: entry.Labels.String(), Name: entry.Name()}
 	if r.Name == "" {
@@ -55,8 +55,8 @@ func (s *Snapshot) rangesOf(entry plan.Selection) []cluster.ObjectRange {
 	return all
 }
 
-// addSelected adds the objects that spec.select may mean. What an entry means that cannot be
-// looked at is not known: what is on record of it stays.
+// addSelected adds the objects that spec.select may match. If the objects of an item cannot be read, its
+// matches are unknown, and its objects in the inventory are kept.
 func (s *Snapshot) addSelected(ctx context.Context, r Request) error {
 	if len(s.selections) == 0 {
 		return nil
@@ -73,7 +73,7 @@ func (s *Snapshot) addSelected(ctx context.Context, r Request) error {
 			continue
 		}
 		for id, object := range found {
-			if entry.Covers(id) && !s.shared[id] { // or else it is watched by its name
+			if entry.Covers(id) && !s.shared[id] { // a shared object is watched by its name
 				s.Input.Live[id] = object
 			}
 		}
@@ -95,7 +95,7 @@ func (s *Snapshot) addSelected(ctx context.Context, r Request) error {
 	return nil
 }
 
-// matchingObjects are the objects that an entry may mean, or why they are not known. The error is
+// matchingObjects returns the objects that an item may match, or why they are unknown. The error is
 // ErrNotSeen.
 func (s *Snapshot) matchingObjects(ctx context.Context, r Request, entry plan.Selection) (found map[manifest.ID]map[string]any, problem *plan.Problem, waiting error) {
 	kind := s.kinds.of(entry.GroupVersionKind)
@@ -112,7 +112,7 @@ func (s *Snapshot) matchingObjects(ctx context.Context, r Request, entry plan.Se
 		case errors.Is(err, ErrNotSeen):
 			waiting = err
 			continue
-		case err != nil && r.MayList == nil: // the user's own rights
+		case err != nil && r.MayList == nil: // reads use the user's rights
 			return nil, s.view.Problem(err, listOf(kind, part), "list"), nil
 		case err != nil:
 			return nil, watchProblem(kind.GroupKind(), kind.Resource, err), nil
@@ -131,12 +131,12 @@ func listOf(kind *knownKind, part cluster.ObjectRange) cluster.Location {
 	return cluster.Location{ID: manifest.ID{Group: kind.gvk.Group, Kind: kind.gvk.Kind, Namespace: part.Namespace}, Mapping: kind.Mapping, Shared: true}
 }
 
-// listedFor is how long a right to list is believed when objects come.
+// listedFor is how long a right to list is not checked again when new objects appear.
 const listedFor = time.Minute
 
-// listProblem is why nothing of a range may be told; nil if the ServiceAccount may read it all. A
-// watch has the rights of the controller. It is asked once for a version of the spec, and
-// again, but not more often than each minute, when there are objects that were not there before.
+// listProblem returns why the objects of a range may not be used; nil if the ServiceAccount may read all of
+// them. It is necessary because a watch has the rights of the controller. It checks the right once for each
+// generation of the spec. It checks again, at most once a minute, if new objects appeared.
 func (s *Snapshot) listProblem(ctx context.Context, r Request, kind *knownKind, part cluster.ObjectRange, objects map[manifest.ID]map[string]any) *plan.Problem {
 	app, m := s.Input.Application, s.memory
 	if r.MayList == nil || app.DeletionTimestamp != nil {
@@ -169,8 +169,7 @@ func (s *Snapshot) listProblem(ctx context.Context, r Request, kind *knownKind, 
 	return nil
 }
 
-// retainUnresolved has what is on record of entries stay as it is of which it is not known what
-// they mean.
+// retainUnresolved keeps the objects in the inventory that a spec.select item with unknown matches may cover.
 func (s *Snapshot) retainUnresolved(selected map[manifest.ID][]plan.Selection) {
 	for _, entry := range s.selections {
 		problem := s.Input.UnresolvedSelections[entry.Position]
@@ -188,11 +187,11 @@ func (s *Snapshot) retainUnresolved(selected map[manifest.ID][]plan.Selection) {
 }
 
 const (
-	// freeComings is how often an object may go and come until it is held later each time.
+	// freeComings is how often an object can leave the selection before it is deferred when it matches again.
 	freeComings = 4
-	// longestComing is how long it then waits, at most.
+	// longestComing is the maximum time for which the object is then deferred.
 	longestComing = 5 * time.Minute
-	// forgetComing is how long an object has to stay, or to be away.
+	// forgetComing is how long after an object last left the selection its churn is forgotten.
 	forgetComing = 2 * longestComing
 )
 
@@ -203,8 +202,9 @@ func (c selectionChurn) wait() time.Duration {
 	return min(time.Second<<min(c.times-freeComings, 10), longestComing)
 }
 
-// delayChurn holds objects that come and go later each time. They may do so because of us: one
-// Application selects by a label that another one holds on what that selects.
+// delayChurn defers objects that repeatedly enter and leave the selection, each time for longer. Holdfast may
+// be the cause: one Application selects objects by a label that another Application holds on the objects that
+// the label selects.
 func (s *Snapshot) delayChurn(selected map[manifest.ID][]plan.Selection) {
 	m, now := s.memory, s.Input.Now
 	for id := range m.selected {

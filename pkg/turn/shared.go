@@ -15,14 +15,14 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// observes reports whether nothing of an Application is written, and its objects are looked
-// at without our marks, too.
+// observes reports whether an Application is in observe-only mode: its objects are not written, and are
+// compared even without tracking metadata.
 func observes(app *v1alpha1.Application) bool {
 	return app.Spec.Mode == v1alpha1.ModeObserve && app.DeletionTimestamp == nil
 }
 
-// findUnmarked finds the objects that no watch of marks shows, of an Application that
-// observes, and reports whether they are others than before.
+// findUnmarked finds the objects of an observe-only Application that no watch of tracking labels shows, and
+// reports whether they have changed.
 func (s *Snapshot) findUnmarked(r Request) bool {
 	s.unmarked = nil
 	if observes(r.Application) && r.Shared != nil {
@@ -38,7 +38,7 @@ func (s *Snapshot) findUnmarked(r Request) bool {
 	return changed
 }
 
-// byName are the objects that are watched by their names, in order.
+// byName returns the objects that are watched by name, sorted.
 func (s *Snapshot) byName() []manifest.ID {
 	ids := maps.Clone(s.unmarked)
 	if ids == nil {
@@ -48,8 +48,7 @@ func (s *Snapshot) byName() []manifest.ID {
 	return sortedIDs(ids)
 }
 
-// named are the shared objects, and those that are only observed, to be watched by their
-// names.
+// named returns the shared and observe-only objects to watch by name.
 func (s *Snapshot) named() cluster.Named {
 	named := cluster.Named{}
 	for _, id := range s.byName() {
@@ -60,9 +59,9 @@ func (s *Snapshot) named() cluster.Named {
 	return named
 }
 
-// addNamed adds these objects as their watches show them. A watch has the rights of the
-// controller: nothing of an object is told that the Application's ServiceAccount has not
-// read itself, for this spec, and anew when it was made anew.
+// addNamed adds the objects that are watched by name. A watch has the rights of the controller. So an object
+// is added only after the Application's ServiceAccount has read it, once for each generation of the spec and
+// each UID.
 func (s *Snapshot) addNamed(ctx context.Context, r Request) error {
 	if r.Shared == nil {
 		return nil
@@ -89,7 +88,7 @@ func (s *Snapshot) addNamed(ctx context.Context, r Request) error {
 		shown[id] = object
 	}
 	if waiting != nil {
-		return waiting // what is read has managedFields, and is lost with this turn
+		return waiting // objects read now, with managedFields, would be lost
 	}
 	for _, id := range ids {
 		object, ok := shown[id]
@@ -103,23 +102,23 @@ func (s *Snapshot) addNamed(ctx context.Context, r Request) error {
 	return nil
 }
 
-// locationOf is where an object is that is watched by its name, and of a kind that is known.
+// locationOf returns the location of an object that is watched by name and whose kind is known.
 func (s *Snapshot) locationOf(r Request, id manifest.ID) cluster.Location {
 	return cluster.Location{ID: id, Mapping: s.kinds.of(s.desired[id]).Mapping, Shared: s.shared[id], ReadOnly: observes(r.Application)}
 }
 
-// permitted is an object that the ServiceAccount may read; nil if there is none, or it may
-// not.
+// permitted returns the object if the ServiceAccount may read it; nil if it does not exist or may not be
+// read.
 func (s *Snapshot) permitted(ctx context.Context, at cluster.Location, object map[string]any) map[string]any {
 	app := s.Input.Application
 	asked := readPermission{generation: app.Generation, account: app.Spec.ServiceAccountName, uid: uidOf(object)}
 	known, has := s.memory.permits[at.ID]
 	sameSpec := has && known.generation == asked.generation && known.account == asked.account
 	if sameSpec && (object == nil || known.uid == asked.uid) {
-		return object // or else it was made anew, or the watch lags behind what was read
+		return object // otherwise it was created again, or the watch is behind the last read
 	}
 	if s.Input.Blocked[at.ID] != nil {
-		return nil // it is read when it is tried again
+		return nil // it is read at the next retry
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -138,8 +137,9 @@ func (s *Snapshot) permitted(ctx context.Context, at cluster.Location, object ma
 	return read
 }
 
-// addHolders adds the other Applications that hold fields of the same objects. The cache may not have what one
-// of them has just created, so it is read where the Application begins to hold fields.
+// addHolders adds the other Applications that hold fields of the same objects. The cache may lack an
+// Application that was just created, so they are read from the API server when this Application begins to
+// hold fields.
 func (s *Snapshot) addHolders(ctx context.Context, r Request) {
 	app := s.Input.Application
 	if r.Holder == nil || r.Application.DeletionTimestamp != nil {
@@ -159,11 +159,11 @@ func (s *Snapshot) addHolders(ctx context.Context, r Request) {
 	}
 }
 
-// longestYield is how long, at most, what nobody holds is left to an older Application. It
-// has looked at the object within milliseconds, or cannot.
+// longestYield is the maximum time for which unclaimed fields are left to an older Application. That
+// Application decides about the object within milliseconds, or cannot.
 const longestYield = 5 * time.Second
 
-// addOlder adds the older Applications that may want fields of shared objects.
+// addOlder adds the older Applications that may claim fields of shared objects.
 func (s *Snapshot) addOlder(r Request) {
 	before := s.memory.yields
 	s.memory.yields = nil

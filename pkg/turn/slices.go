@@ -17,47 +17,47 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// What is too large for one object is in slices. All of this package but this file knows
-// nothing of them: it reads Applications that are whole, and writes statuses that are.
+// The parts that are too large for one object are stored in slices. Apart from the history, only this file of
+// the package uses slices: all other code reads complete Applications and writes complete statuses.
 //
-//	what is written                     before                 so that
-//	a slice                             what names it          nobody names what is not there
-//	a status that names other slices    the old are deleted    nothing that is named goes
-//	the Application's end               its slices' end        its record is there to the last
+//	written                             before                     so that
+//	a slice                             the object that names it   no missing slice is named
+//	a status that names other slices    the old are deleted        no named slice is deleted
+//	the deletion of the Application     its slices are deleted     its record exists until the end
 //
-// Who dies in between leaves a slice that nobody names: it is collected.
+// If a process dies in between, it leaves a slice that no Application names. Collect deletes it.
 
-// Slices are those of the API server that has the Applications.
+// Slices is a client for the slices in the API server that stores the Applications.
 type Slices interface {
-	// Of are those of an Application, as the watch or our own writes have shown them.
+	// Of returns the slices of an Application, from the watch and from the latest writes.
 	Of(application types.NamespacedName) []Slice
-	// Read is the data of a slice, as the watch shows it, or else the API server.
+	// Read returns the data of a slice, from the watch or else from the API server.
 	Read(ctx context.Context, at types.NamespacedName) ([]byte, error)
-	// Create creates one. If it is there already, it is noted on it that it is about to be
-	// named; it is a conflict if it is being deleted.
+	// Create creates a slice. If the slice exists, Create marks it as about to be named. It returns a
+	// conflict if the slice is being deleted.
 	Create(ctx context.Context, s *v1alpha1.ApplicationSlice) error
-	// Delete deletes one, if it is still this version, and takes our finalizer off it.
-	// What is gone already is no error.
+	// Delete deletes a slice, if it still has this version, and removes the controller's finalizer. A missing
+	// slice is not an error.
 	Delete(ctx context.Context, s Slice) error
 }
 
-// Slice is what is known of one.
+// Slice is the metadata of one slice.
 type Slice struct {
 	types.NamespacedName
 
 	UID             types.UID
 	ResourceVersion string
-	// Deleting is true after a client has deleted it: our finalizer may hold it.
+	// Deleting is true after a client has deleted the slice, which the controller's finalizer may still keep.
 	Deleting bool
-	// Since is when this process first saw this version of it.
+	// Since is when this process first saw this version of the slice.
 	Since time.Time
 }
 
-// SliceGrace is how long a slice may be there that nobody has named yet: who writes it
-// first may be about to write the Application.
+// SliceGrace is how long a slice may exist that no Application has named yet, because its writer may be about
+// to write the Application.
 const SliceGrace = 10 * time.Minute
 
-// home is the Home whose Applications are whole.
+// home returns the client for complete Applications, which joins and splits slices.
 func (t *Reconciler) home() ApplicationClient {
 	if t.Slices == nil {
 		return t.Home
@@ -65,8 +65,8 @@ func (t *Reconciler) home() ApplicationClient {
 	return wholeHome{t.Home, t}
 }
 
-// join puts an Application together. It is joined as far as could be done; the error is a
-// *plan.Problem if that is not far enough to go on.
+// join joins an Application with its slices, as far as possible. The error is a *plan.Problem if the
+// Application is too incomplete to continue.
 func (t *Reconciler) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
 	if t.Slices == nil {
 		return app, nil
@@ -75,7 +75,7 @@ func (t *Reconciler) join(ctx context.Context, app *v1alpha1.Application) (*v1al
 	var unavailable *slice.Unavailable
 	switch {
 	case err == nil, app.DeletionTimestamp != nil && len(whole.Status.RecordSlices) == 0:
-		return whole, nil // what is on record is enough to delete it
+		return whole, nil // the inventory is complete, which is sufficient for its deletion
 	case errors.As(err, &unavailable):
 		return whole, plan.SliceProblem(whole, unavailable)
 	default:
@@ -83,7 +83,7 @@ func (t *Reconciler) join(ctx context.Context, app *v1alpha1.Application) (*v1al
 	}
 }
 
-// getSlice reads slices of a namespace.
+// getSlice returns a function that reads the slices of a namespace.
 func (t *Reconciler) getSlice(ctx context.Context, namespace string) slice.Get {
 	return func(name string) ([]byte, error) {
 		data, err := t.Slices.Read(ctx, types.NamespacedName{Namespace: namespace, Name: name})
@@ -94,14 +94,15 @@ func (t *Reconciler) getSlice(ctx context.Context, namespace string) slice.Get {
 	}
 }
 
-// wholeHome keeps in slices what is too large for an Application.
+// wholeHome is a client for complete Applications. It stores the parts that are too large for an Application
+// in slices.
 type wholeHome struct {
 	ApplicationClient
 
 	t *Reconciler
 }
 
-// Latest is the given Application if that can be had no later.
+// Latest returns the given Application if a later version cannot be joined.
 func (h wholeHome) Latest(app *v1alpha1.Application) *v1alpha1.Application {
 	whole, err := h.t.join(context.Background(), h.ApplicationClient.Latest(app)) //nolint:forbidigo // what it names we wrote, or have read
 	if err != nil {
@@ -120,14 +121,14 @@ func (h wholeHome) Read(ctx context.Context, app *v1alpha1.Application) (*v1alph
 
 func (h wholeHome) WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
 	written, err := h.ApplicationClient.WriteMetadata(ctx, app, finalizers, annotations)
-	if err == nil { // all else is what it was in that version
+	if err == nil { // the rest is unchanged in that version
 		written.Spec, written.Status, written.RecordedIn = app.Spec, app.Status, app.RecordedIn
 	}
 	return written, err
 }
 
-// WriteStatus writes the slices of a status before it, and deletes those of the one
-// before it. One that could not be joined has slices still, and is written as it is.
+// WriteStatus writes the slices of a status before the status, and then deletes the slices of the previous
+// status. A status that could not be joined still names slices, and is written unchanged.
 func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
 	if len(status.RecordSlices) > 0 {
 		return h.ApplicationClient.WriteStatus(ctx, app, status)
@@ -161,7 +162,7 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 	return written, nil
 }
 
-// LetGo deletes the slices of an Application, too, once it is gone.
+// LetGo also deletes the slices of an Application when it is gone.
 func (h wholeHome) LetGo(app *v1alpha1.Application) error {
 	named := slice.Names(h.ApplicationClient.Latest(app))
 	if err := h.ApplicationClient.LetGo(app); err != nil || len(app.Finalizers) > 0 {
@@ -175,16 +176,16 @@ func (h wholeHome) LetGo(app *v1alpha1.Application) error {
 	return nil
 }
 
-// drop deletes a slice. What goes wrong is left to Collect.
+// drop deletes a slice. Collect retries it after an error.
 func (t *Reconciler) drop(ctx context.Context, s Slice) {
 	if err := t.Slices.Delete(ctx, s); err != nil {
 		klog.FromContext(ctx).V(1).Info("A slice is left for later", "slice", s.NamespacedName, "reason", err.Error())
 	}
 }
 
-// Collect deletes the slices of an Application that it does not name, or that is not
-// there. m is nil for one that is not. It returns when to do so again, 0 for when
-// something changes. Without such slices it asks nobody anything.
+// Collect deletes the slices of an Application that it does not name, or all slices if the Application does
+// not exist; m is then nil. It returns when to call it again, 0 for when something changes. Without such
+// slices, it sends no request.
 func (t *Reconciler) Collect(ctx context.Context, application types.NamespacedName, m *State) (time.Duration, error) {
 	if t.Slices == nil {
 		return 0, nil
@@ -215,7 +216,7 @@ func (t *Reconciler) Collect(ctx context.Context, application types.NamespacedNa
 	if len(seen) == 0 {
 		return after, nil
 	}
-	stored, err := t.Home.Read(ctx, identity) // a watch may not show yet that one is named
+	stored, err := t.Home.Read(ctx, identity) // the watch may not show yet that a slice is named
 	if err != nil && !apierrors.IsNotFound(err) {
 		return after, err
 	}

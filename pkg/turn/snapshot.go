@@ -20,74 +20,73 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Request is what a turn is about.
+// Request is the input of one reconciliation.
 type Request struct {
 	Application *v1alpha1.Application
-	// Source is what spec.tosca or spec.csar was translated into; nil for spec.manifest.
+	// Source is the translation of spec.tosca or spec.csar; nil for spec.manifest.
 	Source *plan.Source
-	// Memory is what is known of the turns before.
+	// Memory is the state of the Application from previous reconciliations.
 	Memory   *State
 	Hooks    *hooks.Hooks
 	Callback hooks.Callback
 	Rules    plan.ContestPolicy
 	Now      time.Time
-	// Kinds are looked at beside those that the Application names.
+	// Kinds are resolved in addition to the kinds that the Application names.
 	Kinds []schema.GroupVersionKind
-	// Users are who wrote these versions, as far as that is known now; nil: nobody says so.
+	// Users returns the users who wrote these versions, if they are known. If it is nil, no user is known.
 	Users func([]v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
-	// Older is that of Turns; nil: there are none.
+	// Older is Reconciler.Older for this Application; nil: there are none.
 	Older func(id manifest.ID, version string) []string
-	// Holder returns another Application by its namespace/name, from the cache or read from the
-	// API server; nil if there is none. If it is nil, no other Application can be asked.
+	// Holder returns another Application by its namespace/name, from the cache or read from the API server;
+	// nil if there is none. If it is nil, other Applications cannot be read.
 	Holder func(ctx context.Context, name string, read bool) (*v1alpha1.Application, error)
-	// ReadDesired reads whatever is desired and in no watch. Without it, a create finds
-	// out.
+	// ReadDesired reads desired objects that are in no watch. Without it, a create finds out whether they
+	// exist.
 	ReadDesired bool
-	// Shared is a shared object as its watch shows it (see Target); nil where ReadDesired
-	// reads it.
+	// Shared returns a shared object from its watch (see Target); nil if ReadDesired reads it.
 	Shared func(at cluster.Location) (map[string]any, error)
-	// MayList is that of a Target; nil where what is read is read with the rights of who asks.
+	// MayList is Target.MayList; nil if all reads use the rights of the caller.
 	MayList func(ctx context.Context, mapping cluster.Mapping, r cluster.ObjectRange) error
 }
 
-// Snapshot is all that is known before anything is decided.
+// Snapshot is the gathered input of a decision.
 type Snapshot struct {
 	Input  plan.Input
 	view   Reader
 	memory *State
 	kinds  *knownKinds
-	// manifests are those of the Application, as far as they can be read.
+	// manifests has the manifests of the Application that can be decoded.
 	manifests []map[string]any
-	// desired are their identities, and the version of each, unless the Application is
-	// being deleted.
+	// desired has the desired objects, and the version of each. It is empty if the Application is being
+	// deleted.
 	desired map[manifest.ID]schema.GroupVersionKind
-	// shared are those of them that are another owner's, unmarked those that do not carry our
-	// marks, of an Application that observes.
+	// shared has the desired objects that are shared. unmarked has the desired objects without tracking
+	// metadata of an observe-only Application.
 	shared, unmarked map[manifest.ID]bool
-	// selections are the entries of spec.select that can be read.
+	// selections has the spec.select items that can be parsed.
 	selections []plan.Selection
-	// reads are what is looked at, see Target.Processed.
+	// reads has the objects that are processed: see Target.Processed.
 	reads []read
 	// users is Request.Users.
 	users func([]v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
 }
 
-// read is an object that is looked at, and who wrote it, as far as that is known.
+// read is an object that is processed, and the writes to it that are known.
 type read struct {
 	at      cluster.Location
 	written plan.ObservedWrites
 }
 
-// markProcessed tells what was looked at: what is to be known of it for longer is remembered.
+// markProcessed marks the writes to all objects as processed. The writes that are needed for longer are
+// recorded by then.
 func (s *Snapshot) markProcessed(target Target) {
 	for _, l := range s.reads {
 		target.Processed(l.at, l.written)
 	}
 }
 
-// Decide gathers and decides, and once more if hooks have added objects of kinds that
-// nobody has looked for yet. The error is ErrNotSeen as long as a watch has no first
-// list.
+// Decide gathers and decides. It repeats both if hooks have added objects of kinds that are not resolved yet.
+// The error is ErrNotSeen while the first list of a watch is not complete.
 func Decide(ctx context.Context, v Reader, r Request) (*Snapshot, *plan.Plan, error) {
 	for {
 		s, err := Gather(ctx, v, r)
@@ -112,8 +111,7 @@ func (s *Snapshot) decide() *plan.Plan {
 	return plan.Decide(input)
 }
 
-// inputWithPendingStatus is the input with the status as it will be when the postponed report is
-// written.
+// inputWithPendingStatus returns the input with the pending status, if a report was postponed.
 func (s *Snapshot) inputWithPendingStatus() plan.Input {
 	status := s.memory.PendingStatus()
 	if status == nil {
@@ -125,8 +123,8 @@ func (s *Snapshot) inputWithPendingStatus() plan.Input {
 	return input
 }
 
-// addHookKinds has the kinds of a plan's changes that were not looked up be looked up
-// from now on, and reports whether there are any.
+// addHookKinds adds the kinds of a plan's changes that are not resolved yet to the kinds to resolve. It
+// reports whether it added any.
 func (s *Snapshot) addHookKinds(p *plan.Plan) bool {
 	learned := false
 	for _, change := range p.Changes {
@@ -139,13 +137,13 @@ func (s *Snapshot) addHookKinds(p *plan.Plan) bool {
 	return learned
 }
 
-// Gather finds the kinds of an Application, has them watched, and collects the live
-// objects. It sends no request for kinds that are known and watched.
+// Gather resolves the kinds of an Application, sets the watches, and collects the live objects. It sends no
+// request for kinds that are known and watched.
 func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	app := r.Application
 	s := &Snapshot{view: v, memory: r.Memory, manifests: manifestsOf(app, r.Source), users: r.Users}
 	s.kinds = lookUp(ctx, v, app, s.manifests, slices.Concat(r.Memory.kinds, r.Kinds))
-	s.selections, _ = plan.Selections(app) // what is wrong with them is the plan's
+	s.selections, _ = plan.Selections(app) // the plan reports their errors
 	if app.DeletionTimestamp == nil {
 		s.desired = desiredIDs(s.manifests, app.Namespace, s.kinds)
 		s.shared = plan.Shared(plan.Input{Application: app, Source: r.Source, Kinds: s.kinds})
@@ -178,7 +176,7 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	return s, err
 }
 
-// manifestsOf are the manifests of an Application, as far as they can be read.
+// manifestsOf returns the manifests of an Application that can be decoded.
 func manifestsOf(app *v1alpha1.Application, source *plan.Source) []map[string]any {
 	if source != nil {
 		return source.Objects
@@ -192,8 +190,7 @@ func manifestsOf(app *v1alpha1.Application, source *plan.Source) []map[string]an
 	return manifests
 }
 
-// desiredIDs are the identities in the manifests, as far as they can be read, with the
-// version of each.
+// desiredIDs returns the objects that the manifests identify, with the version of each.
 func desiredIDs(manifests []map[string]any, namespace string, scopes manifest.Scopes) map[manifest.ID]schema.GroupVersionKind {
 	ids := map[manifest.ID]schema.GroupVersionKind{}
 	for _, content := range manifests {
@@ -205,8 +202,8 @@ func desiredIDs(manifests []map[string]any, namespace string, scopes manifest.Sc
 	return ids
 }
 
-// addMarked adds the objects that carry the Application's label. ErrNotSeen is returned
-// after all have been asked for, so that all watches start together.
+// addMarked adds the objects that have the Application's tracking label. It requests all kinds before it
+// returns ErrNotSeen, so that all watches start together.
 func (s *Snapshot) addMarked(ctx context.Context) error {
 	var waiting error
 	for _, kind := range s.kinds.all() {
@@ -234,7 +231,7 @@ func (s *Snapshot) addMarked(ctx context.Context) error {
 	return waiting
 }
 
-// addWritten adds who wrote the objects that are watched.
+// addWritten adds the observed writes to the objects that are watched.
 func (s *Snapshot) addWritten() {
 	for _, kind := range s.kinds.all() {
 		if kind.problem != nil {
@@ -247,7 +244,8 @@ func (s *Snapshot) addWritten() {
 	}
 }
 
-// addProfiles adds the wishes of the cluster's owner. Nobody wishes anything of what goes.
+// addProfiles adds the HoldProfiles that apply to the Application. It skips Applications that are being
+// deleted.
 func (s *Snapshot) addProfiles(ctx context.Context) (err error) {
 	if s.Input.Application.DeletionTimestamp != nil {
 		return nil
@@ -256,7 +254,7 @@ func (s *Snapshot) addProfiles(ctx context.Context) (err error) {
 	return err
 }
 
-// addUnwatchedCache adds the objects that were read, and are in no watch.
+// addUnwatchedCache adds the objects that were read and are in no watch.
 func (s *Snapshot) addUnwatchedCache() {
 	for id, f := range s.memory.unwatched {
 		if _, watched := s.Input.Live[id]; watched || !s.Input.Now.Before(f.until) {
@@ -267,7 +265,7 @@ func (s *Snapshot) addUnwatchedCache() {
 	}
 }
 
-// addKindProblems adds the problems of kinds to all their resources.
+// addKindProblems adds the problems of kinds to all objects of these kinds.
 func (s *Snapshot) addKindProblems() {
 	for id, gvk := range s.desired {
 		if kind := s.kinds.of(gvk); kind != nil && kind.cause() != nil {
@@ -282,10 +280,10 @@ func (s *Snapshot) addKindProblems() {
 	}
 }
 
-// ReadsAtOnce is how many objects are read at the same time.
+// ReadsAtOnce is the maximum number of objects that are read in parallel.
 const ReadsAtOnce = 16
 
-// addDesired reads what is desired and was not seen.
+// addDesired reads the desired objects that are in no watch.
 func (s *Snapshot) addDesired(ctx context.Context) {
 	var mu sync.Mutex
 	var reads errgroup.Group
@@ -309,12 +307,12 @@ func (s *Snapshot) addDesired(ctx context.Context) {
 			return nil
 		})
 	}
-	_ = reads.Wait() // the problems have their errors
+	_ = reads.Wait() // the errors are in s.Input.Blocked
 }
 
-// addUnwatched reads what may exist, is no longer desired and is in no store. An object
-// that has lost our label is not gone until a read says so; one whose create had no
-// answer may be on its way to the watch.
+// addUnwatched reads objects that may exist, are no longer desired, and are in no store. An object that lost
+// the tracking label is not gone until a read returns that. An object whose create had no response may not be
+// in the watch yet.
 func (s *Snapshot) addUnwatched(ctx context.Context) error {
 	recorded := map[manifest.ID]bool{}
 	for _, status := range s.Input.Application.Status.Resources {
@@ -339,8 +337,8 @@ func (s *Snapshot) addUnwatched(ctx context.Context) error {
 	return nil
 }
 
-// addLeft reads an object unless it is desired, or there is nothing to find out. It
-// returns why that is not possible now.
+// addLeft reads an object unless it is desired, already known, or of a kind that cannot be read. It returns
+// the problem that prevents the read now.
 func (s *Snapshot) addLeft(ctx context.Context, id manifest.ID) *plan.Problem {
 	if s.Input.Live[id] != nil {
 		delete(s.memory.unanswered, id)
@@ -367,9 +365,8 @@ func (s *Snapshot) addLeft(ctx context.Context, id manifest.ID) *plan.Problem {
 	return nil
 }
 
-// unannounced is why objects of a kind that was announced, and of which nothing is on
-// record, cannot be looked for now; nil if there is no such kind. A process before
-// this one may have created them.
+// unannounced returns why objects of a kind in the write-ahead annotation cannot be read now; nil if there is
+// no such kind. A previous process may have created objects that are not in the inventory.
 func (s *Snapshot) unannounced() *plan.Problem {
 	for _, gvk := range announced(s.Input.Application) {
 		kind := s.kinds.first[gvk.GroupKind()]

@@ -14,30 +14,30 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// News is what has happened since the last turn of an Application.
+// News is the set of changes since the last reconciliation of an Application.
 type News struct {
-	// Changed: something of it has, the Application or an object.
+	// Changed: the Application or one of its objects has changed.
 	Changed bool
-	// Namespace: one that it waits for has come.
+	// Namespace: a namespace that the Application waits for was created.
 	Namespace bool
-	// Orphan: a version of the Application has shown that its objects are to stay
-	// (kubectl delete --cascade=orphan), though this one may not show it any more.
+	// Orphan: a version of the Application has requested to orphan its objects (kubectl delete
+	// --cascade=orphan), even if the current version no longer does.
 	Orphan bool
 }
 
-// Reconcile brings one Application's objects to their desired state: gather, decide, act,
-// conclude. It returns when to do so again, 0 for when something changes.
+// Reconcile brings one Application's objects to their desired state: it gathers, decides, acts and reports.
+// It returns when to reconcile again, 0 for when something changes.
 func (t *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application, m *State, news News) (time.Duration, error) {
 	after, err := t.takeSafely(ctx, app, m, news)
-	left, collectErr := t.Collect(ctx, nameOf(app), m) // a slice that is being deleted may be what was in the way
+	left, collectErr := t.Collect(ctx, nameOf(app), m) // a slice that is being deleted may be the cause of err
 	if err != nil {
 		return 0, err
 	}
 	return MinWait(after, left), collectErr
 }
 
-// takeSafely is take whose panic is an error as any other: the status does not go on saying that
-// all is held.
+// takeSafely calls take, and converts a panic to an error, so that the status does not continue to report
+// that all fields are held.
 func (t *Reconciler) takeSafely(ctx context.Context, app *v1alpha1.Application, m *State, news News) (after time.Duration, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -69,7 +69,7 @@ func (t *Reconciler) take(ctx context.Context, app *v1alpha1.Application, m *Sta
 	}
 	m.restoreContests(app)
 	target, err := t.Target(app)
-	if err != nil { // nobody can act as that ServiceAccount
+	if err != nil { // the controller cannot act as that ServiceAccount
 		problem := &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "spec.serviceAccountName: " + err.Error()}
 		return t.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, problem), nil)
 	}
@@ -104,7 +104,7 @@ func (t *Reconciler) take(ctx context.Context, app *v1alpha1.Application, m *Sta
 	return after, nil
 }
 
-// execute acts on a plan and reports.
+// execute executes a plan and reports the result.
 func (t *Reconciler) execute(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) (time.Duration, error) {
 	app, m := s.Input.Application, s.memory
 	if p.IsNoOp() || p.Invalid != nil {
@@ -135,16 +135,15 @@ func (t *Reconciler) execute(ctx context.Context, target Target, s *Snapshot, p 
 	return after, err
 }
 
-// longestUnseen is how long an object that a process has asked for before it died may not be
-// seen: after a minute the API server gives up a request (its --request-timeout), and after
-// 80 seconds at most a watch that is deaf is no longer believed.
+// longestUnseen is how long a watch may not show an object that a process requested before it died. The API
+// server aborts a request after a minute (its --request-timeout), and a stalled watch is detected after at
+// most 80 seconds.
 const longestUnseen = time.Minute + 80*time.Second
 
-// protect makes sure, before the first write of a plan, that the Application
-// cannot go without us, and that its kinds are known should we die before the
-// status is written. An Application may have arrived with all of that. A kind that is
-// named already stays for a while: of what a process before us was about to create when
-// it died, nothing may be seen yet.
+// protect writes the write-ahead record before the first write of a plan, unless the Application already has
+// it. With the finalizer, the Application cannot be deleted without the controller. With the annotations, its
+// kinds are known if the process dies before it writes the status. A kind that is already named is kept for
+// some time, because objects that a previous process was about to create when it died may not be visible yet.
 func (t *Reconciler) protect(ctx context.Context, app *v1alpha1.Application, p *plan.Plan, s *Snapshot) (*v1alpha1.Application, error) {
 	if !p.HasWork() {
 		return app, nil
@@ -161,9 +160,9 @@ func (t *Reconciler) protect(ctx context.Context, app *v1alpha1.Application, p *
 	return t.home().WriteMetadata(ctx, app, finalizers, marks)
 }
 
-// Ahead are the annotations with which, beside the finalizer, an Application may arrive,
-// so that nothing is left to write before its first objects are created. There are none
-// if the plan creates nothing.
+// Ahead returns the annotations that an Application can be created with, in addition to the finalizer, so
+// that nothing must be written before its first objects are created. It returns none if the plan creates
+// nothing.
 func Ahead(p *plan.Plan, app *v1alpha1.Application) map[string]string {
 	if p.Invalid != nil || !p.HasWork() {
 		return nil
@@ -171,9 +170,8 @@ func Ahead(p *plan.Plan, app *v1alpha1.Application) map[string]string {
 	return ahead(app, p, true, true)
 }
 
-// ahead are the annotations that an Application does not have as they are to be before a
-// plan is executed. early keeps the kinds and namespaces that are named already, keep the
-// objects.
+// ahead returns the annotations that must change before a plan is executed. early keeps the kinds and
+// namespaces that are already named, keep the objects.
 func ahead(app *v1alpha1.Application, p *plan.Plan, early, keep bool) map[string]string {
 	gvks := map[schema.GroupVersionKind]struct{}{}
 	for _, change := range p.Changes {
@@ -200,8 +198,8 @@ func ahead(app *v1alpha1.Application, p *plan.Plan, early, keep bool) map[string
 	return marks
 }
 
-// recordPostponed writes the status that could not be written before, unless it can wait:
-// what it has on record is known to nobody else, and the work that follows builds on it.
+// recordPostponed writes a postponed status, unless it can wait. Only this process knows its content, and the
+// following work depends on it.
 func (t *Reconciler) recordPostponed(ctx context.Context, app *v1alpha1.Application, m *State) (*v1alpha1.Application, error) {
 	status := m.PendingStatus()
 	if status == nil || delayOf(app.Status, *status) > 0 {
@@ -215,8 +213,7 @@ func (t *Reconciler) recordPostponed(ctx context.Context, app *v1alpha1.Applicat
 	return t.home().Latest(app), nil
 }
 
-// recordAhead writes down what is about to be written, where nobody would know of
-// it should we die in between.
+// recordAhead records the fields that are about to be written, if they would be unknown after a crash.
 func (t *Reconciler) recordAhead(ctx context.Context, app *v1alpha1.Application, p *plan.Plan) (*v1alpha1.Application, error) {
 	status := p.WriteAheadStatus()
 	if status == nil {
@@ -228,8 +225,8 @@ func (t *Reconciler) recordAhead(ctx context.Context, app *v1alpha1.Application,
 	return t.home().Latest(app), nil
 }
 
-// rememberOrphan writes down, before anything else, that the objects of an Application
-// that is being deleted are to stay: the garbage collector takes away what says so.
+// rememberOrphan records, before any other step, that the objects of an Application that is being deleted are
+// orphaned. The garbage collector removes the finalizer that requests this.
 func (t *Reconciler) rememberOrphan(ctx context.Context, app *v1alpha1.Application, news News) (*v1alpha1.Application, error) {
 	if _, known := app.Annotations[v1alpha1.AnnotationOrphan]; known || !news.Orphan && !plan.RequestsOrphan(app) || !slices.Contains(app.Finalizers, v1alpha1.Finalizer) {
 		return app, nil

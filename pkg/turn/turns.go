@@ -14,47 +14,44 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// Reconciler take turns of Applications.
+// Reconciler reconciles Applications.
 type Reconciler struct {
 	Home ApplicationClient
-	// Slices have what is too large for an Application; nil: nothing is.
+	// Slices stores the parts that are too large for an Application; nil: nothing is stored in slices.
 	Slices Slices
-	// MaxBytes is how large an Application may be before its record is put into slices; 0:
-	// as large as the API server stores one.
+	// MaxBytes is the size of an Application above which its record is stored in slices; 0: the maximum that
+	// the API server stores.
 	MaxBytes int
-	// Target is the cluster that an Application's objects are in, as its ServiceAccount
-	// writes it.
+	// Target returns the cluster of an Application's objects, with the rights of its ServiceAccount.
 	Target func(app *v1alpha1.Application) (Target, error)
-	// Source finds what the template or archive of an Application was translated into;
-	// nil: there are none.
+	// Source returns the translation of an Application's template or archive; nil: there are none.
 	Source func(ctx context.Context, app *v1alpha1.Application, target Target) Source
-	// BeforeDeletes is asked, again and again, whether the resources of an Application
-	// that is being deleted may be deleted now; nil: they may. When to ask again, 0 for
-	// when something changes, is returned with it.
+	// BeforeDeletes reports whether the resources of an Application that is being deleted may be deleted now;
+	// nil: they may. It is called repeatedly. after is when to call it again, 0 for when something changes.
 	BeforeDeletes func(ctx context.Context, app *v1alpha1.Application, target Target, live map[manifest.ID]map[string]any) (over bool, after time.Duration, err error)
 	Hooks         *hooks.Hooks
 	Callback      func() hooks.Callback
 	Rules         plan.ContestPolicy
-	// Users are who wrote versions of objects, as far as audit events have told. When they
-	// tell more, the Application is to be handled again. nil: there are none.
+	// Users returns the users who wrote versions of objects, as far as audit events have identified them.
+	// When more audit events arrive, the Application must be reconciled again. nil: there are none.
 	Users func(app *v1alpha1.Application, wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
-	// Older are the older Applications that share an object, too, and have not decided about
-	// that version of it, or a later one, by namespace/name. nil: there are none.
+	// Older returns, by namespace/name, the older Applications that also share an object and have not decided
+	// about that version of it, or a later one. nil: there are none.
 	Older func(app *v1alpha1.Application, id manifest.ID, version string) []string
 	// Now is the clock.
 	Now func() time.Time
-	// Sleep waits; nil for the real clock.
+	// Sleep waits; nil: the real clock is used.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// InFlight is how many requests are sent at a time for one Application; 0: 16. With
-	// one, all is done on the caller's goroutine.
+	// InFlight is the number of parallel requests for one Application; 0: 16. With 1, all requests are sent
+	// on the caller's goroutine.
 	InFlight int
 }
 
-// Source is what a template was translated into.
+// Source is the translation of a template.
 type Source struct {
-	// Translation is nil for spec.manifest, and while nothing is known that may be acted on.
+	// Translation is nil for spec.manifest, and while there is no translation that can be used.
 	Translation *plan.Source
-	// Poll is when to look at the source again; zero: never.
+	// Poll is when to check the source again; zero: never.
 	Poll time.Time
 	// Waiting is true while nothing can be decided.
 	Waiting bool
@@ -103,7 +100,7 @@ func (t *Reconciler) holder(ctx context.Context, name string, read bool) (*v1alp
 
 func (t *Reconciler) now() time.Time { return t.Now() }
 
-// inFlight is how many requests are sent at a time for one Application.
+// inFlight returns the number of parallel requests for one Application.
 func (t *Reconciler) inFlight() int {
 	if t.InFlight > 0 {
 		return t.InFlight
@@ -126,14 +123,14 @@ func (t *Reconciler) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Again retries a conflict soon and in silence: the newer version is already
-// on its way.
+// Again returns worker.ErrOutdated for a conflict, which is then retried soon and does not count as a
+// failure, because the watch is about to deliver the newer version.
 func Again(err error) (time.Duration, error) {
 	if apierrors.IsConflict(err) {
 		return 0, worker.ErrOutdated
 	}
 	if apierrors.IsNotFound(err) {
-		return 0, nil // gone; the watch will say so
+		return 0, nil // deleted; the watch will report it
 	}
 	return 0, err
 }
